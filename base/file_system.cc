@@ -1,0 +1,205 @@
+#include "base/file_system.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+absl::Status errno_status(int error, absl::string_view doing, const std::string& path) {
+  absl::StatusCode code = absl::StatusCode::kUnavailable;
+  switch (error) {
+    case ENOENT: code = absl::StatusCode::kNotFound; break;
+    case EACCES:
+    case EPERM:
+    case EROFS: code = absl::StatusCode::kPermissionDenied; break;
+    case ENOSPC:
+    case EDQUOT: code = absl::StatusCode::kResourceExhausted; break;
+    case EISDIR:
+    case ENOTDIR:
+    case EEXIST: code = absl::StatusCode::kFailedPrecondition; break;
+    default: break;
+  }
+  return absl::Status(code, absl::StrCat("cannot ", doing, " ", path, ": ", std::strerror(error)));
+}
+
+class LocalReadableFile : public ReadableFile {
+ public:
+  LocalReadableFile(int fd, std::string path, int64_t size)
+      : fd_(fd), path_(std::move(path)), size_(size) {}
+  ~LocalReadableFile() override { ::close(fd_); }
+  const std::string& path() const override { return path_; }
+  int64_t size_bytes() const override { return size_; }
+
+  absl::StatusOr<int64_t> read_at(int64_t offset, int64_t count, void* buffer) override {
+    int64_t done = 0;
+    while (done < count) {
+      const ssize_t n =
+          ::pread(fd_, static_cast<char*>(buffer) + done, count - done, offset + done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return errno_status(errno, "read", path_);
+      if (n == 0) break;
+      done += n;
+    }
+    return done;
+  }
+
+ private:
+  const int fd_;
+  const std::string path_;
+  const int64_t size_;
+};
+
+class LocalWritableFile : public WritableFile {
+ public:
+  LocalWritableFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~LocalWritableFile() override {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  absl::Status append(absl::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return errno_status(errno, "write", path_);
+      bytes.remove_prefix(n);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status sync() override {
+    if (::fsync(fd_) != 0) return errno_status(errno, "sync", path_);
+    return absl::OkStatus();
+  }
+
+  absl::Status close() override {
+    const int fd = std::exchange(fd_, -1);
+    if (fd >= 0 && ::close(fd) != 0) return errno_status(errno, "close", path_);
+    return absl::OkStatus();
+  }
+
+ private:
+  int fd_;
+  const std::string path_;
+};
+
+class LocalFileSystem : public FileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return errno_status(errno, "open", path);
+    struct stat stat;
+    if (::fstat(fd, &stat) != 0 || S_ISDIR(stat.st_mode)) {
+      const int error = S_ISDIR(stat.st_mode) ? EISDIR : errno;
+      ::close(fd);
+      return errno_status(error, "open", path);
+    }
+    return std::make_unique<LocalReadableFile>(fd, path, stat.st_size);
+  }
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) override {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) return errno_status(errno, "create", path);
+    return std::make_unique<LocalWritableFile>(fd, path);
+  }
+
+  absl::StatusOr<FileInfo> info(const std::string& path) override {
+    struct stat stat;
+    if (::stat(path.c_str(), &stat) != 0) return errno_status(errno, "find", path);
+    return FileInfo{stat.st_size, S_ISDIR(stat.st_mode)};
+  }
+
+  absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) override {
+    glob_t found;
+    const int result = ::glob(pattern.c_str(), GLOB_ERR | GLOB_BRACE, nullptr, &found);
+    std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    ::globfree(&found);
+    if (result != 0 && result != GLOB_NOMATCH) {
+      return errno_status(result == GLOB_NOSPACE ? ENOMEM : errno, "list", pattern);
+    }
+    return paths;
+  }
+
+  absl::Status create_directories(const std::string& path) override {
+    for (size_t end = 1; end != std::string::npos && end <= path.size();) {
+      end = path.find('/', end);
+      const std::string prefix = path.substr(0, end);
+      if (!prefix.empty() && ::mkdir(prefix.c_str(), 0755) != 0) {
+        const int error = errno;
+        struct stat stat;
+        if (::stat(prefix.c_str(), &stat) != 0) return errno_status(error, "create", path);
+        if (!S_ISDIR(stat.st_mode)) return errno_status(ENOTDIR, "create", path);
+      }
+      if (end != std::string::npos) ++end;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) {
+      return errno_status(errno, "rename", absl::StrCat(from, " to ", to));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status remove(const std::string& path) override {
+    if (::remove(path.c_str()) != 0) return errno_status(errno, "remove", path);
+    return absl::OkStatus();
+  }
+
+  absl::Status sync_directory(const std::string& path) override {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return errno_status(errno, "open", path);
+    const bool failed = ::fsync(fd) != 0;
+    const int error = errno;
+    ::close(fd);
+    if (failed) return errno_status(error, "sync", path);
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+FileSystem& FileSystem::local() {
+  static LocalFileSystem* files = new LocalFileSystem;
+  return *files;
+}
+
+absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.open(path));
+  std::string content(file->size_bytes(), '\0');
+  ASSIGN_OR_RETURN(const int64_t count, file->read_at(0, content.size(), content.data()));
+  content.resize(count);
+  return content;
+}
+
+absl::Status write_file_atomically(FileSystem& files, const std::string& path,
+                                   absl::string_view content) {
+  const std::string aside = absl::StrCat(path, ".tmp-", ::getpid());
+  auto write = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.create(aside));
+    RETURN_IF_ERROR(file->append(content));
+    RETURN_IF_ERROR(file->sync());
+    RETURN_IF_ERROR(file->close());
+    return files.rename(aside, path);
+  };
+  const absl::Status status = write();
+  if (!status.ok()) files.remove(aside).IgnoreError();
+  return status;
+}
+
+std::string join_path(absl::string_view base, absl::string_view path) {
+  if (base.empty() || (!path.empty() && path[0] == '/')) return std::string(path);
+  return absl::StrCat(base, base.back() == '/' ? "" : "/", path);
+}
+
+}  // namespace millrace

@@ -1,0 +1,77 @@
+// The file system as a part that can be replaced, so that tests fail a write or count bytes.
+#ifndef MILLRACE_BASE_FILE_SYSTEM_H_
+#define MILLRACE_BASE_FILE_SYSTEM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// A file open for reading at any place. Thread-safe.
+class ReadableFile {
+ public:
+  virtual ~ReadableFile() = default;
+  virtual const std::string& path() const = 0;
+  virtual int64_t size_bytes() const = 0;  // when it was opened
+  // Fills `buffer` from `offset`. Returns: the bytes read; fewer than `count` only at the end
+  // of the file.
+  virtual absl::StatusOr<int64_t> read_at(int64_t offset, int64_t count, void* buffer) = 0;
+};
+
+// A file open for writing from its beginning. Not thread-safe. Bytes may be lost until
+// sync() succeeded; after a failed write or sync the file must be discarded.
+class WritableFile {
+ public:
+  virtual ~WritableFile() = default;  // closes; errors are lost, so call close() first
+  virtual absl::Status append(absl::string_view bytes) = 0;
+  virtual absl::Status sync() = 0;
+  virtual absl::Status close() = 0;
+};
+
+struct FileInfo {
+  int64_t size_bytes = 0;
+  bool is_directory = false;
+};
+
+// Every error names the path. Codes: NotFound (missing), PermissionDenied, ResourceExhausted
+// (disk full), FailedPrecondition (a directory where a file is due or the reverse),
+// Unavailable (any other I/O error). Thread-safe.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  virtual absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) = 0;
+  // Creates the file or empties it.
+  virtual absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) = 0;
+  virtual absl::StatusOr<FileInfo> info(const std::string& path) = 0;
+  // Paths matching a shell pattern (* ? [...]), sorted by name; none is not an error.
+  virtual absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) = 0;
+  // Makes a directory and those above it; it may exist already.
+  virtual absl::Status create_directories(const std::string& path) = 0;
+  // Replaces `to` if it exists, atomically.
+  virtual absl::Status rename(const std::string& from, const std::string& to) = 0;
+  virtual absl::Status remove(const std::string& path) = 0;
+  virtual absl::Status sync_directory(const std::string& path) = 0;
+
+  // The machine's file system; lives as long as the process.
+  static FileSystem& local();
+};
+
+absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path);
+
+// Writes aside, syncs and renames, so that `path` holds either its old or its whole new content.
+absl::Status write_file_atomically(FileSystem& files, const std::string& path,
+                                   absl::string_view content);
+
+// `base` and `path` with one slash between; `path` alone if it is absolute or `base` empty.
+std::string join_path(absl::string_view base, absl::string_view path);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BASE_FILE_SYSTEM_H_

@@ -1,0 +1,36 @@
+// Hash functions whose values are part of file formats and results. They never change.
+#ifndef MILLRACE_BASE_HASH_H_
+#define MILLRACE_BASE_HASH_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// Where an id belongs: its high bits pick the owning rank and the order of rows in
+// checkpoint files. A bijection on 64 bits with full avalanche: the finalizer "Mix13" of
+// D. Stafford, "Better Bit Mixing" (2011), as used by SplitMix64.
+// Every id is legal; 0 maps to 0.
+constexpr uint64_t placement_hash(int64_t id) {
+  uint64_t x = static_cast<uint64_t>(id);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+// The id whose placement_hash is `hash`.
+constexpr int64_t inverse_placement_hash(uint64_t hash) {
+  uint64_t x = hash;
+  x = (x ^ (x >> 31) ^ (x >> 62)) * 0x319642b2d24d8ec3ULL;
+  x = (x ^ (x >> 27) ^ (x >> 54)) * 0x96de1b173f119089ULL;
+  x = x ^ (x >> 30) ^ (x >> 60);
+  return static_cast<int64_t>(x);
+}
+
+// XXH3, 64 bits, of the bytes of `text` (https://xxhash.com).
+uint64_t xxh3(absl::string_view text, uint64_t seed = 0);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BASE_HASH_H_

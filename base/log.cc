@@ -1,0 +1,103 @@
+#include "base/log.h"
+
+#include <glog/logging.h>
+#include <glog/vlog_is_on.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+namespace millrace {
+namespace {
+
+static_assert(sizeof(internal::VlogSite) >= sizeof(google::SiteFlag));
+
+// Writes to the sink of set_log_sink, or to stderr, and to the file of log_to_file.
+class Router : public google::LogSink {
+ public:
+  void send(google::LogSeverity severity, const char*, const char* base_filename, int line,
+            const google::LogMessageTime& time, const char* message, size_t length) override {
+    const std::string text = ToString(severity, base_filename, line, time, message, length);
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (file_ != nullptr) {
+      std::fprintf(file_, "%s\n", text.c_str());
+      std::fflush(file_);
+    }
+    if (sink_) {
+      sink_(static_cast<LogSeverity>(severity), text);
+    } else {
+      std::fprintf(stderr, "%s\n", text.c_str());
+    }
+  }
+
+  void set_sink(std::function<void(LogSeverity, absl::string_view)> sink) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    sink_ = std::move(sink);
+  }
+
+  bool set_file(const std::string& path) {
+    std::FILE* file = std::fopen(path.c_str(), "ae");
+    if (file == nullptr) return false;
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (file_ != nullptr) std::fclose(file_);
+    file_ = file;
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void(LogSeverity, absl::string_view)> sink_;
+  std::FILE* file_ = nullptr;
+};
+
+Router& router() {
+  static Router* router = new Router;  // lives as long as the process: threads may log at exit
+  return *router;
+}
+
+}  // namespace
+
+void initialize_logging(absl::string_view program) {
+  static std::string* name = new std::string(program);
+  if (google::IsGoogleLoggingInitialized()) return;
+  // Files are written only where GLOG_log_dir asks for them.
+  if (std::getenv("GLOG_log_dir") == nullptr) {
+    for (int severity = 0; severity < google::NUM_SEVERITIES; ++severity) {
+      google::SetLogDestination(severity, "");
+    }
+  }
+  google::InitGoogleLogging(name->c_str());
+  // The router writes to stderr; glog itself does not write there a second time.
+  FLAGS_logtostderr = false;
+  FLAGS_stderrthreshold = google::NUM_SEVERITIES;
+}
+
+void set_log_sink(std::function<void(LogSeverity, absl::string_view)> sink) {
+  router().set_sink(std::move(sink));
+}
+
+bool log_to_file(const std::string& path) { return router().set_file(path); }
+
+namespace internal {
+
+bool vlog_is_on(VlogSite& site, const char* file, int level) {
+  auto* flag = reinterpret_cast<google::SiteFlag*>(&site);
+  if (flag->level == nullptr) {
+    return google::InitVLOG3__(flag, &FLAGS_v, file, level);
+  }
+  return *flag->level >= level;
+}
+
+LogLine::~LogLine() {
+  const int severity = static_cast<int>(severity_);
+  if (severity_ == LogSeverity::FATAL) {
+    google::LogMessageFatal(file_, line_).stream() << stream_.str();
+  }
+  // Before initialize_logging glog would complain about itself; lines go through all the same.
+  google::LogMessage(file_, line_, severity, &router(), google::IsGoogleLoggingInitialized())
+          .stream()
+      << stream_.str();
+}
+
+}  // namespace internal
+}  // namespace millrace

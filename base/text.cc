@@ -1,0 +1,77 @@
+#include "base/text.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kMaxRange = 1'000'000;
+
+}  // namespace
+
+int edit_distance(absl::string_view a, absl::string_view b) {
+  const size_t n = b.size();
+  std::vector<int> before(n + 1), last(n + 1), current(n + 1);
+  for (size_t j = 0; j <= n; ++j) last[j] = static_cast<int>(j);
+  auto same = [](char x, char y) { return absl::ascii_tolower(x) == absl::ascii_tolower(y); };
+  for (size_t i = 1; i <= a.size(); ++i) {
+    current[0] = static_cast<int>(i);
+    for (size_t j = 1; j <= n; ++j) {
+      const int replace = last[j - 1] + (same(a[i - 1], b[j - 1]) ? 0 : 1);
+      current[j] = std::min({last[j] + 1, current[j - 1] + 1, replace});
+      if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1])) {
+        current[j] = std::min(current[j], before[j - 2] + 1);
+      }
+    }
+    std::swap(before, last);
+    std::swap(last, current);
+  }
+  return last[n];
+}
+
+std::string nearest(absl::string_view name, const std::vector<std::string>& candidates) {
+  std::string best;
+  int best_distance = static_cast<int>(std::max<size_t>(name.size(), 3)) / 3 + 1;
+  for (const std::string& candidate : candidates) {
+    const int distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(absl::string_view name, const std::vector<std::string>& candidates,
+                         int limit) {
+  const std::string best = nearest(name, candidates);
+  if (!best.empty()) return absl::StrCat("; did you mean \"", best, "\"?");
+  if (candidates.empty()) return "";
+  const auto end = candidates.begin() + std::min<size_t>(candidates.size(), limit);
+  return absl::StrCat("; known: ", absl::StrJoin(candidates.begin(), end, ", "),
+                      end == candidates.end() ? "" : ", …");
+}
+
+std::vector<std::string> expand_range(absl::string_view text, std::vector<int64_t>* numbers) {
+  const size_t open = text.find('{'), dots = text.find("..", open), close = text.find('}', dots);
+  int64_t first = 0, last = 0;
+  if (close == absl::string_view::npos ||
+      !absl::SimpleAtoi(text.substr(open + 1, dots - open - 1), &first) ||
+      !absl::SimpleAtoi(text.substr(dots + 2, close - dots - 2), &last) || last < first ||
+      last - first >= kMaxRange) {
+    return {std::string(text)};
+  }
+  std::vector<std::string> expanded;
+  for (int64_t i = first; i <= last; ++i) {
+    expanded.push_back(absl::StrCat(text.substr(0, open), i, text.substr(close + 1)));
+    if (numbers != nullptr) numbers->push_back(i);
+  }
+  return expanded;
+}
+
+}  // namespace millrace

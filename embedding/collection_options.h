@@ -1,0 +1,32 @@
+// What an embedding collection is made of. Knows no LibTorch.
+#ifndef MILLRACE_EMBEDDING_COLLECTION_OPTIONS_H_
+#define MILLRACE_EMBEDDING_COLLECTION_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// One input of a collection: a list of ids per example, looked up in one table.
+struct EmbeddingFeature {
+  std::string name;
+  std::string table;
+  Pooling pooling = SUM;
+};
+
+// Decides the result: seed, tables, features. Does not: threads.
+struct EmbeddingCollectionOptions {
+  uint64_t seed = 1;
+  std::vector<TableConfig> tables;  // names are unique
+  // In the order of the KeyedJagged that forward gets. Each names one of the tables.
+  std::vector<EmbeddingFeature> features;
+  // Threads that share the work of one call; the caller's is one of them. Default: one.
+  int threads = 1;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_COLLECTION_OPTIONS_H_

@@ -1,0 +1,62 @@
+// What is trained.
+#ifndef MILLRACE_FRAMEWORK_MODEL_H_
+#define MILLRACE_FRAMEWORK_MODEL_H_
+
+#include <torch/nn/module.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/progress.h"
+#include "framework/phase.h"
+#include "io/batch.h"
+
+namespace millrace {
+
+struct NamedValue {
+  std::string name;
+  at::Tensor value;  // float32 [], averaged over micro-batches in reports
+};
+
+struct ModelOutput {
+  // float32 []: summed over the batch's examples (times their weights), not averaged.
+  at::Tensor loss;
+  // float32 [batch, tasks]: probabilities or values, for metrics.
+  at::Tensor predictions;
+  // float32 []: what the summed loss is to be divided by; undefined: the number of examples.
+  at::Tensor targets;
+  // Extra values to report.
+  std::vector<NamedValue> metrics;
+};
+
+// A module that turns batches into a loss. Embedding collections among its submodules are found by
+// the trainer and updated by the sparse optimizer; its other parameters by the dense ones. It is
+// built from a FeatureSchema (see model_registry.h). All calls come from the trainer's thread; only
+// the train step and the evaluator call forward and evaluate.
+//
+//   class Linear : public Model {
+//    public:
+//     explicit Linear(int64_t dims) { fc_ = register_module("fc", torch::nn::Linear(dims, 1)); }
+//     absl::StatusOr<ModelOutput> forward(const Batch& batch) override {
+//       at::Tensor logits = fc_->forward(batch.dense);
+//       return ModelOutput{.loss = ..., .predictions = logits.sigmoid()};
+//     }
+//   };
+class Model : public torch::nn::Module {
+ public:
+  // REQUIRES: the module is in training mode and gradients are on, or neither.
+  // Errors end the run. It must not keep state that the next step depends on outside its
+  // parameters and buffers, nor read tensors back to the CPU.
+  virtual absl::StatusOr<ModelOutput> forward(const Batch& batch) = 0;
+
+  // Called instead of forward in evaluation, with gradients off. It changes nothing.
+  virtual absl::StatusOr<ModelOutput> evaluate(const Batch& batch) { return forward(batch); }
+
+  // Called before each step: what progress stands at and what the step is for.
+  virtual void begin_step(const Progress& progress, Phase phase) {}
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_MODEL_H_

@@ -1,0 +1,49 @@
+// Models by name.
+#ifndef MILLRACE_FRAMEWORK_MODEL_REGISTRY_H_
+#define MILLRACE_FRAMEWORK_MODEL_REGISTRY_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "embedding/collection_options.h"
+#include "io/feature_schema.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+class Model;
+
+// What a model is built from.
+struct ModelResources {
+  FeatureSchema schema;
+  // For EmbeddingCollection::create: every table and sparse feature of the job.
+  EmbeddingCollectionOptions embeddings;
+};
+
+using ModelFactory =
+    std::function<absl::StatusOr<std::shared_ptr<Model>>(const ModelConfig&, const ModelResources&)>;
+
+// Makes a model known by name; called during static initialization by MILLRACE_REGISTER_MODEL.
+// The registry never changes afterwards. REQUIRES: the name is not taken (aborts otherwise).
+bool register_model(absl::string_view name, ModelFactory factory);
+
+// Errors: NotFound listing what is linked in and saying how to add one; those of the factory,
+// annotated with the model's name. Libraries seeding: parameters are initialised from `seed`.
+absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
+                                                    const ModelResources& resources, uint64_t seed);
+
+std::vector<std::string> registered_models();  // sorted
+
+}  // namespace millrace
+
+// At namespace scope in the .cc of a model, whose cc_library says `alwayslink = True`:
+//   MILLRACE_REGISTER_MODEL(my_model, &MyModel::create);
+#define MILLRACE_REGISTER_MODEL(name, factory)                     \
+  [[maybe_unused]] static const bool millrace_model_##name##_ =    \
+      ::millrace::register_model(#name, (factory))
+
+#endif  // MILLRACE_FRAMEWORK_MODEL_REGISTRY_H_

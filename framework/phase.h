@@ -1,0 +1,11 @@
+// What the loop is doing.
+#ifndef MILLRACE_FRAMEWORK_PHASE_H_
+#define MILLRACE_FRAMEWORK_PHASE_H_
+
+namespace millrace {
+
+enum class Phase { kTrain, kEvaluate };
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_PHASE_H_

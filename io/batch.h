@@ -1,0 +1,36 @@
+// One batch of examples, as the model gets it.
+#ifndef MILLRACE_IO_BATCH_H_
+#define MILLRACE_IO_BATCH_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "io/cursor.h"
+
+namespace millrace {
+
+// All sparse features of a batch in one jagged tensor: feature after feature in the order of
+// the FeatureSchema, and within a feature example after example. The ids of feature f and
+// example e are values[offsets[f * batch + e]] up to, not including, values[offsets[f * batch + e + 1]].
+struct KeyedJagged {
+  at::Tensor values;   // int64 [total ids]
+  at::Tensor offsets;  // int64 [features * batch + 1], not decreasing, from 0 to the total
+  at::Tensor weights;  // float32 [total ids], or undefined: all 1
+};
+
+// Batches are values: copying one shares its tensors, which nobody changes.
+struct Batch {
+  int64_t size = 0;        // examples
+  KeyedJagged sparse;
+  at::Tensor dense;        // float32 [batch, dense features], in the order of the FeatureSchema
+  at::Tensor labels;       // float32 [batch, tasks]
+  at::Tensor weights;      // float32 [batch], or undefined: all 1
+  at::Tensor example_ids;  // int64 [batch]; default: file ordinal << 40 | row in the file
+  at::Tensor group_ids;    // int64 [batch], or undefined; for grouped metrics
+  Cursor cursor;           // the position in the data just after this batch
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_BATCH_H_

@@ -1,0 +1,46 @@
+// Which features a batch holds, and where.
+#ifndef MILLRACE_IO_FEATURE_SCHEMA_H_
+#define MILLRACE_IO_FEATURE_SCHEMA_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+struct SparseFeature {
+  std::string name;
+  std::string table;
+  Pooling pooling = SUM;
+};
+
+// The features of a job in the order of its configuration; that order is the order of
+// features and columns in every Batch. Immutable.
+class FeatureSchema {
+ public:
+  // REQUIRES: names in `config` are expanded (expand_names).
+  // Errors: InvalidArgument for two features of one name, no label, or more than one weight,
+  // example id or group id.
+  static absl::StatusOr<FeatureSchema> create(const TrainConfig& config);
+
+  const std::vector<FeatureConfig>& features() const { return features_; }  // all, as configured
+  const std::vector<SparseFeature>& sparse() const { return sparse_; }
+  const std::vector<std::string>& dense() const { return dense_; }    // columns of Batch::dense
+  const std::vector<std::string>& labels() const { return labels_; }  // columns of Batch::labels
+
+  // The place of a sparse feature in sparse(). Errors: NotFound naming the nearest.
+  absl::StatusOr<int64_t> sparse_index(absl::string_view name) const;
+
+ private:
+  std::vector<FeatureConfig> features_;
+  std::vector<SparseFeature> sparse_;
+  std::vector<std::string> dense_;
+  std::vector<std::string> labels_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_FEATURE_SCHEMA_H_

@@ -1,0 +1,48 @@
+// Optimizers of ordinary parameters.
+#ifndef MILLRACE_OPTIM_DENSE_OPTIMIZER_H_
+#define MILLRACE_OPTIM_DENSE_OPTIMIZER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/progress.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+struct NamedParameter {
+  std::string name;
+  at::Tensor value;
+};
+
+// Updates the parameters it was made with from their gradients. Called from the trainer's thread.
+class DenseOptimizer {
+ public:
+  virtual ~DenseOptimizer() = default;
+  // One update; progress stands before this step. Errors: Internal with what LibTorch said.
+  virtual absl::Status step(const Progress& progress) = 0;
+  virtual void zero_grad() = 0;
+  // The rate of the next step.
+  virtual double learning_rate(const Progress& progress) const = 0;
+  // Names of its parameters.
+  virtual const std::vector<std::string>& parameters() const = 0;
+};
+
+// SGD, Adagrad, Adam, AdamW over torch::optim, with their formulas.
+// Errors: InvalidArgument for numbers out of range.
+absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
+    const DenseOptimizerConfig& config, std::vector<NamedParameter> parameters);
+
+// Deals parameters out to optimizers by their patterns, the first match wins.
+// Errors: InvalidArgument for a parameter that no pattern matches and a pattern that matches none,
+// naming the nearest.
+absl::StatusOr<std::vector<std::unique_ptr<DenseOptimizer>>> create_dense_optimizers(
+    const std::vector<DenseOptimizerConfig>& configs, const std::vector<NamedParameter>& parameters);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_DENSE_OPTIMIZER_H_

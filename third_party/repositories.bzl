@@ -1,0 +1,70 @@
+"""How each external library is found. Nothing here downloads anything.
+
+System libraries (Abseil, protobuf, glog, ...) live in /usr and need no
+repository: see third_party/BUILD.bazel. LibTorch and Arrow come out of Python
+wheels in the environment that `./bazelw` prepares; `LIBTORCH` (a folder with
+`include/` and `lib/`) replaces the former.
+"""
+
+load("//third_party:bazel4.bzl", "bazel4_repositories")
+
+def _wheel_folder(ctx, package):
+    """The folder of an installed Python package, or fails saying what to do."""
+    venv = ctx.os.environ.get("MILLRACE_VENV", "")
+    if not venv:
+        fail("MILLRACE_VENV is not set: call ./bazelw instead of bazel; it installs what is needed and sets it")
+    found = ctx.execute(["sh", "-c", "echo \"$1\"/lib/python3*/site-packages/\"$2\"", "sh", venv, package])
+    folder = ctx.path(found.stdout.strip())
+    if not folder.exists:
+        fail("no %s below %s: remove that folder and call ./bazelw again" % (package, venv))
+    return folder
+
+def _symlink_children(ctx, source, destination, skip = []):
+    for child in source.readdir():
+        if child.basename not in skip:
+            ctx.symlink(child, destination + "/" + child.basename)
+
+def _libtorch_impl(ctx):
+    given = ctx.os.environ.get("LIBTORCH", "")
+    folder = ctx.path(given) if given else _wheel_folder(ctx, "torch")
+    include = folder.get_child("include")
+    if not include.exists:
+        fail("%s has no include/ folder: LIBTORCH must name an unpacked LibTorch or a torch package" % folder)
+
+    # LibTorch carries headers of an older protobuf, which must not shadow the real ones.
+    _symlink_children(ctx, include, "include", skip = ["google"])
+    lib = folder.get_child("lib")
+    for name in ["libtorch.so", "libtorch_cpu.so", "libc10.so"]:
+        ctx.symlink(lib.get_child(name), "lib/" + name)
+    for child in lib.readdir():
+        if child.basename.startswith("libgomp"):
+            ctx.symlink(child, "lib/" + child.basename)
+    ctx.file("BUILD.bazel", ctx.read(ctx.attr._build_file))
+
+libtorch_repository = repository_rule(
+    implementation = _libtorch_impl,
+    environ = ["LIBTORCH", "MILLRACE_VENV"],
+    local = True,
+    attrs = {"_build_file": attr.label(default = "//third_party:libtorch.BUILD")},
+)
+
+def _arrow_impl(ctx):
+    folder = _wheel_folder(ctx, "pyarrow")
+    _symlink_children(ctx, folder.get_child("include"), "include")
+    for child in folder.readdir():
+        for name in ["libarrow.so", "libarrow_compute.so", "libparquet.so"]:
+            if child.basename.startswith(name + "."):
+                ctx.symlink(child, "lib/" + child.basename)
+    ctx.file("BUILD.bazel", ctx.read(ctx.attr._build_file))
+
+arrow_repository = repository_rule(
+    implementation = _arrow_impl,
+    environ = ["MILLRACE_VENV"],
+    local = True,
+    attrs = {"_build_file": attr.label(default = "//third_party:arrow.BUILD")},
+)
+
+def millrace_repositories():
+    bazel4_repositories()
+    libtorch_repository(name = "libtorch")
+    arrow_repository(name = "arrow")
