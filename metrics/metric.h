@@ -2,6 +2,7 @@
 #ifndef MILLRACE_METRICS_METRIC_H_
 #define MILLRACE_METRICS_METRIC_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,33 +14,45 @@
 namespace millrace {
 
 // What metrics see of one batch and one task. All spans have one length, except that empty
-// `weights` mean all 1. Predictions are probabilities in [0, 1] for binary tasks.
+// `weights` mean all 1.
 struct MetricInput {
-  absl::Span<const float> predictions;
-  absl::Span<const float> labels;
-  absl::Span<const float> weights;
+  absl::Span<const float> predictions;  // probabilities in [0, 1] for binary tasks
+  absl::Span<const float> labels;       // in [0, 1] for binary tasks
+  absl::Span<const float> weights;      // at least 0; an example of weight 0 does not count
+
+  double weight(size_t example) const { return weights.empty() ? 1.0 : weights[example]; }
 };
 
-// Accumulates over batches; compute() may be called at any time and changes nothing. Results do
-// not depend on how the examples were cut into batches, and sums run in double. Not thread-safe.
+// Accumulates over batches. Sums run in double, example after example, so the result is equal to
+// the last bit however the examples were cut into batches. Not thread-safe.
+//
+//   ASSIGN_OR_RETURN(std::unique_ptr<Metric> auc, create_metric("auc"));
+//   auc->update({predictions, labels, weights});   // once per batch
+//   double value = auc->compute();
+//
+// A new metric: one file pair, one line in the table of metric.cc, and a test that calls
+// test_metric_conformance (metric_conformance.h).
 class Metric {
  public:
   virtual ~Metric() = default;
   // The name it is reported by: "auc", "logloss", ...
   virtual absl::string_view name() const = 0;
   virtual void update(const MetricInput& input) = 0;
-  // Not-a-number where it is undefined (AUC without positives, a mean of nothing).
+  // May be called at any time and changes nothing that can be seen. Returns: not-a-number where
+  // the metric is undefined (AUC without positives, a mean of nothing) and after a prediction,
+  // label or weight that is not a number.
   virtual double compute() const = 0;
+  // Forgets everything: as if new.
   virtual void reset() = 0;
-  // Adds everything another metric of the same kind has seen.
-  // REQUIRES: `other` was made by the same factory.
+  // Adds everything another metric has seen, as if it had come after what this one saw (up to the
+  // rounding of sums). REQUIRES: `other` is of the same class as this one.
   virtual void merge(const Metric& other) = 0;
 };
 
 // Names that create_metric knows, sorted.
 std::vector<std::string> metric_names();
 
-// Errors: NotFound naming the nearest.
+// A new metric by its name. Errors: NotFound naming the nearest.
 absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name);
 
 // The metrics of binary tasks, in reporting order: auc, logloss, ne, calibration.

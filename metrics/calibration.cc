@@ -1,0 +1,26 @@
+#include "metrics/calibration.h"
+
+#include <limits>
+
+namespace millrace {
+
+void CalibrationMetric::update(const MetricInput& input) {
+  for (size_t i = 0; i < input.predictions.size(); ++i) {
+    const double weight = input.weight(i);
+    if (weight == 0) continue;
+    prediction_ += weight * input.predictions[i];
+    label_ += weight * input.labels[i];
+  }
+}
+
+double CalibrationMetric::compute() const {
+  return label_ == 0 ? std::numeric_limits<double>::quiet_NaN() : prediction_ / label_;
+}
+
+void CalibrationMetric::merge(const Metric& other) {
+  const auto& from = static_cast<const CalibrationMetric&>(other);
+  prediction_ += from.prediction_;
+  label_ += from.label_;
+}
+
+}  // namespace millrace

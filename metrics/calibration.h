@@ -1,0 +1,26 @@
+// Calibration.
+#ifndef MILLRACE_METRICS_CALIBRATION_H_
+#define MILLRACE_METRICS_CALIBRATION_H_
+
+#include "metrics/metric.h"
+
+namespace millrace {
+
+// The sum of predictions over the sum of labels, both by weight: above 1 where the model promises
+// more than happens. Undefined where the labels sum to 0.
+class CalibrationMetric : public Metric {
+ public:
+  absl::string_view name() const override { return "calibration"; }
+  void update(const MetricInput& input) override;
+  double compute() const override;
+  void reset() override { *this = CalibrationMetric(); }
+  void merge(const Metric& other) override;
+
+ private:
+  double prediction_ = 0;  // sum of weight * prediction
+  double label_ = 0;       // sum of weight * label
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_METRICS_CALIBRATION_H_

@@ -1,0 +1,36 @@
+#include "metrics/logloss.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace millrace {
+
+double log_loss(double prediction, double label) {
+  const double p = std::clamp(prediction, kLogLossEpsilon, 1 - kLogLossEpsilon);
+  // Labels are mostly 0 or 1: one logarithm instead of two.
+  if (label == 0) return -std::log(1 - p);
+  if (label == 1) return -std::log(p);
+  return -label * std::log(p) - (1 - label) * std::log(1 - p);
+}
+
+void LogLossMetric::update(const MetricInput& input) {
+  for (size_t i = 0; i < input.predictions.size(); ++i) {
+    const double weight = input.weight(i);
+    if (weight == 0) continue;
+    loss_ += weight * log_loss(input.predictions[i], input.labels[i]);
+    weight_ += weight;
+  }
+}
+
+double LogLossMetric::compute() const {
+  return weight_ == 0 ? std::numeric_limits<double>::quiet_NaN() : loss_ / weight_;
+}
+
+void LogLossMetric::merge(const Metric& other) {
+  const auto& from = static_cast<const LogLossMetric&>(other);
+  loss_ += from.loss_;
+  weight_ += from.weight_;
+}
+
+}  // namespace millrace

@@ -1,0 +1,29 @@
+#include "metrics/mean.h"
+
+#include <limits>
+
+namespace millrace {
+
+void MeanMetric::update(const MetricInput& input) {
+  for (size_t i = 0; i < input.predictions.size(); ++i) {
+    add(input.predictions[i], input.weight(i));
+  }
+}
+
+void MeanMetric::add(double value, double weight) {
+  if (weight == 0) return;
+  sum_ += weight * value;
+  weight_ += weight;
+}
+
+double MeanMetric::compute() const {
+  return weight_ == 0 ? std::numeric_limits<double>::quiet_NaN() : sum_ / weight_;
+}
+
+void MeanMetric::merge(const Metric& other) {
+  const auto& from = static_cast<const MeanMetric&>(other);
+  sum_ += from.sum_;
+  weight_ += from.weight_;
+}
+
+}  // namespace millrace

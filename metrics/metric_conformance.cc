@@ -1,0 +1,164 @@
+#include "metrics/metric_conformance.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "base/philox.h"
+
+namespace millrace {
+namespace {
+
+using Make = std::function<std::unique_ptr<Metric>()>;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+double compute_all(const Make& make, const MetricExamples& examples) {
+  std::unique_ptr<Metric> metric = make();
+  metric->update(examples.all());
+  return metric->compute();
+}
+
+// Ends of pieces of random lengths from 0 to 8 that cover [0, count).
+std::vector<size_t> random_cuts(uint64_t seed, size_t count) {
+  std::vector<size_t> ends;
+  size_t end = 0;
+  for (uint64_t i = 0; end < count; ++i) {
+    end = std::min(count, end + philox64(seed, 17, i) % 9);
+    ends.push_back(end);
+  }
+  return ends;
+}
+
+void expect_near(double value, double expected) {
+  EXPECT_NEAR(value, expected, 1e-12 * std::max(1.0, std::abs(expected)));
+}
+
+void test_empty(const Make& make) {
+  EXPECT_FALSE(make()->name().empty());
+  EXPECT_TRUE(std::isnan(make()->compute()));
+  EXPECT_TRUE(std::isnan(compute_all(make, {})));
+}
+
+void test_cuts(const Make& make, const MetricExamples& examples) {
+  const double expected = compute_all(make, examples);
+  ASSERT_TRUE(std::isfinite(expected));
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    std::unique_ptr<Metric> metric = make();
+    size_t begin = 0;
+    for (size_t end : random_cuts(seed, examples.predictions.size())) {
+      metric->update(examples.slice(begin, end));
+      begin = end;
+      if (seed % 2 == 0) metric->compute();  // changes nothing
+    }
+    EXPECT_EQ(metric->compute(), expected) << "seed " << seed;
+    EXPECT_EQ(metric->compute(), expected) << "seed " << seed;
+  }
+}
+
+void test_merge(const Make& make, const MetricExamples& examples) {
+  const double expected = compute_all(make, examples);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    std::unique_ptr<Metric> total = make();
+    size_t begin = 0;
+    for (size_t end : random_cuts(seed, examples.predictions.size())) {
+      std::unique_ptr<Metric> part = make();
+      part->update(examples.slice(begin, end));
+      begin = end;
+      total->merge(*part);
+    }
+    expect_near(total->compute(), expected);
+    total->merge(*make());
+    expect_near(total->compute(), expected);
+  }
+}
+
+void test_reset(const Make& make, const MetricExamples& examples) {
+  std::unique_ptr<Metric> metric = make();
+  const float nan[] = {kNan};
+  const float one[] = {1};
+  metric->update({.predictions = nan, .labels = one, .weights = {}});
+  metric->update(examples.all());
+  metric->reset();
+  EXPECT_TRUE(std::isnan(metric->compute()));
+  metric->update(examples.all());
+  EXPECT_EQ(metric->compute(), compute_all(make, examples));
+}
+
+void test_weights(const Make& make) {
+  const MetricExamples plain = random_examples(5, 60, false);
+  MetricExamples ones = plain;
+  ones.weights.assign(60, 1.0f);
+  EXPECT_EQ(compute_all(make, ones), compute_all(make, plain));
+
+  // Every third example twice, every third not at all, as weights and by hand.
+  MetricExamples weighted = plain, repeated;
+  for (size_t i = 0; i < 60; ++i) {
+    weighted.weights.push_back(static_cast<float>(i % 3));
+    for (size_t copy = 0; copy < i % 3; ++copy) {
+      repeated.predictions.push_back(plain.predictions[i]);
+      repeated.labels.push_back(plain.labels[i]);
+    }
+  }
+  expect_near(compute_all(make, weighted), compute_all(make, repeated));
+
+  MetricExamples nothing = plain;
+  nothing.weights.assign(60, 0.0f);
+  EXPECT_TRUE(std::isnan(compute_all(make, nothing)));
+}
+
+void test_not_a_number(const Make& make) {
+  MetricExamples examples = random_examples(6, 20, false);
+  examples.predictions[7] = kNan;
+  std::unique_ptr<Metric> metric = make();
+  metric->update(examples.all());
+  EXPECT_TRUE(std::isnan(metric->compute()));
+  std::unique_ptr<Metric> total = make();
+  total->update(random_examples(7, 20, false).all());
+  total->merge(*metric);
+  EXPECT_TRUE(std::isnan(total->compute()));
+}
+
+}  // namespace
+
+MetricInput MetricExamples::slice(size_t begin, size_t end) const {
+  MetricInput input;
+  input.predictions = absl::MakeConstSpan(predictions).subspan(begin, end - begin);
+  input.labels = absl::MakeConstSpan(labels).subspan(begin, end - begin);
+  if (!weights.empty()) {
+    input.weights = absl::MakeConstSpan(weights).subspan(begin, end - begin);
+  }
+  return input;
+}
+
+MetricExamples random_examples(uint64_t seed, size_t count, bool weighted) {
+  MetricExamples examples;
+  for (size_t i = 0; i < count; ++i) {
+    const PhiloxBlock bits = philox(seed, 1, i);
+    const float prediction = static_cast<float>(bits[0] % 31 + 1) / 32;
+    float label = uniform24(bits[1]) < 0.5f * prediction + 0.1f ? 1.0f : 0.0f;
+    if (i < 4) label = i % 2;
+    examples.predictions.push_back(prediction);
+    examples.labels.push_back(label);
+    if (weighted) examples.weights.push_back(i < 4 ? 1.0f : (bits[2] % 5) * 0.3f);
+  }
+  return examples;
+}
+
+void test_metric_conformance(const Make& make) {
+  SCOPED_TRACE(std::string(make()->name()));
+  test_empty(make);
+  for (const bool weighted : {false, true}) {
+    const MetricExamples examples = random_examples(3, 200, weighted);
+    test_cuts(make, examples);
+    test_merge(make, examples);
+    test_reset(make, examples);
+  }
+  test_weights(make);
+  test_not_a_number(make);
+}
+
+}  // namespace millrace

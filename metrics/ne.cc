@@ -1,0 +1,35 @@
+#include "metrics/ne.h"
+
+#include <cmath>
+#include <limits>
+
+#include "metrics/logloss.h"
+
+namespace millrace {
+
+void NormalizedEntropyMetric::update(const MetricInput& input) {
+  for (size_t i = 0; i < input.predictions.size(); ++i) {
+    const double weight = input.weight(i);
+    if (weight == 0) continue;
+    loss_ += weight * log_loss(input.predictions[i], input.labels[i]);
+    label_ += weight * input.labels[i];
+    weight_ += weight;
+  }
+}
+
+double NormalizedEntropyMetric::compute() const {
+  const double mean = label_ / weight_;
+  // Written so that not-a-number, as with no weight at all, fails the test too.
+  if (!(mean > 0 && mean < 1)) return std::numeric_limits<double>::quiet_NaN();
+  const double entropy = -mean * std::log(mean) - (1 - mean) * std::log(1 - mean);
+  return loss_ / weight_ / entropy;
+}
+
+void NormalizedEntropyMetric::merge(const Metric& other) {
+  const auto& from = static_cast<const NormalizedEntropyMetric&>(other);
+  loss_ += from.loss_;
+  label_ += from.label_;
+  weight_ += from.weight_;
+}
+
+}  // namespace millrace
