@@ -1,0 +1,51 @@
+// The data behind `millrace generate`.
+#ifndef MILLRACE_TOOLS_GENERATE_GENERATOR_H_
+#define MILLRACE_TOOLS_GENERATE_GENERATOR_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+#include "tools/generate/columnar_writer.h"
+#include "tools/generate/planted_model.h"
+
+namespace millrace {
+
+struct GenerateOptions {
+  // Decide the examples. Those of one (model, evaluation or not, row) are always the same: more
+  // rows or other files do not change them.
+  PlantedModelOptions model;
+  int64_t rows = 200000;      // to train on, at least 1
+  int64_t eval_rows = 40000;  // to evaluate on, at least 0
+
+  // Decide the files: OUTPUT_DIR/part-0.parquet ... and OUTPUT_DIR/eval.parquet (or .orc).
+  std::string output_dir;  // created if missing
+  ColumnarFormat format = ColumnarFormat::kParquet;
+  int64_t files = 4;              // for training, as equal as can be; 1 to rows
+  int64_t rows_in_group = 16384;  // rows drawn and written at once, which bounds the memory; at least 1
+};
+
+struct GenerateResult {
+  std::vector<std::string> train_paths;
+  std::string eval_path;  // "": no evaluation rows
+  int64_t positives = 0;  // of the training rows
+  // The best anyone can expect to reach on the evaluation rows: the metrics of the true
+  // probabilities. Not-a-number without evaluation rows.
+  double best_auc = 0;
+  double best_logloss = 0;
+};
+
+// Draws the examples and writes them; equal options give equal files. Existing files of the same
+// names are replaced. After an error the files finished before it stay, and no half of one.
+// Errors: InvalidArgument naming the option; those of the file system, which name the path.
+absl::StatusOr<GenerateResult> generate(FileSystem& files, const GenerateOptions& options);
+
+// "parquet" or "orc". Errors: InvalidArgument naming both.
+absl::StatusOr<ColumnarFormat> parse_columnar_format(absl::string_view name);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_GENERATE_GENERATOR_H_
