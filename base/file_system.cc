@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -30,6 +31,13 @@ absl::Status errno_status(int error, absl::string_view doing, const std::string&
     default: break;
   }
   return absl::Status(code, absl::StrCat("cannot ", doing, " ", path, ": ", std::strerror(error)));
+}
+
+// Why glob() could not read a directory; a missing one just matches nothing.
+thread_local int listing_error = 0;
+int keep_listing_error(const char*, int error) {
+  listing_error = error;
+  return error == ENOENT || error == ENOTDIR ? 0 : 1;
 }
 
 class LocalReadableFile : public ReadableFile {
@@ -119,13 +127,15 @@ class LocalFileSystem : public FileSystem {
   }
 
   absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) override {
-    glob_t found;
-    const int result = ::glob(pattern.c_str(), GLOB_ERR | GLOB_BRACE, nullptr, &found);
+    glob_t found = {};
+    const int result = ::glob(pattern.c_str(), GLOB_BRACE, &keep_listing_error, &found);
+    const int error = result == GLOB_NOSPACE ? ENOMEM : listing_error;
     std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     ::globfree(&found);
-    if (result != 0 && result != GLOB_NOMATCH) {
-      return errno_status(result == GLOB_NOSPACE ? ENOMEM : errno, "list", pattern);
-    }
+    if (result != 0 && result != GLOB_NOMATCH) return errno_status(error, "list", pattern);
+    // The alternatives of {a,b} come one after another.
+    std::sort(paths.begin(), paths.end());
+    paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
     return paths;
   }
 

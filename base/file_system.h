@@ -50,7 +50,8 @@ class FileSystem {
   // Creates the file or empties it.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) = 0;
   virtual absl::StatusOr<FileInfo> info(const std::string& path) = 0;
-  // Paths matching a shell pattern (* ? [...]), sorted by name; none is not an error.
+  // Paths matching a shell pattern (* ? [...] {a,b}), sorted by name; none is not an error,
+  // nor is a missing directory.
   virtual absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) = 0;
   // Makes a directory and those above it; it may exist already.
   virtual absl::Status create_directories(const std::string& path) = 0;

@@ -90,13 +90,13 @@ bool vlog_is_on(VlogSite& site, const char* file, int level) {
 
 LogLine::~LogLine() {
   const int severity = static_cast<int>(severity_);
-  if (severity_ == LogSeverity::FATAL) {
+  const bool initialized = google::IsGoogleLoggingInitialized();
+  // glog itself writes to stderr now, but would not afterwards.
+  if (severity_ == LogSeverity::FATAL && !initialized) {
     google::LogMessageFatal(file_, line_).stream() << stream_.str();
   }
   // Before initialize_logging glog would complain about itself; lines go through all the same.
-  google::LogMessage(file_, line_, severity, &router(), google::IsGoogleLoggingInitialized())
-          .stream()
-      << stream_.str();
+  google::LogMessage(file_, line_, severity, &router(), initialized).stream() << stream_.str();
 }
 
 }  // namespace internal

@@ -10,7 +10,15 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kMaxRange = 1'000'000;
+constexpr uint64_t kMaxRange = 1'000'000;
+
+// "first..last" with first <= last and at most kMaxRange numbers.
+bool parse_range(absl::string_view text, int64_t* first, int64_t* last) {
+  const size_t dots = text.find("..");
+  return dots != absl::string_view::npos && absl::SimpleAtoi(text.substr(0, dots), first) &&
+         absl::SimpleAtoi(text.substr(dots + 2), last) && *first <= *last &&
+         static_cast<uint64_t>(*last) - static_cast<uint64_t>(*first) < kMaxRange;
+}
 
 }  // namespace
 
@@ -58,14 +66,15 @@ std::string did_you_mean(absl::string_view name, const std::vector<std::string>&
 }
 
 std::vector<std::string> expand_range(absl::string_view text, std::vector<int64_t>* numbers) {
-  const size_t open = text.find('{'), dots = text.find("..", open), close = text.find('}', dots);
+  size_t open = text.find('{'), close = 0;
   int64_t first = 0, last = 0;
-  if (close == absl::string_view::npos ||
-      !absl::SimpleAtoi(text.substr(open + 1, dots - open - 1), &first) ||
-      !absl::SimpleAtoi(text.substr(dots + 2, close - dots - 2), &last) || last < first ||
-      last - first >= kMaxRange) {
-    return {std::string(text)};
+  while (open != absl::string_view::npos) {
+    close = text.find('}', open);
+    if (close == absl::string_view::npos) return {std::string(text)};
+    if (parse_range(text.substr(open + 1, close - open - 1), &first, &last)) break;
+    open = text.find('{', open + 1);
   }
+  if (open == absl::string_view::npos) return {std::string(text)};
   std::vector<std::string> expanded;
   for (int64_t i = first; i <= last; ++i) {
     expanded.push_back(absl::StrCat(text.substr(0, open), i, text.substr(close + 1)));

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_BASE_TEXT_H_
 #define MILLRACE_BASE_TEXT_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

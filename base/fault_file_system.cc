@@ -1,0 +1,90 @@
+#include "base/fault_file_system.h"
+
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+class FaultReadableFile : public ReadableFile {
+ public:
+  FaultReadableFile(FaultFileSystem& files, std::unique_ptr<ReadableFile> under)
+      : files_(files), under_(std::move(under)) {}
+  const std::string& path() const override { return under_->path(); }
+  int64_t size_bytes() const override { return under_->size_bytes(); }
+  absl::StatusOr<int64_t> read_at(int64_t offset, int64_t count, void* buffer) override {
+    RETURN_IF_ERROR(files_.next_call());
+    return under_->read_at(offset, count, buffer);
+  }
+
+ private:
+  FaultFileSystem& files_;
+  std::unique_ptr<ReadableFile> under_;
+};
+
+class FaultWritableFile : public WritableFile {
+ public:
+  FaultWritableFile(FaultFileSystem& files, std::unique_ptr<WritableFile> under)
+      : files_(files), under_(std::move(under)) {}
+  absl::Status append(absl::string_view bytes) override {
+    RETURN_IF_ERROR(files_.next_call());
+    return under_->append(bytes);
+  }
+  absl::Status sync() override {
+    RETURN_IF_ERROR(files_.next_call());
+    return under_->sync();
+  }
+  absl::Status close() override {
+    RETURN_IF_ERROR(files_.next_call());
+    return under_->close();
+  }
+
+ private:
+  FaultFileSystem& files_;
+  std::unique_ptr<WritableFile> under_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ReadableFile>> FaultFileSystem::open(const std::string& path) {
+  RETURN_IF_ERROR(next_call());
+  ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, under_.open(path));
+  return std::make_unique<FaultReadableFile>(*this, std::move(file));
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::create(const std::string& path) {
+  RETURN_IF_ERROR(next_call());
+  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, under_.create(path));
+  return std::make_unique<FaultWritableFile>(*this, std::move(file));
+}
+
+absl::StatusOr<FileInfo> FaultFileSystem::info(const std::string& path) {
+  RETURN_IF_ERROR(next_call());
+  return under_.info(path);
+}
+
+absl::StatusOr<std::vector<std::string>> FaultFileSystem::glob(const std::string& pattern) {
+  RETURN_IF_ERROR(next_call());
+  return under_.glob(pattern);
+}
+
+absl::Status FaultFileSystem::create_directories(const std::string& path) {
+  RETURN_IF_ERROR(next_call());
+  return under_.create_directories(path);
+}
+
+absl::Status FaultFileSystem::rename(const std::string& from, const std::string& to) {
+  RETURN_IF_ERROR(next_call());
+  return under_.rename(from, to);
+}
+
+absl::Status FaultFileSystem::remove(const std::string& path) {
+  RETURN_IF_ERROR(next_call());
+  return under_.remove(path);
+}
+
+absl::Status FaultFileSystem::sync_directory(const std::string& path) {
+  RETURN_IF_ERROR(next_call());
+  return under_.sync_directory(path);
+}
+
+}  // namespace millrace

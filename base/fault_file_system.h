@@ -1,0 +1,66 @@
+// A file system that fails when told to, for tests of what happens then.
+#ifndef MILLRACE_BASE_FAULT_FILE_SYSTEM_H_
+#define MILLRACE_BASE_FAULT_FILE_SYSTEM_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file_system.h"
+
+namespace millrace {
+
+// Passes every call on to another file system and counts them; calls inside a chosen range of
+// numbers return an error instead and do nothing. So a test tries every place where an operation
+// can fail:
+//
+//   for (int64_t n = 0;; ++n) {
+//     FaultFileSystem files(FileSystem::local());
+//     files.fail(n, 1, absl::UnavailableError("injected"));
+//     absl::Status status = save(files, path);
+//     if (files.calls() <= n) break;       // the operation makes no more calls
+//     EXPECT_FALSE(status.ok());
+//   }
+//
+// Files that it opened borrow it. Not thread-safe.
+class FaultFileSystem : public FileSystem {
+ public:
+  // `under` must outlive it.
+  explicit FaultFileSystem(FileSystem& under) : under_(under) {}
+
+  // Calls number `first` to first + count - 1 (from 0, counted since construction) fail.
+  void fail(int64_t first, int64_t count, absl::Status error) {
+    first_ = first;
+    count_ = count;
+    error_ = std::move(error);
+  }
+  // Calls so far, of the file system and of its files, failed ones included.
+  int64_t calls() const { return calls_; }
+
+  absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) override;
+  absl::StatusOr<FileInfo> info(const std::string& path) override;
+  absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) override;
+  absl::Status create_directories(const std::string& path) override;
+  absl::Status rename(const std::string& from, const std::string& to) override;
+  absl::Status remove(const std::string& path) override;
+  absl::Status sync_directory(const std::string& path) override;
+
+  // Counts one call. Returns: the error that it is to return.
+  absl::Status next_call() {
+    const int64_t n = calls_++;
+    return n >= first_ && n - first_ < count_ ? error_ : absl::OkStatus();
+  }
+
+ private:
+  FileSystem& under_;
+  int64_t calls_ = 0;
+  int64_t first_ = 0;
+  int64_t count_ = 0;
+  absl::Status error_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BASE_FAULT_FILE_SYSTEM_H_

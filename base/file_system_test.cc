@@ -1,0 +1,193 @@
+#include "base/file_system.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/fault_file_system.h"
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class FileSystemTest : public testing::Test {
+ protected:
+  FileSystemTest() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    root_ = join_path(testing::TempDir(), std::string("file_system_test_") + test->name());
+    EXPECT_OK(files_.create_directories(root_));
+  }
+  std::string path(const std::string& name) { return join_path(root_, name); }
+  void write(const std::string& name, absl::string_view content) {
+    ASSERT_OK(write_file_atomically(files_, path(name), content));
+  }
+
+  FileSystem& files_ = FileSystem::local();
+  std::string root_;
+};
+
+TEST_F(FileSystemTest, WritesAndReadsBack) {
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<WritableFile> out, files_.create(path("a")));
+  ASSERT_OK(out->append("hello "));
+  ASSERT_OK(out->append(absl::string_view("w\0rld", 5)));
+  ASSERT_OK(out->sync());
+  ASSERT_OK(out->close());
+  EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds(std::string("hello w\0rld", 11)));
+}
+
+TEST_F(FileSystemTest, ReadsAnyPlaceAndStopsAtTheEnd) {
+  write("a", "0123456789");
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<ReadableFile> in, files_.open(path("a")));
+  EXPECT_EQ(in->size_bytes(), 10);
+  EXPECT_EQ(in->path(), path("a"));
+  char buffer[8] = {};
+  EXPECT_THAT(in->read_at(3, 4, buffer), IsOkAndHolds(4));
+  EXPECT_EQ(std::string(buffer, 4), "3456");
+  EXPECT_THAT(in->read_at(8, 8, buffer), IsOkAndHolds(2));
+  EXPECT_THAT(in->read_at(10, 1, buffer), IsOkAndHolds(0));
+  EXPECT_THAT(in->read_at(99, 1, buffer), IsOkAndHolds(0));
+}
+
+TEST_F(FileSystemTest, MissingFilesAreNotFoundAndNamed) {
+  const std::string missing = path("missing");
+  const auto not_found = StatusIs(absl::StatusCode::kNotFound, HasSubstr(missing));
+  EXPECT_THAT(files_.open(missing), not_found);
+  EXPECT_THAT(files_.info(missing), not_found);
+  EXPECT_THAT(files_.remove(missing), not_found);
+  EXPECT_THAT(files_.rename(missing, path("b")), not_found);
+  EXPECT_THAT(files_.create(missing + "/child"), not_found);
+  EXPECT_THAT(files_.sync_directory(missing), not_found);
+  EXPECT_THAT(read_file(files_, missing), not_found);
+}
+
+TEST_F(FileSystemTest, DirectoriesAreNoFilesAndFilesNoDirectories) {
+  write("file", "x");
+  const absl::StatusCode code = absl::StatusCode::kFailedPrecondition;
+  EXPECT_THAT(files_.open(root_), StatusIs(code, HasSubstr(root_)));
+  EXPECT_THAT(files_.create(root_), StatusIs(code, HasSubstr(root_)));
+  EXPECT_THAT(files_.open(path("file/child")), StatusIs(code));
+  EXPECT_THAT(files_.create(path("file/child")), StatusIs(code));
+  EXPECT_THAT(files_.create_directories(path("file")), StatusIs(code, HasSubstr(path("file"))));
+  EXPECT_THAT(files_.create_directories(path("file/child")), StatusIs(code));
+  EXPECT_THAT(files_.sync_directory(path("file")), StatusIs(code));
+  EXPECT_THAT(write_file_atomically(files_, root_, "x"), StatusIs(code));
+}
+
+TEST_F(FileSystemTest, UnwritableDirectory) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+  ASSERT_EQ(::chmod(root_.c_str(), 0555), 0);
+  EXPECT_THAT(files_.create(path("a")), StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_THAT(files_.create_directories(path("a/b")), StatusIs(absl::StatusCode::kPermissionDenied));
+  ::chmod(root_.c_str(), 0755);
+}
+
+TEST_F(FileSystemTest, FullDisk) {
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<WritableFile> out, files_.create("/dev/full"));
+  EXPECT_THAT(out->append("x"),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("/dev/full")));
+}
+
+TEST_F(FileSystemTest, InfoTellsFilesFromDirectories) {
+  write("a", "12345");
+  ASSERT_OK_AND_ASSIGN(const FileInfo file, files_.info(path("a")));
+  EXPECT_EQ(file.size_bytes, 5);
+  EXPECT_FALSE(file.is_directory);
+  ASSERT_OK_AND_ASSIGN(const FileInfo directory, files_.info(root_));
+  EXPECT_TRUE(directory.is_directory);
+}
+
+TEST_F(FileSystemTest, GlobSortsByName) {
+  for (const char* name : {"part-2.orc", "part-10.orc", "part-1.orc", "other.txt"}) write(name, "");
+  EXPECT_THAT(files_.glob(path("part-*.orc")),
+              IsOkAndHolds(ElementsAre(path("part-1.orc"), path("part-10.orc"), path("part-2.orc"))));
+  EXPECT_THAT(files_.glob(path("part-[12].orc")),
+              IsOkAndHolds(ElementsAre(path("part-1.orc"), path("part-2.orc"))));
+  EXPECT_THAT(files_.glob(path("part-?.orc")),
+              IsOkAndHolds(ElementsAre(path("part-1.orc"), path("part-2.orc"))));
+  EXPECT_THAT(files_.glob(path("{part-2,other,part-1}.*")),
+              IsOkAndHolds(ElementsAre(path("other.txt"), path("part-1.orc"), path("part-2.orc"))));
+  EXPECT_THAT(files_.glob(path("other.txt")), IsOkAndHolds(ElementsAre(path("other.txt"))));
+}
+
+TEST_F(FileSystemTest, GlobOfNothingIsEmpty) {
+  write("file", "");
+  EXPECT_THAT(files_.glob(path("*.parquet")), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(files_.glob(path("missing")), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(files_.glob(path("missing/*.orc")), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(files_.glob(path("miss*/deep/*.orc")), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(files_.glob(path("file/*.orc")), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(files_.glob(""), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(FileSystemTest, GlobReportsDirectoriesItMayNotRead) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read anything";
+  ASSERT_OK(files_.create_directories(path("closed")));
+  ASSERT_EQ(::chmod(path("closed").c_str(), 0), 0);
+  EXPECT_THAT(files_.glob(path("closed/*")),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(path("closed"))));
+  ::chmod(path("closed").c_str(), 0755);
+}
+
+TEST_F(FileSystemTest, DirectoriesAreMadeWithThoseAboveAndMayExist) {
+  ASSERT_OK(files_.create_directories(path("a/b/c")));
+  EXPECT_OK(files_.create_directories(path("a/b/c")));
+  EXPECT_OK(files_.create_directories(path("a//b/./d/")));
+  EXPECT_TRUE(files_.info(path("a/b/c"))->is_directory);
+  EXPECT_TRUE(files_.info(path("a/b/d"))->is_directory);
+  EXPECT_OK(files_.sync_directory(path("a/b")));
+}
+
+TEST_F(FileSystemTest, RenameReplaces) {
+  write("a", "new");
+  write("b", "old");
+  ASSERT_OK(files_.rename(path("a"), path("b")));
+  EXPECT_THAT(read_file(files_, path("b")), IsOkAndHolds("new"));
+  EXPECT_THAT(files_.info(path("a")), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(FileSystemTest, RemoveTakesFilesAndEmptyDirectories) {
+  write("a", "x");
+  ASSERT_OK(files_.create_directories(path("d")));
+  EXPECT_OK(files_.remove(path("a")));
+  EXPECT_OK(files_.remove(path("d")));
+  EXPECT_THAT(files_.glob(path("*")), IsOkAndHolds(IsEmpty()));
+}
+
+// Whatever call fails, the old content stays, nothing is left aside, and the error is returned.
+TEST_F(FileSystemTest, AtomicWriteThatFailsLeavesTheOldContent) {
+  write("a", "old");
+  int64_t n = 0;
+  for (;; ++n) {
+    FaultFileSystem faulty(files_);
+    faulty.fail(n, 1, absl::ResourceExhaustedError("injected"));
+    const absl::Status status = write_file_atomically(faulty, path("a"), "new");
+    if (faulty.calls() <= n) {
+      EXPECT_OK(status);
+      break;
+    }
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, "injected")) << n;
+    EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds("old")) << n;
+    EXPECT_THAT(files_.glob(path("*")), IsOkAndHolds(ElementsAre(path("a")))) << n;
+  }
+  EXPECT_GE(n, 5) << "create, append, sync, close, rename";
+  EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds("new"));
+}
+
+TEST(JoinPathTest, Joins) {
+  EXPECT_EQ(join_path("a", "b"), "a/b");
+  EXPECT_EQ(join_path("a/", "b"), "a/b");
+  EXPECT_EQ(join_path("", "b"), "b");
+  EXPECT_EQ(join_path("a", "/b"), "/b");
+  EXPECT_EQ(join_path("a", ""), "a/");
+  EXPECT_EQ(join_path("/", "b"), "/b");
+}
+
+}  // namespace
+}  // namespace millrace

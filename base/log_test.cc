@@ -1,0 +1,141 @@
+#include "base/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+// glog reads its environment before main, so tests of switches run in a process of their own:
+// death tests of the "threadsafe" style start this program again.
+class LogProcessTest : public testing::Test {
+ protected:
+  LogProcessTest() { testing::GTEST_FLAG(death_test_style) = "threadsafe"; }
+  ~LogProcessTest() override {
+    for (const char* name : {"GLOG_v", "GLOG_vmodule", "GLOG_minloglevel"}) ::unsetenv(name);
+  }
+};
+
+void log_at_all_levels() {
+  MILLRACE_VLOG(1) << "at one";
+  MILLRACE_VLOG(2) << "at two";
+  MILLRACE_LOG(INFO) << "at info";
+  MILLRACE_LOG(ERROR) << "at error";
+}
+
+[[noreturn]] void log_and_exit(bool initialize) {
+  if (initialize) initialize_logging("log_test");
+  log_at_all_levels();
+  ::_exit(0);
+}
+
+TEST_F(LogProcessTest, WithoutSwitchesVerboseLinesAreHidden) {
+  for (const bool initialize : {false, true}) {
+    EXPECT_EXIT(log_and_exit(initialize), testing::ExitedWithCode(0),
+                AllOf(HasSubstr("at info"), HasSubstr("at error"), Not(HasSubstr("at one"))));
+  }
+}
+
+TEST_F(LogProcessTest, VerbositySwitch) {
+  ::setenv("GLOG_v", "1", 1);
+  EXPECT_EXIT(log_and_exit(true), testing::ExitedWithCode(0),
+              AllOf(HasSubstr("at one"), Not(HasSubstr("at two"))));
+}
+
+TEST_F(LogProcessTest, VerbosityByFile) {
+  ::setenv("GLOG_vmodule", "log_test=2", 1);
+  EXPECT_EXIT(log_and_exit(true), testing::ExitedWithCode(0),
+              AllOf(HasSubstr("at one"), HasSubstr("at two")));
+  ::setenv("GLOG_vmodule", "another_file=2", 1);
+  EXPECT_EXIT(log_and_exit(true), testing::ExitedWithCode(0),
+              AllOf(HasSubstr("at info"), Not(HasSubstr("at one"))));
+}
+
+TEST_F(LogProcessTest, MinimumLevelSwitch) {
+  ::setenv("GLOG_minloglevel", "2", 1);
+  EXPECT_EXIT(log_and_exit(true), testing::ExitedWithCode(0),
+              AllOf(HasSubstr("at error"), Not(HasSubstr("at info"))));
+}
+
+TEST_F(LogProcessTest, EachLineIsPrintedOnce) {
+  for (const bool initialize : {false, true}) {
+    EXPECT_EXIT(log_and_exit(initialize), testing::ExitedWithCode(0),
+                Not(MatchesRegex("(.|\n)*at error(.|\n)*at error(.|\n)*")));
+  }
+}
+
+TEST_F(LogProcessTest, FailedChecksSayWhatFailedAndAbort) {
+  EXPECT_DEATH(MILLRACE_CHECK(1 + 1 == 3) << "n is " << 3, "Check failed: 1 \\+ 1 == 3 n is 3");
+  EXPECT_DEATH(
+      {
+        initialize_logging("log_test");
+        MILLRACE_CHECK(1 + 1 == 3) << "n is " << 3;
+      },
+      "Check failed: 1 \\+ 1 == 3 n is 3");
+}
+
+TEST(LogTest, PassedChecksEvaluateNothingElse) {
+  int evaluated = 0;
+  auto text = [&] { return ++evaluated; };
+  MILLRACE_CHECK(true) << text();
+  MILLRACE_VLOG(9) << text();
+  EXPECT_EQ(evaluated, 0);
+}
+
+TEST(LogTest, MacrosAreSingleStatements) {
+  std::vector<std::string> lines;
+  set_log_sink([&](LogSeverity, absl::string_view line) { lines.emplace_back(line); });
+  if (lines.size() > 100)
+    MILLRACE_LOG(INFO) << "a";
+  else
+    MILLRACE_LOG(INFO) << "b";
+  if (lines.size() > 100) MILLRACE_VLOG(1) << "c";
+  set_log_sink(nullptr);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("b"));
+}
+
+TEST(LogTest, SinkReceivesSeverityPlaceAndText) {
+  std::vector<std::pair<LogSeverity, std::string>> lines;
+  set_log_sink([&](LogSeverity severity, absl::string_view line) {
+    lines.emplace_back(severity, std::string(line));
+  });
+  MILLRACE_LOG(INFO) << "read " << 3 << " files";
+  MILLRACE_LOG(WARNING) << "slow";
+  set_log_sink(nullptr);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].first, LogSeverity::INFO);
+  EXPECT_THAT(lines[0].second, AllOf(HasSubstr("log_test.cc"), HasSubstr("] read 3 files")));
+  EXPECT_THAT(lines[0].second, Not(HasSubstr("\n")));
+  EXPECT_EQ(lines[1].first, LogSeverity::WARNING);
+}
+
+TEST(LogTest, FilesGetEveryLineAndThoseBeforeStay) {
+  const std::string path = testing::TempDir() + "/log_test.log";
+  std::ofstream(path) << "before\n";
+  ASSERT_TRUE(log_to_file(path));
+  set_log_sink([](LogSeverity, absl::string_view) {});
+  MILLRACE_LOG(INFO) << "into the file";
+  set_log_sink(nullptr);
+  std::stringstream content;
+  content << std::ifstream(path).rdbuf();
+  EXPECT_THAT(content.str(), AllOf(HasSubstr("before\n"), HasSubstr("into the file\n")));
+}
+
+TEST(LogTest, FileThatCannotBeOpened) { EXPECT_FALSE(log_to_file(testing::TempDir())); }
+
+}  // namespace
+}  // namespace millrace
