@@ -17,11 +17,10 @@ struct DenseColumn {
 };
 
 constexpr DenseColumn kDense[kDenseColumns] = {
-    {1.5, 1.4, 0.45, 0.20},  {3.0, 2.0, 0.00, 0.10}, {2.0, 1.3, -0.30, 0.23},
-    {1.8, 1.0, 0.00, 0.25},  {6.0, 2.0, 0.25, 0.05}, {3.5, 1.6, 0.00, 0.20},
-    {1.5, 1.3, 0.35, 0.04},  {2.0, 1.2, 0.00, 0.00}, {3.8, 1.5, -0.25, 0.04},
-    {0.5, 0.5, 0.00, 0.40},  {1.0, 0.8, 0.30, 0.04}, {0.3, 0.6, 0.00, 0.70},
-    {1.8, 1.1, -0.35, 0.23},
+    {1.5, 1.4, 0.50, 0.20}, {3.0, 2.0, 0.00, 0.10},  {2.0, 1.3, -0.40, 0.23}, {1.8, 1.0, 0.00, 0.25},
+    {2.5, 2.2, 0.35, 0.05}, {2.5, 1.6, 0.00, 0.20},  {1.5, 1.3, 0.40, 0.04},  {2.0, 1.2, 0.00, 0.00},
+    {3.0, 1.5, -0.35, 0.04}, {0.5, 0.5, 0.00, 0.40}, {1.0, 0.8, 0.35, 0.04},  {0.3, 0.6, 0.00, 0.70},
+    {1.8, 1.1, -0.45, 0.23},
 };
 
 struct SparseColumn {
@@ -31,13 +30,13 @@ struct SparseColumn {
 };
 
 constexpr SparseColumn kSparse[kSparseColumns] = {
-    {1400, 0.20, 0.00}, {560, 0.25, 0.00},  {100000, 0, 0.04},  {60000, 0, 0.04},
-    {300, 0.25, 0.00},  {24, 0.40, 0.12},   {12000, 0, 0.00},   {600, 0.25, 0.00},
-    {10, 0.40, 0.00},   {40000, 0, 0.00},   {5000, 0.05, 0.00}, {90000, 0, 0.04},
-    {3000, 0.05, 0.00}, {27, 0.40, 0.00},   {14000, 0, 0.00},   {80000, 0, 0.04},
-    {10, 0.40, 0.00},   {5000, 0.05, 0.00}, {2000, 0.10, 0.44}, {12, 0.40, 0.44},
-    {90000, 0, 0.04},   {18, 0.40, 0.76},   {15, 0.40, 0.00},   {50000, 0, 0.04},
-    {100, 0.30, 0.44},  {30000, 0, 0.44},
+    {1400, 0.05, 0.00}, {560, 0.10, 0.00},  {100000, 0, 0.04},  {60000, 0, 0.04},
+    {300, 0.10, 0.00},  {24, 0.25, 0.12},   {12000, 0, 0.00},   {600, 0.10, 0.00},
+    {10, 0.25, 0.00},   {40000, 0, 0.00},   {5000, 0.02, 0.00}, {90000, 0, 0.04},
+    {3000, 0.02, 0.00}, {27, 0.25, 0.00},   {14000, 0, 0.00},   {80000, 0, 0.04},
+    {10, 0.25, 0.00},   {5000, 0.02, 0.00}, {2000, 0.05, 0.44}, {12, 0.25, 0.44},
+    {90000, 0, 0.04},   {18, 0.25, 0.76},   {15, 0.25, 0.00},   {50000, 0, 0.04},
+    {100, 0.20, 0.44},  {30000, 0, 0.44},
 };
 
 // Columns (from 0) whose ids act together; their product has this standard deviation.
@@ -45,13 +44,13 @@ struct Pair {
   int a, b;
   double strength;
 };
-constexpr Pair kPairs[] = {{8, 16, 0.4}, {13, 22, 0.4}, {5, 8, 0.3}, {16, 22, 0.3}};
+constexpr Pair kPairs[] = {{8, 16, 0.15}, {13, 22, 0.15}, {5, 8, 0.15}};
 
 // Streams of random numbers. Those of rows: part << 16 | one of these plus the column.
 constexpr uint64_t kDenseStream = 0, kSparseStream = 100, kLabelStream = 200;
 // Those of effects: kEffectStream | kind << 16 | column, indexed by rank.
 constexpr uint64_t kEffectStream = uint64_t{1} << 40;
-constexpr int kFirstOrder = 0, kSecondOrder = 1;
+constexpr int kFirstOrder = 0, kSecondOrder = 1, kIds = 2;
 
 constexpr int kCalibrationRows = 20000;
 
@@ -80,7 +79,7 @@ int64_t PlantedModel::rank_of(int column, double uniform) const {
 
 // A bijection for each column: distinct ranks have distinct ids.
 int64_t PlantedModel::id_of(int column, int64_t rank) const {
-  const uint64_t key = philox64(options_.seed, kEffectStream | uint64_t{2} << 16 | column, 0);
+  const uint64_t key = philox64(options_.seed, kEffectStream | kIds << 16 | column, 0);
   return static_cast<int64_t>(placement_hash(static_cast<int64_t>(key ^ rank)));
 }
 
