@@ -57,6 +57,13 @@ absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::create(const std:
   return std::make_unique<FaultWritableFile>(*this, std::move(file));
 }
 
+absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::open_for_append(
+    const std::string& path) {
+  RETURN_IF_ERROR(next_call());
+  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, under_.open_for_append(path));
+  return std::make_unique<FaultWritableFile>(*this, std::move(file));
+}
+
 absl::StatusOr<FileInfo> FaultFileSystem::info(const std::string& path) {
   RETURN_IF_ERROR(next_call());
   return under_.info(path);

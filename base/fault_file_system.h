@@ -40,6 +40,7 @@ class FaultFileSystem : public FileSystem {
 
   absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(const std::string& path) override;
   absl::StatusOr<FileInfo> info(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) override;
   absl::Status create_directories(const std::string& path) override;

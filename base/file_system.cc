@@ -115,9 +115,11 @@ class LocalFileSystem : public FileSystem {
   }
 
   absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) override {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) return errno_status(errno, "create", path);
-    return std::make_unique<LocalWritableFile>(fd, path);
+    return open_for_writing(path, O_TRUNC);
+  }
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(const std::string& path) override {
+    return open_for_writing(path, O_APPEND);
   }
 
   absl::StatusOr<FileInfo> info(const std::string& path) override {
@@ -174,6 +176,14 @@ class LocalFileSystem : public FileSystem {
     ::close(fd);
     if (failed) return errno_status(error, "sync", path);
     return absl::OkStatus();
+  }
+
+ private:
+  static absl::StatusOr<std::unique_ptr<WritableFile>> open_for_writing(const std::string& path,
+                                                                        int flags) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+    if (fd < 0) return errno_status(errno, "create", path);
+    return std::make_unique<LocalWritableFile>(fd, path);
   }
 };
 

@@ -24,7 +24,7 @@ class ReadableFile {
   virtual absl::StatusOr<int64_t> read_at(int64_t offset, int64_t count, void* buffer) = 0;
 };
 
-// A file open for writing from its beginning. Not thread-safe. Bytes may be lost until
+// A file open for writing, one piece after the other. Not thread-safe. Bytes may be lost until
 // sync() succeeded; after a failed write or sync the file must be discarded.
 class WritableFile {
  public:
@@ -49,6 +49,9 @@ class FileSystem {
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) = 0;
   // Creates the file or empties it.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) = 0;
+  // Opens the file, made if missing, to be written from its end.
+  virtual absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(
+      const std::string& path) = 0;
   virtual absl::StatusOr<FileInfo> info(const std::string& path) = 0;
   // Paths matching a shell pattern (* ? [...] {a,b}), sorted by name; none is not an error,
   // nor is a missing directory.

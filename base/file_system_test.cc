@@ -32,6 +32,16 @@ class FileSystemTest : public testing::Test {
   std::string root_;
 };
 
+TEST_F(FileSystemTest, AppendingContinuesAFile) {
+  const std::string log = path("log");
+  for (const char* piece : {"one", "two"}) {
+    ASSERT_OK_AND_ASSIGN(std::unique_ptr<WritableFile> out, files_.open_for_append(log));
+    ASSERT_OK(out->append(piece));
+    ASSERT_OK(out->close());
+  }
+  EXPECT_THAT(read_file(files_, log), IsOkAndHolds("onetwo"));
+}
+
 TEST_F(FileSystemTest, WritesAndReadsBack) {
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<WritableFile> out, files_.create(path("a")));
   ASSERT_OK(out->append("hello "));
