@@ -100,7 +100,9 @@ arrow::Result<std::shared_ptr<arrow::Table>> make_table(
 class FileWriter : public ColumnarWriter {
  public:
   FileWriter(FileSystem& files, std::string path, std::unique_ptr<WritableFile> file)
-      : files_(files), path_(std::move(path)), output_(std::make_shared<FileOutput>(std::move(file))) {}
+      : files_(files),
+        path_(std::move(path)),
+        output_(std::make_shared<FileOutput>(std::move(file))) {}
   ~FileWriter() override {
     if (!done_) files_.remove(temporary(path_)).IgnoreError();
   }
@@ -169,8 +171,9 @@ class ParquetWriter : public FileWriter {
                                 .compression(arrow::Compression::SNAPPY)
                                 ->disable_statistics()
                                 ->build();
-    ARROW_ASSIGN_OR_RAISE(writer_, parquet::arrow::FileWriter::Open(
-                                       *schema(), arrow::default_memory_pool(), output(), properties));
+    ARROW_ASSIGN_OR_RAISE(
+        writer_, parquet::arrow::FileWriter::Open(*schema(), arrow::default_memory_pool(), output(),
+                                                  properties));
     return arrow::Status::OK();
   }
   arrow::Status write(const arrow::Table& table) override {

@@ -43,7 +43,10 @@ class ColumnarWriterTest : public testing::TestWithParam<ColumnarFormat> {
     auto file = arrow::io::ReadableFile::Open(path).ValueOrDie();
     arrow::MemoryPool* pool = arrow::default_memory_pool();
     if (GetParam() == ColumnarFormat::kOrc) {
-      return arrow::adapters::orc::ORCFileReader::Open(file, pool).ValueOrDie()->Read().ValueOrDie();
+      return arrow::adapters::orc::ORCFileReader::Open(file, pool)
+          .ValueOrDie()
+          ->Read()
+          .ValueOrDie();
     }
     return parquet::arrow::OpenFile(file, pool).ValueOrDie()->ReadTable().ValueOrDie();
   }

@@ -23,7 +23,8 @@ absl::Status check(const GenerateOptions& options) {
   if (options.files < 1 || options.files > options.rows) {
     return refuse("files", options.files, "from 1 to the number of rows");
   }
-  if (options.rows_in_group < 1) return refuse("rows_in_group", options.rows_in_group, "at least 1");
+  if (options.rows_in_group < 1)
+    return refuse("rows_in_group", options.rows_in_group, "at least 1");
   // Written so that not-a-number is refused too.
   const PlantedModelOptions& model = options.model;
   if (!(model.positive_rate > 0 && model.positive_rate < 1)) {
@@ -107,7 +108,8 @@ absl::StatusOr<GenerateResult> generate(FileSystem& files, const GenerateOptions
   for (int64_t i = 0; i < options.files; ++i) {
     const int64_t end = begin + quotient + (i < remainder);
     result.train_paths.push_back(path(absl::StrCat("part-", i)));
-    RETURN_IF_ERROR(generator.write(result.train_paths.back(), Part::kTrain, begin, end, count_positives));
+    RETURN_IF_ERROR(
+        generator.write(result.train_paths.back(), Part::kTrain, begin, end, count_positives));
     begin = end;
   }
   BestMetrics best;

@@ -24,8 +24,9 @@ struct GenerateOptions {
   // Decide the files: OUTPUT_DIR/part-0.parquet ... and OUTPUT_DIR/eval.parquet (or .orc).
   std::string output_dir;  // created if missing
   ColumnarFormat format = ColumnarFormat::kParquet;
-  int64_t files = 4;              // for training, as equal as can be; 1 to rows
-  int64_t rows_in_group = 16384;  // rows drawn and written at once, which bounds the memory; at least 1
+  int64_t files = 4;  // for training, as equal as can be; 1 to rows
+  int64_t rows_in_group =
+      16384;  // rows drawn and written at once, which bounds the memory; at least 1
 };
 
 struct GenerateResult {

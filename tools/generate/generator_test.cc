@@ -90,7 +90,8 @@ TEST(GeneratorTest, OptionsOutOfRangeAreNamedAndCreateNothing) {
     change(options);
     EXPECT_THAT(generate(FileSystem::local(), options),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
-    EXPECT_THAT(FileSystem::local().glob(testing::TempDir() + "/refused*"), IsOkAndHolds(IsEmpty()));
+    EXPECT_THAT(FileSystem::local().glob(testing::TempDir() + "/refused*"),
+                IsOkAndHolds(IsEmpty()));
   };
   refused([](GenerateOptions& o) { o.rows = 0; }, "rows is 0");
   refused([](GenerateOptions& o) { o.eval_rows = -1; }, "eval_rows is -1");
@@ -115,7 +116,8 @@ TEST(GeneratorTest, FullDiskLeavesNoHalfFile) {
   const GenerateOptions options = small_options("full");
   FaultFileSystem files(FileSystem::local());
   files.fail(20, 1, absl::ResourceExhaustedError("disk full"));
-  EXPECT_THAT(generate(files, options), StatusIs(absl::StatusCode::kResourceExhausted, "disk full"));
+  EXPECT_THAT(generate(files, options),
+              StatusIs(absl::StatusCode::kResourceExhausted, "disk full"));
   EXPECT_THAT(FileSystem::local().glob(options.output_dir + "/*.tmp"), IsOkAndHolds(IsEmpty()));
 }
 

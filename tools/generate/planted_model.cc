@@ -17,9 +17,10 @@ struct DenseColumn {
 };
 
 constexpr DenseColumn kDense[kDenseColumns] = {
-    {1.5, 1.4, 0.50, 0.20}, {3.0, 2.0, 0.00, 0.10},  {2.0, 1.3, -0.40, 0.23}, {1.8, 1.0, 0.00, 0.25},
-    {2.5, 2.2, 0.35, 0.05}, {2.5, 1.6, 0.00, 0.20},  {1.5, 1.3, 0.40, 0.04},  {2.0, 1.2, 0.00, 0.00},
-    {3.0, 1.5, -0.35, 0.04}, {0.5, 0.5, 0.00, 0.40}, {1.0, 0.8, 0.35, 0.04},  {0.3, 0.6, 0.00, 0.70},
+    {1.5, 1.4, 0.50, 0.20},  {3.0, 2.0, 0.00, 0.10}, {2.0, 1.3, -0.40, 0.23},
+    {1.8, 1.0, 0.00, 0.25},  {2.5, 2.2, 0.35, 0.05}, {2.5, 1.6, 0.00, 0.20},
+    {1.5, 1.3, 0.40, 0.04},  {2.0, 1.2, 0.00, 0.00}, {3.0, 1.5, -0.35, 0.04},
+    {0.5, 0.5, 0.00, 0.40},  {1.0, 0.8, 0.35, 0.04}, {0.3, 0.6, 0.00, 0.70},
     {1.8, 1.1, -0.45, 0.23},
 };
 
@@ -61,9 +62,7 @@ double open_uniform(uint32_t bits) { return (bits + 0.5) * 0x1p-32; }
 
 }  // namespace
 
-PlantedModel::PlantedModel(const PlantedModelOptions& options) : options_(options) {
-  solve_bias();
-}
+PlantedModel::PlantedModel(const PlantedModelOptions& options) : options_(options) { solve_bias(); }
 
 int64_t PlantedModel::cardinality(int column) { return kSparse[column].cardinality; }
 

@@ -30,7 +30,8 @@ struct PlantedModelOptions {
 // A logistic model over columns shaped like those of the Criteo display advertising data:
 //
 //   logit = bias + sum over dense columns of w_d (ln(1 + x) - mean) / stddev
-//                + sum over sparse columns of e_c(id) + sum over pairs (a, b) of u_a(id_a) u_b(id_b)
+//                + sum over sparse columns of e_c(id) + sum over pairs (a, b) of u_a(id_a)
+//                u_b(id_b)
 //
 // Effects e and u are normal numbers that follow from (seed, column, rank of the id). They are
 // largest where a column has few ids and absent where it has many, so that 200,000 examples are
