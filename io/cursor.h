@@ -5,26 +5,47 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
 namespace millrace {
 
-// Blocks [begin, end) in the order of an epoch.
-struct BlockInterval {
+// Places [begin, end) in the order of an epoch: block after block, and within a block in its
+// shuffled order. See io/epoch_plan.h.
+struct RowInterval {
   int64_t begin = 0;
   int64_t end = 0;
-  friend bool operator==(const BlockInterval&, const BlockInterval&) = default;
+  friend bool operator==(const RowInterval&, const RowInterval&) = default;
 };
 
 // One rank's position just after a batch: what of an epoch it has yet to read. Everything
 // else (which rows a block holds, and in which order) follows from the seed, the epoch and the
-// files, so a cursor stays small whatever the size of the data.
+// files, so a cursor stays small whatever the size of the data: one interval, and a few more
+// for each change of world size within the epoch.
 struct Cursor {
   int64_t epoch = 0;
-  // What this rank has left, the open block first. Empty at the end of the epoch.
-  std::vector<BlockInterval> blocks_left;
-  // Rows already taken of the first block left, in its shuffled order.
-  int64_t offset_in_block = 0;
+  // What this rank has left: ascending, none empty, none touching the next. The first begins in
+  // the open block, at the first row of it that no batch holds yet. Nothing left: none.
+  std::vector<RowInterval> rows_left;
+  // Says which order of rows the places count in: a hash of the sizes of the files and their
+  // units, the shuffle, the split and the seed. 0: not known, not compared.
+  uint64_t fingerprint = 0;
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
+
+// The share of `rank`: of `intervals` laid end to end, the piece from rank/world_size of all rows
+// to (rank+1)/world_size. Shares differ by one row at most, cover everything and do not overlap.
+// REQUIRES: 0 <= rank < world_size.
+std::vector<RowInterval> deal_rows(absl::Span<const RowInterval> intervals, int64_t rank,
+                                   int64_t world_size);
+
+// The union of what several ranks have left.
+// Errors: InvalidArgument if intervals are empty, out of order, overlap or leave [0, total_rows).
+absl::StatusOr<std::vector<RowInterval>> merge_rows_left(absl::Span<const Cursor> cursors,
+                                                         int64_t total_rows);
+
+int64_t count_rows(absl::Span<const RowInterval> intervals);
 
 }  // namespace millrace
 

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_IO_FEATURE_SCHEMA_H_
 #define MILLRACE_IO_FEATURE_SCHEMA_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

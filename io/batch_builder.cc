@@ -1,0 +1,113 @@
+#include "io/batch_builder.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+int64_t* int64_data(const at::Tensor& tensor) { return tensor.mutable_data_ptr<int64_t>(); }
+float* float_data(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
+
+// Writes one column of a matrix of `stride` columns, or with stride 1 a vector. `column` gives
+// that column of a block.
+template <typename T, typename ColumnOf>
+void gather(absl::Span<const BatchPiece> pieces, ColumnOf column, int64_t stride, T* out) {
+  for (const BatchPiece& piece : pieces) {
+    const std::vector<T>& values = column(*piece.block);
+    for (const BlockRow& row : piece.rows) {
+      *out = values[row.row];
+      out += stride;
+    }
+  }
+}
+
+at::Tensor gather_matrix(absl::Span<const BatchPiece> pieces, int64_t size,
+                         std::vector<std::vector<float>> Block::*columns) {
+  const int64_t count = static_cast<int64_t>((pieces.front().block->*columns).size());
+  at::Tensor matrix = at::empty({size, count}, at::kFloat);
+  for (int64_t c = 0; c < count; ++c) {
+    gather(
+        pieces, [&](const Block& block) -> const auto& { return (block.*columns)[c]; }, count,
+        float_data(matrix) + c);
+  }
+  return matrix;
+}
+
+// Adds one feature's offsets. Returns: the total so far.
+int64_t add_offsets(absl::Span<const BatchPiece> pieces, int64_t feature, int64_t total,
+                    int64_t* offsets) {
+  for (const BatchPiece& piece : pieces) {
+    const IdColumn& column = piece.block->sparse[feature];
+    for (const BlockRow& row : piece.rows) {
+      total += column.end(row.row) - column.begin(row.row);
+      *offsets++ = total;
+    }
+  }
+  return total;
+}
+
+// Returns: where the next feature's values begin.
+int64_t* copy_values(absl::Span<const BatchPiece> pieces, int64_t feature, int64_t* out) {
+  for (const BatchPiece& piece : pieces) {
+    const IdColumn& column = piece.block->sparse[feature];
+    if (column.offsets.empty()) {
+      for (const BlockRow& row : piece.rows) *out++ = column.values[row.row];
+      continue;
+    }
+    for (const BlockRow& row : piece.rows) {
+      const int64_t end = column.offsets[row.row + 1];
+      for (int64_t i = column.offsets[row.row]; i < end; ++i) *out++ = column.values[i];
+    }
+  }
+  return out;
+}
+
+KeyedJagged gather_sparse(absl::Span<const BatchPiece> pieces, int64_t size) {
+  const int64_t features = static_cast<int64_t>(pieces.front().block->sparse.size());
+  KeyedJagged jagged;
+  jagged.offsets = at::empty({features * size + 1}, at::kLong);
+  int64_t* offsets = int64_data(jagged.offsets);
+  *offsets++ = 0;
+  int64_t total = 0;
+  for (int64_t f = 0; f < features; ++f) {
+    total = add_offsets(pieces, f, total, offsets + f * size);
+  }
+  jagged.values = at::empty({total}, at::kLong);
+  int64_t* values = int64_data(jagged.values);
+  for (int64_t f = 0; f < features; ++f) values = copy_values(pieces, f, values);
+  return jagged;
+}
+
+}  // namespace
+
+Batch build_batch(absl::Span<const BatchPiece> pieces) {
+  Batch batch;
+  for (const BatchPiece& piece : pieces) batch.size += static_cast<int64_t>(piece.rows.size());
+  const Block& first = *pieces.front().block;
+  batch.sparse = gather_sparse(pieces, batch.size);
+  batch.dense = gather_matrix(pieces, batch.size, &Block::dense);
+  batch.labels = gather_matrix(pieces, batch.size, &Block::labels);
+  batch.example_ids = at::empty({batch.size}, at::kLong);
+  gather(
+      pieces, [](const Block& block) -> const auto& { return block.example_ids; }, 1,
+      int64_data(batch.example_ids));
+  if (!first.weights.empty()) {
+    batch.weights = at::empty({batch.size}, at::kFloat);
+    gather(
+        pieces, [](const Block& block) -> const auto& { return block.weights; }, 1,
+        float_data(batch.weights));
+  }
+  if (!first.group_ids.empty()) {
+    batch.group_ids = at::empty({batch.size}, at::kLong);
+    gather(
+        pieces, [](const Block& block) -> const auto& { return block.group_ids; }, 1,
+        int64_data(batch.group_ids));
+  }
+  return batch;
+}
+
+}  // namespace millrace

@@ -1,0 +1,85 @@
+// The dataset of files.
+#ifndef MILLRACE_IO_BATCH_DATASET_H_
+#define MILLRACE_IO_BATCH_DATASET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "base/file_system.h"
+#include "io/block_source.h"
+#include "io/cursor.h"
+#include "io/dataset.h"
+#include "io/feature_schema.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+struct DatasetOptions {
+  // Decide the result.
+  DataConfig data;
+  FeatureSchema schema;
+  uint64_t seed = 1;  // of the shuffle
+  int64_t rank = 0;
+  int64_t world_size = 1;
+  // Whether a label other than 0 and 1 is an error.
+  bool binary_labels = true;
+
+  // Do not.
+  int reader_threads = 1;        // at least 1
+  int64_t prefetch_batches = 8;  // at least 1
+  FileSystem* files = &FileSystem::local();  // must outlive the dataset
+};
+
+// Reads files, transforms columns to features, shuffles and makes batches, on threads of its own:
+// `reader_threads` read blocks, one gathers their rows into batches. The batches of an epoch are a
+// function of the options that decide the result and the epoch alone, never of the threads.
+//
+// Memory: up to reader_threads + 2 blocks of max(shuffle_rows, kMaxUnitRows) rows each, and
+// prefetch_batches + 1 batches.
+class BatchDataset : public Dataset {
+ public:
+  ~BatchDataset() override;  // cancels and joins
+
+  absl::Status start_epoch(int64_t epoch) override;
+  // With as many cursors as there are ranks now, in the order of the ranks, each continues with
+  // the batches that its own cursor leaves; with another number what all left is dealt out anew.
+  absl::Status seek(absl::Span<const Cursor> cursors) override;
+  absl::StatusOr<std::optional<Batch>> next() override;
+  void cancel() override;
+
+  // Rows of all files: of all ranks, and outside the split too.
+  int64_t rows() const { return source_->files().rows(); }
+  const std::vector<std::string>& files() const { return source_->files().paths(); }
+
+ private:
+  friend absl::StatusOr<std::unique_ptr<BatchDataset>> open_dataset(const DatasetOptions& options);
+
+  class Run;  // the threads of one epoch
+
+  BatchDataset(const DatasetOptions& options, std::unique_ptr<BlockSource> source);
+  absl::Status start(Cursor cursor);
+  absl::Status check(const Cursor& cursor, int64_t epoch) const;
+
+  const DatasetOptions options_;
+  const std::unique_ptr<BlockSource> source_;
+  const uint64_t fingerprint_;
+  absl::Mutex mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  // Changed by the one user, under the mutex, since cancel() looks at it.
+  std::unique_ptr<Run> run_;
+};
+
+// Opens a dataset: finds its files, looks at each of them and checks it against the features.
+// Errors: everything that can be known before reading data: NotFound, InvalidArgument, DataLoss.
+absl::StatusOr<std::unique_ptr<BatchDataset>> open_dataset(const DatasetOptions& options);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_BATCH_DATASET_H_

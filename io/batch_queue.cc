@@ -1,0 +1,51 @@
+#include "io/batch_queue.h"
+
+#include <utility>
+
+namespace millrace {
+
+BatchQueue::BatchQueue(int64_t capacity, NextBatch next_batch)
+    : capacity_(capacity), next_batch_(std::move(next_batch)), thread_([this] { work(); }) {}
+
+BatchQueue::~BatchQueue() {
+  cancel();
+  thread_.join();
+}
+
+void BatchQueue::cancel() {
+  absl::MutexLock lock(&mutex_);
+  cancelled_ = true;
+}
+
+void BatchQueue::work() {
+  auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return cancelled_ || static_cast<int64_t>(ready_.size()) < capacity_;
+  };
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&has_room));
+      if (cancelled_) return;
+    }
+    absl::StatusOr<std::optional<Batch>> batch = next_batch_();
+    const bool last = !batch.ok() || !batch->has_value();
+    absl::MutexLock lock(&mutex_);
+    ready_.push_back(std::move(batch));
+    if (last) return;
+  }
+}
+
+absl::StatusOr<std::optional<Batch>> BatchQueue::next() {
+  absl::MutexLock lock(&mutex_);
+  auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return cancelled_ || !ready_.empty();
+  };
+  mutex_.Await(absl::Condition(&ready));
+  if (cancelled_) return absl::CancelledError("reading was cancelled");
+  if (!ready_.front().ok() || !ready_.front()->has_value()) return ready_.front();
+  absl::StatusOr<std::optional<Batch>> batch = std::move(ready_.front());
+  ready_.pop_front();
+  return batch;
+}
+
+}  // namespace millrace

@@ -1,0 +1,58 @@
+// Cuts a row of blocks into batches.
+#ifndef MILLRACE_IO_BATCHER_H_
+#define MILLRACE_IO_BATCHER_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "io/batch.h"
+#include "io/batch_builder.h"
+#include "io/block.h"
+#include "io/cursor.h"
+
+namespace millrace {
+
+// Makes batches of a size from blocks in the order they come, across their borders, each with
+// the cursor after it. Used by one thread.
+class Batcher {
+ public:
+  // The next block, or none at the end.
+  using NextBlock = std::function<absl::StatusOr<std::optional<Block>>()>;
+
+  // `start`: the cursor before the first block. REQUIRES: batch_size >= 1; the positions of the
+  // blocks' rows ascend within start.rows_left.
+  Batcher(int64_t batch_size, bool drop_remainder, Cursor start, NextBlock next_block)
+      : batch_size_(batch_size),
+        drop_remainder_(drop_remainder),
+        cursor_(std::move(start)),
+        next_block_(std::move(next_block)) {}
+
+  // The next batch; none at the end, where what does not fill a batch may be dropped.
+  // Errors: those of the blocks.
+  absl::StatusOr<std::optional<Batch>> next();
+
+ private:
+  // Reads blocks until a batch is filled or there are none left.
+  absl::Status fill();
+  std::vector<BatchPiece> take(int64_t count);
+  void move_cursor_after(int64_t position);
+  void drop_used_blocks();
+
+  const int64_t batch_size_;
+  const bool drop_remainder_;
+  Cursor cursor_;
+  NextBlock next_block_;
+  std::deque<std::unique_ptr<Block>> blocks_;
+  int64_t rows_used_ = 0;     // of the first block
+  int64_t rows_waiting_ = 0;  // in all of them
+  bool ended_ = false;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_BATCHER_H_

@@ -1,0 +1,41 @@
+// Rows of several units, read and transformed, in the shuffled order of an epoch.
+#ifndef MILLRACE_IO_BLOCK_H_
+#define MILLRACE_IO_BLOCK_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace millrace {
+
+// Lists of ids, one a row. Row r holds values offsets[r] up to offsets[r + 1]; rows + 1 offsets,
+// or none: every row holds exactly one id.
+struct IdColumn {
+  int64_t rows = 0;
+  std::vector<int64_t> offsets;
+  std::vector<int64_t> values;
+
+  int64_t begin(int64_t row) const { return offsets.empty() ? row : offsets[row]; }
+  int64_t end(int64_t row) const { return offsets.empty() ? row + 1 : offsets[row + 1]; }
+};
+
+// A row of a block that is part of the data, and its place in the order of the epoch.
+struct BlockRow {
+  int32_t row = 0;        // index into the columns
+  int64_t position = 0;   // see RowInterval
+};
+
+// The features of a block's rows, one column for each in the order of the FeatureSchema; the
+// columns keep the order of the files, `order` says which rows come and when.
+struct Block {
+  std::vector<IdColumn> sparse;
+  std::vector<std::vector<float>> dense;
+  std::vector<std::vector<float>> labels;
+  std::vector<float> weights;        // empty: the schema has none
+  std::vector<int64_t> example_ids;
+  std::vector<int64_t> group_ids;    // empty: the schema has none
+  std::vector<BlockRow> order;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_BLOCK_H_

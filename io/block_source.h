@@ -1,0 +1,93 @@
+// Files below the batches: which columns are read, and how they become features.
+#ifndef MILLRACE_IO_BLOCK_SOURCE_H_
+#define MILLRACE_IO_BLOCK_SOURCE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "io/block.h"
+#include "io/cursor.h"
+#include "io/epoch_plan.h"
+#include "io/feature_schema.h"
+#include "io/feature_transform.h"
+#include "io/file_set.h"
+#include "io/split_filter.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Files and features, checked against each other. Immutable; thread-safe.
+class BlockSource {
+ public:
+  // `files` must outlive the source. Errors: those of FileSet, FeatureTransform and SplitFilter.
+  static absl::StatusOr<std::unique_ptr<BlockSource>> open(FileSystem& files,
+                                                           const DataConfig& config,
+                                                           const FeatureSchema& schema,
+                                                           bool binary_labels);
+
+  const FileSet& files() const { return files_; }
+  const std::vector<Unit>& units() const { return units_; }
+
+ private:
+  friend class BlockReader;
+
+  // A feature, and the place of its column in what is read.
+  struct Feature {
+    FeatureConfig::Kind kind;
+    int64_t request;
+    FeatureTransform transform;
+  };
+  // A column as it is read; two features of one column share it where they can.
+  struct Request {
+    int64_t column;  // index into files().columns()
+    ValueType as;
+    friend bool operator==(const Request&, const Request&) = default;
+  };
+
+  BlockSource(FileSet files, SplitFilter split) : files_(std::move(files)), split_(std::move(split)) {}
+  absl::Status add_feature(const FeatureConfig& feature, bool binary_labels);
+  int64_t add_request(Request request);
+
+  FileSet files_;
+  SplitFilter split_;
+  int64_t split_request_ = -1;  // -1: the split needs no column
+  std::vector<Unit> units_;
+  std::vector<Feature> features_;
+  std::vector<Request> requests_;
+};
+
+// Reads blocks of a source; one for each thread. Keeps a few files open.
+class BlockReader {
+ public:
+  // `source` must outlive it.
+  explicit BlockReader(const BlockSource& source) : source_(source) {}
+
+  // Reads a block of a plan made of source.units(); its order holds the rows at the positions
+  // of `range`, those outside the split left out.
+  // REQUIRES: `range` is within the block.
+  // Errors: DataLoss and others, naming file and place; Cancelled once `cancelled` is true.
+  absl::StatusOr<Block> read(const EpochPlan& plan, int64_t block, RowInterval range,
+                             const std::atomic<bool>& cancelled);
+
+ private:
+  struct CachedFile {
+    int64_t file;
+    FileSet::OpenFile open;
+  };
+
+  absl::StatusOr<FileSet::OpenFile*> file(int64_t file);
+  absl::Status append_unit(const Unit& unit, Block* block, std::vector<uint8_t>* keep);
+  absl::Status append_features(const std::vector<Column>& columns, ColumnPlace place, Block* block);
+
+  const BlockSource& source_;
+  std::vector<CachedFile> open_files_;  // the last used comes last
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_BLOCK_SOURCE_H_

@@ -1,0 +1,62 @@
+// Columns as files hold them, in memory, without any library's types.
+#ifndef MILLRACE_IO_COLUMN_H_
+#define MILLRACE_IO_COLUMN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+enum class ValueType {
+  kInt64,   // integers of any width, booleans, dates and times (in their own unit)
+  kUint64,  // unsigned 64-bit integers: kept as their 64 bits
+  kDouble,  // float32, float64
+  kString,  // text and bytes
+  kText,    // delimited text, which becomes whichever of the above it is asked for
+};
+
+// "integers", "text", ... for messages.
+absl::string_view describe(ValueType type);
+
+// Many short texts in one piece of memory.
+class StringValues {
+ public:
+  int64_t size() const { return static_cast<int64_t>(ends_.size()); }
+  absl::string_view operator[](int64_t i) const {
+    const int64_t begin = i == 0 ? 0 : ends_[i - 1];
+    return absl::string_view(bytes_).substr(begin, ends_[i] - begin);
+  }
+  void push_back(absl::string_view text) {
+    bytes_.append(text.data(), text.size());
+    ends_.push_back(static_cast<int64_t>(bytes_.size()));
+  }
+
+ private:
+  std::string bytes_;
+  std::vector<int64_t> ends_;
+};
+
+// The values of some rows of one column. A row holds any number of them: a plain column has one
+// or, where it is null, none; nulls inside a list are left out. So "missing" is always "no value".
+struct Column {
+  ValueType type = ValueType::kInt64;
+  int64_t rows = 0;
+  // Row r holds values offsets[r] to, not including, offsets[r + 1]; rows + 1 entries from 0.
+  // Empty: every row holds exactly one.
+  std::vector<int64_t> offsets;
+  // One of them, by type; kUint64 uses int64s.
+  std::vector<int64_t> int64s;
+  std::vector<double> doubles;
+  StringValues strings;
+
+  int64_t begin(int64_t row) const { return offsets.empty() ? row : offsets[row]; }
+  int64_t end(int64_t row) const { return offsets.empty() ? row + 1 : offsets[row + 1]; }
+  int64_t values() const { return offsets.empty() ? rows : offsets[rows]; }
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_COLUMN_H_

@@ -1,0 +1,76 @@
+#include "io/file_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+std::vector<FileFormat>& registry() {
+  static std::vector<FileFormat>* formats = new std::vector<FileFormat>;
+  return *formats;
+}
+
+const FileFormat* find_by_format(DataConfig::Format format) {
+  for (const FileFormat& known : registry()) {
+    if (known.format == format) return &known;
+  }
+  return nullptr;
+}
+
+const FileFormat* find_by_extension(const std::string& path) {
+  const std::string name = absl::AsciiStrToLower(path);
+  for (const FileFormat& known : registry()) {
+    for (const std::string& extension : known.extensions) {
+      if (absl::EndsWith(name, extension)) return &known;
+    }
+  }
+  return nullptr;
+}
+
+absl::Status unknown_format(const std::string& path, DataConfig::Format format) {
+  if (format != DataConfig::AUTO) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot read ", path, ": no reader for ", DataConfig::Format_Name(format),
+        " is linked in; add //io:file_formats to the dependencies of this program"));
+  }
+  std::vector<std::string> extensions;
+  for (const FileFormat& known : registry()) {
+    extensions.insert(extensions.end(), known.extensions.begin(), known.extensions.end());
+  }
+  std::sort(extensions.begin(), extensions.end());
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot tell the format of ", path, " by its extension (known: ",
+                   absl::StrJoin(extensions, " "), "); set `format` in the data's configuration"));
+}
+
+}  // namespace
+
+bool register_file_format(FileFormat format) {
+  MILLRACE_CHECK(find_by_format(format.format) == nullptr)
+      << "two readers for " << DataConfig::Format_Name(format.format);
+  registry().push_back(std::move(format));
+  return true;
+}
+
+absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const std::string& path,
+                                                      const DataConfig& config) {
+  ASSIGN_OR_RETURN(const FileInfo info, files.info(path));
+  if (info.is_directory) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " is a directory; name the files in it, such as ", join_path(path, "*.orc")));
+  }
+  const FileFormat* format = config.format() == DataConfig::AUTO ? find_by_extension(path)
+                                                                 : find_by_format(config.format());
+  if (format == nullptr) return unknown_format(path, config.format());
+  return format->open(files, path, config.csv());
+}
+
+}  // namespace millrace

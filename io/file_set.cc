@@ -1,0 +1,124 @@
+#include "io/file_set.h"
+
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+
+namespace millrace {
+namespace {
+
+// Where `name` is among the file's columns.
+absl::StatusOr<int64_t> find_column(const FileReader& reader, const std::string& name) {
+  int64_t found = -1;
+  const std::vector<FileColumn>& columns = reader.columns();
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].name != name) continue;
+    if (found >= 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(reader.path(), " has two columns named \"", name, "\""));
+    }
+    found = static_cast<int64_t>(i);
+  }
+  if (found < 0) {
+    std::vector<std::string> names;
+    for (const FileColumn& column : columns) names.push_back(column.name);
+    return absl::InvalidArgumentError(
+        absl::StrCat(reader.path(), " has no column \"", name, "\"", did_you_mean(name, names)));
+  }
+  if (!columns[found].supported) {
+    return absl::InvalidArgumentError(absl::StrCat(reader.path(), ", column \"", name,
+                                                   "\": cannot read values of type ",
+                                                   columns[found].type_name));
+  }
+  return found;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const DataConfig& config) {
+  if (config.path().empty()) {
+    return absl::InvalidArgumentError("no path: the data's configuration names no file");
+  }
+  std::vector<std::string> paths;
+  absl::flat_hash_set<std::string> seen;
+  for (const std::string& pattern : config.path()) {
+    std::vector<std::string> matches = {pattern};
+    if (pattern.find_first_of("*?[{") != std::string::npos) {
+      ASSIGN_OR_RETURN(matches, files.glob(pattern));
+      if (matches.empty()) {
+        return absl::NotFoundError(absl::StrCat("no file matches ", pattern));
+      }
+    }
+    for (std::string& path : matches) {
+      if (!seen.insert(path).second) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(path, " is named twice by the paths ", absl::StrJoin(config.path(), ", ")));
+      }
+      paths.push_back(std::move(path));
+    }
+  }
+  return paths;
+}
+
+absl::StatusOr<FileSet> FileSet::open(FileSystem& files, const DataConfig& config,
+                                      std::vector<std::string> columns) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files, config));
+  FileSet set(files, config);
+  set.columns_ = std::move(columns);
+  for (const std::string& path : paths) RETURN_IF_ERROR(set.add(path));
+  if (set.rows_ == 0) {
+    return absl::DataLossError(absl::StrCat(
+        "no rows in ", paths.front(),
+        paths.size() > 1 ? absl::StrCat(" and ", paths.size() - 1, " more files") : ""));
+  }
+  return set;
+}
+
+absl::StatusOr<FileSet::OpenFile> FileSet::open_one(const std::string& path) const {
+  OpenFile file;
+  ASSIGN_OR_RETURN(file.reader, open_file(*files_, path, config_));
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    ASSIGN_OR_RETURN(const int64_t column, find_column(*file.reader, columns_[i]));
+    const FileColumn& found = file.reader->columns()[column];
+    if (!types_.empty() && found.type != types_[i]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ", column \"", columns_[i], "\" holds ", describe(found.type), " (",
+                       found.type_name, "), but ", describe(types_[i]), " in ", paths_.front()));
+    }
+    file.columns.push_back(column);
+  }
+  return file;
+}
+
+absl::Status FileSet::add(const std::string& path) {
+  ASSIGN_OR_RETURN(const OpenFile file, open_one(path));
+  if (types_.empty()) {
+    for (const int64_t column : file.columns) {
+      types_.push_back(file.reader->columns()[column].type);
+    }
+  }
+  paths_.push_back(path);
+  group_rows_.push_back(file.reader->group_rows());
+  int64_t row = 0;
+  first_row_.emplace_back();
+  for (const int64_t count : group_rows_.back()) {
+    first_row_.back().push_back(row);
+    row += count;
+  }
+  rows_ += row;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FileSet::OpenFile> FileSet::open_again(int64_t file) const {
+  ASSIGN_OR_RETURN(OpenFile again, open_one(paths_[file]));
+  if (again.reader->group_rows() != group_rows_[file]) {
+    return absl::DataLossError(absl::StrCat(paths_[file], " changed while it was being read"));
+  }
+  return again;
+}
+
+}  // namespace millrace

@@ -1,0 +1,51 @@
+// Which rows belong to a part of a source.
+#ifndef MILLRACE_IO_SPLIT_FILTER_H_
+#define MILLRACE_IO_SPLIT_FILTER_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "io/column.h"
+#include "io/feature_transform.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// A row belongs to the part if its position lies in [from, to). Positions by hash are XXH3 of
+// the row's number (file ordinal << 40 | row, 8 little-endian bytes) or of the values of a column
+// (text, or 8 bytes each; the hash of each value is the seed of the next), divided by 2^64. So
+// the parts [0, 0.9) and [0.9, 1) share no example and leave none out. Immutable; thread-safe.
+class SplitFilter {
+ public:
+  // `column`: the type of split.column, if one is given.
+  // Errors: InvalidArgument for numbers out of range, from above to, or a column that is missing,
+  // superfluous or without an order.
+  static absl::StatusOr<SplitFilter> create(const SplitConfig& split, ValueType column);
+
+  bool takes_all() const { return takes_all_; }
+  // What delimited text is to be read as.
+  ValueType reads_as() const { return reads_as_; }
+
+  // Appends 1 for each row of the part and 0 for the others. `column` is not looked at unless
+  // the configuration names one.
+  // Errors: DataLoss for ORDER_OF_COLUMN and a row that does not have exactly one finite value.
+  absl::Status append(absl::Span<const int64_t> row_numbers, const Column& column,
+                      const ColumnPlace& place, std::vector<uint8_t>* keep) const;
+
+ private:
+  explicit SplitFilter(SplitConfig split) : split_(std::move(split)) {}
+  absl::StatusOr<double> position(int64_t row_number, const Column& column, int64_t row,
+                                  const ColumnPlace& place) const;
+
+  SplitConfig split_;
+  bool takes_all_ = false;
+  ValueType reads_as_ = ValueType::kInt64;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_SPLIT_FILTER_H_

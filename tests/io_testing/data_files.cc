@@ -1,0 +1,200 @@
+#include "tests/io_testing/data_files.h"
+
+#include <arrow/adapters/orc/adapter.h>
+#include <arrow/array/builder_binary.h>
+#include <arrow/array/builder_nested.h>
+#include <arrow/array/builder_primitive.h>
+#include <arrow/io/file.h>
+#include <arrow/record_batch.h>
+#include <arrow/table.h>
+#include <gtest/gtest.h>
+#include <parquet/arrow/writer.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/file_system.h"
+#include "base/philox.h"
+
+namespace millrace {
+namespace {
+
+template <typename T>
+auto make_value_builder() {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    return std::make_shared<arrow::Int64Builder>();
+  } else if constexpr (std::is_same_v<T, double>) {
+    return std::make_shared<arrow::DoubleBuilder>();
+  } else {
+    return std::make_shared<arrow::StringBuilder>();
+  }
+}
+
+template <typename T>
+arrow::Result<std::shared_ptr<arrow::Array>> make_array(const TestColumn::Rows<T>& rows,
+                                                        bool is_list) {
+  auto values = make_value_builder<T>();
+  if (!is_list) {
+    for (const auto& row : rows) {
+      ARROW_RETURN_NOT_OK(row.empty() ? values->AppendNull() : values->Append(row[0]));
+    }
+    return values->Finish();
+  }
+  arrow::ListBuilder lists(arrow::default_memory_pool(), values);
+  for (const auto& row : rows) {
+    ARROW_RETURN_NOT_OK(lists.Append());
+    for (const T& value : row) ARROW_RETURN_NOT_OK(values->Append(value));
+  }
+  return lists.Finish();
+}
+
+arrow::Result<std::shared_ptr<arrow::Table>> make_arrow_table(const TestTable& table) {
+  std::vector<std::shared_ptr<arrow::Field>> fields;
+  std::vector<std::shared_ptr<arrow::Array>> arrays;
+  for (const TestColumn& column : table.columns) {
+    auto make = [&column](const auto& rows) { return make_array(rows, column.is_list); };
+    ARROW_ASSIGN_OR_RAISE(const auto array, std::visit(make, column.rows));
+    arrays.push_back(array);
+    fields.push_back(arrow::field(column.name, array->type()));
+  }
+  return arrow::Table::Make(arrow::schema(fields), arrays);
+}
+
+arrow::Status write_arrow(const TestTable& table, DataConfig::Format format, int64_t group_rows,
+                          const std::string& path) {
+  ARROW_ASSIGN_OR_RAISE(const auto data, make_arrow_table(table));
+  ARROW_ASSIGN_OR_RAISE(const auto file, arrow::io::FileOutputStream::Open(path));
+  const int64_t step = group_rows > 0 ? group_rows : std::max<int64_t>(1, data->num_rows());
+  if (format == DataConfig::PARQUET) {
+    ARROW_RETURN_NOT_OK(
+        parquet::arrow::WriteTable(*data, arrow::default_memory_pool(), file, step));
+    return file->Close();
+  }
+  arrow::adapters::orc::WriteOptions options;
+  options.batch_size = step;
+  options.stripe_size = group_rows > 0 ? 1 : 64 << 20;  // 1: a stripe after each write
+  ARROW_ASSIGN_OR_RAISE(const auto writer,
+                        arrow::adapters::orc::ORCFileWriter::Open(file.get(), options));
+  for (int64_t begin = 0; begin == 0 || begin < data->num_rows(); begin += step) {
+    ARROW_RETURN_NOT_OK(writer->Write(*data->Slice(begin, step)));
+  }
+  ARROW_RETURN_NOT_OK(writer->Close());
+  return file->Close();
+}
+
+std::string csv_cell(const TestColumn& column, int64_t row) {
+  return std::visit(
+      [row](const auto& rows) {
+        return absl::StrJoin(rows[row], "|", [](std::string* out, const auto& value) {
+          absl::StrAppend(out, value);
+        });
+      },
+      column.rows);
+}
+
+absl::Status write_csv(const TestTable& table, const std::string& path) {
+  std::string text = absl::StrJoin(table.columns, ",", [](std::string* out, const auto& column) {
+    absl::StrAppend(out, column.name);
+  });
+  for (int64_t row = 0; row < table.rows(); ++row) {
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      absl::StrAppend(&text, c == 0 ? "\n" : ",", csv_cell(table.columns[c], row));
+    }
+  }
+  text += "\n";
+  return write_file_atomically(FileSystem::local(), path, text);
+}
+
+}  // namespace
+
+int64_t TestTable::rows() const {
+  if (columns.empty()) return 0;
+  return std::visit([](const auto& rows) { return static_cast<int64_t>(rows.size()); },
+                    columns[0].rows);
+}
+
+absl::Status write_data_file(const TestTable& table, DataConfig::Format format, int64_t group_rows,
+                             const std::string& path) {
+  if (format == DataConfig::CSV) return write_csv(table, path);
+  const arrow::Status status = write_arrow(table, format, group_rows, path);
+  return status.ok() ? absl::OkStatus() : absl::InternalError(status.ToString());
+}
+
+absl::string_view extension_of(DataConfig::Format format) {
+  switch (format) {
+    case DataConfig::ORC: return ".orc";
+    case DataConfig::PARQUET: return ".parquet";
+    default: return ".csv";
+  }
+}
+
+TestTable criteo_like_table(int64_t rows, int dense, int sparse, int64_t first_row) {
+  TestTable table;
+  auto number = [&](uint64_t column, int64_t row) { return philox64(7, column, first_row + row); };
+  TestColumn::Rows<double> labels(rows);
+  TestColumn::Rows<int64_t> row_numbers(rows);
+  for (int64_t row = 0; row < rows; ++row) {
+    labels[row] = {number(0, row) % 4 == 0 ? 1.0 : 0.0};
+    row_numbers[row] = {first_row + row};
+  }
+  table.columns.push_back({"label", labels, true});
+  table.columns.push_back({"row", row_numbers, false});
+  for (int i = 1; i <= dense; ++i) {
+    TestColumn::Rows<double> values(rows);
+    for (int64_t row = 0; row < rows; ++row) {
+      const uint64_t bits = number(100 + i, row);
+      if (bits % 10 != 0) values[row] = {static_cast<double>(bits >> 32) / (1 << 24) - 32};
+    }
+    table.columns.push_back({absl::StrCat("i", i), values, i % 2 == 1});
+  }
+  for (int i = 1; i <= sparse; ++i) {
+    TestColumn::Rows<int64_t> values(rows);
+    for (int64_t row = 0; row < rows; ++row) {
+      const uint64_t bits = number(200 + i, row);
+      const int count = i % 3 == 0 ? bits % 4 : 1;
+      for (int k = 0; k < count; ++k) values[row].push_back(philox64(8, bits, k) >> 1);
+    }
+    table.columns.push_back({absl::StrCat("c", i), values, true});
+  }
+  return table;
+}
+
+TrainConfig criteo_like_features(int dense, int sparse) {
+  TrainConfig config;
+  FeatureConfig* label = config.add_feature();
+  label->set_name("label");
+  label->set_kind(FeatureConfig::LABEL);
+  for (int i = 1; i <= dense; ++i) {
+    FeatureConfig* feature = config.add_feature();
+    feature->set_name(absl::StrCat("i", i));
+    feature->set_kind(FeatureConfig::DENSE);
+    feature->set_default_value(0);
+    feature->add_transform()->mutable_log1p();
+  }
+  for (int i = 1; i <= sparse; ++i) config.add_feature()->set_name(absl::StrCat("c", i));
+  return config;
+}
+
+std::string fresh_test_dir() {
+  const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+  std::string name = absl::StrCat(info->test_suite_name(), ".", info->name());
+  for (char& c : name) c = c == '/' ? '_' : c;
+  const std::string dir = join_path(testing::TempDir(), name);
+  std::filesystem::remove_all(dir);
+  std::filesystem::create_directories(dir);
+  return dir;
+}
+
+std::string real_data_dir() {
+  const char* given = std::getenv("MILLRACE_DATA");
+  if (given != nullptr && *given != '\0') return given;
+  const char* workspace = std::getenv("BUILD_WORKSPACE_DIRECTORY");
+  const std::string dir = join_path(workspace != nullptr ? workspace : ".", "../shared/data");
+  return std::filesystem::is_directory(dir) ? dir : "";
+}
+
+}  // namespace millrace

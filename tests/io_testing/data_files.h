@@ -1,0 +1,56 @@
+// Small data files for tests, of any format from one table in memory.
+#ifndef MILLRACE_TESTS_IO_TESTING_DATA_FILES_H_
+#define MILLRACE_TESTS_IO_TESTING_DATA_FILES_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// A column of lists, or a plain one, whose rows have one value or none (null).
+struct TestColumn {
+  template <typename T>
+  using Rows = std::vector<std::vector<T>>;
+
+  std::string name;
+  std::variant<Rows<int64_t>, Rows<double>, Rows<std::string>> rows;
+  bool is_list = false;
+};
+
+struct TestTable {
+  std::vector<TestColumn> columns;
+  int64_t rows() const;
+};
+
+// Writes a file: ORC, PARQUET, or CSV with a header line and lists separated by "|". Row groups
+// (stripes) have `group_rows` rows, 0: all in one.
+absl::Status write_data_file(const TestTable& table, DataConfig::Format format, int64_t group_rows,
+                             const std::string& path);
+
+// ".orc", ".parquet", ".csv".
+absl::string_view extension_of(DataConfig::Format format);
+
+// `rows` examples that look like Criteo's: "label" (0 or 1), "i1".. dense, of which some are
+// missing, "c1".. lists of ids, of which some are empty and some hold several. A pure function of
+// its arguments; "row" holds the row's number plus `first_row`.
+TestTable criteo_like_table(int64_t rows, int dense, int sparse, int64_t first_row = 0);
+
+// The features of that table, with names in braces expanded.
+TrainConfig criteo_like_features(int dense, int sparse);
+
+// A folder of one's own for the running test, empty.
+std::string fresh_test_dir();
+
+// The folder of real data: $MILLRACE_DATA or ../shared/data seen from the repository's root;
+// "" without one: the test is to be skipped.
+std::string real_data_dir();
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_IO_TESTING_DATA_FILES_H_
