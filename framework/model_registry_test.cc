@@ -1,0 +1,86 @@
+#include "framework/model_registry.h"
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/rand.h>
+#include <torch/nn/module.h>
+
+#include <stdexcept>
+
+#include "base/status_matchers.h"
+#include "framework/model.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// One random parameter.
+class NoiseModel : public Model {
+ public:
+  static absl::StatusOr<std::shared_ptr<Model>> create(const ModelConfig&, const ModelResources&) {
+    return std::make_shared<NoiseModel>();
+  }
+  NoiseModel() { noise = register_parameter("noise", at::rand({4})); }
+  absl::StatusOr<ModelOutput> forward(const Batch&) override { return ModelOutput(); }
+  at::Tensor noise;
+};
+
+absl::StatusOr<std::shared_ptr<Model>> refuse(const ModelConfig&, const ModelResources&) {
+  return absl::InvalidArgumentError("no dense features");
+}
+absl::StatusOr<std::shared_ptr<Model>> throw_up(const ModelConfig&, const ModelResources&) {
+  throw std::runtime_error("out of paper");
+}
+absl::StatusOr<std::shared_ptr<Model>> make_none(const ModelConfig&, const ModelResources&) {
+  return std::shared_ptr<Model>();
+}
+
+MILLRACE_REGISTER_MODEL(noise, &NoiseModel::create);
+MILLRACE_REGISTER_MODEL(refuse, &refuse);
+MILLRACE_REGISTER_MODEL(throw_up, &throw_up);
+MILLRACE_REGISTER_MODEL(make_none, &make_none);
+
+absl::StatusOr<std::shared_ptr<Model>> create(const std::string& name, uint64_t seed = 1) {
+  ModelConfig config;
+  config.set_name(name);
+  return create_model(config, ModelResources(), seed);
+}
+
+TEST(ModelRegistryTest, NamesAreSorted) {
+  EXPECT_THAT(registered_models(), ElementsAre("make_none", "noise", "refuse", "throw_up"));
+}
+
+TEST(ModelRegistryTest, SeedDecidesTheParameters) {
+  const auto noise = [](uint64_t seed) {
+    return std::static_pointer_cast<NoiseModel>(*create("noise", seed))->noise;
+  };
+  EXPECT_TRUE(at::equal(noise(7), noise(7)));
+  EXPECT_FALSE(at::equal(noise(7), noise(8)));
+}
+
+TEST(ModelRegistryTest, UnknownNameListsWhatIsThereAndSaysHowToAddOne) {
+  EXPECT_THAT(create("nois"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("no model \"nois\""), HasSubstr("did you mean \"noise\"?"),
+                             HasSubstr("make_none, noise, refuse, throw_up"), HasSubstr("deps"),
+                             HasSubstr("\"//models:nois\""))));
+  EXPECT_THAT(create(""), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST(ModelRegistryTest, ErrorsNameTheModel) {
+  EXPECT_THAT(create("refuse"),
+              StatusIs(absl::StatusCode::kInvalidArgument, "model \"refuse\": no dense features"));
+  EXPECT_THAT(create("throw_up"),
+              StatusIs(absl::StatusCode::kInternal, "model \"throw_up\": out of paper"));
+  EXPECT_THAT(create("make_none"),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("model \"make_none\"")));
+}
+
+TEST(ModelRegistryDeathTest, NamesAreTakenOnce) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(register_model("noise", &refuse), "two models are registered as \"noise\"");
+}
+
+}  // namespace
+}  // namespace millrace
