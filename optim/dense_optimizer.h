@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/progress.h"
 #include "proto/config.pb.h"
@@ -19,12 +20,14 @@ struct NamedParameter {
   at::Tensor value;
 };
 
-// Updates the parameters it was made with from their gradients. Called from the trainer's thread.
+// Updates the parameters it was made with from their gradients. A parameter without a gradient stays.
+// Called from the trainer's thread.
 class DenseOptimizer {
  public:
   virtual ~DenseOptimizer() = default;
   // One update; progress stands before this step. Errors: Internal with what LibTorch said.
   virtual absl::Status step(const Progress& progress) = 0;
+  // Gradients become undefined, not zero.
   virtual void zero_grad() = 0;
   // The rate of the next step.
   virtual double learning_rate(const Progress& progress) const = 0;
@@ -32,13 +35,15 @@ class DenseOptimizer {
   virtual const std::vector<std::string>& parameters() const = 0;
 };
 
-// SGD, Adagrad, Adam, AdamW over torch::optim, with their formulas.
+// SGD, Adagrad, Adam (without a choice), AdamW over torch::optim, with their formulas.
 // Errors: InvalidArgument for numbers out of range.
 absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
     const DenseOptimizerConfig& config, std::vector<NamedParameter> parameters);
 
-// Deals parameters out to optimizers by their patterns, the first match wins.
-// Errors: InvalidArgument for a parameter that no pattern matches and a pattern that matches none,
+// Deals parameters out to optimizers by their patterns (optim/name_pattern.h), the first match
+// wins. Returns: one optimizer for each configuration, in their order; a model without parameters
+// needs none.
+// Errors: InvalidArgument for a parameter that no pattern matches and a pattern that got none,
 // naming the nearest.
 absl::StatusOr<std::vector<std::unique_ptr<DenseOptimizer>>> create_dense_optimizers(
     const std::vector<DenseOptimizerConfig>& configs, const std::vector<NamedParameter>& parameters);

@@ -1,0 +1,388 @@
+#include "embedding/embedding_collection.h"
+
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "embedding/step_plan.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kIdsWorthThreads = 2048;
+
+// The lists of one feature.
+IdLists lists_of(const KeyedJagged& features, int64_t batch, int64_t feature, Pooling pooling) {
+  const int64_t* offsets = features.offsets.const_data_ptr<int64_t>() + feature * batch;
+  const int64_t begin = offsets[0], count = offsets[batch] - offsets[0];
+  IdLists lists;
+  lists.ids = {features.values.const_data_ptr<int64_t>() + begin, static_cast<size_t>(count)};
+  lists.offsets = {offsets, static_cast<size_t>(batch + 1)};
+  if (features.weights.defined()) {
+    lists.weights = {features.weights.const_data_ptr<float>() + begin, static_cast<size_t>(count)};
+  }
+  lists.pooling = pooling;
+  return lists;
+}
+
+bool is_finite(const at::Tensor& gradient) {
+  const float* values = gradient.const_data_ptr<float>();
+  uint32_t found = 0;
+  for (int64_t i = 0, n = gradient.numel(); i < n; ++i) {
+    found |= (std::bit_cast<uint32_t>(values[i]) & 0x7f800000u) == 0x7f800000u;
+  }
+  return found == 0;
+}
+
+// A gradient as contiguous float32 that nobody will change while we hold it.
+absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArrayRef sizes) {
+  if (gradient.requires_grad()) {
+    return absl::UnimplementedError("second derivatives of embeddings");
+  }
+  if (gradient.scalar_type() != at::kFloat || !gradient.device().is_cpu() ||
+      gradient.layout() != at::kStrided || gradient.sizes() != sizes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "gradient of type ", c10::toString(gradient.scalar_type()), " with ", gradient.numel(),
+        " values; float32 like the output is due"));
+  }
+  at::Tensor result = gradient.contiguous();
+  // LibTorch copies a tensor that someone else holds before it adds to it, but not one that shares
+  // its memory under another handle.
+  return result.storage().use_count() > 1 && result.is_same(gradient) ? result.clone() : result;
+}
+
+}  // namespace
+
+// One forward call in training.
+struct Lookups {
+  KeyedJagged features;                // what the plans borrow
+  std::vector<at::Tensor> gradients;   // of each output; undefined: none came
+  std::vector<std::vector<int64_t>> sizes;  // of each output
+  std::vector<int64_t> lookup;         // of each feature: its number in the plan of its table
+};
+
+struct EmbeddingCollection::Step {
+  std::vector<StepPlan> plans;  // of each table
+  std::vector<Lookups> lookups;
+  std::vector<int64_t> table_of;  // of each feature
+  std::shared_ptr<const std::vector<FeaturePlace>> places;
+  int64_t pooled_dim = 0;
+  int64_t number = 0;  // steps begun so far
+  int64_t ids = 0;
+  absl::Status error;
+
+  void keep(absl::Status status) {
+    if (error.ok()) error = std::move(status);
+  }
+  void end() {
+    lookups.clear();
+    ids = 0;
+    error = absl::OkStatus();
+    ++number;
+  }
+  absl::Status add_gradient(Lookups& lookups, int64_t output, const at::Tensor& gradient);
+};
+
+absl::Status EmbeddingCollection::Step::add_gradient(Lookups& call, int64_t output,
+                                                     const at::Tensor& gradient) {
+  ASSIGN_OR_RETURN(at::Tensor owned, owned_gradient(gradient, call.sizes[output]));
+  at::Tensor& kept = call.gradients[output];
+  kept = kept.defined() ? kept.add(owned) : owned;  // a second backward pass through one graph
+  const float* data = kept.const_data_ptr<float>();
+  for (size_t f = 0; f < places->size(); ++f) {
+    const FeaturePlace& place = (*places)[f];
+    StepPlan& plan = plans[table_of[f]];
+    if (place.column >= 0 && output == 0) {
+      plan.set_gradient(call.lookup[f], data + place.column, pooled_dim);
+    } else if (place.unpooled >= 0 && output == place.unpooled + 1) {
+      plan.set_gradient(call.lookup[f], data, place.dim);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The node of one forward call in the graph: a root, since the tables are no tensors.
+class EmbeddingCollection::Backward : public torch::autograd::Node {
+ public:
+  Backward(std::weak_ptr<Step> step, int64_t number, int64_t call)
+      : step_(std::move(step)), number_(number), call_(call) {}
+
+  std::string name() const override { return "EmbeddingCollectionBackward"; }
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    const std::shared_ptr<Step> step = step_.lock();
+    if (step == nullptr) return {};
+    if (step->number != number_) {
+      step->keep(absl::FailedPreconditionError(
+          "backward pass through embeddings of a step that has ended"));
+      return {};
+    }
+    Lookups& call = step->lookups[call_];
+    for (size_t output = 0; output < gradients.size(); ++output) {
+      if (!gradients[output].defined()) continue;
+      absl::Status added = step->add_gradient(call, output, gradients[output]);
+      if (!added.ok()) step->keep(annotate(std::move(added), "backward pass of embeddings"));
+    }
+    return {};
+  }
+
+ private:
+  std::weak_ptr<Step> step_;
+  const int64_t number_;
+  const int64_t call_;
+};
+
+EmbeddingCollection::EmbeddingCollection(EmbeddingCollectionOptions options)
+    : torch::nn::Module("EmbeddingCollection"),
+      options_(std::move(options)),
+      pool_(std::make_unique<ThreadPool>(options_.threads)),
+      step_(std::make_shared<Step>()) {}
+
+EmbeddingCollection::~EmbeddingCollection() = default;
+
+absl::StatusOr<std::shared_ptr<EmbeddingCollection>> EmbeddingCollection::create(
+    const EmbeddingCollectionOptions& options) {
+  if (options.threads < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("threads is ", options.threads));
+  }
+  if (options.features.empty()) {
+    return absl::InvalidArgumentError("an embedding collection without features");
+  }
+  std::shared_ptr<EmbeddingCollection> collection(new EmbeddingCollection(options));
+  RETURN_IF_ERROR(collection->make_tables());
+  RETURN_IF_ERROR(collection->make_places());
+  return collection;
+}
+
+absl::Status EmbeddingCollection::make_tables() {
+  for (const TableConfig& config : options_.tables) {
+    if (table(config.name()).ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("two tables named ", config.name()));
+    }
+    EmbeddingTableOptions options;
+    options.name = config.name();
+    options.dim = config.dim();
+    options.initializer = config.initializer();
+    options.seed = options_.seed;
+    ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
+                     EmbeddingTable::create(std::move(options)));
+    step_->plans.emplace_back(*table);
+    tables_.push_back(std::move(table));
+  }
+  features_of_.resize(tables_.size());
+  return absl::OkStatus();
+}
+
+absl::Status EmbeddingCollection::make_places() {
+  std::vector<FeaturePlace> places;
+  for (const EmbeddingFeature& feature : options_.features) {
+    for (const FeaturePlace& other : places) {
+      if (other.name == feature.name) {
+        return absl::InvalidArgumentError(absl::StrCat("two features named ", feature.name));
+      }
+    }
+    absl::StatusOr<EmbeddingTable*> table = this->table(feature.table);
+    if (!table.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("feature ", feature.name, ": ", table.status().message()));
+    }
+    int64_t number = 0;
+    while (tables_[number].get() != *table) ++number;
+    FeaturePlace place;
+    place.name = feature.name;
+    place.dim = (*table)->dim();
+    if (feature.pooling == NONE) {
+      place.unpooled = unpooled_features_++;
+    } else {
+      place.column = pooled_dim_;
+      pooled_dim_ += place.dim;
+    }
+    features_of_[number].push_back(static_cast<int64_t>(places.size()));
+    step_->table_of.push_back(number);
+    places.push_back(std::move(place));
+  }
+  places_ = std::make_shared<const std::vector<FeaturePlace>>(std::move(places));
+  step_->places = places_;
+  step_->pooled_dim = pooled_dim_;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<EmbeddingTable*> EmbeddingCollection::table(absl::string_view name) const {
+  std::vector<std::string> known;
+  for (const std::unique_ptr<EmbeddingTable>& table : tables_) {
+    if (table->name() == name) return table.get();
+    known.push_back(table->name());
+  }
+  return absl::NotFoundError(absl::StrCat("no table \"", name, "\"", did_you_mean(name, known)));
+}
+
+absl::StatusOr<KeyedJagged> EmbeddingCollection::checked(const KeyedJagged& features,
+                                                         int64_t* batch) const {
+  auto is = [](const at::Tensor& tensor, at::ScalarType type) {
+    return tensor.defined() && tensor.scalar_type() == type && tensor.dim() == 1 &&
+           tensor.device().is_cpu() && tensor.layout() == at::kStrided;
+  };
+  if (!is(features.values, at::kLong) || !is(features.offsets, at::kLong)) {
+    return absl::InvalidArgumentError("ids and offsets must be int64 vectors on the CPU");
+  }
+  if (features.weights.defined() && (!is(features.weights, at::kFloat) ||
+                                     features.weights.numel() != features.values.numel())) {
+    return absl::InvalidArgumentError("weights of ids must be float32, one for each id");
+  }
+  const auto count = static_cast<int64_t>(places_->size());
+  const int64_t lists = features.offsets.numel() - 1;
+  if (lists < 0 || lists % count != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("offsets have ", lists + 1, " numbers: not features × batch + 1 for ", count,
+                     " features"));
+  }
+  *batch = lists / count;
+  KeyedJagged result{features.values.contiguous(), features.offsets.contiguous(),
+                     features.weights.defined() ? features.weights.contiguous() : at::Tensor()};
+  const int64_t* offsets = result.offsets.const_data_ptr<int64_t>();
+  if (offsets[0] != 0 || offsets[lists] != result.values.numel()) {
+    return absl::InvalidArgumentError(absl::StrCat("offsets go from ", offsets[0], " to ",
+                                                   offsets[lists], ", not from 0 to ",
+                                                   result.values.numel(), ", the number of ids"));
+  }
+  for (int64_t i = 0; i < lists; ++i) {
+    if (offsets[i + 1] >= offsets[i]) continue;
+    return absl::InvalidArgumentError(absl::StrCat("feature ", (*places_)[i / *batch].name,
+                                                   ", example ", i % *batch,
+                                                   ": offsets decrease"));
+  }
+  return result;
+}
+
+void EmbeddingCollection::for_each_table(int64_t ids, const std::function<void(int64_t)>& body) {
+  const auto count = static_cast<int64_t>(tables_.size());
+  if (ids >= kIdsWorthThreads) {
+    pool_->parallel_for(count, body);
+  } else {
+    for (int64_t table = 0; table < count; ++table) body(table);
+  }
+}
+
+absl::Status EmbeddingCollection::look_up(const KeyedJagged& features, int64_t batch,
+                                          bool training, std::vector<at::Tensor>& outputs) {
+  std::vector<float*> data;
+  for (const at::Tensor& output : outputs) data.push_back(output.mutable_data_ptr<float>());
+  std::vector<absl::Status> statuses(tables_.size());
+  for_each_table(features.values.numel(), [&](int64_t t) {
+    for (const int64_t f : features_of_[t]) {
+      const FeaturePlace& place = (*places_)[f];
+      const IdLists lists = lists_of(features, batch, f, options_.features[f].pooling);
+      float* output = place.column >= 0 ? data[0] + place.column : data[place.unpooled + 1];
+      const int64_t stride = place.column >= 0 ? pooled_dim_ : place.dim;
+      if (!training) {
+        look_up_read_only(*tables_[t], lists, output, stride);
+      } else if (absl::Status status = step_->plans[t].look_up(lists, output, stride);
+                 !status.ok()) {
+        statuses[t] = annotate(std::move(status), absl::StrCat("feature ", place.name));
+        return;
+      }
+    }
+  });
+  for (absl::Status& status : statuses) {
+    if (!status.ok()) return std::move(status);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& features) {
+  int64_t batch = 0;
+  ASSIGN_OR_RETURN(KeyedJagged input, checked(features, &batch), "looking up embeddings");
+  const bool training = is_training() && at::GradMode::is_enabled();
+
+  // The pooled features, then each unpooled one.
+  std::vector<at::Tensor> outputs = {at::empty({batch, pooled_dim_}, at::kFloat)};
+  std::vector<JaggedRows> unpooled;
+  Lookups call;
+  call.features = input;
+  for (size_t f = 0; f < places_->size(); ++f) {
+    const FeaturePlace& place = (*places_)[f];
+    const int64_t table = step_->table_of[f];
+    // Lookups of a table are numbered feature after feature.
+    int64_t before = 0;
+    while (features_of_[table][before] != static_cast<int64_t>(f)) ++before;
+    call.lookup.push_back(step_->plans[table].lookups() + before);
+    if (place.unpooled < 0) continue;
+    const at::Tensor offsets = input.offsets.narrow(0, f * batch, batch + 1);
+    const int64_t* bounds = offsets.const_data_ptr<int64_t>();
+    outputs.push_back(at::empty({bounds[batch] - bounds[0], place.dim}, at::kFloat));
+    unpooled.push_back({at::Tensor(), offsets - bounds[0]});
+  }
+  RETURN_IF_ERROR(look_up(input, batch, training, outputs), "looking up embeddings");
+
+  if (training) {
+    for (const at::Tensor& output : outputs) call.sizes.push_back(output.sizes().vec());
+    call.gradients.resize(outputs.size());
+    auto node = c10::make_intrusive<Backward>(step_, step_->number, step_->lookups.size());
+    step_->lookups.push_back(std::move(call));
+    step_->ids += input.values.numel();
+    for (at::Tensor& output : outputs) torch::autograd::set_history(output, node);
+  }
+  for (size_t i = 0; i < unpooled.size(); ++i) unpooled[i].rows = outputs[i + 1];
+  return EmbeddingOutput(outputs[0], std::move(unpooled), places_);
+}
+
+GradientSummary EmbeddingCollection::summarize(bool with_norm) {
+  GradientSummary summary;
+  for (const Lookups& call : step_->lookups) {
+    for (const at::Tensor& gradient : call.gradients) {
+      if (gradient.defined() && !is_finite(gradient)) summary.finite = false;
+    }
+  }
+  if (!with_norm) return summary;
+  std::vector<double> norms(tables_.size());
+  for_each_table(step_->ids, [&](int64_t t) { norms[t] = step_->plans[t].squared_norm(); });
+  for (const double norm : norms) summary.norm_squared += norm;
+  return summary;
+}
+
+absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) const {
+  RETURN_IF_ERROR(step_->error);
+  if (updates.size() != tables_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(updates.size(), " updates for ", tables_.size(), " tables"));
+  }
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    const UpdateContext& context = updates[t].context;
+    if (!std::isfinite(context.learning_rate) || context.learning_rate < 0 ||
+        !std::isfinite(context.gradient_scale) || context.step < 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "table ", tables_[t]->name(), ": learning rate ", context.learning_rate,
+          ", gradient scale ", context.gradient_scale, " or step ", context.step,
+          " is out of range"));
+    }
+    if (updates[t].optimizer == nullptr ||
+        updates[t].optimizer->slots(tables_[t]->dim()) != tables_[t]->slots()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "table ", tables_[t]->name(), " is not bound to the slots of its optimizer"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EmbeddingCollection::apply(int64_t step, absl::Span<const TableUpdate> updates) {
+  RETURN_IF_ERROR(check(updates), "updating embeddings");
+  for_each_table(step_->ids, [&](int64_t t) {
+    step_->plans[t].apply(*updates[t].optimizer, updates[t].context, step);
+  });
+  step_->end();
+  return absl::OkStatus();
+}
+
+void EmbeddingCollection::discard() {
+  for (StepPlan& plan : step_->plans) plan.discard();
+  step_->end();
+}
+
+}  // namespace millrace

@@ -1,0 +1,117 @@
+// All embedding tables of a model, looked up in one call.
+#ifndef MILLRACE_EMBEDDING_EMBEDDING_COLLECTION_H_
+#define MILLRACE_EMBEDDING_EMBEDDING_COLLECTION_H_
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/thread_pool.h"
+#include "embedding/collection_options.h"
+#include "embedding/embedding_output.h"
+#include "embedding/embedding_table.h"
+#include "embedding/gradient_summary.h"
+#include "embedding/row_optimizer.h"
+#include "io/batch.h"
+
+namespace millrace {
+
+// How one table is updated. The optimizer is borrowed for the call.
+struct TableUpdate {
+  const RowOptimizer* optimizer = nullptr;
+  UpdateContext context;
+};
+
+// Features that name tables; several may name one. Rows appear when their id does. One step:
+//
+//   ASSIGN_OR_RETURN(EmbeddingOutput output, collection->forward(batch.sparse));   // per micro-batch
+//   loss(output).backward();
+//   RETURN_IF_ERROR(collection->apply(progress.step + 1, updates));   // or collection->discard()
+//
+// In training (the module is training and gradients are on) forward makes tentative rows and
+// remembers what it looked up; backward passes leave their gradients here. Otherwise forward
+// changes nothing, and an unknown id reads the value its row would begin with.
+//
+// The gradients of a row add up over repeated ids, features and micro-batches, in double and in the
+// order of the forward calls, whatever the order of the backward passes; then it is updated once.
+// Rows of outputs that no backward pass reached are counted as seen and not updated. Ids' own
+// weights get no gradient. The tables are no parameters of the module: parameters() is empty.
+//
+// Results do not depend on the number of threads, to the last bit. All calls, and backward passes,
+// come from one thread (the trainer's).
+class EmbeddingCollection : public torch::nn::Module {
+ public:
+  // Shared, as LibTorch holds submodules.
+  // Errors: InvalidArgument for no feature, two tables or features of one name, a feature that
+  // names no table, threads < 1, and what EmbeddingTable::create says.
+  static absl::StatusOr<std::shared_ptr<EmbeddingCollection>> create(
+      const EmbeddingCollectionOptions& options);
+  ~EmbeddingCollection() override;
+
+  // Looks up a micro-batch: `features` in the order of the options. The batch may be empty.
+  // Errors: InvalidArgument naming the feature for tensors of another type or size than
+  // KeyedJagged says; ResourceExhausted. After an error in training the step must be discarded.
+  absl::StatusOr<EmbeddingOutput> forward(const KeyedJagged& features);
+
+  // Looks at the gradients of the step so far. The norm needs a pass of its own over them.
+  GradientSummary summarize(bool with_norm);
+
+  // Updates the tables, updates[i] for tables()[i], and ends the step. `step` becomes the last step
+  // of every row seen. A step without forward or backward counts as a step.
+  // Errors: the first one of the backward passes; InvalidArgument for the wrong number of updates or
+  // numbers out of range, FailedPrecondition for slots that are not bound. Nothing has changed then,
+  // and the step is still to be discarded.
+  absl::Status apply(int64_t step, absl::Span<const TableUpdate> updates);
+
+  // What apply would refuse, without doing anything.
+  absl::Status check(absl::Span<const TableUpdate> updates) const;
+
+  // Ends the step as if it had not been: tables and counts are as before, errors are forgotten.
+  void discard();
+
+  const EmbeddingCollectionOptions& options() const { return options_; }
+  // In the order of options().tables.
+  absl::Span<const std::unique_ptr<EmbeddingTable>> tables() const { return tables_; }
+  // Borrowed from the collection. Errors: NotFound naming the nearest.
+  absl::StatusOr<EmbeddingTable*> table(absl::string_view name) const;
+  // Where features stand in outputs, in the order of options().features.
+  const std::vector<FeaturePlace>& places() const { return *places_; }
+  // Columns of EmbeddingOutput::pooled.
+  int64_t pooled_dim() const { return pooled_dim_; }
+
+  // REQUIRES: threads >= 1. Between calls at any time.
+  void set_threads(int threads) { pool_ = std::make_unique<ThreadPool>(threads); }
+
+ private:
+  struct Step;  // what has happened since the last apply or discard
+  class Backward;
+
+  explicit EmbeddingCollection(EmbeddingCollectionOptions options);
+  absl::Status make_tables();
+  absl::Status make_places();
+  absl::StatusOr<KeyedJagged> checked(const KeyedJagged& features, int64_t* batch) const;
+  absl::Status look_up(const KeyedJagged& features, int64_t batch, bool training,
+                       std::vector<at::Tensor>& outputs);
+  // Calls body(table) for each table, on several threads if the work is worth it.
+  void for_each_table(int64_t ids, const std::function<void(int64_t)>& body);
+
+  EmbeddingCollectionOptions options_;
+  std::vector<std::unique_ptr<EmbeddingTable>> tables_;
+  std::vector<std::vector<int64_t>> features_of_;  // of each table
+  std::shared_ptr<const std::vector<FeaturePlace>> places_;
+  int64_t pooled_dim_ = 0;
+  int64_t unpooled_features_ = 0;
+  std::unique_ptr<ThreadPool> pool_;
+  // Owned here; graphs of backward passes hold it weakly, since they may outlive the collection.
+  std::shared_ptr<Step> step_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_EMBEDDING_COLLECTION_H_

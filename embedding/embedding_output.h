@@ -1,0 +1,65 @@
+// What a collection gives for a batch.
+#ifndef MILLRACE_EMBEDDING_EMBEDDING_OUTPUT_H_
+#define MILLRACE_EMBEDDING_EMBEDDING_OUTPUT_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// Where a feature stands in the output of its collection.
+struct FeaturePlace {
+  std::string name;
+  int64_t dim = 0;
+  int64_t column = -1;    // its first column in `pooled`; -1: not pooled
+  int64_t unpooled = -1;  // its place among the unpooled features; -1: pooled
+};
+
+// The rows of a feature that is not pooled: those of example e are rows[offsets[e]] up to, not
+// including, rows[offsets[e + 1]].
+struct JaggedRows {
+  at::Tensor rows;     // float32 [ids, dim]
+  at::Tensor offsets;  // int64 [batch + 1], from 0
+};
+
+// A value; copies share the tensors.
+//
+//   ASSIGN_OR_RETURN(EmbeddingOutput output, embeddings->forward(batch.sparse));
+//   at::Tensor x = output.pooled.view({batch.size, -1, dim});      // all features
+//   ASSIGN_OR_RETURN(at::Tensor user, output.feature("user"));     // float32 [batch, dim]
+class EmbeddingOutput {
+ public:
+  EmbeddingOutput(at::Tensor pooled, std::vector<JaggedRows> unpooled,
+                  std::shared_ptr<const std::vector<FeaturePlace>> places)
+      : pooled(std::move(pooled)), unpooled_(std::move(unpooled)), places_(std::move(places)) {}
+
+  // float32 [batch, sum of dims]: the pooled features side by side, in their order.
+  at::Tensor pooled;
+
+  // float32 [batch, dim]: a view of the columns of a pooled feature.
+  // Errors: NotFound naming the nearest; FailedPrecondition if the feature is not pooled.
+  absl::StatusOr<at::Tensor> feature(absl::string_view name) const;
+
+  // The rows of a feature with pooling NONE. Errors: NotFound, FailedPrecondition.
+  absl::StatusOr<JaggedRows> jagged(absl::string_view name) const;
+
+  // All features, in order.
+  const std::vector<FeaturePlace>& places() const { return *places_; }
+
+ private:
+  absl::StatusOr<const FeaturePlace*> find(absl::string_view name) const;
+
+  std::vector<JaggedRows> unpooled_;
+  std::shared_ptr<const std::vector<FeaturePlace>> places_;  // shared with the collection
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_EMBEDDING_OUTPUT_H_

@@ -1,0 +1,157 @@
+#include "optim/dense_optimizer.h"
+
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "optim/checked_number.h"
+#include "optim/name_pattern.h"
+
+namespace millrace {
+namespace {
+
+class TorchOptimizer : public DenseOptimizer {
+ public:
+  TorchOptimizer(std::unique_ptr<torch::optim::Optimizer> optimizer,
+                 std::vector<std::string> names, double learning_rate)
+      : optimizer_(std::move(optimizer)),
+        names_(std::move(names)),
+        learning_rate_(learning_rate) {}
+
+  absl::Status step(const Progress& progress) override {
+    try {
+      optimizer_->step();
+    } catch (const c10::Error& error) {
+      return absl::InternalError(
+          absl::StrCat("dense optimizer: ", error.what_without_backtrace()));
+    }
+    return absl::OkStatus();
+  }
+  void zero_grad() override { optimizer_->zero_grad(); }
+  double learning_rate(const Progress& progress) const override { return learning_rate_; }
+  const std::vector<std::string>& parameters() const override { return names_; }
+
+ private:
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  std::vector<std::string> names_;
+  double learning_rate_;
+};
+
+using Parameters = std::vector<at::Tensor>;
+using Optimizer = absl::StatusOr<std::unique_ptr<torch::optim::Optimizer>>;
+
+Optimizer create_sgd(const Sgd& config, double rate, Parameters parameters) {
+  RETURN_IF_ERROR(check_not_negative("sgd.momentum", config.momentum()));
+  RETURN_IF_ERROR(check_not_negative("sgd.weight_decay", config.weight_decay()));
+  if (config.nesterov() && config.momentum() == 0) {
+    return absl::InvalidArgumentError("sgd.nesterov needs a momentum above 0");
+  }
+  return std::make_unique<torch::optim::SGD>(std::move(parameters),
+                                             torch::optim::SGDOptions(rate)
+                                                 .momentum(config.momentum())
+                                                 .weight_decay(config.weight_decay())
+                                                 .nesterov(config.nesterov()));
+}
+
+Optimizer create_adagrad(const Adagrad& config, double rate, Parameters parameters) {
+  RETURN_IF_ERROR(check_not_negative("adagrad.lr_decay", config.lr_decay()));
+  RETURN_IF_ERROR(check_not_negative("adagrad.weight_decay", config.weight_decay()));
+  RETURN_IF_ERROR(check_not_negative("adagrad.initial_accumulator", config.initial_accumulator()));
+  RETURN_IF_ERROR(check_not_negative("adagrad.epsilon", config.epsilon()));
+  return std::make_unique<torch::optim::Adagrad>(
+      std::move(parameters), torch::optim::AdagradOptions(rate)
+                                 .lr_decay(config.lr_decay())
+                                 .weight_decay(config.weight_decay())
+                                 .initial_accumulator_value(config.initial_accumulator())
+                                 .eps(config.epsilon()));
+}
+
+// Torch is torch::optim::Adam or AdamW, whose options have the same names.
+template <typename Torch, typename Options>
+Optimizer create_adam(const Adam& config, double rate, Parameters parameters) {
+  RETURN_IF_ERROR(check_below_one("adam.beta1", config.beta1()));
+  RETURN_IF_ERROR(check_below_one("adam.beta2", config.beta2()));
+  RETURN_IF_ERROR(check_not_negative("adam.epsilon", config.epsilon()));
+  RETURN_IF_ERROR(check_not_negative("adam.weight_decay", config.weight_decay()));
+  return std::make_unique<Torch>(std::move(parameters),
+                                 Options(rate)
+                                     .betas(std::make_tuple(config.beta1(), config.beta2()))
+                                     .eps(config.epsilon())
+                                     .weight_decay(config.weight_decay()));
+}
+
+Optimizer create_torch_optimizer(const DenseOptimizerConfig& config, Parameters parameters) {
+  const double rate = config.learning_rate();
+  RETURN_IF_ERROR(check_not_negative("learning_rate", rate));
+  switch (config.kind_case()) {
+    case DenseOptimizerConfig::kSgd:
+      return create_sgd(config.sgd(), rate, std::move(parameters));
+    case DenseOptimizerConfig::kAdagrad:
+      return create_adagrad(config.adagrad(), rate, std::move(parameters));
+    case DenseOptimizerConfig::kAdamw:
+      return create_adam<torch::optim::AdamW, torch::optim::AdamWOptions>(
+          config.adamw(), rate, std::move(parameters));
+    case DenseOptimizerConfig::kAdam:
+    case DenseOptimizerConfig::KIND_NOT_SET:
+      break;
+  }
+  return create_adam<torch::optim::Adam, torch::optim::AdamOptions>(config.adam(), rate,
+                                                                    std::move(parameters));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
+    const DenseOptimizerConfig& config, std::vector<NamedParameter> parameters) {
+  std::vector<std::string> names;
+  Parameters values;
+  for (NamedParameter& parameter : parameters) {
+    names.push_back(std::move(parameter.name));
+    values.push_back(std::move(parameter.value));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<torch::optim::Optimizer> optimizer,
+                   create_torch_optimizer(config, std::move(values)), "dense optimizer");
+  return std::make_unique<TorchOptimizer>(std::move(optimizer), std::move(names),
+                                          config.learning_rate());
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<DenseOptimizer>>> create_dense_optimizers(
+    const std::vector<DenseOptimizerConfig>& configs,
+    const std::vector<NamedParameter>& parameters) {
+  std::vector<std::string> patterns, names;
+  for (const DenseOptimizerConfig& config : configs) patterns.push_back(config.pattern());
+  std::vector<std::vector<NamedParameter>> dealt(configs.size());
+  for (const NamedParameter& parameter : parameters) {
+    names.push_back(parameter.name);
+    size_t i = 0;
+    while (i < configs.size() && !matches_pattern(parameter.name, patterns[i])) ++i;
+    if (i == configs.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("no optimizer's pattern matches the parameter \"", parameter.name,
+                       "\"; patterns: \"", absl::StrJoin(patterns, "\", \""), "\""));
+    }
+    dealt[i].push_back(parameter);
+  }
+  std::vector<std::unique_ptr<DenseOptimizer>> optimizers;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    if (dealt[i].empty() && !parameters.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("optimizer pattern \"", patterns[i],
+                                                     "\" gets no parameter",
+                                                     did_you_mean(patterns[i], names)));
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<DenseOptimizer> optimizer,
+                     create_dense_optimizer(configs[i], std::move(dealt[i])));
+    optimizers.push_back(std::move(optimizer));
+  }
+  return optimizers;
+}
+
+}  // namespace millrace

@@ -1,0 +1,78 @@
+#include "optim/sparse_optimizer.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "embedding/embedding_collection.h"
+#include "optim/checked_number.h"
+#include "optim/row_optimizer_factory.h"
+
+namespace millrace {
+
+SparseOptimizer::~SparseOptimizer() = default;
+
+absl::StatusOr<std::unique_ptr<SparseOptimizer>> SparseOptimizer::create(
+    const SparseOptimizerConfig& config, absl::Span<EmbeddingCollection* const> collections) {
+  RETURN_IF_ERROR(check_not_negative("sparse_optimizer.learning_rate", config.learning_rate()));
+  std::unique_ptr<SparseOptimizer> result(new SparseOptimizer);
+  result->learning_rate_ = config.learning_rate();
+  for (EmbeddingCollection* collection : collections) {
+    RETURN_IF_ERROR(result->bind(config, *collection));
+  }
+  return result;
+}
+
+absl::Status SparseOptimizer::bind(const SparseOptimizerConfig& config,
+                                   EmbeddingCollection& collection) {
+  std::vector<TableOptimizer> optimizers;
+  for (size_t t = 0; t < collection.tables().size(); ++t) {
+    EmbeddingTable& table = *collection.tables()[t];
+    const TableConfig& own = collection.options().tables[t];
+    const SparseOptimizerConfig& chosen = own.has_optimizer() ? own.optimizer() : config;
+    const std::string what = absl::StrCat("sparse optimizer of table ", table.name());
+    RETURN_IF_ERROR(check_not_negative("learning_rate", chosen.learning_rate()), what);
+    TableOptimizer optimizer;
+    ASSIGN_OR_RETURN(optimizer.optimizer, create_row_optimizer(chosen), what);
+    optimizer.learning_rate = chosen.learning_rate();
+    RETURN_IF_ERROR(table.bind(optimizer.optimizer->slots(table.dim())), what);
+    optimizers.push_back(std::move(optimizer));
+  }
+  collections_.push_back(&collection);
+  optimizers_.push_back(std::move(optimizers));
+  return absl::OkStatus();
+}
+
+absl::Status SparseOptimizer::step(const Progress& progress, double gradient_scale) {
+  std::vector<std::vector<TableUpdate>> updates(collections_.size());
+  for (size_t i = 0; i < collections_.size(); ++i) {
+    for (size_t t = 0; t < optimizers_[i].size(); ++t) {
+      TableUpdate update;
+      update.optimizer = optimizers_[i][t].optimizer.get();
+      update.context.learning_rate = optimizers_[i][t].learning_rate;
+      update.context.step = collections_[i]->tables()[t]->applied_steps() + 1;
+      update.context.gradient_scale = gradient_scale;
+      updates[i].push_back(update);
+    }
+  }
+  // All of them before the first changes.
+  for (size_t i = 0; i < collections_.size(); ++i) {
+    RETURN_IF_ERROR(collections_[i]->check(updates[i]), "updating embeddings");
+  }
+  for (size_t i = 0; i < collections_.size(); ++i) {
+    RETURN_IF_ERROR(collections_[i]->apply(progress.step + 1, updates[i]));
+  }
+  return absl::OkStatus();
+}
+
+GradientSummary SparseOptimizer::summarize(bool with_norm) {
+  GradientSummary summary;
+  for (EmbeddingCollection* collection : collections_) summary += collection->summarize(with_norm);
+  return summary;
+}
+
+void SparseOptimizer::discard() {
+  for (EmbeddingCollection* collection : collections_) collection->discard();
+}
+
+}  // namespace millrace
