@@ -93,7 +93,8 @@ TEST_F(FileSystemTest, UnwritableDirectory) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
   ASSERT_EQ(::chmod(root_.c_str(), 0555), 0);
   EXPECT_THAT(files_.create(path("a")), StatusIs(absl::StatusCode::kPermissionDenied));
-  EXPECT_THAT(files_.create_directories(path("a/b")), StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_THAT(files_.create_directories(path("a/b")),
+              StatusIs(absl::StatusCode::kPermissionDenied));
   ::chmod(root_.c_str(), 0755);
 }
 
@@ -115,8 +116,9 @@ TEST_F(FileSystemTest, InfoTellsFilesFromDirectories) {
 
 TEST_F(FileSystemTest, GlobSortsByName) {
   for (const char* name : {"part-2.orc", "part-10.orc", "part-1.orc", "other.txt"}) write(name, "");
-  EXPECT_THAT(files_.glob(path("part-*.orc")),
-              IsOkAndHolds(ElementsAre(path("part-1.orc"), path("part-10.orc"), path("part-2.orc"))));
+  EXPECT_THAT(
+      files_.glob(path("part-*.orc")),
+      IsOkAndHolds(ElementsAre(path("part-1.orc"), path("part-10.orc"), path("part-2.orc"))));
   EXPECT_THAT(files_.glob(path("part-[12].orc")),
               IsOkAndHolds(ElementsAre(path("part-1.orc"), path("part-2.orc"))));
   EXPECT_THAT(files_.glob(path("part-?.orc")),

@@ -61,8 +61,8 @@ TEST(ExpandRangeTest, OnlyTheFirstRangeIsExpanded) {
 
 TEST(ExpandRangeTest, AnythingElseIsLeftAlone) {
   std::vector<int64_t> numbers;
-  for (const char* text : {"", "c1", "c{}", "c{1}", "c{1..}", "c{..3}", "c{3..1}", "c{a..b}", "c}1..2{",
-                           "c{1..2", "c{1..2000000}", "c{1..99999999999999999999}",
+  for (const char* text : {"", "c1", "c{}", "c{1}", "c{1..}", "c{..3}", "c{3..1}", "c{a..b}",
+                           "c}1..2{", "c{1..2", "c{1..2000000}", "c{1..99999999999999999999}",
                            "{-9223372036854775808..9223372036854775807}"}) {
     EXPECT_THAT(expand_range(text, &numbers), ElementsAre(text));
   }

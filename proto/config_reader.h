@@ -1,10 +1,16 @@
 // Reading configurations strictly: every mistake is an error that names file, line and, for
-// misspelt names, what was probably meant.
+// misspelt names, what was probably meant. The order of use:
+//
+//   ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, path));
+//   RETURN_IF_ERROR(apply_override("train.max_epochs=3", &config));   // entries as written
+//   expand_names(config.mutable_train());
+//   RETURN_IF_ERROR(validate(config));
+//
+// All functions may be called from any thread.
 #ifndef MILLRACE_PROTO_CONFIG_READER_H_
 #define MILLRACE_PROTO_CONFIG_READER_H_
 
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,7 +20,7 @@
 
 namespace millrace {
 
-// Parses protobuf text format into `message`, which is merged into.
+// Parses protobuf text format and merges it into `message`, which stays as it is on errors.
 // Errors: InvalidArgument "<source>:<line>:<column>: what, and the nearest name".
 absl::Status parse_text(absl::string_view text, absl::string_view source,
                         google::protobuf::Message* message);
@@ -24,23 +30,28 @@ absl::StatusOr<JobConfig> read_job_config(FileSystem& files, const std::string& 
 
 // Applies one "path.to.field=value", such as
 //   train.max_epochs=3   train.feature[2].table=items   train.model.[millrace.deepfm].dropout=0.1
-// The value is in text format; quotes around strings may be left out. A repeated field without
-// an index is replaced as a whole: train.train_data.path=["a", "b"].
-// Errors: InvalidArgument naming the part of the path that is wrong and the nearest name.
+// The value is in text format (a message in braces, a list in brackets); quotes around strings may
+// be left out. The field is replaced as a whole, a repeated one without an index too:
+// train.train_data.path=["a", "b"]. Messages on the way are made if missing, entries of repeated
+// fields are not.
+// Errors: InvalidArgument naming the part of the path that is wrong and the nearest name; `config`
+// stays as it is then.
 absl::Status apply_override(absl::string_view assignment, JobConfig* config);
 
-// Replaces entries named by a range in braces ("c{1..26}") by one entry for each number, with
-// `{}` in their other string fields replaced by it, and fills in defaults that depend on other
+// Replaces features and tables named by a range in braces ("c{1..26}") by one for each number, with
+// `{}` in their other text fields replaced by it, and fills in defaults that depend on other
 // fields (column and table by the feature's name). Idempotent.
 void expand_names(TrainConfig* config);
 
-// Checks everything that needs no data: ranges of numbers, unique names, references between
-// parts. Errors: InvalidArgument naming the field and entry.
+// Checks everything that needs no data and no model: ranges of numbers, unique names, references
+// between parts. REQUIRES: names are expanded.
+// Errors: InvalidArgument naming entry and field: `train.table[3] "c4": dim is 0; must be ...`.
 absl::Status validate(const JobConfig& config);
 
-// The configuration as text format, with extensions by name.
+// The configuration as text format, with extensions by name; parse_text reads it back.
 std::string to_text(const google::protobuf::Message& message);
-// The same with every default written out.
+// The same with every default written out, those of parts that are not set too, except where
+// absence has a meaning of its own. It still means the same.
 std::string to_text_with_defaults(const google::protobuf::Message& message);
 
 }  // namespace millrace

@@ -1,0 +1,171 @@
+#include "proto/config_reader.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "proto/text_error.h"
+
+namespace millrace {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+// Replaces `{}` in all text fields of a message, except `name`, and of those inside it.
+void substitute_number(const std::string& number, Message* message) {
+  const Reflection& reflection = *message->GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(*message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const int count = field->is_repeated() ? reflection.FieldSize(*message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        substitute_number(number, field->is_repeated()
+                                      ? reflection.MutableRepeatedMessage(message, field, i)
+                                      : reflection.MutableMessage(message, field));
+      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && field->is_repeated()) {
+        const std::string text = reflection.GetRepeatedString(*message, field, i);
+        reflection.SetRepeatedString(message, field, i,
+                                     absl::StrReplaceAll(text, {{"{}", number}}));
+      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && field->name() != "name") {
+        const std::string text = reflection.GetString(*message, field);
+        reflection.SetString(message, field, absl::StrReplaceAll(text, {{"{}", number}}));
+      }
+    }
+  }
+}
+
+// Appends what an entry stands for: itself, or the entries of its range.
+template <typename Entry>
+void append_expanded(const Entry& entry, google::protobuf::RepeatedPtrField<Entry>* expanded) {
+  std::vector<int64_t> numbers;
+  const std::vector<std::string> names = expand_range(entry.name(), &numbers);
+  if (numbers.empty()) {
+    *expanded->Add() = entry;
+    return;
+  }
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    Entry one = entry;
+    substitute_number(absl::StrCat(numbers[i]), &one);
+    one.set_name(names[i]);
+    append_expanded(one, expanded);  // there may be a second range
+  }
+}
+
+template <typename Entry>
+void expand_entries(google::protobuf::RepeatedPtrField<Entry>* entries) {
+  google::protobuf::RepeatedPtrField<Entry> expanded;
+  for (const Entry& entry : *entries) append_expanded(entry, &expanded);
+  entries->Swap(&expanded);
+}
+
+// Where nothing is not the same as an empty message: the comment in config.proto says what it
+// stands for.
+bool absence_has_meaning(const FieldDescriptor& field) {
+  static const std::set<std::string>* names = new std::set<std::string>{
+      "millrace.DataConfig.split",      "millrace.DataConfig.csv",
+      "millrace.TableConfig.optimizer", "millrace.ReportConfig.when",
+      "millrace.EvaluationConfig.when", "millrace.TrainConfig.generated_data",
+  };
+  return names->count(field.full_name()) > 0;
+}
+
+void set_to_default(const FieldDescriptor* f, Message* m) {
+  const Reflection& r = *m->GetReflection();
+  switch (f->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32: r.SetInt32(m, f, f->default_value_int32()); break;
+    case FieldDescriptor::CPPTYPE_INT64: r.SetInt64(m, f, f->default_value_int64()); break;
+    case FieldDescriptor::CPPTYPE_UINT32: r.SetUInt32(m, f, f->default_value_uint32()); break;
+    case FieldDescriptor::CPPTYPE_UINT64: r.SetUInt64(m, f, f->default_value_uint64()); break;
+    case FieldDescriptor::CPPTYPE_DOUBLE: r.SetDouble(m, f, f->default_value_double()); break;
+    case FieldDescriptor::CPPTYPE_FLOAT: r.SetFloat(m, f, f->default_value_float()); break;
+    case FieldDescriptor::CPPTYPE_BOOL: r.SetBool(m, f, f->default_value_bool()); break;
+    case FieldDescriptor::CPPTYPE_ENUM: r.SetEnum(m, f, f->default_value_enum()); break;
+    case FieldDescriptor::CPPTYPE_STRING: r.SetString(m, f, f->default_value_string()); break;
+    case FieldDescriptor::CPPTYPE_MESSAGE: r.MutableMessage(m, f); break;
+  }
+}
+
+// Sets every field that has a default, in this message and all inside it. `above` holds the types
+// around it: a part of the same type again is not made.
+void fill_defaults(std::set<const google::protobuf::Descriptor*> above, Message* message) {
+  const Reflection& reflection = *message->GetReflection();
+  above.insert(message->GetDescriptor());
+  for (int i = 0; i < message->GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor* field = message->GetDescriptor()->field(i);
+    const bool fills = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE
+                           ? !absence_has_meaning(*field) && above.count(field->message_type()) == 0
+                           : field->has_default_value();
+    if (field->is_repeated() || field->containing_oneof() != nullptr || !fills) continue;
+    if (!reflection.HasField(*message, field)) set_to_default(field, message);
+  }
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(*message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      fill_defaults(above, reflection.MutableMessage(message, field));
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(*message, field); ++i) {
+      fill_defaults(above, reflection.MutableRepeatedMessage(message, field, i));
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status parse_text(absl::string_view text, absl::string_view source, Message* message) {
+  const std::unique_ptr<Message> parsed(message->New());
+  if (const std::optional<TextError> error = parse_text_strictly(text, parsed.get())) {
+    const std::string place =
+        error->line > 0 ? absl::StrCat(":", error->line, ":", error->column) : "";
+    return absl::InvalidArgumentError(absl::StrCat(source, place, ": ", error->what));
+  }
+  message->MergeFrom(*parsed);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<JobConfig> read_job_config(FileSystem& files, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, read_file(files, path));
+  JobConfig config;
+  RETURN_IF_ERROR(parse_text(text, path, &config));
+  return config;
+}
+
+void expand_names(TrainConfig* config) {
+  expand_entries(config->mutable_feature());
+  expand_entries(config->mutable_table());
+  for (FeatureConfig& feature : *config->mutable_feature()) {
+    if (feature.column().empty()) feature.set_column(feature.name());
+    if (feature.kind() == FeatureConfig::SPARSE && feature.table().empty()) {
+      feature.set_table(feature.name());
+    }
+  }
+}
+
+std::string to_text(const Message& message) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetUseUtf8StringEscaping(true);
+  std::string text;
+  printer.PrintToString(message, &text);
+  return text;
+}
+
+std::string to_text_with_defaults(const Message& message) {
+  const std::unique_ptr<Message> filled(message.New());
+  filled->CopyFrom(message);
+  fill_defaults({}, filled.get());
+  return to_text(*filled);
+}
+
+}  // namespace millrace

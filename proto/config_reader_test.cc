@@ -1,0 +1,169 @@
+#include "proto/config_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "proto/model_configs.pb.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+
+TrainConfig expanded(absl::string_view text) {
+  TrainConfig config;
+  EXPECT_OK(parse_text(text, "test", &config));
+  expand_names(&config);
+  return config;
+}
+
+TEST(ParseTextTest, ErrorsNameSourceLineAndColumn) {
+  JobConfig config;
+  EXPECT_THAT(parse_text("train {\n  sed: 3\n}", "job.textproto", &config),
+              StatusIs(kInvalid,
+                       "job.textproto:2:6: TrainConfig has no field \"sed\"; did you "
+                       "mean \"seed\"?"));
+}
+
+TEST(ParseTextTest, MergesAndLeavesTheMessageAloneOnErrors) {
+  JobConfig config;
+  ASSERT_OK(parse_text("train { seed: 3 max_epochs: 2 }", "a", &config));
+  ASSERT_OK(parse_text("train { seed: 4 }", "b", &config));
+  EXPECT_EQ(config.train().seed(), 4u);
+  EXPECT_EQ(config.train().max_epochs(), 2);
+  EXPECT_FALSE(parse_text("train { seed: 5 bad: 1 }", "c", &config).ok());
+  EXPECT_EQ(config.train().seed(), 4u);
+}
+
+TEST(ReadJobConfigTest, ReadsAFile) {
+  const std::string path = testing::TempDir() + "/config_reader_test.textproto";
+  ASSERT_OK(write_file_atomically(FileSystem::local(), path,
+                                  "# a comment\ntrain { seed: 7 }\nrun { output_dir: \"x\" }\n"));
+  ASSERT_OK_AND_ASSIGN(const JobConfig config, read_job_config(FileSystem::local(), path));
+  EXPECT_EQ(config.train().seed(), 7u);
+  EXPECT_EQ(config.run().output_dir(), "x");
+}
+
+TEST(ReadJobConfigTest, ErrorsNameTheFile) {
+  const std::string path = testing::TempDir() + "/config_reader_test_bad.textproto";
+  ASSERT_OK(write_file_atomically(FileSystem::local(), path, "train { seed: x }"));
+  EXPECT_THAT(read_job_config(FileSystem::local(), path),
+              StatusIs(kInvalid, HasSubstr(path + ":1:15: ")));
+  EXPECT_THAT(read_job_config(FileSystem::local(), path + ".missing"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(".missing")));
+  EXPECT_THAT(read_job_config(FileSystem::local(), testing::TempDir()),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST(ExpandNamesTest, RangesBecomeOneEntryForEachNumber) {
+  const TrainConfig config = expanded(R"(
+      feature { name: "c{8..10}" column: "cat_{}" table: "t{}" transform { modulo { divisor: 9 } } }
+      feature { name: "label" kind: LABEL }
+      table { name: "t{8..10}" dim: 4 })");
+  ASSERT_EQ(config.feature_size(), 4);
+  EXPECT_EQ(config.feature(0).name(), "c8");
+  EXPECT_EQ(config.feature(2).name(), "c10");
+  EXPECT_EQ(config.feature(2).column(), "cat_10");
+  EXPECT_EQ(config.feature(2).table(), "t10");
+  EXPECT_EQ(config.feature(2).transform(0).modulo().divisor(), 9u);
+  EXPECT_EQ(config.feature(3).name(), "label");
+  ASSERT_EQ(config.table_size(), 3);
+  EXPECT_EQ(config.table(1).name(), "t9");
+  EXPECT_EQ(config.table(1).dim(), 4);
+}
+
+TEST(ExpandNamesTest, ColumnAndTableDefaultToTheName) {
+  const TrainConfig config = expanded(R"(
+      feature { name: "c{1..2}" }
+      feature { name: "user" column: "user_id" table: "users" }
+      feature { name: "price" kind: DENSE })");
+  EXPECT_EQ(config.feature(1).column(), "c2");
+  EXPECT_EQ(config.feature(1).table(), "c2");
+  EXPECT_EQ(config.feature(2).column(), "user_id");
+  EXPECT_EQ(config.feature(2).table(), "users");
+  EXPECT_EQ(config.feature(3).column(), "price");
+  EXPECT_FALSE(config.feature(3).has_table()) << "only sparse features look up a table";
+}
+
+TEST(ExpandNamesTest, SeveralRangesAndIdempotence) {
+  TrainConfig config = expanded(R"(feature { name: "f{1..2}_{3..4}" column: "x{}" })");
+  std::vector<std::string> names, columns;
+  for (const FeatureConfig& feature : config.feature()) {
+    names.push_back(feature.name());
+    columns.push_back(feature.column());
+  }
+  EXPECT_THAT(names, ElementsAre("f1_3", "f1_4", "f2_3", "f2_4"));
+  EXPECT_THAT(columns, ElementsAre("x1", "x1", "x2", "x2")) << "{} is the first range";
+  const std::string once = to_text(config);
+  expand_names(&config);
+  EXPECT_EQ(to_text(config), once);
+}
+
+TEST(ExpandNamesTest, WhatIsNoRangeStays) {
+  const TrainConfig config = expanded(R"(feature { name: "c{}" } feature { name: "c{3..1}" })");
+  EXPECT_EQ(config.feature(0).name(), "c{}");
+  EXPECT_EQ(config.feature(1).name(), "c{3..1}");
+}
+
+TEST(ToTextTest, ReadsBackEqual) {
+  JobConfig config;
+  ASSERT_OK(parse_text(R"(
+      train { seed: 18446744073709551615
+              optimizer { learning_rate: 0.1 adam { epsilon: 1e-300 } }
+              feature { name: "größe\n\"" transform { clip { min: -inf max: 3 } } }
+              model { name: "deepfm" [millrace.deepfm] { hidden: [8, 4] dropout: 0.3 } } })",
+                       "test", &config));
+  const std::string text = to_text(config);
+  EXPECT_THAT(text, AllOf(HasSubstr("[millrace.deepfm] {"), HasSubstr("größe")));
+  JobConfig again;
+  ASSERT_OK(parse_text(text, "again", &again));
+  EXPECT_EQ(again.SerializeAsString(), config.SerializeAsString());
+}
+
+TEST(ToTextWithDefaultsTest, WritesEveryDefault) {
+  const std::string text = to_text_with_defaults(JobConfig());
+  for (const char* part :
+       {"seed: 1\n", "max_epochs: 1\n", "batch_size: 512\n", "format: AUTO\n", "jsonl: true\n",
+        "learning_rate: 0.001\n", "max_in_a_row: 10\n", "output_dir: \"out\"\n", "style: AUTO\n",
+        "reader_threads: 1\n", "prefetch_batches: 8\n"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(ToTextWithDefaultsTest, OneofsOnlyWhenSetExtensionsToo) {
+  JobConfig config;
+  EXPECT_THAT(to_text_with_defaults(config), Not(HasSubstr("beta1")));
+  ASSERT_OK(parse_text(R"(train { optimizer { adam { beta1: 0.8 } }
+                                  model { [millrace.deepfm] { } } table { name: "t" } })",
+                       "test", &config));
+  EXPECT_THAT(to_text_with_defaults(config),
+              AllOf(HasSubstr("beta1: 0.8"), HasSubstr("beta2: 0.999"), HasSubstr("dropout: 0"),
+                    HasSubstr("dim: 16")));
+}
+
+// Where nothing has a meaning of its own it stays nothing, so the text means the same job.
+TEST(ToTextWithDefaultsTest, MeansTheSame) {
+  JobConfig config;
+  ASSERT_OK(parse_text(R"(train { feature { name: "x" } table { name: "t" } })", "test", &config));
+  JobConfig again;
+  ASSERT_OK(parse_text(to_text_with_defaults(config), "again", &again));
+  EXPECT_FALSE(again.train().feature(0).has_default_value());
+  EXPECT_FALSE(again.train().feature(0).has_default_id());
+  EXPECT_FALSE(again.train().feature(0).has_table());
+  EXPECT_FALSE(again.train().table(0).has_optimizer());
+  EXPECT_FALSE(again.train().train_data().has_split());
+  EXPECT_FALSE(again.run().report().has_when());
+  EXPECT_FALSE(again.run().evaluation().has_when());
+  EXPECT_EQ(to_text_with_defaults(again), to_text_with_defaults(config));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,456 @@
+// validate of config_reader.h.
+#include <google/protobuf/descriptor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+constexpr int64_t kMaxDim = 4096;
+
+// Where we are: "train.table[3] "c4"".
+std::string entry(absl::string_view list, int index, absl::string_view name = "") {
+  return name.empty() ? absl::StrCat(list, "[", index, "]")
+                      : absl::StrCat(list, "[", index, "] \"", name, "\"");
+}
+
+absl::Status wrong(absl::string_view where, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
+}
+
+template <typename Number>
+absl::Status wrong_number(absl::string_view where, absl::string_view field, Number value,
+                          absl::string_view rule) {
+  return wrong(where, absl::StrCat(field, " is ", value, "; must be ", rule));
+}
+
+absl::Status at_least(absl::string_view where, absl::string_view field, int64_t value,
+                      int64_t minimum) {
+  if (value >= minimum) return absl::OkStatus();
+  return wrong_number(where, field, value, absl::StrCat("at least ", minimum));
+}
+
+absl::Status not_negative(absl::string_view where, absl::string_view field, double value) {
+  if (std::isfinite(value) && value >= 0) return absl::OkStatus();
+  return wrong_number(where, field, value, "at least 0 and finite");
+}
+
+absl::Status finite(absl::string_view where, absl::string_view field, double value) {
+  if (std::isfinite(value)) return absl::OkStatus();
+  return wrong_number(where, field, value, "finite");
+}
+
+absl::Status positive(absl::string_view where, absl::string_view field, double value) {
+  if (std::isfinite(value) && value > 0) return absl::OkStatus();
+  return wrong_number(where, field, value, "greater than 0 and finite");
+}
+
+absl::Status below_one(absl::string_view where, absl::string_view field, double value) {
+  if (value >= 0 && value < 1) return absl::OkStatus();
+  return wrong_number(where, field, value, "at least 0 and below 1");
+}
+
+// Names that become parts of file and metric names.
+absl::Status plain_name(absl::string_view where, absl::string_view name) {
+  if (name.empty()) return wrong(where, "name is missing");
+  for (const char c : name) {
+    if (!absl::ascii_isalnum(c) && c != '_' && c != '-') {
+      return wrong(where,
+                   "name may hold letters, digits, _ and - only; a range is written {1..26}");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status untaken(absl::string_view where, absl::string_view name, std::set<std::string>* seen) {
+  if (seen->insert(std::string(name)).second) return absl::OkStatus();
+  return wrong(where, "the name is taken by an entry before it");
+}
+
+// Not-a-number is wrong everywhere, in extensions too.
+absl::Status no_nan(const std::string& where, const Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const std::string name =
+        field->is_extension() ? absl::StrCat("[", field->full_name(), "]") : field->name();
+    const bool repeated = field->is_repeated();
+    const int count = repeated ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      const std::string place = repeated ? absl::StrCat(name, "[", i, "]") : name;
+      double value = 0;
+      switch (field->cpp_type()) {
+        case FieldDescriptor::CPPTYPE_MESSAGE: {
+          const Message& part = repeated ? reflection.GetRepeatedMessage(message, field, i)
+                                         : reflection.GetMessage(message, field);
+          const std::string inside = where.empty() ? place : absl::StrCat(where, ".", place);
+          RETURN_IF_ERROR(no_nan(inside, part));
+          break;
+        }
+        case FieldDescriptor::CPPTYPE_DOUBLE:
+          value = repeated ? reflection.GetRepeatedDouble(message, field, i)
+                           : reflection.GetDouble(message, field);
+          break;
+        case FieldDescriptor::CPPTYPE_FLOAT:
+          value = repeated ? reflection.GetRepeatedFloat(message, field, i)
+                           : reflection.GetFloat(message, field);
+          break;
+        default: break;
+      }
+      if (std::isnan(value)) return wrong(where, absl::StrCat(place, " is not a number"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_split(const std::string& where, const SplitConfig& split) {
+  const std::string range = absl::StrCat("from ", split.from(), " to ", split.to());
+  if (split.from() > split.to()) {
+    return wrong(where, absl::StrCat(range, "; from must not be above to"));
+  }
+  if (split.by() != SplitConfig::ORDER_OF_COLUMN && (split.from() < 0 || split.to() > 1)) {
+    return wrong(where, absl::StrCat(range, "; both must be 0 to 1"));
+  }
+  const bool needs_column = split.by() != SplitConfig::HASH_OF_EXAMPLE;
+  if (needs_column != !split.column().empty()) {
+    return wrong(where, absl::StrCat("by ", SplitConfig::By_Name(split.by()),
+                                     needs_column ? " needs a column" : " takes no column"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_csv(const std::string& where, const DataConfig& data) {
+  const CsvConfig& csv = data.csv();
+  if (data.format() != DataConfig::AUTO && data.format() != DataConfig::CSV) {
+    return wrong(where, absl::StrCat("is for delimited text, but format is ",
+                                     DataConfig::Format_Name(data.format())));
+  }
+  if (csv.delimiter().size() != 1) {
+    return wrong(where,
+                 absl::StrCat("delimiter is \"", csv.delimiter(), "\"; must be one character"));
+  }
+  if (csv.list_delimiter().size() > 1 || csv.list_delimiter() == csv.delimiter()) {
+    return wrong(where, absl::StrCat("list_delimiter is \"", csv.list_delimiter(),
+                                     "\"; must be one character other than delimiter, or empty"));
+  }
+  std::set<std::string> names;
+  for (int i = 0; i < csv.column_size(); ++i) {
+    const std::string column = entry(where + ".column", i, csv.column(i));
+    if (csv.column(i).empty()) return wrong(column, "is empty");
+    RETURN_IF_ERROR(untaken(column, csv.column(i), &names));
+  }
+  return absl::OkStatus();
+}
+
+// `generated`: data without paths is that of train.generated_data.
+absl::Status check_data(const std::string& where, const DataConfig& data, bool generated) {
+  if (data.path_size() == 0 && !generated) {
+    return wrong(where, "path is missing; at least one is needed");
+  }
+  for (int i = 0; i < data.path_size(); ++i) {
+    if (data.path(i).empty()) return wrong(entry(where + ".path", i), "is empty");
+  }
+  RETURN_IF_ERROR(at_least(where, "batch_size", data.batch_size(), 1));
+  RETURN_IF_ERROR(at_least(where, "shuffle_rows", data.shuffle_rows(), 0));
+  if (data.has_split()) RETURN_IF_ERROR(check_split(where + ".split", data.split()));
+  if (data.has_csv()) RETURN_IF_ERROR(check_csv(where + ".csv", data));
+  return absl::OkStatus();
+}
+
+absl::Status check_generated(const GeneratedDataConfig& data) {
+  const std::string where = "train.generated_data";
+  if (data.directory().empty()) return wrong(where, "directory is missing");
+  RETURN_IF_ERROR(at_least(where, "rows", data.rows(), 1));
+  return at_least(where, "eval_rows", data.eval_rows(), 0);
+}
+
+absl::Status check_evaluation_sets(const TrainConfig& train) {
+  std::set<std::string> names;
+  for (int i = 0; i < train.eval_data_size(); ++i) {
+    const EvaluationSetConfig& set = train.eval_data(i);
+    const std::string where = entry("train.eval_data", i, set.name());
+    RETURN_IF_ERROR(plain_name(where, set.name()));
+    RETURN_IF_ERROR(untaken(where, set.name(), &names));
+    const bool generated = train.has_generated_data() && train.generated_data().eval_rows() > 0;
+    RETURN_IF_ERROR(check_data(where + ".data", set.data(), generated));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_bucketize(const std::string& where, const BucketizeTransform& bucketize) {
+  if (bucketize.boundary_size() == 0) return wrong(where, "boundary is missing");
+  for (int i = 1; i < bucketize.boundary_size(); ++i) {
+    if (!(bucketize.boundary(i - 1) < bucketize.boundary(i))) {
+      return wrong(where, absl::StrCat("boundary[", i, "] is ", bucketize.boundary(i), " after ",
+                                       bucketize.boundary(i - 1), "; must increase strictly"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_transform(const std::string& where, const TransformConfig& transform) {
+  switch (transform.kind_case()) {
+    case TransformConfig::kHash:
+      if (transform.hash().function() == HashTransform::FARM_HASH && transform.hash().seed() != 0) {
+        return wrong(where + ".hash", "FARM_HASH takes no seed");
+      }
+      return absl::OkStatus();
+    case TransformConfig::kModulo:
+      if (transform.modulo().divisor() >= 1) return absl::OkStatus();
+      return wrong_number(where + ".modulo", "divisor", transform.modulo().divisor(), "at least 1");
+    case TransformConfig::kBucketize:
+      return check_bucketize(where + ".bucketize", transform.bucketize());
+    case TransformConfig::kClip:
+      if (transform.clip().min() <= transform.clip().max()) return absl::OkStatus();
+      return wrong(where + ".clip", absl::StrCat("min ", transform.clip().min(), " is above max ",
+                                                 transform.clip().max()));
+    case TransformConfig::kLog1P: return absl::OkStatus();
+    case TransformConfig::KIND_NOT_SET: break;
+  }
+  return wrong(where, "says not which transform; known: hash, modulo, bucketize, log1p, clip");
+}
+
+// Fields that only some kinds of feature have.
+absl::Status check_kind(const std::string& where, const FeatureConfig& feature) {
+  const std::string kind = FeatureConfig::Kind_Name(feature.kind());
+  const bool sparse = feature.kind() == FeatureConfig::SPARSE;
+  const bool ids = sparse || feature.kind() == FeatureConfig::EXAMPLE_ID ||
+                   feature.kind() == FeatureConfig::GROUP_ID;
+  if (!sparse && feature.has_table()) {
+    return wrong(where, absl::StrCat("table is set, but a ", kind, " feature looks up none"));
+  }
+  if (!sparse && feature.pooling() != SUM) {
+    return wrong(where, absl::StrCat("pooling is chosen, but a ", kind, " feature has none"));
+  }
+  if (ids && feature.has_default_value()) {
+    return wrong(where, absl::StrCat("default_value is set, but a ", kind,
+                                     " feature holds ids; write default_id"));
+  }
+  if (!ids && feature.has_default_id()) {
+    return wrong(where, absl::StrCat("default_id is set, but a ", kind,
+                                     " feature holds numbers; write default_value"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_feature(const std::string& where, const FeatureConfig& feature,
+                           const std::vector<std::string>& tables) {
+  if (feature.name().empty()) return wrong(where, "name is missing");
+  if (feature.name().find_first_of("{}") != std::string::npos) {
+    return wrong(where, "name holds a brace; a range is written {1..26}");
+  }
+  if (feature.column() == "{}") {
+    return wrong(where, "column is \"{}\", but the name has no range such as {1..26}");
+  }
+  RETURN_IF_ERROR(check_kind(where, feature));
+  if (feature.kind() == FeatureConfig::SPARSE &&
+      std::find(tables.begin(), tables.end(), feature.table()) == tables.end()) {
+    return wrong(where, absl::StrCat("no table \"", feature.table(), "\"",
+                                     did_you_mean(feature.table(), tables)));
+  }
+  for (int i = 0; i < feature.transform_size(); ++i) {
+    RETURN_IF_ERROR(check_transform(entry(where + ".transform", i), feature.transform(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_features(const TrainConfig& train) {
+  std::vector<std::string> tables;
+  for (const TableConfig& table : train.table()) tables.push_back(table.name());
+  std::set<std::string> names;
+  std::set<FeatureConfig::Kind> kinds;
+  for (int i = 0; i < train.feature_size(); ++i) {
+    const FeatureConfig& feature = train.feature(i);
+    const std::string where = entry("train.feature", i, feature.name());
+    RETURN_IF_ERROR(check_feature(where, feature, tables));
+    RETURN_IF_ERROR(untaken(where, feature.name(), &names));
+    const bool is_first = kinds.insert(feature.kind()).second;
+    const bool is_single = feature.kind() == FeatureConfig::WEIGHT ||
+                           feature.kind() == FeatureConfig::EXAMPLE_ID ||
+                           feature.kind() == FeatureConfig::GROUP_ID;
+    if (is_single && !is_first) {
+      return wrong(where, absl::StrCat("there is a feature of kind ",
+                                       FeatureConfig::Kind_Name(feature.kind()), " before it"));
+    }
+  }
+  if (kinds.count(FeatureConfig::LABEL) == 0) {
+    return wrong("train", "no feature is of kind LABEL; at least one is needed");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_initializer(const std::string& where, const InitializerConfig& config) {
+  switch (config.kind_case()) {
+    case InitializerConfig::kConstant:
+      return finite(where + ".constant", "value", config.constant().value());
+    case InitializerConfig::kUniform: {
+      const std::string uniform = where + ".uniform";
+      RETURN_IF_ERROR(finite(uniform, "low", config.uniform().low()));
+      RETURN_IF_ERROR(finite(uniform, "high", config.uniform().high()));
+      if (config.uniform().low() <= config.uniform().high()) return absl::OkStatus();
+      return wrong(uniform, absl::StrCat("low ", config.uniform().low(), " is above high ",
+                                         config.uniform().high()));
+    }
+    case InitializerConfig::kNormal:
+      RETURN_IF_ERROR(finite(where + ".normal", "mean", config.normal().mean()));
+      return not_negative(where + ".normal", "stddev", config.normal().stddev());
+    case InitializerConfig::KIND_NOT_SET: break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_adagrad(const std::string& where, double initial_accumulator, double epsilon) {
+  RETURN_IF_ERROR(not_negative(where, "initial_accumulator", initial_accumulator));
+  return positive(where, "epsilon", epsilon);
+}
+
+template <typename Config>  // Adam, SparseAdam
+absl::Status check_adam(const std::string& where, const Config& adam) {
+  RETURN_IF_ERROR(below_one(where, "beta1", adam.beta1()));
+  RETURN_IF_ERROR(below_one(where, "beta2", adam.beta2()));
+  return positive(where, "epsilon", adam.epsilon());
+}
+
+absl::Status check_sparse_optimizer(const std::string& where, const SparseOptimizerConfig& config) {
+  RETURN_IF_ERROR(not_negative(where, "learning_rate", config.learning_rate()));
+  switch (config.kind_case()) {
+    case SparseOptimizerConfig::kAdagrad:
+      return check_adagrad(where + ".adagrad", config.adagrad().initial_accumulator(),
+                           config.adagrad().epsilon());
+    case SparseOptimizerConfig::kRowwiseAdagrad:
+      return check_adagrad(where + ".rowwise_adagrad",
+                           config.rowwise_adagrad().initial_accumulator(),
+                           config.rowwise_adagrad().epsilon());
+    case SparseOptimizerConfig::kAdam: return check_adam(where + ".adam", config.adam());
+    case SparseOptimizerConfig::kSgd:
+    case SparseOptimizerConfig::KIND_NOT_SET: break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_sgd(const std::string& where, const Sgd& sgd) {
+  RETURN_IF_ERROR(not_negative(where, "momentum", sgd.momentum()));
+  RETURN_IF_ERROR(not_negative(where, "weight_decay", sgd.weight_decay()));
+  if (sgd.nesterov() && sgd.momentum() == 0) return wrong(where, "nesterov needs a momentum");
+  return absl::OkStatus();
+}
+
+absl::Status check_dense_adam(const std::string& where, const Adam& adam) {
+  RETURN_IF_ERROR(check_adam(where, adam));
+  return not_negative(where, "weight_decay", adam.weight_decay());
+}
+
+absl::Status check_dense_optimizer(const std::string& where, const DenseOptimizerConfig& config) {
+  RETURN_IF_ERROR(not_negative(where, "learning_rate", config.learning_rate()));
+  switch (config.kind_case()) {
+    case DenseOptimizerConfig::kSgd: return check_sgd(where + ".sgd", config.sgd());
+    case DenseOptimizerConfig::kAdagrad:
+      RETURN_IF_ERROR(not_negative(where + ".adagrad", "lr_decay", config.adagrad().lr_decay()));
+      RETURN_IF_ERROR(
+          not_negative(where + ".adagrad", "weight_decay", config.adagrad().weight_decay()));
+      return check_adagrad(where + ".adagrad", config.adagrad().initial_accumulator(),
+                           config.adagrad().epsilon());
+    case DenseOptimizerConfig::kAdam: return check_dense_adam(where + ".adam", config.adam());
+    case DenseOptimizerConfig::kAdamw: return check_dense_adam(where + ".adamw", config.adamw());
+    case DenseOptimizerConfig::KIND_NOT_SET: break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_tables(const TrainConfig& train) {
+  std::set<std::string> names;
+  for (int i = 0; i < train.table_size(); ++i) {
+    const TableConfig& table = train.table(i);
+    const std::string where = entry("train.table", i, table.name());
+    RETURN_IF_ERROR(plain_name(where, table.name()));
+    RETURN_IF_ERROR(untaken(where, table.name(), &names));
+    if (table.dim() < 1 || table.dim() > kMaxDim) {
+      return wrong_number(where, "dim", table.dim(), absl::StrCat("1 to ", kMaxDim));
+    }
+    RETURN_IF_ERROR(check_initializer(where + ".initializer", table.initializer()));
+    RETURN_IF_ERROR(check_sparse_optimizer(where + ".optimizer", table.optimizer()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_optimizers(const TrainConfig& train) {
+  RETURN_IF_ERROR(check_dense_optimizer("train.optimizer", train.optimizer()));
+  for (int i = 0; i < train.more_optimizers_size(); ++i) {
+    RETURN_IF_ERROR(
+        check_dense_optimizer(entry("train.more_optimizers", i), train.more_optimizers(i)));
+  }
+  return check_sparse_optimizer("train.sparse_optimizer", train.sparse_optimizer());
+}
+
+absl::Status check_limits(const TrainConfig& train) {
+  RETURN_IF_ERROR(at_least("train", "max_steps", train.max_steps(), 0));
+  RETURN_IF_ERROR(at_least("train", "max_epochs", train.max_epochs(), 0));
+  RETURN_IF_ERROR(not_negative("train", "max_seconds", train.max_seconds()));
+  RETURN_IF_ERROR(at_least("train", "max_steps_per_epoch", train.max_steps_per_epoch(), 0));
+  RETURN_IF_ERROR(at_least("train", "max_evaluation_steps", train.max_evaluation_steps(), 0));
+  RETURN_IF_ERROR(at_least("train", "micro_batches", train.micro_batches(), 1));
+  return at_least("train.non_finite", "max_in_a_row", train.non_finite().max_in_a_row(), 1);
+}
+
+// Hooks of both parts share one space of names, which keys their state.
+absl::Status check_hooks(const std::string& list,
+                         const google::protobuf::RepeatedPtrField<HookConfig>& hooks,
+                         std::set<std::string>* names) {
+  for (int i = 0; i < hooks.size(); ++i) {
+    const std::string where = entry(list, i, hooks[i].name());
+    if (hooks[i].name().empty()) return wrong(where, "name is missing");
+    RETURN_IF_ERROR(untaken(where, hooks[i].name(), names));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_cadence(const std::string& where, const CadenceConfig& when) {
+  RETURN_IF_ERROR(at_least(where, "every_steps", when.every_steps(), 0));
+  RETURN_IF_ERROR(not_negative(where, "every_seconds", when.every_seconds()));
+  RETURN_IF_ERROR(at_least(where, "every_epochs", when.every_epochs(), 0));
+  return at_least(where, "every_windows", when.every_windows(), 0);
+}
+
+absl::Status check_run(const RunConfig& run) {
+  if (run.output_dir().empty()) return wrong("run", "output_dir is empty");
+  RETURN_IF_ERROR(at_least("run", "threads", run.threads(), 0));
+  RETURN_IF_ERROR(at_least("run.read", "reader_threads", run.read().reader_threads(), 1));
+  RETURN_IF_ERROR(at_least("run.read", "prefetch_batches", run.read().prefetch_batches(), 1));
+  RETURN_IF_ERROR(check_cadence("run.report.when", run.report().when()));
+  return check_cadence("run.evaluation.when", run.evaluation().when());
+}
+
+}  // namespace
+
+absl::Status validate(const JobConfig& config) {
+  const TrainConfig& train = config.train();
+  RETURN_IF_ERROR(no_nan("", config));
+  RETURN_IF_ERROR(check_limits(train));
+  if (train.has_generated_data()) RETURN_IF_ERROR(check_generated(train.generated_data()));
+  RETURN_IF_ERROR(check_data("train.train_data", train.train_data(), train.has_generated_data()));
+  RETURN_IF_ERROR(check_evaluation_sets(train));
+  RETURN_IF_ERROR(check_tables(train));
+  RETURN_IF_ERROR(check_features(train));
+  if (train.model().name().empty()) return wrong("train.model", "name is missing");
+  RETURN_IF_ERROR(check_optimizers(train));
+  std::set<std::string> hooks;
+  RETURN_IF_ERROR(check_hooks("train.hooks", train.hooks(), &hooks));
+  RETURN_IF_ERROR(check_hooks("run.hooks", config.run().hooks(), &hooks));
+  return check_run(config.run());
+}
+
+}  // namespace millrace

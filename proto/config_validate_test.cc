@@ -1,0 +1,239 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "proto/config_reader.h"
+#include "proto/model_configs.pb.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+
+// A job in which nothing is wrong.
+JobConfig valid() {
+  JobConfig config;
+  EXPECT_OK(parse_text(R"(
+      train {
+        train_data { path: "a.orc" }
+        eval_data { data { path: "b.orc" } }
+        eval_data { name: "late" data { path: "c.orc" } }
+        feature { name: "label" kind: LABEL }
+        feature { name: "i{1..2}" kind: DENSE default_value: 0 transform { log1p {} } }
+        feature { name: "c{1..4}" default_id: 0 transform { hash {} }
+                  transform { modulo { divisor: 100 } } }
+        table { name: "c{1..4}" dim: 8 }
+        model { name: "deepfm" [millrace.deepfm] { dropout: 0.5 } }
+        hooks { name: "a" }
+      }
+      run { hooks { name: "b" } })",
+                       "valid", &config));
+  expand_names(config.mutable_train());
+  return config;
+}
+
+TEST(ValidateTest, AcceptsAValidJobWithItsDefaultsWrittenOut) {
+  EXPECT_OK(validate(valid()));
+  JobConfig full;
+  ASSERT_OK(parse_text(to_text_with_defaults(valid()), "full", &full));
+  EXPECT_OK(validate(full));
+}
+
+// Each override alone makes the job wrong, and the error says where and why.
+class InvalidTest : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(InvalidTest, IsAnError) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override(GetParam().first, &config));
+  EXPECT_THAT(validate(config), StatusIs(kInvalid, HasSubstr(GetParam().second)));
+}
+
+using Case = std::pair<const char*, const char*>;
+
+INSTANTIATE_TEST_SUITE_P(
+    Limits, InvalidTest,
+    testing::Values(Case{"train.max_steps=-1", "train: max_steps is -1; must be at least 0"},
+                    Case{"train.max_epochs=-1", "train: max_epochs is -1"},
+                    Case{"train.max_seconds=-0.5", "train: max_seconds is -0.5"},
+                    Case{"train.max_seconds=inf", "train: max_seconds is inf"},
+                    Case{"train.max_steps_per_epoch=-1", "max_steps_per_epoch is -1"},
+                    Case{"train.max_evaluation_steps=-1", "max_evaluation_steps is -1"},
+                    Case{"train.micro_batches=0", "train: micro_batches is 0; must be at least 1"},
+                    Case{"train.non_finite.max_in_a_row=0",
+                         "train.non_finite: max_in_a_row is 0"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Data, InvalidTest,
+    testing::Values(
+        Case{"train.train_data.path=[]", "train.train_data: path is missing"},
+        Case{"train.train_data={}", "train.train_data: path is missing"},
+        Case{"train.train_data.path=", "train.train_data.path[0]: is empty"},
+        Case{"train.train_data.batch_size=0",
+             "train.train_data: batch_size is 0; must be at least 1"},
+        Case{"train.train_data.shuffle_rows=-1", "shuffle_rows is -1"},
+        Case{"train.train_data.split={from: 0.5 to: 0.2}",
+             "train.train_data.split: from 0.5 to 0.2"},
+        Case{"train.train_data.split={to: 1.5}", "both must be 0 to 1"},
+        Case{"train.train_data.split={from: -0.1}", "both must be 0 to 1"},
+        Case{"train.train_data.split={by: HASH_OF_COLUMN}", "by HASH_OF_COLUMN needs a column"},
+        Case{"train.train_data.split={by: ORDER_OF_COLUMN to: 99}", "needs a column"},
+        Case{"train.train_data.split={column: 'x'}", "by HASH_OF_EXAMPLE takes no column"},
+        Case{"train.train_data.csv={delimiter: ''}", "train.train_data.csv: delimiter is \"\""},
+        Case{"train.train_data.csv={delimiter: ',,'}", "must be one character"},
+        Case{"train.train_data.csv={list_delimiter: ',,'}", "list_delimiter is \",,\""},
+        Case{"train.train_data.csv={list_delimiter: ','}", "other than delimiter"},
+        Case{"train.train_data.csv={column: ['a', 'a']}", "column[1] \"a\": the name is taken"},
+        Case{"train.train_data.csv={column: ''}", "column[0]: is empty"},
+        Case{"train.train_data={path: 'x' format: ORC csv {}}", "format is ORC"},
+        Case{"train.eval_data[0].name=late", "train.eval_data[1] \"late\": the name is taken"},
+        Case{"train.eval_data[0].name=", "train.eval_data[0]: name is missing"},
+        Case{"train.eval_data[0].name=a/b", "letters, digits, _ and - only"},
+        Case{"train.eval_data[1].data={}", "train.eval_data[1] \"late\".data: path is missing"},
+        Case{"train.eval_data[1].data.batch_size=-3", "\"late\".data: batch_size is -3"}));
+
+INSTANTIATE_TEST_SUITE_P(GeneratedData, InvalidTest,
+                         testing::Values(Case{"train.generated_data={}",
+                                              "train.generated_data: directory is missing"},
+                                         Case{"train.generated_data={directory: 'x' rows: 0}",
+                                              "rows is 0; must be at least 1"},
+                                         Case{"train.generated_data={directory: 'x' eval_rows: -1}",
+                                              "eval_rows is -1"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Features, InvalidTest,
+    testing::Values(
+        Case{"train.feature[0].kind=DENSE", "train: no feature is of kind LABEL"},
+        Case{"train.feature[1].name=", "train.feature[1]: name is missing"},
+        Case{"train.feature[1].name=i{1..}", "name holds a brace; a range is written {1..26}"},
+        Case{"train.feature[1].column={}", "column is \"{}\""},
+        Case{"train.feature[4].name=c1", "train.feature[4] \"c1\": the name is taken"},
+        Case{"train.feature[4].table=c9", "train.feature[4] \"c2\": no table \"c9\"; did you mean"},
+        Case{"train.feature[4].table=users", "no table \"users\"; known: c1, c2, c3, c4"},
+        Case{"train.feature[1].table=c1", "table is set, but a DENSE feature looks up none"},
+        Case{"train.feature[1].pooling=MEAN", "pooling is chosen, but a DENSE feature has none"},
+        Case{"train.feature[3].default_value=1", "holds ids; write default_id"},
+        Case{"train.feature[0].default_id=1", "holds numbers; write default_value"},
+        Case{"train.feature=[{name: 'l' kind: LABEL}, {name: 'a' kind: WEIGHT}, "
+             "{name: 'b' kind: WEIGHT}]",
+             "train.feature[2] \"b\": there is a feature of kind WEIGHT before it"},
+        Case{"train.feature[3].transform[1].modulo.divisor=0",
+             "train.feature[3] \"c1\".transform[1].modulo: divisor is 0; must be at least 1"},
+        Case{"train.feature[3].transform[0]={}", "says not which transform"},
+        Case{"train.feature[3].transform[0]={hash {function: FARM_HASH seed: 3}}", "takes no seed"},
+        Case{"train.feature[1].transform[0]={clip {min: 2 max: 1}}", "min 2 is above max 1"},
+        Case{"train.feature[1].transform[0]={bucketize {}}", "boundary is missing"},
+        Case{"train.feature[1].transform[0]={bucketize {boundary: [1, 2, 2]}}",
+             "bucketize: boundary[2] is 2 after 2; must increase strictly"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Tables, InvalidTest,
+    testing::Values(
+        Case{"train.table[3].dim=0", "train.table[3] \"c4\": dim is 0; must be 1 to 4096"},
+        Case{"train.table[3].dim=4097", "dim is 4097"}, Case{"train.table[3].dim=-1", "dim is -1"},
+        Case{"train.table[3].name=c1", "train.table[3] \"c1\": the name is taken"},
+        Case{"train.table[3].name=", "train.table[3]: name is missing"},
+        Case{"train.table[3].name=../x", "letters, digits, _ and - only"},
+        Case{"train.table[0].initializer={uniform {low: 1 high: 0}}",
+             "train.table[0] \"c1\".initializer.uniform: low 1 is above high 0"},
+        Case{"train.table[0].initializer={uniform {low: -inf}}", "low is -inf; must be finite"},
+        Case{"train.table[0].initializer={uniform {high: inf}}", "high is inf; must be finite"},
+        Case{"train.table[0].initializer={normal {stddev: -1}}", "stddev is -1"},
+        Case{"train.table[0].initializer={normal {mean: inf}}", "mean is inf"},
+        Case{"train.table[0].initializer={constant {value: inf}}", "value is inf"},
+        Case{"train.table[0].optimizer={learning_rate: -1}",
+             "train.table[0] \"c1\".optimizer: learning_rate is -1"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Optimizers, InvalidTest,
+    testing::Values(
+        Case{"train.optimizer.learning_rate=-0.1",
+             "train.optimizer: learning_rate is -0.1; must be at least 0 and finite"},
+        Case{"train.optimizer.learning_rate=inf", "learning_rate is inf"},
+        Case{"train.optimizer={sgd {momentum: -1}}", "train.optimizer.sgd: momentum is -1"},
+        Case{"train.optimizer={sgd {weight_decay: -1}}", "weight_decay is -1"},
+        Case{"train.optimizer={sgd {nesterov: true}}", "nesterov needs a momentum"},
+        Case{"train.optimizer={adagrad {lr_decay: -1}}", "lr_decay is -1"},
+        Case{"train.optimizer={adagrad {weight_decay: -1}}", "weight_decay is -1"},
+        Case{"train.optimizer={adagrad {initial_accumulator: -1}}", "initial_accumulator is -1"},
+        Case{"train.optimizer={adagrad {epsilon: 0}}", "epsilon is 0; must be greater than 0"},
+        Case{"train.optimizer={adam {beta1: 1}}", "beta1 is 1; must be at least 0 and below 1"},
+        Case{"train.optimizer={adam {beta2: -0.1}}", "beta2 is -0.1"},
+        Case{"train.optimizer={adam {epsilon: -1}}", "epsilon is -1"},
+        Case{"train.optimizer={adamw {weight_decay: -1}}",
+             "train.optimizer.adamw: weight_decay is -1"},
+        Case{"train.more_optimizers=[{pattern: 'x'}, {learning_rate: -1}]",
+             "train.more_optimizers[1]: learning_rate is -1"},
+        Case{"train.sparse_optimizer.learning_rate=-1",
+             "train.sparse_optimizer: learning_rate is -1"},
+        Case{"train.sparse_optimizer={adam {beta1: 2}}", "train.sparse_optimizer.adam: beta1 is 2"},
+        Case{"train.sparse_optimizer={adagrad {epsilon: 0}}", "adagrad: epsilon is 0"},
+        Case{"train.sparse_optimizer={rowwise_adagrad {initial_accumulator: -2}}",
+             "rowwise_adagrad: initial_accumulator is -2"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    HooksAndRun, InvalidTest,
+    testing::Values(
+        Case{"train.model.name=", "train.model: name is missing"},
+        Case{"train.hooks[0].name=", "train.hooks[0]: name is missing"},
+        Case{"run.hooks[0].name=a", "run.hooks[0] \"a\": the name is taken"},
+        Case{"train.hooks=[{name: 'x'}, {name: 'x'}]", "train.hooks[1] \"x\": the name is taken"},
+        Case{"run.output_dir=", "run: output_dir is empty"},
+        Case{"run.threads=-1", "run: threads is -1"},
+        Case{"run.read.reader_threads=0", "run.read: reader_threads is 0; must be at least 1"},
+        Case{"run.read.prefetch_batches=0", "run.read: prefetch_batches is 0"},
+        Case{"run.report.when.every_steps=-1", "run.report.when: every_steps is -1"},
+        Case{"run.report.when.every_seconds=-1", "run.report.when: every_seconds is -1"},
+        Case{"run.evaluation.when.every_epochs=-1", "run.evaluation.when: every_epochs is -1"},
+        Case{"run.evaluation.when.every_windows=-1", "every_windows is -1"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    NotANumber, InvalidTest,
+    testing::Values(
+        Case{"train.max_seconds=nan", "train: max_seconds is not a number"},
+        Case{"train.optimizer={adam {beta1: nan}}", "train.optimizer.adam: beta1 is not a number"},
+        Case{"train.feature[1].default_value=nan",
+             "train.feature[1]: default_value is not a number"},
+        Case{"train.feature[1].transform[0]={bucketize {boundary: [1, nan]}}",
+             "train.feature[1].transform[0].bucketize: boundary[1] is not a number"},
+        Case{"train.feature[1].transform[0]={clip {max: nan}}", "clip: max is not a number"},
+        Case{"train.train_data.split={from: nan}", "split: from is not a number"},
+        Case{"train.model.[millrace.deepfm].dropout=nan",
+             "train.model.[millrace.deepfm]: dropout is not a number"}));
+
+TEST(ValidateTest, EmptyJobsSayWhatIsMissingFirst) {
+  EXPECT_THAT(validate(JobConfig()), StatusIs(kInvalid,
+                                              "train.train_data: path is missing; at "
+                                              "least one is needed"));
+}
+
+TEST(ValidateTest, GeneratedDataStandsInForPaths) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("train.generated_data={directory: 'x'}", &config));
+  ASSERT_OK(apply_override("train.train_data.path=[]", &config));
+  ASSERT_OK(apply_override("train.eval_data[0].data.path=[]", &config));
+  EXPECT_OK(validate(config));
+  ASSERT_OK(apply_override("train.generated_data.eval_rows=0", &config));
+  EXPECT_THAT(validate(config), StatusIs(kInvalid, HasSubstr("\"eval\".data: path is missing")));
+}
+
+TEST(ValidateTest, LimitsOfWhatIsAllowed) {
+  for (const char* allowed :
+       {"train.table[0].dim=1", "train.table[0].dim=4096", "train.optimizer.learning_rate=0",
+        "train.optimizer={adam {beta1: 0 beta2: 0}}", "train.max_epochs=0", "run.threads=0",
+        "train.train_data.split={from: 0.5 to: 0.5}", "train.train_data.csv={delimiter: '\\t'}",
+        "train.train_data.split={by: ORDER_OF_COLUMN column: 't' from: -5 to: 1000}",
+        "train.feature[1].transform[0]={clip {min: 1 max: 1}}", "train.eval_data=[]"}) {
+    JobConfig config = valid();
+    ASSERT_OK(apply_override(allowed, &config));
+    EXPECT_OK(validate(config)) << allowed;
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,129 @@
+#include "proto/text_error.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+
+#include <set>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/text.h"
+
+namespace millrace {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::DescriptorPool;
+using google::protobuf::EnumValueDescriptor;
+using google::protobuf::FieldDescriptor;
+
+std::vector<const FieldDescriptor*> extensions_of(const Descriptor& message) {
+  std::vector<const FieldDescriptor*> extensions;
+  DescriptorPool::generated_pool()->FindAllExtensions(&message, &extensions);
+  return extensions;
+}
+
+// Adds the values of every enum field of this name in a message and everything inside it.
+void collect_enum_values(const Descriptor& message, const std::string& field,
+                         std::set<const Descriptor*>* seen, std::vector<std::string>* values) {
+  if (!seen->insert(&message).second) return;
+  std::vector<const FieldDescriptor*> fields = extensions_of(message);
+  for (int i = 0; i < message.field_count(); ++i) fields.push_back(message.field(i));
+  for (const FieldDescriptor* candidate : fields) {
+    if (candidate->message_type() != nullptr) {
+      collect_enum_values(*candidate->message_type(), field, seen, values);
+    } else if (candidate->enum_type() != nullptr && candidate->name() == field) {
+      for (int i = 0; i < candidate->enum_type()->value_count(); ++i) {
+        values->push_back(candidate->enum_type()->value(i)->name());
+      }
+    }
+  }
+}
+
+// The parts of protobuf's message between double quotes.
+std::vector<std::string> quoted_parts(absl::string_view text) {
+  const std::vector<std::string> pieces = absl::StrSplit(text, '"');
+  std::vector<std::string> parts;
+  for (size_t i = 1; i + 1 < pieces.size(); i += 2) parts.push_back(pieces[i]);
+  return parts;
+}
+
+bool contains(absl::string_view text, absl::string_view part) {
+  return text.find(part) != absl::string_view::npos;
+}
+
+// Says with the nearest name what protobuf says without; anything else is left as it is.
+std::string with_nearest_name(const Descriptor& root, const std::string& message) {
+  const std::vector<std::string> parts = quoted_parts(message);
+  const DescriptorPool& pool = *DescriptorPool::generated_pool();
+  if (contains(message, "has no field named") && parts.size() == 2) {
+    const Descriptor* type = pool.FindMessageTypeByName(parts[0]);
+    if (type != nullptr) return unknown_field(*type, parts[1]);
+  }
+  if (contains(message, "is not an extension of") && parts.size() == 2) {
+    const Descriptor* type = pool.FindMessageTypeByName(parts[1]);
+    if (type != nullptr) return unknown_extension(*type, parts[0]);
+  }
+  if (contains(message, "Unknown enumeration value of") && parts.size() == 2) {
+    std::set<const Descriptor*> seen;
+    std::vector<std::string> values;
+    collect_enum_values(root, parts[1], &seen, &values);
+    return absl::StrCat("no value \"", parts[0], "\" of field \"", parts[1], "\"",
+                        did_you_mean(parts[0], values));
+  }
+  return message;
+}
+
+// Keeps the first error; those after it are its consequences.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  explicit FirstError(const Descriptor& root) : root_(root) {}
+  void AddError(int line, int column, const std::string& message) override {
+    if (error_) return;
+    // The parser counts from 0, and gives -1 for what has no place.
+    error_ = TextError{line + 1, column + 1, with_nearest_name(root_, message)};
+  }
+  const std::optional<TextError>& error() const { return error_; }
+
+ private:
+  const Descriptor& root_;
+  std::optional<TextError> error_;
+};
+
+}  // namespace
+
+std::optional<TextError> parse_text_strictly(absl::string_view text,
+                                             google::protobuf::Message* message) {
+  FirstError collector(*message->GetDescriptor());
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&collector);
+  google::protobuf::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
+  const bool parsed = parser.Parse(&input, message);
+  if (!parsed && !collector.error()) return TextError{0, 0, "not text format"};
+  return collector.error();
+}
+
+std::string unknown_field(const Descriptor& message, absl::string_view name) {
+  std::vector<std::string> names;
+  for (int i = 0; i < message.field_count(); ++i) names.push_back(message.field(i)->name());
+  return absl::StrCat(message.name(), " has no field \"", name, "\"",
+                      did_you_mean(name, names, 40));
+}
+
+std::string unknown_extension(const Descriptor& message, absl::string_view name) {
+  std::vector<std::string> names;
+  for (const FieldDescriptor* extension : extensions_of(message)) {
+    names.push_back(extension->full_name());
+  }
+  return absl::StrCat(message.name(), " has no extension [", name, "]",
+                      did_you_mean(name, names, 40),
+                      ". An extension is known only to programs that link the library defining it: "
+                      "add its cc_proto target, or the model or hook that uses it, to the deps of "
+                      "your binary's BUILD rule");
+}
+
+}  // namespace millrace

@@ -1,0 +1,34 @@
+// What protobuf's text parser says about a mistake, made helpful.
+#ifndef MILLRACE_PROTO_TEXT_ERROR_H_
+#define MILLRACE_PROTO_TEXT_ERROR_H_
+
+#include <google/protobuf/message.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+struct TextError {
+  int line = 0;  // from 1; 0: not known
+  int column = 0;
+  std::string what;  // with the nearest name
+};
+
+// Parses text format into `message`, whose former content is lost. Returns: the first mistake,
+// or none.
+std::optional<TextError> parse_text_strictly(absl::string_view text,
+                                             google::protobuf::Message* message);
+
+// `no field "x"` and the nearest name among the fields of that message.
+std::string unknown_field(const google::protobuf::Descriptor& message, absl::string_view name);
+
+// `no extension [x]`, the nearest or all extensions of that message that are linked in, and what
+// to do if it is another.
+std::string unknown_extension(const google::protobuf::Descriptor& message, absl::string_view name);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_PROTO_TEXT_ERROR_H_
