@@ -1,0 +1,113 @@
+#include "framework/evaluator.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <c10/core/GradMode.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "framework/guarded.h"
+#include "framework/metric_set.h"
+#include "framework/model.h"
+
+namespace millrace {
+namespace {
+
+// Puts back the training mode and the generator's state when it goes out of scope.
+class Undisturbed {
+ public:
+  explicit Undisturbed(Model& model)
+      : model_(model), training_(model.is_training()), generator_(at::detail::getDefaultCPUGenerator()) {
+    state_ = generator_.get_state();
+    model_.eval();
+  }
+  ~Undisturbed() {
+    model_.train(training_);
+    generator_.set_state(state_);
+  }
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
+
+ private:
+  Model& model_;
+  const bool training_;
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch) {
+  absl::StatusOr<ModelOutput> output = absl::InternalError("the model was not called");
+  RETURN_IF_ERROR(guarded("the model's evaluation", [&] {
+    output = model.evaluate(batch);
+    return output.status();
+  }));
+  if (!output->loss.defined() || !output->predictions.defined()) {
+    return absl::InvalidArgumentError("the model gave no loss or no predictions");
+  }
+  StepResult result;
+  result.applied = true;
+  result.examples = batch.size;
+  result.loss = output->loss / (output->targets.defined()
+                                    ? output->targets
+                                    : at::scalar_tensor(static_cast<double>(batch.size)));
+  result.predictions = output->predictions;
+  result.labels = batch.labels;
+  result.weights = batch.weights;
+  for (NamedValue& metric : output->metrics) {
+    result.values.emplace_back(std::move(metric.name), std::move(metric.value));
+  }
+  return result;
+}
+
+absl::Status evaluate_batches(Model& model, Dataset& data, const EvaluationOptions& options,
+                              const Progress& progress, HookContext& context, HookList& hooks,
+                              ReportedValues& values, MetricSet& metrics, EvaluationResult& result) {
+  const Undisturbed undisturbed(model);
+  const c10::AutoGradMode no_gradients(false);
+  RETURN_IF_ERROR(data.start_epoch(0));
+  while (options.max_steps == 0 || result.batches < options.max_steps) {
+    ASSIGN_OR_RETURN(const std::optional<Batch> batch, data.next());
+    if (!batch.has_value()) break;
+    model.begin_step(progress, Phase::kEvaluate);
+    RETURN_IF_ERROR(hooks.before_step(context));
+    RETURN_IF_ERROR(hooks.after_data(context, *batch, 0));
+    ASSIGN_OR_RETURN(const StepResult step, evaluate_batch(model, *batch));
+    RETURN_IF_ERROR(metrics.update(step));
+    for (const auto& [name, value] : step.values) {
+      values.add(name, value.item<double>(), Reduction::kMean);
+    }
+    result.examples += batch->size;
+    ++result.batches;
+    RETURN_IF_ERROR(hooks.after_step(context, step));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<EvaluationResult> run_evaluation(Model& model, Dataset& data,
+                                                const EvaluationOptions& options,
+                                                const Progress& progress, HookContext& context,
+                                                HookList& hooks, ReportedValues& values,
+                                                Clock& clock) {
+  const absl::Duration start = clock.elapsed();
+  const std::string what = absl::StrCat("evaluating \"", options.name, "\"");
+  ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::create(options.metrics, options.tasks), what);
+  EvaluationResult result;
+  result.set = options.name;
+  result.progress = progress;
+  RETURN_IF_ERROR(evaluate_batches(model, data, options, progress, context, hooks, values, metrics, result),
+                  what);
+  if (result.examples == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": the data set has no examples"));
+  }
+  result.metrics = metrics.compute();
+  values.drain(&result.values);
+  result.elapsed = clock.elapsed() - start;
+  return result;
+}
+
+}  // namespace millrace

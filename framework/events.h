@@ -1,0 +1,112 @@
+// What hooks are told with the events of the loop.
+#ifndef MILLRACE_FRAMEWORK_EVENTS_H_
+#define MILLRACE_FRAMEWORK_EVENTS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "base/progress.h"
+#include "framework/phase.h"
+#include "optim/dense_optimizer.h"
+
+namespace millrace {
+
+// A bounded piece of a stream.
+struct Window {
+  int64_t index = 0;         // counts from 0 over all resumes
+  std::string name;          // a file, a directory, a time span
+  int64_t examples_done = 0; // of this rank, before this run: not 0 where a resume continues in it
+};
+
+// What all ranks agree has no more data.
+enum class DataEnd { kWindow, kEpoch, kStream };
+
+// The gradients of one step: complete over all micro-batches, unscaled and clipped. Valid during
+// the event only; reading them changes nothing.
+class Gradients {
+ public:
+  // `sparse_norm_squared` is called at most once per question: it costs a reduction.
+  Gradients(absl::Span<const NamedParameter> parameters,
+            std::function<double()> sparse_norm_squared)
+      : parameters_(parameters), sparse_norm_squared_(std::move(sparse_norm_squared)) {}
+
+  // Dense parameters; the gradient of each is value.grad(), undefined where it took no part.
+  absl::Span<const NamedParameter> dense() const { return parameters_; }
+  // The squared norm of all table gradients, duplicates summed first; 0 without tables.
+  double sparse_norm_squared() const { return sparse_norm_squared_ ? sparse_norm_squared_() : 0; }
+
+ private:
+  absl::Span<const NamedParameter> parameters_;
+  std::function<double()> sparse_norm_squared_;
+};
+
+// Where the time of one step went, on this rank.
+struct StepTimings {
+  absl::Duration data_wait = absl::ZeroDuration();
+  absl::Duration forward = absl::ZeroDuration();
+  absl::Duration backward = absl::ZeroDuration();
+  absl::Duration update = absl::ZeroDuration();
+};
+
+// What became of one step (or, in evaluation, of one batch). Tensors may be kept.
+struct StepResult {
+  bool applied = false;       // false: refused as non-finite; nothing changed
+  std::string refused;        // then: what was not finite
+  int64_t examples = 0;       // of the whole step: all micro-batches, all ranks
+  at::Tensor loss;            // float32 [], on the device: mean over targets
+  at::Tensor predictions;     // float32 [examples of this rank, tasks]
+  at::Tensor labels;          // float32 [examples of this rank, tasks]
+  at::Tensor weights;         // float32 [examples of this rank], or undefined: all 1
+  // What the model reported: name and float32 [], averaged over micro-batches.
+  std::vector<std::pair<std::string, at::Tensor>> values;
+  double learning_rate = 0;   // of the first dense optimizer, else of the tables
+  StepTimings timings;
+};
+
+// Figures of one embedding table.
+struct TableReport {
+  int64_t rows = 0;
+  int64_t bytes = 0;
+};
+
+// What happened since the last report.
+struct Report {
+  Progress progress;
+  int64_t steps = 0;     // since the last report
+  int64_t examples = 0;  // since the last report
+  double examples_per_second = 0;
+  double data_wait_share = 0;                      // of the time since the last report, in [0, 1]
+  std::map<std::string, double> metrics;           // loss, auc, logloss, …; over the steps above
+  std::map<std::string, double> values;            // what hooks and the model reported
+  std::map<std::string, double> learning_rates;    // optimizer → rate of the next step
+  std::map<std::string, TableReport> tables;
+};
+
+// One finished evaluation.
+struct EvaluationResult {
+  std::string set;
+  Progress progress;  // of training, when it was made
+  int64_t examples = 0;
+  int64_t batches = 0;
+  absl::Duration elapsed = absl::ZeroDuration();
+  std::map<std::string, double> metrics;
+  std::map<std::string, double> values;
+};
+
+// A durable checkpoint.
+struct CheckpointInfo {
+  std::string path;
+  Progress progress;  // what it holds; may be older than the context's
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_EVENTS_H_

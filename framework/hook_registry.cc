@@ -1,0 +1,59 @@
+#include "framework/hook_registry.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+
+namespace millrace {
+namespace {
+
+struct Entry {
+  std::string description;
+  HookFactory factory;
+};
+
+// Filled during static initialization only.
+std::map<std::string, Entry>& registry() {
+  static auto* registry = new std::map<std::string, Entry>;
+  return *registry;
+}
+
+}  // namespace
+
+bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory) {
+  const bool added =
+      registry()
+          .try_emplace(std::string(name), Entry{std::string(description), std::move(factory)})
+          .second;
+  MILLRACE_CHECK(added) << "two hooks are registered as \"" << name << "\"";
+  return added;
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
+                                                  const HookResources& resources) {
+  const auto found = registry().find(config.name());
+  if (found == registry().end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : registry()) names.push_back(name);
+    return absl::NotFoundError(absl::StrCat(
+        "no hook \"", config.name(), "\" is linked into this program",
+        names.empty() ? "; none is" : did_you_mean(config.name(), names),
+        " (to add one, put the cc_library that registers it, with alwayslink = True, into the "
+        "`deps` of the job's millrace_job)"));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook, found->second.factory(config, resources),
+                   absl::StrCat("creating hook \"", config.name(), "\""));
+  return hook;
+}
+
+std::vector<RegisteredHook> registered_hooks() {
+  std::vector<RegisteredHook> hooks;
+  for (const auto& [name, entry] : registry()) hooks.push_back({name, entry.description});
+  return hooks;
+}
+
+}  // namespace millrace

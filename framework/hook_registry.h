@@ -1,0 +1,58 @@
+// Hooks by name.
+#ifndef MILLRACE_FRAMEWORK_HOOK_REGISTRY_H_
+#define MILLRACE_FRAMEWORK_HOOK_REGISTRY_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "framework/hook.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+class EmbeddingCollection;
+
+// What a hook may be given; all borrowed, and alive as long as the hook. A hook that changes something (evicts
+// rows, say) takes that one object from here, never the trainer.
+struct HookResources {
+  FileSystem& files;
+  Clock& clock;
+  std::string output_dir;  // exists before `start`
+  absl::Span<EmbeddingCollection* const> collections;
+};
+
+using HookFactory = std::function<absl::StatusOr<std::unique_ptr<Hook>>(const HookConfig&,
+                                                                        const HookResources&)>;
+
+// Makes a hook known by name, with one line saying what it does; called during static
+// initialization by MILLRACE_REGISTER_HOOK. The registry never changes afterwards.
+// REQUIRES: the name is not taken (aborts otherwise).
+bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory);
+
+// Errors: NotFound listing what is linked in and saying how to add one; those of the factory,
+// annotated with the hook's name.
+absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
+                                                  const HookResources& resources);
+
+struct RegisteredHook {
+  std::string name;
+  std::string description;
+};
+std::vector<RegisteredHook> registered_hooks();  // sorted by name
+
+}  // namespace millrace
+
+// At namespace scope in the .cc of a hook, whose cc_library says `alwayslink = True`:
+//   MILLRACE_REGISTER_HOOK(my_hook, "counts clicks", &MyHook::create);
+#define MILLRACE_REGISTER_HOOK(name, description, factory)        \
+  [[maybe_unused]] static const bool millrace_hook_##name##_ =    \
+      ::millrace::register_hook(#name, (description), (factory))
+
+#endif  // MILLRACE_FRAMEWORK_HOOK_REGISTRY_H_

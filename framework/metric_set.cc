@@ -1,0 +1,81 @@
+#include "framework/metric_set.h"
+
+#include <ATen/ATen.h>
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+absl::Span<const float> as_span(const at::Tensor& tensor) {
+  return {tensor.const_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
+}
+
+absl::Status check_columns(const at::Tensor& tensor, size_t tasks, absl::string_view what) {
+  if (tensor.dim() == 2 && tensor.size(1) == static_cast<int64_t>(tasks)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " have ", tensor.dim() == 2 ? tensor.size(1) : 0, " columns, but there are ",
+                   tasks, " labels"));
+}
+
+}  // namespace
+
+absl::StatusOr<MetricSet> MetricSet::create(const std::vector<std::string>& metrics,
+                                            const std::vector<std::string>& tasks) {
+  MetricSet set;
+  for (const std::string& task : tasks) {
+    Task& entry = set.tasks_.emplace_back();
+    if (tasks.size() > 1) entry.prefix = task + "/";
+    for (const std::string& name : metrics) {
+      ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, create_metric(name));
+      entry.metrics.push_back(std::move(metric));
+    }
+  }
+  return set;
+}
+
+absl::Status MetricSet::update(const StepResult& step) {
+  if (step.examples == 0) return absl::OkStatus();
+  loss_sum_ += step.loss.item<double>() * static_cast<double>(step.examples);
+  examples_ += step.examples;
+  RETURN_IF_ERROR(check_columns(step.predictions, tasks_.size(), "predictions"));
+  RETURN_IF_ERROR(check_columns(step.labels, tasks_.size(), "labels"));
+  at::Tensor weights;
+  if (step.weights.defined()) weights = step.weights.to(at::kCPU, at::kFloat).contiguous();
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    const int64_t column = static_cast<int64_t>(i);
+    const at::Tensor predictions =
+        step.predictions.select(1, column).to(at::kCPU, at::kFloat).contiguous();
+    const at::Tensor labels = step.labels.select(1, column).to(at::kCPU, at::kFloat).contiguous();
+    const MetricInput input{as_span(predictions), as_span(labels),
+                            weights.defined() ? as_span(weights) : absl::Span<const float>()};
+    for (const std::unique_ptr<Metric>& metric : tasks_[i].metrics) metric->update(input);
+  }
+  return absl::OkStatus();
+}
+
+std::map<std::string, double> MetricSet::compute() const {
+  std::map<std::string, double> values;
+  values["loss"] = examples_ > 0 ? loss_sum_ / static_cast<double>(examples_)
+                                 : std::numeric_limits<double>::quiet_NaN();
+  for (const Task& task : tasks_) {
+    for (const std::unique_ptr<Metric>& metric : task.metrics) {
+      values[absl::StrCat(task.prefix, metric->name())] = metric->compute();
+    }
+  }
+  return values;
+}
+
+void MetricSet::reset() {
+  loss_sum_ = 0;
+  examples_ = 0;
+  for (Task& task : tasks_) {
+    for (const std::unique_ptr<Metric>& metric : task.metrics) metric->reset();
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,67 @@
+// What hooks ask the trainer to do.
+#ifndef MILLRACE_FRAMEWORK_REQUESTS_H_
+#define MILLRACE_FRAMEWORK_REQUESTS_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// kCommon: every rank asks at the same point, because the request follows from Progress or from
+// values merged over ranks; served at the next serving point. kThisRank: only this rank may know (a
+// signal, a local condition); it travels with the step exchange that begins next and is served on
+// all ranks after that step, with one rank too.
+enum class Scope { kCommon, kThisRank };
+
+// What is to be served at one point, merged over hooks, in the order of serving: evaluate,
+// checkpoint, reload, stop.
+struct RequestSet {
+  bool evaluate_all = false;
+  std::set<std::string> evaluate;  // names of evaluation sets
+  bool checkpoint = false;
+  bool reload = false;
+  bool stop = false;
+  std::string stop_reason;  // of the first stop
+  std::string stop_hook;    // who asked for it
+
+  bool empty() const;
+  // Adds another set; a stop that is already there keeps its reason.
+  void merge(const RequestSet& other);
+};
+
+// Collects requests between serving points. Hooks call evaluate, checkpoint, reload and stop;
+// the rest is the trainer's. Used on the trainer's thread only.
+class Requests {
+ public:
+  // "": all sets. A name that is not there ends the run with an error at the serving point.
+  void evaluate(absl::string_view set = "", Scope scope = Scope::kCommon);
+  void checkpoint(Scope scope = Scope::kCommon);
+  // Dynamic sources of the model bank.
+  void reload(Scope scope = Scope::kCommon);
+  // Sticky: nothing takes a stop back, and the first reason wins.
+  void stop(absl::string_view reason, Scope scope = Scope::kCommon);
+  // Once before `end`, if the run completes or is stopped by a common request. Common; meant for `start`.
+  void evaluate_at_end(absl::string_view set = "");
+
+  // The hook whose event runs; requests carry its name.
+  void set_caller(absl::string_view hook) { caller_ = std::string(hook); }
+  // Takes what is pending, leaving nothing.
+  RequestSet take_common();
+  RequestSet take_this_rank();
+  RequestSet take_at_end();
+
+ private:
+  RequestSet& pending(Scope scope) { return scope == Scope::kCommon ? common_ : this_rank_; }
+
+  std::string caller_;
+  RequestSet common_;
+  RequestSet this_rank_;
+  RequestSet at_end_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_REQUESTS_H_

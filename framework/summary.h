@@ -1,0 +1,36 @@
+// What a run came to.
+#ifndef MILLRACE_FRAMEWORK_SUMMARY_H_
+#define MILLRACE_FRAMEWORK_SUMMARY_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/progress.h"
+
+namespace millrace {
+
+enum class Outcome {
+  kCompleted,  // the data or a limit ended it
+  kStopped,    // a hook asked for it
+  kFailed,
+};
+
+struct Summary {
+  Outcome outcome = Outcome::kFailed;
+  std::string stop_reason;       // of a stop
+  bool stopped_by_rank = false;  // the stop was one rank's own (a signal): run again
+  std::string error;             // of a failure
+  Progress progress;             // totals over resumes
+  int64_t examples_this_run = 0;
+  absl::Duration elapsed_this_run = absl::ZeroDuration();  // training, without evaluations
+  int world_size = 1;
+  std::map<std::string, double> train;                       // metrics of the last report
+  std::map<std::string, std::map<std::string, double>> eval; // set → metrics of its last evaluation
+  std::map<std::string, int64_t> rows;                       // table → rows
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_SUMMARY_H_

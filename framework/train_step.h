@@ -1,0 +1,73 @@
+// One optimizer update: the part of the loop that may be replaced.
+#ifndef MILLRACE_FRAMEWORK_TRAIN_STEP_H_
+#define MILLRACE_FRAMEWORK_TRAIN_STEP_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/progress.h"
+#include "framework/events.h"
+#include "io/batch.h"
+#include "optim/dense_optimizer.h"
+#include "optim/sparse_optimizer.h"
+
+namespace millrace {
+
+class Model;
+
+// What a step works on; all borrowed from the trainer.
+struct TrainStepParts {
+  Model& model;
+  absl::Span<const NamedParameter> parameters;  // dense ones, of all optimizers
+  absl::Span<const std::unique_ptr<DenseOptimizer>> dense_optimizers;
+  SparseOptimizer* sparse_optimizer = nullptr;  // null: the model has no tables
+};
+
+struct StepInput {
+  absl::Span<const Batch> micro_batches;  // of this rank; at least one
+  // Examples of the whole step: all micro-batches of all ranks. The loss is divided by it.
+  int64_t examples = 0;
+  const Progress& progress;  // before this step
+  uint64_t seed = 0;
+  int rank = 0;
+};
+
+// The trainer's part in a step: it fires the hooks. An error ends the step and is returned by run.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  // Before the forward pass of each micro-batch.
+  virtual absl::Status after_data(const Batch& batch, int64_t micro_batch) = 0;
+  // Once, when gradients are complete and found finite, before anything is updated.
+  virtual absl::Status after_backward(const Gradients& gradients) = 0;
+};
+
+// Forward, backward and update over all micro-batches. What an implementation must do, and
+// what framework/train_step_conformance.h checks:
+//  * before each micro-batch, seed the generators by (seed, step, micro-batch, rank);
+//  * sum gradients over micro-batches so that N of them equal one large batch;
+//  * refuse a step whose loss or any gradient is not finite: then no parameter, row, count or
+//    optimizer state differs from before, and the result says what was not finite;
+//  * leave gradients cleared and no tentative row behind, whatever happens.
+// Called from the trainer's thread.
+class TrainStep {
+ public:
+  virtual ~TrainStep() = default;
+  // Returns: applied or refused. Errors: those of the model, the tables, the optimizers and
+  // the observer; nothing was updated then, unless the error is an optimizer's.
+  virtual absl::StatusOr<StepResult> run(const TrainStepParts& parts, const StepInput& input,
+                                         StepObserver& observer) = 0;
+};
+
+// The standard step. With more than one rank the commit exchange (are all finite?) goes with
+// the last dense gradients, between backward and after_backward.
+std::unique_ptr<TrainStep> create_standard_train_step();
+
+// Seeds LibTorch's CPU generator for one micro-batch.
+void seed_generators(uint64_t seed, int64_t step, int64_t micro_batch, int rank);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_TRAIN_STEP_H_

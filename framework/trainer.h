@@ -1,0 +1,156 @@
+// The trainer: owns the parts and runs the loop.
+#ifndef MILLRACE_FRAMEWORK_TRAINER_H_
+#define MILLRACE_FRAMEWORK_TRAINER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "framework/cadence.h"
+#include "framework/evaluator.h"
+#include "framework/events.h"
+#include "framework/hook.h"
+#include "framework/summary.h"
+#include "framework/train_step.h"
+#include "io/dataset.h"
+#include "optim/dense_optimizer.h"
+#include "optim/sparse_optimizer.h"
+
+namespace millrace {
+
+class EmbeddingCollection;
+class Model;
+
+struct TrainerParts {
+  // Shared because that is how LibTorch's modules hold one another; nobody else keeps it.
+  std::shared_ptr<Model> model;
+  std::vector<std::unique_ptr<DenseOptimizer>> dense_optimizers;
+  std::unique_ptr<SparseOptimizer> sparse_optimizer;  // null: the model has no tables
+  std::unique_ptr<Dataset> train_data;                // null: only evaluate() is called
+  std::vector<EvaluationSet> evaluation_sets;
+  std::unique_ptr<TrainStep> train_step;              // null: the standard one
+  Clock* clock = nullptr;                             // borrowed; null: the real one
+};
+
+struct TrainerOptions {
+  // Decide the result.
+  uint64_t seed = 1;
+  int64_t micro_batches = 1;        // of one step; at least 1
+  // Limits, as totals over resumes; 0: none.
+  int64_t max_steps = 0;
+  int64_t max_epochs = 1;
+  absl::Duration max_elapsed = absl::ZeroDuration();
+  int64_t max_steps_per_epoch = 0;  // 0: none
+  int64_t max_evaluation_steps = 0; // batches of each evaluation; 0: all
+
+  // Do not.
+  Cadence report = {.every_steps = 100, .at_end = true};
+  std::vector<std::string> tasks = {"label"};  // names of the labels
+  std::vector<std::string> metrics = {"auc", "logloss", "ne", "calibration"};
+};
+
+// Trains and evaluates. Used by one thread, which also calls every hook; the model's own threads
+// aside, it starts none.
+//
+//   ASSIGN_OR_RETURN(auto trainer, Trainer::create(options, std::move(parts)));
+//   RETURN_IF_ERROR(trainer->add_hook(std::make_unique<MyHook>()));
+//   ASSIGN_OR_RETURN(Summary summary, trainer->train());
+//
+// One step: all micro-batches of step k are in hand, and those of step k + 1 are fetched (or it is known that there
+// are none); the step exchange begins; before_step; the train step with after_data and
+// after_backward, the commit exchange inside it; Progress advances; after_step; reports; common
+// requests are served; the step exchange is read and what single ranks asked for before it is served.
+// With one rank both exchanges say what this rank said, at the same places.
+class Trainer {
+ public:
+  // Errors: InvalidArgument for missing parts, numbers out of range, two evaluation sets of one
+  // name; NotFound for an unknown metric.
+  static absl::StatusOr<std::unique_ptr<Trainer>> create(TrainerOptions options,
+                                                         TrainerParts parts);
+  ~Trainer();
+
+  // Hooks are called in the order they were added. Not during a run.
+  absl::Status add_hook(std::unique_ptr<Hook> hook);
+  std::vector<std::string> hook_names() const;
+
+  // Trains until the data or a limit ends it or a hook stops it. Called again, it goes on where
+  // it stood. Errors: the first of a hook, the data, the model or an optimizer, after every hook
+  // got `end`; summary() then tells how far it came.
+  absl::StatusOr<Summary> train();
+
+  // The same, and evaluates every set at the end unless the run was stopped from outside.
+  absl::StatusOr<Summary> train_and_evaluate();
+
+  // Evaluates one of the evaluation sets. Errors: NotFound naming the nearest; those of run_evaluation.
+  absl::StatusOr<EvaluationResult> evaluate(absl::string_view set_name);
+  // Evaluates any data. options.tasks and options.metrics default to the trainer's if empty.
+  absl::StatusOr<EvaluationResult> evaluate(Dataset& data, EvaluationOptions options);
+
+  const Progress& progress() const { return progress_; }
+  // Of the last run.
+  const Summary& summary() const { return summary_; }
+  Model& model() { return *parts_.model; }
+  const std::vector<EmbeddingCollection*>& collections() const { return collections_; }
+  // Every dense parameter, by name.
+  const std::vector<NamedParameter>& parameters() const { return parameters_; }
+
+ private:
+  class Context;
+  class Observer;
+  struct StepData;
+
+  Trainer(TrainerOptions options, TrainerParts parts);
+  absl::Status initialize();
+
+  // A run: start, `body`, end. What it returns is the outcome.
+  template <typename Body>
+  absl::Status run(Phase phase, const Body& body);
+
+  absl::Status train_epochs();
+  absl::Status train_epoch();
+  absl::Status open_epoch();
+  absl::Status complete_epoch(bool out_of_data);
+  absl::StatusOr<std::unique_ptr<StepData>> fetch();
+  absl::Status run_step(const StepData& data);
+  void advance(const StepResult& result);
+  void update_elapsed();
+  bool limit_reached() const;
+  bool training_is_over() const;
+
+  absl::Status report_if_due();
+  absl::Status report();
+  absl::Status serve(const RequestSet& requests, bool of_this_rank);
+  absl::Status serve_common();
+  absl::Status finish();
+  absl::StatusOr<EvaluationResult> evaluate_inside(Dataset& data, EvaluationOptions options);
+  absl::Status evaluate_sets(const RequestSet& requests, bool only_new);
+  absl::StatusOr<EvaluationSet*> find_set(absl::string_view name);
+  void fill_summary(const absl::Status& outcome);
+
+  const TrainerOptions options_;
+  TrainerParts parts_;
+  Clock& clock_;
+  std::vector<EmbeddingCollection*> collections_;
+  std::vector<NamedParameter> parameters_;
+  std::unique_ptr<class HookList> hooks_;
+  std::unique_ptr<class Reporter> reporter_;
+  std::unique_ptr<Context> context_;
+  Progress progress_;
+  Summary summary_;
+  std::map<std::string, int64_t> last_evaluated_step_;
+  absl::Duration run_started_ = absl::ZeroDuration();      // the clock's elapsed()
+  absl::Duration elapsed_before_ = absl::ZeroDuration();   // progress_.elapsed then
+  bool stopped_ = false;
+  // After the last step of an epoch that a stop or a limit left open.
+  std::optional<Cursor> open_cursor_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_TRAINER_H_

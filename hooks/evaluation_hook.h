@@ -1,0 +1,27 @@
+// Asks for evaluations at a cadence.
+#ifndef MILLRACE_HOOKS_EVALUATION_HOOK_H_
+#define MILLRACE_HOOKS_EVALUATION_HOOK_H_
+
+#include "framework/hook.h"
+
+namespace millrace {
+
+// Evaluates all sets when the cadence says so; what falls on one step is done once.
+class EvaluationHook : public Hook {
+ public:
+  explicit EvaluationHook(Cadence cadence) : cadence_(cadence) {}
+  absl::string_view name() const override { return "evaluation"; }
+  absl::Status start(HookContext& context) override;
+  absl::Status after_step(HookContext& context, const StepResult& result) override;
+  absl::Status after_epoch(HookContext& context) override;
+  absl::Status after_window(HookContext& context, const Window& window) override;
+
+ private:
+  absl::Status ask_if_due(HookContext& context);
+
+  const Cadence cadence_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_EVALUATION_HOOK_H_

@@ -1,0 +1,154 @@
+#include "hooks/logger_hook.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/log.h"
+
+namespace millrace {
+namespace {
+
+constexpr absl::Duration kRedraw = absl::Milliseconds(200);
+// Shown in this order where they exist; the rest stands in the metrics files.
+constexpr const char* kShown[] = {"loss", "auc", "logloss", "ne"};
+
+std::string metrics_text(const std::map<std::string, double>& metrics) {
+  std::string text;
+  for (const char* name : kShown) {
+    const auto found = metrics.find(name);
+    if (found != metrics.end() && std::isfinite(found->second)) {
+      absl::StrAppend(&text, "  ", name, absl::StrFormat(" %.4f", found->second));
+    }
+  }
+  return text;
+}
+
+std::string rows_text(const std::map<std::string, TableReport>& tables) {
+  if (tables.empty()) return "";
+  int64_t rows = 0;
+  for (const auto& [name, table] : tables) rows += table.rows;
+  return absl::StrCat("  rows ", short_number(static_cast<double>(rows)));
+}
+
+std::string duration_text(absl::Duration duration) {
+  const int64_t seconds = absl::ToInt64Seconds(duration);
+  if (seconds < 3600) return absl::StrFormat("%d:%02d", seconds / 60, seconds % 60);
+  return absl::StrFormat("%d:%02d:%02d", seconds / 3600, seconds / 60 % 60, seconds % 60);
+}
+
+}  // namespace
+
+std::string short_number(double value) {
+  constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
+  size_t unit = 0;
+  while (std::abs(value) >= 999.5 && unit + 1 < std::size(kUnits)) {
+    value /= 1000;
+    ++unit;
+  }
+  if (unit == 0 && value == std::floor(value)) return absl::StrFormat("%.0f", value);
+  const int decimals = std::abs(value) < 9.995 ? 2 : std::abs(value) < 99.95 ? 1 : 0;
+  return absl::StrFormat("%.*f%s", decimals, value, kUnits[unit]);
+}
+
+LoggerHook::~LoggerHook() { release_log_sink(); }
+
+absl::Status LoggerHook::start(HookContext& context) {
+  started_at_ = context.progress();
+  report_text_.clear();
+  moving_ = options_.progress_line && context.rank() == 0;
+  if (!moving_) return absl::OkStatus();
+  set_log_sink([this](LogSeverity, absl::string_view line) {
+    erase();
+    out_ << line << '\n';
+    draw();
+  });
+  return absl::OkStatus();
+}
+
+absl::Status LoggerHook::after_step(HookContext& context, const StepResult&) {
+  if (!moving_ || context.phase() == Phase::kEvaluate) return absl::OkStatus();
+  const absl::Duration now = clock_.elapsed();
+  if (now - last_draw_ < kRedraw) return absl::OkStatus();
+  last_draw_ = now;
+  erase();
+  line_ = progress_text(context.progress()) + report_text_;
+  draw();
+  return absl::OkStatus();
+}
+
+absl::Status LoggerHook::after_report(HookContext& context, const Report& report) {
+  if (context.rank() != 0) return absl::OkStatus();
+  report_text_ = absl::StrCat("  ", short_number(report.examples_per_second), " examples/s",
+                              metrics_text(report.metrics), rows_text(report.tables));
+  const std::string line = progress_text(report.progress) + report_text_;
+  if (!moving_) {
+    write_line(line);
+    return absl::OkStatus();
+  }
+  erase();
+  line_ = line;
+  draw();
+  return absl::OkStatus();
+}
+
+absl::Status LoggerHook::after_evaluate(HookContext& context, const EvaluationResult& result) {
+  if (context.rank() != 0 || !options_.has_evaluation) return absl::OkStatus();
+  write_line(absl::StrCat(
+      "step ", result.progress.step, "  ", result.set, ":", metrics_text(result.metrics), "  ",
+      result.examples, " examples in ",
+      absl::StrFormat("%.2f s", absl::ToDoubleSeconds(result.elapsed))));
+  return absl::OkStatus();
+}
+
+absl::Status LoggerHook::end(HookContext&, const absl::Status&) {
+  if (!moving_) return absl::OkStatus();
+  if (!line_.empty()) out_ << '\n';
+  out_.flush();
+  line_.clear();
+  release_log_sink();
+  return absl::OkStatus();
+}
+
+void LoggerHook::write_line(const std::string& line) {
+  erase();
+  out_ << line << '\n';
+  if (moving_) draw();
+  out_.flush();
+}
+
+void LoggerHook::draw() {
+  out_ << line_;
+  out_.flush();
+}
+
+// Back to the first column, and clear to the end of the line.
+void LoggerHook::erase() {
+  if (moving_ && !line_.empty()) out_ << "\r\x1b[K";
+}
+
+void LoggerHook::release_log_sink() {
+  if (moving_) set_log_sink({});
+  moving_ = false;
+}
+
+std::string LoggerHook::progress_text(const Progress& progress) const {
+  std::string text = absl::StrCat("step ", progress.step);
+  if (options_.max_steps > 0) absl::StrAppend(&text, "/", options_.max_steps);
+  absl::StrAppend(&text, "  epoch ", progress.epoch + 1);
+  if (options_.max_epochs > 0) absl::StrAppend(&text, "/", options_.max_epochs);
+  // At the end of the last epoch the count of finished ones is all there are.
+  if (options_.max_epochs > 0 && progress.epoch >= options_.max_epochs) {
+    text = absl::StrCat("step ", progress.step, "  epoch ", progress.epoch, "/", options_.max_epochs);
+  }
+  const int64_t done = progress.step - started_at_.step;
+  if (options_.max_steps > progress.step && done > 0) {
+    const absl::Duration left = (progress.elapsed - started_at_.elapsed) *
+                                (static_cast<double>(options_.max_steps - progress.step) / done);
+    absl::StrAppend(&text, "  ", duration_text(left), " left");
+  }
+  return text;
+}
+
+}  // namespace millrace

@@ -1,0 +1,59 @@
+// Lines for people.
+#ifndef MILLRACE_HOOKS_LOGGER_HOOK_H_
+#define MILLRACE_HOOKS_LOGGER_HOOK_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "base/clock.h"
+#include "framework/hook.h"
+
+namespace millrace {
+
+struct LoggerOptions {
+  bool progress_line = false;  // one line that moves, for a terminal; else a line per report
+  bool has_evaluation = true;  // whether evaluations are worth a line of their own
+  int64_t max_steps = 0;       // known limits, for the time left; 0: none
+  int64_t max_epochs = 0;
+};
+
+// Writes what a report says — step, epoch, examples/s, loss, AUC, rows, time left when a limit is known — to
+// `out` on rank 0: a plain line for each report, or one progress line that also moves between
+// reports, at most five times a second. While the line moves, log lines go above it.
+class LoggerHook : public Hook {
+ public:
+  // Borrows both.
+  LoggerHook(LoggerOptions options, std::ostream& out, Clock& clock)
+      : options_(options), out_(out), clock_(clock) {}
+  ~LoggerHook() override;
+  absl::string_view name() const override { return "logger"; }
+  absl::Status start(HookContext& context) override;
+  absl::Status after_step(HookContext& context, const StepResult& result) override;
+  absl::Status after_report(HookContext& context, const Report& report) override;
+  absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
+  absl::Status end(HookContext& context, const absl::Status& outcome) override;
+
+ private:
+  void write_line(const std::string& line);
+  void draw();
+  void erase();
+  void release_log_sink();
+  std::string progress_text(const Progress& progress) const;
+
+  const LoggerOptions options_;
+  std::ostream& out_;
+  Clock& clock_;
+  bool moving_ = false;     // between start and end, with a progress line
+  std::string report_text_; // of the last report
+  std::string line_;        // the progress line as it stands
+  absl::Duration last_draw_ = absl::ZeroDuration();
+  Progress started_at_;
+};
+
+// 1234567 → "1.23 M"; three digits, so that columns stay narrow.
+std::string short_number(double value);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_LOGGER_HOOK_H_

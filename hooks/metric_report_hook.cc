@@ -1,0 +1,80 @@
+#include "hooks/metric_report_hook.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json progress_json(const Progress& progress) {
+  return Json{{"step", progress.step},
+              {"examples", progress.examples},
+              {"epoch", progress.epoch},
+              {"window", progress.window},
+              {"skipped_steps", progress.skipped_steps},
+              {"seconds", absl::ToDoubleSeconds(progress.elapsed)}};
+}
+
+void add_values(const std::map<std::string, double>& values, Json& json) {
+  for (const auto& [name, value] : values) json[name] = value;
+}
+
+// nlohmann writes infinities and not-a-number as null.
+std::string to_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+absl::Status MetricReportHook::after_report(HookContext& context, const Report& report) {
+  Json json = progress_json(report.progress);
+  json["examples_per_second"] = report.examples_per_second;
+  json["data_wait_share"] = report.data_wait_share;
+  add_values(report.metrics, json["metrics"] = Json::object());
+  add_values(report.values, json["values"] = Json::object());
+  add_values(report.learning_rates, json["learning_rates"] = Json::object());
+  Json& tables = json["tables"] = Json::object();
+  for (const auto& [name, table] : report.tables) {
+    tables[name] = {{"rows", table.rows}, {"bytes", table.bytes}};
+  }
+  if (context.rank() != 0) return absl::OkStatus();
+  return write(train_, "train.jsonl", to_line(json));
+}
+
+absl::Status MetricReportHook::after_evaluate(HookContext& context,
+                                              const EvaluationResult& result) {
+  Json json = progress_json(result.progress);
+  json["set"] = result.set;
+  json["evaluated_examples"] = result.examples;
+  json["evaluation_seconds"] = absl::ToDoubleSeconds(result.elapsed);
+  add_values(result.metrics, json["metrics"] = Json::object());
+  add_values(result.values, json["values"] = Json::object());
+  if (context.rank() != 0) return absl::OkStatus();
+  return write(eval_, "eval.jsonl", to_line(json));
+}
+
+absl::Status MetricReportHook::end(HookContext&, const absl::Status&) {
+  absl::Status status;
+  for (std::unique_ptr<WritableFile>* file : {&train_, &eval_}) {
+    if (*file == nullptr) continue;
+    status.Update((*file)->sync());
+    status.Update((*file)->close());
+    file->reset();
+  }
+  return status;
+}
+
+absl::Status MetricReportHook::write(std::unique_ptr<WritableFile>& file, absl::string_view name,
+                                     const std::string& line) {
+  if (file == nullptr) {
+    RETURN_IF_ERROR(files_.create_directories(directory_));
+    ASSIGN_OR_RETURN(file, files_.open_for_append(join_path(directory_, name)));
+  }
+  return file->append(line);
+}
+
+}  // namespace millrace

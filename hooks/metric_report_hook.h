@@ -1,0 +1,38 @@
+// Reports and evaluations as JSON lines.
+#ifndef MILLRACE_HOOKS_METRIC_REPORT_HOOK_H_
+#define MILLRACE_HOOKS_METRIC_REPORT_HOOK_H_
+
+#include <memory>
+#include <string>
+
+#include "base/file_system.h"
+#include "framework/hook.h"
+
+namespace millrace {
+
+// Appends one JSON object for every report to <directory>/train.jsonl and for every evaluation to <directory>/eval.jsonl,
+// on rank 0. Files are created with the first object. Numbers are numbers, not-a-number is null.
+// docs/metrics.md lists the fields.
+class MetricReportHook : public Hook {
+ public:
+  // Borrows `files`. The directory is created when needed.
+  MetricReportHook(FileSystem& files, std::string directory)
+      : files_(files), directory_(std::move(directory)) {}
+  absl::string_view name() const override { return "metric_report"; }
+  absl::Status after_report(HookContext& context, const Report& report) override;
+  absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
+  absl::Status end(HookContext& context, const absl::Status& outcome) override;
+
+ private:
+  absl::Status write(std::unique_ptr<WritableFile>& file, absl::string_view name,
+                     const std::string& line);
+
+  FileSystem& files_;
+  const std::string directory_;
+  std::unique_ptr<WritableFile> train_;
+  std::unique_ptr<WritableFile> eval_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_METRIC_REPORT_HOOK_H_

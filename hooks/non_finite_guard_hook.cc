@@ -1,0 +1,55 @@
+#include "hooks/non_finite_guard_hook.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace millrace {
+namespace {
+
+constexpr int32_t kVersion = 1;
+
+}  // namespace
+
+absl::Status NonFiniteGuardHook::after_step(HookContext& context, const StepResult& result) {
+  if (context.phase() == Phase::kEvaluate) return absl::OkStatus();
+  if (result.applied) {
+    in_a_row_ = 0;
+    return absl::OkStatus();
+  }
+  ++in_a_row_;
+  const std::string what =
+      absl::StrCat(result.refused, " was infinite or not-a-number in the step after step ",
+                   context.progress().step, " (nothing of it was applied)");
+  if (config_.policy() == NonFiniteConfig::FAIL) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, "; lower the learning rate, look at the data, or set "
+                           "train.non_finite.policy to SKIP"));
+  }
+  if (in_a_row_ > config_.max_in_a_row()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, ", the ", in_a_row_, "th in a row; train.non_finite.max_in_a_row is ",
+                     config_.max_in_a_row()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NonFiniteGuardHook::save_state(HookState& state) const {
+  state.version = kVersion;
+  state.bytes = absl::StrCat(in_a_row_);
+  return absl::OkStatus();
+}
+
+absl::Status NonFiniteGuardHook::load_state(absl::Span<const HookState> per_rank) {
+  int64_t in_a_row = 0;
+  for (const HookState& state : per_rank) {
+    if (state.version != kVersion || !absl::SimpleAtoi(state.bytes, &in_a_row) || in_a_row < 0 ||
+        state.bytes != per_rank[0].bytes) {
+      return absl::InvalidArgumentError(
+          "the state of hook non_finite_guard is damaged or of another version");
+    }
+  }
+  in_a_row_ = in_a_row;
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,86 @@
+#include "hooks/signal_stop_hook.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace millrace {
+namespace {
+
+constexpr int kSignals[] = {SIGTERM, SIGINT, SIGUSR1};
+
+// The first signal since start; 0: none. A signal handler can reach nothing but such globals.
+std::atomic<int> received{0};
+std::atomic<bool> installed{false};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void handle(int signal) {
+  int none = 0;
+  if (received.compare_exchange_strong(none, signal) || signal == SIGUSR1) return;
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+const char* signal_name(int signal) {
+  switch (signal) {
+    case SIGTERM: return "SIGTERM";
+    case SIGINT: return "SIGINT";
+    default: return "SIGUSR1";
+  }
+}
+
+}  // namespace
+
+SignalStopHook::~SignalStopHook() { restore(); }
+
+absl::Status SignalStopHook::start(HookContext& context) {
+  if (context.phase() == Phase::kEvaluate) return absl::OkStatus();
+  if (installed.exchange(true)) {
+    return absl::FailedPreconditionError("another trainer of this process handles the signals");
+  }
+  received = 0;
+  struct sigaction action = {};
+  action.sa_handler = handle;
+  action.sa_flags = SA_RESTART;
+  for (int signal : kSignals) {
+    Saved saved{signal, {}};
+    if (::sigaction(signal, &action, &saved.action) != 0) {
+      return absl::InternalError(
+          absl::StrCat("sigaction(", signal_name(signal), "): ", std::strerror(errno)));
+    }
+    saved_.push_back(saved);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SignalStopHook::before_epoch(HookContext& context) {
+  ask_if_signalled(context);
+  return absl::OkStatus();
+}
+
+absl::Status SignalStopHook::after_step(HookContext& context, const StepResult&) {
+  ask_if_signalled(context);
+  return absl::OkStatus();
+}
+
+absl::Status SignalStopHook::end(HookContext&, const absl::Status&) {
+  restore();
+  return absl::OkStatus();
+}
+
+void SignalStopHook::ask_if_signalled(HookContext& context) {
+  const int signal = saved_.empty() ? 0 : received.load();
+  if (signal == 0) return;
+  context.requests().stop(absl::StrCat("signal ", signal_name(signal)), Scope::kThisRank);
+}
+
+void SignalStopHook::restore() {
+  if (saved_.empty()) return;
+  for (const Saved& saved : saved_) ::sigaction(saved.signal, &saved.action, nullptr);
+  saved_.clear();
+  installed = false;
+}
+
+}  // namespace millrace

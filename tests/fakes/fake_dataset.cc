@@ -1,0 +1,57 @@
+#include "tests/fakes/fake_dataset.h"
+
+#include <ATen/ATen.h>
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/philox.h"
+
+namespace millrace {
+
+absl::Status FakeDataset::start_epoch(int64_t epoch) {
+  epoch_ = epoch;
+  next_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status FakeDataset::seek(absl::Span<const Cursor> cursors) {
+  if (cursors.size() != 1) return absl::InvalidArgumentError("one rank only");
+  epoch_ = cursors[0].epoch;
+  next_ = cursors[0].rows_left.empty() ? options_.batches : cursors[0].rows_left[0].begin;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<Batch>> FakeDataset::next() {
+  if (cancelled_) return absl::CancelledError("cancelled");
+  if (next_ == options_.batches) return std::optional<Batch>();
+  if (next_ == options_.fail_at) return absl::DataLossError("fake data is damaged");
+  const int64_t size = options_.batch_size;
+  Batch batch;
+  batch.size = size;
+  batch.dense = at::empty({size, options_.dense});
+  batch.labels = at::empty({size, 1});
+  batch.example_ids = at::empty({size}, at::kLong);
+  batch.sparse.values = at::empty({size * options_.sparse}, at::kLong);
+  batch.sparse.offsets = at::arange(size * options_.sparse + 1, at::kLong);
+  float* dense = batch.dense.mutable_data_ptr<float>();
+  for (int64_t row = 0; row < size; ++row) {
+    const int64_t example = next_ * size + row;
+    for (int64_t i = 0; i < options_.dense; ++i) {
+      dense[row * options_.dense + i] = uniform24(philox(7 + epoch_, i, example)[0]) * 2 - 1;
+    }
+    batch.labels.mutable_data_ptr<float>()[row] = dense[row * options_.dense] > 0 ? 1.0f : 0.0f;
+    batch.example_ids.mutable_data_ptr<int64_t>()[row] = example;
+    for (int64_t f = 0; f < options_.sparse; ++f) {
+      batch.sparse.values.mutable_data_ptr<int64_t>()[f * size + row] =
+          static_cast<int64_t>(philox64(11 + epoch_, f, example) % options_.ids);
+    }
+  }
+  if (next_ == options_.nan_at) batch.dense.fill_(std::numeric_limits<float>::quiet_NaN());
+  ++next_;
+  batch.cursor.epoch = epoch_;
+  if (next_ < options_.batches) batch.cursor.rows_left = {{next_, options_.batches}};
+  return std::optional<Batch>(std::move(batch));
+}
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+// Small models for tests of the loop.
+#ifndef MILLRACE_TESTS_FAKES_TINY_MODEL_H_
+#define MILLRACE_TESTS_FAKES_TINY_MODEL_H_
+
+#include <functional>
+#include <memory>
+
+#include "embedding/embedding_collection.h"
+#include "framework/model.h"
+
+namespace millrace {
+
+// Logistic regression on dense features, plus, where `collection` is given, the sum over its pooled
+// output. `on_forward`, if set, is called first in each forward pass: its error is returned, and it
+// may throw.
+class TinyModel : public Model {
+ public:
+  TinyModel(int64_t dense, std::shared_ptr<EmbeddingCollection> collection = nullptr);
+  absl::StatusOr<ModelOutput> forward(const Batch& batch) override;
+
+  std::function<absl::Status(const Batch&)> on_forward;
+  // Whether to give targets (half the examples) instead of leaving them undefined.
+  bool gives_targets = false;
+
+ private:
+  at::Tensor weight_;
+  at::Tensor bias_;
+  std::shared_ptr<EmbeddingCollection> collection_;  // shared with the module tree
+};
+
+// Every parameter and buffer of a module as bytes, and the content digests of its tables.
+std::string fingerprint(torch::nn::Module& module);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_FAKES_TINY_MODEL_H_

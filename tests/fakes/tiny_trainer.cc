@@ -1,0 +1,71 @@
+#include "tests/fakes/tiny_trainer.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "tests/fakes/tiny_model.h"
+
+namespace millrace {
+namespace {
+
+std::shared_ptr<EmbeddingCollection> shared_table(int64_t features) {
+  EmbeddingCollectionOptions options;
+  options.tables.emplace_back().set_name("items");
+  options.tables[0].set_dim(4);
+  options.tables[0].mutable_initializer()->mutable_uniform();
+  for (int64_t i = 0; i < features; ++i) {
+    options.features.push_back({absl::StrCat("s", i), "items", SUM});
+  }
+  auto collection = EmbeddingCollection::create(options);
+  MILLRACE_CHECK(collection.ok()) << collection.status();
+  return *std::move(collection);
+}
+
+std::unique_ptr<DenseOptimizer> dense_optimizer(const TinyTrainerOptions& options, Model& model) {
+  DenseOptimizerConfig config;
+  config.set_learning_rate(options.learning_rate);
+  options.optimizer == "adam" ? (void)config.mutable_adam() : (void)config.mutable_sgd();
+  std::vector<NamedParameter> parameters;
+  for (const auto& parameter : model.named_parameters()) {
+    parameters.push_back({parameter.key(), parameter.value()});
+  }
+  auto optimizer = create_dense_optimizer(config, std::move(parameters));
+  MILLRACE_CHECK(optimizer.ok()) << optimizer.status();
+  return *std::move(optimizer);
+}
+
+std::unique_ptr<SparseOptimizer> sparse_optimizer(const TinyTrainerOptions& options,
+                                                  EmbeddingCollection* collection) {
+  SparseOptimizerConfig config;
+  config.set_learning_rate(options.learning_rate);
+  options.optimizer == "adam" ? (void)config.mutable_adam() : (void)config.mutable_sgd();
+  auto optimizer = SparseOptimizer::create(config, {&collection, 1});
+  MILLRACE_CHECK(optimizer.ok()) << optimizer.status();
+  return *std::move(optimizer);
+}
+
+}  // namespace
+
+std::unique_ptr<Trainer> tiny_trainer(TinyTrainerOptions options) {
+  std::shared_ptr<EmbeddingCollection> collection;
+  if (options.train.sparse > 0) collection = shared_table(options.train.sparse);
+  options.eval.sparse = options.train.sparse;
+  options.eval.dense = options.train.dense;
+
+  auto model = std::make_shared<TinyModel>(options.train.dense, collection);
+  model->on_forward = options.on_forward;
+  model->gives_targets = options.gives_targets;
+  TrainerParts parts;
+  parts.dense_optimizers.push_back(dense_optimizer(options, *model));
+  if (collection != nullptr) parts.sparse_optimizer = sparse_optimizer(options, collection.get());
+  parts.model = std::move(model);
+  parts.train_data = std::make_unique<FakeDataset>(options.train);
+  parts.evaluation_sets.push_back({"eval", std::make_unique<FakeDataset>(options.eval)});
+  parts.clock = options.clock;
+  auto trainer = Trainer::create(options.trainer, std::move(parts));
+  MILLRACE_CHECK(trainer.ok()) << trainer.status();
+  return *std::move(trainer);
+}
+
+}  // namespace millrace

@@ -1,0 +1,31 @@
+// A trainer over a tiny model and fake data, in one call.
+#ifndef MILLRACE_TESTS_FAKES_TINY_TRAINER_H_
+#define MILLRACE_TESTS_FAKES_TINY_TRAINER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "framework/trainer.h"
+#include "tests/fakes/fake_dataset.h"
+
+namespace millrace {
+
+struct TinyTrainerOptions {
+  TrainerOptions trainer;
+  FakeDatasetOptions train;
+  FakeDatasetOptions eval = {.batches = 2};
+  std::string optimizer = "sgd";  // sgd or adam; dense and sparse
+  double learning_rate = 0.1;
+  std::function<absl::Status(const Batch&)> on_forward;
+  bool gives_targets = false;
+  Clock* clock = nullptr;
+};
+
+// Where train.sparse > 0 the model has one table of dim 4 that all sparse features share. One
+// evaluation set, "eval". Aborts the test program if the options are wrong.
+std::unique_ptr<Trainer> tiny_trainer(TinyTrainerOptions options = {});
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_FAKES_TINY_TRAINER_H_
