@@ -1,0 +1,504 @@
+#include "embedding/embedding_collection.h"
+
+#include <torch/types.h>
+
+#include <cmath>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "optim/row_optimizer_factory.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+TableConfig table_config(const char* name, int64_t dim) {
+  TableConfig config;
+  config.set_name(name);
+  config.set_dim(dim);
+  config.mutable_initializer()->mutable_uniform()->set_low(-1);
+  config.mutable_initializer()->mutable_uniform()->set_high(1);
+  return config;
+}
+
+// Features a (sum), b (mean) and c (unpooled) share the table t of 3 columns; d (sum) has u of 2.
+EmbeddingCollectionOptions small_options() {
+  EmbeddingCollectionOptions options;
+  options.seed = 5;
+  options.tables = {table_config("t", 3), table_config("u", 2)};
+  options.features = {{"a", "t", SUM}, {"b", "t", MEAN}, {"c", "t", NONE}, {"d", "u", SUM}};
+  return options;
+}
+
+using Lists = std::vector<std::vector<int64_t>>;  // feature after feature, example after example
+
+KeyedJagged jagged(const Lists& lists) {
+  std::vector<int64_t> values, offsets = {0};
+  for (const std::vector<int64_t>& list : lists) {
+    values.insert(values.end(), list.begin(), list.end());
+    offsets.push_back(values.size());
+  }
+  return {torch::tensor(values, torch::kLong), torch::tensor(offsets, torch::kLong), {}};
+}
+
+// Two examples; ids repeat within lists, between features and examples, and lists are empty.
+const Lists kLists = {{1, 2, 1}, {}, /*b*/ {2, 3}, {-5}, /*c*/ {1, 1}, {3, 0}, /*d*/ {}, {9, 9}};
+
+// A collection with one optimizer for all its tables.
+struct Trained {
+  explicit Trained(const EmbeddingCollectionOptions& options, const char* kind = "sgd") {
+    absl::StatusOr<std::shared_ptr<EmbeddingCollection>> created =
+        EmbeddingCollection::create(options);
+    EXPECT_OK(created);
+    collection = *std::move(created);
+    SparseOptimizerConfig config;
+    if (std::string(kind) == "sgd") config.mutable_sgd();
+    if (std::string(kind) == "adagrad") config.mutable_adagrad();
+    if (std::string(kind) == "rowwise_adagrad") config.mutable_rowwise_adagrad();
+    optimizer = *create_row_optimizer(config);
+    for (const auto& table : collection->tables()) EXPECT_OK(table->bind(optimizer->slots(table->dim())));
+  }
+
+  EmbeddingOutput forward(const KeyedJagged& features) {
+    absl::StatusOr<EmbeddingOutput> output = collection->forward(features);
+    EXPECT_OK(output);
+    return *std::move(output);
+  }
+  EmbeddingOutput evaluate(const KeyedJagged& features) {
+    at::NoGradGuard no_grad;
+    return forward(features);
+  }
+  absl::Status apply(double rate = 1) {
+    TableUpdate update;
+    update.optimizer = optimizer.get();
+    update.context.learning_rate = rate;
+    update.context.step = ++step;
+    return collection->apply(
+        step, std::vector<TableUpdate>(collection->tables().size(), update));
+  }
+  EmbeddingTable& table(int i) { return *collection->tables()[i]; }
+  std::vector<absl::uint128> digests() const {
+    std::vector<absl::uint128> result;
+    for (const auto& table : collection->tables()) result.push_back(table->content_digest());
+    return result;
+  }
+  float* row(int table_number, int64_t id) {
+    RowIndex row;
+    table(table_number).find({&id, 1}, {&row, 1});
+    return row == kNoRow ? nullptr : table(table_number).store().weights(row);
+  }
+
+  std::shared_ptr<EmbeddingCollection> collection;
+  std::unique_ptr<RowOptimizer> optimizer;
+  int64_t step = 0;
+};
+
+// A smooth function of everything an output holds; each number has its own factors.
+at::Tensor loss_of(const EmbeddingOutput& output) {
+  auto term = [](const at::Tensor& values, double phase) {
+    const at::Tensor factors =
+        (torch::arange(values.numel(), torch::kFloat) * 0.7 + phase).sin().view_as(values);
+    return (factors * values + 0.25 * (factors + 1) * values * values).sum();
+  };
+  return term(output.pooled, 1) + term(output.jagged("c")->rows, 2);
+}
+
+TEST(EmbeddingCollectionTest, OutputsArePooledRows) {
+  Trained trained(small_options());
+  const EmbeddingOutput output = trained.forward(jagged(kLists));
+  ASSERT_OK(trained.apply(0));
+  auto row = [&](int table, int64_t id) {
+    return torch::from_blob(trained.row(table, id), {trained.table(table).dim()}).clone();
+  };
+  EXPECT_EQ(output.pooled.sizes(), (std::vector<int64_t>{2, 8}));
+  EXPECT_EQ(trained.collection->pooled_dim(), 8);
+  at::NoGradGuard no_grad;
+  const at::Tensor a = *output.feature("a"), b = *output.feature("b"), d = *output.feature("d");
+  EXPECT_TRUE(a[0].allclose(row(0, 1) * 2 + row(0, 2)));
+  EXPECT_TRUE(a[1].equal(torch::zeros({3})));
+  EXPECT_TRUE(b[0].allclose((row(0, 2) + row(0, 3)) / 2));
+  EXPECT_TRUE(b[1].equal(row(0, -5)));
+  EXPECT_TRUE(d[1].allclose(row(1, 9) * 2));
+  const JaggedRows c = *output.jagged("c");
+  EXPECT_TRUE(c.rows.equal(torch::stack({row(0, 1), row(0, 1), row(0, 3), row(0, 0)})));
+  EXPECT_TRUE(c.offsets.equal(torch::tensor({0, 2, 4}, torch::kLong)));
+  EXPECT_EQ(trained.table(0).statistics().rows, 5);
+  EXPECT_EQ(trained.table(1).statistics().rows, 1);
+}
+
+// Central differences are exact for a quadratic, up to rounding.
+void check_gradients(const KeyedJagged& features) {
+  Trained trained(small_options());
+  trained.forward(features);
+  ASSERT_OK(trained.apply(0));
+  std::vector<std::vector<float>> before;
+  for (int t = 0; t < 2; ++t) before.push_back(trained.table(t).export_rows().weights);
+
+  // The numeric gradient of every weight of every row.
+  std::vector<std::vector<double>> numeric(2);
+  constexpr float kStep = 0x1p-6f;
+  for (int t = 0; t < 2; ++t) {
+    for (const RowIndex row : trained.table(t).rows_in_placement_order()) {
+      for (int64_t c = 0; c < trained.table(t).dim(); ++c) {
+        float& weight = trained.table(t).store().weights(row)[c];
+        const float original = weight;
+        weight = original + kStep;
+        const double above = loss_of(trained.evaluate(features)).item<float>();
+        weight = original - kStep;
+        const double below = loss_of(trained.evaluate(features)).item<float>();
+        weight = original;
+        numeric[t].push_back((above - below) / (2 * kStep));
+      }
+    }
+  }
+  // SGD at rate 1 takes the gradient away from the weights.
+  loss_of(trained.forward(features)).backward();
+  ASSERT_OK(trained.apply(1));
+  for (int t = 0; t < 2; ++t) {
+    const std::vector<float> after = trained.table(t).export_rows().weights;
+    ASSERT_EQ(after.size(), numeric[t].size());
+    for (size_t i = 0; i < after.size(); ++i) {
+      EXPECT_NEAR(before[t][i] - after[i], numeric[t][i], 1e-3) << "table " << t << ", weight " << i;
+    }
+  }
+}
+
+TEST(EmbeddingCollectionTest, GradientsAgreeWithDifferences) { check_gradients(jagged(kLists)); }
+
+TEST(EmbeddingCollectionTest, GradientsOfWeightedIdsAgreeWithDifferences) {
+  KeyedJagged features = jagged(kLists);
+  features.weights = torch::linspace(-1, 2, features.values.numel());
+  check_gradients(features);
+}
+
+TEST(EmbeddingCollectionTest, UsesOfOneOutputAddUp) {
+  Trained trained(small_options()), reference(small_options());
+  const EmbeddingOutput output = trained.forward(jagged(kLists));
+  (output.pooled.sum() + 2 * output.pooled.sum() + output.feature("a")->sum()).backward();
+  const EmbeddingOutput once = reference.forward(jagged(kLists));
+  at::Tensor gradient = torch::full({2, 8}, 3.f);
+  gradient.slice(1, 0, 3) += 1;
+  once.pooled.backward(gradient);
+  ASSERT_OK(trained.apply());
+  ASSERT_OK(reference.apply());
+  EXPECT_EQ(trained.digests(), reference.digests());
+}
+
+TEST(EmbeddingCollectionTest, MicroBatchesAndRepeatedForwardsAddUp) {
+  for (const char* kind : {"sgd", "adagrad", "adam"}) {
+    Trained one(small_options(), kind), micro(small_options(), kind), joint(small_options(), kind);
+    // The same lists, both examples at once and one after the other.
+    Lists first, second;
+    for (size_t i = 0; i < kLists.size(); ++i) (i % 2 == 0 ? first : second).push_back(kLists[i]);
+    for (int step = 0; step < 5; ++step) {
+      one.forward(jagged(kLists)).pooled.square().sum().backward();
+      ASSERT_OK(one.apply(0.1));
+      micro.forward(jagged(first)).pooled.square().sum().backward();
+      micro.forward(jagged(second)).pooled.square().sum().backward();
+      ASSERT_OK(micro.apply(0.1));
+      // Two forward passes with one backward pass.
+      const EmbeddingOutput a = joint.forward(jagged(first)), b = joint.forward(jagged(second));
+      (a.pooled.square().sum() + b.pooled.square().sum()).backward();
+      ASSERT_OK(joint.apply(0.1));
+    }
+    EXPECT_EQ(micro.digests(), joint.digests()) << kind;
+    for (int t = 0; t < 2; ++t) {
+      const TableRows expected = one.table(t).export_rows(), rows = micro.table(t).export_rows();
+      EXPECT_EQ(rows.ids, expected.ids);
+      EXPECT_EQ(rows.frequency, expected.frequency);
+      EXPECT_EQ(rows.last_step, expected.last_step);
+      for (size_t i = 0; i < rows.weights.size(); ++i) {
+        EXPECT_NEAR(rows.weights[i], expected.weights[i], 1e-6) << kind;
+      }
+    }
+  }
+}
+
+TEST(EmbeddingCollectionTest, ASecondBackwardPassThroughOneGraphAdds) {
+  Trained trained(small_options()), reference(small_options());
+  const at::Tensor sum = trained.forward(jagged(kLists)).pooled.sum();
+  sum.backward({}, /*retain_graph=*/true);
+  sum.backward();
+  (2 * reference.forward(jagged(kLists)).pooled.sum()).backward();
+  ASSERT_OK(trained.apply());
+  ASSERT_OK(reference.apply());
+  EXPECT_EQ(trained.digests(), reference.digests());
+}
+
+TEST(EmbeddingCollectionTest, GradientsThatOthersChangeLaterDoNotMatter) {
+  Trained trained(small_options()), reference(small_options());
+  // AccumulateGrad may keep the very memory that the collection gets, and add to it later.
+  at::Tensor bias = torch::zeros({16}, torch::requires_grad());
+  for (int pass = 0; pass < 2; ++pass) {
+    const at::Tensor output = trained.forward(jagged(kLists)).pooled;
+    ((output + bias.view({2, 8})) * (pass + 1)).sum().backward();
+    (reference.forward(jagged(kLists)).pooled * (pass + 1)).sum().backward();
+  }
+  ASSERT_OK(trained.apply());
+  ASSERT_OK(reference.apply());
+  EXPECT_EQ(trained.digests(), reference.digests());
+}
+
+TEST(EmbeddingCollectionTest, RowsWithoutBackwardAreSeenAndStay) {
+  for (const char* kind : {"sgd", "adam"}) {
+    Trained trained(small_options(), kind);
+    trained.forward(jagged(kLists)).pooled.sum().backward();
+    ASSERT_OK(trained.apply());
+    const std::vector<float> weights = trained.table(0).export_rows().weights;
+    trained.forward(jagged(kLists));
+    ASSERT_OK(trained.apply());
+    EXPECT_EQ(trained.table(0).export_rows().weights, weights);
+    EXPECT_THAT(trained.table(0).export_rows().last_step, testing::Each(2));
+  }
+  // A graph that is never run and outlives its collection does no harm.
+  at::Tensor left;
+  {
+    Trained trained(small_options());
+    left = trained.forward(jagged(kLists)).pooled.sum();
+  }
+  left.backward();
+}
+
+TEST(EmbeddingCollectionTest, EmptyBatches) {
+  Trained trained(small_options(), "adam");
+  const EmbeddingOutput output = trained.forward(jagged({}));
+  EXPECT_EQ(output.pooled.sizes(), (std::vector<int64_t>{0, 8}));
+  EXPECT_EQ(output.jagged("c")->rows.sizes(), (std::vector<int64_t>{0, 3}));
+  EXPECT_EQ(output.jagged("c")->offsets.numel(), 1);
+  loss_of(output).backward();
+  ASSERT_OK(trained.apply());
+  const EmbeddingOutput lists = trained.forward(jagged({{}, {}, {}, {}, {}, {}, {}, {}}));
+  EXPECT_TRUE(lists.pooled.equal(torch::zeros({2, 8})));
+  loss_of(lists).backward();
+  ASSERT_OK(trained.apply());
+  EXPECT_EQ(trained.table(0).statistics().rows, 0);
+  EXPECT_EQ(trained.table(0).applied_steps(), 2);
+  trained.collection->eval();
+  EXPECT_EQ(trained.forward(jagged({})).pooled.size(0), 0);
+}
+
+TEST(EmbeddingCollectionTest, EvaluationChangesNothing) {
+  Trained trained(small_options(), "adam");
+  loss_of(trained.forward(jagged(kLists))).backward();
+  ASSERT_OK(trained.apply());
+  const std::vector<absl::uint128> digests = trained.digests();
+  const Lists unknown = {{100, 1}, {}, {}, {101}, {102, 1}, {}, {103}, {9}};
+  trained.collection->eval();
+  const EmbeddingOutput evaluated = trained.forward(jagged(unknown));
+  EXPECT_FALSE(evaluated.pooled.requires_grad());
+  trained.collection->train();
+  const EmbeddingOutput no_grad = trained.evaluate(jagged(unknown));
+  EXPECT_EQ(trained.digests(), digests);
+  EXPECT_EQ(trained.table(0).statistics().rows, 5);
+  EXPECT_TRUE(no_grad.pooled.equal(evaluated.pooled));
+  // An unknown id reads what training would begin with.
+  const EmbeddingOutput training = trained.forward(jagged(unknown));
+  EXPECT_TRUE(training.pooled.equal(evaluated.pooled));
+  EXPECT_TRUE(training.jagged("c")->rows.equal(evaluated.jagged("c")->rows));
+  trained.collection->discard();
+  EXPECT_EQ(trained.digests(), digests);
+}
+
+TEST(EmbeddingCollectionTest, DiscardUndoesTheStep) {
+  Trained trained(small_options(), "adam"), reference(small_options(), "adam");
+  auto step = [](Trained& which, const Lists& lists) {
+    loss_of(which.forward(jagged(lists))).backward();
+    ASSERT_OK(which.apply(0.1));
+  };
+  const Lists other = {{7, 2}, {8}, {}, {1}, {70, 71, 7}, {1}, {5}, {9}};
+  step(trained, kLists);
+  step(reference, kLists);
+  const std::vector<absl::uint128> digests = trained.digests();
+  loss_of(trained.forward(jagged(other))).backward();
+  trained.forward(jagged(other));
+  trained.collection->discard();
+  EXPECT_EQ(trained.digests(), digests);
+  EXPECT_EQ(trained.table(0).applied_steps(), 1);
+  step(trained, other);
+  step(reference, other);
+  EXPECT_EQ(trained.digests(), reference.digests());
+}
+
+// Many ids, so that threads share the work.
+KeyedJagged random_features(std::mt19937& random, int64_t features, int64_t batch) {
+  Lists lists(features * batch);
+  for (std::vector<int64_t>& list : lists) {
+    for (uint32_t i = random() % 5; i > 0; --i) list.push_back(random() % 300);
+  }
+  return jagged(lists);
+}
+
+TEST(EmbeddingCollectionTest, ThreadsDoNotChangeABit) {
+  for (const char* kind : {"sgd", "adagrad", "rowwise_adagrad", "adam"}) {
+    std::vector<std::vector<absl::uint128>> digests;
+    std::vector<double> norms;
+    for (const int threads : {1, 2, 3, 4}) {
+      EmbeddingCollectionOptions options;
+      options.threads = threads;
+      for (int t = 0; t < 7; ++t) {
+        options.tables.push_back(table_config(std::to_string(t).c_str(), 4 + 5 * t));
+        options.features.push_back({absl::StrCat("f", t), std::to_string(t), t % 2 ? MEAN : SUM});
+        options.features.push_back({absl::StrCat("g", t), std::to_string(t), SUM});
+      }
+      Trained trained(options, kind);
+      std::mt19937 random(11);
+      double norm = 0;
+      for (int step = 0; step < 20; ++step) {
+        const at::Tensor pooled = trained.forward(random_features(random, 14, 120)).pooled;
+        at::Tensor gradient = torch::arange(pooled.numel(), torch::kFloat).remainder(17) - 8;
+        pooled.backward(gradient.view_as(pooled) * 0.01);
+        norm += trained.collection->summarize(true).norm_squared;
+        ASSERT_OK(trained.apply(0.1));
+        if (step == 10) trained.collection->set_threads(5 - threads);
+      }
+      digests.push_back(trained.digests());
+      norms.push_back(norm);
+    }
+    for (int i = 1; i < 4; ++i) {
+      EXPECT_EQ(digests[i], digests[0]) << kind;
+      EXPECT_EQ(norms[i], norms[0]) << kind;
+    }
+  }
+}
+
+TEST(EmbeddingCollectionTest, Summaries) {
+  Trained trained(small_options());
+  EXPECT_TRUE(trained.collection->summarize(true).finite);
+  at::Tensor gradient = torch::zeros({2, 8});
+  gradient[1][3] = 4;  // b of the second example, id -5
+  gradient[0][0] = 1;  // a of the first: ids 1 (twice) and 2
+  trained.forward(jagged(kLists)).pooled.backward(gradient);
+  GradientSummary summary = trained.collection->summarize(true);
+  EXPECT_TRUE(summary.finite);
+  EXPECT_DOUBLE_EQ(summary.norm_squared, 16 + 4 + 1);
+  EXPECT_EQ(trained.collection->summarize(false).norm_squared, 0);
+  for (const double bad : {double{NAN}, double{INFINITY}, -double{INFINITY}}) {
+    trained.collection->discard();
+    gradient[1][7] = bad;
+    trained.forward(jagged(kLists)).pooled.backward(gradient);
+    EXPECT_FALSE(trained.collection->summarize(false).finite);
+  }
+  trained.collection->discard();
+  EXPECT_TRUE(trained.collection->summarize(true).finite);
+}
+
+TEST(EmbeddingCollectionTest, RefusesBadInput) {
+  Trained trained(small_options());
+  const std::vector<absl::uint128> digests = trained.digests();
+  auto refused = [&](const KeyedJagged& features, const char* message) {
+    EXPECT_THAT(trained.collection->forward(features), StatusIs(kInvalid, HasSubstr(message)));
+    EXPECT_EQ(trained.digests(), digests);
+  };
+  const KeyedJagged good = jagged(kLists);
+  auto with = [&](void (*change)(KeyedJagged&)) {
+    KeyedJagged features = good;
+    features.offsets = features.offsets.clone();
+    change(features);
+    return features;
+  };
+  refused(KeyedJagged(), "int64");
+  refused(with([](KeyedJagged& f) { f.values = f.values.to(torch::kInt); }), "int64");
+  refused(with([](KeyedJagged& f) { f.values = f.values.to(torch::kDouble); }), "int64");
+  refused(with([](KeyedJagged& f) { f.values = f.values.view({1, -1}); }), "vectors");
+  refused(with([](KeyedJagged& f) { f.offsets = f.offsets.to(torch::kInt); }), "int64");
+  refused(with([](KeyedJagged& f) { f.offsets = f.offsets.slice(0, 0, 8); }), "features");
+  refused(with([](KeyedJagged& f) { f.offsets = f.offsets.slice(0, 0, 0); }), "features");
+  refused(with([](KeyedJagged& f) { f.offsets[0] = 1; }), "from 1");
+  refused(with([](KeyedJagged& f) { f.offsets[8] = 11; }), "to 11");
+  refused(with([](KeyedJagged& f) { f.offsets[3] = 9; }), "feature b, example 1");
+  refused(with([](KeyedJagged& f) { f.offsets[1] = -1; }), "feature a, example 0");
+  refused(with([](KeyedJagged& f) { f.weights = torch::ones({3}); }), "weights");
+  refused(with([](KeyedJagged& f) {
+            f.weights = torch::ones({f.values.numel()}, torch::kDouble);
+          }),
+          "weights");
+  EXPECT_OK(trained.collection->forward(good));
+}
+
+TEST(EmbeddingCollectionTest, TakesStridedInput) {
+  Trained trained(small_options()), reference(small_options());
+  const KeyedJagged features = jagged(kLists);
+  KeyedJagged strided = features;
+  strided.values = torch::stack({features.values, features.values + 1}, 1).select(1, 0);
+  strided.offsets = torch::stack({features.offsets, features.offsets}, 1).select(1, 1);
+  loss_of(trained.forward(strided)).backward();
+  loss_of(reference.forward(features)).backward();
+  strided.values.fill_(0);  // was copied
+  ASSERT_OK(trained.apply());
+  ASSERT_OK(reference.apply());
+  EXPECT_EQ(trained.digests(), reference.digests());
+}
+
+TEST(EmbeddingCollectionTest, ApplyRefusesBadUpdatesAndChangesNothing) {
+  Trained trained(small_options());
+  trained.forward(jagged(kLists)).pooled.sum().backward();
+  TableUpdate good;
+  good.optimizer = trained.optimizer.get();
+  auto apply = [&](const TableUpdate& second) {
+    return trained.collection->apply(1, {good, second});
+  };
+  EXPECT_THAT(trained.collection->apply(1, {good}), StatusIs(kInvalid, HasSubstr("1 updates")));
+  for (const double rate : {double{NAN}, double{INFINITY}, -0.1}) {
+    TableUpdate bad = good;
+    bad.context.learning_rate = rate;
+    EXPECT_THAT(apply(bad), StatusIs(kInvalid, HasSubstr("table u: learning rate")));
+  }
+  TableUpdate bad = good;
+  bad.context.gradient_scale = NAN;
+  EXPECT_THAT(apply(bad), StatusIs(kInvalid));
+  bad = good;
+  const std::unique_ptr<RowOptimizer> adam = *create_row_optimizer(SparseOptimizerConfig());
+  bad.optimizer = adam.get();
+  EXPECT_THAT(apply(bad), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("table u")));
+  EXPECT_EQ(trained.table(0).applied_steps(), 0);
+  EXPECT_EQ(trained.table(0).statistics().rows, 0);
+  EXPECT_OK(trained.apply());
+  EXPECT_EQ(trained.table(0).statistics().rows, 5);
+}
+
+TEST(EmbeddingCollectionTest, ErrorsOfBackwardPassesComeFromApply) {
+  Trained trained(small_options());
+  const at::Tensor stale = trained.forward(jagged(kLists)).pooled.sum();
+  trained.collection->discard();
+  const std::vector<absl::uint128> digests = trained.digests();
+  stale.backward();
+  trained.forward(jagged(kLists)).pooled.sum().backward();
+  EXPECT_THAT(trained.apply(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has ended")));
+  trained.collection->discard();
+  EXPECT_EQ(trained.digests(), digests);
+
+  const at::Tensor pooled = trained.forward(jagged(kLists)).pooled;
+  (pooled * pooled).sum().backward({}, true, /*create_graph=*/true);
+  EXPECT_THAT(trained.apply(), StatusIs(absl::StatusCode::kUnimplemented));
+  trained.collection->discard();
+  EXPECT_OK(trained.apply());
+}
+
+TEST(EmbeddingCollectionTest, CreateRefusesBadOptions) {
+  auto refused = [](void (*change)(EmbeddingCollectionOptions&), const char* message) {
+    EmbeddingCollectionOptions options = small_options();
+    change(options);
+    EXPECT_THAT(EmbeddingCollection::create(options), StatusIs(kInvalid, HasSubstr(message)));
+  };
+  refused([](EmbeddingCollectionOptions& o) { o.features.clear(); }, "without features");
+  refused([](EmbeddingCollectionOptions& o) { o.threads = 0; }, "threads");
+  refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_name("t"); }, "two tables named t");
+  refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_dim(0); }, "table u");
+  refused([](EmbeddingCollectionOptions& o) { o.features[1].name = "a"; }, "two features named a");
+  refused([](EmbeddingCollectionOptions& o) { o.features[1].table = "v"; }, "feature b");
+}
+
+TEST(EmbeddingCollectionTest, TablesByName) {
+  Trained trained(small_options());
+  ASSERT_OK_AND_ASSIGN(EmbeddingTable* table, trained.collection->table("u"));
+  EXPECT_EQ(table, &trained.table(1));
+  EXPECT_THAT(trained.collection->table("x"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_TRUE(trained.collection->parameters().empty());
+}
+
+}  // namespace
+}  // namespace millrace

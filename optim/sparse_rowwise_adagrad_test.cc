@@ -1,0 +1,83 @@
+#include "optim/sparse_rowwise_adagrad.h"
+
+#include <cmath>
+
+#include "base/status_matchers.h"
+#include "optim/row_optimizer_testing.h"
+
+namespace millrace {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatEq;
+using testing::HasSubstr;
+
+std::unique_ptr<RowOptimizer> make(double initial_accumulator, double epsilon) {
+  SparseAdagrad config;
+  config.set_initial_accumulator(initial_accumulator);
+  config.set_epsilon(epsilon);
+  absl::StatusOr<std::unique_ptr<RowOptimizer>> optimizer =
+      SparseRowwiseAdagradOptimizer::create(config);
+  EXPECT_OK(optimizer);
+  return *std::move(optimizer);
+}
+
+TEST(SparseRowwiseAdagradTest, ThreeStepsByHand) {
+  const std::unique_ptr<RowOptimizer> optimizer = make(0, 1);
+  TestRow row(*optimizer, {1, 2});
+  row.update(*optimizer, 0.1, {1, 7});
+  // sum (1 + 49) / 2 = 25; multiplier 0.1 / (5 + 1); 1 - 1 / 60, 2 - 7 / 60
+  EXPECT_THAT(row.slots, ElementsAre(25));
+  EXPECT_THAT(row.weights, ElementsAre(FloatEq(0.98333333f), FloatEq(1.8833333f)));
+  row.update(*optimizer, 0.1, {12, 12});
+  // sum 25 + 144 = 169; multiplier 0.1 / (13 + 1); both less 12 / 140
+  EXPECT_THAT(row.slots, ElementsAre(169));
+  EXPECT_THAT(row.weights, ElementsAre(FloatEq(0.89761905f), FloatEq(1.7976190f)));
+  row.update(*optimizer, 0.1, {20, -12});
+  // sum 169 + (400 + 144) / 2 = 441; multiplier 0.1 / (21 + 1); less 20 / 220, plus 12 / 220
+  EXPECT_THAT(row.slots, ElementsAre(441));
+  EXPECT_THAT(row.weights, ElementsAre(FloatEq(0.80670996f), FloatEq(1.8521645f)));
+}
+
+TEST(SparseRowwiseAdagradTest, BeginsAtTheInitialAccumulator) {
+  const std::unique_ptr<RowOptimizer> optimizer = make(16, 0);
+  TestRow row(*optimizer, {1});
+  row.update(*optimizer, 0.5, {3});
+  EXPECT_THAT(row.weights, ElementsAre(FloatEq(0.7f)));  // 1 - 0.5 × 3 / √(16 + 9)
+}
+
+TEST(SparseRowwiseAdagradTest, NoGradientAndNoEpsilonIsNoUpdate) {
+  const std::unique_ptr<RowOptimizer> optimizer = make(0, 0);
+  TestRow row(*optimizer, {1, 2});
+  row.update(*optimizer, 0.5, {0, 0});
+  EXPECT_THAT(row.weights, ElementsAre(1, 2));
+}
+
+TEST(SparseRowwiseAdagradTest, AgreesWithALoopInDouble) {
+  expect_agrees_with_reference(
+      *make(0.1, 1e-10), [](std::vector<double>& weights, std::vector<double>& sum,
+                            const std::vector<double>& gradient, double rate, int64_t t) {
+        double squares = 0;
+        for (const double g : gradient) squares += g * g;
+        sum[0] += squares / static_cast<double>(gradient.size());
+        for (size_t c = 0; c < weights.size(); ++c) {
+          weights[c] -= rate * gradient[c] / (std::sqrt(sum[0]) + 1e-10);
+        }
+      });
+}
+
+TEST(SparseRowwiseAdagradTest, Conforms) { expect_conforms(*make(0, 1e-10)); }
+
+TEST(SparseRowwiseAdagradTest, RefusesBadNumbers) {
+  SparseAdagrad config;
+  config.set_epsilon(NAN);
+  EXPECT_THAT(SparseRowwiseAdagradOptimizer::create(config),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("epsilon")));
+  config.set_epsilon(0);
+  config.set_initial_accumulator(-1);
+  EXPECT_THAT(SparseRowwiseAdagradOptimizer::create(config),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("initial_accumulator")));
+}
+
+}  // namespace
+}  // namespace millrace
