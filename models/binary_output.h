@@ -1,0 +1,19 @@
+// From logits to what a model of one binary task returns.
+#ifndef MILLRACE_MODELS_BINARY_OUTPUT_H_
+#define MILLRACE_MODELS_BINARY_OUTPUT_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "framework/model.h"
+#include "io/batch.h"
+
+namespace millrace {
+
+// `logits`: float32 [batch]. The loss is the binary cross entropy with logits,
+// sum over examples of weight * (ln(1 + exp(logit)) - label * logit); predictions are their
+// sigmoid, float32 [batch, 1], without gradient. An empty batch has loss 0.
+ModelOutput binary_output(const at::Tensor& logits, const Batch& batch);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_MODELS_BINARY_OUTPUT_H_

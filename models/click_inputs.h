@@ -1,0 +1,32 @@
+// What the ready models ask of a job's features.
+#ifndef MILLRACE_MODELS_CLICK_INPUTS_H_
+#define MILLRACE_MODELS_CLICK_INPUTS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "framework/model_registry.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// The sizes of a model with pooled sparse features of one dimension and one binary task.
+struct ClickInputs {
+  int64_t sparse = 0;  // features, at least 1
+  int64_t dense = 0;   // features
+  int64_t dim = 0;     // columns of every table that a feature names
+};
+
+// Errors: InvalidArgument, naming features and tables, for another number of labels than one, no
+// sparse feature, pooling NONE, a missing table, and tables of unequal dimensions.
+absl::StatusOr<ClickInputs> check_click_inputs(const ModelResources& resources);
+
+// Errors: InvalidArgument if `config` carries the message of another model than `own`
+// ("millrace.deepfm"), which would have no effect.
+absl::Status check_only_message(const ModelConfig& config, absl::string_view own);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_MODELS_CLICK_INPUTS_H_

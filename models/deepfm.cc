@@ -1,0 +1,69 @@
+#include "models/deepfm.h"
+
+#include <ATen/ops/cat.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/binary_output.h"
+#include "models/mlp.h"
+
+namespace millrace {
+namespace {
+
+std::vector<int64_t> hidden_widths(const DeepFmConfig& config) {
+  if (config.hidden().empty()) return {400, 400, 400};
+  return {config.hidden().begin(), config.hidden().end()};
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Model>> DeepFm::create(const ModelConfig& config,
+                                                      const ModelResources& resources) {
+  RETURN_IF_ERROR(check_only_message(config, "millrace.deepfm"));
+  const DeepFmConfig& own = config.GetExtension(deepfm);
+  RETURN_IF_ERROR(check_widths("hidden", hidden_widths(own)));
+  if (!(own.dropout() >= 0 && own.dropout() < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dropout is ", own.dropout(), "; it must be in [0, 1)"));
+  }
+  ASSIGN_OR_RETURN(const ClickInputs inputs, check_click_inputs(resources));
+  EmbeddingCollectionOptions options = resources.embeddings;
+  for (TableConfig& table : options.tables) table.set_dim(table.dim() + 1);
+  ASSIGN_OR_RETURN(std::shared_ptr<EmbeddingCollection> embeddings,
+                   EmbeddingCollection::create(options));
+  return std::shared_ptr<Model>(new DeepFm(inputs, own, std::move(embeddings)));
+}
+
+DeepFm::DeepFm(const ClickInputs& inputs, const DeepFmConfig& config,
+               std::shared_ptr<EmbeddingCollection> embeddings)
+    : inputs_(inputs), embeddings_(register_module("embeddings", std::move(embeddings))) {
+  if (inputs_.dense > 0) linear_ = register_module("linear", torch::nn::Linear(inputs_.dense, 1));
+  mlp_ = register_module("mlp", make_mlp(inputs_.dense + inputs_.sparse * inputs_.dim,
+                                         hidden_widths(config), 1, config.dropout()));
+}
+
+absl::StatusOr<ModelOutput> DeepFm::forward(const Batch& batch) {
+  const int64_t dim = inputs_.dim;
+  ASSIGN_OR_RETURN(const EmbeddingOutput looked_up, embeddings_->forward(batch.sparse));
+  const at::Tensor rows = looked_up.pooled.view({batch.size, inputs_.sparse, dim + 1});
+  const at::Tensor v = rows.narrow(2, 0, dim);
+  const at::Tensor flat = v.reshape({batch.size, inputs_.sparse * dim});
+
+  const at::Tensor sums = rows.sum(1);  // of the embeddings, and of the first-order weights
+  at::Tensor logits =
+      sums.select(1, dim) + 0.5 * (sums.narrow(1, 0, dim).square().sum(1) - flat.square().sum(1));
+  if (inputs_.dense > 0) {
+    logits = logits + linear_->forward(batch.dense).squeeze(1) +
+             mlp_->forward(at::cat({batch.dense, flat}, 1)).squeeze(1);
+  } else {
+    logits = logits + mlp_->forward(flat).squeeze(1);
+  }
+  return binary_output(logits, batch);
+}
+
+MILLRACE_REGISTER_MODEL(deepfm, &DeepFm::create);
+
+}  // namespace millrace

@@ -1,0 +1,112 @@
+#include "models/deepfm.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "base/status_matchers.h"
+#include "models/model_test_data.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+ModelConfig small_config() {
+  ModelConfig config;
+  config.set_name("deepfm");
+  config.MutableExtension(deepfm)->add_hidden(6);
+  config.MutableExtension(deepfm)->add_hidden(5);
+  return config;
+}
+
+// The formula of the header, pair by pair; tables have 4 + 1 columns.
+double plain_logit(const Model& model, const at::Tensor& pooled, const Batch& batch, int64_t e) {
+  constexpr int kSparse = 3, kDense = 2, kDim = 4;
+  const auto v = [&](int feature, int column) {
+    return pooled[e][feature * (kDim + 1) + column].item<double>();
+  };
+  std::vector<double> x;
+  for (int d = 0; d < kDense; ++d) x.push_back(batch.dense[e][d].item<double>());
+  double logit = plain_linear(model, "linear", x, false)[0];
+  for (int f = 0; f < kSparse; ++f) {
+    logit += v(f, kDim);
+    for (int g = 0; g < f; ++g) {
+      for (int c = 0; c < kDim; ++c) logit += v(f, c) * v(g, c);
+    }
+    for (int c = 0; c < kDim; ++c) x.push_back(v(f, c));
+  }
+  x = plain_linear(model, "mlp.0", x, true);
+  x = plain_linear(model, "mlp.2", x, true);
+  return logit + plain_linear(model, "mlp.4", x, false)[0];
+}
+
+TEST(DeepFmTest, Conforms) { test_model_conformance(small_config(), 5, &plain_logit); }
+
+TEST(DeepFmTest, WorksWithoutDenseFeatures) {
+  ASSERT_OK_AND_ASSIGN(const auto model,
+                       make_test_model(small_config(), model_test_config(2, 0, 4)));
+  EXPECT_FALSE(model->named_parameters().contains("linear.weight"));
+  ASSERT_OK_AND_ASSIGN(ModelOutput output, model->forward(model_test_batch(1, 4, 2, 0)));
+  EXPECT_TRUE(std::isfinite(output.loss.item<double>()));
+}
+
+TEST(DeepFmTest, DefaultLayers) {
+  ModelConfig config;
+  config.set_name("deepfm");
+  ASSERT_OK_AND_ASSIGN(const auto model, make_test_model(config, model_test_config(2, 3, 8)));
+  EXPECT_EQ(parameter(*model, "mlp.0.weight").sizes(), at::IntArrayRef({400, 3 + 2 * 8}));
+  EXPECT_EQ(parameter(*model, "mlp.2.weight").sizes(), at::IntArrayRef({400, 400}));
+  EXPECT_EQ(parameter(*model, "mlp.4.weight").sizes(), at::IntArrayRef({400, 400}));
+  EXPECT_EQ(parameter(*model, "mlp.6.weight").sizes(), at::IntArrayRef({1, 400}));
+}
+
+TEST(DeepFmTest, DropsOutInTrainingOnly) {
+  ModelConfig config = small_config();
+  config.MutableExtension(deepfm)->set_dropout(0.5);
+  ASSERT_OK_AND_ASSIGN(const auto model, make_test_model(config, model_test_config(3, 2, 4)));
+  const Batch batch = model_test_batch(1, 64, 3, 2);
+  const auto predict = [&] { return model->forward(batch)->predictions; };
+  EXPECT_FALSE(at::equal(predict(), predict()));
+  at::manual_seed(5);
+  const at::Tensor seeded = predict();
+  at::manual_seed(5);
+  EXPECT_TRUE(at::equal(predict(), seeded));
+  model->eval();
+  const at::NoGradGuard no_grad;
+  EXPECT_TRUE(at::equal(predict(), predict()));
+}
+
+TEST(DeepFmTest, ConfigurationOutOfRangeIsNamed) {
+  const auto refused = [](auto change, const std::string& what) {
+    ModelConfig config = small_config();
+    change(*config.MutableExtension(deepfm));
+    EXPECT_THAT(make_test_model(config, model_test_config(3, 2, 4)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("model \"deepfm\""), HasSubstr(what))));
+  };
+  refused([](DeepFmConfig& c) { c.add_hidden(0); }, "hidden has a width of 0");
+  refused([](DeepFmConfig& c) { c.set_dropout(1); }, "dropout is 1");
+  refused([](DeepFmConfig& c) { c.set_dropout(-0.1); }, "dropout is -0.1");
+  refused([](DeepFmConfig& c) { c.set_dropout(std::nan("")); }, "dropout is nan");
+}
+
+TEST(DeepFmTest, UnequalTablesAreNamed) {
+  TrainConfig job = model_test_config(3, 2, 4);
+  job.mutable_table(2)->set_dim(8);
+  EXPECT_THAT(make_test_model(small_config(), job),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("\"s0\" has dim 4"), HasSubstr("\"s2\" has dim 8"))));
+}
+
+TEST(DeepFmTest, MessageOfAnotherModelIsRefused) {
+  ModelConfig config = small_config();
+  config.MutableExtension(dlrm);
+  EXPECT_THAT(make_test_model(config, model_test_config(3, 2, 4)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("[millrace.dlrm]"), HasSubstr("[millrace.deepfm]"))));
+}
+
+}  // namespace
+}  // namespace millrace

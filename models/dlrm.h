@@ -1,0 +1,53 @@
+// DLRM.
+#ifndef MILLRACE_MODELS_DLRM_H_
+#define MILLRACE_MODELS_DLRM_H_
+
+#include <torch/nn/modules/container/sequential.h>
+
+#include <memory>
+
+#include "embedding/embedding_collection.h"
+#include "framework/model.h"
+#include "framework/model_registry.h"
+#include "models/click_inputs.h"
+#include "proto/model_configs.pb.h"
+
+namespace millrace {
+
+// Dot products between embeddings and one projection of the dense features, for one binary task
+// (Naumov et al., "Deep learning recommendation model for personalization and recommendation
+// systems", 2019). With v_f the embedding of sparse feature f (pooled, float32 [dim]) and x the
+// dense features:
+//
+//   z_0 = bottom(x), z_f = v_f
+//   logit = top([z_0, z_i . z_j for all i > j])
+//
+// `bottom` ends with dim columns and ReLU; `top` with one column and none.
+//
+// Parameters: "bottom.*", "top.*"; the collection is "embeddings". Buffer: "pairs".
+// Registered as "dlrm"; its message is DlrmConfig.
+class Dlrm : public Model {
+ public:
+  // Shared, as LibTorch holds modules.
+  // Errors: InvalidArgument, naming features, tables or fields: those of check_click_inputs, no
+  // dense feature, widths out of range.
+  static absl::StatusOr<std::shared_ptr<Model>> create(const ModelConfig& config,
+                                                       const ModelResources& resources);
+
+  absl::StatusOr<ModelOutput> forward(const Batch& batch) override;
+
+ private:
+  Dlrm(const ClickInputs& inputs, const DlrmConfig& config,
+       std::shared_ptr<EmbeddingCollection> embeddings);
+
+  const ClickInputs inputs_;
+  std::shared_ptr<EmbeddingCollection> embeddings_;  // shared with the module's list of children
+  torch::nn::Sequential bottom_;
+  torch::nn::Sequential top_;
+  // int64 [pairs]: places of the dot products with i > j in a flattened square of all of them.
+  at::Tensor pairs_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_MODELS_DLRM_H_
