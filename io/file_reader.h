@@ -55,8 +55,8 @@ class FileReader {
 
   // Reads those columns and no others, in the order of `requests`.
   // REQUIRES: the range is within the group, columns are supported, no request comes twice.
-  // Errors: DataLoss for damage, InvalidArgument for delimited text that is not what was asked
-  // for, those of the file system; all name file, group and, where known, column.
+  // Errors: DataLoss for damage and for delimited text that is not what was asked for; those of
+  // the file system; all name the file, its group or row and, where known, the column.
   virtual absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                                    absl::Span<const ColumnRequest> requests) = 0;
 };

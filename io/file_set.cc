@@ -1,5 +1,6 @@
 #include "io/file_set.h"
 
+#include <limits>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -106,6 +107,9 @@ absl::Status FileSet::add(const std::string& path) {
   int64_t row = 0;
   first_row_.emplace_back();
   for (const int64_t count : group_rows_.back()) {
+    if (count < 0 || count > std::numeric_limits<int32_t>::max()) {
+      return absl::DataLossError(absl::StrCat(path, ": a row group of ", count, " rows"));
+    }
     first_row_.back().push_back(row);
     row += count;
   }

@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 #include <parquet/arrow/writer.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -86,11 +88,19 @@ arrow::Status write_arrow(const TestTable& table, DataConfig::Format format, int
   return file->Close();
 }
 
+// Numbers in the shortest form that reads back as the same.
+std::string csv_value(double value) {
+  char buffer[32];
+  return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+}
+std::string csv_value(int64_t value) { return absl::StrCat(value); }
+std::string csv_value(const std::string& value) { return value; }
+
 std::string csv_cell(const TestColumn& column, int64_t row) {
   return std::visit(
       [row](const auto& rows) {
         return absl::StrJoin(rows[row], "|", [](std::string* out, const auto& value) {
-          absl::StrAppend(out, value);
+          *out += csv_value(value);
         });
       },
       column.rows);

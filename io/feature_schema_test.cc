@@ -1,0 +1,52 @@
+#include "io/feature_schema.h"
+
+#include <string>
+
+#include <google/protobuf/text_format.h>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::StatusOr<FeatureSchema> make(const std::string& text) {
+  TrainConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config));
+  return FeatureSchema::create(config);
+}
+
+TEST(FeatureSchemaTest, KeepsTheOrderOfTheConfiguration) {
+  ASSERT_OK_AND_ASSIGN(const FeatureSchema schema, make(R"(
+    feature { name: "b" pooling: MEAN table: "t" }
+    feature { name: "y" kind: LABEL }
+    feature { name: "d" kind: DENSE }
+    feature { name: "a" }
+    feature { name: "c" kind: DENSE }
+    feature { name: "w" kind: WEIGHT })"));
+  EXPECT_EQ(schema.features().size(), 6u);
+  EXPECT_THAT(schema.dense(), ElementsAre("d", "c"));
+  EXPECT_THAT(schema.labels(), ElementsAre("y"));
+  ASSERT_EQ(schema.sparse().size(), 2u);
+  EXPECT_EQ(schema.sparse()[0].table, "t");
+  EXPECT_EQ(schema.sparse()[0].pooling, MEAN);
+  EXPECT_EQ(schema.sparse()[1].table, "a");
+  EXPECT_THAT(schema.sparse_index("a"), IsOkAndHolds(1));
+  EXPECT_THAT(schema.sparse_index("d"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"d\"")));
+}
+
+TEST(FeatureSchemaTest, Refuses) {
+  auto fails = [](const std::string& text, const std::string& what) {
+    EXPECT_THAT(make(text), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
+  };
+  fails("", "of kind LABEL");
+  fails("feature { name: 'a' } feature { name: 'a' }", "two features named \"a\"");
+  fails("feature { }", "without a name");
+  fails("feature { name: 'a' kind: WEIGHT } feature { name: 'b' kind: WEIGHT }",
+        "\"a\" and \"b\" are both of kind WEIGHT");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,154 @@
+#include "io/parquet_reader.h"
+
+#include <arrow/record_batch.h>
+#include <arrow/table.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "io/arrow_columns.h"
+#include "io/arrow_file.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kBatchRows = 16384;  // decoded at a time
+
+// The leaves below a field, which is what Parquet reads.
+void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>* leaves) {
+  if (field.is_leaf()) leaves->push_back(field.column_index);
+  for (const auto& child : field.children) add_leaves(child, leaves);
+}
+
+class ParquetReader : public FileReader {
+ public:
+  ParquetReader(std::string path, std::shared_ptr<ArrowFile> file)
+      : path_(std::move(path)), file_(std::move(file)) {}
+
+  absl::Status open() {
+    return guard_arrow(*file_, [this]() -> arrow::Status {
+      parquet::arrow::FileReaderBuilder builder;
+      ARROW_RETURN_NOT_OK(builder.Open(file_));
+      parquet::ArrowReaderProperties properties(/*use_threads=*/false);
+      properties.set_batch_size(kBatchRows);
+      properties.set_pre_buffer(false);
+      ARROW_ASSIGN_OR_RAISE(reader_, builder.properties(properties)->Build());
+      for (const auto& field : reader_->manifest().schema_fields) {
+        columns_.push_back(describe_field(*field.field));
+      }
+      const auto metadata = reader_->parquet_reader()->metadata();
+      for (int i = 0; i < metadata->num_row_groups(); ++i) {
+        group_rows_.push_back(metadata->RowGroup(i)->num_rows());
+      }
+      return arrow::Status::OK();
+    });
+  }
+
+  const std::string& path() const override { return path_; }
+  const std::vector<FileColumn>& columns() const override { return columns_; }
+  const std::vector<int64_t>& group_rows() const override { return group_rows_; }
+
+  absl::StatusOr<std::vector<Column>> read(const RowRange& range,
+                                           absl::Span<const ColumnRequest> requests) override {
+    auto columns = read_columns(range, requests);
+    if (columns.ok()) return columns;
+    stream_.reset();
+    return annotate(columns.status(), absl::StrCat(path_, ", row group ", range.group));
+  }
+
+ private:
+  absl::StatusOr<std::vector<Column>> read_columns(const RowRange& range,
+                                                   absl::Span<const ColumnRequest> requests) {
+    if (stream_ == nullptr || group_ != range.group || requests_ != requests) {
+      RETURN_IF_ERROR(guard_arrow(*file_, [&] { return open_group(range.group, requests); }));
+    }
+    const int64_t end = range.begin + range.count;
+    RETURN_IF_ERROR(guard_arrow(*file_, [&] { return decode_to(end); }));
+
+    std::vector<Column> columns(requests.size());
+    for (size_t i = 0; i < requests.size(); ++i) {
+      columns[i].type = columns_[requests[i].column].type;
+      RETURN_IF_ERROR(append_rows(range.begin, end, requests[i].column, &columns[i]),
+                      absl::StrCat("column ", columns_[requests[i].column].name));
+    }
+    if (range.count == group_rows_[range.group]) stream_.reset();
+    return columns;
+  }
+
+  arrow::Status open_group(int64_t group, absl::Span<const ColumnRequest> requests) {
+    std::vector<int> leaves;
+    for (const ColumnRequest& request : requests) {
+      add_leaves(reader_->manifest().schema_fields[request.column], &leaves);
+    }
+    batches_.clear();
+    decoded_rows_ = 0;
+    group_ = group;
+    requests_.assign(requests.begin(), requests.end());
+    return reader_->GetRecordBatchReader({static_cast<int>(group)}, leaves).Value(&stream_);
+  }
+
+  arrow::Status decode_to(int64_t end) {
+    while (decoded_rows_ < end) {
+      std::shared_ptr<arrow::RecordBatch> batch;
+      ARROW_RETURN_NOT_OK(stream_->ReadNext(&batch));
+      if (batch == nullptr) return arrow::Status::IOError("the row group ends early");
+      ARROW_RETURN_NOT_OK(batch->Validate());
+      decoded_rows_ += batch->num_rows();
+      batches_.push_back(std::move(batch));
+    }
+    return arrow::Status::OK();
+  }
+
+  absl::Status append_rows(int64_t begin, int64_t end, int64_t column, Column* out) const {
+    int64_t first = 0;
+    for (const auto& batch : batches_) {
+      const int64_t from = std::clamp<int64_t>(begin - first, 0, batch->num_rows());
+      const int64_t to = std::clamp<int64_t>(end - first, 0, batch->num_rows());
+      first += batch->num_rows();
+      if (from == to) continue;
+      const std::shared_ptr<arrow::Array> array = batch->GetColumnByName(columns_[column].name);
+      if (array == nullptr) return absl::DataLossError("the column is missing");
+      RETURN_IF_ERROR(append_array(*array->Slice(from, to - from), out));
+    }
+    return absl::OkStatus();
+  }
+
+  const std::string path_;
+  const std::shared_ptr<ArrowFile> file_;  // shared with reader_
+  std::unique_ptr<parquet::arrow::FileReader> reader_;
+  std::vector<FileColumn> columns_;
+  std::vector<int64_t> group_rows_;
+
+  // The row group that is being read, as far as it is decoded. Arrow's types are shared with Arrow.
+  int64_t group_ = -1;
+  std::vector<ColumnRequest> requests_;
+  std::unique_ptr<arrow::RecordBatchReader> stream_;
+  std::vector<std::shared_ptr<arrow::RecordBatch>> batches_;
+  int64_t decoded_rows_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FileReader>> open_parquet(FileSystem& files,
+                                                         const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.open(path));
+  auto reader = std::make_unique<ParquetReader>(path, std::make_shared<ArrowFile>(std::move(file)));
+  RETURN_IF_ERROR(reader->open(), absl::StrCat("cannot open ", path, " as a Parquet file"));
+  return reader;
+}
+
+MILLRACE_REGISTER_FILE_FORMAT(
+    parquet, {.format = DataConfig::PARQUET,
+              .extensions = {".parquet", ".pq"},
+              .open = [](FileSystem& files, const std::string& path, const CsvConfig&) {
+                return open_parquet(files, path);
+              }});
+
+}  // namespace millrace
