@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kPrefetch = 16;       // rows ahead
 constexpr int64_t kColumnsAtOnce = 16;  // double accumulators that stay in registers
 constexpr size_t kRowsAtOnce = 32;      // rows handed to an optimizer in one call
+constexpr int64_t kCacheLine = 16;      // float32 numbers
 
 }  // namespace
 
@@ -113,12 +114,13 @@ double StepPlan::squared_norm() {
 void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step) {
   sort_summands();
   RowStore& store = table_->store();
-  const int64_t dim = table_->dim();
+  const int64_t dim = table_->dim(), record_floats = dim + store.slot_floats();
   std::vector<float> buffers(kRowsAtOnce * dim);
   std::vector<RowUpdate> updates;
   for (uint32_t place = 0; place < rows_.size(); ++place) {
     if (place + kPrefetch < rows_.size()) {
-      __builtin_prefetch(store.weights(rows_[place + kPrefetch]), 1);
+      const float* record = store.weights(rows_[place + kPrefetch]);
+      for (int64_t c = 0; c < record_floats; c += kCacheLine) __builtin_prefetch(record + c, 1);
     }
     if (begins_[place] != begins_[place + 1]) {
       const RowIndex row = rows_[place];
