@@ -1,0 +1,148 @@
+#include <ATen/Parallel.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+#include <torch/types.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "bench/benchmark.h"
+#include "framework/model.h"
+#include "framework/trainer.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kBatch = 64;
+constexpr int64_t kDense = 16;
+constexpr int64_t kDefaultSteps = 3000;
+constexpr int kHooks = 5;
+
+// Logistic regression: small, so that what the loop adds stands out.
+class Logistic : public Model {
+ public:
+  Logistic() : linear_(register_module("linear", torch::nn::Linear(kDense, 1))) {}
+  absl::StatusOr<ModelOutput> forward(const Batch& batch) override {
+    const at::Tensor logits = linear_->forward(batch.dense);
+    ModelOutput output;
+    output.loss = torch::binary_cross_entropy_with_logits(logits, batch.labels, {}, {},
+                                                          at::Reduction::Sum);
+    output.predictions = logits.sigmoid();
+    return output;
+  }
+
+ private:
+  torch::nn::Linear linear_;
+};
+
+Batch one_batch() {
+  Batch batch;
+  batch.size = kBatch;
+  batch.dense = torch::rand({kBatch, kDense});
+  batch.labels = torch::rand({kBatch, 1}).round();
+  return batch;
+}
+
+// The same batch again and again.
+class Repeating : public Dataset {
+ public:
+  Repeating(Batch batch, int64_t steps) : batch_(std::move(batch)), steps_(steps) {}
+  absl::Status start_epoch(int64_t) override {
+    left_ = steps_;
+    return absl::OkStatus();
+  }
+  absl::Status seek(absl::Span<const Cursor>) override {
+    return absl::UnimplementedError("a benchmark's data has no positions");
+  }
+  absl::StatusOr<std::optional<Batch>> next() override {
+    if (left_ == 0) return std::optional<Batch>();
+    --left_;
+    return std::optional<Batch>(batch_);
+  }
+  void cancel() override {}
+
+ private:
+  const Batch batch_;
+  const int64_t steps_;
+  int64_t left_ = 0;
+};
+
+class IdleHook : public Hook {
+ public:
+  explicit IdleHook(int number) : name_(absl::StrCat("idle", number)) {}
+  absl::string_view name() const override { return name_; }
+
+ private:
+  const std::string name_;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Forward, loss divided, backward, update: what any loop must do.
+absl::StatusOr<double> bare_loop(const Batch& batch, int64_t steps) {
+  Logistic model;
+  torch::optim::SGD optimizer(model.parameters(), torch::optim::SGDOptions(0.001));
+  const auto start = std::chrono::steady_clock::now();
+  for (int64_t i = 0; i < steps; ++i) {
+    ASSIGN_OR_RETURN(const ModelOutput output, model.forward(batch));
+    (output.loss / static_cast<double>(batch.size)).backward();
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  return seconds_since(start);
+}
+
+absl::StatusOr<double> trainer_loop(const Batch& batch, int64_t steps) {
+  TrainerParts parts;
+  parts.model = std::make_shared<Logistic>();
+  std::vector<NamedParameter> parameters;
+  for (const auto& parameter : parts.model->named_parameters()) {
+    parameters.push_back({parameter.key(), parameter.value()});
+  }
+  DenseOptimizerConfig config;
+  config.mutable_sgd();
+  ASSIGN_OR_RETURN(std::unique_ptr<DenseOptimizer> optimizer,
+                   create_dense_optimizer(config, std::move(parameters)));
+  parts.dense_optimizers.push_back(std::move(optimizer));
+  parts.train_data = std::make_unique<Repeating>(batch, steps);
+  TrainerOptions options;
+  options.report = {};
+  ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::create(options, std::move(parts)));
+  for (int i = 0; i < kHooks; ++i) {
+    RETURN_IF_ERROR(trainer->add_hook(std::make_unique<IdleHook>(i)));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  RETURN_IF_ERROR(trainer->train().status());
+  return seconds_since(start);
+}
+
+}  // namespace
+
+absl::Status bench_loop(const BenchmarkFlags& flags, const PrintMeasurement& print) {
+  at::set_num_threads(1);
+  const int64_t steps = flags.steps > 0 ? flags.steps : kDefaultSteps;
+  const Batch batch = one_batch();
+  Measurement bare{"loop/bare", {}, "us/step", false, {}};
+  Measurement trainer{"loop/trainer_with_5_idle_hooks", {}, "us/step", false, {}};
+  Measurement added{"loop/added_by_the_trainer", {}, "us/step", false, {}};
+  for (int64_t i = 0; i <= flags.repeats; ++i) {
+    ASSIGN_OR_RETURN(const double bare_seconds, bare_loop(batch, steps));
+    ASSIGN_OR_RETURN(const double trainer_seconds, trainer_loop(batch, steps));
+    if (i == 0) continue;  // warm-up
+    const double scale = 1e6 / static_cast<double>(steps);
+    bare.values.push_back(bare_seconds * scale);
+    trainer.values.push_back(trainer_seconds * scale);
+    added.values.push_back((trainer_seconds - bare_seconds) * scale);
+  }
+  for (const Measurement* measurement : {&bare, &trainer, &added}) print(*measurement);
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,65 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include "base/file_system.h"
+#include "base/status_macros.h"
+#include "bench/benchmark.h"
+#include "tools/commands.h"
+#include "tools/exit_code.h"
+
+namespace millrace {
+namespace {
+
+struct Entry {
+  const char* name;
+  const char* description;
+  absl::Status (*run)(const BenchmarkFlags&, const PrintMeasurement&);
+};
+
+constexpr Entry kBenchmarks[] = {
+    {"loop", "what the trainer with five idle hooks adds to a bare loop", bench_loop},
+    {"start", "process start to the end of a run of one step", bench_start},
+    {"train", "examples/s of a job, alone and beside a busy process", bench_train},
+};
+
+struct BenchFlags : BenchmarkFlags {
+  std::string output;
+  const Entry* chosen = nullptr;
+};
+
+absl::StatusOr<int> run(const BenchFlags& flags) {
+  std::string lines;
+  RETURN_IF_ERROR(flags.chosen->run(flags, [&](const Measurement& measurement) {
+    const std::string line = to_json_line(measurement);
+    std::cout << line << std::flush;
+    lines += line;
+  }));
+  if (!flags.output.empty()) {
+    RETURN_IF_ERROR(write_file_atomically(FileSystem::local(), flags.output, lines), "--output");
+  }
+  return kExitFinished;
+}
+
+}  // namespace
+
+Command add_bench_command(CLI::App& program) {
+  auto flags = std::make_shared<BenchFlags>();  // shared with the parser's callbacks
+  CLI::App* command = program.add_subcommand("bench", "measure something; one JSON line each");
+  command->require_subcommand(1);
+  for (const Entry& entry : kBenchmarks) {
+    CLI::App* bench = command->add_subcommand(entry.name, entry.description);
+    bench->add_option("--repeats", flags->repeats, "measurements of each figure")
+        ->check(CLI::PositiveNumber);
+    bench->add_option("--steps", flags->steps, "steps of a measurement; 0: what suits");
+    bench->add_option("--threads", flags->threads, "threads of a step")->check(CLI::PositiveNumber);
+    bench->add_option("--config", flags->config, "the job to run (start, train)");
+    bench->add_option("--set", flags->set, "changes to it, as for train")->allow_extra_args(false);
+    bench->add_option("--output", flags->output, "file for the lines too");
+    bench->callback([flags, &entry] { flags->chosen = &entry; });
+  }
+  return [flags] { return run(*flags); };
+}
+
+}  // namespace millrace

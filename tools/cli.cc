@@ -1,0 +1,68 @@
+#include "tools/cli.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "tools/commands.h"
+#include "tools/exit_code.h"
+
+namespace millrace {
+namespace {
+
+int fail(const absl::Status& status) {
+  std::cerr << "millrace: " << status.message() << std::endl;
+  return exit_code(status);
+}
+
+int run_command(CLI::App& program, int argc, char** argv) {
+  std::vector<std::pair<CLI::App*, Command>> commands;
+  const auto add = [&](Command (*adder)(CLI::App&)) {
+    Command command = adder(program);
+    commands.emplace_back(program.get_subcommands({}).back(), std::move(command));
+  };
+  add(add_train_command);
+  add(add_evaluate_command);
+  add(add_generate_command);
+  add(add_config_command);
+  add(add_bench_command);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.exit(error);  // --help
+    program.exit(error, std::cout, std::cerr);
+    return kExitUsage;
+  }
+  for (const auto& [app, command] : commands) {
+    if (!app->parsed()) continue;
+    const absl::StatusOr<int> code = command();
+    return code.ok() ? *code : fail(code.status());
+  }
+  return kExitUsage;
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  initialize_logging(argv[0]);
+  // Under `bazel run`, paths are relative to where the user stands.
+  const char* directory = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (directory != nullptr && ::chdir(directory) != 0) {
+    return fail(absl::NotFoundError(std::string("cannot enter ") + directory));
+  }
+  CLI::App program("Trains recommendation models.", "millrace");
+  program.require_subcommand(1);
+  try {
+    return run_command(program, argc, argv);
+  } catch (const std::exception& error) {
+    return fail(absl::InternalError(std::string("unexpected exception: ") + error.what()));
+  }
+}
+
+}  // namespace millrace

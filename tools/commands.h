@@ -1,0 +1,27 @@
+// The subcommands of the millrace program. Each adds itself to the command line and returns what
+// runs it: a function from the parsed flags to the exit code, which prints its errors.
+#ifndef MILLRACE_TOOLS_COMMANDS_H_
+#define MILLRACE_TOOLS_COMMANDS_H_
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+
+namespace CLI {
+class App;
+}
+
+namespace millrace {
+
+// Returns: the exit code of what succeeded (0, or 75 after a stop by signal), or the error.
+using Command = std::function<absl::StatusOr<int>()>;
+
+Command add_train_command(CLI::App& program);
+Command add_evaluate_command(CLI::App& program);
+Command add_generate_command(CLI::App& program);
+Command add_config_command(CLI::App& program);
+Command add_bench_command(CLI::App& program);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_COMMANDS_H_

@@ -1,0 +1,92 @@
+#include "tools/config_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+void set_paths(const std::string& globs, DataConfig* data) {
+  data->clear_path();
+  for (absl::string_view glob : absl::StrSplit(globs, ',', absl::SkipEmpty())) {
+    data->add_path(std::string(glob));
+  }
+}
+
+absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
+  for (const std::string& assignment : flags.set) {
+    RETURN_IF_ERROR(apply_override(assignment, config), "--set");
+  }
+  TrainConfig* train = config->mutable_train();
+  if (flags.train_data) {
+    set_paths(*flags.train_data, train->mutable_train_data());
+    train->clear_generated_data();
+  }
+  if (flags.eval_data) {
+    if (train->eval_data_size() > 1) {
+      return absl::InvalidArgumentError(
+          "--eval_data: the configuration has several evaluation sets; use --set "
+          "train.eval_data[i].data.path=...");
+    }
+    if (train->eval_data_size() == 0) train->add_eval_data();
+    set_paths(*flags.eval_data, train->mutable_eval_data(0)->mutable_data());
+  }
+  if (flags.max_steps) train->set_max_steps(*flags.max_steps);
+  if (flags.seed) train->set_seed(*flags.seed);
+  if (flags.output_dir) config->mutable_run()->set_output_dir(*flags.output_dir);
+  if (flags.threads) config->mutable_run()->set_threads(*flags.threads);
+  if (flags.device != "cpu" && flags.device != "auto") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--device ", flags.device, ": this program is built for the CPU; use cpu or auto"));
+  }
+  return absl::OkStatus();
+}
+
+// Data that is made by the job is read by it where no other path is given.
+void use_generated_data(TrainConfig* train) {
+  if (!train->has_generated_data()) return;
+  const std::string& directory = train->generated_data().directory();
+  if (train->train_data().path().empty()) {
+    train->mutable_train_data()->add_path(join_path(directory, "part-*.parquet"));
+  }
+  if (train->eval_data_size() == 0 && train->generated_data().eval_rows() > 0) {
+    train->add_eval_data();
+  }
+  for (EvaluationSetConfig& set : *train->mutable_eval_data()) {
+    if (set.data().path().empty()) {
+      set.mutable_data()->add_path(join_path(directory, "eval.parquet"));
+    }
+  }
+}
+
+}  // namespace
+
+void add_config_flags(CLI::App& command, ConfigFlags& flags) {
+  command.add_option("config", flags.config, "configuration file (JobConfig in text format)")
+      ->required();
+  command.add_option("--set", flags.set, "path.to.field=value; changes one field, repeatable")
+      ->allow_extra_args(false);
+  command.add_option("--train_data", flags.train_data, "comma-separated globs to train on");
+  command.add_option("--eval_data", flags.eval_data, "comma-separated globs to evaluate on");
+  command.add_option("--output_dir", flags.output_dir, "where to write");
+  command.add_option("--max_steps", flags.max_steps, "updates at most, over all resumes");
+  command.add_option("--seed", flags.seed, "seed of everything random");
+  command.add_option("--threads", flags.threads, "threads of a step; 0: one per core");
+  command.add_option("--summary", flags.summary, "file for the summary as JSON");
+  command.add_option("--device", flags.device, "auto or cpu")->capture_default_str();
+}
+
+absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags) {
+  ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, flags.config));
+  RETURN_IF_ERROR(apply_flags(flags, &config));
+  expand_names(config.mutable_train());
+  use_generated_data(config.mutable_train());
+  RETURN_IF_ERROR(validate(config), flags.config);
+  return config;
+}
+
+}  // namespace millrace

@@ -1,0 +1,42 @@
+// Flags that every command with a configuration takes.
+#ifndef MILLRACE_TOOLS_CONFIG_FLAGS_H_
+#define MILLRACE_TOOLS_CONFIG_FLAGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "proto/config.pb.h"
+
+namespace CLI {
+class App;
+}
+
+namespace millrace {
+
+struct ConfigFlags {
+  std::string config;             // path of a JobConfig
+  std::vector<std::string> set;   // --set path.to.field=value
+  std::optional<std::string> train_data;  // comma-separated globs
+  std::optional<std::string> eval_data;
+  std::optional<std::string> output_dir;
+  std::optional<int64_t> max_steps;
+  std::optional<uint64_t> seed;
+  std::optional<int32_t> threads;
+  std::string summary;            // path; "": none
+  std::string device = "cpu";     // auto or cpu
+};
+
+// Adds them to a command. `flags` must live until the command line is parsed.
+void add_config_flags(CLI::App& command, ConfigFlags& flags);
+
+// Reads the configuration, applies --set and then the other flags, expands names and validates.
+// Errors: those of config_reader.h; InvalidArgument for a flag that does not fit.
+absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_CONFIG_FLAGS_H_

@@ -1,0 +1,76 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "tools/commands.h"
+#include "tools/config_flags.h"
+#include "tools/exit_code.h"
+#include "tools/job.h"
+#include "tools/summary_json.h"
+#include "tools/weights.h"
+
+namespace millrace {
+namespace {
+
+struct EvaluateFlags : ConfigFlags {
+  std::string checkpoint;
+};
+
+absl::Status evaluate(const EvaluateFlags& flags, FileSystem& files, Summary* summary,
+                      std::string* weights) {
+  ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
+  RETURN_IF_ERROR(make_generated_data(files, config.train()).status());
+  JobResources resources;
+  resources.log = &std::cerr;
+  ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, build_evaluator(config, resources));
+  ASSIGN_OR_RETURN(const LoadedWeights loaded,
+                   load_trainer_weights(files, flags.checkpoint, *trainer), "--checkpoint");
+  *weights = loaded.path;
+  summary->progress = loaded.progress;
+  for (const EvaluationSetConfig& set : config.train().eval_data()) {
+    ASSIGN_OR_RETURN(const EvaluationResult result, trainer->evaluate(set.name()));
+    summary->rows = trainer->summary().rows;
+    summary->eval[set.name()] = result.metrics;
+    std::cout << set.name() << ":";
+    for (const auto& [name, value] : result.metrics) {
+      std::cout << absl::StrFormat("  %s %.5f", name, value);
+    }
+    std::cout << "  examples " << result.examples << std::endl;
+  }
+  summary->outcome = Outcome::kCompleted;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> run(const EvaluateFlags& flags) {
+  FileSystem& files = FileSystem::local();
+  Summary summary;
+  std::string weights;
+  absl::Status status = evaluate(flags, files, &summary, &weights);
+  summary.error = std::string(status.message());
+  if (!flags.summary.empty()) {
+    status.Update(annotate(
+        write_file_atomically(files, flags.summary, summary_json(summary, weights)), "--summary"));
+  }
+  RETURN_IF_ERROR(status);
+  return kExitFinished;
+}
+
+}  // namespace
+
+Command add_evaluate_command(CLI::App& program) {
+  auto flags = std::make_shared<EvaluateFlags>();  // shared with the parser's callbacks
+  CLI::App* command = program.add_subcommand("evaluate", "compute metrics of trained weights");
+  add_config_flags(*command, *flags);
+  command
+      ->add_option("--checkpoint", flags->checkpoint,
+                   "output directory of a training run, or its weights file")
+      ->required();
+  return [flags] { return run(*flags); };
+}
+
+}  // namespace millrace

@@ -1,0 +1,22 @@
+#include "tools/exit_code.h"
+
+namespace millrace {
+
+int exit_code(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk: return kExitFinished;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kOutOfRange: return kExitUsage;
+    case absl::StatusCode::kDataLoss: return kExitBadData;
+    case absl::StatusCode::kNotFound: return kExitNoInput;
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kResourceExhausted: return kExitCannotCreate;
+    case absl::StatusCode::kUnavailable: return kExitIo;
+    default: return kExitBug;
+  }
+}
+
+}  // namespace millrace

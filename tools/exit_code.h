@@ -1,0 +1,26 @@
+// What the program's exit code says, after sysexits.h.
+#ifndef MILLRACE_TOOLS_EXIT_CODE_H_
+#define MILLRACE_TOOLS_EXIT_CODE_H_
+
+#include "absl/status/status.h"
+
+namespace millrace {
+
+inline constexpr int kExitFinished = 0;
+inline constexpr int kExitUsage = 64;        // wrong usage or configuration
+inline constexpr int kExitBadData = 65;
+inline constexpr int kExitNoInput = 66;      // missing input
+inline constexpr int kExitBug = 70;          // ours
+inline constexpr int kExitCannotCreate = 73; // output cannot be written
+inline constexpr int kExitIo = 74;
+inline constexpr int kExitRunAgain = 75;     // stopped by a signal; run again
+inline constexpr int kExitPeer = 76;         // another rank failed
+
+// The exit code for a failure: InvalidArgument, FailedPrecondition, AlreadyExists, Unimplemented and OutOfRange
+// are 64; DataLoss 65; NotFound 66; PermissionDenied and ResourceExhausted 73; Unavailable 74;
+// everything else 70. OK is 0.
+int exit_code(const absl::Status& status);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_EXIT_CODE_H_

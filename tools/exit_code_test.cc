@@ -1,0 +1,23 @@
+#include "tools/exit_code.h"
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+TEST(ExitCode, FollowsSysexits) {
+  EXPECT_EQ(exit_code(absl::OkStatus()), 0);
+  EXPECT_EQ(exit_code(absl::InvalidArgumentError("x")), 64);
+  EXPECT_EQ(exit_code(absl::FailedPreconditionError("x")), 64);
+  EXPECT_EQ(exit_code(absl::AlreadyExistsError("x")), 64);
+  EXPECT_EQ(exit_code(absl::DataLossError("x")), 65);
+  EXPECT_EQ(exit_code(absl::NotFoundError("x")), 66);
+  EXPECT_EQ(exit_code(absl::InternalError("x")), 70);
+  EXPECT_EQ(exit_code(absl::UnknownError("x")), 70);
+  EXPECT_EQ(exit_code(absl::PermissionDeniedError("x")), 73);
+  EXPECT_EQ(exit_code(absl::ResourceExhaustedError("x")), 73);
+  EXPECT_EQ(exit_code(absl::UnavailableError("x")), 74);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,232 @@
+#include "tools/job.h"
+
+#include <ATen/Parallel.h>
+#include <torch/nn/module.h>
+
+#include <limits>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "embedding/embedding_collection.h"
+#include "framework/hook_registry.h"
+#include "framework/model.h"
+#include "framework/model_registry.h"
+#include "hooks/evaluation_hook.h"
+#include "hooks/logger_hook.h"
+#include "hooks/metric_report_hook.h"
+#include "hooks/non_finite_guard_hook.h"
+#include "hooks/signal_stop_hook.h"
+#include "io/batch_dataset.h"
+#include "io/feature_schema.h"
+#include "proto/config_reader.h"
+#include "tools/generate/generator.h"
+#include "tools/output_hook.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kGeneratedMarker[] = "generated.textproto";
+
+Cadence cadence_or(bool given, const CadenceConfig& config, Cadence otherwise) {
+  return given ? Cadence::from_config(config) : otherwise;
+}
+
+int thread_count(const RunConfig& run) {
+  if (run.threads() > 0) return run.threads();
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+// Makes the parts of a trainer one after the other.
+class JobBuilder {
+ public:
+  JobBuilder(const JobConfig& config, const JobResources& resources)
+      : config_(config), resources_(resources), threads_(thread_count(config.run())) {}
+
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer() {
+    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    ASSIGN_OR_RETURN(parts_.train_data, open(config_.train().train_data()), "train.train_data");
+    RETURN_IF_ERROR(open_evaluation_sets());
+    RETURN_IF_ERROR(make_model());
+    RETURN_IF_ERROR(make_optimizers());
+    ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, make_trainer());
+    RETURN_IF_ERROR(add_hooks(*trainer));
+    return trainer;
+  }
+
+  absl::StatusOr<std::unique_ptr<Trainer>> evaluator() {
+    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    if (config_.train().eval_data().empty()) {
+      return absl::InvalidArgumentError(
+          "there is nothing to evaluate: give --eval_data or train.eval_data");
+    }
+    RETURN_IF_ERROR(open_evaluation_sets());
+    RETURN_IF_ERROR(make_model());
+    ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, make_trainer());
+    RETURN_IF_ERROR(add_logger(*trainer));
+    return trainer;
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data) {
+    DatasetOptions options;
+    options.data = data;
+    options.schema = schema_;
+    options.seed = config_.train().seed();
+    options.reader_threads = config_.run().read().reader_threads();
+    options.prefetch_batches = config_.run().read().prefetch_batches();
+    options.files = &resources_.files;
+    ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> dataset, open_dataset(options));
+    return dataset;
+  }
+
+  absl::Status open_evaluation_sets() {
+    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, open(set.data()),
+                       absl::StrCat("train.eval_data \"", set.name(), "\""));
+      parts_.evaluation_sets.push_back({set.name(), std::move(data)});
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status make_model() {
+    at::set_num_threads(threads_);
+    const TrainConfig& train = config_.train();
+    ModelResources resources;
+    resources.schema = schema_;
+    resources.embeddings.seed = train.seed();
+    resources.embeddings.threads = threads_;
+    resources.embeddings.tables = {train.table().begin(), train.table().end()};
+    for (const SparseFeature& feature : schema_.sparse()) {
+      resources.embeddings.features.push_back({feature.name, feature.table, feature.pooling});
+    }
+    ASSIGN_OR_RETURN(parts_.model, create_model(train.model(), resources, train.seed()));
+    return absl::OkStatus();
+  }
+
+  absl::Status make_optimizers() {
+    const TrainConfig& train = config_.train();
+    std::vector<NamedParameter> parameters;
+    for (const auto& parameter : parts_.model->named_parameters()) {
+      parameters.push_back({parameter.key(), parameter.value()});
+    }
+    std::vector<DenseOptimizerConfig> configs(train.more_optimizers().begin(),
+                                              train.more_optimizers().end());
+    configs.push_back(train.optimizer());
+    ASSIGN_OR_RETURN(parts_.dense_optimizers, create_dense_optimizers(configs, parameters),
+                     "train.optimizer");
+    std::vector<EmbeddingCollection*> collections;
+    for (const std::shared_ptr<torch::nn::Module>& module : parts_.model->modules()) {
+      if (auto* collection = dynamic_cast<EmbeddingCollection*>(module.get())) {
+        collections.push_back(collection);
+      }
+    }
+    if (collections.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(parts_.sparse_optimizer,
+                     SparseOptimizer::create(train.sparse_optimizer(), collections),
+                     "train.sparse_optimizer");
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<Trainer>> make_trainer() {
+    const TrainConfig& train = config_.train();
+    const RunConfig& run = config_.run();
+    TrainerOptions options;
+    options.seed = train.seed();
+    options.micro_batches = train.micro_batches();
+    options.max_steps = train.max_steps();
+    options.max_epochs = train.max_epochs();
+    options.max_elapsed = absl::Seconds(train.max_seconds());
+    options.max_steps_per_epoch = train.max_steps_per_epoch();
+    options.max_evaluation_steps = train.max_evaluation_steps();
+    options.report = cadence_or(run.report().has_when(), run.report().when(), options.report);
+    options.tasks = schema_.labels();
+    parts_.clock = &resources_.clock;
+    return Trainer::create(std::move(options), std::move(parts_));
+  }
+
+  absl::Status add_logger(Trainer& trainer) {
+    const LogConfig::Style style = config_.run().log().style();
+    if (resources_.log == nullptr || style == LogConfig::OFF) return absl::OkStatus();
+    LoggerOptions options;
+    options.progress_line = style == LogConfig::PROGRESS ||
+                            (style == LogConfig::AUTO && resources_.terminal);
+    options.max_steps = config_.train().max_steps();
+    options.max_epochs = config_.train().max_epochs();
+    return trainer.add_hook(
+        std::make_unique<LoggerHook>(options, *resources_.log, resources_.clock));
+  }
+
+  absl::Status add_hooks(Trainer& trainer) {
+    const RunConfig& run = config_.run();
+    RETURN_IF_ERROR(trainer.add_hook(std::make_unique<OutputHook>(resources_.files, config_)));
+    RETURN_IF_ERROR(add_logger(trainer));
+    if (run.report().jsonl()) {
+      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<MetricReportHook>(
+          resources_.files, join_path(run.output_dir(), "metrics"))));
+    }
+    if (run.evaluation().enabled() && !config_.train().eval_data().empty()) {
+      const Cadence cadence = cadence_or(run.evaluation().has_when(), run.evaluation().when(),
+                                         Cadence{.at_end = true});
+      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<EvaluationHook>(cadence)));
+    }
+    if (run.signal_stop().enabled()) {
+      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<SignalStopHook>()));
+    }
+    RETURN_IF_ERROR(
+        trainer.add_hook(std::make_unique<NonFiniteGuardHook>(config_.train().non_finite())));
+    RETURN_IF_ERROR(add_configured(config_.train().hooks(), trainer), "train.hooks");
+    return annotate(add_configured(run.hooks(), trainer), "run.hooks");
+  }
+
+  template <typename Configs>
+  absl::Status add_configured(const Configs& configs, Trainer& trainer) {
+    const HookResources resources{resources_.files, resources_.clock, config_.run().output_dir(),
+                                  trainer.collections()};
+    for (const HookConfig& config : configs) {
+      ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook, create_hook(config, resources));
+      RETURN_IF_ERROR(trainer.add_hook(std::move(hook)));
+    }
+    return absl::OkStatus();
+  }
+
+  const JobConfig& config_;
+  const JobResources& resources_;
+  const int threads_;
+  FeatureSchema schema_;
+  TrainerParts parts_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(const JobConfig& config,
+                                                       const JobResources& resources) {
+  return JobBuilder(config, resources).trainer();
+}
+
+absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(const JobConfig& config,
+                                                         const JobResources& resources) {
+  return JobBuilder(config, resources).evaluator();
+}
+
+absl::StatusOr<double> make_generated_data(FileSystem& files, const TrainConfig& config) {
+  if (!config.has_generated_data()) return std::numeric_limits<double>::quiet_NaN();
+  const GeneratedDataConfig& generated = config.generated_data();
+  const std::string marker = join_path(generated.directory(), kGeneratedMarker);
+  const std::string content = to_text_with_defaults(generated);
+  const absl::StatusOr<std::string> before = read_file(files, marker);
+  if (before.ok() && *before == content) return std::numeric_limits<double>::quiet_NaN();
+  GenerateOptions options;
+  options.model.seed = generated.seed();
+  options.rows = generated.rows();
+  options.eval_rows = generated.eval_rows();
+  options.output_dir = generated.directory();
+  ASSIGN_OR_RETURN(const GenerateResult result, generate(files, options), "train.generated_data");
+  // Written last: it says that the files are whole.
+  RETURN_IF_ERROR(write_file_atomically(files, marker, content));
+  return result.best_auc;
+}
+
+}  // namespace millrace

@@ -1,0 +1,41 @@
+// From a configuration to a trainer with its hooks.
+#ifndef MILLRACE_TOOLS_JOB_H_
+#define MILLRACE_TOOLS_JOB_H_
+
+#include <memory>
+#include <ostream>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "framework/trainer.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+struct JobResources {
+  FileSystem& files = FileSystem::local();
+  Clock& clock = Clock::real();
+  std::ostream* log = nullptr;  // lines for people; null: none
+  bool terminal = false;        // whether `log` is one
+};
+
+// A trainer for `train`: opens all data, makes model, optimizers and hooks. Hooks are called in
+// this order: output (makes output_dir at the first step), logger, metric_report, evaluation,
+// signal_stop, non_finite_guard, those of train.hooks, those of run.hooks. Writes nothing.
+// REQUIRES: `config` went through expand_names and validate.
+// Errors: those of opening data and making the parts.
+absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(const JobConfig& config,
+                                                       const JobResources& resources);
+
+// A trainer for `evaluate`: evaluation sets and model only; no optimizer, no hook but logger.
+absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(const JobConfig& config,
+                                                         const JobResources& resources);
+
+// Makes `generated_data` if it is configured and not there. Returns: the best AUC that is possible
+// on it, or not-a-number where nothing had to be made. Errors: those of generate().
+absl::StatusOr<double> make_generated_data(FileSystem& files, const TrainConfig& config);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_JOB_H_

@@ -1,0 +1,53 @@
+#include "tools/output_hook.h"
+
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+// The path itself, or the nearest directory above it that exists.
+std::string nearest_existing(FileSystem& files, std::string path) {
+  while (!files.info(path).ok()) {
+    const size_t slash = path.find_last_of('/');
+    if (slash == std::string::npos) return ".";
+    if (slash == 0) return "/";
+    path.resize(slash);
+  }
+  return path;
+}
+
+}  // namespace
+
+absl::Status OutputHook::start(HookContext&) {
+  made_ = false;
+  const std::string& wanted = config_.run().output_dir();
+  const std::string existing = nearest_existing(files_, wanted);
+  ASSIGN_OR_RETURN(const FileInfo info, files_.info(existing));
+  if (!info.is_directory || ::access(existing.c_str(), W_OK | X_OK) != 0) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "cannot write to output_dir ", wanted, ": ", existing,
+        info.is_directory ? " is not writable" : " is no directory", "; choose another with --output_dir"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputHook::before_step(HookContext& context) {
+  if (made_ || context.rank() != 0) return absl::OkStatus();
+  made_ = true;
+  const std::string& directory = config_.run().output_dir();
+  RETURN_IF_ERROR(files_.create_directories(join_path(directory, "logs")));
+  RETURN_IF_ERROR(write_file_atomically(files_, join_path(directory, "config.textproto"),
+                                        to_text(config_)));
+  if (!log_to_file(join_path(directory, "logs/rank-0.log"))) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot write ", join_path(directory, "logs/rank-0.log")));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,46 @@
+#include "tools/summary_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace millrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* word(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kCompleted: return "completed";
+    case Outcome::kStopped: return "stopped";
+    default: return "failed";
+  }
+}
+
+}  // namespace
+
+std::string summary_json(const Summary& summary, const std::string& checkpoint) {
+  Json json;
+  json["outcome"] = word(summary.outcome);
+  json["stop_reason"] = summary.stop_reason;
+  json["error"] = summary.error;
+  json["steps"] = summary.progress.step;
+  json["epochs"] = summary.progress.epoch;
+  json["windows"] = summary.progress.window;
+  json["examples"] = summary.progress.examples;
+  json["skipped_steps"] = summary.progress.skipped_steps;
+  json["skipped_examples"] = summary.progress.skipped_examples;
+  json["seconds"] = absl::ToDoubleSeconds(summary.progress.elapsed);
+  const double seconds = absl::ToDoubleSeconds(summary.elapsed_this_run);
+  json["examples_per_second"] =
+      seconds > 0 ? static_cast<double>(summary.examples_this_run) / seconds : 0.0;
+  json["world_size"] = summary.world_size;
+  json["train"] = Json(summary.train);
+  Json& eval = json["eval"] = Json::object();
+  for (const auto& [set, metrics] : summary.eval) {
+    for (const auto& [name, value] : metrics) eval[set == "eval" ? name : set + "/" + name] = value;
+  }
+  json["rows"] = Json(summary.rows);
+  json["checkpoint"] = checkpoint;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace millrace

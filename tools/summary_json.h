@@ -1,0 +1,20 @@
+// The summary of a run as JSON.
+#ifndef MILLRACE_TOOLS_SUMMARY_JSON_H_
+#define MILLRACE_TOOLS_SUMMARY_JSON_H_
+
+#include <string>
+
+#include "framework/summary.h"
+
+namespace millrace {
+
+// One object with a final newline. Fields: outcome (completed, stopped, failed), stop_reason, error,
+// steps, epochs, windows, examples, skipped_steps, skipped_examples, seconds,
+// examples_per_second (of this run), world_size, train (metric → number), eval (the same; "set/metric" for sets
+// not named "eval"), rows (table → count), checkpoint (path of the newest weights, or "").
+// Numbers are numbers; not-a-number is null.
+std::string summary_json(const Summary& summary, const std::string& checkpoint);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_SUMMARY_JSON_H_

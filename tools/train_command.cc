@@ -1,0 +1,114 @@
+#include <ATen/core/Tensor.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "tools/commands.h"
+#include "tools/config_flags.h"
+#include "tools/exit_code.h"
+#include "tools/job.h"
+#include "tools/summary_json.h"
+#include "tools/weights.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kWeightsFile[] = "weights.safetensors";
+
+class TrainCommand {
+ public:
+  explicit TrainCommand(const ConfigFlags& flags) : flags_(flags) {}
+
+  absl::StatusOr<int> run() {
+    absl::Status status = train();
+    status.Update(write_summaries(status));
+    RETURN_IF_ERROR(status);
+    return summary_.stopped_by_rank ? kExitRunAgain : kExitFinished;
+  }
+
+ private:
+  absl::Status train() {
+    ASSIGN_OR_RETURN(config_, load_config(files_, flags_));
+    ASSIGN_OR_RETURN(const double best_auc, make_generated_data(files_, config_.train()));
+    if (!std::isnan(best_auc)) {
+      std::cerr << absl::StrFormat(
+          "generated %d examples in %s; the best AUC anyone can reach on them is %.4f\n",
+          config_.train().generated_data().rows(), config_.train().generated_data().directory(),
+          best_auc);
+    }
+    JobResources resources;
+    resources.log = &std::cerr;
+    resources.terminal = ::isatty(STDERR_FILENO) == 1;
+    ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, build_trainer(config_, resources));
+    MILLRACE_LOG(INFO) << "hooks: " << absl::StrJoin(trainer->hook_names(), ", ");
+    const absl::Status status = trainer->train().status();
+    summary_ = trainer->summary();
+    started_ = summary_.progress.step > 0;
+    RETURN_IF_ERROR(status);
+    if (!started_) return absl::OkStatus();
+    const std::string path = join_path(config_.run().output_dir(), kWeightsFile);
+    RETURN_IF_ERROR(save_trainer_weights(files_, path, *trainer), "writing the weights");
+    checkpoint_ = path;
+    print_outcome();
+    return absl::OkStatus();
+  }
+
+  // OUTPUT_DIR/summary.json only once there is an output directory; the one asked for always.
+  absl::Status write_summaries(const absl::Status& outcome) {
+    if (!outcome.ok()) {
+      summary_.outcome = Outcome::kFailed;
+      summary_.error = std::string(outcome.message());
+    }
+    const std::string json = summary_json(summary_, checkpoint_);
+    absl::Status status;
+    if (started_) {
+      status.Update(write_file_atomically(
+          files_, join_path(config_.run().output_dir(), "summary.json"), json));
+    }
+    if (!flags_.summary.empty()) {
+      status.Update(annotate(write_file_atomically(files_, flags_.summary, json), "--summary"));
+    }
+    return status;
+  }
+
+  void print_outcome() const {
+    const bool stopped = summary_.outcome == Outcome::kStopped;
+    std::cout << (stopped ? absl::StrCat("stopped (", summary_.stop_reason, ")") : "completed")
+              << absl::StrFormat(": %d steps, %d examples, %.1f s of training\n",
+                                 summary_.progress.step, summary_.progress.examples,
+                                 absl::ToDoubleSeconds(summary_.progress.elapsed));
+    for (const auto& [set, metrics] : summary_.eval) {
+      std::cout << set << ":";
+      for (const auto& [name, value] : metrics) std::cout << absl::StrFormat("  %s %.5f", name, value);
+      std::cout << "\n";
+    }
+    std::cout << "weights: " << checkpoint_ << std::endl;
+  }
+
+  const ConfigFlags& flags_;
+  FileSystem& files_ = FileSystem::local();
+  JobConfig config_;
+  Summary summary_;
+  std::string checkpoint_;
+  bool started_ = false;
+};
+
+}  // namespace
+
+Command add_train_command(CLI::App& program) {
+  auto flags = std::make_shared<ConfigFlags>();  // shared with the parser's callbacks
+  CLI::App* command = program.add_subcommand("train", "train a model");
+  add_config_flags(*command, *flags);
+  return [flags] { return TrainCommand(*flags).run(); };
+}
+
+}  // namespace millrace
