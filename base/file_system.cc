@@ -204,15 +204,21 @@ absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path
 
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    absl::string_view content) {
+  return write_file_atomically(files, path,
+                               [&](WritableFile& file) { return file.append(content); });
+}
+
+absl::Status write_file_atomically(FileSystem& files, const std::string& path,
+                                   const std::function<absl::Status(WritableFile&)>& write) {
   const std::string aside = absl::StrCat(path, ".tmp-", ::getpid());
-  auto write = [&]() -> absl::Status {
+  auto write_and_rename = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.create(aside));
-    RETURN_IF_ERROR(file->append(content));
+    RETURN_IF_ERROR(write(*file));
     RETURN_IF_ERROR(file->sync());
     RETURN_IF_ERROR(file->close());
     return files.rename(aside, path);
   };
-  const absl::Status status = write();
+  const absl::Status status = write_and_rename();
   if (!status.ok()) files.remove(aside).IgnoreError();
   return status;
 }

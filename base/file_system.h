@@ -3,6 +3,7 @@
 #define MILLRACE_BASE_FILE_SYSTEM_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,6 +73,9 @@ absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path
 // Writes aside, syncs and renames, so that `path` holds either its old or its whole new content.
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    absl::string_view content);
+// The same for content that is written piece by piece; an error of `write` is returned.
+absl::Status write_file_atomically(FileSystem& files, const std::string& path,
+                                   const std::function<absl::Status(WritableFile&)>& write);
 
 // `base` and `path` with one slash between; `path` alone if it is absolute or `base` empty.
 std::string join_path(absl::string_view base, absl::string_view path);

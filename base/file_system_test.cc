@@ -192,6 +192,20 @@ TEST_F(FileSystemTest, AtomicWriteThatFailsLeavesTheOldContent) {
   EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds("new"));
 }
 
+TEST_F(FileSystemTest, AtomicWriteInPieces) {
+  auto pieces = [](WritableFile& file) -> absl::Status {
+    RETURN_IF_ERROR(file.append("a"));
+    return file.append("b");
+  };
+  ASSERT_OK(write_file_atomically(files_, path("a"), pieces));
+  EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds("ab"));
+  auto failing = [](WritableFile&) { return absl::InternalError("no more"); };
+  EXPECT_THAT(write_file_atomically(files_, path("a"), failing),
+              StatusIs(absl::StatusCode::kInternal, "no more"));
+  EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds("ab"));
+  EXPECT_THAT(files_.glob(path("*")), IsOkAndHolds(ElementsAre(path("a"))));
+}
+
 TEST(JoinPathTest, Joins) {
   EXPECT_EQ(join_path("a", "b"), "a/b");
   EXPECT_EQ(join_path("a/", "b"), "a/b");

@@ -1,0 +1,63 @@
+// Reading safetensors files. Knows no LibTorch.
+#ifndef MILLRACE_CHECKPOINT_SAFETENSORS_READER_H_
+#define MILLRACE_CHECKPOINT_SAFETENSORS_READER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/file_system.h"
+#include "checkpoint/safetensors_header.h"
+
+namespace millrace {
+
+// One open file. Trusts nothing in it: the header is checked as a whole before anything else, by
+// the rules of docs/weights_file.md. Thread-safe.
+//
+//   ASSIGN_OR_RETURN(auto reader, SafetensorsReader::open(files, path));
+//   ASSIGN_OR_RETURN(const TensorInfo* info, reader->find("table/items/ids"));
+//   std::vector<int64_t> ids(info->shape[0]);
+//   RETURN_IF_ERROR(reader->read(*info, absl::MakeSpan(ids)));
+class SafetensorsReader {
+ public:
+  // Errors: those of opening and reading; DataLoss naming the path and what is wrong.
+  static absl::StatusOr<std::unique_ptr<SafetensorsReader>> open(FileSystem& files,
+                                                                 const std::string& path);
+
+  const std::string& path() const { return file_->path(); }
+  const std::vector<TensorInfo>& tensors() const { return header_.tensors; }  // by place
+  const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
+
+  // The tensor of this name; lives as long as the reader. Errors: NotFound naming path and
+  // nearest name.
+  absl::StatusOr<const TensorInfo*> find(absl::string_view name) const;
+
+  // Reads a whole tensor of this reader.
+  // REQUIRES: `bytes` has info.size_bytes().
+  // Errors: DataLoss for a file that became shorter and for booleans other than 0 and 1; those
+  // of reading.
+  absl::Status read_bytes(const TensorInfo& info, absl::Span<char> bytes) const;
+
+  // The same into numbers. Errors: InvalidArgument too, if the type or their count is another.
+  absl::Status read(const TensorInfo& info, absl::Span<int64_t> values) const;
+  absl::Status read(const TensorInfo& info, absl::Span<float> values) const;
+
+ private:
+  SafetensorsReader(std::unique_ptr<ReadableFile> file, int64_t data, SafetensorsHeader header)
+      : file_(std::move(file)), data_(data), header_(std::move(header)) {}
+  absl::Status read_as(const TensorInfo& info, TensorType type, absl::Span<char> bytes) const;
+
+  const std::unique_ptr<ReadableFile> file_;
+  const int64_t data_;  // where the data starts
+  const SafetensorsHeader header_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_SAFETENSORS_READER_H_
