@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/text.h"
@@ -52,23 +52,19 @@ std::vector<std::string> quoted_parts(absl::string_view text) {
   return parts;
 }
 
-bool contains(absl::string_view text, absl::string_view part) {
-  return text.find(part) != absl::string_view::npos;
-}
-
 // Says with the nearest name what protobuf says without; anything else is left as it is.
 std::string with_nearest_name(const Descriptor& root, const std::string& message) {
   const std::vector<std::string> parts = quoted_parts(message);
   const DescriptorPool& pool = *DescriptorPool::generated_pool();
-  if (contains(message, "has no field named") && parts.size() == 2) {
+  if (absl::StrContains(message, "has no field named") && parts.size() == 2) {
     const Descriptor* type = pool.FindMessageTypeByName(parts[0]);
     if (type != nullptr) return unknown_field(*type, parts[1]);
   }
-  if (contains(message, "is not an extension of") && parts.size() == 2) {
+  if (absl::StrContains(message, "is not an extension of") && parts.size() == 2) {
     const Descriptor* type = pool.FindMessageTypeByName(parts[1]);
     if (type != nullptr) return unknown_extension(*type, parts[0]);
   }
-  if (contains(message, "Unknown enumeration value of") && parts.size() == 2) {
+  if (absl::StrContains(message, "Unknown enumeration value of") && parts.size() == 2) {
     std::set<const Descriptor*> seen;
     std::vector<std::string> values;
     collect_enum_values(root, parts[1], &seen, &values);
@@ -119,9 +115,10 @@ std::string unknown_extension(const Descriptor& message, absl::string_view name)
   for (const FieldDescriptor* extension : extensions_of(message)) {
     names.push_back(extension->full_name());
   }
-  return absl::StrCat(message.name(), " has no extension [", name, "]",
-                      did_you_mean(name, names, 40),
-                      ". An extension is known only to programs that link the library defining it: "
+  const std::string suggestion = did_you_mean(name, names, 40);
+  return absl::StrCat(message.name(), " has no extension [", name, "]", suggestion,
+                      absl::EndsWith(suggestion, "?") ? " " : ". ",
+                      "An extension is known only to programs that link the library defining it: "
                       "add its cc_proto target, or the model or hook that uses it, to the deps of "
                       "your binary's BUILD rule");
 }

@@ -50,7 +50,7 @@ TEST(TextErrorTest, UnknownEnumValueNamesTheNearest) {
 TEST(TextErrorTest, UnknownExtensionSaysWhatToLink) {
   EXPECT_THAT(error_of("train { model { [millrace.depfm] { } } }").what,
               AllOf(HasSubstr("ModelConfig has no extension [millrace.depfm]; did you mean "
-                              "\"millrace.deepfm\"?"),
+                              "\"millrace.deepfm\"? An extension is known only"),
                     HasSubstr("deps")));
   EXPECT_THAT(error_of("train { model { [me.my_wonderful_network] { } } }").what,
               AllOf(HasSubstr("known: millrace.deepfm, millrace.dlrm"), HasSubstr("deps")));
