@@ -15,6 +15,20 @@ absl::Span<const float> as_span(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
 
+bool is_plain(const at::Tensor& tensor) {
+  return tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat && tensor.is_contiguous();
+}
+
+// A column as contiguous float32 on the CPU; the tensor itself where it is that already.
+at::Tensor plain_column(const at::Tensor& tensor, int64_t column) {
+  if (tensor.size(1) == 1 && is_plain(tensor)) return tensor;
+  return tensor.select(1, column).to(at::kCPU, at::kFloat).contiguous();
+}
+
+double to_double(const at::Tensor& scalar) {
+  return is_plain(scalar) ? *scalar.const_data_ptr<float>() : scalar.item<double>();
+}
+
 absl::Status check_columns(const at::Tensor& tensor, size_t tasks, absl::string_view what) {
   if (tensor.dim() == 2 && tensor.size(1) == static_cast<int64_t>(tasks)) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -40,7 +54,7 @@ absl::StatusOr<MetricSet> MetricSet::create(const std::vector<std::string>& metr
 
 absl::Status MetricSet::update(const StepResult& step) {
   if (step.examples == 0) return absl::OkStatus();
-  loss_sum_ += step.loss.item<double>() * static_cast<double>(step.examples);
+  loss_sum_ += to_double(step.loss) * static_cast<double>(step.examples);
   examples_ += step.examples;
   RETURN_IF_ERROR(check_columns(step.predictions, tasks_.size(), "predictions"));
   RETURN_IF_ERROR(check_columns(step.labels, tasks_.size(), "labels"));
@@ -48,9 +62,8 @@ absl::Status MetricSet::update(const StepResult& step) {
   if (step.weights.defined()) weights = step.weights.to(at::kCPU, at::kFloat).contiguous();
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const int64_t column = static_cast<int64_t>(i);
-    const at::Tensor predictions =
-        step.predictions.select(1, column).to(at::kCPU, at::kFloat).contiguous();
-    const at::Tensor labels = step.labels.select(1, column).to(at::kCPU, at::kFloat).contiguous();
+    const at::Tensor predictions = plain_column(step.predictions, column);
+    const at::Tensor labels = plain_column(step.labels, column);
     const MetricInput input{as_span(predictions), as_span(labels),
                             weights.defined() ? as_span(weights) : absl::Span<const float>()};
     for (const std::unique_ptr<Metric>& metric : tasks_[i].metrics) metric->update(input);

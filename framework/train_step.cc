@@ -97,8 +97,9 @@ class StepRun {
     Stopwatch watch(result_.timings.backward);
     return guarded("the backward pass", [&] {
       at::Tensor& loss = outputs_.back().loss;
+      loss = loss / static_cast<double>(input_.examples);
       // A loss that no parameter has a part in has nothing to go back through.
-      if (loss.requires_grad()) (loss / static_cast<double>(input_.examples)).backward();
+      if (loss.requires_grad()) loss.backward();
       loss = loss.detach();
       outputs_.back().predictions = outputs_.back().predictions.detach();
       return absl::OkStatus();
@@ -137,7 +138,8 @@ class StepRun {
     result_.predictions = count == 1 ? predictions[0] : at::cat(predictions);
     result_.labels = count == 1 ? labels[0] : at::cat(labels);
     if (weighted) result_.weights = count == 1 ? weights[0] : at::cat(weights);
-    result_.loss = loss / (targets_.defined() ? targets_ : at::scalar_tensor(static_cast<double>(input_.examples)));
+    // Divided by the examples before its backward pass.
+    result_.loss = targets_.defined() ? loss * static_cast<double>(input_.examples) / targets_ : loss;
     result_.examples = input_.examples;
     result_.learning_rate = learning_rate();
   }

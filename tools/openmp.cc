@@ -10,8 +10,9 @@ void limit_openmp_spinning(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) {
     return;
   }
-  // Long enough to catch the next loop of a busy step, short against a time slice.
-  ::setenv("GOMP_SPINCOUNT", "10000", 1);
+  // Some microseconds: measured (docs/benchmarks.md) as fast as longer spinning on an idle machine, and ten times
+  // faster beside a busy process.
+  ::setenv("GOMP_SPINCOUNT", "1000", 1);
   ::execv("/proc/self/exe", argv);
 }
 
