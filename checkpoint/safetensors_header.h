@@ -22,7 +22,7 @@ inline constexpr int64_t kMaxTensorRank = 8;
 struct TensorInfo {
   std::string name;
   TensorType type = TensorType::kF32;
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape = {};
   int64_t begin = 0;
   int64_t end = 0;
 

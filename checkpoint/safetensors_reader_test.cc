@@ -146,7 +146,9 @@ TEST_F(SafetensorsReaderTest, ChangedHeadersNeverCrash) {
       changed[i] = static_cast<char>(changed[i] ^ flip);
       const auto parsed = parse_safetensors_header(changed, data_bytes);
       accepted += parsed.ok();
-      if (!parsed.ok()) ASSERT_THAT(parsed, StatusIs(kDataLoss)) << changed;
+      if (!parsed.ok()) {
+        ASSERT_THAT(parsed, StatusIs(kDataLoss)) << changed;
+      }
     }
   }
   EXPECT_GT(accepted, 0) << "letters of names and metadata may be others";
@@ -158,7 +160,9 @@ TEST_F(SafetensorsReaderTest, EveryByteOfTheFileFlippedNeverCrashes) {
       std::string changed = good_;
       changed[i] = static_cast<char>(changed[i] ^ flip);
       const absl::Status status = read_all(changed);
-      if (!status.ok()) ASSERT_THAT(status, StatusIs(kDataLoss, HasSubstr(path_))) << i;
+      if (!status.ok()) {
+        ASSERT_THAT(status, StatusIs(kDataLoss, HasSubstr(path_))) << i;
+      }
     }
   }
 }

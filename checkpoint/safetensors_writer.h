@@ -22,7 +22,7 @@ struct TensorSource {
 
   std::string name;
   TensorType type = TensorType::kF32;
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape = {};
   // Hands over all bytes, in as many pieces as it likes; called once. What it refers to must
   // live as long as the call of write_safetensors.
   std::function<absl::Status(const Append&)> content;
