@@ -17,7 +17,8 @@ const arrow::DataType* list_value_type(const arrow::DataType& type) {
     case arrow::Type::LARGE_LIST:
     case arrow::Type::FIXED_SIZE_LIST:
       return static_cast<const arrow::BaseListType&>(type).value_type().get();
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -36,18 +37,27 @@ bool value_type(const arrow::DataType& type, ValueType* value) {
     case arrow::Type::DATE64:
     case arrow::Type::TIME32:
     case arrow::Type::TIME64:
-    case arrow::Type::TIMESTAMP: *value = ValueType::kInt64; return true;
-    case arrow::Type::UINT64: *value = ValueType::kUint64; return true;
+    case arrow::Type::TIMESTAMP:
+      *value = ValueType::kInt64;
+      return true;
+    case arrow::Type::UINT64:
+      *value = ValueType::kUint64;
+      return true;
     case arrow::Type::FLOAT:
-    case arrow::Type::DOUBLE: *value = ValueType::kDouble; return true;
+    case arrow::Type::DOUBLE:
+      *value = ValueType::kDouble;
+      return true;
     case arrow::Type::STRING:
     case arrow::Type::LARGE_STRING:
     case arrow::Type::BINARY:
     case arrow::Type::LARGE_BINARY:
-    case arrow::Type::FIXED_SIZE_BINARY: *value = ValueType::kString; return true;
+    case arrow::Type::FIXED_SIZE_BINARY:
+      *value = ValueType::kString;
+      return true;
     case arrow::Type::DICTIONARY:
       return value_type(*static_cast<const arrow::DictionaryType&>(type).value_type(), value);
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -77,8 +87,8 @@ absl::Status append_dictionary(const arrow::Array& array, int64_t begin, int64_t
   for (int64_t i = begin; i < begin + count; ++i) {
     const int64_t index = encoded.GetValueIndex(i);
     if (index < 0 || index >= words.length() || words.IsNull(index)) {
-      return absl::DataLossError(absl::StrCat("entry ", index, " of a dictionary of ",
-                                              words.length()));
+      return absl::DataLossError(
+          absl::StrCat("entry ", index, " of a dictionary of ", words.length()));
     }
     RETURN_IF_ERROR(append_run(words, index, 1, out));
   }
@@ -93,21 +103,39 @@ absl::Status append_run(const arrow::Array& array, int64_t begin, int64_t count,
         out->int64s.push_back(static_cast<const arrow::BooleanArray&>(array).Value(i));
       }
       break;
-    case arrow::Type::INT8: append_numbers<int8_t>(data, begin, count, &out->int64s); break;
-    case arrow::Type::INT16: append_numbers<int16_t>(data, begin, count, &out->int64s); break;
+    case arrow::Type::INT8:
+      append_numbers<int8_t>(data, begin, count, &out->int64s);
+      break;
+    case arrow::Type::INT16:
+      append_numbers<int16_t>(data, begin, count, &out->int64s);
+      break;
     case arrow::Type::INT32:
     case arrow::Type::DATE32:
-    case arrow::Type::TIME32: append_numbers<int32_t>(data, begin, count, &out->int64s); break;
-    case arrow::Type::UINT8: append_numbers<uint8_t>(data, begin, count, &out->int64s); break;
-    case arrow::Type::UINT16: append_numbers<uint16_t>(data, begin, count, &out->int64s); break;
-    case arrow::Type::UINT32: append_numbers<uint32_t>(data, begin, count, &out->int64s); break;
+    case arrow::Type::TIME32:
+      append_numbers<int32_t>(data, begin, count, &out->int64s);
+      break;
+    case arrow::Type::UINT8:
+      append_numbers<uint8_t>(data, begin, count, &out->int64s);
+      break;
+    case arrow::Type::UINT16:
+      append_numbers<uint16_t>(data, begin, count, &out->int64s);
+      break;
+    case arrow::Type::UINT32:
+      append_numbers<uint32_t>(data, begin, count, &out->int64s);
+      break;
     case arrow::Type::UINT64:
     case arrow::Type::INT64:
     case arrow::Type::DATE64:
     case arrow::Type::TIME64:
-    case arrow::Type::TIMESTAMP: append_numbers<int64_t>(data, begin, count, &out->int64s); break;
-    case arrow::Type::FLOAT: append_numbers<float>(data, begin, count, &out->doubles); break;
-    case arrow::Type::DOUBLE: append_numbers<double>(data, begin, count, &out->doubles); break;
+    case arrow::Type::TIMESTAMP:
+      append_numbers<int64_t>(data, begin, count, &out->int64s);
+      break;
+    case arrow::Type::FLOAT:
+      append_numbers<float>(data, begin, count, &out->doubles);
+      break;
+    case arrow::Type::DOUBLE:
+      append_numbers<double>(data, begin, count, &out->doubles);
+      break;
     case arrow::Type::STRING:
     case arrow::Type::BINARY:
       append_texts<arrow::BinaryArray>(array, begin, count, &out->strings);
@@ -119,7 +147,8 @@ absl::Status append_run(const arrow::Array& array, int64_t begin, int64_t count,
     case arrow::Type::FIXED_SIZE_BINARY:
       append_texts<arrow::FixedSizeBinaryArray>(array, begin, count, &out->strings);
       break;
-    case arrow::Type::DICTIONARY: return append_dictionary(array, begin, count, out);
+    case arrow::Type::DICTIONARY:
+      return append_dictionary(array, begin, count, out);
     default:
       return absl::DataLossError(absl::StrCat("an unexpected type ", array.type()->ToString()));
   }
@@ -216,11 +245,14 @@ FileColumn describe_field(const arrow::Field& field) {
 
 absl::Status append_array(const arrow::Array& array, Column* column) {
   switch (array.type_id()) {
-    case arrow::Type::LIST: return append_lists<arrow::ListArray>(array, column);
-    case arrow::Type::LARGE_LIST: return append_lists<arrow::LargeListArray>(array, column);
+    case arrow::Type::LIST:
+      return append_lists<arrow::ListArray>(array, column);
+    case arrow::Type::LARGE_LIST:
+      return append_lists<arrow::LargeListArray>(array, column);
     case arrow::Type::FIXED_SIZE_LIST:
       return append_lists<arrow::FixedSizeListArray>(array, column);
-    default: return append_plain(array, column);
+    default:
+      return append_plain(array, column);
   }
 }
 

@@ -33,9 +33,8 @@ TEST(DescribeFieldTest, Types) {
   EXPECT_EQ(type_of(arrow::large_list(arrow::float32())), ValueType::kDouble);
   EXPECT_EQ(type_of(arrow::fixed_size_list(arrow::large_binary(), 2)), ValueType::kString);
   EXPECT_EQ(type_of(arrow::dictionary(arrow::int8(), arrow::utf8())), ValueType::kString);
-  for (const auto& type :
-       {arrow::list(arrow::list(arrow::int8())), arrow::decimal128(10, 2),
-        arrow::struct_({arrow::field("a", arrow::int8())}), arrow::float16()}) {
+  for (const auto& type : {arrow::list(arrow::list(arrow::int8())), arrow::decimal128(10, 2),
+                           arrow::struct_({arrow::field("a", arrow::int8())}), arrow::float16()}) {
     EXPECT_FALSE(describe_field(*arrow::field("x", type)).supported) << type->ToString();
   }
 }
@@ -49,7 +48,8 @@ std::shared_ptr<arrow::Array> build(Builder builder, const Values& values) {
 TEST(AppendArrayTest, IntegersOfAnyWidth) {
   Column column;
   ASSERT_OK(append_array(*build(arrow::Int8Builder(), std::vector<int8_t>{-1, 2}), &column));
-  ASSERT_OK(append_array(*build(arrow::UInt32Builder(), std::vector<uint32_t>{4000000000u}), &column));
+  ASSERT_OK(
+      append_array(*build(arrow::UInt32Builder(), std::vector<uint32_t>{4000000000u}), &column));
   ASSERT_OK(append_array(*build(arrow::BooleanBuilder(), std::vector<bool>{true, false}), &column));
   EXPECT_THAT(column.int64s, ElementsAre(-1, 2, 4000000000, 1, 0));
   EXPECT_THAT(column.offsets, IsEmpty());

@@ -12,7 +12,8 @@ namespace millrace {
 
 // All sparse features of a batch in one jagged tensor: feature after feature in the order of
 // the FeatureSchema, and within a feature example after example. The ids of feature f and
-// example e are values[offsets[f * batch + e]] up to, not including, values[offsets[f * batch + e + 1]].
+// example e are values[offsets[f * batch + e]] up to, not including, values[offsets[f * batch + e +
+// 1]].
 struct KeyedJagged {
   at::Tensor values;   // int64 [total ids]
   at::Tensor offsets;  // int64 [features * batch + 1], not decreasing, from 0 to the total
@@ -21,7 +22,7 @@ struct KeyedJagged {
 
 // Batches are values: copying one shares its tensors, which nobody changes.
 struct Batch {
-  int64_t size = 0;        // examples
+  int64_t size = 0;  // examples
   KeyedJagged sparse;
   at::Tensor dense;        // float32 [batch, dense features], in the order of the FeatureSchema
   at::Tensor labels;       // float32 [batch, tasks]

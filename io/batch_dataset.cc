@@ -126,8 +126,8 @@ BatchDataset::~BatchDataset() = default;
 
 absl::Status BatchDataset::start_epoch(int64_t epoch) {
   const RowInterval all{0, rows()};
-  return start({.epoch = epoch,
-                .rows_left = deal_rows({&all, 1}, options_.rank, options_.world_size)});
+  return start(
+      {.epoch = epoch, .rows_left = deal_rows({&all, 1}, options_.rank, options_.world_size)});
 }
 
 absl::Status BatchDataset::seek(absl::Span<const Cursor> cursors) {

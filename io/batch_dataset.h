@@ -32,8 +32,8 @@ struct DatasetOptions {
   bool binary_labels = true;
 
   // Do not.
-  int reader_threads = 1;        // at least 1
-  int64_t prefetch_batches = 8;  // at least 1
+  int reader_threads = 1;                    // at least 1
+  int64_t prefetch_batches = 8;              // at least 1
   FileSystem* files = &FileSystem::local();  // must outlive the dataset
 };
 

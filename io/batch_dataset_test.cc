@@ -208,7 +208,8 @@ TEST(BatchDatasetTest, AnotherWorldSizeTrainsEveryExampleOnce) {
   options.data.set_batch_size(7);
   std::vector<int64_t> all;
   std::vector<Cursor> cursors;
-  const std::vector<std::pair<int64_t, int64_t>> lives = {{3, 2}, {2, 6}, {2, 3}, {5, 1}, {1, 1000}};
+  const std::vector<std::pair<int64_t, int64_t>> lives = {
+      {3, 2}, {2, 6}, {2, 3}, {5, 1}, {1, 1000}};
   for (const auto& [world_size, batches] : lives) {
     std::vector<Cursor> next_cursors;
     for (int64_t rank = 0; rank < world_size; ++rank) {
@@ -349,7 +350,8 @@ TEST(BatchDatasetTest, OpensWithClearErrors) {
   features.mutable_feature(1)->set_kind(FeatureConfig::SPARSE);
   features.mutable_feature(1)->clear_default_value();
   options.schema = *FeatureSchema::create(features);
-  fails(options, absl::StatusCode::kInvalidArgument, "0.parquet: feature \"i1\" from column \"i1\"");
+  fails(options, absl::StatusCode::kInvalidArgument,
+        "0.parquet: feature \"i1\" from column \"i1\"");
 }
 
 // A file whose label column is `labels` and whose other columns are fine.

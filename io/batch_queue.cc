@@ -37,9 +37,8 @@ void BatchQueue::work() {
 
 absl::StatusOr<std::optional<Batch>> BatchQueue::next() {
   absl::MutexLock lock(&mutex_);
-  auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return cancelled_ || !ready_.empty();
-  };
+  auto ready = [this]()
+                   ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return cancelled_ || !ready_.empty(); };
   mutex_.Await(absl::Condition(&ready));
   if (cancelled_) return absl::CancelledError("reading was cancelled");
   if (!ready_.front().ok() || !ready_.front()->has_value()) return ready_.front();

@@ -20,8 +20,8 @@ struct IdColumn {
 
 // A row of a block that is part of the data, and its place in the order of the epoch.
 struct BlockRow {
-  int32_t row = 0;        // index into the columns
-  int64_t position = 0;   // see RowInterval
+  int32_t row = 0;       // index into the columns
+  int64_t position = 0;  // see RowInterval
 };
 
 // The features of a block's rows, one column for each in the order of the FeatureSchema; the
@@ -30,9 +30,9 @@ struct Block {
   std::vector<IdColumn> sparse;
   std::vector<std::vector<float>> dense;
   std::vector<std::vector<float>> labels;
-  std::vector<float> weights;        // empty: the schema has none
+  std::vector<float> weights;  // empty: the schema has none
   std::vector<int64_t> example_ids;
-  std::vector<int64_t> group_ids;    // empty: the schema has none
+  std::vector<int64_t> group_ids;  // empty: the schema has none
   std::vector<BlockRow> order;
 };
 

@@ -35,9 +35,8 @@ TEST(BlockQueueTest, KeepsTheOrderForAnyNumberOfThreads) {
 }
 
 TEST(BlockQueueTest, NoTasks) {
-  BlockQueue queue(0, 3, [] {
-    return [](int64_t task, const std::atomic<bool>&) { return block_of(task); };
-  });
+  BlockQueue queue(
+      0, 3, [] { return [](int64_t task, const std::atomic<bool>&) { return block_of(task); }; });
   ASSERT_OK_AND_ASSIGN(const std::optional<Block> end, queue.next());
   EXPECT_FALSE(end.has_value());
 }
@@ -61,7 +60,8 @@ TEST(BlockQueueTest, ReadsNoFurtherAheadThanItSays) {
   BlockQueue queue(200, kThreads, [&] {
     return [&](int64_t task, const std::atomic<bool>&) {
       ++started;
-      // Tasks up to the one due and one a thread beyond it; the one just handed out may not count yet.
+      // Tasks up to the one due and one a thread beyond it; the one just handed out may not count
+      // yet.
       if (task > handed_out + kThreads + 1) too_far = true;
       return block_of(task);
     };

@@ -35,10 +35,10 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files
   ASSIGN_OR_RETURN(FileSet set, FileSet::open(files, config, needed_columns(config, schema)));
   const std::string& split_column = config.split().column();
   const int64_t column = index_of(set.columns(), split_column);
-  ASSIGN_OR_RETURN(SplitFilter split,
-                   SplitFilter::create(config.split(), split_column.empty()
-                                                           ? ValueType::kInt64
-                                                           : set.column_types()[column]));
+  ASSIGN_OR_RETURN(
+      SplitFilter split,
+      SplitFilter::create(config.split(),
+                          split_column.empty() ? ValueType::kInt64 : set.column_types()[column]));
   std::unique_ptr<BlockSource> source(new BlockSource(std::move(set), std::move(split)));
   source->units_ = make_units(source->files_.group_rows(), kMaxUnitRows);
   for (const FeatureConfig& feature : schema.features()) {
@@ -116,7 +116,8 @@ absl::Status BlockReader::append_unit(const Unit& unit, Block* block, std::vecto
   ColumnPlace place{.path = open->reader->path(), .column = "", .first_row = first_row};
   if (!source_.split_.takes_all()) {
     std::vector<int64_t> numbers(unit.count);
-    for (int64_t row = 0; row < unit.count; ++row) numbers[row] = unit.file << 40 | (first_row + row);
+    for (int64_t row = 0; row < unit.count; ++row)
+      numbers[row] = unit.file << 40 | (first_row + row);
     const int64_t request = source_.split_request_;
     if (request >= 0) place.column = source_.files_.columns()[source_.requests_[request].column];
     RETURN_IF_ERROR(

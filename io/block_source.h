@@ -49,7 +49,8 @@ class BlockSource {
     friend bool operator==(const Request&, const Request&) = default;
   };
 
-  BlockSource(FileSet files, SplitFilter split) : files_(std::move(files)), split_(std::move(split)) {}
+  BlockSource(FileSet files, SplitFilter split)
+      : files_(std::move(files)), split_(std::move(split)) {}
   absl::Status add_feature(const FeatureConfig& feature, bool binary_labels);
   int64_t add_request(Request request);
 

@@ -22,7 +22,7 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kGroupRows = 16384;
-constexpr int64_t kGroupBytes = 8 << 20;   // a group ends after the line that reaches this
+constexpr int64_t kGroupBytes = 8 << 20;  // a group ends after the line that reaches this
 constexpr int64_t kMaxLineBytes = 64 << 20;
 constexpr int64_t kReadBytes = 1 << 20;
 
@@ -175,8 +175,8 @@ class CsvReader : public FileReader {
   }
 
   // The cells of a group as text, of the requested columns or (no requests) of all.
-  absl::StatusOr<std::shared_ptr<arrow::Table>> parse(const LineGroup& group,
-                                                      const absl::Span<const ColumnRequest>* requests) {
+  absl::StatusOr<std::shared_ptr<arrow::Table>> parse(
+      const LineGroup& group, const absl::Span<const ColumnRequest>* requests) {
     arrow::csv::ReadOptions read = arrow::csv::ReadOptions::Defaults();
     read.use_threads = false;
     read.block_size = static_cast<int32_t>(group.end - group.begin + 1);
@@ -198,11 +198,10 @@ class CsvReader : public FileReader {
     std::shared_ptr<arrow::Table> table;
     RETURN_IF_ERROR(guard_arrow(*file_, [&]() -> arrow::Status {
       ARROW_ASSIGN_OR_RAISE(const auto bytes, file_->ReadAt(group.begin, group.end - group.begin));
-      ARROW_ASSIGN_OR_RAISE(
-          const auto reader,
-          arrow::csv::TableReader::Make(arrow::io::default_io_context(),
-                                        std::make_shared<arrow::io::BufferReader>(bytes), read,
-                                        parse, convert));
+      ARROW_ASSIGN_OR_RAISE(const auto reader, arrow::csv::TableReader::Make(
+                                                   arrow::io::default_io_context(),
+                                                   std::make_shared<arrow::io::BufferReader>(bytes),
+                                                   read, parse, convert));
       return reader->Read().Value(&table);
     }));
     if (table->num_rows() != group.rows) {
@@ -288,11 +287,11 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_csv(FileSystem& files, const st
   return reader;
 }
 
-MILLRACE_REGISTER_FILE_FORMAT(
-    csv, {.format = DataConfig::CSV,
-          .extensions = {".csv"},
-          .open = [](FileSystem& files, const std::string& path, const CsvConfig& config) {
-            return open_csv(files, path, config);
-          }});
+MILLRACE_REGISTER_FILE_FORMAT(csv, {.format = DataConfig::CSV,
+                                    .extensions = {".csv"},
+                                    .open = [](FileSystem& files, const std::string& path,
+                                               const CsvConfig& config) {
+                                      return open_csv(files, path, config);
+                                    }});
 
 }  // namespace millrace

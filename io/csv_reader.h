@@ -15,9 +15,9 @@ namespace millrace {
 // Opens delimited text, registered as DataConfig::CSV for ".csv". The file is looked through once
 // for its line ends; blocks of lines are the row groups. Cells may stand in double quotes but
 // not hold line breaks; blank lines do not count. Every column is of type kText: an empty cell is a
-// missing value; with `list_delimiter` a cell is a list, whose empty pieces are left out. Numbers are
-// decimal. Errors as FileOpener says; InvalidArgument for a delimiter that is not one character;
-// DataLoss for a line beyond 64 MiB.
+// missing value; with `list_delimiter` a cell is a list, whose empty pieces are left out. Numbers
+// are decimal. Errors as FileOpener says; InvalidArgument for a delimiter that is not one
+// character; DataLoss for a line beyond 64 MiB.
 absl::StatusOr<std::unique_ptr<FileReader>> open_csv(FileSystem& files, const std::string& path,
                                                      const CsvConfig& config);
 

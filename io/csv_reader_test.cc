@@ -35,8 +35,9 @@ CsvConfig named(std::vector<std::string> columns) {
 
 TEST(CsvReaderTest, HeaderQuotesBlankLinesAndLineEnds) {
   for (const std::string end : {"\n", "\r\n"}) {
-    const std::string text = absl::StrCat("\xef\xbb\xbf", "a,\"b c\"", end, end, "1,\"x,\"\"y\"\"\"",
-                                          end, end, end, "2,", end, "3,z");  // no final newline
+    const std::string text =
+        absl::StrCat("\xef\xbb\xbf", "a,\"b c\"", end, end, "1,\"x,\"\"y\"\"\"", end, end, end,
+                     "2,", end, "3,z");  // no final newline
     ASSERT_OK_AND_ASSIGN(const auto reader, open(text));
     EXPECT_EQ(reader->columns()[0].name, "a");
     EXPECT_EQ(reader->columns()[1].name, "b c");
@@ -78,8 +79,9 @@ TEST(CsvReaderTest, ErrorsNameRowAndColumn) {
                        AllOf(HasSubstr("data.csv, column a: row 1: \"x\" is not an integer"))));
   EXPECT_THAT(read("a,b\n1.5,2\n", {0, ValueType::kInt64}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("\"1.5\" is not an integer")));
-  EXPECT_THAT(read("a,b\n1,2 3\n", {1, ValueType::kDouble}),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("column b: row 0: \"2 3\" is not a number")));
+  EXPECT_THAT(
+      read("a,b\n1,2 3\n", {1, ValueType::kDouble}),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("column b: row 0: \"2 3\" is not a number")));
   EXPECT_THAT(read("a,b\n1,2\n1,2,3\n", {0, ValueType::kInt64}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("data.csv, rows 0 to 1")));
   EXPECT_THAT(read("a,b\n1,\"2\n3\"\n", {0, ValueType::kInt64}),
@@ -87,7 +89,8 @@ TEST(CsvReaderTest, ErrorsNameRowAndColumn) {
 }
 
 TEST(CsvReaderTest, RefusesWhatItCannotOpen) {
-  EXPECT_THAT(open(""), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no line of column names")));
+  EXPECT_THAT(open(""),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no line of column names")));
   CsvConfig config;
   config.set_delimiter("::");
   EXPECT_THAT(open("a\n", config),

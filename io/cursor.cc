@@ -60,10 +60,9 @@ absl::StatusOr<std::vector<RowInterval>> merge_rows_left(absl::Span<const Cursor
   int64_t last_end = 0;
   for (const RowInterval& interval : all) {
     if (interval.begin < last_end || interval.begin >= interval.end || interval.end > total_rows) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the cursors do not fit the data: rows [", interval.begin, ", ",
-                       interval.end, ") are empty, beyond the data's ", total_rows,
-                       " rows or in two cursors"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the cursors do not fit the data: rows [", interval.begin, ", ", interval.end,
+          ") are empty, beyond the data's ", total_rows, " rows or in two cursors"));
     }
     last_end = interval.end;
     append_interval(interval, &merged);

@@ -32,7 +32,8 @@ class Dataset {
   virtual absl::Status start_epoch(int64_t epoch) = 0;
 
   // Continues where `cursors` say, instead of start_epoch: one for each rank that wrote them.
-  // Errors: InvalidArgument if they do not fit this data; Unimplemented if the dataset has no positions.
+  // Errors: InvalidArgument if they do not fit this data; Unimplemented if the dataset has no
+  // positions.
   virtual absl::Status seek(absl::Span<const Cursor> cursors) = 0;
 
   // The next batch; none at the end of the epoch, and again after it. Blocks until there is one.

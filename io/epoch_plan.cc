@@ -91,8 +91,8 @@ void EpochPlan::permute_units(std::vector<Unit> units) {
   for (const int32_t f : permutation(files.size(), shuffle_key(seed_, epoch_, Level::kFiles, 0))) {
     const std::vector<Run> groups = runs_of(units, files[f], &Unit::group);
     const int64_t file_ordinal = files[f].first;
-    for (const int32_t g : permutation(
-             groups.size(), shuffle_key(seed_, epoch_, Level::kGroups, file_ordinal))) {
+    for (const int32_t g :
+         permutation(groups.size(), shuffle_key(seed_, epoch_, Level::kGroups, file_ordinal))) {
       const int64_t first = groups[g].first;
       for (const int32_t u : permutation(groups[g].second - first,
                                          shuffle_key(seed_, epoch_, Level::kUnits, first))) {

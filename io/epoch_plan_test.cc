@@ -33,8 +33,9 @@ std::vector<std::vector<int64_t>> all_rows(const EpochPlan& plan) {
 }
 
 TEST(MakeUnitsTest, CutsLargeGroupsEvenlyAndSkipsEmptyOnes) {
-  EXPECT_THAT(make_units(std::vector<std::vector<int64_t>>{{0, 25}, {10}}, 10),
-              ElementsAre(Unit{0, 1, 0, 8}, Unit{0, 1, 8, 8}, Unit{0, 1, 16, 9}, Unit{1, 0, 0, 10}));
+  EXPECT_THAT(
+      make_units(std::vector<std::vector<int64_t>>{{0, 25}, {10}}, 10),
+      ElementsAre(Unit{0, 1, 0, 8}, Unit{0, 1, 8, 8}, Unit{0, 1, 16, 9}, Unit{1, 0, 0, 10}));
   EXPECT_TRUE(make_units({}, 10).empty());
 }
 
@@ -58,7 +59,8 @@ TEST(PermutationTest, EveryOrderIsEquallyLikely) {
   for (uint64_t key = 0; key < 24000; ++key) ++counts[permutation(4, key)];
   ASSERT_EQ(counts.size(), 24u);
   double chi_squared = 0;
-  for (const auto& [order, count] : counts) chi_squared += (count - 1000.0) * (count - 1000.0) / 1000;
+  for (const auto& [order, count] : counts)
+    chi_squared += (count - 1000.0) * (count - 1000.0) / 1000;
   EXPECT_LT(chi_squared, 50);  // 23 degrees of freedom: 1 in 1,000 is above 49.7
 }
 

@@ -28,17 +28,23 @@ absl::StatusOr<FeatureSchema> FeatureSchema::create(const TrainConfig& config) {
   for (const FeatureConfig& feature : config.feature()) {
     if (feature.name().empty()) return absl::InvalidArgumentError("a feature without a name");
     if (!names.insert(feature.name()).second) {
-      return absl::InvalidArgumentError(absl::StrCat("two features named \"", feature.name(), "\""));
+      return absl::InvalidArgumentError(
+          absl::StrCat("two features named \"", feature.name(), "\""));
     }
     schema.features_.push_back(feature);
     switch (feature.kind()) {
       case FeatureConfig::SPARSE:
-        schema.sparse_.push_back({.name = feature.name(),
-                                  .table = feature.table().empty() ? feature.name() : feature.table(),
-                                  .pooling = feature.pooling()});
+        schema.sparse_.push_back(
+            {.name = feature.name(),
+             .table = feature.table().empty() ? feature.name() : feature.table(),
+             .pooling = feature.pooling()});
         break;
-      case FeatureConfig::DENSE: schema.dense_.push_back(feature.name()); break;
-      case FeatureConfig::LABEL: schema.labels_.push_back(feature.name()); break;
+      case FeatureConfig::DENSE:
+        schema.dense_.push_back(feature.name());
+        break;
+      case FeatureConfig::LABEL:
+        schema.labels_.push_back(feature.name());
+        break;
       case FeatureConfig::WEIGHT:
       case FeatureConfig::EXAMPLE_ID:
       case FeatureConfig::GROUP_ID:

@@ -1,8 +1,8 @@
 #include "io/feature_schema.h"
 
-#include <string>
-
 #include <google/protobuf/text_format.h>
+
+#include <string>
 
 #include "base/status_matchers.h"
 

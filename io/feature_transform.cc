@@ -19,12 +19,18 @@ bool is_id_kind(FeatureConfig::Kind kind) {
 
 absl::string_view step_name(const TransformConfig& step) {
   switch (step.kind_case()) {
-    case TransformConfig::kHash: return "hash";
-    case TransformConfig::kModulo: return "modulo";
-    case TransformConfig::kBucketize: return "bucketize";
-    case TransformConfig::kLog1P: return "log1p";
-    case TransformConfig::kClip: return "clip";
-    case TransformConfig::KIND_NOT_SET: break;
+    case TransformConfig::kHash:
+      return "hash";
+    case TransformConfig::kModulo:
+      return "modulo";
+    case TransformConfig::kBucketize:
+      return "bucketize";
+    case TransformConfig::kLog1P:
+      return "log1p";
+    case TransformConfig::kClip:
+      return "clip";
+    case TransformConfig::KIND_NOT_SET:
+      break;
   }
   return "transform";
 }
@@ -55,7 +61,8 @@ absl::Status check_parameters(const TransformConfig& step) {
         return absl::InvalidArgumentError("clip: min must not be above max");
       }
       break;
-    case TransformConfig::kLog1P: break;
+    case TransformConfig::kLog1P:
+      break;
     case TransformConfig::KIND_NOT_SET:
       return absl::InvalidArgumentError("a transform that says nothing");
   }
@@ -79,8 +86,10 @@ absl::StatusOr<ValueType> step_type(const TransformConfig& step, ValueType in) {
       fits = is_integer(in);
       needs = "integers";
       break;
-    case TransformConfig::kBucketize: break;
-    default: out = ValueType::kDouble;
+    case TransformConfig::kBucketize:
+      break;
+    default:
+      out = ValueType::kDouble;
   }
   if (fits) return out;
   return absl::InvalidArgumentError(
@@ -93,9 +102,12 @@ ValueType type_for_text(const FeatureConfig& feature) {
     return is_id_kind(feature.kind()) ? ValueType::kInt64 : ValueType::kDouble;
   }
   switch (feature.transform(0).kind_case()) {
-    case TransformConfig::kHash: return ValueType::kString;
-    case TransformConfig::kModulo: return ValueType::kInt64;
-    default: return ValueType::kDouble;
+    case TransformConfig::kHash:
+      return ValueType::kString;
+    case TransformConfig::kModulo:
+      return ValueType::kInt64;
+    default:
+      return ValueType::kDouble;
   }
 }
 
@@ -156,9 +168,9 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
   transform.default_id_ = feature.default_id();
   transform.default_number_ = feature.default_value();
   transform.steps_.assign(feature.transform().begin(), feature.transform().end());
-  RETURN_IF_ERROR(transform.check_types(feature, column),
-                  absl::StrCat("feature \"", feature.name(), "\" from column \"",
-                               column_of(feature), "\""));
+  RETURN_IF_ERROR(
+      transform.check_types(feature, column),
+      absl::StrCat("feature \"", feature.name(), "\" from column \"", column_of(feature), "\""));
   return transform;
 }
 
@@ -250,7 +262,8 @@ absl::Status FeatureTransform::append_ids(const Column& column, const ColumnPlac
   out->rows += column.rows;
   if (!has_default_) {
     const int64_t before = out->offsets.back();
-    for (int64_t row = 0; row < column.rows; ++row) out->offsets.push_back(before + column.end(row));
+    for (int64_t row = 0; row < column.rows; ++row)
+      out->offsets.push_back(before + column.end(row));
     out->values.insert(out->values.end(), values.ids.begin(), values.ids.end());
     return absl::OkStatus();
   }

@@ -28,8 +28,8 @@ struct ColumnPlace {
 // The configuration of one feature, checked against the type of its column, ready to run.
 // Values flow through the transforms as they are written: text or integers into `hash`, integers
 // into `modulo`, numbers (integers too) into the others; `hash`, `modulo` and `bucketize` give
-// integers, the others numbers. Sparse features and ids must end as integers, the others as numbers.
-// Defaults stand for the result: no transform is applied to them. Immutable; thread-safe.
+// integers, the others numbers. Sparse features and ids must end as integers, the others as
+// numbers. Defaults stand for the result: no transform is applied to them. Immutable; thread-safe.
 class FeatureTransform {
  public:
   // `binary_labels`: whether a label must be 0 or 1.

@@ -1,11 +1,11 @@
 #include "io/feature_transform.h"
 
+#include <google/protobuf/text_format.h>
+
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
-
-#include <google/protobuf/text_format.h>
 
 #include "base/status_matchers.h"
 #include "io/transform.h"
@@ -50,7 +50,9 @@ Column column(ValueType type, const std::vector<std::vector<T>>& rows) {
   }
   return column;
 }
-Column ints(const std::vector<std::vector<int64_t>>& rows) { return column(ValueType::kInt64, rows); }
+Column ints(const std::vector<std::vector<int64_t>>& rows) {
+  return column(ValueType::kInt64, rows);
+}
 Column doubles(const std::vector<std::vector<double>>& rows) {
   return column(ValueType::kDouble, rows);
 }
@@ -81,9 +83,9 @@ TEST(FeatureTransformTest, DenseNumbersWithDefault) {
 }
 
 TEST(FeatureTransformTest, TransformsRunInTheOrderWritten) {
-  EXPECT_THAT(numbers("kind: DENSE transform { clip { max: 0 } } transform { log1p {} }",
-                      doubles({{5}})),
-              IsOkAndHolds(ElementsAre(0)));
+  EXPECT_THAT(
+      numbers("kind: DENSE transform { clip { max: 0 } } transform { log1p {} }", doubles({{5}})),
+      IsOkAndHolds(ElementsAre(0)));
   EXPECT_THAT(numbers("kind: DENSE transform { bucketize { boundary: [1, 2] } }",
                       doubles({{0}, {1.5}, {7}})),
               IsOkAndHolds(ElementsAre(0, 1, 2)));
@@ -99,21 +101,19 @@ TEST(FeatureTransformTest, SparseLists) {
   ASSERT_OK_AND_ASSIGN(const IdColumn plain, ids("", ints({{1, 2}, {}, {3}})));
   EXPECT_THAT(plain.values, ElementsAre(1, 2, 3));
   EXPECT_THAT(plain.offsets, ElementsAre(0, 2, 2, 3));
-  ASSERT_OK_AND_ASSIGN(const IdColumn filled,
-                       ids("default_id: 77 transform { modulo { divisor: 2 } }",
-                           ints({{1, 2}, {}, {3}})));
+  ASSERT_OK_AND_ASSIGN(
+      const IdColumn filled,
+      ids("default_id: 77 transform { modulo { divisor: 2 } }", ints({{1, 2}, {}, {3}})));
   EXPECT_THAT(filled.values, ElementsAre(1, 0, 77, 1));
   EXPECT_THAT(filled.offsets, ElementsAre(0, 2, 3, 4));
 }
 
 TEST(FeatureTransformTest, HashOfTextThenModulo) {
-  ASSERT_OK_AND_ASSIGN(
-      const IdColumn hashed,
-      ids("transform { hash { function: MURMUR_HASH seed: 3 } } transform { modulo { divisor: 10 } }",
-          texts({{"a"}, {}, {"b", "c"}})));
-  EXPECT_THAT(hashed.values,
-              ElementsAre(murmur_hash_64a("a", 3) % 10, murmur_hash_64a("b", 3) % 10,
-                          murmur_hash_64a("c", 3) % 10));
+  ASSERT_OK_AND_ASSIGN(const IdColumn hashed, ids("transform { hash { function: MURMUR_HASH seed: "
+                                                  "3 } } transform { modulo { divisor: 10 } }",
+                                                  texts({{"a"}, {}, {"b", "c"}})));
+  EXPECT_THAT(hashed.values, ElementsAre(murmur_hash_64a("a", 3) % 10, murmur_hash_64a("b", 3) % 10,
+                                         murmur_hash_64a("c", 3) % 10));
 }
 
 TEST(FeatureTransformTest, AppendsUnitAfterUnit) {

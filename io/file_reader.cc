@@ -37,9 +37,9 @@ const FileFormat* find_by_extension(const std::string& path) {
 
 absl::Status unknown_format(const std::string& path, DataConfig::Format format) {
   if (format != DataConfig::AUTO) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cannot read ", path, ": no reader for ", DataConfig::Format_Name(format),
-        " is linked in; add //io:file_formats to the dependencies of this program"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read ", path, ": no reader for ", DataConfig::Format_Name(format),
+                     " is linked in; add //io:file_formats to the dependencies of this program"));
   }
   std::vector<std::string> extensions;
   for (const FileFormat& known : registry()) {

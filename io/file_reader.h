@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const s
 
 // At namespace scope in the .cc of a reader, whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_FILE_FORMAT(orc, {.format = DataConfig::ORC, ...});
-#define MILLRACE_REGISTER_FILE_FORMAT(name, ...)                     \
+#define MILLRACE_REGISTER_FILE_FORMAT(name, ...)                      \
   [[maybe_unused]] static const bool millrace_file_format_##name##_ = \
       ::millrace::register_file_format(__VA_ARGS__)
 

@@ -45,9 +45,14 @@ std::string cell(const Column& column, int64_t row) {
   std::string text;
   for (int64_t i = column.begin(row); i < column.end(row); ++i) {
     switch (column.type) {
-      case ValueType::kInt64: absl::StrAppend(&text, column.int64s[i], ";"); break;
-      case ValueType::kDouble: absl::StrAppend(&text, column.doubles[i], ";"); break;
-      default: absl::StrAppend(&text, column.strings[i], ";");
+      case ValueType::kInt64:
+        absl::StrAppend(&text, column.int64s[i], ";");
+        break;
+      case ValueType::kDouble:
+        absl::StrAppend(&text, column.doubles[i], ";");
+        break;
+      default:
+        absl::StrAppend(&text, column.strings[i], ";");
     }
   }
   return text;
@@ -55,9 +60,11 @@ std::string cell(const Column& column, int64_t row) {
 
 std::string cell(const TestColumn& column, int64_t row) {
   std::string text;
-  std::visit([&](const auto& rows) {
-    for (const auto& value : rows[row]) absl::StrAppend(&text, value, ";");
-  }, column.rows);
+  std::visit(
+      [&](const auto& rows) {
+        for (const auto& value : rows[row]) absl::StrAppend(&text, value, ";");
+      },
+      column.rows);
   return text;
 }
 
@@ -137,7 +144,8 @@ TEST_P(FileReaderTest, ReadsARowGroupOfManyUnits) {
   write(table);
   ASSERT_OK_AND_ASSIGN(const auto reader, open());
   for (const int64_t begin : {33000, 0, 16000, 49000}) {
-    ASSERT_OK_AND_ASSIGN(const auto columns, reader->read({0, begin, 1000}, {{0, ValueType::kInt64}}));
+    ASSERT_OK_AND_ASSIGN(const auto columns,
+                         reader->read({0, begin, 1000}, {{0, ValueType::kInt64}}));
     for (int64_t row = 0; row < 1000; ++row) {
       ASSERT_EQ(cell(columns[0], row), cell(table.columns[0], begin + row));
     }
@@ -156,8 +164,8 @@ TEST_P(FileReaderTest, NoRows) {
 TEST_P(FileReaderTest, MissingFileAndDirectory) {
   EXPECT_THAT(open(), StatusIs(absl::StatusCode::kNotFound, HasSubstr(path_)));
   ASSERT_OK(FileSystem::local().create_directories(path_));
-  EXPECT_THAT(open(), StatusIs(absl::StatusCode::kInvalidArgument,
-                               HasSubstr(path_ + " is a directory")));
+  EXPECT_THAT(open(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path_ + " is a directory")));
 }
 
 // Reads everything. Returns: the first error.
@@ -168,7 +176,8 @@ absl::Status read_all(FileReader& reader) {
   }
   for (size_t group = 0; group < reader.group_rows().size(); ++group) {
     RETURN_IF_ERROR(
-        reader.read({static_cast<int64_t>(group), 0, reader.group_rows()[group]}, requests).status());
+        reader.read({static_cast<int64_t>(group), 0, reader.group_rows()[group]}, requests)
+            .status());
   }
   return absl::OkStatus();
 }
@@ -178,7 +187,8 @@ TEST_P(FileReaderTest, TruncatedAnywhere) {
   ASSERT_OK_AND_ASSIGN(const std::string whole, read_file(FileSystem::local(), path_));
   for (int trial = 0; trial < 60; ++trial) {
     // Also next to the end, where the footer is.
-    const size_t size = trial < 50 ? philox64(2, 0, trial) % whole.size() : whole.size() - trial + 49;
+    const size_t size =
+        trial < 50 ? philox64(2, 0, trial) % whole.size() : whole.size() - trial + 49;
     ASSERT_OK(write_file_atomically(FileSystem::local(), path_, whole.substr(0, size)));
     const auto reader = open();
     const absl::Status status = reader.ok() ? read_all(**reader) : reader.status();

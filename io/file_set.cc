@@ -56,8 +56,8 @@ absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const D
     }
     for (std::string& path : matches) {
       if (!seen.insert(path).second) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(path, " is named twice by the paths ", absl::StrJoin(config.path(), ", ")));
+        return absl::InvalidArgumentError(absl::StrCat(path, " is named twice by the paths ",
+                                                       absl::StrJoin(config.path(), ", ")));
       }
       paths.push_back(std::move(path));
     }

@@ -69,13 +69,14 @@ TEST_F(FileSetTest, ColumnsThatDoNotFit) {
                        AllOf(HasSubstr(b + ", column \"x\" holds text"), HasSubstr("integers"))));
   EXPECT_OK(open({a, b}, {}));  // what is not needed is not compared
   const std::string c = write("c.parquet", {{ints_.columns[0], ints_.columns[0]}});
-  EXPECT_THAT(open({c}, {"x"}), StatusIs(absl::StatusCode::kInvalidArgument,
-                                         HasSubstr("two columns named \"x\"")));
+  EXPECT_THAT(open({c}, {"x"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("two columns named \"x\"")));
 }
 
 TEST_F(FileSetTest, NoRows) {
   const std::string a = write("a.parquet", {{{"x", TestColumn::Rows<int64_t>(), false}}});
-  EXPECT_THAT(open({a}, {"x"}), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no rows in " + a)));
+  EXPECT_THAT(open({a}, {"x"}),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no rows in " + a)));
 }
 
 TEST_F(FileSetTest, AFileThatChanged) {

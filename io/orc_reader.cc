@@ -56,7 +56,8 @@ class OrcReader : public FileReader {
   arrow::Status read_batch(const RowRange& range, absl::Span<const ColumnRequest> requests,
                            std::shared_ptr<arrow::RecordBatch>* batch) {
     std::vector<int> indices;
-    for (const ColumnRequest& request : requests) indices.push_back(static_cast<int>(request.column));
+    for (const ColumnRequest& request : requests)
+      indices.push_back(static_cast<int>(request.column));
     ARROW_RETURN_NOT_OK(reader_->Seek(first_row_[range.group] + range.begin));
     ARROW_ASSIGN_OR_RAISE(const auto stripe, reader_->NextStripeReader(range.count, indices));
     if (stripe == nullptr) return arrow::Status::IOError("the stripe ends early");
@@ -102,11 +103,10 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_orc(FileSystem& files, const st
   return reader;
 }
 
-MILLRACE_REGISTER_FILE_FORMAT(
-    orc, {.format = DataConfig::ORC,
-          .extensions = {".orc"},
-          .open = [](FileSystem& files, const std::string& path, const CsvConfig&) {
-            return open_orc(files, path);
-          }});
+MILLRACE_REGISTER_FILE_FORMAT(orc,
+                              {.format = DataConfig::ORC,
+                               .extensions = {".orc"},
+                               .open = [](FileSystem& files, const std::string& path,
+                                          const CsvConfig&) { return open_orc(files, path); }});
 
 }  // namespace millrace

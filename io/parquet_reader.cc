@@ -144,11 +144,10 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_parquet(FileSystem& files,
   return reader;
 }
 
-MILLRACE_REGISTER_FILE_FORMAT(
-    parquet, {.format = DataConfig::PARQUET,
-              .extensions = {".parquet", ".pq"},
-              .open = [](FileSystem& files, const std::string& path, const CsvConfig&) {
-                return open_parquet(files, path);
-              }});
+MILLRACE_REGISTER_FILE_FORMAT(parquet,
+                              {.format = DataConfig::PARQUET,
+                               .extensions = {".parquet", ".pq"},
+                               .open = [](FileSystem& files, const std::string& path,
+                                          const CsvConfig&) { return open_parquet(files, path); }});
 
 }  // namespace millrace

@@ -12,9 +12,9 @@
 namespace millrace {
 
 // Opens a Parquet file, registered as DataConfig::PARQUET for ".parquet" and ".pq". A row group is
-// decoded from its beginning as far as is asked for, and kept until another one is asked for: reading
-// it in pieces costs one pass. Row groups of up to kMaxUnitRows rows are read in one piece and not kept.
-// Errors as FileOpener says.
+// decoded from its beginning as far as is asked for, and kept until another one is asked for:
+// reading it in pieces costs one pass. Row groups of up to kMaxUnitRows rows are read in one piece
+// and not kept. Errors as FileOpener says.
 absl::StatusOr<std::unique_ptr<FileReader>> open_parquet(FileSystem& files,
                                                          const std::string& path);
 

@@ -24,7 +24,9 @@ uint64_t hash_values(const Column& column, int64_t row) {
   uint64_t hash = 0;
   for (int64_t i = column.begin(row); i < column.end(row); ++i) {
     switch (column.type) {
-      case ValueType::kString: hash = xxh3(column.strings[i], hash); break;
+      case ValueType::kString:
+        hash = xxh3(column.strings[i], hash);
+        break;
       case ValueType::kDouble: {
         uint64_t bits = 0;
         static_assert(sizeof bits == sizeof column.doubles[i]);
@@ -32,7 +34,8 @@ uint64_t hash_values(const Column& column, int64_t row) {
         hash = hash_number(bits, hash);
         break;
       }
-      default: hash = hash_number(static_cast<uint64_t>(column.int64s[i]), hash);
+      default:
+        hash = hash_number(static_cast<uint64_t>(column.int64s[i]), hash);
     }
   }
   return hash;
@@ -40,9 +43,12 @@ uint64_t hash_values(const Column& column, int64_t row) {
 
 double number_at(const Column& column, int64_t i) {
   switch (column.type) {
-    case ValueType::kDouble: return column.doubles[i];
-    case ValueType::kUint64: return static_cast<double>(static_cast<uint64_t>(column.int64s[i]));
-    default: return static_cast<double>(column.int64s[i]);
+    case ValueType::kDouble:
+      return column.doubles[i];
+    case ValueType::kUint64:
+      return static_cast<double>(static_cast<uint64_t>(column.int64s[i]));
+    default:
+      return static_cast<double>(column.int64s[i]);
   }
 }
 
@@ -51,9 +57,9 @@ double number_at(const Column& column, int64_t i) {
 absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueType column) {
   const bool by_order = split.by() == SplitConfig::ORDER_OF_COLUMN;
   if ((split.by() == SplitConfig::HASH_OF_EXAMPLE) != split.column().empty()) {
-    return absl::InvalidArgumentError(
-        split.column().empty() ? "split: `column` is missing"
-                               : "split: HASH_OF_EXAMPLE takes no column");
+    return absl::InvalidArgumentError(split.column().empty()
+                                          ? "split: `column` is missing"
+                                          : "split: HASH_OF_EXAMPLE takes no column");
   }
   if (!(split.from() <= split.to())) {
     return absl::InvalidArgumentError("split: `from` must not be above `to`");
@@ -77,9 +83,12 @@ absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueT
 absl::StatusOr<double> SplitFilter::position(int64_t row_number, const Column& column, int64_t row,
                                              const ColumnPlace& place) const {
   switch (split_.by()) {
-    case SplitConfig::HASH_OF_EXAMPLE: return to_unit(hash_number(row_number, 0));
-    case SplitConfig::HASH_OF_COLUMN: return to_unit(hash_values(column, row));
-    case SplitConfig::ORDER_OF_COLUMN: break;
+    case SplitConfig::HASH_OF_EXAMPLE:
+      return to_unit(hash_number(row_number, 0));
+    case SplitConfig::HASH_OF_COLUMN:
+      return to_unit(hash_values(column, row));
+    case SplitConfig::ORDER_OF_COLUMN:
+      break;
   }
   if (column.end(row) - column.begin(row) != 1) {
     return place.error(row, "the split needs exactly one value");

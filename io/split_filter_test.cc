@@ -1,10 +1,10 @@
 #include "io/split_filter.h"
 
+#include <google/protobuf/text_format.h>
+
 #include <numeric>
 #include <string>
 #include <vector>
-
-#include <google/protobuf/text_format.h>
 
 #include "base/status_matchers.h"
 

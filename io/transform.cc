@@ -40,9 +40,12 @@ uint64_t murmur_hash_64a(absl::string_view bytes, uint64_t seed) {
 
 uint64_t hash_bytes(HashTransform::Function function, absl::string_view bytes, uint64_t seed) {
   switch (function) {
-    case HashTransform::XXH3: return xxh3(bytes, seed);
-    case HashTransform::FARM_HASH: return ::util::Fingerprint64(bytes.data(), bytes.size());
-    case HashTransform::MURMUR_HASH: return murmur_hash_64a(bytes, seed);
+    case HashTransform::XXH3:
+      return xxh3(bytes, seed);
+    case HashTransform::FARM_HASH:
+      return ::util::Fingerprint64(bytes.data(), bytes.size());
+    case HashTransform::MURMUR_HASH:
+      return murmur_hash_64a(bytes, seed);
   }
   return 0;
 }
@@ -69,8 +72,8 @@ void modulo_ids(uint64_t divisor, absl::Span<int64_t> ids) {
 void bucketize(absl::Span<const double> boundaries, absl::Span<const double> numbers,
                absl::Span<int64_t> ids) {
   for (size_t i = 0; i < ids.size(); ++i) {
-    ids[i] = std::upper_bound(boundaries.begin(), boundaries.end(), numbers[i]) -
-             boundaries.begin();
+    ids[i] =
+        std::upper_bound(boundaries.begin(), boundaries.end(), numbers[i]) - boundaries.begin();
   }
 }
 

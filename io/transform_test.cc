@@ -13,8 +13,9 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// The self-test of SMHasher (https://github.com/rurban/smhasher): hashes of the keys {}, {0}, {0, 1}, ... with
-// seeds 256, 255, ...; then the hash of all those hashes. Its list gives 0x1F0D3804 for MurmurHash64A.
+// The self-test of SMHasher (https://github.com/rurban/smhasher): hashes of the keys {}, {0}, {0,
+// 1}, ... with seeds 256, 255, ...; then the hash of all those hashes. Its list gives 0x1F0D3804
+// for MurmurHash64A.
 TEST(MurmurTest, PassesTheVerificationOfSmhasher) {
   std::string hashes, key;
   for (int i = 0; i < 256; ++i) {
@@ -45,7 +46,8 @@ TEST(HashTest, IdsHashAsTheirLittleEndianBytes) {
        {HashTransform::XXH3, HashTransform::FARM_HASH, HashTransform::MURMUR_HASH}) {
     std::vector<int64_t> ids = {0x0102030405060708, -1};
     hash_ids(function, 0, absl::MakeSpan(ids));
-    EXPECT_EQ(ids[0], static_cast<int64_t>(hash_bytes(function, "\x08\x07\x06\x05\x04\x03\x02\x01", 0)));
+    EXPECT_EQ(ids[0],
+              static_cast<int64_t>(hash_bytes(function, "\x08\x07\x06\x05\x04\x03\x02\x01", 0)));
     EXPECT_EQ(ids[1], static_cast<int64_t>(hash_bytes(function, std::string(8, '\xff'), 0)));
   }
 }

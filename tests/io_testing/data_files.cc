@@ -99,9 +99,8 @@ std::string csv_value(const std::string& value) { return value; }
 std::string csv_cell(const TestColumn& column, int64_t row) {
   return std::visit(
       [row](const auto& rows) {
-        return absl::StrJoin(rows[row], "|", [](std::string* out, const auto& value) {
-          *out += csv_value(value);
-        });
+        return absl::StrJoin(rows[row], "|",
+                             [](std::string* out, const auto& value) { *out += csv_value(value); });
       },
       column.rows);
 }
@@ -136,9 +135,12 @@ absl::Status write_data_file(const TestTable& table, DataConfig::Format format, 
 
 absl::string_view extension_of(DataConfig::Format format) {
   switch (format) {
-    case DataConfig::ORC: return ".orc";
-    case DataConfig::PARQUET: return ".parquet";
-    default: return ".csv";
+    case DataConfig::ORC:
+      return ".orc";
+    case DataConfig::PARQUET:
+      return ".parquet";
+    default:
+      return ".csv";
   }
 }
 
