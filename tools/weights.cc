@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/weights_file.h"
 #include "embedding/embedding_collection.h"
+#include "framework/guarded.h"
 #include "framework/model.h"
 #include "framework/trainer.h"
 
@@ -36,16 +37,23 @@ std::vector<EmbeddingTable*> tables(const Trainer& trainer) {
 absl::Status save_trainer_weights(FileSystem& files, const std::string& path, Trainer& trainer) {
   WeightsInfo info;
   info.progress = trainer.progress();
-  return save_weights(files, path, dense_tensors(trainer), tables(trainer), info);
+  return guarded("copying the weights", [&] {
+    return save_weights(files, path, dense_tensors(trainer), tables(trainer), info);
+  });
 }
 
 absl::StatusOr<LoadedWeights> load_trainer_weights(FileSystem& files, const std::string& path,
                                                    Trainer& trainer) {
   ASSIGN_OR_RETURN(const FileInfo info, files.info(path));
   const std::string file = info.is_directory ? join_path(path, kFileName) : path;
-  ASSIGN_OR_RETURN(const WeightsInfo weights,
-                   load_weights(files, file, dense_tensors(trainer), tables(trainer)));
-  return LoadedWeights{file, weights.progress};
+  LoadedWeights loaded{file, {}};
+  RETURN_IF_ERROR(guarded("copying the weights", [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const WeightsInfo weights,
+                     load_weights(files, file, dense_tensors(trainer), tables(trainer)));
+    loaded.progress = weights.progress;
+    return absl::OkStatus();
+  }));
+  return loaded;
 }
 
 }  // namespace millrace
