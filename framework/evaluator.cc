@@ -12,30 +12,34 @@
 #include "framework/guarded.h"
 #include "framework/metric_set.h"
 #include "framework/model.h"
+#include "framework/model_output_check.h"
 
 namespace millrace {
 namespace {
 
-// Puts back the training mode and the generator's state when it goes out of scope.
+// Puts back the training mode of every module and the generator's state when it goes out of scope.
 class Undisturbed {
  public:
   explicit Undisturbed(Model& model)
-      : model_(model), training_(model.is_training()), generator_(at::detail::getDefaultCPUGenerator()) {
-    state_ = generator_.get_state();
-    model_.eval();
+      : generator_(at::detail::getDefaultCPUGenerator()), state_(generator_.get_state()) {
+    for (const std::shared_ptr<torch::nn::Module>& module : model.modules()) {
+      training_.emplace_back(module, module->is_training());
+    }
+    model.eval();
   }
   ~Undisturbed() {
-    model_.train(training_);
+    // A module comes before those inside it, which train() reaches too.
+    for (const auto& [module, training] : training_) module->train(training);
     generator_.set_state(state_);
   }
   Undisturbed(const Undisturbed&) = delete;
   Undisturbed& operator=(const Undisturbed&) = delete;
 
  private:
-  Model& model_;
-  const bool training_;
+  // Shared as LibTorch gives them out.
+  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> training_;
   at::Generator generator_;
-  at::Tensor state_;
+  const at::Tensor state_;
 };
 
 absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch) {
@@ -44,9 +48,7 @@ absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch) {
     output = model.evaluate(batch);
     return output.status();
   }));
-  if (!output->loss.defined() || !output->predictions.defined()) {
-    return absl::InvalidArgumentError("the model gave no loss or no predictions");
-  }
+  RETURN_IF_ERROR(check_model_output(*output, batch));
   StepResult result;
   result.applied = true;
   result.examples = batch.size;

@@ -47,6 +47,10 @@ absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook, found->second.factory(config, resources),
                    absl::StrCat("creating hook \"", config.name(), "\""));
+  if (hook == nullptr) {
+    return absl::InternalError(
+        absl::StrCat("creating hook \"", config.name(), "\": its factory returned none"));
+  }
   return hook;
 }
 

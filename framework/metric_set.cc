@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <limits>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,11 +30,30 @@ double to_double(const at::Tensor& scalar) {
   return is_plain(scalar) ? *scalar.const_data_ptr<float>() : scalar.item<double>();
 }
 
-absl::Status check_columns(const at::Tensor& tensor, size_t tasks, absl::string_view what) {
-  if (tensor.dim() == 2 && tensor.size(1) == static_cast<int64_t>(tasks)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, " have ", tensor.dim() == 2 ? tensor.size(1) : 0, " columns, but there are ",
-                   tasks, " labels"));
+absl::Status check_shape(const at::Tensor& tensor, int64_t rows, size_t tasks,
+                         absl::string_view what) {
+  if (tensor.defined() && tensor.dim() == 2 && tensor.size(0) == rows &&
+      tensor.size(1) == static_cast<int64_t>(tasks)) {
+    return absl::OkStatus();
+  }
+  std::ostringstream shape;
+  if (tensor.defined()) shape << tensor.sizes();
+  return absl::InvalidArgumentError(absl::StrCat(what, " are ",
+                                                 tensor.defined() ? shape.str() : "missing",
+                                                 ", but must be [", rows, ", ", tasks,
+                                                 "]: examples and labels"));
+}
+
+absl::Status check_shapes(const StepResult& step, size_t tasks) {
+  const int64_t rows =
+      step.predictions.defined() && step.predictions.dim() == 2 ? step.predictions.size(0) : 0;
+  RETURN_IF_ERROR(check_shape(step.predictions, rows, tasks, "predictions"));
+  RETURN_IF_ERROR(check_shape(step.labels, rows, tasks, "labels"));
+  if (step.weights.defined() && step.weights.numel() != rows) {
+    return absl::InvalidArgumentError(absl::StrCat("there are ", step.weights.numel(),
+                                                   " weights for ", rows, " examples"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -54,10 +74,9 @@ absl::StatusOr<MetricSet> MetricSet::create(const std::vector<std::string>& metr
 
 absl::Status MetricSet::update(const StepResult& step) {
   if (step.examples == 0) return absl::OkStatus();
+  RETURN_IF_ERROR(check_shapes(step, tasks_.size()));
   loss_sum_ += to_double(step.loss) * static_cast<double>(step.examples);
   examples_ += step.examples;
-  RETURN_IF_ERROR(check_columns(step.predictions, tasks_.size(), "predictions"));
-  RETURN_IF_ERROR(check_columns(step.labels, tasks_.size(), "labels"));
   at::Tensor weights;
   if (step.weights.defined()) weights = step.weights.to(at::kCPU, at::kFloat).contiguous();
   for (size_t i = 0; i < tasks_.size(); ++i) {

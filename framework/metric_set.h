@@ -23,7 +23,8 @@ class MetricSet {
                                           const std::vector<std::string>& tasks);
 
   // Adds one step. Reads its tensors to the CPU.
-  // Errors: InvalidArgument if predictions or labels have not as many columns as there are tasks.
+  // Errors: InvalidArgument if predictions or labels are not [examples, tasks], or weights not
+  // [examples].
   absl::Status update(const StepResult& step);
 
   // Name → value over the steps since the last reset; "loss" is the mean over examples.

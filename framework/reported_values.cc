@@ -1,6 +1,6 @@
 #include "framework/reported_values.h"
 
-#include <algorithm>
+#include <cmath>
 
 namespace millrace {
 
@@ -10,8 +10,12 @@ void ReportedValues::add(absl::string_view name, double value, Reduction reducti
   switch (entry.reduction) {
     case Reduction::kMean:
     case Reduction::kSum: entry.value += value; break;
-    case Reduction::kMin: entry.value = first ? value : std::min(entry.value, value); break;
-    case Reduction::kMax: entry.value = first ? value : std::max(entry.value, value); break;
+    case Reduction::kMin:
+      if (first || value < entry.value || std::isnan(value)) entry.value = value;
+      break;
+    case Reduction::kMax:
+      if (first || value > entry.value || std::isnan(value)) entry.value = value;
+      break;
     case Reduction::kLast: entry.value = value; break;
   }
 }

@@ -13,7 +13,8 @@ namespace millrace {
 // How several values of one name become one.
 enum class Reduction { kMean, kSum, kMin, kMax, kLast };
 
-// Reduces in double. Not thread-safe.
+// Reduces in double; a not-a-number among the values makes the result one (but not under kLast).
+// Not thread-safe.
 class ReportedValues {
  public:
   // A name keeps the reduction of its first value.

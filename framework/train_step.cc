@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "framework/guarded.h"
 #include "framework/model.h"
+#include "framework/model_output_check.h"
 
 namespace millrace {
 namespace {
@@ -54,8 +55,10 @@ class StepRun {
       : parts_(parts), input_(input), observer_(observer) {}
 
   absl::StatusOr<StepResult> run() {
-    absl::Status status = compute();
-    if (status.ok() && result_.applied) status = update();
+    const absl::Status status = guarded("the train step", [&] {
+      RETURN_IF_ERROR(compute());
+      return result_.applied ? update() : absl::OkStatus();
+    });
     if (!status.ok() || !result_.applied) discard();
     RETURN_IF_ERROR(status);
     return std::move(result_);
@@ -69,7 +72,7 @@ class StepRun {
       RETURN_IF_ERROR(observer_.after_data(input_.micro_batches[i], i));
       RETURN_IF_ERROR(run_micro_batch(input_.micro_batches[i], i));
     }
-    collect(count);
+    RETURN_IF_ERROR(collect(count));
     RETURN_IF_ERROR(correct_targets());
     ASSIGN_OR_RETURN(result_.refused, find_non_finite());
     result_.applied = result_.refused.empty();
@@ -92,7 +95,7 @@ class StepRun {
         return output.status();
       }));
     }
-    RETURN_IF_ERROR(check(*output, batch));
+    RETURN_IF_ERROR(check_model_output(*output, batch));
     outputs_.push_back(*std::move(output));
     Stopwatch watch(result_.timings.backward);
     return guarded("the backward pass", [&] {
@@ -106,27 +109,18 @@ class StepRun {
     });
   }
 
-  static absl::Status check(const ModelOutput& output, const Batch& batch) {
-    if (!output.loss.defined() || output.loss.numel() != 1) {
-      return absl::InvalidArgumentError(
-          "the model's loss is not one number: return the sum over the batch's examples");
-    }
-    if (!output.predictions.defined() || output.predictions.dim() != 2 ||
-        output.predictions.size(0) != batch.size) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the model's predictions are not [batch, tasks] with batch = ", batch.size));
-    }
-    return absl::OkStatus();
-  }
-
   // Joins what the micro-batches gave.
-  void collect(int64_t count) {
+  absl::Status collect(int64_t count) {
     std::vector<at::Tensor> predictions, labels, weights;
     at::Tensor loss = outputs_[0].loss;
     targets_ = outputs_[0].targets;
     bool weighted = false;
     for (int64_t i = 0; i < count; ++i) {
       const Batch& batch = input_.micro_batches[i];
+      if (outputs_[i].targets.defined() != targets_.defined()) {
+        return absl::InvalidArgumentError(
+            "the model gave targets for some micro-batches of a step and not for others");
+      }
       if (i > 0) loss = loss + outputs_[i].loss;
       if (i > 0 && targets_.defined()) targets_ = targets_ + outputs_[i].targets;
       predictions.push_back(outputs_[i].predictions);
@@ -142,6 +136,7 @@ class StepRun {
     result_.loss = targets_.defined() ? loss * static_cast<double>(input_.examples) / targets_ : loss;
     result_.examples = input_.examples;
     result_.learning_rate = learning_rate();
+    return absl::OkStatus();
   }
 
   void add_value(const NamedValue& metric, int64_t count) {

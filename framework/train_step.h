@@ -45,12 +45,13 @@ class StepObserver {
 };
 
 // Forward, backward and update over all micro-batches. What an implementation must do, and
-// what framework/train_step_conformance.h checks:
+// what tests/conformance/train_step_conformance.h checks:
 //  * before each micro-batch, seed the generators by (seed, step, micro-batch, rank);
 //  * sum gradients over micro-batches so that N of them equal one large batch;
 //  * refuse a step whose loss or any gradient is not finite: then no parameter, row, count or
 //    optimizer state differs from before, and the result says what was not finite;
-//  * leave gradients cleared and no tentative row behind, whatever happens.
+//  * leave gradients cleared and no tentative row behind, whatever happens;
+//  * return an error, not throw, whatever the model does.
 // Called from the trainer's thread.
 class TrainStep {
  public:

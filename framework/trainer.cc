@@ -47,6 +47,13 @@ class Trainer::Context : public HookContext {
         .add(name, value, reduction);
   }
 
+  // What was asked or reported outside a run is forgotten.
+  void begin_run(Phase phase) {
+    requests_ = Requests();
+    evaluation_values_ = ReportedValues();
+    phase_ = phase;
+    mark_served();
+  }
   void set_phase(Phase phase) { phase_ = phase; }
   void set_starting(bool starting) { starting_ = starting; }
   void set_ending(bool ending) { ending_ = ending; }
@@ -147,8 +154,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   run_started_ = clock_.elapsed();
   elapsed_before_ = progress_.elapsed;
   const int64_t examples_before = progress_.examples;
-  context_->set_phase(phase);
-  context_->mark_served();
+  context_->begin_run(phase);
   context_->set_starting(true);
   absl::Status outcome = hooks_->start(*context_);
   context_->set_starting(false);

@@ -3,6 +3,7 @@
 namespace millrace {
 
 absl::Status EvaluationHook::start(HookContext& context) {
+  asked_at_ = -1;
   if (context.phase() == Phase::kTrain && cadence_.at_end) context.requests().evaluate_at_end();
   return ask_if_due(context);
 }
@@ -18,7 +19,12 @@ absl::Status EvaluationHook::after_window(HookContext& context, const Window&) {
 }
 
 absl::Status EvaluationHook::ask_if_due(HookContext& context) {
-  if (context.phase() == Phase::kTrain && context.due(cadence_)) context.requests().evaluate();
+  const int64_t step = context.progress().step;
+  if (context.phase() == Phase::kEvaluate || step == asked_at_ || !context.due(cadence_)) {
+    return absl::OkStatus();
+  }
+  context.requests().evaluate();
+  asked_at_ = step;
   return absl::OkStatus();
 }
 

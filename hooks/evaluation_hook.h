@@ -6,7 +6,8 @@
 
 namespace millrace {
 
-// Evaluates all sets when the cadence says so; what falls on one step is done once.
+// Evaluates all sets when the cadence says so; what falls on one step is done once, also where
+// a step, its epoch and the end of training coincide.
 class EvaluationHook : public Hook {
  public:
   explicit EvaluationHook(Cadence cadence) : cadence_(cadence) {}
@@ -20,6 +21,7 @@ class EvaluationHook : public Hook {
   absl::Status ask_if_due(HookContext& context);
 
   const Cadence cadence_;
+  int64_t asked_at_ = -1;  // the step after which it last asked in this run
 };
 
 }  // namespace millrace

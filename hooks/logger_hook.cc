@@ -57,24 +57,16 @@ LoggerHook::~LoggerHook() { release_log_sink(); }
 absl::Status LoggerHook::start(HookContext& context) {
   started_at_ = context.progress();
   report_text_.clear();
+  last_draw_ = -absl::InfiniteDuration();
+  stale_ = false;
   moving_ = options_.progress_line && context.rank() == 0;
   if (!moving_) return absl::OkStatus();
-  set_log_sink([this](LogSeverity, absl::string_view line) {
-    erase();
-    out_ << line << '\n';
-    draw();
-  });
+  set_log_sink([this](LogSeverity, absl::string_view line) { write_line(std::string(line)); });
   return absl::OkStatus();
 }
 
 absl::Status LoggerHook::after_step(HookContext& context, const StepResult&) {
-  if (!moving_ || context.phase() == Phase::kEvaluate) return absl::OkStatus();
-  const absl::Duration now = clock_.elapsed();
-  if (now - last_draw_ < kRedraw) return absl::OkStatus();
-  last_draw_ = now;
-  erase();
-  line_ = progress_text(context.progress()) + report_text_;
-  draw();
+  if (moving_ && context.phase() == Phase::kTrain) move_to(context.progress());
   return absl::OkStatus();
 }
 
@@ -82,14 +74,11 @@ absl::Status LoggerHook::after_report(HookContext& context, const Report& report
   if (context.rank() != 0) return absl::OkStatus();
   report_text_ = absl::StrCat("  ", short_number(report.examples_per_second), " examples/s",
                               metrics_text(report.metrics), rows_text(report.tables));
-  const std::string line = progress_text(report.progress) + report_text_;
-  if (!moving_) {
-    write_line(line);
-    return absl::OkStatus();
+  if (moving_) {
+    move_to(report.progress);
+  } else {
+    write_line(progress_text(report.progress) + report_text_);
   }
-  erase();
-  line_ = line;
-  draw();
   return absl::OkStatus();
 }
 
@@ -104,18 +93,40 @@ absl::Status LoggerHook::after_evaluate(HookContext& context, const EvaluationRe
 
 absl::Status LoggerHook::end(HookContext&, const absl::Status&) {
   if (!moving_) return absl::OkStatus();
-  if (!line_.empty()) out_ << '\n';
-  out_.flush();
-  line_.clear();
+  if (stale_) set_line(progress_text(latest_) + report_text_);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!line_.empty()) out_ << '\n';
+    out_.flush();
+    line_.clear();
+  }
   release_log_sink();
   return absl::OkStatus();
 }
 
+// Also the log sink: it must not log, and takes no lock but this one.
 void LoggerHook::write_line(const std::string& line) {
+  absl::MutexLock lock(&mutex_);
   erase();
   out_ << line << '\n';
-  if (moving_) draw();
-  out_.flush();
+  draw();
+}
+
+void LoggerHook::move_to(const Progress& progress) {
+  latest_ = progress;
+  stale_ = true;
+  const absl::Duration now = clock_.elapsed();
+  if (now - last_draw_ < kRedraw) return;
+  last_draw_ = now;
+  set_line(progress_text(progress) + report_text_);
+}
+
+void LoggerHook::set_line(std::string line) {
+  absl::MutexLock lock(&mutex_);
+  erase();
+  line_ = std::move(line);
+  draw();
+  stale_ = false;
 }
 
 void LoggerHook::draw() {
@@ -125,7 +136,7 @@ void LoggerHook::draw() {
 
 // Back to the first column, and clear to the end of the line.
 void LoggerHook::erase() {
-  if (moving_ && !line_.empty()) out_ << "\r\x1b[K";
+  if (!line_.empty()) out_ << "\r\x1b[K";
 }
 
 void LoggerHook::release_log_sink() {
@@ -136,12 +147,10 @@ void LoggerHook::release_log_sink() {
 std::string LoggerHook::progress_text(const Progress& progress) const {
   std::string text = absl::StrCat("step ", progress.step);
   if (options_.max_steps > 0) absl::StrAppend(&text, "/", options_.max_steps);
-  absl::StrAppend(&text, "  epoch ", progress.epoch + 1);
-  if (options_.max_epochs > 0) absl::StrAppend(&text, "/", options_.max_epochs);
   // At the end of the last epoch the count of finished ones is all there are.
-  if (options_.max_epochs > 0 && progress.epoch >= options_.max_epochs) {
-    text = absl::StrCat("step ", progress.step, "  epoch ", progress.epoch, "/", options_.max_epochs);
-  }
+  const bool last = options_.max_epochs > 0 && progress.epoch >= options_.max_epochs;
+  absl::StrAppend(&text, "  epoch ", last ? progress.epoch : progress.epoch + 1);
+  if (options_.max_epochs > 0) absl::StrAppend(&text, "/", options_.max_epochs);
   const int64_t done = progress.step - started_at_.step;
   if (options_.max_steps > progress.step && done > 0) {
     const absl::Duration left = (progress.elapsed - started_at_.elapsed) *

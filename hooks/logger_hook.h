@@ -6,6 +6,8 @@
 #include <ostream>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "framework/hook.h"
 
@@ -19,8 +21,9 @@ struct LoggerOptions {
 };
 
 // Writes what a report says — step, epoch, examples/s, loss, AUC, rows, time left when a limit is known — to
-// `out` on rank 0: a plain line for each report, or one progress line that also moves between
-// reports, at most five times a second. While the line moves, log lines go above it.
+// `out` on rank 0: a plain line for each report, or one progress line that moves with every step,
+// drawn at most five times a second and once more at the end. While the line moves, log lines of
+// all threads go above it.
 class LoggerHook : public Hook {
  public:
   // Borrows both.
@@ -36,19 +39,24 @@ class LoggerHook : public Hook {
 
  private:
   void write_line(const std::string& line);
-  void draw();
-  void erase();
+  void move_to(const Progress& progress);
+  void set_line(std::string line);
+  void draw() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void erase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void release_log_sink();
   std::string progress_text(const Progress& progress) const;
 
   const LoggerOptions options_;
   std::ostream& out_;
   Clock& clock_;
-  bool moving_ = false;     // between start and end, with a progress line
-  std::string report_text_; // of the last report
-  std::string line_;        // the progress line as it stands
+  bool moving_ = false;      // between start and end, with a progress line
+  std::string report_text_;  // of the last report
   absl::Duration last_draw_ = absl::ZeroDuration();
+  bool stale_ = false;  // whether the line says less than latest_ and report_text_
+  Progress latest_;
   Progress started_at_;
+  absl::Mutex mutex_;  // log lines come from any thread; also serialises `out_`
+  std::string line_ ABSL_GUARDED_BY(mutex_);  // the progress line as it stands on the terminal
 };
 
 // 1234567 → "1.23 M"; three digits, so that columns stay narrow.

@@ -27,7 +27,7 @@ absl::Status NonFiniteGuardHook::after_step(HookContext& context, const StepResu
   }
   if (in_a_row_ > config_.max_in_a_row()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(what, ", the ", in_a_row_, "th in a row; train.non_finite.max_in_a_row is ",
+        absl::StrCat(what, "; ", in_a_row_, " such steps in a row, train.non_finite.max_in_a_row is ",
                      config_.max_in_a_row()));
   }
   return absl::OkStatus();

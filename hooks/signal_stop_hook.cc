@@ -13,12 +13,14 @@ constexpr int kSignals[] = {SIGTERM, SIGINT, SIGUSR1};
 
 // The first signal since start; 0: none. A signal handler can reach nothing but such globals.
 std::atomic<int> received{0};
+std::atomic<bool> terminated{false};  // whether SIGTERM or SIGINT was among them
 std::atomic<bool> installed{false};
-static_assert(std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 void handle(int signal) {
   int none = 0;
-  if (received.compare_exchange_strong(none, signal) || signal == SIGUSR1) return;
+  received.compare_exchange_strong(none, signal);
+  if (signal == SIGUSR1 || !terminated.exchange(true)) return;
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
@@ -41,14 +43,18 @@ absl::Status SignalStopHook::start(HookContext& context) {
     return absl::FailedPreconditionError("another trainer of this process handles the signals");
   }
   received = 0;
+  terminated = false;
   struct sigaction action = {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;
   for (int signal : kSignals) {
     Saved saved{signal, {}};
     if (::sigaction(signal, &action, &saved.action) != 0) {
+      const int error = errno;
+      restore();
+      installed = false;
       return absl::InternalError(
-          absl::StrCat("sigaction(", signal_name(signal), "): ", std::strerror(errno)));
+          absl::StrCat("sigaction(", signal_name(signal), "): ", std::strerror(error)));
     }
     saved_.push_back(saved);
   }

@@ -29,6 +29,7 @@ absl::StatusOr<ModelOutput> TinyModel::forward(const Batch& batch) {
   output.predictions = logits.sigmoid();
   if (gives_targets) output.targets = torch::scalar_tensor(batch.size / 2.0);
   output.metrics.push_back({"mean_logit", logits.mean()});
+  if (on_output) on_output(output);
   return output;
 }
 

@@ -19,6 +19,8 @@ class TinyModel : public Model {
   absl::StatusOr<ModelOutput> forward(const Batch& batch) override;
 
   std::function<absl::Status(const Batch&)> on_forward;
+  // If set, may spoil what a forward pass returns.
+  std::function<void(ModelOutput&)> on_output;
   // Whether to give targets (half the examples) instead of leaving them undefined.
   bool gives_targets = false;
 

@@ -47,7 +47,7 @@ std::unique_ptr<SparseOptimizer> sparse_optimizer(const TinyTrainerOptions& opti
 
 }  // namespace
 
-std::unique_ptr<Trainer> tiny_trainer(TinyTrainerOptions options) {
+TrainerParts tiny_parts(TinyTrainerOptions options) {
   std::shared_ptr<EmbeddingCollection> collection;
   if (options.train.sparse > 0) collection = shared_table(options.train.sparse);
   options.eval.sparse = options.train.sparse;
@@ -63,7 +63,11 @@ std::unique_ptr<Trainer> tiny_trainer(TinyTrainerOptions options) {
   parts.train_data = std::make_unique<FakeDataset>(options.train);
   parts.evaluation_sets.push_back({"eval", std::make_unique<FakeDataset>(options.eval)});
   parts.clock = options.clock;
-  auto trainer = Trainer::create(options.trainer, std::move(parts));
+  return parts;
+}
+
+std::unique_ptr<Trainer> tiny_trainer(TinyTrainerOptions options) {
+  auto trainer = Trainer::create(options.trainer, tiny_parts(options));
   MILLRACE_CHECK(trainer.ok()) << trainer.status();
   return *std::move(trainer);
 }

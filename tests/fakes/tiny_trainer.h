@@ -22,8 +22,12 @@ struct TinyTrainerOptions {
   Clock* clock = nullptr;
 };
 
-// Where train.sparse > 0 the model has one table of dim 4 that all sparse features share. One
-// evaluation set, "eval". Aborts the test program if the options are wrong.
+// A TinyModel and what trains it. Where train.sparse > 0 the model has one table, "items", of dim 4
+// that all sparse features share. One evaluation set, "eval". Aborts the test program if the options
+// are wrong.
+TrainerParts tiny_parts(TinyTrainerOptions options = {});
+
+// A trainer of these parts.
 std::unique_ptr<Trainer> tiny_trainer(TinyTrainerOptions options = {});
 
 }  // namespace millrace

@@ -1,0 +1,162 @@
+#include "framework/evaluator.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <c10/core/GradMode.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "base/status_matchers.h"
+#include "framework/model.h"
+#include "tests/fakes/fake_dataset.h"
+#include "tests/fakes/fake_hook_context.h"
+#include "tests/fakes/recording_hook.h"
+#include "tests/fakes/tiny_model.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class EvaluatorTest : public testing::Test {
+ protected:
+  EvaluatorTest() {
+    TinyTrainerOptions options;
+    options.train.sparse = 2;
+    parts_ = tiny_parts(options);
+    model().train();
+    context_.phase_is = Phase::kEvaluate;
+    options_.tasks = {"label"};
+    options_.metrics = {"auc", "calibration"};
+  }
+
+  TinyModel& model() { return static_cast<TinyModel&>(*parts_.model); }
+
+  absl::StatusOr<EvaluationResult> evaluate(FakeDatasetOptions data_options) {
+    data_options.sparse = 2;
+    FakeDataset data(data_options);
+    return run_evaluation(*parts_.model, data, options_, progress_, context_, hooks_, values_,
+                          clock_);
+  }
+
+  TrainerParts parts_;
+  EvaluationOptions options_;
+  Progress progress_ = {.step = 12, .examples = 96};
+  FakeHookContext context_;
+  HookList hooks_;
+  ReportedValues values_;
+  FakeClock clock_;
+};
+
+TEST_F(EvaluatorTest, Result) {
+  model().on_forward = [&](const Batch&) {
+    clock_.advance(absl::Seconds(2));
+    return absl::OkStatus();
+  };
+  values_.add("from_a_hook", 4, Reduction::kSum);
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult result, evaluate({.batches = 3, .batch_size = 8}));
+  EXPECT_EQ(result.set, "eval");
+  EXPECT_TRUE(result.progress == progress_);
+  EXPECT_EQ(result.examples, 24);
+  EXPECT_EQ(result.batches, 3);
+  EXPECT_EQ(result.elapsed, absl::Seconds(6));
+  EXPECT_EQ(result.metrics.size(), 3);
+  EXPECT_GT(result.metrics.at("auc"), 0);
+  EXPECT_EQ(result.values.at("from_a_hook"), 4);
+  EXPECT_EQ(result.values.count("mean_logit"), 1);
+}
+
+TEST_F(EvaluatorTest, TheNumberOfBatchesDoesNotMatter) {
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult one, evaluate({.batches = 1, .batch_size = 24}));
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult six, evaluate({.batches = 6, .batch_size = 4}));
+  EXPECT_NEAR(one.metrics.at("loss"), six.metrics.at("loss"), 1e-6);
+  EXPECT_EQ(one.metrics.at("auc"), six.metrics.at("auc"));
+}
+
+TEST_F(EvaluatorTest, AtMostSoManySteps) {
+  options_.max_steps = 2;
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult result, evaluate({.batches = 5}));
+  EXPECT_EQ(result.batches, 2);
+}
+
+TEST_F(EvaluatorTest, EventsOfEachBatch) {
+  std::vector<std::string> events;
+  ASSERT_OK(hooks_.add(std::make_unique<RecordingHook>(&events)));
+  ASSERT_OK(evaluate({.batches = 1}));
+  EXPECT_THAT(events, ElementsAre("eval:before_step", "eval:after_data(0)", "eval:after_step"));
+}
+
+TEST_F(EvaluatorTest, LeavesEverythingAsItWas) {
+  // A part that its owner froze.
+  const std::shared_ptr<torch::nn::Module> tables = model().named_children()["tables"];
+  tables->eval();
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const at::Tensor random = generator.get_state();
+  const std::string before = fingerprint(model());
+  model().on_forward = [&](const Batch&) {
+    EXPECT_FALSE(model().is_training());
+    EXPECT_FALSE(c10::GradMode::is_enabled());
+    at::rand({3});
+    return absl::OkStatus();
+  };
+  ASSERT_OK(evaluate({.batches = 3, .ids = 1000000}));
+  EXPECT_TRUE(model().is_training());
+  EXPECT_FALSE(tables->is_training());
+  EXPECT_TRUE(c10::GradMode::is_enabled());
+  EXPECT_TRUE(at::equal(generator.get_state(), random));
+  EXPECT_EQ(fingerprint(model()), before);
+}
+
+TEST_F(EvaluatorTest, LeavesEverythingAsItWasAfterAFailureToo) {
+  const std::string before = fingerprint(model());
+  model().on_forward = [&](const Batch&) -> absl::Status { throw std::runtime_error("boom"); };
+  EXPECT_THAT(evaluate({}), StatusIs(absl::StatusCode::kInternal,
+                                     AllOf(HasSubstr("evaluating \"eval\""), HasSubstr("boom"))));
+  EXPECT_TRUE(model().is_training());
+  EXPECT_TRUE(c10::GradMode::is_enabled());
+  EXPECT_EQ(fingerprint(model()), before);
+}
+
+TEST_F(EvaluatorTest, Errors) {
+  EXPECT_THAT(evaluate({.batches = 0}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("\"eval\""), HasSubstr("no examples"))));
+  EXPECT_THAT(evaluate({.fail_at = 1}),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("evaluating \"eval\""), HasSubstr("damaged"))));
+  model().on_output = [](ModelOutput& output) { output.predictions = at::zeros({3, 1}); };
+  EXPECT_THAT(evaluate({}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("predictions")));
+  model().on_output = [](ModelOutput& output) { output.loss = at::zeros({8}); };
+  EXPECT_THAT(evaluate({}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("loss")));
+  model().on_output = nullptr;
+  options_.tasks = {"click", "buy"};
+  EXPECT_THAT(evaluate({}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[8, 2]")));
+  options_.tasks = {"label"};
+  options_.metrics = {"auk"};
+  EXPECT_THAT(evaluate({}), StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"eval\"")));
+}
+
+TEST_F(EvaluatorTest, AHooksErrorEndsIt) {
+  std::vector<std::string> events;
+  ASSERT_OK(hooks_.add(std::make_unique<RecordingHook>(
+      &events, [](HookContext&, absl::string_view event) {
+        return event == "eval:after_data(0)" ? absl::AbortedError("planted") : absl::OkStatus();
+      })));
+  EXPECT_THAT(evaluate({}), StatusIs(absl::StatusCode::kAborted, HasSubstr("hook recording in after_data")));
+  EXPECT_THAT(events, ElementsAre("eval:before_step", "eval:after_data(0)"));
+}
+
+TEST_F(EvaluatorTest, LossIsOverTargetsWhereThereAreSome) {
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult examples, evaluate({.batches = 2}));
+  model().gives_targets = true;  // half the examples
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult targets, evaluate({.batches = 2}));
+  EXPECT_NEAR(targets.metrics.at("loss"), 2 * examples.metrics.at("loss"), 1e-6);
+}
+
+}  // namespace
+}  // namespace millrace

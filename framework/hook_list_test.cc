@@ -1,0 +1,274 @@
+#include "framework/hook_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+#include <stdexcept>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/file_system.h"
+#include "base/status_matchers.h"
+#include "tests/fakes/fake_hook_context.h"
+#include "tests/fakes/recording_hook.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Names = std::vector<std::string>;
+
+// One event of a list, by the name of its method.
+struct Event {
+  std::string name;
+  bool opens;
+  std::function<absl::Status(HookList&, HookContext&)> fire;
+};
+
+// In the order of the picture.
+std::vector<Event> all_events() {
+  using L = HookList;
+  using C = HookContext;
+  return {
+      {"start", true, [](L& l, C& c) { return l.start(c); }},
+      {"before_epoch", true, [](L& l, C& c) { return l.before_epoch(c); }},
+      {"before_window", true, [](L& l, C& c) { return l.before_window(c, {}); }},
+      {"before_step", true, [](L& l, C& c) { return l.before_step(c); }},
+      {"after_data", false, [](L& l, C& c) { return l.after_data(c, {}, 3); }},
+      {"after_backward", false,
+       [](L& l, C& c) { return l.after_backward(c, Gradients({}, nullptr)); }},
+      {"after_step", false, [](L& l, C& c) { return l.after_step(c, {.applied = true}); }},
+      {"out_of_data", false, [](L& l, C& c) { return l.out_of_data(c, DataEnd::kWindow); }},
+      {"after_window", false, [](L& l, C& c) { return l.after_window(c, {}); }},
+      {"after_epoch", false, [](L& l, C& c) { return l.after_epoch(c); }},
+      {"after_report", false, [](L& l, C& c) { return l.after_report(c, {}); }},
+      {"after_evaluate", false, [](L& l, C& c) { return l.after_evaluate(c, {}); }},
+      {"after_checkpoint", false, [](L& l, C& c) { return l.after_checkpoint(c, {}); }},
+      {"end", false, [](L& l, C& c) { return l.end(c, absl::OkStatus()); }},
+  };
+}
+
+std::string without_argument(absl::string_view event) {
+  return std::string(event.substr(0, event.find('(')));
+}
+
+Names matches(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  Names names;
+  for (auto it = std::sregex_iterator(text.begin(), text.end(), regex);
+       it != std::sregex_iterator(); ++it) {
+    names.push_back((*it)[1]);
+  }
+  return names;
+}
+
+std::string header(const char* name) {
+  auto text = read_file(FileSystem::local(), absl::StrCat("framework/", name));
+  EXPECT_OK(text);
+  return text.ok() ? *text : "";
+}
+
+// The events of the picture in the comment of class Hook, each once, in order of appearance.
+Names picture() {
+  Names names;
+  bool inside = false;
+  const std::string text = header("hook.h");
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::ConsumePrefix(&line, "//")) continue;
+    if (absl::StartsWith(absl::StripAsciiWhitespace(line), "start   ")) inside = true;
+    line = absl::StripAsciiWhitespace(line);
+    if (inside && line.empty()) break;
+    if (!inside) continue;
+    const std::string name(line.substr(0, line.find_first_of(" (")));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+TEST(HookPictureTest, ThePictureTheVirtualsAndTheListAreOne) {
+  Names events;
+  for (const Event& event : all_events()) events.push_back(event.name);
+  EXPECT_EQ(picture(), events);
+
+  const std::string hook = header("hook.h");
+  EXPECT_EQ(matches(hook, "virtual absl::Status (\\w+)\\(HookContext&"), events);
+  // Nothing else is virtual but the destructors, the name and the state.
+  Names others = matches(hook.substr(hook.find("\nclass Hook {")), "virtual [^~\n]*?(\\w+)\\(");
+  others.erase(std::remove_if(others.begin(), others.end(),
+                              [&](const std::string& name) {
+                                return std::count(events.begin(), events.end(), name) > 0;
+                              }),
+               others.end());
+  EXPECT_THAT(others, ElementsAre("name", "save_state", "load_state"));
+
+  const std::string list = header("hook_list.h");
+  EXPECT_EQ(matches(list.substr(0, list.find("private:")),
+                    "absl::Status (\\w+)\\(HookContext& context"),
+            events);
+}
+
+TEST(HookListTest, ForwardsEachEventToItsVirtual) {
+  Names recorded;
+  HookList list;
+  ASSERT_OK(list.add(std::make_unique<RecordingHook>(&recorded)));
+  FakeHookContext context;
+  for (const Event& event : all_events()) {
+    recorded.clear();
+    ASSERT_OK(event.fire(list, context)) << event.name;
+    ASSERT_EQ(recorded.size(), 1) << event.name;
+    EXPECT_EQ(without_argument(recorded[0]), event.name);
+    if (event.name == "after_data") EXPECT_EQ(recorded[0], "after_data(3)");
+    if (event.name == "out_of_data") EXPECT_EQ(recorded[0], "out_of_data(window)");
+  }
+}
+
+TEST(HookListTest, HooksWithoutEventsDoNothing) {
+  class Idle : public Hook {
+    absl::string_view name() const override { return "idle"; }
+  };
+  HookList list;
+  ASSERT_OK(list.add(std::make_unique<Idle>()));
+  FakeHookContext context;
+  for (const Event& event : all_events()) EXPECT_OK(event.fire(list, context));
+  Idle hook;
+  HookState state;
+  Hook& base = hook;
+  EXPECT_OK(base.save_state(state));
+  EXPECT_EQ(state.bytes, "");
+  EXPECT_OK(base.load_state({}));
+}
+
+// Three hooks a, b, c that share a log; some of them fail or throw.
+class ThreeHooks {
+ public:
+  explicit ThreeHooks(std::function<absl::Status(absl::string_view event)> on_event = nullptr) {
+    for (const char* name : {"a", "b", "c"}) {
+      EXPECT_OK(list.add(std::make_unique<RecordingHook>(
+          &events,
+          [on_event](HookContext&, absl::string_view event) {
+            return on_event ? on_event(event) : absl::OkStatus();
+          },
+          name, /*prefixed=*/true)));
+    }
+  }
+  HookList list;
+  Names events;
+  FakeHookContext context;
+};
+
+TEST(HookListTest, OpeningEventsGoForwardClosingOnesBackward) {
+  for (const Event& event : all_events()) {
+    ThreeHooks hooks;
+    if (event.name == "end") ASSERT_OK(hooks.list.start(hooks.context));
+    hooks.events.clear();
+    ASSERT_OK(event.fire(hooks.list, hooks.context));
+    Names order;
+    for (const std::string& recorded : hooks.events) order.push_back(recorded.substr(0, 1));
+    EXPECT_EQ(order, event.opens ? Names({"a", "b", "c"}) : Names({"c", "b", "a"})) << event.name;
+  }
+}
+
+TEST(HookListTest, OpeningEventsStopAtTheFirstErrorClosingOnesReachEveryHook) {
+  for (const Event& event : all_events()) {
+    if (event.name == "start" || event.name == "end") continue;
+    ThreeHooks hooks([](absl::string_view recorded) {
+      if (recorded[0] == 'a') return absl::OkStatus();
+      return absl::AbortedError(absl::StrCat("planted in ", recorded.substr(0, 1)));
+    });
+    const std::string first = event.opens ? "b" : "c";
+    EXPECT_THAT(event.fire(hooks.list, hooks.context),
+                StatusIs(absl::StatusCode::kAborted,
+                         absl::StrCat("hook ", first, " in ", event.name, ": planted in ", first)));
+    EXPECT_EQ(hooks.events.size(), event.opens ? 2 : 3) << event.name;
+  }
+}
+
+TEST(HookListTest, EndReachesThoseThatStarted) {
+  ThreeHooks hooks([](absl::string_view event) {
+    return event == "b.start" ? absl::AbortedError("planted") : absl::OkStatus();
+  });
+  EXPECT_THAT(hooks.list.start(hooks.context), StatusIs(absl::StatusCode::kAborted));
+  ASSERT_OK(hooks.list.end(hooks.context, absl::AbortedError("planted")));
+  EXPECT_THAT(hooks.events, ElementsAre("a.start", "b.start", "a.end"));
+}
+
+TEST(HookListTest, EndComesOnceAndOnlyAfterStart) {
+  ThreeHooks hooks;
+  ASSERT_OK(hooks.list.end(hooks.context, absl::OkStatus()));
+  EXPECT_THAT(hooks.events, IsEmpty());
+  ASSERT_OK(hooks.list.start(hooks.context));
+  ASSERT_OK(hooks.list.end(hooks.context, absl::OkStatus()));
+  ASSERT_OK(hooks.list.end(hooks.context, absl::OkStatus()));
+  EXPECT_THAT(hooks.events,
+              ElementsAre("a.start", "b.start", "c.start", "c.end", "b.end", "a.end"));
+}
+
+TEST(HookListTest, EndReachesEveryHookWhateverTheyReturn) {
+  ThreeHooks hooks([](absl::string_view event) {
+    if (event == "b.end") return absl::AbortedError("b");
+    if (event == "a.end") return absl::InternalError("a");
+    return absl::OkStatus();
+  });
+  ASSERT_OK(hooks.list.start(hooks.context));
+  EXPECT_THAT(hooks.list.end(hooks.context, absl::OkStatus()),
+              StatusIs(absl::StatusCode::kAborted, "hook b in end: b"));
+  EXPECT_THAT(hooks.events, Contains("a.end"));
+}
+
+TEST(HookListTest, ExceptionsBecomeErrors) {
+  for (const Event& event : all_events()) {
+    ThreeHooks hooks([&](absl::string_view recorded) -> absl::Status {
+      if (without_argument(recorded) == "b." + event.name) throw std::runtime_error("boom");
+      if (without_argument(recorded) == "a." + event.name && !event.opens) throw 7;
+      return absl::OkStatus();
+    });
+    if (event.name == "end") ASSERT_OK(hooks.list.start(hooks.context));
+    EXPECT_THAT(event.fire(hooks.list, hooks.context),
+                StatusIs(absl::StatusCode::kInternal,
+                         AllOf(HasSubstr("hook b in " + event.name), HasSubstr("boom"))));
+  }
+}
+
+TEST(HookListTest, RequestsCarryTheHooksName) {
+  Names events;
+  HookList list;
+  for (const char* name : {"a", "b"}) {
+    ASSERT_OK(list.add(std::make_unique<RecordingHook>(
+        &events,
+        [](HookContext& context, absl::string_view) {
+          context.requests().stop("enough");
+          return absl::OkStatus();
+        },
+        name)));
+  }
+  FakeHookContext context;
+  ASSERT_OK(list.after_step(context, {}));
+  EXPECT_EQ(context.asked.take_common().stop_hook, "b") << "which is called first";
+}
+
+TEST(HookListTest, NamesAreThereAndUnique) {
+  Names events;
+  HookList list;
+  const auto hook = [&](const char* name) {
+    return std::make_unique<RecordingHook>(&events, nullptr, name);
+  };
+  ASSERT_OK(list.add(hook("one")));
+  ASSERT_OK(list.add(hook("two")));
+  EXPECT_THAT(list.add(hook("one")), StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("one")));
+  EXPECT_THAT(list.add(hook("")), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(list.add(nullptr), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(list.names(), ElementsAre("one", "two"));
+}
+
+}  // namespace
+}  // namespace millrace

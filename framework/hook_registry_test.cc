@@ -1,0 +1,84 @@
+#include "framework/hook_registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+class PlainHook : public Hook {
+ public:
+  explicit PlainHook(std::string output_dir) : output_dir_(std::move(output_dir)) {}
+  static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig&,
+                                                      const HookResources& resources) {
+    return std::make_unique<PlainHook>(resources.output_dir);
+  }
+  absl::string_view name() const override { return output_dir_; }
+
+ private:
+  const std::string output_dir_;
+};
+
+absl::StatusOr<std::unique_ptr<Hook>> refuse(const HookConfig&, const HookResources&) {
+  return absl::InvalidArgumentError("every_steps is negative");
+}
+
+MILLRACE_REGISTER_HOOK(plain, "does nothing", &PlainHook::create);
+MILLRACE_REGISTER_HOOK(choosy, "cannot be made", &refuse);
+MILLRACE_REGISTER_HOOK(forgetful, "makes no hook",
+                       [](const HookConfig&, const HookResources&) {
+                         return absl::StatusOr<std::unique_ptr<Hook>>(nullptr);
+                       });
+
+absl::StatusOr<std::unique_ptr<Hook>> create(const std::string& name) {
+  HookConfig config;
+  config.set_name(name);
+  return create_hook(config, {FileSystem::local(), Clock::real(), "out/dir", {}});
+}
+
+TEST(HookRegistryTest, CreatesByName) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Hook> hook, create("plain"));
+  EXPECT_EQ(hook->name(), "out/dir");
+}
+
+TEST(HookRegistryTest, ErrorsOfTheFactoryAreAnnotated) {
+  EXPECT_THAT(create("choosy"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("\"choosy\""), HasSubstr("every_steps is negative"))));
+  EXPECT_THAT(create("forgetful"),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("\"forgetful\"")));
+}
+
+TEST(HookRegistryTest, AMissingHookNamesTheNearestAndTheRemedy) {
+  EXPECT_THAT(create("plan"), StatusIs(absl::StatusCode::kNotFound,
+                                        AllOf(HasSubstr("\"plan\""),
+                                              HasSubstr("did you mean \"plain\"?"),
+                                              HasSubstr("alwayslink = True"))));
+  EXPECT_THAT(create("something_else_altogether"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("known: choosy, forgetful, plain")));
+  EXPECT_THAT(create(""), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST(HookRegistryTest, ListsWhatIsLinkedIn) {
+  EXPECT_THAT(registered_hooks(), ElementsAre(Field(&RegisteredHook::name, "choosy"),
+                                              Field(&RegisteredHook::name, "forgetful"),
+                                              Field(&RegisteredHook::name, "plain")));
+  EXPECT_EQ(registered_hooks()[2].description, "does nothing");
+}
+
+TEST(HookRegistryDeathTest, TwoHooksOfOneName) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(register_hook("plain", "again", &PlainHook::create),
+               "two hooks are registered as \"plain\"");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,235 @@
+#include "hooks/logger_hook.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "base/log.h"
+#include "base/status_matchers.h"
+#include "tests/conformance/hook_conformance.h"
+#include "tests/fakes/fake_hook_context.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+constexpr const char kErase[] = "\r\x1b[K";
+
+Report report_at(const Progress& progress) {
+  Report report;
+  report.progress = progress;
+  report.examples_per_second = 15234;
+  report.metrics = {{"auc", 0.71234}, {"calibration", 1.0}, {"logloss", 0.125}, {"loss", 0.13}};
+  report.tables = {{"a", {1000, 1}}, {"b", {250, 1}}};
+  return report;
+}
+
+class LoggerHookTest : public testing::Test {
+ protected:
+  // What `call` wrote.
+  template <typename Call>
+  std::string written(const Call& call) {
+    out_.str("");
+    EXPECT_OK(call());
+    return out_.str();
+  }
+
+  std::ostringstream out_;
+  FakeClock clock_;
+  FakeHookContext context_;
+};
+
+TEST_F(LoggerHookTest, ConformanceOfLines) {
+  check_hook({.make = [&] { return std::make_unique<LoggerHook>(LoggerOptions(), out_, clock_); }});
+}
+
+TEST_F(LoggerHookTest, ConformanceOfTheProgressLine) {
+  check_hook({.make = [&] {
+    return std::make_unique<LoggerHook>(LoggerOptions{.progress_line = true, .max_steps = 6}, out_,
+                                        clock_);
+  }});
+}
+
+TEST_F(LoggerHookTest, LineOfAReport) {
+  LoggerHook hook({}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  context_.at = {.step = 200, .epoch = 1};
+  EXPECT_EQ(written([&] { return hook.after_report(context_, report_at(context_.at)); }),
+            "step 200  epoch 2  15.2 k examples/s  loss 0.1300  auc 0.7123  logloss 0.1250  "
+            "rows 1.25 k\n");
+}
+
+TEST_F(LoggerHookTest, LimitsAndTimeLeft) {
+  LoggerHook hook({.max_steps = 400, .max_epochs = 2}, out_, clock_);
+  // A resumed run: the speed is that of this run alone.
+  context_.at = {.step = 100, .elapsed = absl::Seconds(5000)};
+  ASSERT_OK(hook.start(context_));
+  context_.at = {.step = 200, .elapsed = absl::Seconds(5050)};
+  Report report;
+  report.progress = context_.at;
+  EXPECT_EQ(written([&] { return hook.after_report(context_, report); }),
+            "step 200/400  epoch 1/2  1:40 left  0 examples/s\n");
+  report.progress = {.step = 101, .elapsed = absl::Seconds(5015)};
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
+              HasSubstr("  1:14:45 left  "));
+  // At the end there are as many epochs as are finished, and nothing is left.
+  report.progress = {.step = 400, .epoch = 2, .elapsed = absl::Seconds(5100)};
+  EXPECT_EQ(written([&] { return hook.after_report(context_, report); }),
+            "step 400/400  epoch 2/2  0 examples/s\n");
+}
+
+TEST_F(LoggerHookTest, MetricsThatAreNotANumberAreLeftOut) {
+  LoggerHook hook({}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  Report report = report_at({.step = 1});
+  report.metrics["auc"] = std::nan("");
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
+              Not(HasSubstr("auc")));
+}
+
+TEST_F(LoggerHookTest, LineOfAnEvaluation) {
+  LoggerHook hook({}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  EvaluationResult result;
+  result.set = "part5";
+  result.progress.step = 98;
+  result.examples = 10000;
+  result.elapsed = absl::Milliseconds(1234);
+  result.metrics = {{"auc", 0.7}, {"loss", 0.5}};
+  EXPECT_EQ(written([&] { return hook.after_evaluate(context_, result); }),
+            "step 98  part5:  loss 0.5000  auc 0.7000  10000 examples in 1.23 s\n");
+  LoggerHook silent({.has_evaluation = false}, out_, clock_);
+  EXPECT_EQ(written([&] { return silent.after_evaluate(context_, result); }), "");
+}
+
+TEST_F(LoggerHookTest, OtherRanksAreSilent) {
+  for (const bool progress_line : {false, true}) {
+    LoggerHook hook({.progress_line = progress_line}, out_, clock_);
+    context_.rank_is = 1;
+    EXPECT_EQ(written([&]() -> absl::Status {
+                RETURN_IF_ERROR(hook.start(context_));
+                RETURN_IF_ERROR(hook.after_step(context_, {}));
+                RETURN_IF_ERROR(hook.after_report(context_, report_at({.step = 1})));
+                RETURN_IF_ERROR(hook.after_evaluate(context_, {}));
+                return hook.end(context_, absl::OkStatus());
+              }),
+              "");
+  }
+}
+
+TEST_F(LoggerHookTest, ProgressLineMovesFiveTimesASecond) {
+  LoggerHook hook({.progress_line = true}, out_, clock_);
+  EXPECT_EQ(written([&] { return hook.start(context_); }), "");
+  const auto step = [&] {
+    ++context_.at.step;
+    return written([&] { return hook.after_step(context_, {}); });
+  };
+  EXPECT_EQ(step(), "step 1  epoch 1");
+  EXPECT_EQ(step(), "") << "no time has gone by";
+  clock_.advance(absl::Milliseconds(199));
+  EXPECT_EQ(step(), "");
+  clock_.advance(absl::Milliseconds(1));
+  EXPECT_EQ(step(), std::string(kErase) + "step 4  epoch 1");
+
+  // Reports do not draw more often; what they say appears with the next drawing.
+  EXPECT_EQ(written([&] { return hook.after_report(context_, report_at(context_.at)); }), "");
+  clock_.advance(absl::Milliseconds(200));
+  EXPECT_THAT(step(), MatchesRegex(".*step 5  epoch 1  15.2 k examples/s  loss 0.1300.*"));
+
+  int drawn = 0;
+  for (int i = 0; i < 1000; ++i) {  // one second
+    clock_.advance(absl::Milliseconds(1));
+    drawn += step().empty() ? 0 : 1;
+  }
+  EXPECT_EQ(drawn, 5);
+
+  // The last state is never lost.
+  ++context_.at.step;
+  EXPECT_EQ(written([&] { return hook.after_step(context_, {}); }), "");
+  const std::string last = written([&] { return hook.end(context_, absl::OkStatus()); });
+  EXPECT_THAT(last, testing::StartsWith(std::string(kErase) + "step 1006  epoch 1  15.2 k"));
+  EXPECT_THAT(last, EndsWith("\n"));
+}
+
+TEST_F(LoggerHookTest, EvaluationStepsDoNotMoveTheLine) {
+  LoggerHook hook({.progress_line = true}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  context_.phase_is = Phase::kEvaluate;
+  EXPECT_EQ(written([&] { return hook.after_step(context_, {}); }), "");
+  EXPECT_EQ(written([&] { return hook.end(context_, absl::OkStatus()); }), "")
+      << "no line was drawn, so none is closed";
+}
+
+TEST_F(LoggerHookTest, LogLinesGoAboveTheProgressLine) {
+  LoggerHook hook({.progress_line = true}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  context_.at.step = 7;
+  ASSERT_OK(hook.after_step(context_, {}));
+  out_.str("");
+  MILLRACE_LOG(WARNING) << "something happened";
+  EXPECT_THAT(out_.str(), testing::StartsWith(kErase));
+  EXPECT_THAT(out_.str(), EndsWith("something happened\nstep 7  epoch 1"));
+  const std::string evaluated = written([&] { return hook.after_evaluate(context_, {}); });
+  EXPECT_THAT(evaluated, testing::StartsWith(kErase));
+  EXPECT_THAT(evaluated, EndsWith("\nstep 7  epoch 1"));
+  EXPECT_EQ(written([&] { return hook.end(context_, absl::OkStatus()); }), "\n");
+
+  testing::internal::CaptureStderr();
+  MILLRACE_LOG(WARNING) << "afterwards";
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("afterwards"));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("afterwards")));
+}
+
+TEST_F(LoggerHookTest, LogLinesGoToStderrAgainWhenItGoesWithoutEnd) {
+  {
+    LoggerHook hook({.progress_line = true}, out_, clock_);
+    ASSERT_OK(hook.start(context_));
+  }
+  testing::internal::CaptureStderr();
+  MILLRACE_LOG(WARNING) << "afterwards";
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("afterwards"));
+}
+
+TEST_F(LoggerHookTest, InATrainer) {
+  TinyTrainerOptions options;
+  options.trainer.report = {.every_steps = 2};
+  options.clock = &clock_;
+  std::unique_ptr<Trainer> trainer = tiny_trainer(options);
+  ASSERT_OK(trainer->add_hook(
+      std::make_unique<LoggerHook>(LoggerOptions{.max_epochs = 1}, out_, clock_)));
+  ASSERT_OK(trainer->train_and_evaluate());
+  EXPECT_THAT(out_.str(),
+              MatchesRegex("step 2  epoch 1/1  0 examples/s  loss 0\\.[0-9]*  auc [01]\\.[0-9]*  [^\n]*\n"
+                           "step 4  epoch 1/1  0 examples/s  [^\n]*\n"
+                           "step 4  eval:  loss [^\n]* 16 examples in 0\\.00 s\n"));
+}
+
+TEST(ShortNumberTest, ThreeDigits) {
+  EXPECT_EQ(short_number(0), "0");
+  EXPECT_EQ(short_number(7), "7");
+  EXPECT_EQ(short_number(999), "999");
+  EXPECT_EQ(short_number(0.5), "0.50");
+  EXPECT_EQ(short_number(9.994), "9.99");
+  EXPECT_EQ(short_number(9.996), "10.0");
+  EXPECT_EQ(short_number(999.4), "999");
+  EXPECT_EQ(short_number(999.6), "1.00 k");
+  EXPECT_EQ(short_number(1234), "1.23 k");
+  EXPECT_EQ(short_number(15234), "15.2 k");
+  EXPECT_EQ(short_number(999499), "999 k");
+  EXPECT_EQ(short_number(999500), "1.00 M");
+  EXPECT_EQ(short_number(1234567), "1.23 M");
+  EXPECT_EQ(short_number(2.5e9), "2.50 G");
+  EXPECT_EQ(short_number(1e12), "1.00 T");
+  EXPECT_EQ(short_number(1e15), "1000 T");
+  EXPECT_EQ(short_number(-1234), "-1.23 k");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,183 @@
+#include "hooks/metric_report_hook.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/fault_file_system.h"
+#include "base/status_matchers.h"
+#include "tests/conformance/hook_conformance.h"
+#include "tests/fakes/fake_hook_context.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+// A directory of this test, not made yet.
+std::string directory() {
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  return absl::StrCat(testing::TempDir(), "/", test->test_suite_name(), ".", test->name(),
+                      "/metrics");
+}
+
+// The objects of a file, one a line.
+std::vector<json> lines(absl::string_view name) {
+  auto text = read_file(FileSystem::local(), join_path(directory(), name));
+  EXPECT_OK(text);
+  std::vector<json> objects;
+  if (!text.ok()) return objects;
+  EXPECT_EQ(text->back(), '\n');
+  for (absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+    objects.push_back(json::parse(std::string(line)));
+  }
+  return objects;
+}
+
+bool exists(absl::string_view name) {
+  return FileSystem::local().info(join_path(directory(), name)).ok();
+}
+
+Report full_report() {
+  Report report;
+  report.progress = {.step = 100,
+                     .examples = 51200,
+                     .epoch = 1,
+                     .window = 2,
+                     .skipped_steps = 3,
+                     .elapsed = absl::Milliseconds(2500)};
+  report.steps = 100;
+  report.examples = 51200;
+  report.examples_per_second = 20480.5;
+  report.data_wait_share = 0.25;
+  report.metrics = {{"auc", std::nan("")}, {"loss", 0.5}};
+  report.values = {{"clicks", std::numeric_limits<double>::infinity()}, {"mean \"x\"", 2}};
+  report.learning_rates = {{"dense", 0.001}};
+  report.tables = {{"items", {12, 3456}}};
+  return report;
+}
+
+TEST(MetricReportHookTest, Conformance) {
+  check_hook({.make = [] {
+    return std::make_unique<MetricReportHook>(FileSystem::local(), directory());
+  }});
+}
+
+TEST(MetricReportHookTest, EveryFieldOfAReport) {
+  FakeHookContext context;
+  MetricReportHook hook(FileSystem::local(), directory());
+  ASSERT_OK(hook.after_report(context, full_report()));
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+  const std::vector<json> objects = lines("train.jsonl");
+  ASSERT_EQ(objects.size(), 1);
+  EXPECT_EQ(objects[0], json::parse(R"({
+    "step": 100, "examples": 51200, "epoch": 1, "window": 2, "skipped_steps": 3, "seconds": 2.5,
+    "examples_per_second": 20480.5, "data_wait_share": 0.25,
+    "metrics": {"auc": null, "loss": 0.5}, "values": {"clicks": null, "mean \"x\"": 2.0},
+    "learning_rates": {"dense": 0.001}, "tables": {"items": {"rows": 12, "bytes": 3456}}})"));
+  EXPECT_FALSE(exists("eval.jsonl")) << "files come with their first line";
+}
+
+TEST(MetricReportHookTest, EveryFieldOfAnEvaluation) {
+  FakeHookContext context;
+  MetricReportHook hook(FileSystem::local(), directory());
+  EvaluationResult result;
+  result.set = "part5";
+  result.progress.step = 9;
+  result.examples = 10000;
+  result.elapsed = absl::Milliseconds(1500);
+  result.metrics = {{"auc", 0.75}};
+  result.values = {{"mean_logit", std::nan("")}};
+  ASSERT_OK(hook.after_evaluate(context, result));
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+  const std::vector<json> objects = lines("eval.jsonl");
+  ASSERT_EQ(objects.size(), 1);
+  EXPECT_EQ(objects[0], json::parse(R"({
+    "step": 9, "examples": 0, "epoch": 0, "window": 0, "skipped_steps": 0, "seconds": 0.0,
+    "set": "part5", "evaluated_examples": 10000, "evaluation_seconds": 1.5,
+    "metrics": {"auc": 0.75}, "values": {"mean_logit": null}})"));
+  EXPECT_FALSE(exists("train.jsonl"));
+}
+
+TEST(MetricReportHookTest, NoReportMakesNoFile) {
+  FakeHookContext context;
+  MetricReportHook hook(FileSystem::local(), directory());
+  ASSERT_OK(hook.start(context));
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+  EXPECT_FALSE(FileSystem::local().info(directory()).ok());
+}
+
+TEST(MetricReportHookTest, RunsAppend) {
+  for (int run = 1; run <= 2; ++run) {
+    TinyTrainerOptions options;
+    options.trainer.report = {.every_steps = 2};
+    options.train.sparse = 1;
+    std::unique_ptr<Trainer> trainer = tiny_trainer(options);
+    ASSERT_OK(
+        trainer->add_hook(std::make_unique<MetricReportHook>(FileSystem::local(), directory())));
+    ASSERT_OK(trainer->train_and_evaluate());
+    const std::vector<json> train = lines("train.jsonl");
+    ASSERT_EQ(train.size(), 2 * run);
+    EXPECT_EQ(train.back()["step"], 4);
+    EXPECT_TRUE(train.back()["metrics"]["loss"].is_number());
+    EXPECT_GT(train.back()["tables"]["items"]["rows"], 0);
+    ASSERT_EQ(lines("eval.jsonl").size(), run);
+    EXPECT_EQ(lines("eval.jsonl").back()["set"], "eval");
+  }
+}
+
+TEST(MetricReportHookTest, LinesCanBeReadWhileTheRunGoesOn) {
+  FakeHookContext context;
+  MetricReportHook hook(FileSystem::local(), directory());
+  ASSERT_OK(hook.after_report(context, full_report()));
+  EXPECT_EQ(lines("train.jsonl").size(), 1);
+}
+
+TEST(MetricReportHookTest, OnlyRank0Writes) {
+  FakeHookContext context;
+  context.rank_is = 1;
+  MetricReportHook hook(FileSystem::local(), directory());
+  ASSERT_OK(hook.after_report(context, full_report()));
+  ASSERT_OK(hook.after_evaluate(context, {}));
+  EXPECT_FALSE(FileSystem::local().info(directory()).ok());
+}
+
+TEST(MetricReportHookTest, AFileInTheWayIsNamed) {
+  const std::string parent = directory().substr(0, directory().rfind('/'));
+  ASSERT_OK(FileSystem::local().create_directories(parent));
+  ASSERT_OK(write_file_atomically(FileSystem::local(), directory(), "in the way"));
+  std::unique_ptr<Trainer> trainer = tiny_trainer();
+  ASSERT_OK(
+      trainer->add_hook(std::make_unique<MetricReportHook>(FileSystem::local(), directory())));
+  EXPECT_THAT(trainer->train().status().ToString(),
+              testing::AllOf(HasSubstr("hook metric_report"), HasSubstr(directory())));
+}
+
+// Whatever call of the file system fails, the error comes out and nothing crashes.
+TEST(MetricReportHookTest, EveryFailureComesOut) {
+  FakeHookContext context;
+  for (int64_t n = 0;; ++n) {
+    FaultFileSystem files(FileSystem::local());
+    files.fail(n, 1, absl::ResourceExhaustedError("injected"));
+    MetricReportHook hook(files, directory());
+    absl::Status status = hook.after_report(context, full_report());
+    status.Update(hook.after_evaluate(context, {}));
+    status.Update(hook.end(context, status));
+    if (files.calls() <= n) {
+      EXPECT_OK(status);
+      EXPECT_GT(n, 5);
+      break;
+    }
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted)) << "call " << n;
+  }
+}
+
+}  // namespace
+}  // namespace millrace

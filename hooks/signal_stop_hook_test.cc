@@ -1,0 +1,169 @@
+#include "hooks/signal_stop_hook.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/status_matchers.h"
+#include "tests/conformance/hook_conformance.h"
+#include "tests/fakes/fake_hook_context.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+void (*handler_of(int signal))(int) {
+  struct sigaction action = {};
+  ::sigaction(signal, nullptr, &action);
+  return action.sa_handler;
+}
+
+// A trainer of six steps whose forward pass of step `at` raises `signal`.
+std::unique_ptr<Trainer> raising_trainer(int signal, int64_t at) {
+  TinyTrainerOptions options;
+  options.train.batches = 6;
+  auto forwards = std::make_shared<int64_t>(0);  // shared with the copies of the function
+  options.on_forward = [=](const Batch&) {
+    if (++*forwards == at) std::raise(signal);
+    return absl::OkStatus();
+  };
+  std::unique_ptr<Trainer> trainer = tiny_trainer(options);
+  EXPECT_OK(trainer->add_hook(std::make_unique<SignalStopHook>()));
+  return trainer;
+}
+
+TEST(SignalStopHookTest, Conformance) {
+  check_hook({.make = [] { return std::make_unique<SignalStopHook>(); }});
+}
+
+TEST(SignalStopHookTest, StopsAfterTheStepThatBeginsNext) {
+  for (const auto& [signal, reason] : {std::pair(SIGTERM, "signal SIGTERM"),
+                                       {SIGINT, "signal SIGINT"},
+                                       {SIGUSR1, "signal SIGUSR1"}}) {
+    std::unique_ptr<Trainer> trainer = raising_trainer(signal, 2);
+    ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+    EXPECT_EQ(summary.outcome, Outcome::kStopped);
+    EXPECT_EQ(summary.stop_reason, reason);
+    EXPECT_TRUE(summary.stopped_by_rank);
+    EXPECT_EQ(summary.progress.step, 3);
+    // Training goes on where it stood.
+    ASSERT_OK_AND_ASSIGN(const Summary rest, trainer->train());
+    EXPECT_EQ(rest.outcome, Outcome::kCompleted);
+    EXPECT_EQ(rest.progress.step, 6);
+  }
+}
+
+TEST(SignalStopHookTest, ASignalInTheLastStepLosesNothing) {
+  std::unique_ptr<Trainer> trainer = raising_trainer(SIGTERM, 6);
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+  EXPECT_EQ(summary.progress.step, 6);
+  EXPECT_EQ(summary.progress.epoch, 1);
+  EXPECT_EQ(summary.outcome, Outcome::kCompleted);
+  ASSERT_OK(trainer->evaluate("eval"));
+}
+
+TEST(SignalStopHookTest, ASignalBetweenEpochsStopsBeforeTheNextStep) {
+  class RaiseAfterEpoch : public Hook {
+   public:
+    absl::string_view name() const override { return "raise"; }
+    absl::Status after_epoch(HookContext&) override {
+      std::raise(SIGTERM);
+      return absl::OkStatus();
+    }
+  };
+  TinyTrainerOptions options;
+  options.trainer.max_epochs = 2;
+  std::unique_ptr<Trainer> trainer = tiny_trainer(options);
+  ASSERT_OK(trainer->add_hook(std::make_unique<SignalStopHook>()));
+  ASSERT_OK(trainer->add_hook(std::make_unique<RaiseAfterEpoch>()));
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+  EXPECT_EQ(summary.progress.step, 4);
+  EXPECT_TRUE(summary.stopped_by_rank);
+}
+
+TEST(SignalStopHookTest, PutsHandlersBack) {
+  const auto mine = [](int) {};
+  std::signal(SIGUSR1, mine);
+  FakeHookContext context;
+  {
+    SignalStopHook hook;
+    ASSERT_OK(hook.start(context));
+    EXPECT_NE(handler_of(SIGTERM), SIG_DFL);
+    EXPECT_NE(handler_of(SIGUSR1), static_cast<void (*)(int)>(mine));
+    ASSERT_OK(hook.end(context, absl::OkStatus()));
+    EXPECT_EQ(handler_of(SIGTERM), SIG_DFL);
+    EXPECT_EQ(handler_of(SIGINT), SIG_DFL);
+    EXPECT_EQ(handler_of(SIGUSR1), static_cast<void (*)(int)>(mine));
+    ASSERT_OK(hook.start(context));
+  }
+  EXPECT_EQ(handler_of(SIGTERM), SIG_DFL) << "destroyed without end";
+  std::signal(SIGUSR1, SIG_DFL);
+}
+
+TEST(SignalStopHookTest, EvaluationAloneKeepsTheHandlers) {
+  FakeHookContext context;
+  context.phase_is = Phase::kEvaluate;
+  SignalStopHook hook;
+  ASSERT_OK(hook.start(context));
+  EXPECT_EQ(handler_of(SIGTERM), SIG_DFL);
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+}
+
+TEST(SignalStopHookTest, OneAtATime) {
+  FakeHookContext context;
+  SignalStopHook one, two;
+  ASSERT_OK(one.start(context));
+  EXPECT_THAT(two.start(context), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                           HasSubstr("another trainer")));
+  ASSERT_OK(two.end(context, absl::OkStatus()));
+  EXPECT_NE(handler_of(SIGTERM), SIG_DFL) << "the first one still listens";
+  ASSERT_OK(one.end(context, absl::OkStatus()));
+  ASSERT_OK(two.start(context));
+  ASSERT_OK(two.end(context, absl::OkStatus()));
+}
+
+TEST(SignalStopHookTest, OldSignalsAreForgotten) {
+  FakeHookContext context;
+  SignalStopHook hook;
+  ASSERT_OK(hook.start(context));
+  std::raise(SIGTERM);
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+  ASSERT_OK(hook.start(context));
+  ASSERT_OK(hook.after_step(context, {}));
+  EXPECT_TRUE(context.asked.take_this_rank().empty());
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+}
+
+TEST(SignalStopHookTest, AWarningBeforeTheFirstTerminationIsNoSecondOne) {
+  FakeHookContext context;
+  SignalStopHook hook;
+  ASSERT_OK(hook.start(context));
+  std::raise(SIGUSR1);
+  std::raise(SIGUSR1);
+  std::raise(SIGTERM);
+  std::raise(SIGUSR1);
+  ASSERT_OK(hook.after_step(context, {}));
+  EXPECT_EQ(context.asked.take_this_rank().stop_reason, "signal SIGUSR1");
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+}
+
+using SignalStopHookDeathTest = testing::Test;
+
+TEST(SignalStopHookDeathTest, ASecondTerminationEndsTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto twice = [](int first, int second) {
+    FakeHookContext context;
+    SignalStopHook hook;
+    if (!hook.start(context).ok()) std::exit(1);
+    std::raise(first);
+    std::raise(second);
+    std::exit(2);
+  };
+  EXPECT_EXIT(twice(SIGTERM, SIGTERM), testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EXIT(twice(SIGTERM, SIGINT), testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT(twice(SIGTERM, SIGUSR1), testing::ExitedWithCode(2), "");
+}
+
+}  // namespace
+}  // namespace millrace

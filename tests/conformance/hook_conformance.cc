@@ -1,0 +1,293 @@
+#include "tests/conformance/hook_conformance.h"
+
+#include <c10/core/GradMode.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "tests/fakes/fake_hook_context.h"
+#include "tests/fakes/tiny_model.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using MakeHook = std::function<std::unique_ptr<Hook>()>;
+
+HookState saved(const Hook& hook) {
+  HookState state;
+  EXPECT_OK(hook.save_state(state));
+  return state;
+}
+
+void expect_equal(const HookState& a, const HookState& b) {
+  EXPECT_EQ(a.version, b.version);
+  EXPECT_EQ(a.bytes, b.bytes);
+}
+
+// A state survives a round through a fresh instance.
+void check_state_round(const Hook& hook, const MakeHook& make) {
+  const HookState state = saved(hook);
+  expect_equal(saved(hook), state);
+  const std::unique_ptr<Hook> fresh = make();
+  EXPECT_OK(fresh->load_state({&state, 1}));
+  expect_equal(saved(*fresh), state);
+}
+
+// Passes every event on to the hook under test and watches what it does with them.
+class Watching : public Hook {
+ public:
+  explicit Watching(const MakeHook& make) : make_(make), hook_(make()) {}
+
+  absl::string_view name() const override { return hook_->name(); }
+  absl::Status start(HookContext& c) override { return hook_->start(c); }
+  absl::Status before_epoch(HookContext& c) override { return hook_->before_epoch(c); }
+  absl::Status before_window(HookContext& c, const Window& window) override {
+    return hook_->before_window(c, window);
+  }
+  absl::Status before_step(HookContext& c) override { return hook_->before_step(c); }
+  absl::Status after_data(HookContext& c, const Batch& batch, int64_t micro_batch) override {
+    return hook_->after_data(c, batch, micro_batch);
+  }
+  absl::Status after_backward(HookContext& c, const Gradients& gradients) override {
+    return hook_->after_backward(c, gradients);
+  }
+  absl::Status after_step(HookContext& c, const StepResult& result) override {
+    const absl::Status status = hook_->after_step(c, result);
+    if (c.phase() == Phase::kTrain) check_state_round(*hook_, make_);
+    return status;
+  }
+  absl::Status out_of_data(HookContext& c, DataEnd what) override {
+    return hook_->out_of_data(c, what);
+  }
+  absl::Status after_window(HookContext& c, const Window& window) override {
+    return hook_->after_window(c, window);
+  }
+  absl::Status after_epoch(HookContext& c) override { return hook_->after_epoch(c); }
+  absl::Status after_report(HookContext& c, const Report& report) override {
+    return hook_->after_report(c, report);
+  }
+  absl::Status after_evaluate(HookContext& c, const EvaluationResult& result) override {
+    return hook_->after_evaluate(c, result);
+  }
+  absl::Status after_checkpoint(HookContext& c, const CheckpointInfo& checkpoint) override {
+    return hook_->after_checkpoint(c, checkpoint);
+  }
+  absl::Status end(HookContext& c, const absl::Status& outcome) override {
+    const absl::Status status = hook_->end(c, outcome);
+    EXPECT_OK(status) << "end, after " << outcome;
+    check_state_round(*hook_, make_);
+    return status;
+  }
+
+ private:
+  const MakeHook make_;
+  const std::unique_ptr<Hook> hook_;
+};
+
+// Asks for evaluations and a stop at given steps.
+class Asking : public Hook {
+ public:
+  Asking(int64_t evaluate_at, int64_t stop_at, Scope scope)
+      : evaluate_at_(evaluate_at), stop_at_(stop_at), scope_(scope) {}
+  absl::string_view name() const override { return "asking_of_the_conformance_suite"; }
+  absl::Status after_step(HookContext& context, const StepResult&) override {
+    if (context.phase() == Phase::kEvaluate) return absl::OkStatus();
+    if (context.progress().step == evaluate_at_) context.requests().evaluate("", scope_);
+    if (context.progress().step == stop_at_) context.requests().stop("enough", scope_);
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t evaluate_at_;
+  const int64_t stop_at_;
+  const Scope scope_;
+};
+
+TinyTrainerOptions two_epochs() {
+  TinyTrainerOptions options;
+  options.trainer.max_epochs = 2;
+  options.trainer.micro_batches = 2;
+  options.trainer.report = {.every_steps = 2, .at_end = true};
+  options.train = {.batches = 5, .batch_size = 4, .sparse = 2};
+  options.optimizer = "adam";
+  return options;
+}
+
+void add(Trainer& trainer, std::unique_ptr<Hook> hook) {
+  EXPECT_OK(trainer.add_hook(std::move(hook)));
+}
+
+void check_name(const MakeHook& make) {
+  const std::unique_ptr<Hook> one = make();
+  const std::unique_ptr<Hook> two = make();
+  const std::string name(one->name());
+  EXPECT_FALSE(name.empty()) << "a hook needs a name";
+  EXPECT_EQ(one->name(), name) << "the name changed between two calls";
+  EXPECT_EQ(two->name(), name) << "two instances have different names";
+}
+
+// Trains twice and evaluates, with what else a run brings. Returns: the model's fingerprint after
+// the first run.
+std::string train(const MakeHook* make, bool changes_result = false) {
+  std::unique_ptr<Trainer> trainer = tiny_trainer(two_epochs());
+  if (make != nullptr) add(*trainer, std::make_unique<Watching>(*make));
+  add(*trainer, std::make_unique<Asking>(2, -1, Scope::kCommon));
+  EXPECT_OK(trainer->evaluate("eval")) << "evaluate() before training";
+  EXPECT_OK(trainer->train_and_evaluate());
+  const std::string trained = fingerprint(trainer->model());
+  EXPECT_OK(trainer->train()) << "a second time, with nothing to do";
+  EXPECT_OK(trainer->evaluate("eval")) << "evaluate() after training";
+  if (changes_result) return trained;
+  EXPECT_EQ(fingerprint(trainer->model()), trained)
+      << "evaluation, or a run without a step, changed the model";
+  return trained;
+}
+
+std::string train_to_a_stop(const MakeHook* make, Scope scope) {
+  std::unique_ptr<Trainer> trainer = tiny_trainer(two_epochs());
+  if (make != nullptr) add(*trainer, std::make_unique<Watching>(*make));
+  add(*trainer, std::make_unique<Asking>(1, 2, scope));
+  EXPECT_OK(trainer->train());
+  EXPECT_OK(trainer->train()) << "going on after the stop";
+  return fingerprint(trainer->model());
+}
+
+void check_training(const HookConformance& conformance) {
+  const std::string with = train(&conformance.make, conformance.changes_result);
+  const std::string stopped = train_to_a_stop(&conformance.make, Scope::kCommon);
+  const std::string stopped_by_rank = train_to_a_stop(&conformance.make, Scope::kThisRank);
+  if (conformance.changes_result) return;
+  constexpr char kChanged[] = "the result changed; say changes_result if it is meant to";
+  EXPECT_EQ(with, train(nullptr)) << kChanged;
+  EXPECT_EQ(stopped, train_to_a_stop(nullptr, Scope::kCommon)) << kChanged;
+  EXPECT_EQ(stopped_by_rank, train_to_a_stop(nullptr, Scope::kThisRank)) << kChanged;
+}
+
+// The error of a run of which `options` make a failure.
+absl::Status run_error(const MakeHook* make, TinyTrainerOptions options) {
+  std::unique_ptr<Trainer> trainer = tiny_trainer(std::move(options));
+  if (make != nullptr) add(*trainer, std::make_unique<Watching>(*make));
+  return trainer->train().status();
+}
+
+// Its fourth forward pass in training, in the middle of a step, fails.
+TinyTrainerOptions failing_model() {
+  TinyTrainerOptions options = two_epochs();
+  auto forwards = std::make_shared<int>(0);  // shared with the copies that std::function makes
+  options.on_forward = [forwards](const Batch&) {
+    if (!c10::GradMode::is_enabled()) return absl::OkStatus();
+    return ++*forwards == 4 ? absl::DataLossError("planted") : absl::OkStatus();
+  };
+  return options;
+}
+
+void check_failures(const HookConformance& conformance) {
+  TinyTrainerOptions no_examples = two_epochs();
+  no_examples.train.batches = 0;
+  const absl::Status failed = run_error(&conformance.make, failing_model());
+  const absl::Status empty = run_error(&conformance.make, no_examples);
+  if (conformance.changes_result) return;
+  EXPECT_EQ(failed, run_error(nullptr, failing_model())) << "the model's error changed";
+  EXPECT_EQ(empty, run_error(nullptr, no_examples)) << "the data's error changed";
+}
+
+void check_refused_step(const HookConformance& conformance) {
+  TinyTrainerOptions options = two_epochs();
+  options.train.nan_at = 2;
+  std::unique_ptr<Trainer> trainer = tiny_trainer(options);
+  auto hook = std::make_unique<Watching>(conformance.make);
+  const std::string name(hook->name());
+  add(*trainer, std::move(hook));
+  const absl::Status status = trainer->train().status();
+  if (!status.ok()) EXPECT_THAT(std::string(status.message()), HasSubstr("hook " + name));
+}
+
+void check_odd_lives(const MakeHook& make) {
+  FakeHookContext context;
+  context.ending = true;
+  const std::unique_ptr<Hook> ended = make();
+  EXPECT_OK(ended->end(context, absl::OkStatus())) << "end without start";
+  EXPECT_OK(ended->end(context, absl::InternalError("planted"))) << "end without start";
+  const std::unique_ptr<Hook> never_ended = make();
+  context.starting = true;
+  context.ending = false;
+  EXPECT_OK(never_ended->start(context));
+  // It goes here, still started; an instance after it must be able to start.
+}
+
+void check_start_after(const MakeHook& make) {
+  FakeHookContext context;
+  const std::unique_ptr<Hook> hook = make();
+  EXPECT_OK(hook->start(context)) << "after another instance was destroyed without end";
+  EXPECT_OK(hook->end(context, absl::OkStatus()));
+}
+
+std::vector<HookState> damaged_states(const HookState& good) {
+  std::vector<HookState> states = {
+      {good.version, ""},
+      {good.version, std::string("\xff\x00\x01 no state", 12)},
+      {good.version, std::string(1 << 16, '9')},
+      {good.version, "-1"},
+      {good.version + 1, good.bytes},
+      {-1, good.bytes},
+  };
+  if (!good.bytes.empty()) {
+    states.push_back({good.version, good.bytes.substr(0, good.bytes.size() - 1)});
+    states.push_back({good.version, good.bytes + good.bytes});
+  }
+  return states;
+}
+
+void check_load(const HookConformance& conformance, absl::Span<const HookState> states) {
+  std::unique_ptr<Trainer> trainer = tiny_trainer(two_epochs());
+  std::unique_ptr<Hook> hook = conformance.make();
+  const HookState before = saved(*hook);
+  const absl::Status status = hook->load_state(states);
+  if (!status.ok()) {
+    expect_equal(saved(*hook), before);
+    return;
+  }
+  add(*trainer, std::move(hook));
+  EXPECT_OK(trainer->train()) << "after a damaged state that load_state accepted";
+}
+
+void check_state(const HookConformance& conformance) {
+  const std::unique_ptr<Hook> hook = conformance.make();
+  check_state_round(*hook, conformance.make);
+  const HookState good = saved(*hook);
+  EXPECT_OK(conformance.make()->load_state({})) << "no rank wrote a state";
+  for (const HookState& state : damaged_states(good)) {
+    SCOPED_TRACE(absl::StrCat("state of version ", state.version, " and ", state.bytes.size(),
+                              " bytes"));
+    check_load(conformance, {&state, 1});
+  }
+  const HookState two_ranks[] = {good, {good.version, "not what rank 0 wrote"}};
+  SCOPED_TRACE("the second rank's state is damaged");
+  check_load(conformance, two_ranks);
+}
+
+}  // namespace
+
+void check_hook(const HookConformance& conformance) {
+  const auto traced = [&](const char* what, const std::function<void()>& check) {
+    SCOPED_TRACE(absl::StrCat("hook conformance: ", what));
+    check();
+  };
+  traced("name", [&] { check_name(conformance.make); });
+  traced("training", [&] { check_training(conformance); });
+  traced("failures", [&] { check_failures(conformance); });
+  traced("refused step", [&] { check_refused_step(conformance); });
+  traced("end without start", [&] { check_odd_lives(conformance.make); });
+  traced("destroyed without end", [&] { check_start_after(conformance.make); });
+  traced("state", [&] { check_state(conformance); });
+}
+
+}  // namespace millrace

@@ -1,0 +1,346 @@
+#include "tests/conformance/train_step_conformance.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "tests/fakes/fake_dataset.h"
+#include "tests/fakes/tiny_model.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using MakeStep = std::function<std::unique_ptr<TrainStep>()>;
+
+// Writes down what it sees, and fails at one event if told to.
+class Watching : public StepObserver {
+ public:
+  absl::Status after_data(const Batch&, int64_t micro_batch) override {
+    events.push_back(absl::StrCat("after_data(", micro_batch, ")"));
+    return events.back() == fail_at ? absl::AbortedError("planted") : absl::OkStatus();
+  }
+  absl::Status after_backward(const Gradients& gradients) override {
+    events.push_back("after_backward");
+    for (const NamedParameter& parameter : gradients.dense()) {
+      const at::Tensor gradient = parameter.value.grad();
+      dense.push_back(gradient.defined() ? gradient.clone() : gradient);
+    }
+    sparse_norm_squared = gradients.sparse_norm_squared();
+    return events.back() == fail_at ? absl::AbortedError("planted") : absl::OkStatus();
+  }
+
+  std::vector<std::string> events;
+  std::string fail_at;
+  std::vector<at::Tensor> dense;
+  double sparse_norm_squared = 0;
+};
+
+std::vector<Batch> batches(int64_t count, int64_t size, int64_t nan_at = -1) {
+  FakeDataset data({.batches = count, .batch_size = size, .sparse = 2, .nan_at = nan_at});
+  std::vector<Batch> batches;
+  EXPECT_OK(data.start_epoch(0));
+  for (int64_t i = 0; i < count; ++i) batches.push_back(**data.next());
+  return batches;
+}
+
+// A model, its optimizers and the step under test.
+class Bench {
+ public:
+  explicit Bench(const MakeStep& make, std::string optimizer = "adam") : step_(make()) {
+    TinyTrainerOptions options;
+    options.train.sparse = 2;
+    options.optimizer = std::move(optimizer);
+    parts_ = tiny_parts(options);
+    for (const auto& parameter : parts_.model->named_parameters()) {
+      parameters_.push_back({parameter.key(), parameter.value()});
+    }
+    parts_.model->train();
+  }
+
+  // One step of these micro-batches; Progress advances if it was applied.
+  absl::StatusOr<StepResult> run(const std::vector<Batch>& micro_batches) {
+    int64_t examples = 0;
+    for (const Batch& batch : micro_batches) examples += batch.size;
+    return run(micro_batches, examples);
+  }
+
+  absl::StatusOr<StepResult> run(const std::vector<Batch>& micro_batches, int64_t examples) {
+    const TrainStepParts parts{*parts_.model, parameters_, parts_.dense_optimizers,
+                               parts_.sparse_optimizer.get()};
+    absl::StatusOr<StepResult> result = step_->run(
+        parts, {micro_batches, examples, progress, seed, rank}, observer);
+    if (result.ok() && result->applied) ++progress.step;
+    for (const NamedParameter& parameter : parameters_) {
+      EXPECT_FALSE(parameter.value.grad().defined() &&
+                   parameter.value.grad().count_nonzero().item<int64_t>() > 0)
+          << "the gradient of " << parameter.name << " was not cleared";
+    }
+    return result;
+  }
+
+  TinyModel& model() { return static_cast<TinyModel&>(*parts_.model); }
+  std::string state() { return fingerprint(model()); }
+  at::Tensor parameter(size_t i) { return parameters_[i].value; }
+
+  // What the model predicts for some batch, rows included.
+  at::Tensor predictions() {
+    const c10::AutoGradMode no_gradients(false);
+    model().eval();
+    const at::Tensor predictions = model().forward(batches(1, 32)[0])->predictions;
+    model().train();
+    return predictions;
+  }
+
+  Progress progress;
+  uint64_t seed = 1;
+  int rank = 0;
+  Watching observer;
+
+ private:
+  TrainerParts parts_;
+  std::vector<NamedParameter> parameters_;
+  std::unique_ptr<TrainStep> step_;
+};
+
+void check_result(const MakeStep& make) {
+  Bench bench(make);
+  std::vector<Batch> micro_batches = batches(2, 4);
+  micro_batches[1].weights = at::full({4}, 0.5);
+  bench.model().on_output = [](ModelOutput& output) {
+    output.loss = output.loss * 0 + 8;
+    output.predictions = output.predictions * 0 + 0.25;
+    output.metrics = {{"constant", at::scalar_tensor(3.0)}};
+  };
+  const std::string before = bench.state();
+  ASSERT_OK_AND_ASSIGN(const StepResult result, bench.run(micro_batches));
+  EXPECT_TRUE(result.applied);
+  EXPECT_EQ(result.refused, "");
+  EXPECT_EQ(result.examples, 8);
+  EXPECT_EQ(result.loss.item<double>(), 2) << "the mean over 8 examples of a sum of 16";
+  EXPECT_FALSE(result.loss.requires_grad());
+  EXPECT_TRUE(at::equal(result.predictions, at::full({8, 1}, 0.25)));
+  EXPECT_FALSE(result.predictions.requires_grad());
+  EXPECT_TRUE(at::equal(result.labels, at::cat({micro_batches[0].labels, micro_batches[1].labels})));
+  ASSERT_TRUE(result.weights.defined());
+  EXPECT_TRUE(at::equal(result.weights, at::cat({at::ones({4}), at::full({4}, 0.5)})));
+  ASSERT_EQ(result.values.size(), 1);
+  EXPECT_EQ(result.values[0].first, "constant");
+  EXPECT_EQ(result.values[0].second.item<double>(), 3) << "averaged over micro-batches";
+  EXPECT_EQ(result.learning_rate, 0.1);
+  EXPECT_NE(bench.state(), before) << "rows that were seen are there";
+}
+
+void check_observer(const MakeStep& make) {
+  Bench bench(make, "sgd");
+  const at::Tensor before = bench.parameter(0).detach().clone();
+  ASSERT_OK(bench.run(batches(2, 4)));
+  EXPECT_THAT(bench.observer.events,
+              ElementsAre("after_data(0)", "after_data(1)", "after_backward"));
+  ASSERT_EQ(bench.observer.dense.size(), 2);
+  // SGD: what after_backward saw, times the rate, is the update.
+  EXPECT_TRUE(at::allclose(before - 0.1 * bench.observer.dense[0], bench.parameter(0).detach()));
+  EXPECT_GT(bench.observer.sparse_norm_squared, 0);
+}
+
+void check_seeding(const MakeStep& make) {
+  // The random numbers that a step's forward passes draw.
+  const auto drawn = [&](uint64_t seed, int64_t step, int rank) {
+    Bench bench(make);
+    std::vector<double> numbers;
+    bench.model().on_forward = [&](const Batch&) {
+      numbers.push_back(torch::rand({1}).item<double>());
+      return absl::OkStatus();
+    };
+    bench.seed = seed;
+    bench.progress.step = step;
+    bench.rank = rank;
+    EXPECT_OK(bench.run(batches(2, 4)));
+    return numbers;
+  };
+  const std::vector<double> numbers = drawn(1, 7, 0);
+  ASSERT_EQ(numbers.size(), 2);
+  EXPECT_NE(numbers[0], numbers[1]) << "micro-batches share their random numbers";
+  torch::rand({100});
+  EXPECT_EQ(drawn(1, 7, 0), numbers) << "what was drawn before matters";
+  for (const auto& [what, other] : {std::pair("seed", drawn(2, 7, 0)),
+                                    {"step", drawn(1, 8, 0)},
+                                    {"rank", drawn(1, 7, 1)}}) {
+    EXPECT_NE(other[0], numbers[0]) << what;
+    EXPECT_NE(other[1], numbers[1]) << what;
+    EXPECT_NE(other[0], numbers[1]) << what;
+  }
+}
+
+void check_micro_batches(const MakeStep& make) {
+  const auto trained = [&](int64_t micro_batches, bool targets) {
+    Bench bench(make);
+    bench.model().gives_targets = targets;
+    for (int step = 0; step < 3; ++step) EXPECT_OK(bench.run(batches(micro_batches, 16 / micro_batches)));
+    return bench.predictions();
+  };
+  for (const bool targets : {false, true}) {
+    const at::Tensor whole = trained(1, targets);
+    for (const int64_t micro_batches : {2, 4, 16}) {
+      EXPECT_TRUE(at::allclose(trained(micro_batches, targets), whole, 1e-5, 1e-6))
+          << micro_batches << " micro-batches" << (targets ? " with targets" : "");
+    }
+  }
+}
+
+// The loss is divided by the examples of all ranks, or by the targets, and so are the gradients.
+void check_division(const MakeStep& make) {
+  const auto gradient = [&](int64_t examples, bool targets) {
+    Bench bench(make, "sgd");
+    bench.model().gives_targets = targets;
+    EXPECT_OK(bench.run(batches(1, 8), examples));
+    return bench.observer.dense[0];
+  };
+  EXPECT_TRUE(at::allclose(gradient(16, false) * 2, gradient(8, false)));
+  EXPECT_TRUE(at::allclose(gradient(8, true), gradient(8, false) * 2));
+  EXPECT_TRUE(at::allclose(gradient(16, true), gradient(8, true)))
+      << "the number of examples must not matter where there are targets";
+}
+
+// After a step that `spoil` made refused or fail, everything is as if it had not been: the next
+// steps give, bit for bit, what they give without it.
+void check_undone(const MakeStep& make, const std::function<void(Bench&)>& spoiled_step) {
+  Bench bench(make);
+  Bench reference(make);
+  for (Bench* each : {&bench, &reference}) ASSERT_OK(each->run(batches(2, 4)));
+  const std::string before = bench.state();
+  ASSERT_EQ(before, reference.state());
+  spoiled_step(bench);
+  bench.model().on_forward = nullptr;
+  bench.model().on_output = nullptr;
+  bench.model().gives_targets = false;
+  bench.observer.fail_at = "";
+  EXPECT_EQ(bench.state(), before) << "parameters or rows changed";
+  for (Bench* each : {&bench, &reference}) {
+    ASSERT_OK(each->run(batches(1, 8)));
+    ASSERT_OK(each->run(batches(2, 4)));
+  }
+  EXPECT_EQ(bench.state(), reference.state()) << "gradients, counts or optimizer state were left";
+}
+
+void check_refusal(const MakeStep& make) {
+  const auto expect_refused = [](Bench& bench, const std::vector<Batch>& micro_batches) {
+    bench.observer.events.clear();
+    const absl::StatusOr<StepResult> result = bench.run(micro_batches);
+    ASSERT_OK(result);
+    EXPECT_FALSE(result->applied);
+    EXPECT_NE(result->refused, "") << "what was not finite?";
+    EXPECT_EQ(result->examples, 8);
+    for (const std::string& event : bench.observer.events) EXPECT_NE(event, "after_backward");
+  };
+  for (const int64_t nan_at : {0, 1}) {
+    SCOPED_TRACE(absl::StrCat("the loss of micro-batch ", nan_at, " is not a number"));
+    check_undone(make, [&](Bench& bench) { expect_refused(bench, batches(2, 4, nan_at)); });
+  }
+  for (const double value : {std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::quiet_NaN()}) {
+    SCOPED_TRACE(absl::StrCat("the loss is finite, a gradient is ", value));
+    check_undone(make, [&](Bench& bench) {
+      const auto handle =
+          bench.parameter(0).register_hook([&](at::Tensor gradient) { return gradient * value; });
+      expect_refused(bench, batches(2, 4));
+      bench.parameter(0).remove_hook(handle);
+    });
+  }
+}
+
+void check_error(const MakeStep& make, const char* what,
+                 const std::function<void(Bench&)>& prepare) {
+  SCOPED_TRACE(what);
+  check_undone(make, [&](Bench& bench) {
+    prepare(bench);
+    EXPECT_FALSE(bench.run(batches(2, 4)).ok());
+  });
+}
+
+void check_errors(const MakeStep& make) {
+  for (const char* event : {"after_data(0)", "after_data(1)", "after_backward"}) {
+    check_error(make, event, [&](Bench& bench) { bench.observer.fail_at = event; });
+  }
+  // In the first forward pass, and in the second, when there are gradients and rows already.
+  for (const int failing : {1, 2}) {
+    check_error(make, "an error of the model", [&](Bench& bench) {
+      bench.model().on_forward = [=, calls = 0](const Batch&) mutable {
+        return ++calls == failing ? absl::DataLossError("planted") : absl::OkStatus();
+      };
+    });
+    check_error(make, "an exception of the model", [&](Bench& bench) {
+      bench.model().on_forward = [=, calls = 0](const Batch&) mutable {
+        if (++calls == failing) throw std::runtime_error("planted");
+        return absl::OkStatus();
+      };
+    });
+    const auto spoil = [&](const char* what, const std::function<void(ModelOutput&)>& spoil) {
+      check_error(make, what, [&](Bench& bench) {
+        bench.model().on_output = [=, calls = 0](ModelOutput& output) mutable {
+          if (++calls == failing) spoil(output);
+        };
+      });
+    };
+    spoil("no loss", [](ModelOutput& output) { output.loss = at::Tensor(); });
+    spoil("a loss for each example", [](ModelOutput& output) { output.loss = at::zeros({4}); });
+    spoil("no predictions", [](ModelOutput& output) { output.predictions = at::Tensor(); });
+    spoil("flat predictions", [](ModelOutput& output) { output.predictions = at::zeros({4}); });
+    spoil("too few predictions",
+          [](ModelOutput& output) { output.predictions = at::zeros({3, 1}); });
+    spoil("another number of tasks",
+          [](ModelOutput& output) { output.predictions = at::zeros({4, 2}); });
+    spoil("targets in one micro-batch",
+          [](ModelOutput& output) { output.targets = at::ones({}); });
+    spoil("targets for each example", [](ModelOutput& output) { output.targets = at::ones({4}); });
+    spoil("a metric for each example",
+          [](ModelOutput& output) { output.metrics = {{"x", at::ones({4})}}; });
+  }
+  check_error(make, "targets that add up to nothing", [](Bench& bench) {
+    bench.model().on_output = [](ModelOutput& output) { output.targets = at::zeros({}); };
+  });
+  check_error(make, "an exception in the backward pass", [](Bench& bench) {
+    bench.model().on_output = [](ModelOutput& output) {
+      output.loss.register_hook(
+          [](at::Tensor) -> at::Tensor { throw std::runtime_error("planted"); });
+    };
+  });
+}
+
+void check_models_without_parameters(const MakeStep& make) {
+  // A loss that nothing is learnt from is no error: the step is applied and changes no parameter.
+  Bench bench(make);
+  bench.model().on_output = [](ModelOutput& output) { output.loss = at::scalar_tensor(1.0); };
+  const at::Tensor before = bench.parameter(0).detach().clone();
+  ASSERT_OK_AND_ASSIGN(const StepResult result, bench.run(batches(1, 8)));
+  EXPECT_TRUE(result.applied);
+  EXPECT_TRUE(at::equal(before, bench.parameter(0).detach()));
+}
+
+}  // namespace
+
+void check_train_step(const MakeStep& make) {
+  const auto traced = [&](const char* what, void (*check)(const MakeStep&)) {
+    SCOPED_TRACE(absl::StrCat("train step conformance: ", what));
+    check(make);
+  };
+  traced("result", check_result);
+  traced("observer", check_observer);
+  traced("seeding", check_seeding);
+  traced("micro-batches", check_micro_batches);
+  traced("division", check_division);
+  traced("refusal", check_refusal);
+  traced("errors", check_errors);
+  traced("no parameters", check_models_without_parameters);
+}
+
+}  // namespace millrace

@@ -1,0 +1,43 @@
+// A HookContext that a test sets by hand, to call hooks without a trainer.
+#ifndef MILLRACE_TESTS_FAKES_FAKE_HOOK_CONTEXT_H_
+#define MILLRACE_TESTS_FAKES_FAKE_HOOK_CONTEXT_H_
+
+#include "framework/hook.h"
+
+namespace millrace {
+
+// Says what its members say.
+//
+//   FakeHookContext context;
+//   context.at.step = 100;
+//   EXPECT_OK(hook.after_step(context, {}));
+//   EXPECT_TRUE(context.asked.take_common().evaluate_all);
+class FakeHookContext : public HookContext {
+ public:
+  Phase phase() const override { return phase_is; }
+  const Progress& progress() const override { return at; }
+  bool windowed() const override { return false; }
+  int rank() const override { return rank_is; }
+  int world_size() const override { return rank_is + 1; }
+  bool due(const Cadence& cadence) const override {
+    return (starting && cadence.at_start) || (ending && cadence.at_end) ||
+           cadence.crossed(served, at);
+  }
+  Requests& requests() override { return asked; }
+  void report(absl::string_view name, double value, Reduction reduction) override {
+    reported.add(name, value, reduction);
+  }
+
+  Phase phase_is = Phase::kTrain;
+  Progress at;
+  Progress served;  // where requests were last served
+  bool starting = false;
+  bool ending = false;
+  int rank_is = 0;
+  Requests asked;
+  ReportedValues reported;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_FAKES_FAKE_HOOK_CONTEXT_H_
