@@ -3,7 +3,7 @@
 #define MILLRACE_BASE_CLOCK_H_
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "absl/time/time.h"
 
 namespace millrace {
@@ -28,18 +28,18 @@ class FakeClock : public Clock {
   explicit FakeClock(absl::Time start = absl::UnixEpoch()) : start_(start) {}
   absl::Time now() const override { return start_ + elapsed(); }
   absl::Duration elapsed() const override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     return elapsed_;
   }
   void sleep(absl::Duration duration) override { advance(duration); }
   void advance(absl::Duration duration) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     elapsed_ += duration;
   }
 
  private:
   const absl::Time start_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   absl::Duration elapsed_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
 };
 

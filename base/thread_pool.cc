@@ -8,7 +8,7 @@ ThreadPool::ThreadPool(int threads) {
 
 ThreadPool::~ThreadPool() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
   for (std::thread& worker : workers_) worker.join();
@@ -20,15 +20,15 @@ void ThreadPool::parallel_for(int64_t count, const std::function<void(int64_t)>&
     return;
   }
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     body_ = &body;
     next_ = 0;
     count_ = unfinished_ = count;
   }
   run_iterations();
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   auto finished = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return unfinished_ == 0; };
-  mutex_.Await(absl::Condition(&finished));
+  mutex_.await(finished);
   body_ = nullptr;
   count_ = 0;
 }
@@ -38,13 +38,13 @@ void ThreadPool::run_iterations() {
     const std::function<void(int64_t)>* body;
     int64_t i;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(mutex_);
       if (next_ >= count_) return;
       body = body_;
       i = next_++;
     }
     (*body)(i);
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     --unfinished_;
   }
 }
@@ -52,9 +52,9 @@ void ThreadPool::run_iterations() {
 void ThreadPool::work() {
   while (true) {
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(mutex_);
       auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stop_ || next_ < count_; };
-      mutex_.Await(absl::Condition(&ready));
+      mutex_.await(ready);
       if (stop_) return;
     }
     run_iterations();

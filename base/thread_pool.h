@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 
 namespace millrace {
 
@@ -32,7 +32,7 @@ class ThreadPool {
   void work();
   void run_iterations() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   const std::function<void(int64_t)>* body_ ABSL_GUARDED_BY(mutex_) = nullptr;
   int64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;

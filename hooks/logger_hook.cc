@@ -95,7 +95,7 @@ absl::Status LoggerHook::end(HookContext&, const absl::Status&) {
   if (!moving_) return absl::OkStatus();
   if (stale_) set_line(progress_text(latest_) + report_text_);
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     if (!line_.empty()) out_ << '\n';
     out_.flush();
     line_.clear();
@@ -106,7 +106,7 @@ absl::Status LoggerHook::end(HookContext&, const absl::Status&) {
 
 // Also the log sink: it must not log, and takes no lock but this one.
 void LoggerHook::write_line(const std::string& line) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   erase();
   out_ << line << '\n';
   draw();
@@ -122,7 +122,7 @@ void LoggerHook::move_to(const Progress& progress) {
 }
 
 void LoggerHook::set_line(std::string line) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   erase();
   line_ = std::move(line);
   draw();

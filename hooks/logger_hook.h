@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "base/clock.h"
 #include "framework/hook.h"
 
@@ -55,7 +55,7 @@ class LoggerHook : public Hook {
   bool stale_ = false;  // whether the line says less than latest_ and report_text_
   Progress latest_;
   Progress started_at_;
-  absl::Mutex mutex_;  // log lines come from any thread; also serialises `out_`
+  Mutex mutex_;  // log lines come from any thread; also serialises `out_`
   std::string line_ ABSL_GUARDED_BY(mutex_);  // the progress line as it stands on the terminal
 };
 

@@ -161,13 +161,13 @@ absl::Status BatchDataset::check(const Cursor& cursor, int64_t epoch) const {
 absl::Status BatchDataset::start(Cursor cursor) {
   std::unique_ptr<Run> old;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     old = std::move(run_);
   }
   old.reset();  // joins its threads before new ones start
   cursor.fingerprint = fingerprint_;
   auto run = std::make_unique<Run>(options_, *source_, std::move(cursor));
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   if (cancelled_) return absl::CancelledError("the dataset was cancelled");
   run_ = std::move(run);
   return absl::OkStatus();
@@ -175,13 +175,13 @@ absl::Status BatchDataset::start(Cursor cursor) {
 
 absl::StatusOr<std::optional<Batch>> BatchDataset::next() {
   if (run_ != nullptr) return run_->next();
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   if (cancelled_) return absl::CancelledError("the dataset was cancelled");
   return absl::FailedPreconditionError("next() before start_epoch() or seek()");
 }
 
 void BatchDataset::cancel() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   cancelled_ = true;
   if (run_ != nullptr) run_->cancel();
 }

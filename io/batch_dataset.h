@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "absl/types/span.h"
 #include "base/file_system.h"
 #include "io/block_source.h"
@@ -70,7 +70,7 @@ class BatchDataset : public Dataset {
   const DatasetOptions options_;
   const std::unique_ptr<BlockSource> source_;
   const uint64_t fingerprint_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   // Changed by the one user, under the mutex, since cancel() looks at it.
   std::unique_ptr<Run> run_;

@@ -13,7 +13,7 @@ BatchQueue::~BatchQueue() {
 }
 
 void BatchQueue::cancel() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   cancelled_ = true;
 }
 
@@ -23,23 +23,23 @@ void BatchQueue::work() {
   };
   while (true) {
     {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(&has_room));
+      MutexLock lock(mutex_);
+      mutex_.await(has_room);
       if (cancelled_) return;
     }
     absl::StatusOr<std::optional<Batch>> batch = next_batch_();
     const bool last = !batch.ok() || !batch->has_value();
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     ready_.push_back(std::move(batch));
     if (last) return;
   }
 }
 
 absl::StatusOr<std::optional<Batch>> BatchQueue::next() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   auto ready = [this]()
                    ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return cancelled_ || !ready_.empty(); };
-  mutex_.Await(absl::Condition(&ready));
+  mutex_.await(ready);
   if (cancelled_) return absl::CancelledError("reading was cancelled");
   if (!ready_.front().ok() || !ready_.front()->has_value()) return ready_.front();
   absl::StatusOr<std::optional<Batch>> batch = std::move(ready_.front());

@@ -10,7 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "io/batch.h"
 
 namespace millrace {
@@ -39,7 +39,7 @@ class BatchQueue {
 
   const int64_t capacity_;
   const NextBatch next_batch_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<absl::StatusOr<std::optional<Batch>>> ready_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <thread>
 
-#include "absl/synchronization/notification.h"
+#include <latch>
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -46,19 +46,19 @@ TEST(BatchQueueTest, AnErrorComesAgain) {
 }
 
 TEST(BatchQueueTest, CancelWakesNext) {
-  absl::Notification asked, go_on;
+  std::latch asked(1), go_on(1);
   BatchQueue queue(2, [&]() -> absl::StatusOr<std::optional<Batch>> {
-    asked.Notify();
-    go_on.WaitForNotification();
+    asked.count_down();
+    go_on.wait();
     return std::nullopt;
   });
   std::thread canceller([&] {
-    asked.WaitForNotification();
+    asked.wait();
     queue.cancel();
   });
   EXPECT_THAT(queue.next(), StatusIs(absl::StatusCode::kCancelled));
   canceller.join();
-  go_on.Notify();
+  go_on.count_down();
 }
 
 TEST(BatchQueueTest, EndsWhileFull) {

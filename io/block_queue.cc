@@ -19,7 +19,7 @@ BlockQueue::~BlockQueue() {
 }
 
 void BlockQueue::cancel() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   cancelled_ = true;
 }
 
@@ -32,24 +32,24 @@ void BlockQueue::work(const std::function<Reader()>& make_reader) {
   while (true) {
     int64_t task = 0;
     {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(this, &BlockQueue::may_start));
+      MutexLock lock(mutex_);
+      mutex_.await([this] { return may_start(); });
       if (cancelled_ || next_task_ == tasks_) return;
       task = next_task_++;
     }
     absl::StatusOr<Block> block = reader(task, cancelled_);
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     results_[task - first_task_] = std::move(block);
   }
 }
 
 absl::StatusOr<std::optional<Block>> BlockQueue::next() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   if (first_task_ == tasks_ && !cancelled_) return std::nullopt;
   auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return cancelled_ || results_.front().has_value();
   };
-  mutex_.Await(absl::Condition(&ready));
+  mutex_.await(ready);
   if (cancelled_) return absl::CancelledError("reading was cancelled");
   absl::StatusOr<Block> block = *std::move(results_.front());
   results_.pop_front();

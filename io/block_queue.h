@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "io/block.h"
 
 namespace millrace {
@@ -46,7 +46,7 @@ class BlockQueue {
   const int64_t tasks_;
   const int64_t window_;
   std::atomic<bool> cancelled_ = false;  // written under mutex_
-  absl::Mutex mutex_;
+  Mutex mutex_;
   int64_t next_task_ ABSL_GUARDED_BY(mutex_) = 0;   // to be started
   int64_t first_task_ ABSL_GUARDED_BY(mutex_) = 0;  // to be handed out
   // Of the tasks from first_task_ on; empty where not ready.

@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "absl/synchronization/notification.h"
+#include <latch>
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -75,16 +75,16 @@ TEST(BlockQueueTest, ReadsNoFurtherAheadThanItSays) {
 }
 
 TEST(BlockQueueTest, CancelWakesAWaitingReaderAndNext) {
-  absl::Notification reading;
+  std::latch reading(1);
   auto queue = std::make_unique<BlockQueue>(5, 1, [&reading] {
     return [&reading](int64_t, const std::atomic<bool>& cancelled) -> absl::StatusOr<Block> {
-      if (!reading.HasBeenNotified()) reading.Notify();
+      if (!reading.try_wait()) reading.count_down();
       while (!cancelled) std::this_thread::yield();
       return absl::CancelledError("as told");
     };
   });
   std::thread canceller([&] {
-    reading.WaitForNotification();
+    reading.wait();
     queue->cancel();
   });
   EXPECT_THAT(queue->next(), StatusIs(absl::StatusCode::kCancelled));

@@ -1,0 +1,68 @@
+#include "base/mutex.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+TEST(Mutex, ProtectsACounter) {
+  Mutex mutex;
+  int count = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) {
+        MutexLock lock(mutex);
+        ++count;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(count, 4000);
+}
+
+TEST(Mutex, AwaitReturnsAtOnceWhereTheConditionHolds) {
+  Mutex mutex;
+  MutexLock lock(mutex);
+  mutex.await([] { return true; });
+}
+
+// Two threads hand a turn to and fro: every change wakes the one that waits for it, also a change
+// made just before waiting oneself.
+TEST(Mutex, EachChangeWakesItsWaiter) {
+  Mutex mutex;
+  int turn = 0;
+  const auto play = [&](int me) {
+    for (int i = 0; i < 500; ++i) {
+      MutexLock lock(mutex);
+      mutex.await([&] { return turn % 2 == me; });
+      ++turn;
+    }
+  };
+  std::thread other(play, 1);
+  play(0);
+  other.join();
+  EXPECT_EQ(turn, 1000);
+}
+
+TEST(Mutex, ChangeBeforeWaitingWakesOthers) {
+  Mutex mutex;
+  bool first = false, second = false;
+  std::thread other([&] {
+    MutexLock lock(mutex);
+    mutex.await([&] { return first; });
+    second = true;
+  });
+  {
+    MutexLock lock(mutex);
+    first = true;
+    mutex.await([&] { return second; });
+  }
+  other.join();
+}
+
+}  // namespace
+}  // namespace millrace
