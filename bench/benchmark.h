@@ -28,7 +28,7 @@ struct BenchmarkFlags {
   int64_t repeats = 5;
   int64_t steps = 0;       // 0: what suits the benchmark
   int64_t threads = 2;
-  std::string config;      // `start` and `train`: the job to run
+  std::string config;      // the job to run, or whose data to read
   std::vector<std::string> set;
 };
 
@@ -44,6 +44,9 @@ absl::Status bench_start(const BenchmarkFlags& flags, const PrintMeasurement& pr
 
 // Examples/s of a job, alone and beside a process that keeps one core busy, alternating.
 absl::Status bench_train(const BenchmarkFlags& flags, const PrintMeasurement& print);
+
+// One epoch of a job's training data, read and made into batches that nobody trains on; rows/s.
+absl::Status bench_ingest(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
 }  // namespace millrace
 

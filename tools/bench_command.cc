@@ -19,6 +19,7 @@ struct Entry {
 };
 
 constexpr Entry kBenchmarks[] = {
+    {"ingest", "rows/s of a job's training data made into batches", bench_ingest},
     {"loop", "what the trainer with five idle hooks adds to a bare loop", bench_loop},
     {"start", "process start to the end of a run of one step", bench_start},
     {"train", "examples/s of a job, alone and beside a busy process", bench_train},
@@ -54,7 +55,7 @@ Command add_bench_command(CLI::App& program) {
         ->check(CLI::PositiveNumber);
     bench->add_option("--steps", flags->steps, "steps of a measurement; 0: what suits");
     bench->add_option("--threads", flags->threads, "threads of a step")->check(CLI::PositiveNumber);
-    bench->add_option("--config", flags->config, "the job to run (start, train)");
+    bench->add_option("--config", flags->config, "the job to run (start, train) or whose data to read (ingest)");
     bench->add_option("--set", flags->set, "changes to it, as for train")->allow_extra_args(false);
     bench->add_option("--output", flags->output, "file for the lines too");
     bench->callback([flags, &entry] { flags->chosen = &entry; });
