@@ -310,6 +310,8 @@ absl::Status Trainer::report() {
 
 absl::Status Trainer::serve_common() {
   RETURN_IF_ERROR(serve(context_->requests().take_common(), /*of_this_rank=*/false));
+  // What results of the evaluations made hooks ask for, such as to stop, does not wait for another step.
+  RETURN_IF_ERROR(serve(context_->requests().take_common(), /*of_this_rank=*/false));
   context_->mark_served();
   return absl::OkStatus();
 }

@@ -169,6 +169,36 @@ TEST_F(TrainerTest, CommonStopIsServedAfterTheStepAndClosesNoScope) {
   EXPECT_FALSE(summary.stopped_by_rank);
 }
 
+TEST_F(TrainerTest, AStopThatAnEvaluationLedToComesBeforeAnotherStep) {
+  auto trainer = this->trainer(two_steps(), [](HookContext& context, absl::string_view event) {
+    if (event == "after_step") context.requests().evaluate();
+    if (event == "after_evaluate") context.requests().stop("good enough");
+    return absl::OkStatus();
+  });
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+  EXPECT_EQ(summary.progress.step, 1);
+  EXPECT_EQ(summary.stop_reason, "good enough");
+}
+
+TEST_F(TrainerTest, RequestsOutsideARunAreForgotten) {
+  TinyTrainerOptions options = two_steps();
+  options.trainer.max_epochs = 2;
+  auto trainer = this->trainer(options, [](HookContext& context, absl::string_view event) {
+    if (event == "end" || event == "eval:start") {
+      context.requests().stop("too late");
+      context.requests().stop("too late", Scope::kThisRank);
+      context.requests().evaluate_at_end();
+    }
+    return absl::OkStatus();
+  });
+  ASSERT_OK(trainer->evaluate("eval"));
+  ASSERT_OK(trainer->train());
+  ASSERT_OK(trainer->train());
+  EXPECT_EQ(trainer->progress().epoch, 2);
+  EXPECT_EQ(trainer->summary().outcome, Outcome::kCompleted);
+  EXPECT_TRUE(trainer->summary().eval.empty());
+}
+
 TEST_F(TrainerTest, StopOfOneRankIsServedAfterTheNextStep) {
   TinyTrainerOptions options;
   options.trainer.report = {};
