@@ -1,0 +1,48 @@
+#include "tools/run_job.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tools/cli.h"
+#include "tools/openmp.h"
+
+namespace millrace {
+namespace {
+
+// Bazel lays data files beside the program, in PROGRAM.runfiles.
+std::string runfile_path(absl::string_view runfile) {
+  const char* directory = std::getenv("RUNFILES_DIR");
+  if (directory != nullptr) return absl::StrCat(directory, "/", runfile);
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return absl::StrCat(program.string(), ".runfiles/", runfile);
+}
+
+}  // namespace
+
+std::vector<std::string> with_config(std::vector<std::string> arguments, absl::string_view config) {
+  if (arguments.size() < 2) return arguments;
+  size_t place = 2;  // behind the command
+  if (arguments[1] == "config" && arguments.size() > 2 && !absl::StartsWith(arguments[2], "-")) {
+    place = 3;
+  } else if (arguments[1] != "train" && arguments[1] != "evaluate") {
+    return arguments;
+  }
+  if (place < arguments.size() && !absl::StartsWith(arguments[place], "-")) return arguments;
+  arguments.insert(arguments.begin() + place, std::string(config));
+  return arguments;
+}
+
+int run_job(int argc, char** argv, absl::string_view config) {
+  limit_openmp_spinning(argv);
+  std::vector<std::string> arguments = with_config({argv, argv + argc}, runfile_path(config));
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  return run_program(static_cast<int>(arguments.size()), pointers.data());
+}
+
+}  // namespace millrace

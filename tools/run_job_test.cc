@@ -1,0 +1,46 @@
+#include "tools/run_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace millrace {
+namespace {
+
+std::string line(absl::string_view arguments) {
+  const std::vector<std::string> split = absl::StrSplit(arguments, ' ');
+  return absl::StrJoin(with_config(split, "own.textproto"), " ");
+}
+
+TEST(RunJobTest, ConfigStandsBehindCommandsThatTakeOne) {
+  EXPECT_EQ(line("job train"), "job train own.textproto");
+  EXPECT_EQ(line("job train --max_steps 5"), "job train own.textproto --max_steps 5");
+  EXPECT_EQ(line("job evaluate --checkpoint out"), "job evaluate own.textproto --checkpoint out");
+  EXPECT_EQ(line("job config check"), "job config check own.textproto");
+  EXPECT_EQ(line("job config defaults --seed 2"), "job config defaults own.textproto --seed 2");
+}
+
+TEST(RunJobTest, AnotherConfigIsLeftAlone) {
+  EXPECT_EQ(line("job train other.textproto"), "job train other.textproto");
+  EXPECT_EQ(line("job config check other.textproto"), "job config check other.textproto");
+}
+
+TEST(RunJobTest, OtherCommandLinesStay) {
+  for (const char* arguments : {"job", "job --help", "job generate --rows 5", "job bench loop",
+                                "job config", "job config --help"}) {
+    EXPECT_EQ(line(arguments), arguments);
+  }
+}
+
+TEST(RunJobTest, ExitCodeIsThatOfTheProgram) {
+  char program[] = "job";
+  char command[] = "no_such_command";
+  char* arguments[] = {program, command, nullptr};
+  ::setenv("OMP_WAIT_POLICY", "passive", 1);  // or the program starts itself anew
+  EXPECT_EQ(run_job(2, arguments, "millrace/none.textproto"), 64);
+}
+
+}  // namespace
+}  // namespace millrace
