@@ -106,10 +106,10 @@ TEST(CadenceTest, ToString) {
   EXPECT_EQ(Cadence().to_string(), "never");
   EXPECT_EQ((Cadence{.every_steps = 1}).to_string(), "every step");
   EXPECT_EQ((Cadence{.every_steps = 100, .at_end = true}).to_string(), "every 100 steps, at end");
-  EXPECT_EQ((Cadence{.every = absl::Minutes(10), .every_epochs = 1, .every_windows = 2,
-                     .at_start = true})
-                .to_string(),
-            "at start, every epoch, every 2 windows, every 10m");
+  EXPECT_EQ(
+      (Cadence{.every = absl::Minutes(10), .every_epochs = 1, .every_windows = 2, .at_start = true})
+          .to_string(),
+      "at start, every epoch, every 2 windows, every 10m");
 }
 
 }  // namespace

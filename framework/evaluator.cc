@@ -66,7 +66,8 @@ absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch) {
 
 absl::Status evaluate_batches(Model& model, Dataset& data, const EvaluationOptions& options,
                               const Progress& progress, HookContext& context, HookList& hooks,
-                              ReportedValues& values, MetricSet& metrics, EvaluationResult& result) {
+                              ReportedValues& values, MetricSet& metrics,
+                              EvaluationResult& result) {
   const Undisturbed undisturbed(model);
   const c10::AutoGradMode no_gradients(false);
   RETURN_IF_ERROR(data.start_epoch(0));
@@ -101,8 +102,9 @@ absl::StatusOr<EvaluationResult> run_evaluation(Model& model, Dataset& data,
   EvaluationResult result;
   result.set = options.name;
   result.progress = progress;
-  RETURN_IF_ERROR(evaluate_batches(model, data, options, progress, context, hooks, values, metrics, result),
-                  what);
+  RETURN_IF_ERROR(
+      evaluate_batches(model, data, options, progress, context, hooks, values, metrics, result),
+      what);
   if (result.examples == 0) {
     return absl::InvalidArgumentError(absl::StrCat(what, ": the data set has no examples"));
   }

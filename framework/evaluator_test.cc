@@ -143,11 +143,12 @@ TEST_F(EvaluatorTest, Errors) {
 
 TEST_F(EvaluatorTest, AHooksErrorEndsIt) {
   std::vector<std::string> events;
-  ASSERT_OK(hooks_.add(std::make_unique<RecordingHook>(
-      &events, [](HookContext&, absl::string_view event) {
+  ASSERT_OK(hooks_.add(
+      std::make_unique<RecordingHook>(&events, [](HookContext&, absl::string_view event) {
         return event == "eval:after_data(0)" ? absl::AbortedError("planted") : absl::OkStatus();
       })));
-  EXPECT_THAT(evaluate({}), StatusIs(absl::StatusCode::kAborted, HasSubstr("hook recording in after_data")));
+  EXPECT_THAT(evaluate({}),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("hook recording in after_data")));
   EXPECT_THAT(events, ElementsAre("eval:before_step", "eval:after_data(0)"));
 }
 

@@ -24,13 +24,14 @@ TEST(GuardedTest, PassesStatusesOn) {
 }
 
 TEST(GuardedTest, LibTorchErrorsWithoutTheirBacktrace) {
-  EXPECT_THAT(guarded("adding", []() -> absl::Status {
-                at::ones({2}) + at::ones({3});
-                return absl::OkStatus();
-              }),
+  EXPECT_THAT(guarded("adding",
+                      []() -> absl::Status {
+                        at::ones({2}) + at::ones({3});
+                        return absl::OkStatus();
+                      }),
               StatusIs(absl::StatusCode::kInternal,
-                       AllOf(StartsWith("adding: "), HasSubstr("must match"),
-                             Not(HasSubstr("\n")), Not(HasSubstr("frame #")))));
+                       AllOf(StartsWith("adding: "), HasSubstr("must match"), Not(HasSubstr("\n")),
+                             Not(HasSubstr("frame #")))));
 }
 
 TEST(GuardedTest, OtherExceptions) {

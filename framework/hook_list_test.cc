@@ -47,7 +47,7 @@ std::vector<Event> all_events() {
       {"after_data", false, [](L& l, C& c) { return l.after_data(c, {}, 3); }},
       {"after_backward", false,
        [](L& l, C& c) { return l.after_backward(c, Gradients({}, nullptr)); }},
-      {"after_step", false, [](L& l, C& c) { return l.after_step(c, {.applied = true}); }},
+      {"after_step", false, [](L& l, C& c) { return l.after_step(c, StepResult()); }},
       {"out_of_data", false, [](L& l, C& c) { return l.out_of_data(c, DataEnd::kWindow); }},
       {"after_window", false, [](L& l, C& c) { return l.after_window(c, {}); }},
       {"after_epoch", false, [](L& l, C& c) { return l.after_epoch(c); }},
@@ -112,9 +112,9 @@ TEST(HookPictureTest, ThePictureTheVirtualsAndTheListAreOne) {
   EXPECT_THAT(others, ElementsAre("name", "save_state", "load_state"));
 
   const std::string list = header("hook_list.h");
-  EXPECT_EQ(matches(list.substr(0, list.find("private:")),
-                    "absl::Status (\\w+)\\(HookContext& context"),
-            events);
+  EXPECT_EQ(
+      matches(list.substr(0, list.find("private:")), "absl::Status (\\w+)\\(HookContext& context"),
+      events);
 }
 
 TEST(HookListTest, ForwardsEachEventToItsVirtual) {
@@ -127,8 +127,12 @@ TEST(HookListTest, ForwardsEachEventToItsVirtual) {
     ASSERT_OK(event.fire(list, context)) << event.name;
     ASSERT_EQ(recorded.size(), 1) << event.name;
     EXPECT_EQ(without_argument(recorded[0]), event.name);
-    if (event.name == "after_data") EXPECT_EQ(recorded[0], "after_data(3)");
-    if (event.name == "out_of_data") EXPECT_EQ(recorded[0], "out_of_data(window)");
+    if (event.name == "after_data") {
+      EXPECT_EQ(recorded[0], "after_data(3)");
+    }
+    if (event.name == "out_of_data") {
+      EXPECT_EQ(recorded[0], "out_of_data(window)");
+    }
   }
 }
 
@@ -169,7 +173,9 @@ class ThreeHooks {
 TEST(HookListTest, OpeningEventsGoForwardClosingOnesBackward) {
   for (const Event& event : all_events()) {
     ThreeHooks hooks;
-    if (event.name == "end") ASSERT_OK(hooks.list.start(hooks.context));
+    if (event.name == "end") {
+      ASSERT_OK(hooks.list.start(hooks.context));
+    }
     hooks.events.clear();
     ASSERT_OK(event.fire(hooks.list, hooks.context));
     Names order;
@@ -232,7 +238,9 @@ TEST(HookListTest, ExceptionsBecomeErrors) {
       if (without_argument(recorded) == "a." + event.name && !event.opens) throw 7;
       return absl::OkStatus();
     });
-    if (event.name == "end") ASSERT_OK(hooks.list.start(hooks.context));
+    if (event.name == "end") {
+      ASSERT_OK(hooks.list.start(hooks.context));
+    }
     EXPECT_THAT(event.fire(hooks.list, hooks.context),
                 StatusIs(absl::StatusCode::kInternal,
                          AllOf(HasSubstr("hook b in " + event.name), HasSubstr("boom"))));

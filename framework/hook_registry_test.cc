@@ -32,10 +32,9 @@ absl::StatusOr<std::unique_ptr<Hook>> refuse(const HookConfig&, const HookResour
 
 MILLRACE_REGISTER_HOOK(plain, "does nothing", &PlainHook::create);
 MILLRACE_REGISTER_HOOK(choosy, "cannot be made", &refuse);
-MILLRACE_REGISTER_HOOK(forgetful, "makes no hook",
-                       [](const HookConfig&, const HookResources&) {
-                         return absl::StatusOr<std::unique_ptr<Hook>>(nullptr);
-                       });
+MILLRACE_REGISTER_HOOK(forgetful, "makes no hook", [](const HookConfig&, const HookResources&) {
+  return absl::StatusOr<std::unique_ptr<Hook>>(nullptr);
+});
 
 absl::StatusOr<std::unique_ptr<Hook>> create(const std::string& name) {
   HookConfig config;
@@ -57,13 +56,12 @@ TEST(HookRegistryTest, ErrorsOfTheFactoryAreAnnotated) {
 }
 
 TEST(HookRegistryTest, AMissingHookNamesTheNearestAndTheRemedy) {
-  EXPECT_THAT(create("plan"), StatusIs(absl::StatusCode::kNotFound,
-                                        AllOf(HasSubstr("\"plan\""),
-                                              HasSubstr("did you mean \"plain\"?"),
-                                              HasSubstr("alwayslink = True"))));
-  EXPECT_THAT(create("something_else_altogether"),
+  EXPECT_THAT(create("plan"),
               StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("known: choosy, forgetful, plain")));
+                       AllOf(HasSubstr("\"plan\""), HasSubstr("did you mean \"plain\"?"),
+                             HasSubstr("alwayslink = True"))));
+  EXPECT_THAT(create("something_else_altogether"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("known: choosy, forgetful, plain")));
   EXPECT_THAT(create(""), StatusIs(absl::StatusCode::kNotFound));
 }
 

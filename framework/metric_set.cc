@@ -38,10 +38,9 @@ absl::Status check_shape(const at::Tensor& tensor, int64_t rows, size_t tasks,
   }
   std::ostringstream shape;
   if (tensor.defined()) shape << tensor.sizes();
-  return absl::InvalidArgumentError(absl::StrCat(what, " are ",
-                                                 tensor.defined() ? shape.str() : "missing",
-                                                 ", but must be [", rows, ", ", tasks,
-                                                 "]: examples and labels"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " are ", tensor.defined() ? shape.str() : "missing", ", but must be [",
+                   rows, ", ", tasks, "]: examples and labels"));
 }
 
 absl::Status check_shapes(const StepResult& step, size_t tasks) {
@@ -50,8 +49,8 @@ absl::Status check_shapes(const StepResult& step, size_t tasks) {
   RETURN_IF_ERROR(check_shape(step.predictions, rows, tasks, "predictions"));
   RETURN_IF_ERROR(check_shape(step.labels, rows, tasks, "labels"));
   if (step.weights.defined() && step.weights.numel() != rows) {
-    return absl::InvalidArgumentError(absl::StrCat("there are ", step.weights.numel(),
-                                                   " weights for ", rows, " examples"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ", step.weights.numel(), " weights for ", rows, " examples"));
   }
   return absl::OkStatus();
 }

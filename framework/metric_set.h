@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-// The mean loss and, for every task, the named metrics. With one task a metric is reported by its name, with more
-// as "task/metric". Used on the trainer's thread.
+// The mean loss and, for every task, the named metrics. With one task a metric is reported by its
+// name, with more as "task/metric". Used on the trainer's thread.
 class MetricSet {
  public:
   // `tasks` are the labels' names, in the order of the columns of predictions.

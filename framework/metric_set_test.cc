@@ -42,7 +42,8 @@ TEST(MetricSetTest, OneTask) {
 TEST(MetricSetTest, TasksArePrefixes) {
   ASSERT_OK_AND_ASSIGN(MetricSet set, MetricSet::create({"mean"}, {"click", "buy"}));
   // Columns are strided views of it.
-  ASSERT_OK(set.update(step(1, at::tensor({0.5f, 0.1f, 1.0f, 0.3f}).view({2, 2}), at::ones({2, 2}))));
+  ASSERT_OK(
+      set.update(step(1, at::tensor({0.5f, 0.1f, 1.0f, 0.3f}).view({2, 2}), at::ones({2, 2}))));
   const auto values = set.compute();
   EXPECT_EQ(values.size(), 3);
   EXPECT_DOUBLE_EQ(values.at("click/mean"), 0.75);

@@ -9,14 +9,18 @@ void ReportedValues::add(absl::string_view name, double value, Reduction reducti
   const bool first = entry.count++ == 0;
   switch (entry.reduction) {
     case Reduction::kMean:
-    case Reduction::kSum: entry.value += value; break;
+    case Reduction::kSum:
+      entry.value += value;
+      break;
     case Reduction::kMin:
       if (first || value < entry.value || std::isnan(value)) entry.value = value;
       break;
     case Reduction::kMax:
       if (first || value > entry.value || std::isnan(value)) entry.value = value;
       break;
-    case Reduction::kLast: entry.value = value; break;
+    case Reduction::kLast:
+      entry.value = value;
+      break;
   }
 }
 

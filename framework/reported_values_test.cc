@@ -34,8 +34,8 @@ TEST(ReportedValuesTest, Reductions) {
 }
 
 TEST(ReportedValuesTest, OneValueIsItself) {
-  for (const Reduction reduction : {Reduction::kMean, Reduction::kSum, Reduction::kMin,
-                                    Reduction::kMax, Reduction::kLast}) {
+  for (const Reduction reduction :
+       {Reduction::kMean, Reduction::kSum, Reduction::kMin, Reduction::kMax, Reduction::kLast}) {
     EXPECT_EQ(reduced(reduction, {-5}), -5);
   }
 }

@@ -33,8 +33,7 @@ class Stopwatch {
 
 // Whether all elements are finite: exponents of all ones mark infinities and not-a-numbers.
 bool all_finite(const at::Tensor& tensor) {
-  if (!tensor.device().is_cpu() || tensor.scalar_type() != at::kFloat ||
-      !tensor.is_contiguous()) {
+  if (!tensor.device().is_cpu() || tensor.scalar_type() != at::kFloat || !tensor.is_contiguous()) {
     return tensor.isfinite().all().item<bool>();
   }
   const char* bytes = static_cast<const char*>(tensor.const_data_ptr());
@@ -133,7 +132,8 @@ class StepRun {
     result_.labels = count == 1 ? labels[0] : at::cat(labels);
     if (weighted) result_.weights = count == 1 ? weights[0] : at::cat(weights);
     // Divided by the examples before its backward pass.
-    result_.loss = targets_.defined() ? loss * static_cast<double>(input_.examples) / targets_ : loss;
+    result_.loss =
+        targets_.defined() ? loss * static_cast<double>(input_.examples) / targets_ : loss;
     result_.examples = input_.examples;
     result_.learning_rate = learning_rate();
     return absl::OkStatus();
@@ -162,8 +162,8 @@ class StepRun {
     if (!targets_.defined()) return absl::OkStatus();
     const double targets = targets_.item<double>();
     if (!(targets > 0)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the model's targets add up to ", targets, " in this step; they must be positive"));
+      return absl::InvalidArgumentError(absl::StrCat("the model's targets add up to ", targets,
+                                                     " in this step; they must be positive"));
     }
     gradient_scale_ = static_cast<double>(input_.examples) / targets;
     for (const NamedParameter& parameter : parts_.parameters) {
@@ -209,8 +209,8 @@ class StepRun {
   const StepInput& input_;
   StepObserver& observer_;
   std::vector<ModelOutput> outputs_;
-  at::Tensor targets_;          // summed over micro-batches; undefined: examples
-  double gradient_scale_ = 1;   // examples / targets
+  at::Tensor targets_;         // summed over micro-batches; undefined: examples
+  double gradient_scale_ = 1;  // examples / targets
   StepResult result_;
 };
 

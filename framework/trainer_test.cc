@@ -55,11 +55,11 @@ class TrainerTest : public testing::Test {
 TEST_F(TrainerTest, OneEpochFiresEveryEventInOrder) {
   auto trainer = this->trainer(two_steps());
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
-  EXPECT_THAT(events_, ElementsAreArray(join({{"start", "before_epoch"},
-                                              kStep,
-                                              kStep,
-                                              {"out_of_data(epoch)", "after_epoch", "after_report",
-                                               "end"}})));
+  EXPECT_THAT(events_, ElementsAreArray(
+                           join({{"start", "before_epoch"},
+                                 kStep,
+                                 kStep,
+                                 {"out_of_data(epoch)", "after_epoch", "after_report", "end"}})));
   EXPECT_EQ(summary.outcome, Outcome::kCompleted);
   EXPECT_EQ(summary.progress.step, 2);
   EXPECT_EQ(summary.progress.epoch, 1);
@@ -73,8 +73,7 @@ TEST_F(TrainerTest, SeveralEpochs) {
   ASSERT_OK(trainer->train());
   const Events epoch =
       join({{"before_epoch"}, kStep, kStep, {"out_of_data(epoch)", "after_epoch"}});
-  EXPECT_THAT(events_,
-              ElementsAreArray(join({{"start"}, epoch, epoch, {"after_report", "end"}})));
+  EXPECT_THAT(events_, ElementsAreArray(join({{"start"}, epoch, epoch, {"after_report", "end"}})));
 }
 
 TEST_F(TrainerTest, MicroBatchesAreOneStep) {
@@ -85,11 +84,11 @@ TEST_F(TrainerTest, MicroBatchesAreOneStep) {
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
   EXPECT_THAT(
       events_,
-      ElementsAreArray(join({{"start", "before_epoch"},
-                             {"before_step", "after_data(0)", "after_data(1)", "after_backward",
-                              "after_step"},
-                             kStep,
-                             {"out_of_data(epoch)", "after_epoch", "after_report", "end"}})));
+      ElementsAreArray(
+          join({{"start", "before_epoch"},
+                {"before_step", "after_data(0)", "after_data(1)", "after_backward", "after_step"},
+                kStep,
+                {"out_of_data(epoch)", "after_epoch", "after_report", "end"}})));
   EXPECT_EQ(summary.progress.step, 2);
   EXPECT_EQ(summary.progress.examples, 24);
 }
@@ -99,12 +98,12 @@ TEST_F(TrainerTest, ReportsFireAtTheirCadence) {
   options.trainer.report = {.every_steps = 1};
   auto trainer = this->trainer(options);
   ASSERT_OK(trainer->train());
-  EXPECT_THAT(events_, ElementsAreArray(join({{"start", "before_epoch"},
-                                              kStep,
-                                              {"after_report"},
-                                              kStep,
-                                              {"after_report", "out_of_data(epoch)", "after_epoch",
-                                               "end"}})));
+  EXPECT_THAT(events_, ElementsAreArray(
+                           join({{"start", "before_epoch"},
+                                 kStep,
+                                 {"after_report"},
+                                 kStep,
+                                 {"after_report", "out_of_data(epoch)", "after_epoch", "end"}})));
 }
 
 TEST_F(TrainerTest, RequestedEvaluationIsServedAfterTheStep) {
@@ -115,26 +114,24 @@ TEST_F(TrainerTest, RequestedEvaluationIsServedAfterTheStep) {
     return absl::OkStatus();
   });
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
-  EXPECT_THAT(events_,
-              ElementsAreArray(join({{"start", "before_epoch"},
-                                     kStep,
-                                     kEvalStep,
-                                     kEvalStep,
-                                     {"after_evaluate"},
-                                     kStep,
-                                     {"out_of_data(epoch)", "after_epoch", "end"}})));
+  EXPECT_THAT(events_, ElementsAreArray(join({{"start", "before_epoch"},
+                                              kStep,
+                                              kEvalStep,
+                                              kEvalStep,
+                                              {"after_evaluate"},
+                                              kStep,
+                                              {"out_of_data(epoch)", "after_epoch", "end"}})));
   EXPECT_EQ(summary.eval.count("eval"), 1);
 }
 
 TEST_F(TrainerTest, EvaluationOnItsOwn) {
   auto trainer = this->trainer(two_steps());
   ASSERT_OK_AND_ASSIGN(const EvaluationResult result, trainer->evaluate("eval"));
-  EXPECT_THAT(events_, ElementsAreArray(join(
-                           {{"eval:start", "eval:before_epoch"},
-                            kEvalStep,
-                            kEvalStep,
-                            {"eval:out_of_data(epoch)", "eval:after_epoch", "eval:after_evaluate",
-                             "eval:end"}})));
+  EXPECT_THAT(events_, ElementsAreArray(join({{"eval:start", "eval:before_epoch"},
+                                              kEvalStep,
+                                              kEvalStep,
+                                              {"eval:out_of_data(epoch)", "eval:after_epoch",
+                                               "eval:after_evaluate", "eval:end"}})));
   EXPECT_EQ(result.examples, 16);
   EXPECT_THAT(trainer->evaluate("evil"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean \"eval\"?")));
@@ -162,8 +159,7 @@ TEST_F(TrainerTest, CommonStopIsServedAfterTheStepAndClosesNoScope) {
     return absl::OkStatus();
   });
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
-  EXPECT_THAT(events_,
-              ElementsAreArray(join({{"start", "before_epoch"}, kStep, {"end"}})));
+  EXPECT_THAT(events_, ElementsAreArray(join({{"start", "before_epoch"}, kStep, {"end"}})));
   EXPECT_EQ(summary.outcome, Outcome::kStopped);
   EXPECT_EQ(summary.stop_reason, "enough");
   EXPECT_FALSE(summary.stopped_by_rank);
@@ -297,9 +293,9 @@ TEST_F(TrainerTest, RefusedStepChangesNothing) {
   auto trainer = this->trainer(options);
   const std::string before = fingerprint(trainer->model());
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
-  EXPECT_THAT(events_, ElementsAre("start", "before_epoch", "before_step", "after_data(0)",
-                                   "after_step(refused)", "out_of_data(epoch)", "after_epoch",
-                                   "end"));
+  EXPECT_THAT(events_,
+              ElementsAre("start", "before_epoch", "before_step", "after_data(0)",
+                          "after_step(refused)", "out_of_data(epoch)", "after_epoch", "end"));
   EXPECT_EQ(fingerprint(trainer->model()), before);
   EXPECT_EQ(summary.progress.step, 0);
   EXPECT_EQ(summary.progress.skipped_steps, 1);
@@ -311,8 +307,7 @@ TEST_F(TrainerTest, ThrowingModelEndsTheRunWithAStatus) {
   options.on_forward = [](const Batch&) -> absl::Status { throw std::runtime_error("boom"); };
   auto trainer = this->trainer(options);
   EXPECT_THAT(trainer->train(), StatusIs(absl::StatusCode::kInternal, HasSubstr("boom")));
-  EXPECT_THAT(events_,
-              ElementsAre("start", "before_epoch", "before_step", "after_data(0)", "end"));
+  EXPECT_THAT(events_, ElementsAre("start", "before_epoch", "before_step", "after_data(0)", "end"));
   EXPECT_EQ(trainer->summary().outcome, Outcome::kFailed);
   EXPECT_THAT(trainer->summary().error, HasSubstr("step 1"));
 }
@@ -391,12 +386,12 @@ TEST_F(TrainerTest, HooksOpenForwardAndCloseBackward) {
     ASSERT_OK(trainer->add_hook(std::make_unique<RecordingHook>(&events_, nullptr, name, true)));
   }
   ASSERT_OK(trainer->train());
-  EXPECT_THAT(events_,
-              ElementsAre("a.start", "b.start", "a.before_epoch", "b.before_epoch",
-                          "a.before_step", "b.before_step", "b.after_data(0)", "a.after_data(0)",
-                          "b.after_backward", "a.after_backward", "b.after_step", "a.after_step",
-                          "b.out_of_data(epoch)", "a.out_of_data(epoch)", "b.after_epoch",
-                          "a.after_epoch", "b.end", "a.end"));
+  EXPECT_THAT(
+      events_,
+      ElementsAre("a.start", "b.start", "a.before_epoch", "b.before_epoch", "a.before_step",
+                  "b.before_step", "b.after_data(0)", "a.after_data(0)", "b.after_backward",
+                  "a.after_backward", "b.after_step", "a.after_step", "b.out_of_data(epoch)",
+                  "a.out_of_data(epoch)", "b.after_epoch", "a.after_epoch", "b.end", "a.end"));
 }
 
 TEST_F(TrainerTest, TwoHooksOfOneNameAreRefused) {
@@ -537,7 +532,8 @@ TEST_F(TrainerTest, EmptyTrainingDataIsAnError) {
   TinyTrainerOptions options;
   options.train.batches = 0;
   auto trainer = this->trainer(options);
-  EXPECT_THAT(trainer->train(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no examples")));
+  EXPECT_THAT(trainer->train(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no examples")));
   EXPECT_EQ(events_.back(), "end");
 }
 

@@ -105,9 +105,8 @@ TEST(EvaluationHookTest, NoEvaluationAtEndOfAFailedRun) {
   EXPECT_OK(run.trainer->add_hook(std::make_unique<RecordingHook>(
       &run.events,
       [](HookContext& context, absl::string_view event) {
-        return event == "after_step" && context.progress().step == 2
-                   ? absl::AbortedError("planted")
-                   : absl::OkStatus();
+        return event == "after_step" && context.progress().step == 2 ? absl::AbortedError("planted")
+                                                                     : absl::OkStatus();
       },
       "failing")));
   EXPECT_THAT(run.trainer->train(), StatusIs(absl::StatusCode::kAborted));

@@ -84,10 +84,9 @@ absl::Status LoggerHook::after_report(HookContext& context, const Report& report
 
 absl::Status LoggerHook::after_evaluate(HookContext& context, const EvaluationResult& result) {
   if (context.rank() != 0 || !options_.has_evaluation) return absl::OkStatus();
-  write_line(absl::StrCat(
-      "step ", result.progress.step, "  ", result.set, ":", metrics_text(result.metrics), "  ",
-      result.examples, " examples in ",
-      absl::StrFormat("%.2f s", absl::ToDoubleSeconds(result.elapsed))));
+  write_line(absl::StrCat("step ", result.progress.step, "  ", result.set, ":",
+                          metrics_text(result.metrics), "  ", result.examples, " examples in ",
+                          absl::StrFormat("%.2f s", absl::ToDoubleSeconds(result.elapsed))));
   return absl::OkStatus();
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "base/mutex.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "framework/hook.h"
 
 namespace millrace {
@@ -20,10 +20,10 @@ struct LoggerOptions {
   int64_t max_epochs = 0;
 };
 
-// Writes what a report says — step, epoch, examples/s, loss, AUC, rows, time left when a limit is known — to
-// `out` on rank 0: a plain line for each report, or one progress line that moves with every step,
-// drawn at most five times a second and once more at the end. While the line moves, log lines of
-// all threads go above it.
+// Writes what a report says — step, epoch, examples/s, loss, AUC, rows, time left when a limit is
+// known — to `out` on rank 0: a plain line for each report, or one progress line that moves with
+// every step, drawn at most five times a second and once more at the end. While the line moves, log
+// lines of all threads go above it.
 class LoggerHook : public Hook {
  public:
   // Borrows both.

@@ -90,8 +90,7 @@ TEST_F(LoggerHookTest, MetricsThatAreNotANumberAreLeftOut) {
   ASSERT_OK(hook.start(context_));
   Report report = report_at({.step = 1});
   report.metrics["auc"] = std::nan("");
-  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
-              Not(HasSubstr("auc")));
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }), Not(HasSubstr("auc")));
 }
 
 TEST_F(LoggerHookTest, LineOfAnEvaluation) {
@@ -205,10 +204,11 @@ TEST_F(LoggerHookTest, InATrainer) {
   ASSERT_OK(trainer->add_hook(
       std::make_unique<LoggerHook>(LoggerOptions{.max_epochs = 1}, out_, clock_)));
   ASSERT_OK(trainer->train_and_evaluate());
-  EXPECT_THAT(out_.str(),
-              MatchesRegex("step 2  epoch 1/1  0 examples/s  loss 0\\.[0-9]*  auc [01]\\.[0-9]*  [^\n]*\n"
-                           "step 4  epoch 1/1  0 examples/s  [^\n]*\n"
-                           "step 4  eval:  loss [^\n]* 16 examples in 0\\.00 s\n"));
+  EXPECT_THAT(
+      out_.str(),
+      MatchesRegex("step 2  epoch 1/1  0 examples/s  loss 0\\.[0-9]*  auc [01]\\.[0-9]*  [^\n]*\n"
+                   "step 4  epoch 1/1  0 examples/s  [^\n]*\n"
+                   "step 4  eval:  loss [^\n]* 16 examples in 0\\.00 s\n"));
 }
 
 TEST(ShortNumberTest, ThreeDigits) {

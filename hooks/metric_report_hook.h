@@ -10,9 +10,9 @@
 
 namespace millrace {
 
-// Appends one JSON object for every report to <directory>/train.jsonl and for every evaluation to <directory>/eval.jsonl,
-// on rank 0. Files are created with the first object. Numbers are numbers, not-a-number is null.
-// docs/hooks.md lists the fields.
+// Appends one JSON object for every report to <directory>/train.jsonl and for every evaluation to
+// <directory>/eval.jsonl, on rank 0. Files are created with the first object. Numbers are numbers,
+// not-a-number is null. docs/hooks.md lists the fields.
 class MetricReportHook : public Hook {
  public:
   // Borrows `files`. The directory is created when needed.

@@ -22,13 +22,14 @@ absl::Status NonFiniteGuardHook::after_step(HookContext& context, const StepResu
                    context.progress().step, " (nothing of it was applied)");
   if (config_.policy() == NonFiniteConfig::FAIL) {
     return absl::FailedPreconditionError(
-        absl::StrCat(what, "; lower the learning rate, look at the data, or set "
-                           "train.non_finite.policy to SKIP"));
+        absl::StrCat(what,
+                     "; lower the learning rate, look at the data, or set "
+                     "train.non_finite.policy to SKIP"));
   }
   if (in_a_row_ > config_.max_in_a_row()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(what, "; ", in_a_row_, " such steps in a row, train.non_finite.max_in_a_row is ",
-                     config_.max_in_a_row()));
+    return absl::FailedPreconditionError(absl::StrCat(
+        what, "; ", in_a_row_, " such steps in a row, train.non_finite.max_in_a_row is ",
+        config_.max_in_a_row()));
   }
   return absl::OkStatus();
 }

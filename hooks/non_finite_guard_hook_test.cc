@@ -44,13 +44,12 @@ TEST(NonFiniteGuardHookTest, FailEndsTheRunAtTheFirstRefusedStep) {
   TinyTrainerOptions options;
   options.train.nan_at = 2;
   std::unique_ptr<Trainer> trainer = tiny_trainer(options);
-  ASSERT_OK(trainer->add_hook(
-      std::make_unique<NonFiniteGuardHook>(policy(NonFiniteConfig::FAIL))));
-  EXPECT_THAT(trainer->train(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("hook non_finite_guard in after_step: the loss was"),
-                             HasSubstr("the step after step 2"),
-                             HasSubstr("train.non_finite.policy"))));
+  ASSERT_OK(trainer->add_hook(std::make_unique<NonFiniteGuardHook>(policy(NonFiniteConfig::FAIL))));
+  EXPECT_THAT(
+      trainer->train(),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("hook non_finite_guard in after_step: the loss was"),
+                     HasSubstr("the step after step 2"), HasSubstr("train.non_finite.policy"))));
   EXPECT_EQ(trainer->progress().step, 2);
   EXPECT_EQ(trainer->progress().skipped_steps, 1);
   EXPECT_EQ(trainer->summary().outcome, Outcome::kFailed);
@@ -61,8 +60,8 @@ TEST(NonFiniteGuardHookTest, SkipGoesOnAndCounts) {
   options.train.nan_at = 1;
   options.trainer.max_epochs = 3;  // one refused step in each
   std::unique_ptr<Trainer> trainer = tiny_trainer(options);
-  ASSERT_OK(trainer->add_hook(
-      std::make_unique<NonFiniteGuardHook>(policy(NonFiniteConfig::SKIP, 1))));
+  ASSERT_OK(
+      trainer->add_hook(std::make_unique<NonFiniteGuardHook>(policy(NonFiniteConfig::SKIP, 1))));
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
   EXPECT_EQ(summary.progress.step, 9);
   EXPECT_EQ(summary.progress.skipped_steps, 3);
@@ -78,10 +77,11 @@ TEST(NonFiniteGuardHookTest, SkipEndsTheRunAfterTooManyInARow) {
   EXPECT_OK(hook.after_step(context, refused()));
   EXPECT_OK(hook.after_step(context, refused()));
   context.at.step = 41;
-  EXPECT_THAT(hook.after_step(context, refused()),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("the loss was"), HasSubstr("after step 41"),
-                             HasSubstr("3 such steps in a row, train.non_finite.max_in_a_row is 2"))));
+  EXPECT_THAT(
+      hook.after_step(context, refused()),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("the loss was"), HasSubstr("after step 41"),
+                     HasSubstr("3 such steps in a row, train.non_finite.max_in_a_row is 2"))));
 }
 
 TEST(NonFiniteGuardHookTest, EvaluationDoesNotBreakARow) {

@@ -9,9 +9,9 @@
 
 namespace millrace {
 
-// From start to end, SIGTERM, SIGINT and SIGUSR1 make this rank ask for a stop, which is served after the step
-// that begins next. A second SIGTERM or SIGINT (not the first one
-// after a SIGUSR1, which schedulers send as a warning) ends the process at once. Signals outside training
+// From start to end, SIGTERM, SIGINT and SIGUSR1 make this rank ask for a stop, which is served
+// after the step that begins next. A second SIGTERM or SIGINT (not the first one after a SIGUSR1,
+// which schedulers send as a warning) ends the process at once. Signals outside training
 // (evaluate() on its own) keep their usual effect. One such hook may be started in a process at a
 // time: start fails with FailedPrecondition otherwise.
 class SignalStopHook : public Hook {

@@ -114,8 +114,8 @@ TEST(SignalStopHookTest, OneAtATime) {
   FakeHookContext context;
   SignalStopHook one, two;
   ASSERT_OK(one.start(context));
-  EXPECT_THAT(two.start(context), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                           HasSubstr("another trainer")));
+  EXPECT_THAT(two.start(context),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("another trainer")));
   ASSERT_OK(two.end(context, absl::OkStatus()));
   EXPECT_NE(handler_of(SIGTERM), SIG_DFL) << "the first one still listens";
   ASSERT_OK(one.end(context, absl::OkStatus()));

@@ -77,8 +77,8 @@ class Bench {
   absl::StatusOr<StepResult> run(const std::vector<Batch>& micro_batches, int64_t examples) {
     const TrainStepParts parts{*parts_.model, parameters_, parts_.dense_optimizers,
                                parts_.sparse_optimizer.get()};
-    absl::StatusOr<StepResult> result = step_->run(
-        parts, {micro_batches, examples, progress, seed, rank}, observer);
+    absl::StatusOr<StepResult> result =
+        step_->run(parts, {micro_batches, examples, progress, seed, rank}, observer);
     if (result.ok() && result->applied) ++progress.step;
     for (const NamedParameter& parameter : parameters_) {
       EXPECT_FALSE(parameter.value.grad().defined() &&
@@ -130,7 +130,8 @@ void check_result(const MakeStep& make) {
   EXPECT_FALSE(result.loss.requires_grad());
   EXPECT_TRUE(at::equal(result.predictions, at::full({8, 1}, 0.25)));
   EXPECT_FALSE(result.predictions.requires_grad());
-  EXPECT_TRUE(at::equal(result.labels, at::cat({micro_batches[0].labels, micro_batches[1].labels})));
+  EXPECT_TRUE(
+      at::equal(result.labels, at::cat({micro_batches[0].labels, micro_batches[1].labels})));
   ASSERT_TRUE(result.weights.defined());
   EXPECT_TRUE(at::equal(result.weights, at::cat({at::ones({4}), at::full({4}, 0.5)})));
   ASSERT_EQ(result.values.size(), 1);
@@ -172,9 +173,8 @@ void check_seeding(const MakeStep& make) {
   EXPECT_NE(numbers[0], numbers[1]) << "micro-batches share their random numbers";
   torch::rand({100});
   EXPECT_EQ(drawn(1, 7, 0), numbers) << "what was drawn before matters";
-  for (const auto& [what, other] : {std::pair("seed", drawn(2, 7, 0)),
-                                    {"step", drawn(1, 8, 0)},
-                                    {"rank", drawn(1, 7, 1)}}) {
+  for (const auto& [what, other] :
+       {std::pair("seed", drawn(2, 7, 0)), {"step", drawn(1, 8, 0)}, {"rank", drawn(1, 7, 1)}}) {
     EXPECT_NE(other[0], numbers[0]) << what;
     EXPECT_NE(other[1], numbers[1]) << what;
     EXPECT_NE(other[0], numbers[1]) << what;
@@ -185,7 +185,8 @@ void check_micro_batches(const MakeStep& make) {
   const auto trained = [&](int64_t micro_batches, bool targets) {
     Bench bench(make);
     bench.model().gives_targets = targets;
-    for (int step = 0; step < 3; ++step) EXPECT_OK(bench.run(batches(micro_batches, 16 / micro_batches)));
+    for (int step = 0; step < 3; ++step)
+      EXPECT_OK(bench.run(batches(micro_batches, 16 / micro_batches)));
     return bench.predictions();
   };
   for (const bool targets : {false, true}) {
@@ -246,8 +247,8 @@ void check_refusal(const MakeStep& make) {
     SCOPED_TRACE(absl::StrCat("the loss of micro-batch ", nan_at, " is not a number"));
     check_undone(make, [&](Bench& bench) { expect_refused(bench, batches(2, 4, nan_at)); });
   }
-  for (const double value : {std::numeric_limits<double>::infinity(),
-                             std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double value :
+       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     SCOPED_TRACE(absl::StrCat("the loss is finite, a gradient is ", value));
     check_undone(make, [&](Bench& bench) {
       const auto handle =
@@ -295,15 +296,17 @@ void check_errors(const MakeStep& make) {
     spoil("a loss for each example", [](ModelOutput& output) { output.loss = at::zeros({4}); });
     spoil("no predictions", [](ModelOutput& output) { output.predictions = at::Tensor(); });
     spoil("flat predictions", [](ModelOutput& output) { output.predictions = at::zeros({4}); });
-    spoil("too few predictions",
-          [](ModelOutput& output) { output.predictions = at::zeros({3, 1}); });
-    spoil("another number of tasks",
-          [](ModelOutput& output) { output.predictions = at::zeros({4, 2}); });
-    spoil("targets in one micro-batch",
-          [](ModelOutput& output) { output.targets = at::ones({}); });
+    spoil("too few predictions", [](ModelOutput& output) {
+      output.predictions = at::zeros({3, 1});
+    });
+    spoil("another number of tasks", [](ModelOutput& output) {
+      output.predictions = at::zeros({4, 2});
+    });
+    spoil("targets in one micro-batch", [](ModelOutput& output) { output.targets = at::ones({}); });
     spoil("targets for each example", [](ModelOutput& output) { output.targets = at::ones({4}); });
-    spoil("a metric for each example",
-          [](ModelOutput& output) { output.metrics = {{"x", at::ones({4})}}; });
+    spoil("a metric for each example", [](ModelOutput& output) {
+      output.metrics = {{"x", at::ones({4})}};
+    });
   }
   check_error(make, "targets that add up to nothing", [](Bench& bench) {
     bench.model().on_output = [](ModelOutput& output) { output.targets = at::zeros({}); };

@@ -12,13 +12,13 @@
 namespace millrace {
 
 struct FakeDatasetOptions {
-  int64_t batches = 4;      // per epoch
+  int64_t batches = 4;  // per epoch
   int64_t batch_size = 8;
-  int64_t dense = 2;        // dense features
-  int64_t sparse = 0;       // sparse features, one id each, ids below `ids`
+  int64_t dense = 2;   // dense features
+  int64_t sparse = 0;  // sparse features, one id each, ids below `ids`
   int64_t ids = 50;
-  int64_t fail_at = -1;     // the batch of an epoch whose next() fails
-  int64_t nan_at = -1;      // the batch of an epoch whose dense values are not-a-number
+  int64_t fail_at = -1;  // the batch of an epoch whose next() fails
+  int64_t nan_at = -1;   // the batch of an epoch whose dense values are not-a-number
 };
 
 // Values follow from (epoch, batch, row); the label is 1 where the first dense value is positive.

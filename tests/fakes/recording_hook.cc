@@ -7,9 +7,12 @@ namespace {
 
 const char* word(DataEnd what) {
   switch (what) {
-    case DataEnd::kWindow: return "window";
-    case DataEnd::kEpoch: return "epoch";
-    default: return "stream";
+    case DataEnd::kWindow:
+      return "window";
+    case DataEnd::kEpoch:
+      return "epoch";
+    default:
+      return "stream";
   }
 }
 

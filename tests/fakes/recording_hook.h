@@ -19,7 +19,9 @@ class RecordingHook : public Hook {
   using OnEvent = std::function<absl::Status(HookContext&, absl::string_view event)>;
   explicit RecordingHook(std::vector<std::string>* events, OnEvent on_event = nullptr,
                          std::string name = "recording", bool prefixed = false)
-      : events_(events), on_event_(std::move(on_event)), name_(std::move(name)),
+      : events_(events),
+        on_event_(std::move(on_event)),
+        name_(std::move(name)),
         prefixed_(prefixed) {}
 
   absl::string_view name() const override { return name_; }

@@ -11,7 +11,8 @@
 namespace millrace {
 
 TinyModel::TinyModel(int64_t dense, std::shared_ptr<EmbeddingCollection> collection) {
-  weight_ = register_parameter("weight", torch::linspace(-0.5, 0.5, dense).view({dense, 1}).clone());
+  weight_ =
+      register_parameter("weight", torch::linspace(-0.5, 0.5, dense).view({dense, 1}).clone());
   bias_ = register_parameter("bias", torch::zeros({1}));
   if (collection != nullptr) collection_ = register_module("tables", std::move(collection));
 }
@@ -24,8 +25,8 @@ absl::StatusOr<ModelOutput> TinyModel::forward(const Batch& batch) {
     logits = logits + output.pooled.sum(1, /*keepdim=*/true);
   }
   ModelOutput output;
-  output.loss = torch::binary_cross_entropy_with_logits(logits, batch.labels, {}, {},
-                                                        at::Reduction::Sum);
+  output.loss =
+      torch::binary_cross_entropy_with_logits(logits, batch.labels, {}, {}, at::Reduction::Sum);
   output.predictions = logits.sigmoid();
   if (gives_targets) output.targets = torch::scalar_tensor(batch.size / 2.0);
   output.metrics.push_back({"mean_logit", logits.mean()});

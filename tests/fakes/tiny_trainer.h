@@ -23,8 +23,8 @@ struct TinyTrainerOptions {
 };
 
 // A TinyModel and what trains it. Where train.sparse > 0 the model has one table, "items", of dim 4
-// that all sparse features share. One evaluation set, "eval". Aborts the test program if the options
-// are wrong.
+// that all sparse features share. One evaluation set, "eval". Aborts the test program if the
+// options are wrong.
 TrainerParts tiny_parts(TinyTrainerOptions options = {});
 
 // A trainer of these parts.
