@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
@@ -63,6 +64,11 @@ void use_generated_data(TrainConfig* train) {
   }
 }
 
+// The parser would wrap negative numbers around. Returns: the complaint, or "".
+std::string not_negative(const std::string& text) {
+  return absl::StartsWith(text, "-") ? text + " is negative" : "";
+}
+
 }  // namespace
 
 void add_config_flags(CLI::App& command, ConfigFlags& flags) {
@@ -74,7 +80,7 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   command.add_option("--eval_data", flags.eval_data, "comma-separated globs to evaluate on");
   command.add_option("--output_dir", flags.output_dir, "where to write");
   command.add_option("--max_steps", flags.max_steps, "updates at most, over all resumes");
-  command.add_option("--seed", flags.seed, "seed of everything random");
+  command.add_option("--seed", flags.seed, "seed of everything random")->check(not_negative);
   command.add_option("--threads", flags.threads, "threads of a step; 0: one per core");
   command.add_option("--summary", flags.summary, "file for the summary as JSON");
   command.add_option("--device", flags.device, "auto or cpu")->capture_default_str();

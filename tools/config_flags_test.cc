@@ -1,0 +1,152 @@
+#include "tools/config_flags.h"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+
+constexpr char kConfig[] = R"(
+  train {
+    train_data { path: "a.orc" batch_size: 32 }
+    eval_data { data { path: "b.orc" } }
+    feature { name: "label" kind: LABEL }
+    feature { name: "c{1..2}" }
+    table { name: "c{1..2}" dim: 4 }
+    model { name: "deepfm" }
+  }
+)";
+
+class ConfigFlagsTest : public testing::Test {
+ protected:
+  ConfigFlagsTest() : path_(testing::TempDir() + "/job.textproto") { write(kConfig); }
+
+  void write(const std::string& text) {
+    EXPECT_OK(write_file_atomically(FileSystem::local(), path_, text));
+  }
+
+  // Parses a command line as the program does and loads what it names.
+  absl::StatusOr<JobConfig> load(std::vector<std::string> arguments) {
+    CLI::App app("test");
+    ConfigFlags flags;
+    add_config_flags(app, flags);
+    arguments.insert(arguments.begin(), path_);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(arguments);
+    return load_config(FileSystem::local(), flags);
+  }
+
+  const std::string path_;
+};
+
+TEST_F(ConfigFlagsTest, WithoutFlagsTheFileWithNamesExpanded) {
+  ASSERT_OK_AND_ASSIGN(const JobConfig config, load({}));
+  EXPECT_EQ(config.train().seed(), 1u);
+  EXPECT_THAT(config.train().train_data().path(), ElementsAre("a.orc"));
+  ASSERT_EQ(config.train().feature_size(), 3);
+  EXPECT_EQ(config.train().feature(2).table(), "c2");
+  EXPECT_EQ(config.train().table_size(), 2);
+}
+
+TEST_F(ConfigFlagsTest, EveryFlagReplacesItsField) {
+  ASSERT_OK_AND_ASSIGN(
+      const JobConfig config,
+      load({"--train_data", "x/*.orc,y.parquet", "--eval_data=z.orc", "--output_dir", "elsewhere",
+            "--max_steps", "7", "--seed", "18446744073709551615", "--threads", "2", "--device",
+            "auto"}));
+  EXPECT_THAT(config.train().train_data().path(), ElementsAre("x/*.orc", "y.parquet"));
+  EXPECT_EQ(config.train().train_data().batch_size(), 32);
+  ASSERT_EQ(config.train().eval_data_size(), 1);
+  EXPECT_THAT(config.train().eval_data(0).data().path(), ElementsAre("z.orc"));
+  EXPECT_EQ(config.run().output_dir(), "elsewhere");
+  EXPECT_EQ(config.train().max_steps(), 7);
+  EXPECT_EQ(config.train().seed(), 18446744073709551615u);
+  EXPECT_EQ(config.run().threads(), 2);
+}
+
+TEST_F(ConfigFlagsTest, SetAppliesInOrderAndNamedFlagsAfterIt) {
+  ASSERT_OK_AND_ASSIGN(
+      const JobConfig config,
+      load({"--seed", "5", "--set", "train.max_epochs=3", "--set", "train.max_epochs=4", "--set",
+            "train.seed=6", "--set", "train.optimizer.learning_rate=0.5"}));
+  EXPECT_EQ(config.train().max_epochs(), 4);
+  EXPECT_EQ(config.train().seed(), 5u);
+  EXPECT_EQ(config.train().optimizer().learning_rate(), 0.5);
+}
+
+TEST_F(ConfigFlagsTest, EvalDataMakesASetWhereThereIsNone) {
+  ASSERT_OK_AND_ASSIGN(const JobConfig config,
+                       load({"--set", "train.eval_data=[]", "--eval_data", "z.orc"}));
+  ASSERT_EQ(config.train().eval_data_size(), 1);
+  EXPECT_EQ(config.train().eval_data(0).name(), "eval");
+}
+
+TEST_F(ConfigFlagsTest, EvalDataOfSeveralSetsIsAmbiguous) {
+  EXPECT_THAT(load({"--set", R"(train.eval_data=[{ name: "one" }, { name: "two" }])",
+                    "--eval_data", "z.orc"}),
+              StatusIs(kInvalid, AllOf(HasSubstr("--eval_data"), HasSubstr("several"))));
+}
+
+TEST_F(ConfigFlagsTest, GeneratedDataIsReadWhereNoPathIsGiven) {
+  write(R"(
+    train {
+      generated_data { directory: "d" rows: 100 eval_rows: 10 }
+      feature { name: "label" kind: LABEL }
+      feature { name: "i1" kind: DENSE }
+      model { name: "deepfm" }
+    })");
+  ASSERT_OK_AND_ASSIGN(JobConfig config, load({}));
+  EXPECT_THAT(config.train().train_data().path(), ElementsAre("d/part-*.parquet"));
+  ASSERT_EQ(config.train().eval_data_size(), 1);
+  EXPECT_THAT(config.train().eval_data(0).data().path(), ElementsAre("d/eval.parquet"));
+
+  ASSERT_OK_AND_ASSIGN(config, load({"--set", "train.generated_data.eval_rows=0"}));
+  EXPECT_EQ(config.train().eval_data_size(), 0);
+
+  // Other data to train on: nothing is made.
+  ASSERT_OK_AND_ASSIGN(config, load({"--train_data", "mine.orc"}));
+  EXPECT_FALSE(config.train().has_generated_data());
+  EXPECT_THAT(config.train().train_data().path(), ElementsAre("mine.orc"));
+}
+
+TEST_F(ConfigFlagsTest, ErrorsNameTheFlagOrTheFile) {
+  EXPECT_THAT(load({"--set", "train.max_epoch=3"}),
+              StatusIs(kInvalid, AllOf(HasSubstr("--set"), HasSubstr("max_epochs"))));
+  EXPECT_THAT(load({"--device", "cuda:0"}),
+              StatusIs(kInvalid, AllOf(HasSubstr("--device cuda:0"), HasSubstr("cpu"))));
+  EXPECT_THAT(load({"--set", "train.train_data.batch_size=0"}),
+              StatusIs(kInvalid, AllOf(HasSubstr(path_), HasSubstr("batch_size"))));
+  EXPECT_THAT(load({"--max_steps", "-1"}), StatusIs(kInvalid, HasSubstr("max_steps")));
+  EXPECT_THAT(load({"--threads", "-1"}), StatusIs(kInvalid, HasSubstr("threads")));
+  EXPECT_THAT(load({"--train_data", ","}), StatusIs(kInvalid, HasSubstr("path")));
+  write("train { sed: 3 }");
+  EXPECT_THAT(load({}), StatusIs(kInvalid, AllOf(HasSubstr(path_ + ":1:"), HasSubstr("seed"))));
+}
+
+TEST_F(ConfigFlagsTest, MissingFile) {
+  ConfigFlags flags;
+  flags.config = testing::TempDir() + "/missing.textproto";
+  EXPECT_THAT(load_config(FileSystem::local(), flags),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(flags.config)));
+}
+
+TEST_F(ConfigFlagsTest, FlagsThatAreNoNumbersAreRefused) {
+  EXPECT_THROW(load({"--max_steps", "many"}).status().IgnoreError(), CLI::ParseError);
+  EXPECT_THROW(load({"--seed", "-1"}).status().IgnoreError(), CLI::ParseError);
+  EXPECT_THROW(load({"--no_such_flag"}).status().IgnoreError(), CLI::ParseError);
+}
+
+}  // namespace
+}  // namespace millrace

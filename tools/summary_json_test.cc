@@ -1,0 +1,85 @@
+#include "tools/summary_json.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace millrace {
+namespace {
+
+using Json = nlohmann::json;
+
+Summary full_summary() {
+  Summary summary;
+  summary.outcome = Outcome::kStopped;
+  summary.stop_reason = "signal SIGTERM";
+  summary.progress.step = 7;
+  summary.progress.epoch = 1;
+  summary.progress.window = 2;
+  summary.progress.examples = int64_t{1} << 60;
+  summary.progress.skipped_steps = 3;
+  summary.progress.skipped_examples = 48;
+  summary.progress.elapsed = absl::Milliseconds(2500);
+  summary.examples_this_run = 1000;
+  summary.elapsed_this_run = absl::Seconds(2);
+  summary.world_size = 4;
+  summary.train = {{"loss", 0.5}, {"auc", 0.75}};
+  summary.eval = {{"eval", {{"auc", 0.7}}}, {"fresh", {{"auc", 0.6}}}};
+  summary.rows = {{"c1", 12}, {"c2", 0}};
+  return summary;
+}
+
+TEST(SummaryJsonTest, EveryField) {
+  const std::string text = summary_json(full_summary(), "out/weights.safetensors");
+  EXPECT_EQ(text.back(), '\n');
+  EXPECT_EQ(Json::parse(text), Json::parse(R"({
+    "outcome": "stopped", "stop_reason": "signal SIGTERM", "error": "",
+    "steps": 7, "epochs": 1, "windows": 2, "examples": 1152921504606846976,
+    "skipped_steps": 3, "skipped_examples": 48,
+    "seconds": 2.5, "examples_per_second": 500.0, "world_size": 4,
+    "train": {"loss": 0.5, "auc": 0.75},
+    "eval": {"auc": 0.7, "fresh/auc": 0.6},
+    "rows": {"c1": 12, "c2": 0},
+    "checkpoint": "out/weights.safetensors"})"));
+}
+
+TEST(SummaryJsonTest, WhatNeverStartedIsStillAnObjectWithEveryField) {
+  Summary summary;
+  summary.error = "no such file: a.orc";
+  const Json json = Json::parse(summary_json(summary, ""));
+  EXPECT_EQ(json.size(), Json::parse(summary_json(full_summary(), "x")).size());
+  EXPECT_EQ(json["outcome"], "failed");
+  EXPECT_EQ(json["error"], "no such file: a.orc");
+  EXPECT_EQ(json["steps"], 0);
+  EXPECT_EQ(json["examples_per_second"], 0);  // not 0/0
+  for (const char* map : {"train", "eval", "rows"}) EXPECT_EQ(json[map], Json::object()) << map;
+}
+
+TEST(SummaryJsonTest, OutcomesAsWords) {
+  Summary summary;
+  summary.outcome = Outcome::kCompleted;
+  EXPECT_EQ(Json::parse(summary_json(summary, ""))["outcome"], "completed");
+}
+
+TEST(SummaryJsonTest, WhatIsNoNumberIsNull) {
+  Summary summary;
+  summary.train["auc"] = std::numeric_limits<double>::quiet_NaN();
+  summary.eval["eval"]["loss"] = std::numeric_limits<double>::infinity();
+  const Json json = Json::parse(summary_json(summary, ""));
+  EXPECT_TRUE(json["train"]["auc"].is_null());
+  EXPECT_TRUE(json["eval"]["loss"].is_null());
+}
+
+TEST(SummaryJsonTest, AnyBytesInTextsGiveValidJson) {
+  Summary summary;
+  summary.error = "\"quoted\"\n\x01 and \xff\xfe no UTF-8";
+  summary.stop_reason = "π";
+  const Json json = Json::parse(summary_json(summary, "a\\b"));
+  EXPECT_EQ(json["stop_reason"], "π");
+  EXPECT_EQ(json["checkpoint"], "a\\b");
+  EXPECT_EQ(json["error"].get<std::string>().substr(0, 8), "\"quoted\"");
+}
+
+}  // namespace
+}  // namespace millrace
