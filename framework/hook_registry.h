@@ -24,7 +24,7 @@ class EmbeddingCollection;
 struct HookResources {
   FileSystem& files;
   Clock& clock;
-  std::string output_dir;  // exists before `start`
+  std::string output_dir;  // made just before the first step
   absl::Span<EmbeddingCollection* const> collections;
 };
 
