@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
 #include "framework/model.h"
+#include "framework/model_parts.h"
 #include "framework/trainer.h"
 
 namespace millrace {
@@ -102,14 +103,10 @@ absl::StatusOr<double> bare_loop(const Batch& batch, int64_t steps) {
 absl::StatusOr<double> trainer_loop(const Batch& batch, int64_t steps) {
   TrainerParts parts;
   parts.model = std::make_shared<Logistic>();
-  std::vector<NamedParameter> parameters;
-  for (const auto& parameter : parts.model->named_parameters()) {
-    parameters.push_back({parameter.key(), parameter.value()});
-  }
   DenseOptimizerConfig config;
   config.mutable_sgd();
   ASSIGN_OR_RETURN(std::unique_ptr<DenseOptimizer> optimizer,
-                   create_dense_optimizer(config, std::move(parameters)));
+                   create_dense_optimizer(config, parameters_of(*parts.model)));
   parts.dense_optimizers.push_back(std::move(optimizer));
   parts.train_data = std::make_unique<Repeating>(batch, steps);
   TrainerOptions options;

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "framework/guarded.h"
 
 namespace millrace {
 namespace {
@@ -39,14 +41,18 @@ absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
   if (found == registry().end()) {
     std::vector<std::string> names;
     for (const auto& [name, entry] : registry()) names.push_back(name);
-    return absl::NotFoundError(absl::StrCat(
+    return absl::InvalidArgumentError(absl::StrCat(
         "no hook \"", config.name(), "\" is linked into this program",
-        names.empty() ? "; none is" : did_you_mean(config.name(), names),
-        " (to add one, put the cc_library that registers it, with alwayslink = True, into the "
+        did_you_mean(config.name(), names), " Linked in: ",
+        names.empty() ? "none" : absl::StrJoin(names, ", "), " (to add one, put the cc_library that registers it, with alwayslink = True, into the "
         "`deps` of the job's millrace_job)"));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook, found->second.factory(config, resources),
-                   absl::StrCat("creating hook \"", config.name(), "\""));
+  std::unique_ptr<Hook> hook;
+  RETURN_IF_ERROR(guarded(absl::StrCat("creating hook \"", config.name(), "\""), [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(hook, found->second.factory(config, resources),
+                     absl::StrCat("creating hook \"", config.name(), "\""));
+    return absl::OkStatus();
+  }));
   if (hook == nullptr) {
     return absl::InternalError(
         absl::StrCat("creating hook \"", config.name(), "\": its factory returned none"));

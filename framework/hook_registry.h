@@ -36,7 +36,7 @@ using HookFactory = std::function<absl::StatusOr<std::unique_ptr<Hook>>(const Ho
 // REQUIRES: the name is not taken (aborts otherwise).
 bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory);
 
-// Errors: NotFound listing what is linked in and saying how to add one; those of the factory,
+// Errors: InvalidArgument listing what is linked in and saying how to add one; those of the factory,
 // annotated with the hook's name.
 absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
                                                   const HookResources& resources);

@@ -57,12 +57,12 @@ TEST(HookRegistryTest, ErrorsOfTheFactoryAreAnnotated) {
 
 TEST(HookRegistryTest, AMissingHookNamesTheNearestAndTheRemedy) {
   EXPECT_THAT(create("plan"),
-              StatusIs(absl::StatusCode::kNotFound,
+              StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("\"plan\""), HasSubstr("did you mean \"plain\"?"),
                              HasSubstr("alwayslink = True"))));
   EXPECT_THAT(create("something_else_altogether"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("known: choosy, forgetful, plain")));
-  EXPECT_THAT(create(""), StatusIs(absl::StatusCode::kNotFound));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("Linked in: choosy, forgetful, plain")));
+  EXPECT_THAT(create(""), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(HookRegistryTest, ListsWhatIsLinkedIn) {

@@ -19,6 +19,12 @@ absl::Status check_model_output(const ModelOutput& output, const Batch& batch) {
     return absl::InvalidArgumentError(
         absl::StrCat("the model's predictions are not [batch, tasks] with batch = ", batch.size));
   }
+  if (batch.labels.defined() && batch.labels.dim() == 2 &&
+      batch.labels.size(1) != output.predictions.size(1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model's predictions have ", output.predictions.size(1),
+                     " columns, but there are ", batch.labels.size(1), " labels"));
+  }
   if (output.targets.defined() && !is_number(output.targets)) {
     return absl::InvalidArgumentError(
         "the model's targets are not one number: return what the summed loss is divided by");

@@ -9,7 +9,7 @@ namespace millrace {
 
 // Looks at shapes alone, so it waits for no device.
 // Errors: InvalidArgument unless the loss and, where given, the targets and each metric are one
-// number, and predictions are [batch.size, tasks].
+// number, and predictions are [batch.size, tasks] with a task for each label.
 absl::Status check_model_output(const ModelOutput& output, const Batch& batch);
 
 }  // namespace millrace

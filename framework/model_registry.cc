@@ -26,7 +26,7 @@ std::map<std::string, ModelFactory>& registry() {
 absl::Status not_registered(absl::string_view name) {
   const std::vector<std::string> names = registered_models();
   const std::string near = nearest(name, names);
-  return absl::NotFoundError(absl::StrCat(
+  return absl::InvalidArgumentError(absl::StrCat(
       "no model \"", name, "\" in this program",
       near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),
       "; linked in: ", names.empty() ? "none" : absl::StrJoin(names, ", "),

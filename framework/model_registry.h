@@ -31,7 +31,7 @@ using ModelFactory =
 // The registry never changes afterwards. REQUIRES: the name is not taken (aborts otherwise).
 bool register_model(absl::string_view name, ModelFactory factory);
 
-// Errors: NotFound listing what is linked in and saying how to add one; those of the factory,
+// Errors: InvalidArgument listing what is linked in and saying how to add one; those of the factory,
 // annotated with the model's name. Libraries seeding: parameters are initialised from `seed`.
 absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     const ModelResources& resources, uint64_t seed);

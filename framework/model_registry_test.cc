@@ -61,11 +61,11 @@ TEST(ModelRegistryTest, SeedDecidesTheParameters) {
 
 TEST(ModelRegistryTest, UnknownNameListsWhatIsThereAndSaysHowToAddOne) {
   EXPECT_THAT(create("nois"),
-              StatusIs(absl::StatusCode::kNotFound,
+              StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("no model \"nois\""), HasSubstr("did you mean \"noise\"?"),
                              HasSubstr("make_none, noise, refuse, throw_up"), HasSubstr("deps"),
                              HasSubstr("\"//models:nois\""))));
-  EXPECT_THAT(create(""), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(create(""), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(ModelRegistryTest, ErrorsNameTheModel) {

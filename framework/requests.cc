@@ -40,7 +40,7 @@ void Requests::stop(absl::string_view reason, Scope scope) {
   RequestSet request;
   request.stop = true;
   request.stop_reason = std::string(reason);
-  request.stop_hook = caller_;
+  request.stop_hook = std::string(caller_);
   pending(scope).merge(request);
 }
 

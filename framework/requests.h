@@ -47,7 +47,7 @@ class Requests {
   void evaluate_at_end(absl::string_view set = "");
 
   // The hook whose event runs; requests carry its name.
-  void set_caller(absl::string_view hook) { caller_ = std::string(hook); }
+  void set_caller(absl::string_view hook) { caller_ = hook; }
   // Takes what is pending, leaving nothing.
   RequestSet take_common();
   RequestSet take_this_rank();
@@ -56,7 +56,7 @@ class Requests {
  private:
   RequestSet& pending(Scope scope) { return scope == Scope::kCommon ? common_ : this_rank_; }
 
-  std::string caller_;
+  absl::string_view caller_;  // borrowed from the hook
   RequestSet common_;
   RequestSet this_rank_;
   RequestSet at_end_;

@@ -22,6 +22,7 @@ struct Summary {
   std::string stop_reason;       // of a stop
   bool stopped_by_rank = false;  // the stop was one rank's own (a signal): run again
   std::string error;             // of a failure
+  int64_t steps_begun = 0;       // in this run, failed and refused ones too
   Progress progress;             // totals over resumes
   int64_t examples_this_run = 0;
   absl::Duration elapsed_this_run = absl::ZeroDuration();  // training, without evaluations

@@ -6,12 +6,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "embedding/embedding_collection.h"
+#include "framework/guarded.h"
 #include "framework/hook_list.h"
 #include "framework/metric_set.h"
 #include "framework/model.h"
+#include "framework/model_parts.h"
 #include "framework/reporter.h"
 
 namespace millrace {
@@ -129,14 +132,8 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts)
 Trainer::~Trainer() = default;
 
 absl::Status Trainer::initialize() {
-  for (const std::shared_ptr<torch::nn::Module>& module : parts_.model->modules()) {
-    if (auto* collection = dynamic_cast<EmbeddingCollection*>(module.get())) {
-      collections_.push_back(collection);
-    }
-  }
-  for (const auto& parameter : parts_.model->named_parameters()) {
-    parameters_.push_back({parameter.key(), parameter.value()});
-  }
+  collections_ = collections_of(*parts_.model);
+  parameters_ = parameters_of(*parts_.model);
   ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::create(options_.metrics, options_.tasks));
   reporter_ = std::make_unique<Reporter>(std::move(metrics), parts_.dense_optimizers,
                                          parts_.sparse_optimizer.get(), collections_);
@@ -158,7 +155,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   context_->set_starting(true);
   absl::Status outcome = hooks_->start(*context_);
   context_->set_starting(false);
-  if (outcome.ok()) outcome = body();
+  if (outcome.ok()) outcome = guarded("the run", body);
   context_->set_ending(true);
   outcome.Update(hooks_->end(*context_, outcome));
   context_->set_ending(false);
@@ -202,7 +199,7 @@ absl::Status Trainer::train_epoch() {
   // The first exchange of an epoch is synchronous: what single ranks asked for is known here.
   RETURN_IF_ERROR(serve(context_->requests().take_this_rank(), /*of_this_rank=*/true));
   if (stopped_) return absl::OkStatus();
-  const int64_t first_step = progress_.step + progress_.skipped_steps;
+  if (!open_cursor_.has_value()) epoch_first_step_ = progress_.step + progress_.skipped_steps;
   ASSIGN_OR_RETURN(std::unique_ptr<StepData> next, fetch());
   if (next == nullptr && !open_cursor_.has_value()) {
     return absl::InvalidArgumentError(
@@ -216,7 +213,7 @@ absl::Status Trainer::train_epoch() {
     if (stopped_) return absl::OkStatus();
     if (next == nullptr) break;
     if (limit_reached()) return absl::OkStatus();
-    const int64_t steps = progress_.step + progress_.skipped_steps - first_step;
+    const int64_t steps = progress_.step + progress_.skipped_steps - epoch_first_step_;
     if (options_.max_steps_per_epoch > 0 && steps >= options_.max_steps_per_epoch) {
       return complete_epoch(/*out_of_data=*/false);
     }
@@ -230,8 +227,8 @@ absl::Status Trainer::open_epoch() {
 }
 
 absl::Status Trainer::complete_epoch(bool out_of_data) {
-  open_cursor_.reset();
   if (out_of_data) RETURN_IF_ERROR(hooks_->out_of_data(*context_, DataEnd::kEpoch));
+  open_cursor_.reset();
   ++progress_.epoch;
   RETURN_IF_ERROR(hooks_->after_epoch(*context_));
   RETURN_IF_ERROR(report_if_due());
@@ -256,6 +253,7 @@ absl::StatusOr<std::unique_ptr<Trainer::StepData>> Trainer::fetch() {
 absl::Status Trainer::run_step(const StepData& data) {
   // Here the step exchange begins: it carries what this rank alone has asked for until now.
   const RequestSet of_this_rank = context_->requests().take_this_rank();
+  ++summary_.steps_begun;
   parts_.model->begin_step(progress_, Phase::kTrain);
   RETURN_IF_ERROR(hooks_->before_step(*context_));
   const TrainStepParts parts{*parts_.model, parameters_, parts_.dense_optimizers,
@@ -327,6 +325,8 @@ absl::Status Trainer::serve(const RequestSet& requests, bool of_this_rank) {
   }
   if (requests.stop && !stopped_) {
     stopped_ = true;
+    MILLRACE_LOG(INFO) << "stopping: " << requests.stop_reason << " (asked by hook "
+                       << requests.stop_hook << ")";
     summary_.stop_reason = requests.stop_reason;
     summary_.stopped_by_rank = of_this_rank;
   }

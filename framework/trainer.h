@@ -147,7 +147,9 @@ class Trainer {
   absl::Duration run_started_ = absl::ZeroDuration();      // the clock's elapsed()
   absl::Duration elapsed_before_ = absl::ZeroDuration();   // progress_.elapsed then
   bool stopped_ = false;
-  // After the last step of an epoch that a stop or a limit left open.
+  // Of the epoch that is open: how many steps there were before it, and, where a stop, a limit or a
+  // failure left it, the position after its last step.
+  int64_t epoch_first_step_ = 0;
   std::optional<Cursor> open_cursor_;
 };
 

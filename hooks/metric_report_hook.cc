@@ -30,6 +30,11 @@ std::string to_line(const Json& json) {
 
 }  // namespace
 
+absl::Status MetricReportHook::start(HookContext& context) {
+  fresh_ = context.progress().step == 0;
+  return absl::OkStatus();
+}
+
 absl::Status MetricReportHook::after_report(HookContext& context, const Report& report) {
   Json json = progress_json(report.progress);
   json["examples_per_second"] = report.examples_per_second;
@@ -72,7 +77,8 @@ absl::Status MetricReportHook::write(std::unique_ptr<WritableFile>& file, absl::
                                      const std::string& line) {
   if (file == nullptr) {
     RETURN_IF_ERROR(files_.create_directories(directory_));
-    ASSIGN_OR_RETURN(file, files_.open_for_append(join_path(directory_, name)));
+    const std::string path = join_path(directory_, name);
+    ASSIGN_OR_RETURN(file, fresh_ ? files_.create(path) : files_.open_for_append(path));
   }
   return file->append(line);
 }

@@ -19,6 +19,7 @@ class MetricReportHook : public Hook {
   MetricReportHook(FileSystem& files, std::string directory)
       : files_(files), directory_(std::move(directory)) {}
   absl::string_view name() const override { return "metric_report"; }
+  absl::Status start(HookContext& context) override;
   absl::Status after_report(HookContext& context, const Report& report) override;
   absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
@@ -29,6 +30,7 @@ class MetricReportHook : public Hook {
 
   FileSystem& files_;
   const std::string directory_;
+  bool fresh_ = true;  // the run begins at step 0: files of an older one are replaced
   std::unique_ptr<WritableFile> train_;
   std::unique_ptr<WritableFile> eval_;
 };

@@ -114,7 +114,7 @@ TEST(MetricReportHookTest, NoReportMakesNoFile) {
   EXPECT_FALSE(FileSystem::local().info(directory()).ok());
 }
 
-TEST(MetricReportHookTest, RunsAppend) {
+TEST(MetricReportHookTest, ARunFromStepZeroBeginsNewFiles) {
   for (int run = 1; run <= 2; ++run) {
     TinyTrainerOptions options;
     options.trainer.report = {.every_steps = 2};
@@ -124,13 +124,25 @@ TEST(MetricReportHookTest, RunsAppend) {
         trainer->add_hook(std::make_unique<MetricReportHook>(FileSystem::local(), directory())));
     ASSERT_OK(trainer->train_and_evaluate());
     const std::vector<json> train = lines("train.jsonl");
-    ASSERT_EQ(train.size(), 2 * run);
+    ASSERT_EQ(train.size(), 2) << run;
     EXPECT_EQ(train.back()["step"], 4);
     EXPECT_TRUE(train.back()["metrics"]["loss"].is_number());
     EXPECT_GT(train.back()["tables"]["items"]["rows"], 0);
-    ASSERT_EQ(lines("eval.jsonl").size(), run);
+    ASSERT_EQ(lines("eval.jsonl").size(), 1) << run;
     EXPECT_EQ(lines("eval.jsonl").back()["set"], "eval");
   }
+}
+
+TEST(MetricReportHookTest, AContinuedRunAppends) {
+  for (int64_t run = 0; run < 2; ++run) {
+    FakeHookContext context;
+    context.at.step = run;
+    MetricReportHook hook(FileSystem::local(), directory());
+    ASSERT_OK(hook.start(context));
+    ASSERT_OK(hook.after_report(context, full_report()));
+    ASSERT_OK(hook.end(context, absl::OkStatus()));
+  }
+  EXPECT_EQ(lines("train.jsonl").size(), 2);
 }
 
 TEST(MetricReportHookTest, LinesCanBeReadWhileTheRunGoesOn) {

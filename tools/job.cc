@@ -1,7 +1,6 @@
 #include "tools/job.h"
 
 #include <ATen/Parallel.h>
-#include <torch/nn/module.h>
 
 #include <limits>
 #include <thread>
@@ -10,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "embedding/embedding_collection.h"
 #include "framework/hook_registry.h"
 #include "framework/model.h"
+#include "framework/model_parts.h"
 #include "framework/model_registry.h"
 #include "hooks/evaluation_hook.h"
 #include "hooks/logger_hook.h"
@@ -22,6 +21,7 @@
 #include "io/batch_dataset.h"
 #include "io/feature_schema.h"
 #include "proto/config_reader.h"
+#include "tools/exit_code.h"
 #include "tools/generate/generator.h"
 #include "tools/output_hook.h"
 
@@ -102,27 +102,20 @@ class JobBuilder {
     for (const SparseFeature& feature : schema_.sparse()) {
       resources.embeddings.features.push_back({feature.name, feature.table, feature.pooling});
     }
-    ASSIGN_OR_RETURN(parts_.model, create_model(train.model(), resources, train.seed()));
+    auto model = create_model(train.model(), resources, train.seed());
+    RETURN_IF_ERROR(as_usage_error(model.status()), "train.model");
+    parts_.model = *std::move(model);
     return absl::OkStatus();
   }
 
   absl::Status make_optimizers() {
     const TrainConfig& train = config_.train();
-    std::vector<NamedParameter> parameters;
-    for (const auto& parameter : parts_.model->named_parameters()) {
-      parameters.push_back({parameter.key(), parameter.value()});
-    }
     std::vector<DenseOptimizerConfig> configs(train.more_optimizers().begin(),
                                               train.more_optimizers().end());
     configs.push_back(train.optimizer());
-    ASSIGN_OR_RETURN(parts_.dense_optimizers, create_dense_optimizers(configs, parameters),
+    ASSIGN_OR_RETURN(parts_.dense_optimizers, create_dense_optimizers(configs, parameters_of(*parts_.model)),
                      "train.optimizer");
-    std::vector<EmbeddingCollection*> collections;
-    for (const std::shared_ptr<torch::nn::Module>& module : parts_.model->modules()) {
-      if (auto* collection = dynamic_cast<EmbeddingCollection*>(module.get())) {
-        collections.push_back(collection);
-      }
-    }
+    const std::vector<EmbeddingCollection*> collections = collections_of(*parts_.model);
     if (collections.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(parts_.sparse_optimizer,
                      SparseOptimizer::create(train.sparse_optimizer(), collections),
@@ -186,8 +179,9 @@ class JobBuilder {
     const HookResources resources{resources_.files, resources_.clock, config_.run().output_dir(),
                                   trainer.collections()};
     for (const HookConfig& config : configs) {
-      ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook, create_hook(config, resources));
-      RETURN_IF_ERROR(trainer.add_hook(std::move(hook)));
+      absl::StatusOr<std::unique_ptr<Hook>> hook = create_hook(config, resources);
+      RETURN_IF_ERROR(as_usage_error(hook.status()));
+      RETURN_IF_ERROR(trainer.add_hook(*std::move(hook)));
     }
     return absl::OkStatus();
   }
@@ -223,10 +217,11 @@ absl::StatusOr<double> make_generated_data(FileSystem& files, const TrainConfig&
   options.rows = generated.rows();
   options.eval_rows = generated.eval_rows();
   options.output_dir = generated.directory();
-  ASSIGN_OR_RETURN(const GenerateResult result, generate(files, options), "train.generated_data");
+  const absl::StatusOr<GenerateResult> result = generate(files, options);
+  RETURN_IF_ERROR(as_write_error(result.status()), "train.generated_data");
   // Written last: it says that the files are whole.
-  RETURN_IF_ERROR(write_file_atomically(files, marker, content));
-  return result.best_auc;
+  RETURN_IF_ERROR(as_write_error(write_file_atomically(files, marker, content)));
+  return result->best_auc;
 }
 
 }  // namespace millrace
