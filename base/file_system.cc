@@ -16,21 +16,33 @@
 namespace millrace {
 namespace {
 
-absl::Status errno_status(int error, absl::string_view doing, const std::string& path) {
+absl::Status errno_status(absl::StatusCode code, int error, absl::string_view doing,
+                          const std::string& path) {
+  return absl::Status(code, absl::StrCat("cannot ", doing, " ", path, ": ", std::strerror(error)));
+}
+
+absl::Status read_error(int error, absl::string_view doing, const std::string& path) {
+  absl::StatusCode code = absl::StatusCode::kUnavailable;
+  if (error == ENOENT) code = absl::StatusCode::kNotFound;
+  if (error == EISDIR || error == ENOTDIR) code = absl::StatusCode::kFailedPrecondition;
+  return errno_status(code, error, doing, path);
+}
+
+absl::Status write_error(int error, absl::string_view doing, const std::string& path) {
   absl::StatusCode code = absl::StatusCode::kUnavailable;
   switch (error) {
-    case ENOENT: code = absl::StatusCode::kNotFound; break;
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EEXIST:
     case EACCES:
     case EPERM:
     case EROFS: code = absl::StatusCode::kPermissionDenied; break;
     case ENOSPC:
     case EDQUOT: code = absl::StatusCode::kResourceExhausted; break;
-    case EISDIR:
-    case ENOTDIR:
-    case EEXIST: code = absl::StatusCode::kFailedPrecondition; break;
     default: break;
   }
-  return absl::Status(code, absl::StrCat("cannot ", doing, " ", path, ": ", std::strerror(error)));
+  return errno_status(code, error, doing, path);
 }
 
 // Why glob() could not read a directory; a missing one just matches nothing.
@@ -54,7 +66,7 @@ class LocalReadableFile : public ReadableFile {
       const ssize_t n =
           ::pread(fd_, static_cast<char*>(buffer) + done, count - done, offset + done);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return errno_status(errno, "read", path_);
+      if (n < 0) return read_error(errno, "read", path_);
       if (n == 0) break;
       done += n;
     }
@@ -78,20 +90,20 @@ class LocalWritableFile : public WritableFile {
     while (!bytes.empty()) {
       const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return errno_status(errno, "write", path_);
+      if (n < 0) return write_error(errno, "write", path_);
       bytes.remove_prefix(n);
     }
     return absl::OkStatus();
   }
 
   absl::Status sync() override {
-    if (::fsync(fd_) != 0) return errno_status(errno, "sync", path_);
+    if (::fsync(fd_) != 0) return write_error(errno, "sync", path_);
     return absl::OkStatus();
   }
 
   absl::Status close() override {
     const int fd = std::exchange(fd_, -1);
-    if (fd >= 0 && ::close(fd) != 0) return errno_status(errno, "close", path_);
+    if (fd >= 0 && ::close(fd) != 0) return write_error(errno, "close", path_);
     return absl::OkStatus();
   }
 
@@ -104,12 +116,12 @@ class LocalFileSystem : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return errno_status(errno, "open", path);
+    if (fd < 0) return read_error(errno, "open", path);
     struct stat stat;
     if (::fstat(fd, &stat) != 0 || S_ISDIR(stat.st_mode)) {
       const int error = S_ISDIR(stat.st_mode) ? EISDIR : errno;
       ::close(fd);
-      return errno_status(error, "open", path);
+      return read_error(error, "open", path);
     }
     return std::make_unique<LocalReadableFile>(fd, path, stat.st_size);
   }
@@ -124,7 +136,7 @@ class LocalFileSystem : public FileSystem {
 
   absl::StatusOr<FileInfo> info(const std::string& path) override {
     struct stat stat;
-    if (::stat(path.c_str(), &stat) != 0) return errno_status(errno, "find", path);
+    if (::stat(path.c_str(), &stat) != 0) return read_error(errno, "find", path);
     return FileInfo{stat.st_size, S_ISDIR(stat.st_mode)};
   }
 
@@ -134,7 +146,7 @@ class LocalFileSystem : public FileSystem {
     const int error = result == GLOB_NOSPACE ? ENOMEM : listing_error;
     std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     ::globfree(&found);
-    if (result != 0 && result != GLOB_NOMATCH) return errno_status(error, "list", pattern);
+    if (result != 0 && result != GLOB_NOMATCH) return read_error(error, "list", pattern);
     // The alternatives of {a,b} come one after another.
     std::sort(paths.begin(), paths.end());
     paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
@@ -148,8 +160,8 @@ class LocalFileSystem : public FileSystem {
       if (!prefix.empty() && ::mkdir(prefix.c_str(), 0755) != 0) {
         const int error = errno;
         struct stat stat;
-        if (::stat(prefix.c_str(), &stat) != 0) return errno_status(error, "create", path);
-        if (!S_ISDIR(stat.st_mode)) return errno_status(ENOTDIR, "create", path);
+        if (::stat(prefix.c_str(), &stat) != 0) return write_error(error, "create", path);
+        if (!S_ISDIR(stat.st_mode)) return write_error(ENOTDIR, "create", path);
       }
       if (end != std::string::npos) ++end;
     }
@@ -158,23 +170,23 @@ class LocalFileSystem : public FileSystem {
 
   absl::Status rename(const std::string& from, const std::string& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) {
-      return errno_status(errno, "rename", absl::StrCat(from, " to ", to));
+      return write_error(errno, "rename", absl::StrCat(from, " to ", to));
     }
     return absl::OkStatus();
   }
 
   absl::Status remove(const std::string& path) override {
-    if (::remove(path.c_str()) != 0) return errno_status(errno, "remove", path);
+    if (::remove(path.c_str()) != 0) return write_error(errno, "remove", path);
     return absl::OkStatus();
   }
 
   absl::Status sync_directory(const std::string& path) override {
     const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return errno_status(errno, "open", path);
+    if (fd < 0) return write_error(errno, "open", path);
     const bool failed = ::fsync(fd) != 0;
     const int error = errno;
     ::close(fd);
-    if (failed) return errno_status(error, "sync", path);
+    if (failed) return write_error(error, "sync", path);
     return absl::OkStatus();
   }
 
@@ -182,7 +194,7 @@ class LocalFileSystem : public FileSystem {
   static absl::StatusOr<std::unique_ptr<WritableFile>> open_for_writing(const std::string& path,
                                                                         int flags) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
-    if (fd < 0) return errno_status(errno, "create", path);
+    if (fd < 0) return write_error(errno, "create", path);
     return std::make_unique<LocalWritableFile>(fd, path);
   }
 };
@@ -202,6 +214,10 @@ absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path
   return content;
 }
 
+std::string aside_path(const std::string& path) {
+  return absl::StrCat(path, ".tmp-", ::getpid());
+}
+
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    absl::string_view content) {
   return write_file_atomically(files, path,
@@ -210,7 +226,7 @@ absl::Status write_file_atomically(FileSystem& files, const std::string& path,
 
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    const std::function<absl::Status(WritableFile&)>& write) {
-  const std::string aside = absl::StrCat(path, ".tmp-", ::getpid());
+  const std::string aside = aside_path(path);
   auto write_and_rename = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.create(aside));
     RETURN_IF_ERROR(write(*file));

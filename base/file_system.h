@@ -40,9 +40,12 @@ struct FileInfo {
   bool is_directory = false;
 };
 
-// Every error names the path. Codes: NotFound (missing), PermissionDenied, ResourceExhausted
-// (disk full), FailedPrecondition (a directory where a file is due or the reverse),
-// Unavailable (any other I/O error). Thread-safe.
+// Every error names the path. Thread-safe. Codes of
+//   reading (open, read_at, info, glob): NotFound (missing), FailedPrecondition (a directory where
+//   a file is due or the reverse), Unavailable (not allowed, or any other I/O error);
+//   writing (all others): PermissionDenied (not allowed, or the path cannot be made or is none of
+//   that kind: a part of it is missing, no directory, or one), ResourceExhausted (disk full),
+//   Unavailable (any other I/O error).
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -69,6 +72,9 @@ class FileSystem {
 };
 
 absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path);
+
+// Where this process writes what will be renamed to `path`.
+std::string aside_path(const std::string& path);
 
 // Writes aside, syncs and renames, so that `path` holds either its old or its whole new content.
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,

@@ -69,24 +69,31 @@ TEST_F(FileSystemTest, MissingFilesAreNotFoundAndNamed) {
   const auto not_found = StatusIs(absl::StatusCode::kNotFound, HasSubstr(missing));
   EXPECT_THAT(files_.open(missing), not_found);
   EXPECT_THAT(files_.info(missing), not_found);
-  EXPECT_THAT(files_.remove(missing), not_found);
-  EXPECT_THAT(files_.rename(missing, path("b")), not_found);
-  EXPECT_THAT(files_.create(missing + "/child"), not_found);
-  EXPECT_THAT(files_.sync_directory(missing), not_found);
   EXPECT_THAT(read_file(files_, missing), not_found);
+}
+
+TEST_F(FileSystemTest, WhatCannotBeWrittenIsDeniedAndNamed) {
+  const std::string missing = path("missing");
+  const auto denied = StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(missing));
+  EXPECT_THAT(files_.remove(missing), denied);
+  EXPECT_THAT(files_.rename(missing, path("b")), denied);
+  EXPECT_THAT(files_.create(missing + "/child"), denied);
+  EXPECT_THAT(files_.open_for_append(missing + "/child"), denied);
+  EXPECT_THAT(files_.sync_directory(missing), denied);
 }
 
 TEST_F(FileSystemTest, DirectoriesAreNoFilesAndFilesNoDirectories) {
   write("file", "x");
   const absl::StatusCode code = absl::StatusCode::kFailedPrecondition;
   EXPECT_THAT(files_.open(root_), StatusIs(code, HasSubstr(root_)));
-  EXPECT_THAT(files_.create(root_), StatusIs(code, HasSubstr(root_)));
   EXPECT_THAT(files_.open(path("file/child")), StatusIs(code));
-  EXPECT_THAT(files_.create(path("file/child")), StatusIs(code));
-  EXPECT_THAT(files_.create_directories(path("file")), StatusIs(code, HasSubstr(path("file"))));
-  EXPECT_THAT(files_.create_directories(path("file/child")), StatusIs(code));
-  EXPECT_THAT(files_.sync_directory(path("file")), StatusIs(code));
-  EXPECT_THAT(write_file_atomically(files_, root_, "x"), StatusIs(code));
+  const absl::StatusCode denied = absl::StatusCode::kPermissionDenied;
+  EXPECT_THAT(files_.create(root_), StatusIs(denied, HasSubstr(root_)));
+  EXPECT_THAT(files_.create(path("file/child")), StatusIs(denied));
+  EXPECT_THAT(files_.create_directories(path("file")), StatusIs(denied, HasSubstr(path("file"))));
+  EXPECT_THAT(files_.create_directories(path("file/child")), StatusIs(denied));
+  EXPECT_THAT(files_.sync_directory(path("file")), StatusIs(denied));
+  EXPECT_THAT(write_file_atomically(files_, root_, "x"), StatusIs(denied));
 }
 
 TEST_F(FileSystemTest, UnwritableDirectory) {
@@ -143,7 +150,7 @@ TEST_F(FileSystemTest, GlobReportsDirectoriesItMayNotRead) {
   ASSERT_OK(files_.create_directories(path("closed")));
   ASSERT_EQ(::chmod(path("closed").c_str(), 0), 0);
   EXPECT_THAT(files_.glob(path("closed/*")),
-              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(path("closed"))));
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(path("closed"))));
   ::chmod(path("closed").c_str(), 0755);
 }
 

@@ -1,9 +1,17 @@
 #include "base/thread_pool.h"
 
+#include "base/catch_exceptions.h"
+
 namespace millrace {
 
 ThreadPool::ThreadPool(int threads) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  auto start = [this] {
+    workers_.emplace_back([this] { work(); });
+    return absl::OkStatus();
+  };
+  for (int i = 1; i < threads; ++i) {
+    if (!catch_exceptions(start).ok()) return;
+  }
 }
 
 ThreadPool::~ThreadPool() {

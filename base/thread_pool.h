@@ -16,7 +16,8 @@ namespace millrace {
 // sleep: a busy neighbour costs no more than its share. parallel_for is called by one thread at a time.
 class ThreadPool {
  public:
-  // REQUIRES: threads >= 1. One thread starts none.
+  // One thread starts none. Where the system refuses to start more, fewer do the work.
+  // REQUIRES: threads >= 1.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -1,8 +1,11 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <set>
 #include <thread>
 #include <vector>
@@ -67,6 +70,26 @@ TEST(ThreadPoolTest, OneThreadRunsInOrderOnTheCaller) {
 }
 
 TEST(ThreadPoolTest, MayBeDestroyedUnused) { ThreadPool pool(4); }
+
+TEST(ThreadPoolTest, WorksWithTheThreadsThatCouldBeStarted) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need address space";
+#endif
+  // Address space for a few stacks more.
+  int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit old;
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &old), 0);
+  rlimit few = old;
+  few.rlim_cur = pages * ::sysconf(_SC_PAGESIZE) + (48 << 20);
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &few), 0);
+  ThreadPool pool(1000);
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &old), 0);
+  EXPECT_LT(pool.threads(), 1000);
+  std::atomic<int64_t> sum = 0;
+  pool.parallel_for(100, [&](int64_t i) { sum += i; });
+  EXPECT_EQ(sum, 4950);
+}
 
 }  // namespace
 }  // namespace millrace

@@ -110,7 +110,7 @@ TEST_F(SafetensorsWriterTest, BadNamesAndMetadataWriteNothing) {
 
 TEST_F(SafetensorsWriterTest, WhereNothingCanBeWritten) {
   EXPECT_THAT(write_safetensors(files_, directory_ + "/missing/x", sources_, {}),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("missing/x")));
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("missing/x")));
   EXPECT_FALSE(write_safetensors(files_, directory_, sources_, {}).ok());
 }
 

@@ -3,7 +3,6 @@
 #include <ATen/Context.h>
 
 #include <algorithm>
-#include <exception>
 #include <map>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "framework/guarded.h"
 #include "framework/model.h"
 
 namespace millrace {
@@ -49,14 +49,14 @@ absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
   const auto found = registry().find(config.name());
   if (found == registry().end()) return not_registered(config.name());
   const std::string what = absl::StrCat("model \"", config.name(), "\"");
-  try {
+  std::shared_ptr<Model> model;
+  RETURN_IF_ERROR(guarded(what, [&]() -> absl::Status {  // LibTorch throws
     at::manual_seed(seed);
-    ASSIGN_OR_RETURN(std::shared_ptr<Model> model, found->second(config, resources), what);
-    if (model == nullptr) return absl::InternalError(absl::StrCat(what, ": its factory made none"));
-    return model;
-  } catch (const std::exception& error) {  // LibTorch throws
-    return absl::InternalError(absl::StrCat(what, ": ", error.what()));
-  }
+    ASSIGN_OR_RETURN(model, found->second(config, resources), what);
+    return absl::OkStatus();
+  }));
+  if (model == nullptr) return absl::InternalError(absl::StrCat(what, ": its factory made none"));
+  return model;
 }
 
 std::vector<std::string> registered_models() {

@@ -83,7 +83,7 @@ absl::Status LoggerHook::after_report(HookContext& context, const Report& report
 }
 
 absl::Status LoggerHook::after_evaluate(HookContext& context, const EvaluationResult& result) {
-  if (context.rank() != 0 || !options_.has_evaluation) return absl::OkStatus();
+  if (context.rank() != 0) return absl::OkStatus();
   write_line(absl::StrCat("step ", result.progress.step, "  ", result.set, ":",
                           metrics_text(result.metrics), "  ", result.examples, " examples in ",
                           absl::StrFormat("%.2f s", absl::ToDoubleSeconds(result.elapsed))));
@@ -124,6 +124,8 @@ void LoggerHook::set_line(std::string line) {
   MutexLock lock(mutex_);
   erase();
   line_ = std::move(line);
+  // A line as wide as the terminal would already wrap, and could not be erased.
+  line_.resize(std::min<size_t>(line_.size(), std::max<int64_t>(options_.columns - 1, 0)));
   draw();
   stale_ = false;
 }

@@ -14,8 +14,8 @@
 namespace millrace {
 
 struct LoggerOptions {
+  int64_t columns = 80;        // of the terminal: the progress line is cut to fit
   bool progress_line = false;  // one line that moves, for a terminal; else a line per report
-  bool has_evaluation = true;  // whether evaluations are worth a line of their own
   int64_t max_steps = 0;       // known limits, for the time left; 0: none
   int64_t max_epochs = 0;
 };

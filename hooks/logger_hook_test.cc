@@ -104,8 +104,18 @@ TEST_F(LoggerHookTest, LineOfAnEvaluation) {
   result.metrics = {{"auc", 0.7}, {"loss", 0.5}};
   EXPECT_EQ(written([&] { return hook.after_evaluate(context_, result); }),
             "step 98  part5:  loss 0.5000  auc 0.7000  10000 examples in 1.23 s\n");
-  LoggerHook silent({.has_evaluation = false}, out_, clock_);
-  EXPECT_EQ(written([&] { return silent.after_evaluate(context_, result); }), "");
+}
+
+TEST_F(LoggerHookTest, ProgressLineIsCutToTheTerminal) {
+  LoggerHook hook({.columns = 12, .progress_line = true}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  context_.at.step = 123456789;
+  clock_.advance(absl::Seconds(1));
+  const std::string text = written([&] { return hook.after_step(context_, {}); });
+  EXPECT_EQ(text.substr(text.rfind('\r') == std::string::npos ? 0 : text.rfind('\r')).find("epoch"),
+            std::string::npos);
+  EXPECT_THAT(text, testing::EndsWith("step 123456"));
+  ASSERT_OK(hook.end(context_, absl::OkStatus()));
 }
 
 TEST_F(LoggerHookTest, OtherRanksAreSilent) {

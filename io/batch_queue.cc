@@ -2,14 +2,25 @@
 
 #include <utility>
 
+#include "base/catch_exceptions.h"
+#include "base/status_macros.h"
+
 namespace millrace {
 
 BatchQueue::BatchQueue(int64_t capacity, NextBatch next_batch)
-    : capacity_(capacity), next_batch_(std::move(next_batch)), thread_([this] { work(); }) {}
+    : capacity_(capacity), next_batch_(std::move(next_batch)) {
+  const absl::Status started = catch_exceptions([this] {
+    thread_ = std::thread([this] { work(); });
+    return absl::OkStatus();
+  });
+  if (started.ok()) return;
+  MutexLock lock(mutex_);
+  ready_.push_back(annotate(started, "starting a thread that reads"));
+}
 
 BatchQueue::~BatchQueue() {
   cancel();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void BatchQueue::cancel() {
@@ -27,7 +38,7 @@ void BatchQueue::work() {
       mutex_.await(has_room);
       if (cancelled_) return;
     }
-    absl::StatusOr<std::optional<Batch>> batch = next_batch_();
+    absl::StatusOr<std::optional<Batch>> batch = catch_exceptions(next_batch_);
     const bool last = !batch.ok() || !batch->has_value();
     MutexLock lock(mutex_);
     ready_.push_back(std::move(batch));

@@ -28,7 +28,8 @@ class BatchQueue {
   BatchQueue& operator=(const BatchQueue&) = delete;
 
   // The next batch; waits for it. The end and an error come again and again.
-  // Errors: those of the source; Cancelled. Called by one thread.
+  // Errors: those of the source, ResourceExhausted or Internal for an exception
+  // of it; Cancelled. Called by one thread.
   absl::StatusOr<std::optional<Batch>> next();
 
   // Makes next() return Cancelled, for good. From any thread.

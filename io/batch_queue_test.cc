@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <thread>
 
 #include <latch>
@@ -43,6 +45,15 @@ TEST(BatchQueueTest, AnErrorComesAgain) {
   BatchQueue queue(2, [] { return absl::DataLossError("bad"); });
   EXPECT_THAT(queue.next(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("bad")));
   EXPECT_THAT(queue.next(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("bad")));
+}
+
+TEST(BatchQueueTest, ExceptionsBecomeErrors) {
+  BatchQueue full(2, []() -> absl::StatusOr<std::optional<Batch>> { throw std::bad_alloc(); });
+  EXPECT_THAT(full.next(), StatusIs(absl::StatusCode::kResourceExhausted));
+  BatchQueue odd(2, []() -> absl::StatusOr<std::optional<Batch>> {
+    throw std::runtime_error("odd");
+  });
+  EXPECT_THAT(odd.next(), StatusIs(absl::StatusCode::kInternal, HasSubstr("odd")));
 }
 
 TEST(BatchQueueTest, CancelWakesNext) {

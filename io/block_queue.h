@@ -26,14 +26,16 @@ class BlockQueue {
   using Reader =
       std::function<absl::StatusOr<Block>(int64_t task, const std::atomic<bool>& cancelled)>;
 
-  // `make_reader` is called once on each thread. REQUIRES: threads >= 1.
+  // `make_reader` is called once on each thread. Where the system refuses to start more, fewer
+  // threads read. REQUIRES: threads >= 1.
   BlockQueue(int64_t tasks, int threads, std::function<Reader()> make_reader);
   ~BlockQueue();  // cancels and joins
   BlockQueue(const BlockQueue&) = delete;
   BlockQueue& operator=(const BlockQueue&) = delete;
 
   // The block of the next task; none after the last. Waits for it. Called by one thread.
-  // Errors: that of the task, in its turn; Cancelled.
+  // Errors: that of the task, in its turn, ResourceExhausted or Internal for an exception of it;
+  // ResourceExhausted if no thread could be started; Cancelled.
   absl::StatusOr<std::optional<Block>> next();
 
   // Makes next() return Cancelled, for good. From any thread.
@@ -51,6 +53,7 @@ class BlockQueue {
   int64_t first_task_ ABSL_GUARDED_BY(mutex_) = 0;  // to be handed out
   // Of the tasks from first_task_ on; empty where not ready.
   std::deque<std::optional<absl::StatusOr<Block>>> results_ ABSL_GUARDED_BY(mutex_);
+  absl::Status no_thread_;  // why there is none
   std::vector<std::thread> threads_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -50,6 +52,27 @@ TEST(BlockQueueTest, AnErrorComesInItsTurn) {
   });
   for (int64_t i = 0; i < 3; ++i) EXPECT_OK(queue.next());
   EXPECT_THAT(queue.next(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("task 3")));
+}
+
+TEST(BlockQueueTest, ExceptionsBecomeErrorsInTheirTurn) {
+  BlockQueue queue(10, 4, [] {
+    return [](int64_t task, const std::atomic<bool>&) -> absl::StatusOr<Block> {
+      if (task == 1) throw std::bad_alloc();
+      if (task == 2) throw std::runtime_error("odd");
+      return block_of(task);
+    };
+  });
+  EXPECT_OK(queue.next());
+  EXPECT_THAT(queue.next(), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(queue.next(), StatusIs(absl::StatusCode::kInternal, HasSubstr("odd")));
+  EXPECT_OK(queue.next());
+}
+
+TEST(BlockQueueTest, ReadersThatCannotBeMadeAreErrors) {
+  BlockQueue queue(2, 2, []() -> BlockQueue::Reader { throw std::runtime_error("odd"); });
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(queue.next(), StatusIs(absl::StatusCode::kInternal, HasSubstr("odd")));
+  }
 }
 
 TEST(BlockQueueTest, ReadsNoFurtherAheadThanItSays) {

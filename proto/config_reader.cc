@@ -44,6 +44,21 @@ void substitute_number(const std::string& number, Message* message) {
   }
 }
 
+constexpr int64_t kMaxEntries = 1000000;  // that ranges give
+
+// How many entries a name stands for; more than `limit` may be any number above it.
+int64_t count_expanded(std::string name, int64_t limit) {
+  int64_t count = 1;
+  while (count <= limit) {
+    std::vector<int64_t> numbers;
+    std::vector<std::string> names = expand_range(name, &numbers);
+    if (numbers.empty()) break;
+    count *= static_cast<int64_t>(numbers.size());
+    name = std::move(names.front());
+  }
+  return count;
+}
+
 // Appends what an entry stands for: itself, or the entries of its range.
 template <typename Entry>
 void append_expanded(const Entry& entry, google::protobuf::RepeatedPtrField<Entry>* expanded) {
@@ -64,6 +79,11 @@ void append_expanded(const Entry& entry, google::protobuf::RepeatedPtrField<Entr
 template <typename Entry>
 void expand_entries(google::protobuf::RepeatedPtrField<Entry>* entries) {
   google::protobuf::RepeatedPtrField<Entry> expanded;
+  int64_t total = 0;
+  for (const Entry& entry : *entries) {
+    total += count_expanded(entry.name(), kMaxEntries);
+    if (total > kMaxEntries) return;  // validate refuses the braces
+  }
   for (const Entry& entry : *entries) append_expanded(entry, &expanded);
   entries->Swap(&expanded);
 }

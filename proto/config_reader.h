@@ -40,7 +40,8 @@ absl::Status apply_override(absl::string_view assignment, JobConfig* config);
 
 // Replaces features and tables named by a range in braces ("c{1..26}") by one for each number, with
 // `{}` in their other text fields replaced by it, and fills in defaults that depend on other
-// fields (column and table by the feature's name). Idempotent.
+// fields (column and table by the feature's name). Ranges that give more than 1,000,000 features
+// or tables stay as they are, for validate to refuse. Idempotent.
 void expand_names(TrainConfig* config);
 
 // Checks everything that needs no data and no model: ranges of numbers, unique names, references

@@ -108,6 +108,9 @@ TEST(ExpandNamesTest, SeveralRangesAndIdempotence) {
 }
 
 TEST(ExpandNamesTest, WhatIsNoRangeStays) {
+  // Ranges that multiply to more than a machine holds stay, too.
+  const TrainConfig huge = expanded(R"(feature { name: "c{1..1000000}_{1..1000000}_{1..9}" })");
+  ASSERT_EQ(huge.feature_size(), 1);
   const TrainConfig config = expanded(R"(feature { name: "c{}" } feature { name: "c{3..1}" })");
   EXPECT_EQ(config.feature(0).name(), "c{}");
   EXPECT_EQ(config.feature(1).name(), "c{3..1}");

@@ -20,6 +20,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 constexpr int64_t kMaxDim = 4096;
+constexpr int64_t kMaxThreads = 1024;  // batches made ahead too
 
 // Where we are: "train.table[3] "c4"".
 std::string entry(absl::string_view list, int index, absl::string_view name = "") {
@@ -41,6 +42,12 @@ absl::Status at_least(absl::string_view where, absl::string_view field, int64_t 
                       int64_t minimum) {
   if (value >= minimum) return absl::OkStatus();
   return wrong_number(where, field, value, absl::StrCat("at least ", minimum));
+}
+
+absl::Status within(absl::string_view where, absl::string_view field, int64_t value,
+                    int64_t minimum, int64_t maximum) {
+  if (value >= minimum && value <= maximum) return absl::OkStatus();
+  return wrong_number(where, field, value, absl::StrCat(minimum, " to ", maximum));
 }
 
 absl::Status not_negative(absl::string_view where, absl::string_view field, double value) {
@@ -251,7 +258,8 @@ absl::Status check_feature(const std::string& where, const FeatureConfig& featur
                            const std::vector<std::string>& tables) {
   if (feature.name().empty()) return wrong(where, "name is missing");
   if (feature.name().find_first_of("{}") != std::string::npos) {
-    return wrong(where, "name holds a brace; a range is written {1..26}");
+    return wrong(where, "name holds a brace; a range is written {1..26}, and all ranges give "
+                        "at most 1000000 entries");
   }
   if (feature.column() == "{}") {
     return wrong(where, "column is \"{}\", but the name has no range such as {1..26}");
@@ -427,9 +435,11 @@ absl::Status check_cadence(const std::string& where, const CadenceConfig& when) 
 
 absl::Status check_run(const RunConfig& run) {
   if (run.output_dir().empty()) return wrong("run", "output_dir is empty");
-  RETURN_IF_ERROR(at_least("run", "threads", run.threads(), 0));
-  RETURN_IF_ERROR(at_least("run.read", "reader_threads", run.read().reader_threads(), 1));
-  RETURN_IF_ERROR(at_least("run.read", "prefetch_batches", run.read().prefetch_batches(), 1));
+  RETURN_IF_ERROR(within("run", "threads", run.threads(), 0, kMaxThreads));
+  RETURN_IF_ERROR(
+      within("run.read", "reader_threads", run.read().reader_threads(), 1, kMaxThreads));
+  RETURN_IF_ERROR(
+      within("run.read", "prefetch_batches", run.read().prefetch_batches(), 1, kMaxThreads));
   RETURN_IF_ERROR(check_cadence("run.report.when", run.report().when()));
   return check_cadence("run.evaluation.when", run.evaluation().when());
 }

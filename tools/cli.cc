@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
+#include "tools/summary_json.h"
+#include "tools/usage_error.h"
 
 namespace millrace {
 namespace {
@@ -19,6 +21,15 @@ namespace {
 int fail(const absl::Status& status) {
   std::cerr << "millrace: " << status.message() << std::endl;
   return exit_code(status);
+}
+
+int fail_usage(const CLI::App& program, const CLI::ParseError& error,
+               const std::vector<std::string>& arguments) {
+  const UsageError usage = explain_usage_error(program, error, arguments);
+  Summary summary;
+  summary.error = usage.message;
+  write_summary_file(FileSystem::local(), usage.summary, summary_json(summary, "")).IgnoreError();
+  return fail(absl::InvalidArgumentError(usage.message));
 }
 
 int run_command(CLI::App& program, int argc, char** argv) {
@@ -36,8 +47,7 @@ int run_command(CLI::App& program, int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help
-    program.exit(error, std::cout, std::cerr);
-    return kExitUsage;
+    return fail_usage(program, error, {argv + 1, argv + argc});
   }
   for (const auto& [app, command] : commands) {
     if (!app->parsed()) continue;

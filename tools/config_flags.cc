@@ -52,7 +52,9 @@ void use_generated_data(TrainConfig* train) {
   if (!train->has_generated_data()) return;
   const std::string& directory = train->generated_data().directory();
   if (train->train_data().path().empty()) {
-    train->mutable_train_data()->add_path(join_path(directory, "part-*.parquet"));
+    for (int64_t i = 0; i < kGeneratedFiles; ++i) {
+      train->mutable_train_data()->add_path(join_path(directory, generated_file(i)));
+    }
   }
   if (train->eval_data_size() == 0 && train->generated_data().eval_rows() > 0) {
     train->add_eval_data();
@@ -64,12 +66,13 @@ void use_generated_data(TrainConfig* train) {
   }
 }
 
-// The parser would wrap negative numbers around. Returns: the complaint, or "".
-std::string not_negative(const std::string& text) {
+}  // namespace
+
+std::string check_not_negative(const std::string& text) {
   return absl::StartsWith(text, "-") ? text + " is negative" : "";
 }
 
-}  // namespace
+std::string generated_file(int64_t number) { return absl::StrCat("part-", number, ".parquet"); }
 
 void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   command.add_option("config", flags.config, "configuration file (JobConfig in text format)")
@@ -80,7 +83,7 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   command.add_option("--eval_data", flags.eval_data, "comma-separated globs to evaluate on");
   command.add_option("--output_dir", flags.output_dir, "where to write");
   command.add_option("--max_steps", flags.max_steps, "updates at most, over all resumes");
-  command.add_option("--seed", flags.seed, "seed of everything random")->check(not_negative);
+  command.add_option("--seed", flags.seed, "seed of everything random")->check(check_not_negative);
   command.add_option("--threads", flags.threads, "threads of a step; 0: one per core");
   command.add_option("--summary", flags.summary, "file for the summary as JSON");
   command.add_option("--device", flags.device, "auto or cpu")->capture_default_str();

@@ -30,8 +30,16 @@ struct ConfigFlags {
   std::string device = "cpu";     // auto or cpu
 };
 
+// The training files of `generated_data` in its directory.
+inline constexpr int64_t kGeneratedFiles = 4;
+std::string generated_file(int64_t number);
+
 // Adds them to a command. `flags` must live until the command line is parsed.
 void add_config_flags(CLI::App& command, ConfigFlags& flags);
+
+// A check for options of unsigned types, which the parser would wrap around.
+// Returns: the complaint, or "".
+std::string check_not_negative(const std::string& text);
 
 // Reads the configuration, applies --set and then the other flags, expands names and validates.
 // Errors: those of config_reader.h; InvalidArgument for a flag that does not fit.

@@ -108,7 +108,9 @@ TEST_F(ConfigFlagsTest, GeneratedDataIsReadWhereNoPathIsGiven) {
       model { name: "deepfm" }
     })");
   ASSERT_OK_AND_ASSIGN(JobConfig config, load({}));
-  EXPECT_THAT(config.train().train_data().path(), ElementsAre("d/part-*.parquet"));
+  EXPECT_THAT(config.train().train_data().path(),  // and no other file that lies there
+              ElementsAre("d/part-0.parquet", "d/part-1.parquet", "d/part-2.parquet",
+                          "d/part-3.parquet"));
   ASSERT_EQ(config.train().eval_data_size(), 1);
   EXPECT_THAT(config.train().eval_data(0).data().path(), ElementsAre("d/eval.parquet"));
 

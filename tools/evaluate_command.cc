@@ -23,6 +23,7 @@ struct EvaluateFlags : ConfigFlags {
 
 absl::Status evaluate(const EvaluateFlags& flags, FileSystem& files, Summary* summary,
                       std::string* weights) {
+  RETURN_IF_ERROR(check_summary_file(files, flags.summary));
   ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
   RETURN_IF_ERROR(make_generated_data(files, config.train()).status());
   JobResources resources;
@@ -52,10 +53,7 @@ absl::StatusOr<int> run(const EvaluateFlags& flags) {
   std::string weights;
   absl::Status status = evaluate(flags, files, &summary, &weights);
   summary.error = std::string(status.message());
-  if (!flags.summary.empty()) {
-    status.Update(annotate(
-        write_file_atomically(files, flags.summary, summary_json(summary, weights)), "--summary"));
-  }
+  status.Update(write_summary_file(files, flags.summary, summary_json(summary, weights)));
   RETURN_IF_ERROR(status);
   return kExitFinished;
 }

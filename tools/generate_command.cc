@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "tools/commands.h"
+#include "tools/config_flags.h"
 #include "tools/exit_code.h"
 #include "tools/generate/generator.h"
 
@@ -46,6 +47,7 @@ Command add_generate_command(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--format", flags->format, "parquet or orc")->capture_default_str();
   command->add_option("--seed", options.model.seed, "of the planted model and the examples")
+      ->check(check_not_negative)
       ->capture_default_str();
   return [flags] { return run(*flags); };
 }

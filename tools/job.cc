@@ -2,12 +2,16 @@
 
 #include <ATen/Parallel.h>
 
-#include <limits>
+#include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "framework/hook_registry.h"
 #include "framework/model.h"
@@ -21,7 +25,7 @@
 #include "io/batch_dataset.h"
 #include "io/feature_schema.h"
 #include "proto/config_reader.h"
-#include "tools/exit_code.h"
+#include "tools/config_flags.h"
 #include "tools/generate/generator.h"
 #include "tools/output_hook.h"
 
@@ -29,6 +33,7 @@ namespace millrace {
 namespace {
 
 constexpr char kGeneratedMarker[] = "generated.textproto";
+constexpr char kBestAuc[] = "# best AUC on the evaluation examples: ";
 
 Cadence cadence_or(bool given, const CadenceConfig& config, Cadence otherwise) {
   return given ? Cadence::from_config(config) : otherwise;
@@ -37,6 +42,22 @@ Cadence cadence_or(bool given, const CadenceConfig& config, Cadence otherwise) {
 int thread_count(const RunConfig& run) {
   if (run.threads() > 0) return run.threads();
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+// Whether all files that were asked for are there, as a whole.
+bool read_marker(FileSystem& files, const std::string& marker, const std::string& wanted,
+                 double* best_auc) {
+  const absl::StatusOr<std::string> text = read_file(files, marker);
+  if (!text.ok()) return false;
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(*text, absl::MaxSplits(kBestAuc, 1));
+  if (parts.first != wanted) return false;
+  for (int64_t i = 0; i < kGeneratedFiles; ++i) {
+    const std::string path =
+        marker.substr(0, marker.size() - std::strlen(kGeneratedMarker)) + generated_file(i);
+    if (!files.info(path).ok()) return false;
+  }
+  return absl::SimpleAtod(absl::StripAsciiWhitespace(parts.second), best_auc);
 }
 
 // Makes the parts of a trainer one after the other.
@@ -64,9 +85,7 @@ class JobBuilder {
     }
     RETURN_IF_ERROR(open_evaluation_sets());
     RETURN_IF_ERROR(make_model());
-    ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, make_trainer());
-    RETURN_IF_ERROR(add_logger(*trainer));
-    return trainer;
+    return make_trainer();
   }
 
  private:
@@ -75,6 +94,7 @@ class JobBuilder {
     options.data = data;
     options.schema = schema_;
     options.seed = config_.train().seed();
+    options.binary_labels = config_.train().binary_labels();
     options.reader_threads = config_.run().read().reader_threads();
     options.prefetch_batches = config_.run().read().prefetch_batches();
     options.files = &resources_.files;
@@ -102,9 +122,8 @@ class JobBuilder {
     for (const SparseFeature& feature : schema_.sparse()) {
       resources.embeddings.features.push_back({feature.name, feature.table, feature.pooling});
     }
-    auto model = create_model(train.model(), resources, train.seed());
-    RETURN_IF_ERROR(as_usage_error(model.status()), "train.model");
-    parts_.model = *std::move(model);
+    ASSIGN_OR_RETURN(parts_.model, create_model(train.model(), resources, train.seed()),
+                     "train.model");
     return absl::OkStatus();
   }
 
@@ -136,6 +155,7 @@ class JobBuilder {
     options.max_evaluation_steps = train.max_evaluation_steps();
     options.report = cadence_or(run.report().has_when(), run.report().when(), options.report);
     options.tasks = schema_.labels();
+    if (!train.metric().empty()) options.metrics = {train.metric().begin(), train.metric().end()};
     parts_.clock = &resources_.clock;
     return Trainer::create(std::move(options), std::move(parts_));
   }
@@ -146,6 +166,7 @@ class JobBuilder {
     LoggerOptions options;
     options.progress_line = style == LogConfig::PROGRESS ||
                             (style == LogConfig::AUTO && resources_.terminal);
+    options.columns = resources_.columns;
     options.max_steps = config_.train().max_steps();
     options.max_epochs = config_.train().max_epochs();
     return trainer.add_hook(
@@ -179,9 +200,8 @@ class JobBuilder {
     const HookResources resources{resources_.files, resources_.clock, config_.run().output_dir(),
                                   trainer.collections()};
     for (const HookConfig& config : configs) {
-      absl::StatusOr<std::unique_ptr<Hook>> hook = create_hook(config, resources);
-      RETURN_IF_ERROR(as_usage_error(hook.status()));
-      RETURN_IF_ERROR(trainer.add_hook(*std::move(hook)));
+      ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook, create_hook(config, resources));
+      RETURN_IF_ERROR(trainer.add_hook(std::move(hook)));
     }
     return absl::OkStatus();
   }
@@ -205,23 +225,27 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(const JobConfig& config
   return JobBuilder(config, resources).evaluator();
 }
 
-absl::StatusOr<double> make_generated_data(FileSystem& files, const TrainConfig& config) {
-  if (!config.has_generated_data()) return std::numeric_limits<double>::quiet_NaN();
+absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& files,
+                                                                 const TrainConfig& config) {
+  if (!config.has_generated_data()) return std::nullopt;
   const GeneratedDataConfig& generated = config.generated_data();
   const std::string marker = join_path(generated.directory(), kGeneratedMarker);
-  const std::string content = to_text_with_defaults(generated);
-  const absl::StatusOr<std::string> before = read_file(files, marker);
-  if (before.ok() && *before == content) return std::numeric_limits<double>::quiet_NaN();
+  const std::string wanted = to_text_with_defaults(generated);
+  GeneratedData data;
+  if (read_marker(files, marker, wanted, &data.best_auc)) return data;
   GenerateOptions options;
   options.model.seed = generated.seed();
   options.rows = generated.rows();
   options.eval_rows = generated.eval_rows();
   options.output_dir = generated.directory();
-  const absl::StatusOr<GenerateResult> result = generate(files, options);
-  RETURN_IF_ERROR(as_write_error(result.status()), "train.generated_data");
+  options.files = kGeneratedFiles;
+  ASSIGN_OR_RETURN(const GenerateResult result, generate(files, options), "train.generated_data");
+  data.made = true;
+  data.best_auc = result.best_auc;
   // Written last: it says that the files are whole.
-  RETURN_IF_ERROR(as_write_error(write_file_atomically(files, marker, content)));
-  return result->best_auc;
+  RETURN_IF_ERROR(write_file_atomically(
+      files, marker, absl::StrCat(wanted, kBestAuc, absl::StrFormat("%.6f", data.best_auc), "\n")));
+  return data;
 }
 
 }  // namespace millrace

@@ -3,6 +3,7 @@
 #define MILLRACE_TOOLS_JOB_H_
 
 #include <memory>
+#include <optional>
 #include <ostream>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,7 @@ struct JobResources {
   Clock& clock = Clock::real();
   std::ostream* log = nullptr;  // lines for people; null: none
   bool terminal = false;        // whether `log` is one
+  int64_t columns = 80;         // of that terminal
 };
 
 // A trainer for `train`: opens all data, makes model, optimizers and hooks. Hooks are called in
@@ -28,13 +30,19 @@ struct JobResources {
 absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(const JobConfig& config,
                                                        const JobResources& resources);
 
-// A trainer for `evaluate`: evaluation sets and model only; no optimizer, no hook but logger.
+// A trainer for `evaluate`: evaluation sets and model only; no optimizer, no hook.
 absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(const JobConfig& config,
                                                          const JobResources& resources);
 
-// Makes `generated_data` if it is configured and not there. Returns: the best AUC that is possible
-// on it, or not-a-number where nothing had to be made. Errors: those of generate().
-absl::StatusOr<double> make_generated_data(FileSystem& files, const TrainConfig& config);
+// What is known of generated data.
+struct GeneratedData {
+  bool made = false;    // now; else it was there already
+  double best_auc = 0;  // the best anyone can reach on the evaluation examples
+};
+
+// Makes `generated_data` if it is configured and not there as a whole. Returns: none if it is not
+// configured. Errors: those of generate().
+absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& files, const TrainConfig& config);
 
 }  // namespace millrace
 

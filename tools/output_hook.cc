@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -33,6 +35,22 @@ absl::Status OutputHook::start(HookContext&) {
         "cannot write to output_dir ", wanted, ": ", existing,
         info.is_directory ? " is not writable" : " is no directory", "; choose another with --output_dir"));
   }
+  return existing == wanted ? check_content() : absl::OkStatus();
+}
+
+// What a run writes must not meet a file where a directory is due or the reverse.
+absl::Status OutputHook::check_content() const {
+  for (const char* name :
+       {"logs", "metrics", "config.textproto", "summary.json", "weights.safetensors"}) {
+    const std::string path = join_path(config_.run().output_dir(), name);
+    const absl::StatusOr<FileInfo> info = files_.info(path);
+    const bool directory_is_due = std::strchr(name, '.') == nullptr;
+    if (!info.ok() || info->is_directory == directory_is_due) continue;
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot write to output_dir: ", path, " is ",
+                     directory_is_due ? "no directory" : "a directory",
+                     "; choose another with --output_dir"));
+  }
   return absl::OkStatus();
 }
 
@@ -43,6 +61,11 @@ absl::Status OutputHook::before_step(HookContext& context) {
   RETURN_IF_ERROR(files_.create_directories(join_path(directory, "logs")));
   RETURN_IF_ERROR(write_file_atomically(files_, join_path(directory, "config.textproto"),
                                         to_text(config_)));
+  // What an older run left here says nothing about this one.
+  for (const char* name : {"summary.json", "weights.safetensors"}) {
+    const absl::Status removed = files_.remove(join_path(directory, name));
+    if (!removed.ok() && files_.info(join_path(directory, name)).ok()) return removed;
+  }
   if (!log_to_file(join_path(directory, "logs/rank-0.log"))) {
     return absl::PermissionDeniedError(
         absl::StrCat("cannot write ", join_path(directory, "logs/rank-0.log")));

@@ -11,8 +11,8 @@
 namespace millrace {
 
 // Makes the output directory just before the first step, so that a run that fails earlier leaves
-// nothing, and puts config.textproto and logs/rank-0.log there. `start` already refuses a directory that could not be
-// made or written.
+// nothing, and puts config.textproto and logs/rank-0.log there. `start` already refuses a directory
+// that could not be made or written.
 class OutputHook : public Hook {
  public:
   // Borrows `files`.
@@ -22,6 +22,8 @@ class OutputHook : public Hook {
   absl::Status before_step(HookContext& context) override;
 
  private:
+  absl::Status check_content() const;
+
   FileSystem& files_;
   const JobConfig config_;
   bool made_ = false;

@@ -2,6 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
 namespace millrace {
 namespace {
 
@@ -41,6 +44,29 @@ std::string summary_json(const Summary& summary, const std::string& checkpoint) 
   json["rows"] = Json(summary.rows);
   json["checkpoint"] = checkpoint;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+absl::Status check_summary_file(FileSystem& files, const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const size_t slash = path.find_last_of('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const absl::StatusOr<FileInfo> above = files.info(directory);
+  if (!above.ok() || !above->is_directory) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("--summary: cannot write ", path, ": there is no directory ", directory));
+  }
+  const absl::StatusOr<FileInfo> there = files.info(path);
+  if (there.ok() && there->is_directory) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("--summary: cannot write ", path, ": it is a directory"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status write_summary_file(FileSystem& files, const std::string& path,
+                                const std::string& json) {
+  if (path.empty()) return absl::OkStatus();
+  return annotate(write_file_atomically(files, path, json), "--summary");
 }
 
 }  // namespace millrace

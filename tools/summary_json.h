@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "absl/status/status.h"
+#include "base/file_system.h"
 #include "framework/summary.h"
 
 namespace millrace {
@@ -14,6 +16,14 @@ namespace millrace {
 // not named "eval"), rows (table → count), checkpoint (path of the newest weights, or "").
 // Numbers are numbers; not-a-number is null.
 std::string summary_json(const Summary& summary, const std::string& checkpoint);
+
+// Whether the file of --summary can be written, so that a mistake shows before training rather than
+// after it; "" is fine. Errors: PermissionDenied naming path and reason.
+absl::Status check_summary_file(FileSystem& files, const std::string& path);
+
+// Writes it, atomically; nothing for "". Errors: those of writing.
+absl::Status write_summary_file(FileSystem& files, const std::string& path,
+                                const std::string& json);
 
 }  // namespace millrace
 

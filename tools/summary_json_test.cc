@@ -5,6 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/status_matchers.h"
+
 namespace millrace {
 namespace {
 
@@ -79,6 +81,30 @@ TEST(SummaryJsonTest, AnyBytesInTextsGiveValidJson) {
   EXPECT_EQ(json["stop_reason"], "π");
   EXPECT_EQ(json["checkpoint"], "a\\b");
   EXPECT_EQ(json["error"].get<std::string>().substr(0, 8), "\"quoted\"");
+}
+
+TEST(SummaryFileTest, WhereItCannotBeWrittenIsKnownBefore) {
+  FileSystem& files = FileSystem::local();
+  const std::string directory = testing::TempDir();
+  EXPECT_OK(check_summary_file(files, ""));
+  EXPECT_OK(check_summary_file(files, "s.json"));
+  EXPECT_OK(check_summary_file(files, directory + "/s.json"));
+  EXPECT_OK(check_summary_file(files, "/dev/null"));
+  for (const std::string& path : {directory, directory + "/none/s.json"}) {
+    EXPECT_THAT(check_summary_file(files, path),
+                StatusIs(absl::StatusCode::kPermissionDenied,
+                         testing::AllOf(testing::HasSubstr("--summary"), testing::HasSubstr(path))));
+    EXPECT_THAT(write_summary_file(files, path, "{}"),
+                StatusIs(absl::StatusCode::kPermissionDenied, testing::HasSubstr("--summary")));
+  }
+}
+
+TEST(SummaryFileTest, Writes) {
+  FileSystem& files = FileSystem::local();
+  const std::string path = testing::TempDir() + "/s.json";
+  EXPECT_OK(write_summary_file(files, "", "{}"));
+  EXPECT_OK(write_summary_file(files, path, "{}\n"));
+  EXPECT_THAT(read_file(files, path), IsOkAndHolds("{}\n"));
 }
 
 }  // namespace

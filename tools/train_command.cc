@@ -1,11 +1,12 @@
 #include <ATen/core/Tensor.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -37,22 +38,28 @@ class TrainCommand {
 
  private:
   absl::Status train() {
+    RETURN_IF_ERROR(check_summary_file(files_, flags_.summary));
     ASSIGN_OR_RETURN(config_, load_config(files_, flags_));
-    ASSIGN_OR_RETURN(const double best_auc, make_generated_data(files_, config_.train()));
-    if (!std::isnan(best_auc)) {
+    ASSIGN_OR_RETURN(const std::optional<GeneratedData> generated,
+                     make_generated_data(files_, config_.train()));
+    if (generated.has_value()) {
       std::cerr << absl::StrFormat(
-          "generated %d examples in %s; the best AUC anyone can reach on them is %.4f\n",
-          config_.train().generated_data().rows(), config_.train().generated_data().directory(),
-          best_auc);
+          "%s %d examples in %s; the best AUC anyone can reach on them is %.4f\n",
+          generated->made ? "generated" : "using", config_.train().generated_data().rows(),
+          config_.train().generated_data().directory(), generated->best_auc);
     }
     JobResources resources;
     resources.log = &std::cerr;
     resources.terminal = ::isatty(STDERR_FILENO) == 1;
+    winsize size = {};
+    if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+      resources.columns = size.ws_col;
+    }
     ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, build_trainer(config_, resources));
     MILLRACE_LOG(INFO) << "hooks: " << absl::StrJoin(trainer->hook_names(), ", ");
     const absl::Status status = trainer->train().status();
     summary_ = trainer->summary();
-    started_ = summary_.progress.step > 0;
+    started_ = summary_.steps_begun > 0;
     RETURN_IF_ERROR(status);
     if (!started_) return absl::OkStatus();
     const std::string path = join_path(config_.run().output_dir(), kWeightsFile);
@@ -74,9 +81,7 @@ class TrainCommand {
       status.Update(write_file_atomically(
           files_, join_path(config_.run().output_dir(), "summary.json"), json));
     }
-    if (!flags_.summary.empty()) {
-      status.Update(annotate(write_file_atomically(files_, flags_.summary, json), "--summary"));
-    }
+    status.Update(write_summary_file(files_, flags_.summary, json));
     return status;
   }
 

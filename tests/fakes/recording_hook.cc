@@ -19,8 +19,10 @@ const char* word(DataEnd what) {
 }  // namespace
 
 absl::Status RecordingHook::record(HookContext& context, const std::string& event) {
-  events_->push_back(absl::StrCat(prefixed_ ? name_ + "." : "",
-                                  context.phase() == Phase::kEvaluate ? "eval:" : "", event));
+  std::string word;
+  if (prefixed_) absl::StrAppend(&word, name_, ".");
+  if (context.phase() == Phase::kEvaluate) absl::StrAppend(&word, "eval:");
+  events_->push_back(word + event);
   return on_event_ ? on_event_(context, events_->back()) : absl::OkStatus();
 }
 

@@ -31,7 +31,10 @@ class FileOutput : public arrow::io::OutputStream {
   }
   arrow::Result<int64_t> Tell() const override { return bytes_; }
   arrow::Status Close() override {
-    if (!std::exchange(closed_, true)) status_.Update(file_->close());
+    if (!std::exchange(closed_, true)) {
+      if (status_.ok()) status_ = file_->sync();
+      status_.Update(file_->close());
+    }
     return to_arrow();
   }
   bool closed() const override { return closed_; }
@@ -104,10 +107,8 @@ class FileWriter : public ColumnarWriter {
         path_(std::move(path)),
         output_(std::make_shared<FileOutput>(std::move(file))) {}
   ~FileWriter() override {
-    if (!done_) files_.remove(temporary(path_)).IgnoreError();
+    if (!done_) files_.remove(aside_path(path_)).IgnoreError();
   }
-
-  static std::string temporary(const std::string& path) { return path + ".tmp"; }
 
   // Starts the file.
   absl::Status open() {
@@ -126,7 +127,7 @@ class FileWriter : public ColumnarWriter {
       ARROW_RETURN_NOT_OK(close_format());
       return output_->Close();
     }));
-    RETURN_IF_ERROR(files_.rename(temporary(path_), path_));
+    RETURN_IF_ERROR(files_.rename(aside_path(path_), path_));
     done_ = true;
     return absl::OkStatus();
   }
@@ -209,7 +210,7 @@ class OrcWriter : public FileWriter {
 absl::StatusOr<std::unique_ptr<ColumnarWriter>> ColumnarWriter::create(FileSystem& files,
                                                                        const std::string& path,
                                                                        ColumnarFormat format) {
-  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.create(FileWriter::temporary(path)));
+  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.create(aside_path(path)));
   std::unique_ptr<FileWriter> writer;
   if (format == ColumnarFormat::kParquet) {
     writer = std::make_unique<ParquetWriter>(files, path, std::move(file));

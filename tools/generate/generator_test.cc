@@ -118,7 +118,7 @@ TEST(GeneratorTest, FullDiskLeavesNoHalfFile) {
   files.fail(20, 1, absl::ResourceExhaustedError("disk full"));
   EXPECT_THAT(generate(files, options),
               StatusIs(absl::StatusCode::kResourceExhausted, "disk full"));
-  EXPECT_THAT(FileSystem::local().glob(options.output_dir + "/*.tmp"), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(FileSystem::local().glob(options.output_dir + "/*.tmp*"), IsOkAndHolds(IsEmpty()));
 }
 
 TEST(GeneratorTest, FormatsByName) {

@@ -1,0 +1,83 @@
+#include "tools/usage_error.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/text.h"
+
+namespace millrace {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+// The next argument where a command is due.
+std::string unknown_command(const CLI::App& app, const Arguments& rest) {
+  if (rest.empty() || absl::StartsWith(rest[0], "-") || commands_of(app).empty()) return "";
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  return absl::StrCat("there is no command ", rest[0], did_you_mean(rest[0], names));
+}
+
+std::string unknown_flag(const CLI::App& app, const Arguments& rest) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string& argument : rest) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (!absl::StartsWith(name, "--") || std::count(names.begin(), names.end(), name) > 0) continue;
+    return absl::StrCat("there is no flag ", name, did_you_mean(name, names));
+  }
+  return "";
+}
+
+std::string value_of(const std::string& flag, const Arguments& rest) {
+  for (size_t i = 0; i < rest.size(); ++i) {
+    if (absl::StartsWith(rest[i], flag + "=")) return rest[i].substr(flag.size() + 1);
+    if (rest[i] == flag && i + 1 < rest.size()) return rest[i + 1];
+  }
+  return "";
+}
+
+}  // namespace
+
+UsageError explain_usage_error(const CLI::App& program, const CLI::ParseError& error,
+                               const Arguments& arguments) {
+  const CLI::App* app = &program;
+  std::string words = program.get_name();
+  size_t used = 0;
+  const auto is_next = [&](const CLI::App* command) {
+    return used < arguments.size() && command->get_name() == arguments[used];
+  };
+  while (true) {
+    const std::vector<const CLI::App*> commands = commands_of(*app);
+    const auto next = std::find_if(commands.begin(), commands.end(), is_next);
+    if (next == commands.end()) break;
+    app = *next;
+    absl::StrAppend(&words, " ", arguments[used++]);
+  }
+  const Arguments rest(arguments.begin() + used, arguments.end());
+
+  UsageError result;
+  result.message = unknown_command(*app, rest);
+  if (result.message.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    result.message = unknown_flag(*app, rest);
+  }
+  if (result.message.empty()) {
+    result.message = absl::StrReplaceAll(error.what(), {{"\n", " "}});
+  }
+  absl::StrAppend(&result.message, "; see ", words, " --help");
+  if (app->get_option_no_throw("--summary") != nullptr) {
+    result.summary = value_of("--summary", rest);
+  }
+  return result;
+}
+
+}  // namespace millrace

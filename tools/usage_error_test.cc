@@ -1,0 +1,78 @@
+#include "tools/usage_error.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// What is said of a command line of a small program; an empty message if it is right.
+UsageError explain(const std::vector<std::string>& arguments) {
+  CLI::App program("test", "prog");
+  program.require_subcommand(1);
+  std::string config, summary;
+  int steps = 0;
+  CLI::App* train = program.add_subcommand("train", "trains");
+  train->add_option("config", config)->required();
+  train->add_option("--summary", summary);
+  train->add_option("--max_steps", steps);
+  CLI::App* look = program.add_subcommand("config", "looks");
+  look->require_subcommand(1);
+  look->add_subcommand("check", "checks");
+  try {
+    program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // last first
+  } catch (const CLI::ParseError& error) {
+    return explain_usage_error(program, error, arguments);
+  }
+  return {};
+}
+
+TEST(UsageErrorTest, ARightLineHasNone) { EXPECT_EQ(explain({"train", "job"}).message, ""); }
+
+TEST(UsageErrorTest, UnknownCommandsNameTheNearest) {
+  EXPECT_THAT(explain({"trian", "job"}).message,
+              AllOf(HasSubstr("no command trian"), HasSubstr("did you mean \"train\"?"),
+                    EndsWith("see prog --help")));
+  EXPECT_THAT(explain({"bogus"}).message, AllOf(HasSubstr("bogus"), HasSubstr("train, config")));
+  EXPECT_THAT(explain({"config", "chek"}).message,
+              AllOf(HasSubstr("no command chek"), HasSubstr("\"check\""),
+                    EndsWith("see prog config --help")));
+}
+
+TEST(UsageErrorTest, UnknownFlagsNameTheNearest) {
+  for (const std::string flag : {"--max_step", "--max_step=3"}) {
+    EXPECT_THAT(explain({"train", "job", flag}).message,
+                AllOf(StartsWith("there is no flag --max_step;"), HasSubstr("--max_steps"),
+                      EndsWith("see prog train --help")));
+  }
+}
+
+TEST(UsageErrorTest, WhatElseTheParserSays) {
+  EXPECT_THAT(explain({}).message, HasSubstr("subcommand"));
+  EXPECT_THAT(explain({"config"}).message, HasSubstr("subcommand"));
+  EXPECT_THAT(explain({"train"}).message, HasSubstr("config is required"));
+  EXPECT_THAT(explain({"train", "job", "--max_steps"}).message, HasSubstr("--max_steps"));
+  EXPECT_THAT(explain({"train", "job", "--max_steps", "x"}).message, HasSubstr("--max_steps"));
+  EXPECT_THAT(explain({"train", "job", "second"}).message, HasSubstr("second"));
+  EXPECT_THAT(explain({"train", "a\nb", "--x\ny"}).message, Not(HasSubstr("--help\n")));
+}
+
+TEST(UsageErrorTest, FindsWhereTheSummaryGoes) {
+  EXPECT_EQ(explain({"train", "job", "--bogus", "--summary", "s.json"}).summary, "s.json");
+  EXPECT_EQ(explain({"train", "job", "--summary=s.json", "--bogus"}).summary, "s.json");
+  EXPECT_EQ(explain({"train", "job", "--bogus"}).summary, "");
+  EXPECT_EQ(explain({"train", "job", "--summary"}).summary, "");
+  EXPECT_EQ(explain({"config", "--summary", "s.json"}).summary, "");  // has no such flag
+}
+
+}  // namespace
+}  // namespace millrace
