@@ -1,0 +1,46 @@
+// What tests of the millrace program share.
+#ifndef MILLRACE_TESTS_E2E_PROGRAM_TEST_H_
+#define MILLRACE_TESTS_E2E_PROGRAM_TEST_H_
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/run_program.h"
+
+namespace millrace {
+
+// The path of the program that is tested. REQUIRES: the test has //tools:millrace as data.
+std::string millrace_path();
+
+// A fixture with a folder of the test's own, where its programs stand.
+class ProgramTest : public testing::Test {
+ protected:
+  ProgramTest();
+
+  // `millrace ARGUMENTS...`.
+  ProgramResult millrace(std::vector<std::string> arguments,
+                         std::chrono::seconds timeout = std::chrono::seconds(30)) const;
+  // The same, expecting exit code 0.
+  ProgramResult millrace_ok(std::vector<std::string> arguments,
+                            std::chrono::seconds timeout = std::chrono::seconds(30)) const;
+
+  // All names are relative to the folder. A file that is missing or no JSON fails the test.
+  std::string path(const std::string& name) const;
+  bool exists(const std::string& name) const;
+  void write(const std::string& name, const std::string& content) const;
+  std::string read(const std::string& name) const;
+  nlohmann::json read_json(const std::string& name) const;
+  std::vector<nlohmann::json> read_json_lines(const std::string& name) const;
+  // Every file below a folder, relative to it, sorted.
+  std::vector<std::string> files_below(const std::string& name) const;
+
+ private:
+  const std::string directory_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_E2E_PROGRAM_TEST_H_

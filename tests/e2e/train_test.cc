@@ -1,0 +1,287 @@
+// `millrace train`, `evaluate` and `config` from outside: files, output, exit codes, signals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file_system.h"
+#include "base/status_matchers.h"
+#include "checkpoint/safetensors_reader.h"
+#include "proto/config.pb.h"
+#include "proto/config_reader.h"
+#include "proto/model_configs.pb.h"
+#include "tests/e2e/program_test.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+constexpr int kRows = 2000;
+constexpr int kEvalRows = 500;
+constexpr int kSteps = 32;  // of 64 examples, the last of 16
+
+constexpr char kJob[] = R"(
+train {
+  train_data { path: "$DATA/part-*.parquet" batch_size: 64 shuffle_rows: 1000 }
+  eval_data { data { path: "$DATA/eval.parquet" batch_size: 200 } }
+  feature { name: "label" kind: LABEL }
+  feature { name: "i{1..13}" kind: DENSE default_value: 0 transform { log1p {} } }
+  feature { name: "c{1..26}" }
+  table { name: "c{1..26}" dim: 4 }
+  model { name: "deepfm" [millrace.deepfm] { hidden: [16] } }
+}
+run { output_dir: "out" threads: 1 report { when { every_steps: 10 at_end: true } } }
+)";
+
+class TrainTest : public ProgramTest {
+ protected:
+  static void SetUpTestSuite() {
+    data_ = testing::TempDir() + "/data";
+    const ProgramResult result =
+        run_program({millrace_path(), "generate", "--output_dir", data_, "--rows",
+                     absl::StrCat(kRows), "--eval_rows", absl::StrCat(kEvalRows)});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    ASSERT_THAT(result.out, HasSubstr("best possible on the evaluation examples: auc 0."));
+  }
+
+  TrainTest() {
+    std::string job = kJob;
+    for (size_t at; (at = job.find("$DATA")) != std::string::npos;) job.replace(at, 5, data_);
+    write("job.textproto", job);
+  }
+
+  // Trains into `output_dir`. Returns: the bytes of the weights.
+  std::string train(const std::string& output_dir, std::vector<std::string> flags = {}) const {
+    flags.insert(flags.begin(), {"train", "job.textproto", "--output_dir", output_dir});
+    millrace_ok(std::move(flags));
+    return read(output_dir + "/weights.safetensors");
+  }
+
+  // The table rows that a weights file holds.
+  int64_t rows_in_file(const std::string& name) const {
+    const auto reader = SafetensorsReader::open(FileSystem::local(), path(name));
+    EXPECT_OK(reader.status());
+    int64_t rows = 0;
+    for (const TensorInfo& tensor : (*reader)->tensors()) {
+      if (tensor.type == TensorType::kI64) rows += tensor.shape[0];  // ids
+    }
+    return rows;
+  }
+
+  static std::string data_;
+};
+std::string TrainTest::data_;
+
+TEST_F(TrainTest, ACompletedRunAndWhatItLeaves) {
+  const ProgramResult result = millrace_ok({"train", "job.textproto", "--summary", "s.json"});
+  EXPECT_THAT(result.out, HasSubstr("completed: 32 steps, 2000 examples"));
+  EXPECT_THAT(result.out, HasSubstr("weights: out/weights.safetensors"));
+  EXPECT_THAT(result.err, HasSubstr("step 10 "));
+  EXPECT_THAT(files_below("out"),
+              ElementsAre("config.textproto", "logs/rank-0.log", "metrics/eval.jsonl",
+                          "metrics/train.jsonl", "summary.json", "weights.safetensors"));
+
+  const Json summary = read_json("out/summary.json");
+  EXPECT_EQ(summary, read_json("s.json"));
+  EXPECT_EQ(summary["outcome"], "completed");
+  EXPECT_EQ(summary["stop_reason"], "");
+  EXPECT_EQ(summary["error"], "");
+  EXPECT_EQ(summary["steps"], kSteps);
+  EXPECT_EQ(summary["epochs"], 1);
+  EXPECT_EQ(summary["examples"], kRows);
+  EXPECT_EQ(summary["world_size"], 1);
+  EXPECT_GT(summary["seconds"], 0);
+  EXPECT_GT(summary["examples_per_second"], 0);
+  EXPECT_EQ(summary["checkpoint"], "out/weights.safetensors");
+  EXPECT_EQ(summary["rows"].size(), 26u);
+  int64_t rows = 0;
+  for (const auto& [table, count] : summary["rows"].items()) rows += count.get<int64_t>();
+  EXPECT_EQ(rows_in_file("out/weights.safetensors"), rows);
+
+  const std::vector<Json> reports = read_json_lines("out/metrics/train.jsonl");
+  ASSERT_EQ(reports.size(), 4u);
+  for (size_t i = 0; i < reports.size(); ++i) {
+    const int64_t step = i < 3 ? 10 * (i + 1) : kSteps;
+    EXPECT_EQ(reports[i]["step"], step);
+    EXPECT_EQ(reports[i]["examples"], std::min<int64_t>(64 * step, kRows));
+    EXPECT_GT(reports[i]["metrics"]["loss"], 0);
+  }
+  EXPECT_EQ(reports.back()["metrics"], summary["train"]);
+  for (const auto& [table, count] : summary["rows"].items()) {
+    EXPECT_EQ(reports.back()["tables"][table]["rows"], count) << table;
+  }
+
+  const std::vector<Json> evaluations = read_json_lines("out/metrics/eval.jsonl");
+  ASSERT_EQ(evaluations.size(), 1u);
+  EXPECT_EQ(evaluations[0]["set"], "eval");
+  EXPECT_EQ(evaluations[0]["step"], kSteps);
+  EXPECT_EQ(evaluations[0]["evaluated_examples"], kEvalRows);
+  EXPECT_EQ(evaluations[0]["metrics"], summary["eval"]);
+
+  EXPECT_THAT(read("out/logs/rank-0.log"), Not(HasSubstr("what():")));
+}
+
+TEST_F(TrainTest, EvaluateFindsTheSameMetricsAndChangesNothing) {
+  const std::string weights = train("out");
+  const std::vector<std::string> files = files_below("out");
+  const Json trained = read_json("out/summary.json");
+  for (const char* checkpoint : {"out", "out/weights.safetensors"}) {
+    const ProgramResult result = millrace_ok(
+        {"evaluate", "job.textproto", "--checkpoint", checkpoint, "--summary", "e.json"});
+    EXPECT_THAT(result.out, HasSubstr("examples 500"));
+    const Json evaluated = read_json("e.json");
+    EXPECT_EQ(evaluated["outcome"], "completed");
+    EXPECT_EQ(evaluated["eval"], trained["eval"]);
+    EXPECT_EQ(evaluated["rows"], trained["rows"]);
+    EXPECT_EQ(evaluated["steps"], kSteps);
+    EXPECT_EQ(evaluated["examples"], kRows);
+    EXPECT_EQ(evaluated["checkpoint"], "out/weights.safetensors");
+  }
+  EXPECT_EQ(files_below("out"), files);
+  EXPECT_EQ(read("out/weights.safetensors"), weights);
+  EXPECT_EQ(read_json("out/summary.json"), trained);
+  // Other data: other numbers.
+  millrace_ok({"evaluate", "job.textproto", "--checkpoint", "out", "--eval_data",
+               data_ + "/part-0.parquet", "--summary", "e.json"});
+  EXPECT_NE(read_json("e.json")["eval"], trained["eval"]);
+}
+
+TEST_F(TrainTest, LimitsAndFlags) {
+  train("five", {"--max_steps", "5", "--set", "run.log.style=OFF"});
+  Json summary = read_json("five/summary.json");
+  EXPECT_EQ(summary["outcome"], "completed");
+  EXPECT_EQ(summary["steps"], 5);
+  EXPECT_EQ(summary["examples"], 320);
+  EXPECT_EQ(summary["epochs"], 0);
+  EXPECT_EQ(read_json_lines("five/metrics/eval.jsonl").size(), 1u);
+
+  train("epochs", {"--set", "train.max_epochs=2", "--set=train.train_data.batch_size=100",
+                   "--set", "run.report.jsonl=false", "--set", "run.evaluation.enabled=false"});
+  summary = read_json("epochs/summary.json");
+  EXPECT_EQ(summary["steps"], 40);
+  EXPECT_EQ(summary["epochs"], 2);
+  EXPECT_EQ(summary["examples"], 2 * kRows);
+  EXPECT_EQ(summary["eval"], Json::object());
+  EXPECT_FALSE(exists("epochs/metrics"));
+
+  train("other", {"--train_data",
+                  absl::StrCat(data_, "/part-0.parquet,", data_, "/part-[23].parquet")});
+  EXPECT_EQ(read_json("other/summary.json")["examples"], kRows / 4 * 3);
+}
+
+TEST_F(TrainTest, ASecondRunIntoTheSameDirectoryReplacesTheFirst) {
+  train("out", {"--seed", "5"});
+  train("out");
+  EXPECT_EQ(read_json_lines("out/metrics/train.jsonl").size(), 4u);
+  EXPECT_EQ(read("out/weights.safetensors"), train("fresh"));
+}
+
+TEST_F(TrainTest, SeveralEvaluationSets) {
+  const std::string second = absl::StrCat(
+      R"(train.eval_data=[{ data { path: ")", data_, R"(/eval.parquet" } }, { name: "seen" )",
+      R"(data { path: ")", data_, R"(/part-0.parquet" batch_size: 64 } }])");
+  train("out", {"--set", second});
+  const Json summary = read_json("out/summary.json");
+  EXPECT_TRUE(summary["eval"]["auc"].is_number());
+  EXPECT_TRUE(summary["eval"]["seen/auc"].is_number());
+  EXPECT_NE(summary["eval"]["auc"], summary["eval"]["seen/auc"]);
+  const std::vector<Json> evaluations = read_json_lines("out/metrics/eval.jsonl");
+  ASSERT_EQ(evaluations.size(), 2u);
+  EXPECT_EQ(evaluations[0]["evaluated_examples"], kEvalRows);
+  EXPECT_EQ(evaluations[1]["set"], "seen");
+  EXPECT_EQ(evaluations[1]["evaluated_examples"], kRows / 4);
+  const ProgramResult result = millrace_ok({"evaluate", "job.textproto", "--set", second,
+                                            "--checkpoint", "out", "--summary", "e.json"});
+  EXPECT_THAT(result.out, HasSubstr("seen:"));
+  EXPECT_EQ(read_json("e.json")["eval"], summary["eval"]);
+}
+
+TEST_F(TrainTest, OneSeedGivesOneResultWhateverTheReaders) {
+  const std::string weights = train("a");
+  EXPECT_EQ(train("b"), weights);
+  EXPECT_EQ(train("c", {"--set", "run.read.reader_threads=4"}), weights);
+  EXPECT_EQ(train("d", {"--set", "run.read.prefetch_batches=1"}), weights);
+  EXPECT_EQ(train("e", {"--set", "run.report.when.every_steps=1", "--set",
+                        "run.evaluation.when.every_steps=7"}),
+            weights);
+  EXPECT_NE(train("f", {"--seed", "2"}), weights);
+  // The configuration that a run leaves is that of the run.
+  millrace_ok({"train", "f/config.textproto", "--output_dir", "g"});
+  EXPECT_EQ(read("g/weights.safetensors"), read("f/weights.safetensors"));
+}
+
+TEST_F(TrainTest, ConfigCheckAndDefaultsPrintWhatCanBeReadBack) {
+  JobConfig checked, with_defaults;
+  const ProgramResult check = millrace_ok({"config", "check", "job.textproto", "--seed", "9"});
+  ASSERT_OK(parse_text(check.out, "check", &checked));
+  EXPECT_EQ(checked.train().seed(), 9u);
+  EXPECT_EQ(checked.train().feature_size(), 40);
+  EXPECT_EQ(checked.train().model().GetExtension(deepfm).hidden(0), 16);
+
+  write("checked.textproto", check.out);
+  const ProgramResult defaults = millrace_ok({"config", "defaults", "checked.textproto"});
+  ASSERT_OK(parse_text(defaults.out, "defaults", &with_defaults));
+  EXPECT_TRUE(with_defaults.train().has_max_epochs());
+  EXPECT_GT(defaults.out.size(), check.out.size());
+  // Written out, they mean the same and are all there is.
+  write("defaults.textproto", defaults.out);
+  EXPECT_EQ(millrace_ok({"config", "defaults", "defaults.textproto"}).out, defaults.out);
+  millrace_ok({"train", "defaults.textproto", "--output_dir", "a"});
+  EXPECT_EQ(read("a/weights.safetensors"), train("b", {"--seed", "9"}));
+}
+
+TEST_F(TrainTest, HelpOfEveryCommand) {
+  for (const std::string command : {"", "train", "evaluate", "generate", "config", "bench"}) {
+    std::vector<std::string> arguments = {"--help"};
+    if (!command.empty()) arguments.insert(arguments.begin(), command);
+    const ProgramResult result = millrace_ok(arguments);
+    EXPECT_THAT(result.out, HasSubstr("--help")) << command;
+    EXPECT_EQ(result.err, "") << command;
+  }
+}
+
+TEST_F(TrainTest, GeneratedOrcTrainsToo) {
+  millrace_ok({"generate", "--output_dir", "d", "--rows", "500", "--eval_rows", "100", "--files",
+               "2", "--format", "orc"});
+  EXPECT_THAT(files_below("d"), ElementsAre("eval.orc", "part-0.orc", "part-1.orc"));
+  train("out", {"--train_data", "d/part-*.orc", "--eval_data", "d/eval.orc"});
+  EXPECT_EQ(read_json("out/summary.json")["examples"], 500);
+}
+
+class SignalTest : public TrainTest, public testing::WithParamInterface<int> {};
+
+TEST_P(SignalTest, StopsTrainingWithWeightsAndSaysRunAgain) {
+  RunningProgram program({millrace_path(), "train", "job.textproto", "--set",
+                          "train.max_epochs=100000000", "--summary", "s.json"},
+                         {.directory = path("")});
+  ASSERT_TRUE(program.wait_for("step 10 "));
+  program.send(GetParam());
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 75) << result.err;
+  const std::string reason = absl::StrCat("signal SIG", ::sigabbrev_np(GetParam()));
+  EXPECT_THAT(result.out, HasSubstr(absl::StrCat("stopped (", reason, ")")));
+
+  const Json summary = read_json("out/summary.json");
+  EXPECT_EQ(summary, read_json("s.json"));
+  EXPECT_EQ(summary["outcome"], "stopped");
+  EXPECT_EQ(summary["stop_reason"], reason);
+  EXPECT_EQ(summary["error"], "");
+  EXPECT_GE(summary["steps"], 10);
+  EXPECT_EQ(summary["checkpoint"], "out/weights.safetensors");
+  millrace_ok({"evaluate", "job.textproto", "--checkpoint", "out", "--summary", "e.json"});
+  EXPECT_EQ(read_json("e.json")["steps"], summary["steps"]);
+  EXPECT_EQ(read_json("e.json")["rows"], summary["rows"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, SignalTest, testing::Values(SIGTERM, SIGINT, SIGUSR1));
+
+}  // namespace
+}  // namespace millrace
