@@ -61,11 +61,10 @@ TEST_F(ConfigFlagsTest, WithoutFlagsTheFileWithNamesExpanded) {
 }
 
 TEST_F(ConfigFlagsTest, EveryFlagReplacesItsField) {
-  ASSERT_OK_AND_ASSIGN(
-      const JobConfig config,
-      load({"--train_data", "x/*.orc,y.parquet", "--eval_data=z.orc", "--output_dir", "elsewhere",
-            "--max_steps", "7", "--seed", "18446744073709551615", "--threads", "2", "--device",
-            "auto"}));
+  ASSERT_OK_AND_ASSIGN(const JobConfig config,
+                       load({"--train_data", "x/*.orc,y.parquet", "--eval_data=z.orc",
+                             "--output_dir", "elsewhere", "--max_steps", "7", "--seed",
+                             "18446744073709551615", "--threads", "2", "--device", "auto"}));
   EXPECT_THAT(config.train().train_data().path(), ElementsAre("x/*.orc", "y.parquet"));
   EXPECT_EQ(config.train().train_data().batch_size(), 32);
   ASSERT_EQ(config.train().eval_data_size(), 1);
@@ -94,8 +93,8 @@ TEST_F(ConfigFlagsTest, EvalDataMakesASetWhereThereIsNone) {
 }
 
 TEST_F(ConfigFlagsTest, EvalDataOfSeveralSetsIsAmbiguous) {
-  EXPECT_THAT(load({"--set", R"(train.eval_data=[{ name: "one" }, { name: "two" }])",
-                    "--eval_data", "z.orc"}),
+  EXPECT_THAT(load({"--set", R"(train.eval_data=[{ name: "one" }, { name: "two" }])", "--eval_data",
+                    "z.orc"}),
               StatusIs(kInvalid, AllOf(HasSubstr("--eval_data"), HasSubstr("several"))));
 }
 
@@ -108,9 +107,9 @@ TEST_F(ConfigFlagsTest, GeneratedDataIsReadWhereNoPathIsGiven) {
       model { name: "deepfm" }
     })");
   ASSERT_OK_AND_ASSIGN(JobConfig config, load({}));
-  EXPECT_THAT(config.train().train_data().path(),  // and no other file that lies there
-              ElementsAre("d/part-0.parquet", "d/part-1.parquet", "d/part-2.parquet",
-                          "d/part-3.parquet"));
+  EXPECT_THAT(
+      config.train().train_data().path(),  // and no other file that lies there
+      ElementsAre("d/part-0.parquet", "d/part-1.parquet", "d/part-2.parquet", "d/part-3.parquet"));
   ASSERT_EQ(config.train().eval_data_size(), 1);
   EXPECT_THAT(config.train().eval_data(0).data().path(), ElementsAre("d/eval.parquet"));
 

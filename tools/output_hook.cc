@@ -31,9 +31,10 @@ absl::Status OutputHook::start(HookContext&) {
   const std::string existing = nearest_existing(files_, wanted);
   ASSIGN_OR_RETURN(const FileInfo info, files_.info(existing));
   if (!info.is_directory || ::access(existing.c_str(), W_OK | X_OK) != 0) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        "cannot write to output_dir ", wanted, ": ", existing,
-        info.is_directory ? " is not writable" : " is no directory", "; choose another with --output_dir"));
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot write to output_dir ", wanted, ": ", existing,
+                     info.is_directory ? " is not writable" : " is no directory",
+                     "; choose another with --output_dir"));
   }
   return existing == wanted ? check_content() : absl::OkStatus();
 }
@@ -46,10 +47,9 @@ absl::Status OutputHook::check_content() const {
     const absl::StatusOr<FileInfo> info = files_.info(path);
     const bool directory_is_due = std::strchr(name, '.') == nullptr;
     if (!info.ok() || info->is_directory == directory_is_due) continue;
-    return absl::PermissionDeniedError(
-        absl::StrCat("cannot write to output_dir: ", path, " is ",
-                     directory_is_due ? "no directory" : "a directory",
-                     "; choose another with --output_dir"));
+    return absl::PermissionDeniedError(absl::StrCat(
+        "cannot write to output_dir: ", path, " is ",
+        directory_is_due ? "no directory" : "a directory", "; choose another with --output_dir"));
   }
   return absl::OkStatus();
 }
@@ -59,8 +59,8 @@ absl::Status OutputHook::before_step(HookContext& context) {
   made_ = true;
   const std::string& directory = config_.run().output_dir();
   RETURN_IF_ERROR(files_.create_directories(join_path(directory, "logs")));
-  RETURN_IF_ERROR(write_file_atomically(files_, join_path(directory, "config.textproto"),
-                                        to_text(config_)));
+  RETURN_IF_ERROR(
+      write_file_atomically(files_, join_path(directory, "config.textproto"), to_text(config_)));
   // What an older run left here says nothing about this one.
   for (const char* name : {"summary.json", "weights.safetensors"}) {
     const absl::Status removed = files_.remove(join_path(directory, name));

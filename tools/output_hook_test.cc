@@ -46,9 +46,8 @@ class OutputHookTest : public testing::Test {
 };
 
 TEST_F(OutputHookTest, Conformance) {
-  check_hook({.make = [this] {
-    return std::make_unique<OutputHook>(FileSystem::local(), config_);
-  }});
+  check_hook(
+      {.make = [this] { return std::make_unique<OutputHook>(FileSystem::local(), config_); }});
 }
 
 TEST_F(OutputHookTest, MakesTheDirectoryWithConfigurationAndLog) {

@@ -1,5 +1,8 @@
 #include "tools/summary_json.h"
 
+#include <sys/stat.h>
+
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -12,10 +15,26 @@ using Json = nlohmann::ordered_json;
 
 const char* word(Outcome outcome) {
   switch (outcome) {
-    case Outcome::kCompleted: return "completed";
-    case Outcome::kStopped: return "stopped";
-    default: return "failed";
+    case Outcome::kCompleted:
+      return "completed";
+    case Outcome::kStopped:
+      return "stopped";
+    default:
+      return "failed";
   }
+}
+
+// Whether the path is a device, a pipe or a link, such as /dev/stdout: renaming a file to it would
+// take its place instead of writing to it.
+bool is_special(const std::string& path) {
+  struct stat info;
+  return ::lstat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+absl::Status write_through(FileSystem& files, const std::string& path, const std::string& text) {
+  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.create(path));
+  RETURN_IF_ERROR(file->append(text));
+  return file->close();
 }
 
 }  // namespace
@@ -66,7 +85,9 @@ absl::Status check_summary_file(FileSystem& files, const std::string& path) {
 absl::Status write_summary_file(FileSystem& files, const std::string& path,
                                 const std::string& json) {
   if (path.empty()) return absl::OkStatus();
-  return annotate(write_file_atomically(files, path, json), "--summary");
+  const absl::Status status = is_special(path) ? write_through(files, path, json)
+                                               : write_file_atomically(files, path, json);
+  return annotate(status, "--summary");
 }
 
 }  // namespace millrace

@@ -10,18 +10,19 @@
 
 namespace millrace {
 
-// One object with a final newline. Fields: outcome (completed, stopped, failed), stop_reason, error,
-// steps, epochs, windows, examples, skipped_steps, skipped_examples, seconds,
-// examples_per_second (of this run), world_size, train (metric → number), eval (the same; "set/metric" for sets
-// not named "eval"), rows (table → count), checkpoint (path of the newest weights, or "").
-// Numbers are numbers; not-a-number is null.
+// One object with a final newline. Fields: outcome (completed, stopped, failed), stop_reason,
+// error, steps, epochs, windows, examples, skipped_steps, skipped_examples, seconds,
+// examples_per_second (of this run), world_size, train (metric → number), eval (the same;
+// "set/metric" for sets not named "eval"), rows (table → count), checkpoint (path of the newest
+// weights, or ""). Numbers are numbers; not-a-number is null.
 std::string summary_json(const Summary& summary, const std::string& checkpoint);
 
 // Whether the file of --summary can be written, so that a mistake shows before training rather than
 // after it; "" is fine. Errors: PermissionDenied naming path and reason.
 absl::Status check_summary_file(FileSystem& files, const std::string& path);
 
-// Writes it, atomically; nothing for "". Errors: those of writing.
+// Writes it: a file atomically, a device, a pipe or what a link points to in place. Nothing for "".
+// Errors: those of writing.
 absl::Status write_summary_file(FileSystem& files, const std::string& path,
                                 const std::string& json);
 

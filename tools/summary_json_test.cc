@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -91,9 +92,10 @@ TEST(SummaryFileTest, WhereItCannotBeWrittenIsKnownBefore) {
   EXPECT_OK(check_summary_file(files, directory + "/s.json"));
   EXPECT_OK(check_summary_file(files, "/dev/null"));
   for (const std::string& path : {directory, directory + "/none/s.json"}) {
-    EXPECT_THAT(check_summary_file(files, path),
-                StatusIs(absl::StatusCode::kPermissionDenied,
-                         testing::AllOf(testing::HasSubstr("--summary"), testing::HasSubstr(path))));
+    EXPECT_THAT(
+        check_summary_file(files, path),
+        StatusIs(absl::StatusCode::kPermissionDenied,
+                 testing::AllOf(testing::HasSubstr("--summary"), testing::HasSubstr(path))));
     EXPECT_THAT(write_summary_file(files, path, "{}"),
                 StatusIs(absl::StatusCode::kPermissionDenied, testing::HasSubstr("--summary")));
   }
@@ -105,6 +107,26 @@ TEST(SummaryFileTest, Writes) {
   EXPECT_OK(write_summary_file(files, "", "{}"));
   EXPECT_OK(write_summary_file(files, path, "{}\n"));
   EXPECT_THAT(read_file(files, path), IsOkAndHolds("{}\n"));
+}
+
+TEST(SummaryFileTest, WhatIsNoFileIsWrittenToRatherThanReplaced) {
+  FileSystem& files = FileSystem::local();
+  const std::string link = testing::TempDir() + "/link";
+  const std::string target = testing::TempDir() + "/target";
+  // Through links in a folder of ours: a mistake must not replace the machine's devices.
+  for (const std::string& to : {target, std::string("/dev/null"), std::string("/dev/full")}) {
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(to, link);
+    const absl::Status status = write_summary_file(files, link, "{}\n");
+    if (to == "/dev/full") {
+      EXPECT_THAT(status,
+                  StatusIs(absl::StatusCode::kResourceExhausted, testing::HasSubstr("--summary")));
+    } else {
+      EXPECT_OK(status);
+    }
+    EXPECT_TRUE(std::filesystem::is_symlink(link)) << to;
+  }
+  EXPECT_THAT(read_file(files, target), IsOkAndHolds("{}\n"));
 }
 
 }  // namespace

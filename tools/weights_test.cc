@@ -91,7 +91,8 @@ TEST_F(WeightsTest, OfAnotherModel) {
 TEST_F(WeightsTest, DamagedFileChangesNothing) {
   ASSERT_OK(save_trainer_weights(files_, path_, *trained_));
   ASSERT_OK_AND_ASSIGN(const std::string whole, read_file(files_, path_));
-  for (const size_t size : {size_t{0}, size_t{7}, size_t{100}, whole.size() / 2, whole.size() - 1}) {
+  for (const size_t size :
+       {size_t{0}, size_t{7}, size_t{100}, whole.size() / 2, whole.size() - 1}) {
     ASSERT_OK(write_file_atomically(files_, path_, whole.substr(0, size)));
     std::unique_ptr<Trainer> fresh = model_of(2, 3);
     const std::string before = fingerprint(fresh->model());

@@ -239,8 +239,8 @@ TEST_F(BadInputTest, Values) {
     write_data(table, "bad.orc", DataConfig::ORC);
     data_refused("bad.orc", kBadData, {"bad.orc", "row 7", "column label"});
   }
-  for (const double value : {std::numeric_limits<double>::quiet_NaN(),
-                             std::numeric_limits<double>::infinity()}) {
+  for (const double value :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     TestTable table = good_table();
     std::get<TestColumn::Rows<double>>(column_of(table, "i2").rows)[7] = {value};
     write_data(table, "bad.parquet", DataConfig::PARQUET);
@@ -252,8 +252,8 @@ TEST_F(BadInputTest, AValueBeyondTheFirstStepsFailsTheRunThatBegan) {
   TestTable table = good_table();
   std::get<TestColumn::Rows<double>>(column_of(table, "label").rows)[270] = {9};
   write_data(table, "bad.orc", DataConfig::ORC);
-  const ProgramResult result = millrace({"train", "job.textproto", "--train_data",
-                                         "good.parquet,bad.orc", "--summary", "s.json"});
+  const ProgramResult result = millrace(
+      {"train", "job.textproto", "--train_data", "good.parquet,bad.orc", "--summary", "s.json"});
   expect_clear(result, kBadData, {"bad.orc", "row 270", "column label"});
   const Json summary = read_json("out/summary.json");
   EXPECT_EQ(summary, read_json("s.json"));
@@ -343,8 +343,7 @@ TEST_F(BadInputTest, OutputThatCannotBeWritten) {
   // The summary: known before training, not after it.
   expect_clear(millrace({"train", "job.textproto", "--summary", "none/s.json"}), kCannotWrite,
                {"--summary", "none/s.json"});
-  expect_clear(millrace({"train", "job.textproto", "--summary", "."}), kCannotWrite,
-               {"--summary"});
+  expect_clear(millrace({"train", "job.textproto", "--summary", "."}), kCannotWrite, {"--summary"});
   EXPECT_FALSE(exists("out"));
 }
 
@@ -388,8 +387,7 @@ TEST_F(BadInputTest, Checkpoints) {
     evaluate_refused({"--checkpoint", "trained", "--set", other}, kUsage,
                      {"trained/weights.safetensors", "tensor"});
   }
-  evaluate_refused({"--checkpoint", "trained", "--eval_data", "none.orc"}, kNoInput,
-                   {"none.orc"});
+  evaluate_refused({"--checkpoint", "trained", "--eval_data", "none.orc"}, kNoInput, {"none.orc"});
   evaluate_refused({"--checkpoint", "trained", "--set", "train.eval_data=[]"}, kUsage,
                    {"eval_data"});
 }

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_split.h"
-#include "base/status_matchers.h"
 #include "base/file_system.h"
+#include "base/status_matchers.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {

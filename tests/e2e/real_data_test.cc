@@ -28,9 +28,8 @@ class RealDataTest : public ProgramTest {
   Json train(const std::string& name, std::vector<std::string> flags) {
     const std::string config =
         std::filesystem::absolute("examples/criteo/" + name + ".textproto").string();
-    flags.insert(flags.begin(),
-                 {"train", config, "--train_data", data_ + "/part-[01].orc", "--eval_data",
-                  data_ + "/part-5.orc", "--output_dir", "out"});
+    flags.insert(flags.begin(), {"train", config, "--train_data", data_ + "/part-[01].orc",
+                                 "--eval_data", data_ + "/part-5.orc", "--output_dir", "out"});
     millrace_ok(std::move(flags), std::chrono::seconds(55));
     return read_json("out/summary.json");
   }

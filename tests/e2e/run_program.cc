@@ -100,7 +100,8 @@ bool RunningProgram::read_some() {
 
 void RunningProgram::kill_and_fail() {
   ADD_FAILURE() << name_ << "\nis not done after " << options_.timeout.count()
-                << " s; its stderr so far:\n" << err_.text;
+                << " s; its stderr so far:\n"
+                << err_.text;
   if (process_ > 0) ::kill(process_, SIGKILL);
 }
 

@@ -43,8 +43,9 @@ TEST(RunProgramTest, StandsWhereItIsTold) {
 }
 
 TEST(RunProgramTest, WaitsForALineAndSendsSignals) {
-  RunningProgram program(shell("trap 'echo caught >&2; exit 3' TERM; echo ready >&2;"
-                               "while :; do sleep 0.01; done"));
+  RunningProgram program(
+      shell("trap 'echo caught >&2; exit 3' TERM; echo ready >&2;"
+            "while :; do sleep 0.01; done"));
   ASSERT_TRUE(program.wait_for("ready\n"));
   program.send(SIGTERM);
   const ProgramResult result = program.finish();
@@ -65,7 +66,8 @@ TEST(RunProgramTest, EndedBySignal) {
 TEST(RunProgramTest, OneThatHangsIsKilledAndFailsTheTest) {
   static ProgramResult result;
   EXPECT_NONFATAL_FAILURE(
-      result = run_program(shell("exec sleep 100"), {.directory = "", .timeout = std::chrono::seconds(1)}),
+      result = run_program(shell("exec sleep 100"),
+                           {.directory = "", .timeout = std::chrono::seconds(1)}),
       "not done after 1 s");
   EXPECT_EQ(result.exit_code, -SIGKILL);
 }
