@@ -13,6 +13,8 @@
 namespace millrace {
 namespace {
 
+constexpr int64_t kMaxDim = 4096;  // columns of a row, as TableConfig.dim says
+
 std::vector<int64_t> hidden_widths(const DeepFmConfig& config) {
   if (config.hidden().empty()) return {400, 400, 400};
   return {config.hidden().begin(), config.hidden().end()};
@@ -31,7 +33,14 @@ absl::StatusOr<std::shared_ptr<Model>> DeepFm::create(const ModelConfig& config,
   }
   ASSIGN_OR_RETURN(const ClickInputs inputs, check_click_inputs(resources));
   EmbeddingCollectionOptions options = resources.embeddings;
-  for (TableConfig& table : options.tables) table.set_dim(table.dim() + 1);
+  for (TableConfig& table : options.tables) {
+    if (table.dim() >= kMaxDim) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("table ", table.name(), ": dim is ", table.dim(),
+                       "; deepfm takes at most ", kMaxDim - 1, ", since it adds a column"));
+    }
+    table.set_dim(table.dim() + 1);
+  }
   ASSIGN_OR_RETURN(std::shared_ptr<EmbeddingCollection> embeddings,
                    EmbeddingCollection::create(options));
   return std::shared_ptr<Model>(new DeepFm(inputs, own, std::move(embeddings)));

@@ -100,6 +100,14 @@ TEST(DeepFmTest, UnequalTablesAreNamed) {
                        AllOf(HasSubstr("\"s0\" has dim 4"), HasSubstr("\"s2\" has dim 8"))));
 }
 
+TEST(DeepFmTest, TheWidestTableLeavesNoRoomForItsColumn) {
+  TrainConfig job = model_test_config(3, 2, 4);
+  for (TableConfig& table : *job.mutable_table()) table.set_dim(4096);
+  EXPECT_THAT(make_test_model(small_config(), job),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("dim is 4096; deepfm takes at most 4095")));
+}
+
 TEST(DeepFmTest, MessageOfAnotherModelIsRefused) {
   ModelConfig config = small_config();
   config.MutableExtension(dlrm);
