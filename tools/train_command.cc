@@ -23,8 +23,6 @@
 namespace millrace {
 namespace {
 
-constexpr char kWeightsFile[] = "weights.safetensors";
-
 class TrainCommand {
  public:
   explicit TrainCommand(const ConfigFlags& flags) : flags_(flags) {}

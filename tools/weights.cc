@@ -14,8 +14,6 @@
 namespace millrace {
 namespace {
 
-constexpr char kFileName[] = "weights.safetensors";
-
 std::vector<NamedParameter> dense_tensors(Trainer& trainer) {
   std::vector<NamedParameter> tensors = trainer.parameters();
   for (const auto& buffer : trainer.model().named_buffers()) {
@@ -45,7 +43,7 @@ absl::Status save_trainer_weights(FileSystem& files, const std::string& path, Tr
 absl::StatusOr<LoadedWeights> load_trainer_weights(FileSystem& files, const std::string& path,
                                                    Trainer& trainer) {
   ASSIGN_OR_RETURN(const FileInfo info, files.info(path));
-  const std::string file = info.is_directory ? join_path(path, kFileName) : path;
+  const std::string file = info.is_directory ? join_path(path, kWeightsFile) : path;
   LoadedWeights loaded{file, {}};
   RETURN_IF_ERROR(guarded("copying the weights", [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const WeightsInfo weights,

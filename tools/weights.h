@@ -12,6 +12,9 @@ namespace millrace {
 
 class Trainer;
 
+// The name of the file in an output directory.
+inline constexpr char kWeightsFile[] = "weights.safetensors";
+
 // Writes dense parameters, buffers and the rows of all tables; see docs/weights_file.md. The file
 // holds either its old or its whole new content.
 absl::Status save_trainer_weights(FileSystem& files, const std::string& path, Trainer& trainer);
