@@ -15,16 +15,10 @@
 #include "absl/types/span.h"
 #include "base/progress.h"
 #include "framework/phase.h"
+#include "io/windowed_dataset.h"
 #include "optim/dense_optimizer.h"
 
 namespace millrace {
-
-// A bounded piece of a stream.
-struct Window {
-  int64_t index = 0;         // counts from 0 over all resumes
-  std::string name;          // a file, a directory, a time span
-  int64_t examples_done = 0; // of this rank, before this run: not 0 where a resume continues in it
-};
 
 // What all ranks agree has no more data.
 enum class DataEnd { kWindow, kEpoch, kStream };

@@ -1,0 +1,34 @@
+// Collectives of a job with one rank.
+#ifndef MILLRACE_DISTRIBUTED_ONE_RANK_COLLECTIVES_H_
+#define MILLRACE_DISTRIBUTED_ONE_RANK_COLLECTIVES_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "distributed/collectives.h"
+
+namespace millrace {
+
+// Rank 0 of 1: every sum is what it was, nothing waits and nothing fails, but for what this rank itself
+// gave to fail().
+class OneRankCollectives : public Collectives {
+ public:
+  int rank() const override { return 0; }
+  int world_size() const override { return 1; }
+  std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override;
+  std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override;
+  absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override;
+  absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override;
+  void set_phase(RankPhase phase, int64_t step) override;
+  void fail(const absl::Status& reason) override;
+
+ private:
+  RankPhase phase_ = RankPhase::kStart;
+  int64_t step_ = 0;
+  absl::Status failure_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_DISTRIBUTED_ONE_RANK_COLLECTIVES_H_

@@ -1,0 +1,32 @@
+// Which rank a process is, from the variables that launchers set.
+#ifndef MILLRACE_DISTRIBUTED_RANK_ENVIRONMENT_H_
+#define MILLRACE_DISTRIBUTED_RANK_ENVIRONMENT_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace millrace {
+
+struct RankEnvironment {
+  int rank = 0;        // RANK, else SLURM_PROCID
+  int world_size = 1;  // WORLD_SIZE, else SLURM_NTASKS
+  int local_rank = 0;  // LOCAL_RANK, else SLURM_LOCALID, else 0
+  std::string master_address;  // MASTER_ADDR
+  int master_port = 0;         // MASTER_PORT
+};
+
+// Reads the variables through `get` (std::getenv's behaviour: none where it is not set). Neither
+// WORLD_SIZE nor RANK: one rank. SLURM's are looked at only if MASTER_ADDR is set, so that a
+// single program started inside an allocation stays one rank.
+// Errors: InvalidArgument naming the variable, what it holds and what is expected: a number missing, not
+// a number, a rank outside [0, world size), a port outside [1, 65535], an empty address.
+absl::StatusOr<RankEnvironment> read_rank_environment(
+    const std::function<std::optional<std::string>(const char*)>& get);
+absl::StatusOr<RankEnvironment> read_rank_environment();  // the process's own
+
+}  // namespace millrace
+
+#endif  // MILLRACE_DISTRIBUTED_RANK_ENVIRONMENT_H_

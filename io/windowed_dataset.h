@@ -1,0 +1,40 @@
+// Data that comes in windows: bounded pieces of a stream.
+#ifndef MILLRACE_IO_WINDOWED_DATASET_H_
+#define MILLRACE_IO_WINDOWED_DATASET_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "io/dataset.h"
+
+namespace millrace {
+
+// A bounded piece of a stream.
+struct Window {
+  int64_t index = 0;          // counts from 0 over all resumes
+  std::string name;           // a file, a directory, a time span
+  int64_t examples_done = 0;  // of this rank, before this run: not 0 where a resume continues in it
+};
+
+struct WindowState {
+  enum Kind {
+    kReady,   // `window` is open: next() gives its batches, then none
+    kNotYet,  // ask again later
+    kEnded,   // there will be no more
+  };
+  Kind kind = kNotYet;
+  Window window;  // of kReady
+};
+
+// start_epoch begins the stream; next() then gives nothing until a window is ready.
+class WindowedDataset : public Dataset {
+ public:
+  // Opens the next window if there is one; the one before must be at its end. Never blocks for data. Collective: every
+  // rank calls it at the same point and gets the same state; rank 0 looks for windows and tells the others. Errors: those of Dataset::next.
+  virtual absl::StatusOr<WindowState> next_window() = 0;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_WINDOWED_DATASET_H_
