@@ -1,0 +1,27 @@
+// What the hooks of a run cost, and how often they failed.
+#ifndef MILLRACE_FRAMEWORK_HOOK_STATISTICS_H_
+#define MILLRACE_FRAMEWORK_HOOK_STATISTICS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace millrace {
+
+// Of one hook, in one run, on one rank.
+struct HookStatistics {
+  struct Event {
+    int64_t calls = 0;
+    absl::Duration time = absl::ZeroDuration();
+  };
+  int64_t errors = 0;
+  std::string first_error;  // without the hook's name
+  bool disabled = false;    // after an error
+  std::map<std::string, Event> events;  // name of the event → its calls; only those that were called
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_HOOK_STATISTICS_H_
