@@ -2,10 +2,12 @@
 #ifndef MILLRACE_BASE_MUTEX_H_
 #define MILLRACE_BASE_MUTEX_H_
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
 
 namespace millrace {
 
@@ -36,6 +38,20 @@ class ABSL_LOCKABLE Mutex {
     changed_.wait(lock, condition);
     --waiting_;
     lock.release();
+  }
+
+  // The same, but at most for `timeout`. Returns: condition().
+  template <typename Condition>
+  bool await_for(absl::Duration timeout, const Condition& condition) {
+    if (condition()) return true;
+    std::unique_lock<std::mutex> lock(mutex_, std::adopt_lock);
+    if (waiting_ > 0) changed_.notify_all();
+    ++waiting_;
+    const absl::Duration bounded = std::min(timeout, absl::Hours(24 * 365));
+    const bool met = changed_.wait_for(lock, absl::ToChronoNanoseconds(bounded), condition);
+    --waiting_;
+    lock.release();
+    return met;
   }
 
  private:

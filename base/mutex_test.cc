@@ -64,5 +64,26 @@ TEST(Mutex, ChangeBeforeWaitingWakesOthers) {
   other.join();
 }
 
+TEST(Mutex, AwaitForGivesUpAndSaysSo) {
+  Mutex mutex;
+  MutexLock lock(mutex);
+  EXPECT_FALSE(mutex.await_for(absl::Milliseconds(1), [] { return false; }));
+  EXPECT_TRUE(mutex.await_for(absl::ZeroDuration(), [] { return true; }));
+}
+
+TEST(Mutex, AwaitForSeesAChange) {
+  Mutex mutex;
+  bool done = false;
+  std::thread other([&] {
+    MutexLock lock(mutex);
+    done = true;
+  });
+  {
+    MutexLock lock(mutex);
+    EXPECT_TRUE(mutex.await_for(absl::InfiniteDuration(), [&] { return done; }));
+  }
+  other.join();
+}
+
 }  // namespace
 }  // namespace millrace

@@ -27,7 +27,7 @@ struct ThreadRanksOptions {
   // Called on the rank's thread when it starts a collective. It may block, which delays the rank; an error makes the rank
   // die there: its own collectives return the error, the others' one that names it. Null: nothing is injected. Must be safe to call from
   // all ranks' threads.
-  std::function<absl::Status(const CollectiveCall&)> inject;
+  std::function<absl::Status(const CollectiveCall&)> inject = nullptr;
   // How long a collective waits for ranks that are not in kData or kWindowWait.
   absl::Duration timeout = absl::Seconds(60);
 };

@@ -3,45 +3,79 @@
 #include <utility>
 
 namespace millrace {
-namespace {
 
-void add_evaluation(absl::string_view set, RequestSet& requests) {
-  if (set.empty()) {
-    requests.evaluate_all = true;
-  } else {
-    requests.evaluate.insert(std::string(set));
+absl::string_view request_name(Request::Kind kind) {
+  switch (kind) {
+    case Request::kEvaluate: return "evaluate";
+    case Request::kCheckpoint: return "checkpoint";
+    case Request::kReload: return "reload";
+    case Request::kStop: return "stop";
   }
+  return "unknown";
 }
 
-}  // namespace
-
-bool RequestSet::empty() const {
-  return !evaluate_all && evaluate.empty() && !checkpoint && !reload && !stop;
+void RequestSet::add(Request request) {
+  switch (request.kind) {
+    case Request::kEvaluate:
+      if (request.detail.empty()) {
+        evaluate_all = true;
+      } else {
+        evaluate.insert(request.detail);
+      }
+      break;
+    case Request::kCheckpoint:
+      checkpoint = true;
+      break;
+    case Request::kReload:
+      reload = true;
+      break;
+    case Request::kStop:
+      if (!stop) {
+        stop = true;
+        stop_reason = request.detail;
+        stop_hook = request.hook;
+      }
+      break;
+  }
+  asked.push_back(std::move(request));
 }
 
 void RequestSet::merge(const RequestSet& other) {
-  evaluate_all |= other.evaluate_all;
-  evaluate.insert(other.evaluate.begin(), other.evaluate.end());
-  checkpoint |= other.checkpoint;
-  reload |= other.reload;
-  if (!stop && other.stop) {
-    stop = true;
-    stop_reason = other.stop_reason;
-    stop_hook = other.stop_hook;
-  }
+  for (const Request& request : other.asked) add(request);
 }
 
-void Requests::evaluate(absl::string_view set, Scope scope) { add_evaluation(set, pending(scope)); }
-void Requests::checkpoint(Scope scope) { pending(scope).checkpoint = true; }
-void Requests::reload(Scope scope) { pending(scope).reload = true; }
-void Requests::evaluate_at_end(absl::string_view set) { add_evaluation(set, at_end_); }
+void Requests::add(Request::Kind kind, absl::string_view detail, RequestSet& pending) {
+  // A hook may look at a signal before every exchange: once is enough.
+  for (const Request& request : pending.asked) {
+    if (request.kind == kind && request.detail == detail && request.hook == caller_) return;
+  }
+  pending.add({kind, std::string(detail), std::string(caller_)});
+}
+
+void Requests::evaluate(absl::string_view set, Scope scope) {
+  add(Request::kEvaluate, set, pending(scope));
+}
+
+void Requests::evaluate_at_end(absl::string_view set) { add(Request::kEvaluate, set, at_end_); }
+
+void Requests::checkpoint(Scope scope) { add(Request::kCheckpoint, "", pending(scope)); }
+
+void Requests::reload(Scope scope) { add(Request::kReload, "", pending(scope)); }
 
 void Requests::stop(absl::string_view reason, Scope scope) {
-  RequestSet request;
-  request.stop = true;
-  request.stop_reason = std::string(reason);
-  request.stop_hook = std::string(caller_);
-  pending(scope).merge(request);
+  add(Request::kStop, reason, pending(scope));
+}
+
+void Requests::before_exchange(std::function<void()> look) {
+  looks_.emplace_back(std::string(caller_), std::move(look));
+}
+
+void Requests::look() {
+  for (const auto& [hook, look] : looks_) {
+    set_caller(hook);
+    look();
+  }
+  set_caller("");
 }
 
 RequestSet Requests::take_common() { return std::exchange(common_, {}); }

@@ -2,8 +2,10 @@
 #ifndef MILLRACE_FRAMEWORK_REQUESTS_H_
 #define MILLRACE_FRAMEWORK_REQUESTS_H_
 
+#include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -11,10 +13,21 @@
 namespace millrace {
 
 // kCommon: every rank asks at the same point, because the request follows from Progress or from
-// values merged over ranks; served at the next serving point. kThisRank: only this rank may know (a
+// values merged over ranks; served at the next serving point. If it was not every rank, the run ends with an error
+// that names the hook. kThisRank: only this rank may know (a
 // signal, a local condition); it travels with the step exchange that begins next and is served on
 // all ranks after that step, with one rank too.
 enum class Scope { kCommon, kThisRank };
+
+// One thing that one hook asked for.
+struct Request {
+  enum Kind { kEvaluate, kCheckpoint, kReload, kStop };
+  Kind kind = kStop;
+  std::string detail;  // the evaluation set ("": all), the reason of a stop
+  std::string hook;    // that asked
+  int rank = 0;        // that asked
+};
+absl::string_view request_name(Request::Kind kind);  // "evaluate", …
 
 // What is to be served at one point, merged over hooks, in the order of serving: evaluate,
 // checkpoint, reload, stop.
@@ -26,14 +39,16 @@ struct RequestSet {
   bool stop = false;
   std::string stop_reason;  // of the first stop
   std::string stop_hook;    // who asked for it
+  std::vector<Request> asked;  // all of them, in the order asked
 
-  bool empty() const;
+  bool empty() const { return asked.empty(); }
+  void add(Request request);
   // Adds another set; a stop that is already there keeps its reason.
   void merge(const RequestSet& other);
 };
 
-// Collects requests between serving points. Hooks call evaluate, checkpoint, reload and stop;
-// the rest is the trainer's. Used on the trainer's thread only.
+// Collects requests between serving points. Hooks call evaluate, checkpoint, reload, stop,
+// evaluate_at_end and before_exchange; the rest is the trainer's. Used on the trainer's thread only.
 class Requests {
  public:
   // "": all sets. A name that is not there ends the run with an error at the serving point.
@@ -45,18 +60,26 @@ class Requests {
   void stop(absl::string_view reason, Scope scope = Scope::kCommon);
   // Once before `end`, if the run completes or is stopped by a common request. Common; meant for `start`.
   void evaluate_at_end(absl::string_view set = "");
+  // For what arises outside events, such as a signal: `look` is called before every step exchange of this
+  // run, also while ranks wait for a window and between the batches of an evaluation, and
+  // may ask with scope kThisRank. Meant for `start`; forgotten when the run ends.
+  void before_exchange(std::function<void()> look);
 
   // The hook whose event runs; requests carry its name.
   void set_caller(absl::string_view hook) { caller_ = hook; }
+  // Calls what before_exchange was given.
+  void look();
   // Takes what is pending, leaving nothing.
   RequestSet take_common();
   RequestSet take_this_rank();
   RequestSet take_at_end();
 
  private:
+  void add(Request::Kind kind, absl::string_view detail, RequestSet& pending);
   RequestSet& pending(Scope scope) { return scope == Scope::kCommon ? common_ : this_rank_; }
 
   absl::string_view caller_;  // borrowed from the hook
+  std::vector<std::pair<std::string, std::function<void()>>> looks_;  // hook → callback
   RequestSet common_;
   RequestSet this_rank_;
   RequestSet at_end_;

@@ -80,37 +80,59 @@ TEST(RequestsTest, AtEndStaysApart) {
   EXPECT_THAT(set.evaluate, ElementsAre("a"));
 }
 
-TEST(RequestSetTest, EachPartMakesItNotEmpty) {
-  EXPECT_TRUE(RequestSet().empty());
-  for (const auto part : {&RequestSet::evaluate_all, &RequestSet::checkpoint, &RequestSet::reload,
-                          &RequestSet::stop}) {
-    RequestSet set;
-    set.*part = true;
-    EXPECT_FALSE(set.empty());
-  }
-  RequestSet set;
-  set.evaluate.insert("a");
-  EXPECT_FALSE(set.empty());
+TEST(RequestsTest, TheSameOfTheSameHookIsAskedOnce) {
+  Requests requests;
+  requests.set_caller("one");
+  requests.stop("x", Scope::kThisRank);
+  requests.stop("x", Scope::kThisRank);
+  requests.set_caller("two");
+  requests.stop("x", Scope::kThisRank);
+  EXPECT_EQ(requests.take_this_rank().asked.size(), 2u);
 }
 
-RequestSet stop(const char* reason, const char* hook) {
-  RequestSet set;
-  set.stop = true;
-  set.stop_reason = reason;
-  set.stop_hook = hook;
-  return set;
+TEST(RequestsTest, LooksBeforeEachExchangeInTheHooksName) {
+  Requests requests;
+  bool signalled = false;
+  requests.set_caller("one");
+  requests.before_exchange([&] {
+    if (signalled) requests.stop("signal", Scope::kThisRank);
+  });
+  requests.set_caller("two");
+  requests.look();
+  EXPECT_TRUE(requests.take_this_rank().empty());
+  signalled = true;
+  requests.look();
+  const RequestSet set = requests.take_this_rank();
+  EXPECT_TRUE(set.stop);
+  EXPECT_EQ(set.stop_hook, "one");
+}
+
+TEST(RequestSetTest, EachPartMakesItNotEmpty) {
+  EXPECT_TRUE(RequestSet().empty());
+  for (const auto kind :
+       {Request::kEvaluate, Request::kCheckpoint, Request::kReload, Request::kStop}) {
+    RequestSet set;
+    set.add({kind, "", "hook"});
+    EXPECT_FALSE(set.empty());
+    EXPECT_EQ(set.evaluate_all, kind == Request::kEvaluate);
+    EXPECT_EQ(set.checkpoint, kind == Request::kCheckpoint);
+    EXPECT_EQ(set.reload, kind == Request::kReload);
+    EXPECT_EQ(set.stop, kind == Request::kStop);
+  }
 }
 
 TEST(RequestSetTest, MergeKeepsTheFirstStop) {
   RequestSet set;
-  set.evaluate.insert("a");
-  RequestSet other = stop("x", "one");
-  other.evaluate_all = true;
-  other.evaluate.insert("b");
+  set.add({Request::kEvaluate, "a", "one"});
+  RequestSet other;
+  other.add({Request::kStop, "x", "one"});
+  other.add({Request::kEvaluate, "", "one"});
+  other.add({Request::kEvaluate, "b", "one"});
   set.merge(other);
-  other = stop("y", "two");
-  other.checkpoint = true;
-  set.merge(other);
+  RequestSet third;
+  third.add({Request::kStop, "y", "two"});
+  third.add({Request::kCheckpoint, "", "two"});
+  set.merge(third);
   set.merge({});
   EXPECT_TRUE(set.evaluate_all);
   EXPECT_THAT(set.evaluate, ElementsAre("a", "b"));
@@ -118,6 +140,7 @@ TEST(RequestSetTest, MergeKeepsTheFirstStop) {
   EXPECT_FALSE(set.reload);
   EXPECT_EQ(set.stop_reason, "x");
   EXPECT_EQ(set.stop_hook, "one");
+  EXPECT_EQ(set.asked.size(), 5u);
 }
 
 }  // namespace

@@ -1,0 +1,98 @@
+#include "distributed/step_exchange.h"
+
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+// Places in the vector; one for each evaluation set follows.
+enum Slot {
+  kHasData,
+  kExamples,
+  kStop,
+  kCheckpoint,
+  kReload,
+  kFailed,
+  kDurable,
+  kElapsed,  // nanoseconds
+  // Two halves of the fingerprint, 24 bits each, and their squares: with up to 2^14 ranks no sum wraps.
+  kLow,
+  kLowSquared,
+  kHigh,
+  kHighSquared,
+  kSlots,
+};
+
+constexpr uint64_t kHalfMask = (1 << 24) - 1;
+
+bool all_equal(int64_t sum, int64_t sum_of_squares, int64_t world_size) {
+  return static_cast<__int128>(world_size) * sum_of_squares == static_cast<__int128>(sum) * sum;
+}
+
+}  // namespace
+
+bool ExchangeResult::any_request() const {
+  for (int64_t count : evaluate) {
+    if (count > 0) return true;
+  }
+  return stop > 0 || checkpoint > 0 || reload > 0;
+}
+
+StepExchange::StepExchange(Collectives& collectives, int64_t evaluation_sets)
+    : collectives_(collectives),
+      evaluation_sets_(evaluation_sets),
+      values_(static_cast<size_t>(kSlots + evaluation_sets)) {}
+
+void StepExchange::start(const ExchangeInput& input) {
+  MILLRACE_CHECK(pending_ == nullptr) << "an exchange is under way";
+  MILLRACE_CHECK(input.evaluate.empty() ||
+                 static_cast<int64_t>(input.evaluate.size()) == evaluation_sets_)
+      << input.evaluate.size() << " evaluation sets instead of " << evaluation_sets_;
+  values_[kHasData] = input.has_data;
+  values_[kExamples] = input.examples;
+  values_[kStop] = input.stop;
+  values_[kCheckpoint] = input.checkpoint;
+  values_[kReload] = input.reload;
+  values_[kFailed] = input.failed;
+  values_[kDurable] = input.durable;
+  values_[kElapsed] = collectives_.rank() == 0 ? absl::ToInt64Nanoseconds(input.elapsed) : 0;
+  const int64_t low = static_cast<int64_t>(input.fingerprint & kHalfMask);
+  const int64_t high = static_cast<int64_t>((input.fingerprint >> 24) & kHalfMask);
+  values_[kLow] = low;
+  values_[kLowSquared] = low * low;
+  values_[kHigh] = high;
+  values_[kHighSquared] = high * high;
+  for (int64_t i = 0; i < evaluation_sets_; ++i) {
+    values_[kSlots + i] = !input.evaluate.empty() && input.evaluate[i];
+  }
+  pending_ = collectives_.start_sum(absl::MakeSpan(values_));
+}
+
+absl::StatusOr<ExchangeResult> StepExchange::finish() {
+  MILLRACE_CHECK(pending_ != nullptr) << "no exchange is under way";
+  const absl::Status status = pending_->wait();
+  pending_.reset();
+  RETURN_IF_ERROR(status);
+  ExchangeResult result;
+  result.ranks_with_data = values_[kHasData];
+  result.examples = values_[kExamples];
+  result.stop = values_[kStop];
+  result.checkpoint = values_[kCheckpoint];
+  result.reload = values_[kReload];
+  result.failed = values_[kFailed];
+  result.durable = values_[kDurable];
+  result.elapsed = absl::Nanoseconds(values_[kElapsed]);
+  result.evaluate.assign(values_.begin() + kSlots, values_.end());
+  const int64_t world_size = collectives_.world_size();
+  result.diverged = !all_equal(values_[kLow], values_[kLowSquared], world_size) ||
+                    !all_equal(values_[kHigh], values_[kHighSquared], world_size);
+  return result;
+}
+
+absl::StatusOr<ExchangeResult> StepExchange::run(const ExchangeInput& input) {
+  start(input);
+  return finish();
+}
+
+}  // namespace millrace
