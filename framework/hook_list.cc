@@ -1,136 +1,210 @@
 #include "framework/hook_list.h"
 
 #include <exception>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 namespace millrace {
 
-absl::Status HookList::add(std::unique_ptr<Hook> hook) {
+absl::Status HookList::add(std::unique_ptr<Hook> hook, OnError on_error) {
   if (hook == nullptr) return absl::InvalidArgumentError("a hook is null");
   if (hook->name().empty()) return absl::InvalidArgumentError("a hook has no name");
-  for (const std::unique_ptr<Hook>& other : hooks_) {
-    if (other->name() == hook->name()) {
+  for (const Entry& other : hooks_) {
+    if (other.hook->name() == hook->name()) {
       return absl::AlreadyExistsError(
           absl::StrCat("two hooks are named \"", hook->name(),
                        "\"; a hook's name keys its state and must be unique: remove one"));
     }
   }
-  hooks_.push_back(std::move(hook));
+  Entry entry;
+  entry.hook = std::move(hook);
+  entry.on_error = on_error;
+  hooks_.push_back(std::move(entry));
   return absl::OkStatus();
 }
 
 std::vector<std::string> HookList::names() const {
   std::vector<std::string> names;
-  for (const std::unique_ptr<Hook>& hook : hooks_) names.emplace_back(hook->name());
+  for (const Entry& entry : hooks_) names.emplace_back(entry.hook->name());
   return names;
 }
 
+std::map<std::string, HookStatistics> HookList::statistics() const {
+  std::map<std::string, HookStatistics> all;
+  for (const Entry& entry : hooks_) {
+    HookStatistics& one = all[std::string(entry.hook->name())];
+    one.errors = entry.errors;
+    one.first_error = entry.first_error;
+    one.disabled = entry.disabled;
+    for (int event = 0; event < kEvents; ++event) {
+      if (entry.events[event].calls == 0) continue;
+      one.events[event_name(static_cast<Event>(event))] = entry.events[event];
+    }
+  }
+  return all;
+}
+
+const char* HookList::event_name(Event event) {
+  constexpr const char* kNames[kEvents] = {
+      "start",          "before_epoch",   "before_window",    "before_step",  "after_data",
+      "after_backward", "after_step",     "out_of_data",      "after_window", "after_epoch",
+      "after_report",   "after_evaluate", "after_checkpoint", "end"};
+  return kNames[event];
+}
+
 template <typename Call>
-absl::Status HookList::call(HookContext& context, Hook& hook, const char* event,
+absl::Status HookList::call(HookContext& context, Entry& entry, Event event, absl::Duration* since,
                             const Call& call) {
-  context.requests().set_caller(hook.name());
+  context.requests().set_caller(entry.hook->name());
   absl::Status status;
   try {
-    status = call(hook);
+    status = call(*entry.hook);
   } catch (const std::exception& error) {
     status = absl::InternalError(absl::StrCat("threw an exception: ", error.what()));
   } catch (...) {
     status = absl::InternalError("threw something that is no std::exception");
   }
+  const absl::Duration now = clock_.elapsed();
+  ++entry.events[event].calls;
+  entry.events[event].time += now - *since;
+  *since = now;
   if (status.ok()) return status;
-  return annotate(std::move(status), absl::StrCat("hook ", hook.name(), " in ", event));
+  return judge(context, entry, event, std::move(status));
 }
 
-template <typename Call>
-absl::Status HookList::open(HookContext& context, const char* event, const Call& call) {
-  for (const std::unique_ptr<Hook>& hook : hooks_) {
-    RETURN_IF_ERROR(this->call(context, *hook, event, call));
+absl::Status HookList::judge(HookContext& context, Entry& entry, Event event, absl::Status error) {
+  if (entry.errors++ == 0) entry.first_error = std::string(error.message());
+  error = annotate(std::move(error),
+                   absl::StrCat("hook ", entry.hook->name(), " in ", event_name(event)));
+  if (entry.on_error == OnError::kFail) return error;
+  const bool disable = entry.on_error == OnError::kDisable || event == kStart;
+  entry.disabled |= disable;
+  if (entry.errors == 1 || disable) {
+    MILLRACE_LOG(WARNING) << error.message() << " (the run goes on"
+                          << (disable ? " without this hook)" : ")");
+  }
+  if (event_log_ != nullptr && (entry.errors == 1 || disable)) {
+    LoopEvent record;
+    record.kind = LoopEvent::kTolerated;
+    record.what = event_name(event);
+    record.hook = std::string(entry.hook->name());
+    record.rank = context.rank();
+    record.detail = std::string(error.message());
+    record.progress = context.progress();
+    event_log_->record(record);
   }
   return absl::OkStatus();
 }
 
 template <typename Call>
-absl::Status HookList::close(HookContext& context, const char* event, const Call& call) {
+absl::Status HookList::open(HookContext& context, Event event, const Call& call) {
+  absl::Duration since = clock_.elapsed();
+  for (Entry& entry : hooks_) {
+    if (entry.disabled) continue;
+    RETURN_IF_ERROR(this->call(context, entry, event, &since, call));
+  }
+  return absl::OkStatus();
+}
+
+template <typename Call>
+absl::Status HookList::close(HookContext& context, Event event, const Call& call) {
   absl::Status first;
+  absl::Duration since = clock_.elapsed();
   for (size_t i = hooks_.size(); i-- > 0;) {
-    first.Update(this->call(context, *hooks_[i], event, call));
+    if (hooks_[i].disabled) continue;
+    first.Update(this->call(context, hooks_[i], event, &since, call));
   }
   return first;
 }
 
 absl::Status HookList::start(HookContext& context) {
-  for (started_ = 0; started_ < hooks_.size(); ++started_) {
-    RETURN_IF_ERROR(call(context, *hooks_[started_], "start",
-                         [&](Hook& hook) { return hook.start(context); }));
+  for (Entry& entry : hooks_) {
+    entry.started = false;
+    entry.disabled = false;
+    entry.errors = 0;
+    entry.first_error.clear();
+    entry.events = {};
+  }
+  absl::Duration since = clock_.elapsed();
+  for (Entry& entry : hooks_) {
+    RETURN_IF_ERROR(
+        call(context, entry, kStart, &since, [&](Hook& hook) { return hook.start(context); }));
+    entry.started = !entry.disabled;
   }
   return absl::OkStatus();
 }
 
 absl::Status HookList::before_epoch(HookContext& context) {
-  return open(context, "before_epoch", [&](Hook& hook) { return hook.before_epoch(context); });
+  return open(context, kBeforeEpoch, [&](Hook& hook) { return hook.before_epoch(context); });
 }
 
 absl::Status HookList::before_window(HookContext& context, const Window& window) {
-  return open(context, "before_window",
+  return open(context, kBeforeWindow,
               [&](Hook& hook) { return hook.before_window(context, window); });
 }
 
 absl::Status HookList::before_step(HookContext& context) {
-  return open(context, "before_step", [&](Hook& hook) { return hook.before_step(context); });
+  return open(context, kBeforeStep, [&](Hook& hook) { return hook.before_step(context); });
 }
 
 absl::Status HookList::after_data(HookContext& context, const Batch& batch, int64_t micro_batch) {
-  return close(context, "after_data",
+  return close(context, kAfterData,
                [&](Hook& hook) { return hook.after_data(context, batch, micro_batch); });
 }
 
 absl::Status HookList::after_backward(HookContext& context, const Gradients& gradients) {
-  return close(context, "after_backward",
+  return close(context, kAfterBackward,
                [&](Hook& hook) { return hook.after_backward(context, gradients); });
 }
 
 absl::Status HookList::after_step(HookContext& context, const StepResult& result) {
-  return close(context, "after_step",
-               [&](Hook& hook) { return hook.after_step(context, result); });
+  return close(context, kAfterStep, [&](Hook& hook) { return hook.after_step(context, result); });
 }
 
 absl::Status HookList::out_of_data(HookContext& context, DataEnd what) {
-  return close(context, "out_of_data",
-               [&](Hook& hook) { return hook.out_of_data(context, what); });
+  return close(context, kOutOfData, [&](Hook& hook) { return hook.out_of_data(context, what); });
 }
 
 absl::Status HookList::after_window(HookContext& context, const Window& window) {
-  return close(context, "after_window",
+  return close(context, kAfterWindow,
                [&](Hook& hook) { return hook.after_window(context, window); });
 }
 
 absl::Status HookList::after_epoch(HookContext& context) {
-  return close(context, "after_epoch", [&](Hook& hook) { return hook.after_epoch(context); });
+  return close(context, kAfterEpoch, [&](Hook& hook) { return hook.after_epoch(context); });
 }
 
 absl::Status HookList::after_report(HookContext& context, const Report& report) {
-  return close(context, "after_report",
+  return close(context, kAfterReport,
                [&](Hook& hook) { return hook.after_report(context, report); });
 }
 
 absl::Status HookList::after_evaluate(HookContext& context, const EvaluationResult& result) {
-  return close(context, "after_evaluate",
+  return close(context, kAfterEvaluate,
                [&](Hook& hook) { return hook.after_evaluate(context, result); });
 }
 
 absl::Status HookList::after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) {
-  return close(context, "after_checkpoint",
+  return close(context, kAfterCheckpoint,
                [&](Hook& hook) { return hook.after_checkpoint(context, checkpoint); });
 }
 
 absl::Status HookList::end(HookContext& context, const absl::Status& outcome) {
   absl::Status first;
-  while (started_ > 0) {
-    Hook& hook = *hooks_[--started_];
-    first.Update(
-        call(context, hook, "end", [&](Hook& hook) { return hook.end(context, outcome); }));
+  absl::Duration since = clock_.elapsed();
+  for (size_t i = hooks_.size(); i-- > 0;) {
+    Entry& entry = hooks_[i];
+    if (std::exchange(entry.started, false)) {
+      first.Update(call(context, entry, kEnd, &since,
+                        [&](Hook& hook) { return hook.end(context, outcome); }));
+    }
+    if (entry.on_error != OnError::kFail && entry.errors > 1) {
+      MILLRACE_LOG(WARNING) << "hook " << entry.hook->name() << " failed " << entry.errors
+                            << " times in this run; the first error was: " << entry.first_error;
+    }
   }
   return first;
 }

@@ -11,7 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/clock.h"
 #include "base/file_system.h"
+#include "base/log.h"
 #include "base/status_matchers.h"
 #include "tests/fakes/fake_hook_context.h"
 #include "tests/fakes/recording_hook.h"
@@ -262,6 +264,204 @@ TEST(HookListTest, RequestsCarryTheHooksName) {
   FakeHookContext context;
   ASSERT_OK(list.after_step(context, {}));
   EXPECT_EQ(context.asked.take_common().stop_hook, "b") << "which is called first";
+}
+
+// What the log would say while it lives.
+class CapturedLog {
+ public:
+  CapturedLog() {
+    set_log_sink([this](LogSeverity, absl::string_view line) { lines_.emplace_back(line); });
+  }
+  ~CapturedLog() { set_log_sink({}); }
+  const Names& lines() const { return lines_; }
+
+ private:
+  Names lines_;
+};
+
+class RecordingLog : public EventLog {
+ public:
+  void record(const LoopEvent& event) override { events.push_back(event); }
+  std::vector<LoopEvent> events;
+};
+
+// A list of the hooks "a", "b" and "c", of which "b" fails in each event named in `failing`.
+class OnErrorTest : public testing::Test {
+ protected:
+  void make(OnError on_error, Names failing) {
+    list_ = std::make_unique<HookList>();
+    const auto fail_as_told = [failing](HookContext& context, absl::string_view event) {
+      const std::string plain = without_argument(event);
+      if (std::count(failing.begin(), failing.end(), plain) == 0) return absl::OkStatus();
+      if (plain == "b.after_epoch") throw std::runtime_error("thrown");
+      context.requests().evaluate();
+      return absl::DataLossError(absl::StrCat("planted in ", plain));
+    };
+    for (const char* name : {"a", "b", "c"}) {
+      ASSERT_OK(list_->add(
+          std::make_unique<RecordingHook>(&events_, fail_as_told, name, /*prefixed=*/true),
+          *name == 'b' ? on_error : OnError::kFail));
+    }
+    list_->set_event_log(&log_);
+  }
+
+  CapturedLog lines_;
+  RecordingLog log_;
+  Names events_;
+  std::unique_ptr<HookList> list_;
+  FakeHookContext context_;
+};
+
+TEST_F(OnErrorTest, FailIsTheDefaultAndIsCounted) {
+  make(OnError::kFail, {"b.after_step"});
+  ASSERT_OK(list_->start(context_));
+  EXPECT_THAT(list_->after_step(context_, {}), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(list_->statistics()["b"].errors, 1);
+  EXPECT_THAT(lines_.lines(), IsEmpty());
+  EXPECT_THAT(log_.events, IsEmpty()) << "the trainer writes what ends the run";
+}
+
+TEST_F(OnErrorTest, AWarningIsLoggedOnceCountedAlwaysAndEndsNothing) {
+  make(OnError::kWarn, {"b.before_step", "b.after_step", "b.after_epoch"});
+  ASSERT_OK(list_->start(context_));
+  for (context_.at.step = 0; context_.at.step < 3; ++context_.at.step) {
+    ASSERT_OK(list_->before_step(context_));
+    ASSERT_OK(list_->after_step(context_, {}));
+  }
+  ASSERT_OK(list_->after_epoch(context_)) << "an exception is an error as well";
+  EXPECT_THAT(events_, Contains("c.before_step")) << "an opening event goes on to the next hook";
+  EXPECT_EQ(std::count(events_.begin(), events_.end(), "b.after_step(refused)"), 3);
+  ASSERT_EQ(lines_.lines().size(), 1);
+  EXPECT_THAT(lines_.lines()[0], HasSubstr("hook b in before_step: planted in b.before_step (the "
+                                           "run goes on)"));
+  EXPECT_EQ(list_->statistics()["b"].errors, 7);
+  EXPECT_EQ(list_->statistics()["b"].first_error, "planted in b.before_step");
+  EXPECT_FALSE(list_->statistics()["b"].disabled);
+  EXPECT_EQ(list_->statistics()["a"].errors, 0);
+  ASSERT_OK(list_->end(context_, absl::OkStatus()));
+  ASSERT_EQ(lines_.lines().size(), 2);
+  EXPECT_THAT(lines_.lines()[1], HasSubstr("hook b failed 7 times in this run"));
+}
+
+TEST_F(OnErrorTest, TheFirstToleratedErrorIsAnEventOfTheRun) {
+  make(OnError::kWarn, {"b.after_step"});
+  context_.rank_is = 2;
+  ASSERT_OK(list_->start(context_));
+  for (context_.at.step = 5; context_.at.step < 7; ++context_.at.step) {
+    ASSERT_OK(list_->after_step(context_, {}));
+  }
+  ASSERT_EQ(log_.events.size(), 1);
+  EXPECT_EQ(log_.events[0].kind, LoopEvent::kTolerated);
+  EXPECT_EQ(log_.events[0].what, "after_step");
+  EXPECT_EQ(log_.events[0].hook, "b");
+  EXPECT_EQ(log_.events[0].rank, 2);
+  EXPECT_EQ(log_.events[0].progress.step, 5);
+  EXPECT_EQ(log_.events[0].detail, "hook b in after_step: planted in b.after_step");
+}
+
+TEST_F(OnErrorTest, ADisabledHookHearsNothingButTheEnd) {
+  for (const Event& event : all_events()) {
+    if (event.name == "start" || event.name == "end") continue;
+    events_.clear();
+    make(OnError::kDisable, {"b." + event.name});
+    ASSERT_OK(list_->start(context_));
+    for (const Event& each : all_events()) {
+      if (each.name == "start" || each.name == "end") continue;
+      ASSERT_OK(each.fire(*list_, context_));
+    }
+    events_.clear();
+    for (const Event& each : all_events()) {
+      if (each.name == "start" || each.name == "end") continue;
+      ASSERT_OK(each.fire(*list_, context_));
+    }
+    for (const std::string& recorded : events_) EXPECT_NE(recorded[0], 'b') << recorded;
+    events_.clear();
+    ASSERT_OK(list_->end(context_, absl::OkStatus()));
+    EXPECT_THAT(events_, ElementsAre("c.end", "b.end", "a.end"));
+    EXPECT_TRUE(list_->statistics()["b"].disabled) << event.name;
+    EXPECT_EQ(list_->statistics()["b"].errors, 1) << event.name;
+  }
+}
+
+TEST_F(OnErrorTest, AHookWhoseStartFailedIsDisabledAndHasNoEnd) {
+  for (const OnError on_error : {OnError::kWarn, OnError::kDisable}) {
+    events_.clear();
+    make(on_error, {"b.start"});
+    ASSERT_OK(list_->start(context_));
+    ASSERT_OK(list_->after_step(context_, {}));
+    ASSERT_OK(list_->end(context_, absl::OkStatus()));
+    EXPECT_THAT(events_, ElementsAre("a.start", "b.start", "c.start", "c.after_step(refused)",
+                                     "a.after_step(refused)", "c.end", "a.end"));
+    EXPECT_THAT(lines_.lines().back(), HasSubstr("without this hook"));
+  }
+}
+
+TEST_F(OnErrorTest, AnErrorInEndChangesNoOutcome) {
+  make(OnError::kWarn, {"b.end"});
+  ASSERT_OK(list_->start(context_));
+  EXPECT_OK(list_->end(context_, absl::OkStatus()));
+  EXPECT_EQ(list_->statistics()["b"].errors, 1);
+  EXPECT_EQ(log_.events.size(), 1);
+}
+
+TEST_F(OnErrorTest, WhatWasAskedForBeforeTheErrorStands) {
+  make(OnError::kDisable, {"b.after_step"});
+  ASSERT_OK(list_->start(context_));
+  ASSERT_OK(list_->after_step(context_, {}));
+  EXPECT_TRUE(context_.asked.take_common().evaluate_all);
+}
+
+TEST_F(OnErrorTest, EachRunBeginsAnew) {
+  make(OnError::kDisable, {"b.after_step"});
+  for (int run = 0; run < 2; ++run) {
+    ASSERT_OK(list_->start(context_));
+    events_.clear();
+    ASSERT_OK(list_->after_step(context_, {}));
+    EXPECT_THAT(events_, Contains("b.after_step(refused)"));
+    ASSERT_OK(list_->end(context_, absl::OkStatus()));
+    EXPECT_EQ(list_->statistics()["b"].errors, 1);
+  }
+  EXPECT_EQ(log_.events.size(), 2);
+}
+
+TEST(HookListTest, CallsAndTimesPerHookAndEvent) {
+  FakeClock clock;
+  Names events;
+  HookList list(clock);
+  const auto add = [&](const char* name, absl::Duration takes) {
+    ASSERT_OK(list.add(std::make_unique<RecordingHook>(
+        &events,
+        [&clock, takes](HookContext&, absl::string_view event) {
+          if (event != "end") clock.advance(takes);
+          return event == "after_epoch" ? absl::InternalError("planted") : absl::OkStatus();
+        },
+        name)));
+  };
+  add("quick", absl::Milliseconds(1));
+  add("slow", absl::Milliseconds(20));
+  FakeHookContext context;
+  ASSERT_OK(list.start(context));
+  clock.advance(absl::Seconds(5));  // between events: nobody's
+  for (int i = 0; i < 3; ++i) ASSERT_OK(list.after_step(context, {}));
+  EXPECT_FALSE(list.after_epoch(context).ok());
+  ASSERT_OK(list.end(context, absl::OkStatus()));
+  auto statistics = list.statistics();
+  ASSERT_EQ(statistics.size(), 2);
+  const auto calls = [&](const char* hook, const char* event) {
+    return statistics[hook].events[event].calls;
+  };
+  const auto time = [&](const char* hook, const char* event) {
+    return statistics[hook].events[event].time;
+  };
+  EXPECT_EQ(statistics["slow"].events.count("before_step"), 0) << "it was never called";
+  EXPECT_EQ(calls("quick", "start"), 1);
+  EXPECT_EQ(calls("slow", "after_step"), 3);
+  EXPECT_EQ(calls("slow", "after_epoch"), 1) << "a call that failed counts";
+  EXPECT_EQ(calls("slow", "end"), 1);
+  EXPECT_EQ(time("quick", "start"), absl::Milliseconds(1));
+  EXPECT_EQ(time("quick", "after_step"), absl::Milliseconds(3));
+  EXPECT_EQ(time("slow", "after_step"), absl::Milliseconds(60));
+  EXPECT_EQ(time("slow", "end"), absl::ZeroDuration());
 }
 
 TEST(HookListTest, NamesAreThereAndUnique) {

@@ -16,6 +16,7 @@ namespace {
 struct Entry {
   std::string description;
   HookFactory factory;
+  OnError preference;
 };
 
 // Filled during static initialization only.
@@ -26,11 +27,10 @@ std::map<std::string, Entry>& registry() {
 
 }  // namespace
 
-bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory) {
-  const bool added =
-      registry()
-          .try_emplace(std::string(name), Entry{std::string(description), std::move(factory)})
-          .second;
+bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory,
+                   OnError preference) {
+  Entry entry{std::string(description), std::move(factory), preference};
+  const bool added = registry().try_emplace(std::string(name), std::move(entry)).second;
   MILLRACE_CHECK(added) << "two hooks are registered as \"" << name << "\"";
   return added;
 }
@@ -43,16 +43,18 @@ absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
     for (const auto& [name, entry] : registry()) names.push_back(name);
     return absl::InvalidArgumentError(absl::StrCat(
         "no hook \"", config.name(), "\" is linked into this program",
-        did_you_mean(config.name(), names), " Linked in: ",
-        names.empty() ? "none" : absl::StrJoin(names, ", "), " (to add one, put the cc_library that registers it, with alwayslink = True, into the "
+        did_you_mean(config.name(), names),
+        " Linked in: ", names.empty() ? "none" : absl::StrJoin(names, ", "),
+        " (to add one, put the cc_library that registers it, with alwayslink = True, into the "
         "`deps` of the job's millrace_job)"));
   }
   std::unique_ptr<Hook> hook;
-  RETURN_IF_ERROR(guarded(absl::StrCat("creating hook \"", config.name(), "\""), [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(hook, found->second.factory(config, resources),
-                     absl::StrCat("creating hook \"", config.name(), "\""));
-    return absl::OkStatus();
-  }));
+  RETURN_IF_ERROR(
+      guarded(absl::StrCat("creating hook \"", config.name(), "\""), [&]() -> absl::Status {
+        ASSIGN_OR_RETURN(hook, found->second.factory(config, resources),
+                         absl::StrCat("creating hook \"", config.name(), "\""));
+        return absl::OkStatus();
+      }));
   if (hook == nullptr) {
     return absl::InternalError(
         absl::StrCat("creating hook \"", config.name(), "\": its factory returned none"));
@@ -60,9 +62,26 @@ absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
   return hook;
 }
 
+OnError on_error_or(HookConfig::OnError configured, OnError preference) {
+  switch (configured) {
+    case HookConfig::FAIL: return OnError::kFail;
+    case HookConfig::WARN: return OnError::kWarn;
+    case HookConfig::DISABLE: return OnError::kDisable;
+    default: return preference;
+  }
+}
+
+OnError on_error_of(const HookConfig& config) {
+  const auto found = registry().find(config.name());
+  return on_error_or(config.on_error(),
+                     found == registry().end() ? OnError::kFail : found->second.preference);
+}
+
 std::vector<RegisteredHook> registered_hooks() {
   std::vector<RegisteredHook> hooks;
-  for (const auto& [name, entry] : registry()) hooks.push_back({name, entry.description});
+  for (const auto& [name, entry] : registry()) {
+    hooks.push_back({name, entry.description, entry.preference});
+  }
   return hooks;
 }
 

@@ -36,6 +36,8 @@ MILLRACE_REGISTER_HOOK(forgetful, "makes no hook", [](const HookConfig&, const H
   return absl::StatusOr<std::unique_ptr<Hook>>(nullptr);
 });
 
+MILLRACE_REGISTER_HOOK(sink, "sends reports", &refuse, OnError::kWarn);
+
 absl::StatusOr<std::unique_ptr<Hook>> create(const std::string& name) {
   HookConfig config;
   config.set_name(name);
@@ -61,15 +63,36 @@ TEST(HookRegistryTest, AMissingHookNamesTheNearestAndTheRemedy) {
                        AllOf(HasSubstr("\"plan\""), HasSubstr("did you mean \"plain\"?"),
                              HasSubstr("alwayslink = True"))));
   EXPECT_THAT(create("something_else_altogether"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("Linked in: choosy, forgetful, plain")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("Linked in: choosy, forgetful, plain, sink")));
   EXPECT_THAT(create(""), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(HookRegistryTest, ListsWhatIsLinkedIn) {
-  EXPECT_THAT(registered_hooks(), ElementsAre(Field(&RegisteredHook::name, "choosy"),
-                                              Field(&RegisteredHook::name, "forgetful"),
-                                              Field(&RegisteredHook::name, "plain")));
+  EXPECT_THAT(
+      registered_hooks(),
+      ElementsAre(Field(&RegisteredHook::name, "choosy"), Field(&RegisteredHook::name, "forgetful"),
+                  Field(&RegisteredHook::name, "plain"), Field(&RegisteredHook::name, "sink")));
   EXPECT_EQ(registered_hooks()[2].description, "does nothing");
+  EXPECT_EQ(registered_hooks()[2].preference, OnError::kFail);
+  EXPECT_EQ(registered_hooks()[3].preference, OnError::kWarn);
+}
+
+TEST(HookRegistryTest, TheConfigurationDecidesWhatErrorsLeadToElseTheHookDoes) {
+  HookConfig config;
+  config.set_name("plain");
+  EXPECT_EQ(on_error_of(config), OnError::kFail);
+  config.set_name("sink");
+  EXPECT_EQ(on_error_of(config), OnError::kWarn);
+  config.set_on_error(HookConfig::DISABLE);
+  EXPECT_EQ(on_error_of(config), OnError::kDisable);
+  config.set_on_error(HookConfig::FAIL);
+  EXPECT_EQ(on_error_of(config), OnError::kFail);
+  config.set_name("not_there");
+  config.set_on_error(HookConfig::DEFAULT);
+  EXPECT_EQ(on_error_of(config), OnError::kFail);
+  EXPECT_EQ(on_error_or(HookConfig::WARN, OnError::kFail), OnError::kWarn);
+  EXPECT_EQ(on_error_or(HookConfig::DEFAULT, OnError::kDisable), OnError::kDisable);
 }
 
 TEST(HookRegistryDeathTest, TwoHooksOfOneName) {

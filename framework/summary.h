@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "base/progress.h"
+#include "framework/hook_statistics.h"
 
 namespace millrace {
 
@@ -30,6 +31,7 @@ struct Summary {
   std::map<std::string, double> train;                       // metrics of the last report
   std::map<std::string, std::map<std::string, double>> eval; // set → metrics of its last evaluation
   std::map<std::string, int64_t> rows;                       // table → rows
+  std::map<std::string, HookStatistics> hooks;               // hook → what it cost this run, on this rank
 };
 
 }  // namespace millrace

@@ -411,6 +411,7 @@ void Trainer::fill_summary(const absl::Status& outcome) {
   summary_.outcome = !outcome.ok() ? Outcome::kFailed : stopped_ ? Outcome::kStopped : Outcome::kCompleted;
   summary_.error = std::string(outcome.message());
   summary_.progress = progress_;
+  summary_.hooks = hooks_->statistics();
   for (const EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {
       summary_.rows[std::string(table->name())] = table->statistics().rows;

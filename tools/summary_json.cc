@@ -37,6 +37,25 @@ absl::Status write_through(FileSystem& files, const std::string& path, const std
   return file->close();
 }
 
+Json hooks_json(const std::map<std::string, HookStatistics>& hooks) {
+  Json json = Json::object();
+  for (const auto& [name, hook] : hooks) {
+    absl::Duration total = absl::ZeroDuration();
+    Json events = Json::object();
+    for (const auto& [event, figures] : hook.events) {
+      total += figures.time;
+      events[event] = {{"calls", figures.calls},
+                       {"seconds", absl::ToDoubleSeconds(figures.time)}};
+    }
+    json[name] = {{"seconds", absl::ToDoubleSeconds(total)},
+                  {"errors", hook.errors},
+                  {"first_error", hook.first_error},
+                  {"disabled", hook.disabled},
+                  {"events", std::move(events)}};
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string summary_json(const Summary& summary, const std::string& checkpoint) {
@@ -62,6 +81,7 @@ std::string summary_json(const Summary& summary, const std::string& checkpoint) 
   }
   json["rows"] = Json(summary.rows);
   json["checkpoint"] = checkpoint;
+  json["hooks"] = hooks_json(summary.hooks);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -14,7 +14,8 @@ namespace millrace {
 // error, steps, epochs, windows, examples, skipped_steps, skipped_examples, seconds,
 // examples_per_second (of this run), world_size, train (metric → number), eval (the same;
 // "set/metric" for sets not named "eval"), rows (table → count), checkpoint (path of the newest
-// weights, or ""). Numbers are numbers; not-a-number is null.
+// weights, or ""), hooks (name → seconds, errors, first_error, disabled, events: name → calls and seconds;
+// of this run, on rank 0). Numbers are numbers; not-a-number is null.
 std::string summary_json(const Summary& summary, const std::string& checkpoint);
 
 // Whether the file of --summary can be written, so that a mistake shows before training rather than

@@ -30,6 +30,13 @@ Summary full_summary() {
   summary.train = {{"loss", 0.5}, {"auc", 0.75}};
   summary.eval = {{"eval", {{"auc", 0.7}}}, {"fresh", {{"auc", 0.6}}}};
   summary.rows = {{"c1", 12}, {"c2", 0}};
+  HookStatistics& sink = summary.hooks["sink"];
+  sink.errors = 2;
+  sink.first_error = "no route";
+  sink.disabled = true;
+  sink.events["after_report"] = {3, absl::Milliseconds(500)};
+  sink.events["start"] = {1, absl::Milliseconds(250)};
+  summary.hooks["idle"];
   return summary;
 }
 
@@ -44,7 +51,13 @@ TEST(SummaryJsonTest, EveryField) {
     "train": {"loss": 0.5, "auc": 0.75},
     "eval": {"auc": 0.7, "fresh/auc": 0.6},
     "rows": {"c1": 12, "c2": 0},
-    "checkpoint": "out/weights.safetensors"})"));
+    "checkpoint": "out/weights.safetensors",
+    "hooks": {
+      "sink": {"seconds": 0.75, "errors": 2, "first_error": "no route", "disabled": true,
+               "events": {"after_report": {"calls": 3, "seconds": 0.5},
+                          "start": {"calls": 1, "seconds": 0.25}}},
+      "idle": {"seconds": 0.0, "errors": 0, "first_error": "", "disabled": false,
+               "events": {}}}})"));
 }
 
 TEST(SummaryJsonTest, WhatNeverStartedIsStillAnObjectWithEveryField) {
@@ -56,7 +69,7 @@ TEST(SummaryJsonTest, WhatNeverStartedIsStillAnObjectWithEveryField) {
   EXPECT_EQ(json["error"], "no such file: a.orc");
   EXPECT_EQ(json["steps"], 0);
   EXPECT_EQ(json["examples_per_second"], 0);  // not 0/0
-  for (const char* map : {"train", "eval", "rows"}) EXPECT_EQ(json[map], Json::object()) << map;
+  for (const char* map : {"train", "eval", "rows", "hooks"}) EXPECT_EQ(json[map], Json::object()) << map;
 }
 
 TEST(SummaryJsonTest, OutcomesAsWords) {
