@@ -43,6 +43,7 @@ int run_command(CLI::App& program, int argc, char** argv) {
   add(add_generate_command);
   add(add_config_command);
   add(add_bench_command);
+  add(add_launch_command);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

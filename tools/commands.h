@@ -21,6 +21,7 @@ Command add_evaluate_command(CLI::App& program);
 Command add_generate_command(CLI::App& program);
 Command add_config_command(CLI::App& program);
 Command add_bench_command(CLI::App& program);
+Command add_launch_command(CLI::App& program);
 
 }  // namespace millrace
 

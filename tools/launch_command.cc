@@ -1,0 +1,81 @@
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "tools/commands.h"
+#include "tools/local_ranks.h"
+
+namespace millrace {
+namespace {
+
+struct LaunchFlags {
+  int ranks = 0;
+  int master_port = 0;
+  double grace_seconds = 10;
+  std::vector<std::string> command;
+};
+
+absl::Status check(const LaunchFlags& flags) {
+  if (flags.ranks < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("-n ", flags.ranks, ": give the number of ranks, at least 1"));
+  }
+  if (flags.master_port < 0 || flags.master_port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--master_port ", flags.master_port, ": a port lies in 1 to 65535"));
+  }
+  if (!(flags.grace_seconds >= 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--grace_seconds ", flags.grace_seconds, ": give 0 or more"));
+  }
+  if (flags.command.empty()) {
+    return absl::InvalidArgumentError(
+        "launch: there is no command; put it behind --, as in: millrace launch -n 2 -- train "
+        "CONFIG");
+  }
+  if (flags.command[0] == "launch") {
+    return absl::InvalidArgumentError("launch: a rank cannot launch ranks itself");
+  }
+  if (const char* rank = std::getenv("RANK"); rank != nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("launch: RANK is set to ", rank,
+                     ", so this process is a rank of another launcher already; "
+                     "unset RANK, or leave `launch -n ",
+                     flags.ranks, " --` out"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> run(const LaunchFlags& flags) {
+  RETURN_IF_ERROR(check(flags));
+  LocalRanksOptions options;
+  options.arguments = {"millrace"};
+  options.arguments.insert(options.arguments.end(), flags.command.begin(), flags.command.end());
+  options.count = flags.ranks;
+  options.master_port = flags.master_port;
+  options.grace = absl::Seconds(flags.grace_seconds);
+  return run_local_ranks(options);
+}
+
+}  // namespace
+
+Command add_launch_command(CLI::App& program) {
+  auto flags = std::make_shared<LaunchFlags>();  // shared with the parser's callbacks
+  CLI::App* command = program.add_subcommand(
+      "launch", "run a command of this program as several ranks on this machine");
+  command->add_option("-n,--ranks", flags->ranks, "how many")->required();
+  command->add_option("--master_port", flags->master_port,
+                      "where the ranks come together; 0: a port that is free");
+  command
+      ->add_option("--grace_seconds", flags->grace_seconds,
+                   "how long the others may take to leave when a rank failed")
+      ->capture_default_str();
+  command->add_option("command", flags->command, "behind --: the command of each rank");
+  return [flags] { return run(*flags); };
+}
+
+}  // namespace millrace
