@@ -433,6 +433,20 @@ absl::Status check_cadence(const std::string& where, const CadenceConfig& when) 
   return at_least(where, "every_windows", when.every_windows(), 0);
 }
 
+absl::Status check_distributed(const DistributedConfig& config) {
+  const std::string where = "run.distributed";
+  const auto seconds = [&](absl::string_view field, double value) {
+    if (std::isfinite(value) && value >= 1) return absl::OkStatus();
+    return wrong_number(where, field, value, "at least 1 and finite");
+  };
+  RETURN_IF_ERROR(seconds("rendezvous_timeout_seconds", config.rendezvous_timeout_seconds()));
+  RETURN_IF_ERROR(seconds("collective_timeout_seconds", config.collective_timeout_seconds()));
+  RETURN_IF_ERROR(seconds("data_timeout_seconds", config.data_timeout_seconds()));
+  const double interval = config.poll_interval_seconds();
+  if (std::isfinite(interval) && interval > 0) return absl::OkStatus();
+  return wrong_number(where, "poll_interval_seconds", interval, "above 0 and finite");
+}
+
 absl::Status check_run(const RunConfig& run) {
   if (run.output_dir().empty()) return wrong("run", "output_dir is empty");
   RETURN_IF_ERROR(within("run", "threads", run.threads(), 0, kMaxThreads));
@@ -440,6 +454,7 @@ absl::Status check_run(const RunConfig& run) {
       within("run.read", "reader_threads", run.read().reader_threads(), 1, kMaxThreads));
   RETURN_IF_ERROR(
       within("run.read", "prefetch_batches", run.read().prefetch_batches(), 1, kMaxThreads));
+  RETURN_IF_ERROR(check_distributed(run.distributed()));
   RETURN_IF_ERROR(check_cadence("run.report.when", run.report().when()));
   return check_cadence("run.evaluation.when", run.evaluation().when());
 }

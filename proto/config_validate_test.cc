@@ -197,6 +197,20 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"run.evaluation.when.every_windows=-1", "every_windows is -1"}));
 
 INSTANTIATE_TEST_SUITE_P(
+    Distributed, InvalidTest,
+    testing::Values(
+        Case{"run.distributed.rendezvous_timeout_seconds=0.5",
+             "run.distributed: rendezvous_timeout_seconds is 0.5; must be at least 1 and finite"},
+        Case{"run.distributed.collective_timeout_seconds=0", "collective_timeout_seconds is 0"},
+        Case{"run.distributed.collective_timeout_seconds=inf", "collective_timeout_seconds is inf"},
+        Case{"run.distributed.data_timeout_seconds=-1", "data_timeout_seconds is -1"},
+        Case{"run.distributed.data_timeout_seconds=nan",
+             "run.distributed: data_timeout_seconds is not a number"},
+        Case{"run.distributed.poll_interval_seconds=0",
+             "run.distributed: poll_interval_seconds is 0; must be above 0 and finite"},
+        Case{"run.distributed.poll_interval_seconds=inf", "poll_interval_seconds is inf"}));
+
+INSTANTIATE_TEST_SUITE_P(
     NotANumber, InvalidTest,
     testing::Values(
         Case{"train.max_seconds=nan", "train: max_seconds is not a number"},
@@ -232,7 +246,9 @@ TEST(ValidateTest, LimitsOfWhatIsAllowed) {
         "train.optimizer={adam {beta1: 0 beta2: 0}}", "train.max_epochs=0", "run.threads=0",
         "train.train_data.split={from: 0.5 to: 0.5}", "train.train_data.csv={delimiter: '\\t'}",
         "train.train_data.split={by: ORDER_OF_COLUMN column: 't' from: -5 to: 1000}",
-        "train.feature[1].transform[0]={clip {min: 1 max: 1}}", "train.eval_data=[]"}) {
+        "train.feature[1].transform[0]={clip {min: 1 max: 1}}", "train.eval_data=[]",
+        "run.distributed.collective_timeout_seconds=1",
+        "run.distributed.poll_interval_seconds=0.001"}) {
     JobConfig config = valid();
     ASSERT_OK(apply_override(allowed, &config));
     EXPECT_OK(validate(config)) << allowed;

@@ -15,6 +15,7 @@ int exit_code(const absl::Status& status) {
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kResourceExhausted: return kExitCannotCreate;
     case absl::StatusCode::kUnavailable: return kExitIo;
+    case absl::StatusCode::kAborted: return kExitPeer;
     default: return kExitBug;
   }
 }

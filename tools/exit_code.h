@@ -18,7 +18,7 @@ inline constexpr int kExitPeer = 76;         // another rank failed
 
 // The exit code for a failure: InvalidArgument, FailedPrecondition, AlreadyExists, Unimplemented and OutOfRange
 // are 64; DataLoss 65; NotFound 66; PermissionDenied and ResourceExhausted 73; Unavailable 74;
-// everything else 70. OK is 0.
+// Aborted, which is how another rank's failure arrives, 76; everything else 70. OK is 0.
 int exit_code(const absl::Status& status);
 
 }  // namespace millrace

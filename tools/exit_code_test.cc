@@ -17,6 +17,7 @@ TEST(ExitCode, FollowsSysexits) {
   EXPECT_EQ(exit_code(absl::PermissionDeniedError("x")), 73);
   EXPECT_EQ(exit_code(absl::ResourceExhaustedError("x")), 73);
   EXPECT_EQ(exit_code(absl::UnavailableError("x")), 74);
+  EXPECT_EQ(exit_code(absl::AbortedError("x")), 76);
 }
 
 }  // namespace

@@ -1,0 +1,61 @@
+#include "models/mlp_model.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "models/binary_output.h"
+#include "models/click_inputs.h"
+#include "models/mlp.h"
+
+namespace millrace {
+namespace {
+
+std::vector<int64_t> hidden_widths(const MlpConfig& config) {
+  return {config.hidden().begin(), config.hidden().end()};
+}
+
+absl::Status check_features(const FeatureSchema& schema) {
+  if (schema.labels().size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("it learns one label; the features have ",
+                                                   schema.labels().size(), ": ",
+                                                   absl::StrJoin(schema.labels(), ", ")));
+  }
+  if (!schema.sparse().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("feature \"", schema.sparse()[0].name,
+                     "\" is sparse; this model takes dense features only"));
+  }
+  if (schema.dense().empty()) {
+    return absl::InvalidArgumentError("it needs at least one dense feature");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Model>> MlpModel::create(const ModelConfig& config,
+                                                        const ModelResources& resources) {
+  RETURN_IF_ERROR(check_only_message(config, "millrace.mlp"));
+  const MlpConfig& own = config.GetExtension(mlp);
+  RETURN_IF_ERROR(check_widths("hidden", hidden_widths(own)));
+  if (!(own.dropout() >= 0 && own.dropout() < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dropout is ", own.dropout(), "; it must be in [0, 1)"));
+  }
+  RETURN_IF_ERROR(check_features(resources.schema));
+  const auto inputs = static_cast<int64_t>(resources.schema.dense().size());
+  return std::shared_ptr<Model>(new MlpModel(inputs, own));
+}
+
+MlpModel::MlpModel(int64_t inputs, const MlpConfig& config)
+    : mlp_(register_module("mlp", make_mlp(inputs, hidden_widths(config), 1, config.dropout()))) {}
+
+absl::StatusOr<ModelOutput> MlpModel::forward(const Batch& batch) {
+  return binary_output(mlp_->forward(batch.dense).squeeze(1), batch);
+}
+
+MILLRACE_REGISTER_MODEL(mlp, &MlpModel::create);
+
+}  // namespace millrace
