@@ -13,6 +13,7 @@
 #include "framework/metric_set.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
+#include "framework/pending_steps.h"
 
 namespace millrace {
 namespace {
@@ -70,6 +71,7 @@ absl::Status evaluate_batches(Model& model, Dataset& data, const EvaluationOptio
                               EvaluationResult& result) {
   const Undisturbed undisturbed(model);
   const c10::AutoGradMode no_gradients(false);
+  PendingSteps pending;
   RETURN_IF_ERROR(data.start_epoch(0));
   while (options.max_steps == 0 || result.batches < options.max_steps) {
     ASSIGN_OR_RETURN(const std::optional<Batch> batch, data.next());
@@ -78,15 +80,12 @@ absl::Status evaluate_batches(Model& model, Dataset& data, const EvaluationOptio
     RETURN_IF_ERROR(hooks.before_step(context));
     RETURN_IF_ERROR(hooks.after_data(context, *batch, 0));
     ASSIGN_OR_RETURN(const StepResult step, evaluate_batch(model, *batch));
-    RETURN_IF_ERROR(metrics.update(step));
-    for (const auto& [name, value] : step.values) {
-      values.add(name, value.item<double>(), Reduction::kMean);
-    }
+    RETURN_IF_ERROR(pending.add(step, metrics, values));
     result.examples += batch->size;
     ++result.batches;
     RETURN_IF_ERROR(hooks.after_step(context, step));
   }
-  return absl::OkStatus();
+  return pending.fold(metrics, values);
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/byte_stream.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -43,23 +45,16 @@ absl::Status check_shape(const at::Tensor& tensor, int64_t rows, size_t tasks,
                    rows, ", ", tasks, "]: examples and labels"));
 }
 
-absl::Status check_shapes(const StepResult& step, size_t tasks) {
-  const int64_t rows =
-      step.predictions.defined() && step.predictions.dim() == 2 ? step.predictions.size(0) : 0;
-  RETURN_IF_ERROR(check_shape(step.predictions, rows, tasks, "predictions"));
-  RETURN_IF_ERROR(check_shape(step.labels, rows, tasks, "labels"));
-  if (step.weights.defined() && step.weights.numel() != rows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("there are ", step.weights.numel(), " weights for ", rows, " examples"));
-  }
-  return absl::OkStatus();
-}
+constexpr uint8_t kVersion = 1;
+constexpr int64_t kMostExamples = int64_t{1} << 50;  // of one rank: their sum stays in range
 
 }  // namespace
 
 absl::StatusOr<MetricSet> MetricSet::create(const std::vector<std::string>& metrics,
-                                            const std::vector<std::string>& tasks) {
+                                            const std::vector<std::string>& tasks,
+                                            LossScope scope) {
   MetricSet set;
+  set.scope_ = scope;
   for (const std::string& task : tasks) {
     Task& entry = set.tasks_.emplace_back();
     if (tasks.size() > 1) entry.prefix = task + "/";
@@ -71,11 +66,27 @@ absl::StatusOr<MetricSet> MetricSet::create(const std::vector<std::string>& metr
   return set;
 }
 
+absl::Status MetricSet::check(const StepResult& step) const {
+  if (step.examples == 0 || (!step.predictions.defined() && !step.labels.defined())) {
+    return absl::OkStatus();
+  }
+  const int64_t rows =
+      step.predictions.defined() && step.predictions.dim() == 2 ? step.predictions.size(0) : 0;
+  RETURN_IF_ERROR(check_shape(step.predictions, rows, tasks_.size(), "predictions"));
+  RETURN_IF_ERROR(check_shape(step.labels, rows, tasks_.size(), "labels"));
+  if (step.weights.defined() && step.weights.numel() != rows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ", step.weights.numel(), " weights for ", rows, " examples"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status MetricSet::update(const StepResult& step) {
+  RETURN_IF_ERROR(check(step));
   if (step.examples == 0) return absl::OkStatus();
-  RETURN_IF_ERROR(check_shapes(step, tasks_.size()));
   loss_sum_ += to_double(step.loss) * static_cast<double>(step.examples);
   examples_ += step.examples;
+  if (!step.predictions.defined()) return absl::OkStatus();
   at::Tensor weights;
   if (step.weights.defined()) weights = step.weights.to(at::kCPU, at::kFloat).contiguous();
   for (size_t i = 0; i < tasks_.size(); ++i) {
@@ -107,6 +118,70 @@ void MetricSet::reset() {
   for (Task& task : tasks_) {
     for (const std::unique_ptr<Metric>& metric : task.metrics) metric->reset();
   }
+}
+
+size_t MetricSet::metric_count() const {
+  return tasks_.empty() ? 0 : tasks_.size() * tasks_[0].metrics.size();
+}
+
+std::string MetricSet::save() const {
+  ByteWriter writer;
+  writer.write_uint8(kVersion);
+  writer.write_double(loss_sum_);
+  writer.write_int64(examples_);
+  writer.write_uint64(metric_count());
+  for (const Task& task : tasks_) {
+    for (const std::unique_ptr<Metric>& metric : task.metrics) {
+      writer.write_string(absl::StrCat(task.prefix, metric->name()));
+      writer.write_string(metric->save());
+    }
+  }
+  return writer.take();
+}
+
+absl::Status MetricSet::load_ranks(absl::Span<const absl::string_view> ranks) {
+  reset();
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    const absl::Status status = load_rank(rank, ranks[rank]);
+    if (!status.ok()) {
+      reset();
+      return annotate(status, absl::StrCat("metrics of rank ", rank));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MetricSet::load_rank(size_t rank, absl::string_view bytes) {
+  ByteReader reader(bytes);
+  const int version = reader.read_uint8();
+  const double loss_sum = reader.read_double();
+  const int64_t examples = reader.read_int64();
+  const uint64_t metrics = reader.read_uint64();
+  if (!reader.ok() || version != kVersion || examples < 0 || examples > kMostExamples) {
+    return absl::DataLossError("malformed");
+  }
+  if (metrics != metric_count()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("they are ", metrics, ", but here there are ", metric_count()));
+  }
+  for (const Task& task : tasks_) {
+    for (const std::unique_ptr<Metric>& metric : task.metrics) {
+      const std::string name = absl::StrCat(task.prefix, metric->name());
+      const absl::string_view saved_name = reader.read_string();
+      const absl::string_view saved = reader.read_string();
+      if (!reader.ok()) return absl::DataLossError("cut short");
+      if (saved_name != name) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", absl::CEscape(saved_name), "\" is where here \"", name, "\" is"));
+      }
+      RETURN_IF_ERROR(metric->merge_saved(saved));
+    }
+  }
+  if (!reader.done()) return absl::DataLossError("bytes are left over");
+  if (scope_ == LossScope::kWholeStep && rank > 0) return absl::OkStatus();
+  loss_sum_ += loss_sum;
+  examples_ += examples;
+  return absl::OkStatus();
 }
 
 }  // namespace millrace

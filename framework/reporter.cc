@@ -2,43 +2,75 @@
 
 #include <ATen/ATen.h>
 
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
+#include "framework/rank_part.h"
 #include "optim/dense_optimizer.h"
 #include "optim/sparse_optimizer.h"
 
 namespace millrace {
+namespace {
+
+// What ranks tell one another of their times since the last report.
+constexpr char kSeconds[] = "seconds";
+constexpr char kDataWaitSeconds[] = "data_wait_seconds";
+
+}  // namespace
 
 Reporter::Reporter(MetricSet metrics, absl::Span<const std::unique_ptr<DenseOptimizer>> dense,
-                   const SparseOptimizer* sparse, std::vector<EmbeddingCollection*> collections)
+                   const SparseOptimizer* sparse, std::vector<EmbeddingCollection*> collections,
+                   Clock& clock)
     : metrics_(std::move(metrics)),
       dense_(dense),
       sparse_(sparse),
-      collections_(std::move(collections)) {}
+      collections_(std::move(collections)),
+      clock_(clock) {}
+
+void Reporter::resume_clock() {
+  if (!resumed_.has_value()) resumed_ = clock_.elapsed();
+}
+
+void Reporter::pause_clock() {
+  trained_ = trained();
+  resumed_.reset();
+}
+
+absl::Duration Reporter::trained() const {
+  return resumed_.has_value() ? trained_ + (clock_.elapsed() - *resumed_) : trained_;
+}
 
 absl::Status Reporter::add(const StepResult& step) {
   ++steps_;
   examples_ += step.examples;
   data_wait_ += step.timings.data_wait;
-  for (const auto& [name, value] : step.values) {
-    values_.add(name, value.item<double>(), Reduction::kMean);
-  }
-  return metrics_.update(step);
+  return pending_.add(step, metrics_, values_);
 }
 
-Report Reporter::take(const Progress& progress) {
+absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& collectives) {
+  RETURN_IF_ERROR(pending_.fold(metrics_, values_));
+  ReportedValues times;
+  times.add(kSeconds, absl::ToDoubleSeconds(trained()), Reduction::kLast);
+  times.add(kDataWaitSeconds, absl::ToDoubleSeconds(data_wait_), Reduction::kMean);
+  RETURN_IF_ERROR(merge_ranks(collectives, {&metrics_, &values_, &times}));
+  std::map<std::string, double> merged_times;
+  times.drain(&merged_times);
+
   Report report;
   report.progress = progress;
   report.steps = std::exchange(steps_, 0);
   report.examples = std::exchange(examples_, 0);
-  const absl::Duration data_wait = std::exchange(data_wait_, absl::ZeroDuration());
-  const absl::Duration elapsed = progress.elapsed - std::exchange(last_elapsed_, progress.elapsed);
-  if (elapsed > absl::ZeroDuration()) {
-    report.examples_per_second = static_cast<double>(report.examples) / absl::ToDoubleSeconds(elapsed);
-    report.data_wait_share = absl::FDivDuration(data_wait, elapsed);
+  const double seconds = merged_times[kSeconds];
+  if (seconds > 0) {
+    report.examples_per_second = static_cast<double>(report.examples) / seconds;
+    report.data_wait_share = merged_times[kDataWaitSeconds] / seconds;
   }
+  trained_ = data_wait_ = absl::ZeroDuration();
+  if (resumed_.has_value()) resumed_ = clock_.elapsed();
   report.metrics = metrics_.compute();
   metrics_.reset();
   values_.drain(&report.values);

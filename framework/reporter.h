@@ -2,18 +2,24 @@
 #ifndef MILLRACE_FRAMEWORK_REPORTER_H_
 #define MILLRACE_FRAMEWORK_REPORTER_H_
 
+#include <cstdint>
 #include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "base/clock.h"
 #include "framework/events.h"
 #include "framework/metric_set.h"
+#include "framework/pending_steps.h"
 #include "framework/reported_values.h"
 
 namespace millrace {
 
+class Collectives;
 class DenseOptimizer;
 class EmbeddingCollection;
 class SparseOptimizer;
@@ -21,32 +27,47 @@ class SparseOptimizer;
 // Made by the trainer, for the steps of training alone. Used on its thread.
 class Reporter {
  public:
-  // Borrows all three until it goes; `sparse` may be null.
+  // REQUIRES: `metrics` were made with LossScope::kWholeStep.
+  // Borrows the others until it goes; `sparse` may be null.
   Reporter(MetricSet metrics, absl::Span<const std::unique_ptr<DenseOptimizer>> dense,
-           const SparseOptimizer* sparse, std::vector<EmbeddingCollection*> collections);
+           const SparseOptimizer* sparse, std::vector<EmbeddingCollection*> collections,
+           Clock& clock);
 
   // What hooks report.
   ReportedValues& values() { return values_; }
 
-  // Adds an applied step. Errors: those of MetricSet::update.
+  // The time between resume_clock and pause_clock is time of training, which rates are over: not
+  // that between two runs nor that of evaluations. Each may be called again to no effect.
+  void resume_clock();
+  void pause_clock();
+
+  // Adds an applied step; its tensors are read later. Errors: those of PendingSteps::add.
   absl::Status add(const StepResult& step);
 
   // Steps since the last report.
   int64_t steps() const { return steps_; }
 
-  // The report since the last one, at `progress`, and begins the next.
-  Report take(const Progress& progress);
+  // The report since the last one, at `progress`, and begins the next. Collective: metrics,
+  // reported values and the share of data waits are over all ranks, the time is rank 0's, and all
+  // ranks get the same. Errors: those of merge_ranks.
+  absl::StatusOr<Report> take(const Progress& progress, Collectives& collectives);
 
  private:
+  // Time of training since the last report.
+  absl::Duration trained() const;
+
   MetricSet metrics_;
   absl::Span<const std::unique_ptr<DenseOptimizer>> dense_;
   const SparseOptimizer* sparse_;
   std::vector<EmbeddingCollection*> collections_;
+  Clock& clock_;
   ReportedValues values_;
+  PendingSteps pending_;
   int64_t steps_ = 0;
   int64_t examples_ = 0;
   absl::Duration data_wait_ = absl::ZeroDuration();
-  absl::Duration last_elapsed_ = absl::ZeroDuration();
+  absl::Duration trained_ = absl::ZeroDuration();  // until the clock was resumed
+  std::optional<absl::Duration> resumed_;          // the clock's elapsed(); none: it is paused
 };
 
 }  // namespace millrace

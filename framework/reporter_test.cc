@@ -1,18 +1,21 @@
 #include "framework/reporter.h"
 
 #include <ATen/ATen.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <memory>
 
 #include "base/status_matchers.h"
+#include "distributed/one_rank_collectives.h"
+#include "distributed/thread_collectives.h"
 #include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
@@ -38,20 +41,28 @@ class ReporterTest : public testing::Test {
   }
   Reporter reporter() {
     const auto collections = parts_.sparse_optimizer->collections();
-    return Reporter(*MetricSet::create({"mean"}, {"label"}), parts_.dense_optimizers,
-                    parts_.sparse_optimizer.get(), {collections.begin(), collections.end()});
+    return Reporter(*MetricSet::create({"mean"}, {"label"}, LossScope::kWholeStep),
+                    parts_.dense_optimizers, parts_.sparse_optimizer.get(),
+                    {collections.begin(), collections.end()}, clock_);
   }
+  Report take(Reporter& reporter, const Progress& progress) {
+    return *reporter.take(progress, alone_);
+  }
+  FakeClock clock_;
+  OneRankCollectives alone_;
   TrainerParts parts_;
 };
 
 TEST_F(ReporterTest, CollectsSteps) {
   Reporter reporter = this->reporter();
+  reporter.resume_clock();
   ASSERT_OK(reporter.add(step(4, 1)));
   ASSERT_OK(reporter.add(step(12, 2)));
+  clock_.advance(absl::Seconds(8));
   reporter.values().add("clicks", 3, Reduction::kSum);
   EXPECT_EQ(reporter.steps(), 2);
-  const Progress progress = {.step = 2, .examples = 16, .elapsed = absl::Seconds(8)};
-  const Report report = reporter.take(progress);
+  const Progress progress = {.step = 2, .examples = 16, .elapsed = absl::Seconds(7)};
+  const Report report = take(reporter, progress);
   EXPECT_TRUE(report.progress == progress);
   EXPECT_EQ(report.steps, 2);
   EXPECT_EQ(report.examples, 16);
@@ -66,11 +77,14 @@ TEST_F(ReporterTest, CollectsSteps) {
 
 TEST_F(ReporterTest, EachReportBeginsAnew) {
   Reporter reporter = this->reporter();
+  reporter.resume_clock();
   ASSERT_OK(reporter.add(step(4, 1)));
-  reporter.take({.step = 1, .elapsed = absl::Seconds(10)});
+  clock_.advance(absl::Seconds(10));
+  take(reporter, {.step = 1});
+  clock_.advance(absl::Seconds(2));
   EXPECT_EQ(reporter.steps(), 0);
   ASSERT_OK(reporter.add(step(8, 3)));
-  const Report report = reporter.take({.step = 2, .elapsed = absl::Seconds(12)});
+  const Report report = take(reporter, {.step = 2});
   EXPECT_EQ(report.steps, 1);
   EXPECT_EQ(report.examples, 8);
   EXPECT_EQ(report.examples_per_second, 4);
@@ -79,25 +93,105 @@ TEST_F(ReporterTest, EachReportBeginsAnew) {
   EXPECT_EQ(report.values.at("margin"), 30);
 }
 
+TEST_F(ReporterTest, RatesAreOverTimeOfTrainingAlone) {
+  Reporter reporter = this->reporter();
+  clock_.advance(absl::Seconds(100));  // before the run
+  reporter.resume_clock();
+  ASSERT_OK(reporter.add(step(8, 1)));
+  clock_.advance(absl::Seconds(1));
+  reporter.pause_clock();
+  reporter.pause_clock();
+  clock_.advance(absl::Seconds(100));  // an evaluation
+  reporter.resume_clock();
+  clock_.advance(absl::Seconds(2));
+  reporter.resume_clock();
+  clock_.advance(absl::Seconds(1));
+  EXPECT_EQ(take(reporter, {}).examples_per_second, 2);
+  ASSERT_OK(reporter.add(step(8, 1)));
+  clock_.advance(absl::Seconds(1));
+  EXPECT_EQ(take(reporter, {}).examples_per_second, 8);
+  clock_.advance(absl::Seconds(5));
+  reporter.pause_clock();
+  clock_.advance(absl::Seconds(7));
+  EXPECT_EQ(take(reporter, {}).examples_per_second, 0) << "no step";
+  ASSERT_OK(reporter.add(step(8, 1)));
+  EXPECT_EQ(take(reporter, {}).examples_per_second, 0) << "no time";
+}
+
+TEST_F(ReporterTest, TensorsAreNotReadUntilAReport) {
+  Reporter reporter = this->reporter();
+  const StepResult kept = step(4, 1);
+  ASSERT_OK(reporter.add(kept));
+  kept.loss.fill_(5);
+  kept.values[0].second.fill_(7);
+  const Report report = take(reporter, {});
+  EXPECT_EQ(report.metrics.at("loss"), 5);
+  EXPECT_EQ(report.values.at("margin"), 7);
+}
+
+TEST_F(ReporterTest, AReportIsOverAllRanksWithOneExchange) {
+  std::atomic<int> exchanges = 0;
+  const auto inject = [&](const CollectiveCall&) {
+    ++exchanges;
+    return absl::OkStatus();
+  };
+  const auto statuses = run_thread_ranks(
+      {.world_size = 2, .inject = inject}, [](std::unique_ptr<Collectives> self) -> absl::Status {
+        FakeClock clock;
+        Reporter reporter(*MetricSet::create({"mean"}, {"label"}, LossScope::kWholeStep), {},
+                          nullptr, {}, clock);
+        reporter.resume_clock();
+        StepResult of_this_rank = step(self->rank() == 0 ? 6 : 2, 3);
+        of_this_rank.examples = 8;
+        of_this_rank.predictions.fill_(self->rank());
+        of_this_rank.timings.data_wait = absl::Seconds(2 * self->rank());
+        RETURN_IF_ERROR(reporter.add(of_this_rank));
+        reporter.values().add("clicks", 1 + self->rank(), Reduction::kSum);
+        clock.advance(absl::Seconds(self->rank() == 0 ? 4 : 5));
+        ASSIGN_OR_RETURN(const Report report, reporter.take({.step = 1}, *self));
+        EXPECT_EQ(report.examples, 8);
+        EXPECT_EQ(report.examples_per_second, 2) << "rank 0's time";
+        EXPECT_EQ(report.data_wait_share, 0.25) << "the mean of 0 and 2 of 4 s";
+        EXPECT_THAT(report.metrics, ElementsAre(Pair("loss", 3), Pair("mean", 0.25)));
+        EXPECT_THAT(report.values, ElementsAre(Pair("clicks", 3), Pair("margin", 30)));
+        return absl::OkStatus();
+      });
+  for (const absl::Status& status : statuses) EXPECT_OK(status);
+  EXPECT_EQ(exchanges, 2) << "one for each rank";
+}
+
+TEST_F(ReporterTest, AValueThatRanksReduceDifferently) {
+  const auto statuses = run_thread_ranks({.world_size = 2}, [](std::unique_ptr<Collectives> self) {
+    FakeClock clock;
+    Reporter reporter(*MetricSet::create({}, {"label"}, LossScope::kWholeStep), {}, nullptr, {},
+                      clock);
+    reporter.values().add("clicks", 1, self->rank() == 0 ? Reduction::kSum : Reduction::kMax);
+    return reporter.take({}, *self).status();
+  });
+  for (const absl::Status& status : statuses) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"clicks\"")));
+  }
+}
+
 TEST_F(ReporterTest, WithoutTimeThereAreNoRates) {
   Reporter reporter = this->reporter();
   ASSERT_OK(reporter.add(step(4, 1)));
-  const Report report = reporter.take({.step = 1});
+  const Report report = take(reporter, {.step = 1});
   EXPECT_EQ(report.examples_per_second, 0);
   EXPECT_EQ(report.data_wait_share, 0);
 }
 
 TEST_F(ReporterTest, WithoutStepsMetricsAreNotANumber) {
   Reporter reporter = this->reporter();
-  const Report report = reporter.take({});
+  const Report report = take(reporter, {});
   EXPECT_EQ(report.steps, 0);
   EXPECT_TRUE(std::isnan(report.metrics.at("loss")));
   EXPECT_THAT(report.values, IsEmpty());
 }
 
 TEST_F(ReporterTest, WithoutTables) {
-  Reporter reporter(*MetricSet::create({}, {"label"}), {}, nullptr, {});
-  const Report report = reporter.take({});
+  Reporter reporter(*MetricSet::create({}, {"label"}), {}, nullptr, {}, clock_);
+  const Report report = take(reporter, {});
   EXPECT_THAT(report.learning_rates, IsEmpty());
   EXPECT_THAT(report.tables, IsEmpty());
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "distributed/one_rank_collectives.h"
 #include "embedding/embedding_collection.h"
 #include "framework/guarded.h"
 #include "framework/hook_list.h"
@@ -134,9 +135,10 @@ Trainer::~Trainer() = default;
 absl::Status Trainer::initialize() {
   collections_ = collections_of(*parts_.model);
   parameters_ = parameters_of(*parts_.model);
-  ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::create(options_.metrics, options_.tasks));
+  ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::create(options_.metrics, options_.tasks,
+                                                        LossScope::kWholeStep));
   reporter_ = std::make_unique<Reporter>(std::move(metrics), parts_.dense_optimizers,
-                                         parts_.sparse_optimizer.get(), collections_);
+                                         parts_.sparse_optimizer.get(), collections_, clock_);
   return absl::OkStatus();
 }
 
@@ -152,6 +154,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   elapsed_before_ = progress_.elapsed;
   const int64_t examples_before = progress_.examples;
   context_->begin_run(phase);
+  if (phase == Phase::kTrain) reporter_->resume_clock();
   context_->set_starting(true);
   absl::Status outcome = hooks_->start(*context_);
   context_->set_starting(false);
@@ -159,6 +162,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   context_->set_ending(true);
   outcome.Update(hooks_->end(*context_, outcome));
   context_->set_ending(false);
+  reporter_->pause_clock();
   summary_.examples_this_run = progress_.examples - examples_before;
   summary_.elapsed_this_run = progress_.elapsed - elapsed_before_;
   fill_summary(outcome);
@@ -301,7 +305,8 @@ absl::Status Trainer::report_if_due() {
 }
 
 absl::Status Trainer::report() {
-  const Report report = reporter_->take(progress_);
+  OneRankCollectives alone;
+  ASSIGN_OR_RETURN(const Report report, reporter_->take(progress_, alone));
   summary_.train = report.metrics;
   return hooks_->after_report(*context_, report);
 }
@@ -369,10 +374,12 @@ absl::StatusOr<EvaluationResult> Trainer::evaluate_inside(Dataset& data,
   if (options.max_steps == 0) options.max_steps = options_.max_evaluation_steps;
   const Phase outer = context_->phase();
   context_->set_phase(Phase::kEvaluate);
+  reporter_->pause_clock();
   absl::StatusOr<EvaluationResult> result =
       run_evaluation(*parts_.model, data, options, progress_, *context_, *hooks_,
                      context_->evaluation_values(), clock_);
   context_->set_phase(outer);
+  if (outer == Phase::kTrain) reporter_->resume_clock();
   if (result.ok()) {
     summary_.eval[options.name] = result->metrics;
     run_started_ += result->elapsed;  // no time of training

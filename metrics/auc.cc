@@ -4,7 +4,16 @@
 #include <cmath>
 #include <limits>
 
+#include "base/byte_stream.h"
+#include "base/status_macros.h"
+#include "metrics/saved_metric.h"
+
 namespace millrace {
+namespace {
+
+constexpr size_t kSavedExampleBytes = 8;  // two float32
+
+}  // namespace
 
 void AucMetric::update(const MetricInput& input) {
   for (size_t i = 0; i < input.predictions.size(); ++i) {
@@ -55,6 +64,41 @@ void AucMetric::merge(const Metric& other) {
   const auto& from = static_cast<const AucMetric&>(other);
   examples_.insert(examples_.end(), from.examples_.begin(), from.examples_.end());
   not_a_number_ |= from.not_a_number_;
+}
+
+std::string AucMetric::save() const {
+  ByteWriter writer = begin_saved_metric(name());
+  writer.reserve(1 + kSavedExampleBytes * examples_.size());
+  writer.write_uint8(not_a_number_ ? 1 : 0);
+  for (const Example& example : examples_) {
+    writer.write_float(example.prediction);
+    writer.write_float(example.signed_weight);
+  }
+  return writer.take();
+}
+
+absl::Status AucMetric::merge_saved(absl::string_view bytes) {
+  ASSIGN_OR_RETURN(ByteReader reader, open_saved_metric(name(), bytes));
+  const int not_a_number = reader.read_uint8();
+  if (!reader.ok() || not_a_number > 1 || reader.remaining() % kSavedExampleBytes != 0) {
+    return saved_metric_error(name(), "does not hold whole examples");
+  }
+  const size_t before = examples_.size();
+  examples_.reserve(before + reader.remaining() / kSavedExampleBytes);
+  while (reader.remaining() > 0) {
+    Example example;
+    example.prediction = reader.read_float();
+    example.signed_weight = reader.read_float();
+    // update() keeps no such example; not-a-number would break the order that sorting relies on.
+    if (std::isnan(example.prediction) || std::isnan(example.signed_weight) ||
+        example.signed_weight == 0) {
+      examples_.resize(before);
+      return saved_metric_error(name(), "holds an example that is none");
+    }
+    examples_.push_back(example);
+  }
+  not_a_number_ |= not_a_number == 1;
+  return absl::OkStatus();
 }
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_METRICS_AUC_H_
 #define MILLRACE_METRICS_AUC_H_
 
+#include <string>
 #include <vector>
 
 #include "metrics/metric.h"
@@ -24,11 +25,13 @@ class AucMetric : public Metric {
   double compute() const override;
   void reset() override;
   void merge(const Metric& other) override;
+  std::string save() const override;
+  absl::Status merge_saved(absl::string_view bytes) override;
 
  private:
   struct Example {
-    float prediction;
-    float signed_weight;  // negative for a negative example
+    float prediction = 0;
+    float signed_weight = 0;  // negative for a negative example
   };
   // Its order is of no meaning: compute() sorts it in place.
   mutable std::vector<Example> examples_;

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "metrics/saved_metric.h"
+
 namespace millrace {
 
 void CalibrationMetric::update(const MetricInput& input) {
@@ -21,6 +23,12 @@ void CalibrationMetric::merge(const Metric& other) {
   const auto& from = static_cast<const CalibrationMetric&>(other);
   prediction_ += from.prediction_;
   label_ += from.label_;
+}
+
+std::string CalibrationMetric::save() const { return save_sums(name(), {prediction_, label_}); }
+
+absl::Status CalibrationMetric::merge_saved(absl::string_view bytes) {
+  return merge_saved_sums(name(), bytes, {&prediction_, &label_});
 }
 
 }  // namespace millrace

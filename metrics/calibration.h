@@ -2,6 +2,8 @@
 #ifndef MILLRACE_METRICS_CALIBRATION_H_
 #define MILLRACE_METRICS_CALIBRATION_H_
 
+#include <string>
+
 #include "metrics/metric.h"
 
 namespace millrace {
@@ -15,6 +17,8 @@ class CalibrationMetric : public Metric {
   double compute() const override;
   void reset() override { *this = CalibrationMetric(); }
   void merge(const Metric& other) override;
+  std::string save() const override;
+  absl::Status merge_saved(absl::string_view bytes) override;
 
  private:
   double prediction_ = 0;  // sum of weight * prediction

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "metrics/saved_metric.h"
+
 namespace millrace {
 
 double log_loss(double prediction, double label) {
@@ -31,6 +33,12 @@ void LogLossMetric::merge(const Metric& other) {
   const auto& from = static_cast<const LogLossMetric&>(other);
   loss_ += from.loss_;
   weight_ += from.weight_;
+}
+
+std::string LogLossMetric::save() const { return save_sums(name(), {loss_, weight_}); }
+
+absl::Status LogLossMetric::merge_saved(absl::string_view bytes) {
+  return merge_saved_sums(name(), bytes, {&loss_, &weight_});
 }
 
 }  // namespace millrace

@@ -2,6 +2,8 @@
 #ifndef MILLRACE_METRICS_LOGLOSS_H_
 #define MILLRACE_METRICS_LOGLOSS_H_
 
+#include <string>
+
 #include "metrics/metric.h"
 
 namespace millrace {
@@ -22,6 +24,8 @@ class LogLossMetric : public Metric {
   double compute() const override;
   void reset() override { *this = LogLossMetric(); }
   void merge(const Metric& other) override;
+  std::string save() const override;
+  absl::Status merge_saved(absl::string_view bytes) override;
 
  private:
   double loss_ = 0;    // sum of weight * log_loss

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "metrics/saved_metric.h"
+
 namespace millrace {
 
 void MeanMetric::update(const MetricInput& input) {
@@ -24,6 +26,12 @@ void MeanMetric::merge(const Metric& other) {
   const auto& from = static_cast<const MeanMetric&>(other);
   sum_ += from.sum_;
   weight_ += from.weight_;
+}
+
+std::string MeanMetric::save() const { return save_sums(name(), {sum_, weight_}); }
+
+absl::Status MeanMetric::merge_saved(absl::string_view bytes) {
+  return merge_saved_sums(name(), bytes, {&sum_, &weight_});
 }
 
 }  // namespace millrace

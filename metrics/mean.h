@@ -2,6 +2,8 @@
 #ifndef MILLRACE_METRICS_MEAN_H_
 #define MILLRACE_METRICS_MEAN_H_
 
+#include <string>
+
 #include "metrics/metric.h"
 
 namespace millrace {
@@ -22,6 +24,8 @@ class MeanMetric : public Metric {
   double compute() const override;
   void reset() override { *this = MeanMetric(); }
   void merge(const Metric& other) override;
+  std::string save() const override;
+  absl::Status merge_saved(absl::string_view bytes) override;
 
  private:
   double sum_ = 0;     // of weight * value

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -47,6 +48,12 @@ class Metric {
   // Adds everything another metric has seen, as if it had come after what this one saw (up to the
   // rounding of sums). REQUIRES: `other` is of the same class as this one.
   virtual void merge(const Metric& other) = 0;
+  // Everything it has seen as bytes, for merge_saved of another process.
+  virtual std::string save() const = 0;
+  // merge() with what save() of a metric of this class gave; merged into a new one it is the same
+  // to the last bit. Takes no memory beyond the size of `bytes`, whatever they are. Errors:
+  // DataLoss if they are not such bytes; then nothing has changed.
+  virtual absl::Status merge_saved(absl::string_view bytes) = 0;
 };
 
 // Names that create_metric knows, sorted.

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
 
 #include "base/philox.h"
+#include "base/status_matchers.h"
 
 namespace millrace {
 namespace {
@@ -122,6 +124,87 @@ void test_not_a_number(const Make& make) {
   EXPECT_TRUE(std::isnan(total->compute()));
 }
 
+std::unique_ptr<Metric> restored(const Make& make, const Metric& metric) {
+  std::unique_ptr<Metric> copy = make();
+  EXPECT_OK(copy->merge_saved(metric.save()));
+  return copy;
+}
+
+void expect_same_bits(double value, double expected) {
+  EXPECT_EQ(std::bit_cast<uint64_t>(value), std::bit_cast<uint64_t>(expected))
+      << value << " and " << expected;
+}
+
+void test_save(const Make& make, const MetricExamples& examples) {
+  expect_same_bits(restored(make, *make())->compute(), make()->compute());
+  const size_t count = examples.predictions.size();
+  for (const size_t cut : {size_t{0}, size_t{1}, count / 3, count}) {
+    std::unique_ptr<Metric> first = make(), second = make();
+    first->update(examples.slice(0, cut));
+    second->update(examples.slice(cut, count));
+    std::unique_ptr<Metric> copy = restored(make, *first);
+    EXPECT_EQ(copy->save(), first->save());
+    expect_same_bits(copy->compute(), first->compute());
+    EXPECT_OK(copy->merge_saved(second->save()));
+    expect_near(copy->compute(), compute_all(make, examples));
+    first->merge(*second);
+    expect_same_bits(copy->compute(), first->compute());
+    // A copy goes on as the original would have.
+    std::unique_ptr<Metric> further = make();
+    further->update(examples.slice(0, cut));
+    further = restored(make, *further);
+    further->update(examples.slice(cut, count));
+    expect_same_bits(further->compute(), compute_all(make, examples));
+  }
+}
+
+// Takes it, or refuses it and is as it was; never worse.
+void expect_taken_or_refused(const Make& make, const MetricExamples& examples,
+                             const std::string& bytes) {
+  std::unique_ptr<Metric> metric = make();
+  metric->update(examples.all());
+  metric->compute();  // which may put what it keeps in another order
+  const std::string before = metric->save();
+  const absl::Status status = metric->merge_saved(bytes);
+  metric->compute();
+  if (status.ok()) return;
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(metric->save(), before);
+}
+
+void test_bad_bytes(const Make& make, const MetricExamples& examples) {
+  std::unique_ptr<Metric> metric = make();
+  metric->update(examples.all());
+  const std::string bytes = metric->save();
+  EXPECT_THAT(make()->merge_saved(""), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(make()->merge_saved(bytes + "x"), StatusIs(absl::StatusCode::kDataLoss));
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    expect_taken_or_refused(make, examples, bytes.substr(0, size));
+  }
+  for (uint64_t i = 0; i < 1000; ++i) {
+    const PhiloxBlock bits = philox(i, 19, 0);
+    std::string changed = bytes;
+    changed[bits[0] % changed.size()] = static_cast<char>(bits[1]);
+    expect_taken_or_refused(make, examples, changed);
+    std::string random;
+    for (size_t byte = 0; byte < bits[2] % 64; ++byte) {
+      random.push_back(static_cast<char>(philox64(i, 20, byte)));
+    }
+    expect_taken_or_refused(make, examples, random);
+  }
+}
+
+void test_saved_not_a_number(const Make& make) {
+  MetricExamples examples = random_examples(8, 20, false);
+  examples.predictions[3] = kNan;
+  std::unique_ptr<Metric> metric = make();
+  metric->update(examples.all());
+  std::unique_ptr<Metric> total = make();
+  total->update(random_examples(9, 20, false).all());
+  EXPECT_OK(total->merge_saved(metric->save()));
+  EXPECT_TRUE(std::isnan(total->compute()));
+}
+
 }  // namespace
 
 MetricInput MetricExamples::slice(size_t begin, size_t end) const {
@@ -156,9 +239,12 @@ void test_metric_conformance(const Make& make) {
     test_cuts(make, examples);
     test_merge(make, examples);
     test_reset(make, examples);
+    test_save(make, examples);
+    test_bad_bytes(make, random_examples(4, 20, weighted));
   }
   test_weights(make);
   test_not_a_number(make);
+  test_saved_not_a_number(make);
 }
 
 }  // namespace millrace

@@ -29,7 +29,10 @@ MetricExamples random_examples(uint64_t seed, size_t count, bool weighted);
 // Asserts, with GoogleTest, for the metric that `make` makes: nothing seen is not-a-number; any
 // cut into batches gives the same bits; compute() changes nothing; merging equals one pass up to
 // rounding, also with empty parts; after reset() it is as new; weight 1 is no weight, weight 0 no
-// example, and weight 2 two examples; not-a-number comes through.
+// example, and weight 2 two examples; not-a-number comes through. Saved and merged into a new one
+// it has the same bits, and goes on the same; saved parts merge like parts; bytes that are cut
+// short, too long, changed or random are DataLoss or a metric, and after DataLoss nothing has
+// changed.
 void test_metric_conformance(const std::function<std::unique_ptr<Metric>()>& make);
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "metrics/logloss.h"
+#include "metrics/saved_metric.h"
 
 namespace millrace {
 
@@ -30,6 +31,14 @@ void NormalizedEntropyMetric::merge(const Metric& other) {
   loss_ += from.loss_;
   label_ += from.label_;
   weight_ += from.weight_;
+}
+
+std::string NormalizedEntropyMetric::save() const {
+  return save_sums(name(), {loss_, label_, weight_});
+}
+
+absl::Status NormalizedEntropyMetric::merge_saved(absl::string_view bytes) {
+  return merge_saved_sums(name(), bytes, {&loss_, &label_, &weight_});
 }
 
 }  // namespace millrace

@@ -2,6 +2,8 @@
 #ifndef MILLRACE_METRICS_NE_H_
 #define MILLRACE_METRICS_NE_H_
 
+#include <string>
+
 #include "metrics/metric.h"
 
 namespace millrace {
@@ -20,6 +22,8 @@ class NormalizedEntropyMetric : public Metric {
   double compute() const override;
   void reset() override { *this = NormalizedEntropyMetric(); }
   void merge(const Metric& other) override;
+  std::string save() const override;
+  absl::Status merge_saved(absl::string_view bytes) override;
 
  private:
   double loss_ = 0;    // sum of weight * log_loss
