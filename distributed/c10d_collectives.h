@@ -2,40 +2,39 @@
 #ifndef MILLRACE_DISTRIBUTED_C10D_COLLECTIVES_H_
 #define MILLRACE_DISTRIBUTED_C10D_COLLECTIVES_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "distributed/collectives.h"
 #include "distributed/rank_environment.h"
+#include "distributed/rendezvous.h"
 
 namespace millrace {
-
-// What all ranks of a job must agree on before they begin.
-struct JobIdentity {
-  std::string name;     // of the job
-  std::string version;  // of Millrace
-  std::string config;   // text of everything that decides the result; compared line by line
-};
 
 struct C10dOptions {
   RankEnvironment environment;
   JobIdentity identity;
   // How long all ranks may take to come together.
   absl::Duration rendezvous_timeout = absl::Minutes(5);
-  // How long a collective waits for a rank that is alive but does not take part, and how long a rank
-  // may show no sign of life. Ranks that died are noticed at once. At least 1 s.
+  // How long a collective waits for a rank that is alive but does not take part, and how long a
+  // rank may show no sign of life. Ranks that died are noticed at once. At least 1 s.
   absl::Duration collective_timeout = absl::Seconds(60);
+  // Called on a thread of this class each time after it told the store what this rank does, so
+  // that a test knows what the others can know. Default: none.
+  std::function<void(RankPhase, int64_t step)> published;
 };
 
 // Brings all ranks of the job together and connects them: Gloo on both channels. The store and all
 // connections listen on the address of MASTER_ADDR, or the interface that leads to it, only; they
-// have no authentication (docs/distributed.md).
+// have no authentication (docs/distributed.md). The process ignores SIGPIPE from then on, unless it
+// handles it itself.
 //
 // Errors, on every rank within rendezvous_timeout, each naming the rank that is to blame where
-// it can be known: Unavailable (the port is taken, the master cannot be reached, ranks are missing) and
-// FailedPrecondition (a rank came twice, or differs in world size, job name, version or
+// it can be known: Unavailable (the port is taken, the master cannot be reached, ranks are missing)
+// and FailedPrecondition (a rank came twice, or differs in world size, job name, version or
 // configuration: says in what).
 absl::StatusOr<std::unique_ptr<Collectives>> connect_c10d(const C10dOptions& options);
 

@@ -1,5 +1,7 @@
 #include "distributed/one_rank_collectives.h"
 
+#include "base/status_macros.h"
+
 namespace millrace {
 namespace {
 
@@ -14,30 +16,37 @@ class Done : public PendingCollective {
 
 }  // namespace
 
+absl::Status OneRankCollectives::failure() {
+  MutexLock lock(mutex_);
+  return failure_;
+}
+
 std::unique_ptr<PendingCollective> OneRankCollectives::start_sum(absl::Span<int64_t>) {
-  return std::make_unique<Done>(failure_);
+  return std::make_unique<Done>(failure());
 }
 
 std::unique_ptr<PendingCollective> OneRankCollectives::start_sum(at::Tensor) {
-  return std::make_unique<Done>(failure_);
+  return std::make_unique<Done>(failure());
 }
 
 absl::StatusOr<std::vector<std::string>> OneRankCollectives::all_gather(absl::string_view bytes) {
-  if (!failure_.ok()) return failure_;
+  RETURN_IF_ERROR(failure());
   return std::vector<std::string>{std::string(bytes)};
 }
 
 absl::StatusOr<std::string> OneRankCollectives::broadcast(absl::string_view bytes, int) {
-  if (!failure_.ok()) return failure_;
+  RETURN_IF_ERROR(failure());
   return std::string(bytes);
 }
 
 void OneRankCollectives::set_phase(RankPhase phase, int64_t step) {
+  MutexLock lock(mutex_);
   phase_ = phase;
   step_ = step;
 }
 
 void OneRankCollectives::fail(const absl::Status& reason) {
+  MutexLock lock(mutex_);
   if (failure_.ok()) failure_ = peer_error(0, phase_, step_, reason.message());
 }
 

@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
 #include "distributed/collectives.h"
 
 namespace millrace {
 
-// Rank 0 of 1: every sum is what it was, nothing waits and nothing fails, but for what this rank itself
-// gave to fail().
+// Rank 0 of 1: every sum is what it was, nothing waits and nothing fails, but for what this rank
+// itself gave to fail().
 class OneRankCollectives : public Collectives {
  public:
   int rank() const override { return 0; }
@@ -24,9 +26,12 @@ class OneRankCollectives : public Collectives {
   void fail(const absl::Status& reason) override;
 
  private:
-  RankPhase phase_ = RankPhase::kStart;
-  int64_t step_ = 0;
-  absl::Status failure_;
+  absl::Status failure();
+
+  Mutex mutex_;
+  RankPhase phase_ ABSL_GUARDED_BY(mutex_) = RankPhase::kStart;
+  int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

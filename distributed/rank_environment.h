@@ -11,26 +11,27 @@
 namespace millrace {
 
 struct RankEnvironment {
-  int rank = 0;        // RANK, else SLURM_PROCID
-  int world_size = 1;  // WORLD_SIZE, else SLURM_NTASKS
-  int local_rank = 0;  // LOCAL_RANK, else SLURM_LOCALID, else 0
+  int rank = 0;                // RANK, else SLURM_PROCID
+  int world_size = 1;          // WORLD_SIZE, else SLURM_NTASKS
+  int local_rank = 0;          // LOCAL_RANK, else SLURM_LOCALID, else 0
   int local_world_size = 1;    // ranks on this machine: LOCAL_WORLD_SIZE, else 1
   std::string master_address;  // MASTER_ADDR
   int master_port = 0;         // MASTER_PORT
-  // Whether the launcher itself serves a c10d store there (TORCHELASTIC_USE_AGENT_STORE is "True", as
-  // torchrun sets it): then rank 0 connects to it as the others do.
+  // Whether the launcher itself serves a c10d store there (TORCHELASTIC_USE_AGENT_STORE is "True",
+  // as torchrun sets it): then rank 0 connects to it as the others do.
   bool agent_store = false;
-  // How often the launcher started the ranks anew (TORCHELASTIC_RESTART_COUNT, else 0). A launcher's
-  // store may live longer than the ranks: what an earlier start wrote there must not be seen.
+  // How often the launcher started the ranks anew (TORCHELASTIC_RESTART_COUNT, else 0). A
+  // launcher's store may live longer than the ranks: what an earlier start wrote there must not be
+  // seen.
   int restart_count = 0;
 };
 
 // Reads the variables through `get` (std::getenv's behaviour: none where it is not set). Neither
 // WORLD_SIZE nor RANK: one rank. SLURM's are looked at only if MASTER_ADDR is set, so that a
 // single program started inside an allocation stays one rank.
-// Errors: InvalidArgument naming the variable, what it holds and what is expected: a number missing, not
-// a number, a rank outside [0, world size), a port outside [1, 65535], an empty address; a local world
-// size below 1; a restart count below 0.
+// Errors: InvalidArgument naming the variable, what it holds and what is expected: a number
+// missing, not a number, a rank outside [0, world size), a port outside [1, 65535], an empty
+// address; a local world size below 1; a restart count below 0.
 absl::StatusOr<RankEnvironment> read_rank_environment(
     const std::function<std::optional<std::string>(const char*)>& get);
 absl::StatusOr<RankEnvironment> read_rank_environment();  // the process's own

@@ -1,0 +1,600 @@
+// The only file that knows c10d. Its headers take long to compile and its gloo part needs headers
+// of another version than the library has: only what is the same in both is used of them, which is
+// functions that the library exports, never members.
+#include "distributed/c10d_collectives.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <gloo/transport/unbound_buffer.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStoreBackend.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/catch_exceptions.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "distributed/one_rank_collectives.h"
+#include "distributed/sockets.h"
+#include "distributed/supervisor.h"
+
+namespace millrace {
+namespace {
+
+using StorePointer = c10::intrusive_ptr<c10d::TCPStore>;
+using WorkPointer = c10::intrusive_ptr<c10d::Work>;
+
+// Gloo's own time-outs must never decide: they close all connections and name nobody.
+constexpr std::chrono::milliseconds kNever = std::chrono::hours(24 * 100);
+
+std::chrono::milliseconds to_milliseconds(absl::Duration duration) {
+  return std::chrono::milliseconds(std::max<int64_t>(1, absl::ToInt64Milliseconds(duration)));
+}
+
+std::string first_line(absl::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+// Asks what listens at `address` whether it is a store. c10d's own client would wait for ever for
+// one that does not answer.
+absl::Status ping_store(const SocketAddress& address, absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  ASSIGN_OR_RETURN(Socket socket, connect_to(address, timeout));
+  const uint32_t magic = c10d::detail::validationMagicNumber;
+  const uint32_t nonce = 0x6d696c6c;
+  std::string request;
+  request.push_back(static_cast<char>(c10d::detail::QueryType::VALIDATE));
+  request.append(reinterpret_cast<const char*>(&magic), sizeof(magic));
+  request.push_back(static_cast<char>(c10d::detail::QueryType::PING));
+  request.append(reinterpret_cast<const char*>(&nonce), sizeof(nonce));
+  absl::StatusOr<std::string> reply =
+      ask(socket, request, sizeof(nonce), std::max(deadline - absl::Now(), absl::Milliseconds(1)));
+  const std::string where = absl::StrCat(address.ip(), ":", address.port());
+  if (!reply.ok()) {
+    return absl::Status(reply.status().code(),
+                        absl::StrCat("what listens on ", where, " does not answer as a store: ",
+                                     absl::string_view(reply.status().message())));
+  }
+  if (std::memcmp(reply->data(), &nonce, sizeof(nonce)) != 0) {
+    return absl::UnavailableError(absl::StrCat("what listens on ", where, " is not a store"));
+  }
+  return absl::OkStatus();
+}
+
+// A client of the TCPStore at an address.
+class TcpJobStore : public JobStore {
+ public:
+  TcpJobStore(SocketAddress address, std::string prefix, absl::Duration call_limit)
+      : address_(std::move(address)), prefix_(std::move(prefix)), call_limit_(call_limit) {}
+
+  absl::Status connect() {
+    MutexLock lock(mutex_);
+    return connect_locked();
+  }
+
+  absl::Status set(const std::string& key, absl::string_view value) override {
+    return call(true,
+                [&](c10d::TCPStore& store) -> absl::StatusOr<bool> {
+                  store.set(prefix_ + key, to_bytes(value));
+                  return true;
+                })
+        .status();
+  }
+
+  absl::StatusOr<std::optional<std::string>> get(const std::string& key) override {
+    return call(true, [&](c10d::TCPStore& store) -> absl::StatusOr<std::optional<std::string>> {
+      if (!store.check({prefix_ + key})) return std::optional<std::string>();
+      return std::make_optional(to_text(store.get(prefix_ + key)));
+    });
+  }
+
+  absl::StatusOr<std::vector<std::string>> get_all(const std::vector<std::string>& keys) override {
+    std::vector<std::string> prefixed;
+    for (const std::string& key : keys) prefixed.push_back(prefix_ + key);
+    return call(true, [&](c10d::TCPStore& store) -> absl::StatusOr<std::vector<std::string>> {
+      std::vector<std::string> values;
+      for (const std::vector<uint8_t>& bytes : store.multiGet(prefixed)) {
+        values.push_back(to_text(bytes));
+      }
+      return values;
+    });
+  }
+
+  absl::StatusOr<int64_t> add(const std::string& key, int64_t amount) override {
+    return call(amount == 0, [&](c10d::TCPStore& store) -> absl::StatusOr<int64_t> {
+      return store.add(prefix_ + key, amount);
+    });
+  }
+
+  absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) override {
+    return call(true, [&](c10d::TCPStore& store) -> absl::StatusOr<std::string> {
+      return to_text(store.compareSet(prefix_ + key, {}, to_bytes(value)));
+    });
+  }
+
+ private:
+  static std::vector<uint8_t> to_bytes(absl::string_view text) {
+    return std::vector<uint8_t>(text.begin(), text.end());
+  }
+  static std::string to_text(const std::vector<uint8_t>& bytes) {
+    return std::string(bytes.begin(), bytes.end());
+  }
+
+  absl::Status connect_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    RETURN_IF_ERROR(ping_store(address_, call_limit_));
+    c10d::TCPStoreOptions options;
+    options.port = address_.port();
+    options.waitWorkers = false;
+    options.timeout = std::max(to_milliseconds(call_limit_), std::chrono::milliseconds(1000));
+    const std::vector<int> before = sockets_connected_to(address_);
+    client_ = c10::make_intrusive<c10d::TCPStore>(address_.ip(), options);
+    // The client waits without limit for a server that was stopped in the midst of a call, and
+    // logs a page when it was killed. So its socket is watched from outside.
+    descriptor_ = -1;
+    for (int descriptor : sockets_connected_to(address_)) {
+      if (std::count(before.begin(), before.end(), descriptor) != 0) continue;
+      descriptor_ = descriptor;
+      limit_waits(descriptor, call_limit_);
+    }
+    return absl::OkStatus();
+  }
+
+  // Calls `body` with the client; `again`: it may be called twice. A broken client is replaced.
+  template <typename Body>
+  auto call(bool again, const Body& body) -> decltype(body(std::declval<c10d::TCPStore&>())) {
+    MutexLock lock(mutex_);
+    for (bool last = !again;; last = true) {
+      if (client_ != nullptr && descriptor_ >= 0 && closed_by_peer(descriptor_)) client_.reset();
+      if (client_ == nullptr) {
+        absl::Status connected =
+            catch_exceptions([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return connect_locked(); });
+        if (absl::IsInternal(connected)) {
+          connected = absl::UnavailableError(first_line(absl::string_view(connected.message())));
+        }
+        RETURN_IF_ERROR(connected);
+      }
+      auto result =
+          catch_exceptions([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return body(*client_); });
+      if (result.ok()) return result;
+      client_.reset();
+      if (last) {
+        return absl::UnavailableError(first_line(absl::string_view(result.status().message())));
+      }
+    }
+  }
+
+  const SocketAddress address_;
+  const std::string prefix_;
+  const absl::Duration call_limit_;
+  Mutex mutex_;
+  StorePointer client_ ABSL_GUARDED_BY(mutex_);
+  int descriptor_ ABSL_GUARDED_BY(mutex_) = -1;  // of client_; -1: not known
+};
+
+// One channel: connections of its own to all ranks, and threads that work on them.
+class Group : public c10d::ProcessGroupGloo {
+ public:
+  using ProcessGroupGloo::ProcessGroupGloo;
+
+  // Makes collectives under way fail, here and, since it closes the connections, at the other
+  // ranks. From any thread.
+  void abort_connections() {
+    // gloo has no call for this. But a receive that runs out of time closes all
+    // connections of its context and wakes whoever waits for one; so this one receives nothing.
+    for (const std::shared_ptr<gloo::Context>& context : contexts_) {
+      catch_exceptions([&] {
+        char nothing = 0;
+        context->createUnboundBuffer(&nothing, 1)->waitRecv(nullptr, std::chrono::milliseconds(1));
+        return absl::OkStatus();
+      }).IgnoreError();
+    }
+  }
+
+  // Whether the connection to `rank` is closed.
+  bool lost(int rank) {
+    // Sending announces a message, which nobody will ask for, and fails at once without a
+    // connection.
+    return !catch_exceptions([&] {
+              std::vector<at::Tensor> message = {at::zeros({1}, at::kByte)};
+              send(message, rank, /*tag=*/0);
+              return absl::OkStatus();
+            }).ok();
+  }
+};
+
+using GroupPointer = c10::intrusive_ptr<Group>;
+
+// Wakes the thread that waits for a collective.
+struct Wakening {
+  Mutex mutex;
+  bool failed ABSL_GUARDED_BY(mutex) = false;  // the job
+};
+
+// Whether one collective has ended; filled in by a thread of its group.
+struct Ending {
+  bool ended = false;
+  std::string error;  // empty: it succeeded
+};
+
+class C10dCollectives : public Collectives {
+ public:
+  struct Parts {
+    StorePointer server;  // on rank 0, unless the launcher serves the store
+    std::unique_ptr<TcpJobStore> store;
+    GroupPointer control;
+    GroupPointer data;
+  };
+
+  C10dCollectives(const C10dOptions& options, Parts parts);
+  ~C10dCollectives() override;
+
+  int rank() const override { return rank_; }
+  int world_size() const override { return world_size_; }
+  std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override;
+  std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override;
+  absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override;
+  absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override;
+  void set_phase(RankPhase phase, int64_t step) override { supervisor_->set_phase(phase, step); }
+  void fail(const absl::Status& reason) override {
+    supervisor_->fail(absl::string_view(reason.message())).IgnoreError();
+  }
+
+ private:
+  class Pending;
+
+  // Starts a collective on a channel: `launch` asks its group for it.
+  template <typename Launch>
+  std::unique_ptr<Pending> start(Channel channel, const char* what, const Launch& launch);
+  absl::Status run_broadcast(at::Tensor tensor, int root);
+  void job_failed();
+  // Whether all collectives that were started have ended, `limit` at most from now.
+  bool all_ended(absl::Duration limit);
+
+  const int rank_;
+  const int world_size_;
+  Parts parts_;
+  // Shared with the callbacks of collectives, which may end after this object.
+  const std::shared_ptr<Wakening> wakening_ = std::make_shared<Wakening>();
+  std::list<std::shared_ptr<Ending>> under_way_;
+  std::unique_ptr<Supervisor> supervisor_;
+};
+
+class C10dCollectives::Pending : public PendingCollective {
+ public:
+  Pending(Supervisor& supervisor, std::shared_ptr<Wakening> wakening, SupervisedWait wait)
+      : supervisor_(supervisor), wakening_(std::move(wakening)), wait_(wait) {}
+
+  // Called once, before wait(): the collective that was started, or why it was not.
+  void started(const WorkPointer& work) {
+    work->getFuture()->addCallback(
+        [wakening = wakening_, ending = ending_](c10::ivalue::Future& future) {
+          const std::string error =
+              future.hasError() ? first_line(to_absl_text(future.tryRetrieveErrorMessage())) : "";
+          MutexLock lock(wakening->mutex);
+          ending->error = error;
+          ending->ended = true;
+        });
+  }
+  void not_started(absl::Status why) {
+    MutexLock lock(wakening_->mutex);
+    ending_->ended = true;
+    result_ = std::move(why);
+    done_ = true;
+  }
+  // Called after success, before wait() returns.
+  void then(std::function<void()> finish) { finish_ = std::move(finish); }
+
+  const std::shared_ptr<Ending>& ending() const { return ending_; }
+
+  absl::Status wait() override {
+    if (!done_) {
+      result_ = supervise();
+      if (result_.ok() && finish_) finish_();
+      done_ = true;
+    }
+    return result_;
+  }
+
+ private:
+  static std::string to_absl_text(const std::string& text) { return text.empty() ? "error" : text; }
+
+  absl::Status supervise() {
+    // Nothing is amiss in a wait as short as this.
+    absl::Duration slice = absl::Seconds(1);
+    for (;;) {
+      {
+        MutexLock lock(wakening_->mutex);
+        wakening_->mutex.await_for(slice, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+          return ending_->ended || wakening_->failed;
+        });
+        if (ending_->ended) break;
+      }
+      RETURN_IF_ERROR(supervisor_.look_after(wait_));
+      slice = absl::Milliseconds(250);
+    }
+    if (ending_->error.empty()) return absl::OkStatus();
+    return supervisor_.explain_broken_connection(ending_->error);
+  }
+
+  Supervisor& supervisor_;
+  const std::shared_ptr<Wakening> wakening_;
+  // Shared with the callback.
+  const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
+  SupervisedWait wait_;
+  std::function<void()> finish_;
+  bool done_ = false;
+  absl::Status result_;
+};
+
+C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
+    : rank_(options.environment.rank),
+      world_size_(options.environment.world_size),
+      parts_(std::move(parts)) {
+  SupervisorOptions supervision;
+  supervision.rank = rank_;
+  supervision.world_size = world_size_;
+  supervision.timeout = options.collective_timeout;
+  supervision.rank_0_serves_store = !options.environment.agent_store;
+  supervision.connection_lost = [this](int rank) { return parts_.control->lost(rank); };
+  supervision.failed = [this] { job_failed(); };
+  supervision.published = options.published;
+  supervisor_ = std::make_unique<Supervisor>(*parts_.store, std::move(supervision));
+}
+
+void C10dCollectives::job_failed() {
+  {
+    MutexLock lock(wakening_->mutex);
+    wakening_->failed = true;
+  }
+  parts_.control->abort_connections();
+  parts_.data->abort_connections();
+}
+
+bool C10dCollectives::all_ended(absl::Duration limit) {
+  MutexLock lock(wakening_->mutex);
+  return wakening_->mutex.await_for(limit, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return std::all_of(under_way_.begin(), under_way_.end(),
+                       [](const std::shared_ptr<Ending>& ending) { return ending->ended; });
+  });
+}
+
+C10dCollectives::~C10dCollectives() {
+  supervisor_->leave();
+  bool ended = all_ended(absl::ZeroDuration());
+  if (!ended) {
+    parts_.control->abort_connections();
+    parts_.data->abort_connections();
+    ended = all_ended(absl::Seconds(1));
+  }
+  if (!ended) {
+    // gloo does not wake a receive of which a part has arrived; a group would wait for it for
+    // ever. Its threads stay: the job has failed, and the process ends soon.
+    MILLRACE_LOG(WARNING) << "leaving connections open on which a collective hangs";
+    parts_.control.release();
+    parts_.data.release();
+  }
+  parts_.control.reset();
+  parts_.data.reset();
+  // The store goes with its rank: others may still have to read there why the job ended.
+  if (parts_.server) supervisor_->wait_for_leavers(absl::Seconds(5));
+}
+
+template <typename Launch>
+std::unique_ptr<C10dCollectives::Pending> C10dCollectives::start(Channel channel, const char* what,
+                                                                 const Launch& launch) {
+  auto pending = std::make_unique<Pending>(
+      *supervisor_, wakening_,
+      SupervisedWait{
+          .channel = channel, .ordinal = supervisor_->count_started(channel), .what = what});
+  absl::Status failure = supervisor_->failure();
+  if (!failure.ok()) {
+    pending->not_started(failure);
+    return pending;
+  }
+  Group& group = channel == Channel::kControl ? *parts_.control : *parts_.data;
+  absl::Status launched = catch_exceptions([&] {
+    pending->started(launch(group));
+    return absl::OkStatus();
+  });
+  if (!launched.ok()) {
+    pending->not_started(supervisor_->fail(first_line(absl::string_view(launched.message()))));
+    return pending;
+  }
+  {
+    MutexLock lock(wakening_->mutex);
+    under_way_.remove_if([](const std::shared_ptr<Ending>& ending) { return ending->ended; });
+  }
+  under_way_.push_back(pending->ending());
+  return pending;
+}
+
+std::unique_ptr<PendingCollective> C10dCollectives::start_sum(absl::Span<int64_t> values) {
+  // A copy, so that no thread touches `values` after an error.
+  at::Tensor copy = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
+  std::memcpy(copy.data_ptr(), values.data(), values.size() * sizeof(int64_t));
+  auto pending = start(Channel::kControl, "an exchange", [&](Group& group) {
+    std::vector<at::Tensor> tensors = {copy};
+    c10d::AllreduceOptions options;
+    options.timeout = kNever;
+    return group.allreduce(tensors, options);
+  });
+  pending->then([copy, values] {
+    std::memcpy(values.data(), copy.data_ptr(), values.size() * sizeof(int64_t));
+  });
+  return pending;
+}
+
+std::unique_ptr<PendingCollective> C10dCollectives::start_sum(at::Tensor tensor) {
+  return start(Channel::kData, "a sum", [&](Group& group) {
+    std::vector<at::Tensor> tensors = {tensor};
+    c10d::AllreduceOptions options;
+    options.timeout = kNever;
+    return group.allreduce(tensors, options);
+  });
+}
+
+absl::Status C10dCollectives::run_broadcast(at::Tensor tensor, int root) {
+  return start(Channel::kData, "a broadcast",
+               [&](Group& group) {
+                 std::vector<at::Tensor> tensors = {tensor};
+                 c10d::BroadcastOptions options;
+                 options.rootRank = root;
+                 options.timeout = kNever;
+                 return group.broadcast(tensors, options);
+               })
+      ->wait();
+}
+
+absl::StatusOr<std::string> C10dCollectives::broadcast(absl::string_view bytes, int root) {
+  at::Tensor length = at::empty({1}, at::kLong);
+  *length.data_ptr<int64_t>() = static_cast<int64_t>(bytes.size());
+  RETURN_IF_ERROR(run_broadcast(length, root));
+  const int64_t count = *length.data_ptr<int64_t>();
+  if (count == 0) return std::string();
+  at::Tensor content = at::empty({count}, at::kByte);
+  if (rank_ == root) std::memcpy(content.data_ptr(), bytes.data(), count);
+  RETURN_IF_ERROR(run_broadcast(content, root));
+  return std::string(static_cast<const char*>(content.data_ptr()), count);
+}
+
+absl::StatusOr<std::vector<std::string>> C10dCollectives::all_gather(absl::string_view bytes) {
+  at::Tensor lengths = at::zeros({world_size_}, at::kLong);
+  int64_t* length = lengths.data_ptr<int64_t>();
+  length[rank_] = static_cast<int64_t>(bytes.size());
+  RETURN_IF_ERROR(start_sum(lengths)->wait());
+  const int64_t longest = *std::max_element(length, length + world_size_);
+  std::vector<std::string> all(world_size_);
+  if (longest == 0) return all;
+  at::Tensor mine = at::zeros({longest}, at::kByte);
+  std::memcpy(mine.data_ptr(), bytes.data(), bytes.size());
+  at::Tensor theirs = at::empty({world_size_ * longest}, at::kByte);
+  RETURN_IF_ERROR(start(Channel::kData, "a gather", [&](Group& group) {
+                    c10d::AllgatherOptions options;
+                    options.timeout = kNever;
+                    return group._allgather_base(theirs, mine, options);
+                  })->wait());
+  const char* content = static_cast<const char*>(theirs.data_ptr());
+  for (int rank = 0; rank < world_size_; ++rank) {
+    all[rank].assign(content + rank * longest, length[rank]);
+  }
+  return all;
+}
+
+// ---- connecting ----
+
+// Serves a store at the address, and at no other.
+absl::StatusOr<StorePointer> serve_store(const SocketAddress& address) {
+  ASSIGN_OR_RETURN(Socket socket, listen_on(address));
+  return catch_exceptions([&]() -> absl::StatusOr<StorePointer> {
+    c10d::TCPStoreOptions options;
+    options.port = address.port();
+    options.isServer = true;
+    options.waitWorkers = false;
+    options.timeout = std::chrono::seconds(30);
+    options.masterListenFd = socket.release();
+    return c10::make_intrusive<c10d::TCPStore>(address.ip(), options);
+  });
+}
+
+// Waits until a store answers at one of the addresses. Returns: which.
+absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addresses,
+                                         const C10dOptions& options, absl::Time deadline) {
+  absl::Duration pause = absl::Milliseconds(20);
+  for (;;) {
+    absl::Status problem;
+    for (const SocketAddress& address : addresses) {
+      const absl::Duration left = deadline - absl::Now();
+      problem = ping_store(address, std::clamp(left, absl::Milliseconds(10), absl::Seconds(2)));
+      if (problem.ok()) return address;
+    }
+    if (absl::Now() + pause >= deadline) {
+      return absl::UnavailableError(absl::StrCat("cannot reach the master, rank 0 at ",
+                                                 options.environment.master_address, ":",
+                                                 options.environment.master_port, ", within ",
+                                                 absl::FormatDuration(options.rendezvous_timeout),
+                                                 ": ", absl::string_view(problem.message())));
+    }
+    Clock::real().sleep(pause);
+    pause = std::min(2 * pause, absl::Milliseconds(500));
+  }
+}
+
+absl::StatusOr<GroupPointer> connect_group(const char* name, int threads, const std::string& ip,
+                                           const c10::intrusive_ptr<c10d::Store>& store,
+                                           const C10dOptions& options, absl::Duration timeout) {
+  return catch_exceptions([&]() -> absl::StatusOr<GroupPointer> {
+    auto group_options = c10d::ProcessGroupGloo::Options::create(to_milliseconds(timeout));
+    group_options->threads = threads;
+    // A device of its own: each has one thread for all its connections.
+    group_options->devices = {c10d::ProcessGroupGloo::createDeviceForHostname(ip)};
+    const std::string prefix =
+        absl::StrCat("millrace/", options.environment.restart_count, "/", name);
+    auto group = c10::make_intrusive<Group>(c10::make_intrusive<c10d::PrefixStore>(prefix, store),
+                                            options.environment.rank,
+                                            options.environment.world_size, group_options);
+    group->setTimeout(kNever);
+    return group;
+  });
+}
+
+// Writing to a connection that the other side closed must be an error: neither the store's client
+// nor gloo asks for that itself.
+void ignore_broken_pipes() {
+  struct sigaction action = {};
+  sigaction(SIGPIPE, nullptr, &action);
+  if (action.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
+}
+
+absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& options) {
+  const RankEnvironment& environment = options.environment;
+  const absl::Time deadline = absl::Now() + options.rendezvous_timeout;
+  ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses,
+                   find_addresses(environment.master_address, environment.master_port));
+  C10dCollectives::Parts parts;
+  if (environment.rank == 0 && !environment.agent_store) {
+    ASSIGN_OR_RETURN(parts.server, serve_store(addresses[0]), "rank 0 cannot serve the store");
+  }
+  ASSIGN_OR_RETURN(SocketAddress address, find_store(addresses, options, deadline));
+  parts.store = std::make_unique<TcpJobStore>(
+      address, absl::StrCat("millrace/", environment.restart_count, "/"),
+      std::clamp(options.collective_timeout / 2, absl::Milliseconds(500), absl::Seconds(5)));
+  RETURN_IF_ERROR(parts.store->connect());
+  RETURN_IF_ERROR(meet_ranks(*parts.store,
+                             {.rank = environment.rank,
+                              .world_size = environment.world_size,
+                              .identity = options.identity,
+                              .timeout = deadline - absl::Now()},
+                             Clock::real()));
+
+  ASSIGN_OR_RETURN(std::string ip, ip_towards(address));
+  c10d::TCPStoreOptions store_options;
+  store_options.port = address.port();
+  store_options.waitWorkers = false;
+  const absl::Duration left = std::max(deadline - absl::Now(), absl::Seconds(10));
+  store_options.timeout = to_milliseconds(left);
+  StorePointer store = c10::make_intrusive<c10d::TCPStore>(address.ip(), store_options);
+  ASSIGN_OR_RETURN(parts.control, connect_group("control", 1, ip, store, options, left));
+  ASSIGN_OR_RETURN(parts.data, connect_group("data", 2, ip, store, options, left));
+  auto collectives = std::make_unique<C10dCollectives>(options, std::move(parts));
+  collectives->set_phase(RankPhase::kStart, 0);
+  return collectives;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Collectives>> connect_c10d(const C10dOptions& options) {
+  if (options.environment.world_size == 1) return std::make_unique<OneRankCollectives>();
+  ignore_broken_pipes();
+  return catch_exceptions([&] { return connect_ranks(options); });
+}
+
+}  // namespace millrace

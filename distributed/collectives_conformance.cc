@@ -1,0 +1,364 @@
+#include "distributed/collectives_conformance.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Returns an error from a body, naming the line, unless the condition holds.
+#define REQUIRE_RANK(condition)                                                         \
+  do {                                                                                  \
+    if (!(condition)) {                                                                 \
+      return absl::InternalError(absl::StrCat("line ", __LINE__, ": not " #condition)); \
+    }                                                                                   \
+  } while (false)
+
+constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+
+int64_t sum_of_ranks(int world_size) { return int64_t{world_size} * (world_size - 1) / 2; }
+
+// The same on each rank, apart from the rank; not representable exactly.
+float value_of(int rank, int64_t i) { return 0.1f * (rank + 1) / static_cast<float>(i % 97 + 1); }
+
+at::Tensor values_of(int rank, int64_t count, at::ScalarType type) {
+  at::Tensor tensor = at::empty({count}, at::kFloat);
+  float* data = tensor.data_ptr<float>();
+  for (int64_t i = 0; i < count; ++i) data[i] = value_of(rank, i);
+  return tensor.to(type);
+}
+
+std::string bytes_of(const at::Tensor& tensor) {
+  return std::string(static_cast<const char*>(tensor.data_ptr()), tensor.nbytes());
+}
+
+absl::Status know_themselves(Collectives& c, int world_size) {
+  REQUIRE_RANK(c.world_size() == world_size);
+  REQUIRE_RANK(c.rank() >= 0 && c.rank() < world_size);
+  ASSIGN_OR_RETURN(std::vector<std::string> ranks, c.all_gather(absl::StrCat(c.rank())));
+  REQUIRE_RANK(ranks.size() == world_size);
+  for (int rank = 0; rank < world_size; ++rank) REQUIRE_RANK(ranks[rank] == absl::StrCat(rank));
+  return absl::OkStatus();
+}
+
+absl::Status sum_integers(Collectives& c) {
+  const int world_size = c.world_size();
+  // Wraps around exactly as two's complement does.
+  std::vector<int64_t> values = {c.rank(), 1, kLargest, kLeast, -c.rank()};
+  auto pending = c.start_sum(absl::MakeSpan(values));
+  RETURN_IF_ERROR(pending->wait());
+  RETURN_IF_ERROR(pending->wait());  // again
+  REQUIRE_RANK(values[0] == sum_of_ranks(world_size));
+  REQUIRE_RANK(values[1] == world_size);
+  REQUIRE_RANK(values[2] == static_cast<int64_t>(static_cast<uint64_t>(kLargest) * world_size));
+  REQUIRE_RANK(values[3] == static_cast<int64_t>(static_cast<uint64_t>(kLeast) * world_size));
+  REQUIRE_RANK(values[4] == -sum_of_ranks(world_size));
+
+  std::vector<int64_t> many(100'000);
+  for (int64_t i = 0; i < many.size(); ++i) many[i] = i * (c.rank() + 1);
+  RETURN_IF_ERROR(c.start_sum(absl::MakeSpan(many))->wait());
+  const int64_t factor = sum_of_ranks(world_size) + world_size;
+  for (int64_t i = 0; i < many.size(); ++i) REQUIRE_RANK(many[i] == i * factor);
+
+  std::vector<int64_t> none;
+  return c.start_sum(absl::MakeSpan(none))->wait();
+}
+
+absl::Status sum_tensors(Collectives& c) {
+  const int world_size = c.world_size();
+  for (at::ScalarType type : {at::kFloat, at::kDouble, at::kLong}) {
+    // Nothing, a little, and more than any buffer of the system holds.
+    for (int64_t count : {int64_t{0}, int64_t{1}, int64_t{1000}, int64_t{2} << 20}) {
+      at::Tensor tensor = at::arange(count, at::kLong).mul(c.rank() + 1).to(type);
+      RETURN_IF_ERROR(c.start_sum(tensor)->wait());
+      // Integers below 2^24 are exact in all types.
+      const int64_t factor = sum_of_ranks(world_size) + world_size;
+      REQUIRE_RANK(tensor.equal(at::arange(count, at::kLong).mul(factor).to(type)));
+    }
+  }
+  at::Tensor matrix = at::full({3, 5}, 0.5, at::kDouble);
+  RETURN_IF_ERROR(c.start_sum(matrix)->wait());
+  REQUIRE_RANK(matrix.equal(at::full({3, 5}, 0.5 * world_size, at::kDouble)));
+  return absl::OkStatus();
+}
+
+absl::Status gather_strings(Collectives& c) {
+  // Rank r gives r * 1000 bytes: none at rank 0.
+  const auto text_of = [](int rank) { return std::string(rank * 1000, 'a' + rank); };
+  ASSIGN_OR_RETURN(std::vector<std::string> all, c.all_gather(text_of(c.rank())));
+  REQUIRE_RANK(all.size() == c.world_size());
+  for (int rank = 0; rank < all.size(); ++rank) REQUIRE_RANK(all[rank] == text_of(rank));
+
+  ASSIGN_OR_RETURN(all, c.all_gather(""));
+  REQUIRE_RANK(all == std::vector<std::string>(c.world_size()));
+
+  const std::string with_zeros("a\0b\xff", 4);
+  ASSIGN_OR_RETURN(all, c.all_gather(with_zeros));
+  REQUIRE_RANK(all == std::vector<std::string>(c.world_size(), with_zeros));
+  return absl::OkStatus();
+}
+
+absl::Status broadcast_from_each(Collectives& c) {
+  for (int root = 0; root < c.world_size(); ++root) {
+    for (int length : {0, 1, 3 << 20}) {
+      const std::string wanted(length, 'A' + root);
+      const std::string given = c.rank() == root ? wanted : "not this";
+      ASSIGN_OR_RETURN(std::string received, c.broadcast(given, root));
+      REQUIRE_RANK(received == wanted);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Control and data do not wait for one another, whatever the order on each rank is.
+absl::Status channels_are_independent(Collectives& c) {
+  for (int round = 0; round < 10; ++round) {
+    std::vector<int64_t> control = {1};
+    at::Tensor data = at::full({10'000}, 1.0, at::kFloat);
+    if (c.rank() % 2 == 0) {
+      auto behind = c.start_sum(absl::MakeSpan(control));
+      RETURN_IF_ERROR(c.start_sum(data)->wait());
+      ASSIGN_OR_RETURN(std::string text, c.broadcast("go", 0));
+      REQUIRE_RANK(text == "go");
+      RETURN_IF_ERROR(behind->wait());
+    } else {
+      auto pending = c.start_sum(data);
+      auto behind = c.start_sum(absl::MakeSpan(control));
+      RETURN_IF_ERROR(behind->wait());
+      RETURN_IF_ERROR(pending->wait());
+      RETURN_IF_ERROR(c.broadcast("", 0).status());
+    }
+    REQUIRE_RANK(control[0] == c.world_size());
+    REQUIRE_RANK(data.equal(at::full({10'000}, c.world_size(), at::kFloat)));
+  }
+  return absl::OkStatus();
+}
+
+// Many at once on both channels; waited for in another order than started.
+absl::Status many_under_way(Collectives& c) {
+  constexpr int kCount = 64;
+  std::vector<std::vector<int64_t>> control(kCount);
+  std::vector<at::Tensor> data(kCount);
+  std::vector<std::unique_ptr<PendingCollective>> pending;
+  for (int i = 0; i < kCount; ++i) {
+    control[i].assign(i + 1, i);
+    data[i] = at::full({i * 100 + 1}, i, at::kFloat);
+    pending.push_back(c.start_sum(absl::MakeSpan(control[i])));
+    pending.push_back(c.start_sum(data[i]));
+  }
+  for (int i = 2 * kCount - 1; i >= 0; --i) RETURN_IF_ERROR(pending[i]->wait());
+  for (int i = 0; i < kCount; ++i) {
+    REQUIRE_RANK(control[i] == std::vector<int64_t>(i + 1, i * c.world_size()));
+    REQUIRE_RANK(data[i].equal(at::full({i * 100 + 1}, i * c.world_size(), at::kFloat)));
+  }
+  return absl::OkStatus();
+}
+
+// Sums of numbers that round: the same bits on all ranks, each time.
+absl::Status bits_are_the_same(Collectives& c) {
+  for (int64_t count : {7, 1000, 300'001}) {
+    for (at::ScalarType type : {at::kFloat, at::kDouble}) {
+      std::string first;
+      for (int round = 0; round < 3; ++round) {
+        at::Tensor tensor = values_of(c.rank(), count, type);
+        RETURN_IF_ERROR(c.start_sum(tensor)->wait());
+        const std::string bits = bytes_of(tensor);
+        if (round == 0) first = bits;
+        REQUIRE_RANK(bits == first);
+      }
+      ASSIGN_OR_RETURN(std::vector<std::string> all, c.all_gather(first));
+      for (const std::string& other : all) REQUIRE_RANK(other == first);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A pending collective that nobody waits for goes on by itself.
+absl::Status not_waited_for(Collectives& c) {
+  at::Tensor dropped = at::full({100}, 1.0, at::kFloat);
+  std::vector<int64_t> values = {1};
+  c.start_sum(dropped).reset();
+  c.start_sum(absl::MakeSpan(values)).reset();
+  ASSIGN_OR_RETURN(std::vector<std::string> all, c.all_gather("x"));
+  REQUIRE_RANK(all.size() == c.world_size());
+  // `values` must live until its sum is done, which it is before a later one.
+  std::vector<int64_t> later = {2};
+  RETURN_IF_ERROR(c.start_sum(absl::MakeSpan(later))->wait());
+  REQUIRE_RANK(later[0] == 2 * c.world_size());
+  return absl::OkStatus();
+}
+
+void expect_all_ok(const std::vector<absl::Status>& results, const char* part) {
+  for (int rank = 0; rank < results.size(); ++rank) {
+    EXPECT_THAT(results[rank], IsOk()) << part << ", rank " << rank;
+  }
+}
+
+// Every collective returns `error` at once.
+absl::Status all_return(Collectives& c, const absl::Status& error) {
+  std::vector<int64_t> values = {1};
+  REQUIRE_RANK(c.start_sum(absl::MakeSpan(values))->wait() == error);
+  REQUIRE_RANK(c.start_sum(at::full({2}, 1.0, at::kFloat))->wait() == error);
+  REQUIRE_RANK(c.all_gather("x").status() == error);
+  REQUIRE_RANK(c.broadcast("x", 0).status() == error);
+  return absl::OkStatus();
+}
+
+// Where the other ranks are while one leaves the job or fails.
+enum class Waiting { kControl, kData, kBoth, kGather, kNowhere };
+
+// Joins the collective that `waiting` says, which cannot succeed. Returns: its error; OK if nothing
+// was waited for.
+absl::Status wait_in_vain(Collectives& c, Waiting waiting) {
+  std::vector<int64_t> values(16, 1);
+  at::Tensor tensor = at::full({1 << 20}, 1.0, at::kFloat);
+  std::unique_ptr<PendingCollective> control;
+  if (waiting == Waiting::kControl || waiting == Waiting::kBoth) {
+    control = c.start_sum(absl::MakeSpan(values));
+  }
+  if (waiting == Waiting::kData) return c.start_sum(tensor)->wait();
+  if (waiting == Waiting::kGather) return c.all_gather("abc").status();
+  if (waiting == Waiting::kBoth) {
+    const absl::Status data = c.start_sum(tensor)->wait();
+    REQUIRE_RANK(control->wait() == data);
+    return data;
+  }
+  return control == nullptr ? absl::OkStatus() : control->wait();
+}
+
+// Rank `failing` fails in the backward pass of step 7 while the others wait.
+void test_failing_rank(const RunRanks& run_ranks, int failing, Waiting waiting) {
+  std::vector<absl::Status> results = run_ranks([&](std::unique_ptr<Collectives> c) {
+    RETURN_IF_ERROR(know_themselves(*c, c->world_size()));
+    absl::Status error;
+    if (c->rank() == failing) {
+      c->set_phase(RankPhase::kBackward, 7);
+      c->fail(absl::InternalError("disk \"x\" is full"));
+      c->fail(absl::InternalError("and this comes too late"));
+    } else {
+      c->set_phase(RankPhase::kForward, 7);
+      error = wait_in_vain(*c, waiting);
+    }
+    std::vector<int64_t> values = {1};
+    if (error.ok()) error = c->start_sum(absl::MakeSpan(values))->wait();
+    REQUIRE_RANK(!error.ok());
+    RETURN_IF_ERROR(all_return(*c, error));
+    return error;
+  });
+  for (int rank = 0; rank < results.size(); ++rank) {
+    EXPECT_EQ(results[rank], peer_error(failing, RankPhase::kBackward, 7, "disk \"x\" is full"))
+        << "rank " << rank << ", waiting in " << static_cast<int>(waiting);
+  }
+}
+
+// Rank `leaving` destroys its Collectives while the others wait.
+void test_leaving_rank(const RunRanks& run_ranks, int leaving, Waiting waiting) {
+  std::vector<absl::Status> results = run_ranks([&](std::unique_ptr<Collectives> c) {
+    RETURN_IF_ERROR(know_themselves(*c, c->world_size()));
+    if (c->rank() == leaving) {
+      c.reset();
+      return absl::OkStatus();
+    }
+    const absl::Status error = wait_in_vain(*c, waiting);
+    REQUIRE_RANK(!error.ok());
+    RETURN_IF_ERROR(all_return(*c, error));
+    return error;
+  });
+  for (int rank = 0; rank < results.size(); ++rank) {
+    if (rank == leaving) {
+      EXPECT_THAT(results[rank], IsOk());
+    } else {
+      EXPECT_THAT(results[rank], StatusIs(absl::StatusCode::kAborted,
+                                          HasSubstr(absl::StrCat("rank ", leaving, " failed"))))
+          << "rank " << rank;
+    }
+  }
+}
+
+// Destroys it with collectives under way that nobody else starts.
+void test_leaving_with_collectives_under_way(const RunRanks& run_ranks) {
+  std::vector<absl::Status> results = run_ranks([&](std::unique_ptr<Collectives> c) {
+    RETURN_IF_ERROR(know_themselves(*c, c->world_size()));
+    std::vector<int64_t> values = {1};
+    if (c->rank() == 0) {
+      auto control = c->start_sum(absl::MakeSpan(values));
+      auto data = c->start_sum(at::full({1 << 20}, 1.0, at::kFloat));
+      c.reset();
+    }
+    return absl::OkStatus();
+  });
+  expect_all_ok(results, "leaving with collectives under way");
+}
+
+// fail() from another thread than the one that waits.
+void test_failing_from_another_thread(const RunRanks& run_ranks) {
+  std::vector<absl::Status> results = run_ranks([&](std::unique_ptr<Collectives> c) {
+    RETURN_IF_ERROR(know_themselves(*c, c->world_size()));
+    c->set_phase(RankPhase::kUpdate, 3);
+    if (c->rank() != 0) return wait_in_vain(*c, Waiting::kData);
+    std::vector<int64_t> values = {1};
+    auto pending = c->start_sum(absl::MakeSpan(values));
+    std::thread other([&] { c->fail(absl::InternalError("told by a thread")); });
+    const absl::Status error = pending->wait();
+    other.join();
+    return error;
+  });
+  for (const absl::Status& result : results) {
+    EXPECT_EQ(result, peer_error(0, RankPhase::kUpdate, 3, "told by a thread"));
+  }
+}
+
+}  // namespace
+
+void test_collectives_conformance(int world_size, const RunRanks& run_ranks) {
+  struct Part {
+    const char* name;
+    absl::Status (*body)(Collectives&);
+  };
+  const Part kParts[] = {{"sums of integers", sum_integers},
+                         {"sums of tensors", sum_tensors},
+                         {"gathering", gather_strings},
+                         {"broadcast", broadcast_from_each},
+                         {"independence of channels", channels_are_independent},
+                         {"many under way", many_under_way},
+                         {"same bits", bits_are_the_same},
+                         {"not waited for", not_waited_for}};
+  for (const Part& part : kParts) {
+    expect_all_ok(run_ranks([&](std::unique_ptr<Collectives> c) {
+                    RETURN_IF_ERROR(know_themselves(*c, world_size));
+                    RETURN_IF_ERROR(part.body(*c));
+                    // All are through before the first leaves.
+                    return c->all_gather("").status();
+                  }),
+                  part.name);
+  }
+  for (int rank = 0; rank < world_size; ++rank) {
+    test_failing_rank(run_ranks, rank, Waiting::kNowhere);
+  }
+  if (world_size == 1) return;
+  for (Waiting waiting : {Waiting::kControl, Waiting::kData, Waiting::kBoth, Waiting::kGather}) {
+    for (int rank = 0; rank < world_size; ++rank) test_failing_rank(run_ranks, rank, waiting);
+  }
+  for (int rank = 0; rank < world_size; ++rank) {
+    test_leaving_rank(run_ranks, rank, rank % 2 == 0 ? Waiting::kControl : Waiting::kData);
+  }
+  test_leaving_with_collectives_under_way(run_ranks);
+  test_failing_from_another_thread(run_ranks);
+}
+
+}  // namespace millrace

@@ -1,0 +1,104 @@
+#include "distributed/heartbeat.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace millrace {
+
+std::string format_heartbeat(const Heartbeat& heartbeat) {
+  return absl::StrCat(heartbeat.beat, " ", static_cast<int>(heartbeat.phase), " ", heartbeat.step,
+                      " ", heartbeat.started[0], " ", heartbeat.started[1], " ",
+                      heartbeat.left ? 1 : 0);
+}
+
+std::optional<Heartbeat> parse_heartbeat(absl::string_view text) {
+  const std::vector<absl::string_view> fields = absl::StrSplit(text, ' ');
+  if (fields.size() != 6) return std::nullopt;
+  int64_t values[6];
+  for (int i = 0; i < 6; ++i) {
+    if (!absl::SimpleAtoi(fields[i], &values[i])) return std::nullopt;
+  }
+  if (values[1] < 0 || values[1] > static_cast<int>(RankPhase::kEnd)) return std::nullopt;
+  return Heartbeat{.beat = values[0],
+                   .phase = static_cast<RankPhase>(values[1]),
+                   .step = values[2],
+                   .started = {values[3], values[4]},
+                   .left = values[5] != 0};
+}
+
+PeerWatch::PeerWatch(int rank, int world_size, absl::Duration longest_step)
+    : rank_(rank), longest_step_(longest_step), peers_(world_size) {}
+
+void PeerWatch::pass_time(Peer& peer, absl::Duration now) {
+  if (peer.known) peer.silence += std::min(now - peer.observed, longest_step_);
+  peer.known = true;
+  peer.observed = now;
+}
+
+void PeerWatch::observe(int peer, const Heartbeat& heartbeat, absl::Duration now) {
+  Peer& entry = peers_[peer];
+  const bool changed = !entry.known || heartbeat.beat != entry.last.beat;
+  pass_time(entry, now);
+  if (!changed) return;
+  entry.last = heartbeat;
+  entry.silence = absl::ZeroDuration();
+}
+
+void PeerWatch::observe_nothing(int peer, absl::Duration now) { pass_time(peers_[peer], now); }
+
+std::vector<int> PeerWatch::silent(absl::Duration limit) const {
+  std::vector<int> found;
+  for (int peer = 0; peer < peers_.size(); ++peer) {
+    if (peer != rank_ && !peers_[peer].last.left && peers_[peer].silence >= limit) {
+      found.push_back(peer);
+    }
+  }
+  return found;
+}
+
+std::optional<int> PeerWatch::left() const {
+  for (int peer = 0; peer < peers_.size(); ++peer) {
+    if (peer != rank_ && peers_[peer].last.left) return peer;
+  }
+  return std::nullopt;
+}
+
+bool PeerWatch::any_waits_for_data() const {
+  for (int peer = 0; peer < peers_.size(); ++peer) {
+    const RankPhase phase = peers_[peer].last.phase;
+    if (peer != rank_ && (phase == RankPhase::kData || phase == RankPhase::kWindowWait)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<int> PeerWatch::absent(Channel channel, int64_t ordinal) const {
+  std::vector<int> found;
+  for (int peer = 0; peer < peers_.size(); ++peer) {
+    if (peer != rank_ && peers_[peer].last.started[static_cast<int>(channel)] < ordinal) {
+      found.push_back(peer);
+    }
+  }
+  return found;
+}
+
+absl::Status PeerWatch::blame(const std::vector<int>& peers, absl::string_view what) const {
+  const Heartbeat& first = peers_[peers[0]].last;
+  std::string text(what);
+  constexpr int kMostNamed = 8;
+  for (int i = 1; i < std::min<int>(peers.size(), kMostNamed); ++i) {
+    const Heartbeat& other = peers_[peers[i]].last;
+    absl::StrAppend(&text, "; likewise rank ", peers[i], " in ", rank_phase_name(other.phase),
+                    " of step ", other.step);
+  }
+  if (peers.size() > kMostNamed) {
+    absl::StrAppend(&text, "; and ", peers.size() - kMostNamed, " more ranks");
+  }
+  return peer_error(peers[0], first.phase, first.step, text);
+}
+
+}  // namespace millrace

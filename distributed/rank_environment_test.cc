@@ -1,0 +1,176 @@
+#include "distributed/rank_environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Variables = std::map<std::string, std::string>;
+
+absl::StatusOr<RankEnvironment> read(const Variables& variables) {
+  return read_rank_environment([&](const char* name) -> std::optional<std::string> {
+    auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  });
+}
+
+Variables two_ranks() {
+  return {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29500"}};
+}
+
+Variables with(Variables variables, const std::string& name, const std::string& value) {
+  variables[name] = value;
+  return variables;
+}
+
+Variables without(Variables variables, const std::string& name) {
+  variables.erase(name);
+  return variables;
+}
+
+TEST(RankEnvironmentTest, NothingSetIsOneRank) {
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read({}));
+  EXPECT_EQ(environment.rank, 0);
+  EXPECT_EQ(environment.world_size, 1);
+  EXPECT_EQ(environment.local_rank, 0);
+  EXPECT_EQ(environment.local_world_size, 1);
+  EXPECT_FALSE(environment.agent_store);
+  EXPECT_EQ(environment.restart_count, 0);
+}
+
+TEST(RankEnvironmentTest, UsualVariables) {
+  Variables variables = two_ranks();
+  variables["LOCAL_RANK"] = "1";
+  variables["LOCAL_WORLD_SIZE"] = "2";
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read(variables));
+  EXPECT_EQ(environment.rank, 1);
+  EXPECT_EQ(environment.world_size, 2);
+  EXPECT_EQ(environment.local_rank, 1);
+  EXPECT_EQ(environment.local_world_size, 2);
+  EXPECT_EQ(environment.master_address, "node7");
+  EXPECT_EQ(environment.master_port, 29500);
+}
+
+TEST(RankEnvironmentTest, OneRankNeedsNoMaster) {
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read({{"RANK", "0"}, {"WORLD_SIZE", "1"}}));
+  EXPECT_EQ(environment.world_size, 1);
+}
+
+TEST(RankEnvironmentTest, SlurmWithMaster) {
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read({{"SLURM_PROCID", "3"},
+                                                          {"SLURM_NTASKS", "4"},
+                                                          {"SLURM_LOCALID", "1"},
+                                                          {"MASTER_ADDR", "node0"},
+                                                          {"MASTER_PORT", "1234"}}));
+  EXPECT_EQ(environment.rank, 3);
+  EXPECT_EQ(environment.world_size, 4);
+  EXPECT_EQ(environment.local_rank, 1);
+}
+
+TEST(RankEnvironmentTest, SlurmWithoutMasterIsOneRank) {
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment,
+                       read({{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "4"}}));
+  EXPECT_EQ(environment.rank, 0);
+  EXPECT_EQ(environment.world_size, 1);
+}
+
+TEST(RankEnvironmentTest, UsualVariablesGoBeforeSlurms) {
+  Variables variables = two_ranks();
+  variables["SLURM_PROCID"] = "7";
+  variables["SLURM_NTASKS"] = "9";
+  variables["SLURM_LOCALID"] = "6";
+  variables["LOCAL_RANK"] = "0";
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read(variables));
+  EXPECT_EQ(environment.rank, 1);
+  EXPECT_EQ(environment.world_size, 2);
+  EXPECT_EQ(environment.local_rank, 0);
+}
+
+TEST(RankEnvironmentTest, LaunchersStore) {
+  Variables variables = with(two_ranks(), "TORCHELASTIC_USE_AGENT_STORE", "True");
+  variables["TORCHELASTIC_RESTART_COUNT"] = "2";
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read(variables));
+  EXPECT_TRUE(environment.agent_store);
+  EXPECT_EQ(environment.restart_count, 2);
+  ASSERT_OK_AND_ASSIGN(environment, read(with(variables, "TORCHELASTIC_USE_AGENT_STORE", "False")));
+  EXPECT_FALSE(environment.agent_store);
+}
+
+// Each bad value, with what the message must say.
+struct BadCase {
+  const char* what;
+  Variables variables;
+  std::string message;
+};
+
+class BadRankEnvironmentTest : public testing::TestWithParam<BadCase> {};
+
+TEST_P(BadRankEnvironmentTest, IsNamed) {
+  EXPECT_THAT(read(GetParam().variables),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(GetParam().message)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, BadRankEnvironmentTest,
+    testing::Values(
+        BadCase{"RankMissing", without(two_ranks(), "RANK"), "RANK is not set, but WORLD_SIZE is"},
+        BadCase{"WorldMissing", without(two_ranks(), "WORLD_SIZE"),
+                "WORLD_SIZE is not set, but RANK is"},
+        BadCase{"RankNoNumber", with(two_ranks(), "RANK", "one"),
+                "RANK is \"one\"; expected is a whole number"},
+        BadCase{"RankEmpty", with(two_ranks(), "RANK", ""),
+                "RANK is \"\"; expected is a whole number"},
+        BadCase{"RankNegative", with(two_ranks(), "RANK", "-1"),
+                "RANK is \"-1\"; expected is a number from 0 to 1"},
+        BadCase{"RankTooLarge", with(two_ranks(), "RANK", "2"),
+                "RANK is \"2\"; expected is a number from 0 to 1"},
+        BadCase{"WorldNoNumber", with(two_ranks(), "WORLD_SIZE", "2x"),
+                "WORLD_SIZE is \"2x\"; expected is a whole number"},
+        BadCase{"WorldZero", with(two_ranks(), "WORLD_SIZE", "0"),
+                "WORLD_SIZE is \"0\"; expected is a number of at least 1"},
+        BadCase{"WorldBeyondInt", with(two_ranks(), "WORLD_SIZE", "99999999999"),
+                "WORLD_SIZE is \"99999999999\"; expected is a whole number"},
+        BadCase{"SlurmNoNumber",
+                {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4(x2)"}, {"MASTER_ADDR", "a"}},
+                "SLURM_NTASKS is \"4(x2)\"; expected is a whole number"},
+        BadCase{"LocalRankNegative", with(two_ranks(), "LOCAL_RANK", "-2"),
+                "LOCAL_RANK is \"-2\"; expected is a number of at least 0"},
+        BadCase{"LocalWorldZero", with(two_ranks(), "LOCAL_WORLD_SIZE", "0"),
+                "LOCAL_WORLD_SIZE is \"0\"; expected is a number of at least 1"},
+        BadCase{"RestartsNegative", with(two_ranks(), "TORCHELASTIC_RESTART_COUNT", "-1"),
+                "TORCHELASTIC_RESTART_COUNT is \"-1\"; expected is a number of at least 0"},
+        BadCase{"NoAddress", without(two_ranks(), "MASTER_ADDR"),
+                "MASTER_ADDR is not set, but there is more than one rank"},
+        BadCase{"EmptyAddress", with(two_ranks(), "MASTER_ADDR", " "),
+                "MASTER_ADDR is \" \"; expected is the address of the machine of rank 0"},
+        BadCase{"NoPort", without(two_ranks(), "MASTER_PORT"),
+                "MASTER_PORT is not set, but there is more than one rank"},
+        BadCase{"PortNoNumber", with(two_ranks(), "MASTER_PORT", "http"),
+                "MASTER_PORT is \"http\"; expected is a whole number"},
+        BadCase{"PortZero", with(two_ranks(), "MASTER_PORT", "0"),
+                "MASTER_PORT is \"0\"; expected is a number from 1 to 65535"},
+        BadCase{"PortTooLarge", with(two_ranks(), "MASTER_PORT", "65536"),
+                "MASTER_PORT is \"65536\"; expected is a number from 1 to 65535"}),
+    [](const testing::TestParamInfo<BadCase>& info) { return info.param.what; });
+
+TEST(RankEnvironmentTest, ReadsTheProcessesOwn) {
+  setenv("RANK", "4", 1);
+  setenv("WORLD_SIZE", "oops", 1);
+  EXPECT_THAT(read_rank_environment(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"oops\"")));
+  unsetenv("RANK");
+  unsetenv("WORLD_SIZE");
+}
+
+}  // namespace
+}  // namespace millrace
