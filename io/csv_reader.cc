@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
@@ -59,6 +61,30 @@ bool one_value_each(const std::vector<int64_t>& offsets) {
     if (offsets[row] != static_cast<int64_t>(row)) return false;
   }
   return true;
+}
+
+// What one name in a typed header stands for; the delimiter of its list, 0 for one value.
+struct TypedColumn {
+  FileColumn column;
+  char list_delimiter = 0;
+};
+
+// Errors: DataLoss if `text` is not name:type.
+absl::StatusOr<TypedColumn> parse_typed_column(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  const std::string type = colon == std::string::npos ? "" : text.substr(colon + 1);
+  const bool token = type == "token" || type == "token_seq";
+  const bool number = type == "float" || type == "float_seq";
+  if (colon == 0 || !(token || number)) {
+    return absl::DataLossError(
+        absl::StrCat("column \"", absl::CEscape(text.substr(0, 80)),
+                     "\" of the typed header is not name:type with one of the types token, "
+                     "token_seq, float, float_seq"));
+  }
+  return TypedColumn{{.name = text.substr(0, colon),
+                      .type = token ? ValueType::kString : ValueType::kDouble,
+                      .type_name = type},
+                     absl::EndsWith(type, "_seq") ? ' ' : '\0'};
 }
 
 // Cuts a file into groups of whole lines, as its bytes come by.
@@ -131,9 +157,7 @@ class CsvReader : public FileReader {
       ASSIGN_OR_RETURN(names, read_header(groups_.front()));
       groups_.erase(groups_.begin());
     }
-    for (const std::string& name : names) {
-      columns_.push_back({.name = name, .type = ValueType::kText, .type_name = "text"});
-    }
+    RETURN_IF_ERROR(set_columns(names));
     for (const LineGroup& group : groups_) group_rows_.push_back(group.rows);
     return absl::OkStatus();
   }
@@ -152,13 +176,29 @@ class CsvReader : public FileReader {
     for (size_t i = 0; i < requests.size(); ++i) {
       const std::string& name = columns_[requests[i].column].name;
       columns[i].type = requests[i].as;
-      RETURN_IF_ERROR(convert(*table->GetColumnByName(name), range, &columns[i]),
+      RETURN_IF_ERROR(convert(*table->GetColumnByName(name), range,
+                              list_delimiters_[requests[i].column], &columns[i]),
                       absl::StrCat(path_, ", column ", name));
     }
     return columns;
   }
 
  private:
+  absl::Status set_columns(const std::vector<std::string>& names) {
+    const char list_delimiter =
+        config_.list_delimiter().empty() ? '\0' : config_.list_delimiter()[0];
+    for (const std::string& name : names) {
+      TypedColumn column{{.name = name, .type = ValueType::kText, .type_name = "text"},
+                         list_delimiter};
+      if (config_.header() == CsvConfig::TYPED) {
+        ASSIGN_OR_RETURN(column, parse_typed_column(name));
+      }
+      columns_.push_back(std::move(column.column));
+      list_delimiters_.push_back(column.list_delimiter);
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status scan_file(LineScanner* scanner) {
     return guard_arrow(*file_, [&]() -> arrow::Status {
       ARROW_ASSIGN_OR_RAISE(const int64_t size, file_->GetSize());
@@ -223,7 +263,7 @@ class CsvReader : public FileReader {
   }
 
   absl::Status convert(const arrow::ChunkedArray& chunks, const RowRange& range,
-                       Column* column) const {
+                       char list_delimiter, Column* column) const {
     int64_t first = groups_[range.group].first_row;
     int64_t skip = range.begin;
     int64_t left = range.count;
@@ -235,7 +275,7 @@ class CsvReader : public FileReader {
       const int64_t end = std::min(cells.length(), begin + left);
       for (int64_t i = begin; i < end; ++i) {
         const auto cell = cells.GetView(i);
-        RETURN_IF_ERROR(append_cell({cell.data(), cell.size()}, column),
+        RETURN_IF_ERROR(append_cell({cell.data(), cell.size()}, list_delimiter, column),
                         absl::StrCat("row ", first + i));
       }
       skip -= begin;
@@ -246,7 +286,7 @@ class CsvReader : public FileReader {
     return absl::OkStatus();
   }
 
-  absl::Status append_cell(absl::string_view cell, Column* column) const {
+  static absl::Status append_cell(absl::string_view cell, char list_delimiter, Column* column) {
     int64_t count = 0;
     auto append = [&](absl::string_view text) -> absl::Status {
       if (column->type != ValueType::kString) text = absl::StripAsciiWhitespace(text);
@@ -257,10 +297,10 @@ class CsvReader : public FileReader {
           absl::StrCat("\"", text.substr(0, 40), "\" is not ",
                        column->type == ValueType::kDouble ? "a number" : "an integer"));
     };
-    if (config_.list_delimiter().empty()) {
+    if (list_delimiter == 0) {
       RETURN_IF_ERROR(append(cell));
     } else {
-      for (const absl::string_view piece : absl::StrSplit(cell, config_.list_delimiter()[0])) {
+      for (const absl::string_view piece : absl::StrSplit(cell, list_delimiter)) {
         RETURN_IF_ERROR(append(piece));
       }
     }
@@ -273,6 +313,7 @@ class CsvReader : public FileReader {
   const CsvConfig config_;
   std::vector<LineGroup> groups_;
   std::vector<FileColumn> columns_;
+  std::vector<char> list_delimiters_;  // of each column; 0: one value
   std::vector<int64_t> group_rows_;
 };
 

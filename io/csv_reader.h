@@ -16,8 +16,10 @@ namespace millrace {
 // for its line ends; blocks of lines are the row groups. Cells may stand in double quotes but
 // not hold line breaks; blank lines do not count. Every column is of type kText: an empty cell is a
 // missing value; with `list_delimiter` a cell is a list, whose empty pieces are left out. Numbers
-// are decimal. Errors as FileOpener says; InvalidArgument for a delimiter that is not one
-// character; DataLoss for a line beyond 64 MiB.
+// are decimal. With a TYPED header the columns have the types it says: token and token_seq are
+// kString, float and float_seq kDouble, and those ending in _seq are lists separated by spaces.
+// Errors as FileOpener says; InvalidArgument for a delimiter that is not one character; DataLoss
+// for a line beyond 64 MiB and for a typed header that is none.
 absl::StatusOr<std::unique_ptr<FileReader>> open_csv(FileSystem& files, const std::string& path,
                                                      const CsvConfig& config);
 

@@ -64,6 +64,64 @@ TEST(CsvReaderTest, NamedColumnsAndOtherDelimiters) {
   EXPECT_THAT(column.offsets, ElementsAre(0, 3, 3, 4));
 }
 
+CsvConfig typed() {
+  CsvConfig config;
+  config.set_delimiter("\t");
+  config.set_header(CsvConfig::TYPED);
+  return config;
+}
+
+TEST(CsvReaderTest, TypedHeader) {
+  ASSERT_OK_AND_ASSIGN(const auto reader,
+                       open("user:id:token\trating:float\tgenres:token_seq\tembedding:float_seq\n"
+                            "007\t3.5\tComedy Film  Noir\t1 -2.5\n"
+                            "b c\t\t\t\n",
+                            typed()));
+  ASSERT_EQ(reader->columns().size(), 4);
+  EXPECT_EQ(reader->columns()[0].name, "user:id");
+  EXPECT_EQ(reader->columns()[0].type, ValueType::kString);
+  EXPECT_EQ(reader->columns()[1].name, "rating");
+  EXPECT_EQ(reader->columns()[1].type, ValueType::kDouble);
+  EXPECT_EQ(reader->columns()[2].type, ValueType::kString);
+  EXPECT_EQ(reader->columns()[3].type, ValueType::kDouble);
+  EXPECT_EQ(reader->columns()[3].type_name, "float_seq");
+  ASSERT_OK_AND_ASSIGN(const auto columns, reader->read({0, 0, 2}, {{0, ValueType::kString},
+                                                                    {1, ValueType::kDouble},
+                                                                    {2, ValueType::kString},
+                                                                    {3, ValueType::kDouble}}));
+  EXPECT_EQ(columns[0].strings[0], "007");
+  EXPECT_EQ(columns[0].strings[1], "b c") << "a token is one value";
+  EXPECT_THAT(columns[1].doubles, ElementsAre(3.5));
+  EXPECT_THAT(columns[1].offsets, ElementsAre(0, 1, 1));
+  ASSERT_EQ(columns[2].strings.size(), 3);
+  EXPECT_EQ(columns[2].strings[1], "Film");
+  EXPECT_THAT(columns[2].offsets, ElementsAre(0, 3, 3));
+  EXPECT_THAT(columns[3].doubles, ElementsAre(1, -2.5));
+}
+
+TEST(CsvReaderTest, TypedNamesInTheConfiguration) {
+  CsvConfig config = typed();
+  config.add_column("user:token");
+  config.add_column("rating:float");
+  ASSERT_OK_AND_ASSIGN(const Column column, read("u\t4\n", {1, ValueType::kDouble}, config));
+  EXPECT_THAT(column.doubles, ElementsAre(4));
+}
+
+TEST(CsvReaderTest, TypedHeaderThatIsNone) {
+  for (const std::string name :
+       {"user", "user:", ":token", "user:int", "user:Token", "user:token "}) {
+    EXPECT_THAT(open(absl::StrCat("rating:float\t", name, "\n1\t2\n"), typed()),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("data.csv"), HasSubstr(absl::StrCat("\"", name, "\"")),
+                               HasSubstr("token_seq"))))
+        << name;
+  }
+  EXPECT_THAT(open("a,b\n", typed()), StatusIs(absl::StatusCode::kDataLoss)) << "another delimiter";
+  EXPECT_THAT(read("rating:float\nmuch\n", {0, ValueType::kDouble}, typed()),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("column rating: row 0: \"much\" is not a number")));
+}
+
 TEST(CsvReaderTest, ManyLinesMakeSeveralGroups) {
   std::string text = "id\n";
   for (int i = 0; i < 40000; ++i) absl::StrAppend(&text, i, "\n");

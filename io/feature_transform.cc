@@ -29,6 +29,8 @@ absl::string_view step_name(const TransformConfig& step) {
       return "log1p";
     case TransformConfig::kClip:
       return "clip";
+    case TransformConfig::kThreshold:
+      return "threshold";
     case TransformConfig::KIND_NOT_SET:
       break;
   }
@@ -59,6 +61,11 @@ absl::Status check_parameters(const TransformConfig& step) {
     case TransformConfig::kClip:
       if (!(step.clip().min() <= step.clip().max())) {
         return absl::InvalidArgumentError("clip: min must not be above max");
+      }
+      break;
+    case TransformConfig::kThreshold:
+      if (!step.threshold().has_at_least() || std::isnan(step.threshold().at_least())) {
+        return absl::InvalidArgumentError("threshold: at_least must be given, as a number");
       }
       break;
     case TransformConfig::kLog1P:
@@ -223,6 +230,9 @@ void FeatureTransform::apply(const TransformConfig& step, const Column& column, 
   if (step.has_log1p()) return signed_log1p(absl::MakeSpan(values->numbers));
   if (step.has_clip()) {
     return clip(step.clip().min(), step.clip().max(), absl::MakeSpan(values->numbers));
+  }
+  if (step.has_threshold()) {
+    return threshold(step.threshold().at_least(), absl::MakeSpan(values->numbers));
   }
   values->ids.resize(values->numbers.size());
   bucketize(step.bucketize().boundary(), values->numbers, absl::MakeSpan(values->ids));

@@ -91,6 +91,21 @@ TEST(FeatureTransformTest, TransformsRunInTheOrderWritten) {
               IsOkAndHolds(ElementsAre(0, 1, 2)));
 }
 
+TEST(FeatureTransformTest, LabelsFromARating) {
+  const std::string label = "kind: LABEL transform { threshold { at_least: 4 } }";
+  EXPECT_THAT(numbers(label, doubles({{3.5}, {4}, {5}, {-1}})),
+              IsOkAndHolds(ElementsAre(0, 1, 1, 0)));
+  EXPECT_THAT(numbers(label, ints({{3}, {4}})), IsOkAndHolds(ElementsAre(0, 1)));
+  EXPECT_THAT(numbers(label + " default_value: 0", doubles({{5}, {}})),
+              IsOkAndHolds(ElementsAre(1, 0)));
+  Column unsigned_rating = ints({{-1}, {3}});  // 2^64 - 1
+  unsigned_rating.type = ValueType::kUint64;
+  EXPECT_THAT(numbers(label, unsigned_rating), IsOkAndHolds(ElementsAre(1, 0)));
+  EXPECT_THAT(numbers("kind: DENSE transform { threshold { at_least: 0 } } transform { log1p {} }",
+                      doubles({{-3}, {2}})),
+              IsOkAndHolds(ElementsAre(0, testing::FloatEq(std::log(2.0f)))));
+}
+
 TEST(FeatureTransformTest, UnsignedNumbersKeepTheirValue) {
   Column column = ints({{-1}});  // 2^64 - 1
   column.type = ValueType::kUint64;
@@ -145,6 +160,12 @@ TEST(FeatureTransformTest, BadValuesNameFileRowAndColumn) {
   fails(numbers("kind: DENSE default_value: 1", doubles({{1}, {}, {1, 2}})).status(), "2 values");
   fails(numbers("kind: LABEL", doubles({{1}, {0}, {0.5}})).status(), "label 0.5");
   fails(numbers("kind: LABEL", ints({{1}, {0}, {-1}})).status(), "label -1");
+  fails(numbers("kind: LABEL transform { threshold { at_least: 4 } }", doubles({{5}, {3}, {nan}}))
+            .status(),
+        "nan is not a finite");
+  fails(numbers("kind: LABEL transform { threshold { at_least: 4 } }", doubles({{5}, {3}, {}}))
+            .status(),
+        "no value");
   fails(ids("transform { bucketize { boundary: 1 } }", doubles({{}, {1, 2}, {nan}})).status(),
         "nan is not");
 }
@@ -182,6 +203,9 @@ TEST(FeatureTransformTest, TypesThatDoNotFitNameFeatureAndColumn) {
   fails("transform { modulo { divisor: 3 } }", ValueType::kString, "modulo needs integers");
   fails("transform { log1p {} }", ValueType::kString, "log1p needs numbers and gets text");
   fails("transform { log1p {} }", ValueType::kInt64, "SPARSE needs integers");
+  fails("transform { threshold { at_least: 1 } }", ValueType::kInt64, "SPARSE needs integers");
+  fails("kind: LABEL transform { threshold { at_least: 1 } }", ValueType::kString,
+        "threshold needs numbers and gets text");
 }
 
 TEST(FeatureTransformTest, ParametersOutOfRange) {
@@ -194,6 +218,8 @@ TEST(FeatureTransformTest, ParametersOutOfRange) {
   fails("transform { bucketize { boundary: nan } }", "increase strictly");
   fails("kind: DENSE transform { clip { min: 2 max: 1 } }", "min must not be above max");
   fails("transform { hash { function: FARM_HASH seed: 1 } }", "takes no seed");
+  fails("kind: LABEL transform { threshold {} }", "at_least must be given");
+  fails("kind: LABEL transform { threshold { at_least: nan } }", "at_least must be given");
   fails("transform {}", "says nothing");
   fails("default_value: 1", "use default_id");
   fails("kind: DENSE default_id: 1", "use default_value");
@@ -208,6 +234,7 @@ TEST(FeatureTransformTest, DelimitedTextIsReadAsTheFeatureNeeds) {
   EXPECT_EQ(reads("transform { hash {} }"), ValueType::kString);
   EXPECT_EQ(reads("transform { modulo { divisor: 2 } }"), ValueType::kInt64);
   EXPECT_EQ(reads("transform { bucketize { boundary: 2 } }"), ValueType::kDouble);
+  EXPECT_EQ(reads("kind: LABEL transform { threshold { at_least: 2 } }"), ValueType::kDouble);
 }
 
 }  // namespace

@@ -85,4 +85,8 @@ void clip(double min, double max, absl::Span<double> numbers) {
   for (double& x : numbers) x = std::clamp(x, min, max);
 }
 
+void threshold(double at_least, absl::Span<double> numbers) {
+  for (double& x : numbers) x = x >= at_least ? 1 : 0;
+}
+
 }  // namespace millrace

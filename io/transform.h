@@ -40,6 +40,9 @@ void signed_log1p(absl::Span<double> numbers);
 // x = the nearest number in [min, max]. REQUIRES: min <= max.
 void clip(double min, double max, absl::Span<double> numbers);
 
+// x = 1 for x >= at_least, 0 below. REQUIRES: no number is NaN.
+void threshold(double at_least, absl::Span<double> numbers);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_IO_TRANSFORM_H_

@@ -92,5 +92,12 @@ TEST(ClipTest, NearestInRange) {
   EXPECT_THAT(y, ElementsAre(-5, 3));
 }
 
+TEST(TransformTest, ThresholdIsInclusive) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  std::vector<double> x = {3.999, 4, 4.001, -infinity, infinity};
+  threshold(4, absl::MakeSpan(x));
+  EXPECT_THAT(x, ElementsAre(0, 1, 1, 0, 1));
+}
+
 }  // namespace
 }  // namespace millrace

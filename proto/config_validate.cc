@@ -160,6 +160,9 @@ absl::Status check_csv(const std::string& where, const DataConfig& data) {
     if (csv.column(i).empty()) return wrong(column, "is empty");
     RETURN_IF_ERROR(untaken(column, csv.column(i), &names));
   }
+  if (csv.header() == CsvConfig::TYPED && !csv.list_delimiter().empty()) {
+    return wrong(where, "list_delimiter is given, but a TYPED header says which columns are lists");
+  }
   return absl::OkStatus();
 }
 
@@ -226,9 +229,13 @@ absl::Status check_transform(const std::string& where, const TransformConfig& tr
       return wrong(where + ".clip", absl::StrCat("min ", transform.clip().min(), " is above max ",
                                                  transform.clip().max()));
     case TransformConfig::kLog1P: return absl::OkStatus();
+    case TransformConfig::kThreshold:
+      if (transform.threshold().has_at_least()) return absl::OkStatus();
+      return wrong(where + ".threshold", "at_least is missing");
     case TransformConfig::KIND_NOT_SET: break;
   }
-  return wrong(where, "says not which transform; known: hash, modulo, bucketize, log1p, clip");
+  return wrong(where, "says not which transform; known: hash, modulo, bucketize, log1p, clip, "
+                      "threshold");
 }
 
 // Fields that only some kinds of feature have.

@@ -90,6 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.train_data.csv={list_delimiter: ','}", "other than delimiter"},
         Case{"train.train_data.csv={column: ['a', 'a']}", "column[1] \"a\": the name is taken"},
         Case{"train.train_data.csv={column: ''}", "column[0]: is empty"},
+        Case{"train.train_data.csv={header: TYPED list_delimiter: ' '}", "a TYPED header says"},
         Case{"train.train_data={path: 'x' format: ORC csv {}}", "format is ORC"},
         Case{"train.eval_data[0].name=late", "train.eval_data[1] \"late\": the name is taken"},
         Case{"train.eval_data[0].name=", "train.eval_data[0]: name is missing"},
@@ -127,6 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.feature[3].transform[0]={}", "says not which transform"},
         Case{"train.feature[3].transform[0]={hash {function: FARM_HASH seed: 3}}", "takes no seed"},
         Case{"train.feature[1].transform[0]={clip {min: 2 max: 1}}", "min 2 is above max 1"},
+        Case{"train.feature[1].transform[0]={threshold {}}", "threshold: at_least is missing"},
         Case{"train.feature[1].transform[0]={bucketize {}}", "boundary is missing"},
         Case{"train.feature[1].transform[0]={bucketize {boundary: [1, 2, 2]}}",
              "bucketize: boundary[2] is 2 after 2; must increase strictly"}));
@@ -220,6 +222,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.feature[1].transform[0]={bucketize {boundary: [1, nan]}}",
              "train.feature[1].transform[0].bucketize: boundary[1] is not a number"},
         Case{"train.feature[1].transform[0]={clip {max: nan}}", "clip: max is not a number"},
+        Case{"train.feature[1].transform[0]={threshold {at_least: nan}}", "at_least is not a number"},
         Case{"train.train_data.split={from: nan}", "split: from is not a number"},
         Case{"train.model.[millrace.deepfm].dropout=nan",
              "train.model.[millrace.deepfm]: dropout is not a number"}));
@@ -246,7 +249,9 @@ TEST(ValidateTest, LimitsOfWhatIsAllowed) {
         "train.optimizer={adam {beta1: 0 beta2: 0}}", "train.max_epochs=0", "run.threads=0",
         "train.train_data.split={from: 0.5 to: 0.5}", "train.train_data.csv={delimiter: '\\t'}",
         "train.train_data.split={by: ORDER_OF_COLUMN column: 't' from: -5 to: 1000}",
-        "train.feature[1].transform[0]={clip {min: 1 max: 1}}", "train.eval_data=[]",
+        "train.feature[1].transform[0]={clip {min: 1 max: 1}}",
+        "train.feature[1].transform[0]={threshold {at_least: -2.5}}",
+        "train.train_data.csv={header: TYPED delimiter: '\\t'}", "train.eval_data=[]",
         "run.distributed.collective_timeout_seconds=1",
         "run.distributed.poll_interval_seconds=0.001"}) {
     JobConfig config = valid();
