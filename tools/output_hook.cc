@@ -55,20 +55,25 @@ absl::Status OutputHook::check_content() const {
 }
 
 absl::Status OutputHook::before_step(HookContext& context) {
-  if (made_ || context.rank() != 0) return absl::OkStatus();
+  if (made_) return absl::OkStatus();
   made_ = true;
+  // By whichever rank comes first.
+  RETURN_IF_ERROR(files_.create_directories(join_path(config_.run().output_dir(), "logs")));
+  if (context.rank() == 0) RETURN_IF_ERROR(write_config());
+  const std::string log = join_path(config_.run().output_dir(),
+                                    absl::StrCat("logs/rank-", context.rank(), ".log"));
+  if (!log_to_file(log)) return absl::PermissionDeniedError(absl::StrCat("cannot write ", log));
+  return absl::OkStatus();
+}
+
+absl::Status OutputHook::write_config() const {
   const std::string& directory = config_.run().output_dir();
-  RETURN_IF_ERROR(files_.create_directories(join_path(directory, "logs")));
   RETURN_IF_ERROR(
       write_file_atomically(files_, join_path(directory, "config.textproto"), to_text(config_)));
   // What an older run left here says nothing about this one.
   for (const char* name : {"summary.json", "weights.safetensors"}) {
     const absl::Status removed = files_.remove(join_path(directory, name));
     if (!removed.ok() && files_.info(join_path(directory, name)).ok()) return removed;
-  }
-  if (!log_to_file(join_path(directory, "logs/rank-0.log"))) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("cannot write ", join_path(directory, "logs/rank-0.log")));
   }
   return absl::OkStatus();
 }

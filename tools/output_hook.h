@@ -11,7 +11,7 @@
 namespace millrace {
 
 // Makes the output directory just before the first step, so that a run that fails earlier leaves
-// nothing, and puts config.textproto and logs/rank-0.log there. `start` already refuses a directory
+// nothing. Each rank puts its logs/rank-N.log there; rank 0 config.textproto too. `start` already refuses a directory
 // that could not be made or written.
 class OutputHook : public Hook {
  public:
@@ -23,6 +23,7 @@ class OutputHook : public Hook {
 
  private:
   absl::Status check_content() const;
+  absl::Status write_config() const;
 
   FileSystem& files_;
   const JobConfig config_;

@@ -9,6 +9,7 @@
 #include "base/status_matchers.h"
 #include "proto/config_reader.h"
 #include "tests/conformance/hook_conformance.h"
+#include "tests/fakes/fake_hook_context.h"
 #include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {
@@ -57,6 +58,18 @@ TEST_F(OutputHookTest, MakesTheDirectoryWithConfigurationAndLog) {
   ASSERT_OK(parse_text(read("config.textproto"), "config.textproto", &written));
   EXPECT_EQ(to_text(written), to_text(config_));
   EXPECT_THAT(read("logs/rank-0.log"), HasSubstr("a line for the log"));
+}
+
+TEST_F(OutputHookTest, OtherRanksWriteTheirLogAlone) {
+  OutputHook hook(FileSystem::local(), config_);
+  FakeHookContext context;
+  context.rank_is = 2;
+  ASSERT_OK(hook.start(context));
+  ASSERT_OK(hook.before_step(context));
+  MILLRACE_LOG(INFO) << "a line of rank 2";
+  EXPECT_THAT(read("logs/rank-2.log"), HasSubstr("a line of rank 2"));
+  EXPECT_FALSE(std::filesystem::exists(base_ + "/a/b/config.textproto"));
+  EXPECT_FALSE(std::filesystem::exists(base_ + "/a/b/logs/rank-0.log"));
 }
 
 TEST_F(OutputHookTest, ADirectoryThatExistsIsUsed) {
