@@ -56,6 +56,7 @@ LoggerHook::~LoggerHook() { release_log_sink(); }
 
 absl::Status LoggerHook::start(HookContext& context) {
   started_at_ = context.progress();
+  epoch_steps_ = 0;
   report_text_.clear();
   last_draw_ = -absl::InfiniteDuration();
   stale_ = false;
@@ -67,6 +68,20 @@ absl::Status LoggerHook::start(HookContext& context) {
 
 absl::Status LoggerHook::after_step(HookContext& context, const StepResult&) {
   if (moving_ && context.phase() == Phase::kTrain) move_to(context.progress());
+  return absl::OkStatus();
+}
+
+absl::Status LoggerHook::before_epoch(HookContext& context) {
+  epoch_began_ = context.progress();
+  return absl::OkStatus();
+}
+
+absl::Status LoggerHook::after_epoch(HookContext& context) {
+  // The first epoch of a resumed run may be the rest of one.
+  const bool whole = started_at_.step == 0 || epoch_began_.epoch > started_at_.epoch;
+  if (context.phase() == Phase::kEvaluate || !whole) return absl::OkStatus();
+  epoch_ended_ = context.progress();
+  epoch_steps_ = epoch_ended_.step - epoch_began_.step;
   return absl::OkStatus();
 }
 
@@ -152,13 +167,29 @@ std::string LoggerHook::progress_text(const Progress& progress) const {
   const bool last = options_.max_epochs > 0 && progress.epoch >= options_.max_epochs;
   absl::StrAppend(&text, "  epoch ", last ? progress.epoch : progress.epoch + 1);
   if (options_.max_epochs > 0) absl::StrAppend(&text, "/", options_.max_epochs);
-  const int64_t done = progress.step - started_at_.step;
-  if (options_.max_steps > progress.step && done > 0) {
-    const absl::Duration left = (progress.elapsed - started_at_.elapsed) *
-                                (static_cast<double>(options_.max_steps - progress.step) / done);
+  const absl::Duration left = time_left(progress);
+  if (left > absl::ZeroDuration() && left < absl::InfiniteDuration()) {
     absl::StrAppend(&text, "  ", duration_text(left), " left");
   }
   return text;
+}
+
+absl::Duration LoggerHook::time_left(const Progress& progress) const {
+  absl::Duration left = absl::InfiniteDuration();
+  if (options_.max_elapsed > absl::ZeroDuration()) left = options_.max_elapsed - progress.elapsed;
+  int64_t steps_left = options_.max_steps > 0 ? options_.max_steps - progress.step : -1;
+  if (options_.max_epochs > 0 && progress.epoch >= options_.max_epochs) {
+    steps_left = 0;
+  } else if (options_.max_epochs > 0 && epoch_steps_ > 0) {
+    const int64_t in_epochs = epoch_ended_.step - progress.step +
+                              epoch_steps_ * (options_.max_epochs - epoch_ended_.epoch);
+    steps_left = steps_left < 0 ? in_epochs : std::min(steps_left, in_epochs);
+  }
+  if (steps_left == 0) return absl::ZeroDuration();
+  const int64_t done = progress.step - started_at_.step;
+  if (steps_left < 0 || done <= 0) return left;
+  return std::min(left, (progress.elapsed - started_at_.elapsed) *
+                            (static_cast<double>(steps_left) / static_cast<double>(done)));
 }
 
 }  // namespace millrace

@@ -18,6 +18,7 @@ struct LoggerOptions {
   bool progress_line = false;  // one line that moves, for a terminal; else a line per report
   int64_t max_steps = 0;       // known limits, for the time left; 0: none
   int64_t max_epochs = 0;
+  absl::Duration max_elapsed = absl::ZeroDuration();
 };
 
 // Writes what a report says — step, epoch, examples/s, loss, AUC, rows, time left when a limit is
@@ -33,6 +34,8 @@ class LoggerHook : public Hook {
   absl::string_view name() const override { return "logger"; }
   absl::Status start(HookContext& context) override;
   absl::Status after_step(HookContext& context, const StepResult& result) override;
+  absl::Status before_epoch(HookContext& context) override;
+  absl::Status after_epoch(HookContext& context) override;
   absl::Status after_report(HookContext& context, const Report& report) override;
   absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
@@ -45,6 +48,8 @@ class LoggerHook : public Hook {
   void erase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void release_log_sink();
   std::string progress_text(const Progress& progress) const;
+  // Until the first limit, at the speed of this run; infinite: not known.
+  absl::Duration time_left(const Progress& progress) const;
 
   const LoggerOptions options_;
   std::ostream& out_;
@@ -55,7 +60,10 @@ class LoggerHook : public Hook {
   bool stale_ = false;  // whether the line says less than latest_ and report_text_
   Progress latest_;
   Progress started_at_;
-  Mutex mutex_;  // log lines come from any thread; also serialises `out_`
+  Progress epoch_began_;     // where the epoch that goes on did
+  Progress epoch_ended_;     // where the last whole one of this run did
+  int64_t epoch_steps_ = 0;  // its length; 0: there was none yet
+  Mutex mutex_;              // log lines come from any thread; also serialises `out_`
   std::string line_ ABSL_GUARDED_BY(mutex_);  // the progress line as it stands on the terminal
 };
 

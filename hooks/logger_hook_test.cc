@@ -85,6 +85,54 @@ TEST_F(LoggerHookTest, LimitsAndTimeLeft) {
             "step 400/400  epoch 2/2  0 examples/s\n");
 }
 
+TEST_F(LoggerHookTest, TimeLeftOfALimitInSeconds) {
+  LoggerHook hook({.max_elapsed = absl::Seconds(600)}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  Report report;
+  report.progress = {.step = 1, .elapsed = absl::Seconds(200)};
+  EXPECT_EQ(written([&] { return hook.after_report(context_, report); }),
+            "step 1  epoch 1  6:40 left  0 examples/s\n");
+  report.progress.elapsed = absl::Seconds(601);
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }), Not(HasSubstr("left")));
+}
+
+TEST_F(LoggerHookTest, TimeLeftOfEpochsIsKnownAfterTheFirst) {
+  LoggerHook hook({.max_epochs = 3, .max_elapsed = absl::Seconds(1000)}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  ASSERT_OK(hook.before_epoch(context_));
+  Report report;
+  report.progress = {.step = 50, .elapsed = absl::Seconds(50)};
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
+              HasSubstr("  15:50 left  "))
+      << "the limit in seconds";
+  context_.at = {.step = 100, .epoch = 1, .elapsed = absl::Seconds(100)};
+  ASSERT_OK(hook.after_epoch(context_));
+  ASSERT_OK(hook.before_epoch(context_));
+  report.progress = {.step = 150, .epoch = 1, .elapsed = absl::Seconds(150)};
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
+              HasSubstr("step 150  epoch 2/3  2:30 left  "));
+  context_.phase_is = Phase::kEvaluate;  // an evaluation's epoch is none of these
+  ASSERT_OK(hook.after_epoch(context_));
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
+              HasSubstr("  2:30 left  "));
+}
+
+TEST_F(LoggerHookTest, TheRestOfAnEpochDoesNotSayHowLongOneIs) {
+  LoggerHook hook({.max_epochs = 3}, out_, clock_);
+  context_.at = {.step = 90, .elapsed = absl::Seconds(90)};
+  ASSERT_OK(hook.start(context_));
+  ASSERT_OK(hook.before_epoch(context_));
+  context_.at = {.step = 100, .epoch = 1, .elapsed = absl::Seconds(100)};
+  ASSERT_OK(hook.after_epoch(context_));
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report_at(context_.at)); }),
+              Not(HasSubstr("left")));
+  ASSERT_OK(hook.before_epoch(context_));
+  context_.at = {.step = 200, .epoch = 2, .elapsed = absl::Seconds(200)};
+  ASSERT_OK(hook.after_epoch(context_));
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report_at(context_.at)); }),
+              HasSubstr("  1:40 left  "));
+}
+
 TEST_F(LoggerHookTest, MetricsThatAreNotANumberAreLeftOut) {
   LoggerHook hook({}, out_, clock_);
   ASSERT_OK(hook.start(context_));

@@ -36,6 +36,7 @@ absl::Status MetricReportHook::start(HookContext& context) {
 }
 
 absl::Status MetricReportHook::after_report(HookContext& context, const Report& report) {
+  if (context.rank() != 0) return absl::OkStatus();
   Json json = progress_json(report.progress);
   json["examples_per_second"] = report.examples_per_second;
   json["data_wait_share"] = report.data_wait_share;
@@ -46,19 +47,18 @@ absl::Status MetricReportHook::after_report(HookContext& context, const Report& 
   for (const auto& [name, table] : report.tables) {
     tables[name] = {{"rows", table.rows}, {"bytes", table.bytes}};
   }
-  if (context.rank() != 0) return absl::OkStatus();
   return write(train_, "train.jsonl", to_line(json));
 }
 
 absl::Status MetricReportHook::after_evaluate(HookContext& context,
                                               const EvaluationResult& result) {
+  if (context.rank() != 0) return absl::OkStatus();
   Json json = progress_json(result.progress);
   json["set"] = result.set;
   json["evaluated_examples"] = result.examples;
   json["evaluation_seconds"] = absl::ToDoubleSeconds(result.elapsed);
   add_values(result.metrics, json["metrics"] = Json::object());
   add_values(result.values, json["values"] = Json::object());
-  if (context.rank() != 0) return absl::OkStatus();
   return write(eval_, "eval.jsonl", to_line(json));
 }
 

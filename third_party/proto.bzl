@@ -20,11 +20,37 @@ def millrace_cc_proto(name, src, deps = [], proto_deps = [], visibility = None):
         cmd = "protoc --proto_path=. --cpp_out=$(GENDIR) $(location %s)" % src,
         message = "Generating C++ from " + src,
     )
+
+    # The file once more with its comments, for `millrace hooks describe`.
+    native.genrule(
+        name = stem + "_documented",
+        srcs = [src] + proto_deps,
+        outs = [stem + ".documented.cc"],
+        cmd = """
+protoc --proto_path=. --include_source_info --descriptor_set_out=$@.bytes $(location %s)
+{
+  echo '#include "proto/documented_protos.h"'
+  echo 'static const unsigned char kBytes[] = {'
+  od -An -v -tu1 $@.bytes | sed 's/ *\\([0-9][0-9]*\\)/\\1,/g'
+  echo '};'
+  echo '[[maybe_unused]] static const bool kRegistered ='
+  echo '    ::millrace::register_documented_protos(kBytes, sizeof(kBytes));'
+} > $@
+rm $@.bytes""" % src,
+        message = "Keeping the comments of " + src,
+    )
     cc_library(
         name = name,
-        srcs = [stem + ".pb.cc"],
+        srcs = [
+            stem + ".documented.cc",
+            stem + ".pb.cc",
+        ],
         hdrs = [stem + ".pb.h"],
         copts = ["-w"],
         visibility = visibility,
-        deps = deps + ["//third_party:protobuf"],
+        deps = deps + [
+            str(Label("//proto:documented_protos")),
+            str(Label("//third_party:protobuf")),
+        ],
+        alwayslink = True,
     )

@@ -42,6 +42,8 @@ int run_command(CLI::App& program, int argc, char** argv) {
   add(add_evaluate_command);
   add(add_generate_command);
   add(add_config_command);
+  add(add_hooks_command);
+  add(add_explain_command);
   add(add_bench_command);
   add(add_launch_command);
   try {

@@ -20,6 +20,8 @@ Command add_train_command(CLI::App& program);
 Command add_evaluate_command(CLI::App& program);
 Command add_generate_command(CLI::App& program);
 Command add_config_command(CLI::App& program);
+Command add_hooks_command(CLI::App& program);
+Command add_explain_command(CLI::App& program);
 Command add_bench_command(CLI::App& program);
 Command add_launch_command(CLI::App& program);
 

@@ -169,6 +169,7 @@ class JobBuilder {
     options.columns = resources_.columns;
     options.max_steps = config_.train().max_steps();
     options.max_epochs = config_.train().max_epochs();
+    options.max_elapsed = absl::Seconds(config_.train().max_seconds());
     return trainer.add_hook(
         std::make_unique<LoggerHook>(options, *resources_.log, resources_.clock));
   }
@@ -189,8 +190,10 @@ class JobBuilder {
     if (run.signal_stop().enabled()) {
       RETURN_IF_ERROR(trainer.add_hook(std::make_unique<SignalStopHook>()));
     }
-    RETURN_IF_ERROR(
-        trainer.add_hook(std::make_unique<NonFiniteGuardHook>(config_.train().non_finite())));
+    const NonFiniteConfig& non_finite = config_.train().non_finite();
+    if (non_finite.enabled()) {
+      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<NonFiniteGuardHook>(non_finite)));
+    }
     RETURN_IF_ERROR(add_configured(config_.train().hooks(), trainer), "train.hooks");
     return annotate(add_configured(run.hooks(), trainer), "run.hooks");
   }

@@ -1,0 +1,33 @@
+// Message types with the comments of their .proto files, which compiled-in descriptors lack.
+#ifndef MILLRACE_PROTO_DOCUMENTED_PROTOS_H_
+#define MILLRACE_PROTO_DOCUMENTED_PROTOS_H_
+
+#include <cstddef>
+#include <string>
+
+namespace google::protobuf {
+class Descriptor;
+class FieldDescriptor;
+}  // namespace google::protobuf
+
+namespace millrace {
+
+// Adds a serialized FileDescriptorSet that protoc wrote with --include_source_info; called during
+// static initialization by what millrace_cc_proto generates. Borrows the bytes.
+bool register_documented_protos(const unsigned char* bytes, size_t size);
+
+// The comment of a field of a compiled-in message as one line of text; "" without one, or if its
+// file was not made with millrace_cc_proto.
+std::string comment_of(const google::protobuf::FieldDescriptor& field);
+
+// One line for each field, with name, type, default and comment, those of messages inside
+// indented below it:
+//
+//   when  CadenceConfig                  By default every 100 steps and at the end.
+//     every_steps  int64 = 0             0: never
+//   jsonl  bool = true                   Whether to write …
+std::string describe_fields(const google::protobuf::Descriptor& message);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_PROTO_DOCUMENTED_PROTOS_H_
