@@ -10,14 +10,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <list>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStoreBackend.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/catch_exceptions.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -25,6 +23,7 @@
 #include "base/status_macros.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/sockets.h"
+#include "distributed/supervised_collective.h"
 #include "distributed/supervisor.h"
 
 namespace millrace {
@@ -41,33 +40,49 @@ std::chrono::milliseconds to_milliseconds(absl::Duration duration) {
 }
 
 std::string first_line(absl::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
+  return text.empty() ? "no reason given" : std::string(text.substr(0, text.find('\n')));
 }
 
-// Asks what listens at `address` whether it is a store. c10d's own client would wait for ever for
-// one that does not answer.
-absl::Status ping_store(const SocketAddress& address, absl::Duration timeout) {
+std::string ping_request(uint32_t nonce) {
+  std::string request(1, static_cast<char>(c10d::detail::QueryType::PING));
+  return request.append(reinterpret_cast<const char*>(&nonce), sizeof(nonce));
+}
+
+// Asks a store on a connection whether it is there.
+absl::Status ping(const Socket& socket, absl::string_view greeting, absl::Duration timeout) {
+  const uint32_t nonce = 0x6d696c6c;
+  ASSIGN_OR_RETURN(std::string reply, ask(socket, absl::StrCat(greeting, ping_request(nonce)),
+                                          sizeof(nonce), timeout));
+  if (std::memcmp(reply.data(), &nonce, sizeof(nonce)) == 0) return absl::OkStatus();
+  return absl::UnavailableError("the answer is not that of a store");
+}
+
+// Connects to what listens at `address` and asks whether it is a store. c10d's own client would
+// wait for ever for one that does not answer.
+absl::StatusOr<Socket> connect_to_store(const SocketAddress& address, absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
   ASSIGN_OR_RETURN(Socket socket, connect_to(address, timeout));
   const uint32_t magic = c10d::detail::validationMagicNumber;
-  const uint32_t nonce = 0x6d696c6c;
-  std::string request;
-  request.push_back(static_cast<char>(c10d::detail::QueryType::VALIDATE));
-  request.append(reinterpret_cast<const char*>(&magic), sizeof(magic));
-  request.push_back(static_cast<char>(c10d::detail::QueryType::PING));
-  request.append(reinterpret_cast<const char*>(&nonce), sizeof(nonce));
-  absl::StatusOr<std::string> reply =
-      ask(socket, request, sizeof(nonce), std::max(deadline - absl::Now(), absl::Milliseconds(1)));
-  const std::string where = absl::StrCat(address.ip(), ":", address.port());
-  if (!reply.ok()) {
-    return absl::Status(reply.status().code(),
-                        absl::StrCat("what listens on ", where, " does not answer as a store: ",
-                                     absl::string_view(reply.status().message())));
-  }
-  if (std::memcmp(reply->data(), &nonce, sizeof(nonce)) != 0) {
-    return absl::UnavailableError(absl::StrCat("what listens on ", where, " is not a store"));
-  }
-  return absl::OkStatus();
+  std::string greeting(1, static_cast<char>(c10d::detail::QueryType::VALIDATE));
+  greeting.append(reinterpret_cast<const char*>(&magic), sizeof(magic));
+  RETURN_IF_ERROR(ping(socket, greeting, std::max(deadline - absl::Now(), absl::Milliseconds(1))),
+                  absl::StrCat("what listens on ", address.ip(), ":", address.port(),
+                               " is not a store of a job"));
+  return socket;
+}
+
+const absl::Status& status_of(const absl::Status& status) { return status; }
+template <typename T>
+const absl::Status& status_of(const absl::StatusOr<T>& value) {
+  return value.status();
+}
+
+// An exception of the store's client is a store that is gone.
+template <typename Call>
+auto guard_store_call(const Call& call) -> decltype(call()) {
+  auto result = catch_exceptions(call);
+  if (!absl::IsInternal(status_of(result))) return result;
+  return absl::UnavailableError(first_line(absl::string_view(status_of(result).message())));
 }
 
 // A client of the TCPStore at an address.
@@ -121,6 +136,12 @@ class TcpJobStore : public JobStore {
     });
   }
 
+  void close() override {
+    MutexLock lock(descriptor_mutex_);
+    closed_ = true;
+    if (descriptor_ >= 0) ::shutdown(descriptor_, SHUT_RDWR);
+  }
+
  private:
   static std::vector<uint8_t> to_bytes(absl::string_view text) {
     return std::vector<uint8_t>(text.begin(), text.end());
@@ -130,16 +151,16 @@ class TcpJobStore : public JobStore {
   }
 
   absl::Status connect_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    RETURN_IF_ERROR(ping_store(address_, call_limit_));
+    disconnect();
+    ASSIGN_OR_RETURN(ping_socket_, connect_to_store(address_, call_limit_));
+    const std::vector<int> before = sockets_connected_to(address_);
     c10d::TCPStoreOptions options;
     options.port = address_.port();
     options.waitWorkers = false;
     options.timeout = std::max(to_milliseconds(call_limit_), std::chrono::milliseconds(1000));
-    const std::vector<int> before = sockets_connected_to(address_);
     client_ = c10::make_intrusive<c10d::TCPStore>(address_.ip(), options);
-    // The client waits without limit for a server that was stopped in the midst of a call, and
-    // logs a page when it was killed. So its socket is watched from outside.
-    descriptor_ = -1;
+    // The client waits without limit for a server that stops in the midst of a call.
+    MutexLock lock(descriptor_mutex_);
     for (int descriptor : sockets_connected_to(address_)) {
       if (std::count(before.begin(), before.end(), descriptor) != 0) continue;
       descriptor_ = descriptor;
@@ -148,42 +169,63 @@ class TcpJobStore : public JobStore {
     return absl::OkStatus();
   }
 
+  void disconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    MutexLock lock(descriptor_mutex_);
+    descriptor_ = -1;
+    client_.reset();
+    ping_socket_ = Socket();
+  }
+
+  bool closed() {
+    MutexLock lock(descriptor_mutex_);
+    return closed_;
+  }
+
+  // Makes sure that the server is there: the client would log a page if it is not.
+  absl::Status reach_server() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (closed()) return absl::UnavailableError("the store was given up");
+    if (client_ != nullptr && ping(ping_socket_, "", call_limit_).ok()) return absl::OkStatus();
+    return connect_locked();
+  }
+
   // Calls `body` with the client; `again`: it may be called twice. A broken client is replaced.
   template <typename Body>
   auto call(bool again, const Body& body) -> decltype(body(std::declval<c10d::TCPStore&>())) {
     MutexLock lock(mutex_);
     for (bool last = !again;; last = true) {
-      if (client_ != nullptr && descriptor_ >= 0 && closed_by_peer(descriptor_)) client_.reset();
-      if (client_ == nullptr) {
-        absl::Status connected =
-            catch_exceptions([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return connect_locked(); });
-        if (absl::IsInternal(connected)) {
-          connected = absl::UnavailableError(first_line(absl::string_view(connected.message())));
-        }
-        RETURN_IF_ERROR(connected);
-      }
+      RETURN_IF_ERROR(
+          guard_store_call([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return reach_server(); }));
       auto result =
-          catch_exceptions([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return body(*client_); });
+          guard_store_call([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return body(*client_); });
       if (result.ok()) return result;
-      client_.reset();
-      if (last) {
-        return absl::UnavailableError(first_line(absl::string_view(result.status().message())));
-      }
+      disconnect();
+      if (last) return result;
     }
   }
 
   const SocketAddress address_;
   const std::string prefix_;
   const absl::Duration call_limit_;
-  Mutex mutex_;
+  Mutex mutex_;  // one call at a time
   StorePointer client_ ABSL_GUARDED_BY(mutex_);
-  int descriptor_ ABSL_GUARDED_BY(mutex_) = -1;  // of client_; -1: not known
+  Socket ping_socket_ ABSL_GUARDED_BY(mutex_);  // a connection of its own
+
+  Mutex descriptor_mutex_;
+  int descriptor_ ABSL_GUARDED_BY(descriptor_mutex_) = -1;  // of client_; -1: not known
+  bool closed_ ABSL_GUARDED_BY(descriptor_mutex_) = false;
 };
 
 // One channel: connections of its own to all ranks, and threads that work on them.
 class Group : public c10d::ProcessGroupGloo {
  public:
   using ProcessGroupGloo::ProcessGroupGloo;
+
+  WorkPointer sum(at::Tensor tensor) {
+    std::vector<at::Tensor> tensors = {std::move(tensor)};
+    c10d::AllreduceOptions options;
+    options.timeout = kNever;
+    return allreduce(tensors, options);
+  }
 
   // Makes collectives under way fail, here and, since it closes the connections, at the other
   // ranks. From any thread.
@@ -213,18 +255,6 @@ class Group : public c10d::ProcessGroupGloo {
 
 using GroupPointer = c10::intrusive_ptr<Group>;
 
-// Wakes the thread that waits for a collective.
-struct Wakening {
-  Mutex mutex;
-  bool failed ABSL_GUARDED_BY(mutex) = false;  // the job
-};
-
-// Whether one collective has ended; filled in by a thread of its group.
-struct Ending {
-  bool ended = false;
-  std::string error;  // empty: it succeeded
-};
-
 class C10dCollectives : public Collectives {
  public:
   struct Parts {
@@ -249,90 +279,23 @@ class C10dCollectives : public Collectives {
   }
 
  private:
-  class Pending;
-
-  // Starts a collective on a channel: `launch` asks its group for it.
+  // Starts a collective on a channel: `launch` asks its group for it. `finish` as in
+  // SupervisedCollective.
   template <typename Launch>
-  std::unique_ptr<Pending> start(Channel channel, const char* what, const Launch& launch);
+  std::unique_ptr<PendingCollective> start(Channel channel, const char* what, const Launch& launch,
+                                           std::function<void()> finish = nullptr);
   absl::Status run_broadcast(at::Tensor tensor, int root);
-  void job_failed();
-  // Whether all collectives that were started have ended, `limit` at most from now.
-  bool all_ended(absl::Duration limit);
+  void abort_connections() {
+    parts_.control->abort_connections();
+    parts_.data->abort_connections();
+  }
 
   const int rank_;
   const int world_size_;
   Parts parts_;
   // Shared with the callbacks of collectives, which may end after this object.
-  const std::shared_ptr<Wakening> wakening_ = std::make_shared<Wakening>();
-  std::list<std::shared_ptr<Ending>> under_way_;
+  const std::shared_ptr<CollectivesUnderWay> under_way_ = std::make_shared<CollectivesUnderWay>();
   std::unique_ptr<Supervisor> supervisor_;
-};
-
-class C10dCollectives::Pending : public PendingCollective {
- public:
-  Pending(Supervisor& supervisor, std::shared_ptr<Wakening> wakening, SupervisedWait wait)
-      : supervisor_(supervisor), wakening_(std::move(wakening)), wait_(wait) {}
-
-  // Called once, before wait(): the collective that was started, or why it was not.
-  void started(const WorkPointer& work) {
-    work->getFuture()->addCallback(
-        [wakening = wakening_, ending = ending_](c10::ivalue::Future& future) {
-          const std::string error =
-              future.hasError() ? first_line(to_absl_text(future.tryRetrieveErrorMessage())) : "";
-          MutexLock lock(wakening->mutex);
-          ending->error = error;
-          ending->ended = true;
-        });
-  }
-  void not_started(absl::Status why) {
-    MutexLock lock(wakening_->mutex);
-    ending_->ended = true;
-    result_ = std::move(why);
-    done_ = true;
-  }
-  // Called after success, before wait() returns.
-  void then(std::function<void()> finish) { finish_ = std::move(finish); }
-
-  const std::shared_ptr<Ending>& ending() const { return ending_; }
-
-  absl::Status wait() override {
-    if (!done_) {
-      result_ = supervise();
-      if (result_.ok() && finish_) finish_();
-      done_ = true;
-    }
-    return result_;
-  }
-
- private:
-  static std::string to_absl_text(const std::string& text) { return text.empty() ? "error" : text; }
-
-  absl::Status supervise() {
-    // Nothing is amiss in a wait as short as this.
-    absl::Duration slice = absl::Seconds(1);
-    for (;;) {
-      {
-        MutexLock lock(wakening_->mutex);
-        wakening_->mutex.await_for(slice, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-          return ending_->ended || wakening_->failed;
-        });
-        if (ending_->ended) break;
-      }
-      RETURN_IF_ERROR(supervisor_.look_after(wait_));
-      slice = absl::Milliseconds(250);
-    }
-    if (ending_->error.empty()) return absl::OkStatus();
-    return supervisor_.explain_broken_connection(ending_->error);
-  }
-
-  Supervisor& supervisor_;
-  const std::shared_ptr<Wakening> wakening_;
-  // Shared with the callback.
-  const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
-  SupervisedWait wait_;
-  std::function<void()> finish_;
-  bool done_ = false;
-  absl::Status result_;
 };
 
 C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
@@ -345,35 +308,20 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
   supervision.timeout = options.collective_timeout;
   supervision.rank_0_serves_store = !options.environment.agent_store;
   supervision.connection_lost = [this](int rank) { return parts_.control->lost(rank); };
-  supervision.failed = [this] { job_failed(); };
+  supervision.failed = [this] {
+    under_way_->fail();
+    abort_connections();
+  };
   supervision.published = options.published;
   supervisor_ = std::make_unique<Supervisor>(*parts_.store, std::move(supervision));
 }
 
-void C10dCollectives::job_failed() {
-  {
-    MutexLock lock(wakening_->mutex);
-    wakening_->failed = true;
-  }
-  parts_.control->abort_connections();
-  parts_.data->abort_connections();
-}
-
-bool C10dCollectives::all_ended(absl::Duration limit) {
-  MutexLock lock(wakening_->mutex);
-  return wakening_->mutex.await_for(limit, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return std::all_of(under_way_.begin(), under_way_.end(),
-                       [](const std::shared_ptr<Ending>& ending) { return ending->ended; });
-  });
-}
-
 C10dCollectives::~C10dCollectives() {
   supervisor_->leave();
-  bool ended = all_ended(absl::ZeroDuration());
+  bool ended = under_way_->await_all(absl::ZeroDuration());
   if (!ended) {
-    parts_.control->abort_connections();
-    parts_.data->abort_connections();
-    ended = all_ended(absl::Seconds(1));
+    abort_connections();
+    ended = under_way_->await_all(absl::Seconds(1));
   }
   if (!ended) {
     // gloo does not wake a receive of which a part has arrived; a group would wait for it for
@@ -389,57 +337,44 @@ C10dCollectives::~C10dCollectives() {
 }
 
 template <typename Launch>
-std::unique_ptr<C10dCollectives::Pending> C10dCollectives::start(Channel channel, const char* what,
-                                                                 const Launch& launch) {
-  auto pending = std::make_unique<Pending>(
-      *supervisor_, wakening_,
-      SupervisedWait{
-          .channel = channel, .ordinal = supervisor_->count_started(channel), .what = what});
+std::unique_ptr<PendingCollective> C10dCollectives::start(Channel channel, const char* what,
+                                                          const Launch& launch,
+                                                          std::function<void()> finish) {
+  const SupervisedWait wait = {
+      .channel = channel, .ordinal = supervisor_->count_started(channel), .what = what};
   absl::Status failure = supervisor_->failure();
-  if (!failure.ok()) {
-    pending->not_started(failure);
-    return pending;
-  }
+  if (!failure.ok()) return std::make_unique<SupervisedCollective>(failure);
   Group& group = channel == Channel::kControl ? *parts_.control : *parts_.data;
+  std::shared_ptr<CollectivesUnderWay::Entry> entry = under_way_->add();
   absl::Status launched = catch_exceptions([&] {
-    pending->started(launch(group));
+    launch(group)->getFuture()->addCallback([under_way = under_way_,
+                                             entry](c10::ivalue::Future& future) {
+      under_way->end(*entry, future.hasError() ? first_line(future.tryRetrieveErrorMessage()) : "");
+    });
     return absl::OkStatus();
   });
   if (!launched.ok()) {
-    pending->not_started(supervisor_->fail(first_line(absl::string_view(launched.message()))));
-    return pending;
+    under_way_->end(*entry, std::string(launched.message()));
+    return std::make_unique<SupervisedCollective>(
+        supervisor_->fail(first_line(absl::string_view(launched.message()))));
   }
-  {
-    MutexLock lock(wakening_->mutex);
-    under_way_.remove_if([](const std::shared_ptr<Ending>& ending) { return ending->ended; });
-  }
-  under_way_.push_back(pending->ending());
-  return pending;
+  return std::make_unique<SupervisedCollective>(*supervisor_, under_way_, std::move(entry), wait,
+                                                std::move(finish));
 }
 
 std::unique_ptr<PendingCollective> C10dCollectives::start_sum(absl::Span<int64_t> values) {
   // A copy, so that no thread touches `values` after an error.
   at::Tensor copy = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
   std::memcpy(copy.data_ptr(), values.data(), values.size() * sizeof(int64_t));
-  auto pending = start(Channel::kControl, "an exchange", [&](Group& group) {
-    std::vector<at::Tensor> tensors = {copy};
-    c10d::AllreduceOptions options;
-    options.timeout = kNever;
-    return group.allreduce(tensors, options);
-  });
-  pending->then([copy, values] {
-    std::memcpy(values.data(), copy.data_ptr(), values.size() * sizeof(int64_t));
-  });
-  return pending;
+  return start(
+      Channel::kControl, "an exchange", [&](Group& group) { return group.sum(copy); },
+      [copy, values] {
+        std::memcpy(values.data(), copy.data_ptr(), values.size() * sizeof(int64_t));
+      });
 }
 
 std::unique_ptr<PendingCollective> C10dCollectives::start_sum(at::Tensor tensor) {
-  return start(Channel::kData, "a sum", [&](Group& group) {
-    std::vector<at::Tensor> tensors = {tensor};
-    c10d::AllreduceOptions options;
-    options.timeout = kNever;
-    return group.allreduce(tensors, options);
-  });
+  return start(Channel::kData, "a sum", [&](Group& group) { return group.sum(tensor); });
 }
 
 absl::Status C10dCollectives::run_broadcast(at::Tensor tensor, int root) {
@@ -513,7 +448,9 @@ absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addre
     absl::Status problem;
     for (const SocketAddress& address : addresses) {
       const absl::Duration left = deadline - absl::Now();
-      problem = ping_store(address, std::clamp(left, absl::Milliseconds(10), absl::Seconds(2)));
+      problem =
+          connect_to_store(address, std::clamp(left, absl::Milliseconds(10), absl::Seconds(2)))
+              .status();
       if (problem.ok()) return address;
     }
     if (absl::Now() + pause >= deadline) {
@@ -566,14 +503,19 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   ASSIGN_OR_RETURN(SocketAddress address, find_store(addresses, options, deadline));
   parts.store = std::make_unique<TcpJobStore>(
       address, absl::StrCat("millrace/", environment.restart_count, "/"),
-      std::clamp(options.collective_timeout / 2, absl::Milliseconds(500), absl::Seconds(5)));
+      std::clamp(options.collective_timeout / 4, absl::Milliseconds(250), absl::Seconds(5)));
   RETURN_IF_ERROR(parts.store->connect());
-  RETURN_IF_ERROR(meet_ranks(*parts.store,
-                             {.rank = environment.rank,
-                              .world_size = environment.world_size,
-                              .identity = options.identity,
-                              .timeout = deadline - absl::Now()},
-                             Clock::real()));
+  RendezvousOptions meeting;
+  meeting.rank = environment.rank;
+  meeting.world_size = environment.world_size;
+  meeting.identity = options.identity;
+  meeting.timeout = deadline - absl::Now();
+  meeting.silence_limit =
+      std::clamp(options.collective_timeout, absl::Seconds(2), absl::Seconds(6));
+  if (options.published) {
+    meeting.published = [&options] { options.published(RankPhase::kRendezvous, 0); };
+  }
+  RETURN_IF_ERROR(meet_ranks(*parts.store, meeting, Clock::real()));
 
   ASSIGN_OR_RETURN(std::string ip, ip_towards(address));
   c10d::TCPStoreOptions store_options;

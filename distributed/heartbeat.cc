@@ -11,14 +11,14 @@ namespace millrace {
 std::string format_heartbeat(const Heartbeat& heartbeat) {
   return absl::StrCat(heartbeat.beat, " ", static_cast<int>(heartbeat.phase), " ", heartbeat.step,
                       " ", heartbeat.started[0], " ", heartbeat.started[1], " ",
-                      heartbeat.left ? 1 : 0);
+                      heartbeat.left ? 1 : 0, " ", heartbeat.knows_failure ? 1 : 0);
 }
 
 std::optional<Heartbeat> parse_heartbeat(absl::string_view text) {
   const std::vector<absl::string_view> fields = absl::StrSplit(text, ' ');
-  if (fields.size() != 6) return std::nullopt;
-  int64_t values[6];
-  for (int i = 0; i < 6; ++i) {
+  if (fields.size() != 7) return std::nullopt;
+  int64_t values[7];
+  for (int i = 0; i < 7; ++i) {
     if (!absl::SimpleAtoi(fields[i], &values[i])) return std::nullopt;
   }
   if (values[1] < 0 || values[1] > static_cast<int>(RankPhase::kEnd)) return std::nullopt;
@@ -26,7 +26,8 @@ std::optional<Heartbeat> parse_heartbeat(absl::string_view text) {
                    .phase = static_cast<RankPhase>(values[1]),
                    .step = values[2],
                    .started = {values[3], values[4]},
-                   .left = values[5] != 0};
+                   .left = values[5] != 0,
+                   .knows_failure = values[6] != 0};
 }
 
 PeerWatch::PeerWatch(int rank, int world_size, absl::Duration longest_step)

@@ -23,6 +23,7 @@ struct Heartbeat {
   int64_t step = 0;
   int64_t started[2] = {0, 0};  // collectives that it started so far, by Channel
   bool left = false;            // it destroyed its Collectives
+  bool knows_failure = false;   // it knows that the job cannot go on
 };
 
 std::string format_heartbeat(const Heartbeat& heartbeat);

@@ -31,6 +31,8 @@ class JobStore {
   virtual absl::StatusOr<int64_t> add(const std::string& key, int64_t amount) = 0;
   // Sets the key if it is not there. Returns: what it holds then.
   virtual absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) = 0;
+  // Makes all calls fail from now on, also one under way.
+  virtual void close() = 0;
 };
 
 }  // namespace millrace

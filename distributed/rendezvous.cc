@@ -1,6 +1,7 @@
 #include "distributed/rendezvous.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -148,7 +149,9 @@ class Meeting {
 
   absl::Status beat() {
     next_beat_ = clock_.elapsed() + kBeatInterval;
-    return store_.set(beat_key(options_.rank), format_heartbeat({.beat = ++beats_}));
+    RETURN_IF_ERROR(store_.set(beat_key(options_.rank), format_heartbeat({.beat = ++beats_})));
+    if (options_.published) options_.published();
+    return absl::OkStatus();
   }
 
   // Looks whether `peer` has come, and still shows signs of life if it has.

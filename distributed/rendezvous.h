@@ -2,7 +2,7 @@
 #ifndef MILLRACE_DISTRIBUTED_RENDEZVOUS_H_
 #define MILLRACE_DISTRIBUTED_RENDEZVOUS_H_
 
-#include <optional>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -27,6 +27,8 @@ struct RendezvousOptions {
   absl::Duration timeout = absl::Minutes(5);
   // A rank that came and then says nothing for so long is dead or frozen.
   absl::Duration silence_limit = absl::Seconds(6);
+  // Called each time after this rank told the store that it is here. Null: nothing is.
+  std::function<void()> published;
 };
 
 // Meets the other ranks in `store`. Rank 0 says what the job is, and when all have come; the others

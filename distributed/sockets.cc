@@ -218,9 +218,4 @@ void limit_waits(int descriptor, absl::Duration limit) {
   setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &value, sizeof(value));
 }
 
-bool closed_by_peer(int descriptor) {
-  pollfd wanted = {.fd = descriptor, .events = POLLRDHUP, .revents = 0};
-  return poll(&wanted, 1, 0) > 0;
-}
-
 }  // namespace millrace

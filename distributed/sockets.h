@@ -72,8 +72,6 @@ absl::StatusOr<std::string> ip_towards(const SocketAddress& address);
 std::vector<int> sockets_connected_to(const SocketAddress& address);
 // Makes every blocking call on a socket fail that takes longer.
 void limit_waits(int descriptor, absl::Duration limit);
-// Whether the other side closed the connection.
-bool closed_by_peer(int descriptor);
 
 }  // namespace millrace
 

@@ -28,6 +28,7 @@ Supervisor::Supervisor(JobStore& store, SupervisorOptions options)
       shortest_interval_(
           std::max(absl::Milliseconds(50), absl::Milliseconds(0.5) * options_.world_size)),
       interval_(std::max(absl::Milliseconds(500), 2 * shortest_interval_)),
+      rank_0_interval_(2 * shortest_interval_),
       watch_(options_.rank, options_.world_size, options_.timeout / 2) {
   for (int rank = 0; rank < options_.world_size; ++rank) beat_keys_.push_back(beat_key(rank));
   thread_ = std::thread([this] { run(); });
@@ -42,7 +43,8 @@ Heartbeat Supervisor::own_heartbeat() {
           .step = doing / kPhases,
           .started = {started_[0].load(std::memory_order_relaxed),
                       started_[1].load(std::memory_order_relaxed)},
-          .left = left_};
+          .left = left_,
+          .knows_failure = knows_failure_};
 }
 
 absl::Status Supervisor::publish() {
@@ -77,30 +79,30 @@ absl::Status Supervisor::read_others(bool all) {
 }
 
 void Supervisor::note_store_error(const absl::Status& status) {
-  if (!options_.rank_0_serves_store) {
-    if (absl::IsUnavailable(status)) {
-      settle(absl::AbortedError(absl::StrCat("the launcher's store is gone: ",
-                                             absl::string_view(status.message()))))
-          .IgnoreError();
-    }
-    return;
-  }
-  if (options_.rank == 0) return;
+  // A store that is slow to answer is a matter of time: see judge().
+  if (!absl::IsUnavailable(status) || options_.rank == 0) return;
   absl::Status failure;
   {
     MutexLock lock(mutex_);
-    watch_.observe_nothing(0, now());
-    if (absl::IsUnavailable(status)) {
-      failure = watch_.blame({0}, absl::StrCat("its process ended, and the store with it (",
-                                               absl::string_view(status.message()), ")"));
-    }
+    store_lost_ = true;
+    const std::string why = absl::StrCat(" (", absl::string_view(status.message()), ")");
+    failure = options_.rank_0_serves_store
+                  ? watch_.blame({0}, absl::StrCat("its process ended, and the store with it", why))
+                  : absl::AbortedError(absl::StrCat("the launcher's store is gone", why));
   }
-  if (!failure.ok()) settle(failure).IgnoreError();
+  settle(failure).IgnoreError();
+}
+
+absl::Status Supervisor::talk(bool round, bool all) {
+  RETURN_IF_ERROR(publish());
+  if (round) RETURN_IF_ERROR(read_failure());
+  return read_others(all);
 }
 
 void Supervisor::run() {
-  int64_t published_doing = -1;
+  int64_t published = -1;
   absl::Duration next_round;
+  absl::Duration next_look;
   for (;;) {
     bool attention = false;
     bool hurry = false;
@@ -112,19 +114,27 @@ void Supervisor::run() {
       attention = absl::Now() < attention_until_;
       hurry = hurry_;
       hurry_ = false;
+      if (!knows_failure_ && !failure_.ok()) {
+        knows_failure_ = true;
+        hurry = true;
+      }
     }
     const int64_t doing = doing_.load(std::memory_order_relaxed);
     const bool round = hurry || now() >= next_round;
-    if (!round && doing == published_doing) continue;
-    absl::Status status = publish();
-    if (status.ok()) published_doing = doing;
-    if (round) {
-      next_round = now() + interval_;
-      if (status.ok()) status = read_failure();
-      if (status.ok()) status = read_others(attention);
+    absl::Status status;
+    if (round || doing != published) {
+      status = talk(round, /*all=*/round && attention);
+      if (status.ok()) published = doing;
+    } else if (now() >= next_look) {
+      status = read_others(/*all=*/false);
+    } else {
+      continue;
     }
+    next_look = now() + rank_0_interval_;
+    if (round) next_round = now() + interval_;
     if (!status.ok()) note_store_error(status);
     MutexLock lock(mutex_);
+    if (status.ok()) ++answers_;
     if (round && attention) ++rounds_;
   }
 }
@@ -182,34 +192,53 @@ absl::Status Supervisor::find_dead() {
   return absl::OkStatus();
 }
 
+absl::Status Supervisor::judge(SupervisedWait& wait) {
+  const absl::Duration step = std::min(now() - wait.looked, options_.timeout / 2);
+  const bool first = wait.answers < 0;
+  const bool answered = wait.answers != answers_;
+  wait.looked = now();
+  wait.answers = answers_;
+  wait.waited += first ? absl::ZeroDuration() : step;
+  wait.unanswered = answered ? absl::ZeroDuration() : wait.unanswered + step;
+  if (watch_.any_waits_for_data()) wait.waited = absl::ZeroDuration();
+
+  const std::string within = absl::FormatDuration(options_.timeout);
+  const std::string no_life = absl::StrCat("it shows no sign of life (time-out ", within, ")");
+  const bool too_long = wait.waited >= options_.timeout;
+  // Looking around began a little later than the wait.
+  const absl::Duration silence_limit = too_long ? options_.timeout / 2 : options_.timeout;
+  if (wait.unanswered >= silence_limit) {
+    store_lost_ = true;
+    return options_.rank_0_serves_store
+               ? watch_.blame({0}, no_life)
+               : absl::AbortedError("the launcher's store does not answer");
+  }
+  const std::vector<int> silent = watch_.silent(silence_limit);
+  if (!silent.empty()) return watch_.blame(silent, no_life);
+  if (!too_long || rounds_ == 0) return absl::OkStatus();
+  const std::vector<int> absent = watch_.absent(wait.channel, wait.ordinal);
+  if (!absent.empty()) {
+    return watch_.blame(absent,
+                        absl::StrCat("it did not take part in ", wait.what, " within ", within));
+  }
+  return absl::AbortedError(absl::StrCat(
+      wait.what, " did not end within ", within,
+      ", though all ranks live and take part in it: is the network down, or do shapes differ?"));
+}
+
 absl::Status Supervisor::look_after(SupervisedWait& wait) {
   absl::Status verdict = failure();
   if (!verdict.ok()) return verdict;
+  bool store_lost = false;
   {
     MutexLock lock(mutex_);
     attention_until_ = absl::Now() + absl::Seconds(5);
-    if (wait.waited == absl::ZeroDuration()) wait.looked = now();
-    const absl::Duration step = now() - wait.looked;
-    wait.waited += std::min(step, options_.timeout / 2) + absl::Nanoseconds(1);
-    wait.looked = now();
-    if (watch_.any_waits_for_data()) wait.waited = absl::Nanoseconds(1);
-    const std::vector<int> silent = watch_.silent(options_.timeout);
-    if (!silent.empty()) {
-      verdict = watch_.blame(silent, absl::StrCat("it showed no sign of life for ",
-                                                  absl::FormatDuration(options_.timeout)));
-    } else if (wait.waited >= options_.timeout && rounds_ > 0) {
-      const std::vector<int> absent = watch_.absent(wait.channel, wait.ordinal);
-      const std::string within = absl::FormatDuration(options_.timeout);
-      verdict = absent.empty()
-                    ? absl::AbortedError(absl::StrCat(
-                          wait.what, " did not end within ", within,
-                          ", though all ranks take part in it and live: is the network down?"))
-                    : watch_.blame(absent, absl::StrCat("it did not take part in ", wait.what,
-                                                        " within ", within));
-    }
+    verdict = judge(wait);
+    store_lost = store_lost_;
   }
   if (verdict.ok()) verdict = find_dead();
-  return verdict.ok() ? verdict : accuse(verdict);
+  if (verdict.ok()) return verdict;
+  return store_lost ? settle(verdict) : accuse(verdict);
 }
 
 absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
@@ -240,11 +269,14 @@ absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
 }
 
 void Supervisor::leave() {
+  bool store_lost = false;
   {
     MutexLock lock(mutex_);
     if (stop_) return;
     stop_ = true;
+    store_lost = store_lost_;
   }
+  if (store_lost) store_.close();
   thread_.join();
   left_ = true;
   // Best effort: without it the others find out in seconds.
@@ -259,8 +291,9 @@ void Supervisor::wait_for_leavers(absl::Duration limit) {
     {
       MutexLock lock(mutex_);
       for (int rank = 0; rank < options_.world_size; ++rank) {
-        const bool gone =
-            rank == options_.rank || watch_.last(rank).left || watch_.silence(rank) >= kDeadSilence;
+        const Heartbeat& last = watch_.last(rank);
+        const bool gone = rank == options_.rank || last.left || last.knows_failure ||
+                          watch_.silence(rank) >= kDeadSilence;
         all_left = all_left && gone;
       }
     }

@@ -40,9 +40,13 @@ struct SupervisedWait {
   Channel channel = Channel::kControl;
   int64_t ordinal = 0;    // as count_started() gave it
   const char* what = "";  // "a sum", for messages
-  // Time that counts against the time-out so far; kept by the supervisor.
+
+  // Kept by the supervisor: time that counts against the time-out so far, and for how long the
+  // store has not answered.
   absl::Duration waited = absl::ZeroDuration();
-  absl::Duration looked = absl::ZeroDuration();
+  absl::Duration unanswered = absl::ZeroDuration();
+  absl::Duration looked = -absl::InfiniteDuration();
+  int64_t answers = -1;
 };
 
 // One of a rank's job. Its thread tells the store what this rank does (twice a second, and soon
@@ -80,14 +84,18 @@ class Supervisor {
 
   // Stops the thread and says in the store that this rank is gone. Idempotent.
   void leave();
-  // Waits until the other ranks left too, but for those that show no sign of life; at most
-  // `limit`. REQUIRES: leave().
+  // Waits until the other ranks need the store no more: they left, or know of a failure, or show no
+  // sign of life; at most `limit`. REQUIRES: leave().
   void wait_for_leavers(absl::Duration limit);
 
  private:
   static constexpr int64_t kPhases = 64;  // room for RankPhase
 
   void run();
+  // What run() does each time.
+  absl::Status talk(bool round, bool all);
+  // Passes the time of a wait. Returns: why there is no point in it.
+  absl::Status judge(SupervisedWait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What this rank tells the others now.
   Heartbeat own_heartbeat();
   absl::Status publish();
@@ -108,6 +116,8 @@ class Supervisor {
   // Many ranks speak more rarely, so that they do not drown the store.
   const absl::Duration shortest_interval_;
   const absl::Duration interval_;
+  // Rank 0 is looked at more often: when it dies, the store goes too, and cannot be asked any more.
+  const absl::Duration rank_0_interval_;
   std::vector<std::string> beat_keys_;
 
   std::atomic<int64_t> doing_{static_cast<int64_t>(RankPhase::kRendezvous)};
@@ -116,6 +126,7 @@ class Supervisor {
   // Of the thread alone, and of leave() after it ended.
   int64_t beat_ = 0;
   bool left_ = false;
+  bool knows_failure_ = false;
 
   Mutex mutex_;
   PeerWatch watch_ ABSL_GUARDED_BY(mutex_);
@@ -124,7 +135,9 @@ class Supervisor {
   // Somebody waits in vain: look at all ranks until then.
   absl::Time attention_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t rounds_ ABSL_GUARDED_BY(mutex_) = 0;  // looks at all ranks, tried
+  int64_t rounds_ ABSL_GUARDED_BY(mutex_) = 0;   // looks at all ranks, tried
+  int64_t answers_ ABSL_GUARDED_BY(mutex_) = 0;  // times that the store answered
+  bool store_lost_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;
 };

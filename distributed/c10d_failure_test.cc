@@ -1,0 +1,246 @@
+// Ranks that are killed, stopped or stay away while the others wait for them.
+#include <ATen/ops/ones.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+#include "distributed/c10d_collectives.h"
+#include "distributed/process_ranks.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// A rank that was killed is missed so soon at the latest.
+constexpr absl::Duration kKilledLimit = absl::Seconds(10);
+constexpr absl::Duration kTimeout = absl::Seconds(2);
+
+// Counts what a rank has told the others.
+class Told {
+ public:
+  void operator()(RankPhase phase, int64_t step) {
+    MutexLock lock(mutex_);
+    times_ = phase == phase_ && step == step_ ? times_ + 1 : 1;
+    phase_ = phase;
+    step_ = step;
+  }
+  // Waits until this was said so often in a row.
+  void await(RankPhase phase, int64_t step, int times) {
+    MutexLock lock(mutex_);
+    mutex_.await([&] { return phase == phase_ && step == step_ && times_ >= times; });
+  }
+
+ private:
+  Mutex mutex_;
+  RankPhase phase_ = RankPhase::kEnd;
+  int64_t step_ = -1;
+  int times_ = 0;
+};
+
+C10dOptions options_for(const RankEnvironment& environment, Told* told) {
+  C10dOptions options;
+  options.environment = environment;
+  options.identity = {.name = "job", .version = "1", .config = "a: 1"};
+  options.rendezvous_timeout = absl::Seconds(40);
+  options.collective_timeout = kTimeout;
+  if (told != nullptr) {
+    options.published = [told](RankPhase phase, int64_t step) { (*told)(phase, step); };
+  }
+  return options;
+}
+
+[[noreturn]] void hang() {
+  for (;;) pause();
+}
+
+// What ranks do after they met; `victim` is told apart by its rank.
+using Survivor = std::function<absl::Status(Collectives&)>;
+
+// Three ranks; the victim gets to step 12's forward pass and receives the signal there, while
+// the others do what `survivor` says. Returns: what they returned, within `limit` of the signal.
+std::vector<absl::Status> run_with_victim(int victim, int signal_number, absl::Duration limit,
+                                          const Survivor& survivor) {
+  constexpr int kRanks = 3;
+  ProcessRanks ranks(
+      kRanks, free_port(), [&](const RankEnvironment& environment, const ChildLink& link) {
+        Told told;
+        ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
+        RETURN_IF_ERROR(collectives->all_gather("here").status());
+        if (environment.rank != victim) return survivor(*collectives);
+        collectives->set_phase(RankPhase::kForward, 12);
+        // Rank 0's word must also have been read: it cannot be asked for afterwards.
+        told.await(RankPhase::kForward, 12, 3);
+        link.signal();
+        hang();
+      });
+  EXPECT_TRUE(ranks.await_signal(victim));
+  ranks.send(victim, signal_number);
+  const absl::Time deadline = absl::Now() + limit;
+  std::vector<absl::Status> results;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    if (rank != victim) results.push_back(ranks.wait(rank, deadline - absl::Now()));
+  }
+  return results;
+}
+
+absl::Status wait_in_control(Collectives& collectives) {
+  collectives.set_phase(RankPhase::kBackward, 12);
+  std::vector<int64_t> values(32, 1);
+  return collectives.start_sum(absl::MakeSpan(values))->wait();
+}
+
+absl::Status wait_in_data(Collectives& collectives) {
+  collectives.set_phase(RankPhase::kBackward, 12);
+  return collectives.start_sum(at::ones({1 << 20}))->wait();
+}
+
+// Is at work when it happens, and finds out at the next collective.
+absl::Status work_then_exchange(Collectives& collectives) {
+  collectives.set_phase(RankPhase::kEvaluation, 12);
+  absl::Status status;
+  while (status.ok()) status = wait_in_control(collectives);
+  return status;
+}
+
+struct Case {
+  const char* name;
+  int victim;
+  Survivor survivor;
+};
+
+class FailureTest : public testing::TestWithParam<Case> {};
+
+TEST_P(FailureTest, KilledRankIsNamed) {
+  for (const absl::Status& result :
+       run_with_victim(GetParam().victim, SIGKILL, kKilledLimit, GetParam().survivor)) {
+    EXPECT_THAT(result, StatusIs(absl::StatusCode::kAborted,
+                                 AllOf(HasSubstr(absl::StrCat("rank ", GetParam().victim,
+                                                              " failed in forward of step 12")),
+                                       HasSubstr("its process ended"))));
+  }
+}
+
+TEST_P(FailureTest, FrozenRankIsNamed) {
+  for (const absl::Status& result :
+       run_with_victim(GetParam().victim, SIGSTOP, 2 * kTimeout, GetParam().survivor)) {
+    EXPECT_THAT(result, StatusIs(absl::StatusCode::kAborted,
+                                 AllOf(HasSubstr(absl::StrCat("rank ", GetParam().victim,
+                                                              " failed in forward of step 12")),
+                                       HasSubstr("it shows no sign of life (time-out 2s)"))));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, FailureTest,
+                         testing::Values(Case{"Rank0Control", 0, wait_in_control},
+                                         Case{"Rank1Control", 1, wait_in_control},
+                                         Case{"Rank0Data", 0, wait_in_data},
+                                         Case{"Rank1Data", 1, wait_in_data},
+                                         Case{"Rank2Exchange", 2, work_then_exchange}),
+                         [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
+// Killed while bytes are on their way: whatever part of them has arrived.
+TEST(C10dFailureTest, KilledInTheMidstOfASum) {
+  for (int victim : {0, 1}) {
+    ProcessRanks ranks(
+        2, free_port(), [&](const RankEnvironment& environment, const ChildLink& link) {
+          Told told;
+          ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
+          at::Tensor tensor = at::ones({4 << 20});
+          absl::Status status;
+          for (int step = 0; status.ok(); ++step) {
+            collectives->set_phase(RankPhase::kBackward, step);
+            status = collectives->start_sum(tensor)->wait();
+            if (step == 3) link.signal();
+          }
+          return status;
+        });
+    ASSERT_TRUE(ranks.await_signal(victim));
+    ranks.send(victim, SIGKILL);
+    EXPECT_THAT(ranks.wait(1 - victim, kKilledLimit),
+                StatusIs(absl::StatusCode::kAborted,
+                         HasSubstr(absl::StrCat("rank ", victim, " failed in backward of step"))));
+  }
+}
+
+// A rank that waits for its dataset may take longer than any time-out.
+TEST(C10dFailureTest, WaitingForDataIsNoFailure) {
+  ProcessRanks ranks(2, free_port(), [](const RankEnvironment& environment, const ChildLink&) {
+    Told told;
+    ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
+    if (environment.rank == 1) {
+      collectives->set_phase(RankPhase::kData, 5);
+      // Said at least 0.5 s apart: for longer than the time-out.
+      told.await(RankPhase::kData, 5, 8);
+    }
+    return wait_in_control(*collectives);
+  });
+  EXPECT_THAT(ranks.wait(0), IsOk());
+  EXPECT_THAT(ranks.wait(1), IsOk());
+}
+
+// A rank that lives but does something else.
+TEST(C10dFailureTest, AbsentRankIsNamed) {
+  ProcessRanks ranks(2, free_port(), [](const RankEnvironment& environment, const ChildLink& link) {
+    Told told;
+    ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
+    if (environment.rank == 0) return wait_in_data(*collectives);
+    collectives->set_phase(RankPhase::kEvaluation, 7);
+    hang();
+  });
+  EXPECT_THAT(ranks.wait(0, 2 * kTimeout),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("rank 1 failed in evaluation of step 7: it did not take part in a "
+                                 "sum within 2s")));
+}
+
+// A rank that came and is killed or stopped before the last one came.
+void test_lost_in_rendezvous(int victim, int signal_number, absl::Duration limit) {
+  const int port = free_port();
+  std::vector<RankEnvironment> environments;
+  for (int rank = 0; rank < 2; ++rank) {
+    environments.push_back({.rank = rank,
+                            .world_size = 3,
+                            .local_rank = rank,
+                            .local_world_size = 3,
+                            .master_address = "127.0.0.1",
+                            .master_port = port});
+  }
+  ProcessRanks ranks(environments, [](const RankEnvironment& environment, const ChildLink& link) {
+    C10dOptions options = options_for(environment, nullptr);
+    options.published = [&](RankPhase, int64_t) { link.signal(); };
+    return connect_c10d(options).status();
+  });
+  ASSERT_TRUE(ranks.await_signal(0));
+  ASSERT_TRUE(ranks.await_signal(1));
+  ranks.send(victim, signal_number);
+  EXPECT_THAT(ranks.wait(1 - victim, limit),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr(absl::StrCat("rank ", victim, " failed in rendezvous"))));
+}
+
+TEST(C10dFailureTest, Rank0KilledInRendezvous) {
+  test_lost_in_rendezvous(0, SIGKILL, kKilledLimit);
+}
+TEST(C10dFailureTest, Rank1KilledInRendezvous) {
+  test_lost_in_rendezvous(1, SIGKILL, kKilledLimit);
+}
+TEST(C10dFailureTest, Rank0StoppedInRendezvous) {
+  test_lost_in_rendezvous(0, SIGSTOP, kKilledLimit);
+}
+TEST(C10dFailureTest, Rank1StoppedInRendezvous) {
+  test_lost_in_rendezvous(1, SIGSTOP, kKilledLimit);
+}
+
+}  // namespace
+}  // namespace millrace

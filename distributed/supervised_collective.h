@@ -1,0 +1,76 @@
+// A collective under way on threads of a library, waited for under supervision.
+#ifndef MILLRACE_DISTRIBUTED_SUPERVISED_COLLECTIVE_H_
+#define MILLRACE_DISTRIBUTED_SUPERVISED_COLLECTIVE_H_
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "distributed/collectives.h"
+#include "distributed/supervisor.h"
+
+namespace millrace {
+
+// The collectives of one rank that have not ended. Shared with the library's callbacks, which may
+// come after the rank's Collectives is gone. Thread-safe.
+class CollectivesUnderWay {
+ public:
+  // One collective; guarded by the mutex of its CollectivesUnderWay.
+  struct Entry {
+    bool ended = false;
+    std::string error;  // empty: it succeeded
+  };
+
+  std::shared_ptr<Entry> add();
+  // The collective ended, with what the library says was wrong, if anything was.
+  void end(Entry& entry, std::string error);
+  // The job cannot go on: nobody shall wait any longer.
+  void fail();
+  // Waits until the collective ended, or the job failed. Returns: whether it ended, with its error.
+  bool await(const Entry& entry, absl::Duration limit, std::string* error);
+  // Waits until all have ended. Returns: false if they do not within the limit.
+  bool await_all(absl::Duration limit);
+
+ private:
+  Mutex mutex_;
+  bool failed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::list<std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+class SupervisedCollective : public PendingCollective {
+ public:
+  // Under way. `finish`, which may be null, puts the result in place; called once, by wait().
+  // `supervisor` must outlive it.
+  SupervisedCollective(Supervisor& supervisor, std::shared_ptr<CollectivesUnderWay> under_way,
+                       std::shared_ptr<CollectivesUnderWay::Entry> entry, SupervisedWait wait,
+                       std::function<void()> finish)
+      : supervisor_(&supervisor),
+        under_way_(std::move(under_way)),
+        entry_(std::move(entry)),
+        wait_(wait),
+        finish_(std::move(finish)) {}
+  // Over before it began.
+  explicit SupervisedCollective(absl::Status result) : done_(true), result_(std::move(result)) {}
+
+  absl::Status wait() override;
+
+ private:
+  absl::Status supervise();
+
+  Supervisor* const supervisor_ = nullptr;
+  const std::shared_ptr<CollectivesUnderWay> under_way_;
+  const std::shared_ptr<CollectivesUnderWay::Entry> entry_;
+  SupervisedWait wait_;
+  std::function<void()> finish_;
+  bool done_ = false;
+  absl::Status result_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_DISTRIBUTED_SUPERVISED_COLLECTIVE_H_
