@@ -41,8 +41,8 @@ absl::Status OutputHook::start(HookContext&) {
 
 // What a run writes must not meet a file where a directory is due or the reverse.
 absl::Status OutputHook::check_content() const {
-  for (const char* name :
-       {"logs", "metrics", "config.textproto", "summary.json", "weights.safetensors"}) {
+  for (const char* name : {"logs", "metrics", "config.textproto", "events.jsonl", "summary.json",
+                           "weights.safetensors"}) {
     const std::string path = join_path(config_.run().output_dir(), name);
     const absl::StatusOr<FileInfo> info = files_.info(path);
     const bool directory_is_due = std::strchr(name, '.') == nullptr;
@@ -60,8 +60,9 @@ absl::Status OutputHook::before_step(HookContext& context) {
   // By whichever rank comes first.
   RETURN_IF_ERROR(files_.create_directories(join_path(config_.run().output_dir(), "logs")));
   if (context.rank() == 0) RETURN_IF_ERROR(write_config());
-  const std::string log = join_path(config_.run().output_dir(),
-                                    absl::StrCat("logs/rank-", context.rank(), ".log"));
+  if (events_ != nullptr) events_->open();
+  const std::string log =
+      join_path(config_.run().output_dir(), absl::StrCat("logs/rank-", context.rank(), ".log"));
   if (!log_to_file(log)) return absl::PermissionDeniedError(absl::StrCat("cannot write ", log));
   return absl::OkStatus();
 }

@@ -6,17 +6,20 @@
 
 #include "base/file_system.h"
 #include "framework/hook.h"
+#include "framework/jsonl_event_log.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
 
 // Makes the output directory just before the first step, so that a run that fails earlier leaves
-// nothing. Each rank puts its logs/rank-N.log there; rank 0 config.textproto too. `start` already refuses a directory
+// nothing. Each rank puts its logs/rank-N.log there; rank 0 config.textproto and events.jsonl
+// too. `start` already refuses a directory
 // that could not be made or written.
 class OutputHook : public Hook {
  public:
-  // Borrows `files`.
-  OutputHook(FileSystem& files, JobConfig config) : files_(files), config_(std::move(config)) {}
+  // Borrows `files` and `events`, which is opened when the directory is there; null: none.
+  OutputHook(FileSystem& files, JobConfig config, JsonlEventLog* events = nullptr)
+      : files_(files), config_(std::move(config)), events_(events) {}
   absl::string_view name() const override { return "output"; }
   absl::Status start(HookContext& context) override;
   absl::Status before_step(HookContext& context) override;
@@ -27,6 +30,7 @@ class OutputHook : public Hook {
 
   FileSystem& files_;
   const JobConfig config_;
+  JsonlEventLog* const events_;
   bool made_ = false;
 };
 

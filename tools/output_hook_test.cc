@@ -72,6 +72,19 @@ TEST_F(OutputHookTest, OtherRanksWriteTheirLogAlone) {
   EXPECT_FALSE(std::filesystem::exists(base_ + "/a/b/logs/rank-0.log"));
 }
 
+TEST_F(OutputHookTest, OpensTheEventLogWithTheDirectory) {
+  JsonlEventLog events(FileSystem::local(), Clock::real(), base_ + "/a/b/events.jsonl", 0);
+  OutputHook hook(FileSystem::local(), config_, &events);
+  FakeHookContext context;
+  ASSERT_OK(hook.start(context));
+  LoopEvent started;
+  started.what = "train";
+  events.record(started);
+  EXPECT_TRUE(std::filesystem::is_empty(base_));
+  ASSERT_OK(hook.before_step(context));
+  EXPECT_THAT(read("events.jsonl"), HasSubstr("\"train\""));
+}
+
 TEST_F(OutputHookTest, ADirectoryThatExistsIsUsed) {
   std::filesystem::create_directories(base_ + "/a/b/logs");
   ASSERT_OK(trainer()->train());

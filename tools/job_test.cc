@@ -1,0 +1,96 @@
+#include "tools/job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "framework/hook_registry.h"
+#include "proto/config_reader.h"
+#include "tools/default_hooks.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Names = std::vector<std::string>;
+
+class FailingHook : public Hook {
+ public:
+  static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig&, const HookResources&) {
+    return std::make_unique<FailingHook>();
+  }
+  absl::string_view name() const override { return "failing"; }
+  absl::Status after_step(HookContext&, const StepResult&) override {
+    return absl::DataLossError("planted");
+  }
+};
+MILLRACE_REGISTER_HOOK(failing, "fails after each step", &FailingHook::create);
+
+class JobTest : public testing::Test {
+ protected:
+  JobTest() {
+    const std::string data = testing::TempDir() + "/data.csv";
+    EXPECT_OK(write_file_atomically(FileSystem::local(), data,
+                                    "label,d,c\n1,0.5,7\n0,0.25,8\n1,0.125,7\n0,1,9\n"));
+    const std::string text = absl::StrCat(
+        R"(train {
+             train_data { path: ")",
+        data, R"(" batch_size: 2 }
+             eval_data { data { path: ")",
+        data, R"(" } }
+             feature { name: "label" kind: LABEL }
+             feature { name: "d" kind: DENSE }
+             feature { name: "c" }
+             table { name: "c" dim: 4 }
+             model { name: "deepfm" }
+           }
+           run { output_dir: ")",
+        testing::TempDir(), R"(/out" threads: 1 })");
+    EXPECT_OK(parse_text(text, "the test", &config_));
+    expand_names(config_.mutable_train());
+    EXPECT_OK(validate(config_));
+    resources_.log = &log_;
+  }
+
+  std::unique_ptr<Trainer> make() {
+    auto trainer = build_trainer(config_, resources_);
+    EXPECT_OK(trainer);
+    return *std::move(trainer);
+  }
+  Names hooks() { return make()->hook_names(); }
+
+  JobConfig config_;
+  std::ostringstream log_;
+  JobResources resources_;
+};
+
+TEST_F(JobTest, DefaultHooksAreAttachedInTheirOrderThenThoseOfTrainAndRun) {
+  Names expected;
+  for (const DefaultHook& hook : default_hooks()) expected.push_back(hook.name);
+  EXPECT_THAT(hooks(), ElementsAreArray(expected));
+  config_.mutable_run()->add_hooks()->set_name("failing");
+  expected.push_back("failing");
+  EXPECT_THAT(hooks(), ElementsAreArray(expected));
+}
+
+TEST_F(JobTest, EachDefaultHookCanBeSwitchedOff) {
+  const JobConfig config = config_;
+  for (const DefaultHook& hook : default_hooks()) {
+    if (hook.switch_off.empty()) continue;
+    config_ = config;
+    ASSERT_OK(apply_override(hook.switch_off, &config_));
+    ASSERT_OK(validate(config_));
+    EXPECT_THAT(hooks(), Not(Contains(hook.name))) << hook.switch_off;
+    EXPECT_EQ(hooks().size() + 1, default_hooks().size()) << hook.switch_off;
+  }
+}
+
+}  // namespace
+}  // namespace millrace
