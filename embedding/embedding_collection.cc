@@ -4,11 +4,11 @@
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/finite.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "embedding/step_plan.h"
@@ -33,12 +33,7 @@ IdLists lists_of(const KeyedJagged& features, int64_t batch, int64_t feature, Po
 }
 
 bool is_finite(const at::Tensor& gradient) {
-  const float* values = gradient.const_data_ptr<float>();
-  uint32_t found = 0;
-  for (int64_t i = 0, n = gradient.numel(); i < n; ++i) {
-    found |= (std::bit_cast<uint32_t>(values[i]) & 0x7f800000u) == 0x7f800000u;
-  }
-  return found == 0;
+  return all_finite(gradient.const_data_ptr<float>(), gradient.numel());
 }
 
 // A gradient as contiguous float32 that nobody will change while we hold it.

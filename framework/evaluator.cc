@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "framework/guarded.h"
-#include "framework/metric_set.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
 #include "framework/pending_steps.h"
+#include "framework/padding.h"
 
 namespace millrace {
 namespace {
@@ -65,51 +65,113 @@ absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch) {
   return result;
 }
 
-absl::Status evaluate_batches(Model& model, Dataset& data, const EvaluationOptions& options,
-                              const Progress& progress, HookContext& context, HookList& hooks,
-                              ReportedValues& values, MetricSet& metrics,
-                              EvaluationResult& result) {
-  const Undisturbed undisturbed(model);
-  const c10::AutoGradMode no_gradients(false);
-  PendingSteps pending;
-  RETURN_IF_ERROR(data.start_epoch(0));
-  while (options.max_steps == 0 || result.batches < options.max_steps) {
-    ASSIGN_OR_RETURN(const std::optional<Batch> batch, data.next());
-    if (!batch.has_value()) break;
-    model.begin_step(progress, Phase::kEvaluate);
-    RETURN_IF_ERROR(hooks.before_step(context));
-    RETURN_IF_ERROR(hooks.after_data(context, *batch, 0));
-    ASSIGN_OR_RETURN(const StepResult step, evaluate_batch(model, *batch));
-    RETURN_IF_ERROR(pending.add(step, metrics, values));
-    result.examples += batch->size;
-    ++result.batches;
-    RETURN_IF_ERROR(hooks.after_step(context, step));
+// One evaluation and what it collects.
+class Evaluation {
+ public:
+  Evaluation(Model& model, Dataset& data, const EvaluationOptions& options,
+             const Progress& progress, HookContext& context, HookList& hooks,
+             EvaluationRanks& ranks, ReportedValues& values, MetricSet metrics)
+      : model_(model),
+        data_(data),
+        options_(options),
+        progress_(progress),
+        context_(context),
+        hooks_(hooks),
+        ranks_(ranks),
+        values_(values),
+        metrics_(std::move(metrics)) {}
+
+  // Returns: none if a rank asked to stop.
+  absl::StatusOr<std::optional<EvaluationResult>> run() {
+    RETURN_IF_ERROR(run_batches());
+    if (ranks_.stopped()) return std::nullopt;
+    RETURN_IF_ERROR(ranks_.merge(metrics_, values_));
+    result_.examples = metrics_.examples();
+    if (result_.examples == 0) {
+      return absl::InvalidArgumentError("the data set has no examples");
+    }
+    result_.set = options_.name;
+    result_.progress = progress_;
+    result_.metrics = metrics_.compute();
+    values_.drain(&result_.values);
+    return result_;
   }
-  return pending.fold(metrics, values);
-}
+
+ private:
+  absl::Status run_batches() {
+    const Undisturbed undisturbed(model_);
+    const c10::AutoGradMode no_gradients(false);
+    RETURN_IF_ERROR(data_.start_epoch(0));
+    ASSIGN_OR_RETURN(std::optional<Batch> next, ranks_.next(data_));
+    ranks_.start(next.has_value() ? &*next : nullptr);
+    ASSIGN_OR_RETURN(bool go_on, ranks_.finish());
+    while (go_on) {
+      const Batch batch = next.has_value() ? *std::move(next) : padding();
+      next.reset();
+      ++result_.batches;
+      const bool last = options_.max_steps > 0 && result_.batches >= options_.max_steps;
+      if (batch.size > 0 && !last) {
+        ASSIGN_OR_RETURN(next, ranks_.next(data_));
+      }
+      ranks_.start(next.has_value() ? &*next : nullptr);
+      RETURN_IF_ERROR(run_batch(batch));
+      ASSIGN_OR_RETURN(go_on, ranks_.finish());
+    }
+    return pending_.fold(metrics_, values_);
+  }
+
+  absl::Status run_batch(const Batch& batch) {
+    model_.begin_step(progress_, Phase::kEvaluate);
+    RETURN_IF_ERROR(hooks_.before_step(context_));
+    RETURN_IF_ERROR(hooks_.after_data(context_, batch, 0));
+    StepResult step;
+    if (batch.size > 0) {
+      ASSIGN_OR_RETURN(step, evaluate_batch(model_, batch));
+      like_ = batch;
+    } else {
+      step.applied = true;
+      step.loss = at::zeros({});
+      step.predictions = at::zeros_like(batch.labels);
+      step.labels = batch.labels;
+    }
+    RETURN_IF_ERROR(pending_.add(step, metrics_, values_));
+    return hooks_.after_step(context_, step);
+  }
+
+  Batch padding() const {
+    return padding_batch(like_.has_value() ? &*like_ : nullptr,
+                         static_cast<int64_t>(options_.tasks.size()), Cursor());
+  }
+
+  Model& model_;
+  Dataset& data_;
+  const EvaluationOptions& options_;
+  const Progress& progress_;
+  HookContext& context_;
+  HookList& hooks_;
+  EvaluationRanks& ranks_;
+  ReportedValues& values_;
+  MetricSet metrics_;
+  PendingSteps pending_;
+  EvaluationResult result_;
+  std::optional<Batch> like_;  // the last batch with examples
+};
 
 }  // namespace
 
-absl::StatusOr<EvaluationResult> run_evaluation(Model& model, Dataset& data,
-                                                const EvaluationOptions& options,
-                                                const Progress& progress, HookContext& context,
-                                                HookList& hooks, ReportedValues& values,
-                                                Clock& clock) {
+absl::StatusOr<std::optional<EvaluationResult>> run_evaluation(
+    Model& model, Dataset& data, const EvaluationOptions& options, const Progress& progress,
+    HookContext& context, HookList& hooks, EvaluationRanks& ranks, ReportedValues& values,
+    Clock& clock) {
   const absl::Duration start = clock.elapsed();
   const std::string what = absl::StrCat("evaluating \"", options.name, "\"");
   ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::create(options.metrics, options.tasks), what);
-  EvaluationResult result;
-  result.set = options.name;
-  result.progress = progress;
-  RETURN_IF_ERROR(
-      evaluate_batches(model, data, options, progress, context, hooks, values, metrics, result),
-      what);
-  if (result.examples == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(what, ": the data set has no examples"));
-  }
-  result.metrics = metrics.compute();
-  values.drain(&result.values);
-  result.elapsed = clock.elapsed() - start;
+  ASSIGN_OR_RETURN(std::optional<EvaluationResult> result,
+                   Evaluation(model, data, options, progress, context, hooks, ranks, values,
+                              std::move(metrics))
+                       .run(),
+                   what);
+  if (result.has_value()) result->elapsed = clock.elapsed() - start;
   return result;
 }
 

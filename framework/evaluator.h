@@ -3,6 +3,7 @@
 #define MILLRACE_FRAMEWORK_EVALUATOR_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "framework/events.h"
 #include "framework/hook_list.h"
+#include "framework/metric_set.h"
 #include "framework/reported_values.h"
 #include "io/dataset.h"
 
@@ -27,20 +29,37 @@ struct EvaluationOptions {
   std::string name = "eval";
   std::vector<std::string> tasks;    // names of the labels
   std::vector<std::string> metrics;  // names of metrics
-  int64_t max_steps = 0;             // batches at most; 0: all
+  int64_t max_steps = 0;             // batches (of each rank) at most; 0: all
+};
+
+// How the ranks of an evaluation stay in step; the trainer's. Every call is collective, and an error ends the
+// evaluation on all ranks.
+class EvaluationRanks {
+ public:
+  virtual ~EvaluationRanks() = default;
+  // The next batch of the data, or none at its end.
+  virtual absl::StatusOr<std::optional<Batch>> next(Dataset& data) = 0;
+  // Begins to agree on what follows the batch in hand; `next`: this rank's next batch, null: none.
+  virtual void start(const Batch* next) = 0;
+  // Whether any rank has a next batch and none wants to stop.
+  virtual absl::StatusOr<bool> finish() = 0;
+  // Whether a rank wanted to stop.
+  virtual bool stopped() const = 0;
+  // After the last batch: makes the figures of all ranks one.
+  virtual absl::Status merge(MetricSet& metrics, ReportedValues& values) = 0;
 };
 
 // Runs the model over one epoch of `data` in evaluation mode, without gradients, and fires
-// before_step, after_data and after_step for each batch; the caller fires what is around. Leaves
+// before_step, after_data and after_step for each batch; the caller fires what is around. Ranks whose data ends before
+// that of others go on with empty batches. Leaves
 // parameters, tables, the model's training mode and random generators as they were. `values` are
 // those that hooks reported meanwhile, taken into the result.
-// Errors: those of the data, the model and hooks, annotated with the set's name;
-// InvalidArgument if there is no example.
-absl::StatusOr<EvaluationResult> run_evaluation(Model& model, Dataset& data,
-                                                const EvaluationOptions& options,
-                                                const Progress& progress, HookContext& context,
-                                                HookList& hooks, ReportedValues& values,
-                                                Clock& clock);
+// Returns: none if a rank asked to stop. Errors: those of the data, the model and hooks, annotated with the set's name;
+// InvalidArgument if there is no example on any rank.
+absl::StatusOr<std::optional<EvaluationResult>> run_evaluation(
+    Model& model, Dataset& data, const EvaluationOptions& options, const Progress& progress,
+    HookContext& context, HookList& hooks, EvaluationRanks& ranks, ReportedValues& values,
+    Clock& clock);
 
 }  // namespace millrace
 

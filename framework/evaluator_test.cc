@@ -8,6 +8,7 @@
 
 #include <stdexcept>
 
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "framework/model.h"
 #include "tests/fakes/fake_dataset.h"
@@ -22,6 +23,32 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+// One rank among none, or beside one that has `others` batches more than this one.
+class FakeRanks : public EvaluationRanks {
+ public:
+  absl::StatusOr<std::optional<Batch>> next(Dataset& data) override { return data.next(); }
+  void start(const Batch* next) override { has_next_ = next != nullptr; }
+  absl::StatusOr<bool> finish() override {
+    if (stop_after-- == 0) {
+      stopped_ = true;
+      return false;
+    }
+    return has_next_ || others-- > 0;
+  }
+  bool stopped() const override { return stopped_; }
+  absl::Status merge(MetricSet& metrics, ReportedValues&) override {
+    return others_step.examples > 0 ? metrics.update(others_step) : absl::OkStatus();
+  }
+
+  int64_t others = 0;
+  StepResult others_step;  // what they add to the metrics
+  int64_t stop_after = -1;  // batches
+
+ private:
+  bool has_next_ = false;
+  bool stopped_ = false;
+};
 
 class EvaluatorTest : public testing::Test {
  protected:
@@ -40,8 +67,11 @@ class EvaluatorTest : public testing::Test {
   absl::StatusOr<EvaluationResult> evaluate(FakeDatasetOptions data_options) {
     data_options.sparse = 2;
     FakeDataset data(data_options);
-    return run_evaluation(*parts_.model, data, options_, progress_, context_, hooks_, values_,
-                          clock_);
+    ASSIGN_OR_RETURN(std::optional<EvaluationResult> result,
+                     run_evaluation(*parts_.model, data, options_, progress_, context_, hooks_,
+                                    ranks_, values_, clock_));
+    if (!result.has_value()) return absl::CancelledError("stopped");
+    return *std::move(result);
   }
 
   TrainerParts parts_;
@@ -50,8 +80,46 @@ class EvaluatorTest : public testing::Test {
   FakeHookContext context_;
   HookList hooks_;
   ReportedValues values_;
+  FakeRanks ranks_;
   FakeClock clock_;
 };
+
+TEST_F(EvaluatorTest, GoesOnWithEmptyBatchesWhileOthersHaveData) {
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult alone, evaluate({.batches = 2}));
+  int64_t forwards = 0;
+  model().on_forward = [&](const Batch& batch) {
+    EXPECT_GT(batch.size, 0) << "the model sees no empty batch";
+    ++forwards;
+    return absl::OkStatus();
+  };
+  ranks_.others = 3;
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult result, evaluate({.batches = 2}));
+  EXPECT_EQ(forwards, 2);
+  EXPECT_EQ(result.batches, 5);
+  EXPECT_EQ(result.examples, alone.examples);
+  EXPECT_EQ(result.metrics, alone.metrics);
+}
+
+TEST_F(EvaluatorTest, ARankWithoutDataIsNoError) {
+  ranks_.others = 1;
+  ranks_.others_step.examples = 8;
+  ranks_.others_step.loss = at::zeros({});
+  ranks_.others_step.predictions = at::full({8, 1}, 0.5);
+  ranks_.others_step.labels = at::zeros({8, 1});
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult result, evaluate({.batches = 0}));
+  EXPECT_EQ(result.examples, 8);
+}
+
+TEST_F(EvaluatorTest, StopsWhenARankAsksToStop) {
+  int64_t forwards = 0;
+  model().on_forward = [&](const Batch&) {
+    ++forwards;
+    return absl::OkStatus();
+  };
+  ranks_.stop_after = 2;
+  EXPECT_THAT(evaluate({.batches = 5}), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(forwards, 2);
+}
 
 TEST_F(EvaluatorTest, Result) {
   model().on_forward = [&](const Batch&) {

@@ -140,7 +140,7 @@ TEST(RequestSetTest, MergeKeepsTheFirstStop) {
   EXPECT_FALSE(set.reload);
   EXPECT_EQ(set.stop_reason, "x");
   EXPECT_EQ(set.stop_hook, "one");
-  EXPECT_EQ(set.asked.size(), 5u);
+  EXPECT_EQ(set.asked.size(), 6u);
 }
 
 }  // namespace

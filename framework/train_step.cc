@@ -4,12 +4,10 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <chrono>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/philox.h"
 #include "base/status_macros.h"
 #include "framework/guarded.h"
@@ -30,22 +28,6 @@ class Stopwatch {
   absl::Duration& total_;
   const std::chrono::steady_clock::time_point start_;
 };
-
-// Whether all elements are finite: exponents of all ones mark infinities and not-a-numbers.
-bool all_finite(const at::Tensor& tensor) {
-  if (!tensor.device().is_cpu() || tensor.scalar_type() != at::kFloat || !tensor.is_contiguous()) {
-    return tensor.isfinite().all().item<bool>();
-  }
-  const char* bytes = static_cast<const char*>(tensor.const_data_ptr());
-  const int64_t count = tensor.numel();
-  uint32_t found = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, bytes + i * sizeof(bits), sizeof(bits));
-    found |= static_cast<uint32_t>((bits & 0x7f800000u) == 0x7f800000u);
-  }
-  return found == 0;
-}
 
 // Runs one step and holds what it collects on the way.
 class StepRun {
@@ -69,22 +51,32 @@ class StepRun {
     const int64_t count = static_cast<int64_t>(input_.micro_batches.size());
     for (int64_t i = 0; i < count; ++i) {
       RETURN_IF_ERROR(observer_.after_data(input_.micro_batches[i], i));
-      RETURN_IF_ERROR(run_micro_batch(input_.micro_batches[i], i));
+      if (input_.micro_batches[i].size > 0) {
+        RETURN_IF_ERROR(run_micro_batch(input_.micro_batches[i], i));
+      }
     }
-    RETURN_IF_ERROR(collect(count));
-    RETURN_IF_ERROR(correct_targets());
-    ASSIGN_OR_RETURN(result_.refused, find_non_finite());
-    result_.applied = result_.refused.empty();
+    CommitInput commit;
+    commit.examples = input_.examples;
+    RETURN_IF_ERROR(collect(commit));
+    if (parts_.sparse_optimizer != nullptr && !parts_.sparse_optimizer->summarize(false).finite) {
+      commit.non_finite = "the gradient of a table";
+    }
+    ASSIGN_OR_RETURN(const CommitDecision decision, parts_.commit.run(commit));
+    gradient_scale_ = decision.gradient_scale;
+    result_.loss = decision.loss;
+    result_.refused = decision.refused;
+    result_.applied = decision.apply;
     if (!result_.applied) return absl::OkStatus();
     SparseOptimizer* sparse = parts_.sparse_optimizer;
     const double scale = gradient_scale_;
-    const Gradients gradients(parts_.parameters, [sparse, scale] {
+    observer_.after_backward(Gradients(parts_.parameters, [sparse, scale] {
       return sparse == nullptr ? 0.0 : sparse->summarize(true).norm_squared * scale * scale;
-    });
-    return observer_.after_backward(gradients);
+    }));
+    return absl::OkStatus();
   }
 
   absl::Status run_micro_batch(const Batch& batch, int64_t index) {
+    parts_.commit.enter(RankPhase::kForward);
     seed_generators(input_.seed, input_.progress.step, index, input_.rank);
     absl::StatusOr<ModelOutput> output = absl::InternalError("the model was not called");
     {
@@ -96,6 +88,8 @@ class StepRun {
     }
     RETURN_IF_ERROR(check_model_output(*output, batch));
     outputs_.push_back(*std::move(output));
+    computed_.push_back(&batch);
+    parts_.commit.enter(RankPhase::kBackward);
     Stopwatch watch(result_.timings.backward);
     return guarded("the backward pass", [&] {
       at::Tensor& loss = outputs_.back().loss;
@@ -109,19 +103,28 @@ class StepRun {
   }
 
   // Joins what the micro-batches gave.
-  absl::Status collect(int64_t count) {
+  absl::Status collect(CommitInput& commit) {
+    result_.examples = input_.examples;
+    result_.learning_rate = learning_rate();
+    if (outputs_.empty()) {
+      // All micro-batches are empty: this rank's data has ended, that of others has not.
+      result_.predictions = at::zeros_like(input_.micro_batches[0].labels);
+      result_.labels = input_.micro_batches[0].labels;
+      return absl::OkStatus();
+    }
+    const int64_t count = static_cast<int64_t>(outputs_.size());
     std::vector<at::Tensor> predictions, labels, weights;
-    at::Tensor loss = outputs_[0].loss;
-    targets_ = outputs_[0].targets;
+    commit.loss = outputs_[0].loss;
+    commit.targets = outputs_[0].targets;
     bool weighted = false;
     for (int64_t i = 0; i < count; ++i) {
-      const Batch& batch = input_.micro_batches[i];
-      if (outputs_[i].targets.defined() != targets_.defined()) {
+      const Batch& batch = *computed_[i];
+      if (outputs_[i].targets.defined() != commit.targets.defined()) {
         return absl::InvalidArgumentError(
             "the model gave targets for some micro-batches of a step and not for others");
       }
-      if (i > 0) loss = loss + outputs_[i].loss;
-      if (i > 0 && targets_.defined()) targets_ = targets_ + outputs_[i].targets;
+      if (i > 0) commit.loss = commit.loss + outputs_[i].loss;
+      if (i > 0 && commit.targets.defined()) commit.targets = commit.targets + outputs_[i].targets;
       predictions.push_back(outputs_[i].predictions);
       labels.push_back(batch.labels);
       weighted |= batch.weights.defined();
@@ -131,11 +134,6 @@ class StepRun {
     result_.predictions = count == 1 ? predictions[0] : at::cat(predictions);
     result_.labels = count == 1 ? labels[0] : at::cat(labels);
     if (weighted) result_.weights = count == 1 ? weights[0] : at::cat(weights);
-    // Divided by the examples before its backward pass.
-    result_.loss =
-        targets_.defined() ? loss * static_cast<double>(input_.examples) / targets_ : loss;
-    result_.examples = input_.examples;
-    result_.learning_rate = learning_rate();
     return absl::OkStatus();
   }
 
@@ -157,38 +155,8 @@ class StepRun {
     return parts_.sparse_optimizer ? parts_.sparse_optimizer->learning_rate(input_.progress) : 0.0;
   }
 
-  // The backward passes divided by examples; what the model wants is a division by targets.
-  absl::Status correct_targets() {
-    if (!targets_.defined()) return absl::OkStatus();
-    const double targets = targets_.item<double>();
-    if (!(targets > 0)) {
-      return absl::InvalidArgumentError(absl::StrCat("the model's targets add up to ", targets,
-                                                     " in this step; they must be positive"));
-    }
-    gradient_scale_ = static_cast<double>(input_.examples) / targets;
-    for (const NamedParameter& parameter : parts_.parameters) {
-      at::Tensor gradient = parameter.value.grad();
-      if (gradient.defined()) gradient.mul_(gradient_scale_);
-    }
-    return absl::OkStatus();
-  }
-
-  // What was not finite, or "".
-  absl::StatusOr<std::string> find_non_finite() {
-    if (!all_finite(result_.loss)) return std::string("the loss");
-    for (const NamedParameter& parameter : parts_.parameters) {
-      const at::Tensor gradient = parameter.value.grad();
-      if (gradient.defined() && !all_finite(gradient)) {
-        return absl::StrCat("the gradient of ", parameter.name);
-      }
-    }
-    if (parts_.sparse_optimizer != nullptr && !parts_.sparse_optimizer->summarize(false).finite) {
-      return std::string("the gradient of a table");
-    }
-    return std::string();
-  }
-
   absl::Status update() {
+    parts_.commit.enter(RankPhase::kUpdate);
     Stopwatch watch(result_.timings.update);
     for (const std::unique_ptr<DenseOptimizer>& optimizer : parts_.dense_optimizers) {
       RETURN_IF_ERROR(optimizer->step(input_.progress));
@@ -209,8 +177,8 @@ class StepRun {
   const StepInput& input_;
   StepObserver& observer_;
   std::vector<ModelOutput> outputs_;
-  at::Tensor targets_;         // summed over micro-batches; undefined: examples
-  double gradient_scale_ = 1;  // examples / targets
+  std::vector<const Batch*> computed_;  // that outputs_ are of
+  double gradient_scale_ = 1;           // examples / targets
   StepResult result_;
 };
 

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/progress.h"
+#include "framework/commit_exchange.h"
 #include "framework/events.h"
 #include "io/batch.h"
 #include "optim/dense_optimizer.h"
@@ -22,11 +23,14 @@ struct TrainStepParts {
   Model& model;
   absl::Span<const NamedParameter> parameters;  // dense ones, of all optimizers
   absl::Span<const std::unique_ptr<DenseOptimizer>> dense_optimizers;
-  SparseOptimizer* sparse_optimizer = nullptr;  // null: the model has no tables
+  SparseOptimizer* sparse_optimizer;  // null: the model has no tables
+  CommitExchange& commit;
 };
 
 struct StepInput {
-  absl::Span<const Batch> micro_batches;  // of this rank; at least one
+  // Of this rank; at least one, as many on all ranks. A rank whose data ended before that of others has empty ones (size 0):
+  // nothing is computed for them.
+  absl::Span<const Batch> micro_batches;
   // Examples of the whole step: all micro-batches of all ranks. The loss is divided by it.
   int64_t examples = 0;
   const Progress& progress;  // before this step
@@ -40,14 +44,18 @@ class StepObserver {
   virtual ~StepObserver() = default;
   // Before the forward pass of each micro-batch.
   virtual absl::Status after_data(const Batch& batch, int64_t micro_batch) = 0;
-  // Once, when gradients are complete and found finite, before anything is updated.
-  virtual absl::Status after_backward(const Gradients& gradients) = 0;
+  // Once, when gradients are complete and found finite, before anything is updated. The step goes on
+  // whatever a hook says here, since other ranks update too: the trainer keeps the error and ends the run after the step.
+  virtual void after_backward(const Gradients& gradients) = 0;
 };
 
 // Forward, backward and update over all micro-batches. What an implementation must do, and
 // what tests/conformance/train_step_conformance.h checks:
 //  * before each micro-batch, seed the generators by (seed, step, micro-batch, rank);
 //  * sum gradients over micro-batches so that N of them equal one large batch;
+//  * call parts.commit.run() once, after the last backward pass and before any update, and do what it
+//    decides: gradients are sums over ranks from then on;
+//  * tell parts.commit what it enters: forward, backward, update;
 //  * refuse a step whose loss or any gradient is not finite: then no parameter, row, count or
 //    optimizer state differs from before, and the result says what was not finite;
 //  * leave gradients cleared and no tentative row behind, whatever happens;
@@ -57,13 +65,12 @@ class TrainStep {
  public:
   virtual ~TrainStep() = default;
   // Returns: applied or refused. Errors: those of the model, the tables, the optimizers and
-  // the observer; nothing was updated then, unless the error is an optimizer's.
+  // the observer; nothing was updated then on any rank, unless the error is an optimizer's.
   virtual absl::StatusOr<StepResult> run(const TrainStepParts& parts, const StepInput& input,
                                          StepObserver& observer) = 0;
 };
 
-// The standard step. With more than one rank the commit exchange (are all finite?) goes with
-// the last dense gradients, between backward and after_backward.
+// The standard step.
 std::unique_ptr<TrainStep> create_standard_train_step();
 
 // Seeds LibTorch's CPU generator for one micro-batch.

@@ -12,13 +12,19 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
+#include "distributed/collectives.h"
+#include "framework/agreement.h"
 #include "framework/cadence.h"
+#include "framework/commit_exchange.h"
+#include "framework/data_watch.h"
+#include "framework/event_log.h"
 #include "framework/evaluator.h"
 #include "framework/events.h"
 #include "framework/hook.h"
+#include "framework/on_error.h"
 #include "framework/summary.h"
 #include "framework/train_step.h"
-#include "io/dataset.h"
+#include "io/windowed_dataset.h"
 #include "optim/dense_optimizer.h"
 #include "optim/sparse_optimizer.h"
 
@@ -32,9 +38,11 @@ struct TrainerParts {
   std::shared_ptr<Model> model;
   std::vector<std::unique_ptr<DenseOptimizer>> dense_optimizers;
   std::unique_ptr<SparseOptimizer> sparse_optimizer;  // null: the model has no tables
-  std::unique_ptr<Dataset> train_data;                // null: only evaluate() is called
+  std::unique_ptr<Dataset> train_data;                // null: only evaluate() is called; may be a WindowedDataset
   std::vector<EvaluationSet> evaluation_sets;
   std::unique_ptr<TrainStep> train_step;              // null: the standard one
+  std::unique_ptr<Collectives> collectives;           // null: one rank
+  std::unique_ptr<EventLog> event_log;                // null: requests and decisions are not written
   Clock* clock = nullptr;                             // borrowed; null: the real one
 };
 
@@ -45,14 +53,21 @@ struct TrainerOptions {
   // Limits, as totals over resumes; 0: none.
   int64_t max_steps = 0;
   int64_t max_epochs = 1;
+  int64_t max_windows = 0;
   absl::Duration max_elapsed = absl::ZeroDuration();
   int64_t max_steps_per_epoch = 0;  // 0: none
+  int64_t max_steps_per_window = 0; // 0: none
   int64_t max_evaluation_steps = 0; // batches of each evaluation; 0: all
+  // With several ranks: whether an epoch (or window) ends when the first rank has no data, dropping what others have left,
+  // instead of when the last has none.
+  bool until_first = false;
 
   // Do not.
   Cadence report = {.every_steps = 100, .at_end = true};
   std::vector<std::string> tasks = {"label"};  // names of the labels
   std::vector<std::string> metrics = {"auc", "logloss", "ne", "calibration"};
+  absl::Duration data_timeout = absl::Minutes(30);  // how long one batch of training may take
+  absl::Duration poll_interval = absl::Seconds(1);  // while no window is ready
 };
 
 // Trains and evaluates. Used by one thread, which also calls every hook; the model's own threads
@@ -62,21 +77,25 @@ struct TrainerOptions {
 //   RETURN_IF_ERROR(trainer->add_hook(std::make_unique<MyHook>()));
 //   ASSIGN_OR_RETURN(Summary summary, trainer->train());
 //
+// Over several ranks each has a Trainer of its own, made from the same options and hooks (those
+// with metrics alike, whether they write or not), and its share of the data; all of them start, step, evaluate and end
+// together. docs/distributed.md says what each rank hears of the others, and when.
+//
 // One step: all micro-batches of step k are in hand, and those of step k + 1 are fetched (or it is known that there
-// are none); the step exchange begins; before_step; the train step with after_data and
-// after_backward, the commit exchange inside it; Progress advances; after_step; reports; common
-// requests are served; the step exchange is read and what single ranks asked for before it is served.
+// are none); the step exchange begins; before_step; the train step with after_data and, in its
+// commit exchange, the step exchange is waited for, gradients are summed and the ranks decide; after_backward, update;
+// Progress advances; after_step; reports; common requests are served; then what single ranks asked for in the exchange.
 // With one rank both exchanges say what this rank said, at the same places.
 class Trainer {
  public:
   // Errors: InvalidArgument for missing parts, numbers out of range, two evaluation sets of one
-  // name; NotFound for an unknown metric.
+  // name, tables with more than one rank; NotFound for an unknown metric.
   static absl::StatusOr<std::unique_ptr<Trainer>> create(TrainerOptions options,
                                                          TrainerParts parts);
   ~Trainer();
 
   // Hooks are called in the order they were added. Not during a run.
-  absl::Status add_hook(std::unique_ptr<Hook> hook);
+  absl::Status add_hook(std::unique_ptr<Hook> hook, OnError on_error = OnError::kFail);
   std::vector<std::string> hook_names() const;
 
   // Trains until the data or a limit ends it or a hook stops it. Called again, it goes on where
@@ -103,7 +122,10 @@ class Trainer {
  private:
   class Context;
   class Observer;
+  class Ranks;
   struct StepData;
+  // How a pass over an epoch or a window ended.
+  enum class PassEnd { kOutOfData, kCap, kInterrupted };
 
   Trainer(TrainerOptions options, TrainerParts parts);
   absl::Status initialize();
@@ -112,41 +134,67 @@ class Trainer {
   template <typename Body>
   absl::Status run(Phase phase, const Body& body);
 
+  // The loop; in trainer_loop.cc.
   absl::Status train_epochs();
+  absl::Status check_parameters();
   absl::Status train_epoch();
   absl::Status open_epoch();
   absl::Status complete_epoch(bool out_of_data);
+  absl::StatusOr<PassEnd> train_windows();
+  absl::StatusOr<std::optional<WindowState>> wait_for_window();
+  absl::Status complete_window(const Window& window, bool out_of_data);
+  absl::StatusOr<PassEnd> train_pass(Place place, int64_t max_steps, bool may_be_empty);
+  bool goes_on(const ExchangeResult& agreed) const;
   absl::StatusOr<std::unique_ptr<StepData>> fetch();
-  absl::Status run_step(const StepData& data);
+  std::unique_ptr<StepData> padding() const;
+  absl::Status drop_rest(std::unique_ptr<StepData> next);
+  absl::StatusOr<ExchangeResult> run_step(const StepData& data, int64_t examples,
+                                          const StepData* next);
+  absl::StatusOr<StepResult> compute_step(const StepData& data, int64_t examples,
+                                          Observer& observer);
+  absl::Status finish();
   void advance(const StepResult& result);
   void update_elapsed();
+  absl::Duration own_elapsed() const;
+  RankShare share(const StepData* next) const;
+  int64_t steps_done() const { return progress_.step + progress_.skipped_steps; }
   bool limit_reached() const;
   bool training_is_over() const;
 
+  // Reports, requests, evaluations; in trainer.cc.
   absl::Status report_if_due();
   absl::Status report();
-  absl::Status serve(const RequestSet& requests, bool of_this_rank);
+  absl::Status serve(const RequestSet& requests, Scope scope);
   absl::Status serve_common();
-  absl::Status finish();
-  absl::StatusOr<EvaluationResult> evaluate_inside(Dataset& data, EvaluationOptions options);
+  absl::Status serve_agreed();
+  void stop(const RequestSet& requests, Scope scope);
+  absl::StatusOr<std::optional<EvaluationResult>> evaluate_inside(Dataset& data,
+                                                                  EvaluationOptions options);
   absl::Status evaluate_sets(const RequestSet& requests, bool only_new);
   absl::StatusOr<EvaluationSet*> find_set(absl::string_view name);
+  void record(LoopEvent::Kind kind, absl::string_view what, absl::string_view detail);
+  void record(LoopEvent::Kind kind, const Request& request, Scope scope);
   void fill_summary(const absl::Status& outcome);
 
   const TrainerOptions options_;
   TrainerParts parts_;
   Clock& clock_;
+  WindowedDataset* const windows_;  // parts_.train_data, if it comes in windows
   std::vector<EmbeddingCollection*> collections_;
   std::vector<NamedParameter> parameters_;
   std::unique_ptr<class HookList> hooks_;
   std::unique_ptr<class Reporter> reporter_;
   std::unique_ptr<Context> context_;
+  std::unique_ptr<Agreement> agreement_;
+  std::unique_ptr<CommitExchange> commit_;
+  DataWatch data_watch_;
   Progress progress_;
   Summary summary_;
   std::map<std::string, int64_t> last_evaluated_step_;
   absl::Duration run_started_ = absl::ZeroDuration();      // the clock's elapsed()
   absl::Duration elapsed_before_ = absl::ZeroDuration();   // progress_.elapsed then
   bool stopped_ = false;
+  std::optional<Batch> like_;  // the last batch of this rank, for the shape of padding
   // Of the epoch that is open: how many steps there were before it, and, where a stop, a limit or a
   // failure left it, the position after its last step.
   int64_t epoch_first_step_ = 0;

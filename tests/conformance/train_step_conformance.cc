@@ -5,6 +5,8 @@
 #include <torch/types.h>
 
 #include <limits>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -12,6 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "distributed/one_rank_collectives.h"
+#include "distributed/thread_collectives.h"
 #include "tests/fakes/fake_dataset.h"
 #include "tests/fakes/tiny_model.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -29,14 +33,13 @@ class Watching : public StepObserver {
     events.push_back(absl::StrCat("after_data(", micro_batch, ")"));
     return events.back() == fail_at ? absl::AbortedError("planted") : absl::OkStatus();
   }
-  absl::Status after_backward(const Gradients& gradients) override {
+  void after_backward(const Gradients& gradients) override {
     events.push_back("after_backward");
     for (const NamedParameter& parameter : gradients.dense()) {
       const at::Tensor gradient = parameter.value.grad();
       dense.push_back(gradient.defined() ? gradient.clone() : gradient);
     }
     sparse_norm_squared = gradients.sparse_norm_squared();
-    return events.back() == fail_at ? absl::AbortedError("planted") : absl::OkStatus();
   }
 
   std::vector<std::string> events;
@@ -56,14 +59,22 @@ std::vector<Batch> batches(int64_t count, int64_t size, int64_t nan_at = -1) {
 // A model, its optimizers and the step under test.
 class Bench {
  public:
-  explicit Bench(const MakeStep& make, std::string optimizer = "adam") : step_(make()) {
+  // `collectives` of one rank if null; with more there are no tables.
+  explicit Bench(const MakeStep& make, std::string optimizer = "adam",
+                 std::unique_ptr<Collectives> collectives = nullptr)
+      : step_(make()),
+        collectives_(collectives == nullptr ? std::make_unique<OneRankCollectives>()
+                                            : std::move(collectives)),
+        agreement_(*collectives_, requests_, {}) {
+    rank = collectives_->rank();
     TinyTrainerOptions options;
-    options.train.sparse = 2;
+    options.train.sparse = collectives_->world_size() == 1 ? 2 : 0;
     options.optimizer = std::move(optimizer);
     parts_ = tiny_parts(options);
     for (const auto& parameter : parts_.model->named_parameters()) {
       parameters_.push_back({parameter.key(), parameter.value()});
     }
+    commit_.emplace(agreement_, parameters_);
     parts_.model->train();
   }
 
@@ -76,9 +87,13 @@ class Bench {
 
   absl::StatusOr<StepResult> run(const std::vector<Batch>& micro_batches, int64_t examples) {
     const TrainStepParts parts{*parts_.model, parameters_, parts_.dense_optimizers,
-                               parts_.sparse_optimizer.get()};
+                               parts_.sparse_optimizer.get(), *commit_};
+    agreement_.start({"step", progress.step}, {});
+    commit_->begin_step(progress.step);
     absl::StatusOr<StepResult> result =
         step_->run(parts, {micro_batches, examples, progress, seed, rank}, observer);
+    if (!result.ok() && !commit_->decided()) commit_->fail(result.status()).IgnoreError();
+    EXPECT_TRUE(commit_->decided()) << "the commit exchange was not asked";
     if (result.ok() && result->applied) ++progress.step;
     for (const NamedParameter& parameter : parameters_) {
       EXPECT_FALSE(parameter.value.grad().defined() &&
@@ -110,6 +125,10 @@ class Bench {
   TrainerParts parts_;
   std::vector<NamedParameter> parameters_;
   std::unique_ptr<TrainStep> step_;
+  Requests requests_;
+  std::unique_ptr<Collectives> collectives_;
+  Agreement agreement_;
+  std::optional<CommitExchange> commit_;  // once the parameters are known
 };
 
 void check_result(const MakeStep& make) {
@@ -269,7 +288,7 @@ void check_error(const MakeStep& make, const char* what,
 }
 
 void check_errors(const MakeStep& make) {
-  for (const char* event : {"after_data(0)", "after_data(1)", "after_backward"}) {
+  for (const char* event : {"after_data(0)", "after_data(1)"}) {
     check_error(make, event, [&](Bench& bench) { bench.observer.fail_at = event; });
   }
   // In the first forward pass, and in the second, when there are gradients and rows already.

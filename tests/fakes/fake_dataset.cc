@@ -26,7 +26,10 @@ absl::StatusOr<std::optional<Batch>> FakeDataset::next() {
   if (cancelled_) return absl::CancelledError("cancelled");
   if (next_ == options_.batches) return std::optional<Batch>();
   if (next_ == options_.fail_at) return absl::DataLossError("fake data is damaged");
-  const int64_t size = options_.batch_size;
+  const bool last = next_ + 1 == options_.batches && options_.last_batch > 0;
+  const int64_t whole = last ? options_.last_batch : options_.batch_size;
+  const int64_t first = whole * options_.rank / options_.world_size;
+  const int64_t size = whole * (options_.rank + 1) / options_.world_size - first;
   Batch batch;
   batch.size = size;
   batch.dense = at::empty({size, options_.dense});
@@ -36,7 +39,7 @@ absl::StatusOr<std::optional<Batch>> FakeDataset::next() {
   batch.sparse.offsets = at::arange(size * options_.sparse + 1, at::kLong);
   float* dense = batch.dense.mutable_data_ptr<float>();
   for (int64_t row = 0; row < size; ++row) {
-    const int64_t example = next_ * size + row;
+    const int64_t example = next_ * options_.batch_size + first + row;
     for (int64_t i = 0; i < options_.dense; ++i) {
       dense[row * options_.dense + i] = uniform24(philox(7 + epoch_, i, example)[0]) * 2 - 1;
     }

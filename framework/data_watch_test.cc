@@ -1,0 +1,71 @@
+#include "framework/data_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/mutex.h"
+#include "base/status_matchers.h"
+#include "tests/fakes/fake_dataset.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Gives two batches, then blocks until it is cancelled.
+class Hanging : public FakeDataset {
+ public:
+  Hanging() : FakeDataset({.batches = 2}) {}
+  absl::StatusOr<std::optional<Batch>> next() override {
+    absl::StatusOr<std::optional<Batch>> batch = FakeDataset::next();
+    if (!batch.ok() || batch->has_value()) return batch;
+    MutexLock lock(mutex_);
+    mutex_.await([this] { return cancelled_; });
+    return absl::CancelledError("cancelled");
+  }
+  void cancel() override {
+    MutexLock lock(mutex_);
+    cancelled_ = true;
+  }
+
+ private:
+  Mutex mutex_;
+  bool cancelled_ = false;
+};
+
+TEST(DataWatch, GivesWhatTheDatasetGives) {
+  FakeDataset data({.batches = 3, .batch_size = 5});
+  DataWatch watch(absl::Hours(1));
+  ASSERT_OK(data.start_epoch(0));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK_AND_ASSIGN(const std::optional<Batch> batch, watch.next(data));
+    ASSERT_TRUE(batch.has_value());
+    EXPECT_EQ(batch->size, 5);
+  }
+  ASSERT_OK_AND_ASSIGN(const std::optional<Batch> none, watch.next(data));
+  EXPECT_FALSE(none.has_value());
+}
+
+TEST(DataWatch, CancelsADatasetThatHangs) {
+  Hanging data;
+  DataWatch watch(absl::Milliseconds(20));
+  ASSERT_OK(data.start_epoch(0));
+  ASSERT_OK(watch.next(data));
+  ASSERT_OK(watch.next(data));
+  EXPECT_THAT(watch.next(data),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no batch came for 20ms")));
+}
+
+TEST(DataWatch, LeavesTheDatasetsOwnErrorsAlone) {
+  FakeDataset data({.batches = 3, .fail_at = 0});
+  FakeDataset cancelled({.batches = 3});
+  DataWatch watch(absl::Hours(1));
+  ASSERT_OK(data.start_epoch(0));
+  EXPECT_FALSE(watch.next(data).ok());
+  ASSERT_OK(cancelled.start_epoch(0));
+  cancelled.cancel();
+  EXPECT_THAT(watch.next(cancelled), StatusIs(absl::StatusCode::kCancelled));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,42 @@
+// A stream for tests of the loop: windows of fake batches that take a while to come.
+#ifndef MILLRACE_TESTS_FAKES_FAKE_WINDOWED_DATASET_H_
+#define MILLRACE_TESTS_FAKES_FAKE_WINDOWED_DATASET_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "io/windowed_dataset.h"
+#include "tests/fakes/fake_dataset.h"
+
+namespace millrace {
+
+struct FakeWindow {
+  int64_t batches = 2;
+  int64_t not_yet = 0;  // so many calls of next_window come too early; -1: it never comes
+};
+
+// Ends after its windows. The data of window i is that of epoch i of a FakeDataset. next_window
+// counts its calls, which all ranks make alike.
+class FakeWindowedDataset : public WindowedDataset {
+ public:
+  FakeWindowedDataset(FakeDatasetOptions options, std::vector<FakeWindow> windows)
+      : options_(options), windows_(std::move(windows)) {}
+
+  absl::Status start_epoch(int64_t epoch) override;
+  absl::Status seek(absl::Span<const Cursor> cursors) override;
+  absl::StatusOr<std::optional<Batch>> next() override;
+  void cancel() override {}
+  absl::StatusOr<WindowState> next_window() override;
+
+ private:
+  const FakeDatasetOptions options_;
+  const std::vector<FakeWindow> windows_;
+  std::optional<FakeDataset> open_;
+  size_t next_ = 0;     // window
+  int64_t early_ = 0;   // calls before it
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_FAKES_FAKE_WINDOWED_DATASET_H_
