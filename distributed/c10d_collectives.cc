@@ -6,7 +6,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <gloo/transport/unbound_buffer.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cstring>
@@ -23,6 +22,7 @@
 #include "base/status_macros.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/sockets.h"
+#include "distributed/store_probe.h"
 #include "distributed/supervised_collective.h"
 #include "distributed/supervisor.h"
 
@@ -43,46 +43,22 @@ std::string first_line(absl::string_view text) {
   return text.empty() ? "no reason given" : std::string(text.substr(0, text.find('\n')));
 }
 
-std::string ping_request(uint32_t nonce) {
-  std::string request(1, static_cast<char>(c10d::detail::QueryType::PING));
-  return request.append(reinterpret_cast<const char*>(&nonce), sizeof(nonce));
+// What a TCPStore answers without looking at what it holds.
+StoreGreeting greeting() {
+  const auto query = [](c10d::detail::QueryType type, uint32_t number) {
+    std::string text(1, static_cast<char>(type));
+    return text.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  };
+  constexpr uint32_t kNonce = 0x6d696c6c;
+  return {.hello = query(c10d::detail::QueryType::VALIDATE, c10d::detail::validationMagicNumber),
+          .question = query(c10d::detail::QueryType::PING, kNonce),
+          .answer = std::string(reinterpret_cast<const char*>(&kNonce), sizeof(kNonce))};
 }
 
-// Asks a store on a connection whether it is there.
-absl::Status ping(const Socket& socket, absl::string_view greeting, absl::Duration timeout) {
-  const uint32_t nonce = 0x6d696c6c;
-  ASSIGN_OR_RETURN(std::string reply, ask(socket, absl::StrCat(greeting, ping_request(nonce)),
-                                          sizeof(nonce), timeout));
-  if (std::memcmp(reply.data(), &nonce, sizeof(nonce)) == 0) return absl::OkStatus();
-  return absl::UnavailableError("the answer is not that of a store");
-}
-
-// Connects to what listens at `address` and asks whether it is a store. c10d's own client would
-// wait for ever for one that does not answer.
-absl::StatusOr<Socket> connect_to_store(const SocketAddress& address, absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
-  ASSIGN_OR_RETURN(Socket socket, connect_to(address, timeout));
-  const uint32_t magic = c10d::detail::validationMagicNumber;
-  std::string greeting(1, static_cast<char>(c10d::detail::QueryType::VALIDATE));
-  greeting.append(reinterpret_cast<const char*>(&magic), sizeof(magic));
-  RETURN_IF_ERROR(ping(socket, greeting, std::max(deadline - absl::Now(), absl::Milliseconds(1))),
-                  absl::StrCat("what listens on ", address.ip(), ":", address.port(),
-                               " is not a store of a job"));
-  return socket;
-}
-
-const absl::Status& status_of(const absl::Status& status) { return status; }
-template <typename T>
-const absl::Status& status_of(const absl::StatusOr<T>& value) {
-  return value.status();
-}
-
-// An exception of the store's client is a store that is gone.
-template <typename Call>
-auto guard_store_call(const Call& call) -> decltype(call()) {
-  auto result = catch_exceptions(call);
-  if (!absl::IsInternal(status_of(result))) return result;
-  return absl::UnavailableError(first_line(absl::string_view(status_of(result).message())));
+// An exception of the store's client means that the store is gone.
+absl::Status store_error(const absl::Status& status) {
+  if (!absl::IsInternal(status)) return status;
+  return absl::UnavailableError(first_line(absl::string_view(status.message())));
 }
 
 // A client of the TCPStore at an address.
@@ -137,9 +113,9 @@ class TcpJobStore : public JobStore {
   }
 
   void close() override {
-    MutexLock lock(descriptor_mutex_);
+    MutexLock lock(closing_mutex_);
     closed_ = true;
-    if (descriptor_ >= 0) ::shutdown(descriptor_, SHUT_RDWR);
+    for (int descriptor : descriptors_) ::shutdown(descriptor, SHUT_RDWR);
   }
 
  private:
@@ -152,39 +128,38 @@ class TcpJobStore : public JobStore {
 
   absl::Status connect_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     disconnect();
-    ASSIGN_OR_RETURN(ping_socket_, connect_to_store(address_, call_limit_));
+    RETURN_IF_ERROR(probe_.connect(address_, call_limit_));
     const std::vector<int> before = sockets_connected_to(address_);
     c10d::TCPStoreOptions options;
     options.port = address_.port();
     options.waitWorkers = false;
-    options.timeout = std::max(to_milliseconds(call_limit_), std::chrono::milliseconds(1000));
+    options.timeout = to_milliseconds(call_limit_);
     client_ = c10::make_intrusive<c10d::TCPStore>(address_.ip(), options);
-    // The client waits without limit for a server that stops in the midst of a call.
-    MutexLock lock(descriptor_mutex_);
+    MutexLock lock(closing_mutex_);
+    descriptors_ = {probe_.descriptor()};
     for (int descriptor : sockets_connected_to(address_)) {
       if (std::count(before.begin(), before.end(), descriptor) != 0) continue;
-      descriptor_ = descriptor;
+      // The client waits without limit for a server that stops in the midst of a call.
       limit_waits(descriptor, call_limit_);
+      descriptors_.push_back(descriptor);
     }
     return absl::OkStatus();
   }
 
   void disconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    MutexLock lock(descriptor_mutex_);
-    descriptor_ = -1;
+    MutexLock lock(closing_mutex_);
+    descriptors_.clear();
     client_.reset();
-    ping_socket_ = Socket();
-  }
-
-  bool closed() {
-    MutexLock lock(descriptor_mutex_);
-    return closed_;
+    probe_.close();
   }
 
   // Makes sure that the server is there: the client would log a page if it is not.
   absl::Status reach_server() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (closed()) return absl::UnavailableError("the store was given up");
-    if (client_ != nullptr && ping(ping_socket_, "", call_limit_).ok()) return absl::OkStatus();
+    {
+      MutexLock lock(closing_mutex_);
+      if (closed_) return absl::UnavailableError("the store was given up");
+    }
+    if (client_ != nullptr && probe_.ask_again(call_limit_).ok()) return absl::OkStatus();
     return connect_locked();
   }
 
@@ -193,13 +168,13 @@ class TcpJobStore : public JobStore {
   auto call(bool again, const Body& body) -> decltype(body(std::declval<c10d::TCPStore&>())) {
     MutexLock lock(mutex_);
     for (bool last = !again;; last = true) {
-      RETURN_IF_ERROR(
-          guard_store_call([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return reach_server(); }));
+      RETURN_IF_ERROR(store_error(
+          catch_exceptions([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return reach_server(); })));
       auto result =
-          guard_store_call([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return body(*client_); });
+          catch_exceptions([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return body(*client_); });
       if (result.ok()) return result;
       disconnect();
-      if (last) return result;
+      if (last) return store_error(result.status());
     }
   }
 
@@ -208,11 +183,12 @@ class TcpJobStore : public JobStore {
   const absl::Duration call_limit_;
   Mutex mutex_;  // one call at a time
   StorePointer client_ ABSL_GUARDED_BY(mutex_);
-  Socket ping_socket_ ABSL_GUARDED_BY(mutex_);  // a connection of its own
+  StoreProbe probe_ ABSL_GUARDED_BY(mutex_){greeting()};
 
-  Mutex descriptor_mutex_;
-  int descriptor_ ABSL_GUARDED_BY(descriptor_mutex_) = -1;  // of client_; -1: not known
-  bool closed_ ABSL_GUARDED_BY(descriptor_mutex_) = false;
+  Mutex closing_mutex_;
+  bool closed_ ABSL_GUARDED_BY(closing_mutex_) = false;
+  // Of the client and the probe, for close() to end a call under way.
+  std::vector<int> descriptors_ ABSL_GUARDED_BY(closing_mutex_);
 };
 
 // One channel: connections of its own to all ranks, and threads that work on them.
@@ -440,35 +416,10 @@ absl::StatusOr<StorePointer> serve_store(const SocketAddress& address) {
   });
 }
 
-// Waits until a store answers at one of the addresses. Returns: which.
-absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addresses,
-                                         const C10dOptions& options, absl::Time deadline) {
-  absl::Duration pause = absl::Milliseconds(20);
-  for (;;) {
-    absl::Status problem;
-    for (const SocketAddress& address : addresses) {
-      const absl::Duration left = deadline - absl::Now();
-      problem =
-          connect_to_store(address, std::clamp(left, absl::Milliseconds(10), absl::Seconds(2)))
-              .status();
-      if (problem.ok()) return address;
-    }
-    if (absl::Now() + pause >= deadline) {
-      return absl::UnavailableError(absl::StrCat("cannot reach the master, rank 0 at ",
-                                                 options.environment.master_address, ":",
-                                                 options.environment.master_port, ", within ",
-                                                 absl::FormatDuration(options.rendezvous_timeout),
-                                                 ": ", absl::string_view(problem.message())));
-    }
-    Clock::real().sleep(pause);
-    pause = std::min(2 * pause, absl::Milliseconds(500));
-  }
-}
-
 absl::StatusOr<GroupPointer> connect_group(const char* name, int threads, const std::string& ip,
                                            const c10::intrusive_ptr<c10d::Store>& store,
                                            const C10dOptions& options, absl::Duration timeout) {
-  return catch_exceptions([&]() -> absl::StatusOr<GroupPointer> {
+  absl::StatusOr<GroupPointer> group = catch_exceptions([&]() -> absl::StatusOr<GroupPointer> {
     auto group_options = c10d::ProcessGroupGloo::Options::create(to_milliseconds(timeout));
     group_options->threads = threads;
     // A device of its own: each has one thread for all its connections.
@@ -481,14 +432,10 @@ absl::StatusOr<GroupPointer> connect_group(const char* name, int threads, const 
     group->setTimeout(kNever);
     return group;
   });
-}
-
-// Writing to a connection that the other side closed must be an error: neither the store's client
-// nor gloo asks for that itself.
-void ignore_broken_pipes() {
-  struct sigaction action = {};
-  sigaction(SIGPIPE, nullptr, &action);
-  if (action.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
+  if (group.ok()) return group;
+  return absl::AbortedError(absl::StrCat("rank ", options.environment.rank,
+                                         " could not connect to all other ranks, though all came: ",
+                                         first_line(absl::string_view(group.status().message()))));
 }
 
 absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& options) {
@@ -500,16 +447,20 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   if (environment.rank == 0 && !environment.agent_store) {
     ASSIGN_OR_RETURN(parts.server, serve_store(addresses[0]), "rank 0 cannot serve the store");
   }
-  ASSIGN_OR_RETURN(SocketAddress address, find_store(addresses, options, deadline));
+  ASSIGN_OR_RETURN(SocketAddress address, find_store(addresses, greeting(), deadline - absl::Now()),
+                   absl::StrCat("cannot reach the master, rank 0 at ", environment.master_address,
+                                ":", environment.master_port, ", within ",
+                                absl::FormatDuration(options.rendezvous_timeout)));
   parts.store = std::make_unique<TcpJobStore>(
       address, absl::StrCat("millrace/", environment.restart_count, "/"),
-      std::clamp(options.collective_timeout / 4, absl::Milliseconds(250), absl::Seconds(5)));
+      std::clamp(options.collective_timeout / 4, absl::Seconds(1), absl::Seconds(5)));
   RETURN_IF_ERROR(parts.store->connect());
   RendezvousOptions meeting;
   meeting.rank = environment.rank;
   meeting.world_size = environment.world_size;
   meeting.identity = options.identity;
-  meeting.timeout = deadline - absl::Now();
+  meeting.timeout = options.rendezvous_timeout;
+  meeting.waited = options.rendezvous_timeout - (deadline - absl::Now());
   meeting.silence_limit =
       std::clamp(options.collective_timeout, absl::Seconds(2), absl::Seconds(6));
   if (options.published) {
@@ -521,7 +472,9 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   c10d::TCPStoreOptions store_options;
   store_options.port = address.port();
   store_options.waitWorkers = false;
-  const absl::Duration left = std::max(deadline - absl::Now(), absl::Seconds(10));
+  // All ranks are there, so this is quick. One that dies now must not be waited for long.
+  const absl::Duration left =
+      std::max(absl::Seconds(8), absl::Milliseconds(50) * meeting.world_size);
   store_options.timeout = to_milliseconds(left);
   StorePointer store = c10::make_intrusive<c10d::TCPStore>(address.ip(), store_options);
   ASSIGN_OR_RETURN(parts.control, connect_group("control", 1, ip, store, options, left));
@@ -535,7 +488,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
 
 absl::StatusOr<std::unique_ptr<Collectives>> connect_c10d(const C10dOptions& options) {
   if (options.environment.world_size == 1) return std::make_unique<OneRankCollectives>();
-  ignore_broken_pipes();
+  ignore_broken_pipes();  // neither the store's client nor gloo does
   return catch_exceptions([&] { return connect_ranks(options); });
 }
 

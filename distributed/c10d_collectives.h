@@ -32,10 +32,10 @@ struct C10dOptions {
 // have no authentication (docs/distributed.md). The process ignores SIGPIPE from then on, unless it
 // handles it itself.
 //
-// Errors, on every rank within rendezvous_timeout, each naming the rank that is to blame where
-// it can be known: Unavailable (the port is taken, the master cannot be reached, ranks are missing)
-// and FailedPrecondition (a rank came twice, or differs in world size, job name, version or
-// configuration: says in what).
+// Errors, on every rank within rendezvous_timeout, each naming the rank that is to blame where it
+// can be known: Unavailable (the port is taken, the master cannot be reached, ranks are missing),
+// FailedPrecondition (a rank came twice, or differs in world size, job name, version or
+// configuration: says in what) and Aborted (a rank died or froze after it had come).
 absl::StatusOr<std::unique_ptr<Collectives>> connect_c10d(const C10dOptions& options);
 
 }  // namespace millrace

@@ -2,13 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/status_matchers.h"
 #include "distributed/collectives_conformance.h"
 #include "distributed/process_ranks.h"
+#include "distributed/sockets.h"
 
 namespace millrace {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 C10dOptions options_for(const RankEnvironment& environment) {
   C10dOptions options;
@@ -17,6 +22,17 @@ C10dOptions options_for(const RankEnvironment& environment) {
   options.rendezvous_timeout = absl::Seconds(30);
   options.collective_timeout = absl::Seconds(20);
   return options;
+}
+
+RankEnvironment environment_of(int rank, int world_size, int port) {
+  RankEnvironment environment;
+  environment.rank = rank;
+  environment.world_size = world_size;
+  environment.local_rank = rank;
+  environment.local_world_size = world_size;
+  environment.master_address = "127.0.0.1";
+  environment.master_port = port;
+  return environment;
 }
 
 RunRanks processes(int world_size) {
@@ -36,6 +52,173 @@ RunRanks processes(int world_size) {
 TEST(C10dCollectivesTest, ConformanceOf1) { test_collectives_conformance(1, processes(1)); }
 TEST(C10dCollectivesTest, ConformanceOf2) { test_collectives_conformance(2, processes(2)); }
 TEST(C10dCollectivesTest, ConformanceOf3) { test_collectives_conformance(3, processes(3)); }
+
+// ---- ranks that cannot come together ----
+
+constexpr absl::Duration kShort = absl::Seconds(2);
+
+// Connects ranks 0 and 1 of 2 with a short time-out, after `change` changed what each asks for.
+// Returns: what each got, or that it did not end within its time-out and a little more.
+std::vector<absl::Status> connect_two(const std::function<void(C10dOptions&)>& change) {
+  ProcessRanks ranks(2, free_port(), [&](const RankEnvironment& environment, const ChildLink&) {
+    C10dOptions options = options_for(environment);
+    options.rendezvous_timeout = kShort;
+    change(options);
+    return connect_c10d(options).status();
+  });
+  const absl::Time deadline = absl::Now() + kShort + absl::Seconds(5);
+  std::vector<absl::Status> results;
+  for (int rank : {0, 1}) results.push_back(ranks.wait(rank, deadline - absl::Now()));
+  return results;
+}
+
+// One rank alone.
+absl::Status connect_one(const RankEnvironment& environment) {
+  ProcessRanks ranks({environment}, [](const RankEnvironment& environment, const ChildLink&) {
+    C10dOptions options = options_for(environment);
+    options.rendezvous_timeout = kShort;
+    return connect_c10d(options).status();
+  });
+  return ranks.wait(0, kShort + absl::Seconds(5));
+}
+
+struct Difference {
+  const char* name;
+  std::function<void(C10dOptions&)> make;  // on rank 1
+  std::string message;
+};
+
+class DifferingRankTest : public testing::TestWithParam<Difference> {};
+
+TEST_P(DifferingRankTest, IsRefusedAndNamedOnBoth) {
+  std::vector<absl::Status> results = connect_two([](C10dOptions& options) {
+    if (options.environment.rank == 1) GetParam().make(options);
+  });
+  EXPECT_THAT(results[1],
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(GetParam().message)));
+  EXPECT_THAT(results[0], StatusIs(absl::StatusCode::kUnavailable,
+                                   AllOf(HasSubstr("rank 1 of 2 did not come within 2s"),
+                                         HasSubstr(GetParam().message))));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, DifferingRankTest,
+    testing::Values(
+        Difference{"WorldSize", [](C10dOptions& o) { o.environment.world_size = 3; },
+                   "rank 1 was refused: it is not of the job of rank 0: world size 3 here, 2 at "
+                   "rank 0"},
+        Difference{"Name", [](C10dOptions& o) { o.identity.name = "other"; },
+                   "job name \"other\" here, \"job\" at rank 0"},
+        Difference{"Version", [](C10dOptions& o) { o.identity.version = "2"; },
+                   "Millrace version \"2\" here, \"1\" at rank 0"},
+        Difference{"Configuration", [](C10dOptions& o) { o.identity.config = "a: 1\nb: 3\n"; },
+                   "configuration, line 2: \"b: 3\" here, \"b: 2\" at rank 0"}),
+    [](const testing::TestParamInfo<Difference>& info) { return info.param.name; });
+
+TEST(C10dRendezvousTest, MissingRankIsNamed) {
+  EXPECT_EQ(connect_one(environment_of(0, 2, free_port())),
+            absl::UnavailableError("rank 1 of 2 did not come within 2s"));
+}
+
+TEST(C10dRendezvousTest, MasterThatIsNotThere) {
+  const int port = free_port();
+  EXPECT_THAT(connect_one(environment_of(1, 2, port)),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("cannot reach the master, rank 0 at 127.0.0.1:" +
+                                       std::to_string(port) + ", within 2s"),
+                             HasSubstr("Connection refused"))));
+}
+
+TEST(C10dRendezvousTest, MasterWithoutAddress) {
+  RankEnvironment environment = environment_of(1, 2, free_port());
+  environment.master_address = "no.such.host.invalid";
+  EXPECT_THAT(connect_one(environment),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("\"no.such.host.invalid\"")));
+}
+
+TEST(C10dRendezvousTest, Rank0OnAnotherMachineThanTheMaster) {
+  RankEnvironment environment = environment_of(0, 2, free_port());
+  environment.master_address = "192.0.2.1";
+  EXPECT_THAT(connect_one(environment),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("192.0.2.1 is not an address of this machine")));
+}
+
+// Something else has the port, and never says anything.
+TEST(C10dRendezvousTest, TakenPort) {
+  auto addresses = find_addresses("127.0.0.1", 0);
+  ASSERT_OK(addresses.status());
+  ASSERT_OK_AND_ASSIGN(Socket other, listen_on(addresses->at(0)));
+  ASSERT_OK_AND_ASSIGN(SocketAddress address, local_address(other));
+  EXPECT_THAT(
+      connect_one(environment_of(0, 2, address.port())),
+      StatusIs(absl::StatusCode::kUnavailable,
+               HasSubstr("port " + std::to_string(address.port()) + " of 127.0.0.1 is taken")));
+  EXPECT_THAT(connect_one(environment_of(1, 2, address.port())),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("cannot reach the master"),
+                             HasSubstr("does not answer as the store of a job"))));
+}
+
+// A job of two that has come together and waits in each rank until it is killed.
+ProcessRanks::Body hold_job() {
+  return [](const RankEnvironment& environment, const ChildLink& link) -> absl::Status {
+    auto collectives = connect_c10d(options_for(environment));
+    if (!collectives.ok()) return collectives.status();
+    link.signal();
+    for (;;) pause();
+  };
+}
+
+TEST(C10dRendezvousTest, RankThatCameTwiceIsRefused) {
+  const int port = free_port();
+  ProcessRanks job(2, port, hold_job());
+  ASSERT_TRUE(job.await_signal(0));
+  ASSERT_TRUE(job.await_signal(1));
+  EXPECT_THAT(connect_one(environment_of(1, 2, port)),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("rank 1 was refused: it came twice")));
+  EXPECT_THAT(connect_one(environment_of(0, 2, port)),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is taken")));
+}
+
+TEST(C10dRendezvousTest, PortOfAnotherJob) {
+  const int port = free_port();
+  ProcessRanks job(2, port, hold_job());
+  ASSERT_TRUE(job.await_signal(0));
+  ProcessRanks ranks({environment_of(1, 2, port)},
+                     [](const RankEnvironment& environment, const ChildLink&) {
+                       C10dOptions options = options_for(environment);
+                       options.identity.name = "mine";
+                       return connect_c10d(options).status();
+                     });
+  EXPECT_THAT(ranks.wait(0, absl::Seconds(10)),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("job name \"mine\" here, \"job\" at rank 0")));
+}
+
+// A launcher that serves the store itself and starts the ranks anew: the second start must not see
+// what the first one left there.
+TEST(C10dRendezvousTest, StoreOfTheLauncher) {
+  const int port = free_port();
+  ProcessRanks launcher(2, port, hold_job());  // any store will do
+  ASSERT_TRUE(launcher.await_signal(0));
+  for (int start : {1, 2}) {
+    std::vector<RankEnvironment> environments;
+    for (int rank : {0, 1}) {
+      environments.push_back(environment_of(rank, 2, port));
+      environments.back().agent_store = true;
+      environments.back().restart_count = start;
+    }
+    ProcessRanks ranks(environments, [](const RankEnvironment& environment, const ChildLink&) {
+      auto collectives = connect_c10d(options_for(environment));
+      if (!collectives.ok()) return collectives.status();
+      return (*collectives)->all_gather("x").status();
+    });
+    EXPECT_OK(ranks.wait(0));
+    EXPECT_OK(ranks.wait(1));
+  }
+}
 
 }  // namespace
 }  // namespace millrace

@@ -72,11 +72,12 @@ class Meeting {
       : store_(store),
         options_(options),
         clock_(clock),
-        deadline_(clock.elapsed() + options.timeout),
+        deadline_(clock.elapsed() + options.timeout - options.waited),
         // Many ranks ask more rarely, so that the store has the time to answer.
         poll_interval_(
             std::max(absl::Milliseconds(20), absl::Milliseconds(0.5) * options.world_size)),
-        watch_(options.rank, options.world_size, options.silence_limit / 2) {}
+        watch_(options.rank, options.world_size, options.silence_limit / 2),
+        answered_(clock.elapsed()) {}
 
   absl::Status run() {
     absl::Status status = agree_on_job();
@@ -97,6 +98,13 @@ class Meeting {
         0, RankPhase::kRendezvous, 0,
         absl::StrCat(absl::IsDeadlineExceeded(status) ? "it does not answer: " : "it has left: ",
                      absl::string_view(status.message())));
+  }
+
+  // Takes note of how a round went. Returns: false if the store is gone or frozen.
+  bool still_answers(const absl::Status& status) {
+    if (status.ok()) answered_ = clock_.elapsed();
+    return status.ok() || (absl::IsDeadlineExceeded(status) &&
+                           clock_.elapsed() - answered_ < options_.silence_limit);
   }
 
   absl::Status agree_on_job() {
@@ -211,8 +219,8 @@ class Meeting {
   absl::Status gather() {
     for (;;) {
       absl::StatusOr<Word> word = decide();
-      if (!word.ok()) return store_failed(word.status());
-      if (word->spoken) return announce(word->status);
+      if (!still_answers(word.status())) return store_failed(word.status());
+      if (word.ok() && word->spoken) return announce(word->status);
       clock_.sleep(poll_interval_);
     }
   }
@@ -252,8 +260,8 @@ class Meeting {
   absl::Status follow() {
     for (;;) {
       absl::StatusOr<Word> word = listen();
-      if (!word.ok()) return store_failed(word.status());
-      if (word->spoken) return word->status;
+      if (!still_answers(word.status())) return store_failed(word.status());
+      if (word.ok() && word->spoken) return word->status;
       clock_.sleep(poll_interval_);
     }
   }
@@ -266,6 +274,7 @@ class Meeting {
   PeerWatch watch_;
   int64_t beats_ = 0;
   absl::Duration next_beat_ = absl::ZeroDuration();
+  absl::Duration answered_;  // when the store last did
 };
 
 }  // namespace

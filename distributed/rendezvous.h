@@ -25,6 +25,8 @@ struct RendezvousOptions {
   int world_size = 1;
   JobIdentity identity;
   absl::Duration timeout = absl::Minutes(5);
+  // How much of that has passed.
+  absl::Duration waited = absl::ZeroDuration();
   // A rank that came and then says nothing for so long is dead or frozen.
   absl::Duration silence_limit = absl::Seconds(6);
   // Called each time after this rank told the store that it is here. Null: nothing is.
@@ -35,9 +37,9 @@ struct RendezvousOptions {
 // follow its word. A rank that is refused leaves a note, which rank 0 adds to its message if
 // the time runs out.
 //
-// Errors, within about the time-out: FailedPrecondition (this rank came twice, or differs from rank
-// 0: says in what), Unavailable (ranks are missing: says which), Aborted as by peer_error (a rank
-// died or froze after it had come; rank 0 also if `store` fails, which it then serves).
+// Errors, at the time-out at the latest: FailedPrecondition (this rank came twice, or differs from
+// rank 0: says in what), Unavailable (ranks are missing: says which), Aborted as by peer_error (a
+// rank died or froze after it had come; rank 0 also if `store` fails, which it then serves).
 absl::Status meet_ranks(JobStore& store, const RendezvousOptions& options, Clock& clock);
 
 // In what the second differs from the first, for people: "world size 2 here, 3 at rank 0"; ""

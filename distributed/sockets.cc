@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -216,6 +217,12 @@ void limit_waits(int descriptor, absl::Duration limit) {
   const timeval value = absl::ToTimeval(limit);
   setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &value, sizeof(value));
   setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &value, sizeof(value));
+}
+
+void ignore_broken_pipes() {
+  struct sigaction action = {};
+  sigaction(SIGPIPE, nullptr, &action);
+  if (action.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
 }
 
 }  // namespace millrace

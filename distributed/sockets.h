@@ -73,6 +73,10 @@ std::vector<int> sockets_connected_to(const SocketAddress& address);
 // Makes every blocking call on a socket fail that takes longer.
 void limit_waits(int descriptor, absl::Duration limit);
 
+// Makes writing to a connection that the other side closed an error, unless the process handles
+// SIGPIPE itself.
+void ignore_broken_pipes();
+
 }  // namespace millrace
 
 #endif  // MILLRACE_DISTRIBUTED_SOCKETS_H_

@@ -1,0 +1,122 @@
+#include "distributed/heartbeat.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration kStep = absl::Seconds(10);
+
+Heartbeat beat(int64_t number) { return {.beat = number}; }
+
+TEST(HeartbeatTest, TextAndBack) {
+  const Heartbeat heartbeat = {.beat = 7,
+                               .phase = RankPhase::kEvaluation,
+                               .step = 1'000'000'000'000,
+                               .started = {3, 4},
+                               .left = true,
+                               .knows_failure = true};
+  std::optional<Heartbeat> parsed = parse_heartbeat(format_heartbeat(heartbeat));
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->beat, 7);
+  EXPECT_EQ(parsed->phase, RankPhase::kEvaluation);
+  EXPECT_EQ(parsed->step, 1'000'000'000'000);
+  EXPECT_EQ(parsed->started[0], 3);
+  EXPECT_EQ(parsed->started[1], 4);
+  EXPECT_TRUE(parsed->left);
+  EXPECT_TRUE(parsed->knows_failure);
+  EXPECT_FALSE(parse_heartbeat(format_heartbeat({}))->left);
+}
+
+TEST(HeartbeatTest, OtherTextIsNone) {
+  for (const char* text : {"", "1", "1 2 3 4 5 6", "1 2 3 4 5 0 0 7", "1 2 x 4 5 0 0",
+                           "1 -1 3 4 5 0 0", "1 99 3 4 5 0 0"}) {
+    EXPECT_FALSE(parse_heartbeat(text).has_value()) << text;
+  }
+}
+
+TEST(PeerWatchTest, SilenceIsTimeWithoutANewBeat) {
+  PeerWatch watch(0, 3, kStep);
+  watch.observe(1, beat(1), absl::Seconds(100));
+  EXPECT_EQ(watch.silence(1), absl::ZeroDuration());
+  watch.observe(1, beat(1), absl::Seconds(102));
+  watch.observe(1, beat(1), absl::Seconds(105));
+  EXPECT_EQ(watch.silence(1), absl::Seconds(5));
+  EXPECT_THAT(watch.silent(absl::Seconds(5)), ElementsAre(1));
+  EXPECT_THAT(watch.silent(absl::Seconds(6)), IsEmpty());
+  watch.observe(1, beat(2), absl::Seconds(106));
+  EXPECT_EQ(watch.silence(1), absl::ZeroDuration());
+}
+
+TEST(PeerWatchTest, OneWhoWasFrozenDoesNotBlameTheOthers) {
+  PeerWatch watch(0, 2, kStep);
+  watch.observe(1, beat(1), absl::Seconds(0));
+  watch.observe(1, beat(1), absl::Hours(5));
+  EXPECT_EQ(watch.silence(1), kStep);
+}
+
+TEST(PeerWatchTest, SilenceWhereNothingCouldBeRead) {
+  PeerWatch watch(1, 2, kStep);
+  watch.observe(0, beat(1), absl::Seconds(0));
+  watch.observe_nothing(0, absl::Seconds(4));
+  EXPECT_EQ(watch.silence(0), absl::Seconds(4));
+}
+
+TEST(PeerWatchTest, TheRankItselfAndThoseThatLeftAreNotSilent) {
+  PeerWatch watch(0, 3, kStep);
+  for (int peer = 0; peer < 3; ++peer) {
+    Heartbeat heartbeat = beat(1);
+    heartbeat.left = peer == 2;
+    watch.observe(peer, heartbeat, absl::Seconds(0));
+    watch.observe(peer, heartbeat, absl::Seconds(9));
+  }
+  EXPECT_THAT(watch.silent(absl::Seconds(9)), ElementsAre(1));
+  EXPECT_EQ(watch.left(), 2);
+}
+
+TEST(PeerWatchTest, AbsenceByChannel) {
+  PeerWatch watch(0, 3, kStep);
+  watch.observe(1, {.beat = 1, .started = {4, 2}}, absl::ZeroDuration());
+  watch.observe(2, {.beat = 1, .started = {3, 3}}, absl::ZeroDuration());
+  EXPECT_THAT(watch.absent(Channel::kControl, 4), ElementsAre(2));
+  EXPECT_THAT(watch.absent(Channel::kData, 3), ElementsAre(1));
+  EXPECT_THAT(watch.absent(Channel::kData, 2), IsEmpty());
+  EXPECT_THAT(watch.absent(Channel::kControl, 9), ElementsAre(1, 2));
+}
+
+TEST(PeerWatchTest, WaitingForData) {
+  for (RankPhase phase : {RankPhase::kData, RankPhase::kWindowWait}) {
+    PeerWatch watch(0, 2, kStep);
+    EXPECT_FALSE(watch.any_waits_for_data());
+    watch.observe(1, {.beat = 1, .phase = phase}, absl::ZeroDuration());
+    EXPECT_TRUE(watch.any_waits_for_data());
+    watch.observe(1, {.beat = 2, .phase = RankPhase::kForward}, absl::ZeroDuration());
+    EXPECT_FALSE(watch.any_waits_for_data());
+    watch.observe(0, {.beat = 3, .phase = phase}, absl::ZeroDuration());
+    EXPECT_FALSE(watch.any_waits_for_data()) << "only others count";
+  }
+}
+
+TEST(PeerWatchTest, BlameNamesAll) {
+  PeerWatch watch(0, 3, kStep);
+  watch.observe(1, {.beat = 1, .phase = RankPhase::kForward, .step = 12}, absl::ZeroDuration());
+  watch.observe(2, {.beat = 1, .phase = RankPhase::kUpdate, .step = 11}, absl::ZeroDuration());
+  EXPECT_EQ(watch.blame({1}, "it is slow"), peer_error(1, RankPhase::kForward, 12, "it is slow"));
+  EXPECT_EQ(
+      watch.blame({1, 2}, "it is slow"),
+      peer_error(1, RankPhase::kForward, 12, "it is slow; likewise rank 2 in update of step 11"));
+  PeerWatch many(0, 100, kStep);
+  std::vector<int> peers(20);
+  for (int i = 0; i < 20; ++i) peers[i] = i + 1;
+  EXPECT_THAT(std::string(many.blame(peers, "x").message()),
+              testing::EndsWith("; and 12 more ranks"));
+}
+
+}  // namespace
+}  // namespace millrace

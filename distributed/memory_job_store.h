@@ -1,0 +1,40 @@
+// A JobStore in memory, for tests.
+#ifndef MILLRACE_DISTRIBUTED_MEMORY_JOB_STORE_H_
+#define MILLRACE_DISTRIBUTED_MEMORY_JOB_STORE_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
+#include "distributed/job_store.h"
+
+namespace millrace {
+
+// Shared by all ranks of a test. May be called from any thread.
+class MemoryJobStore : public JobStore {
+ public:
+  // From now on every call returns this; OK: calls work again.
+  void break_with(absl::Status status);
+  // What a key holds, whether the store is broken or not.
+  std::optional<std::string> peek(const std::string& key);
+  void erase(const std::string& key);
+
+  absl::Status set(const std::string& key, absl::string_view value) override;
+  absl::StatusOr<std::optional<std::string>> get(const std::string& key) override;
+  absl::StatusOr<std::vector<std::string>> get_all(const std::vector<std::string>& keys) override;
+  absl::StatusOr<int64_t> add(const std::string& key, int64_t amount) override;
+  absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) override;
+  void close() override;
+
+ private:
+  Mutex mutex_;
+  absl::Status broken_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> values_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_DISTRIBUTED_MEMORY_JOB_STORE_H_

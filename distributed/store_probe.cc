@@ -1,0 +1,55 @@
+#include "distributed/store_probe.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+
+absl::Status StoreProbe::ask_for_answer(absl::string_view request, absl::Duration timeout) {
+  ASSIGN_OR_RETURN(std::string answer,
+                   ask(socket_, request, static_cast<int>(greeting_.answer.size()), timeout));
+  if (answer == greeting_.answer) return absl::OkStatus();
+  return absl::UnavailableError("the answer is not that of a store");
+}
+
+absl::Status StoreProbe::connect(const SocketAddress& address, absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  ASSIGN_OR_RETURN(socket_, connect_to(address, timeout));
+  return annotate(ask_for_answer(absl::StrCat(greeting_.hello, greeting_.question),
+                                 std::max(deadline - absl::Now(), absl::Milliseconds(1))),
+                  absl::StrCat("what listens on port ", address.port(), " of ", address.ip(),
+                               " does not answer as the store of a job"));
+}
+
+absl::Status StoreProbe::ask_again(absl::Duration timeout) {
+  if (socket_.get() < 0) return absl::UnavailableError("not connected");
+  return ask_for_answer(greeting_.question, timeout);
+}
+
+absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addresses,
+                                         const StoreGreeting& greeting, absl::Duration timeout) {
+  // One that takes longer may be frozen; the next try will tell.
+  constexpr absl::Duration kLongestTry = absl::Seconds(2);
+  constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
+  const absl::Time deadline = absl::Now() + timeout;
+  absl::Duration pause = absl::Milliseconds(20);
+  for (;;) {
+    absl::Status problem;
+    for (const SocketAddress& address : addresses) {
+      const absl::Duration left = deadline - absl::Now();
+      problem = StoreProbe(greeting).connect(address,
+                                             std::clamp(left, absl::Milliseconds(10), kLongestTry));
+      if (problem.ok()) return address;
+    }
+    if (absl::Now() + pause >= deadline) {
+      return absl::UnavailableError(absl::string_view(problem.message()));
+    }
+    Clock::real().sleep(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+}  // namespace millrace

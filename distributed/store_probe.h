@@ -1,0 +1,50 @@
+// Finds the store of a job and asks, with a time limit, whether it is still there.
+#ifndef MILLRACE_DISTRIBUTED_STORE_PROBE_H_
+#define MILLRACE_DISTRIBUTED_STORE_PROBE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "distributed/sockets.h"
+
+namespace millrace {
+
+// What a store understands, as bytes.
+struct StoreGreeting {
+  std::string hello;     // once, at first
+  std::string question;  // any number of times
+  std::string answer;    // to each question
+};
+
+// A connection to a store for nothing but asking whether it answers. The store's own client may
+// wait for ever for one that does not. Not thread-safe.
+class StoreProbe {
+ public:
+  explicit StoreProbe(StoreGreeting greeting) : greeting_(std::move(greeting)) {}
+
+  // Connects anew and asks. Errors: Unavailable (nobody listens, or not a store), DeadlineExceeded
+  // (no answer).
+  absl::Status connect(const SocketAddress& address, absl::Duration timeout);
+  // Asks again. Errors as above; then connect() is due.
+  absl::Status ask_again(absl::Duration timeout);
+  void close() { socket_ = Socket(); }
+  int descriptor() const { return socket_.get(); }  // -1: not connected
+
+ private:
+  absl::Status ask_for_answer(absl::string_view request, absl::Duration timeout);
+
+  const StoreGreeting greeting_;
+  Socket socket_;
+};
+
+// Tries the addresses in turn until a store answers at one of them. Returns: which. Errors:
+// Unavailable, after `timeout`.
+absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addresses,
+                                         const StoreGreeting& greeting, absl::Duration timeout);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_DISTRIBUTED_STORE_PROBE_H_

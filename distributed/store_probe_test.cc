@@ -1,0 +1,95 @@
+#include "distributed/store_probe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+const StoreGreeting kGreeting = {.hello = "hello ", .question = "there?", .answer = "yes"};
+
+// Listens on a port of its own; what is accepted is up to the test.
+class StoreProbeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto addresses = find_addresses("127.0.0.1", 0);
+    ASSERT_OK(addresses.status());
+    auto socket = listen_on(addresses->at(0));
+    ASSERT_OK(socket.status());
+    server_ = *std::move(socket);
+    auto address = local_address(server_);
+    ASSERT_OK(address.status());
+    address_ = *address;
+  }
+
+  // Accepts one connection, reads what comes first and answers.
+  std::thread answer(std::string expected, std::string answer) {
+    return std::thread([this, expected, answer] {
+      Socket accepted(accept(server_.get(), nullptr, nullptr));
+      std::string request(expected.size(), '\0');
+      ASSERT_EQ(recv(accepted.get(), &request[0], request.size(), MSG_WAITALL), request.size());
+      EXPECT_EQ(request, expected);
+      ASSERT_EQ(write(accepted.get(), answer.data(), answer.size()), answer.size());
+      kept_ = std::move(accepted);
+    });
+  }
+
+  Socket server_;
+  Socket kept_;
+  SocketAddress address_{nullptr, 0};
+};
+
+TEST_F(StoreProbeTest, AsksAgainOnTheSameConnection) {
+  StoreProbe probe(kGreeting);
+  EXPECT_EQ(probe.descriptor(), -1);
+  std::thread store = answer("hello there?", "yes");
+  EXPECT_OK(probe.connect(address_, absl::Seconds(10)));
+  store.join();
+  EXPECT_GE(probe.descriptor(), 0);
+  ASSERT_EQ(write(kept_.get(), "yes", 3), 3);
+  EXPECT_OK(probe.ask_again(absl::Seconds(10)));
+  EXPECT_THAT(probe.ask_again(absl::Milliseconds(10)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  kept_ = Socket();
+  EXPECT_THAT(probe.ask_again(absl::Seconds(10)), StatusIs(absl::StatusCode::kUnavailable));
+  probe.close();
+  EXPECT_THAT(probe.ask_again(absl::Seconds(10)), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(StoreProbeTest, SomethingElseListens) {
+  std::thread other = answer("hello there?", "HTTP/1.1 400");
+  EXPECT_THAT(
+      StoreProbe(kGreeting).connect(address_, absl::Seconds(10)),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("does not answer as the store of a job")));
+  other.join();
+}
+
+TEST_F(StoreProbeTest, ListensButNeverAnswers) {
+  EXPECT_THAT(StoreProbe(kGreeting).connect(address_, absl::Milliseconds(20)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("no answer in time")));
+}
+
+TEST_F(StoreProbeTest, FindsTheStoreAmongAddresses) {
+  ASSERT_OK_AND_ASSIGN(auto closed, find_addresses("127.0.0.1", 0));
+  ASSERT_OK_AND_ASSIGN(Socket gone, listen_on(closed[0]));
+  ASSERT_OK_AND_ASSIGN(SocketAddress nobody, local_address(gone));
+  gone = Socket();
+  std::thread store = answer("hello there?", "yes");
+  ASSERT_OK_AND_ASSIGN(SocketAddress found,
+                       find_store({nobody, address_}, kGreeting, absl::Seconds(10)));
+  EXPECT_TRUE(found == address_);
+  store.join();
+  EXPECT_THAT(find_store({nobody}, kGreeting, absl::Milliseconds(50)),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Connection refused")));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,255 @@
+#include "distributed/supervisor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/status_matchers.h"
+#include "distributed/memory_job_store.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Rank 1 of 3, whose peers are what the test writes into the store.
+class SupervisorTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (int rank : {0, 2}) says(rank, RankPhase::kForward, 4);
+    options_.rank = 1;
+    options_.world_size = 3;
+    options_.timeout = absl::Seconds(1);
+    options_.connection_lost = [this](int rank) { return rank == lost_; };
+    options_.failed = [this] { ++failed_; };
+    options_.published = [this](RankPhase phase, int64_t step) {
+      MutexLock lock(mutex_);
+      // The living beat whenever this one does.
+      for (int rank : {0, 2}) {
+        if (rank != dead_) beat(rank);
+      }
+      published_phase_ = phase;
+      published_step_ = step;
+      ++published_;
+    };
+    start();
+  }
+  void TearDown() override { supervisor_.reset(); }
+  void start() { supervisor_ = std::make_unique<Supervisor>(store_, options_); }
+
+  void beat(int rank) {
+    ++said_[rank].beat;
+    store_.set("beat/" + std::to_string(rank), format_heartbeat(said_[rank])).IgnoreError();
+  }
+  void says(int rank, RankPhase phase, int64_t step) {
+    MutexLock lock(mutex_);
+    said_[rank].phase = phase;
+    said_[rank].step = step;
+    beat(rank);
+  }
+  void takes_part(int rank) {
+    MutexLock lock(mutex_);
+    said_[rank].started[static_cast<int>(Channel::kData)] = 1;
+    beat(rank);
+  }
+  void dies(int rank) {
+    MutexLock lock(mutex_);
+    dead_ = rank;
+  }
+  void leaves(int rank) {
+    MutexLock lock(mutex_);
+    said_[rank].left = true;
+    beat(rank);
+  }
+  // Waits until this rank told and looked so often more.
+  void await_rounds(int count) {
+    MutexLock lock(mutex_);
+    const int before = published_;
+    mutex_.await([&] { return published_ >= before + count; });
+  }
+
+  // Waits for a collective that does not end.
+  absl::Status wait_in_vain(absl::Duration limit = absl::Seconds(20)) {
+    SupervisedWait wait;
+    wait.channel = Channel::kData;
+    wait.what = "a sum";
+    wait.ordinal = supervisor_->count_started(Channel::kData);
+    const absl::Time until = absl::Now() + limit;
+    while (absl::Now() < until) {
+      absl::Status status = supervisor_->look_after(wait);
+      if (!status.ok()) return status;
+      Clock::real().sleep(absl::Milliseconds(20));
+    }
+    return absl::OkStatus();
+  }
+
+  MemoryJobStore store_;
+  SupervisorOptions options_;
+  std::atomic<int> lost_{-1};
+  std::atomic<int> failed_{0};
+  Mutex mutex_;
+  Heartbeat said_[3];
+  int dead_ = -1;
+  RankPhase published_phase_ = RankPhase::kEnd;
+  int64_t published_step_ = -1;
+  int published_ = 0;
+  std::unique_ptr<Supervisor> supervisor_;
+};
+
+TEST_F(SupervisorTest, TellsWhatTheRankDoes) {
+  supervisor_->set_phase(RankPhase::kUpdate, 1'000'000'000'007);
+  {
+    MutexLock lock(mutex_);
+    mutex_.await([&] {
+      return published_phase_ == RankPhase::kUpdate && published_step_ == 1'000'000'000'007;
+    });
+  }
+  std::optional<Heartbeat> heartbeat = parse_heartbeat(*store_.peek("beat/1"));
+  ASSERT_TRUE(heartbeat.has_value());
+  EXPECT_EQ(heartbeat->phase, RankPhase::kUpdate);
+  EXPECT_EQ(heartbeat->step, 1'000'000'000'007);
+  EXPECT_FALSE(heartbeat->left);
+  supervisor_->leave();
+  EXPECT_TRUE(parse_heartbeat(*store_.peek("beat/1"))->left);
+  supervisor_->leave();  // once more does nothing
+}
+
+TEST_F(SupervisorTest, BeatsGoOnWithoutANewPhase) { await_rounds(3); }
+
+TEST_F(SupervisorTest, CountsCollectivesByChannel) {
+  EXPECT_EQ(supervisor_->count_started(Channel::kControl), 1);
+  EXPECT_EQ(supervisor_->count_started(Channel::kControl), 2);
+  EXPECT_EQ(supervisor_->count_started(Channel::kData), 1);
+}
+
+TEST_F(SupervisorTest, OwnFailureReachesTheStoreOnce) {
+  supervisor_->set_phase(RankPhase::kBackward, 3);
+  const absl::Status error = peer_error(1, RankPhase::kBackward, 3, "out of memory");
+  EXPECT_EQ(supervisor_->fail("out of memory"), error);
+  EXPECT_EQ(supervisor_->fail("something else"), error);
+  EXPECT_EQ(supervisor_->failure(), error);
+  EXPECT_EQ(*store_.peek("failure"), std::string(error.message()));
+  EXPECT_EQ(failed_, 1);
+  EXPECT_EQ(wait_in_vain(), error);
+}
+
+TEST_F(SupervisorTest, TheFirstFailureOfAllRanksCounts) {
+  EXPECT_OK(store_.set("failure", "rank 2 failed first"));
+  EXPECT_EQ(supervisor_->fail("second"), absl::AbortedError("rank 2 failed first"));
+}
+
+TEST_F(SupervisorTest, FailureOfAnotherRankIsSeenWithoutWaiting) {
+  EXPECT_OK(supervisor_->failure());
+  EXPECT_OK(store_.set("failure", "rank 2 failed in update of step 9: x"));
+  {
+    // The others are told that this one knows, and needs the store no more.
+    MutexLock lock(mutex_);
+    mutex_.await([&] {
+      const std::optional<std::string> text = store_.peek("beat/1");
+      return text && parse_heartbeat(*text)->knows_failure;
+    });
+  }
+  EXPECT_EQ(supervisor_->failure(), absl::AbortedError("rank 2 failed in update of step 9: x"));
+  EXPECT_EQ(failed_, 1);
+}
+
+TEST_F(SupervisorTest, AbsentRanksAreNamed) {
+  takes_part(2);
+  EXPECT_EQ(wait_in_vain(),
+            peer_error(0, RankPhase::kForward, 4, "it did not take part in a sum within 1s"));
+  EXPECT_EQ(*store_.peek("failure"), std::string(supervisor_->failure().message()));
+}
+
+TEST_F(SupervisorTest, AllTakePartAndNothingComes) {
+  takes_part(0);
+  takes_part(2);
+  EXPECT_THAT(wait_in_vain(), StatusIs(absl::StatusCode::kAborted,
+                                       HasSubstr("though all ranks live and take part")));
+}
+
+TEST_F(SupervisorTest, TimeOutDoesNotRunWhileARankWaitsForData) {
+  says(0, RankPhase::kData, 4);
+  await_rounds(2);
+  EXPECT_OK(wait_in_vain(absl::Seconds(2)));
+  says(0, RankPhase::kForward, 4);
+  EXPECT_THAT(wait_in_vain(), StatusIs(absl::StatusCode::kAborted, HasSubstr("rank 0 failed in")));
+}
+
+TEST_F(SupervisorTest, FrozenRankIsNamed) {
+  dies(2);
+  EXPECT_EQ(wait_in_vain(),
+            peer_error(2, RankPhase::kForward, 4, "it shows no sign of life (time-out 1s)"));
+}
+
+TEST_F(SupervisorTest, FrozenRankIsFoundEvenWhileAnotherWaitsForData) {
+  says(0, RankPhase::kData, 4);
+  dies(2);
+  EXPECT_THAT(wait_in_vain(), StatusIs(absl::StatusCode::kAborted, HasSubstr("rank 2 failed in")));
+}
+
+TEST_F(SupervisorTest, BrokenConnectionOfADeadRank) {
+  dies(2);
+  lost_ = 2;
+  EXPECT_EQ(supervisor_->explain_broken_connection("connection reset"),
+            peer_error(2, RankPhase::kForward, 4, "its process ended or its machine is gone"));
+}
+
+TEST_F(SupervisorTest, BrokenConnectionOfARankThatLeft) {
+  leaves(0);
+  lost_ = 0;
+  EXPECT_EQ(supervisor_->explain_broken_connection("connection reset"),
+            peer_error(0, RankPhase::kForward, 4, "it left the job"));
+}
+
+TEST_F(SupervisorTest, BrokenConnectionToALivingRank) {
+  lost_ = 2;
+  EXPECT_EQ(supervisor_->explain_broken_connection("connection reset"),
+            peer_error(2, RankPhase::kForward, 4, "the connection to it broke: connection reset"));
+}
+
+TEST_F(SupervisorTest, StoreThatIsGoneMeansRank0) {
+  await_rounds(2);  // its last word is known
+  store_.break_with(absl::UnavailableError("refused"));
+  EXPECT_EQ(
+      supervisor_->explain_broken_connection("connection reset"),
+      peer_error(0, RankPhase::kForward, 4, "its process ended, and the store with it (refused)"));
+}
+
+TEST_F(SupervisorTest, StoreOfTheLauncherIsGone) {
+  supervisor_.reset();
+  options_.rank_0_serves_store = false;
+  start();
+  store_.break_with(absl::UnavailableError("refused"));
+  EXPECT_EQ(supervisor_->explain_broken_connection("connection reset"),
+            absl::AbortedError("the launcher's store is gone (refused)"));
+}
+
+TEST_F(SupervisorTest, StoreThatDoesNotAnswerMeansRank0) {
+  await_rounds(2);
+  store_.break_with(absl::DeadlineExceededError("no answer"));
+  EXPECT_EQ(wait_in_vain(),
+            peer_error(0, RankPhase::kForward, 4, "it shows no sign of life (time-out 1s)"));
+}
+
+TEST_F(SupervisorTest, WaitsForLeavers) {
+  supervisor_->leave();
+  leaves(0);
+  leaves(2);
+  const absl::Time start = absl::Now();
+  supervisor_->wait_for_leavers(absl::Seconds(30));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(2));
+}
+
+TEST_F(SupervisorTest, DoesNotWaitLongForTheDead) {
+  supervisor_->leave();
+  leaves(0);
+  const absl::Time start = absl::Now();
+  supervisor_->wait_for_leavers(absl::Seconds(30));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10)) << "rank 2 shows no sign of life";
+}
+
+}  // namespace
+}  // namespace millrace
