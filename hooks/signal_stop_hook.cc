@@ -27,12 +27,9 @@ void handle(int signal) {
 
 const char* signal_name(int signal) {
   switch (signal) {
-    case SIGTERM:
-      return "SIGTERM";
-    case SIGINT:
-      return "SIGINT";
-    default:
-      return "SIGUSR1";
+    case SIGTERM: return "SIGTERM";
+    case SIGINT: return "SIGINT";
+    default: return "SIGUSR1";
   }
 }
 
@@ -61,16 +58,8 @@ absl::Status SignalStopHook::start(HookContext& context) {
     }
     saved_.push_back(saved);
   }
-  return absl::OkStatus();
-}
-
-absl::Status SignalStopHook::before_epoch(HookContext& context) {
-  ask_if_signalled(context);
-  return absl::OkStatus();
-}
-
-absl::Status SignalStopHook::after_step(HookContext& context, const StepResult&) {
-  ask_if_signalled(context);
+  Requests& requests = context.requests();
+  requests.before_exchange([this, &requests] { ask_if_signalled(requests); });
   return absl::OkStatus();
 }
 
@@ -79,10 +68,10 @@ absl::Status SignalStopHook::end(HookContext&, const absl::Status&) {
   return absl::OkStatus();
 }
 
-void SignalStopHook::ask_if_signalled(HookContext& context) {
+void SignalStopHook::ask_if_signalled(Requests& requests) const {
   const int signal = saved_.empty() ? 0 : received.load();
   if (signal == 0) return;
-  context.requests().stop(absl::StrCat("signal ", signal_name(signal)), Scope::kThisRank);
+  requests.stop(absl::StrCat("signal ", signal_name(signal)), Scope::kThisRank);
 }
 
 void SignalStopHook::restore() {

@@ -10,17 +10,16 @@
 namespace millrace {
 
 // From start to end, SIGTERM, SIGINT and SIGUSR1 make this rank ask for a stop, which is served
-// after the step that begins next. A second SIGTERM or SIGINT (not the first one after a SIGUSR1,
-// which schedulers send as a warning) ends the process at once. Signals outside training
-// (evaluate() on its own) keep their usual effect. One such hook may be started in a process at a
-// time: start fails with FailedPrecondition otherwise.
+// after the step that begins next, and also while ranks wait for a window or evaluate. A second
+// SIGTERM or SIGINT (not the first one after a SIGUSR1, which schedulers send as a warning) ends
+// the process at once. Signals outside training (evaluate() on its own) keep their usual effect.
+// One such hook may be started in a process at a time: start fails with FailedPrecondition
+// otherwise.
 class SignalStopHook : public Hook {
  public:
   ~SignalStopHook() override;
   absl::string_view name() const override { return "signal_stop"; }
   absl::Status start(HookContext& context) override;
-  absl::Status before_epoch(HookContext& context) override;
-  absl::Status after_step(HookContext& context, const StepResult& result) override;
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
 
  private:
@@ -29,7 +28,7 @@ class SignalStopHook : public Hook {
     struct sigaction action;
   };
 
-  void ask_if_signalled(HookContext& context);
+  void ask_if_signalled(Requests& requests) const;
   void restore();
 
   std::vector<Saved> saved_;  // what was in force before start; empty: not started

@@ -34,7 +34,7 @@ std::unique_ptr<Trainer> raising_trainer(int signal, int64_t at) {
 }
 
 TEST(SignalStopHookTest, Conformance) {
-  check_hook({.make = [] { return std::make_unique<SignalStopHook>(); }});
+  check_hook({.make = [] { return std::make_unique<SignalStopHook>(); }, .one_per_process = true});
 }
 
 TEST(SignalStopHookTest, StopsAfterTheStepThatBeginsNext) {
@@ -59,8 +59,11 @@ TEST(SignalStopHookTest, ASignalInTheLastStepLosesNothing) {
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
   EXPECT_EQ(summary.progress.step, 6);
   EXPECT_EQ(summary.progress.epoch, 1);
-  EXPECT_EQ(summary.outcome, Outcome::kCompleted);
-  ASSERT_OK(trainer->evaluate("eval"));
+  EXPECT_EQ(summary.outcome, Outcome::kStopped)
+      << "what is done at the end is left to the next run";
+  ASSERT_OK_AND_ASSIGN(const Summary rest, trainer->train());
+  EXPECT_EQ(rest.outcome, Outcome::kCompleted);
+  EXPECT_EQ(rest.progress.step, 6);
 }
 
 TEST(SignalStopHookTest, ASignalBetweenEpochsStopsBeforeTheNextStep) {
@@ -80,6 +83,33 @@ TEST(SignalStopHookTest, ASignalBetweenEpochsStopsBeforeTheNextStep) {
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
   EXPECT_EQ(summary.progress.step, 4);
   EXPECT_TRUE(summary.stopped_by_rank);
+}
+
+TEST(SignalStopHookTest, ASignalInAnEvaluationEndsIt) {
+  TinyTrainerOptions options;
+  options.train.batches = 2;
+  options.eval.batches = 50;
+  auto forwards = std::make_shared<int64_t>(0);  // shared with the copies of the function
+  options.on_forward = [=](const Batch&) {
+    if (++*forwards == 5) std::raise(SIGTERM);  // the third batch of the evaluation
+    return absl::OkStatus();
+  };
+  std::unique_ptr<Trainer> trainer = tiny_trainer(options);
+  ASSERT_OK(trainer->add_hook(std::make_unique<SignalStopHook>()));
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train_and_evaluate());
+  EXPECT_EQ(summary.outcome, Outcome::kStopped);
+  EXPECT_TRUE(summary.stopped_by_rank);
+  EXPECT_LT(*forwards, 10);
+}
+
+TEST(SignalStopHookTest, LooksOnlyBetweenStartAndEnd) {
+  FakeHookContext context;
+  SignalStopHook hook;
+  ASSERT_OK(hook.start(context));
+  std::raise(SIGTERM);
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+  context.asked.look();
+  EXPECT_TRUE(context.asked.take_this_rank().empty());
 }
 
 TEST(SignalStopHookTest, PutsHandlersBack) {
@@ -130,7 +160,7 @@ TEST(SignalStopHookTest, OldSignalsAreForgotten) {
   std::raise(SIGTERM);
   ASSERT_OK(hook.end(context, absl::OkStatus()));
   ASSERT_OK(hook.start(context));
-  ASSERT_OK(hook.after_step(context, {}));
+  context.asked.look();
   EXPECT_TRUE(context.asked.take_this_rank().empty());
   ASSERT_OK(hook.end(context, absl::OkStatus()));
 }
@@ -143,7 +173,7 @@ TEST(SignalStopHookTest, AWarningBeforeTheFirstTerminationIsNoSecondOne) {
   std::raise(SIGUSR1);
   std::raise(SIGTERM);
   std::raise(SIGUSR1);
-  ASSERT_OK(hook.after_step(context, {}));
+  context.asked.look();
   EXPECT_EQ(context.asked.take_this_rank().stop_reason, "signal SIGUSR1");
   ASSERT_OK(hook.end(context, absl::OkStatus()));
 }

@@ -114,6 +114,8 @@ class Report {
     close_run();
     running_ = true;
     ranks_ = event.world_size;
+    evaluated_at_ = -1;
+    failure_.clear();
     if (runs_++ > 0) absl::StrAppend(&text_, "\n");
     absl::StrAppend(&text_, "run ", runs_, "  ", day_and_time(event.time), "  ", event.what);
     if (ranks_ > 0) absl::StrAppend(&text_, " on ", ranks_, ranks_ == 1 ? " rank" : " ranks");
@@ -123,14 +125,21 @@ class Report {
   void serve(const EventLine& event) {
     std::vector<std::string> askers;
     std::vector<EventLine> others;
-    for (const EventLine& asked : asked_) {
-      if (matches(asked, event)) {
-        askers.push_back(asker(asked, event.step));
+    for (EventLine& asked : asked_) {
+      if (!matches(asked, event)) {
+        others.push_back(std::move(asked));
       } else {
-        others.push_back(asked);
+        askers.push_back(asker(asked, event.step));
       }
     }
     asked_ = std::move(others);
+    // One request for all sets is served set by set.
+    if (askers.empty() && event.what == "evaluate" && event.step == evaluated_at_) {
+      askers = evaluation_askers_;
+    } else if (event.what == "evaluate") {
+      evaluation_askers_ = askers;
+      evaluated_at_ = event.step;
+    }
     if (askers.empty() && !event.hook.empty()) askers.push_back(asker(event, event.step));
     line(event, event.what,
          absl::StrCat(detail_column(event), askers.empty() ? "done" : "asked by ",
@@ -139,7 +148,9 @@ class Report {
 
   static bool matches(const EventLine& asked, const EventLine& served) {
     if (asked.what != served.what) return false;
-    if (asked.what == "evaluate" && asked.detail != served.detail) return false;
+    if (asked.what == "evaluate" && !asked.detail.empty() && asked.detail != served.detail) {
+      return false;
+    }
     return served.hook.empty() || (served.hook == asked.hook && served.rank == asked.rank);
   }
 
@@ -155,16 +166,22 @@ class Report {
     absl::StrAppend(&where, "in ", event.what);
     // Errors of hooks begin with the same words.
     const absl::string_view error = absl::StripPrefix(event.detail, absl::StrCat(where, ": "));
-    std::string text = where;
-    if (ranks_ != 1) absl::StrAppend(&text, " on rank ", event.rank);
-    absl::StrAppend(&text, ": ", one_line(error));
-    if (event.kind == "tolerated") absl::StrAppend(&text, " (the run went on)");
-    line(event, event.kind == "failed" ? "failed" : "error", text);
+    const bool failed = event.kind == "failed";
+    if (failed && event.hook.empty() && event.what == "run") {
+      line(event, "failed", one_line(error));
+    } else {
+      if (ranks_ != 1) absl::StrAppend(&where, " on rank ", event.rank);
+      line(event, failed ? "failed" : "error",
+           absl::StrCat(where, ": ", one_line(error), failed ? "" : " (the run went on)"));
+    }
+    if (failed) failure_ = event.detail;
   }
 
   void end(const EventLine& event) {
     drop_unserved();
-    line(event, event.what, one_line(event.detail));
+    // A failure that was just told is not told again.
+    const bool told = event.what == "failed" && event.detail == failure_;
+    line(event, told ? "ended" : event.what, told ? "" : one_line(event.detail));
     running_ = false;
   }
 
@@ -202,7 +219,10 @@ class Report {
   int runs_ = 0;
   int64_t ranks_ = 0;
   bool running_ = false;
-  std::vector<EventLine> asked_;  // and not served yet
+  std::vector<EventLine> asked_;                // and not served yet
+  std::vector<std::string> evaluation_askers_;  // of the last evaluation
+  int64_t evaluated_at_ = -1;                   // its step
+  std::string failure_;                         // the last one
 };
 
 }  // namespace

@@ -76,9 +76,8 @@ class EventReportTest : public testing::Test {
 
 TEST_F(EventReportTest, ARunFromStartToEnd) {
   started(2);
-  const LoopEvent evaluate = request("evaluate", "evaluation", 100);
-  record(evaluate);
-  served(evaluate, 100);
+  record(request("evaluate", "evaluation", 100));
+  served(request("evaluate", "", 100, "eval"), 100);
   const LoopEvent checkpoint = request("checkpoint", "checkpoint_save", 1200);
   record(checkpoint);
   served(checkpoint, 1200);
@@ -92,7 +91,7 @@ TEST_F(EventReportTest, ARunFromStartToEnd) {
   served(stop, 1500);
   ended("stopped", 1500, "signal SIGTERM");
   EXPECT_EQ(report(), R"(run 1  2026-11-21 06:59:01 UTC  train on 2 ranks, from step 0
-  06:59:03  step 100      evaluate    all sets: asked by evaluation, served
+  06:59:03  step 100      evaluate    eval: asked by evaluation, served
   06:59:05  step 1200     checkpoint  asked by checkpoint_save, served
   06:59:06  step 1210     refused     nothing of the step was applied: the loss
   06:59:08  step 1500     stop        signal SIGTERM: asked by signal_stop of rank 1 at step 1499, served
@@ -124,13 +123,18 @@ TEST_F(EventReportTest, ErrorsSayHookRankAndWhatTheyLedTo) {
   failed.rank = 2;
   failed.detail = "out of memory";
   record(failed);
-  ended("failed", 5, "rank 2 failed in forward of step 5: out of memory");
+  LoopEvent failed_run = at(LoopEvent::kFailed, "run", 5);
+  failed_run.detail = "rank 2 failed in forward of step 5: out of memory";
+  record(failed_run);
+  ended("failed", 5, failed_run.detail.c_str());
   EXPECT_THAT(
       report(),
       AllOf(HasSubstr("error       hook sink in after_report on rank 0: no route to host (the run "
                       "went on)\n"),
             HasSubstr("step 5        failed      in forward on rank 2: out of memory\n"),
-            HasSubstr("step 5        failed      rank 2 failed in forward of step 5")));
+            HasSubstr(
+                "step 5        failed      rank 2 failed in forward of step 5: out of memory\n"),
+            testing::EndsWith("step 5        ended\n")));
 }
 
 TEST_F(EventReportTest, WithOneRankNoRankIsNamed) {
@@ -142,15 +146,19 @@ TEST_F(EventReportTest, WithOneRankNoRankIsNamed) {
   EXPECT_THAT(report(), HasSubstr("failed      hook mine in after_step: planted\n"));
 }
 
-TEST_F(EventReportTest, OneServingOfManyRequests) {
+TEST_F(EventReportTest, OneServingOfManyRequestsAndManyServingsOfOne) {
   started(1);
   record(request("evaluate", "one", 4));
   record(request("evaluate", "two", 4));
-  record(request("evaluate", "three", 4, "fresh"));
-  served(request("evaluate", "", 4), 4);
-  ended("completed", 4);
-  EXPECT_THAT(report(), AllOf(HasSubstr("evaluate    all sets: asked by one and two, served\n"),
-                              HasSubstr("evaluate    fresh: asked by three, not served\n")));
+  record(request("evaluate", "three", 4, "never"));
+  served(request("evaluate", "", 4, "eval"), 4);
+  served(request("evaluate", "", 4, "fresh"), 4);
+  served(request("evaluate", "", 9, "eval"), 9);
+  ended("completed", 9);
+  EXPECT_THAT(report(), AllOf(HasSubstr("evaluate    eval: asked by one and two, served\n"),
+                              HasSubstr("evaluate    fresh: asked by one and two, served\n"),
+                              HasSubstr("step 9        evaluate    eval: done\n"),
+                              HasSubstr("evaluate    never: asked by three, not served\n")));
 }
 
 TEST_F(EventReportTest, WhatTheTrainerDidByItself) {

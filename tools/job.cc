@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "framework/hook_registry.h"
+#include "framework/jsonl_event_log.h"
 #include "framework/model.h"
 #include "framework/model_parts.h"
 #include "framework/model_registry.h"
@@ -26,6 +27,7 @@
 #include "io/feature_schema.h"
 #include "proto/config_reader.h"
 #include "tools/config_flags.h"
+#include "tools/default_hooks.h"
 #include "tools/generate/generator.h"
 #include "tools/output_hook.h"
 
@@ -72,6 +74,7 @@ class JobBuilder {
     RETURN_IF_ERROR(open_evaluation_sets());
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
+    make_event_log();
     ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, make_trainer());
     RETURN_IF_ERROR(add_hooks(*trainer));
     return trainer;
@@ -132,7 +135,8 @@ class JobBuilder {
     std::vector<DenseOptimizerConfig> configs(train.more_optimizers().begin(),
                                               train.more_optimizers().end());
     configs.push_back(train.optimizer());
-    ASSIGN_OR_RETURN(parts_.dense_optimizers, create_dense_optimizers(configs, parameters_of(*parts_.model)),
+    ASSIGN_OR_RETURN(parts_.dense_optimizers,
+                     create_dense_optimizers(configs, parameters_of(*parts_.model)),
                      "train.optimizer");
     const std::vector<EmbeddingCollection*> collections = collections_of(*parts_.model);
     if (collections.empty()) return absl::OkStatus();
@@ -160,31 +164,44 @@ class JobBuilder {
     return Trainer::create(std::move(options), std::move(parts_));
   }
 
+  void make_event_log() {
+    const int rank = parts_.collectives == nullptr ? 0 : parts_.collectives->rank();
+    auto log = std::make_unique<JsonlEventLog>(
+        resources_.files, resources_.clock, join_path(config_.run().output_dir(), "events.jsonl"),
+        rank);
+    event_log_ = log.get();
+    parts_.event_log = std::move(log);
+  }
+
   absl::Status add_logger(Trainer& trainer) {
     const LogConfig::Style style = config_.run().log().style();
     if (resources_.log == nullptr || style == LogConfig::OFF) return absl::OkStatus();
     LoggerOptions options;
-    options.progress_line = style == LogConfig::PROGRESS ||
-                            (style == LogConfig::AUTO && resources_.terminal);
+    options.progress_line =
+        style == LogConfig::PROGRESS || (style == LogConfig::AUTO && resources_.terminal);
     options.columns = resources_.columns;
     options.max_steps = config_.train().max_steps();
     options.max_epochs = config_.train().max_epochs();
     options.max_elapsed = absl::Seconds(config_.train().max_seconds());
     return trainer.add_hook(
-        std::make_unique<LoggerHook>(options, *resources_.log, resources_.clock));
+        std::make_unique<LoggerHook>(options, *resources_.log, resources_.clock),
+        on_error_or(config_.run().log().on_error(), default_preference("logger")));
   }
 
   absl::Status add_hooks(Trainer& trainer) {
     const RunConfig& run = config_.run();
-    RETURN_IF_ERROR(trainer.add_hook(std::make_unique<OutputHook>(resources_.files, config_)));
+    RETURN_IF_ERROR(
+        trainer.add_hook(std::make_unique<OutputHook>(resources_.files, config_, event_log_)));
     RETURN_IF_ERROR(add_logger(trainer));
     if (run.report().jsonl()) {
-      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<MetricReportHook>(
-          resources_.files, join_path(run.output_dir(), "metrics"))));
+      RETURN_IF_ERROR(trainer.add_hook(
+          std::make_unique<MetricReportHook>(resources_.files,
+                                             join_path(run.output_dir(), "metrics")),
+          on_error_or(run.report().on_error(), default_preference("metric_report"))));
     }
     if (run.evaluation().enabled() && !config_.train().eval_data().empty()) {
-      const Cadence cadence = cadence_or(run.evaluation().has_when(), run.evaluation().when(),
-                                         Cadence{.at_end = true});
+      const Cadence cadence =
+          cadence_or(run.evaluation().has_when(), run.evaluation().when(), Cadence{.at_end = true});
       RETURN_IF_ERROR(trainer.add_hook(std::make_unique<EvaluationHook>(cadence)));
     }
     if (run.signal_stop().enabled()) {
@@ -204,7 +221,7 @@ class JobBuilder {
                                   trainer.collections()};
     for (const HookConfig& config : configs) {
       ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook, create_hook(config, resources));
-      RETURN_IF_ERROR(trainer.add_hook(std::move(hook)));
+      RETURN_IF_ERROR(trainer.add_hook(std::move(hook), on_error_of(config)));
     }
     return absl::OkStatus();
   }
@@ -214,6 +231,7 @@ class JobBuilder {
   const int threads_;
   FeatureSchema schema_;
   TrainerParts parts_;
+  JsonlEventLog* event_log_ = nullptr;  // parts_ owns it, then the trainer
 };
 
 }  // namespace

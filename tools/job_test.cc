@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "framework/hook_registry.h"
 #include "proto/config_reader.h"
 #include "tools/default_hooks.h"
+#include "tools/event_report.h"
 
 namespace millrace {
 namespace {
@@ -90,6 +92,59 @@ TEST_F(JobTest, EachDefaultHookCanBeSwitchedOff) {
     EXPECT_THAT(hooks(), Not(Contains(hook.name))) << hook.switch_off;
     EXPECT_EQ(hooks().size() + 1, default_hooks().size()) << hook.switch_off;
   }
+}
+
+TEST_F(JobTest, OnErrorComesFromTheConfiguration) {
+  HookConfig* hook = config_.mutable_run()->add_hooks();
+  hook->set_name("failing");
+  EXPECT_THAT(make()->train(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("hook failing")));
+  hook->set_on_error(HookConfig::DISABLE);
+  std::unique_ptr<Trainer> trainer = make();
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+  EXPECT_EQ(summary.progress.step, 2);
+  EXPECT_EQ(summary.hooks.at("failing").errors, 1);
+  EXPECT_TRUE(summary.hooks.at("failing").disabled);
+}
+
+TEST_F(JobTest, ReportsThatCannotBeWrittenAreAWarningUnlessConfiguredOtherwise) {
+  const std::string metrics = testing::TempDir() + "/out/metrics";
+  std::filesystem::remove_all(metrics);
+  // Where a directory is due, between the check at the start and the first report.
+  class InTheWay : public Hook {
+   public:
+    explicit InTheWay(std::string path) : path_(std::move(path)) {}
+    absl::string_view name() const override { return "in_the_way"; }
+    absl::Status after_step(HookContext&, const StepResult&) override {
+      return write_file_atomically(FileSystem::local(), path_, "mine");
+    }
+
+   private:
+    const std::string path_;
+  };
+  std::unique_ptr<Trainer> trainer = make();
+  ASSERT_OK(trainer->add_hook(std::make_unique<InTheWay>(metrics)));
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+  EXPECT_GT(summary.hooks.at("metric_report").errors, 0);
+  std::filesystem::remove_all(metrics);
+  config_.mutable_run()->mutable_report()->set_on_error(HookConfig::FAIL);
+  trainer = make();
+  ASSERT_OK(trainer->add_hook(std::make_unique<InTheWay>(metrics)));
+  EXPECT_THAT(trainer->train().status().message(), HasSubstr("hook metric_report"));
+  std::filesystem::remove_all(metrics);
+}
+
+TEST_F(JobTest, WritesWhatWasAskedForAndDone) {
+  const std::string path = testing::TempDir() + "/out/events.jsonl";
+  std::filesystem::remove(path);
+  ASSERT_OK(make()->train());
+  ASSERT_OK_AND_ASSIGN(const EventHistory history, read_events(FileSystem::local(), path));
+  ASSERT_GE(history.events.size(), 3);
+  EXPECT_EQ(history.events.front().kind, "started");
+  EXPECT_EQ(history.events.front().world_size, 1);
+  EXPECT_EQ(history.events.back().kind, "ended");
+  EXPECT_EQ(history.events.back().what, "completed");
+  EXPECT_EQ(history.events.back().step, 2);
+  EXPECT_THAT(event_report(history), HasSubstr("evaluate    eval: "));
 }
 
 }  // namespace

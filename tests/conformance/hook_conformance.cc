@@ -10,7 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "distributed/thread_collectives.h"
 #include "tests/fakes/fake_hook_context.h"
 #include "tests/fakes/tiny_model.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -171,6 +173,37 @@ void check_training(const HookConformance& conformance) {
   EXPECT_EQ(stopped_by_rank, train_to_a_stop(nullptr, Scope::kThisRank)) << kChanged;
 }
 
+// How training on two ranks ended, one with more data, for each: "after step n: status".
+std::vector<std::string> train_two_ranks(const MakeHook* make) {
+  std::unique_ptr<Hook> hooks[2];
+  for (std::unique_ptr<Hook>& hook : hooks) hook = make != nullptr ? (*make)() : nullptr;
+  std::vector<std::string> ends(2);
+  const auto train_rank = [&](std::unique_ptr<Collectives> collectives) -> absl::Status {
+    const int rank = collectives->rank();
+    TinyTrainerOptions options = two_epochs();
+    options.train.sparse = 0;
+    options.train.batches = rank == 0 ? 5 : 3;
+    TrainerParts parts = tiny_parts(options);
+    parts.collectives = std::move(collectives);
+    ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
+                     Trainer::create(options.trainer, std::move(parts)));
+    if (hooks[rank] != nullptr) RETURN_IF_ERROR(trainer->add_hook(std::move(hooks[rank])));
+    RETURN_IF_ERROR(trainer->add_hook(std::make_unique<Asking>(2, -1, Scope::kCommon)));
+    const absl::Status status = trainer->train().status();
+    ends[rank] = absl::StrCat("after step ", trainer->progress().step, ": ", status.ToString());
+    return absl::OkStatus();
+  };
+  for (const absl::Status& made : run_thread_ranks({.world_size = 2}, train_rank)) EXPECT_OK(made);
+  return ends;
+}
+
+void check_two_ranks(const HookConformance& conformance) {
+  const std::vector<std::string> ends = train_two_ranks(&conformance.make);
+  EXPECT_THAT(ends, testing::Each(HasSubstr(": OK"))) << "two ranks";
+  EXPECT_EQ(ends[0], ends[1]) << "the two ranks ended differently";
+  if (!conformance.changes_result) EXPECT_EQ(ends, train_two_ranks(nullptr)) << "two ranks";
+}
+
 // The error of a run of which `options` make a failure.
 absl::Status run_error(const MakeHook* make, TinyTrainerOptions options) {
   std::unique_ptr<Trainer> trainer = tiny_trainer(std::move(options));
@@ -228,7 +261,9 @@ void check_start_after(const MakeHook& make) {
   FakeHookContext context;
   const std::unique_ptr<Hook> hook = make();
   EXPECT_OK(hook->start(context)) << "after another instance was destroyed without end";
+  context.asked.look();
   EXPECT_OK(hook->end(context, absl::OkStatus()));
+  context.asked.look();
 }
 
 std::vector<HookState> damaged_states(const HookState& good) {
@@ -284,6 +319,9 @@ void check_hook(const HookConformance& conformance) {
   };
   traced("name", [&] { check_name(conformance.make); });
   traced("training", [&] { check_training(conformance); });
+  if (!conformance.one_per_process) {
+    traced("two ranks", [&] { check_two_ranks(conformance); });
+  }
   traced("failures", [&] { check_failures(conformance); });
   traced("refused step", [&] { check_refused_step(conformance); });
   traced("end without start", [&] { check_odd_lives(conformance.make); });

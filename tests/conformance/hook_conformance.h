@@ -15,6 +15,9 @@ struct HookConformance {
   std::function<std::unique_ptr<Hook>()> make;
   // Whether it may change what the model becomes: a hook of train.hooks rather than run.hooks.
   bool changes_result = false;
+  // Whether only one may be started in a process: leaves out what needs a hook for each of two
+  // ranks. Instances on two ranks run on two threads.
+  bool one_per_process = false;
 };
 
 // Puts the hook into trainers over a tiny model (two dense features, one table "items" of dim 4,
@@ -24,6 +27,9 @@ struct HookConformance {
 //    trained twice by one trainer, the second time without a step; a stop by a common request and
 //    by one of this rank; data without examples;
 //  * it survives a refused (non-finite) step, or ends the run with an error of its own;
+//  * on two ranks with unequal data all ends as it would without it: both are fine, and stop at the
+//    same step (a hook that makes a common request on one rank alone is found so);
+//  * what it gave to Requests::before_exchange does no harm, also after `end`;
 //  * a failing model's error comes out as it would without the hook, and `end` returns OK then;
 //  * unless changes_result, the trained model equals, bit for bit, one trained without the hook;
 //  * `end` without `start`, and destruction in every state, do no harm;

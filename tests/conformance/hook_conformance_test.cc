@@ -12,13 +12,23 @@ namespace {
 // Counts steps, and does one thing wrong if told to.
 class Counting : public Hook {
  public:
-  enum class Fault { kNone, kNoName, kEndFails, kForgetsState, kNeedsState, kHalfLoads, kStops };
+  enum class Fault {
+    kNone,
+    kNoName,
+    kEndFails,
+    kForgetsState,
+    kNeedsState,
+    kHalfLoads,
+    kStops,
+    kAsksAlone
+  };
   explicit Counting(Fault fault) : fault_(fault) {}
 
   absl::string_view name() const override { return fault_ == Fault::kNoName ? "" : "counting"; }
   absl::Status after_step(HookContext& context, const StepResult&) override {
     if (context.phase() == Phase::kTrain) ++steps_;
     if (fault_ == Fault::kStops) context.requests().stop("early");
+    if (fault_ == Fault::kAsksAlone && context.rank() == 1) context.requests().evaluate();
     return absl::OkStatus();
   }
   absl::Status end(HookContext&, const absl::Status& outcome) override {
@@ -69,6 +79,7 @@ TEST(HookConformanceTest, FindsEachFault) {
   EXPECT_TRUE(fails(counting(Counting::Fault::kForgetsState)));
   EXPECT_TRUE(fails(counting(Counting::Fault::kNeedsState)));
   EXPECT_TRUE(fails(counting(Counting::Fault::kHalfLoads)));
+  EXPECT_TRUE(fails(counting(Counting::Fault::kAsksAlone)));
 }
 
 TEST(HookConformanceTest, AHookThatChangesTheResultMustSaySo) {
