@@ -44,6 +44,7 @@ absl::Status SignalStopHook::start(HookContext& context) {
   }
   received = 0;
   terminated = false;
+  asked_ = false;
   struct sigaction action = {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;
@@ -68,9 +69,10 @@ absl::Status SignalStopHook::end(HookContext&, const absl::Status&) {
   return absl::OkStatus();
 }
 
-void SignalStopHook::ask_if_signalled(Requests& requests) const {
-  const int signal = saved_.empty() ? 0 : received.load();
+void SignalStopHook::ask_if_signalled(Requests& requests) {
+  const int signal = saved_.empty() || asked_ ? 0 : received.load();
   if (signal == 0) return;
+  asked_ = true;  // once is enough: nothing takes a stop back
   requests.stop(absl::StrCat("signal ", signal_name(signal)), Scope::kThisRank);
 }
 

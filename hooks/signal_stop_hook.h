@@ -28,9 +28,10 @@ class SignalStopHook : public Hook {
     struct sigaction action;
   };
 
-  void ask_if_signalled(Requests& requests) const;
+  void ask_if_signalled(Requests& requests);
   void restore();
 
+  bool asked_ = false;        // in this run
   std::vector<Saved> saved_;  // what was in force before start; empty: not started
 };
 

@@ -102,6 +102,21 @@ TEST(SignalStopHookTest, ASignalInAnEvaluationEndsIt) {
   EXPECT_LT(*forwards, 10);
 }
 
+TEST(SignalStopHookTest, AsksOnceInARun) {
+  FakeHookContext context;
+  SignalStopHook hook;
+  for (int run = 0; run < 2; ++run) {
+    context.asked = Requests();  // as each run begins
+    ASSERT_OK(hook.start(context));
+    std::raise(SIGTERM);
+    context.asked.look();
+    EXPECT_TRUE(context.asked.take_this_rank().stop);
+    context.asked.look();
+    EXPECT_TRUE(context.asked.take_this_rank().empty());
+    ASSERT_OK(hook.end(context, absl::OkStatus()));
+  }
+}
+
 TEST(SignalStopHookTest, LooksOnlyBetweenStartAndEnd) {
   FakeHookContext context;
   SignalStopHook hook;

@@ -114,6 +114,7 @@ class Report {
     close_run();
     running_ = true;
     ranks_ = event.world_size;
+    stopped_ = false;
     evaluated_at_ = -1;
     failure_.clear();
     if (runs_++ > 0) absl::StrAppend(&text_, "\n");
@@ -133,6 +134,7 @@ class Report {
       }
     }
     asked_ = std::move(others);
+    stopped_ |= event.what == "stop";
     // One request for all sets is served set by set.
     if (askers.empty() && event.what == "evaluate" && event.step == evaluated_at_) {
       askers = evaluation_askers_;
@@ -196,6 +198,7 @@ class Report {
 
   void drop_unserved() {
     for (const EventLine& asked : asked_) {
+      if (asked.what == "stop" && stopped_) continue;  // nothing is left to be done about it
       line(asked, asked.what,
            absl::StrCat(detail_column(asked), "asked by ", asker(asked, asked.step),
                         ", not served"));
@@ -220,6 +223,7 @@ class Report {
   int64_t ranks_ = 0;
   bool running_ = false;
   std::vector<EventLine> asked_;                // and not served yet
+  bool stopped_ = false;                        // a stop was served
   std::vector<std::string> evaluation_askers_;  // of the last evaluation
   int64_t evaluated_at_ = -1;                   // its step
   std::string failure_;                         // the last one

@@ -89,13 +89,14 @@ TEST_F(EventReportTest, ARunFromStartToEnd) {
   stop.scope = Scope::kThisRank;
   record(stop);
   served(stop, 1500);
+  record(stop);  // it may ask again until the run ends
   ended("stopped", 1500, "signal SIGTERM");
   EXPECT_EQ(report(), R"(run 1  2026-11-21 06:59:01 UTC  train on 2 ranks, from step 0
   06:59:03  step 100      evaluate    eval: asked by evaluation, served
   06:59:05  step 1200     checkpoint  asked by checkpoint_save, served
   06:59:06  step 1210     refused     nothing of the step was applied: the loss
   06:59:08  step 1500     stop        signal SIGTERM: asked by signal_stop of rank 1 at step 1499, served
-  06:59:09  step 1500     stopped     signal SIGTERM
+  06:59:10  step 1500     stopped     signal SIGTERM
 )");
 }
 

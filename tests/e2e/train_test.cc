@@ -20,6 +20,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -86,9 +87,12 @@ TEST_F(TrainTest, ACompletedRunAndWhatItLeaves) {
   EXPECT_THAT(result.out, HasSubstr("completed: 32 steps, 2000 examples"));
   EXPECT_THAT(result.out, HasSubstr("weights: out/weights.safetensors"));
   EXPECT_THAT(result.err, HasSubstr("step 10 "));
-  EXPECT_THAT(files_below("out"),
-              ElementsAre("config.textproto", "logs/rank-0.log", "metrics/eval.jsonl",
-                          "metrics/train.jsonl", "summary.json", "weights.safetensors"));
+  EXPECT_THAT(files_below("out"), ElementsAre("config.textproto", "events.jsonl", "logs/rank-0.log",
+                                              "metrics/eval.jsonl", "metrics/train.jsonl",
+                                              "summary.json", "weights.safetensors"));
+  EXPECT_THAT(
+      millrace_ok({"explain", "out"}).out,
+      ContainsRegex("^run 1 .* train on 1 rank, from step 0\n(.*\n)*.* step 32 +completed\n$"));
 
   const Json summary = read_json("out/summary.json");
   EXPECT_EQ(summary, read_json("s.json"));
@@ -240,7 +244,8 @@ TEST_F(TrainTest, ConfigCheckAndDefaultsPrintWhatCanBeReadBack) {
 }
 
 TEST_F(TrainTest, HelpOfEveryCommand) {
-  for (const std::string command : {"", "train", "evaluate", "generate", "config", "bench"}) {
+  for (const std::string command :
+       {"", "train", "evaluate", "generate", "config", "hooks", "explain", "bench"}) {
     std::vector<std::string> arguments = {"--help"};
     if (!command.empty()) arguments.insert(arguments.begin(), command);
     const ProgramResult result = millrace_ok(arguments);
