@@ -25,7 +25,7 @@ def millrace_job(name, config, deps = [], data = [], **kwargs):
         ./bazelw run //my:job -- train --max_steps 100
         ./bazelw run //my:job -- train other.textproto    # another one, right behind the command
 
-    It has every command of //tools:millrace; train, evaluate, config check and config defaults
+    It has every command of //tools:millrace; train, evaluate, predict, config check and config defaults
     take `config` where no file is named. Paths in it are relative to where the user stands.
 
     Args:

@@ -113,7 +113,8 @@ absl::StatusOr<std::unique_ptr<BatchDataset>> open_dataset(const DatasetOptions&
   RETURN_IF_ERROR(check_options(options));
   ASSIGN_OR_RETURN(
       std::unique_ptr<BlockSource> source,
-      BlockSource::open(*options.files, options.data, options.schema, options.binary_labels));
+      BlockSource::open(*options.files, options.data, options.schema,
+                        {options.binary_labels, options.labels_may_miss}));
   return std::unique_ptr<BatchDataset>(new BatchDataset(options, std::move(source)));
 }
 

@@ -30,6 +30,9 @@ struct DatasetOptions {
   int64_t world_size = 1;
   // Whether a label other than 0 and 1 is an error.
   bool binary_labels = true;
+  // Whether columns of labels and of weights may be missing, as in data to predict from: then
+  // those labels are not-a-number, and weights are undefined.
+  bool labels_may_miss = false;
 
   // Do not.
   int reader_threads = 1;                    // at least 1

@@ -1,5 +1,7 @@
 #include "io/batch_dataset.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -409,6 +411,58 @@ TEST(BatchDatasetTest, CancelIsForGood) {
   EXPECT_THAT(data->next(), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_THAT(data->start_epoch(1), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_THAT(data->next(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST(BatchDatasetTest, DataToPredictFromMayLackLabelsAndWeights) {
+  const std::string dir = fresh_test_dir();
+  TestTable table = criteo_like_table(40, kDense, kSparse);
+  std::string paths[2] = {dir + "/with.orc", dir + "/without.orc"};
+  ASSERT_OK(write_data_file(table, DataConfig::ORC, 0, paths[0]));
+  table.columns.erase(table.columns.begin());  // the label
+  ASSERT_OK(write_data_file(table, DataConfig::ORC, 0, paths[1]));
+  TrainConfig features = criteo_like_features(kDense, kSparse);
+  FeatureConfig& weight = *features.add_feature();
+  weight.set_name("importance");
+  weight.set_kind(FeatureConfig::WEIGHT);
+
+  DatasetOptions options = options_for({paths[1]});
+  options.schema = *FeatureSchema::create(features);
+  EXPECT_THAT(open_dataset(options), StatusIs(absl::StatusCode::kInvalidArgument,
+                                              HasSubstr("has no column \"label\"")));
+  options.labels_may_miss = true;
+  ASSERT_OK_AND_ASSIGN(const auto bare, open_dataset(options));
+  *options.data.mutable_path(0) = paths[0];
+  ASSERT_OK_AND_ASSIGN(const auto labelled, open_dataset(options));
+  ASSERT_OK(bare->start_epoch(0));
+  ASSERT_OK(labelled->start_epoch(0));
+  int64_t rows = 0;
+  while (true) {
+    ASSERT_OK_AND_ASSIGN(const auto without, bare->next());
+    ASSERT_OK_AND_ASSIGN(const auto with, labelled->next());
+    ASSERT_EQ(without.has_value(), with.has_value());
+    if (!with.has_value()) break;
+    rows += with->size;
+    EXPECT_EQ(ids_of(*without), ids_of(*with));
+    EXPECT_TRUE(at::equal(without->dense, with->dense));
+    EXPECT_TRUE(at::equal(without->sparse.values, with->sparse.values));
+    EXPECT_EQ(without->labels.sizes(), with->labels.sizes());
+    EXPECT_TRUE(at::isnan(without->labels).all().item<bool>());
+    EXPECT_FALSE(at::isnan(with->labels).any().item<bool>());
+    EXPECT_FALSE(with->weights.defined());
+  }
+  EXPECT_EQ(rows, 40);
+
+  // Files must be alike.
+  options.data.add_path(paths[1]);
+  EXPECT_THAT(open_dataset(options), StatusIs(absl::StatusCode::kInvalidArgument,
+                                              HasSubstr("without.orc has no column \"label\"")));
+  // Anything else is needed.
+  options = options_for({paths[0]});
+  features.mutable_feature(1)->set_column("missing");
+  options.schema = *FeatureSchema::create(features);
+  options.labels_may_miss = true;
+  EXPECT_THAT(open_dataset(options), StatusIs(absl::StatusCode::kInvalidArgument,
+                                              HasSubstr("has no column \"missing\"")));
 }
 
 }  // namespace

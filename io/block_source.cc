@@ -1,6 +1,10 @@
 #include "io/block_source.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,14 +16,35 @@ namespace {
 constexpr size_t kOpenFiles = 8;  // of each reader
 
 // The columns that features and split are made of, each once.
-std::vector<std::string> needed_columns(const DataConfig& config, const FeatureSchema& schema) {
+std::vector<std::string> needed_columns(const DataConfig& config, const FeatureSchema& schema,
+                                        const std::set<std::string>& missing) {
   std::vector<std::string> columns;
   auto add = [&columns](const std::string& name) {
     if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
   };
-  for (const FeatureConfig& feature : schema.features()) add(column_of(feature));
+  for (const FeatureConfig& feature : schema.features()) {
+    if (missing.count(feature.name()) == 0) add(column_of(feature));
+  }
   if (!config.split().column().empty()) add(config.split().column());
   return columns;
+}
+
+// The labels and weights whose column the first file lacks; further files must be like it.
+absl::StatusOr<std::set<std::string>> missing_features(FileSystem& files, const DataConfig& config,
+                                                       const FeatureSchema& schema) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files, config));
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> first,
+                   open_file(files, paths.front(), config));
+  std::set<std::string> missing;
+  for (const FeatureConfig& feature : schema.features()) {
+    if (feature.kind() == FeatureConfig::LABEL || feature.kind() == FeatureConfig::WEIGHT) {
+      missing.insert(feature.name());
+    }
+    for (const FileColumn& column : first->columns()) {
+      if (column.name == column_of(feature)) missing.erase(feature.name());
+    }
+  }
+  return missing;
 }
 
 int64_t index_of(const std::vector<std::string>& names, const std::string& name) {
@@ -31,8 +56,13 @@ int64_t index_of(const std::vector<std::string>& names, const std::string& name)
 absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files,
                                                                const DataConfig& config,
                                                                const FeatureSchema& schema,
-                                                               bool binary_labels) {
-  ASSIGN_OR_RETURN(FileSet set, FileSet::open(files, config, needed_columns(config, schema)));
+                                                               LabelRules labels) {
+  std::set<std::string> missing;
+  if (labels.may_miss) {
+    ASSIGN_OR_RETURN(missing, missing_features(files, config, schema));
+  }
+  ASSIGN_OR_RETURN(FileSet set,
+                   FileSet::open(files, config, needed_columns(config, schema, missing)));
   const std::string& split_column = config.split().column();
   const int64_t column = index_of(set.columns(), split_column);
   ASSIGN_OR_RETURN(
@@ -42,7 +72,11 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files
   std::unique_ptr<BlockSource> source(new BlockSource(std::move(set), std::move(split)));
   source->units_ = make_units(source->files_.group_rows(), kMaxUnitRows);
   for (const FeatureConfig& feature : schema.features()) {
-    RETURN_IF_ERROR(source->add_feature(feature, binary_labels), source->files_.paths().front());
+    if (missing.count(feature.name()) > 0) {
+      source->features_.push_back({feature.kind(), -1, std::nullopt});
+      continue;
+    }
+    RETURN_IF_ERROR(source->add_feature(feature, labels.binary), source->files_.paths().front());
   }
   if (!split_column.empty() && !source->split_.takes_all()) {
     source->split_request_ = source->add_request({column, source->split_.reads_as()});
@@ -123,7 +157,7 @@ absl::Status BlockReader::append_unit(const Unit& unit, Block* block, std::vecto
     RETURN_IF_ERROR(
         source_.split_.append(numbers, request >= 0 ? columns[request] : Column(), place, keep));
   }
-  RETURN_IF_ERROR(append_features(columns, place, block));
+  RETURN_IF_ERROR(append_features(columns, unit.count, place, block));
   if (block->example_ids.size() == before) {  // no feature is the example id
     for (int64_t row = 0; row < unit.count; ++row) {
       block->example_ids.push_back(unit.file << 40 | (first_row + row));
@@ -132,12 +166,18 @@ absl::Status BlockReader::append_unit(const Unit& unit, Block* block, std::vecto
   return absl::OkStatus();
 }
 
-absl::Status BlockReader::append_features(const std::vector<Column>& columns, ColumnPlace place,
-                                          Block* block) {
+absl::Status BlockReader::append_features(const std::vector<Column>& columns, int64_t rows,
+                                          ColumnPlace place, Block* block) {
   size_t sparse = 0, dense = 0, label = 0;
   for (const BlockSource::Feature& feature : source_.features_) {
+    if (!feature.transform.has_value()) {
+      if (feature.kind != FeatureConfig::LABEL) continue;
+      std::vector<float>& values = block->labels[label++];
+      values.resize(values.size() + rows, std::numeric_limits<float>::quiet_NaN());
+      continue;
+    }
     const Column& column = columns[feature.request];
-    const FeatureTransform& transform = feature.transform;
+    const FeatureTransform& transform = *feature.transform;
     place.column = source_.files_.columns()[source_.requests_[feature.request].column];
     switch (feature.kind) {
       case FeatureConfig::SPARSE:

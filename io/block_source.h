@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,12 @@
 
 namespace millrace {
 
+// See DatasetOptions.
+struct LabelRules {
+  bool binary = true;
+  bool may_miss = false;
+};
+
 // Files and features, checked against each other. Immutable; thread-safe.
 class BlockSource {
  public:
@@ -28,7 +35,7 @@ class BlockSource {
   static absl::StatusOr<std::unique_ptr<BlockSource>> open(FileSystem& files,
                                                            const DataConfig& config,
                                                            const FeatureSchema& schema,
-                                                           bool binary_labels);
+                                                           LabelRules labels);
 
   const FileSet& files() const { return files_; }
   const std::vector<Unit>& units() const { return units_; }
@@ -39,8 +46,8 @@ class BlockSource {
   // A feature, and the place of its column in what is read.
   struct Feature {
     FeatureConfig::Kind kind;
-    int64_t request;
-    FeatureTransform transform;
+    int64_t request = -1;                       // -1: no file has the column
+    std::optional<FeatureTransform> transform;  // none: the same
   };
   // A column as it is read; two features of one column share it where they can.
   struct Request {
@@ -83,7 +90,8 @@ class BlockReader {
 
   absl::StatusOr<FileSet::OpenFile*> file(int64_t file);
   absl::Status append_unit(const Unit& unit, Block* block, std::vector<uint8_t>* keep);
-  absl::Status append_features(const std::vector<Column>& columns, ColumnPlace place, Block* block);
+  absl::Status append_features(const std::vector<Column>& columns, int64_t rows, ColumnPlace place,
+                               Block* block);
 
   const BlockSource& source_;
   std::vector<CachedFile> open_files_;  // the last used comes last

@@ -40,6 +40,7 @@ int run_command(CLI::App& program, int argc, char** argv) {
   };
   add(add_train_command);
   add(add_evaluate_command);
+  add(add_predict_command);
   add(add_generate_command);
   add(add_config_command);
   add(add_hooks_command);

@@ -98,6 +98,7 @@ class JobBuilder {
     options.schema = schema_;
     options.seed = config_.train().seed();
     options.binary_labels = config_.train().binary_labels();
+    options.labels_may_miss = resources_.labels_may_miss;
     options.reader_threads = config_.run().read().reader_threads();
     options.prefetch_batches = config_.run().read().prefetch_batches();
     options.files = &resources_.files;

@@ -20,6 +20,8 @@ struct JobResources {
   std::ostream* log = nullptr;  // lines for people; null: none
   bool terminal = false;        // whether `log` is one
   int64_t columns = 80;         // of that terminal
+  // See DatasetOptions.
+  bool labels_may_miss = false;
 };
 
 // A trainer for `train`: opens all data, makes model, optimizers and hooks. Hooks are called in

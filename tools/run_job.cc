@@ -28,7 +28,7 @@ std::vector<std::string> with_config(std::vector<std::string> arguments, absl::s
   size_t place = 2;  // behind the command
   if (arguments[1] == "config" && arguments.size() > 2 && !absl::StartsWith(arguments[2], "-")) {
     place = 3;
-  } else if (arguments[1] != "train" && arguments[1] != "evaluate") {
+  } else if (arguments[1] != "train" && arguments[1] != "evaluate" && arguments[1] != "predict") {
     return arguments;
   }
   if (place < arguments.size() && !absl::StartsWith(arguments[place], "-")) return arguments;

@@ -13,7 +13,7 @@ namespace millrace {
 // WORKSPACE/path/of/file, and stands where with_config puts it. Returns: the exit code.
 int run_job(int argc, char** argv, absl::string_view config);
 
-// The command line with `config` put behind `train`, `evaluate`, `config check` or
+// The command line with `config` put behind `train`, `evaluate`, `predict`, `config check` or
 // `config defaults` if nothing or a flag follows there. Other command lines stay as they are.
 std::vector<std::string> with_config(std::vector<std::string> arguments, absl::string_view config);
 

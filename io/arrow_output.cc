@@ -1,0 +1,33 @@
+#include "io/arrow_output.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+arrow::Status ArrowOutput::Write(const void* data, int64_t count) {
+  if (file_ == nullptr) return arrow::Status::IOError("the file was given up");
+  if (!error_.ok()) return arrow::Status::IOError(error_.ToString());
+  error_ = file_->append({static_cast<const char*>(data), static_cast<size_t>(count)});
+  if (!error_.ok()) return arrow::Status::IOError(error_.ToString());
+  position_ += count;
+  return arrow::Status::OK();
+}
+
+arrow::Status ArrowOutput::Close() {
+  closed_ = true;
+  return arrow::Status::OK();
+}
+
+absl::Status from_arrow(const arrow::Status& status, const ArrowOutput& output) {
+  if (!output.error().ok()) return output.error();
+  if (status.ok()) return absl::OkStatus();
+  std::string message = status.message();
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  if (status.IsOutOfMemory()) return absl::ResourceExhaustedError(message);
+  return absl::InternalError(message);
+}
+
+}  // namespace millrace

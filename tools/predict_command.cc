@@ -1,0 +1,157 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "distributed/rank_environment.h"
+#include "io/feature_schema.h"
+#include "io/file_set.h"
+#include "tools/commands.h"
+#include "tools/config_flags.h"
+#include "tools/exit_code.h"
+#include "tools/job.h"
+#include "tools/prediction_hook.h"
+#include "tools/summary_json.h"
+#include "tools/weights.h"
+
+namespace millrace {
+namespace {
+
+struct PredictFlags : ConfigFlags {
+  std::string checkpoint;
+  std::optional<std::string> data;  // comma-separated globs
+  std::string output;
+};
+
+class PredictCommand {
+ public:
+  explicit PredictCommand(const PredictFlags& flags) : flags_(flags) {}
+
+  absl::StatusOr<int> run() {
+    absl::Status status = predict();
+    summary_.outcome = status.ok() ? Outcome::kCompleted : Outcome::kFailed;
+    summary_.error = std::string(status.message());
+    status.Update(write_summary_file(files_, flags_.summary, summary_json(summary_, weights_)));
+    RETURN_IF_ERROR(status);
+    return kExitFinished;
+  }
+
+ private:
+  absl::Status predict() {
+    RETURN_IF_ERROR(check_ranks());
+    RETURN_IF_ERROR(check_summary_file(files_, flags_.summary));
+    ASSIGN_OR_RETURN(format_, prediction_format(flags_.output), "--output");
+    RETURN_IF_ERROR(read_config());
+    RETURN_IF_ERROR(make_generated_data(files_, config_.train()).status());
+    RETURN_IF_ERROR(check_output(), "--output");
+    JobResources resources;
+    resources.log = &std::cerr;
+    resources.labels_may_miss = true;
+    ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_evaluator(config_, resources));
+    ASSIGN_OR_RETURN(const LoadedWeights loaded,
+                     load_trainer_weights(files_, flags_.checkpoint, *trainer), "--checkpoint");
+    weights_ = loaded.path;
+    summary_.progress = loaded.progress;
+    return write_file_atomically(files_, flags_.output, [&](WritableFile& file) {
+      return write_predictions(*trainer, file);
+    });
+  }
+
+  static absl::Status check_ranks() {
+    ASSIGN_OR_RETURN(const RankEnvironment environment, read_rank_environment());
+    if (environment.world_size == 1) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("predict runs on one rank, but this is rank ",
+                                                   environment.rank, " of ",
+                                                   environment.world_size));
+  }
+
+  // The whole of each set in the order of its files.
+  absl::Status read_config() {
+    ConfigFlags flags = flags_;
+    if (flags_.data.has_value()) {
+      if (flags_.eval_data.has_value()) {
+        return absl::InvalidArgumentError("--data and --eval_data both say what to predict");
+      }
+      flags.eval_data = flags_.data;
+    }
+    ASSIGN_OR_RETURN(config_, load_config(files_, flags));
+    TrainConfig& train = *config_.mutable_train();
+    train.set_max_evaluation_steps(0);
+    train.clear_metric();
+    train.add_metric("mean");  // of constant memory
+    for (EvaluationSetConfig& set : *train.mutable_eval_data()) {
+      set.mutable_data()->clear_shuffle_rows();
+      set.mutable_data()->clear_drop_remainder();
+      if (flags_.data.has_value()) set.mutable_data()->clear_split();
+    }
+    return absl::OkStatus();
+  }
+
+  // What would otherwise show when all is done, or replace what is being read.
+  absl::Status check_output() {
+    const absl::StatusOr<FileInfo> there = files_.info(flags_.output);
+    if (there.ok() && there->is_directory) {
+      return absl::PermissionDeniedError(absl::StrCat(flags_.output, " is a directory"));
+    }
+    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files_, set.data()));
+      if (std::find(paths.begin(), paths.end(), flags_.output) == paths.end()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(flags_.output, " is one of the files to predict from"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status write_predictions(Trainer& trainer, WritableFile& file) {
+    ASSIGN_OR_RETURN(const FeatureSchema schema, FeatureSchema::create(config_.train()));
+    const auto& sets = config_.train().eval_data();
+    auto owned = std::make_unique<PredictionHook>(file, format_, schema.labels(), sets.size() > 1);
+    PredictionHook& hook = *owned;
+    RETURN_IF_ERROR(trainer.add_hook(std::move(owned)));
+    absl::Status status = predict_sets(trainer, hook);
+    if (status.ok()) status = hook.finish();
+    hook.abandon();  // the file goes before the trainer
+    RETURN_IF_ERROR(status);
+    std::cout << "predictions: " << hook.examples() << " examples in " << flags_.output
+              << std::endl;
+    return absl::OkStatus();
+  }
+
+  absl::Status predict_sets(Trainer& trainer, PredictionHook& hook) {
+    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      hook.begin_set(set.name());
+      RETURN_IF_ERROR(trainer.evaluate(set.name()).status());
+      summary_.rows = trainer.summary().rows;
+    }
+    return absl::OkStatus();
+  }
+
+  const PredictFlags& flags_;
+  FileSystem& files_ = FileSystem::local();
+  PredictionFormat format_ = PredictionFormat::kParquet;
+  JobConfig config_;
+  Summary summary_;
+  std::string weights_;
+};
+
+}  // namespace
+
+Command add_predict_command(CLI::App& program) {
+  auto flags = std::make_shared<PredictFlags>();  // shared with the parser's callbacks
+  CLI::App* command = program.add_subcommand("predict", "write what trained weights predict");
+  add_config_flags(*command, *flags);
+  command
+      ->add_option("--checkpoint", flags->checkpoint,
+                   "output directory of a training run, or its weights file")
+      ->required();
+  command->add_option("--data", flags->data,
+                      "comma-separated globs to predict; default: the evaluation sets");
+  command->add_option("--output", flags->output, "file to write: .parquet, .pq or .csv")
+      ->required();
+  return [flags] { return PredictCommand(*flags).run(); };
+}
+
+}  // namespace millrace
