@@ -18,6 +18,7 @@ TEST(RunJobTest, ConfigStandsBehindCommandsThatTakeOne) {
   EXPECT_EQ(line("job train"), "job train own.textproto");
   EXPECT_EQ(line("job train --max_steps 5"), "job train own.textproto --max_steps 5");
   EXPECT_EQ(line("job evaluate --checkpoint out"), "job evaluate own.textproto --checkpoint out");
+  EXPECT_EQ(line("job predict --output p.csv"), "job predict own.textproto --output p.csv");
   EXPECT_EQ(line("job config check"), "job config check own.textproto");
   EXPECT_EQ(line("job config defaults --seed 2"), "job config defaults own.textproto --seed 2");
 }
