@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <list>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -18,9 +19,9 @@
 #include "base/catch_exceptions.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mutex.h"
 #include "base/status_macros.h"
 #include "distributed/one_rank_collectives.h"
+#include "distributed/reconnecting_store.h"
 #include "distributed/sockets.h"
 #include "distributed/store_probe.h"
 #include "distributed/supervised_collective.h"
@@ -32,6 +33,10 @@ namespace {
 using StorePointer = c10::intrusive_ptr<c10d::TCPStore>;
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 
+constexpr char kExchange[] = "an exchange";
+// Up to so many, each rank sends its integers to each other one.
+constexpr int kDirectRanks = 16;
+
 // Gloo's own time-outs must never decide: they close all connections and name nobody.
 constexpr std::chrono::milliseconds kNever = std::chrono::hours(24 * 100);
 
@@ -41,6 +46,14 @@ std::chrono::milliseconds to_milliseconds(absl::Duration duration) {
 
 std::string first_line(absl::string_view text) {
   return text.empty() ? "no reason given" : std::string(text.substr(0, text.find('\n')));
+}
+
+StorePointer connect_store(const SocketAddress& address, absl::Duration timeout) {
+  c10d::TCPStoreOptions options;
+  options.port = address.port();
+  options.waitWorkers = false;
+  options.timeout = to_milliseconds(timeout);
+  return c10::make_intrusive<c10d::TCPStore>(address.ip(), options);
 }
 
 // What a TCPStore answers without looking at what it holds.
@@ -55,67 +68,26 @@ StoreGreeting greeting() {
           .answer = std::string(reinterpret_cast<const char*>(&kNonce), sizeof(kNonce))};
 }
 
-// An exception of the store's client means that the store is gone.
-absl::Status store_error(const absl::Status& status) {
-  if (!absl::IsInternal(status)) return status;
-  return absl::UnavailableError(first_line(absl::string_view(status.message())));
-}
-
-// A client of the TCPStore at an address.
-class TcpJobStore : public JobStore {
+class TcpStoreClient : public StoreClient {
  public:
-  TcpJobStore(SocketAddress address, std::string prefix, absl::Duration call_limit)
-      : address_(std::move(address)), prefix_(std::move(prefix)), call_limit_(call_limit) {}
+  TcpStoreClient(const SocketAddress& address, absl::Duration timeout)
+      : store_(connect_store(address, timeout)) {}
 
-  absl::Status connect() {
-    MutexLock lock(mutex_);
-    return connect_locked();
+  void set(const std::string& key, absl::string_view value) override {
+    store_->set(key, to_bytes(value));
   }
-
-  absl::Status set(const std::string& key, absl::string_view value) override {
-    return call(true,
-                [&](c10d::TCPStore& store) -> absl::StatusOr<bool> {
-                  store.set(prefix_ + key, to_bytes(value));
-                  return true;
-                })
-        .status();
+  bool has(const std::string& key) override { return store_->check({key}); }
+  std::string get(const std::string& key) override { return to_text(store_->get(key)); }
+  std::vector<std::string> get_all(const std::vector<std::string>& keys) override {
+    std::vector<std::string> values;
+    for (const std::vector<uint8_t>& bytes : store_->multiGet(keys)) {
+      values.push_back(to_text(bytes));
+    }
+    return values;
   }
-
-  absl::StatusOr<std::optional<std::string>> get(const std::string& key) override {
-    return call(true, [&](c10d::TCPStore& store) -> absl::StatusOr<std::optional<std::string>> {
-      if (!store.check({prefix_ + key})) return std::optional<std::string>();
-      return std::make_optional(to_text(store.get(prefix_ + key)));
-    });
-  }
-
-  absl::StatusOr<std::vector<std::string>> get_all(const std::vector<std::string>& keys) override {
-    std::vector<std::string> prefixed;
-    for (const std::string& key : keys) prefixed.push_back(prefix_ + key);
-    return call(true, [&](c10d::TCPStore& store) -> absl::StatusOr<std::vector<std::string>> {
-      std::vector<std::string> values;
-      for (const std::vector<uint8_t>& bytes : store.multiGet(prefixed)) {
-        values.push_back(to_text(bytes));
-      }
-      return values;
-    });
-  }
-
-  absl::StatusOr<int64_t> add(const std::string& key, int64_t amount) override {
-    return call(amount == 0, [&](c10d::TCPStore& store) -> absl::StatusOr<int64_t> {
-      return store.add(prefix_ + key, amount);
-    });
-  }
-
-  absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) override {
-    return call(true, [&](c10d::TCPStore& store) -> absl::StatusOr<std::string> {
-      return to_text(store.compareSet(prefix_ + key, {}, to_bytes(value)));
-    });
-  }
-
-  void close() override {
-    MutexLock lock(closing_mutex_);
-    closed_ = true;
-    for (int descriptor : descriptors_) ::shutdown(descriptor, SHUT_RDWR);
+  int64_t add(const std::string& key, int64_t amount) override { return store_->add(key, amount); }
+  std::string set_once(const std::string& key, absl::string_view value) override {
+    return to_text(store_->compareSet(key, {}, to_bytes(value)));
   }
 
  private:
@@ -126,69 +98,7 @@ class TcpJobStore : public JobStore {
     return std::string(bytes.begin(), bytes.end());
   }
 
-  absl::Status connect_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    disconnect();
-    RETURN_IF_ERROR(probe_.connect(address_, call_limit_));
-    const std::vector<int> before = sockets_connected_to(address_);
-    c10d::TCPStoreOptions options;
-    options.port = address_.port();
-    options.waitWorkers = false;
-    options.timeout = to_milliseconds(call_limit_);
-    client_ = c10::make_intrusive<c10d::TCPStore>(address_.ip(), options);
-    MutexLock lock(closing_mutex_);
-    descriptors_ = {probe_.descriptor()};
-    for (int descriptor : sockets_connected_to(address_)) {
-      if (std::count(before.begin(), before.end(), descriptor) != 0) continue;
-      // The client waits without limit for a server that stops in the midst of a call.
-      limit_waits(descriptor, call_limit_);
-      descriptors_.push_back(descriptor);
-    }
-    return absl::OkStatus();
-  }
-
-  void disconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    MutexLock lock(closing_mutex_);
-    descriptors_.clear();
-    client_.reset();
-    probe_.close();
-  }
-
-  // Makes sure that the server is there: the client would log a page if it is not.
-  absl::Status reach_server() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    {
-      MutexLock lock(closing_mutex_);
-      if (closed_) return absl::UnavailableError("the store was given up");
-    }
-    if (client_ != nullptr && probe_.ask_again(call_limit_).ok()) return absl::OkStatus();
-    return connect_locked();
-  }
-
-  // Calls `body` with the client; `again`: it may be called twice. A broken client is replaced.
-  template <typename Body>
-  auto call(bool again, const Body& body) -> decltype(body(std::declval<c10d::TCPStore&>())) {
-    MutexLock lock(mutex_);
-    for (bool last = !again;; last = true) {
-      RETURN_IF_ERROR(store_error(
-          catch_exceptions([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return reach_server(); })));
-      auto result =
-          catch_exceptions([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return body(*client_); });
-      if (result.ok()) return result;
-      disconnect();
-      if (last) return store_error(result.status());
-    }
-  }
-
-  const SocketAddress address_;
-  const std::string prefix_;
-  const absl::Duration call_limit_;
-  Mutex mutex_;  // one call at a time
-  StorePointer client_ ABSL_GUARDED_BY(mutex_);
-  StoreProbe probe_ ABSL_GUARDED_BY(mutex_){greeting()};
-
-  Mutex closing_mutex_;
-  bool closed_ ABSL_GUARDED_BY(closing_mutex_) = false;
-  // Of the client and the probe, for close() to end a call under way.
-  std::vector<int> descriptors_ ABSL_GUARDED_BY(closing_mutex_);
+  const StorePointer store_;
 };
 
 // One channel: connections of its own to all ranks, and threads that work on them.
@@ -231,11 +141,18 @@ class Group : public c10d::ProcessGroupGloo {
 
 using GroupPointer = c10::intrusive_ptr<Group>;
 
+// Messages to and from each other rank: a sum without threads in between, each of which would wait
+// for a core beside the training. The buffers must live until they were sent and received.
+struct Messages {
+  std::vector<WorkPointer> works;
+  std::vector<at::Tensor> received;  // from the others
+};
+
 class C10dCollectives : public Collectives {
  public:
   struct Parts {
     StorePointer server;  // on rank 0, unless the launcher serves the store
-    std::unique_ptr<TcpJobStore> store;
+    std::unique_ptr<JobStore> store;
     GroupPointer control;
     GroupPointer data;
   };
@@ -260,6 +177,8 @@ class C10dCollectives : public Collectives {
   template <typename Launch>
   std::unique_ptr<PendingCollective> start(Channel channel, const char* what, const Launch& launch,
                                            std::function<void()> finish = nullptr);
+  class DirectSum;
+  std::unique_ptr<PendingCollective> start_direct_sum(absl::Span<int64_t> values);
   absl::Status run_broadcast(at::Tensor tensor, int root);
   void abort_connections() {
     parts_.control->abort_connections();
@@ -271,7 +190,81 @@ class C10dCollectives : public Collectives {
   Parts parts_;
   // Shared with the callbacks of collectives, which may end after this object.
   const std::shared_ptr<CollectivesUnderWay> under_way_ = std::make_shared<CollectivesUnderWay>();
+  // Of direct sums under way; also of those that were given up or that nobody waits for.
+  std::list<std::shared_ptr<Messages>> messages_;
   std::unique_ptr<Supervisor> supervisor_;
+};
+
+// The control channel of a few ranks.
+class C10dCollectives::DirectSum : public PendingCollective {
+ public:
+  DirectSum(C10dCollectives& owner, absl::Span<int64_t> values, SupervisedWait wait)
+      : owner_(owner), values_(values), wait_(wait) {}
+  absl::Status start() {
+    auto messages = std::make_shared<Messages>();
+    messages_ = messages;
+    owner_.messages_.push_back(messages);
+    Group& group = *owner_.parts_.control;
+    // Tag 0 is Group::lost()'s.
+    const int tag = static_cast<int>(wait_.ordinal % (1 << 30)) + 1;
+    const int64_t count = static_cast<int64_t>(values_.size());
+    at::Tensor mine = at::empty({count}, at::kLong);
+    std::memcpy(mine.data_ptr(), values_.data(), count * sizeof(int64_t));
+    return catch_exceptions([&] {
+      for (int peer = 0; peer < owner_.world_size_; ++peer) {
+        if (peer == owner_.rank_) continue;
+        std::vector<at::Tensor> theirs = {at::empty({count}, at::kLong)};
+        messages->received.push_back(theirs[0]);
+        messages->works.push_back(group.recv(theirs, peer, tag));
+      }
+      for (int peer = 0; peer < owner_.world_size_; ++peer) {
+        std::vector<at::Tensor> sent = {mine};
+        if (peer != owner_.rank_) messages->works.push_back(group.send(sent, peer, tag));
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status wait() override {
+    if (done_) return result_;
+    result_ = finish();
+    done_ = true;
+    return result_;
+  }
+
+ private:
+  absl::Status finish() {
+    RETURN_IF_ERROR(owner_.supervisor_->failure());
+    const std::shared_ptr<Messages> messages = messages_.lock();
+    // This thread hears of nothing but messages; the supervisor closes the connections if they must
+    // not be waited for any longer.
+    owner_.supervisor_->watch(wait_);
+    absl::Status ended = catch_exceptions([&] {
+      for (const WorkPointer& work : messages->works) work->wait(kNever);
+      return absl::OkStatus();
+    });
+    owner_.supervisor_->unwatch();
+    if (!ended.ok()) {
+      return owner_.supervisor_->explain_broken_connection(
+          first_line(absl::string_view(ended.message())));
+    }
+    for (const at::Tensor& theirs : messages->received) {
+      const int64_t* addends = theirs.data_ptr<int64_t>();
+      for (size_t i = 0; i < values_.size(); ++i) {
+        values_[i] = static_cast<int64_t>(static_cast<uint64_t>(values_[i]) +
+                                          static_cast<uint64_t>(addends[i]));
+      }
+    }
+    owner_.messages_.remove(messages);
+    return absl::OkStatus();
+  }
+
+  C10dCollectives& owner_;
+  const absl::Span<int64_t> values_;
+  const SupervisedWait wait_;
+  std::weak_ptr<Messages> messages_;  // the owner's, who may be destroyed before
+  bool done_ = false;
+  absl::Status result_;
 };
 
 C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
@@ -306,6 +299,7 @@ C10dCollectives::~C10dCollectives() {
     parts_.control.release();
     parts_.data.release();
   }
+  messages_.clear();  // they hold the connections open
   parts_.control.reset();
   parts_.data.reset();
   // The store goes with its rank: others may still have to read there why the job ended.
@@ -338,12 +332,26 @@ std::unique_ptr<PendingCollective> C10dCollectives::start(Channel channel, const
                                                 std::move(finish));
 }
 
+std::unique_ptr<PendingCollective> C10dCollectives::start_direct_sum(absl::Span<int64_t> values) {
+  SupervisedWait wait;
+  wait.ordinal = supervisor_->count_started(Channel::kControl);
+  wait.what = kExchange;
+  absl::Status failure = supervisor_->failure();
+  if (!failure.ok()) return std::make_unique<SupervisedCollective>(failure);
+  auto sum = std::make_unique<DirectSum>(*this, values, wait);
+  absl::Status started = sum->start();
+  if (started.ok()) return sum;
+  return std::make_unique<SupervisedCollective>(
+      supervisor_->explain_broken_connection(first_line(absl::string_view(started.message()))));
+}
+
 std::unique_ptr<PendingCollective> C10dCollectives::start_sum(absl::Span<int64_t> values) {
+  if (world_size_ <= kDirectRanks && !values.empty()) return start_direct_sum(values);
   // A copy, so that no thread touches `values` after an error.
   at::Tensor copy = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
   std::memcpy(copy.data_ptr(), values.data(), values.size() * sizeof(int64_t));
   return start(
-      Channel::kControl, "an exchange", [&](Group& group) { return group.sum(copy); },
+      Channel::kControl, kExchange, [&](Group& group) { return group.sum(copy); },
       [copy, values] {
         std::memcpy(values.data(), copy.data_ptr(), values.size() * sizeof(int64_t));
       });
@@ -451,10 +459,11 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
                    absl::StrCat("cannot reach the master, rank 0 at ", environment.master_address,
                                 ":", environment.master_port, ", within ",
                                 absl::FormatDuration(options.rendezvous_timeout)));
-  parts.store = std::make_unique<TcpJobStore>(
-      address, absl::StrCat("millrace/", environment.restart_count, "/"),
-      std::clamp(options.collective_timeout / 4, absl::Seconds(1), absl::Seconds(5)));
-  RETURN_IF_ERROR(parts.store->connect());
+  const absl::Duration call_limit =
+      std::clamp(options.collective_timeout / 4, absl::Seconds(1), absl::Seconds(5));
+  parts.store = std::make_unique<ReconnectingStore>(
+      address, absl::StrCat("millrace/", environment.restart_count, "/"), call_limit, greeting(),
+      [=] { return std::make_unique<TcpStoreClient>(address, call_limit); });
   RendezvousOptions meeting;
   meeting.rank = environment.rank;
   meeting.world_size = environment.world_size;
@@ -469,14 +478,10 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   RETURN_IF_ERROR(meet_ranks(*parts.store, meeting, Clock::real()));
 
   ASSIGN_OR_RETURN(std::string ip, ip_towards(address));
-  c10d::TCPStoreOptions store_options;
-  store_options.port = address.port();
-  store_options.waitWorkers = false;
   // All ranks are there, so this is quick. One that dies now must not be waited for long.
   const absl::Duration left =
       std::max(absl::Seconds(8), absl::Milliseconds(50) * meeting.world_size);
-  store_options.timeout = to_milliseconds(left);
-  StorePointer store = c10::make_intrusive<c10d::TCPStore>(address.ip(), store_options);
+  StorePointer store = connect_store(address, left);
   ASSIGN_OR_RETURN(parts.control, connect_group("control", 1, ip, store, options, left));
   ASSIGN_OR_RETURN(parts.data, connect_group("data", 2, ip, store, options, left));
   auto collectives = std::make_unique<C10dCollectives>(options, std::move(parts));

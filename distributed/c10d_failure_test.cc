@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 // A rank that was killed is missed so soon at the latest.
 constexpr absl::Duration kKilledLimit = absl::Seconds(10);
-constexpr absl::Duration kTimeout = absl::Seconds(2);
+constexpr absl::Duration kTimeout = absl::Seconds(3);
 
 // Counts what a rank has told the others.
 class Told {
@@ -137,7 +137,7 @@ TEST_P(FailureTest, FrozenRankIsNamed) {
     EXPECT_THAT(result, StatusIs(absl::StatusCode::kAborted,
                                  AllOf(HasSubstr(absl::StrCat("rank ", GetParam().victim,
                                                               " failed in forward of step 12")),
-                                       HasSubstr("it shows no sign of life (time-out 2s)"))));
+                                       HasSubstr("it shows no sign of life (time-out 3s)"))));
   }
 }
 
@@ -201,7 +201,7 @@ TEST(C10dFailureTest, AbsentRankIsNamed) {
   EXPECT_THAT(ranks.wait(0, 2 * kTimeout),
               StatusIs(absl::StatusCode::kAborted,
                        HasSubstr("rank 1 failed in evaluation of step 7: it did not take part in a "
-                                 "sum within 2s")));
+                                 "sum within 3s")));
 }
 
 // A rank that came and is killed or stopped before the last one came.

@@ -13,6 +13,8 @@ namespace {
 constexpr char kFailureKey[] = "failure";
 // A rank whose connection is closed and that is silent for so long has died.
 constexpr absl::Duration kDeadSilence = absl::Seconds(2);
+// Nothing is amiss in a wait as short as this.
+constexpr absl::Duration kShortWait = absl::Seconds(1);
 // How long to look for the rank that broke a connection.
 constexpr absl::Duration kExplainLimit = absl::Seconds(5);
 
@@ -107,18 +109,22 @@ void Supervisor::run() {
     bool attention = false;
     bool hurry = false;
     {
-      MutexLock lock(mutex_);
-      mutex_.await_for(shortest_interval_,
-                       [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return stop_ || hurry_; });
+      MutexLock lock(wake_mutex_);
+      wake_mutex_.await_for(shortest_interval_,
+                            [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return stop_ || hurry_; });
       if (stop_) return;
-      attention = absl::Now() < attention_until_;
       hurry = hurry_;
       hurry_ = false;
+    }
+    {
+      MutexLock lock(mutex_);
+      attention = absl::Now() < attention_until_;
       if (!knows_failure_ && !failure_.ok()) {
         knows_failure_ = true;
         hurry = true;
       }
     }
+    look_after_watched();
     const int64_t doing = doing_.load(std::memory_order_relaxed);
     const bool round = hurry || now() >= next_round;
     absl::Status status;
@@ -150,6 +156,7 @@ absl::Status Supervisor::settle(const absl::Status& failure) {
     if (!failure_.ok()) return failure_;
     failure_ = failure;
   }
+  hurry();
   if (options_.failed) options_.failed();
   return failure;
 }
@@ -167,10 +174,15 @@ absl::Status Supervisor::fail(absl::string_view reason) {
       peer_error(options_.rank, static_cast<RankPhase>(doing % kPhases), doing / kPhases, reason));
 }
 
+void Supervisor::hurry() {
+  MutexLock lock(wake_mutex_);
+  hurry_ = true;
+}
+
 bool Supervisor::wait_for_round() {
   MutexLock lock(mutex_);
   attention_until_ = absl::Now() + absl::Seconds(5);
-  hurry_ = true;
+  hurry();
   // Two, since one may have been under way.
   const int64_t wanted = rounds_ + 2;
   return mutex_.await_for(absl::Seconds(1), [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -241,6 +253,29 @@ absl::Status Supervisor::look_after(SupervisedWait& wait) {
   return store_lost ? settle(verdict) : accuse(verdict);
 }
 
+void Supervisor::watch(const SupervisedWait& wait) {
+  MutexLock lock(mutex_);
+  watched_ = wait;
+  watched_since_ = now();
+}
+
+void Supervisor::unwatch() {
+  MutexLock lock(mutex_);
+  watched_.reset();
+}
+
+void Supervisor::look_after_watched() {
+  std::optional<SupervisedWait> wait;
+  {
+    MutexLock lock(mutex_);
+    if (!watched_ || now() - watched_since_ < kShortWait || !failure_.ok()) return;
+    wait = watched_;
+  }
+  look_after(*wait).IgnoreError();
+  MutexLock lock(mutex_);
+  if (watched_ && watched_->ordinal == wait->ordinal) watched_ = wait;
+}
+
 absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
   const absl::Duration until = now() + kExplainLimit;
   while (now() < until) {
@@ -269,11 +304,14 @@ absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
 }
 
 void Supervisor::leave() {
+  {
+    MutexLock lock(wake_mutex_);
+    if (stop_) return;
+    stop_ = true;
+  }
   bool store_lost = false;
   {
     MutexLock lock(mutex_);
-    if (stop_) return;
-    stop_ = true;
     store_lost = store_lost_;
   }
   if (store_lost) store_.close();

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -79,6 +80,10 @@ class Supervisor {
   // To be called every now and then, by the thread that waits, once a wait has become long.
   // Returns: OK to wait on, or why there is no point in it.
   absl::Status look_after(SupervisedWait& wait);
+  // The same for a wait in which the thread hears of nothing: after a second, the supervisor's own
+  // thread looks after it, and calls `failed` if there is no point in it. One at a time.
+  void watch(const SupervisedWait& wait);
+  void unwatch();
   // A connection broke with this error: finds out whose fault it is. Takes a few seconds at most.
   absl::Status explain_broken_connection(absl::string_view error);
 
@@ -93,6 +98,7 @@ class Supervisor {
 
   void run();
   // What run() does each time.
+  void look_after_watched();
   absl::Status talk(bool round, bool all);
   // Passes the time of a wait. Returns: why there is no point in it.
   absl::Status judge(SupervisedWait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -107,6 +113,7 @@ class Supervisor {
   absl::Status settle(const absl::Status& failure);
   // The same, and for the other ranks.
   absl::Status accuse(const absl::Status& failure);
+  void hurry();
   // Waits until the thread looked at all ranks once more. Returns: false if it does not come to it.
   bool wait_for_round();
   absl::Status find_dead();
@@ -128,13 +135,19 @@ class Supervisor {
   bool left_ = false;
   bool knows_failure_ = false;
 
+  // What the thread sleeps on; apart from the rest, since a lock given up wakes whoever waits on
+  // it.
+  Mutex wake_mutex_;
+  bool stop_ ABSL_GUARDED_BY(wake_mutex_) = false;
+  bool hurry_ ABSL_GUARDED_BY(wake_mutex_) = false;
+
   Mutex mutex_;
   PeerWatch watch_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   // Somebody waits in vain: look at all ranks until then.
   absl::Time attention_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  bool hurry_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<SupervisedWait> watched_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration watched_since_ ABSL_GUARDED_BY(mutex_);
   int64_t rounds_ ABSL_GUARDED_BY(mutex_) = 0;   // looks at all ranks, tried
   int64_t answers_ ABSL_GUARDED_BY(mutex_) = 0;  // times that the store answered
   bool store_lost_ ABSL_GUARDED_BY(mutex_) = false;

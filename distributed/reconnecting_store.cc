@@ -1,0 +1,104 @@
+#include "distributed/reconnecting_store.h"
+
+#include <algorithm>
+
+#include "base/catch_exceptions.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+
+absl::Status ReconnectingStore::reconnect() {
+  disconnect();
+  RETURN_IF_ERROR(probe_.connect(address_, call_limit_));
+  const std::vector<int> before = sockets_connected_to(address_);
+  client_ = connect_();
+  MutexLock lock(closing_mutex_);
+  descriptors_ = {probe_.descriptor()};
+  for (int descriptor : sockets_connected_to(address_)) {
+    if (std::count(before.begin(), before.end(), descriptor) != 0) continue;
+    // The server may stop in the midst of a call.
+    limit_waits(descriptor, call_limit_);
+    descriptors_.push_back(descriptor);
+  }
+  return absl::OkStatus();
+}
+
+void ReconnectingStore::disconnect() {
+  MutexLock lock(closing_mutex_);
+  descriptors_.clear();
+  client_.reset();
+  probe_.close();
+}
+
+absl::Status ReconnectingStore::reach_server() {
+  {
+    MutexLock lock(closing_mutex_);
+    if (closed_) return absl::UnavailableError("the store was given up");
+  }
+  if (client_ != nullptr && probe_.ask_again(call_limit_).ok()) return absl::OkStatus();
+  return reconnect();
+}
+
+absl::Status ReconnectingStore::call(bool again, const std::function<void(StoreClient&)>& body) {
+  MutexLock lock(mutex_);
+  for (bool last = !again;; last = true) {
+    bool reached = false;
+    absl::Status status = catch_exceptions([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      RETURN_IF_ERROR(reach_server());
+      reached = true;
+      body(*client_);
+      return absl::OkStatus();
+    });
+    if (status.ok()) return status;
+    if (absl::IsInternal(status)) {
+      const absl::string_view text = status.message();
+      status = absl::UnavailableError(text.substr(0, text.find('\n')));
+    }
+    disconnect();
+    if (last || !reached) return status;
+  }
+}
+
+absl::Status ReconnectingStore::set(const std::string& key, absl::string_view value) {
+  return call(true, [&](StoreClient& client) { client.set(prefix_ + key, value); });
+}
+
+absl::StatusOr<std::optional<std::string>> ReconnectingStore::get(const std::string& key) {
+  std::optional<std::string> value;
+  RETURN_IF_ERROR(call(true, [&](StoreClient& client) {
+    if (client.has(prefix_ + key)) value = client.get(prefix_ + key);
+  }));
+  return value;
+}
+
+absl::StatusOr<std::vector<std::string>> ReconnectingStore::get_all(
+    const std::vector<std::string>& keys) {
+  std::vector<std::string> prefixed;
+  for (const std::string& key : keys) prefixed.push_back(prefix_ + key);
+  std::vector<std::string> values;
+  RETURN_IF_ERROR(call(true, [&](StoreClient& client) { values = client.get_all(prefixed); }));
+  return values;
+}
+
+absl::StatusOr<int64_t> ReconnectingStore::add(const std::string& key, int64_t amount) {
+  int64_t sum = 0;
+  RETURN_IF_ERROR(
+      call(amount == 0, [&](StoreClient& client) { sum = client.add(prefix_ + key, amount); }));
+  return sum;
+}
+
+absl::StatusOr<std::string> ReconnectingStore::set_once(const std::string& key,
+                                                        absl::string_view value) {
+  std::string held;
+  RETURN_IF_ERROR(
+      call(true, [&](StoreClient& client) { held = client.set_once(prefix_ + key, value); }));
+  return held;
+}
+
+void ReconnectingStore::close() {
+  MutexLock lock(closing_mutex_);
+  closed_ = true;
+  for (int descriptor : descriptors_) ::shutdown(descriptor, SHUT_RDWR);
+}
+
+}  // namespace millrace

@@ -1,0 +1,75 @@
+// A JobStore over a library's client that may block for ever, throw, and lose its connection.
+#ifndef MILLRACE_DISTRIBUTED_RECONNECTING_STORE_H_
+#define MILLRACE_DISTRIBUTED_RECONNECTING_STORE_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
+#include "distributed/job_store.h"
+#include "distributed/sockets.h"
+#include "distributed/store_probe.h"
+
+namespace millrace {
+
+// The library's client, connected when it is made. Every call may throw.
+class StoreClient {
+ public:
+  virtual ~StoreClient() = default;
+  virtual void set(const std::string& key, absl::string_view value) = 0;
+  virtual bool has(const std::string& key) = 0;
+  virtual std::string get(const std::string& key) = 0;
+  virtual std::vector<std::string> get_all(const std::vector<std::string>& keys) = 0;
+  virtual int64_t add(const std::string& key, int64_t amount) = 0;
+  virtual std::string set_once(const std::string& key, absl::string_view value) = 0;
+};
+
+// Asks whether the server is there before every call, limits how long the client's socket blocks,
+// and replaces a client that failed. Exceptions mean that the store is gone.
+class ReconnectingStore : public JobStore {
+ public:
+  // Keys get `prefix`. `connect` makes a client of the store at `address`; it may throw.
+  ReconnectingStore(SocketAddress address, std::string prefix, absl::Duration call_limit,
+                    StoreGreeting greeting, std::function<std::unique_ptr<StoreClient>()> connect)
+      : address_(std::move(address)),
+        prefix_(std::move(prefix)),
+        call_limit_(call_limit),
+        connect_(std::move(connect)),
+        probe_(std::move(greeting)) {}
+
+  absl::Status set(const std::string& key, absl::string_view value) override;
+  absl::StatusOr<std::optional<std::string>> get(const std::string& key) override;
+  absl::StatusOr<std::vector<std::string>> get_all(const std::vector<std::string>& keys) override;
+  absl::StatusOr<int64_t> add(const std::string& key, int64_t amount) override;
+  absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) override;
+  void close() override;
+
+ private:
+  absl::Status reach_server() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status reconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void disconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Calls `body` with a client; `again`: it may be called twice.
+  absl::Status call(bool again, const std::function<void(StoreClient&)>& body);
+
+  const SocketAddress address_;
+  const std::string prefix_;
+  const absl::Duration call_limit_;
+  const std::function<std::unique_ptr<StoreClient>()> connect_;
+
+  Mutex mutex_;  // one call at a time
+  std::unique_ptr<StoreClient> client_ ABSL_GUARDED_BY(mutex_);
+  StoreProbe probe_ ABSL_GUARDED_BY(mutex_);
+
+  Mutex closing_mutex_;
+  bool closed_ ABSL_GUARDED_BY(closing_mutex_) = false;
+  // Of the client and the probe, for close() to end a call under way.
+  std::vector<int> descriptors_ ABSL_GUARDED_BY(closing_mutex_);
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_DISTRIBUTED_RECONNECTING_STORE_H_
