@@ -1,0 +1,172 @@
+#include "distributed/reconnecting_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <map>
+#include <stdexcept>
+#include <thread>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Answers each byte with one, as long as it lives.
+class Server {
+ public:
+  Server() {
+    auto addresses = find_addresses("127.0.0.1", 0);
+    auto socket = listen_on(addresses.value()[0]);
+    listener_ = std::move(socket).value();
+    address_ = local_address(listener_).value();
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Server() { stop(); }
+  void stop() {
+    if (!thread_.joinable()) return;
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+    listener_ = Socket();
+  }
+  const SocketAddress& address() const { return address_; }
+
+ private:
+  void run() {
+    for (;;) {
+      Socket accepted(accept(listener_.get(), nullptr, nullptr));
+      if (accepted.get() < 0) break;
+      kept_.push_back(std::move(accepted));
+      const int descriptor = kept_.back().get();
+      talkers_.emplace_back([descriptor] {
+        char byte;
+        while (read(descriptor, &byte, 1) == 1 && write(descriptor, &byte, 1) == 1) {
+        }
+      });
+    }
+    for (Socket& socket : kept_) ::shutdown(socket.get(), SHUT_RDWR);
+    for (std::thread& talker : talkers_) talker.join();
+    kept_.clear();
+  }
+
+  Socket listener_;
+  SocketAddress address_{nullptr, 0};
+  std::thread thread_;
+  std::vector<Socket> kept_;
+  std::vector<std::thread> talkers_;
+};
+
+// What clients see of a store: values, and how often the next calls throw.
+struct Shared {
+  std::map<std::string, std::string> values;
+  int throws = 0;
+  int made = 0;
+};
+
+class FakeClient : public StoreClient {
+ public:
+  explicit FakeClient(Shared& shared) : shared_(shared) { ++shared_.made; }
+  void set(const std::string& key, absl::string_view value) override {
+    maybe_throw();
+    shared_.values[key] = std::string(value);
+  }
+  bool has(const std::string& key) override {
+    maybe_throw();
+    return shared_.values.count(key) != 0;
+  }
+  std::string get(const std::string& key) override { return shared_.values.at(key); }
+  std::vector<std::string> get_all(const std::vector<std::string>& keys) override {
+    std::vector<std::string> values;
+    for (const std::string& key : keys) values.push_back(shared_.values.at(key));
+    return values;
+  }
+  int64_t add(const std::string& key, int64_t amount) override {
+    maybe_throw();
+    return amount;
+  }
+  std::string set_once(const std::string& key, absl::string_view value) override {
+    return shared_.values.emplace(key, std::string(value)).first->second;
+  }
+
+ private:
+  void maybe_throw() {
+    if (shared_.throws-- > 0) throw std::runtime_error("connection reset\nstack trace");
+  }
+  Shared& shared_;
+};
+
+class ReconnectingStoreTest : public testing::Test {
+ protected:
+  ReconnectingStore make() {
+    return ReconnectingStore(server_.address(), "job/", absl::Seconds(2),
+                             {.hello = "", .question = "?", .answer = "?"},
+                             [this] { return std::make_unique<FakeClient>(shared_); });
+  }
+  Shared shared_;
+  Server server_;
+};
+
+TEST_F(ReconnectingStoreTest, PassesCallsOnWithThePrefix) {
+  ReconnectingStore store = make();
+  EXPECT_OK(store.set("a", "1"));
+  EXPECT_EQ(shared_.values["job/a"], "1");
+  ASSERT_OK_AND_ASSIGN(std::optional<std::string> value, store.get("a"));
+  EXPECT_EQ(value, "1");
+  ASSERT_OK_AND_ASSIGN(value, store.get("b"));
+  EXPECT_FALSE(value.has_value());
+  EXPECT_THAT(store.set_once("a", "2"), IsOkAndHolds("1"));
+  EXPECT_THAT(store.set_once("b", "2"), IsOkAndHolds("2"));
+  EXPECT_THAT(store.get_all({"b", "a"}), IsOkAndHolds(ElementsAre("2", "1")));
+  EXPECT_THAT(store.add("n", 3), IsOkAndHolds(3));
+  EXPECT_EQ(shared_.made, 1);
+}
+
+TEST_F(ReconnectingStoreTest, ClientThatFailsOnceIsReplaced) {
+  ReconnectingStore store = make();
+  EXPECT_OK(store.set("a", "1"));
+  shared_.throws = 1;
+  EXPECT_OK(store.set("a", "2"));
+  EXPECT_EQ(shared_.values["job/a"], "2");
+  EXPECT_EQ(shared_.made, 2);
+}
+
+TEST_F(ReconnectingStoreTest, ClientThatFailsAgainIsAnError) {
+  ReconnectingStore store = make();
+  shared_.throws = 2;
+  const absl::Status status = store.set("a", "2");
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("connection reset")));
+  EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("stack trace")));
+  EXPECT_OK(store.set("a", "3")) << "the next call tries anew";
+}
+
+TEST_F(ReconnectingStoreTest, SumsAreNotAddedTwice) {
+  ReconnectingStore store = make();
+  shared_.throws = 1;
+  EXPECT_THAT(store.add("n", 1), StatusIs(absl::StatusCode::kUnavailable));
+  shared_.throws = 1;
+  EXPECT_THAT(store.add("n", 0), IsOkAndHolds(0)) << "adding nothing may be tried again";
+}
+
+TEST_F(ReconnectingStoreTest, ServerThatIsGone) {
+  ReconnectingStore store = make();
+  EXPECT_OK(store.set("a", "1"));
+  server_.stop();
+  EXPECT_THAT(store.set("a", "2"),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Connection refused")));
+  EXPECT_EQ(shared_.values["job/a"], "1") << "the client was not asked";
+}
+
+TEST_F(ReconnectingStoreTest, GivenUp) {
+  ReconnectingStore store = make();
+  EXPECT_OK(store.set("a", "1"));
+  store.close();
+  EXPECT_THAT(store.set("a", "2"), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("given up")));
+}
+
+}  // namespace
+}  // namespace millrace
