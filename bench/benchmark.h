@@ -45,6 +45,10 @@ absl::Status bench_start(const BenchmarkFlags& flags, const PrintMeasurement& pr
 // Examples/s of a job, alone and beside a process that keeps one core busy, alternating.
 absl::Status bench_train(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
+// The step exchange of two or more processes, hidden behind a step of 5 ms, synchronous, and left
+// out, alternating; run by `millrace launch -n 2 -- bench exchange`, printed by rank 0.
+absl::Status bench_exchange(const BenchmarkFlags& flags, const PrintMeasurement& print);
+
 // One epoch of a job's training data, read and made into batches that nobody trains on; rows/s.
 absl::Status bench_ingest(const BenchmarkFlags& flags, const PrintMeasurement& print);
 

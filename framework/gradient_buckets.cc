@@ -67,6 +67,7 @@ at::Tensor GradientBuckets::slice(const Bucket& bucket, int64_t begin,
 
 void GradientBuckets::start(bool contribute) {
   if (!fits()) lay_out();
+  contribute_ = contribute;
   const c10::AutoGradMode no_gradients(false);
   for (Bucket& bucket : buckets_) {
     int64_t begin = 0;
@@ -95,6 +96,7 @@ absl::Status GradientBuckets::finish() {
   RETURN_IF_ERROR(first);
   for (Bucket& bucket : buckets_) {
     bucket.pending.reset();
+    if (!contribute_) continue;
     int64_t begin = 0;
     const int64_t count = static_cast<int64_t>(bucket.parameters.size());
     const at::Tensor flags =

@@ -28,7 +28,7 @@ class GradientBuckets {
   GradientBuckets(Collectives& collectives, absl::Span<const NamedParameter> parameters,
                   int64_t max_elements = kMaxElements);
 
-  // Starts the sums. `contribute`: whether this rank's gradients count; else it brings zeros.
+  // Starts the sums. `contribute`: whether this rank's gradients count; else it brings zeros, and its gradients stay as they are.
   void start(bool contribute);
   // Waits for them and puts the sums into the parameters' gradients. Errors: those of Collectives.
   absl::Status finish();
@@ -49,6 +49,7 @@ class GradientBuckets {
   const int64_t max_elements_;
   std::vector<bool> required_;  // for which the buckets are laid out
   std::vector<Bucket> buckets_;
+  bool contribute_ = true;      // to the sums under way
 };
 
 }  // namespace millrace

@@ -14,6 +14,7 @@
 #include "framework/padding.h"
 #include "framework/trainer.h"
 #include "framework/trainer_internal.h"
+#include "io/cursor_state.h"
 
 namespace millrace {
 
@@ -60,7 +61,17 @@ absl::Status Trainer::train_epoch() {
 
 absl::Status Trainer::open_epoch() {
   if (!open_cursor_.has_value()) return parts_.train_data->start_epoch(progress_.epoch);
-  return parts_.train_data->seek({&*open_cursor_, 1});
+  // Each rank goes on where it was; a dataset is told of all, as after a resume.
+  RETURN_IF_ERROR(agreement_->meet({"open epoch", progress_.epoch}));
+  ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                   parts_.collectives->all_gather(to_state(*open_cursor_).SerializeAsString()));
+  std::vector<Cursor> cursors;
+  for (const std::string& bytes : all) {
+    CursorState state;
+    if (!state.ParseFromString(bytes)) return absl::InternalError("a rank's cursor cannot be read");
+    ASSIGN_OR_RETURN(cursors.emplace_back(), from_state(state));
+  }
+  return parts_.train_data->seek(cursors);
 }
 
 absl::Status Trainer::complete_epoch(bool out_of_data) {

@@ -19,6 +19,8 @@ struct Entry {
 };
 
 constexpr Entry kBenchmarks[] = {
+    {"exchange", "what the step exchange of several ranks adds, hidden and synchronous",
+     bench_exchange},
     {"ingest", "rows/s of a job's training data made into batches", bench_ingest},
     {"loop", "what the trainer with five idle hooks adds to a bare loop", bench_loop},
     {"start", "process start to the end of a run of one step", bench_start},

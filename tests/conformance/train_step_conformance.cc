@@ -350,6 +350,106 @@ void check_models_without_parameters(const MakeStep& make) {
 
 }  // namespace
 
+// Rows [begin, end) of a batch without tables.
+Batch rows(const Batch& batch, int64_t begin, int64_t end) {
+  Batch part;
+  part.size = end - begin;
+  part.dense = batch.dense.slice(0, begin, end);
+  part.labels = batch.labels.slice(0, begin, end);
+  part.sparse.values = at::empty({0}, at::kLong);
+  part.sparse.offsets = at::zeros({1}, at::kLong);
+  return part;
+}
+
+// Runs `steps` on two ranks of which rank 1 begins at row `cut` of each batch of 8. Returns: the
+// state of each rank's model after them.
+std::vector<std::string> train_two_ranks(
+    const MakeStep& make, int64_t cut, int steps,
+    const std::function<void(int step, int rank, Bench&, absl::StatusOr<StepResult>)>& check,
+    const std::function<void(int rank, Bench&)>& prepare = nullptr) {
+  std::vector<std::string> states(2);
+  run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> collectives) {
+    const int rank = collectives->rank();
+    Bench bench(make, "sgd", std::move(collectives));
+    if (prepare) prepare(rank, bench);
+    FakeDataset data({.batches = steps, .batch_size = 8});
+    EXPECT_OK(data.start_epoch(0));
+    for (int step = 0; step < steps; ++step) {
+      const Batch batch = **data.next();
+      const Batch part = rank == 0 ? rows(batch, 0, cut) : rows(batch, cut, 8);
+      check(step, rank, bench, bench.run({part}, 8));
+    }
+    states[rank] = bench.state();
+    return absl::OkStatus();
+  });
+  return states;
+}
+
+void check_ranks(const MakeStep& make) {
+  std::vector<at::Tensor> losses(3);
+  at::Tensor weight;
+  const auto applied = [&](int step, int rank, Bench& bench, absl::StatusOr<StepResult> result) {
+    ASSERT_OK(result);
+    EXPECT_TRUE(result->applied);
+    EXPECT_EQ(result->examples, 8) << "those of the whole step";
+    if (rank != 0) return;
+    losses[step] = result->loss;
+    weight = bench.parameter(0).detach().clone();
+  };
+  train_two_ranks(make, 4, 3, applied);
+  const std::vector<at::Tensor> reference = losses;
+  const at::Tensor expected = weight;
+  for (const int64_t cut : {1, 7, 8}) {
+    SCOPED_TRACE(absl::StrCat(cut, " examples on rank 0, ", 8 - cut, " on rank 1"));
+    const std::vector<std::string> states = train_two_ranks(make, cut, 3, applied);
+    EXPECT_EQ(states[0], states[1]) << "all ranks hold the same bits";
+    EXPECT_TRUE(at::allclose(weight, expected, 1e-6, 1e-7));
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_TRUE(at::allclose(losses[i], reference[i], 1e-6, 1e-7));
+    }
+  }
+}
+
+// What one rank does in its second step, to two ranks of three steps.
+void check_bad_rank(const MakeStep& make) {
+  const auto spoil_loss = [](int rank, Bench& bench) {
+    if (rank == 0) return;
+    bench.model().on_output = [calls = 0](ModelOutput& output) mutable {
+      if (++calls == 2) output.loss = output.loss * std::numeric_limits<double>::infinity();
+    };
+  };
+  std::vector<std::string> states = train_two_ranks(
+      make, 4, 3,
+      [](int step, int, Bench&, absl::StatusOr<StepResult> result) {
+        ASSERT_OK(result);
+        EXPECT_EQ(result->applied, step != 1) << "one rank's loss refuses the step on all";
+        if (step == 1) EXPECT_THAT(result->refused, testing::HasSubstr("rank 1"));
+      },
+      spoil_loss);
+  EXPECT_EQ(states[0], states[1]);
+  const auto fail = [](int rank, Bench& bench) {
+    if (rank == 0) return;
+    bench.model().on_forward = [calls = 0](const Batch&) mutable {
+      return ++calls == 2 ? absl::DataLossError("planted") : absl::OkStatus();
+    };
+  };
+  std::vector<std::string> after_first(2);
+  states = train_two_ranks(
+      make, 4, 2,
+      [&](int step, int rank, Bench& bench, absl::StatusOr<StepResult> result) {
+        if (step == 0) {
+          EXPECT_OK(result);
+          after_first[rank] = bench.state();
+        } else if (rank == 0) {
+          EXPECT_THAT(result, StatusIs(absl::StatusCode::kAborted, "rank 1 failed: planted"));
+        } else {
+          EXPECT_THAT(result, StatusIs(absl::StatusCode::kDataLoss, "planted"));
+        }
+      },
+      fail);
+  EXPECT_EQ(states, after_first) << "no rank applied the step";
+}
+
 void check_train_step(const MakeStep& make) {
   const auto traced = [&](const char* what, void (*check)(const MakeStep&)) {
     SCOPED_TRACE(absl::StrCat("train step conformance: ", what));
@@ -363,6 +463,8 @@ void check_train_step(const MakeStep& make) {
   traced("refusal", check_refusal);
   traced("errors", check_errors);
   traced("no parameters", check_models_without_parameters);
+  traced("two ranks", check_ranks);
+  traced("a bad rank", check_bad_rank);
 }
 
 }  // namespace millrace

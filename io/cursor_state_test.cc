@@ -1,0 +1,35 @@
+#include "io/cursor_state.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+TEST(CursorState, GoesThereAndBack) {
+  for (const Cursor& cursor :
+       {Cursor{}, Cursor{3, {{0, 5}}, 7},
+        Cursor{std::numeric_limits<int64_t>::max(),
+               {{1, 2}, {4, 9}, {10, std::numeric_limits<int64_t>::max()}},
+               std::numeric_limits<uint64_t>::max()}}) {
+    ASSERT_OK_AND_ASSIGN(const Cursor back, from_state(to_state(cursor)));
+    EXPECT_EQ(back, cursor);
+  }
+}
+
+TEST(CursorState, RefusesWhatIsNoCursor) {
+  const Cursor bad[] = {{0, {{5, 5}}, 0}, {0, {{5, 3}}, 0}, {0, {{0, 3}, {3, 4}}, 0},
+                        {0, {{4, 6}, {0, 1}}, 0}, {0, {{-1, 3}}, 0}};
+  for (const Cursor& cursor : bad) {
+    EXPECT_THAT(from_state(to_state(cursor)), StatusIs(absl::StatusCode::kDataLoss));
+  }
+  CursorState state = to_state({0, {{0, 1}}, 0});
+  state.add_begin(7);
+  EXPECT_THAT(from_state(state), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,146 @@
+// A dense model trained on the same global batches by 1, 2 and 3 ranks.
+#include <gtest/gtest.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+#include "distributed/thread_collectives.h"
+#include "framework/model.h"
+#include "framework/model_parts.h"
+#include "framework/trainer.h"
+#include "tests/fakes/fake_dataset.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kSteps = 100;
+constexpr int64_t kBatch = 48;
+constexpr int64_t kDense = 16;
+
+// Two hidden layers, values that follow from nothing random, and unequal targets in each batch.
+class Mlp : public Model {
+ public:
+  explicit Mlp(bool gives_targets) : gives_targets_(gives_targets) {
+    const int64_t sizes[] = {kDense, 64, 32, 1};
+    for (int i = 0; i < 3; ++i) {
+      layers_.push_back(register_module(absl::StrCat("fc", i),
+                                        torch::nn::Linear(sizes[i], sizes[i + 1])));
+      const torch::NoGradGuard no_gradients;
+      at::Tensor weight = layers_.back()->weight;
+      weight.copy_(torch::sin(torch::arange(weight.numel()).view(weight.sizes()) * 0.7 + i) /
+                   std::sqrt(static_cast<double>(sizes[i])));
+      layers_.back()->bias.zero_();
+    }
+  }
+  absl::StatusOr<ModelOutput> forward(const Batch& batch) override {
+    at::Tensor x = batch.dense;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      x = layers_[i]->forward(x);
+      if (i + 1 < layers_.size()) x = x.relu();
+    }
+    ModelOutput output;
+    at::Tensor losses = torch::binary_cross_entropy_with_logits(x, batch.labels, {}, {},
+                                                                at::Reduction::None);
+    if (gives_targets_) {
+      // Only examples whose second value is positive count.
+      const at::Tensor mask = (batch.dense.select(1, 1) > 0).to(at::kFloat).unsqueeze(1);
+      losses = losses * mask;
+      output.targets = mask.sum();
+    }
+    output.loss = losses.sum();
+    output.predictions = x.sigmoid();
+    return output;
+  }
+
+ private:
+  const bool gives_targets_;
+  std::vector<torch::nn::Linear> layers_;
+};
+
+struct Setup {
+  bool adam = false;
+  bool gives_targets = false;
+  int64_t micro_batches = 1;
+};
+
+// All parameters, one after the other.
+absl::StatusOr<at::Tensor> train(const Setup& setup, std::unique_ptr<Collectives> collectives) {
+  TrainerParts parts;
+  parts.model = std::make_shared<Mlp>(setup.gives_targets);
+  DenseOptimizerConfig config;
+  config.set_learning_rate(setup.adam ? 0.001 : 0.1);
+  setup.adam ? (void)config.mutable_adam() : (void)config.mutable_sgd();
+  const std::vector<NamedParameter> parameters = parameters_of(*parts.model);
+  ASSIGN_OR_RETURN(std::unique_ptr<DenseOptimizer> optimizer,
+                   create_dense_optimizer(config, parameters));
+  parts.dense_optimizers.push_back(std::move(optimizer));
+  FakeDatasetOptions data;
+  data.batches = kSteps * setup.micro_batches;
+  data.batch_size = kBatch;
+  data.dense = kDense;
+  data.rank = collectives->rank();
+  data.world_size = collectives->world_size();
+  parts.train_data = std::make_unique<FakeDataset>(data);
+  parts.collectives = std::move(collectives);
+  TrainerOptions options;
+  options.micro_batches = setup.micro_batches;
+  ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::create(options, std::move(parts)));
+  ASSIGN_OR_RETURN(const Summary summary, trainer->train());
+  EXPECT_EQ(summary.progress.step, kSteps);
+  EXPECT_EQ(summary.progress.examples, kSteps * kBatch * setup.micro_batches);
+  std::vector<at::Tensor> flat;
+  for (const NamedParameter& parameter : parameters) {
+    flat.push_back(parameter.value.detach().flatten());
+  }
+  return at::cat(flat).to(at::kDouble);
+}
+
+// By rank.
+std::vector<at::Tensor> train_ranks(const Setup& setup, int world_size) {
+  std::vector<at::Tensor> parameters(world_size);
+  ThreadRanksOptions options;
+  options.world_size = world_size;
+  const auto outcomes =
+      run_thread_ranks(options, [&](std::unique_ptr<Collectives> collectives) -> absl::Status {
+        const int rank = collectives->rank();
+        ASSIGN_OR_RETURN(parameters[rank], train(setup, std::move(collectives)));
+        return absl::OkStatus();
+      });
+  for (const absl::Status& outcome : outcomes) EXPECT_OK(outcome);
+  return parameters;
+}
+
+void expect_equal(const Setup& setup) {
+  const at::Tensor one = train_ranks(setup, 1)[0];
+  for (const int world_size : {1, 2, 3}) {
+    SCOPED_TRACE(absl::StrCat(world_size, " ranks"));
+    const std::vector<at::Tensor> first = train_ranks(setup, world_size);
+    const std::vector<at::Tensor> again = train_ranks(setup, world_size);
+    ASSERT_TRUE(first[0].defined() && again[0].defined());
+    for (int rank = 0; rank < world_size; ++rank) {
+      EXPECT_TRUE(at::equal(first[rank], first[0])) << "all ranks hold the same bits";
+      EXPECT_TRUE(at::equal(first[rank], again[rank])) << "from run to run";
+    }
+    const double difference = (first[0] - one).norm().item<double>() / one.norm().item<double>();
+    EXPECT_LT(difference, 1e-6);
+    printf("%d ranks: relative difference %.3g\n", world_size, difference);
+  }
+}
+
+TEST(Equality, Sgd) { expect_equal({}); }
+TEST(Equality, Adam) { expect_equal({.adam = true}); }
+TEST(Equality, TargetsAndMicroBatches) {
+  expect_equal({.adam = false, .gives_targets = true, .micro_batches = 3});
+}
+
+}  // namespace
+}  // namespace millrace
