@@ -76,6 +76,8 @@ class PredictCommand {
         return absl::InvalidArgumentError("--data and --eval_data both say what to predict");
       }
       flags.eval_data = flags_.data;
+      // None is read here; a configuration may leave its paths to the command line.
+      if (!flags.train_data.has_value()) flags.train_data = flags_.data;
     }
     ASSIGN_OR_RETURN(config_, load_config(files_, flags));
     TrainConfig& train = *config_.mutable_train();

@@ -199,6 +199,16 @@ TEST_F(PredictTest, SeveralSetsAndTheWholeOfWhatDataNames) {
   EXPECT_EQ(all.ids.size(), kRows) << "--data names all that is wanted";
 }
 
+TEST_F(PredictTest, ConfigurationsThatLeavePathsToTheCommandLine) {
+  const Predictions expected = predict("expected.parquet", {});
+  std::string job = kJob;
+  for (size_t at; (at = job.find("path: \"data.parquet\"")) != std::string::npos;) {
+    job.erase(at, 20);
+  }
+  write("job.textproto", job);
+  EXPECT_EQ(predict("p.parquet", {"--data", "data.parquet"}).predictions, expected.predictions);
+}
+
 TEST_F(PredictTest, Refusals) {
   refused({"--output", "p.orc"}, 64, "p.orc: the extension says what is written");
   refused({}, 64, "--output");
