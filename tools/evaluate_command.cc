@@ -11,6 +11,7 @@
 #include "tools/config_flags.h"
 #include "tools/exit_code.h"
 #include "tools/job.h"
+#include "tools/ranks.h"
 #include "tools/summary_json.h"
 #include "tools/weights.h"
 
@@ -21,14 +22,19 @@ struct EvaluateFlags : ConfigFlags {
   std::string checkpoint;
 };
 
-absl::Status evaluate(const EvaluateFlags& flags, FileSystem& files, Summary* summary,
-                      std::string* weights) {
-  RETURN_IF_ERROR(check_summary_file(files, flags.summary));
+absl::Status evaluate(const EvaluateFlags& flags, const RankEnvironment& ranks, FileSystem& files,
+                      Summary* summary, std::string* weights) {
+  if (ranks.rank == 0) RETURN_IF_ERROR(check_summary_file(files, flags.summary));
   ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
-  RETURN_IF_ERROR(make_generated_data(files, config.train()).status());
+  ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, join_ranks(ranks, config));
+  RETURN_IF_ERROR(on_rank_0(*collectives, [&] {
+    return make_generated_data(files, config.train()).status();
+  }));
   JobResources resources;
   resources.log = &std::cerr;
-  ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, build_evaluator(config, resources));
+  resources.local_world_size = ranks.local_world_size;
+  ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
+                   build_evaluator(config, resources, std::move(collectives)));
   ASSIGN_OR_RETURN(const LoadedWeights loaded,
                    load_trainer_weights(files, flags.checkpoint, *trainer), "--checkpoint");
   *weights = loaded.path;
@@ -37,6 +43,7 @@ absl::Status evaluate(const EvaluateFlags& flags, FileSystem& files, Summary* su
     ASSIGN_OR_RETURN(const EvaluationResult result, trainer->evaluate(set.name()));
     summary->rows = trainer->summary().rows;
     summary->eval[set.name()] = result.metrics;
+    if (ranks.rank != 0) continue;
     std::cout << set.name() << ":";
     for (const auto& [name, value] : result.metrics) {
       std::cout << absl::StrFormat("  %s %.5f", name, value);
@@ -49,10 +56,12 @@ absl::Status evaluate(const EvaluateFlags& flags, FileSystem& files, Summary* su
 
 absl::StatusOr<int> run(const EvaluateFlags& flags) {
   FileSystem& files = FileSystem::local();
+  ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
   Summary summary;
   std::string weights;
-  absl::Status status = evaluate(flags, files, &summary, &weights);
+  absl::Status status = evaluate(flags, ranks, files, &summary, &weights);
   summary.error = std::string(status.message());
+  if (ranks.rank != 0) return status.ok() ? absl::StatusOr<int>(kExitFinished) : status;
   status.Update(write_summary_file(files, flags.summary, summary_json(summary, weights)));
   RETURN_IF_ERROR(status);
   return kExitFinished;

@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 
 #include <cstring>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "distributed/one_rank_collectives.h"
 #include "framework/hook_registry.h"
 #include "framework/jsonl_event_log.h"
 #include "framework/model.h"
@@ -30,6 +30,7 @@
 #include "tools/default_hooks.h"
 #include "tools/generate/generator.h"
 #include "tools/output_hook.h"
+#include "tools/ranks.h"
 
 namespace millrace {
 namespace {
@@ -39,11 +40,6 @@ constexpr char kBestAuc[] = "# best AUC on the evaluation examples: ";
 
 Cadence cadence_or(bool given, const CadenceConfig& config, Cadence otherwise) {
   return given ? Cadence::from_config(config) : otherwise;
-}
-
-int thread_count(const RunConfig& run) {
-  if (run.threads() > 0) return run.threads();
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 // Whether all files that were asked for are there, as a whole.
@@ -65,38 +61,67 @@ bool read_marker(FileSystem& files, const std::string& marker, const std::string
 // Makes the parts of a trainer one after the other.
 class JobBuilder {
  public:
-  JobBuilder(const JobConfig& config, const JobResources& resources)
-      : config_(config), resources_(resources), threads_(thread_count(config.run())) {}
+  JobBuilder(const JobConfig& config, const JobResources& resources,
+             std::unique_ptr<Collectives> collectives)
+      : config_(config),
+        resources_(resources),
+        threads_(threads_of_rank(config.run(), resources.local_world_size)),
+        parts_(parts_with(std::move(collectives))),
+        collectives_(*parts_.collectives) {}
 
   absl::StatusOr<std::unique_ptr<Trainer>> trainer() {
+    RETURN_IF_ERROR(tell_others(make_training_parts()));
+    ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, make_trainer());
+    RETURN_IF_ERROR(tell_others(add_hooks(*trainer)));
+    return trainer;
+  }
+
+  absl::StatusOr<std::unique_ptr<Trainer>> evaluator() {
+    RETURN_IF_ERROR(tell_others(make_evaluation_parts()));
+    return make_trainer();
+  }
+
+ private:
+  static TrainerParts parts_with(std::unique_ptr<Collectives> collectives) {
+    TrainerParts parts;
+    parts.collectives = std::move(collectives);
+    if (parts.collectives == nullptr) parts.collectives = std::make_unique<OneRankCollectives>();
+    return parts;
+  }
+
+  // The other ranks learn what is wrong here, rather than wait.
+  absl::Status tell_others(absl::Status status) {
+    if (!status.ok()) collectives_.fail(status);
+    return status;
+  }
+
+  absl::Status make_training_parts() {
     ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
     ASSIGN_OR_RETURN(parts_.train_data, open(config_.train().train_data()), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
     make_event_log();
-    ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, make_trainer());
-    RETURN_IF_ERROR(add_hooks(*trainer));
-    return trainer;
+    return absl::OkStatus();
   }
 
-  absl::StatusOr<std::unique_ptr<Trainer>> evaluator() {
+  absl::Status make_evaluation_parts() {
     ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
     if (config_.train().eval_data().empty()) {
       return absl::InvalidArgumentError(
           "there is nothing to evaluate: give --eval_data or train.eval_data");
     }
     RETURN_IF_ERROR(open_evaluation_sets());
-    RETURN_IF_ERROR(make_model());
-    return make_trainer();
+    return make_model();
   }
 
- private:
   absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data) {
     DatasetOptions options;
     options.data = data;
     options.schema = schema_;
     options.seed = config_.train().seed();
+    options.rank = collectives_.rank();
+    options.world_size = collectives_.world_size();
     options.binary_labels = config_.train().binary_labels();
     options.labels_may_miss = resources_.labels_may_miss;
     options.reader_threads = config_.run().read().reader_threads();
@@ -158,6 +183,9 @@ class JobBuilder {
     options.max_elapsed = absl::Seconds(train.max_seconds());
     options.max_steps_per_epoch = train.max_steps_per_epoch();
     options.max_evaluation_steps = train.max_evaluation_steps();
+    options.until_first = train.uneven_data() == TrainConfig::UNTIL_FIRST;
+    options.data_timeout = absl::Seconds(run.distributed().data_timeout_seconds());
+    options.poll_interval = absl::Seconds(run.distributed().poll_interval_seconds());
     options.report = cadence_or(run.report().has_when(), run.report().when(), options.report);
     options.tasks = schema_.labels();
     if (!train.metric().empty()) options.metrics = {train.metric().begin(), train.metric().end()};
@@ -166,10 +194,9 @@ class JobBuilder {
   }
 
   void make_event_log() {
-    const int rank = parts_.collectives == nullptr ? 0 : parts_.collectives->rank();
     auto log = std::make_unique<JsonlEventLog>(
         resources_.files, resources_.clock, join_path(config_.run().output_dir(), "events.jsonl"),
-        rank);
+        collectives_.rank());
     event_log_ = log.get();
     parts_.event_log = std::move(log);
   }
@@ -232,19 +259,23 @@ class JobBuilder {
   const int threads_;
   FeatureSchema schema_;
   TrainerParts parts_;
-  JsonlEventLog* event_log_ = nullptr;  // parts_ owns it, then the trainer
+  // parts_ owns them, then the trainer.
+  Collectives& collectives_;
+  JsonlEventLog* event_log_ = nullptr;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(const JobConfig& config,
-                                                       const JobResources& resources) {
-  return JobBuilder(config, resources).trainer();
+                                                       const JobResources& resources,
+                                                       std::unique_ptr<Collectives> collectives) {
+  return JobBuilder(config, resources, std::move(collectives)).trainer();
 }
 
 absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(const JobConfig& config,
-                                                         const JobResources& resources) {
-  return JobBuilder(config, resources).evaluator();
+                                                         const JobResources& resources,
+                                                         std::unique_ptr<Collectives> collectives) {
+  return JobBuilder(config, resources, std::move(collectives)).evaluator();
 }
 
 absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& files,

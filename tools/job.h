@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "distributed/collectives.h"
 #include "framework/trainer.h"
 #include "proto/config.pb.h"
 
@@ -20,6 +21,7 @@ struct JobResources {
   std::ostream* log = nullptr;  // lines for people; null: none
   bool terminal = false;        // whether `log` is one
   int64_t columns = 80;         // of that terminal
+  int local_world_size = 1;     // ranks that share this machine's cores
   // See DatasetOptions.
   bool labels_may_miss = false;
 };
@@ -27,14 +29,18 @@ struct JobResources {
 // A trainer for `train`: opens all data, makes model, optimizers and hooks. Hooks are called in
 // this order: output (makes output_dir at the first step), logger, metric_report, evaluation,
 // signal_stop, non_finite_guard, those of train.hooks, those of run.hooks. Writes nothing.
+// `collectives` are those of join_ranks; null: one rank. If there is an error, the other ranks hear
+// of it.
 // REQUIRES: `config` went through expand_names and validate.
 // Errors: those of opening data and making the parts.
-absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(const JobConfig& config,
-                                                       const JobResources& resources);
+absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(
+    const JobConfig& config, const JobResources& resources,
+    std::unique_ptr<Collectives> collectives = nullptr);
 
 // A trainer for `evaluate`: evaluation sets and model only; no optimizer, no hook.
-absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(const JobConfig& config,
-                                                         const JobResources& resources);
+absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(
+    const JobConfig& config, const JobResources& resources,
+    std::unique_ptr<Collectives> collectives = nullptr);
 
 // What is known of generated data.
 struct GeneratedData {
@@ -43,8 +49,9 @@ struct GeneratedData {
 };
 
 // Makes `generated_data` if it is configured and not there as a whole. Returns: none if it is not
-// configured. Errors: those of generate().
-absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& files, const TrainConfig& config);
+// configured. By one rank only. Errors: those of generate().
+absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& files,
+                                                                 const TrainConfig& config);
 
 }  // namespace millrace
 

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -80,15 +82,16 @@ std::vector<std::string> sorted_lines(const std::string& text) {
 
 // Whether the process is gone, or only waits for its parent to notice.
 bool has_ended(const std::string& process) {
-  const absl::StatusOr<std::string> status =
-      read_file(FileSystem::local(), absl::StrCat("/proc/", process, "/stat"));
-  return !status.ok() || status->empty() || status->substr(status->rfind(')') + 2, 1) == "Z";
+  std::ifstream stream(absl::StrCat("/proc/", process, "/stat"));
+  const std::string status(std::istreambuf_iterator<char>(stream), {});
+  return status.empty() || status.substr(status.rfind(')') + 2, 1) == "Z";
 }
 
 // A kill takes effect some time after it was sent.
 void expect_ends(std::string process) {
   process = process.substr(0, process.find('\n'));
   ASSERT_NE(process, "");
+  ASSERT_FALSE(has_ended(std::to_string(::getpid())));
   const absl::Time deadline = absl::Now() + absl::Seconds(20);
   while (!has_ended(process) && absl::Now() < deadline) std::this_thread::yield();
   EXPECT_TRUE(has_ended(process)) << process;
@@ -252,6 +255,7 @@ TEST_F(LocalRanksTest, NothingIsLeftBehind) {
 
 TEST_F(LocalRanksTest, RanksEndWithTheLauncher) {
   const pid_t launcher = ::fork();
+  ASSERT_GE(launcher, 0);
   if (launcher == 0) {
     run("echo $$ > process.$RANK; mv process.$RANK ready.$RANK; exec sleep 1000");
     ::_exit(0);

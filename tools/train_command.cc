@@ -17,6 +17,7 @@
 #include "tools/config_flags.h"
 #include "tools/exit_code.h"
 #include "tools/job.h"
+#include "tools/ranks.h"
 #include "tools/summary_json.h"
 #include "tools/weights.h"
 
@@ -36,30 +37,29 @@ class TrainCommand {
 
  private:
   absl::Status train() {
-    RETURN_IF_ERROR(check_summary_file(files_, flags_.summary));
+    ASSIGN_OR_RETURN(ranks_, read_rank_environment());
+    if (is_first()) RETURN_IF_ERROR(check_summary_file(files_, flags_.summary));
     ASSIGN_OR_RETURN(config_, load_config(files_, flags_));
-    ASSIGN_OR_RETURN(const std::optional<GeneratedData> generated,
-                     make_generated_data(files_, config_.train()));
-    if (generated.has_value()) {
-      std::cerr << absl::StrFormat(
-          "%s %d examples in %s; the best AUC anyone can reach on them is %.4f\n",
-          generated->made ? "generated" : "using", config_.train().generated_data().rows(),
-          config_.train().generated_data().directory(), generated->best_auc);
-    }
+    ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, join_ranks(ranks_, config_));
+    RETURN_IF_ERROR(on_rank_0(*collectives, [this] { return make_data(); }));
     JobResources resources;
+    resources.local_world_size = ranks_.local_world_size;
     resources.log = &std::cerr;
     resources.terminal = ::isatty(STDERR_FILENO) == 1;
     winsize size = {};
     if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
       resources.columns = size.ws_col;
     }
-    ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, build_trainer(config_, resources));
-    MILLRACE_LOG(INFO) << "hooks: " << absl::StrJoin(trainer->hook_names(), ", ");
+    ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
+                     build_trainer(config_, resources, std::move(collectives)));
+    if (is_first()) {
+      MILLRACE_LOG(INFO) << "hooks: " << absl::StrJoin(trainer->hook_names(), ", ");
+    }
     const absl::Status status = trainer->train().status();
     summary_ = trainer->summary();
     started_ = summary_.steps_begun > 0;
     RETURN_IF_ERROR(status);
-    if (!started_) return absl::OkStatus();
+    if (!started_ || !is_first()) return absl::OkStatus();
     const std::string path = join_path(config_.run().output_dir(), kWeightsFile);
     RETURN_IF_ERROR(save_trainer_weights(files_, path, *trainer), "writing the weights");
     checkpoint_ = path;
@@ -67,12 +67,27 @@ class TrainCommand {
     return absl::OkStatus();
   }
 
+  absl::Status make_data() {
+    ASSIGN_OR_RETURN(const std::optional<GeneratedData> data,
+                     make_generated_data(files_, config_.train()));
+    if (!data.has_value()) return absl::OkStatus();
+    std::cerr << absl::StrFormat(
+        "%s %d examples in %s; the best AUC anyone can reach on them is %.4f\n",
+        data->made ? "generated" : "using", config_.train().generated_data().rows(),
+        config_.train().generated_data().directory(), data->best_auc);
+    return absl::OkStatus();
+  }
+
+  // Whether this rank writes what all have in common.
+  bool is_first() const { return ranks_.rank == 0; }
+
   // OUTPUT_DIR/summary.json only once there is an output directory; the one asked for always.
   absl::Status write_summaries(const absl::Status& outcome) {
     if (!outcome.ok()) {
       summary_.outcome = Outcome::kFailed;
       summary_.error = std::string(outcome.message());
     }
+    if (!is_first()) return absl::OkStatus();
     const std::string json = summary_json(summary_, checkpoint_);
     absl::Status status;
     if (started_) {
@@ -99,6 +114,7 @@ class TrainCommand {
 
   const ConfigFlags& flags_;
   FileSystem& files_ = FileSystem::local();
+  RankEnvironment ranks_;
   JobConfig config_;
   Summary summary_;
   std::string checkpoint_;

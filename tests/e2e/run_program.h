@@ -44,6 +44,8 @@ class RunningProgram {
   // Waits until stderr holds `text`. Returns: whether it does; not if the program ended before.
   bool wait_for(const std::string& text);
   void send(int signal);
+  // Until finish() returned.
+  pid_t process() const { return process_; }
   // Waits for the end.
   ProgramResult finish();
 

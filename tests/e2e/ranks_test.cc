@@ -1,0 +1,213 @@
+// `millrace train` as several ranks: what they write, how they stop, what they say when it fails.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tests/e2e/ranks_fixture.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+constexpr int kUsage = 64;
+constexpr int kBadData = 65;
+constexpr int kRunAgain = 75;
+constexpr int kPeer = 76;
+
+const std::vector<std::string> kForever = {"--set", "train.max_epochs=0", "--set",
+                                           "run.report.when={every_steps: 200}"};
+
+TEST_F(RanksTest, OneSetOfOutputs) {
+  const ProgramResult result = launch(2, {}).finish();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("[0] completed: 20 steps, 2000 examples"));
+  EXPECT_THAT(result.out, Not(HasSubstr("[1]")));
+  EXPECT_THAT(result.err, HasSubstr("[0] step 20 "));
+  EXPECT_THAT(result.err, Not(HasSubstr("[1] step 20 ")));
+  const nlohmann::json summary = read_json("out/summary.json");
+  EXPECT_EQ(summary["outcome"], "completed");
+  EXPECT_EQ(summary["world_size"], 2);
+  EXPECT_EQ(summary["steps"], 20);
+  EXPECT_EQ(summary["examples"], 2000);
+  EXPECT_TRUE(summary["eval"]["auc"].is_number());
+  EXPECT_TRUE(exists("out/weights.safetensors"));
+  EXPECT_TRUE(exists("out/config.textproto"));
+  EXPECT_THAT(files_below("out/logs"), UnorderedElementsAre("rank-0.log", "rank-1.log"));
+  EXPECT_EQ(read_json_lines("out/metrics/train.jsonl").size(), 2);
+  EXPECT_EQ(read_json_lines("out/metrics/eval.jsonl").size(), 1);
+}
+
+TEST_F(RanksTest, EqualRunsAreEqual) {
+  ASSERT_EQ(launch(2, {"--output_dir", "a"}).finish().exit_code, 0);
+  ASSERT_EQ(launch(2, {"--output_dir", "b"}).finish().exit_code, 0);
+  EXPECT_EQ(read("a/weights.safetensors"), read("b/weights.safetensors"));
+}
+
+TEST_F(RanksTest, EvaluationOverRanksIsThatOfOne) {
+  millrace_ok({"train", "job.textproto"});
+  const ProgramResult one = millrace_ok({"evaluate", "job.textproto", "--checkpoint", "out"});
+  const ProgramResult two = millrace_ok({"launch", "-n", "2", "--", "evaluate", "job.textproto",
+                                         "--checkpoint", "out", "--summary", "evaluated.json"});
+  EXPECT_THAT(one.out, HasSubstr("examples 500"));
+  EXPECT_EQ(two.out, "[0] " + one.out);
+  EXPECT_EQ(read_json("evaluated.json")["outcome"], "completed");
+}
+
+TEST_F(RanksTest, DataIsMadeOnce) {
+  const ProgramResult result =
+      launch(2, {"--set", "train.generated_data={directory: 'made' rows: 1000 eval_rows: 100}",
+                 "--set", "train.train_data.path=[]", "--set", "train.eval_data[0].data.path=[]"})
+          .finish();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("[0] generated 1000 examples in made"));
+  EXPECT_THAT(result.err, Not(HasSubstr("[1] generated")));
+  EXPECT_THAT(result.out, HasSubstr("1000 examples"));
+}
+
+TEST_F(RanksTest, ASignalToAnyRankStopsAll) {
+  for (const int stopped : {0, 1}) {
+    RunningProgram program = launch(2, kForever);
+    ASSERT_TRUE(program.wait_for("[0] step 200 "));
+    send_to_rank(program.process(), stopped, SIGTERM);
+    const ProgramResult result = program.finish();
+    EXPECT_EQ(result.exit_code, kRunAgain) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("[0] stopped (signal SIGTERM"));
+    EXPECT_EQ(read_json("out/summary.json")["outcome"], "stopped");
+    EXPECT_TRUE(exists("out/weights.safetensors"));
+    std::filesystem::remove_all(path("out"));
+  }
+}
+
+TEST_F(RanksTest, ASignalToTheLauncherStopsAll) {
+  RunningProgram program = launch(2, kForever);
+  ASSERT_TRUE(program.wait_for("[0] step 200 "));
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, kRunAgain) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("[0] stopped (signal SIGINT"));
+}
+
+TEST_F(RanksTest, TheLauncherTakesItsRanksAlong) {
+  RunningProgram program = launch(2, kForever);
+  ASSERT_TRUE(program.wait_for("[0] step 200 "));
+  const std::optional<pid_t> ranks[] = {process_of_rank(program.process(), 0),
+                                        process_of_rank(program.process(), 1)};
+  ASSERT_TRUE(ranks[0].has_value() && ranks[1].has_value());
+  ASSERT_TRUE(is_running(*ranks[0]) && is_running(*ranks[1]));
+  program.send(SIGKILL);
+  EXPECT_EQ(program.finish().exit_code, -SIGKILL);
+  EXPECT_TRUE(ends_soon(*ranks[0]));
+  EXPECT_TRUE(ends_soon(*ranks[1]));
+}
+
+TEST_F(RanksTest, AKilledRankIsNamed) {
+  RunningProgram program = launch(2, kForever);
+  ASSERT_TRUE(program.wait_for("[0] step 200 "));
+  send_to_rank(program.process(), 1, SIGKILL);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 128 + SIGKILL);  // the cause; rank 0 leaves with 76
+  EXPECT_THAT(result.err, ContainsRegex("\\[0\\] millrace: .*rank 1 failed in "));
+  EXPECT_THAT(result.err, Not(HasSubstr("did not leave")));
+  EXPECT_THAT(result.last_error_line(), HasSubstr("rank 1 was killed by signal 9"));
+  EXPECT_EQ(read_json("out/summary.json")["outcome"], "failed");
+  EXPECT_THAT(std::string(read_json("out/summary.json")["error"]), HasSubstr("rank 1"));
+}
+
+TEST_F(RanksTest, BadDataOfOneRankEndsAll) {
+  write("broken.parquet", "this is no parquet file");
+  const ProgramResult result =
+      launch(2, {"--set", "train.train_data.path=broken.parquet"}).finish();
+  EXPECT_EQ(result.exit_code, kBadData) << result.err;
+  EXPECT_THAT(result.last_error_line(), HasSubstr("broken.parquet"));
+  EXPECT_FALSE(exists("out"));
+}
+
+TEST_F(RanksTest, TablesAreRefused) {
+  write("job.textproto",
+        absl::StrReplaceAll(
+            read("job.textproto"),
+            {{"  model {", "  feature { name: 'c1' } table { name: 'c1' }\n  model {"}}));
+  const ProgramResult result = launch(2, {}).finish();
+  EXPECT_EQ(result.exit_code, kUsage) << result.err;
+  EXPECT_THAT(result.last_error_line(), HasSubstr("tables over several ranks"));
+  EXPECT_FALSE(exists("out"));
+}
+
+TEST_F(RanksTest, AnotherConfigurationIsRefused) {
+  const int port = free_port();
+  const std::string hurry = "run.distributed.rendezvous_timeout_seconds=6";
+  RunningProgram first = rank(0, 2, port, {"--seed", "5", "--set", hurry});
+  RunningProgram second = rank(1, 2, port, {"--seed", "6", "--set", hurry});
+  const ProgramResult refused = second.finish();
+  EXPECT_EQ(refused.exit_code, kUsage);
+  EXPECT_THAT(refused.last_error_line(), AllOf(HasSubstr("seed: 6"), HasSubstr("seed: 5")));
+  const ProgramResult other = first.finish();
+  EXPECT_NE(other.exit_code, 0);
+  EXPECT_THAT(other.last_error_line(), HasSubstr("rank 1"));
+  EXPECT_FALSE(exists("out"));
+}
+
+// What does not decide the result may differ.
+TEST_F(RanksTest, AnotherRunConfigurationIsFine) {
+  const int port = free_port();
+  RunningProgram first = rank(0, 2, port, {"--set", "run.read.prefetch_batches=2"});
+  RunningProgram second = rank(1, 2, port, {"--set", "run.read.prefetch_batches=3"});
+  EXPECT_EQ(second.finish().exit_code, 0);
+  const ProgramResult result = first.finish();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("completed: 20 steps"));
+}
+
+TEST_F(RanksTest, AMissingRankIsNamed) {
+  const std::vector<std::string> hurry = {"--set", "run.distributed.rendezvous_timeout_seconds=3"};
+  const int port = free_port();
+  RunningProgram first = rank(0, 3, port, hurry);
+  RunningProgram second = rank(1, 3, port, hurry);
+  for (RunningProgram* program : {&first, &second}) {
+    const ProgramResult result = program->finish();
+    EXPECT_EQ(result.exit_code, kPeer) << result.err;
+    EXPECT_THAT(result.last_error_line(), HasSubstr("rank 2"));
+  }
+  EXPECT_FALSE(exists("out"));
+}
+
+TEST_F(RanksTest, ATakenPortIsNamed) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_TRUE(::bind(fd, any, size) == 0 && ::listen(fd, 5) == 0);
+  ASSERT_EQ(::getsockname(fd, any, &size), 0);
+  const int port = ntohs(address.sin_port);
+  const ProgramResult result =
+      rank(0, 2, port, {"--set", "run.distributed.rendezvous_timeout_seconds=3"}).finish();
+  ::close(fd);
+  EXPECT_EQ(result.exit_code, kPeer) << result.err;
+  EXPECT_THAT(result.last_error_line(), HasSubstr(absl::StrCat(port)));
+}
+
+TEST_F(RanksTest, WrongVariablesAreNamed) {
+  const ProgramResult result = rank(2, 2, 12345, {}).finish();
+  EXPECT_EQ(result.exit_code, kUsage);
+  EXPECT_THAT(result.last_error_line(), HasSubstr("RANK"));
+}
+
+}  // namespace
+}  // namespace millrace
