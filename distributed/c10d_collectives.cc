@@ -34,8 +34,10 @@ using StorePointer = c10::intrusive_ptr<c10d::TCPStore>;
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 
 constexpr char kExchange[] = "an exchange";
-// Up to so many, each rank sends its integers to each other one.
+// Up to so many ranks send integers directly, if a message fits into one packet: gloo does not wake
+// who waits for one of which a part has arrived when its sender dies.
 constexpr int kDirectRanks = 16;
+constexpr size_t kDirectIntegers = 128;
 
 // Gloo's own time-outs must never decide: they close all connections and name nobody.
 constexpr std::chrono::milliseconds kNever = std::chrono::hours(24 * 100);
@@ -139,8 +141,6 @@ class Group : public c10d::ProcessGroupGloo {
   }
 };
 
-using GroupPointer = c10::intrusive_ptr<Group>;
-
 // Messages to and from each other rank: a sum without threads in between, each of which would wait
 // for a core beside the training. The buffers must live until they were sent and received.
 struct Messages {
@@ -153,8 +153,8 @@ class C10dCollectives : public Collectives {
   struct Parts {
     StorePointer server;  // on rank 0, unless the launcher serves the store
     std::unique_ptr<JobStore> store;
-    GroupPointer control;
-    GroupPointer data;
+    c10::intrusive_ptr<Group> control;
+    c10::intrusive_ptr<Group> data;
   };
 
   C10dCollectives(const C10dOptions& options, Parts parts);
@@ -287,12 +287,8 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
 
 C10dCollectives::~C10dCollectives() {
   supervisor_->leave();
-  bool ended = under_way_->await_all(absl::ZeroDuration());
-  if (!ended) {
-    abort_connections();
-    ended = under_way_->await_all(absl::Seconds(1));
-  }
-  if (!ended) {
+  if (!under_way_->await_all(absl::ZeroDuration())) abort_connections();
+  if (!under_way_->await_all(absl::Seconds(1))) {
     // gloo does not wake a receive of which a part has arrived; a group would wait for it for
     // ever. Its threads stay: the job has failed, and the process ends soon.
     MILLRACE_LOG(WARNING) << "leaving connections open on which a collective hangs";
@@ -310,8 +306,7 @@ template <typename Launch>
 std::unique_ptr<PendingCollective> C10dCollectives::start(Channel channel, const char* what,
                                                           const Launch& launch,
                                                           std::function<void()> finish) {
-  const SupervisedWait wait = {
-      .channel = channel, .ordinal = supervisor_->count_started(channel), .what = what};
+  const SupervisedWait wait = {channel, supervisor_->count_started(channel), what};
   absl::Status failure = supervisor_->failure();
   if (!failure.ok()) return std::make_unique<SupervisedCollective>(failure);
   Group& group = channel == Channel::kControl ? *parts_.control : *parts_.data;
@@ -346,7 +341,8 @@ std::unique_ptr<PendingCollective> C10dCollectives::start_direct_sum(absl::Span<
 }
 
 std::unique_ptr<PendingCollective> C10dCollectives::start_sum(absl::Span<int64_t> values) {
-  if (world_size_ <= kDirectRanks && !values.empty()) return start_direct_sum(values);
+  const bool direct = world_size_ <= kDirectRanks && values.size() <= kDirectIntegers;
+  if (direct && !values.empty()) return start_direct_sum(values);
   // A copy, so that no thread touches `values` after an error.
   at::Tensor copy = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
   std::memcpy(copy.data_ptr(), values.data(), values.size() * sizeof(int64_t));
@@ -424,22 +420,24 @@ absl::StatusOr<StorePointer> serve_store(const SocketAddress& address) {
   });
 }
 
-absl::StatusOr<GroupPointer> connect_group(const char* name, int threads, const std::string& ip,
-                                           const c10::intrusive_ptr<c10d::Store>& store,
-                                           const C10dOptions& options, absl::Duration timeout) {
-  absl::StatusOr<GroupPointer> group = catch_exceptions([&]() -> absl::StatusOr<GroupPointer> {
-    auto group_options = c10d::ProcessGroupGloo::Options::create(to_milliseconds(timeout));
-    group_options->threads = threads;
-    // A device of its own: each has one thread for all its connections.
-    group_options->devices = {c10d::ProcessGroupGloo::createDeviceForHostname(ip)};
-    const std::string prefix =
-        absl::StrCat("millrace/", options.environment.restart_count, "/", name);
-    auto group = c10::make_intrusive<Group>(c10::make_intrusive<c10d::PrefixStore>(prefix, store),
-                                            options.environment.rank,
-                                            options.environment.world_size, group_options);
-    group->setTimeout(kNever);
-    return group;
-  });
+absl::StatusOr<c10::intrusive_ptr<Group>> connect_group(
+    const char* name, int threads, const std::string& ip,
+    const c10::intrusive_ptr<c10d::Store>& store, const C10dOptions& options,
+    absl::Duration timeout) {
+  absl::StatusOr<c10::intrusive_ptr<Group>> group =
+      catch_exceptions([&]() -> absl::StatusOr<c10::intrusive_ptr<Group>> {
+        auto group_options = c10d::ProcessGroupGloo::Options::create(to_milliseconds(timeout));
+        group_options->threads = threads;
+        // A device of its own: each has one thread for all its connections.
+        group_options->devices = {c10d::ProcessGroupGloo::createDeviceForHostname(ip)};
+        const std::string prefix =
+            absl::StrCat("millrace/", options.environment.restart_count, "/", name);
+        auto group = c10::make_intrusive<Group>(
+            c10::make_intrusive<c10d::PrefixStore>(prefix, store), options.environment.rank,
+            options.environment.world_size, group_options);
+        group->setTimeout(kNever);
+        return group;
+      });
   if (group.ok()) return group;
   return absl::AbortedError(absl::StrCat("rank ", options.environment.rank,
                                          " could not connect to all other ranks, though all came: ",

@@ -22,9 +22,9 @@ namespace {
 // One collective: what each rank brought to it.
 struct Meeting {
   explicit Meeting(int world_size) : brought(world_size) {}
-  std::string what;                                // must be the same on all ranks
-  absl::Status mismatch;                           // if it is not
-  std::vector<std::optional<std::string>> brought; // by rank
+  std::string what;                                 // must be the same on all ranks
+  absl::Status mismatch;                            // if it is not
+  std::vector<std::optional<std::string>> brought;  // by rank
   int missing() const {
     int count = 0;
     for (const auto& bytes : brought) count += bytes.has_value() ? 0 : 1;
@@ -63,6 +63,11 @@ class World {
     failure_ = peer_error(rank, ranks_[rank].phase, ranks_[rank].step, message);
   }
 
+  absl::Status failure() {
+    MutexLock lock(mutex_);
+    return failure_;
+  }
+
   void leave(int rank) {
     MutexLock lock(mutex_);
     ranks_[rank].left = true;
@@ -71,12 +76,12 @@ class World {
   // Rank `rank` brings `bytes` to the meeting `ordinal` of a channel.
   void bring(int rank, bool control, int64_t ordinal, const std::string& what, std::string bytes) {
     MutexLock lock(mutex_);
-    Meeting& meeting =
-        meetings_.try_emplace({control, ordinal}, world_size_).first->second;
+    Meeting& meeting = meetings_.try_emplace({control, ordinal}, world_size_).first->second;
     if (meeting.what.empty()) meeting.what = what;
     if (meeting.what != what && meeting.mismatch.ok()) {
-      meeting.mismatch = peer_error(rank, ranks_[rank].phase, ranks_[rank].step,
-                            absl::StrCat("it starts ", what, " where others start ", meeting.what));
+      meeting.mismatch =
+          peer_error(rank, ranks_[rank].phase, ranks_[rank].step,
+                     absl::StrCat("it starts ", what, " where others start ", meeting.what));
     }
     meeting.brought[rank] = std::move(bytes);
   }
@@ -150,6 +155,7 @@ class ThreadCollectives : public Collectives {
  public:
   ThreadCollectives(World& world, int rank, const ThreadRanksOptions& options)
       : world_(world), rank_(rank), options_(options) {}
+  ~ThreadCollectives() override { world_.leave(rank_); }
 
   int rank() const override { return rank_; }
   int world_size() const override { return world_.world_size(); }
@@ -161,15 +167,15 @@ class ThreadCollectives : public Collectives {
 
   std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
     const int64_t count = tensor.numel();
-    const std::string what = absl::StrCat("a sum of ", count, " ", c10::toString(tensor.scalar_type()));
+    const std::string what =
+        absl::StrCat("a sum of ", count, " ", c10::toString(tensor.scalar_type()));
     void* data = tensor.mutable_data_ptr();
     switch (tensor.scalar_type()) {
       case at::kFloat:
         return start(/*control=*/false, what, static_cast<float*>(data), count, tensor);
       case at::kDouble:
         return start(/*control=*/false, what, static_cast<double*>(data), count, tensor);
-      default:
-        return start(/*control=*/false, what, static_cast<int64_t*>(data), count, tensor);
+      default: return start(/*control=*/false, what, static_cast<int64_t*>(data), count, tensor);
     }
   }
 
@@ -212,8 +218,7 @@ class ThreadCollectives : public Collectives {
    private:
     absl::Status finish() {
       RETURN_IF_ERROR(ordinal_.status());
-      ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                       collectives_.take(control_, *ordinal_));
+      ASSIGN_OR_RETURN(const std::vector<std::string> all, collectives_.take(control_, *ordinal_));
       // In the order of the ranks: the same bits for all.
       for (size_t rank = 0; rank < all.size(); ++rank) {
         for (int64_t i = 0; i < count_; ++i) {
@@ -253,6 +258,7 @@ class ThreadCollectives : public Collectives {
   // Returns: which of the channel's collectives this is.
   absl::StatusOr<int64_t> bring(bool control, const std::string& what, std::string bytes) {
     RETURN_IF_ERROR(died_);
+    RETURN_IF_ERROR(world_.failure());
     const RankState state = world_.state(rank_);
     const CollectiveCall call{rank_, started_++, control, state.phase, state.step};
     if (options_.inject != nullptr) {
