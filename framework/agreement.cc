@@ -55,6 +55,7 @@ void Agreement::begin_run() {
   requests_taken_ = true;
   own_failure_ = absl::OkStatus();
   over_ = false;
+  failed_rank_ = -1;
 }
 
 void Agreement::start(Place place, const RankShare& share) { start(place, share, false); }
@@ -166,12 +167,13 @@ absl::Status Agreement::gather_failures(const absl::Status& own) {
     note.set_error(std::string(own.message()));
   }
   ASSIGN_OR_RETURN(const std::vector<RankNote> notes, gather(collectives_, note));
-  if (!own.ok()) return own;
   std::vector<size_t> failed;
   for (size_t rank = 0; rank < notes.size(); ++rank) {
     if (notes[rank].has_code()) failed.push_back(rank);
   }
   if (failed.empty()) return absl::InternalError("a rank failed, but none says how");
+  failed_rank_ = static_cast<int>(failed[0]);
+  if (!own.ok()) return own;
   return absl::AbortedError(absl::StrCat(list_ranks(failed), " failed: ", notes[failed[0]].error()));
 }
 

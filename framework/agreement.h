@@ -73,6 +73,8 @@ class Agreement {
 
   // Whether the ranks know that the run has failed: no more collectives.
   bool over() const { return over_; }
+  // The lowest rank that failed, once failures were gathered; else -1.
+  int failed_rank() const { return failed_rank_; }
   Collectives& collectives() { return collectives_; }
 
  private:
@@ -92,6 +94,7 @@ class Agreement {
   uint64_t served_ = 0;              // hash of everything served
   std::vector<std::string> journal_; // of what was served since the exchange verified last
   bool over_ = false;
+  int failed_rank_ = -1;
 };
 
 }  // namespace millrace

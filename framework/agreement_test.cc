@@ -106,6 +106,7 @@ TEST(Agreement, AFailureIsHeardWhereverTheOthersAre) {
                   StatusIs(absl::StatusCode::kAborted, "rank 2 failed: planted"));
     }
     EXPECT_TRUE(rank.agreement.over());
+    EXPECT_EQ(rank.agreement.failed_rank(), 2);
     EXPECT_OK(rank.agreement.settle({"leaving"}, absl::OkStatus())) << "no message any more";
   });
 }

@@ -327,7 +327,9 @@ void Trainer::record(LoopEvent::Kind kind, absl::string_view what, absl::string_
   LoopEvent event;
   event.kind = kind;
   event.what = std::string(what);
-  event.rank = context_->rank();
+  event.rank = kind == LoopEvent::kFailed && agreement_->failed_rank() >= 0
+                   ? agreement_->failed_rank()
+                   : context_->rank();
   event.detail = std::string(detail);
   event.progress = progress_;
   event.world_size = context_->world_size();

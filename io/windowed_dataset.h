@@ -30,8 +30,9 @@ struct WindowState {
 // start_epoch begins the stream; next() then gives nothing until a window is ready.
 class WindowedDataset : public Dataset {
  public:
-  // Opens the next window if there is one; the one before must be at its end. Never blocks for data. Collective: every
-  // rank calls it at the same point and gets the same state; rank 0 looks for windows and tells the others. Errors: those of Dataset::next.
+  // Opens the next window if there is one; what is left of the one before is dropped. Never blocks
+  // for data. Collective: every rank calls it at the same point and gets the same state, or an
+  // error; rank 0 looks for windows and tells the others. Errors: those of Dataset::next.
   virtual absl::StatusOr<WindowState> next_window() = 0;
 };
 
