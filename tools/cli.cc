@@ -32,14 +32,14 @@ int fail_usage(const CLI::App& program, const CLI::ParseError& error,
   return fail(absl::InvalidArgumentError(usage.message));
 }
 
-int run_command(CLI::App& program, int argc, char** argv) {
+int run_command(CLI::App& program, int argc, char** argv, const RankListener& listener) {
   std::vector<std::pair<CLI::App*, Command>> commands;
-  const auto add = [&](Command (*adder)(CLI::App&)) {
+  const auto add = [&](auto adder) {
     Command command = adder(program);
     commands.emplace_back(program.get_subcommands({}).back(), std::move(command));
   };
-  add(add_train_command);
-  add(add_evaluate_command);
+  add([&](CLI::App& app) { return add_train_command(app, listener); });
+  add([&](CLI::App& app) { return add_evaluate_command(app, listener); });
   add(add_predict_command);
   add(add_generate_command);
   add(add_config_command);
@@ -63,7 +63,7 @@ int run_command(CLI::App& program, int argc, char** argv) {
 
 }  // namespace
 
-int run_program(int argc, char** argv) {
+int run_program(int argc, char** argv, const RankListener& listener) {
   initialize_logging(argv[0]);
   // Under `bazel run`, paths are relative to where the user stands.
   const char* directory = std::getenv("BUILD_WORKING_DIRECTORY");
@@ -73,7 +73,7 @@ int run_program(int argc, char** argv) {
   CLI::App program("Trains recommendation models.", "millrace");
   program.require_subcommand(1);
   try {
-    return run_command(program, argc, argv);
+    return run_command(program, argc, argv, listener);
   } catch (const std::exception& error) {
     return fail(absl::InternalError(std::string("unexpected exception: ") + error.what()));
   }

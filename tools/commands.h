@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
+#include "tools/cli.h"
 
 namespace CLI {
 class App;
@@ -16,8 +17,8 @@ namespace millrace {
 // Returns: the exit code of what succeeded (0, or 75 after a stop by signal), or the error.
 using Command = std::function<absl::StatusOr<int>()>;
 
-Command add_train_command(CLI::App& program);
-Command add_evaluate_command(CLI::App& program);
+Command add_train_command(CLI::App& program, const RankListener& listener);
+Command add_evaluate_command(CLI::App& program, const RankListener& listener);
 Command add_predict_command(CLI::App& program);
 Command add_generate_command(CLI::App& program);
 Command add_config_command(CLI::App& program);

@@ -22,44 +22,57 @@ struct EvaluateFlags : ConfigFlags {
   std::string checkpoint;
 };
 
-absl::Status evaluate(const EvaluateFlags& flags, const RankEnvironment& ranks, FileSystem& files,
-                      Summary* summary, std::string* weights) {
-  if (ranks.rank == 0) RETURN_IF_ERROR(check_summary_file(files, flags.summary));
-  ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
-  ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, join_ranks(ranks, config));
-  RETURN_IF_ERROR(on_rank_0(*collectives, [&] {
-    return make_generated_data(files, config.train()).status();
-  }));
-  JobResources resources;
-  resources.log = &std::cerr;
-  resources.local_world_size = ranks.local_world_size;
-  ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
-                   build_evaluator(config, resources, std::move(collectives)));
-  ASSIGN_OR_RETURN(const LoadedWeights loaded,
-                   load_trainer_weights(files, flags.checkpoint, *trainer), "--checkpoint");
-  *weights = loaded.path;
-  summary->progress = loaded.progress;
+// The sets' metrics, on rank 0 also for people.
+absl::Status evaluate_sets(const JobConfig& config, Trainer& trainer, bool print,
+                           Summary* summary) {
   for (const EvaluationSetConfig& set : config.train().eval_data()) {
-    ASSIGN_OR_RETURN(const EvaluationResult result, trainer->evaluate(set.name()));
-    summary->rows = trainer->summary().rows;
+    ASSIGN_OR_RETURN(const EvaluationResult result, trainer.evaluate(set.name()));
+    summary->rows = trainer.summary().rows;
     summary->eval[set.name()] = result.metrics;
-    if (ranks.rank != 0) continue;
+    if (!print) continue;
     std::cout << set.name() << ":";
     for (const auto& [name, value] : result.metrics) {
       std::cout << absl::StrFormat("  %s %.5f", name, value);
     }
     std::cout << "  examples " << result.examples << std::endl;
   }
+  return absl::OkStatus();
+}
+
+absl::Status evaluate(const EvaluateFlags& flags, const RankEnvironment& ranks,
+                      const RankListener& listener, FileSystem& files, Summary* summary,
+                      std::string* weights) {
+  if (ranks.rank == 0) RETURN_IF_ERROR(check_summary_file(files, flags.summary));
+  ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
+  ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, join_ranks(ranks, config, listener));
+  RETURN_IF_ERROR(
+      on_rank_0(*collectives, [&] { return make_generated_data(files, config.train()).status(); }));
+  JobResources resources;
+  resources.log = &std::cerr;
+  resources.local_world_size = ranks.local_world_size;
+  Collectives& others = *collectives;  // the trainer's from here on
+  ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
+                   build_evaluator(config, resources, std::move(collectives)));
+  const absl::StatusOr<LoadedWeights> loaded =
+      load_trainer_weights(files, flags.checkpoint, *trainer);
+  if (!loaded.ok()) {
+    const absl::Status status = annotate(loaded.status(), "--checkpoint");
+    others.fail(status);
+    return status;
+  }
+  *weights = loaded->path;
+  summary->progress = loaded->progress;
+  RETURN_IF_ERROR(evaluate_sets(config, *trainer, ranks.rank == 0, summary));
   summary->outcome = Outcome::kCompleted;
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> run(const EvaluateFlags& flags) {
+absl::StatusOr<int> run(const EvaluateFlags& flags, const RankListener& listener) {
   FileSystem& files = FileSystem::local();
   ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
   Summary summary;
   std::string weights;
-  absl::Status status = evaluate(flags, ranks, files, &summary, &weights);
+  absl::Status status = evaluate(flags, ranks, listener, files, &summary, &weights);
   summary.error = std::string(status.message());
   if (ranks.rank != 0) return status.ok() ? absl::StatusOr<int>(kExitFinished) : status;
   status.Update(write_summary_file(files, flags.summary, summary_json(summary, weights)));
@@ -69,7 +82,7 @@ absl::StatusOr<int> run(const EvaluateFlags& flags) {
 
 }  // namespace
 
-Command add_evaluate_command(CLI::App& program) {
+Command add_evaluate_command(CLI::App& program, const RankListener& listener) {
   auto flags = std::make_shared<EvaluateFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand("evaluate", "compute metrics of trained weights");
   add_config_flags(*command, *flags);
@@ -77,7 +90,7 @@ Command add_evaluate_command(CLI::App& program) {
       ->add_option("--checkpoint", flags->checkpoint,
                    "output directory of a training run, or its weights file")
       ->required();
-  return [flags] { return run(*flags); };
+  return [flags, listener] { return run(*flags, listener); };
 }
 
 }  // namespace millrace

@@ -327,7 +327,12 @@ class LocalRanks {
     end.code = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
     end.forced = stage_ == Stage::kTold || stage_ == Stage::kKilled;
     ends_.push_back(end);
-    if (!is_failure(end.code) || stage_ != Stage::kRunning || ends_.size() == ranks_.size()) return;
+    if (!is_failure(end.code)) return;
+    if (stage_ != Stage::kRunning) {
+      say(absl::StrCat("millrace: rank ", rank.number, " ", how_it_ended(end.code)));
+      return;
+    }
+    if (ends_.size() == ranks_.size()) return;
     stage_ = Stage::kLeaving;
     deadline_ = absl::Now() + options_.grace;
     say(absl::StrCat("millrace: rank ", rank.number, " ", how_it_ended(end.code),

@@ -170,6 +170,7 @@ TEST_F(LocalRanksTest, OthersLeaveByThemselves) {
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(outcome.err,
             "millrace: rank 1 exited with code 70; the others have 30s to leave\n"
+            "millrace: rank 0 exited with code 76\n"
             "millrace: rank 1 exited with code 70\n");
 }
 

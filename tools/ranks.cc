@@ -24,8 +24,9 @@ absl::Status check_job(const TrainConfig& train, int world_size) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(const RankEnvironment& environment,
-                                                        const JobConfig& config) {
+absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
+    const RankEnvironment& environment, const JobConfig& config,
+    const std::function<void(RankPhase, int64_t step)>& published) {
   if (environment.world_size == 1) return std::make_unique<OneRankCollectives>();
   RETURN_IF_ERROR(check_job(config.train(), environment.world_size));
   const DistributedConfig& distributed = config.run().distributed();
@@ -36,6 +37,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(const RankEnvironment& e
   options.identity.config = to_text(config.train());
   options.rendezvous_timeout = absl::Seconds(distributed.rendezvous_timeout_seconds());
   options.collective_timeout = absl::Seconds(distributed.collective_timeout_seconds());
+  options.published = published;
   absl::StatusOr<std::unique_ptr<Collectives>> collectives = connect_c10d(options);
   if (absl::IsUnavailable(collectives.status())) {  // others are, not our files
     return absl::AbortedError(collectives.status().message());

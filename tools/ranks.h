@@ -2,6 +2,7 @@
 #ifndef MILLRACE_TOOLS_RANKS_H_
 #define MILLRACE_TOOLS_RANKS_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -14,11 +15,13 @@ namespace millrace {
 
 // Connects with the other ranks that `environment` tells of, with the times of run.distributed; all
 // must have the same run.job_name and `train`. Without others it connects with nobody.
+// `published`: see C10dOptions.
 // Errors: InvalidArgument if this job cannot run on several ranks; FailedPrecondition if a rank
 // came twice or has another job, saying what differs; Aborted if ranks are missing or the master
 // cannot be reached.
-absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(const RankEnvironment& environment,
-                                                        const JobConfig& config);
+absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
+    const RankEnvironment& environment, const JobConfig& config,
+    const std::function<void(RankPhase, int64_t step)>& published = nullptr);
 
 // Does `work` on rank 0 while the others wait for it, however long that takes.
 // Errors: those of `work`, on the others as Aborted.

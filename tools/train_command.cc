@@ -26,7 +26,8 @@ namespace {
 
 class TrainCommand {
  public:
-  explicit TrainCommand(const ConfigFlags& flags) : flags_(flags) {}
+  TrainCommand(const ConfigFlags& flags, const RankListener& listener)
+      : flags_(flags), listener_(listener) {}
 
   absl::StatusOr<int> run() {
     absl::Status status = train();
@@ -40,7 +41,8 @@ class TrainCommand {
     ASSIGN_OR_RETURN(ranks_, read_rank_environment());
     if (is_first()) RETURN_IF_ERROR(check_summary_file(files_, flags_.summary));
     ASSIGN_OR_RETURN(config_, load_config(files_, flags_));
-    ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, join_ranks(ranks_, config_));
+    ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
+                     join_ranks(ranks_, config_, listener_));
     RETURN_IF_ERROR(on_rank_0(*collectives, [this] { return make_data(); }));
     JobResources resources;
     resources.local_world_size = ranks_.local_world_size;
@@ -106,13 +108,15 @@ class TrainCommand {
                                  absl::ToDoubleSeconds(summary_.progress.elapsed));
     for (const auto& [set, metrics] : summary_.eval) {
       std::cout << set << ":";
-      for (const auto& [name, value] : metrics) std::cout << absl::StrFormat("  %s %.5f", name, value);
+      for (const auto& [name, value] : metrics)
+        std::cout << absl::StrFormat("  %s %.5f", name, value);
       std::cout << "\n";
     }
     std::cout << "weights: " << checkpoint_ << std::endl;
   }
 
   const ConfigFlags& flags_;
+  const RankListener& listener_;
   FileSystem& files_ = FileSystem::local();
   RankEnvironment ranks_;
   JobConfig config_;
@@ -123,11 +127,11 @@ class TrainCommand {
 
 }  // namespace
 
-Command add_train_command(CLI::App& program) {
+Command add_train_command(CLI::App& program, const RankListener& listener) {
   auto flags = std::make_shared<ConfigFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand("train", "train a model");
   add_config_flags(*command, *flags);
-  return [flags] { return TrainCommand(*flags).run(); };
+  return [flags, listener] { return TrainCommand(*flags, listener).run(); };
 }
 
 }  // namespace millrace

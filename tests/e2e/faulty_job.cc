@@ -1,5 +1,6 @@
 // A job whose model and hook fail on one rank, where and how its configuration says.
 #include <ATen/ops/full_like.h>
+#include <ATen/record_function.h>
 #include <signal.h>
 #include <torch/nn/modules/linear.h>
 #include <unistd.h>
@@ -9,41 +10,130 @@
 #include <limits>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "base/mutex.h"
 #include "base/status_macros.h"
+#include "distributed/collectives.h"
 #include "framework/hook.h"
 #include "framework/hook_registry.h"
 #include "framework/model.h"
 #include "framework/model_registry.h"
 #include "models/binary_output.h"
 #include "tests/e2e/faulty_job.pb.h"
+#include "tools/cli.h"
+#include "tools/openmp.h"
 
 namespace millrace {
 namespace {
 
-bool is_due(const FaultConfig& fault, FaultConfig::Place place, int64_t step) {
+int own_rank() {
   const char* rank = std::getenv("RANK");
-  const int own = rank == nullptr ? 0 : std::atoi(rank);
-  return fault.place() == place && fault.rank() == own &&
+  return rank == nullptr ? 0 : std::atoi(rank);
+}
+
+// What this rank has told the others that it does.
+class Told {
+ public:
+  void operator()(RankPhase phase, int64_t step) {
+    MutexLock lock(mutex_);
+    times_ = phase == phase_ && step == step_ ? times_ + 1 : 1;
+    phase_ = phase;
+    step_ = step;
+  }
+  // Waits until the others can know what this rank does now: it was told twice in a row, and so
+  // once at least as it is now. Of rank 0, whose store goes with it, they must also have read it,
+  // which they do several times between two of its words.
+  void await() {
+    const int times = own_rank() == 0 ? 3 : 2;
+    MutexLock lock(mutex_);
+    times_ = 0;
+    mutex_.await([&] { return times_ >= times; });
+  }
+
+ private:
+  Mutex mutex_;
+  RankPhase phase_ = RankPhase::kEnd;
+  int64_t step_ = -1;
+  int times_ = 0;
+};
+
+// One for the process, as its rank is: parts made by name cannot be given one.
+Told& told() {
+  static Told told;
+  return told;
+}
+
+bool is_due(const FaultConfig& fault, FaultConfig::Place place, int64_t step) {
+  return fault.place() == place && fault.rank() == own_rank() &&
          (fault.step() == step || place == FaultConfig::EVALUATION || place == FaultConfig::START);
+}
+
+bool is_silent(const FaultConfig& fault) {
+  return fault.kind() == FaultConfig::KILL || fault.kind() == FaultConfig::FREEZE;
+}
+
+void announce(const FaultConfig& fault) {
+  std::cerr << "faulty: " << FaultConfig::Place_Name(fault.place()) << " process " << ::getpid()
+            << std::endl;
 }
 
 // Does what `fault` says, or returns its error.
 absl::Status fail(const FaultConfig& fault) {
-  std::cerr << "faulty: " << FaultConfig::Place_Name(fault.place()) << " process " << ::getpid()
-            << std::endl;
+  if (is_silent(fault)) told().await();
+  announce(fault);
   switch (fault.kind()) {
     case FaultConfig::ERROR: return absl::DataLossError("planted error");
     case FaultConfig::THROW: throw std::runtime_error("planted exception");
     case FaultConfig::KILL:
     case FaultConfig::FREEZE:
-      // Longer than ranks take to tell one another what they do, so that the others know it.
-      ::usleep(1'500'000);
       ::raise(fault.kind() == FaultConfig::KILL ? SIGKILL : SIGSTOP);
       return absl::OkStatus();
     case FaultConfig::SPOIL: return absl::OkStatus();
   }
   return absl::OkStatus();
+}
+
+// The fault of an optimizer's update, and the parameters that it is about to change. Callbacks of
+// operators are plain functions, so this is one for the process.
+struct UpdateFault {
+  FaultConfig fault;
+  std::vector<at::Tensor> parameters;
+};
+UpdateFault& update_fault() {
+  static UpdateFault fault;
+  return fault;
+}
+
+// Called before each operator. The first that changes a parameter in place is the update's.
+std::unique_ptr<at::ObserverContext> before_operator(const at::RecordFunction& function) {
+  if (!absl::EndsWith(function.name(), "_") || function.inputs().empty()) return nullptr;
+  const c10::IValue& changed = function.inputs()[0];
+  for (const at::Tensor& parameter : update_fault().parameters) {
+    if (changed.isTensor() && changed.toTensor().is_same(parameter)) {
+      fail(update_fault().fault).IgnoreError();
+    }
+  }
+  return nullptr;
+}
+
+// Lets the update that follows fail: a signal hits it in the middle, or the optimizer refuses a
+// gradient of another shape.
+void spoil_update(const FaultConfig& fault, const Gradients& gradients) {
+  if (!is_silent(fault)) {
+    announce(fault);
+    gradients.dense()[0].value.grad().resize_({0});
+    return;
+  }
+  update_fault().fault = fault;
+  for (const NamedParameter& parameter : gradients.dense()) {
+    update_fault().parameters.push_back(parameter.value);
+  }
+  at::addThreadLocalCallback(at::RecordFunctionCallback(&before_operator)
+                                 .needsInputs(true)
+                                 .scopes({at::RecordScope::FUNCTION}));
 }
 
 class FaultyModel : public Model {
@@ -99,8 +189,11 @@ class FaultyHook : public Hook {
   absl::string_view name() const override { return "faulty"; }
   absl::Status start(HookContext& context) override { return at(context, FaultConfig::START); }
   absl::Status before_step(HookContext& context) override { return at(context, FaultConfig::DATA); }
-  absl::Status after_backward(HookContext& context, const Gradients&) override {
-    return at(context, FaultConfig::UPDATE);
+  absl::Status after_backward(HookContext& context, const Gradients& gradients) override {
+    if (is_due(fault_, FaultConfig::UPDATE, context.progress().step)) {
+      spoil_update(fault_, gradients);
+    }
+    return at(context, FaultConfig::AFTER_BACKWARD);
   }
   absl::Status after_step(HookContext& context, const StepResult&) override {
     return at(context, FaultConfig::BETWEEN_STEPS);
@@ -118,3 +211,9 @@ MILLRACE_REGISTER_HOOK(faulty, "fails on purpose", &FaultyHook::create);
 
 }  // namespace
 }  // namespace millrace
+
+int main(int argc, char** argv) {
+  millrace::limit_openmp_spinning(argv);
+  return millrace::run_program(
+      argc, argv, [](millrace::RankPhase phase, int64_t step) { millrace::told()(phase, step); });
+}
