@@ -26,6 +26,7 @@
 #include "base/status_macros.h"
 #include "tools/exit_code.h"
 #include "tools/line_prefixer.h"
+#include "tools/output_queue.h"
 
 namespace millrace {
 namespace {
@@ -117,23 +118,9 @@ class HeldSignals {
   Descriptor fd_;
 };
 
-void write_all(int fd, absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) {
-      pollfd ready = {fd, POLLOUT, 0};
-      ::poll(&ready, 1, -1);
-      continue;
-    }
-    if (count < 0) return;  // nobody reads it
-    bytes.remove_prefix(count);
-  }
-}
-
 // One output of one rank.
 struct Stream {
-  Stream(const std::string& prefix, int to) : lines(prefix), to(to) {}
+  Stream(const std::string& prefix, OutputQueue& to) : lines(prefix), to(to) {}
 
   // Passes on at most `limit` bytes of what is there. Returns: how many; closed if there is no
   // more.
@@ -145,7 +132,7 @@ struct Stream {
       from.reset();
       return 0;
     }
-    write_all(to, lines.add({buffer, static_cast<size_t>(count)}));
+    to.add(lines.add({buffer, static_cast<size_t>(count)}));
     return count;
   }
 
@@ -160,19 +147,19 @@ struct Stream {
       left -= count;
     }
     from.reset();
-    write_all(to, lines.finish());
+    to.add(lines.finish());
   }
 
   Descriptor from;  // non-blocking
   LinePrefixer lines;
-  const int to;
+  OutputQueue& to;
 };
 
 struct Rank {
-  Rank(int number, const LocalRanksOptions& options)
+  Rank(int number, OutputQueue& out, OutputQueue& err)
       : number(number),
-        out(absl::StrCat("[", number, "] "), options.out),
-        err(absl::StrCat("[", number, "] "), options.err) {}
+        out(absl::StrCat("[", number, "] "), out),
+        err(absl::StrCat("[", number, "] "), err) {}
 
   const int number;
   pid_t process = -1;  // and its group; -1: not started, or ended
@@ -190,7 +177,11 @@ bool is_failure(int code) { return code != kExitFinished && code != kExitRunAgai
 
 class LocalRanks {
  public:
-  explicit LocalRanks(const LocalRanksOptions& options) : options_(options) {}
+  explicit LocalRanks(const LocalRanksOptions& options) : options_(options) {
+    outputs_.push_back(std::make_unique<OutputQueue>(options.out));
+    if (same_destination(options.out, options.err)) return;
+    outputs_.push_back(std::make_unique<OutputQueue>(options.err));
+  }
   ~LocalRanks() {
     for (const auto& rank : ranks_) {
       if (rank->process < 0) continue;
@@ -214,6 +205,7 @@ class LocalRanks {
       say(absl::StrCat("millrace: rank ", end.rank, " ", how_it_ended(end.code),
                        last.empty() ? "" : ": ", last));
     }
+    drain();
     return end.code;
   }
 
@@ -227,7 +219,7 @@ class LocalRanks {
       ASSIGN_OR_RETURN(port, reserve_port(&port_));
     }
     for (int number = 0; number < options_.count; ++number) {
-      ranks_.push_back(std::make_unique<Rank>(number, options_));
+      ranks_.push_back(std::make_unique<Rank>(number, *outputs_.front(), *outputs_.back()));
       RETURN_IF_ERROR(start(*ranks_.back(), port));
     }
     return absl::OkStatus();
@@ -272,17 +264,44 @@ class LocalRanks {
     return absl::OkStatus();
   }
 
-  // Waits for output, a signal, the end of a rank or of its time, and passes the output on.
+  void add_outputs(std::vector<pollfd>* fds) const {
+    for (const auto& output : outputs_) {
+      if (!output->empty()) fds->push_back({output->fd(), POLLOUT, 0});
+    }
+  }
+
+  void write_outputs() {
+    for (const auto& output : outputs_) output->write_some();
+  }
+
+  // Waits until what was said is taken, or a signal says not to: no rank is left that it is for.
+  void drain() {
+    for (;;) {
+      write_outputs();
+      std::vector<pollfd> fds = {{signals_.fd(), POLLIN, 0}};
+      add_outputs(&fds);
+      if (fds.size() == 1) return;
+      ::poll(fds.data(), fds.size(), -1);
+      signalfd_siginfo info;
+      while (::read(signals_.fd(), &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1) return;
+      }
+    }
+  }
+
+  // Waits for output or room for it, a signal, the end of a rank or of its time, and passes output
+  // on. A rank whose output nobody takes waits when its pipe is full.
   void wait() {
     std::vector<pollfd> fds = {{signals_.fd(), POLLIN, 0}};
     std::vector<Stream*> streams = {nullptr};
     for (const auto& rank : ranks_) {
       for (Stream* stream : {&rank->out, &rank->err}) {
-        if (stream->from.get() < 0) continue;
+        if (stream->from.get() < 0 || stream->to.full()) continue;
         fds.push_back({stream->from.get(), POLLIN, 0});
         streams.push_back(stream);
       }
     }
+    add_outputs(&fds);
     int milliseconds = -1;
     if (stage_ == Stage::kLeaving || stage_ == Stage::kTold) {
       const absl::Duration left =
@@ -290,9 +309,10 @@ class LocalRanks {
       milliseconds = static_cast<int>(absl::ToInt64Milliseconds(left)) + 1;
     }
     if (::poll(fds.data(), fds.size(), milliseconds) <= 0) return;
-    for (size_t i = 1; i < fds.size(); ++i) {
+    for (size_t i = 1; i < streams.size(); ++i) {
       if (fds[i].revents != 0) streams[i]->read_some(std::numeric_limits<int64_t>::max());
     }
+    write_outputs();
   }
 
   void forward_signals() {
@@ -354,11 +374,12 @@ class LocalRanks {
     send(told ? SIGKILL : SIGTERM);
   }
 
-  void say(const std::string& line) const { write_all(options_.err, line + "\n"); }
+  void say(const std::string& line) { outputs_.back()->add(line + "\n"); }
 
   const LocalRanksOptions& options_;
   const HeldSignals signals_;
   Descriptor port_;
+  std::vector<std::unique_ptr<OutputQueue>> outputs_;  // out, err; one if both lead to one place
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<RankEnd> ends_;  // in the order in which they ended
   Stage stage_ = Stage::kRunning;

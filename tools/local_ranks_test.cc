@@ -26,6 +26,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 // What shell programs of the tests use. Waiting is for files that others make, never for time.
@@ -276,6 +277,84 @@ TEST_F(LocalRanksTest, NobodyReadsTheOutput) {
   options_.out = options_.err = ends[1];
   EXPECT_THAT(run_local_ranks(options_), IsOkAndHolds(3));
   ::close(ends[1]);
+}
+
+// The outputs of these go to a pipe that is full, until a file "told" is there.
+class StalledReaderTest : public LocalRanksTest {
+ protected:
+  // Nothing more fits into it.
+  static void make_full_pipe(int ends[2]) {
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    const std::string filler(4096, '.');
+    while (::write(ends[1], filler.data(), filler.size()) > 0) {
+    }
+    ::fcntl(ends[0], F_SETFL, 0);
+    ::fcntl(ends[1], F_SETFL, 0);
+  }
+
+  absl::StatusOr<int> run_into(int output, const std::string& script) {
+    options_.arguments = {"sh", "-c", absl::StrCat("cd ", directory_, "\n", kFunctions, script)};
+    options_.out = options_.err = output;
+    return run_local_ranks(options_);
+  }
+
+  absl::StatusOr<int> run_stalled(const std::string& script) {
+    int ends[2];
+    make_full_pipe(ends);
+    const std::string reader =
+        absl::StrCat("cd ", directory_, "\n", kFunctions, "wait_for told; tr -d . > got");
+    const pid_t process = ::fork();
+    if (process == 0) {
+      ::dup2(ends[0], STDIN_FILENO);
+      ::execl("/bin/sh", "sh", "-c", reader.c_str(), nullptr);
+      ::_exit(127);
+    }
+    EXPECT_GT(process, 0);
+    ::close(ends[0]);
+    const absl::StatusOr<int> code = run_into(ends[1], script);
+    ::close(ends[1]);
+    ::waitpid(process, nullptr, 0);
+    return code;
+  }
+};
+
+TEST_F(StalledReaderTest, SignalsArePassedOn) {
+  EXPECT_THAT(run_stalled("trap 'echo got it; touch told.$RANK; wait_for told.0 told.1; touch told;"
+                          "  exit 75' TERM;"
+                          "echo begin; touch ready.$RANK; wait_for ready.0 ready.1;"
+                          "if [ $RANK = 1 ]; then kill -TERM $PPID; fi; wait_forever"),
+              IsOkAndHolds(75));
+  // A shell may add that the signal ended its child.
+  EXPECT_THAT(sorted_lines(read("got")),
+              IsSupersetOf({"[0] begin", "[0] got it", "[1] begin", "[1] got it"}));
+}
+
+TEST_F(StalledReaderTest, OthersAreToldToLeave) {
+  options_.grace = absl::Milliseconds(300);
+  EXPECT_THAT(run_stalled("trap 'touch told; exit 76' TERM; echo begin; touch ready.$RANK;"
+                          "wait_for ready.0 ready.1;"
+                          "if [ $RANK = 1 ]; then exit 70; fi; wait_forever"),
+              IsOkAndHolds(70));
+  EXPECT_THAT(read("got"), HasSubstr("rank 0 did not leave: SIGTERM\n"));
+  EXPECT_THAT(read("got"), HasSubstr("millrace: rank 1 exited with code 70"));
+}
+
+TEST_F(StalledReaderTest, ASignalEndsTheWaitForAReader) {
+  const pid_t launcher = ::fork();
+  ASSERT_GE(launcher, 0);
+  if (launcher == 0) {
+    ::signal(SIGTERM, SIG_IGN);  // outside run_local_ranks, so that only that is ended
+    int ends[2];
+    make_full_pipe(ends);
+    ::_exit(run_into(ends[1], "echo unread; touch ready; exit 3").value_or(1));
+  }
+  while (!FileSystem::local().info(path("ready")).ok()) std::this_thread::yield();
+  int status = 0;
+  while (::waitpid(launcher, &status, WNOHANG) == 0) {
+    ::kill(launcher, SIGTERM);
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3) << status;
 }
 
 TEST_F(LocalRanksTest, AProgramThatCannotBeStarted) {
