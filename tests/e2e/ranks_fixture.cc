@@ -110,12 +110,12 @@ void RanksTest::SetUpTestSuite() {
 RanksTest::RanksTest() { write("job.textproto", absl::StrReplaceAll(kJob, {{"$DATA", data_}})); }
 
 RunningProgram RanksTest::rank(int rank, int world_size, int port,
-                               std::vector<std::string> arguments,
+                               std::vector<std::string> arguments, const std::string& command,
                                std::chrono::seconds timeout) const {
   arguments.insert(arguments.begin(),
                    {"/usr/bin/env", absl::StrCat("RANK=", rank),
                     absl::StrCat("WORLD_SIZE=", world_size), "MASTER_ADDR=127.0.0.1",
-                    absl::StrCat("MASTER_PORT=", port), millrace_path(), "train", "job.textproto"});
+                    absl::StrCat("MASTER_PORT=", port), millrace_path(), command, "job.textproto"});
   return RunningProgram(std::move(arguments), {.directory = path(""), .timeout = timeout});
 }
 

@@ -37,6 +37,7 @@ class RanksTest : public ProgramTest {
 
   // One rank as a launcher of another machine would start it.
   RunningProgram rank(int rank, int world_size, int port, std::vector<std::string> arguments,
+                      const std::string& command = "train",
                       std::chrono::seconds timeout = std::chrono::seconds(40)) const;
   // `millrace launch -n RANKS -- train job.textproto ARGUMENTS...`.
   RunningProgram launch(int ranks, std::vector<std::string> arguments,

@@ -26,6 +26,7 @@ using ::testing::UnorderedElementsAre;
 
 constexpr int kUsage = 64;
 constexpr int kBadData = 65;
+constexpr int kNoInput = 66;
 constexpr int kRunAgain = 75;
 constexpr int kPeer = 76;
 
@@ -66,6 +67,20 @@ TEST_F(RanksTest, EvaluationOverRanksIsThatOfOne) {
   EXPECT_THAT(one.out, HasSubstr("examples 500"));
   EXPECT_EQ(two.out, "[0] " + one.out);
   EXPECT_EQ(read_json("evaluated.json")["outcome"], "completed");
+}
+
+TEST_F(RanksTest, WeightsThatOneRankMissesAreNamedOnAll) {
+  millrace_ok({"train", "job.textproto"});
+  const int port = free_port();
+  RunningProgram first = rank(0, 2, port, {"--checkpoint", "out"}, "evaluate");
+  RunningProgram second = rank(1, 2, port, {"--checkpoint", "nowhere"}, "evaluate");
+  const ProgramResult without = second.finish();
+  EXPECT_EQ(without.exit_code, kNoInput);
+  EXPECT_THAT(without.last_error_line(), AllOf(HasSubstr("--checkpoint"), HasSubstr("nowhere")));
+  const ProgramResult other = first.finish();
+  EXPECT_EQ(other.exit_code, kPeer);
+  EXPECT_THAT(other.last_error_line(),
+              AllOf(HasSubstr("rank 1"), HasSubstr("--checkpoint"), HasSubstr("nowhere")));
 }
 
 TEST_F(RanksTest, DataIsMadeOnce) {
