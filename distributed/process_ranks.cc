@@ -1,7 +1,5 @@
 #include "distributed/process_ranks.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -15,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "base/catch_exceptions.h"
 #include "base/log.h"
-#include "distributed/sockets.h"
+#include "distributed/reserved_port.h"
 
 namespace millrace {
 namespace {
@@ -49,15 +47,9 @@ absl::Status decode(const std::string& text) {
 }  // namespace
 
 int free_port() {
-  sockaddr_in any = {};
-  any.sin_family = AF_INET;
-  any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  absl::StatusOr<Socket> socket =
-      listen_on(SocketAddress(reinterpret_cast<sockaddr*>(&any), sizeof(any)));
-  MILLRACE_CHECK(socket.ok()) << socket.status();
-  absl::StatusOr<SocketAddress> address = local_address(*socket);
-  MILLRACE_CHECK(address.ok()) << address.status();
-  return address->port();
+  const absl::StatusOr<ReservedPort> port = reserve_port();
+  MILLRACE_CHECK(port.ok()) << port.status();
+  return port->number;
 }
 
 void ChildLink::signal() const {

@@ -15,7 +15,7 @@
 
 namespace millrace {
 
-// A TCP port of 127.0.0.1 that nobody listens on.
+// A port as reserve_port() gives it, but not reserved.
 int free_port();
 
 // What a child sees of its parent.

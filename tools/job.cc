@@ -58,6 +58,32 @@ bool read_marker(FileSystem& files, const std::string& marker, const std::string
   return absl::SimpleAtod(absl::StripAsciiWhitespace(parts.second), best_auc);
 }
 
+// Collectives that their owner lends to a trainer, so that a trainer that cannot be made does not
+// leave the job before the other ranks were told why.
+class SharedCollectives : public Collectives {
+ public:
+  explicit SharedCollectives(std::shared_ptr<Collectives> shared) : shared_(std::move(shared)) {}
+  int rank() const override { return shared_->rank(); }
+  int world_size() const override { return shared_->world_size(); }
+  std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
+    return shared_->start_sum(values);
+  }
+  std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
+    return shared_->start_sum(std::move(tensor));
+  }
+  absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override {
+    return shared_->all_gather(bytes);
+  }
+  absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override {
+    return shared_->broadcast(bytes, root);
+  }
+  void set_phase(RankPhase phase, int64_t step) override { shared_->set_phase(phase, step); }
+  void fail(const absl::Status& reason) override { shared_->fail(reason); }
+
+ private:
+  const std::shared_ptr<Collectives> shared_;  // with the JobBuilder
+};
+
 // Makes the parts of a trainer one after the other.
 class JobBuilder {
  public:
@@ -66,32 +92,30 @@ class JobBuilder {
       : config_(config),
         resources_(resources),
         threads_(threads_of_rank(config.run(), resources.local_world_size)),
-        parts_(parts_with(std::move(collectives))),
-        collectives_(*parts_.collectives) {}
+        collectives_(std::move(collectives)) {
+    if (collectives_ == nullptr) collectives_ = std::make_shared<OneRankCollectives>();
+    parts_.collectives = std::make_unique<SharedCollectives>(collectives_);
+  }
 
   absl::StatusOr<std::unique_ptr<Trainer>> trainer() {
     RETURN_IF_ERROR(tell_others(make_training_parts()));
-    ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, make_trainer());
-    RETURN_IF_ERROR(tell_others(add_hooks(*trainer)));
+    absl::StatusOr<std::unique_ptr<Trainer>> trainer = make_trainer();
+    RETURN_IF_ERROR(tell_others(trainer.status()));
+    RETURN_IF_ERROR(tell_others(add_hooks(**trainer)));
     return trainer;
   }
 
   absl::StatusOr<std::unique_ptr<Trainer>> evaluator() {
     RETURN_IF_ERROR(tell_others(make_evaluation_parts()));
-    return make_trainer();
+    absl::StatusOr<std::unique_ptr<Trainer>> trainer = make_trainer();
+    RETURN_IF_ERROR(tell_others(trainer.status()));
+    return trainer;
   }
 
  private:
-  static TrainerParts parts_with(std::unique_ptr<Collectives> collectives) {
-    TrainerParts parts;
-    parts.collectives = std::move(collectives);
-    if (parts.collectives == nullptr) parts.collectives = std::make_unique<OneRankCollectives>();
-    return parts;
-  }
-
   // The other ranks learn what is wrong here, rather than wait.
   absl::Status tell_others(absl::Status status) {
-    if (!status.ok()) collectives_.fail(status);
+    if (!status.ok()) collectives_->fail(status);
     return status;
   }
 
@@ -120,8 +144,8 @@ class JobBuilder {
     options.data = data;
     options.schema = schema_;
     options.seed = config_.train().seed();
-    options.rank = collectives_.rank();
-    options.world_size = collectives_.world_size();
+    options.rank = collectives_->rank();
+    options.world_size = collectives_->world_size();
     options.binary_labels = config_.train().binary_labels();
     options.labels_may_miss = resources_.labels_may_miss;
     options.reader_threads = config_.run().read().reader_threads();
@@ -196,7 +220,7 @@ class JobBuilder {
   void make_event_log() {
     auto log = std::make_unique<JsonlEventLog>(
         resources_.files, resources_.clock, join_path(config_.run().output_dir(), "events.jsonl"),
-        collectives_.rank());
+        collectives_->rank());
     event_log_ = log.get();
     parts_.event_log = std::move(log);
   }
@@ -259,8 +283,7 @@ class JobBuilder {
   const int threads_;
   FeatureSchema schema_;
   TrainerParts parts_;
-  // parts_ owns them, then the trainer.
-  Collectives& collectives_;
+  std::shared_ptr<Collectives> collectives_;  // with the trainer, see SharedCollectives
   JsonlEventLog* event_log_ = nullptr;
 };
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "distributed/thread_collectives.h"
 #include "framework/hook_registry.h"
 #include "proto/config_reader.h"
 #include "tools/default_hooks.h"
@@ -16,6 +17,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
@@ -131,6 +133,17 @@ TEST_F(JobTest, ReportsThatCannotBeWrittenAreAWarningUnlessConfiguredOtherwise) 
   ASSERT_OK(trainer->add_hook(std::make_unique<InTheWay>(metrics)));
   EXPECT_THAT(trainer->train().status().message(), HasSubstr("hook metric_report"));
   std::filesystem::remove_all(metrics);
+}
+
+TEST_F(JobTest, OtherRanksLearnWhyATrainerCannotBeMade) {
+  const auto statuses =
+      run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
+        if (ranks->rank() == 0) return ranks->broadcast("", 1).status();
+        return build_trainer(config_, resources_, std::move(ranks)).status();  // it has tables
+      });
+  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("tables")));
+  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted,
+                                    AllOf(HasSubstr("rank 1"), HasSubstr("tables"))));
 }
 
 TEST_F(JobTest, WritesWhatWasAskedForAndDone) {

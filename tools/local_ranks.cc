@@ -1,13 +1,11 @@
 #include "tools/local_ranks.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +22,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "distributed/reserved_port.h"
 #include "tools/exit_code.h"
 #include "tools/line_prefixer.h"
 #include "tools/output_queue.h"
@@ -52,24 +51,6 @@ class Descriptor {
  private:
   int fd_;
 };
-
-// Takes a free port and keeps others from being given it, while a rank can listen on it: a socket
-// that is bound with SO_REUSEADDR, and does not listen, hinders only those without.
-absl::StatusOr<int> reserve_port(Descriptor* holder) {
-  holder->reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int yes = 1;
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  if (holder->get() < 0 ||
-      ::setsockopt(holder->get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-      ::bind(holder->get(), any, size) != 0 || ::getsockname(holder->get(), any, &size) != 0) {
-    return system_error("find a free port for the ranks");
-  }
-  return ntohs(address.sin_port);
-}
 
 // The environment of this process with some variables set anew.
 std::vector<std::string> environment_with(const std::vector<std::string>& assignments) {
@@ -216,7 +197,8 @@ class LocalRanks {
     if (signals_.fd() < 0) return system_error("receive signals");
     int port = options_.master_port;
     if (port == 0) {
-      ASSIGN_OR_RETURN(port, reserve_port(&port_));
+      ASSIGN_OR_RETURN(port_, reserve_port(), "for the ranks");
+      port = port_.number;
     }
     for (int number = 0; number < options_.count; ++number) {
       ranks_.push_back(std::make_unique<Rank>(number, *outputs_.front(), *outputs_.back()));
@@ -378,7 +360,7 @@ class LocalRanks {
 
   const LocalRanksOptions& options_;
   const HeldSignals signals_;
-  Descriptor port_;
+  ReservedPort port_;
   std::vector<std::unique_ptr<OutputQueue>> outputs_;  // out, err; one if both lead to one place
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<RankEnd> ends_;  // in the order in which they ended

@@ -1,8 +1,6 @@
 #include "tests/e2e/ranks_fixture.h"
 
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,18 +52,6 @@ pid_t parent_of(pid_t process) {
 }  // namespace
 
 std::string RanksTest::data_;
-
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_TRUE(::bind(fd, any, size) == 0 && ::getsockname(fd, any, &size) == 0);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
 
 std::optional<pid_t> process_of_rank(pid_t launcher, int rank) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {

@@ -12,9 +12,6 @@
 
 namespace millrace {
 
-// A port that nobody uses now.
-int free_port();
-
 // The process among `launcher`'s children that has this rank; none, and the test fails, if there is
 // no such process.
 std::optional<pid_t> process_of_rank(pid_t launcher, int rank);

@@ -1,10 +1,8 @@
 // `millrace train` as several ranks: what they write, how they stop, what they say when it fails.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <optional>
@@ -13,6 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/status_matchers.h"
+#include "distributed/reserved_port.h"
 #include "tests/e2e/ranks_fixture.h"
 
 namespace millrace {
@@ -71,9 +71,9 @@ TEST_F(RanksTest, EvaluationOverRanksIsThatOfOne) {
 
 TEST_F(RanksTest, WeightsThatOneRankMissesAreNamedOnAll) {
   millrace_ok({"train", "job.textproto"});
-  const int port = free_port();
-  RunningProgram first = rank(0, 2, port, {"--checkpoint", "out"}, "evaluate");
-  RunningProgram second = rank(1, 2, port, {"--checkpoint", "nowhere"}, "evaluate");
+  ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
+  RunningProgram first = rank(0, 2, port.number, {"--checkpoint", "out"}, "evaluate");
+  RunningProgram second = rank(1, 2, port.number, {"--checkpoint", "nowhere"}, "evaluate");
   const ProgramResult without = second.finish();
   EXPECT_EQ(without.exit_code, kNoInput);
   EXPECT_THAT(without.last_error_line(), AllOf(HasSubstr("--checkpoint"), HasSubstr("nowhere")));
@@ -164,10 +164,10 @@ TEST_F(RanksTest, TablesAreRefused) {
 }
 
 TEST_F(RanksTest, AnotherConfigurationIsRefused) {
-  const int port = free_port();
+  ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
   const std::string hurry = "run.distributed.rendezvous_timeout_seconds=6";
-  RunningProgram first = rank(0, 2, port, {"--seed", "5", "--set", hurry});
-  RunningProgram second = rank(1, 2, port, {"--seed", "6", "--set", hurry});
+  RunningProgram first = rank(0, 2, port.number, {"--seed", "5", "--set", hurry});
+  RunningProgram second = rank(1, 2, port.number, {"--seed", "6", "--set", hurry});
   const ProgramResult refused = second.finish();
   EXPECT_EQ(refused.exit_code, kUsage);
   EXPECT_THAT(refused.last_error_line(), AllOf(HasSubstr("seed: 6"), HasSubstr("seed: 5")));
@@ -179,9 +179,9 @@ TEST_F(RanksTest, AnotherConfigurationIsRefused) {
 
 // What does not decide the result may differ.
 TEST_F(RanksTest, AnotherRunConfigurationIsFine) {
-  const int port = free_port();
-  RunningProgram first = rank(0, 2, port, {"--set", "run.read.prefetch_batches=2"});
-  RunningProgram second = rank(1, 2, port, {"--set", "run.read.prefetch_batches=3"});
+  ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
+  RunningProgram first = rank(0, 2, port.number, {"--set", "run.read.prefetch_batches=2"});
+  RunningProgram second = rank(1, 2, port.number, {"--set", "run.read.prefetch_batches=3"});
   EXPECT_EQ(second.finish().exit_code, 0);
   const ProgramResult result = first.finish();
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -190,9 +190,9 @@ TEST_F(RanksTest, AnotherRunConfigurationIsFine) {
 
 TEST_F(RanksTest, AMissingRankIsNamed) {
   const std::vector<std::string> hurry = {"--set", "run.distributed.rendezvous_timeout_seconds=3"};
-  const int port = free_port();
-  RunningProgram first = rank(0, 3, port, hurry);
-  RunningProgram second = rank(1, 3, port, hurry);
+  ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
+  RunningProgram first = rank(0, 3, port.number, hurry);
+  RunningProgram second = rank(1, 3, port.number, hurry);
   for (RunningProgram* program : {&first, &second}) {
     const ProgramResult result = program->finish();
     EXPECT_EQ(result.exit_code, kPeer) << result.err;
@@ -202,20 +202,12 @@ TEST_F(RanksTest, AMissingRankIsNamed) {
 }
 
 TEST_F(RanksTest, ATakenPortIsNamed) {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_TRUE(::bind(fd, any, size) == 0 && ::listen(fd, 5) == 0);
-  ASSERT_EQ(::getsockname(fd, any, &size), 0);
-  const int port = ntohs(address.sin_port);
+  ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
+  ASSERT_EQ(::listen(port.socket.get(), 5), 0);
   const ProgramResult result =
-      rank(0, 2, port, {"--set", "run.distributed.rendezvous_timeout_seconds=3"}).finish();
-  ::close(fd);
+      rank(0, 2, port.number, {"--set", "run.distributed.rendezvous_timeout_seconds=3"}).finish();
   EXPECT_EQ(result.exit_code, kPeer) << result.err;
-  EXPECT_THAT(result.last_error_line(), HasSubstr(absl::StrCat(port)));
+  EXPECT_THAT(result.last_error_line(), HasSubstr(absl::StrCat(port.number)));
 }
 
 TEST_F(RanksTest, WrongVariablesAreNamed) {
