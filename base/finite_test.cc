@@ -9,10 +9,9 @@ namespace millrace {
 namespace {
 
 TEST(Finite, FindsOneAnywhere) {
-  for (const float bad : {std::numeric_limits<float>::infinity(),
-                          -std::numeric_limits<float>::infinity(),
-                          std::numeric_limits<float>::quiet_NaN(),
-                          -std::numeric_limits<float>::signaling_NaN()}) {
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+        std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::signaling_NaN()}) {
     for (size_t place = 0; place < 37; ++place) {
       std::vector<float> values(37, 1.5f);
       EXPECT_TRUE(all_finite(values.data(), 37));

@@ -26,9 +26,9 @@ std::string to_json_line(const Measurement& measurement);
 
 struct BenchmarkFlags {
   int64_t repeats = 5;
-  int64_t steps = 0;       // 0: what suits the benchmark
+  int64_t steps = 0;  // 0: what suits the benchmark
   int64_t threads = 2;
-  std::string config;      // the job to run, or whose data to read
+  std::string config;  // the job to run, or whose data to read
   std::vector<std::string> set;
 };
 

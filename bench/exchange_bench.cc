@@ -1,8 +1,11 @@
 #include <ATen/ATen.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,7 +14,9 @@
 #include "base/version.h"
 #include "bench/benchmark.h"
 #include "distributed/c10d_collectives.h"
-#include "distributed/step_exchange.h"
+#include "framework/model.h"
+#include "framework/model_parts.h"
+#include "framework/trainer.h"
 
 namespace millrace {
 namespace {
@@ -19,7 +24,6 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int64_t kDefaultSteps = 200;  // of a measurement
-constexpr int64_t kGradients = 64 << 10;
 constexpr double kStepMs = 5;
 
 enum Mode { kNone, kHidden, kSynchronous, kModes };
@@ -31,9 +35,15 @@ double milliseconds_since(SteadyClock::time_point start) {
 // A fixed amount of arithmetic, so that whatever takes the core away from it shows.
 class Work {
  public:
+  void run() {
+    for (int64_t i = 0; i < rounds_; ++i) {
+      for (float& value : values_) value = value * 0.999f + 0.001f;
+    }
+  }
   // Finds the amount that takes `milliseconds` here.
-  explicit Work(double milliseconds) : rounds_(1000) {
+  void calibrate(double milliseconds) {
     double fastest = 0;
+    rounds_ = 1000;
     for (int i = 0; i < 200; ++i) {
       const auto start = SteadyClock::now();
       run();
@@ -42,39 +52,133 @@ class Work {
     }
     rounds_ = std::max<int64_t>(1, static_cast<int64_t>(1000 * milliseconds / fastest));
   }
-  void run() {
-    for (int64_t i = 0; i < rounds_; ++i) {
-      for (float& value : values_) value = value * 0.999f + 0.001f;
-    }
-  }
   int64_t rounds() const { return rounds_; }
   void set_rounds(int64_t rounds) { rounds_ = rounds; }
 
  private:
-  int64_t rounds_;
+  int64_t rounds_ = 0;
   std::vector<float> values_ = std::vector<float>(64, 1.0f);
 };
 
-// The median time of a step, in ms: the step's work, then the sum of its gradients, with the step
-// exchange around both, before both, or not at all.
-absl::StatusOr<double> measure(Collectives& collectives, Work& work, Mode mode, int64_t steps) {
-  StepExchange exchange(collectives, 1);
-  at::Tensor gradients = at::zeros({kGradients});
-  ExchangeInput input;
-  input.has_data = true;
-  input.examples = 64;
-  std::vector<double> times;
-  for (int64_t step = 0; step < steps; ++step) {
-    const auto start = SteadyClock::now();
-    collectives.set_phase(RankPhase::kForward, step);
-    if (mode == kSynchronous) RETURN_IF_ERROR(exchange.run(input).status());
-    if (mode == kHidden) exchange.start(input);
-    work.run();
-    if (mode == kHidden) RETURN_IF_ERROR(exchange.finish().status());
-    collectives.set_phase(RankPhase::kCommit, step);
-    RETURN_IF_ERROR(collectives.start_sum(gradients)->wait());
-    times.push_back(milliseconds_since(start));
+// The control channel of others, left as it is, waited for at once, or replaced by what this rank
+// can tell alone: in this benchmark all ranks say the same.
+class ControlChannel : public Collectives {
+ public:
+  ControlChannel(Collectives& others, Mode mode) : others_(others), mode_(mode) {}
+  int rank() const override { return others_.rank(); }
+  int world_size() const override { return others_.world_size(); }
+  std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
+    if (mode_ == kNone) {
+      for (int64_t& value : values) value *= world_size();
+      return std::make_unique<Done>(absl::OkStatus());
+    }
+    std::unique_ptr<PendingCollective> pending = others_.start_sum(values);
+    if (mode_ == kHidden) return pending;
+    return std::make_unique<Done>(pending->wait());
   }
+  std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
+    return others_.start_sum(std::move(tensor));
+  }
+  absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override {
+    return others_.all_gather(bytes);
+  }
+  absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override {
+    return others_.broadcast(bytes, root);
+  }
+  void set_phase(RankPhase phase, int64_t step) override { others_.set_phase(phase, step); }
+  void fail(const absl::Status& reason) override { others_.fail(reason); }
+
+ private:
+  class Done : public PendingCollective {
+   public:
+    explicit Done(absl::Status status) : status_(std::move(status)) {}
+    absl::Status wait() override { return status_; }
+
+   private:
+    const absl::Status status_;
+  };
+
+  Collectives& others_;
+  const Mode mode_;
+};
+
+// A small dense layer, and work that stands for the rest of a model.
+class WorkingModel : public Model {
+ public:
+  explicit WorkingModel(Work& work)
+      : work_(work), linear_(register_module("linear", torch::nn::Linear(16, 64))) {}
+  absl::StatusOr<ModelOutput> forward(const Batch& batch) override {
+    work_.run();
+    ModelOutput output;
+    const at::Tensor out = linear_->forward(batch.dense);
+    output.loss = out.square().sum();
+    output.predictions = out.narrow(1, 0, 1).detach();
+    return output;
+  }
+
+ private:
+  Work& work_;
+  torch::nn::Linear linear_;
+};
+
+// The same batch again and again.
+class Repeating : public Dataset {
+ public:
+  explicit Repeating(int64_t steps) : left_(steps) {
+    batch_.size = 64;
+    batch_.dense = at::full({64, 16}, 0.5);
+    batch_.labels = at::zeros({64, 1});
+  }
+  absl::Status start_epoch(int64_t) override { return absl::OkStatus(); }
+  absl::Status seek(absl::Span<const Cursor>) override {
+    return absl::UnimplementedError("a benchmark's data has no positions");
+  }
+  absl::StatusOr<std::optional<Batch>> next() override {
+    if (left_-- <= 0) return std::optional<Batch>();
+    return std::optional<Batch>(batch_);
+  }
+  void cancel() override {}
+
+ private:
+  Batch batch_;
+  int64_t left_;
+};
+
+// Notes when steps end.
+class StepTimes : public Hook {
+ public:
+  explicit StepTimes(std::vector<double>& times) : times_(times) {}
+  absl::string_view name() const override { return "step_times"; }
+  absl::Status after_step(HookContext&, const StepResult&) override {
+    times_.push_back(milliseconds_since(start_));
+    start_ = SteadyClock::now();
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<double>& times_;
+  SteadyClock::time_point start_ = SteadyClock::now();
+};
+
+// The median time of a step of the trainer, in ms.
+absl::StatusOr<double> measure(Collectives& collectives, Work& work, Mode mode, int64_t steps) {
+  torch::manual_seed(1);
+  TrainerParts parts;
+  parts.model = std::make_shared<WorkingModel>(work);
+  DenseOptimizerConfig config;
+  config.mutable_sgd();
+  ASSIGN_OR_RETURN(std::unique_ptr<DenseOptimizer> optimizer,
+                   create_dense_optimizer(config, parameters_of(*parts.model)));
+  parts.dense_optimizers.push_back(std::move(optimizer));
+  parts.train_data = std::make_unique<Repeating>(steps);
+  parts.collectives = std::make_unique<ControlChannel>(collectives, mode);
+  TrainerOptions options;
+  options.report = {};
+  options.metrics = {"mean"};
+  std::vector<double> times;
+  ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::create(options, std::move(parts)));
+  RETURN_IF_ERROR(trainer->add_hook(std::make_unique<StepTimes>(times)));
+  RETURN_IF_ERROR(trainer->train().status());
   std::nth_element(times.begin(), times.begin() + steps / 2, times.end());
   return times[static_cast<size_t>(steps / 2)];
 }
@@ -91,7 +195,8 @@ absl::Status bench_exchange(const BenchmarkFlags& flags, const PrintMeasurement&
   options.identity = {.name = "bench exchange", .version = kVersion, .config = ""};
   ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives, connect_c10d(options));
   const int64_t steps = flags.steps > 0 ? flags.steps : kDefaultSteps;
-  Work work(kStepMs);
+  Work work;
+  if (collectives->rank() == 0) work.calibrate(kStepMs);
   // All ranks do the work that rank 0 found.
   ASSIGN_OR_RETURN(const std::string rounds,
                    collectives->broadcast(absl::StrCat(work.rounds()), 0));

@@ -19,15 +19,15 @@ namespace millrace {
 // What a rank is doing; said in messages about ranks that died or hang.
 enum class RankPhase {
   kRendezvous,
-  kStart,        // making parts, `start` of hooks
-  kData,         // waiting for the dataset: not limited by the collective time-out
+  kStart,  // making parts, `start` of hooks
+  kData,   // waiting for the dataset: not limited by the collective time-out
   kForward,
   kBackward,
-  kCommit,       // gradients and the decision whether to apply them
+  kCommit,  // gradients and the decision whether to apply them
   kUpdate,
-  kBetweenSteps, // hooks, reports, requests
+  kBetweenSteps,  // hooks, reports, requests
   kEvaluation,
-  kWindowWait,   // no window is ready
+  kWindowWait,  // no window is ready
   kEnd,
 };
 // "forward", "window wait", …
@@ -49,8 +49,8 @@ class PendingCollective {
 //   control  start_sum of integers only
 //   data     everything else
 // All ranks start the same collectives, with the same shapes, in the same order on each
-// channel; the order between channels is free. Results are the same bits on every rank, and from run to run with the
-// same world size.
+// channel; the order between channels is free. Results are the same bits on every rank, and from
+// run to run with the same world size.
 //
 // Errors, of every collective: Aborted naming a rank and what it was doing, if a rank failed (with
 // what it gave to fail()), died, or did not take part in time. After the first error every

@@ -16,7 +16,8 @@ enum Slot {
   kFailed,
   kDurable,
   kElapsed,  // nanoseconds
-  // Two halves of the fingerprint, 24 bits each, and their squares: with up to 2^14 ranks no sum wraps.
+  // Two halves of the fingerprint, 24 bits each, and their squares: with up to 2^14 ranks no sum
+  // wraps.
   kLow,
   kLowSquared,
   kHigh,

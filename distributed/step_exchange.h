@@ -14,15 +14,15 @@ namespace millrace {
 
 // One rank's share of an exchange.
 struct ExchangeInput {
-  bool has_data = false;    // for the next step
-  int64_t examples = 0;     // in all its micro-batches
+  bool has_data = false;  // for the next step
+  int64_t examples = 0;   // in all its micro-batches
   // What hooks of this rank asked for with scope kThisRank.
   bool stop = false;
   bool checkpoint = false;
   bool reload = false;
   std::vector<bool> evaluate;  // by evaluation set; as many on all ranks
-  bool failed = false;      // something of this rank failed: all ranks end
-  bool durable = false;     // this rank's files of the checkpoint under way are on disk
+  bool failed = false;         // something of this rank failed: all ranks end
+  bool durable = false;        // this rank's files of the checkpoint under way are on disk
   absl::Duration elapsed = absl::ZeroDuration();  // training time; only rank 0's counts
   // Of everything served so far and of where in the loop this rank stands; equal on all ranks
   // unless they diverged. 48 bits of it are compared.
@@ -41,7 +41,7 @@ struct ExchangeResult {
   int64_t failed = 0;
   int64_t durable = 0;
   absl::Duration elapsed = absl::ZeroDuration();  // rank 0's
-  bool diverged = false;   // the fingerprints are not all equal
+  bool diverged = false;                          // the fingerprints are not all equal
   bool any_request() const;
 };
 

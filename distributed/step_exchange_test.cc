@@ -14,14 +14,14 @@ namespace {
 std::vector<ExchangeResult> exchange(const std::vector<ExchangeInput>& inputs,
                                      int64_t evaluation_sets = 0) {
   std::vector<ExchangeResult> results(inputs.size());
-  const std::vector<absl::Status> outcomes = run_thread_ranks(
-      {.world_size = static_cast<int>(inputs.size())},
-      [&](std::unique_ptr<Collectives> collectives) -> absl::Status {
-        StepExchange exchange(*collectives, evaluation_sets);
-        const int rank = collectives->rank();
-        ASSIGN_OR_RETURN(results[rank], exchange.run(inputs[rank]));
-        return absl::OkStatus();
-      });
+  const std::vector<absl::Status> outcomes =
+      run_thread_ranks({.world_size = static_cast<int>(inputs.size())},
+                       [&](std::unique_ptr<Collectives> collectives) -> absl::Status {
+                         StepExchange exchange(*collectives, evaluation_sets);
+                         const int rank = collectives->rank();
+                         ASSIGN_OR_RETURN(results[rank], exchange.run(inputs[rank]));
+                         return absl::OkStatus();
+                       });
   for (const absl::Status& outcome : outcomes) EXPECT_OK(outcome);
   return results;
 }
@@ -96,8 +96,8 @@ TEST(StepExchange, DivergenceShowsOnEveryRank) {
 }
 
 TEST(StepExchange, RunsBesideOtherCollectives) {
-  const auto outcomes =
-      run_thread_ranks({.world_size = 2}, [](std::unique_ptr<Collectives> collectives) -> absl::Status {
+  const auto outcomes = run_thread_ranks(
+      {.world_size = 2}, [](std::unique_ptr<Collectives> collectives) -> absl::Status {
         StepExchange exchange(*collectives, 0);
         for (int64_t step = 0; step < 100; ++step) {
           ExchangeInput input;
@@ -126,8 +126,8 @@ TEST(StepExchange, FailsWhenARankDies) {
         collectives->set_phase(RankPhase::kForward, 4);
         return StepExchange(*collectives, 0).run({}).status();
       });
-  EXPECT_THAT(outcomes[0], StatusIs(absl::StatusCode::kAborted,
-                                    "rank 1 failed in forward of step 4: died"));
+  EXPECT_THAT(outcomes[0],
+              StatusIs(absl::StatusCode::kAborted, "rank 1 failed in forward of step 4: died"));
   EXPECT_THAT(outcomes[1], StatusIs(absl::StatusCode::kInternal, "died"));
 }
 

@@ -34,9 +34,8 @@ absl::StatusOr<std::vector<RankNote>> gather(Collectives& collectives, const Ran
 
 // "rank 0, rank 2"
 std::string list_ranks(const std::vector<size_t>& ranks) {
-  return absl::StrJoin(ranks, ", ", [](std::string* out, size_t rank) {
-    absl::StrAppend(out, "rank ", rank);
-  });
+  return absl::StrJoin(ranks, ", ",
+                       [](std::string* out, size_t rank) { absl::StrAppend(out, "rank ", rank); });
 }
 
 }  // namespace
@@ -58,25 +57,34 @@ void Agreement::begin_run() {
   failed_rank_ = -1;
 }
 
-void Agreement::start(Place place, const RankShare& share) { start(place, share, false); }
+void Agreement::start(Place place, const RankShare& share) {
+  start(place, share, absl::OkStatus());
+}
 
-void Agreement::start(Place place, const RankShare& share, bool failed) {
-  requests_.look();
+void Agreement::start(Place place, const RankShare& share, absl::Status failure) {
+  // What looks may fail too: this rank then takes part as failed.
+  const absl::Status looked = requests_.look();
+  own_failure_ = failure.ok() ? looked : std::move(failure);
   // What an exchange carried that nobody served is carried again.
   RequestSet pending = requests_taken_ ? RequestSet() : std::move(of_this_rank_);
   pending.merge(requests_.take_this_rank());
   of_this_rank_ = std::move(pending);
   requests_taken_ = false;
+  start_exchange(place, share);
+}
+
+void Agreement::start_exchange(Place place, const RankShare& share) {
   place_ = place;
   ExchangeInput input;
   input.has_data = share.has_data;
   input.examples = share.examples;
   input.elapsed = share.elapsed;
-  input.failed = failed;
+  input.failed = !own_failure_.ok();
   input.stop = of_this_rank_.stop;
   input.checkpoint = of_this_rank_.checkpoint;
   input.reload = of_this_rank_.reload;
-  // A set of unknown name counts as one more: its name travels with the notes, and serving it says what is wrong.
+  // A set of unknown name counts as one more: its name travels with the notes, and serving it says
+  // what is wrong.
   const size_t sets = evaluation_sets_.size();
   input.evaluate.assign(sets + 1, of_this_rank_.evaluate_all);
   for (const std::string& name : of_this_rank_.evaluate) {
@@ -117,6 +125,14 @@ absl::StatusOr<RequestSet> Agreement::requests() {
   requests_taken_ = true;
   const RequestSet own = std::exchange(of_this_rank_, {});
   if (!result_.any_request()) return agreed;
+  if (collectives_.world_size() > 1) {
+    // Hooks have run since that exchange, and one of them may have failed on some rank, which then
+    // is not here.
+    const ExchangeResult kept = result_;
+    start_exchange({"requests", place_.number}, RankShare());
+    RETURN_IF_ERROR(verify());
+    result_ = kept;
+  }
   RankNote note;
   for (const Request& request : own.asked) {
     AskedRequest& asked = *note.add_request();
@@ -148,8 +164,7 @@ absl::Status Agreement::settle(Place place, const absl::Status& outcome) {
   if (over_) return outcome;
   const absl::Status pending = verify();
   if (!pending.ok()) return outcome.ok() ? pending : outcome;
-  own_failure_ = outcome;
-  start(place, RankShare(), !outcome.ok());
+  start(place, RankShare(), outcome);
   const absl::Status agreed = verify();
   return outcome.ok() ? agreed : outcome;
 }
@@ -174,7 +189,8 @@ absl::Status Agreement::gather_failures(const absl::Status& own) {
   if (failed.empty()) return absl::InternalError("a rank failed, but none says how");
   failed_rank_ = static_cast<int>(failed[0]);
   if (!own.ok()) return own;
-  return absl::AbortedError(absl::StrCat(list_ranks(failed), " failed: ", notes[failed[0]].error()));
+  return absl::AbortedError(
+      absl::StrCat(list_ranks(failed), " failed: ", notes[failed[0]].error()));
 }
 
 // Which ranks served what since all agreed for the last time.
@@ -186,9 +202,8 @@ absl::Status Agreement::name_divergence() {
   // What happened → the ranks it happened on, the lowest rank's first.
   std::vector<std::pair<std::string, std::vector<size_t>>> stories;
   for (size_t rank = 0; rank < notes.size(); ++rank) {
-    const std::string served = notes[rank].served().empty()
-                                   ? "nothing"
-                                   : absl::StrJoin(notes[rank].served(), ", ");
+    const std::string served =
+        notes[rank].served().empty() ? "nothing" : absl::StrJoin(notes[rank].served(), ", ");
     const std::string story = absl::StrCat(served, ", then came to ", notes[rank].place());
     auto same = std::find_if(stories.begin(), stories.end(),
                              [&](const auto& other) { return other.first == story; });

@@ -18,14 +18,14 @@ namespace millrace {
 
 // Where in the loop a rank stands; all ranks come to the same places in the same order.
 struct Place {
-  const char* what = "";   // "step", "evaluation", …; a literal
+  const char* what = "";  // "step", "evaluation", …; a literal
   int64_t number = 0;
 };
 
 // What a rank tells of itself at such a place.
 struct RankShare {
-  bool has_data = false;  // for the next step
-  int64_t examples = 0;   // in all its micro-batches
+  bool has_data = false;                          // for the next step
+  int64_t examples = 0;                           // in all its micro-batches
   absl::Duration elapsed = absl::ZeroDuration();  // training time; rank 0's counts
 };
 
@@ -45,17 +45,20 @@ class Agreement {
 
   // Begins an exchange, with what hooks of this rank ask for. REQUIRES: none is under way.
   void start(Place place, const RankShare& share);
-  // Waits for it; does nothing if none is under way. Errors, on all ranks alike: Aborted with the message
-  // of a rank that failed or died; FailedPrecondition if ranks served different common requests or
-  // stand at different places, naming what and the hooks. The run is over then.
+  // Waits for it; does nothing if none is under way. Errors, on all ranks alike: Aborted with the
+  // message of a rank that failed or died; FailedPrecondition if ranks served different common
+  // requests or stand at different places, naming what and the hooks. The run is over then.
   absl::Status verify();
   // Both. For places where nothing can run meanwhile.
   absl::Status meet(Place place, const RankShare& share);
-  // The same for a place that only has to be safe for another collective; costs nothing with one rank.
+  // The same for a place that only has to be safe for another collective; costs nothing with one
+  // rank.
   absl::Status meet(Place place);
   // Of the exchange verified last.
   const ExchangeResult& result() const { return result_; }
-  // What single ranks asked for in it: the lowest rank's first. A collective if there is anything. Once for each exchange.
+  // What single ranks asked for in it: the lowest rank's first. If there is anything, the ranks
+  // meet once more, since one may have failed meanwhile, and tell one another. Once for each
+  // exchange; result() stays.
   absl::StatusOr<RequestSet> requests();
 
   // Tells others of a common request that this rank serves, with the next exchange.
@@ -63,12 +66,14 @@ class Agreement {
   // The same for any fact that must be equal on all ranks: "parameters 12ab34".
   void served(absl::string_view fact);
 
-  // Ends something: all ranks learn whether one of them failed in it. Returns: this rank's own error
-  // if there is one, else Aborted with that of another rank, else OK.
+  // Ends something: all ranks learn whether one of them failed in it. Returns: this rank's own
+  // error if there is one, else Aborted with that of another rank, else OK.
   absl::Status settle(Place place, const absl::Status& outcome);
-  // Marks the run as over with a failure that all ranks know by another way than an exchange. Returns it.
+  // Marks the run as over with a failure that all ranks know by another way than an exchange.
+  // Returns it.
   absl::Status give_up(absl::Status failure);
-  // The messages of the ranks that failed, as settle returns them. A collective: every rank calls it.
+  // The messages of the ranks that failed, as settle returns them. A collective: every rank calls
+  // it.
   absl::Status gather_failures(const absl::Status& own);
 
   // Whether the ranks know that the run has failed: no more collectives.
@@ -78,7 +83,8 @@ class Agreement {
   Collectives& collectives() { return collectives_; }
 
  private:
-  void start(Place place, const RankShare& share, bool failed);
+  void start(Place place, const RankShare& share, absl::Status failure);
+  void start_exchange(Place place, const RankShare& share);
   uint64_t fingerprint(Place place) const;
   absl::Status name_divergence();
 
@@ -87,12 +93,12 @@ class Agreement {
   const std::vector<std::string> evaluation_sets_;
   StepExchange exchange_;
   ExchangeResult result_;
-  RequestSet of_this_rank_;          // that the exchange under way, or the last one, carries
+  RequestSet of_this_rank_;  // that the exchange under way, or the last one, carries
   bool requests_taken_ = true;
-  Place place_;                      // of the exchange under way
-  absl::Status own_failure_;         // that it carries
-  uint64_t served_ = 0;              // hash of everything served
-  std::vector<std::string> journal_; // of what was served since the exchange verified last
+  Place place_;                       // of the exchange under way
+  absl::Status own_failure_;          // that it carries
+  uint64_t served_ = 0;               // hash of everything served
+  std::vector<std::string> journal_;  // of what was served since the exchange verified last
   bool over_ = false;
   int failed_rank_ = -1;
 };

@@ -113,8 +113,8 @@ TEST(Agreement, AFailureIsHeardWhereverTheOthersAre) {
 
 TEST(Agreement, OfSeveralFailuresTheLowestRanksIsTold) {
   on_ranks(3, [](int number, Rank& rank) {
-    const absl::Status own = number == 0 ? absl::OkStatus()
-                                         : absl::NotFoundError(absl::StrCat("planted ", number));
+    const absl::Status own =
+        number == 0 ? absl::OkStatus() : absl::NotFoundError(absl::StrCat("planted ", number));
     const absl::Status outcome = rank.agreement.settle({"end"}, own);
     if (number == 0) {
       EXPECT_THAT(outcome,
@@ -133,8 +133,7 @@ TEST(Agreement, AFailureWhileAnExchangeIsUnderWay) {
       return;
     }
     EXPECT_OK(rank.agreement.verify());
-    EXPECT_THAT(rank.agreement.meet({"evaluation", 2}, {}),
-                StatusIs(absl::StatusCode::kAborted));
+    EXPECT_THAT(rank.agreement.meet({"evaluation", 2}, {}), StatusIs(absl::StatusCode::kAborted));
   });
 }
 
@@ -156,10 +155,10 @@ TEST(Agreement, CommonRequestsOfOneRankAloneAreNamed) {
 
 TEST(Agreement, RanksAtDifferentPlacesAreNamed) {
   on_ranks(2, [](int number, Rank& rank) {
-    EXPECT_THAT(rank.agreement.meet({number == 0 ? "step" : "evaluation", 5}, {}),
-                StatusIs(absl::StatusCode::kFailedPrecondition,
-                         AllOf(HasSubstr("then came to step 5"),
-                               HasSubstr("then came to evaluation 5"))));
+    EXPECT_THAT(
+        rank.agreement.meet({number == 0 ? "step" : "evaluation", 5}, {}),
+        StatusIs(absl::StatusCode::kFailedPrecondition,
+                 AllOf(HasSubstr("then came to step 5"), HasSubstr("then came to evaluation 5"))));
   });
 }
 

@@ -2,14 +2,13 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/finite.h"
 #include "base/status_macros.h"
+#include "framework/guarded.h"
 
 namespace millrace {
 namespace {
@@ -25,10 +24,10 @@ bool is_finite(const at::Tensor& tensor) {
 
 // What ranks add up beside gradients.
 struct CommitExchange::Sums {
-  int64_t failed = 0;        // ranks
-  int64_t non_finite = 0;    // ranks
-  int64_t with_examples = 0; // ranks
-  int64_t with_targets = 0;  // ranks
+  int64_t failed = 0;         // ranks
+  int64_t non_finite = 0;     // ranks
+  int64_t with_examples = 0;  // ranks
+  int64_t with_targets = 0;   // ranks
   double targets = 0;
   at::Tensor loss;
 };
@@ -46,7 +45,6 @@ void CommitExchange::begin_step(int64_t step) {
 void CommitExchange::enter(RankPhase phase) { agreement_.collectives().set_phase(phase, step_); }
 
 absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
-  decided_ = true;
   enter(RankPhase::kCommit);
   RETURN_IF_ERROR(agreement_.verify());
   std::string own = input.non_finite;
@@ -84,7 +82,6 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
 }
 
 absl::Status CommitExchange::fail(const absl::Status& failure) {
-  decided_ = true;
   if (agreement_.over()) return failure;
   const absl::Status verified = agreement_.verify();
   if (!verified.ok() || agreement_.collectives().world_size() == 1) return failure;
@@ -95,6 +92,7 @@ absl::Status CommitExchange::fail(const absl::Status& failure) {
 
 absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& input,
                                                          const absl::Status& failure) {
+  decided_ = true;
   Collectives& collectives = agreement_.collectives();
   Sums sums;
   if (collectives.world_size() == 1) {
@@ -105,20 +103,26 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
     sums.loss = input.loss;
     return sums;
   }
-  buckets_.start(/*contribute=*/failure.ok());
-  const double loss = input.loss.defined() ? input.loss.item<double>() : 0.0;
-  const double targets = input.targets.defined() ? input.targets.item<double>() : 0.0;
-  // A value that is not finite is told by its flag, not by what it makes of a sum.
-  double values[] = {failure.ok() ? 0.0 : 1.0,
-                     input.non_finite.empty() ? 0.0 : 1.0,
-                     input.loss.defined() ? 1.0 : 0.0,
-                     input.targets.defined() ? 1.0 : 0.0,
-                     targets,
-                     loss};
-  const at::Tensor vector = at::from_blob(values, {6}, at::kDouble);
-  absl::Status status = collectives.start_sum(vector)->wait();
-  status.Update(buckets_.finish());
-  if (!status.ok()) return agreement_.give_up(std::move(status));
+  at::Tensor vector;  // owned by the sum as long as that is under way
+  const absl::Status status = guarded("summing gradients over ranks", [&] {
+    const double loss = input.loss.defined() ? input.loss.item<double>() : 0.0;
+    const double targets = input.targets.defined() ? input.targets.item<double>() : 0.0;
+    // A value that is not finite is told by its flag, not by what it makes of a sum.
+    vector = at::tensor(
+        {failure.ok() ? 0.0 : 1.0, input.non_finite.empty() ? 0.0 : 1.0,
+         input.loss.defined() ? 1.0 : 0.0, input.targets.defined() ? 1.0 : 0.0, targets, loss},
+        at::kDouble);
+    buckets_.start(/*contribute=*/failure.ok());
+    absl::Status summed = collectives.start_sum(vector)->wait();
+    summed.Update(buckets_.finish());
+    return summed;
+  });
+  if (!status.ok()) {
+    // Nobody else can know, if it was not a peer that failed.
+    collectives.fail(status);
+    return agreement_.give_up(status);
+  }
+  const double* values = vector.const_data_ptr<double>();
   sums.failed = static_cast<int64_t>(values[0]);
   sums.non_finite = static_cast<int64_t>(values[1]);
   sums.with_examples = static_cast<int64_t>(values[2]);

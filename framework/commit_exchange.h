@@ -32,9 +32,10 @@ struct CommitInput {
 
 struct CommitDecision {
   bool apply = false;
-  std::string refused;        // then: what was not finite, on which rank
-  at::Tensor loss;            // float32 []: mean over the targets of the whole step
-  double gradient_scale = 1;  // examples / targets: already in the dense gradients, not yet in the tables'
+  std::string refused;  // then: what was not finite, on which rank
+  at::Tensor loss;      // float32 []: mean over the targets of the whole step
+  double gradient_scale =
+      1;  // examples / targets: already in the dense gradients, not yet in the tables'
 };
 
 // Sums dense gradients over ranks and decides, with the last of them: one value that is not finite,
@@ -51,8 +52,8 @@ class CommitExchange {
   void enter(RankPhase phase);
 
   // Once for each step, after the last backward pass: waits for the step exchange, sums gradients,
-  // corrects them by examples / targets and decides. Errors: Aborted if another rank failed; InvalidArgument if only some ranks gave
-  // targets or they do not add up to a positive number.
+  // corrects them by examples / targets and decides. Errors: Aborted if another rank failed;
+  // InvalidArgument if only some ranks gave targets or they do not add up to a positive number.
   absl::StatusOr<CommitDecision> run(const CommitInput& input);
 
   // The trainer's: the step of this rank failed before run() was called. Returns: `failure`.

@@ -15,9 +15,9 @@
 
 namespace millrace {
 
-// Cancels a dataset whose next() blocks for longer than a time-out, so that a source that hangs ends the run with an
-// error instead of hanging it. A thread of its own looks ten times within the time-out, so a
-// call costs nothing and may last a tenth longer. Used by one thread.
+// Cancels a dataset whose next() blocks for longer than a time-out, so that a source that hangs
+// ends the run with an error instead of hanging it. A thread of its own looks ten times within the
+// time-out, so a call costs nothing and may last a tenth longer. Used by one thread.
 class DataWatch {
  public:
   // timeout: above 0.
@@ -26,19 +26,20 @@ class DataWatch {
   DataWatch(const DataWatch&) = delete;
   DataWatch& operator=(const DataWatch&) = delete;
 
-  // data.next(). Errors: those of next(); Unavailable naming the time-out, after which the dataset stays
-  // cancelled.
+  // data.next(). Errors: those of next(); Unavailable naming the time-out, after which the dataset
+  // stays cancelled.
   absl::StatusOr<std::optional<Batch>> next(Dataset& data);
 
  private:
+  class Call;
   void watch();
 
   const absl::Duration timeout_;
   std::thread thread_;  // once there was a first call
-  std::atomic<int64_t> calls_{0};          // odd: one is under way
-  Mutex mutex_;
-  Dataset* data_ ABSL_GUARDED_BY(mutex_) = nullptr;  // that may be cancelled
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  // Even: no call is under way; odd: one is, on data_; kCancelling: it takes too long.
+  std::atomic<int64_t> call_{0};
+  Dataset* data_ = nullptr;
+  Mutex mutex_;  // held by the watching thread whenever it does not wait
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

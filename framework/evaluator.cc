@@ -12,8 +12,8 @@
 #include "framework/guarded.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
-#include "framework/pending_steps.h"
 #include "framework/padding.h"
+#include "framework/pending_steps.h"
 
 namespace millrace {
 namespace {
@@ -166,11 +166,11 @@ absl::StatusOr<std::optional<EvaluationResult>> run_evaluation(
   const absl::Duration start = clock.elapsed();
   const std::string what = absl::StrCat("evaluating \"", options.name, "\"");
   ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::create(options.metrics, options.tasks), what);
-  ASSIGN_OR_RETURN(std::optional<EvaluationResult> result,
-                   Evaluation(model, data, options, progress, context, hooks, ranks, values,
-                              std::move(metrics))
-                       .run(),
-                   what);
+  ASSIGN_OR_RETURN(
+      std::optional<EvaluationResult> result,
+      Evaluation(model, data, options, progress, context, hooks, ranks, values, std::move(metrics))
+          .run(),
+      what);
   if (result.has_value()) result->elapsed = clock.elapsed() - start;
   return result;
 }

@@ -32,8 +32,8 @@ struct EvaluationOptions {
   int64_t max_steps = 0;             // batches (of each rank) at most; 0: all
 };
 
-// How the ranks of an evaluation stay in step; the trainer's. Every call is collective, and an error ends the
-// evaluation on all ranks.
+// How the ranks of an evaluation stay in step; the trainer's. Every call is collective, and an
+// error ends the evaluation on all ranks.
 class EvaluationRanks {
  public:
   virtual ~EvaluationRanks() = default;
@@ -50,12 +50,12 @@ class EvaluationRanks {
 };
 
 // Runs the model over one epoch of `data` in evaluation mode, without gradients, and fires
-// before_step, after_data and after_step for each batch; the caller fires what is around. Ranks whose data ends before
-// that of others go on with empty batches. Leaves
-// parameters, tables, the model's training mode and random generators as they were. `values` are
-// those that hooks reported meanwhile, taken into the result.
-// Returns: none if a rank asked to stop. Errors: those of the data, the model and hooks, annotated with the set's name;
-// InvalidArgument if there is no example on any rank.
+// before_step, after_data and after_step for each batch; the caller fires what is around. Ranks
+// whose data ends before that of others go on with empty batches. Leaves parameters, tables, the
+// model's training mode and random generators as they were. `values` are those that hooks reported
+// meanwhile, taken into the result. Returns: none if a rank asked to stop. Errors: those of the
+// data, the model and hooks, annotated with the set's name; InvalidArgument if there is no example
+// on any rank.
 absl::StatusOr<std::optional<EvaluationResult>> run_evaluation(
     Model& model, Dataset& data, const EvaluationOptions& options, const Progress& progress,
     HookContext& context, HookList& hooks, EvaluationRanks& ranks, ReportedValues& values,

@@ -42,7 +42,7 @@ class FakeRanks : public EvaluationRanks {
   }
 
   int64_t others = 0;
-  StepResult others_step;  // what they add to the metrics
+  StepResult others_step;   // what they add to the metrics
   int64_t stop_after = -1;  // batches
 
  private:

@@ -52,16 +52,16 @@ struct StepTimings {
 
 // What became of one step (or, in evaluation, of one batch). Tensors may be kept.
 struct StepResult {
-  bool applied = false;       // false: refused as non-finite; nothing changed
-  std::string refused;        // then: what was not finite
-  int64_t examples = 0;       // of the whole step: all micro-batches, all ranks
-  at::Tensor loss;            // float32 [], on the device: mean over targets
-  at::Tensor predictions;     // float32 [examples of this rank, tasks]
-  at::Tensor labels;          // float32 [examples of this rank, tasks]
-  at::Tensor weights;         // float32 [examples of this rank], or undefined: all 1
+  bool applied = false;    // false: refused as non-finite; nothing changed
+  std::string refused;     // then: what was not finite
+  int64_t examples = 0;    // of the whole step: all micro-batches, all ranks
+  at::Tensor loss;         // float32 [], on the device: mean over targets
+  at::Tensor predictions;  // float32 [examples of this rank, tasks]
+  at::Tensor labels;       // float32 [examples of this rank, tasks]
+  at::Tensor weights;      // float32 [examples of this rank], or undefined: all 1
   // What the model reported: name and float32 [], averaged over micro-batches.
   std::vector<std::pair<std::string, at::Tensor>> values;
-  double learning_rate = 0;   // of the first dense optimizer, else of the tables
+  double learning_rate = 0;  // of the first dense optimizer, else of the tables
   StepTimings timings;
 };
 
@@ -77,10 +77,10 @@ struct Report {
   int64_t steps = 0;     // since the last report
   int64_t examples = 0;  // since the last report
   double examples_per_second = 0;
-  double data_wait_share = 0;                      // of the time since the last report, in [0, 1]
-  std::map<std::string, double> metrics;           // loss, auc, logloss, …; over the steps above
-  std::map<std::string, double> values;            // what hooks and the model reported
-  std::map<std::string, double> learning_rates;    // optimizer → rate of the next step
+  double data_wait_share = 0;                    // of the time since the last report, in [0, 1]
+  std::map<std::string, double> metrics;         // loss, auc, logloss, …; over the steps above
+  std::map<std::string, double> values;          // what hooks and the model reported
+  std::map<std::string, double> learning_rates;  // optimizer → rate of the next step
   std::map<std::string, TableReport> tables;
 };
 

@@ -15,8 +15,7 @@ at::ScalarType sum_type(const at::Tensor& parameter) {
 }  // namespace
 
 GradientBuckets::GradientBuckets(Collectives& collectives,
-                                 absl::Span<const NamedParameter> parameters,
-                                 int64_t max_elements)
+                                 absl::Span<const NamedParameter> parameters, int64_t max_elements)
     : collectives_(collectives), parameters_(parameters), max_elements_(max_elements) {}
 
 // Whether the same parameters require a gradient as when the buckets were laid out.

@@ -15,10 +15,10 @@
 
 namespace millrace {
 
-// Lays the gradients of all parameters that require one into a few flat tensors, so that a step makes few large
-// sums instead of many small ones. Sums are float32, for float64 parameters float64. A gradient that no rank has stays undefined, so
-// that optimizers skip it as they do with one rank; one that only some ranks have counts as zero elsewhere.
-// Used on the trainer's thread.
+// Lays the gradients of all parameters that require one into a few flat tensors, so that a step
+// makes few large sums instead of many small ones. Sums are float32, for float64 parameters
+// float64. A gradient that no rank has stays undefined, so that optimizers skip it as they do with
+// one rank; one that only some ranks have counts as zero elsewhere. Used on the trainer's thread.
 class GradientBuckets {
  public:
   // Elements of one bucket at most, unless one parameter has more.
@@ -28,14 +28,15 @@ class GradientBuckets {
   GradientBuckets(Collectives& collectives, absl::Span<const NamedParameter> parameters,
                   int64_t max_elements = kMaxElements);
 
-  // Starts the sums. `contribute`: whether this rank's gradients count; else it brings zeros, and its gradients stay as they are.
+  // Starts the sums. `contribute`: whether this rank's gradients count; else it brings zeros, and
+  // its gradients stay as they are.
   void start(bool contribute);
   // Waits for them and puts the sums into the parameters' gradients. Errors: those of Collectives.
   absl::Status finish();
 
  private:
   struct Bucket {
-    at::Tensor flat;            // all gradients, then one flag each: how many ranks have it
+    at::Tensor flat;  // all gradients, then one flag each: how many ranks have it
     std::vector<size_t> parameters;
     std::unique_ptr<PendingCollective> pending;
   };
@@ -49,7 +50,7 @@ class GradientBuckets {
   const int64_t max_elements_;
   std::vector<bool> required_;  // for which the buckets are laid out
   std::vector<Bucket> buckets_;
-  bool contribute_ = true;      // to the sums under way
+  bool contribute_ = true;  // to the sums under way
 };
 
 }  // namespace millrace

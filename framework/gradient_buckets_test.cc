@@ -15,13 +15,16 @@ at::Tensor parameter(at::IntArrayRef sizes, at::ScalarType type = at::kFloat) {
   return at::zeros(sizes, at::TensorOptions(type)).requires_grad_(true);
 }
 
-// Rank r's parameters: "both" has a gradient of r + 1 everywhere, "first" only on rank 0, "none" nowhere,
-// "double" and "half" are of those types, "frozen" requires none.
+// Rank r's parameters: "both" has a gradient of r + 1 everywhere, "first" only on rank 0, "none"
+// nowhere, "double" and "half" are of those types, "frozen" requires none.
 std::vector<NamedParameter> parameters_of_rank(int rank) {
   std::vector<NamedParameter> parameters = {
-      {"both", parameter({3, 5})},        {"first", parameter({4})},
-      {"none", parameter({2})},           {"double", parameter({7}, at::kDouble)},
-      {"half", parameter({6}, at::kHalf)}, {"frozen", at::ones({3})},
+      {"both", parameter({3, 5})},
+      {"first", parameter({4})},
+      {"none", parameter({2})},
+      {"double", parameter({7}, at::kDouble)},
+      {"half", parameter({6}, at::kHalf)},
+      {"frozen", at::ones({3})},
       {"last", parameter({})},
   };
   for (const size_t i : {0, 3, 4, 6}) {
@@ -32,8 +35,8 @@ std::vector<NamedParameter> parameters_of_rank(int rank) {
 }
 
 void check_sums(int64_t max_elements) {
-  const auto outcomes =
-      run_thread_ranks({.world_size = 3}, [&](std::unique_ptr<Collectives> collectives) -> absl::Status {
+  const auto outcomes = run_thread_ranks(
+      {.world_size = 3}, [&](std::unique_ptr<Collectives> collectives) -> absl::Status {
         const std::vector<NamedParameter> parameters = parameters_of_rank(collectives->rank());
         GradientBuckets buckets(*collectives, parameters, max_elements);
         for (int step = 0; step < 2; ++step) {
@@ -48,7 +51,8 @@ void check_sums(int64_t max_elements) {
           }
           EXPECT_TRUE(at::equal(parameters[1].value.grad(), at::full({4}, step == 0 ? 8 : 24)))
               << "a rank without it counts as zero and gets the sum";
-          EXPECT_FALSE(parameters[2].value.grad().defined()) << "optimizers skip it, as with one rank";
+          EXPECT_FALSE(parameters[2].value.grad().defined())
+              << "optimizers skip it, as with one rank";
           EXPECT_FALSE(parameters[5].value.grad().defined());
         }
         return absl::OkStatus();
@@ -57,7 +61,8 @@ void check_sums(int64_t max_elements) {
 }
 
 TEST(GradientBuckets, SumsOverRanks) {
-  for (const int64_t max_elements : {int64_t{1}, int64_t{6}, int64_t{20}, GradientBuckets::kMaxElements}) {
+  for (const int64_t max_elements :
+       {int64_t{1}, int64_t{6}, int64_t{20}, GradientBuckets::kMaxElements}) {
     SCOPED_TRACE(absl::StrCat("at most ", max_elements, " elements in a bucket"));
     check_sums(max_elements);
   }

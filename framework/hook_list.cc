@@ -82,6 +82,7 @@ absl::Status HookList::judge(HookContext& context, Entry& entry, Event event, ab
   if (entry.on_error == OnError::kFail) return error;
   const bool disable = entry.on_error == OnError::kDisable || event == kStart;
   entry.disabled |= disable;
+  if (disable) context.requests().forget_looks(entry.hook->name());
   if (entry.errors == 1 || disable) {
     MILLRACE_LOG(WARNING) << error.message() << " (the run goes on"
                           << (disable ? " without this hook)" : ")");
@@ -201,6 +202,7 @@ absl::Status HookList::end(HookContext& context, const absl::Status& outcome) {
       first.Update(call(context, entry, kEnd, &since,
                         [&](Hook& hook) { return hook.end(context, outcome); }));
     }
+    context.requests().forget_looks(entry.hook->name());
     if (entry.on_error != OnError::kFail && entry.errors > 1) {
       MILLRACE_LOG(WARNING) << "hook " << entry.hook->name() << " failed " << entry.errors
                             << " times in this run; the first error was: " << entry.first_error;

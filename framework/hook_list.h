@@ -33,7 +33,8 @@ class HookList {
   // Borrows the clock, which times the hooks.
   explicit HookList(Clock& clock = Clock::real()) : clock_(clock) {}
 
-  // Errors: AlreadyExists if a hook of this name is there, InvalidArgument for an empty name or no hook.
+  // Errors: AlreadyExists if a hook of this name is there, InvalidArgument for an empty name or no
+  // hook.
   absl::Status add(std::unique_ptr<Hook> hook, OnError on_error = OnError::kFail);
 
   // Where errors that do not end the run are recorded too; borrowed, null: nowhere.

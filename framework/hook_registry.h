@@ -20,8 +20,8 @@ namespace millrace {
 
 class EmbeddingCollection;
 
-// What a hook may be given; all borrowed, and alive as long as the hook. A hook that changes something (evicts
-// rows, say) takes that one object from here, never the trainer.
+// What a hook may be given; all borrowed, and alive as long as the hook. A hook that changes
+// something (evicts rows, say) takes that one object from here, never the trainer.
 struct HookResources {
   FileSystem& files;
   Clock& clock;
@@ -29,8 +29,8 @@ struct HookResources {
   absl::Span<EmbeddingCollection* const> collections;
 };
 
-using HookFactory = std::function<absl::StatusOr<std::unique_ptr<Hook>>(const HookConfig&,
-                                                                        const HookResources&)>;
+using HookFactory =
+    std::function<absl::StatusOr<std::unique_ptr<Hook>>(const HookConfig&, const HookResources&)>;
 
 // Makes a hook known by name, with one line saying what it does and what its errors lead to unless
 // the configuration says otherwise; called during static initialization by MILLRACE_REGISTER_HOOK.
@@ -39,13 +39,13 @@ using HookFactory = std::function<absl::StatusOr<std::unique_ptr<Hook>>(const Ho
 bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory,
                    OnError preference = OnError::kFail);
 
-// Errors: InvalidArgument listing what is linked in and saying how to add one; those of the factory,
-// annotated with the hook's name.
+// Errors: InvalidArgument listing what is linked in and saying how to add one; those of the
+// factory, annotated with the hook's name.
 absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
                                                   const HookResources& resources);
 
-// What errors of a configured hook lead to: what the configuration says, else what the hook prefers.
-// A hook that is not registered prefers kFail.
+// What errors of a configured hook lead to: what the configuration says, else what the hook
+// prefers. A hook that is not registered prefers kFail.
 OnError on_error_of(const HookConfig& config);
 // The same for a hook with a message of its own in RunConfig.
 OnError on_error_or(HookConfig::OnError configured, OnError preference);
@@ -63,8 +63,8 @@ std::vector<RegisteredHook> registered_hooks();  // sorted by name
 //   MILLRACE_REGISTER_HOOK(my_hook, "counts clicks", &MyHook::create);
 // and, for a hook whose errors are better survived (one that only writes reports):
 //   MILLRACE_REGISTER_HOOK(my_sink, "sends reports", &MySink::create, ::millrace::OnError::kWarn);
-#define MILLRACE_REGISTER_HOOK(name, description, ...)            \
-  [[maybe_unused]] static const bool millrace_hook_##name##_ =    \
+#define MILLRACE_REGISTER_HOOK(name, description, ...)         \
+  [[maybe_unused]] static const bool millrace_hook_##name##_ = \
       ::millrace::register_hook(#name, (description), __VA_ARGS__)
 
 #endif  // MILLRACE_FRAMEWORK_HOOK_REGISTRY_H_

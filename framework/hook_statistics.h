@@ -19,7 +19,8 @@ struct HookStatistics {
   int64_t errors = 0;
   std::string first_error;  // without the hook's name
   bool disabled = false;    // after an error
-  std::map<std::string, Event> events;  // name of the event → its calls; only those that were called
+  std::map<std::string, Event>
+      events;  // name of the event → its calls; only those that were called
 };
 
 }  // namespace millrace

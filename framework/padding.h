@@ -8,8 +8,9 @@
 
 namespace millrace {
 
-// A batch of size 0. Its tensors have the shapes of `like`'s, with 0 examples; where there is no `like` (this
-// rank never had an example), labels are [0, tasks], and there are no features. Its cursor is `cursor`.
+// A batch of size 0. Its tensors have the shapes of `like`'s, with 0 examples; where there is no
+// `like` (this rank never had an example), labels are [0, tasks], and there are no features. Its
+// cursor is `cursor`.
 Batch padding_batch(const Batch* like, int64_t tasks, Cursor cursor);
 
 }  // namespace millrace

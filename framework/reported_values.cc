@@ -18,16 +18,11 @@ constexpr int64_t kMostValues = int64_t{1}
 
 absl::string_view reduction_name(Reduction reduction) {
   switch (reduction) {
-    case Reduction::kMean:
-      return "mean";
-    case Reduction::kSum:
-      return "sum";
-    case Reduction::kMin:
-      return "min";
-    case Reduction::kMax:
-      return "max";
-    case Reduction::kLast:
-      return "last";
+    case Reduction::kMean: return "mean";
+    case Reduction::kSum: return "sum";
+    case Reduction::kMin: return "min";
+    case Reduction::kMax: return "max";
+    case Reduction::kLast: return "last";
   }
   return "unknown";
 }
@@ -42,18 +37,14 @@ void ReportedValues::merge(const Entry& from, Entry& into) {
   into.count += from.count;
   switch (into.reduction) {
     case Reduction::kMean:
-    case Reduction::kSum:
-      into.value += from.value;
-      break;
+    case Reduction::kSum: into.value += from.value; break;
     case Reduction::kMin:
       if (first || from.value < into.value || std::isnan(from.value)) into.value = from.value;
       break;
     case Reduction::kMax:
       if (first || from.value > into.value || std::isnan(from.value)) into.value = from.value;
       break;
-    case Reduction::kLast:
-      into.value = from.value;
-      break;
+    case Reduction::kLast: into.value = from.value; break;
   }
 }
 

@@ -52,7 +52,7 @@ absl::Status Reporter::add(const StepResult& step) {
 }
 
 absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& collectives) {
-  RETURN_IF_ERROR(pending_.fold(metrics_, values_));
+  RETURN_IF_ERROR(fold());
   ReportedValues times;
   times.add(kSeconds, absl::ToDoubleSeconds(trained()), Reduction::kLast);
   times.add(kDataWaitSeconds, absl::ToDoubleSeconds(data_wait_), Reduction::kMean);

@@ -44,6 +44,10 @@ class Reporter {
   // Adds an applied step; its tensors are read later. Errors: those of PendingSteps::add.
   absl::Status add(const StepResult& step);
 
+  // Reads the tensors of all steps added. Before a report, while this rank may still fail alone.
+  // Errors: those of PendingSteps::fold.
+  absl::Status fold() { return pending_.fold(metrics_, values_); }
+
   // Steps since the last report.
   int64_t steps() const { return steps_; }
 

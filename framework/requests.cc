@@ -1,6 +1,11 @@
 #include "framework/requests.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
+#include "base/status_macros.h"
 
 namespace millrace {
 
@@ -23,12 +28,8 @@ void RequestSet::add(Request request) {
         evaluate.insert(request.detail);
       }
       break;
-    case Request::kCheckpoint:
-      checkpoint = true;
-      break;
-    case Request::kReload:
-      reload = true;
-      break;
+    case Request::kCheckpoint: checkpoint = true; break;
+    case Request::kReload: reload = true; break;
     case Request::kStop:
       if (!stop) {
         stop = true;
@@ -70,12 +71,24 @@ void Requests::before_exchange(std::function<void()> look) {
   looks_.emplace_back(std::string(caller_), std::move(look));
 }
 
-void Requests::look() {
+absl::Status Requests::look() {
+  absl::Status first;
   for (const auto& [hook, look] : looks_) {
     set_caller(hook);
-    look();
+    const absl::Status status = catch_exceptions([&look = look] {
+      look();
+      return absl::OkStatus();
+    });
+    first.Update(annotate(status, absl::StrCat("hook ", hook, " before an exchange")));
   }
   set_caller("");
+  return first;
+}
+
+void Requests::forget_looks(absl::string_view hook) {
+  looks_.erase(std::remove_if(looks_.begin(), looks_.end(),
+                              [&](const auto& entry) { return entry.first == hook; }),
+               looks_.end());
 }
 
 RequestSet Requests::take_common() { return std::exchange(common_, {}); }

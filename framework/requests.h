@@ -8,15 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace millrace {
 
 // kCommon: every rank asks at the same point, because the request follows from Progress or from
-// values merged over ranks; served at the next serving point. If it was not every rank, the run ends with an error
-// that names the hook. kThisRank: only this rank may know (a
-// signal, a local condition); it travels with the step exchange that begins next and is served on
-// all ranks after that step, with one rank too.
+// values merged over ranks; served at the next serving point. If it was not every rank, the run
+// ends with an error that names the hook. kThisRank: only this rank may know (a signal, a local
+// condition); it travels with the step exchange that begins next and is served on all ranks after
+// that step at the latest, with one rank too.
 enum class Scope { kCommon, kThisRank };
 
 // One thing that one hook asked for.
@@ -37,8 +38,8 @@ struct RequestSet {
   bool checkpoint = false;
   bool reload = false;
   bool stop = false;
-  std::string stop_reason;  // of the first stop
-  std::string stop_hook;    // who asked for it
+  std::string stop_reason;     // of the first stop
+  std::string stop_hook;       // who asked for it
   std::vector<Request> asked;  // all of them, in the order asked
 
   bool empty() const { return asked.empty(); }
@@ -48,7 +49,8 @@ struct RequestSet {
 };
 
 // Collects requests between serving points. Hooks call evaluate, checkpoint, reload, stop,
-// evaluate_at_end and before_exchange; the rest is the trainer's. Used on the trainer's thread only.
+// evaluate_at_end and before_exchange; the rest is the trainer's. Used on the trainer's thread
+// only.
 class Requests {
  public:
   // "": all sets. A name that is not there ends the run with an error at the serving point.
@@ -58,17 +60,20 @@ class Requests {
   void reload(Scope scope = Scope::kCommon);
   // Sticky: nothing takes a stop back, and the first reason wins.
   void stop(absl::string_view reason, Scope scope = Scope::kCommon);
-  // Once before `end`, if the run completes or is stopped by a common request. Common; meant for `start`.
+  // Once before `end`, if the run completes or is stopped by a common request. Common; meant for
+  // `start`.
   void evaluate_at_end(absl::string_view set = "");
-  // For what arises outside events, such as a signal: `look` is called before every step exchange of this
-  // run, also while ranks wait for a window and between the batches of an evaluation, and
-  // may ask with scope kThisRank. Meant for `start`; forgotten when the run ends.
+  // For what arises outside events, such as a signal: `look` is called before every step exchange
+  // of this run, also while ranks wait for a window and between the batches of an evaluation, and
+  // may ask with scope kThisRank. Meant for `start`; forgotten when the hook ends or is disabled.
   void before_exchange(std::function<void()> look);
 
   // The hook whose event runs; requests carry its name.
   void set_caller(absl::string_view hook) { caller_ = hook; }
-  // Calls what before_exchange was given.
-  void look();
+  // Calls what before_exchange was given. Errors: Internal naming the hook whose look threw.
+  absl::Status look();
+  // Forgets what a hook gave to before_exchange: it has ended.
+  void forget_looks(absl::string_view hook);
   // Takes what is pending, leaving nothing.
   RequestSet take_common();
   RequestSet take_this_rank();
@@ -78,7 +83,7 @@ class Requests {
   void add(Request::Kind kind, absl::string_view detail, RequestSet& pending);
   RequestSet& pending(Scope scope) { return scope == Scope::kCommon ? common_ : this_rank_; }
 
-  absl::string_view caller_;  // borrowed from the hook
+  absl::string_view caller_;                                          // borrowed from the hook
   std::vector<std::pair<std::string, std::function<void()>>> looks_;  // hook → callback
   RequestSet common_;
   RequestSet this_rank_;

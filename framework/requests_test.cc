@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 namespace millrace {
 namespace {
 
@@ -98,13 +100,26 @@ TEST(RequestsTest, LooksBeforeEachExchangeInTheHooksName) {
     if (signalled) requests.stop("signal", Scope::kThisRank);
   });
   requests.set_caller("two");
-  requests.look();
+  EXPECT_TRUE(requests.look().ok());
   EXPECT_TRUE(requests.take_this_rank().empty());
   signalled = true;
-  requests.look();
+  EXPECT_TRUE(requests.look().ok());
   const RequestSet set = requests.take_this_rank();
   EXPECT_TRUE(set.stop);
   EXPECT_EQ(set.stop_hook, "one");
+}
+
+TEST(RequestsTest, ALookThatThrowsIsNamed) {
+  Requests requests;
+  requests.set_caller("one");
+  requests.before_exchange([] { throw std::runtime_error("planted"); });
+  const absl::Status status = requests.look();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("hook one before an exchange"));
+  requests.forget_looks("two");
+  EXPECT_FALSE(requests.look().ok());
+  requests.forget_looks("one");
+  EXPECT_TRUE(requests.look().ok());
 }
 
 TEST(RequestSetTest, EachPartMakesItNotEmpty) {

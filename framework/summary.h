@@ -29,10 +29,11 @@ struct Summary {
   absl::Duration elapsed_this_run = absl::ZeroDuration();  // training, without evaluations
   int world_size = 1;
   int64_t dropped_examples = 0;  // in this run, of all ranks, where uneven data ends with the first
-  std::map<std::string, double> train;                       // metrics of the last report
-  std::map<std::string, std::map<std::string, double>> eval; // set → metrics of its last evaluation
-  std::map<std::string, int64_t> rows;                       // table → rows
-  std::map<std::string, HookStatistics> hooks;               // hook → what it cost this run, on this rank
+  std::map<std::string, double> train;  // metrics of the last report
+  std::map<std::string, std::map<std::string, double>>
+      eval;                                     // set → metrics of its last evaluation
+  std::map<std::string, int64_t> rows;          // table → rows
+  std::map<std::string, HookStatistics> hooks;  // hook → what it cost this run, on this rank
 };
 
 }  // namespace millrace

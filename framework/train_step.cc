@@ -67,6 +67,7 @@ class StepRun {
     result_.refused = decision.refused;
     result_.applied = decision.apply;
     if (!result_.applied) return absl::OkStatus();
+    parts_.commit.enter(RankPhase::kUpdate);
     SparseOptimizer* sparse = parts_.sparse_optimizer;
     const double scale = gradient_scale_;
     observer_.after_backward(Gradients(parts_.parameters, [sparse, scale] {
@@ -156,7 +157,6 @@ class StepRun {
   }
 
   absl::Status update() {
-    parts_.commit.enter(RankPhase::kUpdate);
     Stopwatch watch(result_.timings.update);
     for (const std::unique_ptr<DenseOptimizer>& optimizer : parts_.dense_optimizers) {
       RETURN_IF_ERROR(optimizer->step(input_.progress));

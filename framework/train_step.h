@@ -28,8 +28,8 @@ struct TrainStepParts {
 };
 
 struct StepInput {
-  // Of this rank; at least one, as many on all ranks. A rank whose data ended before that of others has empty ones (size 0):
-  // nothing is computed for them.
+  // Of this rank; at least one, as many on all ranks. A rank whose data ended before that of others
+  // has empty ones (size 0): nothing is computed for them.
   absl::Span<const Batch> micro_batches;
   // Examples of the whole step: all micro-batches of all ranks. The loss is divided by it.
   int64_t examples = 0;
@@ -44,8 +44,9 @@ class StepObserver {
   virtual ~StepObserver() = default;
   // Before the forward pass of each micro-batch.
   virtual absl::Status after_data(const Batch& batch, int64_t micro_batch) = 0;
-  // Once, when gradients are complete and found finite, before anything is updated. The step goes on
-  // whatever a hook says here, since other ranks update too: the trainer keeps the error and ends the run after the step.
+  // Once, when gradients are complete and found finite, before anything is updated. The step goes
+  // on whatever a hook says here, since other ranks update too: the trainer keeps the error and
+  // ends the run after the step.
   virtual void after_backward(const Gradients& gradients) = 0;
 };
 
@@ -53,7 +54,8 @@ class StepObserver {
 // what tests/conformance/train_step_conformance.h checks:
 //  * before each micro-batch, seed the generators by (seed, step, micro-batch, rank);
 //  * sum gradients over micro-batches so that N of them equal one large batch;
-//  * call parts.commit.run() once, after the last backward pass and before any update, and do what it
+//  * call parts.commit.run() once, after the last backward pass and before any update, and do what
+//  it
 //    decides: gradients are sums over ranks from then on;
 //  * tell parts.commit what it enters: forward, backward, update;
 //  * refuse a step whose loss or any gradient is not finite: then no parameter, row, count or

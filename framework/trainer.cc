@@ -75,7 +75,8 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts)
       context_(std::make_unique<Context>(*this)),
       data_watch_(options_.data_timeout) {}
 
-Trainer::~Trainer() = default;
+// Collectives that are under way work on buffers of the other parts.
+Trainer::~Trainer() { parts_.collectives.reset(); }
 
 absl::Status Trainer::initialize() {
   collections_ = collections_of(*parts_.model);
@@ -83,12 +84,13 @@ absl::Status Trainer::initialize() {
   Collectives& collectives = *parts_.collectives;
   for (const EmbeddingCollection* collection : collections_) {
     if (collections_.empty() || collectives.world_size() == 1) break;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the model has tables (\"", collection->tables()[0]->name(), "\" first), which ",
-        collectives.world_size(), " ranks cannot share yet; use one rank, or a model without tables"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model has tables (\"", collection->tables()[0]->name(),
+                     "\" first), which ", collectives.world_size(),
+                     " ranks cannot share yet; use one rank, or a model without tables"));
   }
-  ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::create(options_.metrics, options_.tasks,
-                                                        LossScope::kWholeStep));
+  ASSIGN_OR_RETURN(MetricSet metrics,
+                   MetricSet::create(options_.metrics, options_.tasks, LossScope::kWholeStep));
   reporter_ = std::make_unique<Reporter>(std::move(metrics), parts_.dense_optimizers,
                                          parts_.sparse_optimizer.get(), collections_, clock_);
   agreement_ = std::make_unique<Agreement>(collectives, context_->requests(),
@@ -108,6 +110,7 @@ template <typename Body>
 absl::Status Trainer::run(Phase phase, const Body& body) {
   summary_ = Summary();
   stopped_ = false;
+  stream_ended_ = false;
   run_started_ = clock_.elapsed();
   elapsed_before_ = progress_.elapsed;
   const int64_t examples_before = progress_.examples;
@@ -147,6 +150,7 @@ absl::StatusOr<Summary> Trainer::train_and_evaluate() {
         "train_and_evaluate() was called, but the trainer has no train_data");
   }
   RETURN_IF_ERROR(run(Phase::kTrain, [this] {
+    context_->requests().set_caller("");
     context_->requests().evaluate_at_end();
     return train_epochs();
   }));
@@ -159,6 +163,7 @@ absl::Status Trainer::report_if_due() {
 }
 
 absl::Status Trainer::report() {
+  RETURN_IF_ERROR(guarded("the report", [this] { return reporter_->fold(); }));
   RETURN_IF_ERROR(agreement_->meet({"report", steps_done()}));
   ASSIGN_OR_RETURN(const Report report, reporter_->take(progress_, *parts_.collectives));
   summary_.train = report.metrics;
@@ -166,7 +171,8 @@ absl::Status Trainer::report() {
 }
 
 absl::Status Trainer::serve_common() {
-  // Twice: what results of the evaluations made hooks ask for, such as to stop, does not wait for another step.
+  // Twice: what results of the evaluations made hooks ask for, such as to stop, does not wait for
+  // another step.
   for (int round = 0; round < 2; ++round) {
     const RequestSet common = context_->requests().take_common();
     agreement_->served(common);
@@ -183,13 +189,14 @@ absl::Status Trainer::serve_agreed() {
 
 absl::Status Trainer::serve(const RequestSet& requests, Scope scope) {
   if (requests.empty()) return absl::OkStatus();
+  served_any_ = true;
   for (const Request& request : requests.asked) record(LoopEvent::kRequested, request, scope);
   context_->mark_served();
-  RETURN_IF_ERROR(evaluate_sets(requests, /*only_new=*/false));
+  RETURN_IF_ERROR(evaluate_sets(requests, scope, /*only_new=*/false));
   if (requests.checkpoint || requests.reload) {
-    return absl::UnimplementedError(
-        absl::StrCat("a hook asked for a ", requests.checkpoint ? "checkpoint" : "reload",
-                     ", but this trainer has no Saver"));
+    return absl::UnimplementedError(absl::StrCat("a hook asked for a ",
+                                                 requests.checkpoint ? "checkpoint" : "reload",
+                                                 ", but this trainer has no Saver"));
   }
   stop(requests, scope);
   return absl::OkStatus();
@@ -212,10 +219,10 @@ void Trainer::stop(const RequestSet& requests, Scope scope) {
   }
 }
 
-absl::Status Trainer::evaluate_sets(const RequestSet& requests, bool only_new) {
+absl::Status Trainer::evaluate_sets(const RequestSet& requests, Scope scope, bool only_new) {
   std::vector<EvaluationSet*> sets;
   for (const std::string& name : requests.evaluate) {
-    ASSIGN_OR_RETURN(EvaluationSet* set, find_set(name));
+    ASSIGN_OR_RETURN(EvaluationSet * set, find_set(name));
     if (!requests.evaluate_all) sets.push_back(set);
   }
   if (requests.evaluate_all) {
@@ -228,7 +235,13 @@ absl::Status Trainer::evaluate_sets(const RequestSet& requests, bool only_new) {
                      evaluate_inside(*set->data, named(set->name)));
     if (!result.has_value()) return absl::OkStatus();
     last_evaluated_step_[set->name] = progress_.step;
-    record(LoopEvent::kServed, "evaluate", set->name);
+    for (Request request : requests.asked) {
+      if (request.kind != Request::kEvaluate) continue;
+      if (!request.detail.empty() && request.detail != set->name) continue;
+      request.detail = set->name;
+      record(LoopEvent::kServed, request, scope);
+      break;
+    }
     RETURN_IF_ERROR(hooks_->after_evaluate(*context_, *result));
   }
   return absl::OkStatus();
@@ -249,25 +262,22 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
       run_evaluation(*parts_.model, data, options, progress_, *context_, *hooks_, ranks,
                      context_->evaluation_values(), clock_);
   context_->set_phase(outer);
+  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
   if (outer == Phase::kTrain) reporter_->resume_clock();
   run_started_ += clock_.elapsed() - start;  // no time of training
   RETURN_IF_ERROR(result.status());
   if (result->has_value()) summary_.eval[options.name] = (*result)->metrics;
-  if (!stopped_) {
-    for (const Request& request : ranks.asked().asked) {
-      record(LoopEvent::kRequested, request, Scope::kThisRank);
-    }
+  // After a stop nothing more is evaluated.
+  RequestSet asked;
+  for (const Request& request : ranks.asked().asked) {
+    if (request.kind != Request::kEvaluate) asked.add(request);
   }
-  stop(ranks.asked(), Scope::kThisRank);
+  RETURN_IF_ERROR(serve(asked, Scope::kThisRank));
   return result;
 }
 
 absl::StatusOr<std::optional<Batch>> Trainer::Ranks::next(Dataset& data) {
-  Collectives& collectives = *trainer_.parts_.collectives;
-  collectives.set_phase(RankPhase::kData, trainer_.steps_done());
-  absl::StatusOr<std::optional<Batch>> batch = trainer_.data_watch_.next(data);
-  collectives.set_phase(RankPhase::kEvaluation, trainer_.steps_done());
-  return batch;
+  return trainer_.next_batch(data, RankPhase::kEvaluation);
 }
 
 void Trainer::Ranks::start(const Batch* next) {
@@ -281,7 +291,7 @@ void Trainer::Ranks::start(const Batch* next) {
 absl::StatusOr<bool> Trainer::Ranks::finish() {
   RETURN_IF_ERROR(trainer_.agreement_->verify());
   const bool more = trainer_.agreement_->result().ranks_with_data > 0;
-  // The rest is carried to the next exchange of training.
+  // Without a stop the rest is carried to the next exchange of training.
   if (trainer_.agreement_->result().stop == 0) return more;
   ASSIGN_OR_RETURN(asked_, trainer_.agreement_->requests());
   return false;
@@ -301,7 +311,7 @@ absl::StatusOr<EvaluationSet*> Trainer::find_set(absl::string_view name) {
 }
 
 absl::StatusOr<EvaluationResult> Trainer::evaluate(absl::string_view set_name) {
-  ASSIGN_OR_RETURN(EvaluationSet* set, find_set(set_name));
+  ASSIGN_OR_RETURN(EvaluationSet * set, find_set(set_name));
   return evaluate(*set->data, named(set->name));
 }
 
@@ -316,8 +326,7 @@ absl::StatusOr<EvaluationResult> Trainer::evaluate(Dataset& data, EvaluationOpti
     return hooks_->after_evaluate(*context_, *result);
   }));
   if (!result.has_value()) {
-    return absl::CancelledError(
-        absl::StrCat("the evaluation was stopped: ", summary_.stop_reason));
+    return absl::CancelledError(absl::StrCat("the evaluation was stopped: ", summary_.stop_reason));
   }
   return *std::move(result);
 }
@@ -350,7 +359,9 @@ void Trainer::record(LoopEvent::Kind kind, const Request& request, Scope scope) 
 }
 
 void Trainer::fill_summary(const absl::Status& outcome) {
-  summary_.outcome = !outcome.ok() ? Outcome::kFailed : stopped_ ? Outcome::kStopped : Outcome::kCompleted;
+  summary_.outcome = !outcome.ok() ? Outcome::kFailed
+                     : stopped_    ? Outcome::kStopped
+                                   : Outcome::kCompleted;
   summary_.error = std::string(outcome.message());
   summary_.progress = progress_;
   summary_.world_size = context_->world_size();
@@ -360,9 +371,14 @@ void Trainer::fill_summary(const absl::Status& outcome) {
       summary_.rows[std::string(table->name())] = table->statistics().rows;
     }
   }
-  if (!outcome.ok()) record(LoopEvent::kFailed, "run", outcome.message());
+  if (!outcome.ok()) {
+    record(LoopEvent::kFailed, parts_.train_data == nullptr ? "evaluate" : "train",
+           outcome.message());
+  }
   record(LoopEvent::kEnded,
-         !outcome.ok() ? "failed" : stopped_ ? "stopped" : "completed",
+         !outcome.ok() ? "failed"
+         : stopped_    ? "stopped"
+                       : "completed",
          !outcome.ok() ? outcome.message() : absl::string_view(summary_.stop_reason));
 }
 

@@ -17,8 +17,8 @@
 #include "framework/cadence.h"
 #include "framework/commit_exchange.h"
 #include "framework/data_watch.h"
-#include "framework/event_log.h"
 #include "framework/evaluator.h"
+#include "framework/event_log.h"
 #include "framework/events.h"
 #include "framework/hook.h"
 #include "framework/on_error.h"
@@ -38,54 +38,56 @@ struct TrainerParts {
   std::shared_ptr<Model> model;
   std::vector<std::unique_ptr<DenseOptimizer>> dense_optimizers;
   std::unique_ptr<SparseOptimizer> sparse_optimizer;  // null: the model has no tables
-  std::unique_ptr<Dataset> train_data;                // null: only evaluate() is called; may be a WindowedDataset
+  std::unique_ptr<Dataset> train_data;  // null: only evaluate() is called; may be a WindowedDataset
   std::vector<EvaluationSet> evaluation_sets;
-  std::unique_ptr<TrainStep> train_step;              // null: the standard one
-  std::unique_ptr<Collectives> collectives;           // null: one rank
-  std::unique_ptr<EventLog> event_log;                // null: requests and decisions are not written
-  Clock* clock = nullptr;                             // borrowed; null: the real one
+  std::unique_ptr<TrainStep> train_step;     // null: the standard one
+  std::unique_ptr<Collectives> collectives;  // null: one rank
+  std::unique_ptr<EventLog> event_log;       // null: requests and decisions are not written
+  Clock* clock = nullptr;                    // borrowed; null: the real one
 };
 
 struct TrainerOptions {
   // Decide the result.
   uint64_t seed = 1;
-  int64_t micro_batches = 1;        // of one step; at least 1
+  int64_t micro_batches = 1;  // of one step; at least 1
   // Limits, as totals over resumes; 0: none.
   int64_t max_steps = 0;
   int64_t max_epochs = 1;
   int64_t max_windows = 0;
   absl::Duration max_elapsed = absl::ZeroDuration();
-  int64_t max_steps_per_epoch = 0;  // 0: none
-  int64_t max_steps_per_window = 0; // 0: none
-  int64_t max_evaluation_steps = 0; // batches of each evaluation; 0: all
-  // With several ranks: whether an epoch (or window) ends when the first rank has no data, dropping what others have left,
-  // instead of when the last has none.
+  int64_t max_steps_per_epoch = 0;   // 0: none
+  int64_t max_steps_per_window = 0;  // 0: none
+  int64_t max_evaluation_steps = 0;  // batches of each evaluation; 0: all
+  // With several ranks: whether an epoch (or window) ends when the first rank has no data, dropping
+  // what others have left, instead of when the last has none.
   bool until_first = false;
 
   // Do not.
   Cadence report = {.every_steps = 100, .at_end = true};
   std::vector<std::string> tasks = {"label"};  // names of the labels
   std::vector<std::string> metrics = {"auc", "logloss", "ne", "calibration"};
-  absl::Duration data_timeout = absl::Minutes(30);  // how long one batch of training may take
+  absl::Duration data_timeout = absl::Minutes(30);  // how long a dataset may take for one batch
   absl::Duration poll_interval = absl::Seconds(1);  // while no window is ready
 };
 
-// Trains and evaluates. Used by one thread, which also calls every hook; the model's own threads
-// aside, it starts none.
+// Trains and evaluates. Used by one thread, which also calls every hook. It starts one of its own,
+// which cancels a dataset that gives no batch for data_timeout.
 //
 //   ASSIGN_OR_RETURN(auto trainer, Trainer::create(options, std::move(parts)));
 //   RETURN_IF_ERROR(trainer->add_hook(std::make_unique<MyHook>()));
 //   ASSIGN_OR_RETURN(Summary summary, trainer->train());
 //
 // Over several ranks each has a Trainer of its own, made from the same options and hooks (those
-// with metrics alike, whether they write or not), and its share of the data; all of them start, step, evaluate and end
-// together. docs/distributed.md says what each rank hears of the others, and when.
+// with metrics alike, whether they write or not), and its share of the data; all of them start,
+// step, evaluate and end together. docs/distributed.md says what each rank hears of the others, and
+// when.
 //
-// One step: all micro-batches of step k are in hand, and those of step k + 1 are fetched (or it is known that there
-// are none); the step exchange begins; before_step; the train step with after_data and, in its
-// commit exchange, the step exchange is waited for, gradients are summed and the ranks decide; after_backward, update;
-// Progress advances; after_step; reports; common requests are served; then what single ranks asked for in the exchange.
-// With one rank both exchanges say what this rank said, at the same places.
+// One step: all micro-batches of step k are in hand, and those of step k + 1 are fetched (or it is
+// known that there are none); the step exchange begins; before_step; the train step with after_data
+// and, in its commit exchange, the step exchange is waited for, gradients are summed and the ranks
+// decide; after_backward, update; Progress advances; after_step; reports; common requests are
+// served; then what single ranks asked for in the exchange. With one rank both exchanges say what
+// this rank said, at the same places.
 class Trainer {
  public:
   // Errors: InvalidArgument for missing parts, numbers out of range, two evaluation sets of one
@@ -106,7 +108,8 @@ class Trainer {
   // The same, and evaluates every set at the end unless the run was stopped from outside.
   absl::StatusOr<Summary> train_and_evaluate();
 
-  // Evaluates one of the evaluation sets. Errors: NotFound naming the nearest; those of run_evaluation.
+  // Evaluates one of the evaluation sets. Errors: NotFound naming the nearest; those of
+  // run_evaluation.
   absl::StatusOr<EvaluationResult> evaluate(absl::string_view set_name);
   // Evaluates any data. options.tasks and options.metrics default to the trainer's if empty.
   absl::StatusOr<EvaluationResult> evaluate(Dataset& data, EvaluationOptions options);
@@ -148,6 +151,8 @@ class Trainer {
   absl::StatusOr<std::unique_ptr<StepData>> fetch();
   std::unique_ptr<StepData> padding() const;
   absl::Status drop_rest(std::unique_ptr<StepData> next);
+  absl::StatusOr<std::optional<Batch>> next_batch(Dataset& data, RankPhase then);
+  bool time_is_up() const;
   absl::StatusOr<ExchangeResult> run_step(const StepData& data, int64_t examples,
                                           const StepData* next);
   absl::StatusOr<StepResult> compute_step(const StepData& data, int64_t examples,
@@ -170,7 +175,7 @@ class Trainer {
   void stop(const RequestSet& requests, Scope scope);
   absl::StatusOr<std::optional<EvaluationResult>> evaluate_inside(Dataset& data,
                                                                   EvaluationOptions options);
-  absl::Status evaluate_sets(const RequestSet& requests, bool only_new);
+  absl::Status evaluate_sets(const RequestSet& requests, Scope scope, bool only_new);
   absl::StatusOr<EvaluationSet*> find_set(absl::string_view name);
   void record(LoopEvent::Kind kind, absl::string_view what, absl::string_view detail);
   void record(LoopEvent::Kind kind, const Request& request, Scope scope);
@@ -191,9 +196,11 @@ class Trainer {
   Progress progress_;
   Summary summary_;
   std::map<std::string, int64_t> last_evaluated_step_;
-  absl::Duration run_started_ = absl::ZeroDuration();      // the clock's elapsed()
-  absl::Duration elapsed_before_ = absl::ZeroDuration();   // progress_.elapsed then
+  absl::Duration run_started_ = absl::ZeroDuration();     // the clock's elapsed()
+  absl::Duration elapsed_before_ = absl::ZeroDuration();  // progress_.elapsed then
   bool stopped_ = false;
+  bool served_any_ = false;    // request, since it was last looked at
+  bool stream_ended_ = false;  // of windows
   std::optional<Batch> like_;  // the last batch of this rank, for the shape of padding
   // Of the epoch that is open: how many steps there were before it, and, where a stop, a limit or a
   // failure left it, the position after its last step.

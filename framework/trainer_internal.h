@@ -93,7 +93,7 @@ class Trainer::Ranks : public EvaluationRanks {
   absl::StatusOr<bool> finish() override;
   bool stopped() const override { return asked_.stop; }
   absl::Status merge(MetricSet& metrics, ReportedValues& values) override;
-  // What single ranks asked for meanwhile; it is served when the evaluation is over.
+  // What single ranks asked for in the exchange that stopped the evaluation.
   const RequestSet& asked() const { return asked_; }
 
  private:

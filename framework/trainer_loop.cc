@@ -22,7 +22,7 @@ absl::Status Trainer::train_epochs() {
   parts_.model->train();
   RETURN_IF_ERROR(check_parameters());
   RETURN_IF_ERROR(serve_common());
-  while (!training_is_over()) RETURN_IF_ERROR(train_epoch());
+  while (!training_is_over() && !stream_ended_) RETURN_IF_ERROR(train_epoch());
   return finish();
 }
 
@@ -51,9 +51,9 @@ absl::Status Trainer::train_epoch() {
   } else {
     // A resumed epoch counts the steps made before.
     const int64_t cap = options_.max_steps_per_epoch;
-    ASSIGN_OR_RETURN(end, train_pass({"epoch", progress_.epoch},
-                                     cap > 0 ? epoch_first_step_ + cap : 0,
-                                     /*may_be_empty=*/open_cursor_.has_value()));
+    ASSIGN_OR_RETURN(end,
+                     train_pass({"epoch", progress_.epoch}, cap > 0 ? epoch_first_step_ + cap : 0,
+                                /*may_be_empty=*/open_cursor_.has_value()));
   }
   if (end == PassEnd::kInterrupted) return absl::OkStatus();
   return complete_epoch(end == PassEnd::kOutOfData);
@@ -76,8 +76,8 @@ absl::Status Trainer::open_epoch() {
 
 absl::Status Trainer::complete_epoch(bool out_of_data) {
   if (out_of_data) {
-    RETURN_IF_ERROR(hooks_->out_of_data(
-        *context_, windows_ != nullptr ? DataEnd::kStream : DataEnd::kEpoch));
+    RETURN_IF_ERROR(
+        hooks_->out_of_data(*context_, windows_ != nullptr ? DataEnd::kStream : DataEnd::kEpoch));
   }
   open_cursor_.reset();
   ++progress_.epoch;
@@ -90,7 +90,8 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_windows() {
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<WindowState> state, wait_for_window());
     if (!state.has_value()) return PassEnd::kInterrupted;
-    if (state->kind == WindowState::kEnded) return PassEnd::kOutOfData;
+    stream_ended_ = state->kind == WindowState::kEnded;
+    if (stream_ended_) return PassEnd::kOutOfData;
     RETURN_IF_ERROR(hooks_->before_window(*context_, state->window));
     const int64_t cap = options_.max_steps_per_window;
     ASSIGN_OR_RETURN(const PassEnd end,
@@ -108,10 +109,21 @@ absl::StatusOr<std::optional<WindowState>> Trainer::wait_for_window() {
     parts_.collectives->set_phase(RankPhase::kWindowWait, steps_done());
     RETURN_IF_ERROR(agreement_->meet({"window wait", progress_.window}, share(nullptr)));
     update_elapsed();
+    served_any_ = false;
     RETURN_IF_ERROR(serve_agreed());
-    if (training_is_over()) return std::nullopt;
-    ASSIGN_OR_RETURN(const WindowState state, windows_->next_window(), "looking for a window");
-    if (state.kind != WindowState::kNotYet) return state;
+    RETURN_IF_ERROR(serve_common());
+    if (training_is_over()) {
+      parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+      return std::nullopt;
+    }
+    // What was served may have failed on a rank, which must be heard of before next_window.
+    if (served_any_) continue;
+    const absl::StatusOr<WindowState> state = windows_->next_window();
+    if (!state.ok() || state->kind != WindowState::kNotYet) {
+      parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+      RETURN_IF_ERROR(state.status(), "looking for a window");
+      return *state;
+    }
     clock_.sleep(options_.poll_interval);
   }
 }
@@ -124,7 +136,8 @@ absl::Status Trainer::complete_window(const Window& window, bool out_of_data) {
   return serve_common();
 }
 
-// Trains on what the dataset has open, up to `max_steps` steps since the very first run (0: no such limit).
+// Trains on what the dataset has open, up to `max_steps` steps since the very first run (0: no such
+// limit).
 absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_steps,
                                                      bool may_be_empty) {
   ASSIGN_OR_RETURN(std::unique_ptr<StepData> next, fetch());
@@ -158,7 +171,7 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_st
     if (max_steps > 0 && steps_done() >= max_steps) return PassEnd::kCap;
   }
   if (agreed.ranks_with_data > 0) RETURN_IF_ERROR(drop_rest(std::move(next)));
-  return PassEnd::kOutOfData;
+  return stopped_ ? PassEnd::kInterrupted : PassEnd::kOutOfData;
 }
 
 bool Trainer::goes_on(const ExchangeResult& agreed) const {
@@ -169,15 +182,14 @@ bool Trainer::goes_on(const ExchangeResult& agreed) const {
 absl::StatusOr<std::unique_ptr<Trainer::StepData>> Trainer::fetch() {
   auto data = std::make_unique<StepData>();
   const absl::Duration start = clock_.elapsed();
-  parts_.collectives->set_phase(RankPhase::kData, steps_done());
   for (int64_t i = 0; i < options_.micro_batches; ++i) {
-    ASSIGN_OR_RETURN(std::optional<Batch> batch, data_watch_.next(*parts_.train_data),
+    ASSIGN_OR_RETURN(std::optional<Batch> batch,
+                     next_batch(*parts_.train_data, RankPhase::kBetweenSteps),
                      absl::StrCat("reading the data of a step after step ", progress_.step));
     if (!batch.has_value()) break;
     data->examples += batch->size;
     data->micro_batches.push_back(*std::move(batch));
   }
-  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
   data->wait = clock_.elapsed() - start;
   if (data->micro_batches.empty()) return nullptr;
   like_ = data->micro_batches.back();
@@ -187,6 +199,14 @@ absl::StatusOr<std::unique_ptr<Trainer::StepData>> Trainer::fetch() {
     data->micro_batches.push_back(padding_batch(&*like_, 0, like_->cursor));
   }
   return data;
+}
+
+// While a rank waits for data, no time-out of others runs: `then` is its phase afterwards.
+absl::StatusOr<std::optional<Batch>> Trainer::next_batch(Dataset& data, RankPhase then) {
+  parts_.collectives->set_phase(RankPhase::kData, steps_done());
+  absl::StatusOr<std::optional<Batch>> batch = data_watch_.next(data);
+  parts_.collectives->set_phase(then, steps_done());
+  return batch;
 }
 
 // For a rank whose data has ended before that of others.
@@ -202,23 +222,29 @@ std::unique_ptr<Trainer::StepData> Trainer::padding() const {
   return data;
 }
 
-// Counts what ranks have left when the first of them has none, over all ranks. They meet every poll interval, since one may have
-// much to count.
+// Counts what ranks have left when the first of them has none, over all ranks, until a rank wants
+// to stop or time is up. They meet every poll interval, since one may have much to count.
 absl::Status Trainer::drop_rest(std::unique_ptr<StepData> next) {
   RankShare share;
   share.has_data = next != nullptr;
   share.examples = next != nullptr ? next->examples : 0;
+  ExchangeResult agreed;
   do {
     const absl::Duration start = clock_.elapsed();
     while (share.has_data && clock_.elapsed() - start < options_.poll_interval) {
-      ASSIGN_OR_RETURN(const std::optional<Batch> batch, data_watch_.next(*parts_.train_data),
+      ASSIGN_OR_RETURN(const std::optional<Batch> batch,
+                       next_batch(*parts_.train_data, RankPhase::kBetweenSteps),
                        "counting examples that are dropped");
       share.has_data = batch.has_value();
       if (batch.has_value()) share.examples += batch->size;
     }
+    share.elapsed = own_elapsed();
     RETURN_IF_ERROR(agreement_->meet({"dropping", steps_done()}, share));
-  } while (agreement_->result().ranks_with_data > 0);
-  const int64_t dropped = agreement_->result().examples;
+    agreed = agreement_->result();
+    update_elapsed();
+    RETURN_IF_ERROR(serve_agreed());
+  } while (agreed.ranks_with_data > 0 && !stopped_ && !time_is_up());
+  const int64_t dropped = agreed.examples;
   summary_.dropped_examples += dropped;
   if (dropped > 0) {
     MILLRACE_LOG(WARNING) << "a rank is out of data: " << dropped
@@ -258,8 +284,7 @@ absl::StatusOr<StepResult> Trainer::compute_step(const StepData& data, int64_t e
     RETURN_IF_ERROR(hooks_->before_step(*context_));
     const TrainStepParts parts{*parts_.model, parameters_, parts_.dense_optimizers,
                                parts_.sparse_optimizer.get(), *commit_};
-    const StepInput input{data.micro_batches, examples, progress_, options_.seed,
-                          context_->rank()};
+    const StepInput input{data.micro_batches, examples, progress_, options_.seed, context_->rank()};
     result = parts_.train_step->run(parts, input, observer);
     return result.status();
   });
@@ -300,8 +325,11 @@ RankShare Trainer::share(const StepData* next) const {
 bool Trainer::limit_reached() const {
   return (options_.max_steps > 0 && progress_.step >= options_.max_steps) ||
          (options_.max_epochs > 0 && progress_.epoch >= options_.max_epochs) ||
-         (options_.max_windows > 0 && progress_.window >= options_.max_windows) ||
-         (options_.max_elapsed > absl::ZeroDuration() && progress_.elapsed >= options_.max_elapsed);
+         (options_.max_windows > 0 && progress_.window >= options_.max_windows) || time_is_up();
+}
+
+bool Trainer::time_is_up() const {
+  return options_.max_elapsed > absl::ZeroDuration() && progress_.elapsed >= options_.max_elapsed;
 }
 
 bool Trainer::training_is_over() const { return stopped_ || limit_reached(); }
@@ -318,7 +346,7 @@ absl::Status Trainer::finish() {
   for (const Request& request : at_end.asked) {
     record(LoopEvent::kRequested, request, Scope::kCommon);
   }
-  RETURN_IF_ERROR(evaluate_sets(at_end, /*only_new=*/true));
+  RETURN_IF_ERROR(evaluate_sets(at_end, Scope::kCommon, /*only_new=*/true));
   return serve_common();
 }
 

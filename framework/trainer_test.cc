@@ -65,8 +65,7 @@ class WindowedTrainerTest : public TrainerTest {
     parts.train_data = std::make_unique<FakeWindowedDataset>(tiny.train, std::move(windows));
     auto trainer = Trainer::create(tiny.trainer, std::move(parts));
     EXPECT_OK(trainer);
-    EXPECT_OK((*trainer)->add_hook(
-        std::make_unique<RecordingHook>(&events_, std::move(on_event))));
+    EXPECT_OK((*trainer)->add_hook(std::make_unique<RecordingHook>(&events_, std::move(on_event))));
     return *std::move(trainer);
   }
 
@@ -76,16 +75,16 @@ class WindowedTrainerTest : public TrainerTest {
 TEST_F(WindowedTrainerTest, WindowsOpenAndCloseBetweenEpochAndStep) {
   auto trainer = windowed({{2, 0}, {0, 0}, {1, 5}});
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
-  EXPECT_THAT(events_,
-              ElementsAreArray(join({{"start", "before_epoch", "before_window"},
-                                     kStep,
-                                     kStep,
-                                     {"out_of_data(window)", "after_window"},
-                                     {"before_window", "out_of_data(window)", "after_window"},
-                                     {"before_window"},
-                                     kStep,
-                                     {"out_of_data(window)", "after_window"},
-                                     {"out_of_data(stream)", "after_epoch", "after_report", "end"}})));
+  EXPECT_THAT(events_, ElementsAreArray(
+                           join({{"start", "before_epoch", "before_window"},
+                                 kStep,
+                                 kStep,
+                                 {"out_of_data(window)", "after_window"},
+                                 {"before_window", "out_of_data(window)", "after_window"},
+                                 {"before_window"},
+                                 kStep,
+                                 {"out_of_data(window)", "after_window"},
+                                 {"out_of_data(stream)", "after_epoch", "after_report", "end"}})));
   EXPECT_EQ(summary.progress.window, 3);
   EXPECT_EQ(summary.progress.epoch, 1);
   EXPECT_EQ(summary.progress.step, 3);
@@ -102,9 +101,9 @@ TEST_F(WindowedTrainerTest, AStopLeavesTheWindowOpen) {
   });
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
   EXPECT_EQ(summary.outcome, Outcome::kStopped);
-  EXPECT_THAT(events_, ElementsAreArray(join({{"start", "before_epoch", "before_window"},
-                                              kStep,
-                                              {"after_report", "end"}})));
+  EXPECT_THAT(events_,
+              ElementsAreArray(join(
+                  {{"start", "before_epoch", "before_window"}, kStep, {"after_report", "end"}})));
   EXPECT_EQ(summary.progress.window, 0);
 }
 

@@ -15,7 +15,8 @@ struct FakeDatasetOptions {
   int64_t batches = 4;  // per epoch
   int64_t batch_size = 8;
   int64_t last_batch = 0;  // examples in the last batch; 0: batch_size
-  // This rank's share of each batch: rows [size * rank / world_size, size * (rank + 1) / world_size).
+  // This rank's share of each batch: rows [size * rank / world_size, size * (rank + 1) /
+  // world_size).
   int64_t rank = 0;
   int64_t world_size = 1;
   int64_t dense = 2;   // dense features

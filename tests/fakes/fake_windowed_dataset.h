@@ -33,8 +33,8 @@ class FakeWindowedDataset : public WindowedDataset {
   const FakeDatasetOptions options_;
   const std::vector<FakeWindow> windows_;
   std::optional<FakeDataset> open_;
-  size_t next_ = 0;     // window
-  int64_t early_ = 0;   // calls before it
+  size_t next_ = 0;    // window
+  int64_t early_ = 0;  // calls before it
 };
 
 }  // namespace millrace

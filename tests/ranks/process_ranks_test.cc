@@ -1,4 +1,6 @@
 // Every case of rank_cases.h with ranks as processes, over Gloo.
+#include "distributed/process_ranks.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,44 +11,53 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "distributed/c10d_collectives.h"
-#include "distributed/process_ranks.h"
 #include "tests/ranks/rank_cases.h"
 
 namespace millrace {
 namespace {
 
 // The outcome of a rank comes back as the message of an OutOfRange error.
-absl::Status run_rank(const RankCase& rank_case, const RankEnvironment& environment) {
+absl::Status run_rank(const RankCase& rank_case, int guilty, const RankEnvironment& environment) {
   C10dOptions options;
   options.environment = environment;
   options.identity = {.name = "rank cases", .version = "test", .config = rank_case.name};
   options.rendezvous_timeout = absl::Seconds(30);
   options.collective_timeout = absl::Seconds(20);
   ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, connect_c10d(options));
-  return absl::OutOfRangeError(run_rank_case(rank_case, std::move(collectives)));
+  return absl::OutOfRangeError(run_rank_case(rank_case, guilty, std::move(collectives)));
 }
 
-class ProcessRanksTest : public testing::TestWithParam<int> {};
+struct World {
+  int size;
+  int guilty;
+};
+
+class ProcessRanksTest : public testing::TestWithParam<World> {};
 
 TEST_P(ProcessRanksTest, EveryCaseEndsAsDecided) {
-  const int world_size = GetParam();
+  const auto [world_size, guilty_rank] = GetParam();
+  const int guilty = guilty_rank;
   for (const RankCase& rank_case : rank_cases()) {
     SCOPED_TRACE(absl::StrCat(rank_case.group, ": ", rank_case.name));
     ProcessRanks ranks(world_size, free_port(),
                        [&](const RankEnvironment& environment, const ChildLink&) {
-                         return run_rank(rank_case, environment);
+                         return run_rank(rank_case, guilty, environment);
                        });
     for (int rank = 0; rank < world_size; ++rank) {
-      const bool guilty = rank + 1 == world_size;
       const absl::Status outcome = ranks.wait(rank);
       EXPECT_EQ(outcome.code(), absl::StatusCode::kOutOfRange) << outcome;
-      EXPECT_EQ(outcome.message(), (guilty ? rank_case.guilty : rank_case.others)(world_size))
+      EXPECT_EQ(outcome.message(),
+                (rank == guilty ? rank_case.guilty : rank_case.others)(world_size, guilty))
           << "on rank " << rank;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, ProcessRanksTest, testing::Values(2, 3));
+INSTANTIATE_TEST_SUITE_P(Ranks, ProcessRanksTest,
+                         testing::Values(World{2, 0}, World{2, 1}, World{3, 0}, World{3, 2}),
+                         [](const auto& info) {
+                           return absl::StrCat(info.param.size, "On", info.param.guilty);
+                         });
 
 }  // namespace
 }  // namespace millrace

@@ -24,7 +24,7 @@ constexpr int64_t kBatch = 10;
 
 // "completed at step 8, 160 examples" where every rank had a full batch in each step.
 ExpectedOutcome even(absl::string_view outcome, int64_t step, absl::string_view more = "") {
-  return [=, outcome = std::string(outcome), more = std::string(more)](int world_size) {
+  return [=, outcome = std::string(outcome), more = std::string(more)](int world_size, int) {
     return absl::StrCat(outcome, " at step ", step, ", ", step * kBatch * world_size, " examples",
                         more);
   };
@@ -32,7 +32,7 @@ ExpectedOutcome even(absl::string_view outcome, int64_t step, absl::string_view 
 
 // The same where the guilty rank had `guilty` examples and each of the others `others`.
 ExpectedOutcome uneven(int64_t step, int64_t guilty, int64_t others, int64_t dropped = 0) {
-  return [=](int world_size) {
+  return [=](int world_size, int) {
     const int64_t rest = world_size - 1;
     return absl::StrCat("completed at step ", step, ", ", guilty + others * rest, " examples",
                         dropped > 0 ? absl::StrCat(", ", dropped * rest, " dropped") : "");
@@ -42,16 +42,15 @@ ExpectedOutcome uneven(int64_t step, int64_t guilty, int64_t others, int64_t dro
 // What the others say of the guilty one's `error`.
 ExpectedOutcome told(absl::string_view error, int64_t step, absl::string_view doing = "",
                      absl::string_view more = "") {
-  return [=, error = std::string(error), doing = std::string(doing),
-          more = std::string(more)](int world_size) {
-    return even(absl::StrCat("ABORTED: ", doing, "rank ", world_size - 1, " failed: ", error),
-                step, more)(world_size);
+  return [=, error = std::string(error), doing = std::string(doing), more = std::string(more)](
+             int world_size, int guilty) {
+    return even(absl::StrCat("ABORTED: ", doing, "rank ", guilty, " failed: ", error), step, more)(
+        world_size, guilty);
   };
 }
 
 // Does something once, at the event `word` when `step` steps are applied.
-auto once(absl::string_view word, int64_t step,
-          std::function<absl::Status(HookContext&)> action) {
+auto once(absl::string_view word, int64_t step, std::function<absl::Status(HookContext&)> action) {
   return [=, word = std::string(word), done = false](HookContext& context,
                                                      absl::string_view event) mutable {
     if (done || event != word || context.progress().step < step) return absl::OkStatus();
@@ -74,6 +73,7 @@ class Cases {
     failing_hooks();
     models();
     windows();
+    crossed();
     return std::move(cases_);
   }
 
@@ -81,13 +81,14 @@ class Cases {
   void add(absl::string_view group, absl::string_view name,
            std::function<void(RankSetup&, bool)> prepare, ExpectedOutcome guilty,
            ExpectedOutcome others) {
-    cases_.push_back({std::string(group), std::string(name), std::move(prepare),
-                      std::move(guilty), std::move(others)});
+    cases_.push_back({std::string(group), std::string(name), std::move(prepare), std::move(guilty),
+                      std::move(others)});
   }
 
   void ask(absl::string_view name, Scope scope, bool everyone,
            const std::function<void(Requests&, Scope)>& request, const ExpectedOutcome& outcome) {
-    add("requests",
+    add(
+        "requests",
         absl::StrCat(everyone ? "all ranks ask" : "one rank asks", " after step 3, ",
                      scope == Scope::kCommon ? "common" : "of this rank", ": ", name),
         [=](RankSetup& setup, bool guilty) {
@@ -117,17 +118,18 @@ class Cases {
       ask("reload", Scope::kThisRank, everyone, reload, no_saver("reload", 4));
       ask("stop", Scope::kThisRank, everyone, stop, even("stopped (planted)", 4));
     }
-    ask("evaluate", Scope::kCommon, true, evaluate,
-        even("completed", 8, ", evaluated at step 3"));
+    ask("evaluate", Scope::kCommon, true, evaluate, even("completed", 8, ", evaluated at step 3"));
     ask("checkpoint", Scope::kCommon, true, checkpoint, no_saver("checkpoint", 3));
     ask("reload", Scope::kCommon, true, reload, no_saver("reload", 3));
     ask("stop", Scope::kCommon, true, stop, even("stopped (planted)", 3));
-    ask("evaluate a set that is not there", Scope::kThisRank, false,
+    ask(
+        "evaluate a set that is not there", Scope::kThisRank, false,
         [](Requests& r, Scope scope) { r.evaluate("evil", scope); },
         even("NOT_FOUND: no evaluation set is named \"evil\"; did you mean \"eval\"?", 4));
     const auto stop_at = [this](absl::string_view name, absl::string_view word, int64_t step,
                                 const ExpectedOutcome& outcome) {
-      add("requests", name,
+      add(
+          "requests", name,
           [=, word = std::string(word)](RankSetup& setup, bool guilty) {
             auto ask = once(word, step, [](HookContext& context) {
               context.requests().stop("planted", Scope::kThisRank);
@@ -153,18 +155,26 @@ class Cases {
   void diverge(absl::string_view name, absl::string_view served, absl::string_view doing,
                absl::string_view place, const std::function<void(Requests&)>& request) {
     const auto message = [=, served = std::string(served), place = std::string(place)](
-                             absl::string_view doing, int world_size) {
-      std::string others = "rank 0";
-      for (int rank = 1; rank + 1 < world_size; ++rank) absl::StrAppend(&others, ", rank ", rank);
-      return even(absl::StrCat(
-                      "FAILED_PRECONDITION: ", doing, "the ranks diverged: ", others,
-                      " served nothing, then came to step 4; rank ", world_size - 1, " served ",
-                      served, " (hook planted), then came to ", place,
-                      ". A request of scope kCommon must follow from Progress or from values merged over ranks; what only one rank knows is "
-                      "asked for with Scope::kThisRank"),
-                  3)(world_size);
+                             absl::string_view doing, int world_size, int guilty) {
+      std::vector<std::string> others;
+      for (int rank = 0; rank < world_size; ++rank) {
+        if (rank != guilty) others.push_back(absl::StrCat("rank ", rank));
+      }
+      std::vector<std::string> stories = {
+          absl::StrCat(absl::StrJoin(others, ", "), " served nothing, then came to step 4"),
+          absl::StrCat("rank ", guilty, " served ", served, " (hook planted), then came to ",
+                       place)};
+      if (guilty == 0) std::swap(stories[0], stories[1]);
+      return even(
+          absl::StrCat("FAILED_PRECONDITION: ", doing,
+                       "the ranks diverged: ", absl::StrJoin(stories, "; "),
+                       ". A request of scope kCommon must follow from Progress or from values "
+                       "merged over ranks; what only one rank knows is asked for with "
+                       "Scope::kThisRank"),
+          3)(world_size, guilty);
     };
-    add("divergence", name,
+    add(
+        "divergence", name,
         [=](RankSetup& setup, bool guilty) {
           if (!guilty) return;
           setup.on_event = once("after_step", 3, [=](HookContext& context) {
@@ -172,21 +182,23 @@ class Cases {
             return absl::OkStatus();
           });
         },
-        [=, doing = std::string(doing)](int world_size) { return message(doing, world_size); },
-        [=](int world_size) { return message("step 4: ", world_size); });
+        [=, doing = std::string(doing)](int world_size, int guilty) {
+          return message(doing, world_size, guilty);
+        },
+        [=](int world_size, int guilty) { return message("step 4: ", world_size, guilty); });
   }
 
   void divergence() {
     diverge("one rank alone stops after step 3, common", "stop \"planted\"", "", "finish 0",
             [](Requests& r) { r.stop("planted"); });
     diverge("one rank alone evaluates after step 3, common", "evaluate",
-            "evaluating \"eval\": ", "evaluation 0",
-            [](Requests& r) { r.evaluate(); });
+            "evaluating \"eval\": ", "evaluation 0", [](Requests& r) { r.evaluate(); });
   }
 
   void deal(absl::string_view name, int64_t others, int64_t guilty_examples, bool until_first,
             const ExpectedOutcome& outcome) {
-    add("data",
+    add(
+        "data",
         absl::StrCat(name, " examples on one rank, ", until_first ? "UNTIL_FIRST" : "UNTIL_LAST"),
         [=](RankSetup& setup, bool guilty) {
           const int64_t examples = guilty ? guilty_examples : others;
@@ -204,15 +216,16 @@ class Cases {
     deal("1000 on the others, 0", 1000, 0, true, uneven(0, 0, 0, 1000));
     deal("1 on the others, 0", 1, 0, false, uneven(1, 0, 1));
     deal("1 on the others, 0", 1, 0, true, uneven(0, 0, 0, 1));
-    const std::string damaged =
-        "reading the data of a step after step 3: fake data is damaged";
-    add("data", "the fifth batch of one rank is damaged",
+    const std::string damaged = "reading the data of a step after step 3: fake data is damaged";
+    add(
+        "data", "the fifth batch of one rank is damaged",
         [](RankSetup& setup, bool guilty) {
           if (guilty) setup.options.train.fail_at = 4;
         },
         even(absl::StrCat("DATA_LOSS: ", damaged), 3), told(damaged, 3, "step 4: "));
     const std::string no_data = "evaluating \"eval\": fake data is damaged";
-    add("data", "a batch of one rank's evaluation after step 3 is damaged",
+    add(
+        "data", "a batch of one rank's evaluation after step 3 is damaged",
         [](RankSetup& setup, bool guilty) {
           setup.on_event = once("after_step", 3, evaluate);
           setup.options.eval.batches = 4;
@@ -228,9 +241,10 @@ class Cases {
             absl::string_view others_more = "same") {
     const std::string event(word.substr(0, word.find('(')));
     const std::string name = absl::StartsWith(event, "eval:") ? event.substr(5) : event;
-    const std::string message =
-        absl::StrCat("hook planted in ", name, ": planted");
-    add("failing hook", absl::StrCat("an error in ", word, at > 0 ? absl::StrCat(" at step ", at) : ""),
+    const std::string message = absl::StrCat("hook planted in ", name, ": planted");
+    add(
+        "failing hook",
+        absl::StrCat("an error in ", word, at > 0 ? absl::StrCat(" at step ", at) : ""),
         [=, word = std::string(word)](RankSetup& setup, bool guilty) {
           auto fails = once(word, at, [](HookContext&) { return absl::DataLossError("planted"); });
           auto evaluates = once("after_step", 3, evaluate);
@@ -253,17 +267,15 @@ class Cases {
     fail("after_backward", 2, 3, "", "evaluating \"eval\": ");
     fail("after_step", 2, 2, "", "");
     fail("after_report", 2, 2, "", "step 3: ");
-    fail("eval:before_step", 3, 3, "evaluating \"eval\": ",
-         "evaluating \"eval\": ");
-    fail("eval:after_data(0)", 3, 3, "evaluating \"eval\": ",
-         "evaluating \"eval\": ");
-    fail("eval:after_step", 3, 3, "evaluating \"eval\": ",
-         "evaluating \"eval\": ");
+    fail("eval:before_step", 3, 3, "evaluating \"eval\": ", "evaluating \"eval\": ");
+    fail("eval:after_data(0)", 3, 3, "evaluating \"eval\": ", "evaluating \"eval\": ");
+    fail("eval:after_step", 3, 3, "evaluating \"eval\": ", "evaluating \"eval\": ");
     fail("after_evaluate", 3, 3, "", "step 4: ", evaluated);
     fail("out_of_data(epoch)", 8, 8, "", "", evaluated);
     fail("after_epoch", 8, 8, "", "", evaluated);
     fail("end", 8, 8, "", "", evaluated);
-    add("failing hook", "an exception in after_step at step 2",
+    add(
+        "failing hook", "an exception in after_step at step 2",
         [](RankSetup& setup, bool guilty) {
           if (!guilty) return;
           setup.on_event = once("after_step", 2, [](HookContext&) -> absl::Status {
@@ -276,7 +288,8 @@ class Cases {
 
   void model(absl::string_view name, absl::string_view code, absl::string_view message,
              const std::function<void(RankSetup&)>& break_it) {
-    add("model", name,
+    add(
+        "model", name,
         [=](RankSetup& setup, bool guilty) {
           if (guilty) break_it(setup);
         },
@@ -292,40 +305,41 @@ class Cases {
   }
 
   void models() {
-    model("the forward pass returns an error at step 3", "DATA_LOSS",
-          "planted", [](RankSetup& setup) {
+    model("the forward pass returns an error at step 3", "DATA_LOSS", "planted",
+          [](RankSetup& setup) {
             setup.options.on_forward = [calls = 0](const Batch&) mutable {
               return ++calls == 3 ? absl::DataLossError("planted") : absl::OkStatus();
             };
           });
-    model("the forward pass throws at step 3", "INTERNAL",
-          "the model's forward pass: planted", [](RankSetup& setup) {
+    model("the forward pass throws at step 3", "INTERNAL", "the model's forward pass: planted",
+          [](RankSetup& setup) {
             setup.options.on_forward = [calls = 0](const Batch&) mutable {
               if (++calls == 3) throw std::runtime_error("planted");
               return absl::OkStatus();
             };
           });
-    model("the backward pass throws at step 3", "INTERNAL",
-          "the backward pass: planted", [](RankSetup& setup) {
+    model("the backward pass throws at step 3", "INTERNAL", "the backward pass: planted",
+          [](RankSetup& setup) {
             setup.on_output = [calls = 0](ModelOutput& output) mutable {
               if (++calls < 3) return;
               output.loss.register_hook(
                   [](at::Tensor) -> at::Tensor { throw std::runtime_error("planted"); });
             };
           });
-    const auto refused = [](int world_size) {
+    const auto refused = [](int world_size, int guilty) {
       return even(absl::StrCat("FAILED_PRECONDITION: hook non_finite_guard in after_step: "
                                "the loss (on rank ",
-                               world_size - 1,
+                               guilty,
                                ") was infinite or not-a-number in the step after step 2 (nothing "
                                "of it was applied); lower the learning rate, look at the data, or "
                                "set train.non_finite.policy to SKIP"),
-                  2, ", 1 skipped")(world_size);
+                  2, ", 1 skipped")(world_size, guilty);
     };
     add("model", "the loss is not a number at step 3, non_finite FAIL", spoil_loss, refused,
         refused);
     const ExpectedOutcome skipped = even("completed", 7, ", 1 skipped");
-    add("model", "the loss is not a number at step 3, non_finite SKIP",
+    add(
+        "model", "the loss is not a number at step 3, non_finite SKIP",
         [](RankSetup& setup, bool guilty) {
           setup.skip_non_finite = true;
           spoil_loss(setup, guilty);
@@ -339,35 +353,37 @@ class Cases {
   }
 
   void windows() {
-    window("three windows, one of them empty, two of them late",
-           [](RankSetup& setup, bool) {
-             setup.windows = {{2, 0}, {0, 3}, {4, 1}};
-           },
-           even("completed", 6, ", 3 windows"));
-    window("max_windows: 1",
-           [](RankSetup& setup, bool) {
-             setup.windows = {{2, 0}, {4, 0}};
-             setup.max_windows = 1;
-           },
-           even("completed", 2, ", 1 windows"));
-    window("one rank is asked to stop (a signal) while all wait for a window that never comes",
-           [](RankSetup& setup, bool guilty) {
-             setup.windows = {{2, 0}, {4, -1}};
-             if (!guilty) return;
-             setup.on_event = once("start", 0, [](HookContext& context) {
-               context.requests().before_exchange([&context, looks = 0]() mutable {
-                 if (++looks == 20) context.requests().stop("signal", Scope::kThisRank);
-               });
-               return absl::OkStatus();
-             });
-           },
-           even("stopped (signal)", 2, ", 1 windows"));
-    window("max_seconds passes while all wait for a window that never comes",
-           [](RankSetup& setup, bool) {
-             setup.windows = {{2, 0}, {4, -1}};
-             setup.options.trainer.max_elapsed = absl::Seconds(30);
-           },
-           even("completed", 2, ", 1 windows"));
+    window(
+        "three windows, one of them empty, two of them late",
+        [](RankSetup& setup, bool) { setup.windows = {{2, 0}, {0, 3}, {4, 1}}; },
+        even("completed", 6, ", 3 windows"));
+    window(
+        "max_windows: 1",
+        [](RankSetup& setup, bool) {
+          setup.windows = {{2, 0}, {4, 0}};
+          setup.max_windows = 1;
+        },
+        even("completed", 2, ", 1 windows"));
+    window(
+        "one rank is asked to stop (a signal) while all wait for a window that never comes",
+        [](RankSetup& setup, bool guilty) {
+          setup.windows = {{2, 0}, {4, -1}};
+          if (!guilty) return;
+          setup.on_event = once("start", 0, [](HookContext& context) {
+            context.requests().before_exchange([&context, looks = 0]() mutable {
+              if (++looks == 20) context.requests().stop("signal", Scope::kThisRank);
+            });
+            return absl::OkStatus();
+          });
+        },
+        even("stopped (signal)", 2, ", 1 windows"));
+    window(
+        "max_seconds passes while all wait for a window that never comes",
+        [](RankSetup& setup, bool) {
+          setup.windows = {{2, 0}, {4, -1}};
+          setup.options.trainer.max_elapsed = absl::Seconds(30);
+        },
+        even("completed", 2, ", 1 windows"));
     for (const auto& [word, at, ends_at, windows, others_doing] :
          std::vector<std::tuple<std::string, int64_t, int64_t, int64_t, std::string>>{
              {"before_window", 2, 2, 1, ""},
@@ -377,9 +393,9 @@ class Cases {
       const std::string event = word.substr(0, word.find('('));
       const std::string message = absl::StrCat("hook planted in ", event, ": planted");
       const std::string more = windows > 0 ? absl::StrCat(", ", windows, " windows") : "";
-      const std::string others_more =
-          absl::StrCat(", ", std::max<int64_t>(windows, 1), " windows");
-      add("failing hook", absl::StrCat("an error in ", word, " at step ", at),
+      const std::string others_more = absl::StrCat(", ", std::max<int64_t>(windows, 1), " windows");
+      add(
+          "windows", absl::StrCat("an error in ", word, " at step ", at),
           [word = word, at = at](RankSetup& setup, bool guilty) {
             setup.windows = {{2, 0}, {4, 0}};
             if (!guilty) return;
@@ -389,6 +405,60 @@ class Cases {
           even(absl::StrCat("DATA_LOSS: ", message), ends_at, more),
           told(message, ends_at, others_doing, others_more));
     }
+  }
+
+  // One rank fails between an exchange in which others asked for something and the place where that
+  // is served.
+  void cross(absl::string_view name, const std::function<void(RankSetup&)>& prepare,
+             absl::string_view asks_at, int64_t asked, absl::string_view fails_at, int64_t failed,
+             const std::function<void(Requests&)>& request, const ExpectedOutcome& guilty,
+             const ExpectedOutcome& others) {
+    add(
+        "crossed", name,
+        [=, asks_at = std::string(asks_at), fails_at = std::string(fails_at)](RankSetup& setup,
+                                                                              bool guilty) {
+          if (prepare) prepare(setup);
+          auto prepared = setup.on_event;
+          auto action = guilty ? once(fails_at, failed,
+                                      [](HookContext&) { return absl::DataLossError("planted"); })
+                               : once(asks_at, asked, [=](HookContext& context) {
+                                   request(context.requests());
+                                   return absl::OkStatus();
+                                 });
+          setup.on_event = [=](HookContext& context, absl::string_view event) mutable {
+            if (prepared) prepared(context, event).IgnoreError();
+            return action(context, event);
+          };
+        },
+        guilty, others);
+  }
+
+  void crossed() {
+    const auto stop = [](Requests& r) { r.stop("planted", Scope::kThisRank); };
+    const auto evaluate = [](Requests& r) { r.evaluate("", Scope::kThisRank); };
+    const std::string after_step = "hook planted in after_step: planted";
+    cross("others stop after step 3, one rank fails after step 4", nullptr, "after_step", 3,
+          "after_step", 4, stop, even(absl::StrCat("DATA_LOSS: ", after_step), 4),
+          told(after_step, 4));
+    cross("others evaluate after step 3, one rank fails after step 4", nullptr, "after_step", 3,
+          "after_step", 4, evaluate, even(absl::StrCat("DATA_LOSS: ", after_step), 4),
+          told(after_step, 4));
+    cross(
+        "others stop after the first batch of an evaluation, one rank fails after the second",
+        [](RankSetup& setup) {
+          setup.options.eval.batches = 4;
+          setup.on_event = once("after_step", 3, millrace::evaluate);
+        },
+        "eval:after_data(0)", 3, "eval:after_step", 3, stop,
+        even(absl::StrCat("DATA_LOSS: evaluating \"eval\": ", after_step), 3),
+        told(absl::StrCat("evaluating \"eval\": ", after_step), 3, "evaluating \"eval\": "));
+    const std::string after_evaluate = "hook planted in after_evaluate: planted";
+    cross(
+        "others evaluate while all wait for a window, one rank fails after the evaluation",
+        [](RankSetup& setup) { setup.windows = {{2, 0}, {4, 5}}; }, "after_window", 2,
+        "after_evaluate", 2, evaluate,
+        even(absl::StrCat("DATA_LOSS: ", after_evaluate), 2, ", 1 windows, evaluated at step 2"),
+        told(after_evaluate, 2, "", ", 1 windows, evaluated at step 2"));
   }
 
   std::vector<RankCase> cases_;
@@ -434,28 +504,28 @@ const std::vector<RankCase>& rank_cases() {
   return *cases;
 }
 
-std::string run_rank_case(const RankCase& rank_case, std::unique_ptr<Collectives> collectives) {
+std::string run_rank_case(const RankCase& rank_case, int guilty,
+                          std::unique_ptr<Collectives> collectives) {
   FakeClock clock;
   RankSetup setup;
   setup.options.clock = &clock;
   setup.options.train.batches = 8;
   setup.options.train.batch_size = kBatch;
   setup.options.trainer.report = {.every_steps = 2, .at_end = true};
-  rank_case.prepare(setup, collectives->rank() + 1 == collectives->world_size());
+  rank_case.prepare(setup, collectives->rank() == guilty);
   setup.options.trainer.max_windows = setup.max_windows;
   TrainerParts parts = tiny_parts(setup.options);
   static_cast<TinyModel&>(*parts.model).on_output = setup.on_output;
   if (!setup.windows.empty()) {
-    parts.train_data =
-        std::make_unique<FakeWindowedDataset>(setup.options.train, setup.windows);
+    parts.train_data = std::make_unique<FakeWindowedDataset>(setup.options.train, setup.windows);
   }
   parts.collectives = std::move(collectives);
   auto trainer = Trainer::create(setup.options.trainer, std::move(parts));
   if (!trainer.ok()) return trainer.status().ToString();
   std::vector<std::string> events;
   std::vector<int64_t> evaluated;
-  absl::Status status = (*trainer)->add_hook(std::make_unique<RecordingHook>(
-      &events, watch(setup, &evaluated), "planted"));
+  absl::Status status = (*trainer)->add_hook(
+      std::make_unique<RecordingHook>(&events, watch(setup, &evaluated), "planted"));
   NonFiniteConfig non_finite;
   if (setup.skip_non_finite) non_finite.set_policy(NonFiniteConfig::SKIP);
   status.Update((*trainer)->add_hook(std::make_unique<NonFiniteGuardHook>(non_finite)));
@@ -467,19 +537,23 @@ std::string run_rank_case(const RankCase& rank_case, std::unique_ptr<Collectives
 std::string rank_cases_page() {
   std::string page =
       "# What happens over many ranks\n\n"
-      "Each line is a case that `//tests/ranks:thread_ranks_test` runs with 2 and 3 ranks as threads and "
-      "`//tests/ranks:process_ranks_test` with 2 and 3 processes over Gloo. Each rank has 8 batches of 10 "
-      "examples unless the case says otherwise; what happens, happens on the last rank. The "
-      "outcomes are those of 2 ranks. All ranks end at the same step. This page is written by `./bazelw run "
+      "Each line is a case that `//tests/ranks:thread_ranks_test` runs with 2 and 3 ranks as "
+      "threads and "
+      "`//tests/ranks:process_ranks_test` with 2 and 3 processes over Gloo. Each rank has 8 "
+      "batches of 10 "
+      "examples unless the case says otherwise. What happens, happens on the first or on the last "
+      "rank; the outcomes here are those of 2 ranks where it is rank 1. All ranks end at the same "
+      "step. This page is written by `./bazelw run "
       "//tests/ranks:write_rank_cases`, and a test holds it against the cases.\n";
   std::string group;
   for (const RankCase& rank_case : rank_cases()) {
     if (rank_case.group != group) {
       group = rank_case.group;
-      absl::StrAppend(&page, "\n## ", group, "\n\n| case | that rank | the others |\n|---|---|---|\n");
+      absl::StrAppend(&page, "\n## ", group,
+                      "\n\n| case | that rank | the others |\n|---|---|---|\n");
     }
-    const std::string guilty = rank_case.guilty(2);
-    const std::string others = rank_case.others(2);
+    const std::string guilty = rank_case.guilty(2, 1);
+    const std::string others = rank_case.others(2, 1);
     absl::StrAppend(&page, "| ", rank_case.name, " | ", guilty, " | ",
                     others == guilty ? "the same" : others, " |\n");
   }

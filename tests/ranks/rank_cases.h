@@ -19,7 +19,8 @@
 
 namespace millrace {
 
-// What one rank of a case is made of: 8 batches of 10 examples on each rank, one epoch, a report every 2 steps.
+// What one rank of a case is made of: 8 batches of 10 examples on each rank, one epoch, a report
+// every 2 steps.
 struct RankSetup {
   TinyTrainerOptions options;
   std::vector<FakeWindow> windows;  // instead of an epoch
@@ -30,10 +31,10 @@ struct RankSetup {
   int64_t max_windows = 0;
 };
 
-// What the ranks of a world of that size come to, as run_rank_case says it.
-using ExpectedOutcome = std::function<std::string(int world_size)>;
+// What ranks come to, as run_rank_case says it, where it happens on rank `guilty`.
+using ExpectedOutcome = std::function<std::string(int world_size, int guilty)>;
 
-// One thing that happens, on the rank with the highest number.
+// One thing that happens, on one rank.
 struct RankCase {
   std::string group;  // "requests", "data", …
   std::string name;   // what happens
@@ -45,10 +46,12 @@ struct RankCase {
 
 const std::vector<RankCase>& rank_cases();
 
-// Trains one rank of a case. Returns: what it came to, in one line: "completed at step 8, 160 examples".
-std::string run_rank_case(const RankCase& rank_case, std::unique_ptr<Collectives> collectives);
+// Trains one rank of a case that happens on rank `guilty`. Returns: what it came to, in one line:
+// "completed at step 8, 160 examples".
+std::string run_rank_case(const RankCase& rank_case, int guilty,
+                          std::unique_ptr<Collectives> collectives);
 
-// docs/rank_cases.md: a table of all cases for 2 ranks.
+// docs/rank_cases.md: a table of all cases for 2 ranks, on rank 1.
 std::string rank_cases_page();
 
 }  // namespace millrace

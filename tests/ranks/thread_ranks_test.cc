@@ -14,13 +14,13 @@
 namespace millrace {
 namespace {
 
-std::vector<std::string> run_case(const RankCase& rank_case, int world_size) {
+std::vector<std::string> run_case(const RankCase& rank_case, int world_size, int guilty) {
   std::vector<std::string> outcomes(world_size);
   ThreadRanksOptions options;
   options.world_size = world_size;
   run_thread_ranks(options, [&](std::unique_ptr<Collectives> collectives) {
     const int rank = collectives->rank();
-    outcomes[rank] = run_rank_case(rank_case, std::move(collectives));
+    outcomes[rank] = run_rank_case(rank_case, guilty, std::move(collectives));
     return absl::OkStatus();
   });
   return outcomes;
@@ -30,13 +30,15 @@ class ThreadRanksTest : public testing::TestWithParam<int> {};
 
 TEST_P(ThreadRanksTest, EveryCaseEndsAsDecided) {
   const int world_size = GetParam();
-  for (const RankCase& rank_case : rank_cases()) {
-    SCOPED_TRACE(absl::StrCat(rank_case.group, ": ", rank_case.name));
-    const std::vector<std::string> outcomes = run_case(rank_case, world_size);
-    for (int rank = 0; rank < world_size; ++rank) {
-      const bool guilty = rank + 1 == world_size;
-      EXPECT_EQ(outcomes[rank], (guilty ? rank_case.guilty : rank_case.others)(world_size))
-          << "on rank " << rank;
+  for (const int guilty : {0, world_size - 1}) {
+    for (const RankCase& rank_case : rank_cases()) {
+      SCOPED_TRACE(absl::StrCat(rank_case.group, ": ", rank_case.name, ", on rank ", guilty));
+      const std::vector<std::string> outcomes = run_case(rank_case, world_size, guilty);
+      for (int rank = 0; rank < world_size; ++rank) {
+        EXPECT_EQ(outcomes[rank],
+                  (rank == guilty ? rank_case.guilty : rank_case.others)(world_size, guilty))
+            << "on rank " << rank;
+      }
     }
   }
 }
