@@ -201,7 +201,9 @@ void check_two_ranks(const HookConformance& conformance) {
   const std::vector<std::string> ends = train_two_ranks(&conformance.make);
   EXPECT_THAT(ends, testing::Each(HasSubstr(": OK"))) << "two ranks";
   EXPECT_EQ(ends[0], ends[1]) << "the two ranks ended differently";
-  if (!conformance.changes_result) EXPECT_EQ(ends, train_two_ranks(nullptr)) << "two ranks";
+  if (!conformance.changes_result) {
+    EXPECT_EQ(ends, train_two_ranks(nullptr)) << "two ranks";
+  }
 }
 
 // The error of a run of which `options` make a failure.

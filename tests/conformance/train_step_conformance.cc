@@ -422,7 +422,9 @@ void check_bad_rank(const MakeStep& make) {
       [](int step, int, Bench&, absl::StatusOr<StepResult> result) {
         ASSERT_OK(result);
         EXPECT_EQ(result->applied, step != 1) << "one rank's loss refuses the step on all";
-        if (step == 1) EXPECT_THAT(result->refused, testing::HasSubstr("rank 1"));
+        if (step == 1) {
+          EXPECT_THAT(result->refused, testing::HasSubstr("rank 1"));
+        }
       },
       spoil_loss);
   EXPECT_EQ(states[0], states[1]);
