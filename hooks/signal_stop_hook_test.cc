@@ -109,9 +109,9 @@ TEST(SignalStopHookTest, AsksOnceInARun) {
     context.asked = Requests();  // as each run begins
     ASSERT_OK(hook.start(context));
     std::raise(SIGTERM);
-    context.asked.look();
+    EXPECT_OK(context.asked.look());
     EXPECT_TRUE(context.asked.take_this_rank().stop);
-    context.asked.look();
+    EXPECT_OK(context.asked.look());
     EXPECT_TRUE(context.asked.take_this_rank().empty());
     ASSERT_OK(hook.end(context, absl::OkStatus()));
   }
@@ -123,7 +123,7 @@ TEST(SignalStopHookTest, LooksOnlyBetweenStartAndEnd) {
   ASSERT_OK(hook.start(context));
   std::raise(SIGTERM);
   ASSERT_OK(hook.end(context, absl::OkStatus()));
-  context.asked.look();
+  EXPECT_OK(context.asked.look());
   EXPECT_TRUE(context.asked.take_this_rank().empty());
 }
 
@@ -175,7 +175,7 @@ TEST(SignalStopHookTest, OldSignalsAreForgotten) {
   std::raise(SIGTERM);
   ASSERT_OK(hook.end(context, absl::OkStatus()));
   ASSERT_OK(hook.start(context));
-  context.asked.look();
+  EXPECT_OK(context.asked.look());
   EXPECT_TRUE(context.asked.take_this_rank().empty());
   ASSERT_OK(hook.end(context, absl::OkStatus()));
 }
@@ -188,7 +188,7 @@ TEST(SignalStopHookTest, AWarningBeforeTheFirstTerminationIsNoSecondOne) {
   std::raise(SIGUSR1);
   std::raise(SIGTERM);
   std::raise(SIGUSR1);
-  context.asked.look();
+  EXPECT_OK(context.asked.look());
   EXPECT_EQ(context.asked.take_this_rank().stop_reason, "signal SIGUSR1");
   ASSERT_OK(hook.end(context, absl::OkStatus()));
 }

@@ -263,9 +263,9 @@ void check_start_after(const MakeHook& make) {
   FakeHookContext context;
   const std::unique_ptr<Hook> hook = make();
   EXPECT_OK(hook->start(context)) << "after another instance was destroyed without end";
-  context.asked.look();
+  EXPECT_OK(context.asked.look());
   EXPECT_OK(hook->end(context, absl::OkStatus()));
-  context.asked.look();
+  EXPECT_OK(context.asked.look());
 }
 
 std::vector<HookState> damaged_states(const HookState& good) {
