@@ -345,11 +345,12 @@ std::unique_ptr<PendingCollective> C10dCollectives::start_sum(absl::Span<int64_t
   if (direct && !values.empty()) return start_direct_sum(values);
   // A copy, so that no thread touches `values` after an error.
   at::Tensor copy = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
-  std::memcpy(copy.data_ptr(), values.data(), values.size() * sizeof(int64_t));
+  std::copy(values.begin(), values.end(), copy.mutable_data_ptr<int64_t>());
   return start(
       Channel::kControl, kExchange, [&](Group& group) { return group.sum(copy); },
       [copy, values] {
-        std::memcpy(values.data(), copy.data_ptr(), values.size() * sizeof(int64_t));
+        const int64_t* sums = copy.const_data_ptr<int64_t>();
+        std::copy(sums, sums + values.size(), values.begin());
       });
 }
 

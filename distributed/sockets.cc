@@ -58,7 +58,7 @@ int Socket::release() {
 }
 
 SocketAddress::SocketAddress(const sockaddr* address, socklen_t length) : length_(length) {
-  std::memcpy(&storage_, address, std::min<size_t>(length, sizeof(storage_)));
+  if (length > 0) std::memcpy(&storage_, address, std::min<size_t>(length, sizeof(storage_)));
   if (family() != AF_INET6) return;
   const sockaddr_in6 six = *reinterpret_cast<const sockaddr_in6*>(&storage_);
   if (!IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) return;
