@@ -445,18 +445,6 @@ absl::StatusOr<c10::intrusive_ptr<Group>> connect_group(
                                          first_line(absl::string_view(group.status().message()))));
 }
 
-// On a machine that is overloaded one connection may take too long though the store is there.
-std::unique_ptr<StoreClient> connect_client(const SocketAddress& address, absl::Duration limit) {
-  constexpr int kTries = 3;
-  for (int tries = 1;; ++tries) {
-    try {
-      return std::make_unique<TcpStoreClient>(address, limit);
-    } catch (const std::exception&) {
-      if (tries == kTries) throw;
-    }
-  }
-}
-
 absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& options) {
   const RankEnvironment& environment = options.environment;
   const absl::Time deadline = absl::Now() + options.rendezvous_timeout;
@@ -474,7 +462,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
       std::clamp(options.collective_timeout / 4, absl::Seconds(1), absl::Seconds(5));
   parts.store = std::make_unique<ReconnectingStore>(
       address, absl::StrCat("millrace/", environment.restart_count, "/"), call_limit, greeting(),
-      [=] { return connect_client(address, call_limit); });
+      [=] { return std::make_unique<TcpStoreClient>(address, call_limit); });
   RendezvousOptions meeting;
   meeting.rank = environment.rank;
   meeting.world_size = environment.world_size;

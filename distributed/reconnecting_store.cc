@@ -1,6 +1,7 @@
 #include "distributed/reconnecting_store.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
@@ -11,7 +12,7 @@ absl::Status ReconnectingStore::reconnect() {
   disconnect();
   RETURN_IF_ERROR(probe_.connect(address_, call_limit_));
   const std::vector<int> before = sockets_connected_to(address_);
-  client_ = connect_();
+  client_ = connect_with_patience();
   MutexLock lock(closing_mutex_);
   descriptors_ = {probe_.descriptor()};
   for (int descriptor : sockets_connected_to(address_)) {
@@ -21,6 +22,19 @@ absl::Status ReconnectingStore::reconnect() {
     descriptors_.push_back(descriptor);
   }
   return absl::OkStatus();
+}
+
+// The server answered a moment ago: on a machine that is overloaded one connection may still take
+// longer than a call.
+std::unique_ptr<StoreClient> ReconnectingStore::connect_with_patience() {
+  constexpr int kTries = 3;
+  for (int tries = 1;; ++tries) {
+    try {
+      return connect_();
+    } catch (const std::exception&) {
+      if (tries == kTries) throw;
+    }
+  }
 }
 
 void ReconnectingStore::disconnect() {

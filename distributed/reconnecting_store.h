@@ -51,6 +51,7 @@ class ReconnectingStore : public JobStore {
  private:
   absl::Status reach_server() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status reconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::unique_ptr<StoreClient> connect_with_patience() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void disconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Calls `body` with a client; `again`: it may be called twice.
   absl::Status call(bool again, const std::function<void(StoreClient&)>& body);
