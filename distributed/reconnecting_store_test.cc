@@ -66,11 +66,15 @@ struct Shared {
   std::map<std::string, std::string> values;
   int throws = 0;
   int made = 0;
+  int unmade = 0;  // how often the next connections fail
 };
 
 class FakeClient : public StoreClient {
  public:
-  explicit FakeClient(Shared& shared) : shared_(shared) { ++shared_.made; }
+  explicit FakeClient(Shared& shared) : shared_(shared) {
+    if (shared_.unmade-- > 0) throw std::runtime_error("timed out while trying to connect");
+    ++shared_.made;
+  }
   void set(const std::string& key, absl::string_view value) override {
     maybe_throw();
     shared_.values[key] = std::string(value);
@@ -133,6 +137,18 @@ TEST_F(ReconnectingStoreTest, ClientThatFailsOnceIsReplaced) {
   EXPECT_OK(store.set("a", "2"));
   EXPECT_EQ(shared_.values["job/a"], "2");
   EXPECT_EQ(shared_.made, 2);
+}
+
+TEST_F(ReconnectingStoreTest, ConnectionsThatFailAreTriedThreeTimes) {
+  ReconnectingStore store = make();
+  shared_.unmade = 2;
+  EXPECT_OK(store.set("a", "1"));
+  EXPECT_EQ(shared_.made, 1);
+  ReconnectingStore unlucky = make();
+  shared_.unmade = 100;
+  EXPECT_THAT(unlucky.set("a", "1"),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("trying to connect")));
+  EXPECT_EQ(shared_.made, 1);
 }
 
 TEST_F(ReconnectingStoreTest, ClientThatFailsAgainIsAnError) {
