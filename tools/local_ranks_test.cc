@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 #include <iterator>
 #include <string>
 #include <thread>
@@ -84,7 +85,10 @@ std::vector<std::string> sorted_lines(const std::string& text) {
 // Whether the process is gone, or only waits for its parent to notice.
 bool has_ended(const std::string& process) {
   std::ifstream stream(absl::StrCat("/proc/", process, "/stat"));
-  const std::string status(std::istreambuf_iterator<char>(stream), {});
+  // Not through the iterators of a buffer, which throw if the process ends in the midst of it.
+  std::stringstream text;
+  text << stream.rdbuf();
+  const std::string status = text.str();
   return status.empty() || status.substr(status.rfind(')') + 2, 1) == "Z";
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <iterator>
 #include <thread>
 
@@ -37,7 +38,10 @@ run {
 // Such files say that they are empty.
 std::string proc_file(pid_t process, const std::string& name) {
   std::ifstream stream(absl::StrCat("/proc/", process, "/", name));
-  return {std::istreambuf_iterator<char>(stream), {}};
+  // Not through the iterators of a buffer, which throw if the process ends in the midst of it.
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
 }
 
 // The number behind the name, which may hold anything, and the state.
