@@ -1,0 +1,58 @@
+// Memory in large equal blocks, for tables that grow.
+#ifndef MILLRACE_BASE_BLOCK_POOL_H_
+#define MILLRACE_BASE_BLOCK_POOL_H_
+
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
+
+namespace millrace {
+
+// Hands out blocks of 2 MiB, aligned to their size, so that one huge page holds each where the
+// system has them. The first touch of fresh memory is slow: a pool with a background thread keeps a
+// few blocks ready that were touched already, so that a table that grows steadily does not wait.
+// Blocks given back are kept for the next who takes one, their memory goes back to the system.
+// Thread-safe. Blocks must be given back before the pool is destroyed.
+class BlockPool {
+ public:
+  static constexpr int64_t kBlockBytes = 2 << 20;
+
+  // The thread starts with the first block taken.
+  explicit BlockPool(bool background) : background_(background) {}
+  ~BlockPool();
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+
+  // A block; what it holds is not defined. Ends the process if there is no memory, as new does.
+  char* take();
+  // The same, but in small pages that exist only once they are touched: for the first rows of
+  // what may stay small.
+  char* take_sparse();
+  // Makes one block of huge pages out of a sparse one, as far as the system can. It does not move.
+  static void densify(char* block);
+  void give_back(char* block);
+
+  // Memory of blocks that are kept ready.
+  int64_t ready_bytes() const;
+
+ private:
+  char* fresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void start_thread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void run();
+
+  const bool background_;
+  mutable Mutex mutex_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<char*> arenas_ ABSL_GUARDED_BY(mutex_);  // what the system gave
+  std::vector<char*> empty_ ABSL_GUARDED_BY(mutex_);   // blocks without memory
+  std::vector<char*> ready_ ABSL_GUARDED_BY(mutex_);   // blocks that were touched
+  std::thread thread_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BASE_BLOCK_POOL_H_

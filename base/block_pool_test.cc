@@ -1,0 +1,74 @@
+#include "base/block_pool.h"
+
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+TEST(BlockPoolTest, BlocksAreAlignedApartAndWritable) {
+  for (const bool background : {false, true}) {
+    BlockPool pool(background);
+    std::vector<char*> blocks;
+    for (int i = 0; i < 70; ++i) {  // more than one arena
+      char* block = i % 5 == 0 ? pool.take_sparse() : pool.take();
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % BlockPool::kBlockBytes, 0);
+      std::memset(block, i, BlockPool::kBlockBytes);
+      if (i % 10 == 0) BlockPool::densify(block);
+      blocks.push_back(block);
+    }
+    for (int i = 0; i < 70; ++i) {
+      EXPECT_EQ(blocks[i][0], i);
+      EXPECT_EQ(blocks[i][BlockPool::kBlockBytes - 1], i);
+    }
+    for (char* block : blocks) pool.give_back(block);
+  }
+}
+
+TEST(BlockPoolTest, BlocksGivenBackAreHandedOutAgain) {
+  BlockPool pool(false);
+  char* first = pool.take();
+  pool.give_back(first);
+  char* second = pool.take();
+  EXPECT_EQ(second, first);
+  EXPECT_EQ(pool.ready_bytes(), 0);
+  pool.give_back(second);
+}
+
+TEST(BlockPoolTest, ManyThreadsTakeAndGiveBack) {
+  BlockPool pool(true);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&pool, t] {
+      for (int round = 0; round < 20; ++round) {
+        std::vector<char*> blocks;
+        for (int i = 0; i < 3; ++i) {
+          blocks.push_back(pool.take());
+          *blocks.back() = static_cast<char>(t);
+        }
+        for (char* block : blocks) {
+          EXPECT_EQ(*block, t);
+          pool.give_back(block);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(pool.ready_bytes(), 5 * BlockPool::kBlockBytes);
+}
+
+TEST(BlockPoolDeathTest, BlocksDoNotOutliveTheirPool) {
+  EXPECT_DEATH(
+      {
+        BlockPool pool(false);
+        pool.take();
+      },
+      "outlive");
+}
+
+}  // namespace
+}  // namespace millrace
