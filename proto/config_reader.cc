@@ -95,6 +95,8 @@ bool absence_has_meaning(const FieldDescriptor& field) {
       "millrace.DataConfig.split",      "millrace.DataConfig.csv",
       "millrace.TableConfig.optimizer", "millrace.ReportConfig.when",
       "millrace.EvaluationConfig.when", "millrace.TrainConfig.generated_data",
+      "millrace.TableConfig.eviction",  "millrace.CountAdmission.sketch",
+      "millrace.EvictRowsConfig.when",
   };
   return names->count(field.full_name()) > 0;
 }

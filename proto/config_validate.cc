@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "proto/config_reader.h"
+#include "proto/table_policy_check.h"
 
 namespace millrace {
 namespace {
@@ -21,6 +22,7 @@ using google::protobuf::Reflection;
 
 constexpr int64_t kMaxDim = 4096;
 constexpr int64_t kMaxThreads = 1024;  // batches made ahead too
+constexpr char kEvictionHook[] = "evict_rows";
 
 // Where we are: "train.table[3] "c4"".
 std::string entry(absl::string_view list, int index, absl::string_view name = "") {
@@ -398,6 +400,7 @@ absl::Status check_tables(const TrainConfig& train) {
     }
     RETURN_IF_ERROR(check_initializer(where + ".initializer", table.initializer()));
     RETURN_IF_ERROR(check_sparse_optimizer(where + ".optimizer", table.optimizer()));
+    RETURN_IF_ERROR(check_table_policies(where, table));
   }
   return absl::OkStatus();
 }
@@ -429,6 +432,24 @@ absl::Status check_hooks(const std::string& list,
     const std::string where = entry(list, i, hooks[i].name());
     if (hooks[i].name().empty()) return wrong(where, "name is missing");
     RETURN_IF_ERROR(untaken(where, hooks[i].name(), names));
+  }
+  return absl::OkStatus();
+}
+
+// Rules of eviction without the hook that looks at them would never do anything.
+absl::Status check_eviction_hook(const JobConfig& config) {
+  const auto is_it = [](const HookConfig& hook) { return hook.name() == kEvictionHook; };
+  const auto& hooks = config.train().hooks();
+  const auto& others = config.run().hooks();
+  if (std::any_of(others.begin(), others.end(), is_it)) {
+    return wrong("run.hooks", "evict_rows changes the result: it belongs in train.hooks");
+  }
+  if (std::any_of(hooks.begin(), hooks.end(), is_it)) return absl::OkStatus();
+  for (int i = 0; i < config.train().table_size(); ++i) {
+    const TableConfig& table = config.train().table(i);
+    if (!table.has_eviction()) continue;
+    return wrong(entry("train.table", i, table.name()),
+                 "eviction is given, but train.hooks has no hook evict_rows to do it");
   }
   return absl::OkStatus();
 }
@@ -482,6 +503,7 @@ absl::Status validate(const JobConfig& config) {
   std::set<std::string> hooks;
   RETURN_IF_ERROR(check_hooks("train.hooks", train.hooks(), &hooks));
   RETURN_IF_ERROR(check_hooks("run.hooks", config.run().hooks(), &hooks));
+  RETURN_IF_ERROR(check_eviction_hook(config));
   return check_run(config.run());
 }
 

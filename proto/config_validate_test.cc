@@ -45,6 +45,20 @@ TEST(ValidateTest, AcceptsAValidJobWithItsDefaultsWrittenOut) {
   EXPECT_OK(validate(full));
 }
 
+TEST(ValidateTest, AcceptsTablesWithEveryPolicy) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("train.table[0].eviction={idle_steps: 5}", &config));
+  ASSERT_OK(apply_override("train.table[1].limit={max_rows: 5 on_full: EVICT_LRU}", &config));
+  ASSERT_OK(apply_override("train.table[2].admission={count {min_count: 3 sketch {}}}", &config));
+  ASSERT_OK(apply_override("train.table[3].default_value={constant {}}", &config));
+  ASSERT_OK(apply_override("train.hooks=[{name: 'evict_rows'}]", &config));
+  EXPECT_OK(validate(config));
+  JobConfig full;
+  ASSERT_OK(parse_text(to_text_with_defaults(config), "full", &full));
+  EXPECT_OK(validate(full));
+  EXPECT_FALSE(full.train().table(3).has_eviction());
+}
+
 // Each override alone makes the job wrong, and the error says where and why.
 class InvalidTest : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
@@ -149,7 +163,15 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.table[0].initializer={normal {mean: inf}}", "mean is inf"},
         Case{"train.table[0].initializer={constant {value: inf}}", "value is inf"},
         Case{"train.table[0].optimizer={learning_rate: -1}",
-             "train.table[0] \"c1\".optimizer: learning_rate is -1"}));
+             "train.table[0] \"c1\".optimizer: learning_rate is -1"},
+        Case{"train.table[1].admission={count {min_count: 0}}",
+             "train.table[1] \"c2\".admission.count: min_count is 0; must be 1 to 2147483647"},
+        Case{"train.table[1].default_value={constant {value: inf}}", "default_value.constant"},
+        Case{"train.table[1].eviction={}", "train.table[1] \"c2\".eviction: says not what"},
+        Case{"train.table[1].limit={max_rows: -1}", "\"c2\".limit: max_rows is -1"},
+        Case{"train.table[1].eviction={idle_steps: 5}",
+             "train.table[1] \"c2\": eviction is given, but train.hooks has no hook evict_rows"},
+        Case{"run.hooks=[{name: 'evict_rows'}]", "run.hooks: evict_rows changes the result"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Optimizers, InvalidTest,
