@@ -18,6 +18,7 @@ std::string to_json_line(const Measurement& measurement) {
     json["best"] = measurement.higher_is_better ? sorted.back() : sorted.front();
   }
   json["repeats"] = n;
+  json["values"] = measurement.values;
   return json.dump() + "\n";
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "bench/embedding_workload.h"
 
 namespace millrace {
 
@@ -21,8 +22,16 @@ struct Measurement {
   std::vector<double> values;  // one for each repeat
 };
 
-// {"name":…, parameters…, "unit":…, "median":…, "best":…, "repeats":n} and a newline.
+// {"name":…, parameters…, "unit":…, "median":…, "best":…, "repeats":n, "values":[…]} and a newline.
 std::string to_json_line(const Measurement& measurement);
+
+// Of bench_embedding alone.
+struct EmbeddingFlags {
+  EmbeddingShape shape;
+  std::string optimizer = "sgd";
+  std::string data;    // directory for the batches and their gradient; "": none
+  bool check = false;  // write rows before and after some steps there and measure nothing
+};
 
 struct BenchmarkFlags {
   int64_t repeats = 5;
@@ -30,10 +39,20 @@ struct BenchmarkFlags {
   int64_t threads = 2;
   std::string config;  // the job to run, or whose data to read
   std::vector<std::string> set;
+  EmbeddingFlags embedding;
 };
 
 // A benchmark prints each measurement when it has it.
 using PrintMeasurement = std::function<void(const Measurement&)>;
+
+// Steps of full embedding tables with autograd, finiteness and updates; ids/s, ms of each phase, and
+// how many cores others kept busy in each window. With --data, into that directory, in the order of
+// this machine's bytes, for other programs to do the same with:
+//   rows.i64      int64 [8, tables, batch, ids_per_feature]: row numbers of the batches taking turns
+//   gradient.f32  float32 [batch, tables * dim]: of the pooled output, the same in every step
+// and with --check, measuring nothing, float32 [rows, tables, dim]:
+//   before.f32, after.f32   the weights of all rows before and after --steps [20] steps
+absl::Status bench_embedding(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
 // Trainer with five hooks that do nothing, against the same model in a bare loop; µs a step.
 absl::Status bench_loop(const BenchmarkFlags& flags, const PrintMeasurement& print);

@@ -16,9 +16,28 @@ struct Entry {
   const char* name;
   const char* description;
   absl::Status (*run)(const BenchmarkFlags&, const PrintMeasurement&);
+  void (*add_flags)(CLI::App&, BenchmarkFlags&) = nullptr;  // of this benchmark alone
 };
 
+void add_embedding_flags(CLI::App& bench, BenchmarkFlags& flags) {
+  EmbeddingFlags& embedding = flags.embedding;
+  EmbeddingShape& shape = embedding.shape;
+  bench.add_option("--tables", shape.tables, "tables, each read by one feature");
+  bench.add_option("--rows", shape.rows, "rows of each table, all there before the first step");
+  bench.add_option("--dim", shape.dim, "columns of a row");
+  bench.add_option("--batch", shape.batch, "examples of a step");
+  bench.add_option("--ids_per_feature", shape.ids_per_feature, "ids of each feature and example");
+  bench.add_option("--zipf", shape.zipf, "exponent of Zipf's law; 0: all rows alike");
+  bench.add_option("--ids", shape.ids, "what ids are: hashed (64 bits) or static (row numbers)");
+  bench.add_option("--optimizer", embedding.optimizer, "as in train.sparse_optimizer");
+  bench.add_option("--data", embedding.data, "directory for the batches and their gradient");
+  bench.add_flag("--check", embedding.check,
+                 "write rows before and after --steps [20] steps into --data, measure nothing");
+}
+
 constexpr Entry kBenchmarks[] = {
+    {"embedding", "ids/s of whole steps of embedding tables", bench_embedding,
+     add_embedding_flags},
     {"exchange", "what the step exchange of several ranks adds, hidden and synchronous",
      bench_exchange},
     {"ingest", "rows/s of a job's training data made into batches", bench_ingest},
@@ -60,6 +79,7 @@ Command add_bench_command(CLI::App& program) {
     bench->add_option("--config", flags->config, "the job to run (start, train) or whose data to read (ingest)");
     bench->add_option("--set", flags->set, "changes to it, as for train")->allow_extra_args(false);
     bench->add_option("--output", flags->output, "file for the lines too");
+    if (entry.add_flags != nullptr) entry.add_flags(*bench, *flags);
     bench->callback([flags, &entry] { flags->chosen = &entry; });
   }
   return [flags] { return run(*flags); };
