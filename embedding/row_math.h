@@ -1,26 +1,29 @@
-// Sums over the columns of a row, in one order on every machine.
+// Sums over the columns of a row, in one order on every machine. Kernels include this, so it is
+// plain.
 #ifndef MILLRACE_EMBEDDING_ROW_MATH_H_
 #define MILLRACE_EMBEDDING_ROW_MATH_H_
 
 #include <cstdint>
 
-namespace millrace {
+#include "base/isa_namespace.h"
 
-// The sum of the squares of scale × values[i]: sixteen lanes, lane l takes the columns l, l + 16,
-// l + 32, ... in order; then the lanes l and l + 8 are added, l and l + 4, l and l + 2, l and
-// l + 1. All in type T. Compilers keep this order, and it fits any vector width.
-template <typename T>
-T sum_of_squares(const float* values, int64_t count, T scale = 1) {
+namespace millrace::MILLRACE_ISA {
+
+// The sum of term(i)² over i < count: sixteen lanes, lane l takes the columns l, l + 16, l + 32,
+// ... in order; then the lanes l and l + 8 are added, l and l + 4, l and l + 2, l and l + 1. All in
+// type T. Compilers keep this order, and it fits any vector width.
+template <typename T, typename Term>
+T sum_of_squared_terms(int64_t count, const Term& term) {
   T lanes[16] = {};
   int64_t i = 0;
   for (; i + 16 <= count; i += 16) {
     for (int l = 0; l < 16; ++l) {
-      const T value = scale * static_cast<T>(values[i + l]);
+      const T value = term(i + l);
       lanes[l] += value * value;
     }
   }
   for (int l = 0; i + l < count; ++l) {
-    const T value = scale * static_cast<T>(values[i + l]);
+    const T value = term(i + l);
     lanes[l] += value * value;
   }
   for (int width = 8; width >= 1; width /= 2) {
@@ -29,6 +32,13 @@ T sum_of_squares(const float* values, int64_t count, T scale = 1) {
   return lanes[0];
 }
 
-}  // namespace millrace
+// The same of scale × values[i].
+template <typename T>
+T sum_of_squares(const float* values, int64_t count, T scale = 1) {
+  return sum_of_squared_terms<T>(
+      count, [=](int64_t i) { return scale * static_cast<T>(values[i]); });
+}
+
+}  // namespace millrace::MILLRACE_ISA
 
 #endif  // MILLRACE_EMBEDDING_ROW_MATH_H_

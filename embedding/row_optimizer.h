@@ -8,6 +8,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/instruction_set.h"
+#include "embedding/row_update.h"
 
 namespace millrace {
 
@@ -26,13 +28,8 @@ struct UpdateContext {
   int64_t step = 1;
   // Gradients are multiplied by it first: unscaling and clipping in one number. Finite.
   double gradient_scale = 1;
-};
-
-// One row, as float32 numbers. Nothing overlaps.
-struct RowUpdate {
-  float* weights = nullptr;         // [dim]
-  float* slots = nullptr;           // the slots one after the other, in the order of slots(dim)
-  const float* gradient = nullptr;  // [dim]: complete, summed over the whole step
+  // What the arithmetic may use; results do not depend on it. One that this machine has.
+  InstructionSet instruction_set = best_instruction_set();
 };
 
 // Knows the state of a row and how one update goes; owns no rows. Immutable: update may be called

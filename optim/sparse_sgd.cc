@@ -1,16 +1,15 @@
 #include "optim/sparse_sgd.h"
 
+#include "optim/row_kernels.h"
+
 namespace millrace {
 
 void SparseSgdOptimizer::update(const UpdateContext& context, int64_t dim,
                                 absl::Span<const RowUpdate> rows) const {
-  const auto rate = static_cast<float>(context.learning_rate);
-  const auto scale = static_cast<float>(context.gradient_scale);
-  for (const RowUpdate& row : rows) {
-    float* __restrict weights = row.weights;
-    const float* __restrict gradient = row.gradient;
-    for (int64_t c = 0; c < dim; ++c) weights[c] -= rate * (scale * gradient[c]);
-  }
+  SgdNumbers numbers;
+  numbers.rate = static_cast<float>(context.learning_rate);
+  numbers.scale = static_cast<float>(context.gradient_scale);
+  row_kernels(context.instruction_set).sgd(numbers, dim, rows.data(), rows.size());
 }
 
 }  // namespace millrace

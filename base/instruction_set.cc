@@ -1,0 +1,37 @@
+#include "base/instruction_set.h"
+
+namespace millrace {
+namespace {
+
+InstructionSet detect() {
+  // These ask the operating system too, whether it saves the registers.
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
+    return InstructionSet::kAvx512;
+  }
+  return __builtin_cpu_supports("avx2") ? InstructionSet::kAvx2 : InstructionSet::kBaseline;
+}
+
+}  // namespace
+
+const char* name_of(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kBaseline:
+      return "baseline";
+    case InstructionSet::kAvx2:
+      return "avx2";
+    case InstructionSet::kAvx512:
+      break;
+  }
+  return "avx512";
+}
+
+InstructionSet best_instruction_set() {
+  static const InstructionSet best = detect();
+  return best;
+}
+
+bool has_instruction_set(InstructionSet set) { return set <= best_instruction_set(); }
+
+}  // namespace millrace

@@ -1,0 +1,117 @@
+// Compiled once for each instruction set: see //bazel:isa_kernels.bzl for what may be included.
+// Roots and quotients are correctly rounded on all of them, and no product is contracted into a
+// sum, so that results are equal to the last bit.
+#include "optim/row_kernels.h"
+
+#include "base/isa_namespace.h"
+#include "embedding/row_math.h"
+
+namespace millrace::MILLRACE_ISA {
+namespace {
+
+void sgd(const SgdNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
+  const float rate = numbers.rate, scale = numbers.scale, decay = numbers.weight_decay;
+  for (int64_t r = 0; r < count; ++r) {
+    float* __restrict weights = rows[r].weights;
+    const float* __restrict gradient = rows[r].gradient;
+    for (int64_t c = 0; c < dim; ++c) {
+      const float g = scale * gradient[c] + decay * weights[c];
+      weights[c] -= rate * g;
+    }
+  }
+}
+
+void adagrad(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
+  const float rate = numbers.rate, scale = numbers.scale, decay = numbers.weight_decay;
+  const float epsilon = numbers.epsilon;
+  for (int64_t r = 0; r < count; ++r) {
+    float* __restrict weights = rows[r].weights;
+    float* __restrict sum = rows[r].slots;
+    const float* __restrict gradient = rows[r].gradient;
+    for (int64_t c = 0; c < dim; ++c) {
+      const float g = scale * gradient[c] + decay * weights[c];
+      sum[c] += g * g;
+      // Nothing has been learned where no gradient came: 0 / 0 is 0 here.
+      const float divisor = __builtin_sqrtf(sum[c]) + epsilon;
+      weights[c] -= divisor > 0 ? rate * g / divisor : 0.0f;
+    }
+  }
+}
+
+void rowwise_adagrad(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows,
+                     int64_t count) {
+  const float scale = numbers.scale, decay = numbers.weight_decay;
+  for (int64_t r = 0; r < count; ++r) {
+    float* __restrict weights = rows[r].weights;
+    const float* __restrict gradient = rows[r].gradient;
+    float& sum = rows[r].slots[0];
+    const float squares = sum_of_squared_terms<float>(
+        dim, [=](int64_t c) { return scale * gradient[c] + decay * weights[c]; });
+    sum += squares / static_cast<float>(dim);
+    const float divisor = __builtin_sqrtf(sum) + numbers.epsilon;
+    if (!(divisor > 0)) continue;  // no gradient has come yet
+    const float multiplier = numbers.rate / divisor;
+    for (int64_t c = 0; c < dim; ++c) {
+      const float g = scale * gradient[c] + decay * weights[c];
+      weights[c] -= multiplier * g;
+    }
+  }
+}
+
+// By multiplication alone: the library's has other last bits on machines with fused operations.
+double power(double base, int64_t exponent) {
+  double result = 1;
+  for (; exponent > 0; exponent /= 2, base *= base) {
+    if (exponent % 2 == 1) result *= base;
+  }
+  return result;
+}
+
+struct AdamStep {
+  float rate;
+  float epsilon;
+};
+
+AdamStep adam_step(const AdamNumbers& numbers, int64_t t) {
+  const double root = __builtin_sqrt(1 - power(numbers.beta2, t));
+  return {static_cast<float>(numbers.rate * root / (1 - power(numbers.beta1, t))),
+          static_cast<float>(numbers.corrects_first ? numbers.epsilon * root : numbers.epsilon)};
+}
+
+// Counts one more step, up to 2^24: corrections are 1 long before.
+int64_t next_step(float& steps) {
+  steps = steps < 0x1p24f ? steps + 1 : 0x1p24f;
+  return steps >= 1 ? static_cast<int64_t>(steps) : 1;
+}
+
+void adam(const AdamNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
+  const auto share1 = static_cast<float>(1 - numbers.beta1);
+  const auto share2 = static_cast<float>(1 - numbers.beta2);
+  const float scale = numbers.scale, decay = numbers.weight_decay;
+  const float shrinkage = numbers.shrinkage;
+  AdamStep step = adam_step(numbers, numbers.step);
+  for (int64_t r = 0; r < count; ++r) {
+    float* __restrict weights = rows[r].weights;
+    float* __restrict m = rows[r].slots;
+    float* __restrict v = rows[r].slots + dim;
+    const float* __restrict gradient = rows[r].gradient;
+    if (numbers.row_steps) step = adam_step(numbers, next_step(rows[r].slots[2 * dim]));
+    const float rate = step.rate, epsilon = step.epsilon;
+    for (int64_t c = 0; c < dim; ++c) {
+      const float w = weights[c];
+      const float g = scale * gradient[c] + decay * w;
+      m[c] += share1 * (g - m[c]);
+      v[c] += share2 * (g * g - v[c]);
+      // With epsilon 0, a column no gradient has reached is 0 / 0: it stays.
+      const float divisor = __builtin_sqrtf(v[c]) + epsilon;
+      const float change = divisor > 0 ? rate * m[c] / divisor : 0.0f;
+      weights[c] = w - (shrinkage * w + change);
+    }
+  }
+}
+
+}  // namespace
+
+extern const RowKernels kRowKernels = {sgd, adagrad, rowwise_adagrad, adam};
+
+}  // namespace millrace::MILLRACE_ISA
