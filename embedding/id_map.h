@@ -7,52 +7,159 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "embedding/id_hash.h"
 #include "embedding/row_index.h"
+#include "embedding/segment_memory.h"
 
 namespace millrace {
 
+// The place of an id that got no row.
+inline constexpr uint32_t kNoPlace = 0xffffffff;
+
 // A map from 64-bit ids to row numbers; every int64 is a legal id. Calls take many ids at once, so
-// that their memory accesses overlap. Open addressing, linear probing, at most 70 % full; the
-// order of entries depends on the hash and must not reach any result.
+// that their memory accesses overlap, and may be split in two stages, so that a caller with many
+// tables overlaps those of all:
 //
-// find and for_each may be called from many threads at once as long as nobody changes the map.
+//   map.prefetch(ids, absl::MakeSpan(hashes));
+//   ... other work ...
+//   map.find(ids, hashes, absl::MakeSpan(rows));
+//
+// A directory, indexed by the upper bits of the hash, points to segments of up to 512 KiB, hash
+// tables of their own with linear probing over buckets of four entries, a cache line each. At 70 %
+// load a segment alone splits, so growth moves 23,000 entries at a time whatever the size; segments
+// that become nearly empty merge. 23 to 46 bytes a row.
+//
+// The order of entries depends on the hash, whose seed differs from map to map, and must not reach
+// any result; results of the calls below do not depend on it.
+//
+// Const methods may be called from many threads at once as long as nobody calls another method;
+// readers beside a writer need a lock, held for each call. The two stages are separate calls: the
+// map may change in between.
 class IdMap {
  public:
-  IdMap();
+  IdMap();  // a seed from the system: nobody can build ids that collide
+  explicit IdMap(uint64_t seed);
+  IdMap(const IdMap&) = delete;
+  IdMap& operator=(const IdMap&) = delete;
 
-  // rows[i] becomes the row of ids[i], or kNoRow. Ids may repeat.
-  // REQUIRES: rows.size() == ids.size().
+  // Stage one: hashes of the ids, valid as long as the map lives. What stage two needs of memory is
+  // on its way to the cache afterwards; 32 to 256 ids at a time suit it.
+  // REQUIRES: hashes.size() == ids.size().
+  void prefetch(absl::Span<const int64_t> ids, absl::Span<uint64_t> hashes) const;
+
+  // Stage two: rows[i] becomes the row of ids[i], or kNoRow. Ids may repeat.
+  // REQUIRES: all sizes are equal; hashes are those of the ids.
+  void find(absl::Span<const int64_t> ids, absl::Span<const uint64_t> hashes,
+            absl::Span<RowIndex> rows) const;
+  // Both stages, overlapping.
   void find(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows) const;
 
-  // The same, but an unknown id is inserted: `make_row` is called with it and returns its row.
-  // Calls come in the order of `ids`, once for an id that repeats.
-  // REQUIRES: make_row does not return kNoRow nor use this map.
-  void find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows,
-                      absl::FunctionRef<RowIndex(int64_t)> make_row);
+  // Makes the row of an unknown id, or returns kNoRow: then nothing is inserted, and the id, should
+  // it come again, asked for again. Must not use the map.
+  using MakeRow = absl::FunctionRef<RowIndex(int64_t)>;
 
-  // Ids that are not there are ignored.
+  // Stage two of a step: finds rows or makes them, and numbers the distinct ones. places[i] becomes
+  // the index of ids[i]'s row in `distinct`, to which rows not yet in it are appended in the order
+  // of their first occurrence; kNoPlace if make_row refused the id. make_row is called in the order
+  // of `ids`, once for an id that repeats (unless it refuses). Calls of the same step go on with
+  // the same `distinct`; a new step begins with an empty one, and needs no clearing here.
+  // REQUIRES: sizes as above; `distinct` holds less than 2^31 rows, each once.
+  void find_or_insert_distinct(absl::Span<const int64_t> ids, absl::Span<const uint64_t> hashes,
+                               MakeRow make_row, std::vector<RowIndex>& distinct,
+                               absl::Span<uint32_t> places);
+
+  // Both stages, without numbers: rows[i] becomes the row of ids[i], or kNoRow if it was refused.
+  void find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows, MakeRow make_row);
+
+  // Ids that are not there are ignored. Memory is given back when little of it is in use.
   void erase(absl::Span<const int64_t> ids);
 
-  // Calls visit(id, row) once for each entry, in no particular order.
+  // Calls visit(id, row) once for each entry, in no particular order. `visit` must not change the
+  // map.
   void for_each(absl::FunctionRef<void(int64_t, RowIndex)> visit) const;
 
   int64_t size() const { return size_; }
-  // Memory of the entries.
-  int64_t bytes() const { return static_cast<int64_t>(entries_.size() * sizeof(Entry)); }
+  // Memory of the map.
+  int64_t bytes() const;
+  // Entries in use, as a share of those there is memory for.
+  double load() const;
+  // The most buckets that a find of an id reads if that id is here. Looks at every entry.
+  int64_t longest_probe() const;
   // Removes everything and gives memory back.
   void clear();
 
  private:
+  // All bytes zero: free. The row is kept as its complement, so that kNoRow is zero.
   struct Entry {
-    int64_t id = 0;
-    RowIndex row = kNoRow;  // kNoRow: the entry is free
+    int64_t id;
+    RowIndex row_complement;
+    uint32_t mark;  // index of the row in `distinct` if that is what stands there
+
+    RowIndex row() const { return ~row_complement; }
   };
+  static constexpr int kEntries = 4;
+  struct alignas(64) Bucket {
+    Entry entries[kEntries];  // those in use first
 
-  uint64_t mask() const { return entries_.size() - 1; }
-  void grow();
-  void erase_one(int64_t id);
+    bool full() const { return entries[kEntries - 1].row_complement != 0; }
+  };
+  // The ids whose hash begins with the `depth` bits of `prefix`. An id's home is the bucket that
+  // the lower bits of its hash say; if that is full, the next one that is not, past the end from
+  // the beginning: buckets between the home of an entry and its own are full.
+  struct Segment {
+    Bucket* buckets;
+    uint64_t prefix;
+    int depth;
+    int64_t size;
+  };
+  static constexpr int64_t kChunk = 32;  // ids whose memory accesses overlap
 
-  std::vector<Entry> entries_;  // a power of two of them
+  Bucket* segment_of(uint64_t hash) const { return directory_[hash >> shift_]; }
+  int64_t bucket_bytes() const { return static_cast<int64_t>((mask_ + 1) * sizeof(Bucket)); }
+  int64_t entries_per_segment() const { return static_cast<int64_t>(mask_ + 1) * kEntries; }
+
+  // Calls use(begin, ids, hashes) for one chunk after the other.
+  template <typename Use>
+  void in_chunks(absl::Span<const int64_t> ids, Use use) const;
+  void find_chunk(const int64_t* ids, const uint64_t* hashes, int64_t count, RowIndex* rows) const;
+  // Entries, or `none`; growth and erase make them invalid.
+  void locate(const int64_t* ids, const uint64_t* hashes, int64_t count, Entry* none,
+              Entry** located) const;
+  // Calls use(i, entry) in order; nullptr where make_row refused.
+  template <typename Use>
+  void find_or_insert_chunk(const int64_t* ids, const uint64_t* hashes, int64_t count,
+                            MakeRow make_row, Use use);
+  // An id's entry, or nullptr.
+  Entry* find_entry(int64_t id, uint64_t hash) const;
+  Entry* find_behind_home(int64_t id, uint64_t hash) const;
+
+  // REQUIRES: the id is not there, and there is room.
+  Entry* insert(const Entry& entry, uint64_t hash);
+  Entry* place(Bucket* buckets, const Entry& entry, uint64_t hash) const;
+  // Places what `from` holds, by a bit of the hash. Returns: how many went to `one`.
+  int64_t place_all(const Bucket* from, uint64_t buckets, Bucket* zero, Bucket* one, int bit) const;
+  void remove(Bucket* buckets, Entry* entry) const;
+  // An entry behind bucket `at` whose home is not behind it, or nullptr.
+  Entry* find_passed(Bucket* buckets, uint64_t at) const;
+
+  // Returns: whether entries moved.
+  bool make_room(uint64_t hash);
+  bool shrink(uint64_t hash);
+  void split(uint32_t segment);
+  void merge(uint32_t first, uint32_t second);
+  void resize_only_segment(uint64_t buckets);
+  void resize_directory(int depth);
+  void enter(uint32_t segment);  // into the directory
+  Bucket* new_buckets();
+  void start();
+
+  IdHash hash_;
+  SegmentMemory memory_;
+  std::vector<Bucket*> directory_;  // 2^(64 - shift_) of them, at least two
+  std::vector<uint32_t> owners_;    // beside directory_: index into segments_
+  std::vector<Segment> segments_;   // while there is only one, it may be smaller than full
+  int shift_ = 63;
+  uint64_t mask_ = 0;  // buckets of a segment, less one
   int64_t size_ = 0;
 };
 

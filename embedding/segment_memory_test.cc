@@ -1,0 +1,86 @@
+#include "embedding/segment_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kFull = SegmentMemory::kFullBytes;
+constexpr int64_t kSmallest = SegmentMemory::kSmallestBytes;
+
+bool all_zero(const void* memory, int64_t bytes) {
+  const auto begin = static_cast<const char*>(memory);
+  return std::all_of(begin, begin + bytes, [](char c) { return c == 0; });
+}
+
+TEST(SegmentMemoryTest, SmallPiecesCountForWhatTheyAre) {
+  SegmentMemory memory;
+  EXPECT_EQ(memory.bytes(), 0);
+  void* const small = memory.allocate(kSmallest);
+  void* const larger = memory.allocate(2 * kSmallest);
+  EXPECT_TRUE(all_zero(small, kSmallest));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(larger) % 64, 0);
+  EXPECT_EQ(memory.bytes(), 3 * kSmallest);
+  memory.release(small, kSmallest);
+  EXPECT_EQ(memory.bytes(), 2 * kSmallest);
+  memory.release(larger, 2 * kSmallest);
+  EXPECT_EQ(memory.bytes(), 0);
+}
+
+TEST(SegmentMemoryTest, TheFirstFullPiecesBringNoArena) {
+  SegmentMemory memory;
+  memory.allocate(kFull);
+  memory.allocate(kFull);
+  EXPECT_EQ(memory.bytes(), 2 * kFull);
+}
+
+TEST(SegmentMemoryTest, PiecesAreApartAndZeroAlsoWhenUsedAgain) {
+  SegmentMemory memory;
+  std::vector<char*> pieces;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 10; ++i) {
+      auto* const piece = static_cast<char*>(memory.allocate(kFull));
+      ASSERT_TRUE(all_zero(piece, kFull));
+      std::memset(piece, i + 1, kFull);
+      pieces.push_back(piece);
+    }
+    EXPECT_EQ(std::set<char*>(pieces.begin(), pieces.end()).size(), pieces.size());
+    for (const char* a : pieces) {
+      for (const char* b : pieces) ASSERT_TRUE(a == b || a + kFull <= b || b + kFull <= a);
+    }
+    // Every other one goes, so that arenas stay and have free pieces.
+    std::vector<char*> kept;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      if (i % 2 == 0) {
+        kept.push_back(pieces[i]);
+      } else {
+        memory.release(pieces[i], kFull);
+      }
+    }
+    pieces = kept;
+  }
+}
+
+TEST(SegmentMemoryTest, FreeArenasGoBackToTheSystem) {
+  SegmentMemory memory;
+  std::vector<void*> pieces;
+  for (int i = 0; i < 20; ++i) pieces.push_back(memory.allocate(kFull));
+  EXPECT_EQ(memory.bytes(), 20 * kFull);
+  std::vector<void*> again(pieces.begin() + 4, pieces.end());
+  for (void* piece : again) memory.release(piece, kFull);
+  EXPECT_EQ(memory.bytes(), 4 * kFull);
+  // A free piece is used before a new arena comes.
+  for (int i = 0; i < 5; ++i) again[i] = memory.allocate(kFull);
+  EXPECT_EQ(memory.bytes(), 12 * kFull);
+  memory.release(again[0], kFull);
+  memory.allocate(kFull);
+  EXPECT_EQ(memory.bytes(), 12 * kFull);
+}
+
+}  // namespace
+}  // namespace millrace
