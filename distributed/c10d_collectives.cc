@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <list>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -20,6 +19,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "distributed/connect_mesh.h"
+#include "distributed/control_mesh.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/reconnecting_store.h"
 #include "distributed/sockets.h"
@@ -32,12 +33,6 @@ namespace {
 
 using StorePointer = c10::intrusive_ptr<c10d::TCPStore>;
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
-
-constexpr char kExchange[] = "an exchange";
-// Up to so many ranks send integers directly, if a message fits into one packet: gloo does not wake
-// who waits for one of which a part has arrived when its sender dies.
-constexpr int kDirectRanks = 16;
-constexpr size_t kDirectIntegers = 128;
 
 // Gloo's own time-outs must never decide: they close all connections and name nobody.
 constexpr std::chrono::milliseconds kNever = std::chrono::hours(24 * 100);
@@ -128,24 +123,46 @@ class Group : public c10d::ProcessGroupGloo {
       }).IgnoreError();
     }
   }
-
-  // Whether the connection to `rank` is closed.
-  bool lost(int rank) {
-    // Sending announces a message, which nobody will ask for, and fails at once without a
-    // connection.
-    return !catch_exceptions([&] {
-              std::vector<at::Tensor> message = {at::zeros({1}, at::kByte)};
-              send(message, rank, /*tag=*/0);
-              return absl::OkStatus();
-            }).ok();
-  }
 };
 
-// Messages to and from each other rank: a sum without threads in between, each of which would wait
-// for a core beside the training. The buffers must live until they were sent and received.
-struct Messages {
-  std::vector<WorkPointer> works;
-  std::vector<at::Tensor> received;  // from the others
+// A sum on the control channel.
+class ControlSum : public PendingCollective {
+ public:
+  ControlSum(const std::shared_ptr<ControlMesh>& mesh, Supervisor& supervisor, SupervisedWait wait,
+             absl::Span<int64_t> values)
+      : mesh_(mesh), supervisor_(supervisor), wait_(wait), values_(values) {
+    mesh->start(wait.ordinal, values);
+  }
+  ~ControlSum() override {
+    const std::shared_ptr<ControlMesh> mesh = mesh_.lock();
+    if (!done_ && mesh != nullptr) mesh->drop(wait_.ordinal);
+  }
+  absl::Status wait() override {
+    if (done_) return result_;
+    result_ = finish();
+    done_ = true;
+    return result_;
+  }
+
+ private:
+  absl::Status finish() {
+    RETURN_IF_ERROR(supervisor_.failure());
+    // This thread hears of nothing but messages; the supervisor closes the connections if they must
+    // not be waited for any longer.
+    supervisor_.watch(wait_);
+    const absl::Status ended = mesh_.lock()->wait(wait_.ordinal, values_);
+    supervisor_.unwatch();
+    const absl::string_view message = ended.message();
+    if (absl::IsUnavailable(ended)) return supervisor_.explain_broken_connection(message);
+    return ended.ok() ? ended : supervisor_.fail(message);
+  }
+
+  const std::weak_ptr<ControlMesh> mesh_;  // the owner's, who may be destroyed before
+  Supervisor& supervisor_;
+  const SupervisedWait wait_;
+  const absl::Span<int64_t> values_;
+  bool done_ = false;
+  absl::Status result_;
 };
 
 class C10dCollectives : public Collectives {
@@ -153,7 +170,8 @@ class C10dCollectives : public Collectives {
   struct Parts {
     StorePointer server;  // on rank 0, unless the launcher serves the store
     std::unique_ptr<JobStore> store;
-    c10::intrusive_ptr<Group> control;
+    // Shared with nobody, but watched by sums that may outlive it.
+    std::shared_ptr<ControlMesh> control;
     c10::intrusive_ptr<Group> data;
   };
 
@@ -172,16 +190,12 @@ class C10dCollectives : public Collectives {
   }
 
  private:
-  // Starts a collective on a channel: `launch` asks its group for it. `finish` as in
-  // SupervisedCollective.
+  // Starts a collective of the data channel: `launch` asks the group for it.
   template <typename Launch>
-  std::unique_ptr<PendingCollective> start(Channel channel, const char* what, const Launch& launch,
-                                           std::function<void()> finish = nullptr);
-  class DirectSum;
-  std::unique_ptr<PendingCollective> start_direct_sum(absl::Span<int64_t> values);
+  std::unique_ptr<PendingCollective> start(const char* what, const Launch& launch);
   absl::Status run_broadcast(at::Tensor tensor, int root);
   void abort_connections() {
-    parts_.control->abort_connections();
+    parts_.control->shut_down();
     parts_.data->abort_connections();
   }
 
@@ -190,81 +204,7 @@ class C10dCollectives : public Collectives {
   Parts parts_;
   // Shared with the callbacks of collectives, which may end after this object.
   const std::shared_ptr<CollectivesUnderWay> under_way_ = std::make_shared<CollectivesUnderWay>();
-  // Of direct sums under way; also of those that were given up or that nobody waits for.
-  std::list<std::shared_ptr<Messages>> messages_;
   std::unique_ptr<Supervisor> supervisor_;
-};
-
-// The control channel of a few ranks.
-class C10dCollectives::DirectSum : public PendingCollective {
- public:
-  DirectSum(C10dCollectives& owner, absl::Span<int64_t> values, SupervisedWait wait)
-      : owner_(owner), values_(values), wait_(wait) {}
-  absl::Status start() {
-    auto messages = std::make_shared<Messages>();
-    messages_ = messages;
-    owner_.messages_.push_back(messages);
-    Group& group = *owner_.parts_.control;
-    // Tag 0 is Group::lost()'s.
-    const int tag = static_cast<int>(wait_.ordinal % (1 << 30)) + 1;
-    const int64_t count = static_cast<int64_t>(values_.size());
-    at::Tensor mine = at::empty({count}, at::kLong);
-    std::memcpy(mine.data_ptr(), values_.data(), count * sizeof(int64_t));
-    return catch_exceptions([&] {
-      for (int peer = 0; peer < owner_.world_size_; ++peer) {
-        if (peer == owner_.rank_) continue;
-        std::vector<at::Tensor> theirs = {at::empty({count}, at::kLong)};
-        messages->received.push_back(theirs[0]);
-        messages->works.push_back(group.recv(theirs, peer, tag));
-      }
-      for (int peer = 0; peer < owner_.world_size_; ++peer) {
-        std::vector<at::Tensor> sent = {mine};
-        if (peer != owner_.rank_) messages->works.push_back(group.send(sent, peer, tag));
-      }
-      return absl::OkStatus();
-    });
-  }
-
-  absl::Status wait() override {
-    if (done_) return result_;
-    result_ = finish();
-    done_ = true;
-    return result_;
-  }
-
- private:
-  absl::Status finish() {
-    RETURN_IF_ERROR(owner_.supervisor_->failure());
-    const std::shared_ptr<Messages> messages = messages_.lock();
-    // This thread hears of nothing but messages; the supervisor closes the connections if they must
-    // not be waited for any longer.
-    owner_.supervisor_->watch(wait_);
-    absl::Status ended = catch_exceptions([&] {
-      for (const WorkPointer& work : messages->works) work->wait(kNever);
-      return absl::OkStatus();
-    });
-    owner_.supervisor_->unwatch();
-    if (!ended.ok()) {
-      return owner_.supervisor_->explain_broken_connection(
-          first_line(absl::string_view(ended.message())));
-    }
-    for (const at::Tensor& theirs : messages->received) {
-      const int64_t* addends = theirs.data_ptr<int64_t>();
-      for (size_t i = 0; i < values_.size(); ++i) {
-        values_[i] = static_cast<int64_t>(static_cast<uint64_t>(values_[i]) +
-                                          static_cast<uint64_t>(addends[i]));
-      }
-    }
-    owner_.messages_.remove(messages);
-    return absl::OkStatus();
-  }
-
-  C10dCollectives& owner_;
-  const absl::Span<int64_t> values_;
-  const SupervisedWait wait_;
-  std::weak_ptr<Messages> messages_;  // the owner's, who may be destroyed before
-  bool done_ = false;
-  absl::Status result_;
 };
 
 C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
@@ -292,10 +232,8 @@ C10dCollectives::~C10dCollectives() {
     // gloo does not wake a receive of which a part has arrived; a group would wait for it for
     // ever. Its threads stay: the job has failed, and the process ends soon.
     MILLRACE_LOG(WARNING) << "leaving connections open on which a collective hangs";
-    parts_.control.release();
     parts_.data.release();
   }
-  messages_.clear();  // they hold the connections open
   parts_.control.reset();
   parts_.data.reset();
   // The store goes with its rank: others may still have to read there why the job ended.
@@ -303,19 +241,18 @@ C10dCollectives::~C10dCollectives() {
 }
 
 template <typename Launch>
-std::unique_ptr<PendingCollective> C10dCollectives::start(Channel channel, const char* what,
-                                                          const Launch& launch,
-                                                          std::function<void()> finish) {
-  const SupervisedWait wait = {channel, supervisor_->count_started(channel), what};
+std::unique_ptr<PendingCollective> C10dCollectives::start(const char* what, const Launch& launch) {
+  const SupervisedWait wait = {Channel::kData, supervisor_->count_started(Channel::kData), what};
   absl::Status failure = supervisor_->failure();
   if (!failure.ok()) return std::make_unique<SupervisedCollective>(failure);
-  Group& group = channel == Channel::kControl ? *parts_.control : *parts_.data;
   std::shared_ptr<CollectivesUnderWay::Entry> entry = under_way_->add();
   absl::Status launched = catch_exceptions([&] {
-    launch(group)->getFuture()->addCallback([under_way = under_way_,
-                                             entry](c10::ivalue::Future& future) {
-      under_way->end(*entry, future.hasError() ? first_line(future.tryRetrieveErrorMessage()) : "");
-    });
+    launch(*parts_.data)
+        ->getFuture()
+        ->addCallback([under_way = under_way_, entry](c10::ivalue::Future& future) {
+          under_way->end(*entry,
+                         future.hasError() ? first_line(future.tryRetrieveErrorMessage()) : "");
+        });
     return absl::OkStatus();
   });
   if (!launched.ok()) {
@@ -323,43 +260,23 @@ std::unique_ptr<PendingCollective> C10dCollectives::start(Channel channel, const
     return std::make_unique<SupervisedCollective>(
         supervisor_->fail(first_line(absl::string_view(launched.message()))));
   }
-  return std::make_unique<SupervisedCollective>(*supervisor_, under_way_, std::move(entry), wait,
-                                                std::move(finish));
-}
-
-std::unique_ptr<PendingCollective> C10dCollectives::start_direct_sum(absl::Span<int64_t> values) {
-  SupervisedWait wait;
-  wait.ordinal = supervisor_->count_started(Channel::kControl);
-  wait.what = kExchange;
-  absl::Status failure = supervisor_->failure();
-  if (!failure.ok()) return std::make_unique<SupervisedCollective>(failure);
-  auto sum = std::make_unique<DirectSum>(*this, values, wait);
-  absl::Status started = sum->start();
-  if (started.ok()) return sum;
-  return std::make_unique<SupervisedCollective>(
-      supervisor_->explain_broken_connection(first_line(absl::string_view(started.message()))));
+  return std::make_unique<SupervisedCollective>(*supervisor_, under_way_, std::move(entry), wait);
 }
 
 std::unique_ptr<PendingCollective> C10dCollectives::start_sum(absl::Span<int64_t> values) {
-  const bool direct = world_size_ <= kDirectRanks && values.size() <= kDirectIntegers;
-  if (direct && !values.empty()) return start_direct_sum(values);
-  // A copy, so that no thread touches `values` after an error.
-  at::Tensor copy = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
-  std::copy(values.begin(), values.end(), copy.mutable_data_ptr<int64_t>());
-  return start(
-      Channel::kControl, kExchange, [&](Group& group) { return group.sum(copy); },
-      [copy, values] {
-        const int64_t* sums = copy.const_data_ptr<int64_t>();
-        std::copy(sums, sums + values.size(), values.begin());
-      });
+  const SupervisedWait wait = {Channel::kControl, supervisor_->count_started(Channel::kControl),
+                               "an exchange"};
+  absl::Status failure = supervisor_->failure();
+  if (!failure.ok()) return std::make_unique<SupervisedCollective>(failure);
+  return std::make_unique<ControlSum>(parts_.control, *supervisor_, wait, values);
 }
 
 std::unique_ptr<PendingCollective> C10dCollectives::start_sum(at::Tensor tensor) {
-  return start(Channel::kData, "a sum", [&](Group& group) { return group.sum(tensor); });
+  return start("a sum", [&](Group& group) { return group.sum(tensor); });
 }
 
 absl::Status C10dCollectives::run_broadcast(at::Tensor tensor, int root) {
-  return start(Channel::kData, "a broadcast",
+  return start("a broadcast",
                [&](Group& group) {
                  std::vector<at::Tensor> tensors = {tensor};
                  c10d::BroadcastOptions options;
@@ -393,7 +310,7 @@ absl::StatusOr<std::vector<std::string>> C10dCollectives::all_gather(absl::strin
   at::Tensor mine = at::zeros({longest}, at::kByte);
   std::memcpy(mine.data_ptr(), bytes.data(), bytes.size());
   at::Tensor theirs = at::empty({world_size_ * longest}, at::kByte);
-  RETURN_IF_ERROR(start(Channel::kData, "a gather", [&](Group& group) {
+  RETURN_IF_ERROR(start("a gather", [&](Group& group) {
                     c10d::AllgatherOptions options;
                     options.timeout = kNever;
                     return group._allgather_base(theirs, mine, options);
@@ -422,17 +339,15 @@ absl::StatusOr<StorePointer> serve_store(const SocketAddress& address) {
 }
 
 absl::StatusOr<c10::intrusive_ptr<Group>> connect_group(
-    const char* name, int threads, const std::string& ip,
-    const c10::intrusive_ptr<c10d::Store>& store, const C10dOptions& options,
+    const std::string& ip, const c10::intrusive_ptr<c10d::Store>& store, const C10dOptions& options,
     absl::Duration timeout) {
   absl::StatusOr<c10::intrusive_ptr<Group>> group =
       catch_exceptions([&]() -> absl::StatusOr<c10::intrusive_ptr<Group>> {
         auto group_options = c10d::ProcessGroupGloo::Options::create(to_milliseconds(timeout));
-        group_options->threads = threads;
-        // A device of its own: each has one thread for all its connections.
+        group_options->threads = 2;
         group_options->devices = {c10d::ProcessGroupGloo::createDeviceForHostname(ip)};
         const std::string prefix =
-            absl::StrCat("millrace/", options.environment.restart_count, "/", name);
+            absl::StrCat("millrace/", options.environment.restart_count, "/data");
         auto group = c10::make_intrusive<Group>(
             c10::make_intrusive<c10d::PrefixStore>(prefix, store), options.environment.rank,
             options.environment.world_size, group_options);
@@ -481,8 +396,10 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   const absl::Duration left =
       std::max(absl::Seconds(8), absl::Milliseconds(50) * meeting.world_size);
   StorePointer store = connect_store(address, left);
-  ASSIGN_OR_RETURN(parts.control, connect_group("control", 1, ip, store, options, left));
-  ASSIGN_OR_RETURN(parts.data, connect_group("data", 2, ip, store, options, left));
+  const MeshOptions mesh = {environment.rank, environment.world_size, ip, left};
+  ASSIGN_OR_RETURN(std::vector<Socket> peers, connect_mesh(mesh, *parts.store));
+  parts.control = std::make_shared<ControlMesh>(environment.rank, std::move(peers));
+  ASSIGN_OR_RETURN(parts.data, connect_group(ip, store, options, left));
   auto collectives = std::make_unique<C10dCollectives>(options, std::move(parts));
   collectives->set_phase(RankPhase::kStart, 0);
   return collectives;

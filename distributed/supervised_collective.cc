@@ -48,7 +48,6 @@ bool CollectivesUnderWay::await_all(absl::Duration limit) {
 absl::Status SupervisedCollective::wait() {
   if (done_) return result_;
   result_ = supervise();
-  if (result_.ok() && finish_) finish_();
   done_ = true;
   return result_;
 }

@@ -2,7 +2,6 @@
 #ifndef MILLRACE_DISTRIBUTED_SUPERVISED_COLLECTIVE_H_
 #define MILLRACE_DISTRIBUTED_SUPERVISED_COLLECTIVE_H_
 
-#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -44,16 +43,13 @@ class CollectivesUnderWay {
 
 class SupervisedCollective : public PendingCollective {
  public:
-  // Under way. `finish`, which may be null, puts the result in place; called once, by wait().
-  // `supervisor` must outlive it.
+  // Under way. `supervisor` must outlive it.
   SupervisedCollective(Supervisor& supervisor, std::shared_ptr<CollectivesUnderWay> under_way,
-                       std::shared_ptr<CollectivesUnderWay::Entry> entry, SupervisedWait wait,
-                       std::function<void()> finish)
+                       std::shared_ptr<CollectivesUnderWay::Entry> entry, SupervisedWait wait)
       : supervisor_(&supervisor),
         under_way_(std::move(under_way)),
         entry_(std::move(entry)),
-        wait_(wait),
-        finish_(std::move(finish)) {}
+        wait_(wait) {}
   // Over before it began.
   explicit SupervisedCollective(absl::Status result) : done_(true), result_(std::move(result)) {}
 
@@ -66,7 +62,6 @@ class SupervisedCollective : public PendingCollective {
   const std::shared_ptr<CollectivesUnderWay> under_way_;
   const std::shared_ptr<CollectivesUnderWay::Entry> entry_;
   SupervisedWait wait_;
-  std::function<void()> finish_;
   bool done_ = false;
   absl::Status result_;
 };

@@ -1,0 +1,219 @@
+#include "distributed/connect_mesh.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <list>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kTokenKey[] = "mesh/token";
+constexpr absl::string_view kGreeting = "millrace control ";
+constexpr size_t kTokenSize = 32;
+constexpr size_t kRankSize = 10;
+constexpr size_t kHelloSize = kGreeting.size() + kTokenSize + kRankSize;
+// How often to look into the store.
+constexpr absl::Duration kLookInterval = absl::Milliseconds(10);
+
+std::string address_key(int rank) { return absl::StrCat("mesh/address/", rank); }
+
+std::string random_token() {
+  std::random_device device;
+  std::string token;
+  while (token.size() < kTokenSize) absl::StrAppend(&token, absl::Hex(device(), absl::kZeroPad8));
+  return token;
+}
+
+// A connection whose other side has not said who it is.
+struct Stranger {
+  Socket socket;
+  int expected = -1;  // the rank that this one connected to; -1: it connected to this one
+  std::string said;
+};
+
+class MeshBuilder {
+ public:
+  MeshBuilder(const MeshOptions& options, JobStore& store)
+      : options_(options),
+        store_(store),
+        deadline_(absl::Now() + options.timeout),
+        called_(options.world_size),
+        peers_(options.world_size) {}
+
+  absl::StatusOr<std::vector<Socket>> build() {
+    RETURN_IF_ERROR(listen());
+    while (!missing().empty()) {
+      if (absl::Now() >= deadline_) return too_late();
+      ASSIGN_OR_RETURN(const bool all_called, call_lower_ranks());
+      RETURN_IF_ERROR(await_word(all_called ? deadline_ : absl::Now() + kLookInterval));
+    }
+    return std::move(peers_);
+  }
+
+ private:
+  absl::Status listen() {
+    ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses, find_addresses(options_.ip, 0));
+    ASSIGN_OR_RETURN(listener_, listen_on(addresses[0]));
+    // One who knocks and leaves at once must not make accept() wait for the next.
+    fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
+    ASSIGN_OR_RETURN(SocketAddress address, local_address(listener_));
+    ASSIGN_OR_RETURN(token_, store_.set_once(kTokenKey, random_token()));
+    return store_.set(address_key(options_.rank), absl::StrCat(address.ip(), " ", address.port()));
+  }
+
+  // Connects to the lower ranks whose addresses are known. Returns: whether all of them are.
+  absl::StatusOr<bool> call_lower_ranks() {
+    bool all = true;
+    for (int rank = 0; rank < options_.rank; ++rank) {
+      if (called_[rank]) continue;
+      absl::StatusOr<std::optional<std::string>> address = store_.get(address_key(rank));
+      if (absl::IsUnavailable(address.status())) return address.status();
+      if (address.ok() && address->has_value()) {
+        RETURN_IF_ERROR(call(rank, **address));
+        called_[rank] = true;
+      } else {
+        all = false;
+      }
+    }
+    return all;
+  }
+
+  absl::Status call(int rank, const std::string& address) {
+    const std::vector<std::string> parts = absl::StrSplit(address, ' ');
+    int port = 0;
+    if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &port)) {
+      return unreachable(rank, absl::StrCat("its address is \"", address, "\""));
+    }
+    ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses, find_addresses(parts[0], port));
+    absl::StatusOr<Socket> socket = connect_to(addresses[0], deadline_ - absl::Now());
+    if (!socket.ok()) return unreachable(rank, absl::string_view(socket.status().message()));
+    say_hello(*socket);
+    strangers_.push_back({*std::move(socket), rank, ""});
+    return absl::OkStatus();
+  }
+
+  // Waits until somebody knocks or says something, and answers.
+  absl::Status await_word(absl::Time until) {
+    std::vector<pollfd> wanted = {{listener_.get(), POLLIN, 0}};
+    for (const Stranger& stranger : strangers_) {
+      wanted.push_back({stranger.socket.get(), POLLIN, 0});
+    }
+    const int64_t left = absl::ToInt64Milliseconds(std::min(until, deadline_) - absl::Now()) + 1;
+    const int ready =
+        poll(wanted.data(), wanted.size(), static_cast<int>(std::max<int64_t>(left, 0)));
+    if (ready <= 0) return absl::OkStatus();
+    size_t next = 1;
+    for (auto stranger = strangers_.begin(); stranger != strangers_.end();) {
+      if (wanted[next++].revents == 0) {
+        ++stranger;
+        continue;
+      }
+      ASSIGN_OR_RETURN(const bool done, listen_to(*stranger));
+      stranger = done ? strangers_.erase(stranger) : std::next(stranger);
+    }
+    return wanted[0].revents == 0 ? absl::OkStatus() : let_in();
+  }
+
+  absl::Status let_in() {
+    Socket socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket.get() >= 0) {
+      strangers_.push_back({std::move(socket), -1, ""});
+    } else if (errno == EMFILE || errno == ENFILE) {
+      return absl::UnavailableError(absl::StrCat("accept: ", std::strerror(errno)));
+    }
+    return absl::OkStatus();
+  }
+
+  // Takes what has come from it. Returns: whether it is no stranger any more, or not worth it.
+  absl::StatusOr<bool> listen_to(Stranger& stranger) {
+    char bytes[kHelloSize];
+    // No byte more than that: what follows is for who uses the connection.
+    const ssize_t count =
+        recv(stranger.socket.get(), bytes, kHelloSize - stranger.said.size(), MSG_DONTWAIT);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (count > 0) {
+      stranger.said.append(bytes, static_cast<size_t>(count));
+      const std::string known = secret();
+      const bool knows = absl::StartsWith(known, stranger.said.substr(0, known.size()));
+      if (knows && stranger.said.size() < kHelloSize) return false;
+      int rank = -1;
+      if (knows && absl::SimpleAtoi(stranger.said.substr(known.size()), &rank) &&
+          is_expected(rank, stranger)) {
+        if (stranger.expected < 0) say_hello(stranger.socket);
+        peers_[rank] = std::move(stranger.socket);
+        return true;
+      }
+    }
+    if (stranger.expected < 0) return true;
+    return unreachable(stranger.expected, "it closed the connection, or is somebody else");
+  }
+
+  bool is_expected(int rank, const Stranger& stranger) const {
+    if (stranger.expected >= 0) return rank == stranger.expected;
+    return rank > options_.rank && rank < options_.world_size && peers_[rank].get() < 0;
+  }
+
+  // What a hello begins with; the rank follows.
+  std::string secret() const { return absl::StrCat(kGreeting, token_); }
+
+  // It always fits into a new connection.
+  void say_hello(const Socket& socket) const {
+    const int on = 1;
+    setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    const std::string hello = absl::StrCat(secret(), absl::Dec(options_.rank, absl::kZeroPad10));
+    send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL);
+  }
+
+  std::vector<int> missing() const {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < options_.world_size; ++rank) {
+      if (rank != options_.rank && peers_[rank].get() < 0) ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
+  absl::Status unreachable(int rank, absl::string_view why) const {
+    return absl::AbortedError(absl::StrCat("rank ", options_.rank, " could not connect to rank ",
+                                           rank, ", though all came: ", why));
+  }
+
+  absl::Status too_late() const {
+    return absl::AbortedError(absl::StrCat(
+        "rank ", options_.rank, " could not connect to rank ", absl::StrJoin(missing(), ", "),
+        " within ", absl::FormatDuration(options_.timeout), ", though all came"));
+  }
+
+  const MeshOptions& options_;
+  JobStore& store_;
+  const absl::Time deadline_;
+  std::string token_;
+  Socket listener_;
+  std::vector<bool> called_;   // by rank
+  std::vector<Socket> peers_;  // by rank
+  std::list<Stranger> strangers_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Socket>> connect_mesh(const MeshOptions& options, JobStore& store) {
+  return MeshBuilder(options, store).build();
+}
+
+}  // namespace millrace

@@ -1,0 +1,254 @@
+#include "distributed/connect_mesh.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "distributed/control_mesh.h"
+#include "distributed/memory_job_store.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using Connected = absl::StatusOr<std::vector<Socket>>;
+
+MeshOptions options_for(int rank, int world_size, const std::string& ip = "127.0.0.1") {
+  return {.rank = rank, .world_size = world_size, .ip = ip, .timeout = absl::Seconds(30)};
+}
+
+// What each rank got, all of them at the same time.
+std::vector<Connected> connect_all(int world_size, MemoryJobStore& store, const std::string& ip) {
+  std::vector<Connected> results(world_size);
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < world_size; ++rank) {
+    ranks.emplace_back(
+        [&, rank] { results[rank] = connect_mesh(options_for(rank, world_size, ip), store); });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  return results;
+}
+
+// Every rank's connections lead to the ranks that they should.
+void expect_connected(std::vector<Connected> results) {
+  const int world_size = static_cast<int>(results.size());
+  std::vector<std::unique_ptr<ControlMesh>> meshes;
+  for (int rank = 0; rank < world_size; ++rank) {
+    ASSERT_OK(results[rank].status());
+    ASSERT_EQ(results[rank]->size(), world_size);
+    EXPECT_LT(results[rank]->at(rank).get(), 0);
+    meshes.push_back(std::make_unique<ControlMesh>(rank, *std::move(results[rank])));
+  }
+  std::vector<int64_t> values[8];
+  ASSERT_LE(world_size, 8);
+  for (int rank = 0; rank < world_size; ++rank) {
+    values[rank] = {int64_t{1} << rank};
+    meshes[rank]->start(1, values[rank]);
+  }
+  for (int rank = 0; rank < world_size; ++rank) {
+    ASSERT_OK(meshes[rank]->wait(1, absl::MakeSpan(values[rank])));
+    EXPECT_EQ(values[rank][0], (1 << world_size) - 1);
+  }
+}
+
+// Waits until the rank listens.
+SocketAddress address_of(int rank, MemoryJobStore& store) {
+  std::optional<std::string> address;
+  while (!(address = store.peek(absl::StrCat("mesh/address/", rank)))) std::this_thread::yield();
+  const size_t space = address->find(' ');
+  auto found = find_addresses(address->substr(0, space), std::stoi(address->substr(space + 1)));
+  EXPECT_THAT(found, IsOk());
+  return found->at(0);
+}
+
+Socket call(const SocketAddress& address, absl::string_view words = "") {
+  auto socket = connect_to(address, absl::Seconds(10));
+  EXPECT_THAT(socket, IsOk());
+  EXPECT_EQ(send(socket->get(), words.data(), words.size(), MSG_NOSIGNAL), words.size());
+  return *std::move(socket);
+}
+
+// What a rank says at first.
+std::string hello(absl::string_view token, int rank) {
+  return absl::StrCat("millrace control ", token, absl::Dec(rank, absl::kZeroPad10));
+}
+
+// Waits for the end of what the other side says: it closed the connection, maybe with a reset.
+bool is_closed(const Socket& socket) {
+  pollfd ended = {socket.get(), POLLIN, 0};
+  char byte;
+  return poll(&ended, 1, 10'000) == 1 && recv(socket.get(), &byte, 1, 0) <= 0;
+}
+
+TEST(ConnectMeshTest, EveryRankToEveryOtherOne) {
+  for (int world_size : {1, 2, 5}) {
+    MemoryJobStore store;
+    expect_connected(connect_all(world_size, store, "127.0.0.1"));
+  }
+}
+
+TEST(ConnectMeshTest, Ipv6) {
+  auto addresses = find_addresses("::1", 0);
+  ASSERT_OK(addresses.status());
+  if (!listen_on(addresses->at(0)).ok()) GTEST_SKIP() << "this machine has no IPv6";
+  MemoryJobStore store;
+  expect_connected(connect_all(3, store, "::1"));
+}
+
+TEST(ConnectMeshTest, ConnectionsDoNotBlockAndDoNotWaitForMore) {
+  MemoryJobStore store;
+  std::vector<Connected> results = connect_all(2, store, "127.0.0.1");
+  for (int rank : {0, 1}) {
+    ASSERT_OK(results[rank].status());
+    const int socket = results[rank]->at(1 - rank).get();
+    EXPECT_NE(fcntl(socket, F_GETFL) & O_NONBLOCK, 0);
+    int on = 0;
+    socklen_t length = sizeof(on);
+    ASSERT_EQ(getsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, &length), 0);
+    EXPECT_NE(on, 0);
+  }
+}
+
+TEST(ConnectMeshTest, StrangersHoldNobodyUp) {
+  MemoryJobStore store;
+  std::vector<Connected> results(2);
+  std::thread rank_0([&] { results[0] = connect_mesh(options_for(0, 2), store); });
+  const SocketAddress address = address_of(0, store);
+  const std::string token = *store.peek("mesh/token");
+  std::vector<Socket> silent;
+  for (int i = 0; i < 20; ++i) silent.push_back(call(address));
+  silent.push_back(call(address, "millrace con"));
+  call(address);  // and leaves
+  const Socket web = call(address, "GET /index.html HTTP/1.1\r\nHost: somewhere.example\r\n\r\n");
+  const Socket other_job = call(address, hello(std::string(32, 'a'), 1));
+  const Socket no_number = call(address, absl::StrCat("millrace control ", token, "0000x00001"));
+  const Socket itself = call(address, hello(token, 0));
+  const Socket too_high = call(address, hello(token, 2));
+  EXPECT_TRUE(is_closed(web));
+  EXPECT_TRUE(is_closed(other_job));
+  EXPECT_TRUE(is_closed(no_number));
+  EXPECT_TRUE(is_closed(itself));
+  EXPECT_TRUE(is_closed(too_high));
+  results[1] = connect_mesh(options_for(1, 2), store);
+  rank_0.join();
+  expect_connected(std::move(results));
+}
+
+TEST(ConnectMeshTest, SecondOfTheSameRankIsTurnedAway) {
+  MemoryJobStore store;
+  Connected result;
+  std::thread rank_0([&] { result = connect_mesh(options_for(0, 3), store); });
+  const SocketAddress address = address_of(0, store);
+  const std::string token = *store.peek("mesh/token");
+  const Socket first = call(address, hello(token, 1));
+  EXPECT_THAT(ask(first, "", 59, absl::Seconds(10)), IsOkAndHolds(hello(token, 0)));
+  EXPECT_TRUE(is_closed(call(address, hello(token, 1))));
+  const Socket other = call(address, hello(token, 2));
+  rank_0.join();
+  ASSERT_OK(result.status());
+  // The first is the one that counts.
+  ASSERT_EQ(send(result->at(1).get(), "x", 1, 0), 1);
+  EXPECT_THAT(ask(first, "", 1, absl::Seconds(10)), IsOkAndHolds("x"));
+}
+
+// A rank may go on at once, while the other side still waits for others.
+TEST(ConnectMeshTest, WhatFollowsTheHelloIsKept) {
+  MemoryJobStore store;
+  Connected result;
+  std::thread rank_0([&] { result = connect_mesh(options_for(0, 2), store); });
+  const SocketAddress address = address_of(0, store);
+  const Socket rank_1 = call(address, absl::StrCat(hello(*store.peek("mesh/token"), 1), "more"));
+  rank_0.join();
+  ASSERT_OK(result.status());
+  EXPECT_THAT(ask(result->at(1), "", 4, absl::Seconds(10)), IsOkAndHolds("more"));
+}
+
+TEST(ConnectMeshTest, MissingRanksAreNamed) {
+  MemoryJobStore store;
+  std::vector<Connected> results(4);
+  std::vector<std::thread> ranks;
+  for (int rank : {0, 2}) {
+    ranks.emplace_back([&, rank] {
+      MeshOptions options = options_for(rank, 4);
+      options.timeout = absl::Milliseconds(300);
+      results[rank] = connect_mesh(options, store);
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_THAT(results[0].status(), StatusIs(absl::StatusCode::kAborted,
+                                            AllOf(HasSubstr("rank 0 could not connect to rank 1, "),
+                                                  HasSubstr("3 within 300ms, though all came"))));
+  EXPECT_THAT(results[2].status(), StatusIs(absl::StatusCode::kAborted,
+                                            HasSubstr("rank 2 could not connect to rank 1, ")));
+}
+
+TEST(ConnectMeshTest, LowerRankThatDiedIsNamedAtOnce) {
+  MemoryJobStore store;
+  ASSERT_OK_AND_ASSIGN(auto addresses, find_addresses("127.0.0.1", 0));
+  ASSERT_OK_AND_ASSIGN(Socket gone, listen_on(addresses[0]));
+  ASSERT_OK_AND_ASSIGN(SocketAddress address, local_address(gone));
+  ASSERT_OK(store.set("mesh/address/0", absl::StrCat("127.0.0.1 ", address.port())));
+  gone = Socket();
+  EXPECT_THAT(connect_mesh(options_for(1, 2), store).status(),
+              StatusIs(absl::StatusCode::kAborted,
+                       AllOf(HasSubstr("rank 1 could not connect to rank 0, though all came"),
+                             HasSubstr("Connection refused"))));
+}
+
+// Somebody else has the port that a rank had.
+TEST(ConnectMeshTest, LowerRankThatIsSomebodyElse) {
+  for (const bool speaks : {true, false}) {
+    MemoryJobStore store;
+    ASSERT_OK_AND_ASSIGN(auto addresses, find_addresses("127.0.0.1", 0));
+    ASSERT_OK_AND_ASSIGN(Socket other, listen_on(addresses[0]));
+    ASSERT_OK_AND_ASSIGN(SocketAddress address, local_address(other));
+    ASSERT_OK(store.set("mesh/address/0", absl::StrCat("127.0.0.1 ", address.port())));
+    std::thread somebody([&] {
+      Socket accepted(accept(other.get(), nullptr, nullptr));
+      const std::string words(speaks ? 80 : 0, '-');
+      EXPECT_EQ(send(accepted.get(), words.data(), words.size(), MSG_NOSIGNAL), words.size());
+    });
+    EXPECT_THAT(connect_mesh(options_for(1, 2), store).status(),
+                StatusIs(absl::StatusCode::kAborted,
+                         HasSubstr("it closed the connection, or is somebody else")));
+    somebody.join();
+  }
+}
+
+TEST(ConnectMeshTest, AddressThatIsNone) {
+  for (const char* text : {"", "127.0.0.1", "127.0.0.1 x", "a b c"}) {
+    MemoryJobStore store;
+    ASSERT_OK(store.set("mesh/address/0", text));
+    EXPECT_THAT(connect_mesh(options_for(1, 2), store).status(),
+                StatusIs(absl::StatusCode::kAborted, HasSubstr("its address is")));
+  }
+}
+
+TEST(ConnectMeshTest, StoreThatIsGone) {
+  MemoryJobStore store;
+  store.break_with(absl::UnavailableError("gone"));
+  EXPECT_EQ(connect_mesh(options_for(1, 2), store).status(), absl::UnavailableError("gone"));
+}
+
+TEST(ConnectMeshTest, AddressOfAnotherMachine) {
+  MemoryJobStore store;
+  EXPECT_THAT(connect_mesh(options_for(0, 2, "192.0.2.1"), store).status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("192.0.2.1 is not an address of this machine")));
+}
+
+}  // namespace
+}  // namespace millrace

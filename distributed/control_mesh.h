@@ -1,0 +1,94 @@
+// Sums of a few integers over ranks, on connections that the rank's own thread works on.
+#ifndef MILLRACE_DISTRIBUTED_CONTROL_MESH_H_
+#define MILLRACE_DISTRIBUTED_CONTROL_MESH_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "distributed/sockets.h"
+
+namespace millrace {
+
+// One rank's connections to all others. A sum is one message from each rank to each other one,
+// written when it is started; there is no thread in between, which would have to be given a core
+// before the message can go on.
+//
+//   mesh.start(1, values);
+//   ...                                              // the others' messages arrive meanwhile
+//   RETURN_IF_ERROR(mesh.wait(1, absl::MakeSpan(values)));
+//
+// What does not fit into the connections' buffers (which hold some 100 KB) is written by the next
+// wait(), whatever sum that is for; none returns before everything is written. So only larger
+// messages make wait() depend on the other ranks being in a wait() or start().
+//
+// A message is {ordinal, count} as 64-bit integers and `count` values, all as they are in memory:
+// ranks are of one version and byte order.
+//
+// Called by one thread, apart from what says otherwise.
+class ControlMesh {
+ public:
+  // peers[r] is a connection to rank r with nothing read from it; peers[rank] is ignored.
+  ControlMesh(int rank, std::vector<Socket> peers);
+  ~ControlMesh();
+  ControlMesh(const ControlMesh&) = delete;
+  ControlMesh& operator=(const ControlMesh&) = delete;
+
+  // Starts the sum with this ordinal: 1, 2, … on every rank. What is wrong is found by wait().
+  void start(int64_t ordinal, absl::Span<const int64_t> values);
+  // Waits for the values of all other ranks and adds them to `values`, which wraps around. In any
+  // order, once for each sum. REQUIRES: `values` as given to start().
+  // Errors: Unavailable (a connection is closed), FailedPrecondition (a rank sums another number of
+  // values, or sends what is no message). Nothing works after an error.
+  absl::Status wait(int64_t ordinal, absl::Span<int64_t> values);
+  // Nobody will wait for this sum. The others get this rank's values all the same.
+  void drop(int64_t ordinal);
+
+  // Closes all connections, so that every wait(), here and at the other ranks, ends with an error.
+  // Any thread.
+  void shut_down();
+  // Whether the connection to another rank is closed. Any thread.
+  bool lost(int rank) const;
+
+ private:
+  struct Peer {
+    Socket socket;
+    std::string unsent;
+    std::string input;     // of a message that has not all come
+    int64_t received = 0;  // messages; also the ordinal of the last one
+    std::string broken;    // why nothing can be sent any more
+  };
+  struct Message {
+    int rank = 0;
+    std::vector<int64_t> values;
+  };
+  // Started here and not over, or known from a rank that is ahead.
+  struct Sum {
+    bool started = false;
+    uint64_t count = 0;  // if started
+    std::vector<Message> messages;
+  };
+
+  void send(Peer& peer, absl::string_view bytes);
+  void flush(Peer& peer);
+  // Waits until all messages with this ordinal have come and nothing is unsent.
+  absl::Status exchange(int64_t ordinal);
+  // Takes what has come from the rank, until its message with this ordinal is there.
+  absl::Status receive(int rank, int64_t ordinal);
+  absl::Status take_messages(int rank);
+  absl::Status check_header(int rank, uint64_t ordinal, uint64_t count) const;
+
+  const int rank_;
+  std::vector<Peer> peers_;  // by rank
+  int64_t started_ = 0;
+  std::map<int64_t, Sum> sums_;  // by ordinal
+  std::string scratch_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_DISTRIBUTED_CONTROL_MESH_H_
