@@ -1,0 +1,165 @@
+"""One process of a peer: the workload of `millrace bench embedding` with FBGEMM or PyTorch.
+
+Started by embedding.py, with a job as JSON in the first argument:
+  side             "tbe" (FBGEMM's table batched embeddings) or "torch" (nn.EmbeddingBag, one a table)
+  optimizer        sgd, rowwise_adagrad, adagrad or adam
+  tables, rows, dim, batch, ids_per_feature, threads
+  data             directory that `millrace bench embedding --data` wrote
+  windows          measurements, or
+  steps            steps to check: weights go from data/before.f32 to data/SIDE.f32
+The last line it prints is JSON: {"values": [ids/s], "foreign": [cores]} with one of each a window,
+or {"missing": why} if there is no such peer on this machine.
+"""
+
+import json
+import math
+import os
+import sys
+import time
+
+# As in `millrace bench embedding`.
+LEARNING_RATE = 0.01
+ADAGRAD_EPSILON = 1e-10
+BATCHES = 8
+WARM_UP_STEPS = 2 * BATCHES
+WINDOW_SECONDS = 1.5
+
+
+def busy_ticks():
+    """Clock ticks of all processors in processes, interrupts and other machines (man 5 proc)."""
+    with open("/proc/stat") as stat:
+        user, nice, system, _, _, irq, soft_irq, stolen = map(int, stat.readline().split()[1:9])
+    return user + nice + system + irq + soft_irq + stolen
+
+
+class TableBatched:
+    """FBGEMM. It updates in the backward pass."""
+
+    def __init__(self, job):
+        import torch
+        from fbgemm_gpu.split_embedding_configs import EmbOptimType
+        from fbgemm_gpu.split_table_batched_embeddings_ops_common import (
+            BoundsCheckMode, EmbeddingLocation, PoolingMode)
+        from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
+            ComputeDevice, SplitTableBatchedEmbeddingBagsCodegen)
+        kinds = {"sgd": EmbOptimType.EXACT_SGD,
+                 "rowwise_adagrad": EmbOptimType.EXACT_ROWWISE_ADAGRAD,
+                 "adagrad": EmbOptimType.EXACT_ADAGRAD}
+        spec = (job["rows"], job["dim"], EmbeddingLocation.HOST, ComputeDevice.CPU)
+        self.module = SplitTableBatchedEmbeddingBagsCodegen(
+            [spec] * job["tables"], optimizer=kinds[job["optimizer"]], learning_rate=LEARNING_RATE,
+            eps=ADAGRAD_EPSILON, pooling_mode=PoolingMode.SUM, stochastic_rounding=False,
+            bounds_check_mode=BoundsCheckMode.NONE)
+        with torch.no_grad():
+            for weights in self.module.split_embedding_weights():
+                weights.fill_(0.01)
+
+    def weights(self):
+        return self.module.split_embedding_weights()
+
+    def prepare(self, rows, gradient):
+        import torch
+        tables, batch, ids = rows.shape[1:]
+        offsets = torch.arange(0, tables * batch * ids + 1, ids)
+        self.gradient = gradient
+        return [(torch.from_numpy(each.reshape(-1)), offsets) for each in rows]
+
+    def step(self, batch):
+        self.module(*batch).backward(self.gradient)
+
+
+class Bags:
+    """PyTorch: an EmbeddingBag for each table, sparse gradients."""
+
+    def __init__(self, job):
+        import torch
+        weights = [torch.full((job["rows"], job["dim"]), 0.01) for _ in range(job["tables"])]
+        self.bags = [torch.nn.EmbeddingBag.from_pretrained(
+            each, freeze=False, mode="sum", sparse=True, include_last_offset=True)
+            for each in weights]
+        parameters = [bag.weight for bag in self.bags]
+        make = {"sgd": lambda: torch.optim.SGD(parameters, lr=LEARNING_RATE),
+                "adagrad": lambda: torch.optim.Adagrad(parameters, lr=LEARNING_RATE,
+                                                       eps=ADAGRAD_EPSILON),
+                "adam": lambda: torch.optim.SparseAdam(parameters, lr=LEARNING_RATE)}
+        self.optimizer = make[job["optimizer"]]()
+
+    def weights(self):
+        return [bag.weight for bag in self.bags]
+
+    def prepare(self, rows, gradient):
+        import torch
+        tables, batch, ids = rows.shape[1:]
+        self.offsets = torch.arange(0, batch * ids + 1, ids)
+        # No concatenation of outputs, and contiguous gradients: better than a model could have it.
+        self.gradients = [each.contiguous() for each in gradient.chunk(tables, dim=1)]
+        return [[torch.from_numpy(table.reshape(-1)) for table in each] for each in rows]
+
+    def step(self, batch):
+        import torch
+        outputs = [bag(ids, self.offsets) for bag, ids in zip(self.bags, batch)]
+        torch.autograd.backward(outputs, self.gradients)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
+
+def measure(job, peer, batches):
+    def run(steps):
+        for i in range(steps):
+            peer.step(batches[i % BATCHES])
+
+    run(WARM_UP_STEPS)
+    start = time.perf_counter()
+    run(BATCHES)
+    steps = BATCHES * math.ceil(WINDOW_SECONDS / (time.perf_counter() - start))
+    ids = job["tables"] * job["batch"] * job["ids_per_feature"]
+    values, foreign = [], []
+    for _ in range(job["windows"]):
+        busy, own, start = busy_ticks(), time.process_time(), time.perf_counter()
+        run(steps)
+        seconds, own = time.perf_counter() - start, time.process_time() - own
+        busy = (busy_ticks() - busy) / os.sysconf("SC_CLK_TCK")
+        values.append(steps * ids / seconds)
+        foreign.append(max(0.0, (busy - own) / seconds))
+    return {"values": values, "foreign": foreign}
+
+
+def check(job, peer, batches, shape):
+    import numpy
+    import torch
+    before = numpy.fromfile(job["data"] + "/before.f32", numpy.float32).reshape(shape)
+    with torch.no_grad():
+        for table, weights in enumerate(peer.weights()):
+            weights.copy_(torch.from_numpy(before[:, table].copy()))
+    for i in range(job["steps"]):
+        peer.step(batches[i % BATCHES])
+    after = numpy.stack([each.detach().numpy() for each in peer.weights()], axis=1)
+    after.tofile(job["data"] + "/" + job["side"] + ".f32")
+    return {"values": [], "foreign": []}
+
+
+def main():
+    job = json.loads(sys.argv[1])
+    try:
+        import numpy
+        import torch
+        torch.set_num_threads(job["threads"])
+        peer = {"tbe": TableBatched, "torch": Bags}[job["side"]](job)
+    except (ImportError, OSError) as error:
+        print(json.dumps({"missing": f"{type(error).__name__}: {error}"}))
+        return
+    tables, batch, ids = job["tables"], job["batch"], job["ids_per_feature"]
+    rows = numpy.fromfile(job["data"] + "/rows.i64", numpy.int64)
+    rows = rows.reshape(BATCHES, tables, batch, ids)
+    gradient = numpy.fromfile(job["data"] + "/gradient.f32", numpy.float32)
+    gradient = torch.from_numpy(gradient.reshape(batch, tables * job["dim"]))
+    batches = peer.prepare(rows, gradient)
+    if "steps" in job:
+        result = check(job, peer, batches, (job["rows"], tables, job["dim"]))
+    else:
+        result = measure(job, peer, batches)
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
