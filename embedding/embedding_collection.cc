@@ -161,13 +161,9 @@ absl::Status EmbeddingCollection::make_tables() {
     if (table(config.name()).ok()) {
       return absl::InvalidArgumentError(absl::StrCat("two tables named ", config.name()));
     }
-    EmbeddingTableOptions options;
-    options.name = config.name();
-    options.dim = config.dim();
-    options.initializer = config.initializer();
-    options.seed = options_.seed;
-    ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
-                     EmbeddingTable::create(std::move(options)));
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<EmbeddingTable> table,
+        EmbeddingTable::create(EmbeddingTableOptions::from_config(config, options_.seed)));
     step_->plans.emplace_back(*table);
     tables_.push_back(std::move(table));
   }

@@ -36,7 +36,7 @@ struct TableUpdate {
 //
 // In training (the module is training and gradients are on) forward makes tentative rows and
 // remembers what it looked up; backward passes leave their gradients here. Otherwise forward
-// changes nothing, and an unknown id reads the value its row would begin with.
+// changes nothing. An id without a row reads the default value of its table.
 //
 // The gradients of a row add up over repeated ids, features and micro-batches, in double and in the
 // order of the forward calls, whatever the order of the backward passes; then it is updated once.

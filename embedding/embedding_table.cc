@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <queue>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "proto/table_policy_check.h"
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -16,6 +19,14 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kMaxDim = 4096;
+constexpr int64_t kRecordBytes = 64;        // records take a multiple of it
+constexpr int64_t kPlaceBytes = 64;         // of a row in store and map, as max_bytes counts
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+constexpr int64_t kEvictedAtOnce = 1 << 18;  // bounds the memory that evicting takes
+
+bool evicts(LimitConfig::OnFull on_full) {
+  return on_full == LimitConfig::EVICT_LRU || on_full == LimitConfig::EVICT_LFU;
+}
 
 // Where each slot of `specs` stands in `slots`, or -1.
 std::vector<int64_t> places_of(const std::vector<SlotSpec>& specs,
@@ -31,6 +42,20 @@ std::vector<int64_t> places_of(const std::vector<SlotSpec>& specs,
 
 }  // namespace
 
+EmbeddingTableOptions EmbeddingTableOptions::from_config(const TableConfig& config,
+                                                         uint64_t seed) {
+  EmbeddingTableOptions options;
+  options.name = config.name();
+  options.dim = config.dim();
+  options.initializer = config.initializer();
+  options.seed = seed;
+  options.admission = config.admission();
+  options.default_value = config.default_value();
+  if (config.has_eviction()) options.eviction = config.eviction();
+  options.limit = config.limit();
+  return options;
+}
+
 absl::StatusOr<std::unique_ptr<EmbeddingTable>> EmbeddingTable::create(
     EmbeddingTableOptions options) {
   if (options.name.empty()) return absl::InvalidArgumentError("a table without a name");
@@ -40,7 +65,53 @@ absl::StatusOr<std::unique_ptr<EmbeddingTable>> EmbeddingTable::create(
   }
   ASSIGN_OR_RETURN(Initializer initializer,
                    Initializer::create(options.initializer, options.seed, options.name));
-  return std::unique_ptr<EmbeddingTable>(new EmbeddingTable(std::move(options), initializer));
+  const std::string where = absl::StrCat("table ", options.name);
+  RETURN_IF_ERROR(check_default_value(where, options.default_value));
+  RETURN_IF_ERROR(check_limit(where, options.limit));
+  ASSIGN_OR_RETURN(std::unique_ptr<Admission> admission,
+                   Admission::create(options.admission, options.seed, options.name));
+  std::optional<EvictionRules> eviction;
+  if (options.eviction.has_value()) {
+    ASSIGN_OR_RETURN(eviction, EvictionRules::create(*options.eviction, options.name));
+  }
+  std::unique_ptr<EmbeddingTable> table(
+      new EmbeddingTable(std::move(options), initializer, std::move(admission)));
+  table->eviction_ = std::move(eviction);
+  RETURN_IF_ERROR(table->set_row_limit({}));
+  return table;
+}
+
+EmbeddingTable::EmbeddingTable(EmbeddingTableOptions options, Initializer initializer,
+                               std::unique_ptr<Admission> admission)
+    : options_(std::move(options)),
+      initializer_(initializer),
+      admission_(std::move(admission)),
+      store_(options_.dim),
+      evicted_(options_.evicted_log_ids) {}
+
+int64_t EmbeddingTable::row_bytes(absl::Span<const SlotSpec> slots) const {
+  int64_t floats = dim();
+  for (const SlotSpec& slot : slots) floats += slot.size;
+  const int64_t bytes = floats * static_cast<int64_t>(sizeof(float));
+  return (bytes + kRecordBytes - 1) / kRecordBytes * kRecordBytes + kPlaceBytes;
+}
+
+int64_t EmbeddingTable::row_bytes() const { return row_bytes(slots()); }
+
+absl::Status EmbeddingTable::set_row_limit(absl::Span<const SlotSpec> slots) {
+  const LimitConfig& limit = options_.limit;
+  int64_t rows = limit.max_rows() > 0 ? limit.max_rows() : kNoLimit;
+  if (limit.max_bytes() > 0) {
+    const int64_t bytes = row_bytes(slots);
+    if (limit.max_bytes() < bytes) {
+      return absl::InvalidArgumentError(absl::StrCat("table ", name(), ".limit: max_bytes is ",
+                                                     limit.max_bytes(), ", but one row takes ",
+                                                     bytes));
+    }
+    rows = std::min(rows, limit.max_bytes() / bytes);
+  }
+  row_limit_ = rows;
+  return absl::OkStatus();
 }
 
 absl::Status EmbeddingTable::bind(std::vector<SlotSpec> slots) {
@@ -49,34 +120,111 @@ absl::Status EmbeddingTable::bind(std::vector<SlotSpec> slots) {
     return absl::FailedPreconditionError(absl::StrCat(
         "table ", name(), " has rows already: its optimizer state cannot change any more"));
   }
+  RETURN_IF_ERROR(set_row_limit(slots));
   store_.set_slots(std::move(slots));
   return absl::OkStatus();
 }
 
+void EmbeddingTable::default_row(int64_t id, absl::Span<float> row) const {
+  const DefaultValueConfig& config = options_.default_value;
+  if (config.has_constant()) {
+    std::fill(row.begin(), row.end(), static_cast<float>(config.constant().value()));
+  } else {
+    initializer_.fill(id, row);
+  }
+}
+
+absl::Status EmbeddingTable::check_room(int64_t more) const {
+  const bool fails = row_limit_ != kNoLimit && options_.limit.on_full() == LimitConfig::FAIL;
+  const int64_t limit = std::min(fails ? row_limit_ : kNoLimit, RowStore::kMaxRows);
+  if (more <= limit - store_.size()) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "table ", name(), " has ", store_.size(), " rows and needs ", more, " more, but its limit is ",
+      limit, " rows", fails ? " (limit.max_rows or max_bytes, with on_full: FAIL)" : ""));
+}
+
+absl::Status EmbeddingTable::check_room(absl::Span<const int64_t> ids) const {
+  // Most ids are known or repeat; only near the limit is it worth knowing how many.
+  if (check_room(static_cast<int64_t>(ids.size())).ok()) return absl::OkStatus();
+  std::vector<RowIndex> rows(ids.size());
+  map_.find(ids, absl::MakeSpan(rows));
+  absl::flat_hash_set<int64_t> unknown;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (rows[i] == kNoRow && admits(ids[i])) unknown.insert(ids[i]);
+  }
+  return check_room(static_cast<int64_t>(unknown.size()));
+}
+
+bool EmbeddingTable::admits(int64_t id) const {
+  const bool full =
+      options_.limit.on_full() == LimitConfig::REJECT && committed_rows() >= row_limit_;
+  return !full && admission_->admits(id, applied_steps_);
+}
+
+RowIndex EmbeddingTable::add_row(int64_t id) {
+  const RowIndex row = store_.add(id);
+  initializer_.fill(id, absl::MakeSpan(store_.weights(row), dim()));
+  tentative_.push_back(row);
+  return row;
+}
+
+RowIndex EmbeddingTable::make_row(int64_t id) {
+  // Whether an id is admitted does not change within a step.
+  const auto refused = unadmitted_.empty() ? unadmitted_.end() : unadmitted_.find(id);
+  if (refused != unadmitted_.end()) {
+    ++refused->second;
+    return kNoRow;
+  }
+  if (admits(id)) return add_row(id);
+  unadmitted_[id] = 1;
+  return kNoRow;
+}
+
 absl::Status EmbeddingTable::find_or_insert(absl::Span<const int64_t> ids,
                                             absl::Span<RowIndex> rows) {
-  if (store_.size() + static_cast<int64_t>(ids.size()) > RowStore::kMaxRows) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("table ", name(), " has no room for ", ids.size(), " more rows"));
-  }
-  map_.find_or_insert(ids, rows, [this](int64_t id) {
-    const RowIndex row = store_.add(id);
-    initializer_.fill(id, absl::MakeSpan(store_.weights(row), dim()));
-    tentative_.push_back(row);
-    return row;
-  });
+  RETURN_IF_ERROR(check_room(ids));
+  map_.find_or_insert(ids, rows, [this](int64_t id) { return make_row(id); });
   return absl::OkStatus();
 }
 
 void EmbeddingTable::commit(int64_t step, absl::Span<const RowIndex> rows,
                             absl::Span<const uint32_t> counts) {
+  constexpr int64_t kMaxFrequency = std::numeric_limits<uint32_t>::max();
+  uint32_t hottest = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
-    store_.frequency(rows[i]) += counts[i];
+    auto& frequency = store_.frequency(rows[i]);
+    frequency = std::min(static_cast<int64_t>(frequency) + counts[i], kMaxFrequency);
     store_.last_step(rows[i]) = step;
+    counted_.occurrences += counts[i];
+    hottest = std::max(hottest, counts[i]);
   }
-  inserted_ += static_cast<int64_t>(tentative_.size());
+  for (const auto& [id, count] : unadmitted_) hottest = std::max(hottest, count);
+  counted_.hottest += hottest;
+  counted_.unique_ids += static_cast<int64_t>(rows.size() + unadmitted_.size());
+  counted_.inserted += static_cast<int64_t>(tentative_.size());
+  ++counted_.steps;
+  count_unadmitted();
   tentative_.clear();
+  step_ = step;
   ++applied_steps_;
+  keep_limit();
+}
+
+void EmbeddingTable::count_unadmitted() {
+  if (admission_->admits_all() && unadmitted_.empty()) return;
+  std::vector<int64_t> ids;
+  std::vector<uint32_t> counts;
+  for (const auto& [id, count] : unadmitted_) {
+    ids.push_back(id);
+    counts.push_back(count);
+    counted_.unadmitted += count;
+    counted_.occurrences += count;
+  }
+  admission_->count(ids, counts);
+  unadmitted_.clear();
+  ids.clear();
+  for (const RowIndex row : tentative_) ids.push_back(store_.id(row));
+  admission_->forget(ids);
 }
 
 void EmbeddingTable::discard() {
@@ -87,14 +235,106 @@ void EmbeddingTable::discard() {
     map_.erase({&id, 1});
     store_.remove(row);
   }
+  unadmitted_.clear();
+}
+
+void EmbeddingTable::keep_limit() {
+  if (store_.size() <= row_limit_ || !evicts(options_.limit.on_full())) return;
+  const auto share = static_cast<int64_t>(options_.limit.evict_to() *
+                                          static_cast<double>(row_limit_));
+  const int64_t target = std::clamp<int64_t>(share, 1, row_limit_);
+  const EvictionOrder order = options_.limit.on_full() == LimitConfig::EVICT_LRU
+                                  ? EvictionOrder::kLeastRecent
+                                  : EvictionOrder::kLeastFrequent;
+  while (store_.size() > target) {
+    LeastRows least(order, std::min(store_.size() - target, kEvictedAtOnce));
+    for (RowIndex row = 0; row < store_.end(); ++row) {
+      if (!store_.in_use(row)) continue;
+      least.add(row, store_.id(row), store_.frequency(row), store_.last_step(row));
+    }
+    const std::vector<RowIndex> rows = least.take();
+    counted_.evicted[static_cast<int>(EvictionReason::kLimit)] +=
+        static_cast<int64_t>(rows.size());
+    remove(rows, step_);
+  }
+}
+
+void EmbeddingTable::remove(absl::Span<const RowIndex> rows, int64_t step) {
+  std::vector<int64_t> ids;
+  ids.reserve(rows.size());
+  for (const RowIndex row : rows) ids.push_back(store_.id(row));
+  map_.erase(ids);
+  for (const RowIndex row : rows) store_.remove(row);
+  evicted_.add(step, ids);
+}
+
+absl::StatusOr<EvictionCounts> EmbeddingTable::evict(const EvictionTime& now) {
+  if (!tentative_.empty() || !unadmitted_.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat("evicting from table ", name(),
+                                                      " inside a step"));
+  }
+  EvictionCounts counts = {};
+  if (!eviction_.has_value()) return counts;
+  std::vector<RowIndex> rows;
+  const int64_t step = std::max(now.step, step_);
+  for (RowIndex row = 0; row < store_.end(); ++row) {
+    if (!store_.in_use(row)) continue;
+    const std::optional<EvictionReason> reason =
+        eviction_->verdict(now, store_.frequency(row), store_.last_step(row),
+                           {store_.weights(row), static_cast<size_t>(dim())});
+    if (!reason.has_value()) continue;
+    ++counts[static_cast<int>(*reason)];
+    rows.push_back(row);
+    if (rows.size() < kEvictedAtOnce) continue;
+    remove(rows, step);
+    rows.clear();
+  }
+  remove(rows, step);
+  for (int i = 0; i < kEvictionReasons; ++i) counted_.evicted[i] += counts[i];
+  return counts;
+}
+
+absl::StatusOr<std::vector<int64_t>> EmbeddingTable::evicted_since(int64_t step) const {
+  absl::StatusOr<std::vector<int64_t>> ids = evicted_.since(step);
+  RETURN_IF_ERROR(ids.status(), absl::StrCat("table ", name()));
+  std::vector<RowIndex> rows(ids->size());
+  map_.find(*ids, absl::MakeSpan(rows));
+  size_t kept = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] == kNoRow) (*ids)[kept++] = (*ids)[i];
+  }
+  ids->resize(kept);
+  return ids;
+}
+
+absl::Status EmbeddingTable::set_admission_state(const AdmissionState& state) {
+  return annotate(admission_->set_state(state), absl::StrCat("table ", name()));
 }
 
 TableStatistics EmbeddingTable::statistics() const {
-  TableStatistics statistics;
-  statistics.rows = store_.size() - static_cast<int64_t>(tentative_.size());
-  statistics.inserted = inserted_;
-  statistics.bytes = store_.bytes() + map_.bytes();
+  TableStatistics statistics = counted_;
+  statistics.rows = committed_rows();
+  statistics.bytes = store_.bytes() + map_.bytes() + admission_->bytes() + evicted_.bytes();
+  statistics.load = map_.load();
+  statistics.candidates = admission_->candidates();
   return statistics;
+}
+
+std::vector<HotId> EmbeddingTable::hottest(int64_t count) const {
+  // (frequency, ~hash): the least of those kept is on top.
+  using Key = std::pair<uint64_t, uint64_t>;
+  std::priority_queue<Key, std::vector<Key>, std::greater<Key>> kept;
+  for (RowIndex row = 0; row < store_.end(); ++row) {
+    if (!store_.in_use(row)) continue;
+    kept.emplace(store_.frequency(row), ~placement_hash(store_.id(row)));
+    if (static_cast<int64_t>(kept.size()) > count) kept.pop();
+  }
+  std::vector<HotId> ids(kept.size());
+  for (size_t i = ids.size(); i > 0; --i, kept.pop()) {
+    ids[i - 1] = {inverse_placement_hash(~kept.top().second),
+                  static_cast<int64_t>(kept.top().first)};
+  }
+  return ids;
 }
 
 std::vector<RowIndex> EmbeddingTable::rows_in_placement_order() const {
@@ -169,11 +409,16 @@ absl::Status EmbeddingTable::check_rows(const TableRows& rows) const {
 
 absl::Status EmbeddingTable::load_rows(const TableRows& rows) {
   const std::string what = absl::StrCat("loading table ", name());
-  if (!tentative_.empty()) return absl::FailedPreconditionError(what + " inside a step");
+  if (!tentative_.empty() || !unadmitted_.empty()) {
+    return absl::FailedPreconditionError(what + " inside a step");
+  }
   RETURN_IF_ERROR(check_rows(rows), what);
   std::vector<RowIndex> numbers(rows.ids.size());
-  RETURN_IF_ERROR(find_or_insert(rows.ids, absl::MakeSpan(numbers)), what);
+  find(rows.ids, absl::MakeSpan(numbers));
+  RETURN_IF_ERROR(check_room(std::count(numbers.begin(), numbers.end(), kNoRow)), what);
+  map_.find_or_insert(rows.ids, absl::MakeSpan(numbers), [this](int64_t id) { return add_row(id); });
   tentative_.clear();
+  admission_->forget(rows.ids);
   const std::vector<int64_t> places = places_of(slots(), rows.slots);
   for (size_t i = 0; i < numbers.size(); ++i) {
     const RowIndex row = numbers[i];
@@ -188,6 +433,8 @@ absl::Status EmbeddingTable::load_rows(const TableRows& rows) {
                                        spec.size, to);
     }
   }
+  for (const int64_t last_step : rows.last_step) step_ = std::max(step_, last_step);
+  evicted_.restart(step_);
   return absl::OkStatus();
 }
 
@@ -195,6 +442,10 @@ void EmbeddingTable::reset() {
   map_.clear();
   store_.clear();
   tentative_.clear();
+  unadmitted_.clear();
+  admission_->clear();
+  evicted_.restart(0);
+  step_ = 0;
   applied_steps_ = 0;
 }
 

@@ -3,44 +3,58 @@
 #define MILLRACE_EMBEDDING_EMBEDDING_TABLE_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/numeric/int128.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "embedding/admission.h"
+#include "embedding/evicted_log.h"
+#include "embedding/eviction.h"
 #include "embedding/id_map.h"
 #include "embedding/initializer.h"
 #include "embedding/row_optimizer.h"
 #include "embedding/row_store.h"
 #include "embedding/table_rows.h"
+#include "embedding/table_statistics.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
 
+// Decides the result, but for evicted_log_ids.
 struct EmbeddingTableOptions {
   std::string name;
   int64_t dim = 16;  // columns; 1 to 4096
   InitializerConfig initializer;
   uint64_t seed = 1;
+  AdmissionConfig admission;
+  DefaultValueConfig default_value;
+  std::optional<EvictionConfig> eviction;
+  LimitConfig limit;
+  int64_t evicted_log_ids = 1 << 20;  // that evicted_since can list at most; 8 bytes each
+
+  static EmbeddingTableOptions from_config(const TableConfig& config, uint64_t seed);
 };
 
-// Figures for reports. Tentative rows do not count.
-struct TableStatistics {
-  int64_t rows = 0;
-  int64_t inserted = 0;  // rows that appeared in training since the table was made
-  int64_t bytes = 0;     // memory of rows and map
-};
-
-// An id map, a row store and an initializer. Knows no LibTorch. The life of a row:
+// An id map, a row store, an initializer, and what decides which ids have rows. Knows no LibTorch.
+// The life of a row:
 //
 //   RETURN_IF_ERROR(table->bind(optimizer.slots(dim)));      // once, before the first row
-//   RETURN_IF_ERROR(table->find_or_insert(ids, rows));       // unknown ids get tentative rows
+//   RETURN_IF_ERROR(table->find_or_insert(ids, rows));       // admitted ids get tentative rows
 //   ... change store().weights(row) and slots(row) ...
 //   table->commit(step, rows, counts);                       // now they are there
 //   // or table->discard(): as if nothing had been
+//   ASSIGN_OR_RETURN(counts, table->evict({.step = step}));  // between steps: by the table's rules
+//
+// Limits are kept by commit, for EVICT_LRU and EVICT_LFU; by find_or_insert, for FAIL, which makes
+// the step an error, and REJECT, which admits no id in steps that begin with a full table.
 //
 // Const methods may be called from many threads at once while nobody changes the table; the others
 // need it for themselves.
@@ -63,17 +77,56 @@ class EmbeddingTable {
   }
   // What a row of this id holds when it appears.
   void initial_row(int64_t id, absl::Span<float> row) const { initializer_.fill(id, row); }
+  // What an id without a row reads.
+  void default_row(int64_t id, absl::Span<float> row) const;
 
-  // The same, but unknown ids get a tentative row with its initial value.
-  // Errors: ResourceExhausted if there are no row numbers left; nothing is inserted then.
+  // The same, but unknown ids that are admitted get a tentative row with its initial value. Those
+  // that are not read default_row, and this occurrence of theirs is counted: every occurrence in the
+  // step is to be looked up once.
+  // Errors: those of check_room; nothing is inserted or counted then.
   absl::Status find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows);
+  // What find_or_insert is made of, for those who look ids up in the map themselves: check_room of
+  // them, then make_row for each occurrence that has no row.
+  // Errors: ResourceExhausted if there are no row numbers left, or the limit of the table does not
+  // allow as many rows and on_full is FAIL.
+  absl::Status check_room(absl::Span<const int64_t> ids) const;
+  // REQUIRES: the id has no row. Returns: a tentative one, or kNoRow if it is not admitted.
+  RowIndex make_row(int64_t id);
+  IdMap& map() { return map_; }
+
   // Ends a step: tentative rows are there for good. rows[i] was seen counts[i] more times and
-  // last in `step`. REQUIRES: rows are distinct.
+  // last in `step`. What the ids without rows counted is counted. Then the limit is kept: rows may
+  // be gone. REQUIRES: rows are distinct; `step` is above that of earlier calls.
   void commit(int64_t step, absl::Span<const RowIndex> rows, absl::Span<const uint32_t> counts);
-  // Removes tentative rows. The content is as it was before the step, if nothing was written to
-  // other rows.
+  // Removes tentative rows. The content, and the counts of ids without rows, are as they were before
+  // the step, if nothing was written to other rows.
   void discard();
   bool has_tentative_rows() const { return !tentative_.empty(); }
+
+  // The rules of EvictionConfig; none: evict does nothing.
+  const std::optional<EvictionRules>& eviction_rules() const { return eviction_; }
+  // Removes the rows that the rules are against: weights, slots, counts. An id that comes back
+  // begins anew. Errors: FailedPrecondition inside a step.
+  absl::StatusOr<EvictionCounts> evict(const EvictionTime& now);
+  // Ids evicted, for whatever reason, when `step` steps or more had been applied, and that have no
+  // row now; by ascending placement_hash. Errors: OutOfRange if that is too long ago to know.
+  absl::StatusOr<std::vector<int64_t>> evicted_since(int64_t step) const;
+  // evicted_since knows this step and later ones.
+  int64_t evicted_log_begins() const { return evicted_.begins(); }
+  // Whoever loads rows and knows that they are all there was at `step` says so here.
+  void restart_evicted_log(int64_t step) { evicted_.restart(step); }
+
+  // Between steps, what later admissions depend on beside the rows.
+  AdmissionState admission_state() const { return admission_->state(); }
+  // Errors: InvalidArgument naming the table if it does not fit; nothing changes then.
+  absl::Status set_admission_state(const AdmissionState& state);
+
+  // What one row costs under max_bytes: its record (weights and slots, rounded up to 64 bytes) and
+  // 64 bytes for its place in the store and the map. A fixed price, so that limits act alike
+  // whatever the memory looks like.
+  int64_t row_bytes() const;
+  // The most rows that max_rows and max_bytes allow.
+  int64_t row_limit() const { return row_limit_; }
 
   // Steps committed, the t of bias corrections is one more. Part of the table's state.
   int64_t applied_steps() const { return applied_steps_; }
@@ -81,7 +134,11 @@ class EmbeddingTable {
 
   RowStore& store() { return store_; }
   const RowStore& store() const { return store_; }
+  // No pass over rows.
   TableStatistics statistics() const;
+  // The rows seen most often, by descending frequency, then ascending placement_hash; at most
+  // `count`. One pass over all rows. REQUIRES: count >= 1.
+  std::vector<HotId> hottest(int64_t count) const;
 
   // Rows in use by ascending placement_hash of their id: the order of checkpoint files.
   std::vector<RowIndex> rows_in_placement_order() const;
@@ -89,9 +146,12 @@ class EmbeddingTable {
   TableRows export_rows() const;
   // Adds rows or, where the id is there, replaces them. A slot that `rows` lacks gets its initial
   // value. Errors: InvalidArgument for sizes that do not fit, an id that comes twice and an
-  // unknown slot; FailedPrecondition inside a step. The table is as before then.
+  // unknown slot; ResourceExhausted for more rows than a limit with on_full FAIL allows;
+  // FailedPrecondition inside a step. The table is as before then.
+  // Other limits act from the next step on. The log of evicted ids begins anew, at the last step of
+  // any row.
   absl::Status load_rows(const TableRows& rows);
-  // Removes all rows and the step count; memory is given back. Slots stay.
+  // Removes all rows, counts and the step count; memory is given back. Slots stay.
   void reset();
 
   // A fingerprint of the content: the sum modulo 2^128 over rows of XXH3-128 of the little-endian
@@ -99,16 +159,37 @@ class EmbeddingTable {
   absl::uint128 content_digest() const;
 
  private:
-  EmbeddingTable(EmbeddingTableOptions options, Initializer initializer)
-      : options_(std::move(options)), initializer_(initializer), store_(options_.dim) {}
+  EmbeddingTable(EmbeddingTableOptions options, Initializer initializer,
+                 std::unique_ptr<Admission> admission);
   absl::Status check_rows(const TableRows& rows) const;
+  // Errors: InvalidArgument if max_bytes is less than a row.
+  absl::Status set_row_limit(absl::Span<const SlotSpec> slots);
+  int64_t row_bytes(absl::Span<const SlotSpec> slots) const;
+  // Rows for `more` further ids. Errors: ResourceExhausted.
+  absl::Status check_room(int64_t more) const;
+  bool admits(int64_t id) const;
+  RowIndex add_row(int64_t id);  // a tentative one
+  void count_unadmitted();
+  void keep_limit();
+  // Forgets rows, and writes their ids down as evicted.
+  void remove(absl::Span<const RowIndex> rows, int64_t step);
+  int64_t committed_rows() const {
+    return store_.size() - static_cast<int64_t>(tentative_.size());
+  }
 
   EmbeddingTableOptions options_;
   Initializer initializer_;
+  std::unique_ptr<Admission> admission_;
+  std::optional<EvictionRules> eviction_;
   IdMap map_;
   RowStore store_;
   std::vector<RowIndex> tentative_;  // in the order they appeared
-  int64_t inserted_ = 0;
+  // Ids without a row that occurred in this step, and how often.
+  absl::flat_hash_map<int64_t, uint32_t> unadmitted_;
+  EvictedLog evicted_;
+  TableStatistics counted_;  // what is counted, not what is looked up
+  int64_t row_limit_ = std::numeric_limits<int64_t>::max();
+  int64_t step_ = 0;  // of the last commit
   int64_t applied_steps_ = 0;
 };
 

@@ -25,8 +25,19 @@ absl::Status StepPlan::look_up(const IdLists& lists, float* output, int64_t stri
 
   RowStore& store = table_->store();
   weights_.resize(found_.size());
+  defaults_.resize(std::count(found_.begin(), found_.end(), kNoRow) * table_->dim());
+  float* next_default = defaults_.data();
   for (size_t i = 0; i < found_.size(); ++i) {
-    if (i + kPrefetch < found_.size()) __builtin_prefetch(&store.mark(found_[i + kPrefetch]), 1);
+    if (i + kPrefetch < found_.size() && found_[i + kPrefetch] != kNoRow) {
+      __builtin_prefetch(&store.mark(found_[i + kPrefetch]), 1);
+    }
+    if (found_[i] == kNoRow) {  // not admitted: reads the default, gets no gradient
+      places_.push_back(kNoPlace);
+      table_->default_row(lists.ids[i], absl::MakeSpan(next_default, table_->dim()));
+      weights_[i] = next_default;
+      next_default += table_->dim();
+      continue;
+    }
     add_place(found_[i]);
     weights_[i] = store.weights(found_[i]);
   }
@@ -57,7 +68,9 @@ void StepPlan::sort_summands() {
   for (const Lookup& lookup : lookups_) {
     if (lookup.gradient == nullptr) continue;
     const uint32_t* places = places_.data() + lookup.first;
-    for (size_t i = 0; i < lookup.lists.ids.size(); ++i) ++begins_[places[i] + 1];
+    for (size_t i = 0; i < lookup.lists.ids.size(); ++i) {
+      if (places[i] != kNoPlace) ++begins_[places[i] + 1];
+    }
   }
   for (size_t i = 0; i < rows_.size(); ++i) begins_[i + 1] += begins_[i];
   summands_.resize(begins_.back());
@@ -68,6 +81,7 @@ void StepPlan::sort_summands() {
     const IdLists& lists = lookup.lists;
     for (int64_t list = 0; list < lists.batch(); ++list) {
       for (int64_t i = lists.begin(list); i < lists.end(list); ++i) {
+        if (places[i] == kNoPlace) continue;
         const float* gradient = lookup.gradient + lookup.stride * (lists.pooling == NONE ? i : list);
         summands_[begins_[places[i]]++] = {gradient, lists.coefficient(list, i)};
       }
@@ -162,7 +176,7 @@ void look_up_read_only(const EmbeddingTable& table, const IdLists& lists, float*
       weights[i] = table.store().weights(found[i]);
       continue;
     }
-    table.initial_row(lists.ids[i], absl::MakeSpan(next, dim));
+    table.default_row(lists.ids[i], absl::MakeSpan(next, dim));
     weights[i] = next;
     next += dim;
   }

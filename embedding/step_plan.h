@@ -32,7 +32,8 @@ class StepPlan {
   // The table is borrowed; nobody else may change it inside a step.
   explicit StepPlan(EmbeddingTable& table) : table_(&table) {}
 
-  // Looks ids up, making tentative rows, and pools them into `output` (see pool). Lookups are
+  // Looks ids up, making tentative rows, and pools them into `output` (see pool). Ids that are not
+  // admitted read the table's default value, and their gradients go nowhere. Lookups are
   // numbered from 0. `lists` must stay until the step ends. Errors: those of find_or_insert.
   absl::Status look_up(const IdLists& lists, float* output, int64_t stride);
 
@@ -80,14 +81,15 @@ class StepPlan {
   std::vector<Lookup> lookups_;
   std::vector<RowIndex> rows_;
   std::vector<uint32_t> counts_;
-  std::vector<uint32_t> places_;    // of each occurrence: the place of its row in rows_
+  std::vector<uint32_t> places_;    // of each occurrence: the place of its row in rows_, or kNoPlace
   std::vector<uint32_t> begins_;    // [rows + 1]: where the summands of each row begin
   std::vector<Summand> summands_;   // row after row
   std::vector<RowIndex> found_;     // scratch of look_up
   std::vector<const float*> weights_;  // scratch of look_up
+  std::vector<float> defaults_;        // scratch of look_up: what ids without rows read
 };
 
-// Looks ids up without changing anything: an unknown id reads what its row would hold at first.
+// Looks ids up without changing anything: an id without a row reads the table's default value.
 // May be called by many threads at once while nobody changes the table.
 void look_up_read_only(const EmbeddingTable& table, const IdLists& lists, float* output,
                        int64_t stride);

@@ -37,8 +37,8 @@ absl::Status check_count(const std::string& where, const CountAdmission& count) 
   const std::string sketch = where + ".sketch";
   RETURN_IF_ERROR(within(sketch, "capacity", count.sketch().capacity(), 1, kMaxSketchCapacity));
   const double error = count.sketch().error_probability();
-  if (error > 0 && error < 1) return absl::OkStatus();
-  return wrong_number(sketch, "error_probability", error, "above 0 and below 1");
+  if (error >= kMinSketchError && error < 1) return absl::OkStatus();
+  return wrong_number(sketch, "error_probability", error, "at least 1e-06 and below 1");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ TEST(TablePolicyCheckTest, AcceptsTheEndsOfEveryRange) {
   for (const char* text : {
            "", "admission {}", "admission { always {} }", "admission { read_only {} }",
            "admission { count { min_count: 1 } }", "admission { count { min_count: 2147483647 } }",
-           "admission { count { min_count: 255 sketch { capacity: 1 } } }",
+           "admission { count { min_count: 255 sketch { capacity: 1 error_probability: 1e-6 } } }",
            "admission { count { min_count: 1 sketch { capacity: 1000000000 } } }",
            "admission { probability { probability: 1 } }",
            "admission { probability { probability: 1e-300 } }",
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"admission { count { min_count: 2 sketch { capacity: 0 } } }",
              "table \"t\".admission.count.sketch: capacity is 0; must be 1 to 1000000000"},
         Case{"admission { count { min_count: 2 sketch { error_probability: 0 } } }",
-             "error_probability is 0; must be above 0 and below 1"},
+             "error_probability is 0; must be at least 1e-06 and below 1"},
         Case{"admission { count { min_count: 2 sketch { error_probability: nan } } }",
              "error_probability is nan"},
         Case{"admission { count { min_count: 2 sketch { error_probability: 1 } } }",
