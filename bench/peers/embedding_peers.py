@@ -21,7 +21,8 @@ import time
 LEARNING_RATE = 0.01
 ADAGRAD_EPSILON = 1e-10
 BATCHES = 8
-WARM_UP_STEPS = 2 * BATCHES
+WARM_UP_STEPS = 3 * BATCHES
+MOST_WARM_UP_SECONDS = 5.0
 WINDOW_SECONDS = 1.5
 
 
@@ -104,20 +105,23 @@ class Bags:
 
 
 def measure(job, peer, batches):
-    def run(steps):
-        for i in range(steps):
-            peer.step(batches[i % BATCHES])
+    def run(least_steps, most_steps, least_seconds):
+        """Steps taken, and seconds of them."""
+        start, steps = time.perf_counter(), 0
+        while steps < most_steps:
+            peer.step(batches[steps % BATCHES])
+            steps += 1
+            if steps >= least_steps and time.perf_counter() - start >= least_seconds:
+                break
+        return steps, time.perf_counter() - start
 
-    run(WARM_UP_STEPS)
-    start = time.perf_counter()
-    run(BATCHES)
-    steps = BATCHES * math.ceil(WINDOW_SECONDS / (time.perf_counter() - start))
+    run(1, WARM_UP_STEPS, MOST_WARM_UP_SECONDS)
     ids = job["tables"] * job["batch"] * job["ids_per_feature"]
     values, foreign = [], []
     for _ in range(job["windows"]):
-        busy, own, start = busy_ticks(), time.process_time(), time.perf_counter()
-        run(steps)
-        seconds, own = time.perf_counter() - start, time.process_time() - own
+        busy, own = busy_ticks(), time.process_time()
+        steps, seconds = run(BATCHES, math.inf, WINDOW_SECONDS)
+        own = time.process_time() - own
         busy = (busy_ticks() - busy) / os.sysconf("SC_CLK_TCK")
         values.append(steps * ids / seconds)
         foreign.append(max(0.0, (busy - own) / seconds))
