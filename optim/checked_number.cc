@@ -1,15 +1,15 @@
 #include "optim/checked_number.h"
 
-#include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 
 namespace millrace {
 
 absl::Status check_not_negative(absl::string_view field, double value) {
-  if (std::isfinite(value) && value >= 0) return absl::OkStatus();
+  if (value >= 0 && value <= std::numeric_limits<float>::max()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(field, " is ", value, "; a finite number of at least 0 is due"));
+      absl::StrCat(field, " is ", value, "; a finite float32 of at least 0 is due"));
 }
 
 absl::Status check_below_one(absl::string_view field, double value) {

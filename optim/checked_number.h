@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-// Errors: InvalidArgument naming the field unless `value` is finite and at least 0.
+// Errors: InvalidArgument naming the field unless `value` is at least 0 and finite as float32.
 absl::Status check_not_negative(absl::string_view field, double value);
 
 // Errors: InvalidArgument naming the field unless `value` is in [0, 1).

@@ -110,8 +110,34 @@ void adam(const AdamNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_
   }
 }
 
+void ftrl(const FtrlNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
+  if (!(numbers.rate > 0)) return;
+  const float rate = numbers.rate, scale = numbers.scale, beta = numbers.beta;
+  const float l1 = numbers.l1, l2 = numbers.l2;
+  for (int64_t r = 0; r < count; ++r) {
+    float* __restrict weights = rows[r].weights;
+    float* __restrict z = rows[r].slots;
+    float* __restrict n = rows[r].slots + dim;
+    const float* __restrict gradient = rows[r].gradient;
+    for (int64_t c = 0; c < dim; ++c) {
+      const float w = weights[c];
+      const float g = scale * gradient[c];
+      n[c] += g * g;
+      const float divisor = (beta + __builtin_sqrtf(n[c])) / rate + l2;
+      const float before = w != 0 ? -(w * divisor + __builtin_copysignf(l1, w)) : z[c];
+      const float sum = before + g;
+      z[c] = sum;
+      const float moved = w - g / divisor;
+      const bool keeps_sign = w > 0 ? moved > 0 : (w < 0) & (moved < 0);
+      const float closed =
+          __builtin_fabsf(sum) > l1 ? (__builtin_copysignf(l1, sum) - sum) / divisor : 0.0f;
+      weights[c] = divisor > 0 ? (keeps_sign ? moved : closed) : w;
+    }
+  }
+}
+
 }  // namespace
 
-extern const RowKernels kRowKernels = {sgd, adagrad, rowwise_adagrad, adam};
+extern const RowKernels kRowKernels = {sgd, adagrad, rowwise_adagrad, adam, ftrl};
 
 }  // namespace millrace::MILLRACE_ISA

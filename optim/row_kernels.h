@@ -41,6 +41,15 @@ struct AdamNumbers {
   float shrinkage = 0;  // the part of w that is taken away before the step
 };
 
+// optim/sparse_ftrl.h
+struct FtrlNumbers {
+  float rate = 0;
+  float scale = 1;
+  float beta = 0;
+  float l1 = 0;
+  float l2 = 0;
+};
+
 // Updates `count` rows of `dim` columns, in place. Rows are distinct.
 struct RowKernels {
   void (*sgd)(const SgdNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count);
@@ -48,6 +57,7 @@ struct RowKernels {
   void (*rowwise_adagrad)(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows,
                           int64_t count);
   void (*adam)(const AdamNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count);
+  void (*ftrl)(const FtrlNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count);
 };
 
 // REQUIRES: has_instruction_set(set).

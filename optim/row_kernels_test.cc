@@ -87,12 +87,17 @@ SparseOptimizerConfig config(const char* text) {
   return config;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RowKernelsTest,
-                         testing::Values(config("sgd {}"), config("adagrad {}"),
-                                         config("rowwise_adagrad {}"), config("adam {}")),
-                         [](const testing::TestParamInfo<SparseOptimizerConfig>& info) {
-                           return std::to_string(info.index);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, RowKernelsTest,
+    testing::Values(config("sgd {}"), config("sgd { weight_decay: 0.03 }"), config("adagrad {}"),
+                    config("adagrad { weight_decay: 0.03 }"), config("rowwise_adagrad {}"),
+                    config("rowwise_adagrad { weight_decay: 0.03 }"), config("adam {}"),
+                    config("adam { weight_decay: 0.03 step_count: ROW }"),
+                    config("adamw { weight_decay: 0.03 }"), config("ftrl {}"),
+                    config("ftrl { l1: 0.1 l2: 0.2 }")),
+    [](const testing::TestParamInfo<SparseOptimizerConfig>& info) {
+      return std::to_string(info.index);
+    });
 
 TEST(RowKernelsChoiceTest, EveryInstructionSetHasItsOwn) {
   EXPECT_NE(row_kernels(InstructionSet::kBaseline).sgd, row_kernels(InstructionSet::kAvx2).sgd);

@@ -2,6 +2,8 @@
 
 #include "optim/sparse_adagrad.h"
 #include "optim/sparse_adam.h"
+#include "optim/sparse_adamw.h"
+#include "optim/sparse_ftrl.h"
 #include "optim/sparse_rowwise_adagrad.h"
 #include "optim/sparse_sgd.h"
 
@@ -11,11 +13,15 @@ absl::StatusOr<std::unique_ptr<RowOptimizer>> create_row_optimizer(
     const SparseOptimizerConfig& config) {
   switch (config.kind_case()) {
     case SparseOptimizerConfig::kSgd:
-      return std::make_unique<SparseSgdOptimizer>();
+      return SparseSgdOptimizer::create(config.sgd());
     case SparseOptimizerConfig::kAdagrad:
       return SparseAdagradOptimizer::create(config.adagrad());
     case SparseOptimizerConfig::kRowwiseAdagrad:
       return SparseRowwiseAdagradOptimizer::create(config.rowwise_adagrad());
+    case SparseOptimizerConfig::kAdamw:
+      return SparseAdamwOptimizer::create(config.adamw());
+    case SparseOptimizerConfig::kFtrl:
+      return SparseFtrlOptimizer::create(config.ftrl());
     case SparseOptimizerConfig::kAdam:
     case SparseOptimizerConfig::KIND_NOT_SET:
       break;

@@ -132,6 +132,27 @@ void expect_agrees_with_reference(const RowOptimizer& optimizer, const Reference
   }
 }
 
+void expect_trains_to(const RowOptimizer& optimizer, const std::vector<double>& expected) {
+  ASSERT_EQ(expected.size(), 12);
+  std::vector<float> weights;
+  for (int r = 0; r < 3; ++r) {
+    std::vector<float> initial;
+    for (int c = 0; c < 4; ++c) initial.push_back(static_cast<float>((5 * r + 3 * c) % 7 - 3) / 10);
+    TestRow row(optimizer, initial);
+    for (int t = 1; t <= 6; ++t) {
+      if (t <= r || (t - r - 1) % (r + 1) != 0) continue;
+      std::vector<float> gradient;
+      for (int c = 0; c < 4; ++c) {
+        gradient.push_back(static_cast<float>((7 * t + 3 * r + 5 * c) % 11 - 5) / 4);
+      }
+      row.step = t - 1;
+      row.update(optimizer, 0.05, gradient);
+    }
+    weights.insert(weights.end(), row.weights.begin(), row.weights.end());
+  }
+  for (int i = 0; i < 12; ++i) EXPECT_NEAR(weights[i], expected[i], 1e-6) << i;
+}
+
 void expect_conforms(const RowOptimizer& optimizer) {
   EXPECT_FALSE(optimizer.name().empty());
   constexpr int64_t kDim = 19;

@@ -10,6 +10,7 @@ absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseAdagradOptimizer::create(
     const SparseAdagrad& config) {
   RETURN_IF_ERROR(check_not_negative("adagrad.initial_accumulator", config.initial_accumulator()));
   RETURN_IF_ERROR(check_not_negative("adagrad.epsilon", config.epsilon()));
+  RETURN_IF_ERROR(check_not_negative("adagrad.weight_decay", config.weight_decay()));
   return std::unique_ptr<RowOptimizer>(new SparseAdagradOptimizer(config));
 }
 
@@ -18,6 +19,7 @@ void SparseAdagradOptimizer::update(const UpdateContext& context, int64_t dim,
   AdagradNumbers numbers;
   numbers.rate = static_cast<float>(context.learning_rate);
   numbers.scale = static_cast<float>(context.gradient_scale);
+  numbers.weight_decay = weight_decay_;
   numbers.epsilon = epsilon_;
   row_kernels(context.instruction_set).adagrad(numbers, dim, rows.data(), rows.size());
 }

@@ -10,12 +10,13 @@
 
 namespace millrace {
 
-// With g = gradient_scale × gradient, for each column:
+// With g = gradient_scale × gradient + weight_decay × w, for each column:
 //   sum ← sum + g²
 //   w   ← w − learning_rate × g / (√sum + epsilon)
-// Slot "sum" [dim] begins at initial_accumulator. Epsilon stands outside the root. J. Duchi, E. Hazan,
-// Y. Singer, "Adaptive subgradient methods for online learning and stochastic optimization",
-// JMLR 12 (2011); equal to torch::optim::Adagrad without decay on the rows a step touches.
+// Slot "sum" [dim] begins at initial_accumulator. Epsilon stands outside the root. Weight decay is L2:
+// part of g, and so of the sum too, in the rows a step touches alone. J. Duchi, E. Hazan, Y. Singer,
+// "Adaptive subgradient methods for online learning and stochastic optimization", JMLR 12 (2011);
+// equal to torch::optim::Adagrad without lr_decay on the rows a step touches.
 class SparseAdagradOptimizer : public RowOptimizer {
  public:
   // Errors: InvalidArgument for numbers that are negative or not finite.
@@ -31,10 +32,12 @@ class SparseAdagradOptimizer : public RowOptimizer {
  private:
   explicit SparseAdagradOptimizer(const SparseAdagrad& config)
       : initial_accumulator_(static_cast<float>(config.initial_accumulator())),
-        epsilon_(static_cast<float>(config.epsilon())) {}
+        epsilon_(static_cast<float>(config.epsilon())),
+        weight_decay_(static_cast<float>(config.weight_decay())) {}
 
   float initial_accumulator_;
   float epsilon_;
+  float weight_decay_;
 };
 
 }  // namespace millrace

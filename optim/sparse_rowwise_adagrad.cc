@@ -11,6 +11,7 @@ absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseRowwiseAdagradOptimizer::cre
   RETURN_IF_ERROR(
       check_not_negative("rowwise_adagrad.initial_accumulator", config.initial_accumulator()));
   RETURN_IF_ERROR(check_not_negative("rowwise_adagrad.epsilon", config.epsilon()));
+  RETURN_IF_ERROR(check_not_negative("rowwise_adagrad.weight_decay", config.weight_decay()));
   return std::unique_ptr<RowOptimizer>(new SparseRowwiseAdagradOptimizer(config));
 }
 
@@ -19,6 +20,7 @@ void SparseRowwiseAdagradOptimizer::update(const UpdateContext& context, int64_t
   AdagradNumbers numbers;
   numbers.rate = static_cast<float>(context.learning_rate);
   numbers.scale = static_cast<float>(context.gradient_scale);
+  numbers.weight_decay = weight_decay_;
   numbers.epsilon = epsilon_;
   row_kernels(context.instruction_set).rowwise_adagrad(numbers, dim, rows.data(), rows.size());
 }

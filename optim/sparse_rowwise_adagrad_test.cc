@@ -12,10 +12,11 @@ using testing::ElementsAre;
 using testing::FloatEq;
 using testing::HasSubstr;
 
-std::unique_ptr<RowOptimizer> make(double initial_accumulator, double epsilon) {
+std::unique_ptr<RowOptimizer> make(double initial_accumulator, double epsilon, double weight_decay = 0) {
   SparseAdagrad config;
   config.set_initial_accumulator(initial_accumulator);
   config.set_epsilon(epsilon);
+  config.set_weight_decay(weight_decay);
   absl::StatusOr<std::unique_ptr<RowOptimizer>> optimizer =
       SparseRowwiseAdagradOptimizer::create(config);
   EXPECT_OK(optimizer);
@@ -66,7 +67,36 @@ TEST(SparseRowwiseAdagradTest, AgreesWithALoopInDouble) {
       });
 }
 
-TEST(SparseRowwiseAdagradTest, Conforms) { expect_conforms(*make(0, 1e-10)); }
+TEST(SparseRowwiseAdagradTest, WeightDecayByHand) {
+  const std::unique_ptr<RowOptimizer> optimizer = make(0, 1, 0.5);
+  TestRow row(*optimizer, {4, -2});
+  row.update(*optimizer, 0.5, {-1, 8});
+  EXPECT_THAT(row.slots, ElementsAre(25));  // ((-1 + 0.5 × 4)² + (8 - 0.5 × 2)²) / 2
+  // 4 - 0.5 / (5 + 1) × 1, -2 - 0.5 / 6 × 7
+  EXPECT_THAT(row.weights, ElementsAre(FloatEq(3.9166667f), FloatEq(-2.5833333f)));
+}
+
+TEST(SparseRowwiseAdagradTest, WithDecayAgreesWithALoopInDouble) {
+  expect_agrees_with_reference(
+      *make(0.1, 1e-10, 0.02), [](std::vector<double>& weights, std::vector<double>& sum,
+                                  const std::vector<double>& gradient, double rate, int64_t t) {
+        std::vector<double> g = gradient;
+        double squares = 0;
+        for (size_t c = 0; c < g.size(); ++c) {
+          g[c] += 0.02 * weights[c];
+          squares += g[c] * g[c];
+        }
+        sum[0] += squares / static_cast<double>(g.size());
+        for (size_t c = 0; c < g.size(); ++c) {
+          weights[c] -= rate * g[c] / (std::sqrt(sum[0]) + 1e-10);
+        }
+      });
+}
+
+TEST(SparseRowwiseAdagradTest, Conforms) {
+  expect_conforms(*make(0, 1e-10));
+  expect_conforms(*make(0, 1e-3, 0.1));
+}
 
 TEST(SparseRowwiseAdagradTest, RefusesBadNumbers) {
   SparseAdagrad config;
@@ -77,6 +107,11 @@ TEST(SparseRowwiseAdagradTest, RefusesBadNumbers) {
   config.set_initial_accumulator(-1);
   EXPECT_THAT(SparseRowwiseAdagradOptimizer::create(config),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("initial_accumulator")));
+  config.set_initial_accumulator(0);
+  config.set_weight_decay(-1);
+  EXPECT_THAT(
+      SparseRowwiseAdagradOptimizer::create(config),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rowwise_adagrad.weight_decay")));
 }
 
 }  // namespace

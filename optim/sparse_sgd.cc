@@ -1,14 +1,22 @@
 #include "optim/sparse_sgd.h"
 
+#include "base/status_macros.h"
+#include "optim/checked_number.h"
 #include "optim/row_kernels.h"
 
 namespace millrace {
+
+absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseSgdOptimizer::create(const SparseSgd& config) {
+  RETURN_IF_ERROR(check_not_negative("sgd.weight_decay", config.weight_decay()));
+  return std::unique_ptr<RowOptimizer>(new SparseSgdOptimizer(config));
+}
 
 void SparseSgdOptimizer::update(const UpdateContext& context, int64_t dim,
                                 absl::Span<const RowUpdate> rows) const {
   SgdNumbers numbers;
   numbers.rate = static_cast<float>(context.learning_rate);
   numbers.scale = static_cast<float>(context.gradient_scale);
+  numbers.weight_decay = weight_decay_;
   row_kernels(context.instruction_set).sgd(numbers, dim, rows.data(), rows.size());
 }
 

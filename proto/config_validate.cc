@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "proto/config_reader.h"
+#include "proto/table_number_check.h"
 #include "proto/table_policy_check.h"
 
 namespace millrace {
@@ -55,11 +56,6 @@ absl::Status within(absl::string_view where, absl::string_view field, int64_t va
 absl::Status not_negative(absl::string_view where, absl::string_view field, double value) {
   if (std::isfinite(value) && value >= 0) return absl::OkStatus();
   return wrong_number(where, field, value, "at least 0 and finite");
-}
-
-absl::Status finite(absl::string_view where, absl::string_view field, double value) {
-  if (std::isfinite(value)) return absl::OkStatus();
-  return wrong_number(where, field, value, "finite");
 }
 
 absl::Status positive(absl::string_view where, absl::string_view field, double value) {
@@ -310,53 +306,16 @@ absl::Status check_features(const TrainConfig& train) {
   return absl::OkStatus();
 }
 
-absl::Status check_initializer(const std::string& where, const InitializerConfig& config) {
-  switch (config.kind_case()) {
-    case InitializerConfig::kConstant:
-      return finite(where + ".constant", "value", config.constant().value());
-    case InitializerConfig::kUniform: {
-      const std::string uniform = where + ".uniform";
-      RETURN_IF_ERROR(finite(uniform, "low", config.uniform().low()));
-      RETURN_IF_ERROR(finite(uniform, "high", config.uniform().high()));
-      if (config.uniform().low() <= config.uniform().high()) return absl::OkStatus();
-      return wrong(uniform, absl::StrCat("low ", config.uniform().low(), " is above high ",
-                                         config.uniform().high()));
-    }
-    case InitializerConfig::kNormal:
-      RETURN_IF_ERROR(finite(where + ".normal", "mean", config.normal().mean()));
-      return not_negative(where + ".normal", "stddev", config.normal().stddev());
-    case InitializerConfig::KIND_NOT_SET: break;
-  }
-  return absl::OkStatus();
-}
-
 absl::Status check_adagrad(const std::string& where, double initial_accumulator, double epsilon) {
   RETURN_IF_ERROR(not_negative(where, "initial_accumulator", initial_accumulator));
   return positive(where, "epsilon", epsilon);
 }
 
-template <typename Config>  // Adam, SparseAdam
-absl::Status check_adam(const std::string& where, const Config& adam) {
+absl::Status check_adam(const std::string& where, const Adam& adam) {
   RETURN_IF_ERROR(below_one(where, "beta1", adam.beta1()));
   RETURN_IF_ERROR(below_one(where, "beta2", adam.beta2()));
-  return positive(where, "epsilon", adam.epsilon());
-}
-
-absl::Status check_sparse_optimizer(const std::string& where, const SparseOptimizerConfig& config) {
-  RETURN_IF_ERROR(not_negative(where, "learning_rate", config.learning_rate()));
-  switch (config.kind_case()) {
-    case SparseOptimizerConfig::kAdagrad:
-      return check_adagrad(where + ".adagrad", config.adagrad().initial_accumulator(),
-                           config.adagrad().epsilon());
-    case SparseOptimizerConfig::kRowwiseAdagrad:
-      return check_adagrad(where + ".rowwise_adagrad",
-                           config.rowwise_adagrad().initial_accumulator(),
-                           config.rowwise_adagrad().epsilon());
-    case SparseOptimizerConfig::kAdam: return check_adam(where + ".adam", config.adam());
-    case SparseOptimizerConfig::kSgd:
-    case SparseOptimizerConfig::KIND_NOT_SET: break;
-  }
-  return absl::OkStatus();
+  RETURN_IF_ERROR(positive(where, "epsilon", adam.epsilon()));
+  return not_negative(where, "weight_decay", adam.weight_decay());
 }
 
 absl::Status check_sgd(const std::string& where, const Sgd& sgd) {
@@ -364,11 +323,6 @@ absl::Status check_sgd(const std::string& where, const Sgd& sgd) {
   RETURN_IF_ERROR(not_negative(where, "weight_decay", sgd.weight_decay()));
   if (sgd.nesterov() && sgd.momentum() == 0) return wrong(where, "nesterov needs a momentum");
   return absl::OkStatus();
-}
-
-absl::Status check_dense_adam(const std::string& where, const Adam& adam) {
-  RETURN_IF_ERROR(check_adam(where, adam));
-  return not_negative(where, "weight_decay", adam.weight_decay());
 }
 
 absl::Status check_dense_optimizer(const std::string& where, const DenseOptimizerConfig& config) {
@@ -381,8 +335,8 @@ absl::Status check_dense_optimizer(const std::string& where, const DenseOptimize
           not_negative(where + ".adagrad", "weight_decay", config.adagrad().weight_decay()));
       return check_adagrad(where + ".adagrad", config.adagrad().initial_accumulator(),
                            config.adagrad().epsilon());
-    case DenseOptimizerConfig::kAdam: return check_dense_adam(where + ".adam", config.adam());
-    case DenseOptimizerConfig::kAdamw: return check_dense_adam(where + ".adamw", config.adamw());
+    case DenseOptimizerConfig::kAdam: return check_adam(where + ".adam", config.adam());
+    case DenseOptimizerConfig::kAdamw: return check_adam(where + ".adamw", config.adamw());
     case DenseOptimizerConfig::KIND_NOT_SET: break;
   }
   return absl::OkStatus();
