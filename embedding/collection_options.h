@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/instruction_set.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -17,7 +18,8 @@ struct EmbeddingFeature {
   Pooling pooling = SUM;
 };
 
-// Decides the result: seed, tables, features. Does not: threads.
+// Decides the result: seed, tables, features. Does not: threads,
+// instruction set.
 struct EmbeddingCollectionOptions {
   uint64_t seed = 1;
   std::vector<TableConfig> tables;  // names are unique
@@ -25,6 +27,8 @@ struct EmbeddingCollectionOptions {
   std::vector<EmbeddingFeature> features;
   // Threads that share the work of one call; the caller's is one of them. Default: one.
   int threads = 1;
+  // What the arithmetic of tables may use. One that this machine has. Default: the best.
+  InstructionSet instruction_set = best_instruction_set();
 };
 
 }  // namespace millrace

@@ -161,9 +161,10 @@ absl::Status EmbeddingCollection::make_tables() {
     if (table(config.name()).ok()) {
       return absl::InvalidArgumentError(absl::StrCat("two tables named ", config.name()));
     }
-    ASSIGN_OR_RETURN(
-        std::unique_ptr<EmbeddingTable> table,
-        EmbeddingTable::create(EmbeddingTableOptions::from_config(config, options_.seed)));
+    EmbeddingTableOptions options = EmbeddingTableOptions::from_config(config, options_.seed);
+    options.instruction_set = options_.instruction_set;
+    ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
+                     EmbeddingTable::create(std::move(options)));
     step_->plans.emplace_back(*table);
     tables_.push_back(std::move(table));
   }

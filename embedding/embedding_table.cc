@@ -64,7 +64,8 @@ absl::StatusOr<std::unique_ptr<EmbeddingTable>> EmbeddingTable::create(
                                                    ", not in 1 to ", kMaxDim));
   }
   ASSIGN_OR_RETURN(Initializer initializer,
-                   Initializer::create(options.initializer, options.seed, options.name));
+                   Initializer::create({options.initializer, options.seed, options.name,
+                                        options.dim, options.instruction_set}));
   const std::string where = absl::StrCat("table ", options.name);
   RETURN_IF_ERROR(check_default_value(where, options.default_value));
   RETURN_IF_ERROR(check_limit(where, options.limit));

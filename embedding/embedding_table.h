@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/instruction_set.h"
 #include "embedding/admission.h"
 #include "embedding/evicted_log.h"
 #include "embedding/eviction.h"
@@ -38,6 +39,7 @@ struct EmbeddingTableOptions {
   DefaultValueConfig default_value;
   std::optional<EvictionConfig> eviction;
   LimitConfig limit;
+  InstructionSet instruction_set = best_instruction_set();  // one that this machine has
   int64_t evicted_log_ids = 1 << 20;  // that evicted_since can list at most; 8 bytes each
 
   static EmbeddingTableOptions from_config(const TableConfig& config, uint64_t seed);
