@@ -52,6 +52,7 @@ absl::Status SparseOptimizer::step(const Progress& progress, double gradient_sca
       update.context.learning_rate = optimizers_[i][t].learning_rate;
       update.context.step = collections_[i]->tables()[t]->applied_steps() + 1;
       update.context.gradient_scale = gradient_scale;
+      update.context.instruction_set = collections_[i]->options().instruction_set;
       updates[i].push_back(update);
     }
   }

@@ -105,6 +105,32 @@ TEST_F(SparseOptimizerTest, BiasCorrectionCountsTheStepsOfTheTable) {
   }
 }
 
+TEST_F(SparseOptimizerTest, InstructionSetsDoNotMatter) {
+  std::vector<absl::uint128> digests;
+  for (const InstructionSet set : kInstructionSets) {
+    if (!has_instruction_set(set)) continue;
+    EmbeddingCollectionOptions options = make_options();
+    options.instruction_set = set;
+    for (TableConfig& table : options.tables) {
+      table.set_dim(35);
+      table.mutable_initializer()->mutable_normal()->set_stddev(1);
+    }
+    auto collection = *EmbeddingCollection::create(options);
+    SparseOptimizerConfig config;
+    config.mutable_adamw()->set_weight_decay(0.1);
+    ASSERT_OK_AND_ASSIGN(std::unique_ptr<SparseOptimizer> optimizer,
+                         SparseOptimizer::create(config, {collection.get()}));
+    for (int step = 0; step < 5; ++step) {
+      ASSERT_OK_AND_ASSIGN(EmbeddingOutput output, collection->forward(features()));
+      output.pooled.backward(output.pooled.detach().sin());
+      ASSERT_OK(optimizer->step(Progress()));
+    }
+    digests.push_back(collection->tables()[0]->content_digest() +
+                      collection->tables()[1]->content_digest());
+    EXPECT_EQ(digests.back(), digests[0]) << name_of(set);
+  }
+}
+
 TEST_F(SparseOptimizerTest, DrivesSeveralCollections) {
   auto first = make(), second = make();
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<SparseOptimizer> optimizer,

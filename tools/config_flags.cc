@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "proto/config_reader.h"
+#include "tools/instruction_set_choice.h"
 
 namespace millrace {
 namespace {
@@ -40,6 +41,11 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
   if (flags.seed) train->set_seed(*flags.seed);
   if (flags.output_dir) config->mutable_run()->set_output_dir(*flags.output_dir);
   if (flags.threads) config->mutable_run()->set_threads(*flags.threads);
+  if (flags.instruction_set) {
+    ASSIGN_OR_RETURN(const RunConfig::InstructionSet set,
+                     parse_instruction_set(*flags.instruction_set), "--instruction_set");
+    config->mutable_run()->set_instruction_set(set);
+  }
   if (flags.device != "cpu" && flags.device != "auto") {
     return absl::InvalidArgumentError(absl::StrCat(
         "--device ", flags.device, ": this program is built for the CPU; use cpu or auto"));
@@ -85,6 +91,8 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   command.add_option("--max_steps", flags.max_steps, "updates at most, over all resumes");
   command.add_option("--seed", flags.seed, "seed of everything random")->check(check_not_negative);
   command.add_option("--threads", flags.threads, "threads of a step; 0: one per core");
+  command.add_option("--instruction_set", flags.instruction_set,
+                     "vector instructions of tables: auto, baseline, avx2 or avx512");
   command.add_option("--summary", flags.summary, "file for the summary as JSON");
   command.add_option("--device", flags.device, "auto or cpu")->capture_default_str();
 }

@@ -26,6 +26,7 @@ struct ConfigFlags {
   std::optional<int64_t> max_steps;
   std::optional<uint64_t> seed;
   std::optional<int32_t> threads;
+  std::optional<std::string> instruction_set;  // auto, baseline, avx2 or avx512
   std::string summary;            // path; "": none
   std::string device = "cpu";     // auto or cpu
 };

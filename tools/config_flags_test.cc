@@ -64,7 +64,8 @@ TEST_F(ConfigFlagsTest, EveryFlagReplacesItsField) {
   ASSERT_OK_AND_ASSIGN(const JobConfig config,
                        load({"--train_data", "x/*.orc,y.parquet", "--eval_data=z.orc",
                              "--output_dir", "elsewhere", "--max_steps", "7", "--seed",
-                             "18446744073709551615", "--threads", "2", "--device", "auto"}));
+                             "18446744073709551615", "--threads", "2", "--instruction_set", "avx2", "--device",
+                             "auto"}));
   EXPECT_THAT(config.train().train_data().path(), ElementsAre("x/*.orc", "y.parquet"));
   EXPECT_EQ(config.train().train_data().batch_size(), 32);
   ASSERT_EQ(config.train().eval_data_size(), 1);
@@ -73,6 +74,7 @@ TEST_F(ConfigFlagsTest, EveryFlagReplacesItsField) {
   EXPECT_EQ(config.train().max_steps(), 7);
   EXPECT_EQ(config.train().seed(), 18446744073709551615u);
   EXPECT_EQ(config.run().threads(), 2);
+  EXPECT_EQ(config.run().instruction_set(), RunConfig::AVX2);
 }
 
 TEST_F(ConfigFlagsTest, SetAppliesInOrderAndNamedFlagsAfterIt) {
@@ -131,6 +133,8 @@ TEST_F(ConfigFlagsTest, ErrorsNameTheFlagOrTheFile) {
               StatusIs(kInvalid, AllOf(HasSubstr(path_), HasSubstr("batch_size"))));
   EXPECT_THAT(load({"--max_steps", "-1"}), StatusIs(kInvalid, HasSubstr("max_steps")));
   EXPECT_THAT(load({"--threads", "-1"}), StatusIs(kInvalid, HasSubstr("threads")));
+  EXPECT_THAT(load({"--instruction_set", "sse"}),
+              StatusIs(kInvalid, AllOf(HasSubstr("--instruction_set"), HasSubstr("baseline"))));
   EXPECT_THAT(load({"--train_data", ","}), StatusIs(kInvalid, HasSubstr("path")));
   write("train { sed: 3 }");
   EXPECT_THAT(load({}), StatusIs(kInvalid, AllOf(HasSubstr(path_ + ":1:"), HasSubstr("seed"))));

@@ -29,6 +29,7 @@
 #include "tools/config_flags.h"
 #include "tools/default_hooks.h"
 #include "tools/generate/generator.h"
+#include "tools/instruction_set_choice.h"
 #include "tools/output_hook.h"
 #include "tools/ranks.h"
 
@@ -171,6 +172,8 @@ class JobBuilder {
     resources.schema = schema_;
     resources.embeddings.seed = train.seed();
     resources.embeddings.threads = threads_;
+    ASSIGN_OR_RETURN(resources.embeddings.instruction_set,
+                     chosen_instruction_set(config_.run().instruction_set()), "run");
     resources.embeddings.tables = {train.table().begin(), train.table().end()};
     for (const SparseFeature& feature : schema_.sparse()) {
       resources.embeddings.features.push_back({feature.name, feature.table, feature.pooling});
