@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "base/log.h"
 
 namespace millrace {
@@ -56,189 +57,207 @@ double IdMap::load() const {
 }
 
 void IdMap::prefetch(absl::Span<const int64_t> ids, absl::Span<uint64_t> hashes) const {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const uint64_t hash = hash_(ids[i]);
-    hashes[i] = hash;
-    __builtin_prefetch(segment_of(hash) + (hash & mask_));
+  for (size_t i = 0; i < ids.size(); ++i) hashes[i] = hash_(ids[i]);
+  for (const uint64_t hash : hashes.first(std::min<size_t>(kChunk, hashes.size()))) {
+    __builtin_prefetch(home_of(hash));
   }
 }
 
-void IdMap::find_chunk(const int64_t* ids, const uint64_t* hashes, int64_t count,
-                       RowIndex* rows) const {
-  // Homes are read without branches, as the outcome of a comparison cannot be predicted. Those few
-  // ids that may stand behind their full home come second.
+template <typename Use>
+void IdMap::in_chunks(absl::Span<const uint64_t> hashes, Use use) const {
+  // Two chunks take turns: one is used while the next one is on its way.
+  Bucket* homes[2][kChunk] = {};
+  auto chunk = [&](size_t begin) { return hashes.subspan(std::min(begin, hashes.size()), kChunk); };
+  find_homes(chunk(0), homes[0]);
+  for (size_t begin = 0, number = 0; begin < hashes.size(); begin += kChunk, ++number) {
+    Bucket** const next = homes[(number + 1) % 2];
+    find_homes(chunk(begin + kChunk), next);
+    if (use(begin, chunk(begin), homes[number % 2], next)) find_homes(chunk(begin + kChunk), next);
+  }
+}
+
+template <typename Use>
+void IdMap::in_blocks(absl::Span<const int64_t> ids, Use use) const {
+  uint64_t hashes[kBlock];
+  for (size_t begin = 0; begin < ids.size(); begin += kBlock) {
+    const absl::Span<const int64_t> block = ids.subspan(begin, kBlock);
+    prefetch(block, absl::MakeSpan(hashes, block.size()));
+    use(begin, block, absl::MakeConstSpan(hashes, block.size()));
+  }
+}
+
+void IdMap::find_homes(absl::Span<const uint64_t> hashes, Bucket** homes) const {
+  for (size_t i = 0; i < hashes.size(); ++i) homes[i] = home_of(hashes[i]);
+}
+
+// Bit e: entry e has this id, or it is 0 and the entry, behind those in use, is free.
+inline unsigned IdMap::matches(const Bucket& bucket, int64_t id) {
+  unsigned bits = 0;
+  for (int e = 0; e < kEntries; ++e) bits |= static_cast<unsigned>(bucket.entries[e].id == id) << e;
+  return bits;
+}
+
+template <typename Look>
+inline void IdMap::look_at_chunk(int64_t count, Bucket* const* homes, Bucket* const* next,
+                                 Look look) const {
+  // No branches, as the outcome of a comparison cannot be predicted. Prefetches one by one: of many
+  // at once the processor drops some. Ids that may stand behind their home come second.
   uint32_t retry[kChunk];
   int64_t retries = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t id = ids[i];
-    const Bucket& home = segment_of(hashes[i])[hashes[i] & mask_];
-    // From the last to the first: entries in use stand before free ones, whose id is 0.
-    RowIndex complement = 0;
-    for (int e = kEntries - 1; e >= 0; --e) {
-      complement = home.entries[e].id == id ? home.entries[e].row_complement : complement;
-    }
-    rows[i] = ~complement;
+    __builtin_prefetch(next[i]);
+    const bool again = look(i, *homes[i]) & homes[i]->passed();
     retry[retries] = static_cast<uint32_t>(i);
-    retries += static_cast<int64_t>(complement == 0) & static_cast<int64_t>(home.full());
+    retries += again;
+    __builtin_prefetch(homes[i] + again);
   }
-  for (int64_t r = 0; r < retries; ++r) {
-    const uint32_t i = retry[r];
-    const Entry* entry = find_behind_home(ids[i], hashes[i]);
-    if (entry != nullptr) rows[i] = entry->row();
-  }
-}
-
-IdMap::Entry* IdMap::find_behind_home(int64_t id, uint64_t hash) const {
-  Bucket* const buckets = segment_of(hash);
-  uint64_t at = hash & mask_;
-  do {
-    at = (at + 1) & mask_;
-    for (Entry& entry : buckets[at].entries) {
-      if (entry.id == id && entry.row_complement != 0) return &entry;
+  for (uint64_t distance = 1; retries > 0; ++distance) {
+    const int64_t looks = std::exchange(retries, 0);
+    for (int64_t r = 0; r < looks; ++r) {
+      const uint32_t i = retry[r];
+      Bucket& bucket = *behind(homes[i], distance);
+      retry[retries] = i;
+      retries += look(i, bucket) & bucket.passed();
     }
-  } while (buckets[at].full());
-  return nullptr;
+  }
 }
 
-IdMap::Entry* IdMap::find_entry(int64_t id, uint64_t hash) const {
-  Bucket& home = segment_of(hash)[hash & mask_];
-  for (Entry& entry : home.entries) {
-    if (entry.id == id && entry.row_complement != 0) return &entry;
-  }
-  return home.full() ? find_behind_home(id, hash) : nullptr;
+void IdMap::locate(const int64_t* ids, int64_t count, Bucket* const* homes, Bucket* const* next,
+                   Entry* none, Entry** located) const {
+  look_at_chunk(count, homes, next, [=](int64_t i, Bucket& bucket) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+    const unsigned bits = matches(bucket, ids[i]);
+    Entry* const entry = &bucket.entries[__builtin_ctz(bits | 1u << (kEntries - 1))];
+    // A free entry, taken for that of id 0, may be another id's soon.
+    const bool missed = (bits == 0) | (entry->row_complement == 0);
+    Entry* const candidates[] = {entry, none};
+    located[i] = candidates[missed];
+    return missed;
+  });
 }
 
 void IdMap::find(absl::Span<const int64_t> ids, absl::Span<const uint64_t> hashes,
                  absl::Span<RowIndex> rows) const {
-  const auto total = static_cast<int64_t>(ids.size());
-  for (int64_t begin = 0; begin < total; begin += kChunk) {
-    find_chunk(ids.data() + begin, hashes.data() + begin, std::min(kChunk, total - begin),
-               rows.data() + begin);
-  }
-}
-
-template <typename Use>
-void IdMap::in_chunks(absl::Span<const int64_t> ids, Use use) const {
-  // The next chunk is on its way while this one is used.
-  uint64_t hashes[2][kChunk];
-  auto chunk = [&](size_t begin) { return ids.subspan(std::min(begin, ids.size()), kChunk); };
-  auto hashes_of = [&](size_t begin) {
-    return absl::MakeSpan(hashes[begin / kChunk % 2], chunk(begin).size());
-  };
-  prefetch(chunk(0), hashes_of(0));
-  for (size_t begin = 0; begin < ids.size(); begin += kChunk) {
-    prefetch(chunk(begin + kChunk), hashes_of(begin + kChunk));
-    use(begin, chunk(begin), hashes_of(begin).data());
-  }
-}
-
-void IdMap::find(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows) const {
-  in_chunks(ids, [&](size_t begin, absl::Span<const int64_t> chunk, const uint64_t* hashes) {
-    find_chunk(chunk.data(), hashes, static_cast<int64_t>(chunk.size()), rows.data() + begin);
+  in_chunks(hashes, [&](size_t begin, absl::Span<const uint64_t> chunk, Bucket* const* homes,
+                        Bucket* const* next) {
+    const int64_t* const id = ids.data() + begin;
+    RowIndex* const row = rows.data() + begin;
+    look_at_chunk(static_cast<int64_t>(chunk.size()), homes, next,
+                  [=](int64_t i, const Bucket& bucket) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+                    RowIndex complement = 0;
+                    for (const Entry& entry : bucket.entries) {
+                      complement |=
+                          entry.row_complement & -static_cast<RowIndex>(entry.id == id[i]);
+                    }
+                    row[i] = ~complement;
+                    return complement == 0;
+                  });
+    return false;
   });
 }
 
-void IdMap::locate(const int64_t* ids, const uint64_t* hashes, int64_t count, Entry* none,
-                   Entry** located) const {
-  // As in find_chunk.
-  uint32_t retry[kChunk];
-  int64_t retries = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t id = ids[i];
-    Bucket& home = segment_of(hashes[i])[hashes[i] & mask_];
-    Entry* entry = none;
-    for (int e = kEntries - 1; e >= 0; --e) {
-      entry = home.entries[e].id == id ? &home.entries[e] : entry;
+void IdMap::find(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows) const {
+  in_blocks(ids,
+            [&](size_t begin, absl::Span<const int64_t> block, absl::Span<const uint64_t> hashes) {
+              find(block, hashes, rows.subspan(begin, block.size()));
+            });
+}
+
+IdMap::Entry* IdMap::find_entry(int64_t id, uint64_t hash) const {
+  Bucket* const home = home_of(hash);
+  for (uint64_t distance = 0;; ++distance) {
+    Bucket* const bucket = behind(home, distance);
+    const unsigned bits = matches(*bucket, id);
+    if (bits != 0) {
+      Entry* const entry = &bucket->entries[__builtin_ctz(bits)];
+      if (entry->row_complement != 0) return entry;
     }
-    // A free entry, taken for that of id 0, may be another id's soon.
-    const bool missed = entry->row_complement == 0;
-    located[i] = missed ? none : entry;
-    retry[retries] = static_cast<uint32_t>(i);
-    retries += static_cast<int64_t>(missed) & static_cast<int64_t>(home.full());
-  }
-  for (int64_t r = 0; r < retries; ++r) {
-    const uint32_t i = retry[r];
-    Entry* const entry = find_behind_home(ids[i], hashes[i]);
-    if (entry != nullptr) located[i] = entry;
+    if (!bucket->passed()) return nullptr;
   }
 }
 
 template <typename Use>
-void IdMap::find_or_insert_chunk(const int64_t* ids, const uint64_t* hashes, int64_t count,
-                                 MakeRow make_row, Use use) {
+void IdMap::find_or_insert_each(absl::Span<const int64_t> ids, absl::Span<const uint64_t> hashes,
+                                MakeRow make_row, Use use) {
   Entry none = {};
   Entry* located[kChunk];
-  locate(ids, hashes, count, &none, located);
-  for (int64_t i = 0; i < count; ++i) {
-    Entry* entry = located[i];
-    if (entry->row_complement == 0) {
-      entry = find_entry(ids[i], hashes[i]);  // it may have come within this chunk
-      if (entry == nullptr) {
-        const RowIndex row = make_row(ids[i]);
-        if (row != kNoRow) {
-          const bool moved = make_room(hashes[i]);
-          entry = insert({ids[i], ~row, 0}, hashes[i]);
-          if (moved) locate(ids + i, hashes + i, count - i, &none, located + i);
+  in_chunks(hashes, [&](size_t begin, absl::Span<const uint64_t> chunk, Bucket** homes,
+                        Bucket* const* next) {
+    const auto count = static_cast<int64_t>(chunk.size());
+    const int64_t* const id = ids.data() + begin;
+    bool any_moved = false;
+    locate(id, count, homes, next, &none, located);
+    for (int64_t i = 0; i < count; ++i) {
+      Entry* entry = located[i];
+      if (entry->row_complement == 0) {
+        bool moved = false;
+        entry = find_or_insert_entry(id[i], chunk[i], make_row, moved);
+        if (moved) {
+          any_moved = true;
+          find_homes(chunk.subspan(i), homes);
+          locate(id + i, count - i, homes, next, &none, located + i);
         }
       }
+      use(begin + i, entry);
     }
-    use(i, entry);
-  }
+    return any_moved;
+  });
+}
+
+IdMap::Entry* IdMap::find_or_insert_entry(int64_t id, uint64_t hash, MakeRow make_row,
+                                          bool& moved) {
+  // It may have come since it was looked for.
+  if (Entry* const entry = find_entry(id, hash)) return entry;
+  const RowIndex row = make_row(id);
+  if (row == kNoRow) return nullptr;
+  moved = make_room(hash);
+  ++segments_[owners_[hash >> shift_]].size;
+  ++size_;
+  return place(home_of(hash), {id, ~row, 0});
 }
 
 void IdMap::find_or_insert_distinct(absl::Span<const int64_t> ids,
                                     absl::Span<const uint64_t> hashes, MakeRow make_row,
                                     std::vector<RowIndex>& distinct, absl::Span<uint32_t> places) {
-  const auto total = static_cast<int64_t>(ids.size());
-  for (int64_t begin = 0; begin < total; begin += kChunk) {
-    const int64_t count = std::min(kChunk, total - begin);
-    auto end = static_cast<uint32_t>(distinct.size());
-    distinct.resize(distinct.size() + count);
-    RowIndex* const rows = distinct.data();
-    uint32_t* const place_of = places.data() + begin;
-    auto number = [&end, rows, place_of](int64_t i, Entry* entry) {
-      if (entry == nullptr) {
-        place_of[i] = kNoPlace;
-        return;
-      }
-      // Where the mark says, or else at the end; without branches, as with find_chunk.
-      const RowIndex row = entry->row();
-      rows[end] = row;
-      const uint32_t marked = std::min(entry->mark, end);
-      const uint32_t place = rows[marked] == row ? marked : end;
-      end += static_cast<uint32_t>(place == end);
-      entry->mark = place;
-      place_of[i] = place;
-    };
-    find_or_insert_chunk(ids.data() + begin, hashes.data() + begin, count, make_row, number);
-    distinct.resize(end);
-  }
+  auto end = static_cast<uint32_t>(distinct.size());
+  distinct.resize(distinct.size() + ids.size());
+  RowIndex* const rows = distinct.data();
+  find_or_insert_each(ids, hashes, make_row, [&end, rows, places](size_t i, Entry* entry) {
+    if (entry == nullptr) {
+      places[i] = kNoPlace;
+      return;
+    }
+    // Where the mark says, or else at the end; without branches, as above.
+    const RowIndex row = entry->row();
+    rows[end] = row;
+    const uint32_t marked = std::min(entry->mark & ~kPassed, end);
+    const uint32_t place = rows[marked] == row ? marked : end;
+    end += static_cast<uint32_t>(place == end);
+    entry->mark = (entry->mark & kPassed) | place;
+    places[i] = place;
+  });
+  distinct.resize(end);
 }
 
 void IdMap::find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows,
                            MakeRow make_row) {
-  in_chunks(ids, [&](size_t begin, absl::Span<const int64_t> chunk, const uint64_t* hashes) {
-    RowIndex* const row_of = rows.data() + begin;
-    auto keep = [row_of](int64_t i, const Entry* entry) {
-      row_of[i] = entry == nullptr ? kNoRow : entry->row();
-    };
-    find_or_insert_chunk(chunk.data(), hashes, static_cast<int64_t>(chunk.size()), make_row, keep);
-  });
+  in_blocks(ids,
+            [&](size_t begin, absl::Span<const int64_t> block, absl::Span<const uint64_t> hashes) {
+              find_or_insert_each(block, hashes, make_row, [&](size_t i, const Entry* entry) {
+                rows[begin + i] = entry == nullptr ? kNoRow : entry->row();
+              });
+            });
 }
 
-IdMap::Entry* IdMap::insert(const Entry& entry, uint64_t hash) {
-  ++segments_[owners_[hash >> shift_]].size;
-  ++size_;
-  return place(segment_of(hash), entry, hash);
-}
-
-IdMap::Entry* IdMap::place(Bucket* buckets, const Entry& entry, uint64_t hash) const {
-  uint64_t at = hash & mask_;
-  while (buckets[at].full()) at = (at + 1) & mask_;
-  Entry* free = buckets[at].entries;
-  while (free->row_complement != 0) ++free;
-  *free = entry;
-  return free;
+IdMap::Entry* IdMap::place(Bucket* home, const Entry& entry) const {
+  Bucket* bucket = home;
+  for (uint64_t distance = 1; bucket->full(); ++distance) {
+    bucket->set_passed(true);
+    bucket = behind(home, distance);
+  }
+  int in_use = 0;
+  for (int e = 0; e < kEntries - 1; ++e) in_use += bucket->entries[e].row_complement != 0;
+  assign(bucket->entries[in_use], entry);
+  return &bucket->entries[in_use];
 }
 
 int64_t IdMap::place_all(const Bucket* from, uint64_t buckets, Bucket* zero, Bucket* one,
@@ -251,7 +270,7 @@ int64_t IdMap::place_all(const Bucket* from, uint64_t buckets, Bucket* zero, Buc
       const uint64_t hash = hash_(entry.id);
       const uint64_t target = hash >> bit & 1;
       ++counts[target];
-      place(targets[target], entry, hash);
+      place(targets[target] + (hash & mask_), entry);
     }
   }
   return counts[1];
@@ -316,9 +335,10 @@ void IdMap::resize_directory(int depth) {
 }
 
 void IdMap::erase(absl::Span<const int64_t> ids) {
-  in_chunks(ids, [&](size_t, absl::Span<const int64_t> chunk, const uint64_t* hashes) {
-    for (size_t i = 0; i < chunk.size(); ++i) {
-      Entry* const entry = find_entry(chunk[i], hashes[i]);
+  in_blocks(ids, [&](size_t, absl::Span<const int64_t> block, absl::Span<const uint64_t> hashes) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      __builtin_prefetch(home_of(hashes[std::min(i + kChunk, block.size() - 1)]));
+      Entry* const entry = find_entry(block[i], hashes[i]);
       if (entry == nullptr) continue;
       remove(segment_of(hashes[i]), entry);
       --segments_[owners_[hashes[i] >> shift_]].size;
@@ -334,16 +354,16 @@ void IdMap::remove(Bucket* buckets, Entry* entry) const {
     const uint64_t at = (reinterpret_cast<char*>(entry) - reinterpret_cast<char*>(buckets)) /
                         static_cast<int64_t>(sizeof(Bucket));
     Bucket& bucket = buckets[at];
-    const bool was_full = bucket.full();
     Entry* last = bucket.entries + kEntries - 1;
     while (last->row_complement == 0) --last;
-    *entry = *last;
-    *last = {};
-    if (!was_full) return;
-    // Entries from here on that passed over this bucket come back.
+    assign(*entry, *last);
+    assign(*last, {});
+    if (!bucket.passed()) return;
+    // The bucket was full, and entries that passed it come back.
     entry = find_passed(buckets, at);
+    bucket.set_passed(entry != nullptr);
     if (entry == nullptr) return;
-    *last = *entry;
+    assign(*last, *entry);
   }
 }
 
@@ -352,11 +372,12 @@ IdMap::Entry* IdMap::find_passed(Bucket* buckets, uint64_t at) const {
   do {
     behind = (behind + 1) & mask_;
     for (Entry& entry : buckets[behind].entries) {
-      if (entry.row_complement == 0) return nullptr;
+      if (entry.row_complement == 0) break;
       const uint64_t home = hash_(entry.id) & mask_;
       if (((behind - home) & mask_) >= ((behind - at) & mask_)) return &entry;
     }
-  } while (true);
+  } while (buckets[behind].passed());
+  return nullptr;
 }
 
 bool IdMap::shrink(uint64_t hash) {

@@ -42,8 +42,8 @@ class IdMap {
   IdMap(const IdMap&) = delete;
   IdMap& operator=(const IdMap&) = delete;
 
-  // Stage one: hashes of the ids, valid as long as the map lives. What stage two needs of memory is
-  // on its way to the cache afterwards; 32 to 256 ids at a time suit it.
+  // Stage one: hashes of the ids, valid as long as the map lives. What stage two needs for the
+  // first 64 ids is on its way to the cache afterwards; stage two itself sees to the others.
   // REQUIRES: hashes.size() == ids.size().
   void prefetch(absl::Span<const int64_t> ids, absl::Span<uint64_t> hashes) const;
 
@@ -93,16 +93,28 @@ class IdMap {
   struct Entry {
     int64_t id;
     RowIndex row_complement;
-    uint32_t mark;  // index of the row in `distinct` if that is what stands there
+    uint32_t mark;  // 31 bits: index of the row in `distinct` if that is what stands there
 
     RowIndex row() const { return ~row_complement; }
   };
   static constexpr int kEntries = 4;
+  static constexpr uint32_t kPassed = uint32_t{1} << 31;
   struct alignas(64) Bucket {
     Entry entries[kEntries];  // those in use first
 
-    bool full() const { return entries[kEntries - 1].row_complement != 0; }
+    bool full() const { return last().row_complement != 0; }
+    // An entry whose home is here or before may be behind; only if this one is full. Kept in the
+    // upper bit of the last mark, which is free for that.
+    bool passed() const { return (last().mark & kPassed) != 0; }
+    void set_passed(bool passed) {
+      entries[kEntries - 1].mark = (last().mark & ~kPassed) | (passed ? kPassed : 0);
+    }
+    const Entry& last() const { return entries[kEntries - 1]; }
   };
+  // Keeps the bit that is the bucket's.
+  static void assign(Entry& to, const Entry& from) {
+    to = {from.id, from.row_complement, (to.mark & kPassed) | (from.mark & ~kPassed)};
+  }
   // The ids whose hash begins with the `depth` bits of `prefix`. An id's home is the bucket that
   // the lower bits of its hash say; if that is full, the next one that is not, past the end from
   // the beginning: buckets between the home of an entry and its own are full.
@@ -112,30 +124,48 @@ class IdMap {
     int depth;
     int64_t size;
   };
-  static constexpr int64_t kChunk = 32;  // ids whose memory accesses overlap
+  static constexpr int64_t kChunk = 64;    // ids whose memory accesses overlap
+  static constexpr int64_t kBlock = 1024;  // ids hashed at once
 
   Bucket* segment_of(uint64_t hash) const { return directory_[hash >> shift_]; }
+  Bucket* home_of(uint64_t hash) const { return segment_of(hash) + (hash & mask_); }
+  // The bucket `distance` behind in the same segment, which is aligned to its size.
+  Bucket* behind(Bucket* home, uint64_t distance) const {
+    const auto address = reinterpret_cast<uintptr_t>(home);
+    const uintptr_t within = bucket_bytes() - 1;
+    return reinterpret_cast<Bucket*>((address & ~within) |
+                                     ((address + distance * sizeof(Bucket)) & within));
+  }
   int64_t bucket_bytes() const { return static_cast<int64_t>((mask_ + 1) * sizeof(Bucket)); }
   int64_t entries_per_segment() const { return static_cast<int64_t>(mask_ + 1) * kEntries; }
 
-  // Calls use(begin, ids, hashes) for one chunk after the other.
+  // Calls use(begin, chunk of hashes, homes, homes of the next chunk) for one chunk after the
+  // other; it returns whether entries moved.
   template <typename Use>
-  void in_chunks(absl::Span<const int64_t> ids, Use use) const;
-  void find_chunk(const int64_t* ids, const uint64_t* hashes, int64_t count, RowIndex* rows) const;
-  // Entries, or `none`; growth and erase make them invalid.
-  void locate(const int64_t* ids, const uint64_t* hashes, int64_t count, Entry* none,
-              Entry** located) const;
+  void in_chunks(absl::Span<const uint64_t> hashes, Use use) const;
+  // Calls use(begin, ids, hashes) for one block after the other.
+  template <typename Use>
+  void in_blocks(absl::Span<const int64_t> ids, Use use) const;
+  void find_homes(absl::Span<const uint64_t> hashes, Bucket** homes) const;
+  static unsigned matches(const Bucket& bucket, int64_t id);
+  // Calls look(i, bucket) with the home of each id of a chunk, and, where look returns that the id
+  // is not there and others passed, with those behind. Prefetches `next`.
+  template <typename Look>
+  void look_at_chunk(int64_t count, Bucket* const* homes, Bucket* const* next, Look look) const;
+  // The entries of a chunk of ids, or `none`.
+  void locate(const int64_t* ids, int64_t count, Bucket* const* homes, Bucket* const* next,
+              Entry* none, Entry** located) const;
   // Calls use(i, entry) in order; nullptr where make_row refused.
   template <typename Use>
-  void find_or_insert_chunk(const int64_t* ids, const uint64_t* hashes, int64_t count,
-                            MakeRow make_row, Use use);
+  void find_or_insert_each(absl::Span<const int64_t> ids, absl::Span<const uint64_t> hashes,
+                           MakeRow make_row, Use use);
+  // `moved` becomes true if other entries moved.
+  Entry* find_or_insert_entry(int64_t id, uint64_t hash, MakeRow make_row, bool& moved);
   // An id's entry, or nullptr.
   Entry* find_entry(int64_t id, uint64_t hash) const;
-  Entry* find_behind_home(int64_t id, uint64_t hash) const;
 
   // REQUIRES: the id is not there, and there is room.
-  Entry* insert(const Entry& entry, uint64_t hash);
-  Entry* place(Bucket* buckets, const Entry& entry, uint64_t hash) const;
+  Entry* place(Bucket* home, const Entry& entry) const;
   // Places what `from` holds, by a bit of the hash. Returns: how many went to `one`.
   int64_t place_all(const Bucket* from, uint64_t buckets, Bucket* zero, Bucket* one, int bit) const;
   void remove(Bucket* buckets, Entry* entry) const;

@@ -20,6 +20,19 @@ void unmap_memory(void* memory, int64_t bytes) {
   if (bytes > 0) MILLRACE_CHECK(munmap(memory, bytes) == 0);
 }
 
+// Aligned to `bytes`, a power of two.
+char* map_aligned(int64_t bytes) {
+  char* const first = map_memory(bytes);
+  if ((reinterpret_cast<intptr_t>(first) & (bytes - 1)) == 0) return first;
+  unmap_memory(first, bytes);
+  // What is before and behind goes back at once.
+  char* const mapped = map_memory(2 * bytes);
+  const int64_t before = -reinterpret_cast<intptr_t>(mapped) & (bytes - 1);
+  unmap_memory(mapped, before);
+  unmap_memory(mapped + before + bytes, bytes - before);
+  return mapped + before;
+}
+
 }  // namespace
 
 SegmentMemory::~SegmentMemory() {
@@ -66,18 +79,13 @@ void SegmentMemory::release(void* memory, int64_t bytes) {
 }
 
 void* SegmentMemory::map_piece(int64_t bytes) {
-  alone_.push_back({map_memory(bytes), bytes});
+  alone_.push_back({map_aligned(bytes), bytes});
   bytes_ += bytes;
   return alone_.back().memory;
 }
 
 void SegmentMemory::add_arena() {
-  // A huge page needs its alignment: what is before and behind goes back at once.
-  char* const mapped = map_memory(2 * kArenaBytes);
-  const int64_t before = -reinterpret_cast<intptr_t>(mapped) & (kArenaBytes - 1);
-  char* const begin = mapped + before;
-  unmap_memory(mapped, before);
-  unmap_memory(begin + kArenaBytes, kArenaBytes - before);
+  char* const begin = map_aligned(kArenaBytes);
   madvise(begin, kArenaBytes, MADV_HUGEPAGE);  // where there are no huge pages, small ones do
   arenas_.push_back({begin, {}, {}});
   bytes_ += kArenaBytes;

@@ -23,7 +23,7 @@ class SegmentMemory {
   SegmentMemory& operator=(const SegmentMemory&) = delete;
   ~SegmentMemory();
 
-  // Returns: zeros, aligned to a page. A program without memory ends here.
+  // Returns: zeros, aligned to `bytes`. A program without memory ends here.
   // REQUIRES: `bytes` is a power of two from kSmallestBytes to kFullBytes.
   void* allocate(int64_t bytes);
   // REQUIRES: allocate(bytes) returned `memory`.

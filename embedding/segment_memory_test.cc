@@ -24,7 +24,7 @@ TEST(SegmentMemoryTest, SmallPiecesCountForWhatTheyAre) {
   void* const small = memory.allocate(kSmallest);
   void* const larger = memory.allocate(2 * kSmallest);
   EXPECT_TRUE(all_zero(small, kSmallest));
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(larger) % 64, 0);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(larger) % (2 * kSmallest), 0);
   EXPECT_EQ(memory.bytes(), 3 * kSmallest);
   memory.release(small, kSmallest);
   EXPECT_EQ(memory.bytes(), 2 * kSmallest);
@@ -46,6 +46,7 @@ TEST(SegmentMemoryTest, PiecesAreApartAndZeroAlsoWhenUsedAgain) {
     for (int i = 0; i < 10; ++i) {
       auto* const piece = static_cast<char*>(memory.allocate(kFull));
       ASSERT_TRUE(all_zero(piece, kFull));
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(piece) % kFull, 0);
       std::memset(piece, i + 1, kFull);
       pieces.push_back(piece);
     }
