@@ -14,6 +14,7 @@
 #include "base/version.h"
 #include "bench/benchmark.h"
 #include "distributed/c10d_collectives.h"
+#include "distributed/ended_collective.h"
 #include "framework/model.h"
 #include "framework/model_parts.h"
 #include "framework/trainer.h"
@@ -70,11 +71,11 @@ class ControlChannel : public Collectives {
   std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
     if (mode_ == kNone) {
       for (int64_t& value : values) value *= world_size();
-      return std::make_unique<Done>(absl::OkStatus());
+      return std::make_unique<EndedCollective>(absl::OkStatus());
     }
     std::unique_ptr<PendingCollective> pending = others_.start_sum(values);
     if (mode_ == kHidden) return pending;
-    return std::make_unique<Done>(pending->wait());
+    return std::make_unique<EndedCollective>(pending->wait());
   }
   std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
     return others_.start_sum(std::move(tensor));
@@ -89,15 +90,6 @@ class ControlChannel : public Collectives {
   void fail(const absl::Status& reason) override { others_.fail(reason); }
 
  private:
-  class Done : public PendingCollective {
-   public:
-    explicit Done(absl::Status status) : status_(std::move(status)) {}
-    absl::Status wait() override { return status_; }
-
-   private:
-    const absl::Status status_;
-  };
-
   Collectives& others_;
   const Mode mode_;
 };

@@ -21,6 +21,7 @@
 #include "base/status_macros.h"
 #include "distributed/connect_mesh.h"
 #include "distributed/control_mesh.h"
+#include "distributed/ended_collective.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/reconnecting_store.h"
 #include "distributed/sockets.h"
@@ -244,7 +245,7 @@ template <typename Launch>
 std::unique_ptr<PendingCollective> C10dCollectives::start(const char* what, const Launch& launch) {
   const SupervisedWait wait = {Channel::kData, supervisor_->count_started(Channel::kData), what};
   absl::Status failure = supervisor_->failure();
-  if (!failure.ok()) return std::make_unique<SupervisedCollective>(failure);
+  if (!failure.ok()) return std::make_unique<EndedCollective>(failure);
   std::shared_ptr<CollectivesUnderWay::Entry> entry = under_way_->add();
   absl::Status launched = catch_exceptions([&] {
     launch(*parts_.data)
@@ -257,7 +258,7 @@ std::unique_ptr<PendingCollective> C10dCollectives::start(const char* what, cons
   });
   if (!launched.ok()) {
     under_way_->end(*entry, std::string(launched.message()));
-    return std::make_unique<SupervisedCollective>(
+    return std::make_unique<EndedCollective>(
         supervisor_->fail(first_line(absl::string_view(launched.message()))));
   }
   return std::make_unique<SupervisedCollective>(*supervisor_, under_way_, std::move(entry), wait);
@@ -267,7 +268,7 @@ std::unique_ptr<PendingCollective> C10dCollectives::start_sum(absl::Span<int64_t
   const SupervisedWait wait = {Channel::kControl, supervisor_->count_started(Channel::kControl),
                                "an exchange"};
   absl::Status failure = supervisor_->failure();
-  if (!failure.ok()) return std::make_unique<SupervisedCollective>(failure);
+  if (!failure.ok()) return std::make_unique<EndedCollective>(failure);
   return std::make_unique<ControlSum>(parts_.control, *supervisor_, wait, values);
 }
 

@@ -27,10 +27,11 @@ struct C10dOptions {
   std::function<void(RankPhase, int64_t step)> published;
 };
 
-// Brings all ranks of the job together and connects them: Gloo on both channels. The store and all
-// connections listen on the address of MASTER_ADDR, or the interface that leads to it, only; they
-// have no authentication (docs/distributed.md). The process ignores SIGPIPE from then on, unless it
-// handles it itself.
+// Brings all ranks of the job together and connects them: by a ControlMesh for the control channel
+// (whose sums thus go on without being waited for only up to some 100 KB) and by Gloo for data. The
+// store and all connections listen on the address of MASTER_ADDR, or the interface that leads to
+// it, only; they have no authentication (docs/distributed.md). The process ignores SIGPIPE from
+// then on, unless it handles it itself.
 //
 // Errors, on every rank within rendezvous_timeout, each naming the rank that is to blame where it
 // can be known: Unavailable (the port is taken, the master cannot be reached, ranks are missing),

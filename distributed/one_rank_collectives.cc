@@ -1,20 +1,9 @@
 #include "distributed/one_rank_collectives.h"
 
 #include "base/status_macros.h"
+#include "distributed/ended_collective.h"
 
 namespace millrace {
-namespace {
-
-class Done : public PendingCollective {
- public:
-  explicit Done(absl::Status status) : status_(std::move(status)) {}
-  absl::Status wait() override { return status_; }
-
- private:
-  const absl::Status status_;
-};
-
-}  // namespace
 
 absl::Status OneRankCollectives::failure() {
   MutexLock lock(mutex_);
@@ -22,11 +11,11 @@ absl::Status OneRankCollectives::failure() {
 }
 
 std::unique_ptr<PendingCollective> OneRankCollectives::start_sum(absl::Span<int64_t>) {
-  return std::make_unique<Done>(failure());
+  return std::make_unique<EndedCollective>(failure());
 }
 
 std::unique_ptr<PendingCollective> OneRankCollectives::start_sum(at::Tensor) {
-  return std::make_unique<Done>(failure());
+  return std::make_unique<EndedCollective>(failure());
 }
 
 absl::StatusOr<std::vector<std::string>> OneRankCollectives::all_gather(absl::string_view bytes) {

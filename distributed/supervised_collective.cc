@@ -56,10 +56,10 @@ absl::Status SupervisedCollective::supervise() {
   std::string error;
   absl::Duration slice = kFirstSlice;
   while (!under_way_->await(*entry_, slice, &error)) {
-    RETURN_IF_ERROR(supervisor_->look_after(wait_));
+    RETURN_IF_ERROR(supervisor_.look_after(wait_));
     slice = kLaterSlice;
   }
-  return error.empty() ? absl::OkStatus() : supervisor_->explain_broken_connection(error);
+  return error.empty() ? absl::OkStatus() : supervisor_.explain_broken_connection(error);
 }
 
 }  // namespace millrace

@@ -46,19 +46,17 @@ class SupervisedCollective : public PendingCollective {
   // Under way. `supervisor` must outlive it.
   SupervisedCollective(Supervisor& supervisor, std::shared_ptr<CollectivesUnderWay> under_way,
                        std::shared_ptr<CollectivesUnderWay::Entry> entry, SupervisedWait wait)
-      : supervisor_(&supervisor),
+      : supervisor_(supervisor),
         under_way_(std::move(under_way)),
         entry_(std::move(entry)),
         wait_(wait) {}
-  // Over before it began.
-  explicit SupervisedCollective(absl::Status result) : done_(true), result_(std::move(result)) {}
 
   absl::Status wait() override;
 
  private:
   absl::Status supervise();
 
-  Supervisor* const supervisor_ = nullptr;
+  Supervisor& supervisor_;
   const std::shared_ptr<CollectivesUnderWay> under_way_;
   const std::shared_ptr<CollectivesUnderWay::Entry> entry_;
   SupervisedWait wait_;

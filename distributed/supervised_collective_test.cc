@@ -67,11 +67,6 @@ TEST_F(SupervisedCollectiveTest, ThatNeverEndsTimesOut) {
               StatusIs(absl::StatusCode::kAborted, HasSubstr("a sum did not end within 1s")));
 }
 
-TEST_F(SupervisedCollectiveTest, ThatWasOverBeforeItBegan) {
-  EXPECT_OK(SupervisedCollective(absl::OkStatus()).wait());
-  EXPECT_EQ(SupervisedCollective(absl::AbortedError("x")).wait(), absl::AbortedError("x"));
-}
-
 TEST_F(SupervisedCollectiveTest, WaitingForAll) {
   EXPECT_TRUE(under_way_->await_all(absl::ZeroDuration()));
   auto first = under_way_->add();
