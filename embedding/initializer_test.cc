@@ -44,6 +44,12 @@ InitializerConfig normal(double mean, double stddev) {
   return config;
 }
 
+InitializerConfig parse(const std::string& text) {
+  InitializerConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  return config;
+}
+
 // Golden values, made by a separate program: they stand in docs/embedding.md and never change.
 TEST(InitializerTest, UniformGoldenValues) {
   InitializerConfig config;
@@ -67,6 +73,76 @@ TEST(InitializerTest, NormalGoldenValues) {
                                        -0.0173993539f, -0.0121539673f};
   EXPECT_THAT(row_of(normal(0, 0.01), 7, "items", 123456789, 5),
               testing::Pointwise(testing::FloatEq(), expected));
+}
+
+// Likewise: the quantile with the library's logarithm, the distribution function by bisection.
+TEST(InitializerTest, GoldenValuesOfTheOthers) {
+  struct Golden {
+    const char* config;
+    int64_t id;
+    std::vector<float> columns;  // 0 to 3 of 16
+  };
+  const std::vector<Golden> all = {
+      {"truncated_normal {}",
+       0,
+       {0.0154528581f, -0.00450518122f, -0.00255324575f, -0.00179774826f}},
+      {"truncated_normal {}", -1, {0.0104817841f, 0.00570585672f, 0.00217524543f, 0.00138804608f}},
+      {"truncated_normal {}",
+       123456789,
+       {0.0025104899f, 0.012675209f, 0.00607889611f, -0.0153965075f}},
+      {"truncated_normal {}",
+       kLowest,
+       {0.000879567058f, -0.00641863933f, 0.00437812787f, 0.00766222272f}},
+      {"truncated_normal { low: 1 high: 3 }",
+       0,
+       {0.0102649704f, 0.0163186044f, 0.01526873f, 0.0148898065f}},
+      {"truncated_normal { low: 1 high: 3 }",
+       -1,
+       {0.0108874794f, 0.0119739091f, 0.0131537328f, 0.0134632178f}},
+      {"truncated_normal { low: 1 high: 3 }",
+       123456789,
+       {0.0130271167f, 0.0105586601f, 0.011868733f, 0.0241864491f}},
+      {"truncated_normal { low: 1 high: 3 }",
+       kLowest,
+       {0.0136722084f, 0.0174458176f, 0.0123780686f, 0.0114620263f}},
+      {"xavier {}", 0, {0.398182541f, -0.157718807f, -0.0914238393f, -0.0647231713f}},
+      {"xavier {}", -1, {0.320027351f, 0.195851266f, 0.0781194195f, 0.0500812978f}},
+      {"xavier {}", 123456789, {0.0899249762f, 0.360668987f, 0.207201645f, -0.397561818f}},
+      {"xavier {}", kLowest, {0.0317960978f, -0.217317745f, 0.153551906f, 0.252438486f}},
+      {"xavier { distribution: NORMAL }",
+       0,
+       {0.437039346f, -0.118407406f, -0.0669459403f, -0.0471110828f}},
+      {"xavier { distribution: NORMAL }",
+       -1,
+       {0.281049848f, 0.150302246f, 0.057017792f, 0.0363667756f}},
+      {"xavier { distribution: NORMAL }",
+       123456789,
+       {0.0658225045f, 0.345419526f, 0.16026324f, -0.43498385f}},
+      {"xavier { distribution: NORMAL }",
+       kLowest,
+       {0.0230402891f, -0.169360265f, 0.115045011f, 0.202901289f}},
+      {"kaiming {}", 0, {0.56311512f, -0.223048091f, -0.129292831f, -0.0915323868f}},
+      {"kaiming {}", -1, {0.452587008f, 0.276975513f, 0.110477544f, 0.0708256513f}},
+      {"kaiming {}", 123456789, {0.127173126f, 0.510062993f, 0.293027371f, -0.562237322f}},
+      {"kaiming {}", kLowest, {0.0449664742f, -0.307333708f, 0.217155188f, 0.35700193f}},
+      {"kaiming { distribution: NORMAL }",
+       0,
+       {0.618066967f, -0.167453349f, -0.0946758613f, -0.0666251332f}},
+      {"kaiming { distribution: NORMAL }",
+       -1,
+       {0.397464484f, 0.212559476f, 0.080635339f, 0.0514303856f}},
+      {"kaiming { distribution: NORMAL }",
+       123456789,
+       {0.0930870697f, 0.488496959f, 0.226646438f, -0.615160048f}},
+      {"kaiming { distribution: NORMAL }",
+       kLowest,
+       {0.0325838886f, -0.239511579f, 0.162698209f, 0.28694576f}},
+  };
+  for (const Golden& golden : all) {
+    std::vector<float> row = row_of(parse(golden.config), 7, "items", golden.id, 16);
+    row.resize(4);
+    EXPECT_EQ(row, golden.columns) << golden.config << ", id " << golden.id;
+  }
 }
 
 TEST(InitializerTest, UniformIsTheDefault) {
@@ -96,12 +172,6 @@ TEST(InitializerTest, AColumnDoesNotDependOnTheWidth) {
     EXPECT_EQ(row_of(normal(0, 1), 1, "a", 5, dim),
               std::vector<float>(wide.begin(), wide.begin() + dim));
   }
-}
-
-InitializerConfig parse(const std::string& text) {
-  InitializerConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
-  return config;
 }
 
 TEST(InitializerTest, EqualToTheLastBitOnEveryInstructionSet) {

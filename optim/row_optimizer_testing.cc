@@ -19,7 +19,9 @@ constexpr double kRate = 0.05;
 
 std::vector<float> initial_slots(const RowOptimizer& optimizer, int64_t dim) {
   std::vector<float> slots;
-  for (const SlotSpec& spec : optimizer.slots(dim)) slots.insert(slots.end(), spec.size, spec.initial);
+  for (const SlotSpec& spec : optimizer.slots(dim)) {
+    slots.insert(slots.end(), spec.size, spec.initial);
+  }
   return slots;
 }
 

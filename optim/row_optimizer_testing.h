@@ -39,9 +39,10 @@ void expect_agrees_with_reference(const RowOptimizer& optimizer, const Reference
 void expect_conforms(const RowOptimizer& optimizer);
 
 // Trains three rows of four columns for six steps at rate 0.05 and expects these weights, row after
-// row, within 1e-6. Counting rows r, columns c from 0 and steps t from 1: weights begin at
-// ((5r + 3c) mod 7 − 3) / 10; row r is touched if t > r and (t − r − 1) mod (r + 1) is 0, with gradient
-// ((7t + 3r + 5c) mod 11 − 5) / 4. So whatever else knows the formula can say what must come out.
+// row, within 1e-6. With rows r and columns c from 0 and steps t from 1: weights begin at
+// ((5r + 3c) mod 7 − 3) / 10. Row r is touched if t > r and (t − r − 1) mod (r + 1) is 0; its
+// gradient is ((7t + 3r + 5c) mod 11 − 5) / 4. So whatever else knows the formula can say what must
+// come out.
 void expect_trains_to(const RowOptimizer& optimizer, const std::vector<double>& expected);
 
 }  // namespace millrace

@@ -13,10 +13,10 @@ namespace millrace {
 // With g = gradient_scale × gradient + weight_decay × w, for each column:
 //   sum ← sum + g²
 //   w   ← w − learning_rate × g / (√sum + epsilon)
-// Slot "sum" [dim] begins at initial_accumulator. Epsilon stands outside the root. Weight decay is L2:
-// part of g, and so of the sum too, in the rows a step touches alone. J. Duchi, E. Hazan, Y. Singer,
-// "Adaptive subgradient methods for online learning and stochastic optimization", JMLR 12 (2011);
-// equal to torch::optim::Adagrad without lr_decay on the rows a step touches.
+// Slot "sum" [dim] begins at initial_accumulator. Epsilon stands outside the root. Weight decay is
+// L2: part of g, and so of the sum too, in the rows a step touches alone. J. Duchi, E. Hazan, Y.
+// Singer, "Adaptive subgradient methods for online learning and stochastic optimization", JMLR 12
+// (2011); equal to torch::optim::Adagrad without lr_decay on the rows a step touches.
 class SparseAdagradOptimizer : public RowOptimizer {
  public:
   // Errors: InvalidArgument for numbers that are negative or not finite.

@@ -12,7 +12,8 @@ using testing::ElementsAre;
 using testing::FloatEq;
 using testing::HasSubstr;
 
-std::unique_ptr<RowOptimizer> make(double initial_accumulator, double epsilon, double weight_decay = 0) {
+std::unique_ptr<RowOptimizer> make(double initial_accumulator, double epsilon,
+                                   double weight_decay = 0) {
   SparseAdagrad config;
   config.set_initial_accumulator(initial_accumulator);
   config.set_epsilon(epsilon);
@@ -55,26 +56,26 @@ TEST(SparseAdagradTest, NoGradientAndNoEpsilonIsNoUpdate) {
 }
 
 TEST(SparseAdagradTest, AgreesWithALoopInDouble) {
-  expect_agrees_with_reference(
-      *make(0.1, 1e-10), [](std::vector<double>& weights, std::vector<double>& sum,
-                            const std::vector<double>& gradient, double rate, int64_t t) {
-        for (size_t c = 0; c < weights.size(); ++c) {
-          sum[c] += gradient[c] * gradient[c];
-          weights[c] -= rate * gradient[c] / (std::sqrt(sum[c]) + 1e-10);
-        }
-      });
+  expect_agrees_with_reference(*make(0.1, 1e-10),
+                               [](std::vector<double>& weights, std::vector<double>& sum,
+                                  const std::vector<double>& gradient, double rate, int64_t t) {
+                                 for (size_t c = 0; c < weights.size(); ++c) {
+                                   sum[c] += gradient[c] * gradient[c];
+                                   weights[c] -= rate * gradient[c] / (std::sqrt(sum[c]) + 1e-10);
+                                 }
+                               });
 }
 
 TEST(SparseAdagradTest, WeightDecayByHand) {
   const std::unique_ptr<RowOptimizer> optimizer = make(0, 1, 0.5);
   TestRow row(*optimizer, {4});
   row.update(*optimizer, 0.5, {1});
-  EXPECT_THAT(row.slots, ElementsAre(9));      // (1 + 0.5 × 4)²
+  EXPECT_THAT(row.slots, ElementsAre(9));        // (1 + 0.5 × 4)²
   EXPECT_THAT(row.weights, ElementsAre(3.625));  // 4 - 0.5 × 3 / (3 + 1)
 }
 
-// By torch.optim.Adagrad(lr=0.05, initial_accumulator_value=0.1) of torch 2.13 in float64 on a sparse
-// gradient of the table.
+// By torch.optim.Adagrad(lr=0.05, initial_accumulator_value=0.1) of torch 2.13 in float64 on a
+// sparse gradient of the table.
 TEST(SparseAdagradTest, EqualToTorch) {
   expect_trains_to(*make(0.1, 1e-10), {-0.364095167, 0.0621310093, 0.284570331, -0.0734301559,  //
                                        0.156618447, -0.142344142, 0.0958279614, -0.323332864,   //
@@ -84,9 +85,10 @@ TEST(SparseAdagradTest, EqualToTorch) {
 // By torch.optim.Adagrad(lr=0.05, weight_decay=0.1), likewise, on each row for itself, since it has
 // no weight decay for sparse gradients.
 TEST(SparseAdagradTest, EqualToTorchWithWeightDecay) {
-  expect_trains_to(*make(0, 1e-10, 0.1), {-0.364490213, 0.0637483079, 0.264179513, -0.0713076066,  //
-                                          0.135972776, -0.139726628, 0.0428023122, -0.321831939,   //
-                                          0.05, 0.218746659, -0.00554584357, 0.12});
+  expect_trains_to(*make(0, 1e-10, 0.1),
+                   {-0.364490213, 0.0637483079, 0.264179513, -0.0713076066,  //
+                    0.135972776, -0.139726628, 0.0428023122, -0.321831939,   //
+                    0.05, 0.218746659, -0.00554584357, 0.12});
 }
 
 TEST(SparseAdagradTest, Conforms) {

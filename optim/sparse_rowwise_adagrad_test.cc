@@ -12,7 +12,8 @@ using testing::ElementsAre;
 using testing::FloatEq;
 using testing::HasSubstr;
 
-std::unique_ptr<RowOptimizer> make(double initial_accumulator, double epsilon, double weight_decay = 0) {
+std::unique_ptr<RowOptimizer> make(double initial_accumulator, double epsilon,
+                                   double weight_decay = 0) {
   SparseAdagrad config;
   config.set_initial_accumulator(initial_accumulator);
   config.set_epsilon(epsilon);
@@ -55,16 +56,16 @@ TEST(SparseRowwiseAdagradTest, NoGradientAndNoEpsilonIsNoUpdate) {
 }
 
 TEST(SparseRowwiseAdagradTest, AgreesWithALoopInDouble) {
-  expect_agrees_with_reference(
-      *make(0.1, 1e-10), [](std::vector<double>& weights, std::vector<double>& sum,
-                            const std::vector<double>& gradient, double rate, int64_t t) {
-        double squares = 0;
-        for (const double g : gradient) squares += g * g;
-        sum[0] += squares / static_cast<double>(gradient.size());
-        for (size_t c = 0; c < weights.size(); ++c) {
-          weights[c] -= rate * gradient[c] / (std::sqrt(sum[0]) + 1e-10);
-        }
-      });
+  expect_agrees_with_reference(*make(0.1, 1e-10),
+                               [](std::vector<double>& weights, std::vector<double>& sum,
+                                  const std::vector<double>& gradient, double rate, int64_t t) {
+                                 double squares = 0;
+                                 for (const double g : gradient) squares += g * g;
+                                 sum[0] += squares / static_cast<double>(gradient.size());
+                                 for (size_t c = 0; c < weights.size(); ++c) {
+                                   weights[c] -= rate * gradient[c] / (std::sqrt(sum[0]) + 1e-10);
+                                 }
+                               });
 }
 
 TEST(SparseRowwiseAdagradTest, WeightDecayByHand) {
@@ -77,20 +78,20 @@ TEST(SparseRowwiseAdagradTest, WeightDecayByHand) {
 }
 
 TEST(SparseRowwiseAdagradTest, WithDecayAgreesWithALoopInDouble) {
-  expect_agrees_with_reference(
-      *make(0.1, 1e-10, 0.02), [](std::vector<double>& weights, std::vector<double>& sum,
+  expect_agrees_with_reference(*make(0.1, 1e-10, 0.02),
+                               [](std::vector<double>& weights, std::vector<double>& sum,
                                   const std::vector<double>& gradient, double rate, int64_t t) {
-        std::vector<double> g = gradient;
-        double squares = 0;
-        for (size_t c = 0; c < g.size(); ++c) {
-          g[c] += 0.02 * weights[c];
-          squares += g[c] * g[c];
-        }
-        sum[0] += squares / static_cast<double>(g.size());
-        for (size_t c = 0; c < g.size(); ++c) {
-          weights[c] -= rate * g[c] / (std::sqrt(sum[0]) + 1e-10);
-        }
-      });
+                                 std::vector<double> g = gradient;
+                                 double squares = 0;
+                                 for (size_t c = 0; c < g.size(); ++c) {
+                                   g[c] += 0.02 * weights[c];
+                                   squares += g[c] * g[c];
+                                 }
+                                 sum[0] += squares / static_cast<double>(g.size());
+                                 for (size_t c = 0; c < g.size(); ++c) {
+                                   weights[c] -= rate * g[c] / (std::sqrt(sum[0]) + 1e-10);
+                                 }
+                               });
 }
 
 TEST(SparseRowwiseAdagradTest, Conforms) {

@@ -61,11 +61,11 @@ TEST_F(ConfigFlagsTest, WithoutFlagsTheFileWithNamesExpanded) {
 }
 
 TEST_F(ConfigFlagsTest, EveryFlagReplacesItsField) {
-  ASSERT_OK_AND_ASSIGN(const JobConfig config,
-                       load({"--train_data", "x/*.orc,y.parquet", "--eval_data=z.orc",
-                             "--output_dir", "elsewhere", "--max_steps", "7", "--seed",
-                             "18446744073709551615", "--threads", "2", "--instruction_set", "avx2", "--device",
-                             "auto"}));
+  ASSERT_OK_AND_ASSIGN(
+      const JobConfig config,
+      load({"--train_data", "x/*.orc,y.parquet", "--eval_data=z.orc", "--output_dir", "elsewhere",
+            "--max_steps", "7", "--seed", "18446744073709551615", "--threads", "2",
+            "--instruction_set", "avx2", "--device", "auto"}));
   EXPECT_THAT(config.train().train_data().path(), ElementsAre("x/*.orc", "y.parquet"));
   EXPECT_EQ(config.train().train_data().batch_size(), 32);
   ASSERT_EQ(config.train().eval_data_size(), 1);
