@@ -50,7 +50,8 @@ struct Rows {
 };
 
 bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  if (a.size() != b.size() || a.empty()) return a.empty() && b.empty();
+  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 class RowKernelsTest : public testing::TestWithParam<SparseOptimizerConfig> {};
