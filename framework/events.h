@@ -65,10 +65,19 @@ struct StepResult {
   StepTimings timings;
 };
 
-// Figures of one embedding table.
+// Figures of one embedding table. The share of unique ids is of the ids that its lookups held: the
+// distinct ones of each step; the hottest share is that of the most frequent id of each step.
 struct TableReport {
   int64_t rows = 0;
   int64_t bytes = 0;
+  double load = 0;         // the share of the id map's entries in use
+  int64_t candidates = 0;  // ids without a row that have an exact count
+  // Since the last report:
+  int64_t inserted = 0;                    // rows
+  std::map<std::string, int64_t> evicted;  // reason → rows, without zeros
+  int64_t unadmitted = 0;                  // occurrences of ids that read the default value
+  double unique_share = 0;                 // in [0, 1]; 0 if nothing was looked up
+  double hottest_share = 0;                // the same
 };
 
 // What happened since the last report.

@@ -20,6 +20,28 @@ namespace {
 constexpr char kSeconds[] = "seconds";
 constexpr char kDataWaitSeconds[] = "data_wait_seconds";
 
+// What happened between two moments.
+TableReport table_report(const TableStatistics& now, const TableStatistics& last) {
+  TableReport report;
+  report.rows = now.rows;
+  report.bytes = now.bytes;
+  report.load = now.load;
+  report.candidates = now.candidates;
+  report.inserted = now.inserted - last.inserted;
+  report.unadmitted = now.unadmitted - last.unadmitted;
+  for (int i = 0; i < kEvictionReasons; ++i) {
+    const int64_t rows = now.evicted[i] - last.evicted[i];
+    const std::string reason(eviction_reason_name(static_cast<EvictionReason>(i)));
+    if (rows > 0) report.evicted[reason] = rows;
+  }
+  const auto occurrences = static_cast<double>(now.occurrences - last.occurrences);
+  if (occurrences > 0) {
+    report.unique_share = static_cast<double>(now.unique_ids - last.unique_ids) / occurrences;
+    report.hottest_share = static_cast<double>(now.hottest - last.hottest) / occurrences;
+  }
+  return report;
+}
+
 }  // namespace
 
 Reporter::Reporter(MetricSet metrics, absl::Span<const std::unique_ptr<DenseOptimizer>> dense,
@@ -81,8 +103,10 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   if (sparse_ != nullptr) report.learning_rates["sparse"] = sparse_->learning_rate(progress);
   for (const EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {
-      const TableStatistics statistics = table->statistics();
-      report.tables[std::string(table->name())] = {statistics.rows, statistics.bytes};
+      const TableStatistics now = table->statistics();
+      TableStatistics& last = tables_[table->name()];
+      report.tables[table->name()] = table_report(now, last);
+      last = now;
     }
   }
   return report;

@@ -3,8 +3,10 @@
 #define MILLRACE_FRAMEWORK_REPORTER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,6 +14,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "embedding/table_statistics.h"
 #include "framework/events.h"
 #include "framework/metric_set.h"
 #include "framework/pending_steps.h"
@@ -65,6 +68,7 @@ class Reporter {
   const SparseOptimizer* sparse_;
   std::vector<EmbeddingCollection*> collections_;
   Clock& clock_;
+  std::map<std::string, TableStatistics> tables_;  // at the last report
   ReportedValues values_;
   PendingSteps pending_;
   int64_t steps_ = 0;

@@ -27,7 +27,8 @@ Report report_at(const Progress& progress) {
   report.progress = progress;
   report.examples_per_second = 15234;
   report.metrics = {{"auc", 0.71234}, {"calibration", 1.0}, {"logloss", 0.125}, {"loss", 0.13}};
-  report.tables = {{"a", {1000, 1}}, {"b", {250, 1}}};
+  report.tables["a"].rows = 1000;
+  report.tables["b"].rows = 250;
   return report;
 }
 

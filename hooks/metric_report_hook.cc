@@ -45,7 +45,15 @@ absl::Status MetricReportHook::after_report(HookContext& context, const Report& 
   add_values(report.learning_rates, json["learning_rates"] = Json::object());
   Json& tables = json["tables"] = Json::object();
   for (const auto& [name, table] : report.tables) {
-    tables[name] = {{"rows", table.rows}, {"bytes", table.bytes}};
+    tables[name] = {{"rows", table.rows},
+                    {"bytes", table.bytes},
+                    {"load", table.load},
+                    {"candidates", table.candidates},
+                    {"inserted", table.inserted},
+                    {"evicted", Json(table.evicted)},
+                    {"unadmitted", table.unadmitted},
+                    {"unique_share", table.unique_share},
+                    {"hottest_share", table.hottest_share}};
   }
   return write(train_, "train.jsonl", to_line(json));
 }

@@ -60,7 +60,16 @@ Report full_report() {
   report.metrics = {{"auc", std::nan("")}, {"loss", 0.5}};
   report.values = {{"clicks", std::numeric_limits<double>::infinity()}, {"mean \"x\"", 2}};
   report.learning_rates = {{"dense", 0.001}};
-  report.tables = {{"items", {12, 3456}}};
+  TableReport& table = report.tables["items"];
+  table.rows = 12;
+  table.bytes = 3456;
+  table.load = 0.5;
+  table.candidates = 7;
+  table.inserted = 4;
+  table.evicted = {{"idle_steps", 3}, {"limit", 2}};
+  table.unadmitted = 30;
+  table.unique_share = 0.25;
+  table.hottest_share = 0.125;
   return report;
 }
 
@@ -81,7 +90,10 @@ TEST(MetricReportHookTest, EveryFieldOfAReport) {
     "step": 100, "examples": 51200, "epoch": 1, "window": 2, "skipped_steps": 3, "seconds": 2.5,
     "examples_per_second": 20480.5, "data_wait_share": 0.25,
     "metrics": {"auc": null, "loss": 0.5}, "values": {"clicks": null, "mean \"x\"": 2.0},
-    "learning_rates": {"dense": 0.001}, "tables": {"items": {"rows": 12, "bytes": 3456}}})"));
+    "learning_rates": {"dense": 0.001}, "tables": {"items": {
+      "rows": 12, "bytes": 3456, "load": 0.5, "candidates": 7, "inserted": 4,
+      "evicted": {"idle_steps": 3, "limit": 2}, "unadmitted": 30, "unique_share": 0.25,
+      "hottest_share": 0.125}}})"));
   EXPECT_FALSE(exists("eval.jsonl")) << "files come with their first line";
 }
 

@@ -16,7 +16,7 @@ class FakeHookContext : public HookContext {
  public:
   Phase phase() const override { return phase_is; }
   const Progress& progress() const override { return at; }
-  bool windowed() const override { return false; }
+  bool windowed() const override { return windowed_is; }
   int rank() const override { return rank_is; }
   int world_size() const override { return rank_is + 1; }
   bool due(const Cadence& cadence) const override {
@@ -33,6 +33,7 @@ class FakeHookContext : public HookContext {
   Progress served;  // where requests were last served
   bool starting = false;
   bool ending = false;
+  bool windowed_is = false;
   int rank_is = 0;
   Requests asked;
   ReportedValues reported;

@@ -9,9 +9,10 @@
 namespace millrace {
 namespace {
 
-std::shared_ptr<EmbeddingCollection> shared_table(int64_t features) {
+std::shared_ptr<EmbeddingCollection> shared_table(const TableConfig& table, int64_t features) {
   EmbeddingCollectionOptions options;
-  options.tables.emplace_back().set_name("items");
+  options.tables = {table};
+  options.tables[0].set_name("items");
   options.tables[0].set_dim(4);
   options.tables[0].mutable_initializer()->mutable_uniform();
   for (int64_t i = 0; i < features; ++i) {
@@ -49,7 +50,7 @@ std::unique_ptr<SparseOptimizer> sparse_optimizer(const TinyTrainerOptions& opti
 
 TrainerParts tiny_parts(TinyTrainerOptions options) {
   std::shared_ptr<EmbeddingCollection> collection;
-  if (options.train.sparse > 0) collection = shared_table(options.train.sparse);
+  if (options.train.sparse > 0) collection = shared_table(options.table, options.train.sparse);
   options.eval.sparse = options.train.sparse;
   options.eval.dense = options.train.dense;
 

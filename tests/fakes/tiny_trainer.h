@@ -7,6 +7,7 @@
 #include <string>
 
 #include "framework/trainer.h"
+#include "proto/config.pb.h"
 #include "tests/fakes/fake_dataset.h"
 
 namespace millrace {
@@ -19,6 +20,7 @@ struct TinyTrainerOptions {
   double learning_rate = 0.1;
   std::function<absl::Status(const Batch&)> on_forward;
   bool gives_targets = false;
+  TableConfig table;  // admission, eviction, limit, … of the table
   Clock* clock = nullptr;
 };
 

@@ -1,0 +1,63 @@
+// Evicts rows of embedding tables.
+#ifndef MILLRACE_HOOKS_EVICT_ROWS_HOOK_H_
+#define MILLRACE_HOOKS_EVICT_ROWS_HOOK_H_
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "embedding/step_marks.h"
+#include "framework/hook.h"
+#include "framework/hook_registry.h"
+
+namespace millrace {
+
+class EmbeddingCollection;
+
+// Whenever its cadence is due, removes from every table that has rules (TableConfig.eviction) the
+// rows that they are against, between steps. Rows count steps; to know seconds of training
+// (Progress.elapsed: waits for data are in it, evaluations are not) and windows, the hook keeps
+// marks of which step was when, which are its state. A run that failed evicts nothing any more.
+// Reports show what went, by table and reason; a log line says it at once.
+class EvictRowsHook : public Hook {
+ public:
+  // Borrows the collections.
+  EvictRowsHook(Cadence when, std::vector<EmbeddingCollection*> collections);
+
+  // Configured by EvictRowsConfig. Default: every 1000 steps and every window. Errors:
+  // InvalidArgument if no table has rules, or for a cadence that never comes.
+  static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
+                                                      const HookResources& resources);
+
+  absl::string_view name() const override { return "evict_rows"; }
+  // Errors: InvalidArgument for idle_windows without windows.
+  absl::Status start(HookContext& context) override;
+  absl::Status after_step(HookContext& context, const StepResult& result) override;
+  absl::Status after_window(HookContext& context, const Window& window) override;
+  absl::Status after_epoch(HookContext& context) override;
+  absl::Status end(HookContext& context, const absl::Status& outcome) override;
+
+  absl::Status save_state(HookState& state) const override;
+  // Marks that no table needs any more are dropped. Errors: InvalidArgument if the states are
+  // damaged, of another version or differ between ranks.
+  absl::Status load_state(absl::Span<const HookState> per_rank) override;
+
+ private:
+  using Marks = std::map<double, StepMarks>;  // by horizon
+
+  void make_marks();
+  void mark(const Progress& progress);
+  absl::Status evict_if_due(HookContext& context);
+  absl::Status evict(const Progress& progress);
+
+  const Cadence when_;
+  const std::vector<EmbeddingCollection*> collections_;
+  Marks seconds_;
+  Marks windows_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_EVICT_ROWS_HOOK_H_
