@@ -33,6 +33,12 @@ struct EmbeddingFlags {
   bool check = false;  // write rows before and after some steps there and measure nothing
 };
 
+// Of bench_idmap alone.
+struct IdMapFlags {
+  int64_t rows = 10000000;
+  std::string ids = "random";  // as benchmark_ids of bench/id_workload.h
+};
+
 struct BenchmarkFlags {
   int64_t repeats = 5;
   int64_t steps = 0;  // 0: what suits the benchmark
@@ -40,6 +46,7 @@ struct BenchmarkFlags {
   std::string config;  // the job to run, or whose data to read
   std::vector<std::string> set;
   EmbeddingFlags embedding;
+  IdMapFlags idmap;
 };
 
 // A benchmark prints each measurement when it has it.
@@ -53,6 +60,12 @@ using PrintMeasurement = std::function<void(const Measurement&)>;
 // and with --check, measuring nothing, float32 [rows, tables, dim]:
 //   before.f32, after.f32   the weights of all rows before and after --steps [20] steps
 absl::Status bench_embedding(const BenchmarkFlags& flags, const PrintMeasurement& print);
+
+// The id map beside ska::flat_hash_map and absl::flat_hash_map, alternating, all three in huge pages:
+// ids/s of inserting --rows ids into an empty map and of finding them, in batches of 2048, on one
+// thread by its CPU time and on --threads by the clock; the longest call that inserts, in CPU ms;
+// bytes a row; and ratios. For --ids other than random also our map with random ones.
+absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
 // Trainer with five hooks that do nothing, against the same model in a bare loop; µs a step.
 absl::Status bench_loop(const BenchmarkFlags& flags, const PrintMeasurement& print);

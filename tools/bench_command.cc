@@ -35,11 +35,19 @@ void add_embedding_flags(CLI::App& bench, BenchmarkFlags& flags) {
                  "write rows before and after --steps [20] steps into --data, measure nothing");
 }
 
+void add_idmap_flags(CLI::App& bench, BenchmarkFlags& flags) {
+  bench.add_option("--rows", flags.idmap.rows, "ids in the map");
+  bench.add_option("--ids", flags.idmap.ids,
+                   "what ids look like: random, strided, low_bits_equal, high_bits_equal or "
+                   "adversarial");
+}
+
 constexpr Entry kBenchmarks[] = {
     {"embedding", "ids/s of whole steps of embedding tables", bench_embedding,
      add_embedding_flags},
     {"exchange", "what the step exchange of several ranks adds, hidden and synchronous",
      bench_exchange},
+    {"idmap", "ids/s of the map from ids to rows, beside other maps", bench_idmap, add_idmap_flags},
     {"ingest", "rows/s of a job's training data made into batches", bench_ingest},
     {"loop", "what the trainer with five idle hooks adds to a bare loop", bench_loop},
     {"start", "process start to the end of a run of one step", bench_start},

@@ -1,0 +1,320 @@
+#include <c10/util/flat_hash_map.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "bench/benchmark.h"
+#include "bench/id_workload.h"
+#include "embedding/id_map.h"
+
+namespace millrace {
+namespace {
+
+using Ids = absl::Span<const int64_t>;
+using Rows = absl::Span<RowIndex>;
+
+constexpr int64_t kBatch = 2048;       // ids of a call
+constexpr int64_t kLookups = 1 << 22;  // of a measurement
+constexpr double kZipf = 1.05;
+
+double thread_seconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Large pieces in huge pages, as our map has them: peers get their best.
+template <typename T>
+struct HugePages {
+  using value_type = T;
+  HugePages() = default;
+  template <typename U>
+  HugePages(const HugePages<U>&) {}
+  static constexpr size_t kHugePage = 2 << 20;
+  static size_t rounded(size_t count) {
+    return (count * sizeof(T) + kHugePage - 1) / kHugePage * kHugePage;
+  }
+  T* allocate(size_t count) {
+    if (count * sizeof(T) < kHugePage) return static_cast<T*>(::operator new(count * sizeof(T)));
+    void* const memory = ::operator new(rounded(count), std::align_val_t(kHugePage));
+    madvise(memory, rounded(count), MADV_HUGEPAGE);
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, size_t count) {
+    if (count * sizeof(T) < kHugePage) return ::operator delete(memory);
+    ::operator delete(memory, std::align_val_t(kHugePage));
+  }
+  friend bool operator==(const HugePages&, const HugePages&) { return true; }
+  friend bool operator!=(const HugePages&, const HugePages&) { return false; }
+};
+
+class BenchedMap {
+ public:
+  virtual ~BenchedMap() = default;
+  virtual void find_or_insert(Ids ids, Rows rows) = 0;
+  virtual void find(Ids ids, Rows rows) const = 0;
+};
+
+class OurMap : public BenchedMap {
+ public:
+  void find_or_insert(Ids ids, Rows rows) override {
+    map_.find_or_insert(ids, rows, [this](int64_t) { return next_++; });
+  }
+  void find(Ids ids, Rows rows) const override { map_.find(ids, rows); }
+  IdMap& map() { return map_; }
+
+ private:
+  IdMap map_;
+  RowIndex next_ = 0;
+};
+
+// One at a time, which is how these are used.
+template <typename Map>
+class PeerMap : public BenchedMap {
+ public:
+  void find_or_insert(Ids ids, Rows rows) override {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto [entry, is_new] = map_.emplace(ids[i], next_);
+      next_ += is_new;
+      rows[i] = entry->second;
+    }
+  }
+  void find(Ids ids, Rows rows) const override {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto entry = map_.find(ids[i]);
+      rows[i] = entry == map_.end() ? kNoRow : entry->second;
+    }
+  }
+
+ private:
+  Map map_;
+  RowIndex next_ = 0;
+};
+
+using Ska = ska::flat_hash_map<int64_t, RowIndex, std::hash<int64_t>, std::equal_to<int64_t>,
+                               HugePages<std::pair<int64_t, RowIndex>>>;
+using Absl = absl::flat_hash_map<int64_t, RowIndex, absl::Hash<int64_t>, std::equal_to<int64_t>,
+                                 HugePages<std::pair<const int64_t, RowIndex>>>;
+
+// What is inserted and looked up.
+struct Workload {
+  std::vector<int64_t> ids;
+  std::vector<int64_t> uniform, zipf, misses;  // lookups
+};
+
+absl::StatusOr<Workload> make_workload(const std::string& kind, int64_t rows) {
+  Workload workload;
+  ASSIGN_OR_RETURN(workload.ids, benchmark_ids(kind, 0, rows), "--rows");
+  workload.uniform = draw_ids(workload.ids, 0, kLookups);
+  workload.zipf = draw_ids(workload.ids, kZipf, kLookups);
+  ASSIGN_OR_RETURN(const std::vector<int64_t> others,
+                   benchmark_ids(kind, rows, std::min(rows, kLookups)), "--rows");
+  workload.misses = draw_ids(others, 0, kLookups);
+  return workload;
+}
+
+// A kind of map, and what it is measured with.
+struct Contender {
+  std::string name;
+  std::function<std::unique_ptr<BenchedMap>()> make;
+  const Workload* workload;
+  std::unique_ptr<BenchedMap> map;  // of this repeat
+};
+
+// Calls use(first, ids) for batch after batch.
+template <typename Use>
+void in_batches(Ids ids, Use use) {
+  for (size_t begin = 0; begin < ids.size(); begin += kBatch)
+    use(begin, ids.subspan(begin, kBatch));
+}
+
+struct Insertion {
+  double ids_per_second;
+  double longest_call_ms;
+};
+
+Insertion insert_all(BenchedMap& map, Ids ids) {
+  std::vector<RowIndex> rows(kBatch);
+  double longest = 0;
+  const double start = thread_seconds();
+  double last = start;
+  in_batches(ids, [&](size_t, Ids batch) {
+    map.find_or_insert(batch, absl::MakeSpan(rows).first(batch.size()));
+    const double now = thread_seconds();
+    longest = std::max(longest, now - last);
+    last = now;
+  });
+  return {static_cast<double>(ids.size()) / (last - start), 1e3 * longest};
+}
+
+void find_all(const BenchedMap& map, Ids ids) {
+  std::vector<RowIndex> rows(kBatch);
+  in_batches(ids,
+             [&](size_t, Ids batch) { map.find(batch, absl::MakeSpan(rows).first(batch.size())); });
+}
+
+// Ids/s by the time of the thread.
+double find_rate(const BenchedMap& map, Ids ids) {
+  const double start = thread_seconds();
+  find_all(map, ids);
+  return static_cast<double>(ids.size()) / (thread_seconds() - start);
+}
+
+// Ids/s of all threads by the clock; each finds its share.
+double find_rate(const BenchedMap& map, Ids ids, int64_t threads) {
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<std::thread> running;
+  const size_t share = ids.size() / static_cast<size_t>(threads);
+  for (int64_t t = 0; t < threads; ++t) {
+    running.emplace_back([&, t] { find_all(map, ids.subspan(t * share, share)); });
+  }
+  for (std::thread& thread : running) thread.join();
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  return static_cast<double>(share * running.size()) / elapsed.count();
+}
+
+// Ids of a step, numbered.
+double number_rate(IdMap& map, Ids ids) {
+  std::vector<uint64_t> hashes(kBatch);
+  std::vector<uint32_t> places(kBatch);
+  std::vector<RowIndex> distinct;
+  const double start = thread_seconds();
+  in_batches(ids, [&](size_t, Ids batch) {
+    distinct.clear();
+    const auto batch_hashes = absl::MakeSpan(hashes).first(batch.size());
+    map.prefetch(batch, batch_hashes);
+    map.find_or_insert_distinct(
+        batch, batch_hashes, [](int64_t) { return kNoRow; }, distinct,
+        absl::MakeSpan(places).first(batch.size()));
+  });
+  return static_cast<double>(ids.size()) / (thread_seconds() - start);
+}
+
+// Maps that number rows alike must give the same rows.
+absl::Status check_equal(const BenchedMap& a, const BenchedMap& b, Ids ids) {
+  absl::Status status;
+  std::vector<RowIndex> rows_a(kBatch), rows_b(kBatch);
+  in_batches(ids, [&](size_t, Ids batch) {
+    a.find(batch, absl::MakeSpan(rows_a).first(batch.size()));
+    b.find(batch, absl::MakeSpan(rows_b).first(batch.size()));
+    if (rows_a != rows_b) status = absl::InternalError("the maps differ in what they find");
+  });
+  return status;
+}
+
+// Measurements by name, in the order in which they were begun.
+class Figures {
+ public:
+  Figures(const BenchmarkFlags& flags)
+      : parameters_{{"rows", absl::StrCat(flags.idmap.rows)},
+                    {"ids", flags.idmap.ids},
+                    {"batch", absl::StrCat(kBatch)}} {}
+
+  void add(const std::string& name, const std::string& map, const std::string& unit, double value) {
+    for (Measurement& each : all_) {
+      if (each.name == name && each.parameters.at("map") == map)
+        return each.values.push_back(value);
+    }
+    std::map<std::string, std::string> parameters = parameters_;
+    parameters["map"] = map;
+    const bool higher = unit == "ids/s" || unit == "ratio";
+    all_.push_back({name, std::move(parameters), unit, higher, {value}});
+  }
+  // Our rates of this repeat over those of the others.
+  void add_ratios() {
+    const std::vector<Measurement> measured = all_;
+    for (const Measurement& ours : measured) {
+      if (ours.unit != "ids/s" || ours.parameters.at("map") != kOurs) continue;
+      for (const Measurement& peer : measured) {
+        const std::string& map = peer.parameters.at("map");
+        if (peer.name != ours.name || peer.unit != ours.unit || map == kOurs) continue;
+        add(absl::StrCat(ours.name, "/ratio"), absl::StrCat(kOurs, "/", map), "ratio",
+            ours.values.back() / peer.values.back());
+      }
+    }
+  }
+  void print(const PrintMeasurement& print) const {
+    for (const Measurement& each : all_) print(each);
+  }
+
+  static constexpr const char* kOurs = "millrace";
+
+ private:
+  std::map<std::string, std::string> parameters_;
+  std::vector<Measurement> all_;
+};
+
+void measure(std::vector<Contender>& contenders, int64_t threads, Figures& figures) {
+  for (Contender& each : contenders) {
+    each.map = each.make();
+    const Insertion insertion = insert_all(*each.map, each.workload->ids);
+    figures.add("idmap/insert", each.name, "ids/s", insertion.ids_per_second);
+    figures.add("idmap/insert/longest_call", each.name, "ms", insertion.longest_call_ms);
+  }
+  const std::pair<const char*, std::vector<int64_t> Workload::*> lookups[] = {
+      {"uniform", &Workload::uniform}, {"zipf", &Workload::zipf}, {"miss", &Workload::misses}};
+  for (const auto& [name, ids] : lookups) {
+    for (Contender& each : contenders) {
+      figures.add(absl::StrCat("idmap/find/", name), each.name, "ids/s",
+                  find_rate(*each.map, each.workload->*ids));
+    }
+    for (Contender& each : contenders) {
+      figures.add(absl::StrCat("idmap/find/", name, "/threads", threads), each.name, "ids/s",
+                  find_rate(*each.map, each.workload->*ids, threads));
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& print) {
+  if (flags.idmap.rows < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("--rows is ", flags.idmap.rows));
+  }
+  ASSIGN_OR_RETURN(const Workload workload, make_workload(flags.idmap.ids, flags.idmap.rows));
+  std::vector<Contender> contenders;
+  const auto ours = [] { return std::make_unique<OurMap>(); };
+  contenders.push_back({Figures::kOurs, ours, &workload, nullptr});
+  contenders.push_back(
+      {"ska", [] { return std::make_unique<PeerMap<Ska>>(); }, &workload, nullptr});
+  contenders.push_back(
+      {"absl", [] { return std::make_unique<PeerMap<Absl>>(); }, &workload, nullptr});
+  // What hostile ids cost: the same map with random ones.
+  Workload random;
+  if (flags.idmap.ids != "random") {
+    ASSIGN_OR_RETURN(random, make_workload("random", flags.idmap.rows));
+    contenders.push_back({"millrace_with_random_ids", ours, &random, nullptr});
+  }
+  Figures figures(flags);
+  for (int64_t repeat = 0; repeat < flags.repeats; ++repeat) {
+    measure(contenders, flags.threads, figures);
+    IdMap& map = static_cast<OurMap&>(*contenders[0].map).map();
+    for (int peer = 1; peer <= 2 && repeat == 0; ++peer) {
+      RETURN_IF_ERROR(check_equal(*contenders[0].map, *contenders[peer].map, workload.uniform));
+      RETURN_IF_ERROR(check_equal(*contenders[0].map, *contenders[peer].map, workload.misses));
+    }
+    figures.add("idmap/number_distinct/zipf", Figures::kOurs, "ids/s",
+                number_rate(map, workload.zipf));
+    figures.add("idmap/bytes_per_row", Figures::kOurs, "bytes",
+                static_cast<double>(map.bytes()) / static_cast<double>(map.size()));
+    figures.add_ratios();
+    for (Contender& each : contenders) each.map.reset();
+  }
+  figures.print(print);
+  return absl::OkStatus();
+}
+
+}  // namespace millrace
