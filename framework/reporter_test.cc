@@ -9,6 +9,7 @@
 #include "base/status_matchers.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
+#include "embedding/embedding_collection.h"
 #include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {
@@ -73,6 +74,53 @@ TEST_F(ReporterTest, CollectsSteps) {
   EXPECT_THAT(report.learning_rates, ElementsAre(Pair("dense", 0.25), Pair("sparse", 0.25)));
   ASSERT_EQ(report.tables.size(), 1);
   EXPECT_EQ(report.tables.at("items").rows, 0);
+}
+
+TEST_F(ReporterTest, FiguresOfTablesAreThoseSinceTheLastReport) {
+  EmbeddingTable& table = *parts_.sparse_optimizer->collections()[0]->tables()[0];
+  const auto step = [&table](int64_t number, std::vector<int64_t> ids,
+                             std::vector<uint32_t> counts) {
+    std::vector<RowIndex> rows(ids.size());
+    ASSERT_OK(table.find_or_insert(ids, absl::MakeSpan(rows)));
+    table.commit(number, rows, counts);
+  };
+  Reporter reporter = this->reporter();
+  step(1, {1, 2, 3}, {7, 2, 1});
+  step(2, {1, 4}, {5, 5});
+  const TableReport first = take(reporter, {.step = 2}).tables.at("items");
+  EXPECT_EQ(first.rows, 4);
+  EXPECT_EQ(first.inserted, 4);
+  EXPECT_EQ(first.unique_share, 5.0 / 20);
+  EXPECT_EQ(first.hottest_share, 12.0 / 20);
+  EXPECT_GT(first.load, 0);
+  EXPECT_THAT(first.evicted, IsEmpty());
+  step(3, {5}, {4});
+  const TableReport second = take(reporter, {.step = 3}).tables.at("items");
+  EXPECT_EQ(second.rows, 5);
+  EXPECT_EQ(second.inserted, 1);
+  EXPECT_EQ(second.unique_share, 0.25);
+  EXPECT_EQ(second.hottest_share, 1);
+  const TableReport nothing = take(reporter, {.step = 3}).tables.at("items");
+  EXPECT_EQ(nothing.inserted, 0);
+  EXPECT_EQ(nothing.unique_share, 0);
+}
+
+TEST_F(ReporterTest, EvictedRowsByReason) {
+  TinyTrainerOptions options;
+  options.train.sparse = 1;
+  options.table.mutable_eviction()->set_idle_steps(1);
+  options.table.mutable_limit()->set_max_rows(4);
+  options.table.mutable_limit()->set_on_full(LimitConfig::EVICT_LRU);
+  options.table.mutable_limit()->set_evict_to(0.5);
+  parts_ = tiny_parts(options);
+  EmbeddingTable& table = *parts_.sparse_optimizer->collections()[0]->tables()[0];
+  Reporter reporter = this->reporter();
+  std::vector<RowIndex> rows(6);
+  ASSERT_OK(table.find_or_insert({{1, 2, 3, 4, 5, 6}}, absl::MakeSpan(rows)));
+  table.commit(1, rows, std::vector<uint32_t>(6, 1));
+  ASSERT_OK(table.evict({.step = 9}));
+  EXPECT_THAT(take(reporter, {.step = 9}).tables.at("items").evicted,
+              ElementsAre(Pair("idle_steps", 2), Pair("limit", 4)));
 }
 
 TEST_F(ReporterTest, EachReportBeginsAnew) {

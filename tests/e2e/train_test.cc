@@ -82,6 +82,47 @@ class TrainTest : public ProgramTest {
 };
 std::string TrainTest::data_;
 
+TEST_F(TrainTest, TablesAdmitEvictAndKeepToTheirLimits) {
+  std::string job = read("job.textproto");
+  const std::string plain = R"(table { name: "c{1..26}" dim: 4 })";
+  const size_t at = job.find(plain);
+  ASSERT_NE(at, std::string::npos);
+  job.replace(at, plain.size(), R"(
+  table { name: "c1" dim: 4 admission { count { min_count: 3 } } default_value { constant {} } }
+  table { name: "c2" dim: 4 eviction { idle_steps: 4 } }
+  table { name: "c3" dim: 4 limit { max_rows: 20 on_full: EVICT_LFU } }
+  table { name: "c4" dim: 4 admission { read_only {} } }
+  table { name: "c{5..26}" dim: 4 }
+  hooks { name: "evict_rows" [millrace.evict_rows] { when { every_steps: 2 } } })");
+  write("policies.textproto", job);
+  train("plain");
+  millrace_ok({"train", "policies.textproto", "--output_dir", "with"});
+  const Json plain_rows = Json::parse(read("plain/summary.json"))["rows"];
+  const Json rows = Json::parse(read("with/summary.json"))["rows"];
+  EXPECT_LT(rows["c1"], plain_rows["c1"]);
+  EXPECT_GT(rows["c1"], 0);
+  EXPECT_LT(rows["c2"], plain_rows["c2"]);
+  EXPECT_LE(rows["c3"], 20);
+  EXPECT_EQ(rows["c4"], 0);
+  EXPECT_EQ(rows["c5"], plain_rows["c5"]);
+  const std::string lines = read("with/metrics/train.jsonl");
+  const Json tables = Json::parse(lines.substr(0, lines.find('\n')))["tables"];
+  EXPECT_GT(tables["c1"]["unadmitted"], 0);
+  EXPECT_GT(tables["c2"]["evicted"]["idle_steps"], 0);
+  EXPECT_GT(tables["c3"]["evicted"]["limit"], 0);
+  EXPECT_GT(tables["c4"]["unadmitted"], 500);  // ten steps of 64 examples, some without an id
+  EXPECT_LE(tables["c4"]["unadmitted"], 640);
+  EXPECT_EQ(tables["c5"]["evicted"], Json::object());
+  // The same run again is the same to the last bit, and a table that is too small is an error.
+  millrace_ok({"train", "policies.textproto", "--output_dir", "again"});
+  EXPECT_EQ(read("again/weights.safetensors"), read("with/weights.safetensors"));
+  const ProgramResult full =
+      millrace({"train", "policies.textproto", "--output_dir", "full", "--set",
+                "train.table[2].limit.on_full=FAIL"});
+  EXPECT_NE(full.exit_code, 0);
+  EXPECT_THAT(full.err, HasSubstr("feature c3: table c3 has"));
+}
+
 TEST_F(TrainTest, ACompletedRunAndWhatItLeaves) {
   const ProgramResult result = millrace_ok({"train", "job.textproto", "--summary", "s.json"});
   EXPECT_THAT(result.out, HasSubstr("completed: 32 steps, 2000 examples"));
