@@ -41,7 +41,8 @@ CountSketch::CountSketch(int64_t capacity, double error_probability) : used_(kPa
 int64_t CountSketch::place(int64_t id, int64_t row) const {
   const uint64_t mixed = static_cast<uint64_t>(id) ^ (kOdd * static_cast<uint64_t>(row + 1));
   const uint64_t hash = placement_hash(static_cast<int64_t>(mixed));
-  const auto column = static_cast<int64_t>((hash >> 32) * static_cast<uint64_t>(state_.width) >> 32);
+  const auto column =
+      static_cast<int64_t>((hash >> 32) * static_cast<uint64_t>(state_.width) >> 32);
   return part_of(id) * part_size() + row * state_.width + column;
 }
 

@@ -10,8 +10,9 @@
 
 namespace millrace {
 
-// What a sketch holds, for checkpoints. The ids whose placement_hash begins with the ten bits r have
-// their counts in counters[r], whatever the other ranges hold: a range goes to the rank of its ids.
+// What a sketch holds, for checkpoints. The ids whose placement_hash begins with the ten bits r
+// have their counts in counters[r], whatever the other ranges hold: a range goes to the rank of its
+// ids.
 struct CountSketchState {
   int64_t depth = 0;
   int64_t width = 0;

@@ -139,9 +139,10 @@ absl::Status EmbeddingTable::check_room(int64_t more) const {
   const bool fails = row_limit_ != kNoLimit && options_.limit.on_full() == LimitConfig::FAIL;
   const int64_t limit = std::min(fails ? row_limit_ : kNoLimit, RowStore::kMaxRows);
   if (more <= limit - store_.size()) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "table ", name(), " has ", store_.size(), " rows and needs ", more, " more, but its limit is ",
-      limit, " rows", fails ? " (limit.max_rows or max_bytes, with on_full: FAIL)" : ""));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("table ", name(), " has ", store_.size(), " rows and needs ", more,
+                   " more, but its limit is ", limit, " rows",
+                   fails ? " (limit.max_rows or max_bytes, with on_full: FAIL)" : ""));
 }
 
 absl::Status EmbeddingTable::check_room(absl::Span<const int64_t> ids) const {
@@ -417,7 +418,8 @@ absl::Status EmbeddingTable::load_rows(const TableRows& rows) {
   std::vector<RowIndex> numbers(rows.ids.size());
   find(rows.ids, absl::MakeSpan(numbers));
   RETURN_IF_ERROR(check_room(std::count(numbers.begin(), numbers.end(), kNoRow)), what);
-  map_.find_or_insert(rows.ids, absl::MakeSpan(numbers), [this](int64_t id) { return add_row(id); });
+  map_.find_or_insert(rows.ids, absl::MakeSpan(numbers),
+                      [this](int64_t id) { return add_row(id); });
   tentative_.clear();
   admission_->forget(rows.ids);
   const std::vector<int64_t> places = places_of(slots(), rows.slots);

@@ -83,9 +83,9 @@ class EmbeddingTable {
   void default_row(int64_t id, absl::Span<float> row) const;
 
   // The same, but unknown ids that are admitted get a tentative row with its initial value. Those
-  // that are not read default_row, and this occurrence of theirs is counted: every occurrence in the
-  // step is to be looked up once.
-  // Errors: those of check_room; nothing is inserted or counted then.
+  // that are not read default_row, and this occurrence of theirs is counted: every occurrence in
+  // the step is to be looked up once. Errors: those of check_room; nothing is inserted or counted
+  // then.
   absl::Status find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows);
   // What find_or_insert is made of, for those who look ids up in the map themselves: check_room of
   // them, then make_row for each occurrence that has no row.
@@ -100,8 +100,8 @@ class EmbeddingTable {
   // last in `step`. What the ids without rows counted is counted. Then the limit is kept: rows may
   // be gone. REQUIRES: rows are distinct; `step` is above that of earlier calls.
   void commit(int64_t step, absl::Span<const RowIndex> rows, absl::Span<const uint32_t> counts);
-  // Removes tentative rows. The content, and the counts of ids without rows, are as they were before
-  // the step, if nothing was written to other rows.
+  // Removes tentative rows. The content, and the counts of ids without rows, are as they were
+  // before the step, if nothing was written to other rows.
   void discard();
   bool has_tentative_rows() const { return !tentative_.empty(); }
 

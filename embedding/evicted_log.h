@@ -24,8 +24,8 @@ class EvictedLog {
   // The log holds everything evicted when this many steps, or more, had been applied.
   int64_t begins() const { return begins_; }
 
-  // Ids evicted when `step` steps, or more, had been applied: distinct, by ascending placement_hash.
-  // Errors: OutOfRange if the log begins later.
+  // Ids evicted when `step` steps, or more, had been applied: distinct, by ascending
+  // placement_hash. Errors: OutOfRange if the log begins later.
   absl::StatusOr<std::vector<int64_t>> since(int64_t step) const;
 
   // Forgets all; what was evicted before `step` is not known.

@@ -34,8 +34,8 @@ class StepMarks {
   // none, so that step_at may be older, never newer, than it was.
   void add(double at, int64_t step);
 
-  // How many steps had been applied at `at`, or at the last moment before that has a mark; -1: there
-  // is none.
+  // How many steps had been applied at `at`, or at the last moment before that has a mark; -1:
+  // there is none.
   int64_t step_at(double at) const;
 
   // For checkpoints.
