@@ -1,15 +1,8 @@
 #include "base/block_pool.h"
 
-#include <sys/mman.h>
-
-#include <new>
-
 #include "base/catch_exceptions.h"
+#include "base/huge_memory.h"
 #include "base/log.h"
-
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25  // Linux 6.1
-#endif
 
 namespace millrace {
 namespace {
@@ -17,24 +10,6 @@ namespace {
 constexpr int64_t kBlocksPerArena = 32;
 constexpr int64_t kReady = 4;  // blocks
 constexpr int64_t kPageBytes = 4096;
-
-// Address space without memory, aligned to a block.
-char* map_arena() {
-  const int64_t bytes = kBlocksPerArena * BlockPool::kBlockBytes;
-  // One block more, of which the ends that are too much go back.
-  void* mapped = mmap(nullptr, bytes + BlockPool::kBlockBytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) throw std::bad_alloc();
-  const auto address = reinterpret_cast<uintptr_t>(mapped);
-  const uintptr_t excess = -address & (BlockPool::kBlockBytes - 1);
-  char* arena = static_cast<char*>(mapped) + excess;
-  if (excess > 0) munmap(mapped, excess);
-  munmap(arena + bytes, BlockPool::kBlockBytes - excess);
-  return arena;
-}
-
-// Without huge pages the blocks are slower, not wrong: errors do not matter.
-void use_huge_pages(char* block) { madvise(block, BlockPool::kBlockBytes, MADV_HUGEPAGE); }
 
 void touch(char* block) {
   for (int64_t at = 0; at < BlockPool::kBlockBytes; at += kPageBytes) {
@@ -54,12 +29,12 @@ BlockPool::~BlockPool() {
   const auto blocks = static_cast<int64_t>(empty_.size() + ready_.size());
   MILLRACE_CHECK(blocks == static_cast<int64_t>(arenas_.size()) * kBlocksPerArena)
       << "blocks outlive their pool";
-  for (char* arena : arenas_) munmap(arena, kBlocksPerArena * kBlockBytes);
+  for (char* arena : arenas_) unmap_memory(arena, kBlocksPerArena * kBlockBytes);
 }
 
 char* BlockPool::fresh() {
   if (empty_.empty()) {
-    char* arena = map_arena();
+    char* arena = map_memory(kBlocksPerArena * kBlockBytes);
     arenas_.push_back(arena);
     for (int64_t i = kBlocksPerArena - 1; i >= 0; --i) empty_.push_back(arena + i * kBlockBytes);
   }
@@ -80,7 +55,7 @@ char* BlockPool::take() {
     }
     block = fresh();
   }
-  use_huge_pages(block);
+  use_huge_pages(block, kBlockBytes);
   return block;
 }
 
@@ -90,14 +65,11 @@ char* BlockPool::take_sparse() {
     MutexLock lock(mutex_);
     block = fresh();
   }
-  madvise(block, kBlockBytes, MADV_NOHUGEPAGE);
+  use_small_pages(block, kBlockBytes);
   return block;
 }
 
-void BlockPool::densify(char* block) {
-  use_huge_pages(block);
-  madvise(block, kBlockBytes, MADV_COLLAPSE);
-}
+void BlockPool::densify(char* block) { collapse_pages(block, kBlockBytes); }
 
 void BlockPool::give_back(char* block) {
   {
@@ -107,7 +79,7 @@ void BlockPool::give_back(char* block) {
       return;
     }
   }
-  madvise(block, kBlockBytes, MADV_DONTNEED);
+  forget_memory(block, kBlockBytes);
   MutexLock lock(mutex_);
   empty_.push_back(block);
 }
@@ -143,7 +115,7 @@ void BlockPool::run() {
       if (stop_) return;
       block = fresh();
     }
-    use_huge_pages(block);
+    use_huge_pages(block, kBlockBytes);
     touch(block);
     MutexLock lock(mutex_);
     ready_.push_back(block);

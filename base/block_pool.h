@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "base/huge_memory.h"
 #include "base/mutex.h"
 
 namespace millrace {
@@ -18,7 +19,7 @@ namespace millrace {
 // Thread-safe. Blocks must be given back before the pool is destroyed.
 class BlockPool {
  public:
-  static constexpr int64_t kBlockBytes = 2 << 20;
+  static constexpr int64_t kBlockBytes = kHugePageBytes;
 
   // The thread starts with the first block taken.
   explicit BlockPool(bool background) : background_(background) {}

@@ -3,6 +3,20 @@
 #include "base/catch_exceptions.h"
 
 namespace millrace {
+namespace {
+
+// Looks at a condition for a while, without sleeping. Returns: whether it came true.
+template <typename Condition>
+bool spin(const Condition& condition) {
+  constexpr int kLooks = 500;  // some 40 ns each
+  for (int i = 0; i < kLooks; ++i) {
+    if (condition()) return true;
+    __builtin_ia32_pause();
+  }
+  return false;
+}
+
+}  // namespace
 
 ThreadPool::ThreadPool(int threads) {
   auto start = [this] {
@@ -27,45 +41,59 @@ void ThreadPool::parallel_for(int64_t count, const std::function<void(int64_t)>&
     for (int64_t i = 0; i < count; ++i) body(i);
     return;
   }
+  body_ = &body;
+  count_ = count;
+  next_.store(0, std::memory_order_relaxed);
   {
     MutexLock lock(mutex_);
-    body_ = &body;
-    next_ = 0;
-    count_ = unfinished_ = count;
+    const uint64_t last = state_.load(std::memory_order_relaxed) / kLoop;
+    state_.store((last + 1) * kLoop, std::memory_order_release);
   }
   run_iterations();
+  // A worker that has not woken up yet is not waited for.
+  state_.fetch_or(kClosed, std::memory_order_acq_rel);
+  auto left = [this] { return (state_.load(std::memory_order_acquire) & kWorkers) == 0; };
+  if (spin(left)) return;
   MutexLock lock(mutex_);
-  auto finished = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return unfinished_ == 0; };
-  mutex_.await(finished);
-  body_ = nullptr;
-  count_ = 0;
+  mutex_.await(left);
 }
 
 void ThreadPool::run_iterations() {
   while (true) {
-    const std::function<void(int64_t)>* body;
-    int64_t i;
-    {
-      MutexLock lock(mutex_);
-      if (next_ >= count_) return;
-      body = body_;
-      i = next_++;
-    }
-    (*body)(i);
-    MutexLock lock(mutex_);
-    --unfinished_;
+    const int64_t i = next_.fetch_add(1, std::memory_order_relaxed);
+    if (i >= count_) return;
+    (*body_)(i);
   }
 }
 
+uint64_t ThreadPool::await_loop(uint64_t seen) {
+  auto begun = [&] { return state_.load(std::memory_order_acquire) / kLoop > seen; };
+  if (!spin(begun)) {
+    MutexLock lock(mutex_);
+    auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stop_ || begun(); };
+    mutex_.await(ready);
+    if (stop_) return 0;
+  }
+  return state_.load(std::memory_order_acquire);
+}
+
 void ThreadPool::work() {
+  uint64_t seen = 0;
   while (true) {
-    {
-      MutexLock lock(mutex_);
-      auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stop_ || next_ < count_; };
-      mutex_.await(ready);
-      if (stop_) return;
+    uint64_t state = await_loop(seen);
+    if (state == 0) return;
+    seen = state / kLoop;
+    if ((state & kClosed) != 0) continue;
+    if (!state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel)) {
+      // Others come and go, or the loop has ended: look again.
+      if (state / kLoop == seen && (state & kClosed) == 0) --seen;
+      continue;
     }
     run_iterations();
+    if ((state_.fetch_sub(1, std::memory_order_acq_rel) & kWorkers) == 1) {
+      // Whoever waits for the last one looks again.
+      MutexLock lock(mutex_);
+    }
   }
 }
 

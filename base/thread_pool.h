@@ -2,6 +2,7 @@
 #ifndef MILLRACE_BASE_THREAD_POOL_H_
 #define MILLRACE_BASE_THREAD_POOL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <thread>
@@ -12,8 +13,10 @@
 
 namespace millrace {
 
-// Runs the iterations of a loop on `threads` threads, the caller's among them. Waiting threads
-// sleep: a busy neighbour costs no more than its share. parallel_for is called by one thread at a time.
+// Runs the iterations of a loop on `threads` threads, the caller's among them. Threads that have
+// nothing to do look for work for some 20 µs, since loops of one step follow each other closely,
+// and then sleep: a busy neighbour costs no more than its share. parallel_for is called by one
+// thread at a time.
 class ThreadPool {
  public:
   // One thread starts none. Where the system refuses to start more, fewer do the work.
@@ -30,14 +33,20 @@ class ThreadPool {
   void parallel_for(int64_t count, const std::function<void(int64_t)>& body);
 
  private:
-  void work();
-  void run_iterations() ABSL_LOCKS_EXCLUDED(mutex_);
+  // state_: the number of the loop, whether it takes no more workers, and how many are in it.
+  static constexpr uint64_t kLoop = 1 << 16, kClosed = 1 << 15, kWorkers = kClosed - 1;
 
-  Mutex mutex_;
-  const std::function<void(int64_t)>* body_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  int64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
+  void work();
+  void run_iterations();
+  // Waits for a loop after number `seen`. Returns: the state then; 0 if the pool ends.
+  uint64_t await_loop(uint64_t seen) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Of the present loop; they change while it is closed and nobody is in it.
+  const std::function<void(int64_t)>* body_ = nullptr;
+  int64_t count_ = 0;
+  std::atomic<int64_t> next_{0};
+  std::atomic<uint64_t> state_{kClosed};
+  Mutex mutex_;  // of those who sleep
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> workers_;
 };

@@ -100,7 +100,8 @@ class EmbeddingSteps {
       }
       batches_.push_back(jagged(ids, shape.tables * shape.batch));
     }
-    gradient_ = torch::tensor(workload_.gradient()).view({shape.batch, -1});
+    // A tensor of its own, as backward passes make them: views are copied before they are kept.
+    gradient_ = torch::tensor(workload_.gradient()).view({shape.batch, -1}).clone();
     return absl::OkStatus();
   }
 

@@ -123,8 +123,10 @@ void add_table_sources(const EmbeddingTable& table, const std::vector<RowIndex>&
   };
   auto weights = [&](const TensorSource::Append& append) -> absl::Status {
     Pieces<float> pieces(append);
+    std::vector<float> numbers(table.dim());
     for (const RowIndex row : rows) {
-      RETURN_IF_ERROR(pieces.add({table.store().weights(row), static_cast<size_t>(table.dim())}));
+      table.store().read_weights(row, absl::MakeSpan(numbers));
+      RETURN_IF_ERROR(pieces.add(numbers));
     }
     return pieces.flush();
   };

@@ -16,10 +16,11 @@ struct EmbeddingFeature {
   std::string name;
   std::string table;
   Pooling pooling = SUM;
+  // Only so many ids of a list are looked up, the first ones; 0: all.
+  int64_t max_ids = 0;
 };
 
-// Decides the result: seed, tables, features. Does not: threads,
-// instruction set.
+// Decides the result: seed, tables, features. Does not: threads, instruction set.
 struct EmbeddingCollectionOptions {
   uint64_t seed = 1;
   std::vector<TableConfig> tables;  // names are unique

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
-#include "base/finite.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "embedding/step_plan.h"
@@ -17,6 +17,9 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kIdsWorthThreads = 2048;
+// Outputs of more bytes are written past the caches.
+constexpr int64_t kCacheBytes = 4 << 20;
+constexpr int64_t kGradientPiece = 1 << 16;  // numbers that one thread looks at
 
 // The lists of one feature.
 IdLists lists_of(const KeyedJagged& features, int64_t batch, int64_t feature, Pooling pooling) {
@@ -32,10 +35,6 @@ IdLists lists_of(const KeyedJagged& features, int64_t batch, int64_t feature, Po
   return lists;
 }
 
-bool is_finite(const at::Tensor& gradient) {
-  return all_finite(gradient.const_data_ptr<float>(), gradient.numel());
-}
-
 // A gradient as contiguous float32 that nobody will change while we hold it.
 absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArrayRef sizes) {
   if (gradient.requires_grad()) {
@@ -43,9 +42,9 @@ absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArr
   }
   if (gradient.scalar_type() != at::kFloat || !gradient.device().is_cpu() ||
       gradient.layout() != at::kStrided || gradient.sizes() != sizes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "gradient of type ", c10::toString(gradient.scalar_type()), " with ", gradient.numel(),
-        " values; float32 like the output is due"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("gradient of type ", c10::toString(gradient.scalar_type()), " with ",
+                     gradient.numel(), " values; float32 like the output is due"));
   }
   at::Tensor result = gradient.contiguous();
   // LibTorch copies a tensor that someone else holds before it adds to it, but not one that shares
@@ -57,14 +56,14 @@ absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArr
 
 // One forward call in training.
 struct Lookups {
-  KeyedJagged features;                // what the plans borrow
-  std::vector<at::Tensor> gradients;   // of each output; undefined: none came
+  KeyedJagged features;                     // what the plans borrow
+  std::vector<at::Tensor> gradients;        // of each output; undefined: none came
   std::vector<std::vector<int64_t>> sizes;  // of each output
-  std::vector<int64_t> lookup;         // of each feature: its number in the plan of its table
+  std::vector<int64_t> lookup;              // of each feature: its number in the plan of its table
 };
 
 struct EmbeddingCollection::Step {
-  std::vector<StepPlan> plans;  // of each table
+  std::vector<std::unique_ptr<StepPlan>> plans;  // of each table
   std::vector<Lookups> lookups;
   std::vector<int64_t> table_of;  // of each feature
   std::shared_ptr<const std::vector<FeaturePlace>> places;
@@ -93,7 +92,7 @@ absl::Status EmbeddingCollection::Step::add_gradient(Lookups& call, int64_t outp
   const float* data = kept.const_data_ptr<float>();
   for (size_t f = 0; f < places->size(); ++f) {
     const FeaturePlace& place = (*places)[f];
-    StepPlan& plan = plans[table_of[f]];
+    StepPlan& plan = *plans[table_of[f]];
     if (place.column >= 0 && output == 0) {
       plan.set_gradient(call.lookup[f], data + place.column, pooled_dim);
     } else if (place.unpooled >= 0 && output == place.unpooled + 1) {
@@ -137,6 +136,7 @@ class EmbeddingCollection::Backward : public torch::autograd::Node {
 EmbeddingCollection::EmbeddingCollection(EmbeddingCollectionOptions options)
     : torch::nn::Module("EmbeddingCollection"),
       options_(std::move(options)),
+      buffers_(OutputBuffers::create()),
       pool_(std::make_unique<ThreadPool>(options_.threads)),
       step_(std::make_shared<Step>()) {}
 
@@ -150,6 +150,11 @@ absl::StatusOr<std::shared_ptr<EmbeddingCollection>> EmbeddingCollection::create
   if (options.features.empty()) {
     return absl::InvalidArgumentError("an embedding collection without features");
   }
+  for (const EmbeddingFeature& feature : options.features) {
+    if (feature.max_ids >= 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("feature ", feature.name, ": max_ids is ", feature.max_ids));
+  }
   std::shared_ptr<EmbeddingCollection> collection(new EmbeddingCollection(options));
   RETURN_IF_ERROR(collection->make_tables());
   RETURN_IF_ERROR(collection->make_places());
@@ -157,15 +162,17 @@ absl::StatusOr<std::shared_ptr<EmbeddingCollection>> EmbeddingCollection::create
 }
 
 absl::Status EmbeddingCollection::make_tables() {
+  const auto blocks = std::make_shared<BlockPool>(/*background=*/true);
   for (const TableConfig& config : options_.tables) {
     if (table(config.name()).ok()) {
       return absl::InvalidArgumentError(absl::StrCat("two tables named ", config.name()));
     }
     EmbeddingTableOptions options = EmbeddingTableOptions::from_config(config, options_.seed);
     options.instruction_set = options_.instruction_set;
+    options.blocks = blocks;
     ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
                      EmbeddingTable::create(std::move(options)));
-    step_->plans.emplace_back(*table);
+    step_->plans.push_back(std::make_unique<StepPlan>(*table));
     tables_.push_back(std::move(table));
   }
   features_of_.resize(tables_.size());
@@ -197,6 +204,7 @@ absl::Status EmbeddingCollection::make_places() {
       pooled_dim_ += place.dim;
     }
     features_of_[number].push_back(static_cast<int64_t>(places.size()));
+    cuts_ = cuts_ || feature.max_ids > 0;
     step_->table_of.push_back(number);
     places.push_back(std::move(place));
   }
@@ -224,16 +232,15 @@ absl::StatusOr<KeyedJagged> EmbeddingCollection::checked(const KeyedJagged& feat
   if (!is(features.values, at::kLong) || !is(features.offsets, at::kLong)) {
     return absl::InvalidArgumentError("ids and offsets must be int64 vectors on the CPU");
   }
-  if (features.weights.defined() && (!is(features.weights, at::kFloat) ||
-                                     features.weights.numel() != features.values.numel())) {
+  if (features.weights.defined() &&
+      (!is(features.weights, at::kFloat) || features.weights.numel() != features.values.numel())) {
     return absl::InvalidArgumentError("weights of ids must be float32, one for each id");
   }
   const auto count = static_cast<int64_t>(places_->size());
   const int64_t lists = features.offsets.numel() - 1;
   if (lists < 0 || lists % count != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("offsets have ", lists + 1, " numbers: not features × batch + 1 for ", count,
-                     " features"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "offsets have ", lists + 1, " numbers: not features × batch + 1 for ", count, " features"));
   }
   *batch = lists / count;
   KeyedJagged result{features.values.contiguous(), features.offsets.contiguous(),
@@ -247,36 +254,71 @@ absl::StatusOr<KeyedJagged> EmbeddingCollection::checked(const KeyedJagged& feat
   for (int64_t i = 0; i < lists; ++i) {
     if (offsets[i + 1] >= offsets[i]) continue;
     return absl::InvalidArgumentError(absl::StrCat("feature ", (*places_)[i / *batch].name,
-                                                   ", example ", i % *batch,
-                                                   ": offsets decrease"));
+                                                   ", example ", i % *batch, ": offsets decrease"));
+  }
+  return cuts_ ? cut(std::move(result), *batch) : result;
+}
+
+KeyedJagged EmbeddingCollection::cut(KeyedJagged features, int64_t batch) const {
+  const int64_t* offsets = features.offsets.const_data_ptr<int64_t>();
+  const int64_t lists = features.offsets.numel() - 1;
+  // How many ids of a list are looked up.
+  auto length = [&](int64_t list) {
+    const int64_t all = offsets[list + 1] - offsets[list];
+    const int64_t most = options_.features[list / batch].max_ids;
+    return most > 0 ? std::min(all, most) : all;
+  };
+  int64_t left_out = 0;
+  for (int64_t list = 0; list < lists; ++list) {
+    left_out += offsets[list + 1] - offsets[list] - length(list);
+  }
+  if (left_out == 0) return features;
+  KeyedJagged result;
+  const int64_t count = features.values.numel() - left_out;
+  result.values = at::empty({count}, at::kLong);
+  result.offsets = at::empty({lists + 1}, at::kLong);
+  if (features.weights.defined()) result.weights = at::empty({count}, at::kFloat);
+  int64_t* ends = result.offsets.mutable_data_ptr<int64_t>();
+  *ends = 0;
+  for (int64_t list = 0; list < lists; ++list) {
+    ends[list + 1] = ends[list] + length(list);
+    std::copy_n(features.values.const_data_ptr<int64_t>() + offsets[list], length(list),
+                result.values.mutable_data_ptr<int64_t>() + ends[list]);
+    if (!features.weights.defined()) continue;
+    std::copy_n(features.weights.const_data_ptr<float>() + offsets[list], length(list),
+                result.weights.mutable_data_ptr<float>() + ends[list]);
   }
   return result;
 }
 
-void EmbeddingCollection::for_each_table(int64_t ids, const std::function<void(int64_t)>& body) {
-  const auto count = static_cast<int64_t>(tables_.size());
-  if (ids >= kIdsWorthThreads) {
+void EmbeddingCollection::for_each(int64_t ids, int64_t count,
+                                   const std::function<void(int64_t)>& body) {
+  // Evaluation may come from several threads: the others work alone.
+  std::unique_lock<std::mutex> lock(pool_mutex_, std::defer_lock);
+  if (ids >= kIdsWorthThreads && lock.try_lock()) {
     pool_->parallel_for(count, body);
   } else {
-    for (int64_t table = 0; table < count; ++table) body(table);
+    for (int64_t i = 0; i < count; ++i) body(i);
   }
 }
 
-absl::Status EmbeddingCollection::look_up(const KeyedJagged& features, int64_t batch,
-                                          bool training, std::vector<at::Tensor>& outputs) {
+absl::Status EmbeddingCollection::look_up(const KeyedJagged& features, int64_t batch, bool training,
+                                          std::vector<at::Tensor>& outputs) {
   std::vector<float*> data;
   for (const at::Tensor& output : outputs) data.push_back(output.mutable_data_ptr<float>());
   std::vector<absl::Status> statuses(tables_.size());
-  for_each_table(features.values.numel(), [&](int64_t t) {
+  for_each(features.values.numel(), static_cast<int64_t>(tables_.size()), [&](int64_t t) {
     for (const int64_t f : features_of_[t]) {
       const FeaturePlace& place = (*places_)[f];
       const IdLists lists = lists_of(features, batch, f, options_.features[f].pooling);
-      float* output = place.column >= 0 ? data[0] + place.column : data[place.unpooled + 1];
-      const int64_t stride = place.column >= 0 ? pooled_dim_ : place.dim;
+      PoolingOutput output;
+      const size_t number = place.column >= 0 ? 0 : place.unpooled + 1;
+      output.data = data[number] + std::max<int64_t>(place.column, 0);
+      output.stride = place.column >= 0 ? pooled_dim_ : place.dim;
+      output.past_caches = static_cast<int64_t>(outputs[number].nbytes()) > kCacheBytes;
       if (!training) {
-        look_up_read_only(*tables_[t], lists, output, stride);
-      } else if (absl::Status status = step_->plans[t].look_up(lists, output, stride);
-                 !status.ok()) {
+        look_up_read_only(*tables_[t], lists, output);
+      } else if (absl::Status status = step_->plans[t]->look_up(lists, output); !status.ok()) {
         statuses[t] = annotate(std::move(status), absl::StrCat("feature ", place.name));
         return;
       }
@@ -294,7 +336,7 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
   const bool training = is_training() && at::GradMode::is_enabled();
 
   // The pooled features, then each unpooled one.
-  std::vector<at::Tensor> outputs = {at::empty({batch, pooled_dim_}, at::kFloat)};
+  std::vector<at::Tensor> outputs = {buffers_->take(batch, pooled_dim_)};
   std::vector<JaggedRows> unpooled;
   Lookups call;
   call.features = input;
@@ -304,11 +346,11 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
     // Lookups of a table are numbered feature after feature.
     int64_t before = 0;
     while (features_of_[table][before] != static_cast<int64_t>(f)) ++before;
-    call.lookup.push_back(step_->plans[table].lookups() + before);
+    call.lookup.push_back(step_->plans[table]->lookups() + before);
     if (place.unpooled < 0) continue;
     const at::Tensor offsets = input.offsets.narrow(0, f * batch, batch + 1);
     const int64_t* bounds = offsets.const_data_ptr<int64_t>();
-    outputs.push_back(at::empty({bounds[batch] - bounds[0], place.dim}, at::kFloat));
+    outputs.push_back(buffers_->take(bounds[batch] - bounds[0], place.dim));
     unpooled.push_back({at::Tensor(), offsets - bounds[0]});
   }
   RETURN_IF_ERROR(look_up(input, batch, training, outputs), "looking up embeddings");
@@ -325,16 +367,40 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
   return EmbeddingOutput(outputs[0], std::move(unpooled), places_);
 }
 
-GradientSummary EmbeddingCollection::summarize(bool with_norm) {
-  GradientSummary summary;
+float EmbeddingCollection::largest_gradient() {
+  std::vector<absl::Span<const float>> pieces;
   for (const Lookups& call : step_->lookups) {
     for (const at::Tensor& gradient : call.gradients) {
-      if (gradient.defined() && !is_finite(gradient)) summary.finite = false;
+      if (!gradient.defined()) continue;
+      const float* values = gradient.const_data_ptr<float>();
+      for (int64_t at = 0; at < gradient.numel(); at += kGradientPiece) {
+        const int64_t count = std::min(gradient.numel() - at, kGradientPiece);
+        pieces.emplace_back(values + at, count);
+      }
     }
   }
+  std::vector<uint32_t> largest(pieces.size());
+  const Kernels& kernels = millrace::kernels(options_.instruction_set);
+  for_each(step_->ids, static_cast<int64_t>(pieces.size()), [&](int64_t i) {
+    largest[i] =
+        kernels.largest_magnitude(pieces[i].data(), static_cast<int64_t>(pieces[i].size()));
+  });
+  uint32_t bits = 0;
+  for (const uint32_t piece : largest) bits = std::max(bits, piece);
+  return absl::bit_cast<float>(bits);
+}
+
+GradientSummary EmbeddingCollection::summarize(bool with_norm) {
+  GradientSummary summary;
+  const auto count = static_cast<int64_t>(tables_.size());
+  const float largest = largest_gradient();
+  summary.finite = std::isfinite(largest);
+  for (int64_t t = 0; t < count && summary.finite; ++t) {
+    summary.finite = step_->plans[t]->sums_are_finite(largest);
+  }
   if (!with_norm) return summary;
-  std::vector<double> norms(tables_.size());
-  for_each_table(step_->ids, [&](int64_t t) { norms[t] = step_->plans[t].squared_norm(); });
+  std::vector<double> norms(count);
+  for_each(step_->ids, count, [&](int64_t t) { norms[t] = step_->plans[t]->squared_norm(); });
   for (const double norm : norms) summary.norm_squared += norm;
   return summary;
 }
@@ -349,10 +415,10 @@ absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) c
     const UpdateContext& context = updates[t].context;
     if (!std::isfinite(context.learning_rate) || context.learning_rate < 0 ||
         !std::isfinite(context.gradient_scale) || context.step < 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "table ", tables_[t]->name(), ": learning rate ", context.learning_rate,
-          ", gradient scale ", context.gradient_scale, " or step ", context.step,
-          " is out of range"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("table ", tables_[t]->name(), ": learning rate ", context.learning_rate,
+                       ", gradient scale ", context.gradient_scale, " or step ", context.step,
+                       " is out of range"));
     }
     if (updates[t].optimizer == nullptr ||
         updates[t].optimizer->slots(tables_[t]->dim()) != tables_[t]->slots()) {
@@ -365,15 +431,15 @@ absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) c
 
 absl::Status EmbeddingCollection::apply(int64_t step, absl::Span<const TableUpdate> updates) {
   RETURN_IF_ERROR(check(updates), "updating embeddings");
-  for_each_table(step_->ids, [&](int64_t t) {
-    step_->plans[t].apply(*updates[t].optimizer, updates[t].context, step);
+  for_each(step_->ids, static_cast<int64_t>(tables_.size()), [&](int64_t t) {
+    step_->plans[t]->apply(*updates[t].optimizer, updates[t].context, step);
   });
   step_->end();
   return absl::OkStatus();
 }
 
 void EmbeddingCollection::discard() {
-  for (StepPlan& plan : step_->plans) plan.discard();
+  for (const auto& plan : step_->plans) plan->discard();
   step_->end();
 }
 

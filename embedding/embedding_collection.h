@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,6 +18,7 @@
 #include "embedding/embedding_output.h"
 #include "embedding/embedding_table.h"
 #include "embedding/gradient_summary.h"
+#include "embedding/output_buffers.h"
 #include "embedding/row_optimizer.h"
 #include "io/batch.h"
 
@@ -30,9 +32,9 @@ struct TableUpdate {
 
 // Features that name tables; several may name one. Rows appear when their id does. One step:
 //
-//   ASSIGN_OR_RETURN(EmbeddingOutput output, collection->forward(batch.sparse));   // per micro-batch
-//   loss(output).backward();
-//   RETURN_IF_ERROR(collection->apply(progress.step + 1, updates));   // or collection->discard()
+//   ASSIGN_OR_RETURN(EmbeddingOutput output, collection->forward(batch.sparse));   // per
+//   micro-batch loss(output).backward(); RETURN_IF_ERROR(collection->apply(progress.step + 1,
+//   updates));   // or collection->discard()
 //
 // In training (the module is training and gradients are on) forward makes tentative rows and
 // remembers what it looked up; backward passes leave their gradients here. Otherwise forward
@@ -44,7 +46,8 @@ struct TableUpdate {
 // weights get no gradient. The tables are no parameters of the module: parameters() is empty.
 //
 // Results do not depend on the number of threads, to the last bit. All calls, and backward passes,
-// come from one thread (the trainer's).
+// come from one thread (the trainer's); but forward outside training may be called from several
+// threads at once, also while that thread trains.
 class EmbeddingCollection : public torch::nn::Module {
  public:
   // Shared, as LibTorch holds submodules.
@@ -64,9 +67,9 @@ class EmbeddingCollection : public torch::nn::Module {
 
   // Updates the tables, updates[i] for tables()[i], and ends the step. `step` becomes the last step
   // of every row seen. A step without forward or backward counts as a step.
-  // Errors: the first one of the backward passes; InvalidArgument for the wrong number of updates or
-  // numbers out of range, FailedPrecondition for slots that are not bound. Nothing has changed then,
-  // and the step is still to be discarded.
+  // Errors: the first one of the backward passes; InvalidArgument for the wrong number of updates
+  // or numbers out of range, FailedPrecondition for slots that are not bound. Nothing has changed
+  // then, and the step is still to be discarded.
   absl::Status apply(int64_t step, absl::Span<const TableUpdate> updates);
 
   // What apply would refuse, without doing anything.
@@ -98,8 +101,12 @@ class EmbeddingCollection : public torch::nn::Module {
   absl::StatusOr<KeyedJagged> checked(const KeyedJagged& features, int64_t* batch) const;
   absl::Status look_up(const KeyedJagged& features, int64_t batch, bool training,
                        std::vector<at::Tensor>& outputs);
-  // Calls body(table) for each table, on several threads if the work is worth it.
-  void for_each_table(int64_t ids, const std::function<void(int64_t)>& body);
+  // The same without the ids that come after the first max_ids of a list.
+  KeyedJagged cut(KeyedJagged features, int64_t batch) const;
+  // The largest magnitude in the gradients of the step; may be infinite or not a number.
+  float largest_gradient();
+  // Calls body(i) for i below `count`, on several threads if the work is worth it.
+  void for_each(int64_t ids, int64_t count, const std::function<void(int64_t)>& body);
 
   EmbeddingCollectionOptions options_;
   std::vector<std::unique_ptr<EmbeddingTable>> tables_;
@@ -107,6 +114,9 @@ class EmbeddingCollection : public torch::nn::Module {
   std::shared_ptr<const std::vector<FeaturePlace>> places_;
   int64_t pooled_dim_ = 0;
   int64_t unpooled_features_ = 0;
+  bool cuts_ = false;  // whether a feature has max_ids
+  std::shared_ptr<OutputBuffers> buffers_;
+  std::mutex pool_mutex_;  // of whoever uses the pool
   std::unique_ptr<ThreadPool> pool_;
   // Owned here; graphs of backward passes hold it weakly, since they may outlive the collection.
   std::shared_ptr<Step> step_;

@@ -29,6 +29,11 @@ struct JaggedRows {
   at::Tensor offsets;  // int64 [batch + 1], from 0
 };
 
+struct PaddedRows {
+  at::Tensor rows;  // float32 [batch, length, dim]
+  at::Tensor mask;  // bool [batch, length]: whether there is a row
+};
+
 // A value; copies share the tensors.
 //
 //   ASSIGN_OR_RETURN(EmbeddingOutput output, embeddings->forward(batch.sparse));
@@ -49,6 +54,11 @@ class EmbeddingOutput {
 
   // The rows of a feature with pooling NONE. Errors: NotFound, FailedPrecondition.
   absl::StatusOr<JaggedRows> jagged(absl::string_view name) const;
+
+  // The same as one tensor: the first `length` rows of each list, zeros behind the end of a shorter
+  // one. Gradients reach the rows that are shown.
+  // Errors: those of jagged; InvalidArgument for length < 1.
+  absl::StatusOr<PaddedRows> padded(absl::string_view name, int64_t length) const;
 
   // All features, in order.
   const std::vector<FeaturePlace>& places() const { return *places_; }

@@ -19,13 +19,21 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kMaxDim = 4096;
-constexpr int64_t kRecordBytes = 64;        // records take a multiple of it
-constexpr int64_t kPlaceBytes = 64;         // of a row in store and map, as max_bytes counts
+constexpr int64_t kRecordBytes = 64;  // records take a multiple of it
+constexpr int64_t kPlaceBytes = 64;   // of a row in store and map, as max_bytes counts
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 constexpr int64_t kEvictedAtOnce = 1 << 18;  // bounds the memory that evicting takes
 
 bool evicts(LimitConfig::OnFull on_full) {
   return on_full == LimitConfig::EVICT_LRU || on_full == LimitConfig::EVICT_LFU;
+}
+
+RowType row_type(RowDtype dtype) {
+  switch (dtype) {
+    case FLOAT16: return RowType::kFloat16;
+    case BFLOAT16: return RowType::kBfloat16;
+    default: return RowType::kFloat32;
+  }
 }
 
 // Where each slot of `specs` stands in `slots`, or -1.
@@ -42,8 +50,7 @@ std::vector<int64_t> places_of(const std::vector<SlotSpec>& specs,
 
 }  // namespace
 
-EmbeddingTableOptions EmbeddingTableOptions::from_config(const TableConfig& config,
-                                                         uint64_t seed) {
+EmbeddingTableOptions EmbeddingTableOptions::from_config(const TableConfig& config, uint64_t seed) {
   EmbeddingTableOptions options;
   options.name = config.name();
   options.dim = config.dim();
@@ -53,6 +60,7 @@ EmbeddingTableOptions EmbeddingTableOptions::from_config(const TableConfig& conf
   options.default_value = config.default_value();
   if (config.has_eviction()) options.eviction = config.eviction();
   options.limit = config.limit();
+  options.type = row_type(config.row_dtype());
   return options;
 }
 
@@ -60,8 +68,8 @@ absl::StatusOr<std::unique_ptr<EmbeddingTable>> EmbeddingTable::create(
     EmbeddingTableOptions options) {
   if (options.name.empty()) return absl::InvalidArgumentError("a table without a name");
   if (options.dim < 1 || options.dim > kMaxDim) {
-    return absl::InvalidArgumentError(absl::StrCat("table ", options.name, ": dim is ", options.dim,
-                                                   ", not in 1 to ", kMaxDim));
+    return absl::InvalidArgumentError(
+        absl::StrCat("table ", options.name, ": dim is ", options.dim, ", not in 1 to ", kMaxDim));
   }
   ASSIGN_OR_RETURN(Initializer initializer,
                    Initializer::create({options.initializer, options.seed, options.name,
@@ -86,14 +94,17 @@ EmbeddingTable::EmbeddingTable(EmbeddingTableOptions options, Initializer initia
                                std::unique_ptr<Admission> admission)
     : options_(std::move(options)),
       initializer_(initializer),
+      kernels_(millrace::kernels(options_.instruction_set)),
+      rounding_key_(xxh3(options_.name + "/rounding", options_.seed)),
       admission_(std::move(admission)),
-      store_(options_.dim),
+      store_(options_.dim, options_.type, options_.blocks),
+      weights_(options_.dim),
       evicted_(options_.evicted_log_ids) {}
 
 int64_t EmbeddingTable::row_bytes(absl::Span<const SlotSpec> slots) const {
-  int64_t floats = dim();
+  int64_t floats = 0;
   for (const SlotSpec& slot : slots) floats += slot.size;
-  const int64_t bytes = floats * static_cast<int64_t>(sizeof(float));
+  const int64_t bytes = store_.weight_bytes() + floats * static_cast<int64_t>(sizeof(float));
   return (bytes + kRecordBytes - 1) / kRecordBytes * kRecordBytes + kPlaceBytes;
 }
 
@@ -165,7 +176,12 @@ bool EmbeddingTable::admits(int64_t id) const {
 
 RowIndex EmbeddingTable::add_row(int64_t id) {
   const RowIndex row = store_.add(id);
-  initializer_.fill(id, absl::MakeSpan(store_.weights(row), dim()));
+  if (store_.type() == RowType::kFloat32) {
+    initializer_.fill(id, absl::MakeSpan(store_.weights(row), dim()));
+  } else {
+    initializer_.fill(id, absl::MakeSpan(weights_));
+    store_.write_weights(row, weights_);
+  }
   tentative_.push_back(row);
   return row;
 }
@@ -191,12 +207,15 @@ absl::Status EmbeddingTable::find_or_insert(absl::Span<const int64_t> ids,
 
 void EmbeddingTable::commit(int64_t step, absl::Span<const RowIndex> rows,
                             absl::Span<const uint32_t> counts) {
-  constexpr int64_t kMaxFrequency = std::numeric_limits<uint32_t>::max();
+  constexpr uint64_t kMaxFrequency = std::numeric_limits<uint32_t>::max();
+  constexpr size_t kAhead = 16;
   uint32_t hottest = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
-    auto& frequency = store_.frequency(rows[i]);
-    frequency = std::min(static_cast<int64_t>(frequency) + counts[i], kMaxFrequency);
-    store_.last_step(rows[i]) = step;
+    if (i + kAhead < rows.size()) __builtin_prefetch(&store_.meta(rows[i + kAhead]), 1);
+    RowMeta& meta = store_.meta(rows[i]);
+    const uint64_t frequency = uint64_t{meta.frequency} + counts[i];
+    meta.frequency = static_cast<uint32_t>(std::min(frequency, kMaxFrequency));
+    meta.last_step = static_cast<uint32_t>(step);
     counted_.occurrences += counts[i];
     hottest = std::max(hottest, counts[i]);
   }
@@ -242,8 +261,8 @@ void EmbeddingTable::discard() {
 
 void EmbeddingTable::keep_limit() {
   if (store_.size() <= row_limit_ || !evicts(options_.limit.on_full())) return;
-  const auto share = static_cast<int64_t>(options_.limit.evict_to() *
-                                          static_cast<double>(row_limit_));
+  const auto share =
+      static_cast<int64_t>(options_.limit.evict_to() * static_cast<double>(row_limit_));
   const int64_t target = std::clamp<int64_t>(share, 1, row_limit_);
   const EvictionOrder order = options_.limit.on_full() == LimitConfig::EVICT_LRU
                                   ? EvictionOrder::kLeastRecent
@@ -255,10 +274,25 @@ void EmbeddingTable::keep_limit() {
       least.add(row, store_.id(row), store_.frequency(row), store_.last_step(row));
     }
     const std::vector<RowIndex> rows = least.take();
-    counted_.evicted[static_cast<int>(EvictionReason::kLimit)] +=
-        static_cast<int64_t>(rows.size());
+    counted_.evicted[static_cast<int>(EvictionReason::kLimit)] += static_cast<int64_t>(rows.size());
     remove(rows, step_);
   }
+  compact();
+}
+
+void EmbeddingTable::compact() {
+  // Room for a quarter more is worth keeping: rows come, too.
+  if (static_cast<int64_t>(store_.end()) * 3 / 4 < store_.size()) return;
+  std::vector<int64_t> ids;
+  std::vector<RowIndex> rows;
+  store_.compact([&](int64_t id, RowIndex to) {
+    ids.push_back(id);
+    rows.push_back(to);
+  });
+  map_.erase(ids);
+  size_t next = 0;
+  std::vector<RowIndex> found(ids.size());
+  map_.find_or_insert(ids, absl::MakeSpan(found), [&](int64_t) { return rows[next++]; });
 }
 
 void EmbeddingTable::remove(absl::Span<const RowIndex> rows, int64_t step) {
@@ -272,8 +306,8 @@ void EmbeddingTable::remove(absl::Span<const RowIndex> rows, int64_t step) {
 
 absl::StatusOr<EvictionCounts> EmbeddingTable::evict(const EvictionTime& now) {
   if (!tentative_.empty() || !unadmitted_.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat("evicting from table ", name(),
-                                                      " inside a step"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("evicting from table ", name(), " inside a step"));
   }
   EvictionCounts counts = {};
   if (!eviction_.has_value()) return counts;
@@ -281,9 +315,9 @@ absl::StatusOr<EvictionCounts> EmbeddingTable::evict(const EvictionTime& now) {
   const int64_t step = std::max(now.step, step_);
   for (RowIndex row = 0; row < store_.end(); ++row) {
     if (!store_.in_use(row)) continue;
+    store_.read_weights(row, absl::MakeSpan(weights_));
     const std::optional<EvictionReason> reason =
-        eviction_->verdict(now, store_.frequency(row), store_.last_step(row),
-                           {store_.weights(row), static_cast<size_t>(dim())});
+        eviction_->verdict(now, store_.frequency(row), store_.last_step(row), weights_);
     if (!reason.has_value()) continue;
     ++counts[static_cast<int>(*reason)];
     rows.push_back(row);
@@ -293,6 +327,7 @@ absl::StatusOr<EvictionCounts> EmbeddingTable::evict(const EvictionTime& now) {
   }
   remove(rows, step);
   for (int i = 0; i < kEvictionReasons; ++i) counted_.evicted[i] += counts[i];
+  compact();
   return counts;
 }
 
@@ -362,9 +397,9 @@ TableRows EmbeddingTable::export_rows() const {
     result.ids.push_back(store_.id(row));
     result.frequency.push_back(store_.frequency(row));
     result.last_step.push_back(store_.last_step(row));
-    const float* from = store_.weights(row);
-    result.weights.insert(result.weights.end(), from, from + dim());
-    from = store_.slots(row);
+    result.weights.resize(result.weights.size() + dim());
+    store_.read_weights(row, absl::MakeSpan(result.weights).last(dim()));
+    const float* from = store_.slots(row);
     for (TableRows::Slot& slot : result.slots) {
       slot.values.insert(slot.values.end(), from, from + slot.size);
       from += slot.size;
@@ -385,6 +420,11 @@ absl::Status EmbeddingTable::check_rows(const TableRows& rows) const {
       return absl::InvalidArgumentError(
           absl::StrCat("frequencies or last steps of ", values->size(), " of ", count, " rows"));
     }
+    for (const int64_t value : *values) {
+      if (value >= 0 && value <= std::numeric_limits<uint32_t>::max()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("a frequency or last step is ", value, ", not in 0 to 2^32 - 1"));
+    }
   }
   std::vector<std::string> known;
   for (const SlotSpec& spec : slots()) known.push_back(spec.name);
@@ -396,8 +436,8 @@ absl::Status EmbeddingTable::check_rows(const TableRows& rows) const {
           absl::StrCat("no slot \"", slot.name, "\"", did_you_mean(slot.name, known)));
     }
     if (slot.size != spec->size || slot.values.size() != count * slot.size) {
-      return absl::InvalidArgumentError(absl::StrCat("slot ", slot.name, " has ", slot.size,
-                                                     " numbers a row, not ", spec->size));
+      return absl::InvalidArgumentError(
+          absl::StrCat("slot ", slot.name, " has ", slot.size, " numbers a row, not ", spec->size));
     }
   }
   std::vector<int64_t> ids = rows.ids;
@@ -425,15 +465,15 @@ absl::Status EmbeddingTable::load_rows(const TableRows& rows) {
   const std::vector<int64_t> places = places_of(slots(), rows.slots);
   for (size_t i = 0; i < numbers.size(); ++i) {
     const RowIndex row = numbers[i];
-    std::copy_n(rows.weights.data() + i * dim(), dim(), store_.weights(row));
-    store_.frequency(row) = rows.frequency.empty() ? 0 : rows.frequency[i];
-    store_.last_step(row) = rows.last_step.empty() ? 0 : rows.last_step[i];
+    store_.write_weights(row, absl::MakeSpan(rows.weights).subspan(i * dim(), dim()));
+    store_.frequency(row) = rows.frequency.empty() ? 0 : static_cast<uint32_t>(rows.frequency[i]);
+    store_.last_step(row) = rows.last_step.empty() ? 0 : static_cast<uint32_t>(rows.last_step[i]);
     float* to = store_.slots(row);
     for (size_t s = 0; s < places.size(); ++s) {
       const SlotSpec& spec = slots()[s];
-      to = places[s] < 0 ? std::fill_n(to, spec.size, spec.initial)
-                         : std::copy_n(rows.slots[places[s]].values.data() + i * spec.size,
-                                       spec.size, to);
+      to = places[s] < 0
+               ? std::fill_n(to, spec.size, spec.initial)
+               : std::copy_n(rows.slots[places[s]].values.data() + i * spec.size, spec.size, to);
     }
   }
   for (const int64_t last_step : rows.last_step) step_ = std::max(step_, last_step);
@@ -453,7 +493,7 @@ void EmbeddingTable::reset() {
 }
 
 absl::uint128 EmbeddingTable::content_digest() const {
-  const size_t record_bytes = (dim() + store_.slot_floats()) * sizeof(float);
+  const size_t record_bytes = store_.content_bytes();
   std::vector<char> bytes(3 * sizeof(int64_t) + record_bytes);
   absl::uint128 digest = 0;
   for (RowIndex row = 0; row < store_.end(); ++row) {
@@ -462,7 +502,7 @@ absl::uint128 EmbeddingTable::content_digest() const {
     const int64_t last_step = store_.last_step(row);
     char* to = bytes.data();
     std::memcpy(to, &id, sizeof(id));
-    std::memcpy(to + sizeof(id), store_.weights(row), record_bytes);  // the slots follow
+    std::memcpy(to + sizeof(id), store_.record(row), record_bytes);
     to += sizeof(id) + record_bytes;
     std::memcpy(to, &frequency, sizeof(frequency));
     std::memcpy(to + sizeof(frequency), &last_step, sizeof(last_step));

@@ -15,12 +15,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/block_pool.h"
 #include "base/instruction_set.h"
+#include "base/shared_mutex.h"
 #include "embedding/admission.h"
 #include "embedding/evicted_log.h"
 #include "embedding/eviction.h"
 #include "embedding/id_map.h"
 #include "embedding/initializer.h"
+#include "embedding/kernels.h"
 #include "embedding/row_optimizer.h"
 #include "embedding/row_store.h"
 #include "embedding/table_rows.h"
@@ -29,7 +32,7 @@
 
 namespace millrace {
 
-// Decides the result, but for evicted_log_ids.
+// Decides the result, but for evicted_log_ids, instruction_set and blocks.
 struct EmbeddingTableOptions {
   std::string name;
   int64_t dim = 16;  // columns; 1 to 4096
@@ -39,7 +42,11 @@ struct EmbeddingTableOptions {
   DefaultValueConfig default_value;
   std::optional<EvictionConfig> eviction;
   LimitConfig limit;
-  InstructionSet instruction_set = best_instruction_set();  // one that this machine has
+  RowType type = RowType::kFloat32;
+  // Default: the best this machine has.
+  InstructionSet instruction_set = best_instruction_set();
+  // Where memory comes from; null: a pool of the table's own.
+  std::shared_ptr<BlockPool> blocks;
   int64_t evicted_log_ids = 1 << 20;  // that evicted_since can list at most; 8 bytes each
 
   static EmbeddingTableOptions from_config(const TableConfig& config, uint64_t seed);
@@ -59,7 +66,7 @@ struct EmbeddingTableOptions {
 // the step an error, and REJECT, which admits no id in steps that begin with a full table.
 //
 // Const methods may be called from many threads at once while nobody changes the table; the others
-// need it for themselves.
+// need it for themselves. mutex() is there to see to it.
 class EmbeddingTable {
  public:
   // Errors: InvalidArgument for an empty name, a dim outside 1 to 4096 or a bad initializer.
@@ -95,6 +102,7 @@ class EmbeddingTable {
   // REQUIRES: the id has no row. Returns: a tentative one, or kNoRow if it is not admitted.
   RowIndex make_row(int64_t id);
   IdMap& map() { return map_; }
+  const IdMap& map() const { return map_; }
 
   // Ends a step: tentative rows are there for good. rows[i] was seen counts[i] more times and
   // last in `step`. What the ids without rows counted is counted. Then the limit is kept: rows may
@@ -136,6 +144,14 @@ class EmbeddingTable {
 
   RowStore& store() { return store_; }
   const RowStore& store() const { return store_; }
+  // Loops over columns for this machine.
+  const Kernels& kernels() const { return kernels_; }
+  // The key of the stochastic rounding of 16-bit rows: xxh3 of "<name>/rounding" with the seed.
+  uint64_t rounding_key() const { return rounding_key_; }
+  // For those who work on the table from several threads (embedding/step_plan.h); the table itself
+  // does not touch it.
+  SharedMutex& mutex() const { return mutex_; }
+
   // No pass over rows.
   TableStatistics statistics() const;
   // The rows seen most often, by descending frequency, then ascending placement_hash; at most
@@ -173,18 +189,22 @@ class EmbeddingTable {
   RowIndex add_row(int64_t id);  // a tentative one
   void count_unadmitted();
   void keep_limit();
+  // After many rows went: gives memory back.
+  void compact();
   // Forgets rows, and writes their ids down as evicted.
   void remove(absl::Span<const RowIndex> rows, int64_t step);
-  int64_t committed_rows() const {
-    return store_.size() - static_cast<int64_t>(tentative_.size());
-  }
+  int64_t committed_rows() const { return store_.size() - static_cast<int64_t>(tentative_.size()); }
 
   EmbeddingTableOptions options_;
   Initializer initializer_;
+  const Kernels& kernels_;
+  const uint64_t rounding_key_;
+  mutable SharedMutex mutex_;
   std::unique_ptr<Admission> admission_;
   std::optional<EvictionRules> eviction_;
   IdMap map_;
   RowStore store_;
+  std::vector<float> weights_;       // scratch: of one row, as float32
   std::vector<RowIndex> tentative_;  // in the order they appeared
   // Ids without a row that occurred in this step, and how often.
   absl::flat_hash_map<int64_t, uint32_t> unadmitted_;

@@ -1,45 +1,27 @@
 #include "embedding/pooling.h"
 
-#include <algorithm>
+#include <cmath>
 
 namespace millrace {
-namespace {
 
-constexpr int64_t kPrefetch = 16;  // rows ahead
-
-void pool_list(const IdLists& lists, int64_t list, absl::Span<const float* const> rows,
-               int64_t dim, float* __restrict output) {
-  const int64_t begin = lists.begin(list), end = lists.end(list);
-  if (begin == end) std::fill_n(output, dim, 0.0f);
-  for (int64_t i = begin; i < end; ++i) {
-    if (i + kPrefetch < static_cast<int64_t>(rows.size())) {
-      __builtin_prefetch(rows[i + kPrefetch]);
-    }
-    const float* __restrict row = rows[i];
-    const float weight = lists.weights.empty() ? 1.0f : lists.weights[i];
-    if (i == begin) {
-      for (int64_t c = 0; c < dim; ++c) output[c] = weight * row[c];
-    } else {
-      for (int64_t c = 0; c < dim; ++c) output[c] += weight * row[c];
-    }
-  }
-  if (lists.pooling == MEAN && end - begin > 1) {
-    const auto length = static_cast<float>(end - begin);
-    for (int64_t c = 0; c < dim; ++c) output[c] /= length;
-  }
+float IdLists::divisor(int64_t list) const {
+  const auto length = static_cast<float>(end(list) - begin(list));
+  if (pooling == MEAN) return length;
+  return pooling == SQUARE_ROOT_N ? std::sqrt(length) : 1.0f;
 }
 
-}  // namespace
+double IdLists::coefficient(int64_t list, int64_t at) const {
+  if (pooling == NONE) return 1;
+  const double weight = weights.empty() ? 1 : weights[at];
+  return pooling == SUM ? weight : weight / static_cast<double>(divisor(list));
+}
 
-void pool(const IdLists& lists, absl::Span<const float* const> rows, int64_t dim, float* output,
-          int64_t stride) {
-  if (lists.pooling == NONE) {
-    for (size_t i = 0; i < rows.size(); ++i) std::copy_n(rows[i], dim, output + i * stride);
-    return;
-  }
-  for (int64_t list = 0; list < lists.batch(); ++list) {
-    pool_list(lists, list, rows, dim, output + list * stride);
-  }
+bool IdLists::copies() const {
+  if (pooling == NONE) return true;
+  if (!weights.empty() || static_cast<int64_t>(ids.size()) != batch()) return false;
+  int64_t others = 0;
+  for (int64_t list = 0; list < batch(); ++list) others += end(list) - begin(list) != 1 ? 1 : 0;
+  return others == 0;
 }
 
 }  // namespace millrace

@@ -9,7 +9,12 @@
 
 namespace millrace {
 
-// The lists of one feature in one micro-batch, borrowed.
+// The lists of one feature in one micro-batch, borrowed, and how they are pooled, in float32 and in
+// the order of the lists:
+//   SUM:         output row e = sum of weight × row over list e; zeros for an empty list
+//   MEAN:        the same divided by the number of ids in the list, whatever their weights
+//   SQUARE_ROOT_N: the same divided by the square root of that number
+//   NONE:        output row i = the row of ids[i]; weights are not used
 struct IdLists {
   absl::Span<const int64_t> ids;
   // [batch + 1], not decreasing; list e is ids[offsets[e] - offsets[0]] up to, not including,
@@ -21,22 +26,15 @@ struct IdLists {
   int64_t batch() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t begin(int64_t list) const { return offsets[list] - offsets[0]; }
   int64_t end(int64_t list) const { return offsets[list + 1] - offsets[0]; }
-  // What the row at place `at` of list `list` is multiplied by: its weight, for MEAN divided by the
-  // length of the list; 1 for NONE.
-  double coefficient(int64_t list, int64_t at) const {
-    if (pooling == NONE) return 1;
-    const double weight = weights.empty() ? 1 : weights[at];
-    return pooling == MEAN ? weight / static_cast<double>(end(list) - begin(list)) : weight;
-  }
+  // What the sum over a list is divided by; REQUIRES: the list is not empty.
+  float divisor(int64_t list) const;
+  // What the gradient of the row at place `at` of list `list` is multiplied by: its weight over the
+  // divisor, in double; 1 for NONE.
+  double coefficient(int64_t list, int64_t at) const;
+  // Whether output row i is the row of ids[i] as it is: pooling NONE, or no weights and one id in
+  // each list. Looks at all offsets.
+  bool copies() const;
 };
-
-// Pools rows: rows[i] are the `dim` columns of ids[i]. float32 arithmetic in the order of the lists.
-//   SUM:  output row e = sum of weight × row over list e; zeros for an empty list
-//   MEAN: the same divided by the number of ids in the list, whatever their weights
-//   NONE: output row i = rows[i]; weights are not used
-// Output rows begin `stride` numbers after one another.
-void pool(const IdLists& lists, absl::Span<const float* const> rows, int64_t dim, float* output,
-          int64_t stride);
 
 }  // namespace millrace
 

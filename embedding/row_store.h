@@ -4,32 +4,51 @@
 
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+#include "base/block_pool.h"
 #include "embedding/row_index.h"
 #include "embedding/row_optimizer.h"
+#include "embedding/row_type.h"
 
 namespace millrace {
 
-// Rows of one width in blocks that never move: a pointer to a row holds until the row is
-// removed. The record of a row is its weights, then its slots, float32, beginning at a multiple of
-// 64 bytes. What is kept about a row (its id, frequency, the step that last saw it) stands in
-// arrays at the head of its block. Row numbers of removed rows are used again.
+// What is kept about a row besides its numbers.
+struct RowMeta {
+  uint32_t frequency = 0;  // occurrences in committed steps; stays at the largest number
+  uint32_t last_step = 0;  // the committed step that saw it last
+};
+
+// Rows of one width in blocks that never move: a pointer to a row holds until the row is removed.
+// The record of a row is its weights, in the store's type, and behind them at the next multiple of
+// four bytes its slots, float32; it begins at a multiple of 64 bytes. What is kept about a row (its
+// id and RowMeta) stands at the head of its block. Row numbers of removed rows are used again,
+// the lowest block first; a block without rows gives its memory back.
 //
 // Reading is safe from many threads; changes need the store, or for the accessors that return a
-// reference the row, for themselves.
+// reference or a pointer the row, for themselves.
 class RowStore {
  public:
-  // REQUIRES: dim >= 1.
-  explicit RowStore(int64_t dim) : dim_(dim) { set_slots({}); }
+  // `pool`: where blocks come from; shared with other stores, or by default one of its own.
+  // REQUIRES: dim in 1 to 4096.
+  explicit RowStore(int64_t dim, RowType type = RowType::kFloat32,
+                    std::shared_ptr<BlockPool> pool = nullptr);
+  ~RowStore() { clear(); }
+  RowStore(const RowStore&) = delete;
+  RowStore& operator=(const RowStore&) = delete;
 
   // REQUIRES: size() == 0. Gives memory back, since the layout changes.
   void set_slots(std::vector<SlotSpec> slots);
 
   int64_t dim() const { return dim_; }
+  RowType type() const { return type_; }
   const std::vector<SlotSpec>& slots() const { return slots_; }
-  int64_t slot_floats() const { return slot_floats_; }  // of all slots of a row
+  int64_t slot_floats() const { return slot_floats_; }    // of all slots of a row
+  int64_t weight_bytes() const { return weight_bytes_; }  // before the slots
+  // Of weights and slots, without what fills the record up.
+  int64_t content_bytes() const { return weight_bytes_ + 4 * slot_floats_; }
 
   // A row with initial slots, frequency 0 and last step 0; its weights are to be set by the caller.
   // REQUIRES: size() < kMaxRows.
@@ -38,63 +57,97 @@ class RowStore {
   void remove(RowIndex row);
   // Removes all rows and gives their memory back.
   void clear();
+  // Moves rows of the highest blocks to where there is room below, as long as that empties a block,
+  // and gives the memory back; calls moved(id, to) for each. Rows that are moved get other numbers,
+  // and pointers to them end.
+  void compact(absl::FunctionRef<void(int64_t id, RowIndex to)> moved);
 
-  float* weights(RowIndex row) { return block(row).records + record_floats_ * (row & kInBlock); }
-  const float* weights(RowIndex row) const {
-    return block(row).records + record_floats_ * (row & kInBlock);
+  // The weights in the store's type, the slots behind them.
+  char* record(RowIndex row) { return const_cast<char*>(place(row)); }
+  const char* record(RowIndex row) const { return place(row); }
+  // REQUIRES: type() is kFloat32.
+  float* weights(RowIndex row) { return reinterpret_cast<float*>(record(row)); }
+  const float* weights(RowIndex row) const { return reinterpret_cast<const float*>(record(row)); }
+  float* slots(RowIndex row) { return reinterpret_cast<float*>(record(row) + weight_bytes_); }
+  const float* slots(RowIndex row) const {
+    return reinterpret_cast<const float*>(record(row) + weight_bytes_);
   }
-  float* slots(RowIndex row) { return weights(row) + dim_; }
-  const float* slots(RowIndex row) const { return weights(row) + dim_; }
+  // Weights of any type as float32. Writing rounds to the nearest.
+  void read_weights(RowIndex row, absl::Span<float> weights) const;
+  void write_weights(RowIndex row, absl::Span<const float> weights);
 
-  int64_t id(RowIndex row) const { return block(row).head->id[row & kInBlock]; }
-  int64_t& frequency(RowIndex row) { return block(row).head->frequency[row & kInBlock]; }
-  int64_t frequency(RowIndex row) const { return block(row).head->frequency[row & kInBlock]; }
-  int64_t& last_step(RowIndex row) { return block(row).head->last_step[row & kInBlock]; }
-  int64_t last_step(RowIndex row) const { return block(row).head->last_step[row & kInBlock]; }
-  // A number of the step plan's, without meaning between steps.
-  uint32_t& mark(RowIndex row) { return block(row).head->mark[row & kInBlock]; }
+  int64_t id(RowIndex row) const { return ids(block(row))[in_block(row)]; }
+  RowMeta& meta(RowIndex row) { return metas(block(row))[in_block(row)]; }
+  const RowMeta& meta(RowIndex row) const { return metas(block(row))[in_block(row)]; }
+  uint32_t& frequency(RowIndex row) { return meta(row).frequency; }
+  uint32_t frequency(RowIndex row) const { return meta(row).frequency; }
+  uint32_t& last_step(RowIndex row) { return meta(row).last_step; }
+  uint32_t last_step(RowIndex row) const { return meta(row).last_step; }
 
-  bool in_use(RowIndex row) const { return block(row).head->in_use[row & kInBlock]; }
+  // REQUIRES: row < end().
+  bool in_use(RowIndex row) const;
   // Row numbers ever given out are below this; those between may be free.
   RowIndex end() const { return end_; }
-  int64_t size() const { return static_cast<int64_t>(end_) - static_cast<int64_t>(free_.size()); }
-  // Memory of all blocks.
+  int64_t size() const { return size_; }
+  // Memory of all blocks. The first one counts as far as rows ever reached into it, since its
+  // pages appear when they are touched.
   int64_t bytes() const;
 
   static constexpr int64_t kMaxRows = 0xfffffffe;
 
  private:
-  static constexpr int64_t kRowsPerBlock = 1024;
-  static constexpr RowIndex kInBlock = kRowsPerBlock - 1;
-
-  struct Head {
-    uint32_t mark[kRowsPerBlock];
-    int64_t id[kRowsPerBlock];
-    int64_t frequency[kRowsPerBlock];
-    int64_t last_step[kRowsPerBlock];
-    bool in_use[kRowsPerBlock];
-  };
-  struct Free {
-    void operator()(void* memory) const { ::operator delete(memory, std::align_val_t(64)); }
-  };
   struct Block {
-    Head* head = nullptr;
-    float* records = nullptr;
-    std::unique_ptr<void, Free> memory;  // the head, then the records
+    char* memory = nullptr;      // RowMeta, then ids, then bits "in use", then records
+    int64_t used = 0;            // rows
+    int64_t end = 0;             // rows ever given out
+    std::vector<uint32_t> free;  // below `end`; the last one is used first
   };
 
-  Block& block(RowIndex row) { return blocks_[row / kRowsPerBlock]; }
-  const Block& block(RowIndex row) const { return blocks_[row / kRowsPerBlock]; }
-  int64_t block_bytes() const;
-  void add_block();
+  // row / rows_per_block_, by a multiplication: D. Lemire, O. Kaser, N. Kurz, "Faster remainder by
+  // direct computation", Software: Practice and Experience 49 (2019).
+  uint64_t block_number(RowIndex row) const {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(reciprocal_) * row) >> 64);
+  }
+  const char* block(RowIndex row) const { return memory_[block_number(row)]; }
+  char* block(RowIndex row) { return memory_[block_number(row)]; }
+  uint64_t in_block(RowIndex row) const { return row - block_number(row) * rows_per_block_; }
+  const char* place(RowIndex row) const {
+    const uint64_t number = block_number(row);
+    return memory_[number] + records_at_ + (row - number * rows_per_block_) * record_bytes_;
+  }
+  RowMeta* metas(char* block) const { return reinterpret_cast<RowMeta*>(block); }
+  const RowMeta* metas(const char* block) const { return reinterpret_cast<const RowMeta*>(block); }
+  int64_t* ids(char* block) const { return reinterpret_cast<int64_t*>(block + ids_at_); }
+  const int64_t* ids(const char* block) const {
+    return reinterpret_cast<const int64_t*>(block + ids_at_);
+  }
+  uint64_t* bits(const char* block) const {
+    return reinterpret_cast<uint64_t*>(const_cast<char*>(block) + bits_at_);
+  }
 
-  int64_t dim_;
+  void lay_out();
+  // The lowest block with room, made if need be.
+  uint64_t block_with_room();
+  void give_back(uint64_t number);
+  // Moves all rows of a block. REQUIRES: there is room in lower ones.
+  void empty_block(uint64_t number, absl::FunctionRef<void(int64_t id, RowIndex to)> moved);
+
+  const int64_t dim_;
+  const RowType type_;
+  const std::shared_ptr<BlockPool> pool_;
+  const int64_t weight_bytes_;
   std::vector<SlotSpec> slots_;
+  std::vector<float> initial_slots_;
   int64_t slot_floats_ = 0;
-  int64_t record_floats_ = 0;  // a multiple of 16: 64 bytes
+  int64_t record_bytes_ = 0;
+  uint64_t rows_per_block_ = 1;
+  uint64_t reciprocal_ = 0;                            // 2^64 / rows_per_block_, rounded up
+  int64_t ids_at_ = 0, bits_at_ = 0, records_at_ = 0;  // offsets in a block
+  std::vector<char*> memory_;  // of each block, the same as in blocks_: what hot loops look at
   std::vector<Block> blocks_;
+  uint64_t first_room_ = 0;  // no block below it has room
   RowIndex end_ = 0;
-  std::vector<RowIndex> free_;  // the last one is used first
+  int64_t size_ = 0;
 };
 
 }  // namespace millrace

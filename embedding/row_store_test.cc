@@ -1,6 +1,9 @@
 #include "embedding/row_store.h"
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
 
 #include "base/status_matchers.h"
 
@@ -43,7 +46,6 @@ TEST(RowStoreTest, ARemovedRowIsUsedAgainAndNothingLeaks) {
   store.slots(row)[0] = store.slots(row)[1] = 9;
   store.frequency(row) = 4;
   store.last_step(row) = 5;
-  store.mark(row) = 6;
   store.remove(row);
   EXPECT_FALSE(store.in_use(row));
   EXPECT_EQ(store.size(), 1);
@@ -52,7 +54,6 @@ TEST(RowStoreTest, ARemovedRowIsUsedAgainAndNothingLeaks) {
   EXPECT_EQ(store.id(row), 3);
   EXPECT_EQ(store.frequency(row), 0);
   EXPECT_EQ(store.last_step(row), 0);
-  EXPECT_EQ(store.mark(row), 0);
   EXPECT_EQ(store.slots(row)[0], 0);
   EXPECT_EQ(store.slots(row)[1], 0);
   EXPECT_EQ(store.size(), 2);
@@ -60,19 +61,115 @@ TEST(RowStoreTest, ARemovedRowIsUsedAgainAndNothingLeaks) {
 }
 
 TEST(RowStoreTest, CountsItsMemoryAndGivesItBack) {
-  RowStore store(16);
+  RowStore store(16);  // 80 bytes a row
   EXPECT_EQ(store.bytes(), 0);
   store.add(1);
-  const int64_t block = store.bytes();
-  EXPECT_GE(block, 1024 * 64);
-  for (int64_t id = 2; id <= 1024; ++id) store.add(id);
-  EXPECT_EQ(store.bytes(), block);
-  store.add(1025);
-  EXPECT_EQ(store.bytes(), 2 * block);
+  const int64_t one = store.bytes();
+  EXPECT_LT(one, 700 << 10);  // the heads of a block, and one page of records
+  int64_t id = 2;
+  while (store.bytes() < BlockPool::kBlockBytes) store.add(id++);
+  EXPECT_GT(id, 25000);
+  while (store.bytes() == BlockPool::kBlockBytes) store.add(id++);
+  EXPECT_EQ(store.bytes(), 2 * BlockPool::kBlockBytes);
+  EXPECT_LE((id - 2) * 80, BlockPool::kBlockBytes);
+  EXPECT_GT((id - 1) * 81, BlockPool::kBlockBytes);
+  // The first block empties, the second stays.
+  for (RowIndex row = 0; row + 1 < store.end(); ++row) store.remove(row);
+  EXPECT_EQ(store.bytes(), BlockPool::kBlockBytes);
+  EXPECT_EQ(store.size(), 1);
+  EXPECT_FALSE(store.in_use(0));
+  EXPECT_EQ(store.add(7), 0);
+  EXPECT_EQ(store.id(0), 7);
+  EXPECT_EQ(store.bytes(), 2 * BlockPool::kBlockBytes);
   store.clear();
   EXPECT_EQ(store.bytes(), 0);
   EXPECT_EQ(store.size(), 0);
   EXPECT_EQ(store.add(1), 0);
+}
+
+TEST(RowStoreTest, CompactingMovesRowsDownAndGivesMemoryBack) {
+  RowStore store(16);
+  store.set_slots({{"m", 16, 0.5f}});
+  std::map<int64_t, RowIndex> rows;
+  for (int64_t id = 0; id < 100000; ++id) {
+    const RowIndex row = rows[id] = store.add(id);
+    *store.weights(row) = static_cast<float>(id);
+    store.slots(row)[15] = static_cast<float>(2 * id);
+    store.meta(row) = {static_cast<uint32_t>(id), static_cast<uint32_t>(id + 1)};
+  }
+  const int64_t before = store.bytes();
+  for (int64_t id = 0; id < 100000; ++id) {
+    if (id % 10 == 3) continue;
+    store.remove(rows[id]);
+    rows.erase(id);
+  }
+  EXPECT_GT(store.bytes(), before / 2);  // every block has rows left
+  store.compact([&](int64_t id, RowIndex to) { rows[id] = to; });
+  EXPECT_LT(store.bytes(), before / 5);
+  EXPECT_EQ(store.size(), 10000);
+  EXPECT_LT(store.end(), 25000);
+  for (const auto& [id, row] : rows) {
+    ASSERT_TRUE(store.in_use(row));
+    ASSERT_EQ(store.id(row), id);
+    ASSERT_EQ(*store.weights(row), static_cast<float>(id));
+    ASSERT_EQ(store.slots(row)[15], static_cast<float>(2 * id));
+    ASSERT_EQ(store.meta(row).frequency, id);
+    ASSERT_EQ(store.meta(row).last_step, id + 1);
+  }
+  store.compact([](int64_t, RowIndex) { ADD_FAILURE() << "nothing is left to move"; });
+  for (const auto& [id, row] : rows) store.remove(row);
+  store.compact([](int64_t, RowIndex) { ADD_FAILURE() << "there is no row"; });
+  EXPECT_EQ(store.bytes(), 0);
+  EXPECT_EQ(store.end(), 0);
+  EXPECT_EQ(store.add(1), 0);
+}
+
+TEST(RowStoreTest, RowNumbersAndPlacesAgreeForEveryWidth) {
+  for (const int64_t dim : {1, 3, 16, 100, 333, 1024, 4096}) {
+    for (const RowType type : {RowType::kFloat32, RowType::kFloat16, RowType::kBfloat16}) {
+      RowStore store(dim, type);
+      store.set_slots({{"m", dim, 0.0f}, {"v", dim, 0.0f}});
+      EXPECT_EQ(store.weight_bytes() % 4, 0);
+      const int64_t rows = 3 * BlockPool::kBlockBytes / store.content_bytes();
+      for (int64_t id = 0; id < rows; ++id) {
+        const RowIndex row = store.add(id * 7);
+        store.record(row)[0] = static_cast<char>(id);
+        store.slots(row)[2 * dim - 1] = static_cast<float>(id);
+      }
+      for (RowIndex row = 0; row < store.end(); ++row) {
+        ASSERT_TRUE(store.in_use(row));
+        ASSERT_EQ(store.id(row), row * int64_t{7});
+        ASSERT_EQ(store.record(row)[0], static_cast<char>(row));
+        ASSERT_EQ(store.slots(row)[2 * dim - 1], static_cast<float>(row));
+      }
+    }
+  }
+}
+
+TEST(RowStoreTest, HalfRowsAreReadAndWrittenAsFloat32) {
+  RowStore store(3, RowType::kFloat16);
+  store.set_slots({{"m", 1, 4.0f}});
+  const RowIndex row = store.add(1);
+  store.write_weights(row, {1.0f, -0.333333f, 70000.0f});
+  std::vector<float> weights(3);
+  store.read_weights(row, absl::MakeSpan(weights));
+  EXPECT_THAT(weights, testing::ElementsAre(1.0f, -0.33325195f, 65504.0f));
+  EXPECT_EQ(store.slots(row)[0], 4);
+  EXPECT_EQ(store.weight_bytes(), 8);
+  EXPECT_EQ(store.content_bytes(), 12);
+}
+
+TEST(RowStoreTest, StoresShareAPool) {
+  auto pool = std::make_shared<BlockPool>(/*background=*/true);
+  RowStore first(8, RowType::kFloat32, pool), second(8, RowType::kFloat32, pool);
+  for (int64_t id = 0; id < 60000; ++id) {
+    *first.weights(first.add(id)) = static_cast<float>(id);
+    *second.weights(second.add(id)) = static_cast<float>(-id);
+  }
+  for (RowIndex row = 0; row < 60000; ++row) {
+    ASSERT_EQ(*first.weights(row), static_cast<float>(row));
+    ASSERT_EQ(*second.weights(row), -static_cast<float>(row));
+  }
 }
 
 TEST(RowStoreDeathTest, RefusesMisuse) {

@@ -1,60 +1,161 @@
 #include "embedding/step_plan.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 
 #include "base/status_macros.h"
 #include "embedding/row_math.h"
+#include "embedding/row_updater.h"
 
 namespace millrace {
 namespace {
 
-constexpr int64_t kPrefetch = 16;       // rows ahead
-constexpr int64_t kColumnsAtOnce = 16;  // double accumulators that stay in registers
-constexpr size_t kRowsAtOnce = 32;      // rows handed to an optimizer in one call
-constexpr int64_t kCacheLine = 16;      // float32 numbers
+constexpr int64_t kChunk = 64;  // ids that go through a stage of a lookup together
+constexpr int64_t kCacheLine = 64;
+constexpr uint32_t kSummandsAhead = 4;  // of a row, whose gradients are fetched before its turn
+
+void prefetch_to_read(const char* memory, int64_t bytes) {
+  for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(memory + at, 0);
+}
+void prefetch_to_write(char* memory, int64_t bytes) {
+  for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(memory + at, 1);
+}
+
+// What an id without a row reads, in the table's type.
+std::vector<char> default_record(const EmbeddingTable& table, int64_t id) {
+  std::vector<float> weights(table.dim());
+  table.default_row(id, absl::MakeSpan(weights));
+  std::vector<char> record(table.store().weight_bytes());
+  const auto type = static_cast<int>(table.store().type());
+  table.kernels().round_to_nearest[type](weights.data(), table.dim(), record.data());
+  return record;
+}
+
+// Pools the lists of a lookup as their rows come in.
+class Pooler {
+ public:
+  Pooler(const EmbeddingTable& table, const IdLists& lists, const PoolingOutput& output,
+         const std::vector<const char*>& found)
+      : kernels_(table.kernels()),
+        type_(static_cast<int>(table.store().type())),
+        dim_(table.dim()),
+        lists_(lists),
+        output_(output),
+        found_(found),
+        copies_(lists.copies()) {}
+
+  // Pools what only needs ids below `ready`.
+  void advance(int64_t ready) {
+    if (copies_) {
+      kernels_.copy_rows[type_](found_.data() + next_, ready - next_, dim_, output(next_),
+                                output_.stride, output_.past_caches);
+      next_ = ready;
+      return;
+    }
+    for (; next_ < lists_.batch() && lists_.end(next_) <= ready; ++next_) pool_list(next_);
+  }
+
+ private:
+  float* output(int64_t row) const { return output_.data + row * output_.stride; }
+  void pool_list(int64_t list) const {
+    const int64_t begin = lists_.begin(list), count = lists_.end(list) - begin;
+    if (count == 0) {
+      std::fill_n(output(list), dim_, 0.0f);
+      return;
+    }
+    const float* weights = lists_.weights.empty() ? nullptr : lists_.weights.data() + begin;
+    kernels_.pool_rows[type_](found_.data() + begin, weights, count, dim_, lists_.divisor(list),
+                              output(list));
+  }
+
+  const Kernels& kernels_;
+  const int type_;
+  const int64_t dim_;
+  const IdLists& lists_;
+  const PoolingOutput& output_;
+  const std::vector<const char*>& found_;
+  const bool copies_;  // output row i is the row of id i
+  int64_t next_ = 0;   // list, or id if it copies
+};
+
+// Runs the stages of a lookup over chunks of ids, so that memory is fetched for the next ones while
+// the present ones are worked on: prefetch(begin, end), then resolve(begin, end) a chunk later,
+// then pool(end) another one later.
+template <typename Prefetch, typename Resolve, typename Pool>
+void run_stages(int64_t count, const Prefetch& prefetch, const Resolve& resolve, const Pool& pool) {
+  for (int64_t begin = 0; begin < count + 2 * kChunk; begin += kChunk) {
+    if (begin < count) prefetch(begin, std::min(begin + kChunk, count));
+    const int64_t second = begin - kChunk;
+    if (second >= 0 && second < count) resolve(second, std::min(second + kChunk, count));
+    const int64_t third = begin - 2 * kChunk;
+    if (third >= 0 && third < count) pool(std::min(third + kChunk, count));
+  }
+  pool(count);
+}
+
+// Hashes of the chunk that is resolved and of the one being fetched.
+class Hashes {
+ public:
+  absl::Span<uint64_t> at(int64_t begin, int64_t end) {
+    return {hashes_[begin / kChunk % 2].data(), static_cast<size_t>(end - begin)};
+  }
+
+ private:
+  std::array<std::array<uint64_t, kChunk>, 2> hashes_;
+};
 
 }  // namespace
 
-absl::Status StepPlan::look_up(const IdLists& lists, float* output, int64_t stride) {
-  found_.resize(lists.ids.size());
-  RETURN_IF_ERROR(table_->find_or_insert(lists.ids, absl::MakeSpan(found_)));
+StepPlan::StepPlan(EmbeddingTable& table) : table_(&table), kernels_(table.kernels()) {}
+
+absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output) {
+  const auto count = static_cast<int64_t>(lists.ids.size());
+  RETURN_IF_ERROR(table_->check_room(lists.ids));
+  WriterLock lock(table_->mutex());
   Lookup lookup;
   lookup.lists = lists;
-  lookup.first = static_cast<int64_t>(places_.size());
+  lookup.first = occurrences();
   lookups_.push_back(lookup);
-
-  RowStore& store = table_->store();
-  weights_.resize(found_.size());
-  defaults_.resize(std::count(found_.begin(), found_.end(), kNoRow) * table_->dim());
-  float* next_default = defaults_.data();
-  for (size_t i = 0; i < found_.size(); ++i) {
-    if (i + kPrefetch < found_.size() && found_[i + kPrefetch] != kNoRow) {
-      __builtin_prefetch(&store.mark(found_[i + kPrefetch]), 1);
-    }
-    if (found_[i] == kNoRow) {  // not admitted: reads the default, gets no gradient
-      places_.push_back(kNoPlace);
-      table_->default_row(lists.ids[i], absl::MakeSpan(next_default, table_->dim()));
-      weights_[i] = next_default;
-      next_default += table_->dim();
-      continue;
-    }
-    add_place(found_[i]);
-    weights_[i] = store.weights(found_[i]);
-  }
-  pool(lists, weights_, table_->dim(), output, stride);
+  places_.resize(lookup.first + count);
+  found_.resize(count);
+  Pooler pooler(*table_, lists, output, found_);
+  Hashes hashes;
+  run_stages(
+      count,
+      [&](int64_t begin, int64_t end) {
+        table_->map().prefetch(lists.ids.subspan(begin, end - begin), hashes.at(begin, end));
+      },
+      [&](int64_t begin, int64_t end) { resolve(lookup, begin, end, hashes.at(begin, end)); },
+      [&](int64_t end) { pooler.advance(end); });
+  defaults_.clear();
   return absl::OkStatus();
 }
 
-void StepPlan::add_place(RowIndex row) {
-  // A mark holds if it points at this row: marks need no clearing between steps.
-  uint32_t& mark = table_->store().mark(row);
-  if (mark >= rows_.size() || rows_[mark] != row) {
-    mark = static_cast<uint32_t>(rows_.size());
-    rows_.push_back(row);
-    counts_.push_back(0);
+void StepPlan::resolve(const Lookup& lookup, int64_t begin, int64_t end,
+                       absl::Span<const uint64_t> hashes) {
+  const absl::Span<const int64_t> ids = lookup.lists.ids.subspan(begin, end - begin);
+  const absl::Span<uint32_t> places =
+      absl::MakeSpan(places_).subspan(lookup.first + begin, end - begin);
+  const auto make_row = [this](int64_t id) { return table_->make_row(id); };
+  table_->map().find_or_insert_distinct(ids, hashes, make_row, rows_, places);
+  RowStore& store = table_->store();
+  const int64_t bytes = store.weight_bytes();
+  for (size_t i = records_.size(); i < rows_.size(); ++i) {
+    records_.push_back(store.record(rows_[i]));
+    prefetch_to_read(records_.back(), bytes);
   }
-  ++counts_[mark];
-  places_.push_back(mark);
+  counts_.resize(rows_.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (places[i] == kNoPlace) {
+      defaults_.push_back(default_record(*table_, ids[i]));
+      found_[begin + i] = defaults_.back().data();
+    } else {
+      ++counts_[places[i]];
+      found_[begin + i] = records_[places[i]];
+    }
+  }
 }
 
 void StepPlan::set_gradient(int64_t lookup, const float* gradient, int64_t stride) {
@@ -76,42 +177,36 @@ void StepPlan::sort_summands() {
   summands_.resize(begins_.back());
   // Each begin moves to its end, which is the next row's begin, and is moved back afterwards.
   for (const Lookup& lookup : lookups_) {
-    if (lookup.gradient == nullptr) continue;
-    const uint32_t* places = places_.data() + lookup.first;
-    const IdLists& lists = lookup.lists;
-    for (int64_t list = 0; list < lists.batch(); ++list) {
-      for (int64_t i = lists.begin(list); i < lists.end(list); ++i) {
-        if (places[i] == kNoPlace) continue;
-        const float* gradient = lookup.gradient + lookup.stride * (lists.pooling == NONE ? i : list);
-        summands_[begins_[places[i]]++] = {gradient, lists.coefficient(list, i)};
-      }
-    }
+    if (lookup.gradient != nullptr) place_summands(lookup);
   }
   std::copy_backward(begins_.begin(), begins_.end() - 1, begins_.end());
   begins_[0] = 0;
 }
 
+void StepPlan::place_summands(const Lookup& lookup) {
+  const uint32_t* places = places_.data() + lookup.first;
+  const IdLists& lists = lookup.lists;
+  if (lists.copies()) {
+    const float* gradient = lookup.gradient;
+    for (size_t i = 0; i < lists.ids.size(); ++i, gradient += lookup.stride) {
+      if (places[i] != kNoPlace) summands_[begins_[places[i]]++] = {gradient, 1.0};
+    }
+    return;
+  }
+  for (int64_t list = 0; list < lists.batch(); ++list) {
+    const float* gradient = lookup.gradient + lookup.stride * list;
+    for (int64_t i = lists.begin(list); i < lists.end(list); ++i) {
+      if (places[i] == kNoPlace) continue;
+      summands_[begins_[places[i]]++] = {gradient, lists.coefficient(list, i)};
+    }
+  }
+}
+
 const float* StepPlan::reduce(uint32_t place, float* buffer) const {
   const Summand* begin = summands_.data() + begins_[place];
-  const Summand* end = summands_.data() + begins_[place + 1];
-  if (end - begin == 1 && begin->coefficient == 1) return begin->gradient;
-  const int64_t dim = table_->dim();
-  int64_t column = 0;
-  for (; column + kColumnsAtOnce <= dim; column += kColumnsAtOnce) {
-    double sums[kColumnsAtOnce] = {};
-    for (const Summand* summand = begin; summand != end; ++summand) {
-      const float* gradient = summand->gradient + column;
-      for (int c = 0; c < kColumnsAtOnce; ++c) sums[c] += summand->coefficient * gradient[c];
-    }
-    for (int c = 0; c < kColumnsAtOnce; ++c) buffer[column + c] = static_cast<float>(sums[c]);
-  }
-  for (; column < dim; ++column) {
-    double sum = 0;
-    for (const Summand* summand = begin; summand != end; ++summand) {
-      sum += summand->coefficient * summand->gradient[column];
-    }
-    buffer[column] = static_cast<float>(sum);
-  }
+  const int64_t count = begins_[place + 1] - begins_[place];
+  if (count == 1 && begin->coefficient == 1) return begin->gradient;
+  kernels_.reduce(begin, count, table_->dim(), buffer);
   return buffer;
 }
 
@@ -120,37 +215,67 @@ double StepPlan::squared_norm() {
   std::vector<float> buffer(table_->dim());
   double sum = 0;
   for (uint32_t place = 0; place < rows_.size(); ++place) {
+    if (begins_[place] == begins_[place + 1]) continue;
     sum += sum_of_squares<double>(reduce(place, buffer.data()), table_->dim());
   }
   return sum;
 }
 
-void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step) {
+bool StepPlan::sums_are_finite(float largest) {
+  double most = 0;  // the largest possible magnitude of a sum
+  for (const Lookup& lookup : lookups_) {
+    double weight = 1;
+    for (const float w : lookup.lists.weights) weight = std::max(weight, std::abs(double{w}));
+    most += largest * weight * static_cast<double>(lookup.lists.ids.size());
+  }
+  if (most < std::numeric_limits<float>::max()) return true;
   sort_summands();
-  RowStore& store = table_->store();
-  const int64_t dim = table_->dim(), record_floats = dim + store.slot_floats();
-  std::vector<float> buffers(kRowsAtOnce * dim);
-  std::vector<RowUpdate> updates;
+  std::vector<float> buffer(table_->dim());
   for (uint32_t place = 0; place < rows_.size(); ++place) {
-    if (place + kPrefetch < rows_.size()) {
-      const float* record = store.weights(rows_[place + kPrefetch]);
-      for (int64_t c = 0; c < record_floats; c += kCacheLine) __builtin_prefetch(record + c, 1);
+    if (begins_[place] == begins_[place + 1]) continue;
+    const float* sum = reduce(place, buffer.data());
+    if (!std::all_of(sum, sum + table_->dim(), [](float x) { return std::isfinite(x); })) {
+      return false;
     }
-    if (begins_[place] != begins_[place + 1]) {
-      const RowIndex row = rows_[place];
-      updates.push_back({store.weights(row), store.slots(row),
-                         reduce(place, buffers.data() + updates.size() * dim)});
+  }
+  return true;
+}
+
+void StepPlan::prefetch_update(size_t begin, size_t end) const {
+  RowStore& store = table_->store();
+  const int64_t bytes = store.content_bytes();
+  const int64_t gradient_bytes = table_->dim() * static_cast<int64_t>(sizeof(float));
+  for (size_t place = begin; place < std::min(end, rows_.size()); ++place) {
+    prefetch_to_write(records_[place], bytes);
+    __builtin_prefetch(&store.meta(rows_[place]), 1);
+    const uint32_t first = begins_[place];
+    const uint32_t last = std::min(begins_[place + 1], first + kSummandsAhead);
+    for (uint32_t i = first; i < last; ++i) {
+      prefetch_to_read(reinterpret_cast<const char*>(summands_[i].gradient), gradient_bytes);
     }
-    if (updates.size() == kRowsAtOnce || place + 1 == rows_.size()) {
-      optimizer.update(context, dim, updates);
-      updates.clear();
+  }
+}
+
+void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step) {
+  WriterLock lock(table_->mutex());
+  sort_summands();
+  RowUpdater updater(*table_, optimizer, context, step);
+  prefetch_update(0, RowUpdater::kRows);
+  for (size_t begin = 0; begin < rows_.size(); begin += RowUpdater::kRows) {
+    const size_t end = std::min(begin + RowUpdater::kRows, rows_.size());
+    prefetch_update(end, end + RowUpdater::kRows);
+    for (size_t place = begin; place < end; ++place) {
+      if (begins_[place] == begins_[place + 1]) continue;
+      updater.add(rows_[place], records_[place], reduce(place, updater.gradient_buffer()));
     }
+    updater.update();
   }
   table_->commit(step, rows_, counts_);
   clear();
 }
 
 void StepPlan::discard() {
+  WriterLock lock(table_->mutex());
   table_->discard();
   clear();
 }
@@ -158,29 +283,36 @@ void StepPlan::discard() {
 void StepPlan::clear() {
   lookups_.clear();
   rows_.clear();
+  records_.clear();
   counts_.clear();
   places_.clear();
 }
 
-void look_up_read_only(const EmbeddingTable& table, const IdLists& lists, float* output,
-                       int64_t stride) {
-  std::vector<RowIndex> found(lists.ids.size());
-  table.find(lists.ids, absl::MakeSpan(found));
-  const int64_t dim = table.dim();
-  const auto unknown = std::count(found.begin(), found.end(), kNoRow);
-  std::vector<float> initial(unknown * dim);
-  float* next = initial.data();
-  std::vector<const float*> weights(found.size());
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i] != kNoRow) {
-      weights[i] = table.store().weights(found[i]);
-      continue;
-    }
-    table.default_row(lists.ids[i], absl::MakeSpan(next, dim));
-    weights[i] = next;
-    next += dim;
-  }
-  pool(lists, weights, dim, output, stride);
+void look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
+                       const PoolingOutput& output) {
+  const auto count = static_cast<int64_t>(lists.ids.size());
+  ReaderLock lock(table.mutex());
+  std::vector<const char*> found(count);
+  std::deque<std::vector<char>> defaults;
+  Pooler pooler(table, lists, output, found);
+  Hashes hashes;
+  run_stages(
+      count,
+      [&](int64_t begin, int64_t end) {
+        table.map().prefetch(lists.ids.subspan(begin, end - begin), hashes.at(begin, end));
+      },
+      [&](int64_t begin, int64_t end) {
+        std::array<RowIndex, kChunk> rows;
+        table.map().find(lists.ids.subspan(begin, end - begin), hashes.at(begin, end),
+                         {rows.data(), static_cast<size_t>(end - begin)});
+        for (int64_t i = begin; i < end; ++i) {
+          const RowIndex row = rows[i - begin];
+          if (row == kNoRow) defaults.push_back(default_record(table, lists.ids[i]));
+          found[i] = row == kNoRow ? defaults.back().data() : table.store().record(row);
+          prefetch_to_read(found[i], table.store().weight_bytes());
+        }
+      },
+      [&](int64_t end) { pooler.advance(end); });
 }
 
 }  // namespace millrace

@@ -3,39 +3,50 @@
 #define MILLRACE_EMBEDDING_STEP_PLAN_H_
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "embedding/embedding_table.h"
+#include "embedding/kernels.h"
 #include "embedding/pooling.h"
 #include "embedding/row_index.h"
 #include "embedding/row_optimizer.h"
 
 namespace millrace {
 
-// Remembers every occurrence of an id in the lookups of a step (all its features and micro-batches),
-// so that ids are hashed once, and the gradients of a row add up before its one update:
+// Where the output of a lookup goes.
+struct PoolingOutput {
+  float* data = nullptr;  // of output row 0
+  int64_t stride = 0;     // from one output row to the next, in numbers
+  // The whole output of which this is a part is too large for the caches: better written past them.
+  bool past_caches = false;
+};
+
+// Remembers every occurrence of an id in the lookups of a step (all its features and
+// micro-batches), so that ids are hashed once, and the gradients of a row add up before its one
+// update:
 //
 //   StepPlan plan(table);
-//   plan.look_up(lists, output, stride);         // any number of times
+//   plan.look_up(lists, output);                 // any number of times
 //   plan.set_gradient(0, gradient, stride);      // for the lookups that got one, in any order
 //   plan.apply(optimizer, context, step);        // or plan.discard()
 //
 // The gradient of a row is the sum of coefficient × gradient over its occurrences in the order
 // (lookup, list, place), in double, rounded once to float32. A row all of whose lookups got no
-// gradient is counted as seen but not updated.
+// gradient is counted as seen but not updated. Ids that the table does not admit read its default
+// and get no gradient.
 //
 // Called by one thread; different tables are independent.
 class StepPlan {
  public:
   // The table is borrowed; nobody else may change it inside a step.
-  explicit StepPlan(EmbeddingTable& table) : table_(&table) {}
+  explicit StepPlan(EmbeddingTable& table);
 
-  // Looks ids up, making tentative rows, and pools them into `output` (see pool). Ids that are not
-  // admitted read the table's default value, and their gradients go nowhere. Lookups are
-  // numbered from 0. `lists` must stay until the step ends. Errors: those of find_or_insert.
-  absl::Status look_up(const IdLists& lists, float* output, int64_t stride);
+  // Looks ids up, making tentative rows, and pools them (see IdLists). Lookups are numbered from 0.
+  // `lists` must stay until the step ends. Errors: those of EmbeddingTable::find_or_insert.
+  absl::Status look_up(const IdLists& lists, const PoolingOutput& output);
 
   // The derivative of the loss by what that lookup put out, laid out like it, borrowed until the
   // step ends. Replaces an earlier one.
@@ -43,6 +54,9 @@ class StepPlan {
 
   // The sum of squares of the gradients of all rows, in double.
   double squared_norm();
+  // Whether the summed gradients of all rows are finite, if none of those that were set holds a
+  // magnitude above `largest`.
+  bool sums_are_finite(float largest);
 
   // Updates every row that has a gradient, then commits the table's tentative rows, the counts
   // and last steps of all rows seen. The next step begins. REQUIRES: the table's slots are the
@@ -53,6 +67,8 @@ class StepPlan {
   void discard();
 
   int64_t lookups() const { return static_cast<int64_t>(lookups_.size()); }
+  // Occurrences of ids so far.
+  int64_t occurrences() const { return static_cast<int64_t>(places_.size()); }
   // Distinct rows seen in this step, in the order of their first occurrence.
   absl::Span<const RowIndex> rows() const { return rows_; }
   // How often each of rows() occurred.
@@ -65,34 +81,35 @@ class StepPlan {
     const float* gradient = nullptr;
     int64_t stride = 0;
   };
-  // One summand of a row's gradient.
-  struct Summand {
-    const float* gradient;
-    double coefficient;
-  };
 
+  // Finds the rows of ids [begin, end) and has them fetched.
+  void resolve(const Lookup& lookup, int64_t begin, int64_t end, absl::Span<const uint64_t> hashes);
   void sort_summands();
+  void place_summands(const Lookup& lookup);
   // The summed gradient of the row at place `place`, in `buffer` or where the only summand is.
   const float* reduce(uint32_t place, float* buffer) const;
-  void add_place(RowIndex row);
+  // Has what the update of rows [begin, end) changes fetched.
+  void prefetch_update(size_t begin, size_t end) const;
   void clear();
 
   EmbeddingTable* table_;
+  const Kernels& kernels_;
   std::vector<Lookup> lookups_;
   std::vector<RowIndex> rows_;
+  std::vector<char*> records_;  // of rows_
   std::vector<uint32_t> counts_;
-  std::vector<uint32_t> places_;    // of each occurrence: the place of its row in rows_, or kNoPlace
-  std::vector<uint32_t> begins_;    // [rows + 1]: where the summands of each row begin
-  std::vector<Summand> summands_;   // row after row
-  std::vector<RowIndex> found_;     // scratch of look_up
-  std::vector<const float*> weights_;  // scratch of look_up
-  std::vector<float> defaults_;        // scratch of look_up: what ids without rows read
+  std::vector<uint32_t> places_;   // of each occurrence: the place of its row in rows_
+  std::vector<uint32_t> begins_;   // [rows + 1]: where the summands of each row begin
+  std::vector<Summand> summands_;  // row after row
+  // Scratch of look_up.
+  std::vector<const char*> found_;          // the record of each id
+  std::deque<std::vector<char>> defaults_;  // what ids without a row read
 };
 
-// Looks ids up without changing anything: an id without a row reads the table's default value.
-// May be called by many threads at once while nobody changes the table.
-void look_up_read_only(const EmbeddingTable& table, const IdLists& lists, float* output,
-                       int64_t stride);
+// Looks ids up without changing anything: an unknown id reads what its row would hold at first, or
+// what the table says. May be called by many threads at once, also while a plan works on the table.
+void look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
+                       const PoolingOutput& output);
 
 }  // namespace millrace
 

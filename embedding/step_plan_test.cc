@@ -1,7 +1,10 @@
 #include "embedding/step_plan.h"
 
+#include <atomic>
 #include <cmath>
 #include <memory>
+#include <random>
+#include <thread>
 #include <vector>
 
 #include "base/status_matchers.h"
@@ -44,7 +47,7 @@ class StepPlanTest : public testing::Test {
   std::vector<float> look_up(Input& input) {
     const IdLists lists = input.lists();
     std::vector<float> output(2 * (input.pooling == NONE ? lists.ids.size() : lists.batch()));
-    EXPECT_OK(plan_->look_up(lists, output.data(), 2));
+    EXPECT_OK(plan_->look_up(lists, {output.data(), 2}));
     return output;
   }
   // SGD at rate 1 makes a row minus the sum of its gradients.
@@ -62,7 +65,7 @@ class StepPlanTest : public testing::Test {
   int64_t frequency(int64_t id) const {
     RowIndex row;
     table_->find({&id, 1}, {&row, 1});
-    return row == kNoRow ? -1 : table_->store().frequency(row);
+    return row == kNoRow ? -1 : static_cast<int64_t>(table_->store().frequency(row));
   }
 
   std::unique_ptr<EmbeddingTable> table_;
@@ -172,7 +175,7 @@ TEST_F(StepPlanTest, WideRowsReduceInChunks) {
   Input input{{4, 4}, NONE};
   std::vector<float> output(74), gradient(74);
   for (int i = 0; i < 74; ++i) gradient[i] = static_cast<float>(i);
-  ASSERT_OK(plan.look_up(input.lists(), output.data(), 37));
+  ASSERT_OK(plan.look_up(input.lists(), {output.data(), 37}));
   plan.set_gradient(0, gradient.data(), 37);
   UpdateContext context;
   context.learning_rate = 1;
@@ -188,7 +191,7 @@ TEST_F(StepPlanTest, ReadOnlyLookupsChangeNothing) {
   StepPlan plan(*table);
   Input known{{1}};
   std::vector<float> output(2);
-  ASSERT_OK(plan.look_up(known.lists(), output.data(), 2));
+  ASSERT_OK(plan.look_up(known.lists(), {output.data(), 2}));
   UpdateContext context;
   plan.apply(SparseSgdOptimizer(), context, 1);
   table->store().weights(0)[0] = 7;
@@ -196,7 +199,7 @@ TEST_F(StepPlanTest, ReadOnlyLookupsChangeNothing) {
 
   Input mixed{{6, 1, 6}, NONE};
   std::vector<float> rows(6);
-  look_up_read_only(*table, mixed.lists(), rows.data(), 2);
+  look_up_read_only(*table, mixed.lists(), {rows.data(), 2});
   EXPECT_EQ(table->content_digest(), digest);
   EXPECT_EQ(table->statistics().rows, 1);
   EXPECT_EQ(rows[2], 7);
@@ -204,6 +207,184 @@ TEST_F(StepPlanTest, ReadOnlyLookupsChangeNothing) {
   table->initial_row(6, absl::MakeSpan(initial));
   EXPECT_EQ(std::vector<float>(rows.begin(), rows.begin() + 2), initial);
   EXPECT_EQ(std::vector<float>(rows.begin() + 4, rows.end()), initial);
+}
+
+TEST_F(StepPlanTest, SquareRootPoolingDividesRowsAndGradients) {
+  Input input{{1, 1, 1, 1}, SQUARE_ROOT_N};
+  look_up(input);
+  const float gradient[] = {3, 30};
+  plan_->set_gradient(0, gradient, 2);
+  apply();
+  EXPECT_THAT(row(1), ElementsAre(-6, -60));  // 4 × 3 / 2
+  EXPECT_THAT(look_up(input), ElementsAre(-12, -120));
+  plan_->discard();
+}
+
+TEST_F(StepPlanTest, ListsOfEveryLengthOverManyChunks) {
+  // More ids than go through the stages at once; lists end anywhere.
+  std::vector<int64_t> ids, offsets = {0};
+  for (int64_t list = 0; list < 40; ++list) {
+    for (int64_t i = 0; i < list * 7 % 23; ++i) ids.push_back((list * 31 + i) % 57);
+    offsets.push_back(static_cast<int64_t>(ids.size()));
+  }
+  // Row of id: (-id, 2 id).
+  std::vector<int64_t> all(57);
+  std::vector<float> gradient;
+  for (int64_t id = 0; id < 57; ++id) {
+    all[id] = id;
+    gradient.push_back(static_cast<float>(id));
+    gradient.push_back(static_cast<float>(-2 * id));
+  }
+  Input make{all, NONE};
+  look_up(make);
+  plan_->set_gradient(0, gradient.data(), 2);
+  apply();
+  for (const Pooling pooling : {SUM, MEAN, SQUARE_ROOT_N}) {
+    Input input{ids, pooling, {}, offsets};
+    const std::vector<float> output = look_up(input);
+    std::vector<float> read_only(output.size());
+    look_up_read_only(*table_, input.lists(), {read_only.data(), 2});
+    EXPECT_EQ(output, read_only);
+    for (size_t list = 0; list + 1 < offsets.size(); ++list) {
+      float sum = 0;
+      for (int64_t i = offsets[list]; i < offsets[list + 1]; ++i) sum -= static_cast<float>(ids[i]);
+      const auto length = static_cast<float>(offsets[list + 1] - offsets[list]);
+      if (length > 0 && pooling == MEAN) sum /= length;
+      if (length > 0 && pooling == SQUARE_ROOT_N) sum /= std::sqrt(length);
+      ASSERT_EQ(output[2 * list], sum) << list;
+    }
+    plan_->discard();
+  }
+}
+
+TEST_F(StepPlanTest, SeesSumsThatOverflow) {
+  Input input{{1, 1, 2}, NONE};
+  look_up(input);
+  const float large[] = {3e38f, 0, 3e38f, 0, 1, 1};
+  plan_->set_gradient(0, large, 2);
+  EXPECT_FALSE(plan_->sums_are_finite(3e38f));
+  const float opposite[] = {3e38f, 0, -3e38f, 0, 1, 1};
+  plan_->set_gradient(0, opposite, 2);
+  EXPECT_TRUE(plan_->sums_are_finite(3e38f));
+  const float small[] = {1, 2, 3, 4, 5, 6};
+  plan_->set_gradient(0, small, 2);
+  EXPECT_TRUE(plan_->sums_are_finite(6));
+  plan_->discard();
+}
+
+// 30 steps with repeated ids on a table of this kind.
+absl::uint128 trained_digest(RowType type, InstructionSet set, int64_t dim) {
+  EmbeddingTableOptions options;
+  options.name = "t";
+  options.dim = dim;
+  options.type = type;
+  options.instruction_set = set;
+  std::unique_ptr<EmbeddingTable> table = *EmbeddingTable::create(options);
+  StepPlan plan(*table);
+  std::mt19937 random(3);
+  for (int64_t step = 1; step <= 30; ++step) {
+    Input input{{}, step % 2 == 0 ? MEAN : SUM};
+    for (int i = 0; i < 100; ++i) input.ids.push_back(static_cast<int64_t>(random() % 60));
+    input.offsets = {0, 10, 11, 50, 50, 100};
+    std::vector<float> output(5 * dim), gradient(5 * dim);
+    EXPECT_OK(plan.look_up(input.lists(), {output.data(), dim}));
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      gradient[i] = output[i] + static_cast<float>(random() % 1000) / 1000;
+    }
+    plan.set_gradient(0, gradient.data(), dim);
+    UpdateContext context;
+    context.learning_rate = 0.01;
+    plan.apply(SparseSgdOptimizer(), context, step);
+  }
+  return table->content_digest();
+}
+
+TEST(StepPlanTypesTest, EveryInstructionSetGivesTheSameTables) {
+  for (const RowType type : {RowType::kFloat32, RowType::kFloat16, RowType::kBfloat16}) {
+    for (const int64_t dim : {1, 5, 16, 40, 64, 130}) {
+      const absl::uint128 expected = trained_digest(type, InstructionSet::kBaseline, dim);
+      for (const InstructionSet set : kInstructionSets) {
+        if (!has_instruction_set(set)) continue;
+        EXPECT_EQ(trained_digest(type, set, dim), expected) << name_of(set) << ", dim " << dim;
+      }
+    }
+  }
+}
+
+TEST(StepPlanTypesTest, SmallUpdatesOf16BitRowsCountOnAverage) {
+  // Each step is a hundredth of what the type can tell apart: rounding to the nearest would never
+  // move the rows.
+  for (const RowType type : {RowType::kFloat16, RowType::kBfloat16}) {
+    EmbeddingTableOptions options;
+    options.name = "t";
+    options.dim = 2000;
+    options.type = type;
+    options.initializer.mutable_constant()->set_value(1);
+    std::unique_ptr<EmbeddingTable> table = *EmbeddingTable::create(options);
+    StepPlan plan(*table);
+    const float unit = type == RowType::kFloat16 ? 0x1p-10f : 0x1p-7f;
+    std::vector<float> output(2000);
+    const std::vector<float> gradient(2000, -unit);
+    Input input{{7}};
+    for (int64_t step = 1; step <= 200; ++step) {
+      ASSERT_OK(plan.look_up(input.lists(), {output.data(), 2000}));
+      plan.set_gradient(0, gradient.data(), 2000);
+      UpdateContext context;
+      context.learning_rate = 0.01;
+      plan.apply(SparseSgdOptimizer(), context, step);
+    }
+    std::vector<float> weights(2000);
+    table->store().read_weights(0, absl::MakeSpan(weights));
+    double mean = 0;
+    for (const float weight : weights) mean += weight / 2000;
+    // Two units on average; one column's number of units has a standard deviation below 1.5.
+    EXPECT_NEAR((mean - 1) / unit, 2, 4 * 1.5 / std::sqrt(2000.0));
+  }
+}
+
+TEST(StepPlanThreadsTest, ReadersSeeWholeRowsWhileTrainingInserts) {
+  EmbeddingTableOptions options;
+  options.name = "t";
+  options.dim = 16;
+  options.initializer.mutable_constant()->set_value(0);
+  std::unique_ptr<EmbeddingTable> table = *EmbeddingTable::create(options);
+  StepPlan plan(*table);
+  std::atomic<bool> done{false};
+  std::vector<std::thread> readers;
+  for (int t = 0; t < 4; ++t) {
+    readers.emplace_back([&, t] {
+      std::vector<float> output(64 * 16);
+      int64_t round = t;
+      do {
+        Input input{{}, NONE};
+        for (int64_t i = 0; i < 64; ++i) input.ids.push_back((round * 37 + i * 11) % 30000);
+        look_up_read_only(*table, input.lists(), {output.data(), 16});
+        // All columns of a row take the same steps.
+        for (int64_t i = 0; i < 64; ++i) {
+          for (int c = 1; c < 16; ++c) ASSERT_EQ(output[16 * i + c], output[16 * i]);
+        }
+        round += 4;
+      } while (!done.load());
+    });
+  }
+  std::vector<float> output(200 * 16);
+  const std::vector<float> gradient(200 * 16, 1);
+  for (int64_t step = 1; step <= 300; ++step) {
+    Input input{{}, NONE};
+    for (int64_t i = 0; i < 200; ++i) input.ids.push_back((step * 100 + i * 3) % 30000);
+    ASSERT_OK(plan.look_up(input.lists(), {output.data(), 16}));
+    plan.set_gradient(0, gradient.data(), 16);
+    if (step % 5 == 0) {
+      plan.discard();
+      continue;
+    }
+    UpdateContext context;
+    context.learning_rate = 1;
+    plan.apply(SparseSgdOptimizer(), context, step);
+  }
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_GT(table->statistics().rows, 5000);
 }
 
 }  // namespace

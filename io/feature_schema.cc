@@ -37,14 +37,11 @@ absl::StatusOr<FeatureSchema> FeatureSchema::create(const TrainConfig& config) {
         schema.sparse_.push_back(
             {.name = feature.name(),
              .table = feature.table().empty() ? feature.name() : feature.table(),
-             .pooling = feature.pooling()});
+             .pooling = feature.pooling(),
+             .max_ids = feature.max_ids()});
         break;
-      case FeatureConfig::DENSE:
-        schema.dense_.push_back(feature.name());
-        break;
-      case FeatureConfig::LABEL:
-        schema.labels_.push_back(feature.name());
-        break;
+      case FeatureConfig::DENSE: schema.dense_.push_back(feature.name()); break;
+      case FeatureConfig::LABEL: schema.labels_.push_back(feature.name()); break;
       case FeatureConfig::WEIGHT:
       case FeatureConfig::EXAMPLE_ID:
       case FeatureConfig::GROUP_ID:

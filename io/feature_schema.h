@@ -16,6 +16,7 @@ struct SparseFeature {
   std::string name;
   std::string table;
   Pooling pooling = SUM;
+  int64_t max_ids = 0;  // of a list that are looked up; 0: all
 };
 
 // The features of a job in the order of its configuration; that order is the order of

@@ -36,7 +36,7 @@ absl::StatusOr<ClickInputs> check_click_inputs(const ModelResources& resources) 
   for (const EmbeddingFeature& feature : options.features) {
     if (feature.pooling == NONE) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "feature \"", feature.name, "\" has pooling NONE; this model takes SUM or MEAN"));
+          "feature \"", feature.name, "\" has pooling NONE; this model takes pooled features"));
     }
     const TableConfig* table = find_table(options, feature.table);
     if (table == nullptr) {

@@ -61,7 +61,7 @@ class Comparison {
     std::vector<float> gradient(ids.size() * dim_);
     for (float& value : gradient) value = static_cast<float>(random_() % 20001) / 10000 - 1;
     std::vector<float> output(gradient.size());
-    ASSERT_OK(plan_->look_up(lists, output.data(), dim_));
+    ASSERT_OK(plan_->look_up(lists, {output.data(), dim_}));
     plan_->set_gradient(0, gradient.data(), dim_);
     UpdateContext context;
     context.learning_rate = kRate;

@@ -232,8 +232,9 @@ absl::Status check_transform(const std::string& where, const TransformConfig& tr
       return wrong(where + ".threshold", "at_least is missing");
     case TransformConfig::KIND_NOT_SET: break;
   }
-  return wrong(where, "says not which transform; known: hash, modulo, bucketize, log1p, clip, "
-                      "threshold");
+  return wrong(where,
+               "says not which transform; known: hash, modulo, bucketize, log1p, clip, "
+               "threshold");
 }
 
 // Fields that only some kinds of feature have.
@@ -247,6 +248,12 @@ absl::Status check_kind(const std::string& where, const FeatureConfig& feature) 
   }
   if (!sparse && feature.pooling() != SUM) {
     return wrong(where, absl::StrCat("pooling is chosen, but a ", kind, " feature has none"));
+  }
+  if (!sparse && feature.has_max_ids()) {
+    return wrong(where, absl::StrCat("max_ids is set, but a ", kind, " feature has no lists"));
+  }
+  if (feature.max_ids() < 0) {
+    return wrong(where, absl::StrCat("max_ids is ", feature.max_ids(), ", below 0"));
   }
   if (ids && feature.has_default_value()) {
     return wrong(where, absl::StrCat("default_value is set, but a ", kind,
@@ -263,8 +270,9 @@ absl::Status check_feature(const std::string& where, const FeatureConfig& featur
                            const std::vector<std::string>& tables) {
   if (feature.name().empty()) return wrong(where, "name is missing");
   if (feature.name().find_first_of("{}") != std::string::npos) {
-    return wrong(where, "name holds a brace; a range is written {1..26}, and all ranges give "
-                        "at most 1000000 entries");
+    return wrong(where,
+                 "name holds a brace; a range is written {1..26}, and all ranges give "
+                 "at most 1000000 entries");
   }
   if (feature.column() == "{}") {
     return wrong(where, "column is \"{}\", but the name has no range such as {1..26}");

@@ -176,7 +176,8 @@ class JobBuilder {
                      chosen_instruction_set(config_.run().instruction_set()), "run");
     resources.embeddings.tables = {train.table().begin(), train.table().end()};
     for (const SparseFeature& feature : schema_.sparse()) {
-      resources.embeddings.features.push_back({feature.name, feature.table, feature.pooling});
+      resources.embeddings.features.push_back(
+          {feature.name, feature.table, feature.pooling, feature.max_ids});
     }
     ASSIGN_OR_RETURN(parts_.model, create_model(train.model(), resources, train.seed()),
                      "train.model");

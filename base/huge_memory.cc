@@ -1,0 +1,38 @@
+#include "base/huge_memory.h"
+
+#include <sys/mman.h>
+
+#include <new>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25  // Linux 6.1
+#endif
+
+namespace millrace {
+
+char* map_memory(int64_t bytes) {
+  // One page more, of which the ends that are too much go back.
+  void* mapped = mmap(nullptr, bytes + kHugePageBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  const uintptr_t excess = -reinterpret_cast<uintptr_t>(mapped) & (kHugePageBytes - 1);
+  char* memory = static_cast<char*>(mapped) + excess;
+  if (excess > 0) munmap(mapped, excess);
+  munmap(memory + bytes, kHugePageBytes - excess);
+  return memory;
+}
+
+void unmap_memory(char* memory, int64_t bytes) { munmap(memory, bytes); }
+
+void use_huge_pages(char* memory, int64_t bytes) { madvise(memory, bytes, MADV_HUGEPAGE); }
+
+void use_small_pages(char* memory, int64_t bytes) { madvise(memory, bytes, MADV_NOHUGEPAGE); }
+
+void collapse_pages(char* memory, int64_t bytes) {
+  use_huge_pages(memory, bytes);
+  madvise(memory, bytes, MADV_COLLAPSE);
+}
+
+void forget_memory(char* memory, int64_t bytes) { madvise(memory, bytes, MADV_DONTNEED); }
+
+}  // namespace millrace

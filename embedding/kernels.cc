@@ -1,0 +1,367 @@
+// Compiled once per instruction set: see //bazel:isa_kernels.bzl for what may stand here.
+#include "embedding/kernels.h"
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "base/isa_namespace.h"
+
+namespace millrace::MILLRACE_ISA {
+namespace {
+
+// The widest vectors of the instruction set; narrower or wider ones are slower.
+#if defined(__AVX512F__)
+constexpr int kWidth = 16;
+#elif defined(__AVX2__)
+constexpr int kWidth = 8;
+#else
+constexpr int kWidth = 4;
+#endif
+constexpr int kHalf = kWidth / 2;
+
+// Not aligned more than their elements, and may alias.
+typedef float Floats __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
+typedef uint32_t Words __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
+typedef uint16_t Shorts __attribute__((vector_size(2 * kWidth), aligned(2), may_alias));
+typedef float HalfFloats __attribute__((vector_size(4 * kHalf), aligned(4), may_alias));
+typedef double Doubles __attribute__((vector_size(8 * kHalf), aligned(8), may_alias));
+
+constexpr uint32_t kMagnitude = 0x7fffffff, kInfinite = 0x7f800000;
+constexpr int64_t kLine = 64;  // bytes
+
+template <typename To, typename From>
+To bits_of(const From& value) {
+  static_assert(sizeof(To) == sizeof(From));
+  To result;
+  __builtin_memcpy(&result, &value, sizeof(result));
+  return result;
+}
+
+// ---- rows to float32; the scalar and the vector functions do the same ----
+
+struct Float32 {
+  typedef float Element;
+  static float one(float value) { return value; }
+  static Floats many(const float* row) { return *reinterpret_cast<const Floats*>(row); }
+};
+
+struct Bfloat16 {
+  typedef uint16_t Element;
+  static float one(uint16_t value) { return bits_of<float>(static_cast<uint32_t>(value) << 16); }
+  static Floats many(const uint16_t* row) {
+    const Words words = __builtin_convertvector(*reinterpret_cast<const Shorts*>(row), Words);
+    return bits_of<Floats>(words << 16);
+  }
+};
+
+struct Float16 {
+  typedef uint16_t Element;
+  // The exponent is 112 too small when the bits are moved to their places, also of subnormal
+  // numbers; that of infinite and not-a-number is to be all ones.
+  static float one(uint16_t value) {
+    const uint32_t magnitude = value & 0x7fffu, sign = static_cast<uint32_t>(value & 0x8000u) << 16;
+    uint32_t bits = bits_of<uint32_t>(bits_of<float>(magnitude << 13) * 0x1p112f);
+    if (magnitude >= 0x7c00u) bits |= kInfinite;
+    return bits_of<float>(bits | sign);
+  }
+  static Floats many(const uint16_t* row) {
+    const Words value = __builtin_convertvector(*reinterpret_cast<const Shorts*>(row), Words);
+    const Words magnitude = value & 0x7fffu, sign = (value & 0x8000u) << 16;
+    const Words bits = bits_of<Words>(bits_of<Floats>(magnitude << 13) * 0x1p112f);
+    const Words beyond = bits_of<Words>(magnitude >= 0x7c00u) & kInfinite;
+    return bits_of<Floats>(bits | beyond | sign);
+  }
+};
+
+template <typename Type>
+void widen(const char* row, int64_t dim, float* weights) {
+  const auto* from = reinterpret_cast<const typename Type::Element*>(row);
+  int64_t c = 0;
+  for (; c + kWidth <= dim; c += kWidth)
+    *reinterpret_cast<Floats*>(weights + c) = Type::many(from + c);
+  for (; c < dim; ++c) weights[c] = Type::one(from[c]);
+}
+
+// ---- float32 to rows ----
+
+uint16_t bfloat16_near(float value) {
+  const uint32_t bits = bits_of<uint32_t>(value), magnitude = bits & kMagnitude;
+  if (magnitude > kInfinite) return static_cast<uint16_t>(bits >> 16 | 0x40u);
+  if (magnitude == kInfinite) return static_cast<uint16_t>(bits >> 16);
+  uint32_t rounded = (magnitude + 0x7fffu + (magnitude >> 16 & 1u)) >> 16;
+  if (rounded > 0x7f7fu) rounded = 0x7f7fu;
+  return static_cast<uint16_t>((bits >> 31 << 15) | rounded);
+}
+
+uint16_t bfloat16_random(float value, uint32_t random) {
+  const uint32_t bits = bits_of<uint32_t>(value), magnitude = bits & kMagnitude;
+  if (magnitude >= kInfinite) return bfloat16_near(value);
+  uint32_t rounded = (magnitude + (random & 0xffffu)) >> 16;
+  if (rounded > 0x7f7fu) rounded = 0x7f7fu;
+  return static_cast<uint16_t>((bits >> 31 << 15) | rounded);
+}
+
+constexpr uint32_t kSmallestNormal16 = 113u << 23;  // 2^-14
+constexpr uint32_t kLargest16 = 0x7bffu;            // 65504
+
+// Of what `value` is between: the magnitude below in float16, and how far beyond it the value is.
+// `fraction` counts in 2^-24 of the distance to the next.
+struct Between16 {
+  uint32_t below;
+  uint32_t fraction;
+};
+Between16 between16(uint32_t magnitude) {
+  if (magnitude >= kSmallestNormal16) {
+    return {(magnitude - (112u << 23)) >> 13, (magnitude & 0x1fffu) << 11};
+  }
+  // Subnormal numbers are multiples of 2^-24.
+  const float multiple = bits_of<float>(magnitude) * 0x1p24f;
+  const auto below = static_cast<uint32_t>(multiple);
+  const float beyond = multiple - static_cast<float>(below);
+  return {below, static_cast<uint32_t>(beyond * 0x1p24f)};
+}
+uint16_t float16_of(uint32_t bits, uint32_t magnitude) {
+  if (magnitude > kLargest16) magnitude = kLargest16;
+  return static_cast<uint16_t>((bits >> 31 << 15) | magnitude);
+}
+
+uint16_t float16_not_finite(uint32_t bits) {
+  const bool infinite = (bits & kMagnitude) == kInfinite;
+  return static_cast<uint16_t>((bits >> 31 << 15) | (infinite ? 0x7c00u : 0x7e00u));
+}
+
+uint16_t float16_near(float value) {
+  const uint32_t bits = bits_of<uint32_t>(value), magnitude = bits & kMagnitude;
+  if (magnitude >= kInfinite) return float16_not_finite(bits);
+  const Between16 between = between16(magnitude);
+  const bool up =
+      between.fraction > 0x800000u || (between.fraction == 0x800000u && (between.below & 1u) != 0);
+  return float16_of(bits, between.below + (up ? 1 : 0));
+}
+
+uint16_t float16_random(float value, uint32_t random) {
+  const uint32_t bits = bits_of<uint32_t>(value), magnitude = bits & kMagnitude;
+  if (magnitude >= kInfinite) return float16_not_finite(bits);
+  const Between16 between = between16(magnitude);
+  return float16_of(bits, between.below + (between.fraction > (random & 0xffffffu) ? 1 : 0));
+}
+
+void keep_float32(const float* weights, int64_t dim, char* row) {
+  __builtin_memcpy(row, weights, dim * sizeof(float));
+}
+template <uint16_t (*round)(float)>
+void round_near(const float* weights, int64_t dim, char* row) {
+  auto* to = reinterpret_cast<uint16_t*>(row);
+  for (int64_t c = 0; c < dim; ++c) to[c] = round(weights[c]);
+}
+
+constexpr int64_t kBlocks = 16;  // of Philox at once: 64 columns
+
+// Philox4x32-10 (base/philox.h) for counters (first + b, counter...): 4 words for each of kBlocks,
+// words[w][b].
+void philox_blocks(const uint32_t key[2], uint32_t first, const uint32_t counter[3],
+                   uint32_t words[4][kBlocks]) {
+  for (int64_t b = 0; b < kBlocks; ++b) {
+    words[0][b] = first + static_cast<uint32_t>(b);
+    words[1][b] = counter[0];
+    words[2][b] = counter[1];
+    words[3][b] = counter[2];
+  }
+  uint32_t key0 = key[0], key1 = key[1];
+  for (int round = 0; round < 10; ++round) {
+    for (int64_t b = 0; b < kBlocks; ++b) {
+      const uint64_t product0 = uint64_t{0xD2511F53} * words[0][b];
+      const uint64_t product1 = uint64_t{0xCD9E8D57} * words[2][b];
+      words[0][b] = static_cast<uint32_t>(product1 >> 32) ^ words[1][b] ^ key0;
+      words[1][b] = static_cast<uint32_t>(product1);
+      words[2][b] = static_cast<uint32_t>(product0 >> 32) ^ words[3][b] ^ key1;
+      words[3][b] = static_cast<uint32_t>(product0);
+    }
+    key0 += 0x9E3779B9;
+    key1 += 0xBB67AE85;
+  }
+}
+
+void keep_float32_randomly(const float* weights, int64_t dim, const uint32_t*, const uint32_t*,
+                           char* row) {
+  keep_float32(weights, dim, row);
+}
+template <uint16_t (*round)(float, uint32_t)>
+void round_randomly(const float* weights, int64_t dim, const uint32_t key[2],
+                    const uint32_t counter[3], char* row) {
+  auto* to = reinterpret_cast<uint16_t*>(row);
+  uint32_t words[4][kBlocks];
+  for (int64_t first = 0; first < dim; first += 4 * kBlocks) {
+    philox_blocks(key, static_cast<uint32_t>(first / 4), counter, words);
+    const int64_t end = first + 4 * kBlocks < dim ? first + 4 * kBlocks : dim;
+    for (int64_t c = first; c < end; ++c) {
+      to[c] = round(weights[c], words[c % 4][(c - first) / 4]);
+    }
+  }
+}
+
+// ---- copying and pooling ----
+
+void store(float* to, const Floats& value) { *reinterpret_cast<Floats*>(to) = value; }
+
+// REQUIRES: `to` is aligned to the vector.
+void stream(float* to, const Floats& value) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(to, reinterpret_cast<__m512>(value));
+#elif defined(__AVX2__)
+  _mm256_stream_ps(to, reinterpret_cast<__m256>(value));
+#else
+  _mm_stream_ps(to, reinterpret_cast<__m128>(value));
+#endif
+}
+
+template <typename Type, bool kStream>
+void copy_whole_vectors(const char* const* rows, int64_t count, int64_t dim, float* output,
+                        int64_t stride) {
+  for (int64_t i = 0; i < count; ++i, output += stride) {
+    const auto* row = reinterpret_cast<const typename Type::Element*>(rows[i]);
+    for (int64_t c = 0; c < dim; c += kWidth) {
+      if constexpr (kStream) {
+        stream(output + c, Type::many(row + c));
+      } else {
+        store(output + c, Type::many(row + c));
+      }
+    }
+  }
+}
+
+template <typename Type>
+void copy_rows(const char* const* rows, int64_t count, int64_t dim, float* output, int64_t stride,
+               bool past_caches) {
+  // Lines that are not written whole are slow past the caches.
+  const bool whole_lines =
+      (reinterpret_cast<uintptr_t>(output) | 4 * stride | 4 * dim) % kLine == 0;
+  if (past_caches && whole_lines) {
+    copy_whole_vectors<Type, true>(rows, count, dim, output, stride);
+  } else if (dim % kWidth == 0) {
+    copy_whole_vectors<Type, false>(rows, count, dim, output, stride);
+  } else {
+    for (int64_t i = 0; i < count; ++i) widen<Type>(rows[i], dim, output + i * stride);
+  }
+}
+
+// Columns c to c + kVectors × kWidth of a list.
+template <typename Type, int kVectors>
+void pool_columns(const char* const* rows, const float* weights, int64_t count, int64_t c,
+                  float divisor, float* output) {
+  typedef typename Type::Element Element;
+  Floats sums[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    sums[v] = Type::many(reinterpret_cast<const Element*>(rows[0]) + c + v * kWidth);
+    if (weights != nullptr) sums[v] *= weights[0];
+  }
+  for (int64_t i = 1; i < count; ++i) {
+    const auto* row = reinterpret_cast<const Element*>(rows[i]) + c;
+    for (int v = 0; v < kVectors; ++v) {
+      Floats value = Type::many(row + v * kWidth);
+      if (weights != nullptr) value *= weights[i];
+      sums[v] += value;
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    if (divisor != 1) sums[v] /= divisor;
+    store(output + c + v * kWidth, sums[v]);
+  }
+}
+
+template <typename Type>
+void pool_rows(const char* const* rows, const float* weights, int64_t count, int64_t dim,
+               float divisor, float* output) {
+  typedef typename Type::Element Element;
+  int64_t c = 0;
+  for (; c + 4 * kWidth <= dim; c += 4 * kWidth) {
+    pool_columns<Type, 4>(rows, weights, count, c, divisor, output);
+  }
+  for (; c + kWidth <= dim; c += kWidth) {
+    pool_columns<Type, 1>(rows, weights, count, c, divisor, output);
+  }
+  for (; c < dim; ++c) {
+    float sum = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      float value = Type::one(reinterpret_cast<const Element*>(rows[i])[c]);
+      if (weights != nullptr) value *= weights[i];
+      sum = i == 0 ? value : sum + value;
+    }
+    output[c] = divisor != 1 ? sum / divisor : sum;
+  }
+}
+
+// ---- gradients ----
+
+constexpr int64_t kAhead = 6;  // summands
+
+template <int kVectors>
+void reduce_columns(const Summand* summands, int64_t count, int64_t c, float* output) {
+  Doubles sums[kVectors];
+  for (int v = 0; v < kVectors; ++v) sums[v] = Doubles{};
+  for (int64_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) {
+      const float* ahead = summands[i + kAhead].gradient + c;
+      for (int v = 0; v < kVectors * kHalf; v += 16) __builtin_prefetch(ahead + v);
+    }
+    const float* gradient = summands[i].gradient + c;
+    const double coefficient = summands[i].coefficient;
+    for (int v = 0; v < kVectors; ++v) {
+      const HalfFloats values = *reinterpret_cast<const HalfFloats*>(gradient + v * kHalf);
+      sums[v] += __builtin_convertvector(values, Doubles) * coefficient;
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    *reinterpret_cast<HalfFloats*>(output + c + v * kHalf) =
+        __builtin_convertvector(sums[v], HalfFloats);
+  }
+}
+
+void reduce(const Summand* summands, int64_t count, int64_t dim, float* output) {
+  int64_t c = 0;
+  for (; c + 8 * kHalf <= dim; c += 8 * kHalf) reduce_columns<8>(summands, count, c, output);
+  for (; c + 2 * kHalf <= dim; c += 2 * kHalf) reduce_columns<2>(summands, count, c, output);
+  for (; c < dim; ++c) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      sum += static_cast<double>(summands[i].gradient[c]) * summands[i].coefficient;
+    }
+    output[c] = static_cast<float>(sum);
+  }
+}
+
+uint32_t largest_magnitude(const float* values, int64_t count) {
+  constexpr int kVectors = 4;
+  Words largest[kVectors] = {};
+  int64_t i = 0;
+  for (; i + kVectors * kWidth <= count; i += kVectors * kWidth) {
+    for (int v = 0; v < kVectors; ++v) {
+      const Words bits = *reinterpret_cast<const Words*>(values + i + v * kWidth) & kMagnitude;
+      largest[v] = bits > largest[v] ? bits : largest[v];
+    }
+  }
+  uint32_t result = 0;
+  for (int v = 0; v < kVectors; ++v) {
+    for (int l = 0; l < kWidth; ++l) result = largest[v][l] > result ? largest[v][l] : result;
+  }
+  for (; i < count; ++i) {
+    const uint32_t bits = bits_of<uint32_t>(values[i]) & kMagnitude;
+    result = bits > result ? bits : result;
+  }
+  return result;
+}
+
+}  // namespace
+
+const Kernels kKernels = {
+    {copy_rows<Float32>, copy_rows<Float16>, copy_rows<Bfloat16>},
+    {pool_rows<Float32>, pool_rows<Float16>, pool_rows<Bfloat16>},
+    reduce,
+    largest_magnitude,
+    {widen<Float32>, widen<Float16>, widen<Bfloat16>},
+    {keep_float32, round_near<float16_near>, round_near<bfloat16_near>},
+    {keep_float32_randomly, round_randomly<float16_random>, round_randomly<bfloat16_random>},
+};
+
+}  // namespace millrace::MILLRACE_ISA

@@ -1,0 +1,66 @@
+// The loops over columns that take most of a step's time, for each instruction set. Kernels include
+// this, so it is plain.
+#ifndef MILLRACE_EMBEDDING_KERNELS_H_
+#define MILLRACE_EMBEDDING_KERNELS_H_
+
+#include <cstdint>
+
+#include "base/instruction_set.h"
+#include "embedding/row_type.h"
+
+namespace millrace {
+
+// One summand of a row's gradient: coefficient × gradient[0 .. dim).
+struct Summand {
+  const float* gradient;
+  double coefficient;
+};
+
+// All of them give the same bits on every instruction set. Pointers do not overlap and need no
+// alignment. Indexed by RowType: rows of that type.
+struct Kernels {
+  // output[i × stride + c] = rows[i][c]. `stream`: past the caches, for outputs that they cannot
+  // hold; only an advice.
+  void (*copy_rows[kRowTypes])(const char* const* rows, int64_t count, int64_t dim, float* output,
+                               int64_t stride, bool stream);
+  // output[c] = (sum over i of weights[i] × rows[i][c], in order) / divisor, in float32. weights
+  // null: all 1. REQUIRES: count >= 1.
+  void (*pool_rows[kRowTypes])(const char* const* rows, const float* weights, int64_t count,
+                               int64_t dim, float divisor, float* output);
+  // output[c] = sum over i of coefficient × gradient[c], in order and in double, rounded once.
+  // REQUIRES: count >= 1.
+  void (*reduce)(const Summand* summands, int64_t count, int64_t dim, float* output);
+  // The largest magnitude as the bits of a float32, which order like the magnitudes: infinite is
+  // 0x7f800000, not-a-number is more. 0 for no values.
+  uint32_t (*largest_magnitude)(const float* values, int64_t count);
+
+  // weights[c] = row[c]
+  void (*widen[kRowTypes])(const char* row, int64_t dim, float* weights);
+  // row[c] = weights[c], rounded to the nearest, halves to even. Magnitudes beyond the largest
+  // finite float16 become it; infinite and not-a-number stay so.
+  void (*round_to_nearest[kRowTypes])(const float* weights, int64_t dim, char* row);
+  // row[c] = weights[c], rounded up or down with a chance by how near each is, so that the
+  // expected value is weights[c] (float32: kept as it is). The bits for columns 4 k to 4 k + 3 are
+  // Philox4x32-10 with that key and counter (k, counter[0], counter[1], counter[2]); a column uses
+  // the lowest of its word, as many as the type drops. Otherwise as round_to_nearest.
+  void (*round_randomly[kRowTypes])(const float* weights, int64_t dim, const uint32_t key[2],
+                                    const uint32_t counter[3], char* row);
+};
+
+// REQUIRES: has_instruction_set(set).
+const Kernels& kernels(InstructionSet set);
+
+// The tables it chooses from.
+namespace baseline {
+extern const Kernels kKernels;
+}
+namespace avx2 {
+extern const Kernels kKernels;
+}
+namespace avx512 {
+extern const Kernels kKernels;
+}
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_KERNELS_H_
