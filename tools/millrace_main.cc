@@ -1,7 +1,7 @@
 #include "tools/cli.h"
-#include "tools/openmp.h"
+#include "tools/process_start.h"
 
 int main(int argc, char** argv) {
-  millrace::limit_openmp_spinning(argv);
+  millrace::prepare_process(argv);
   return millrace::run_program(argc, argv);
 }

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tools/cli.h"
-#include "tools/openmp.h"
+#include "tools/process_start.h"
 
 namespace millrace {
 namespace {
@@ -37,7 +37,7 @@ std::vector<std::string> with_config(std::vector<std::string> arguments, absl::s
 }
 
 int run_job(int argc, char** argv, absl::string_view config) {
-  limit_openmp_spinning(argv);
+  prepare_process(argv);
   std::vector<std::string> arguments = with_config({argv, argv + argc}, runfile_path(config));
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());

@@ -24,7 +24,7 @@
 #include "models/binary_output.h"
 #include "tests/e2e/faulty_job.pb.h"
 #include "tools/cli.h"
-#include "tools/openmp.h"
+#include "tools/process_start.h"
 
 namespace millrace {
 namespace {
@@ -213,7 +213,7 @@ MILLRACE_REGISTER_HOOK(faulty, "fails on purpose", &FaultyHook::create);
 }  // namespace millrace
 
 int main(int argc, char** argv) {
-  millrace::limit_openmp_spinning(argv);
+  millrace::prepare_process(argv);
   return millrace::run_program(
       argc, argv, [](millrace::RankPhase phase, int64_t step) { millrace::told()(phase, step); });
 }

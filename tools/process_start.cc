@@ -1,4 +1,4 @@
-#include "tools/openmp.h"
+#include "tools/process_start.h"
 
 #include <unistd.h>
 
@@ -6,12 +6,13 @@
 
 namespace millrace {
 
-void limit_openmp_spinning(char** argv) {
+void prepare_process(char** argv) {
+  ::setenv("THP_MEM_ALLOC_ENABLE", "1", /*overwrite=*/0);
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) {
     return;
   }
-  // Some microseconds: measured (docs/benchmarks.md) as fast as longer spinning on an idle machine, and ten times
-  // faster beside a busy process.
+  // Some microseconds: measured (docs/benchmarks.md) as fast as longer spinning on an idle machine,
+  // and ten times faster beside a busy process.
   ::setenv("GOMP_SPINCOUNT", "1000", 1);
   ::execv("/proc/self/exe", argv);
 }

@@ -1,0 +1,20 @@
+// What libraries read from the environment before anything else.
+#ifndef MILLRACE_TOOLS_PROCESS_START_H_
+#define MILLRACE_TOOLS_PROCESS_START_H_
+
+namespace millrace {
+
+// Call it first in main. Sets what the user's environment does not:
+//
+// GOMP_SPINCOUNT, unless OMP_WAIT_POLICY is set: libgomp's threads spin at the end of every
+// parallel loop, up to milliseconds; with one busy neighbour on the machine, that makes steps ten
+// times slower. It is read once, before main: so the program starts anew in the same process.
+//
+// THP_MEM_ALLOC_ENABLE: LibTorch's large tensors take huge pages where the system has them.
+//
+// Returns if there is nothing to do or the restart failed.
+void prepare_process(char** argv);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_PROCESS_START_H_
