@@ -249,7 +249,7 @@ absl::Status check_kind(const std::string& where, const FeatureConfig& feature) 
   if (!sparse && feature.pooling() != SUM) {
     return wrong(where, absl::StrCat("pooling is chosen, but a ", kind, " feature has none"));
   }
-  if (!sparse && feature.has_max_ids()) {
+  if (!sparse && feature.max_ids() != 0) {
     return wrong(where, absl::StrCat("max_ids is set, but a ", kind, " feature has no lists"));
   }
   if (feature.max_ids() < 0) {

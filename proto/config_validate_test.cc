@@ -132,6 +132,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.feature[4].table=users", "no table \"users\"; known: c1, c2, c3, c4"},
         Case{"train.feature[1].table=c1", "table is set, but a DENSE feature looks up none"},
         Case{"train.feature[1].pooling=MEAN", "pooling is chosen, but a DENSE feature has none"},
+        Case{"train.feature[1].max_ids=2", "max_ids is set, but a DENSE feature has no lists"},
+        Case{"train.feature[4].max_ids=-1", "max_ids is -1, below 0"},
         Case{"train.feature[3].default_value=1", "holds ids; write default_id"},
         Case{"train.feature[0].default_id=1", "holds numbers; write default_value"},
         Case{"train.feature=[{name: 'l' kind: LABEL}, {name: 'a' kind: WEIGHT}, "
