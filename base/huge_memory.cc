@@ -10,15 +10,15 @@
 
 namespace millrace {
 
-char* map_memory(int64_t bytes) {
-  // One page more, of which the ends that are too much go back.
-  void* mapped = mmap(nullptr, bytes + kHugePageBytes, PROT_READ | PROT_WRITE,
+char* map_memory(int64_t bytes, int64_t alignment) {
+  // More than asked for; the ends that are too much go back.
+  void* mapped = mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
-  const uintptr_t excess = -reinterpret_cast<uintptr_t>(mapped) & (kHugePageBytes - 1);
+  const uintptr_t excess = -reinterpret_cast<uintptr_t>(mapped) & (alignment - 1);
   char* memory = static_cast<char*>(mapped) + excess;
   if (excess > 0) munmap(mapped, excess);
-  munmap(memory + bytes, kHugePageBytes - excess);
+  munmap(memory + bytes, alignment - excess);
   return memory;
 }
 

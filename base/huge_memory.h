@@ -8,10 +8,9 @@ namespace millrace {
 
 inline constexpr int64_t kHugePageBytes = 2 << 20;
 
-// Address space of zeros, aligned to a huge page; memory appears page by page as it is touched.
-// `bytes` is a multiple of kHugePageBytes. Ends as operator new does if there is none
-// (std::bad_alloc).
-char* map_memory(int64_t bytes);
+// Address space of zeros; memory appears page by page as it is touched. `bytes` is a multiple of
+// `alignment`, a power of two that is at least a page. Throws std::bad_alloc if there is none.
+char* map_memory(int64_t bytes, int64_t alignment = kHugePageBytes);
 void unmap_memory(char* memory, int64_t bytes);
 
 // Asks for huge pages where memory is not there yet. Where the system has none, nothing happens:

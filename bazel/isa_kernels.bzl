@@ -29,7 +29,7 @@ KERNEL_COPTS = [
 # file's for.
 _FOREIGN_SYMBOLS = " ".join([
     "nm -C --defined-only --extern-only $(SRCS)",
-    "| awk 'NF >= 3 && !/ millrace::%s::/ && !/ __odr_asan/'",
+    "| awk 'NF >= 3 && !/ millrace::%s::/ && !/ __odr_asan/ && !/ DW[.]ref/'",
 ])
 
 def isa_kernels(name, src, srcs, hdrs, deps = [], **kwargs):

@@ -330,6 +330,14 @@ absl::Status EmbeddingCollection::look_up(const KeyedJagged& features, int64_t b
   return absl::OkStatus();
 }
 
+int64_t EmbeddingCollection::next_lookup(int64_t feature) const {
+  // Lookups of a table are numbered feature after feature.
+  const int64_t table = step_->table_of[feature];
+  int64_t before = 0;
+  while (features_of_[table][before] != feature) ++before;
+  return step_->plans[table]->lookups() + before;
+}
+
 absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& features) {
   int64_t batch = 0;
   ASSIGN_OR_RETURN(KeyedJagged input, checked(features, &batch), "looking up embeddings");
@@ -342,11 +350,7 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
   call.features = input;
   for (size_t f = 0; f < places_->size(); ++f) {
     const FeaturePlace& place = (*places_)[f];
-    const int64_t table = step_->table_of[f];
-    // Lookups of a table are numbered feature after feature.
-    int64_t before = 0;
-    while (features_of_[table][before] != static_cast<int64_t>(f)) ++before;
-    call.lookup.push_back(step_->plans[table]->lookups() + before);
+    if (training) call.lookup.push_back(next_lookup(static_cast<int64_t>(f)));
     if (place.unpooled < 0) continue;
     const at::Tensor offsets = input.offsets.narrow(0, f * batch, batch + 1);
     const int64_t* bounds = offsets.const_data_ptr<int64_t>();

@@ -103,6 +103,8 @@ class EmbeddingCollection : public torch::nn::Module {
                        std::vector<at::Tensor>& outputs);
   // The same without the ids that come after the first max_ids of a list.
   KeyedJagged cut(KeyedJagged features, int64_t batch) const;
+  // The number that the lookup of a feature will have in the plan of its table.
+  int64_t next_lookup(int64_t feature) const;
   // The largest magnitude in the gradients of the step; may be infinite or not a number.
   float largest_gradient();
   // Calls body(i) for i below `count`, on several threads if the work is worth it.

@@ -2,8 +2,11 @@
 
 #include <torch/types.h>
 
+#include <atomic>
 #include <cmath>
 #include <random>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
@@ -59,7 +62,8 @@ struct Trained {
     if (std::string(kind) == "adagrad") config.mutable_adagrad();
     if (std::string(kind) == "rowwise_adagrad") config.mutable_rowwise_adagrad();
     optimizer = *create_row_optimizer(config);
-    for (const auto& table : collection->tables()) EXPECT_OK(table->bind(optimizer->slots(table->dim())));
+    for (const auto& table : collection->tables())
+      EXPECT_OK(table->bind(optimizer->slots(table->dim())));
   }
 
   EmbeddingOutput forward(const KeyedJagged& features) {
@@ -76,8 +80,7 @@ struct Trained {
     update.optimizer = optimizer.get();
     update.context.learning_rate = rate;
     update.context.step = ++step;
-    return collection->apply(
-        step, std::vector<TableUpdate>(collection->tables().size(), update));
+    return collection->apply(step, std::vector<TableUpdate>(collection->tables().size(), update));
   }
   EmbeddingTable& table(int i) { return *collection->tables()[i]; }
   std::vector<absl::uint128> digests() const {
@@ -130,8 +133,9 @@ TEST(EmbeddingCollectionTest, OutputsArePooledRows) {
 }
 
 // Central differences are exact for a quadratic, up to rounding.
-void check_gradients(const KeyedJagged& features) {
-  Trained trained(small_options());
+void check_gradients(const KeyedJagged& features,
+                     const EmbeddingCollectionOptions& options = small_options()) {
+  Trained trained(options);
   trained.forward(features);
   ASSERT_OK(trained.apply(0));
   std::vector<std::vector<float>> before;
@@ -161,7 +165,8 @@ void check_gradients(const KeyedJagged& features) {
     const std::vector<float> after = trained.table(t).export_rows().weights;
     ASSERT_EQ(after.size(), numeric[t].size());
     for (size_t i = 0; i < after.size(); ++i) {
-      EXPECT_NEAR(before[t][i] - after[i], numeric[t][i], 1e-3) << "table " << t << ", weight " << i;
+      EXPECT_NEAR(before[t][i] - after[i], numeric[t][i], 1e-3)
+          << "table " << t << ", weight " << i;
     }
   }
 }
@@ -172,6 +177,97 @@ TEST(EmbeddingCollectionTest, GradientsOfWeightedIdsAgreeWithDifferences) {
   KeyedJagged features = jagged(kLists);
   features.weights = torch::linspace(-1, 2, features.values.numel());
   check_gradients(features);
+}
+
+TEST(EmbeddingCollectionTest, GradientsOfRootsAndCutListsAgreeWithDifferences) {
+  EmbeddingCollectionOptions options = small_options();
+  options.features[0].pooling = SQUARE_ROOT_N;
+  options.features[1].max_ids = 1;
+  options.features[2].max_ids = 1;
+  KeyedJagged features = jagged(kLists);
+  check_gradients(features, options);
+  features.weights = torch::linspace(-1, 2, features.values.numel());
+  check_gradients(features, options);
+}
+
+TEST(EmbeddingCollectionTest, OnlyTheFirstIdsOfAListAreLookedUp) {
+  EmbeddingCollectionOptions options = small_options();
+  for (EmbeddingFeature& feature : options.features) feature.max_ids = 1;
+  Trained cut(options), whole(small_options());
+  const Lists first = {{1}, {}, {2}, {-5}, {1}, {3}, {}, {9}};
+  KeyedJagged weighted = jagged(kLists), weighted_first = jagged(first);
+  for (const bool weights : {false, true}) {
+    if (weights) {
+      weighted.weights = torch::arange(1, 1 + weighted.values.numel(), torch::kFloat);
+      weighted_first.weights = torch::tensor({1.f, 4.f, 6.f, 7.f, 9.f, 11.f});
+    }
+    const EmbeddingOutput a = cut.forward(weighted), b = whole.forward(weighted_first);
+    EXPECT_TRUE(a.pooled.equal(b.pooled));
+    EXPECT_TRUE(a.jagged("c")->rows.equal(b.jagged("c")->rows));
+    EXPECT_TRUE(a.jagged("c")->offsets.equal(b.jagged("c")->offsets));
+    loss_of(a).backward();
+    loss_of(b).backward();
+    ASSERT_OK(cut.apply());
+    ASSERT_OK(whole.apply());
+    EXPECT_EQ(cut.digests(), whole.digests());
+  }
+}
+
+TEST(EmbeddingCollectionTest, RowsOf16BitsTrainAlikeWhateverTheThreads) {
+  for (const RowDtype dtype : {FLOAT16, BFLOAT16}) {
+    EmbeddingCollectionOptions options = small_options();
+    for (TableConfig& table : options.tables) table.set_row_dtype(dtype);
+    Trained one(options, "adagrad");
+    options.threads = 3;
+    options.instruction_set = InstructionSet::kBaseline;
+    Trained three(options, "adagrad");
+    for (int step = 0; step < 5; ++step) {
+      for (Trained* trained : {&one, &three}) {
+        loss_of(trained->forward(jagged(kLists))).backward();
+        ASSERT_OK(trained->apply(0.1));
+      }
+      EXPECT_EQ(one.digests(), three.digests());
+    }
+    // What evaluation reads is what the rows hold.
+    const TableRows rows = one.table(0).export_rows();
+    const int64_t id = rows.ids[0];
+    const EmbeddingOutput output = one.evaluate(jagged({{id}, {}, {}, {}}));
+    EXPECT_TRUE(
+        output.feature("a")->equal(torch::tensor(rows.weights).view({-1, 3}).narrow(0, 0, 1)));
+  }
+}
+
+TEST(EmbeddingCollectionTest, ManyThreadsEvaluateWhileOneTrains) {
+  EmbeddingCollectionOptions options = small_options();
+  options.threads = 2;
+  Trained trained(options);
+  Lists lists(4);
+  for (int64_t i = 0; i < 3000; ++i) lists[i % 4].push_back(i % 701);
+  const KeyedJagged features = jagged(lists);
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      do {
+        const EmbeddingOutput output = trained.evaluate(features);
+        EXPECT_TRUE(output.pooled.isfinite().all().item<bool>());
+      } while (!done.load());
+    });
+  }
+  for (int step = 0; step < 30; ++step) {
+    trained.forward(features).pooled.sum().backward();
+    EXPECT_OK(trained.apply(0.01));
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(EmbeddingCollectionTest, FiniteGradientsWhoseSumIsNotAreSeen) {
+  Trained trained(small_options());
+  const EmbeddingOutput output = trained.forward(jagged(kLists));
+  (output.pooled.sum() * 3e38).backward();  // id 1 comes twice in one list
+  EXPECT_FALSE(trained.collection->summarize(/*with_norm=*/false).finite);
+  trained.collection->discard();
 }
 
 TEST(EmbeddingCollectionTest, UsesOfOneOutputAddUp) {
@@ -411,9 +507,7 @@ TEST(EmbeddingCollectionTest, RefusesBadInput) {
   refused(with([](KeyedJagged& f) { f.offsets[3] = 9; }), "feature b, example 1");
   refused(with([](KeyedJagged& f) { f.offsets[1] = -1; }), "feature a, example 0");
   refused(with([](KeyedJagged& f) { f.weights = torch::ones({3}); }), "weights");
-  refused(with([](KeyedJagged& f) {
-            f.weights = torch::ones({f.values.numel()}, torch::kDouble);
-          }),
+  refused(with([](KeyedJagged& f) { f.weights = torch::ones({f.values.numel()}, torch::kDouble); }),
           "weights");
   EXPECT_OK(trained.collection->forward(good));
 }
@@ -486,6 +580,7 @@ TEST(EmbeddingCollectionTest, CreateRefusesBadOptions) {
   };
   refused([](EmbeddingCollectionOptions& o) { o.features.clear(); }, "without features");
   refused([](EmbeddingCollectionOptions& o) { o.threads = 0; }, "threads");
+  refused([](EmbeddingCollectionOptions& o) { o.features[1].max_ids = -1; }, "feature b: max_ids");
   refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_name("t"); }, "two tables named t");
   refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_dim(0); }, "table u");
   refused([](EmbeddingCollectionOptions& o) { o.features[1].name = "a"; }, "two features named a");
@@ -494,7 +589,7 @@ TEST(EmbeddingCollectionTest, CreateRefusesBadOptions) {
 
 TEST(EmbeddingCollectionTest, TablesByName) {
   Trained trained(small_options());
-  ASSERT_OK_AND_ASSIGN(EmbeddingTable* table, trained.collection->table("u"));
+  ASSERT_OK_AND_ASSIGN(EmbeddingTable * table, trained.collection->table("u"));
   EXPECT_EQ(table, &trained.table(1));
   EXPECT_THAT(trained.collection->table("x"), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_TRUE(trained.collection->parameters().empty());

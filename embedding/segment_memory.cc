@@ -1,40 +1,12 @@
 #include "embedding/segment_memory.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "base/huge_memory.h"
 #include "base/log.h"
 
 namespace millrace {
-namespace {
-
-char* map_memory(int64_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  MILLRACE_CHECK(memory != MAP_FAILED) << "out of memory: " << bytes << " bytes for an id map";
-  return static_cast<char*>(memory);
-}
-
-void unmap_memory(void* memory, int64_t bytes) {
-  if (bytes > 0) MILLRACE_CHECK(munmap(memory, bytes) == 0);
-}
-
-// Aligned to `bytes`, a power of two.
-char* map_aligned(int64_t bytes) {
-  char* const first = map_memory(bytes);
-  if ((reinterpret_cast<intptr_t>(first) & (bytes - 1)) == 0) return first;
-  unmap_memory(first, bytes);
-  // What is before and behind goes back at once.
-  char* const mapped = map_memory(2 * bytes);
-  const int64_t before = -reinterpret_cast<intptr_t>(mapped) & (bytes - 1);
-  unmap_memory(mapped, before);
-  unmap_memory(mapped + before + bytes, bytes - before);
-  return mapped + before;
-}
-
-}  // namespace
-
 SegmentMemory::~SegmentMemory() {
   for (const Arena& arena : arenas_) unmap_memory(arena.begin, kArenaBytes);
   for (const Piece& piece : alone_) unmap_memory(piece.memory, piece.bytes);
@@ -67,7 +39,7 @@ void SegmentMemory::release(void* memory, int64_t bytes) {
                               [&](const Piece& piece) { return piece.memory == memory; });
     MILLRACE_CHECK(piece != alone_.end() && piece->bytes == bytes);
     alone_.erase(piece);
-    unmap_memory(memory, bytes);
+    unmap_memory(begin, bytes);
     bytes_ -= bytes;
     return;
   }
@@ -79,14 +51,14 @@ void SegmentMemory::release(void* memory, int64_t bytes) {
 }
 
 void* SegmentMemory::map_piece(int64_t bytes) {
-  alone_.push_back({map_aligned(bytes), bytes});
+  alone_.push_back({map_memory(bytes, bytes), bytes});
   bytes_ += bytes;
   return alone_.back().memory;
 }
 
 void SegmentMemory::add_arena() {
-  char* const begin = map_aligned(kArenaBytes);
-  madvise(begin, kArenaBytes, MADV_HUGEPAGE);  // where there are no huge pages, small ones do
+  char* const begin = map_memory(kArenaBytes);
+  use_huge_pages(begin, kArenaBytes);
   arenas_.push_back({begin, {}, {}});
   bytes_ += kArenaBytes;
 }

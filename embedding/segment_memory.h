@@ -43,7 +43,7 @@ class SegmentMemory {
     bool dirty[kPiecesPerArena];  // was used before
   };
   struct Piece {
-    void* memory;
+    char* memory;
     int64_t bytes;
   };
 
