@@ -3,6 +3,7 @@
 
 #include "base/isa_namespace.h"
 #include "base/normal_quantile.h"
+#include "base/philox_blocks.h"
 
 namespace millrace::MILLRACE_ISA {
 namespace {
@@ -10,36 +11,15 @@ namespace {
 constexpr int kMostColumns = 64;  // made at once
 constexpr int kTailsAtOnce = 8;
 
-// Philox4x32-10 (base/philox.h) of kBlocks consecutive counters from (first, id): four columns
-// each, and all blocks side by side.
+// The bits of kBlocks × 4 columns, from column 4 × first on.
 template <int kBlocks>
 void draw_blocks(uint64_t key, uint64_t id, uint32_t first, uint32_t* bits) {
-  uint32_t c0[kBlocks], c1[kBlocks], c2[kBlocks], c3[kBlocks];
+  const uint32_t keys[2] = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
+  const uint32_t counter[3] = {0, static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32)};
+  uint32_t words[4][kBlocks];
+  philox_blocks<kBlocks>(keys, first, counter, words);
   for (int b = 0; b < kBlocks; ++b) {
-    c0[b] = first + b;
-    c1[b] = 0;
-    c2[b] = static_cast<uint32_t>(id);
-    c3[b] = static_cast<uint32_t>(id >> 32);
-  }
-  auto key0 = static_cast<uint32_t>(key), key1 = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-#pragma GCC unroll 1  // unrolled, it would not become vector code
-    for (int b = 0; b < kBlocks; ++b) {
-      const uint64_t product0 = uint64_t{0xD2511F53} * c0[b];
-      const uint64_t product1 = uint64_t{0xCD9E8D57} * c2[b];
-      c0[b] = static_cast<uint32_t>(product1 >> 32) ^ c1[b] ^ key0;
-      c1[b] = static_cast<uint32_t>(product1);
-      c2[b] = static_cast<uint32_t>(product0 >> 32) ^ c3[b] ^ key1;
-      c3[b] = static_cast<uint32_t>(product0);
-    }
-    key0 += 0x9E3779B9;
-    key1 += 0xBB67AE85;
-  }
-  for (int b = 0; b < kBlocks; ++b) {
-    bits[4 * b] = c0[b];
-    bits[4 * b + 1] = c1[b];
-    bits[4 * b + 2] = c2[b];
-    bits[4 * b + 3] = c3[b];
+    for (int w = 0; w < 4; ++w) bits[4 * b + w] = words[w][b];
   }
 }
 

@@ -1,17 +1,10 @@
+#include "base/instruction_set_choice.h"
 #include "embedding/initializer_kernels.h"
 
 namespace millrace {
 
 const InitializerKernels& initializer_kernels(InstructionSet set) {
-  switch (set) {
-    case InstructionSet::kBaseline:
-      return baseline::kInitializerKernels;
-    case InstructionSet::kAvx2:
-      return avx2::kInitializerKernels;
-    case InstructionSet::kAvx512:
-      break;
-  }
-  return avx512::kInitializerKernels;
+  return choose(set, baseline::kInitializerKernels, avx2::kInitializerKernels, avx512::kInitializerKernels);
 }
 
 }  // namespace millrace

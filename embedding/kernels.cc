@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/isa_namespace.h"
+#include "base/philox_blocks.h"
 
 namespace millrace::MILLRACE_ISA {
 namespace {
@@ -156,32 +157,7 @@ void round_near(const float* weights, int64_t dim, char* row) {
   for (int64_t c = 0; c < dim; ++c) to[c] = round(weights[c]);
 }
 
-constexpr int64_t kBlocks = 16;  // of Philox at once: 64 columns
-
-// Philox4x32-10 (base/philox.h) for counters (first + b, counter...): 4 words for each of kBlocks,
-// words[w][b].
-void philox_blocks(const uint32_t key[2], uint32_t first, const uint32_t counter[3],
-                   uint32_t words[4][kBlocks]) {
-  for (int64_t b = 0; b < kBlocks; ++b) {
-    words[0][b] = first + static_cast<uint32_t>(b);
-    words[1][b] = counter[0];
-    words[2][b] = counter[1];
-    words[3][b] = counter[2];
-  }
-  uint32_t key0 = key[0], key1 = key[1];
-  for (int round = 0; round < 10; ++round) {
-    for (int64_t b = 0; b < kBlocks; ++b) {
-      const uint64_t product0 = uint64_t{0xD2511F53} * words[0][b];
-      const uint64_t product1 = uint64_t{0xCD9E8D57} * words[2][b];
-      words[0][b] = static_cast<uint32_t>(product1 >> 32) ^ words[1][b] ^ key0;
-      words[1][b] = static_cast<uint32_t>(product1);
-      words[2][b] = static_cast<uint32_t>(product0 >> 32) ^ words[3][b] ^ key1;
-      words[3][b] = static_cast<uint32_t>(product0);
-    }
-    key0 += 0x9E3779B9;
-    key1 += 0xBB67AE85;
-  }
-}
+constexpr int kBlocks = 16;  // of Philox at once: 64 columns
 
 void keep_float32_randomly(const float* weights, int64_t dim, const uint32_t*, const uint32_t*,
                            char* row) {
@@ -193,7 +169,7 @@ void round_randomly(const float* weights, int64_t dim, const uint32_t key[2],
   auto* to = reinterpret_cast<uint16_t*>(row);
   uint32_t words[4][kBlocks];
   for (int64_t first = 0; first < dim; first += 4 * kBlocks) {
-    philox_blocks(key, static_cast<uint32_t>(first / 4), counter, words);
+    philox_blocks<kBlocks>(key, static_cast<uint32_t>(first / 4), counter, words);
     const int64_t end = first + 4 * kBlocks < dim ? first + 4 * kBlocks : dim;
     for (int64_t c = first; c < end; ++c) {
       to[c] = round(weights[c], words[c % 4][(c - first) / 4]);
