@@ -315,7 +315,7 @@ absl::StatusOr<EvictionCounts> EmbeddingTable::evict(const EvictionTime& now) {
   const int64_t step = std::max(now.step, step_);
   for (RowIndex row = 0; row < store_.end(); ++row) {
     if (!store_.in_use(row)) continue;
-    store_.read_weights(row, absl::MakeSpan(weights_));
+    if (eviction_->needs_weights()) store_.read_weights(row, absl::MakeSpan(weights_));
     const std::optional<EvictionReason> reason =
         eviction_->verdict(now, store_.frequency(row), store_.last_step(row), weights_);
     if (!reason.has_value()) continue;

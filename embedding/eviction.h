@@ -52,10 +52,13 @@ class EvictionRules {
   static absl::StatusOr<EvictionRules> create(const EvictionConfig& config,
                                               absl::string_view table);
 
-  // Why the row goes; none: it stays. The norm is taken in double, by sum_of_squares.
+  // Why the row goes; none: it stays. The norm is taken in double, by sum_of_squares; without a
+  // rule about it `weights` may be empty.
   std::optional<EvictionReason> verdict(const EvictionTime& now, int64_t frequency,
                                         int64_t last_step, absl::Span<const float> weights) const;
 
+  // Whether verdict() looks at weights.
+  bool needs_weights() const { return config_.has_norm_below(); }
   const EvictionConfig& config() const { return config_; }
 
  private:
