@@ -1,0 +1,171 @@
+// How the rows of a table leave it and come back.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "embedding/embedding_table.h"
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace millrace {
+namespace {
+
+// Where each slot of `specs` stands in `slots`, or -1.
+std::vector<int64_t> places_of(const std::vector<SlotSpec>& specs,
+                               const std::vector<TableRows::Slot>& slots) {
+  std::vector<int64_t> places;
+  for (const SlotSpec& spec : specs) {
+    auto found = std::find_if(slots.begin(), slots.end(),
+                              [&](const TableRows::Slot& slot) { return slot.name == spec.name; });
+    places.push_back(found == slots.end() ? -1 : found - slots.begin());
+  }
+  return places;
+}
+
+}  // namespace
+
+std::vector<RowIndex> EmbeddingTable::rows_in_placement_order() const {
+  std::vector<std::pair<uint64_t, RowIndex>> order;
+  order.reserve(store_.size());
+  for (RowIndex row = 0; row < store_.end(); ++row) {
+    if (store_.in_use(row)) order.emplace_back(placement_hash(store_.id(row)), row);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<RowIndex> rows;
+  rows.reserve(order.size());
+  for (const auto& [hash, row] : order) rows.push_back(row);
+  return rows;
+}
+
+TableRows EmbeddingTable::export_rows() const {
+  MILLRACE_CHECK(tentative_.empty()) << "rows exported inside a step";
+  TableRows result;
+  result.dim = dim();
+  for (const SlotSpec& spec : slots()) result.slots.push_back({spec.name, spec.size, {}});
+  result.weights.reserve(store_.size() * dim());
+  for (const RowIndex row : rows_in_placement_order()) {
+    result.ids.push_back(store_.id(row));
+    result.frequency.push_back(store_.frequency(row));
+    result.last_step.push_back(store_.last_step(row));
+    result.weights.resize(result.weights.size() + dim());
+    store_.read_weights(row, absl::MakeSpan(result.weights).last(dim()));
+    const float* from = store_.slots(row);
+    for (TableRows::Slot& slot : result.slots) {
+      slot.values.insert(slot.values.end(), from, from + slot.size);
+      from += slot.size;
+    }
+  }
+  return result;
+}
+
+absl::Status EmbeddingTable::check_rows(const TableRows& rows) const {
+  const size_t count = rows.ids.size();
+  if (rows.dim != dim() || rows.weights.size() != count * rows.dim) {
+    return absl::InvalidArgumentError(absl::StrCat("weights of ", count, " rows of ", dim(),
+                                                   " columns are due; got ", rows.weights.size(),
+                                                   " numbers in columns of ", rows.dim));
+  }
+  for (const std::vector<int64_t>* values : {&rows.frequency, &rows.last_step}) {
+    if (!values->empty() && values->size() != count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("frequencies or last steps of ", values->size(), " of ", count, " rows"));
+    }
+    for (const int64_t value : *values) {
+      if (value >= 0 && value <= std::numeric_limits<uint32_t>::max()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("a frequency or last step is ", value, ", not in 0 to 2^32 - 1"));
+    }
+  }
+  std::vector<std::string> known;
+  for (const SlotSpec& spec : slots()) known.push_back(spec.name);
+  for (const TableRows::Slot& slot : rows.slots) {
+    auto spec = std::find_if(slots().begin(), slots().end(),
+                             [&](const SlotSpec& s) { return s.name == slot.name; });
+    if (spec == slots().end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("no slot \"", slot.name, "\"", did_you_mean(slot.name, known)));
+    }
+    if (slot.size != spec->size || slot.values.size() != count * slot.size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("slot ", slot.name, " has ", slot.size, " numbers a row, not ", spec->size));
+    }
+  }
+  std::vector<int64_t> ids = rows.ids;
+  std::sort(ids.begin(), ids.end());
+  auto twice = std::adjacent_find(ids.begin(), ids.end());
+  if (twice != ids.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("id ", *twice, " comes twice"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EmbeddingTable::load_rows(const TableRows& rows) {
+  const std::string what = absl::StrCat("loading table ", name());
+  if (!tentative_.empty() || !unadmitted_.empty()) {
+    return absl::FailedPreconditionError(what + " inside a step");
+  }
+  RETURN_IF_ERROR(check_rows(rows), what);
+  std::vector<RowIndex> numbers(rows.ids.size());
+  find(rows.ids, absl::MakeSpan(numbers));
+  RETURN_IF_ERROR(check_room(std::count(numbers.begin(), numbers.end(), kNoRow)), what);
+  map_.find_or_insert(rows.ids, absl::MakeSpan(numbers),
+                      [this](int64_t id) { return add_row(id); });
+  tentative_.clear();
+  admission_->forget(rows.ids);
+  const std::vector<int64_t> places = places_of(slots(), rows.slots);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const RowIndex row = numbers[i];
+    store_.write_weights(row, absl::MakeSpan(rows.weights).subspan(i * dim(), dim()));
+    store_.frequency(row) = rows.frequency.empty() ? 0 : static_cast<uint32_t>(rows.frequency[i]);
+    store_.last_step(row) = rows.last_step.empty() ? 0 : static_cast<uint32_t>(rows.last_step[i]);
+    float* to = store_.slots(row);
+    for (size_t s = 0; s < places.size(); ++s) {
+      const SlotSpec& spec = slots()[s];
+      to = places[s] < 0
+               ? std::fill_n(to, spec.size, spec.initial)
+               : std::copy_n(rows.slots[places[s]].values.data() + i * spec.size, spec.size, to);
+    }
+  }
+  for (const int64_t last_step : rows.last_step) step_ = std::max(step_, last_step);
+  evicted_.restart(step_);
+  return absl::OkStatus();
+}
+
+void EmbeddingTable::reset() {
+  map_.clear();
+  store_.clear();
+  tentative_.clear();
+  unadmitted_.clear();
+  admission_->clear();
+  evicted_.restart(0);
+  step_ = 0;
+  applied_steps_ = 0;
+}
+
+absl::uint128 EmbeddingTable::content_digest() const {
+  const size_t record_bytes = store_.content_bytes();
+  std::vector<char> bytes(3 * sizeof(int64_t) + record_bytes);
+  absl::uint128 digest = 0;
+  for (RowIndex row = 0; row < store_.end(); ++row) {
+    if (!store_.in_use(row)) continue;
+    const int64_t id = store_.id(row), frequency = store_.frequency(row);
+    const int64_t last_step = store_.last_step(row);
+    char* to = bytes.data();
+    std::memcpy(to, &id, sizeof(id));
+    std::memcpy(to + sizeof(id), store_.record(row), record_bytes);
+    to += sizeof(id) + record_bytes;
+    std::memcpy(to, &frequency, sizeof(frequency));
+    std::memcpy(to + sizeof(frequency), &last_step, sizeof(last_step));
+    const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+    digest += absl::MakeUint128(hash.high64, hash.low64);
+  }
+  return digest;
+}
+
+}  // namespace millrace
