@@ -18,7 +18,7 @@
 namespace millrace {
 
 // One open file. Trusts nothing in it: the header is checked as a whole before anything else, by
-// the rules of docs/weights_file.md. Thread-safe.
+// the rules of docs/checkpoint_format.md. Thread-safe.
 //
 //   ASSIGN_OR_RETURN(auto reader, SafetensorsReader::open(files, path));
 //   ASSIGN_OR_RETURN(const TensorInfo* info, reader->find("table/items/ids"));
