@@ -43,6 +43,42 @@ class FaultWritableFile : public WritableFile {
   std::unique_ptr<WritableFile> under_;
 };
 
+class FaultPositionedFile : public PositionedFile {
+ public:
+  FaultPositionedFile(FaultFileSystem& files, std::unique_ptr<PositionedFile> under)
+      : files_(files), under_(std::move(under)) {}
+  absl::Status write_at(int64_t offset, absl::string_view bytes) override {
+    RETURN_IF_ERROR(files_.next_call());
+    return under_->write_at(offset, bytes);
+  }
+  absl::Status sync() override {
+    RETURN_IF_ERROR(files_.next_call());
+    return under_->sync();
+  }
+  absl::Status close() override {
+    RETURN_IF_ERROR(files_.next_call());
+    return under_->close();
+  }
+
+ private:
+  FaultFileSystem& files_;
+  std::unique_ptr<PositionedFile> under_;
+};
+
+class FaultFileLock : public FileLock {
+ public:
+  FaultFileLock(FaultFileSystem& files, std::unique_ptr<FileLock> under)
+      : files_(files), under_(std::move(under)) {}
+  absl::Status write(absl::string_view content) override {
+    RETURN_IF_ERROR(files_.next_call());
+    return under_->write(content);
+  }
+
+ private:
+  FaultFileSystem& files_;
+  std::unique_ptr<FileLock> under_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ReadableFile>> FaultFileSystem::open(const std::string& path) {
@@ -67,6 +103,35 @@ absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::open_for_append(
 absl::StatusOr<FileInfo> FaultFileSystem::info(const std::string& path) {
   RETURN_IF_ERROR(next_call());
   return under_.info(path);
+}
+
+absl::StatusOr<std::unique_ptr<PositionedFile>> FaultFileSystem::create_new(const std::string& path,
+                                                                            int64_t size_bytes) {
+  RETURN_IF_ERROR(next_call());
+  ASSIGN_OR_RETURN(std::unique_ptr<PositionedFile> file, under_.create_new(path, size_bytes));
+  return std::make_unique<FaultPositionedFile>(*this, std::move(file));
+}
+
+absl::StatusOr<FileInfo> FaultFileSystem::link_info(const std::string& path) {
+  RETURN_IF_ERROR(next_call());
+  return under_.link_info(path);
+}
+
+absl::StatusOr<std::vector<DirectoryEntry>> FaultFileSystem::list(const std::string& path) {
+  RETURN_IF_ERROR(next_call());
+  return under_.list(path);
+}
+
+absl::StatusOr<int64_t> FaultFileSystem::free_bytes(const std::string& path) {
+  RETURN_IF_ERROR(next_call());
+  return under_.free_bytes(path);
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> FaultFileSystem::lock(const std::string& path) {
+  RETURN_IF_ERROR(next_call());
+  ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, under_.lock(path));
+  if (lock == nullptr) return nullptr;
+  return std::make_unique<FaultFileLock>(*this, std::move(lock));
 }
 
 absl::StatusOr<std::vector<std::string>> FaultFileSystem::glob(const std::string& pattern) {

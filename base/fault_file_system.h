@@ -2,6 +2,7 @@
 #ifndef MILLRACE_BASE_FAULT_FILE_SYSTEM_H_
 #define MILLRACE_BASE_FAULT_FILE_SYSTEM_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,7 +24,7 @@ namespace millrace {
 //     EXPECT_FALSE(status.ok());
 //   }
 //
-// Files that it opened borrow it. Not thread-safe.
+// Files and locks that it gave borrow it. Calls may come from many threads; fail may not.
 class FaultFileSystem : public FileSystem {
  public:
   // `under` must outlive it.
@@ -41,12 +42,18 @@ class FaultFileSystem : public FileSystem {
   absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
+                                                             int64_t size_bytes) override;
   absl::StatusOr<FileInfo> info(const std::string& path) override;
+  absl::StatusOr<FileInfo> link_info(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) override;
+  absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) override;
   absl::Status create_directories(const std::string& path) override;
   absl::Status rename(const std::string& from, const std::string& to) override;
   absl::Status remove(const std::string& path) override;
   absl::Status sync_directory(const std::string& path) override;
+  absl::StatusOr<int64_t> free_bytes(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> lock(const std::string& path) override;
 
   // Counts one call. Returns: the error that it is to return.
   absl::Status next_call() {
@@ -56,7 +63,7 @@ class FaultFileSystem : public FileSystem {
 
  private:
   FileSystem& under_;
-  int64_t calls_ = 0;
+  std::atomic<int64_t> calls_{0};
   int64_t first_ = 0;
   int64_t count_ = 0;
   absl::Status error_;

@@ -1,8 +1,11 @@
 #include "base/file_system.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,6 +115,64 @@ class LocalWritableFile : public WritableFile {
   const std::string path_;
 };
 
+class LocalPositionedFile : public PositionedFile {
+ public:
+  LocalPositionedFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~LocalPositionedFile() override {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  absl::Status write_at(int64_t offset, absl::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), offset);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return write_error(errno, "write", path_);
+      bytes.remove_prefix(n);
+      offset += n;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status sync() override {
+    if (::fsync(fd_) != 0) return write_error(errno, "sync", path_);
+    return absl::OkStatus();
+  }
+
+  absl::Status close() override {
+    const int fd = std::exchange(fd_, -1);
+    if (fd >= 0 && ::close(fd) != 0) return write_error(errno, "close", path_);
+    return absl::OkStatus();
+  }
+
+ private:
+  int fd_;
+  const std::string path_;
+};
+
+class LocalFileLock : public FileLock {
+ public:
+  LocalFileLock(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~LocalFileLock() override { ::close(fd_); }
+
+  absl::Status write(absl::string_view content) override {
+    const ssize_t n = ::pwrite(fd_, content.data(), content.size(), 0);
+    if (n != static_cast<ssize_t>(content.size()) || ::ftruncate(fd_, n) != 0) {
+      return write_error(n < 0 ? errno : ENOSPC, "write", path_);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const int fd_;
+  const std::string path_;
+};
+
+FileKind kind_of(mode_t mode) {
+  if (S_ISREG(mode)) return FileKind::kRegular;
+  if (S_ISDIR(mode)) return FileKind::kDirectory;
+  return S_ISLNK(mode) ? FileKind::kSymbolicLink : FileKind::kOther;
+}
+
 class LocalFileSystem : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
@@ -137,7 +198,77 @@ class LocalFileSystem : public FileSystem {
   absl::StatusOr<FileInfo> info(const std::string& path) override {
     struct stat stat;
     if (::stat(path.c_str(), &stat) != 0) return read_error(errno, "find", path);
-    return FileInfo{stat.st_size, S_ISDIR(stat.st_mode)};
+    return FileInfo{stat.st_size, S_ISDIR(stat.st_mode), kind_of(stat.st_mode)};
+  }
+
+  absl::StatusOr<FileInfo> link_info(const std::string& path) override {
+    struct stat stat;
+    if (::lstat(path.c_str(), &stat) != 0) return read_error(errno, "find", path);
+    return FileInfo{stat.st_size, S_ISDIR(stat.st_mode), kind_of(stat.st_mode)};
+  }
+
+  absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
+                                                             int64_t size_bytes) override {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0) return write_error(errno, "create", path);
+    auto file = std::make_unique<LocalPositionedFile>(fd, path);
+    if (size_bytes == 0) return file;
+    const bool reserved = ::fallocate(fd, 0, 0, size_bytes) == 0;
+    if (!reserved && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
+      const absl::Status status = write_error(errno, "reserve room for", path);
+      ::unlink(path.c_str());
+      return status;
+    }
+    if (!reserved && ::ftruncate(fd, size_bytes) != 0) return write_error(errno, "create", path);
+    return file;
+  }
+
+  absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) override {
+    DIR* const directory = ::opendir(path.c_str());
+    if (directory == nullptr) return read_error(errno, "list", path);
+    std::vector<DirectoryEntry> entries;
+    int error = 0;
+    while (true) {
+      errno = 0;
+      const dirent* const entry = ::readdir(directory);
+      if (entry == nullptr) {
+        error = errno;
+        break;
+      }
+      const std::string name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      struct stat stat;
+      if (::fstatat(::dirfd(directory), entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno == ENOENT) continue;  // removed meanwhile
+        error = errno;
+        break;
+      }
+      entries.push_back({name, kind_of(stat.st_mode)});
+    }
+    ::closedir(directory);
+    if (error != 0) return read_error(error, "list", path);
+    std::sort(entries.begin(), entries.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+    return entries;
+  }
+
+  absl::StatusOr<int64_t> free_bytes(const std::string& path) override {
+    struct statvfs space;
+    if (::statvfs(path.c_str(), &space) != 0) return read_error(errno, "find", path);
+    return static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
+  }
+
+  absl::StatusOr<std::unique_ptr<FileLock>> lock(const std::string& path) override {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0) return write_error(errno, "create", path);
+    auto lock = std::make_unique<LocalFileLock>(fd, path);
+    int result;
+    do {
+      result = ::flock(fd, LOCK_EX | LOCK_NB);
+    } while (result != 0 && errno == EINTR);
+    if (result != 0 && errno == EWOULDBLOCK) return nullptr;
+    if (result != 0) return write_error(errno, "lock", path);
+    return lock;
   }
 
   absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) override {
@@ -214,9 +345,18 @@ absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path
   return content;
 }
 
-std::string aside_path(const std::string& path) {
-  return absl::StrCat(path, ".tmp-", ::getpid());
+absl::Status remove_recursively(FileSystem& files, const std::string& path) {
+  ASSIGN_OR_RETURN(const FileInfo info, files.link_info(path));
+  if (info.kind == FileKind::kDirectory) {
+    ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files.list(path));
+    for (const DirectoryEntry& entry : entries) {
+      RETURN_IF_ERROR(remove_recursively(files, join_path(path, entry.name)));
+    }
+  }
+  return files.remove(path);
 }
+
+std::string aside_path(const std::string& path) { return absl::StrCat(path, ".tmp-", ::getpid()); }
 
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    absl::string_view content) {
@@ -237,6 +377,17 @@ absl::Status write_file_atomically(FileSystem& files, const std::string& path,
   const absl::Status status = write_and_rename();
   if (!status.ok()) files.remove(aside).IgnoreError();
   return status;
+}
+
+std::string directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string base_name(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
 std::string join_path(absl::string_view base, absl::string_view path) {

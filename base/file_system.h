@@ -35,17 +35,45 @@ class WritableFile {
   virtual absl::Status close() = 0;
 };
 
+// A new file of a known size, written at any place. write_at may be called from many threads at
+// once; what was not written reads as zeros. Else as WritableFile.
+class PositionedFile {
+ public:
+  virtual ~PositionedFile() = default;  // closes; errors are lost, so call close() first
+  virtual absl::Status write_at(int64_t offset, absl::string_view bytes) = 0;
+  virtual absl::Status sync() = 0;
+  virtual absl::Status close() = 0;
+};
+
+// A lock that this process holds until the object goes, or the process, however it ends.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+  // Replaces what the locked file holds.
+  virtual absl::Status write(absl::string_view content) = 0;
+};
+
+enum class FileKind { kRegular, kDirectory, kSymbolicLink, kOther };
+
 struct FileInfo {
   int64_t size_bytes = 0;
   bool is_directory = false;
+  FileKind kind = FileKind::kRegular;
+};
+
+struct DirectoryEntry {
+  std::string name;  // without the directory
+  FileKind kind = FileKind::kRegular;
+
+  friend bool operator==(const DirectoryEntry&, const DirectoryEntry&) = default;
 };
 
 // Every error names the path. Thread-safe. Codes of
-//   reading (open, read_at, info, glob): NotFound (missing), FailedPrecondition (a directory where
-//   a file is due or the reverse), Unavailable (not allowed, or any other I/O error);
-//   writing (all others): PermissionDenied (not allowed, or the path cannot be made or is none of
-//   that kind: a part of it is missing, no directory, or one), ResourceExhausted (disk full),
-//   Unavailable (any other I/O error).
+//   reading (open, read_at, info, link_info, glob, list, free_bytes): NotFound (missing),
+//   FailedPrecondition (a directory where a file is due or the reverse), Unavailable (not allowed,
+//   or any other I/O error); writing (all others): PermissionDenied (not allowed, or the path
+//   cannot be made or is none of that kind: a part of it is missing, no directory, or one),
+//   ResourceExhausted (disk full), Unavailable (any other I/O error).
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -56,22 +84,39 @@ class FileSystem {
   // Opens the file, made if missing, to be written from its end.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(
       const std::string& path) = 0;
+  // Creates a file that is not there yet, symbolic links included. Room for its bytes is reserved
+  // where the system can. Errors: PermissionDenied too if there is one of this name.
+  virtual absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
+                                                                     int64_t size_bytes) = 0;
   virtual absl::StatusOr<FileInfo> info(const std::string& path) = 0;
+  // The same, but of a symbolic link itself.
+  virtual absl::StatusOr<FileInfo> link_info(const std::string& path) = 0;
   // Paths matching a shell pattern (* ? [...] {a,b}), sorted by name; none is not an error,
   // nor is a missing directory.
   virtual absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) = 0;
+  // What a directory holds, sorted by name.
+  virtual absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) = 0;
   // Makes a directory and those above it; it may exist already.
   virtual absl::Status create_directories(const std::string& path) = 0;
   // Replaces `to` if it exists, atomically.
   virtual absl::Status rename(const std::string& from, const std::string& to) = 0;
+  // A file, an empty directory, or a symbolic link itself.
   virtual absl::Status remove(const std::string& path) = 0;
   virtual absl::Status sync_directory(const std::string& path) = 0;
+  // What unprivileged users may still write where this directory is.
+  virtual absl::StatusOr<int64_t> free_bytes(const std::string& path) = 0;
+  // Locks a file, made if missing, without waiting. Returns: null if somebody else, here or in
+  // another process, holds the lock. Errors: those of writing.
+  virtual absl::StatusOr<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
 
   // The machine's file system; lives as long as the process.
   static FileSystem& local();
 };
 
 absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path);
+
+// Removes a directory and all in it, or a file; symbolic links are removed, never followed.
+absl::Status remove_recursively(FileSystem& files, const std::string& path);
 
 // Where this process writes what will be renamed to `path`.
 std::string aside_path(const std::string& path);
@@ -82,6 +127,10 @@ absl::Status write_file_atomically(FileSystem& files, const std::string& path,
 // The same for content that is written piece by piece; an error of `write` is returned.
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    const std::function<absl::Status(WritableFile&)>& write);
+
+// The directory that `path` is in: "." for a bare name. The last name in it.
+std::string directory_of(const std::string& path);
+std::string base_name(const std::string& path);
 
 // `base` and `path` with one slash between; `path` alone if it is absolute or `base` empty.
 std::string join_path(absl::string_view base, absl::string_view path);

@@ -21,6 +21,7 @@ class FileSystemTest : public testing::Test {
   FileSystemTest() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     root_ = join_path(testing::TempDir(), std::string("file_system_test_") + test->name());
+    remove_recursively(files_, root_).IgnoreError();
     EXPECT_OK(files_.create_directories(root_));
   }
   std::string path(const std::string& name) { return join_path(root_, name); }
@@ -220,6 +221,90 @@ TEST(JoinPathTest, Joins) {
   EXPECT_EQ(join_path("a", "/b"), "/b");
   EXPECT_EQ(join_path("a", ""), "a/");
   EXPECT_EQ(join_path("/", "b"), "/b");
+}
+
+TEST_F(FileSystemTest, PositionedFilesAreWrittenAtAnyPlace) {
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<PositionedFile> out, files_.create_new(path("a"), 8));
+  ASSERT_OK(out->write_at(6, "67"));
+  ASSERT_OK(out->write_at(1, "123"));
+  ASSERT_OK(out->sync());
+  ASSERT_OK(out->close());
+  EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds(std::string("\000123\0\00067", 8)));
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<PositionedFile> empty, files_.create_new(path("b"), 0));
+  EXPECT_OK(empty->close());
+}
+
+TEST_F(FileSystemTest, NewFilesReplaceNothing) {
+  write("a", "x");
+  ASSERT_EQ(::symlink("nowhere", path("link").c_str()), 0);
+  const auto denied = StatusIs(absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(files_.create_new(path("a"), 1), denied);
+  EXPECT_THAT(files_.create_new(path("link"), 1), denied);
+  EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds("x"));
+}
+
+TEST_F(FileSystemTest, NewFilesBeyondTheDiskAreRefusedAndGone) {
+  const auto file = files_.create_new(path("huge"), int64_t{1} << 60);
+  EXPECT_FALSE(file.ok());
+  EXPECT_THAT(files_.info(path("huge")), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(FileSystemTest, ListsNamesAndKinds) {
+  ASSERT_OK(files_.create_directories(path("d")));
+  write("b", "x");
+  ASSERT_EQ(::symlink("d", path("link").c_str()), 0);
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(files_.list(root_),
+              IsOkAndHolds(ElementsAre(DirectoryEntry{"b", FileKind::kRegular},
+                                       DirectoryEntry{"d", FileKind::kDirectory},
+                                       DirectoryEntry{"link", FileKind::kSymbolicLink},
+                                       DirectoryEntry{"pipe", FileKind::kOther})));
+  ASSERT_OK_AND_ASSIGN(const FileInfo link, files_.link_info(path("link")));
+  EXPECT_EQ(link.kind, FileKind::kSymbolicLink);
+  ASSERT_OK_AND_ASSIGN(const FileInfo followed, files_.info(path("link")));
+  EXPECT_EQ(followed.kind, FileKind::kDirectory);
+  EXPECT_THAT(files_.list(path("missing")), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(files_.list(path("b")), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(FileSystemTest, RemovesTreesAndNeverFollowsLinks) {
+  ASSERT_OK(files_.create_directories(path("tree/deep/er")));
+  ASSERT_OK(files_.create_directories(path("kept")));
+  write("kept/file", "x");
+  write("tree/deep/file", "y");
+  ASSERT_EQ(::symlink("../../kept", path("tree/deep/link").c_str()), 0);
+  ASSERT_EQ(::symlink("kept", path("link").c_str()), 0);
+  EXPECT_OK(remove_recursively(files_, path("tree")));
+  EXPECT_OK(remove_recursively(files_, path("link")));
+  EXPECT_THAT(files_.info(path("tree")), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(read_file(files_, path("kept/file")), IsOkAndHolds("x"));
+  EXPECT_THAT(remove_recursively(files_, path("tree")), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(FileSystemTest, OneHoldsALock) {
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<FileLock> lock, files_.lock(path("lock")));
+  ASSERT_NE(lock, nullptr);
+  ASSERT_OK(lock->write("a long holder"));
+  ASSERT_OK(lock->write("me"));
+  EXPECT_THAT(files_.lock(path("lock")), IsOkAndHolds(testing::IsNull()));
+  EXPECT_THAT(read_file(files_, path("lock")), IsOkAndHolds("me"));
+  lock.reset();
+  EXPECT_THAT(files_.lock(path("lock")), IsOkAndHolds(testing::NotNull()));
+  EXPECT_THAT(files_.lock(path("missing/lock")), StatusIs(absl::StatusCode::kPermissionDenied));
+}
+
+TEST_F(FileSystemTest, FreeBytes) {
+  ASSERT_OK_AND_ASSIGN(const int64_t free, files_.free_bytes(root_));
+  EXPECT_GT(free, 0);
+  EXPECT_THAT(files_.free_bytes(path("missing")), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST(PathTest, DirectoryAndName) {
+  EXPECT_EQ(directory_of("a/b/c"), "a/b");
+  EXPECT_EQ(directory_of("/a"), "/");
+  EXPECT_EQ(directory_of("a"), ".");
+  EXPECT_EQ(base_name("a/b/c"), "c");
+  EXPECT_EQ(base_name("c"), "c");
 }
 
 }  // namespace

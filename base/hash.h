@@ -3,7 +3,11 @@
 #define MILLRACE_BASE_HASH_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/string_view.h"
 
 namespace millrace {
@@ -30,6 +34,37 @@ constexpr int64_t inverse_placement_hash(uint64_t hash) {
 
 // XXH3, 64 bits, of the bytes of `text` (https://xxhash.com).
 uint64_t xxh3(absl::string_view text, uint64_t seed = 0);
+
+// The same with 128 bits.
+absl::uint128 xxh3_128(absl::string_view bytes);
+
+// xxh3_128 of bytes that come in pieces. Not thread-safe.
+//
+//   Xxh3Stream stream;
+//   for (const std::string& piece : pieces) stream.update(piece);
+//   const absl::uint128 digest = stream.digest();
+class Xxh3Stream {
+ public:
+  Xxh3Stream();
+  ~Xxh3Stream();
+  Xxh3Stream(const Xxh3Stream&) = delete;
+  Xxh3Stream& operator=(const Xxh3Stream&) = delete;
+
+  void update(absl::string_view bytes);
+  // Of all pieces so far.
+  absl::uint128 digest() const;
+
+ private:
+  struct State;  // the library's
+  std::unique_ptr<State> state_;
+};
+
+// A digest as 32 lower-case hexadecimal digits, the upper bits first, and back: none if the text
+// is anything else.
+std::string format_digest(absl::uint128 digest);
+std::optional<absl::uint128> parse_digest(absl::string_view text);
+// A digest as 16 bytes, big-endian: those that the digits stand for.
+std::string digest_bytes(absl::uint128 digest);
 
 }  // namespace millrace
 

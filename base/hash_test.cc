@@ -64,6 +64,40 @@ TEST(Xxh3Test, PublishedValues) {
   EXPECT_EQ(xxh3("abc"), 0x78af5f94892f3950ULL);
 }
 
+TEST(Xxh3Test, PublishedValuesOf128Bits) {
+  EXPECT_EQ(format_digest(xxh3_128("")), "99aa06d3014798d86001c324468d497f");
+  EXPECT_EQ(format_digest(xxh3_128("abc")), "06b05ab6733a618578af5f94892f3950");
+}
+
+TEST(Xxh3Test, PiecesGiveTheSame) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text.push_back(static_cast<char>(i * 7));
+  for (const size_t piece : {1u, 3u, 64u, 255u, 256u, 257u, 4999u, 5000u}) {
+    Xxh3Stream stream;
+    for (size_t at = 0; at < text.size(); at += piece) stream.update(text.substr(at, piece));
+    EXPECT_EQ(stream.digest(), xxh3_128(text)) << piece;
+  }
+  EXPECT_EQ(Xxh3Stream().digest(), xxh3_128(""));
+}
+
+TEST(DigestTest, TextAndBytes) {
+  const absl::uint128 digest = absl::MakeUint128(0x0123456789abcdefULL, 0x00000000000000f0ULL);
+  EXPECT_EQ(format_digest(digest), "0123456789abcdef00000000000000f0");
+  EXPECT_EQ(parse_digest(format_digest(digest)), digest);
+  EXPECT_EQ(digest_bytes(digest),
+            std::string("\x01\x23\x45\x67\x89\xab\xcd\xef\0\0\0\0\0\0\0\xf0", 16));
+}
+
+TEST(DigestTest, OtherTextsAreNone) {
+  const std::string good(32, 'a');
+  EXPECT_TRUE(parse_digest(good).has_value());
+  EXPECT_EQ(parse_digest(good.substr(1)), std::nullopt);
+  EXPECT_EQ(parse_digest(good + "a"), std::nullopt);
+  for (const char c : {'A', 'g', ' ', '-', '\0'}) {
+    EXPECT_EQ(parse_digest(good.substr(1) + c), std::nullopt) << c;
+  }
+}
+
 TEST(Xxh3Test, SeedAndEveryByteCount) {
   EXPECT_NE(xxh3("abc", 1), xxh3("abc"));
   EXPECT_NE(xxh3(std::string("a\0b", 3)), xxh3(std::string("a\0c", 3)));

@@ -23,12 +23,6 @@ absl::Status write_content(const TensorInfo& info, const TensorSource& source, W
   return left == 0 ? absl::OkStatus() : absl::InternalError("fewer bytes than its shape has");
 }
 
-std::string directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 }  // namespace
 
 TensorSource tensor_from_memory(absl::string_view name, TensorType type, std::vector<int64_t> shape,
