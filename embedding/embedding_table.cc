@@ -327,10 +327,6 @@ absl::StatusOr<std::vector<int64_t>> EmbeddingTable::evicted_since(int64_t step)
   return ids;
 }
 
-absl::Status EmbeddingTable::set_admission_state(const AdmissionState& state) {
-  return annotate(admission_->set_state(state), absl::StrCat("table ", name()));
-}
-
 TableStatistics EmbeddingTable::statistics() const {
   TableStatistics statistics = counted_;
   statistics.rows = committed_rows();

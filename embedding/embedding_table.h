@@ -126,10 +126,14 @@ class EmbeddingTable {
   // Whoever loads rows and knows that they are all there was at `step` says so here.
   void restart_evicted_log(int64_t step) { evicted_.restart(step); }
 
-  // Between steps, what later admissions depend on beside the rows.
+  // Between steps, what the table's future depends on beside the rows.
   AdmissionState admission_state() const { return admission_->state(); }
+  EvictedLogState evicted_log() const { return evicted_.state(); }
+  TableCounters counters() const { return {applied_steps_, step_, counted_}; }
   // Errors: InvalidArgument naming the table if it does not fit; nothing changes then.
   absl::Status set_admission_state(const AdmissionState& state);
+  absl::Status set_evicted_log(const EvictedLogState& state);
+  absl::Status set_counters(const TableCounters& counters);
 
   // What one row costs under max_bytes: its record (weights and slots, rounded up to 64 bytes) and
   // 64 bytes for its place in the store and the map. A fixed price, so that limits act alike
@@ -171,6 +175,13 @@ class EmbeddingTable {
   absl::Status load_rows(const TableRows& rows);
   // Removes all rows, counts and the step count; memory is given back. Slots stay.
   void reset();
+
+  // A table without rows of the same options and slots: rows from a file are gathered in it, and
+  // this table has them all or none.
+  std::unique_ptr<EmbeddingTable> make_empty() const;
+  // Exchanges rows, admission counts, evicted ids and counters. Between steps of both.
+  // REQUIRES: `other` was made by make_empty() of this table.
+  void swap_content(EmbeddingTable& other);
 
   // A fingerprint of the content: the sum modulo 2^128 over rows of XXH3-128 of the little-endian
   // bytes of id, weights, slots, frequency and last step. It depends on neither order nor history.

@@ -148,6 +148,48 @@ void EmbeddingTable::reset() {
   applied_steps_ = 0;
 }
 
+absl::Status EmbeddingTable::set_admission_state(const AdmissionState& state) {
+  return annotate(admission_->set_state(state), absl::StrCat("table ", name()));
+}
+
+absl::Status EmbeddingTable::set_evicted_log(const EvictedLogState& state) {
+  return annotate(evicted_.set_state(state), absl::StrCat("table ", name()));
+}
+
+absl::Status EmbeddingTable::set_counters(const TableCounters& counters) {
+  if (counters.applied_steps < 0 || counters.last_step < 0 ||
+      counters.last_step > std::numeric_limits<uint32_t>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("table ", name(), ": ", counters.applied_steps,
+                     " steps were applied, the last of them step ", counters.last_step));
+  }
+  applied_steps_ = counters.applied_steps;
+  step_ = counters.last_step;
+  counted_ = counters.counted;
+  return absl::OkStatus();
+}
+
+std::unique_ptr<EmbeddingTable> EmbeddingTable::make_empty() const {
+  EmbeddingTableOptions options = options_;
+  options.blocks = store_.pool();  // so that blocks may change hands
+  absl::StatusOr<std::unique_ptr<EmbeddingTable>> table = create(std::move(options));
+  MILLRACE_CHECK(table.ok()) << table.status();
+  const absl::Status bound = (*table)->bind(slots());
+  MILLRACE_CHECK(bound.ok()) << bound;
+  return *std::move(table);
+}
+
+void EmbeddingTable::swap_content(EmbeddingTable& other) {
+  MILLRACE_CHECK(tentative_.empty() && other.tentative_.empty()) << "rows swapped inside a step";
+  map_.swap(other.map_);
+  store_.swap_rows(other.store_);
+  std::swap(admission_, other.admission_);
+  std::swap(evicted_, other.evicted_);
+  std::swap(counted_, other.counted_);
+  std::swap(step_, other.step_);
+  std::swap(applied_steps_, other.applied_steps_);
+}
+
 absl::uint128 EmbeddingTable::content_digest() const {
   const size_t record_bytes = store_.content_bytes();
   std::vector<char> bytes(3 * sizeof(int64_t) + record_bytes);

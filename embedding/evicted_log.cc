@@ -9,10 +9,11 @@ namespace millrace {
 
 void EvictedLog::add(int64_t step, absl::Span<const int64_t> ids) {
   if (ids.empty()) return;
-  evictions_.push_back({step, {ids.begin(), ids.end()}});
+  if (evictions_.empty() || evictions_.back().step != step) evictions_.push_back({step, {}});
+  std::vector<int64_t>& gone = evictions_.back().ids;
+  gone.insert(gone.end(), ids.begin(), ids.end());
   size_ += static_cast<int64_t>(ids.size());
   while (size_ > capacity_) {
-    // Others of that step may have been evicted by a call that is still here: it is incomplete too.
     begins_ = evictions_.front().step + 1;
     size_ -= static_cast<int64_t>(evictions_.front().ids.size());
     evictions_.pop_front();
@@ -41,6 +42,42 @@ void EvictedLog::restart(int64_t step) {
   evictions_.clear();
   size_ = 0;
   begins_ = step;
+}
+
+EvictedLogState EvictedLog::state() const {
+  EvictedLogState state;
+  state.begins = begins_;
+  for (const Eviction& eviction : evictions_) {
+    std::vector<int64_t> ids = eviction.ids;
+    std::sort(ids.begin(), ids.end(), [](int64_t a, int64_t b) {
+      return placement_hash(a) < placement_hash(b);
+    });
+    state.ids.insert(state.ids.end(), ids.begin(), ids.end());
+    state.steps.insert(state.steps.end(), eviction.ids.size(), eviction.step);
+  }
+  return state;
+}
+
+absl::Status EvictedLog::set_state(const EvictedLogState& state) {
+  int64_t last = 0;
+  bool in_order = state.begins >= 0;
+  for (const int64_t step : state.steps) {
+    in_order &= step >= last;
+    last = step;
+  }
+  if (state.ids.size() != state.steps.size() || !in_order) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the log of evicted ids is damaged: it has ", state.ids.size(), " ids and ",
+                     state.steps.size(), " steps", in_order ? "" : ", which go back"));
+  }
+  restart(state.begins);
+  for (size_t begin = 0; begin < state.ids.size();) {
+    size_t end = begin;
+    while (end < state.ids.size() && state.steps[end] == state.steps[begin]) ++end;
+    add(state.steps[begin], absl::MakeSpan(state.ids).subspan(begin, end - begin));
+    begin = end;
+  }
+  return absl::OkStatus();
 }
 
 int64_t EvictedLog::bytes() const {

@@ -6,10 +6,20 @@
 #include <deque>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
 namespace millrace {
+
+// What a log holds, for checkpoints.
+struct EvictedLogState {
+  int64_t begins = 0;          // see EvictedLog::begins
+  std::vector<int64_t> ids;    // in the order they went, those of one step by ascending placement_hash
+  std::vector<int64_t> steps;  // [ids], the steps that had been applied; they do not decrease
+
+  friend bool operator==(const EvictedLogState&, const EvictedLogState&) = default;
+};
 
 // Evicted ids with the number of steps after which they were, as many as fit: when there are too
 // many, the oldest evictions are forgotten whole, and the log begins later.
@@ -30,6 +40,11 @@ class EvictedLog {
 
   // Forgets all; what was evicted before `step` is not known.
   void restart(int64_t step);
+
+  EvictedLogState state() const;
+  // Ids that do not fit are forgotten as by add. Errors: InvalidArgument for another number of
+  // steps than of ids and for steps that decrease or are negative; nothing changes then.
+  absl::Status set_state(const EvictedLogState& state);
 
   int64_t bytes() const;
 

@@ -61,6 +61,38 @@ TEST(EvictedLogTest, RestartForgetsAll) {
   EXPECT_THAT(log.since(6), IsOkAndHolds(in_order({1, 2, 3, 4})));
 }
 
+TEST(EvictedLogTest, AStateGoesOnAsTheLogDid) {
+  EvictedLog log(4);
+  log.add(1, Ids{1, 2});
+  log.add(2, Ids{3});
+  log.add(2, Ids{4});
+  EvictedLog other(4);
+  other.add(9, Ids{7});
+  ASSERT_OK(other.set_state(log.state()));
+  Ids ids = in_order({1, 2});
+  for (const int64_t id : in_order({3, 4})) ids.push_back(id);
+  EXPECT_EQ(other.state(), (EvictedLogState{0, ids, {1, 1, 2, 2}}));
+  for (EvictedLog* one : {&log, &other}) one->add(3, Ids{5});
+  EXPECT_EQ(other.state(), log.state());
+  EXPECT_EQ(other.begins(), 2);
+  EXPECT_THAT(other.since(2), IsOkAndHolds(in_order({3, 4, 5})));
+  for (EvictedLog* one : {&log, &other}) one->add(4, Ids{6, 7});
+  EXPECT_EQ(other.state(), log.state()) << "a step is forgotten whole";
+  EXPECT_EQ(other.begins(), 3);
+}
+
+TEST(EvictedLogTest, RefusesDamagedStates) {
+  EvictedLog log(4);
+  log.add(1, Ids{1});
+  for (const EvictedLogState& bad :
+       {EvictedLogState{0, {1, 2}, {1}}, EvictedLogState{0, {1, 2}, {2, 1}},
+        EvictedLogState{0, {1}, {-1}}, EvictedLogState{-1, {}, {}}}) {
+    EXPECT_THAT(log.set_state(bad), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             HasSubstr("the log of evicted ids is damaged")));
+    EXPECT_THAT(log.since(0), IsOkAndHolds(in_order({1})));
+  }
+}
+
 TEST(EvictedLogTest, NoCapacityKnowsNothing) {
   EvictedLog log(0);
   log.add(3, Ids{1});

@@ -45,6 +45,17 @@ void IdMap::clear() {
   start();
 }
 
+void IdMap::swap(IdMap& other) {
+  std::swap(hash_, other.hash_);
+  memory_.swap(other.memory_);
+  std::swap(directory_, other.directory_);
+  std::swap(owners_, other.owners_);
+  std::swap(segments_, other.segments_);
+  std::swap(shift_, other.shift_);
+  std::swap(mask_, other.mask_);
+  std::swap(size_, other.size_);
+}
+
 int64_t IdMap::bytes() const {
   return memory_.bytes() + static_cast<int64_t>(directory_.capacity() * sizeof(Bucket*) +
                                                 owners_.capacity() * sizeof(uint32_t) +

@@ -87,6 +87,8 @@ class IdMap {
   int64_t longest_probe() const;
   // Removes everything and gives memory back.
   void clear();
+  // Exchanges all entries, and hashes with them.
+  void swap(IdMap& other);
 
  private:
   // All bytes zero: free. The row is kept as its complement, so that kNoRow is zero.

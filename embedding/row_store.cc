@@ -27,6 +27,17 @@ RowStore::RowStore(int64_t dim, RowType type, std::shared_ptr<BlockPool> pool)
   lay_out();
 }
 
+void RowStore::swap_rows(RowStore& other) {
+  MILLRACE_CHECK(dim_ == other.dim_ && type_ == other.type_ && pool_ == other.pool_ &&
+                 slots_ == other.slots_)
+      << "rows of another layout";
+  std::swap(memory_, other.memory_);
+  std::swap(blocks_, other.blocks_);
+  std::swap(first_room_, other.first_room_);
+  std::swap(end_, other.end_);
+  std::swap(size_, other.size_);
+}
+
 void RowStore::set_slots(std::vector<SlotSpec> slots) {
   MILLRACE_CHECK(size() == 0) << "slots of a store with rows cannot change";
   clear();

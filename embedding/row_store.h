@@ -39,11 +39,15 @@ class RowStore {
   RowStore(const RowStore&) = delete;
   RowStore& operator=(const RowStore&) = delete;
 
+  // Exchanges the rows of two stores of one dim, type, pool and slots.
+  void swap_rows(RowStore& other);
+
   // REQUIRES: size() == 0. Gives memory back, since the layout changes.
   void set_slots(std::vector<SlotSpec> slots);
 
   int64_t dim() const { return dim_; }
   RowType type() const { return type_; }
+  const std::shared_ptr<BlockPool>& pool() const { return pool_; }
   const std::vector<SlotSpec>& slots() const { return slots_; }
   int64_t slot_floats() const { return slot_floats_; }    // of all slots of a row
   int64_t weight_bytes() const { return weight_bytes_; }  // before the slots

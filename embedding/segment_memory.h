@@ -3,6 +3,7 @@
 #define MILLRACE_EMBEDDING_SEGMENT_MEMORY_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace millrace {
@@ -22,6 +23,12 @@ class SegmentMemory {
   SegmentMemory(const SegmentMemory&) = delete;
   SegmentMemory& operator=(const SegmentMemory&) = delete;
   ~SegmentMemory();
+
+  void swap(SegmentMemory& other) {
+    std::swap(arenas_, other.arenas_);
+    std::swap(alone_, other.alone_);
+    std::swap(bytes_, other.bytes_);
+  }
 
   // Returns: zeros, aligned to `bytes`. A program without memory ends here.
   // REQUIRES: `bytes` is a power of two from kSmallestBytes to kFullBytes.

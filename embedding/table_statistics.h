@@ -8,8 +8,7 @@
 
 namespace millrace {
 
-// Tentative rows and steps that were discarded do not count. What is "since the table was made" is
-// not saved with it.
+// Tentative rows and steps that were discarded do not count.
 struct TableStatistics {
   // Now.
   int64_t rows = 0;
@@ -17,7 +16,7 @@ struct TableStatistics {
   double load = 0;         // the share of the map's entries in use
   int64_t candidates = 0;  // ids without a row that have an exact count
 
-  // Since the table was made.
+  // Since the table was made, over all resumes.
   int64_t inserted = 0;          // rows that appeared in training
   EvictionCounts evicted = {};   // rows, by reason
   int64_t steps = 0;             // committed
@@ -31,6 +30,13 @@ struct TableStatistics {
     for (const int64_t rows : evicted) sum += rows;
     return sum;
   }
+};
+
+// What a table counts, for checkpoints.
+struct TableCounters {
+  int64_t applied_steps = 0;
+  int64_t last_step = 0;    // the step committed last
+  TableStatistics counted = {};  // what is since the table was made; the rest is 0
 };
 
 // One row of EmbeddingTable::hottest.
