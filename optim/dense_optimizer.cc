@@ -14,15 +14,17 @@
 #include "base/text.h"
 #include "optim/checked_number.h"
 #include "optim/name_pattern.h"
+#include "optim/torch_state.h"
 
 namespace millrace {
 namespace {
 
 class TorchOptimizer : public DenseOptimizer {
  public:
-  TorchOptimizer(std::unique_ptr<torch::optim::Optimizer> optimizer,
+  TorchOptimizer(std::unique_ptr<torch::optim::Optimizer> optimizer, const TorchState& kind,
                  std::vector<std::string> names, double learning_rate)
       : optimizer_(std::move(optimizer)),
+        kind_(kind),
         names_(std::move(names)),
         learning_rate_(learning_rate) {}
 
@@ -38,15 +40,38 @@ class TorchOptimizer : public DenseOptimizer {
   void zero_grad() override { optimizer_->zero_grad(); }
   double learning_rate(const Progress& progress) const override { return learning_rate_; }
   const std::vector<std::string>& parameters() const override { return names_; }
+  std::vector<NamedParameter> state() const override {
+    return read_torch_state(*optimizer_, kind_, names_);
+  }
+  std::vector<std::string> state_differences(
+      const std::vector<NamedParameter>& state) const override {
+    return torch_state_differences(*optimizer_, kind_, names_, state);
+  }
+  absl::Status load_state(const std::vector<NamedParameter>& state) override {
+    const std::vector<std::string> differences = state_differences(state);
+    if (!differences.empty()) return absl::InvalidArgumentError(absl::StrJoin(differences, "; "));
+    write_torch_state(*optimizer_, kind_, names_, state);
+    return absl::OkStatus();
+  }
 
  private:
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  const TorchState& kind_;
   std::vector<std::string> names_;
   double learning_rate_;
 };
 
 using Parameters = std::vector<at::Tensor>;
 using Optimizer = absl::StatusOr<std::unique_ptr<torch::optim::Optimizer>>;
+
+const TorchState& state_kind(const DenseOptimizerConfig& config) {
+  switch (config.kind_case()) {
+    case DenseOptimizerConfig::kSgd: return sgd_state(config.sgd().momentum() != 0);
+    case DenseOptimizerConfig::kAdagrad: return adagrad_state();
+    case DenseOptimizerConfig::kAdamw: return adamw_state();
+    default: return adam_state();
+  }
+}
 
 Optimizer create_sgd(const Sgd& config, double rate, Parameters parameters) {
   RETURN_IF_ERROR(check_not_negative("sgd.momentum", config.momentum()));
@@ -119,8 +144,8 @@ absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
   }
   ASSIGN_OR_RETURN(std::unique_ptr<torch::optim::Optimizer> optimizer,
                    create_torch_optimizer(config, std::move(values)), "dense optimizer");
-  return std::make_unique<TorchOptimizer>(std::move(optimizer), std::move(names),
-                                          config.learning_rate());
+  return std::make_unique<TorchOptimizer>(std::move(optimizer), state_kind(config),
+                                          std::move(names), config.learning_rate());
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<DenseOptimizer>>> create_dense_optimizers(

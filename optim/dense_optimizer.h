@@ -11,14 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/progress.h"
+#include "optim/named_parameter.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
-
-struct NamedParameter {
-  std::string name;
-  at::Tensor value;
-};
 
 // Updates the parameters it was made with from their gradients. A parameter without a gradient stays.
 // Called from the trainer's thread.
@@ -33,6 +29,19 @@ class DenseOptimizer {
   virtual double learning_rate(const Progress& progress) const = 0;
   // Names of its parameters.
   virtual const std::vector<std::string>& parameters() const = 0;
+
+  // What the next step depends on beside parameters and gradients, by "<parameter>/<what>", such as
+  // "fc.weight/exp_avg"; in the order of parameters(). Tensors that steps change, but counts
+  // ("<parameter>/step", int64 []) are copies. A parameter that never had a gradient may have none.
+  virtual std::vector<NamedParameter> state() const = 0;
+  // Why `state` is none of this optimizer over these parameters: a line for each name that is
+  // unknown (with the nearest), missing or there twice, and for each other type or shape. None:
+  // load_state will take it.
+  virtual std::vector<std::string> state_differences(
+      const std::vector<NamedParameter>& state) const = 0;
+  // Replaces the state of all parameters by copies: where `state` has nothing of a parameter, it
+  // has none. Errors: InvalidArgument with the differences; nothing changes then.
+  virtual absl::Status load_state(const std::vector<NamedParameter>& state) = 0;
 };
 
 // SGD, Adagrad, Adam (without a choice), AdamW over torch::optim, with their formulas.

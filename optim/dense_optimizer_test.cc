@@ -111,6 +111,120 @@ TEST(DenseOptimizerTest, AdamW) {
   });
 }
 
+std::vector<DenseOptimizerConfig> kinds_with_state() {
+  std::vector<DenseOptimizerConfig> configs(5);
+  for (DenseOptimizerConfig& config : configs) config.set_learning_rate(0.05);
+  configs[0].mutable_sgd();
+  configs[1].mutable_sgd()->set_momentum(0.9);
+  configs[2].mutable_adagrad()->set_lr_decay(0.1);
+  configs[3].mutable_adam();
+  configs[4].mutable_adamw()->set_weight_decay(0.1);
+  return configs;
+}
+
+struct Trained {
+  explicit Trained(const DenseOptimizerConfig& config) : parameters(make_parameters()) {
+    auto made = create_dense_optimizer(config, {{"a.weight", parameters[0]}, {"b", parameters[1]}});
+    EXPECT_OK(made);
+    optimizer = *std::move(made);
+  }
+  // The second parameter has a gradient from step `second_from` on.
+  void step(int number, int second_from) {
+    set_gradients(parameters, number);
+    if (number < second_from) parameters[1].mutable_grad() = at::Tensor();
+    EXPECT_OK(optimizer->step({.step = number}));
+  }
+  std::vector<at::Tensor> parameters;
+  std::unique_ptr<DenseOptimizer> optimizer;
+};
+
+std::vector<std::string> names_of(const std::vector<NamedParameter>& state) {
+  std::vector<std::string> names;
+  for (const NamedParameter& one : state) names.push_back(one.name);
+  return names;
+}
+
+void expect_same_state(const DenseOptimizer& a, const DenseOptimizer& b) {
+  const std::vector<NamedParameter> one = a.state(), other = b.state();
+  ASSERT_EQ(names_of(one), names_of(other));
+  for (size_t i = 0; i < one.size(); ++i) {
+    EXPECT_TRUE(one[i].value.equal(other[i].value)) << one[i].name;
+  }
+}
+
+TEST(DenseOptimizerStateTest, NamesAreByParameter) {
+  const std::vector<std::vector<std::string>> kNames = {
+      {},
+      {"a.weight/momentum_buffer"},
+      {"a.weight/step", "a.weight/sum", "b/step", "b/sum"},
+      {"a.weight/step", "a.weight/exp_avg", "a.weight/exp_avg_sq"},
+      {"a.weight/step", "a.weight/exp_avg", "a.weight/exp_avg_sq"}};
+  const std::vector<DenseOptimizerConfig> configs = kinds_with_state();
+  for (size_t i = 0; i < configs.size(); ++i) {
+    Trained trained(configs[i]);
+    trained.step(0, /*second_from=*/1);
+    EXPECT_EQ(names_of(trained.optimizer->state()), kNames[i]);
+  }
+}
+
+// Also from before the first step, and from one at which a parameter had no gradient yet.
+TEST(DenseOptimizerStateTest, GoesOnAsIfNothingHadBeenFromEveryStep) {
+  constexpr int kSteps = 6, kSecondFrom = 3;
+  for (const DenseOptimizerConfig& config : kinds_with_state()) {
+    for (int cut = 0; cut <= kSteps; ++cut) {
+      SCOPED_TRACE(absl::StrCat(config.ShortDebugString(), " from step ", cut));
+      Trained whole(config), first(config), second(config);
+      for (int s = 0; s < kSteps; ++s) whole.step(s, kSecondFrom);
+      for (int s = 0; s < cut; ++s) first.step(s, kSecondFrom);
+      second.step(0, 0);  // what it held before is gone
+      ASSERT_OK(second.optimizer->load_state(first.optimizer->state()));
+      expect_same_state(*first.optimizer, *second.optimizer);
+      torch::NoGradGuard guard;
+      for (int i = 0; i < 2; ++i) second.parameters[i].copy_(first.parameters[i]);
+      first.step(90, 0);  // what was loaded are copies
+      for (int s = cut; s < kSteps; ++s) second.step(s, kSecondFrom);
+      expect_same_state(*whole.optimizer, *second.optimizer);
+      for (int i = 0; i < 2; ++i) {
+        EXPECT_TRUE(whole.parameters[i].equal(second.parameters[i]));
+      }
+    }
+  }
+}
+
+TEST(DenseOptimizerStateTest, AllDifferencesAreListedAndNothingChanges) {
+  DenseOptimizerConfig config;
+  Trained trained(config);
+  trained.step(0, 0);
+  Trained before(config);
+  before.step(0, 0);
+  std::vector<NamedParameter> state = trained.optimizer->state();
+  state[0].value = torch::zeros({1}, torch::kLong);    // a.weight/step
+  state[1].value = state[1].value.to(torch::kDouble);  // a.weight/exp_avg
+  state[2].name = "a.weigth/exp_avg_sq";
+  state[5].value = at::Tensor();  // b/exp_avg_sq
+  state.push_back(state[3]);      // b/step
+  EXPECT_THAT(
+      trained.optimizer->state_differences(state),
+      ElementsAre("optimizer state \"b/step\" is there twice",
+                  "optimizer state \"a.weight/step\" is int64 [1]; it must be int64 []",
+                  "optimizer state \"a.weight/exp_avg\" is float64 [2, 3]; it must be float32 [2, 3]",
+                  "optimizer state \"a.weight/exp_avg_sq\" is missing",
+                  "optimizer state \"b/exp_avg_sq\" is undefined; it must be float32 [4]",
+                  "optimizer state \"a.weigth/exp_avg_sq\" is not one of this optimizer; did you mean "
+                  "\"a.weight/exp_avg_sq\"?"));
+  EXPECT_THAT(trained.optimizer->load_state(state), StatusIs(kInvalid, HasSubstr("b/step")));
+  expect_same_state(*trained.optimizer, *before.optimizer);
+}
+
+TEST(DenseOptimizerStateTest, AdagradKnowsEveryParameterFromTheBeginning) {
+  DenseOptimizerConfig config;
+  config.mutable_adagrad()->set_initial_accumulator(0.5);
+  Trained trained(config);
+  EXPECT_THAT(trained.optimizer->state_differences({}),
+              ElementsAre(HasSubstr("\"a.weight/step\" is missing"), HasSubstr("a.weight/sum"),
+                          HasSubstr("b/step"), HasSubstr("b/sum")));
+}
+
 TEST(DenseOptimizerTest, AParameterWithoutGradientStays) {
   std::vector<at::Tensor> parameters = make_parameters();
   ASSERT_OK_AND_ASSIGN(
