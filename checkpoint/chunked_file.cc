@@ -1,0 +1,142 @@
+#include "checkpoint/chunked_file.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
+#include "base/hash.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+absl::string_view as_text(absl::Span<const char> bytes) { return {bytes.data(), bytes.size()}; }
+
+// Calls `each(chunk, buffer)` for every chunk of a file; each worker has one buffer for all of its
+// chunks. Returns: the error of the lowest chunk that failed.
+absl::Status for_each_chunk(int64_t size_bytes, ThreadPool& threads,
+                            const std::function<absl::Status(int64_t chunk, char* buffer)>& each) {
+  const int64_t count = chunk_count(size_bytes);
+  std::atomic<int64_t> next{0};
+  std::atomic<bool> failed{false};
+  Mutex mutex;
+  int64_t failed_chunk = count;
+  absl::Status status;
+  auto work = [&]() -> absl::Status {
+    std::unique_ptr<char[]> buffer;
+    for (int64_t chunk; !failed && (chunk = next.fetch_add(1)) < count;) {
+      const absl::Status done = catch_exceptions([&]() -> absl::Status {
+        if (buffer == nullptr) buffer.reset(new char[std::min(kChunkBytes, size_bytes)]);
+        return each(chunk, buffer.get());
+      });
+      if (done.ok()) continue;
+      failed = true;
+      MutexLock lock(mutex);
+      if (chunk < failed_chunk) {
+        failed_chunk = chunk;
+        status = done;
+      }
+    }
+    return absl::OkStatus();
+  };
+  const int64_t workers = std::min<int64_t>(threads.threads(), count);
+  threads.parallel_for(workers, [&](int64_t) { work().IgnoreError(); });
+  return status;
+}
+
+absl::Status check_regular(const std::string& path, const FileInfo& info) {
+  if (info.kind == FileKind::kRegular) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, info.kind == FileKind::kSymbolicLink
+                                                    ? " is a symbolic link"
+                                                    : " is not a regular file"));
+}
+
+}  // namespace
+
+absl::StatusOr<WrittenFile> write_chunks(
+    FileSystem& files, const std::string& path, int64_t size_bytes,
+    const std::function<absl::Status(int64_t offset, absl::Span<char> bytes)>& fill,
+    ThreadPool& threads) {
+  WrittenFile written;
+  written.chunks = {base_name(path), size_bytes};
+  written.chunks.digests.resize(chunk_count(size_bytes));
+  ASSIGN_OR_RETURN(written.file, files.create_new(path, size_bytes));
+  auto write_chunk = [&](int64_t chunk, char* buffer) -> absl::Status {
+    const int64_t offset = chunk * kChunkBytes;
+    const absl::Span<char> bytes(buffer, chunk_size(size_bytes, chunk));
+    RETURN_IF_ERROR(fill(offset, bytes));
+    written.chunks.digests[chunk] = xxh3_128(as_text(bytes));
+    return written.file->write_at(offset, as_text(bytes));
+  };
+  RETURN_IF_ERROR(for_each_chunk(size_bytes, threads, write_chunk));
+  return written;
+}
+
+absl::StatusOr<std::unique_ptr<ChunkedFile>> ChunkedFile::open(FileSystem& files,
+                                                               const std::string& path,
+                                                               FileChunks chunks) {
+  ASSIGN_OR_RETURN(const FileInfo info, files.link_info(path));
+  RETURN_IF_ERROR(check_regular(path, info));
+  ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.open(path));
+  if (file->size_bytes() != chunks.size_bytes) {
+    return absl::DataLossError(absl::StrCat(path, " has ", file->size_bytes(), " bytes; ",
+                                            chunks.size_bytes, " were written"));
+  }
+  return std::unique_ptr<ChunkedFile>(new ChunkedFile(std::move(file), std::move(chunks)));
+}
+
+absl::Status ChunkedFile::read_all(
+    const std::function<absl::Status(int64_t offset, absl::Span<const char> bytes)>& take,
+    ThreadPool& threads) const {
+  return for_each_chunk(chunks_.size_bytes, threads,
+                        [&](int64_t chunk, char* buffer) -> absl::Status {
+                          ASSIGN_OR_RETURN(const auto bytes, read_chunk(chunk, buffer));
+                          return take(chunk * kChunkBytes, bytes);
+                        });
+}
+
+absl::Status ChunkedFile::read(int64_t offset, absl::Span<char> bytes) const {
+  const std::unique_ptr<char[]> buffer(new char[std::min(kChunkBytes, chunks_.size_bytes)]);
+  while (!bytes.empty()) {
+    const int64_t chunk = offset / kChunkBytes;
+    ASSIGN_OR_RETURN(absl::Span<const char> from, read_chunk(chunk, buffer.get()));
+    from.remove_prefix(offset - chunk * kChunkBytes);
+    const size_t count = std::min(bytes.size(), from.size());
+    std::memcpy(bytes.data(), from.data(), count);
+    bytes.remove_prefix(count);
+    offset += count;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChunkedFile::read_unchecked(int64_t offset, absl::Span<char> bytes) const {
+  ASSIGN_OR_RETURN(const int64_t count, file_->read_at(offset, bytes.size(), bytes.data()));
+  if (count == static_cast<int64_t>(bytes.size())) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path(), " ends at byte ", offset + count, "; ",
+                                          chunks_.size_bytes, " were written"));
+}
+
+absl::StatusOr<absl::Span<const char>> ChunkedFile::read_chunk(int64_t chunk, char* buffer) const {
+  const int64_t offset = chunk * kChunkBytes;
+  const absl::Span<char> bytes(buffer, chunk_size(chunks_.size_bytes, chunk));
+  RETURN_IF_ERROR(read_unchecked(offset, bytes));
+  if (xxh3_128(as_text(bytes)) == chunks_.digests[chunk]) return bytes;
+  return absl::DataLossError(absl::StrCat(path(), " is damaged between bytes ", offset, " and ",
+                                          offset + bytes.size() - 1, ": their digest is another"));
+}
+
+absl::StatusOr<std::string> read_regular_file(FileSystem& files, const std::string& path,
+                                              int64_t limit_bytes) {
+  ASSIGN_OR_RETURN(const FileInfo info, files.link_info(path));
+  RETURN_IF_ERROR(check_regular(path, info));
+  if (info.size_bytes > limit_bytes) {
+    return absl::DataLossError(absl::StrCat(path, " has ", info.size_bytes, " bytes; at most ",
+                                            limit_bytes, " are allowed"));
+  }
+  return read_file(files, path);
+}
+
+}  // namespace millrace
