@@ -99,13 +99,18 @@ absl::Status ChunkedFile::read_all(
 }
 
 absl::Status ChunkedFile::read(int64_t offset, absl::Span<char> bytes) const {
-  const std::unique_ptr<char[]> buffer(new char[std::min(kChunkBytes, chunks_.size_bytes)]);
+  std::unique_ptr<char[]> buffer;  // for chunks that are wanted in part
   while (!bytes.empty()) {
-    const int64_t chunk = offset / kChunkBytes;
-    ASSIGN_OR_RETURN(absl::Span<const char> from, read_chunk(chunk, buffer.get()));
-    from.remove_prefix(offset - chunk * kChunkBytes);
-    const size_t count = std::min(bytes.size(), from.size());
-    std::memcpy(bytes.data(), from.data(), count);
+    const int64_t chunk = offset / kChunkBytes, at = offset - chunk * kChunkBytes;
+    const int64_t size = chunk_size(chunks_.size_bytes, chunk);
+    const int64_t count = std::min<int64_t>(bytes.size(), size - at);
+    if (count == size) {
+      RETURN_IF_ERROR(read_chunk(chunk, bytes.data()).status());
+    } else {
+      if (buffer == nullptr) buffer.reset(new char[std::min(kChunkBytes, chunks_.size_bytes)]);
+      ASSIGN_OR_RETURN(const auto from, read_chunk(chunk, buffer.get()));
+      std::memcpy(bytes.data(), from.data() + at, count);
+    }
     bytes.remove_prefix(count);
     offset += count;
   }
@@ -126,6 +131,24 @@ absl::StatusOr<absl::Span<const char>> ChunkedFile::read_chunk(int64_t chunk, ch
   if (xxh3_128(as_text(bytes)) == chunks_.digests[chunk]) return bytes;
   return absl::DataLossError(absl::StrCat(path(), " is damaged between bytes ", offset, " and ",
                                           offset + bytes.size() - 1, ": their digest is another"));
+}
+
+absl::Status ChunkCursor::read(int64_t offset, absl::Span<char> bytes) {
+  while (!bytes.empty()) {
+    const int64_t chunk = offset / kChunkBytes;
+    if (chunk != chunk_) {
+      chunk_ = -1;
+      buffer_.resize(chunk_size(file_.size_bytes(), chunk));
+      RETURN_IF_ERROR(file_.read(chunk * kChunkBytes, absl::MakeSpan(buffer_)));
+      chunk_ = chunk;
+    }
+    const size_t at = offset - chunk * kChunkBytes;
+    const size_t count = std::min(bytes.size(), buffer_.size() - at);
+    std::memcpy(bytes.data(), buffer_.data() + at, count);
+    bytes.remove_prefix(count);
+    offset += count;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> read_regular_file(FileSystem& files, const std::string& path,

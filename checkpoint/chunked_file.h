@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -68,6 +69,21 @@ class ChunkedFile {
 
   const std::unique_ptr<ReadableFile> file_;
   const FileChunks chunks_;
+};
+
+// Reads a file from front to back in pieces, each chunk once: it keeps the one it read last. Not
+// thread-safe.
+class ChunkCursor {
+ public:
+  // Borrows `file`.
+  explicit ChunkCursor(const ChunkedFile& file) : file_(file) {}
+  // As ChunkedFile::read.
+  absl::Status read(int64_t offset, absl::Span<char> bytes);
+
+ private:
+  const ChunkedFile& file_;
+  int64_t chunk_ = -1;  // in buffer_
+  std::string buffer_;
 };
 
 // Reads a whole small file. Errors: NotFound; DataLoss if it is not a regular file or has more than

@@ -4,11 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "base/fault_file_system.h"
-#include "base/mutex.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -103,6 +103,22 @@ TEST_F(ChunkedFileTest, ReadsBackAllAndPieces) {
     ASSERT_OK(file->read(offset, absl::MakeSpan(piece)));
     EXPECT_TRUE(piece == text.substr(offset, size)) << offset;
   }
+}
+
+TEST_F(ChunkedFileTest, ACursorReadsEachChunkOnce) {
+  const std::string text = content(2 * kChunkBytes + 77);
+  ASSERT_OK_AND_ASSIGN(const FileChunks chunks, write(files_, text, 2));
+  FaultFileSystem counting(files_);
+  ASSERT_OK_AND_ASSIGN(auto file, ChunkedFile::open(counting, path_, chunks));
+  const int64_t before = counting.calls();
+  ChunkCursor cursor(*file);
+  constexpr int64_t kPiece = 1'000'003;
+  for (int64_t at = 0; at < static_cast<int64_t>(text.size()); at += kPiece) {
+    std::string piece(std::min<int64_t>(kPiece, text.size() - at), 'x');
+    ASSERT_OK(cursor.read(at, absl::MakeSpan(piece)));
+    ASSERT_TRUE(piece == text.substr(at, kPiece)) << at;
+  }
+  EXPECT_EQ(counting.calls() - before, 3);
 }
 
 TEST_F(ChunkedFileTest, DamageIsNamedWithItsPlace) {
