@@ -162,14 +162,7 @@ absl::Status CommitDirectory::write_manifest(absl::string_view text) {
 
 absl::Status CommitDirectory::replace(bool exists) {
   const std::string old = path_of(options_, Kind::kOld);
-  if (exists) {
-    RETURN_IF_ERROR(files_.rename(path_, old));
-    const absl::Status synced = files_.sync_directory(options_.folder);
-    if (!synced.ok()) {
-      files_.rename(old, path_).IgnoreError();
-      return synced;
-    }
-  }
+  if (exists) RETURN_IF_ERROR(files_.rename(path_, old));
   const absl::Status renamed = files_.rename(temporary_, path_);
   if (!renamed.ok()) {
     if (exists) files_.rename(old, path_).IgnoreError();

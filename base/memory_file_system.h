@@ -1,0 +1,61 @@
+// A file system in memory, for tests that need many of them, or a small disk.
+#ifndef MILLRACE_BASE_MEMORY_FILE_SYSTEM_H_
+#define MILLRACE_BASE_MEMORY_FILE_SYSTEM_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/numeric/int128.h"
+#include "base/file_system.h"
+#include "base/mutex.h"
+
+namespace millrace {
+
+// Behaves as the local file system does, with regular files and directories alone. Paths may be
+// absolute or relative, which is the same; "" is the root, which is there from the start. Files may
+// outlive it. Thread-safe.
+class MemoryFileSystem : public FileSystem {
+ public:
+  MemoryFileSystem();
+
+  // What files may hold together, in bytes; writing more is ResourceExhausted. Default: no limit.
+  void set_capacity(int64_t bytes);
+  int64_t used_bytes() const;
+
+  // Sets a file, and makes the directories above it.
+  void put(const std::string& path, std::string content);
+
+  // Of all names and contents: equal trees give equal values.
+  absl::uint128 fingerprint() const;
+
+  absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
+                                                             int64_t size_bytes) override;
+  absl::StatusOr<FileInfo> info(const std::string& path) override;
+  absl::StatusOr<FileInfo> link_info(const std::string& path) override { return info(path); }
+  // No alternatives in braces.
+  absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) override;
+  absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) override;
+  absl::Status create_directories(const std::string& path) override;
+  absl::Status rename(const std::string& from, const std::string& to) override;
+  absl::Status remove(const std::string& path) override;
+  absl::Status sync_directory(const std::string& path) override;
+  absl::StatusOr<int64_t> free_bytes(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> lock(const std::string& path) override;
+
+  struct Node;   // a file or a directory
+  struct State;  // all of them; shared with the files that were opened, which write into it
+
+ private:
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BASE_MEMORY_FILE_SYSTEM_H_

@@ -1,0 +1,89 @@
+// A file system that writes down what is done to it, for tests of what a crash would leave.
+#ifndef MILLRACE_BASE_RECORDING_FILE_SYSTEM_H_
+#define MILLRACE_BASE_RECORDING_FILE_SYSTEM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "base/file_system.h"
+#include "base/mutex.h"
+
+namespace millrace {
+
+// Something that changed files, and succeeded.
+struct FileOperation {
+  enum class Kind {
+    kCreate,         // `path` is a new file, number `file`, of `offset` zeros
+    kWrite,          // `bytes` at `offset` of file number `file`
+    kSync,           // of file number `file`
+    kMakeDirectory,  // `path`
+    kRename,         // `path` to `to`
+    kRemove,         // `path`
+    kSyncDirectory,  // `path`
+    kMark            // none: the test says in `path` what has been promised by now
+  };
+  Kind kind = Kind::kMark;
+  std::string path = {};
+  std::string to = {};
+  int64_t file = -1;
+  int64_t offset = 0;
+  std::string bytes = {};
+};
+
+// Passes every call on to another file system. Locks are not recorded. Files that it gave borrow
+// it. Thread-safe.
+class RecordingFileSystem : public FileSystem {
+ public:
+  // `under` must outlive it.
+  explicit RecordingFileSystem(FileSystem& under) : under_(under) {}
+
+  // What was done, in order.
+  std::vector<FileOperation> operations() const;
+  void mark(const std::string& text) { record({FileOperation::Kind::kMark, text}); }
+
+  absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
+    return under_.open(path);
+  }
+  absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
+                                                             int64_t size_bytes) override;
+  absl::StatusOr<FileInfo> info(const std::string& path) override { return under_.info(path); }
+  absl::StatusOr<FileInfo> link_info(const std::string& path) override {
+    return under_.link_info(path);
+  }
+  absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) override {
+    return under_.glob(pattern);
+  }
+  absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) override {
+    return under_.list(path);
+  }
+  absl::Status create_directories(const std::string& path) override;
+  absl::Status rename(const std::string& from, const std::string& to) override;
+  absl::Status remove(const std::string& path) override;
+  absl::Status sync_directory(const std::string& path) override;
+  absl::StatusOr<int64_t> free_bytes(const std::string& path) override {
+    return under_.free_bytes(path);
+  }
+  absl::StatusOr<std::unique_ptr<FileLock>> lock(const std::string& path) override {
+    return under_.lock(path);
+  }
+
+  void record(FileOperation operation);
+
+ private:
+  int64_t record_create(const std::string& path, int64_t size_bytes);
+
+  FileSystem& under_;
+  mutable Mutex mutex_;
+  std::vector<FileOperation> operations_ ABSL_GUARDED_BY(mutex_);
+  int64_t created_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BASE_RECORDING_FILE_SYSTEM_H_
