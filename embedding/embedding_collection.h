@@ -40,8 +40,8 @@ struct TableUpdate {
 // remembers what it looked up; backward passes leave their gradients here. Otherwise forward
 // changes nothing. An id without a row reads the default value of its table.
 //
-// The gradients of a row add up over repeated ids, features and micro-batches, in double and in the
-// order of the forward calls, whatever the order of the backward passes; then it is updated once.
+// The gradients of a row add up over repeated ids, features and micro-batches, in the order of
+// the forward calls, whatever the order of the backward passes; then it is updated once.
 // Rows of outputs that no backward pass reached are counted as seen and not updated. Ids' own
 // weights get no gradient. The tables are no parameters of the module: parameters() is empty.
 //

@@ -188,23 +188,24 @@ absl::Status EmbeddingTable::find_or_insert(absl::Span<const int64_t> ids,
   return absl::OkStatus();
 }
 
-void EmbeddingTable::commit(int64_t step, absl::Span<const RowIndex> rows,
-                            absl::Span<const uint32_t> counts) {
+void EmbeddingTable::see(int64_t step, absl::Span<const RowIndex> rows,
+                         absl::Span<const uint32_t> counts) {
   constexpr uint64_t kMaxFrequency = std::numeric_limits<uint32_t>::max();
-  constexpr size_t kAhead = 16;
-  uint32_t hottest = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (i + kAhead < rows.size()) __builtin_prefetch(&store_.meta(rows[i + kAhead]), 1);
     RowMeta& meta = store_.meta(rows[i]);
     const uint64_t frequency = uint64_t{meta.frequency} + counts[i];
     meta.frequency = static_cast<uint32_t>(std::min(frequency, kMaxFrequency));
     meta.last_step = static_cast<uint32_t>(step);
     counted_.occurrences += counts[i];
-    hottest = std::max(hottest, counts[i]);
+    hottest_ = std::max(hottest_, counts[i]);
   }
-  for (const auto& [id, count] : unadmitted_) hottest = std::max(hottest, count);
-  counted_.hottest += hottest;
-  counted_.unique_ids += static_cast<int64_t>(rows.size() + unadmitted_.size());
+  counted_.unique_ids += static_cast<int64_t>(rows.size());
+}
+
+void EmbeddingTable::commit(int64_t step) {
+  for (const auto& [id, count] : unadmitted_) hottest_ = std::max(hottest_, count);
+  counted_.hottest += std::exchange(hottest_, 0);
+  counted_.unique_ids += static_cast<int64_t>(unadmitted_.size());
   counted_.inserted += static_cast<int64_t>(tentative_.size());
   ++counted_.steps;
   count_unadmitted();

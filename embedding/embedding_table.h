@@ -58,7 +58,8 @@ struct EmbeddingTableOptions {
 //   RETURN_IF_ERROR(table->bind(optimizer.slots(dim)));      // once, before the first row
 //   RETURN_IF_ERROR(table->find_or_insert(ids, rows));       // admitted ids get tentative rows
 //   ... change store().weights(row) and slots(row) ...
-//   table->commit(step, rows, counts);                       // now they are there
+//   table->see(step, rows, counts);
+//   table->commit(step);                                     // now they are there
 //   // or table->discard(): as if nothing had been
 //   ASSIGN_OR_RETURN(counts, table->evict({.step = step}));  // between steps: by the table's rules
 //
@@ -104,10 +105,13 @@ class EmbeddingTable {
   IdMap& map() { return map_; }
   const IdMap& map() const { return map_; }
 
-  // Ends a step: tentative rows are there for good. rows[i] was seen counts[i] more times and
-  // last in `step`. What the ids without rows counted is counted. Then the limit is kept: rows may
-  // be gone. REQUIRES: rows are distinct; `step` is above that of earlier calls.
-  void commit(int64_t step, absl::Span<const RowIndex> rows, absl::Span<const uint32_t> counts);
+  // Of a step that is about to be committed: rows[i] was seen counts[i] more times, and last in
+  // `step`. In as many calls as suit, each row once. Only commit may follow.
+  void see(int64_t step, absl::Span<const RowIndex> rows, absl::Span<const uint32_t> counts);
+  // Ends a step: tentative rows are there for good, and what the ids without rows counted is
+  // counted. Then the limit is kept: rows may be gone. REQUIRES: `step` is above that of earlier
+  // calls.
+  void commit(int64_t step);
   // Removes tentative rows. The content, and the counts of ids without rows, are as they were
   // before the step, if nothing was written to other rows.
   void discard();
@@ -221,6 +225,7 @@ class EmbeddingTable {
   absl::flat_hash_map<int64_t, uint32_t> unadmitted_;
   EvictedLog evicted_;
   TableStatistics counted_;  // what is counted, not what is looked up
+  uint32_t hottest_ = 0;     // occurrences of an id in the step that is being committed
   int64_t row_limit_ = std::numeric_limits<int64_t>::max();
   int64_t step_ = 0;  // of the last commit
   int64_t applied_steps_ = 0;

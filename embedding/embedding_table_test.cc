@@ -34,7 +34,8 @@ std::vector<RowIndex> insert(EmbeddingTable& table, const std::vector<int64_t>& 
 // A step that sees distinct ids once each.
 std::vector<RowIndex> step(EmbeddingTable& table, int64_t number, const std::vector<int64_t>& ids) {
   const std::vector<RowIndex> rows = insert(table, ids);
-  table.commit(number, rows, std::vector<uint32_t>(rows.size(), 1));
+  table.see(number, rows, std::vector<uint32_t>(rows.size(), 1));
+  table.commit(number);
   return rows;
 }
 
@@ -64,7 +65,8 @@ TEST(EmbeddingTableTest, NewRowsHoldInitialValuesWhateverTheOrder) {
   step(*a, 1, ids);
   std::reverse(ids.begin(), ids.end());
   for (const int64_t id : ids) insert(*b, {id});
-  b->commit(1, find(*b, ids), std::vector<uint32_t>(5, 1));
+  b->see(1, find(*b, ids), std::vector<uint32_t>(5, 1));
+  b->commit(1);
   EXPECT_EQ(a->content_digest(), b->content_digest());
   std::vector<float> row(3);
   a->initial_row(12, absl::MakeSpan(row));
@@ -78,7 +80,8 @@ TEST(EmbeddingTableTest, CommitCountsAndRemembersTheStep) {
   std::vector<RowIndex> rows = insert(*table, {1, 2});
   EXPECT_TRUE(table->has_tentative_rows());
   EXPECT_EQ(table->statistics().rows, 0);
-  table->commit(10, rows, {3, 1});
+  table->see(10, rows, {3, 1});
+  table->commit(10);
   EXPECT_FALSE(table->has_tentative_rows());
   step(*table, 11, {2});
   EXPECT_EQ(table->store().frequency(rows[0]), 3);

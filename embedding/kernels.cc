@@ -28,6 +28,10 @@ typedef uint16_t Shorts __attribute__((vector_size(2 * kWidth), aligned(2), may_
 typedef float HalfFloats __attribute__((vector_size(4 * kHalf), aligned(4), may_alias));
 typedef double Doubles __attribute__((vector_size(8 * kHalf), aligned(8), may_alias));
 
+struct TwoHalves {
+  HalfFloats low, high;
+};
+
 constexpr uint32_t kMagnitude = 0x7fffffff, kInfinite = 0x7f800000;
 constexpr int64_t kLine = 64;  // bytes
 
@@ -271,39 +275,67 @@ void pool_rows(const char* const* rows, const float* weights, int64_t count, int
 // ---- gradients ----
 
 constexpr int64_t kAhead = 6;  // summands
+constexpr int64_t kBlock = 8;  // of summands, added up in float32
+
+// The sum of a block, columns c to c + kVectors × kWidth. `left`: summands from the first of the
+// block on. REQUIRES: left >= 1.
+template <int kVectors>
+void sum_block(const Summand* summands, int64_t left, int64_t c, Floats sums[kVectors]) {
+  const int64_t count = left < kBlock ? left : kBlock;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i + kAhead < left) {
+      const float* ahead = summands[i + kAhead].gradient + c;
+      for (int v = 0; v < kVectors * kWidth; v += 16) __builtin_prefetch(ahead + v);
+    }
+    const float* gradient = summands[i].gradient + c;
+    const float coefficient = summands[i].coefficient;
+    for (int v = 0; v < kVectors; ++v) {
+      const Floats product = *reinterpret_cast<const Floats*>(gradient + v * kWidth) * coefficient;
+      sums[v] = i == 0 ? product : sums[v] + product;
+    }
+  }
+}
 
 template <int kVectors>
 void reduce_columns(const Summand* summands, int64_t count, int64_t c, float* output) {
-  Doubles sums[kVectors];
-  for (int v = 0; v < kVectors; ++v) sums[v] = Doubles{};
-  for (int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) {
-      const float* ahead = summands[i + kAhead].gradient + c;
-      for (int v = 0; v < kVectors * kHalf; v += 16) __builtin_prefetch(ahead + v);
-    }
-    const float* gradient = summands[i].gradient + c;
-    const double coefficient = summands[i].coefficient;
+  Floats sums[kVectors];
+  sum_block<kVectors>(summands, count, c, sums);
+  if (count <= kBlock) {
+    for (int v = 0; v < kVectors; ++v) store(output + c + v * kWidth, sums[v]);
+    return;
+  }
+  Doubles totals[2 * kVectors];
+  for (int64_t i = 0; i < count; i += kBlock) {
+    if (i > 0) sum_block<kVectors>(summands + i, count - i, c, sums);
     for (int v = 0; v < kVectors; ++v) {
-      const HalfFloats values = *reinterpret_cast<const HalfFloats*>(gradient + v * kHalf);
-      sums[v] += __builtin_convertvector(values, Doubles) * coefficient;
+      const TwoHalves halves = bits_of<TwoHalves>(sums[v]);
+      const Doubles low = __builtin_convertvector(halves.low, Doubles);
+      const Doubles high = __builtin_convertvector(halves.high, Doubles);
+      totals[2 * v] = i == 0 ? low : totals[2 * v] + low;
+      totals[2 * v + 1] = i == 0 ? high : totals[2 * v + 1] + high;
     }
   }
-  for (int v = 0; v < kVectors; ++v) {
-    *reinterpret_cast<HalfFloats*>(output + c + v * kHalf) =
-        __builtin_convertvector(sums[v], HalfFloats);
+  for (int h = 0; h < 2 * kVectors; ++h) {
+    *reinterpret_cast<HalfFloats*>(output + c + h * kHalf) =
+        __builtin_convertvector(totals[h], HalfFloats);
   }
 }
 
 void reduce(const Summand* summands, int64_t count, int64_t dim, float* output) {
   int64_t c = 0;
-  for (; c + 8 * kHalf <= dim; c += 8 * kHalf) reduce_columns<8>(summands, count, c, output);
-  for (; c + 2 * kHalf <= dim; c += 2 * kHalf) reduce_columns<2>(summands, count, c, output);
+  for (; c + 4 * kWidth <= dim; c += 4 * kWidth) reduce_columns<4>(summands, count, c, output);
+  for (; c + kWidth <= dim; c += kWidth) reduce_columns<1>(summands, count, c, output);
   for (; c < dim; ++c) {
-    double sum = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      sum += static_cast<double>(summands[i].gradient[c]) * summands[i].coefficient;
+    double total = 0;
+    for (int64_t i = 0; i < count; i += kBlock) {
+      const int64_t end = i + kBlock < count ? i + kBlock : count;
+      float sum = summands[i].gradient[c] * summands[i].coefficient;
+      for (int64_t k = i + 1; k < end; ++k) {
+        sum += summands[k].gradient[c] * summands[k].coefficient;
+      }
+      total = i == 0 ? sum : total + sum;
     }
-    output[c] = static_cast<float>(sum);
+    output[c] = static_cast<float>(total);
   }
 }
 

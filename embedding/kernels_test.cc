@@ -119,22 +119,61 @@ TEST_P(KernelsTest, CopiesIntoAnyPlace) {
   }
 }
 
-TEST_P(KernelsTest, ReducesInDoubleAndInOrder) {
+// The definition of Kernels::reduce, for one column.
+float reduced(absl::Span<const Summand> summands, int64_t column) {
+  double total = 0;
+  for (size_t begin = 0; begin < summands.size(); begin += 8) {
+    float sum = -0.0f;  // adding to it changes nothing
+    for (const Summand& summand : summands.subspan(begin, 8)) {
+      sum += summand.gradient[column] * summand.coefficient;
+    }
+    total = begin == 0 ? sum : total + sum;
+  }
+  return static_cast<float>(total);
+}
+
+TEST_P(KernelsTest, ReducesEightInFloatAndTheRestInDoubleInOrder) {
+  constexpr uint32_t kMost = 27;
   for (int64_t dim = 1; dim <= 130; ++dim) {
     std::vector<std::vector<float>> gradients;
     std::vector<Summand> summands;
-    for (uint32_t i = 0; i < 7; ++i) gradients.push_back(random_floats(dim, i, i == 3 ? 1e8f : 1));
-    for (size_t i = 0; i < 7; ++i) summands.push_back({gradients[i].data(), i == 5 ? 0.1 : 1.0});
-    for (int64_t count = 1; count <= 7; ++count) {
-      std::vector<float> output(dim), expected(dim);
-      kernels_.reduce(summands.data(), count, dim, output.data());
-      for (int64_t c = 0; c < dim; ++c) {
-        double sum = 0;
-        for (int64_t i = 0; i < count; ++i) sum += gradients[i][c] * summands[i].coefficient;
-        expected[c] = static_cast<float>(sum);
-      }
-      ASSERT_EQ(output, expected) << "dim " << dim << ", count " << count;
+    for (uint32_t i = 0; i < kMost; ++i) {
+      gradients.push_back(random_floats(dim, i, i == 3 ? 1e8f : 1));
     }
+    gradients[0][dim - 1] = -0.0f;
+    for (uint32_t i = 0; i < kMost; ++i) {
+      summands.push_back({gradients[i].data(), i == 5 ? 0.1f : 1.0f});
+    }
+    for (const size_t count : {1, 2, 3, 7, 8, 9, 15, 16, 17, 27}) {
+      std::vector<float> output(dim), expected(dim);
+      kernels_.reduce(summands.data(), static_cast<int64_t>(count), dim, output.data());
+      for (int64_t c = 0; c < dim; ++c) {
+        expected[c] = reduced(absl::MakeSpan(summands).subspan(0, count), c);
+      }
+      ASSERT_EQ(0, std::memcmp(output.data(), expected.data(), 4 * dim))
+          << "dim " << dim << ", count " << count;
+    }
+  }
+}
+
+TEST_P(KernelsTest, ManySummandsThatNearlyCancelKeepTheirDigits) {
+  constexpr int64_t kDim = 19;
+  constexpr int64_t kCount = 20000;
+  std::vector<std::vector<float>> gradients;
+  std::vector<Summand> summands;
+  for (uint32_t i = 0; i < kCount; ++i) gradients.push_back(random_floats(kDim, i));
+  for (const std::vector<float>& gradient : gradients) summands.push_back({gradient.data(), 1});
+  std::vector<float> output(kDim);
+  kernels_.reduce(summands.data(), kCount, kDim, output.data());
+  for (int64_t c = 0; c < kDim; ++c) {
+    double sum = 0, magnitudes = 0;
+    for (const std::vector<float>& gradient : gradients) {
+      sum += gradient[c];
+      magnitudes += std::fabs(gradient[c]);
+    }
+    // A block errs by about 2^-23, and the 2,500 of them in different directions.
+    EXPECT_NEAR(output[c], sum, 4 * 50 * 0x1p-23) << "column " << c;
+    EXPECT_GT(magnitudes, 10 * std::fabs(sum)) << "they are to cancel";
   }
 }
 

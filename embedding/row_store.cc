@@ -51,18 +51,23 @@ void RowStore::set_slots(std::vector<SlotSpec> slots) {
 }
 
 void RowStore::lay_out() {
+  constexpr auto kMetaBytes = static_cast<int64_t>(sizeof(RowMeta));
   record_bytes_ = round_up(content_bytes(), kAlignment);
+  const bool in_record = content_bytes() + kMetaBytes <= record_bytes_;
+  meta_stride_ = in_record ? record_bytes_ : kMetaBytes;
+  const int64_t head_meta_bytes = in_record ? 0 : kMetaBytes;
   // As many rows as fit with what is kept about them; the loop makes room for the alignment.
-  const int64_t head_bits = 8 * (sizeof(RowMeta) + sizeof(int64_t)) + 1;
+  const int64_t head_bits = 8 * (head_meta_bytes + static_cast<int64_t>(sizeof(int64_t))) + 1;
   int64_t rows = 8 * BlockPool::kBlockBytes / (head_bits + 8 * record_bytes_);
   do {
-    ids_at_ = rows * static_cast<int64_t>(sizeof(RowMeta));
+    ids_at_ = rows * head_meta_bytes;
     bits_at_ = ids_at_ + rows * static_cast<int64_t>(sizeof(int64_t));
     records_at_ = round_up(bits_at_ + round_up(rows, 64) / 8, kAlignment);
   } while (records_at_ + rows * record_bytes_ > BlockPool::kBlockBytes && --rows > 0);
   MILLRACE_CHECK(rows > 1) << "rows of " << record_bytes_ << " bytes are too wide";
   rows_per_block_ = static_cast<uint64_t>(rows);
   reciprocal_ = ~uint64_t{0} / rows_per_block_ + 1;
+  metas_at_ = in_record ? records_at_ + content_bytes() : 0;
 }
 
 uint64_t RowStore::block_with_room() {
@@ -100,7 +105,7 @@ RowIndex RowStore::add(int64_t id) {
   const auto row = static_cast<RowIndex>(number * rows_per_block_ + i);
   end_ = std::max(end_, row + 1);
   ids(block.memory)[i] = id;
-  metas(block.memory)[i] = RowMeta();
+  meta(row) = RowMeta();
   bits(block.memory)[i / 64] |= uint64_t{1} << (i % 64);
   std::copy(initial_slots_.begin(), initial_slots_.end(), slots(row));
   // What fills the weights up to a multiple of four bytes belongs to no result, but to copies.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -23,9 +24,10 @@ struct RowMeta {
 
 // Rows of one width in blocks that never move: a pointer to a row holds until the row is removed.
 // The record of a row is its weights, in the store's type, and behind them at the next multiple of
-// four bytes its slots, float32; it begins at a multiple of 64 bytes. What is kept about a row (its
-// id and RowMeta) stands at the head of its block. Row numbers of removed rows are used again,
-// the lowest block first; a block without rows gives its memory back.
+// four bytes its slots, float32; it begins at a multiple of 64 bytes. The row's RowMeta stands
+// behind them if that makes the record no longer, so that an update touches no other place, else at
+// the head of its block, where its id is. Row numbers of removed rows are used again, the lowest
+// block first; a block without rows gives its memory back.
 //
 // Reading is safe from many threads; changes need the store, or for the accessors that return a
 // reference or a pointer the row, for themselves.
@@ -81,8 +83,10 @@ class RowStore {
   void write_weights(RowIndex row, absl::Span<const float> weights);
 
   int64_t id(RowIndex row) const { return ids(block(row))[in_block(row)]; }
-  RowMeta& meta(RowIndex row) { return metas(block(row))[in_block(row)]; }
-  const RowMeta& meta(RowIndex row) const { return metas(block(row))[in_block(row)]; }
+  RowMeta& meta(RowIndex row) { return const_cast<RowMeta&>(std::as_const(*this).meta(row)); }
+  const RowMeta& meta(RowIndex row) const {
+    return *reinterpret_cast<const RowMeta*>(block(row) + metas_at_ + in_block(row) * meta_stride_);
+  }
   uint32_t& frequency(RowIndex row) { return meta(row).frequency; }
   uint32_t frequency(RowIndex row) const { return meta(row).frequency; }
   uint32_t& last_step(RowIndex row) { return meta(row).last_step; }
@@ -101,7 +105,7 @@ class RowStore {
 
  private:
   struct Block {
-    char* memory = nullptr;      // RowMeta, then ids, then bits "in use", then records
+    char* memory = nullptr;      // RowMeta or none, ids, bits "in use", records
     int64_t used = 0;            // rows
     int64_t end = 0;             // rows ever given out
     std::vector<uint32_t> free;  // below `end`; the last one is used first
@@ -119,8 +123,6 @@ class RowStore {
     const uint64_t number = block_number(row);
     return memory_[number] + records_at_ + (row - number * rows_per_block_) * record_bytes_;
   }
-  RowMeta* metas(char* block) const { return reinterpret_cast<RowMeta*>(block); }
-  const RowMeta* metas(const char* block) const { return reinterpret_cast<const RowMeta*>(block); }
   int64_t* ids(char* block) const { return reinterpret_cast<int64_t*>(block + ids_at_); }
   const int64_t* ids(const char* block) const {
     return reinterpret_cast<const int64_t*>(block + ids_at_);
@@ -147,6 +149,7 @@ class RowStore {
   uint64_t rows_per_block_ = 1;
   uint64_t reciprocal_ = 0;                            // 2^64 / rows_per_block_, rounded up
   int64_t ids_at_ = 0, bits_at_ = 0, records_at_ = 0;  // offsets in a block
+  int64_t metas_at_ = 0, meta_stride_ = 0;             // of the first, and to the next
   std::vector<char*> memory_;  // of each block, the same as in blocks_: what hot loops look at
   std::vector<Block> blocks_;
   uint64_t first_room_ = 0;  // no block below it has room

@@ -29,6 +29,25 @@ TEST(RowStoreTest, RecordsAreAlignedAndNeverMove) {
   }
 }
 
+TEST(RowStoreTest, WhatIsKeptAboutARowStandsBehindItWhereThereIsRoom) {
+  for (const int64_t slot : {1, 14, 15, 16, 30, 31}) {
+    RowStore store(16);
+    store.set_slots({{"m", slot, 0.0f}});
+    const int64_t content = 4 * (16 + slot), padding = (content + 63) / 64 * 64 - content;
+    for (int64_t id = 0; id < 3; ++id) {
+      const RowIndex row = store.add(id);
+      const int64_t at = reinterpret_cast<const char*>(&store.meta(row)) - store.record(row);
+      if (padding >= 8) {
+        EXPECT_EQ(at, content) << "slot of " << slot;
+      } else {
+        EXPECT_LT(at, 0) << "slot of " << slot;
+      }
+    }
+    for (RowIndex row = 0; row < 3; ++row) store.frequency(row) = row + 1;
+    for (RowIndex row = 0; row < 3; ++row) EXPECT_EQ(store.meta(row).frequency, row + 1);
+  }
+}
+
 TEST(RowStoreTest, SlotsBeginAtTheirInitialValues) {
   RowStore store(2);
   store.set_slots({{"m", 2, 0.5f}, {"count", 1, 2.0f}});

@@ -189,7 +189,7 @@ void StepPlan::place_summands(const Lookup& lookup) {
   if (lists.copies()) {
     const float* gradient = lookup.gradient;
     for (size_t i = 0; i < lists.ids.size(); ++i, gradient += lookup.stride) {
-      if (places[i] != kNoPlace) summands_[begins_[places[i]]++] = {gradient, 1.0};
+      if (places[i] != kNoPlace) summands_[begins_[places[i]]++] = {gradient, 1.0f};
     }
     return;
   }
@@ -197,7 +197,8 @@ void StepPlan::place_summands(const Lookup& lookup) {
     const float* gradient = lookup.gradient + lookup.stride * list;
     for (int64_t i = lists.begin(list); i < lists.end(list); ++i) {
       if (places[i] == kNoPlace) continue;
-      summands_[begins_[places[i]]++] = {gradient, lists.coefficient(list, i)};
+      const auto coefficient = static_cast<float>(lists.coefficient(list, i));
+      summands_[begins_[places[i]]++] = {gradient, coefficient};
     }
   }
 }
@@ -269,8 +270,11 @@ void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context
       updater.add(rows_[place], records_[place], reduce(place, updater.gradient_buffer()));
     }
     updater.update();
+    // Now: what is kept about a row stands beside it.
+    table_->see(step, absl::MakeConstSpan(rows_).subspan(begin, end - begin),
+                absl::MakeConstSpan(counts_).subspan(begin, end - begin));
   }
-  table_->commit(step, rows_, counts_);
+  table_->commit(step);
   clear();
 }
 

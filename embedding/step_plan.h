@@ -34,9 +34,9 @@ struct PoolingOutput {
 //   plan.apply(optimizer, context, step);        // or plan.discard()
 //
 // The gradient of a row is the sum of coefficient × gradient over its occurrences in the order
-// (lookup, list, place), in double, rounded once to float32. A row all of whose lookups got no
-// gradient is counted as seen but not updated. Ids that the table does not admit read its default
-// and get no gradient.
+// (lookup, list, place): eight of them at a time in float32, their sums in double, rounded once. A
+// row all of whose lookups got no gradient is counted as seen but not updated. Ids that the table
+// does not admit read its default and get no gradient.
 //
 // Called by one thread; different tables are independent.
 class StepPlan {

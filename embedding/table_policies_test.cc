@@ -58,7 +58,8 @@ void step(EmbeddingTable& table, int64_t number, const Ids& ids) {
     for (int c = 0; c < kDim; ++c) table.store().weights(row)[c] += 1;
     for (int c = 0; c < 2; ++c) table.store().slots(row)[c] += 1;
   }
-  table.commit(number, rows, counts);
+  table.see(number, rows, counts);
+  table.commit(number);
 }
 
 Ids ids_of(const EmbeddingTable& table) { return table.export_rows().ids; }
@@ -104,7 +105,8 @@ TEST(AdmissionInTableTest, CountedIdsGetRowsInALaterStep) {
   EXPECT_THAT(ids_of(*table), IsEmpty());
   EXPECT_THAT(look_up(*table, {2, 1, 1, 1}), ElementsAre(kNoRow, 0, 0, 0));
   EXPECT_TRUE(table->has_tentative_rows());
-  table->commit(2, {{0}}, {{3}});
+  table->see(2, {{0}}, {{3}});
+  table->commit(2);
   EXPECT_THAT(ids_of(*table), ElementsAre(1));
   EXPECT_EQ(table->store().frequency(0), 3);
   step(*table, 3, {2});
@@ -249,8 +251,7 @@ TEST(LimitTest, EvictsWhatWasSeenLeastOften) {
 }
 
 TEST(LimitTest, EvictedShareIsOfTheLimitAndAtLeastARowStays) {
-  std::unique_ptr<EmbeddingTable> table =
-      make("limit { max_rows: 100 on_full: EVICT_LRU }");
+  std::unique_ptr<EmbeddingTable> table = make("limit { max_rows: 100 on_full: EVICT_LRU }");
   Ids ids(101);
   for (int i = 0; i < 101; ++i) ids[i] = i;
   step(*table, 1, ids);
@@ -376,7 +377,8 @@ TEST(StatisticsTest, FrequenciesEndAtTheLargest) {
   std::unique_ptr<EmbeddingTable> table = make("");
   for (int64_t number = 1; number <= 3; ++number) {
     const std::vector<RowIndex> rows = look_up(*table, {1});
-    table->commit(number, rows, {{3'000'000'000u}});
+    table->see(number, rows, {{3'000'000'000u}});
+    table->commit(number);
   }
   EXPECT_EQ(table->store().frequency(0), 4294967295);
 }
@@ -427,8 +429,8 @@ class Reference {
         static_cast<int64_t>(rows.size()) <= limit.max_rows()) {
       return;
     }
-    const auto target = static_cast<size_t>(static_cast<double>(limit.max_rows()) *
-                                            limit.evict_to());
+    const auto target =
+        static_cast<size_t>(static_cast<double>(limit.max_rows()) * limit.evict_to());
     while (rows.size() > target) {
       const auto worth = [&](const auto& entry) {
         const Row& row = entry.second;

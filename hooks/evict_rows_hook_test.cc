@@ -62,7 +62,8 @@ class EvictRowsHookTest : public testing::Test {
     for (const auto& table : collection_->tables()) {
       RowIndex row = 0;
       ASSERT_OK(table->find_or_insert({&id, 1}, {&row, 1}));
-      table->commit(context_.at.step, {&row, 1}, {{1}});
+      table->see(context_.at.step, {&row, 1}, {{1}});
+      table->commit(context_.at.step);
     }
     StepResult result;
     result.applied = true;
@@ -182,8 +183,8 @@ TEST_F(EvictRowsHookTest, RefusesDamagedStates) {
   const HookState unequal = {1, marks.SerializeAsString()};
   marks.mutable_seconds(0)->add_step(5);
   const HookState backwards = {1, marks.SerializeAsString()};
-  for (const HookState& state : {HookState{2, good.bytes}, HookState{1, "\x0a\xff"}, unequal,
-                                 backwards}) {
+  for (const HookState& state :
+       {HookState{2, good.bytes}, HookState{1, "\x0a\xff"}, unequal, backwards}) {
     EXPECT_THAT(hook_->load_state({&state, 1}), StatusIs(kInvalid, HasSubstr("evict_rows")));
   }
   const HookState ranks[] = {good, unequal};
@@ -238,8 +239,8 @@ TEST_F(EvictRowsHookTest, WindowsOfATrainer) {
       options.train, std::vector<FakeWindow>{{3, 0}, {2, 1}, {4, 0}});
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Trainer> trainer,
                        Trainer::create(options.trainer, std::move(parts)));
-  ASSERT_OK(trainer->add_hook(std::make_unique<EvictRowsHook>(Cadence{.every_windows = 1},
-                                                              trainer->collections())));
+  ASSERT_OK(trainer->add_hook(
+      std::make_unique<EvictRowsHook>(Cadence{.every_windows = 1}, trainer->collections())));
   ASSERT_OK(trainer->train());
   const EmbeddingTable& table = *trainer->collections()[0]->tables()[0];
   for (const int64_t last_step : table.export_rows().last_step) EXPECT_GT(last_step, 5);

@@ -38,23 +38,59 @@ void adagrad(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows, 
   }
 }
 
-void rowwise_adagrad(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows,
-                     int64_t count) {
+// Rows whose sums and quotients are worked out side by side: one after the other each would wait
+// for its own.
+constexpr int64_t kTogether = 16;
+
+// The sums of sum_of_squared_terms, bit for bit.
+void sums_of_squares(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows,
+                     int64_t count, float sums[kTogether]) {
   const float scale = numbers.scale, decay = numbers.weight_decay;
+  float quads[kTogether][4] = {};
+  for (int64_t r = 0; r < count; ++r) {
+    const float* weights = rows[r].weights;
+    const float* gradient = rows[r].gradient;
+    float lanes[16];
+    lanes_of_squared_terms<float>(
+        dim, [=](int64_t c) { return scale * gradient[c] + decay * weights[c]; }, lanes);
+    for (int l = 0; l < 8; ++l) lanes[l] += lanes[l + 8];
+    for (int l = 0; l < 4; ++l) quads[r][l] = lanes[l] + lanes[l + 4];
+  }
+  for (int64_t r = 0; r < kTogether; ++r) {
+    sums[r] = (quads[r][0] + quads[r][2]) + (quads[r][1] + quads[r][3]);
+  }
+}
+
+// REQUIRES: count <= kTogether.
+void rowwise_adagrad_together(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows,
+                              int64_t count) {
+  const float scale = numbers.scale, decay = numbers.weight_decay;
+  float sums[kTogether], accumulated[kTogether] = {}, multipliers[kTogether];
+  sums_of_squares(numbers, dim, rows, count, sums);
+  for (int64_t r = 0; r < count; ++r) accumulated[r] = rows[r].slots[0];
+  for (int64_t r = 0; r < kTogether; ++r) {
+    accumulated[r] += sums[r] / static_cast<float>(dim);
+    const float divisor = __builtin_sqrtf(accumulated[r]) + numbers.epsilon;
+    multipliers[r] = divisor > 0 ? numbers.rate / divisor : 0.0f;
+  }
   for (int64_t r = 0; r < count; ++r) {
     float* __restrict weights = rows[r].weights;
     const float* __restrict gradient = rows[r].gradient;
-    float& sum = rows[r].slots[0];
-    const float squares = sum_of_squared_terms<float>(
-        dim, [=](int64_t c) { return scale * gradient[c] + decay * weights[c]; });
-    sum += squares / static_cast<float>(dim);
-    const float divisor = __builtin_sqrtf(sum) + numbers.epsilon;
-    if (!(divisor > 0)) continue;  // no gradient has come yet
-    const float multiplier = numbers.rate / divisor;
+    rows[r].slots[0] = accumulated[r];
+    const float multiplier = multipliers[r];
+    if (!(multiplier > 0)) continue;  // no gradient has come yet
     for (int64_t c = 0; c < dim; ++c) {
       const float g = scale * gradient[c] + decay * weights[c];
       weights[c] -= multiplier * g;
     }
+  }
+}
+
+void rowwise_adagrad(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows,
+                     int64_t count) {
+  for (int64_t begin = 0; begin < count; begin += kTogether) {
+    const int64_t left = count - begin;
+    rowwise_adagrad_together(numbers, dim, rows + begin, left < kTogether ? left : kTogether);
   }
 }
 
