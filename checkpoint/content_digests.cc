@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
 #include "base/hash.h"
@@ -24,13 +25,14 @@ void append_int64(int64_t value, std::string* bytes) {
 }
 
 absl::StatusOr<absl::uint128> digest_of_dense_file(const CheckpointReader& checkpoint,
-                                                   const File& file) {
+                                                   const File& file, DigestOf of) {
   ASSIGN_OR_RETURN(const auto opened, checkpoint.open_file(file));
   ASSIGN_OR_RETURN(const TensorFileLayout layout, checkpoint.layout(file));
   ChunkCursor cursor(*opened);
   absl::uint128 sum = 0;
   std::string bytes;
   for (const TensorInfo& tensor : layout.tensors()) {
+    if (of == DigestOf::kModel && absl::StartsWith(tensor.name, "optimizer/")) continue;
     bytes.resize(tensor.size_bytes());
     RETURN_IF_ERROR(cursor.read(layout.data_begin() + tensor.begin, absl::MakeSpan(bytes)));
     sum += dense_tensor_digest(tensor.name, tensor.type, tensor.shape, bytes);
@@ -96,13 +98,14 @@ class RowDigester {
 
 absl::StatusOr<absl::uint128> digest_of_table_file(const CheckpointReader& checkpoint,
                                                    const CheckpointManifest::Table& table,
-                                                   const File& file) {
+                                                   const File& file, DigestOf of) {
   ASSIGN_OR_RETURN(const auto opened, checkpoint.open_file(file));
   ASSIGN_OR_RETURN(const TensorFileLayout layout, checkpoint.layout(file));
   const std::string prefix = absl::StrCat("table/", table.name(), "/");
   RowDigester digester(*opened, layout);
   digester.add(prefix + "ids");
   digester.add(prefix + "weights");
+  if (of == DigestOf::kModel) return digester.digest();
   for (const auto& slot : table.slots()) digester.add(absl::StrCat(prefix, "slot/", slot.name()));
   digester.add(prefix + "frequency");
   digester.add(prefix + "last_step");
@@ -126,7 +129,7 @@ absl::uint128 dense_tensor_digest(absl::string_view name, TensorType type,
 }
 
 absl::StatusOr<std::map<std::string, absl::uint128>> compute_content_digests(
-    const CheckpointReader& checkpoint, ThreadPool& threads) {
+    const CheckpointReader& checkpoint, DigestOf of, ThreadPool& threads) {
   struct Task {
     std::string name;
     const File* file;
@@ -146,8 +149,8 @@ absl::StatusOr<std::map<std::string, absl::uint128>> compute_content_digests(
   threads.parallel_for(tasks.size(), [&](int64_t i) {
     Task& task = tasks[i];
     task.digest = catch_exceptions([&] {
-      return task.table == nullptr ? digest_of_dense_file(checkpoint, *task.file)
-                                   : digest_of_table_file(checkpoint, *task.table, *task.file);
+      return task.table == nullptr ? digest_of_dense_file(checkpoint, *task.file, of)
+                                   : digest_of_table_file(checkpoint, *task.table, *task.file, of);
     });
   });
   std::map<std::string, absl::uint128> digests;

@@ -20,12 +20,18 @@ namespace millrace {
 absl::uint128 dense_tensor_digest(absl::string_view name, TensorType type,
                                   absl::Span<const int64_t> shape, absl::string_view bytes);
 
+// What of a checkpoint a digest is of.
+enum class DigestOf {
+  kEverything,
+  kModel  // as if only the parts DENSE and ROWS were there
+};
+
 // The digests "dense" and "table/NAME" of a checkpoint, computed from its files; "dense" only if
 // there are dense files, a table's only if it has ids and weights. All files are read, with the
 // checks of reading. Memory: the largest dense tensor, and some chunks for each thread.
 // REQUIRES: not a delta. Errors: those of reading.
 absl::StatusOr<std::map<std::string, absl::uint128>> compute_content_digests(
-    const CheckpointReader& checkpoint, ThreadPool& threads);
+    const CheckpointReader& checkpoint, DigestOf of, ThreadPool& threads);
 
 }  // namespace millrace
 

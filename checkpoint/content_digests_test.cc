@@ -51,7 +51,8 @@ TEST_F(ContentDigestsFileTest, FilesGiveWhatTheManifestSays) {
     ASSERT_OK_AND_ASSIGN(auto reader, CheckpointReader::open(files_, path));
     for (const int count : {1, 3}) {
       ThreadPool threads(count);
-      ASSERT_OK_AND_ASSIGN(const auto digests, compute_content_digests(*reader, threads));
+      ASSERT_OK_AND_ASSIGN(const auto digests,
+                           compute_content_digests(*reader, DigestOf::kEverything, threads));
       EXPECT_EQ(digests.size(), 2u);
       for (const auto& stated : reader->manifest().content_digests()) {
         EXPECT_EQ(format_digest(digests.at(stated.name())), stated.digest()) << stated.name();
@@ -66,8 +67,10 @@ TEST_F(ContentDigestsFileTest, OtherValuesOtherDigests) {
   ASSERT_OK_AND_ASSIGN(auto a, CheckpointReader::open(files_, folder_ + "/step-00000001"));
   ASSERT_OK_AND_ASSIGN(auto b, CheckpointReader::open(files_, folder_ + "/step-00000002"));
   ThreadPool threads(1);
-  ASSERT_OK_AND_ASSIGN(const auto of_a, compute_content_digests(*a, threads));
-  ASSERT_OK_AND_ASSIGN(const auto of_b, compute_content_digests(*b, threads));
+  ASSERT_OK_AND_ASSIGN(const auto of_a,
+                       compute_content_digests(*a, DigestOf::kEverything, threads));
+  ASSERT_OK_AND_ASSIGN(const auto of_b,
+                       compute_content_digests(*b, DigestOf::kEverything, threads));
   EXPECT_NE(of_a.at("dense"), of_b.at("dense"));
   EXPECT_NE(of_a.at("table/items"), of_b.at("table/items"));
 }

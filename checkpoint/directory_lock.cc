@@ -1,0 +1,51 @@
+#include "checkpoint/directory_lock.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "checkpoint/chunked_file.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kMaxHolderBytes = 4096;
+
+// "host a pid 12 since 2026-01-02T03:04:05Z"
+std::string this_process(const Clock& clock) {
+  char host[256] = {};
+  if (::gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
+  return absl::StrCat("host ", host, " pid ", ::getpid(), " since ",
+                      absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", clock.now(), absl::UTCTimeZone()));
+}
+
+// What the file says of who holds it. Whoever got the lock just now may not have written yet.
+std::string holder(FileSystem& files, const std::string& path) {
+  const auto content = read_regular_file(files, path, kMaxHolderBytes);
+  if (!content.ok() || content->empty()) return "another process";
+  return absl::CHexEscape(absl::StripAsciiWhitespace(*content));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::acquire(FileSystem& files,
+                                                                      const std::string& folder,
+                                                                      const Clock& clock) {
+  const std::string path = join_path(folder, "lock");
+  RETURN_IF_ERROR(files.create_directories(folder));
+  ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, files.lock(path));
+  if (lock == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another run writes in ", folder, ": ", holder(files, path)));
+  }
+  RETURN_IF_ERROR(lock->write(this_process(clock) + "\n"));
+  return std::unique_ptr<DirectoryLock>(new DirectoryLock(std::move(lock)));
+}
+
+}  // namespace millrace
