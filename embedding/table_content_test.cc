@@ -41,7 +41,8 @@ void step(EmbeddingTable& table, int64_t number) {
     table.store().write_weights(row, weights);
     table.store().slots(row)[0] += 1;
   }
-  table.commit(number, seen, std::vector<uint32_t>(seen.size(), 2));
+  table.see(number, seen, std::vector<uint32_t>(seen.size(), 2));
+  table.commit(number);
   ASSERT_OK(table.evict({.step = number}).status());
 }
 

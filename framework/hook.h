@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/progress.h"
+#include "checkpoint/checkpointable.h"
 #include "framework/cadence.h"
 #include "framework/events.h"
 #include "framework/phase.h"
@@ -36,11 +37,8 @@ class HookContext {
                       Reduction reduction = Reduction::kMean) = 0;
 };
 
-// State of one hook in a checkpoint.
-struct HookState {
-  int32_t version = 0;
-  std::string bytes;
-};
+// State of one hook in a checkpoint; an empty one is not kept.
+using HookState = ObjectState;
 
 // Watches the loop and asks for things; the trainer acts. Every event does nothing by default.
 // All calls come from the trainer's thread, in this nesting:
@@ -96,7 +94,8 @@ class Hook {
 
   // State that the hook's later behaviour depends on; stateless by default.
   virtual absl::Status save_state(HookState& state) const;
-  // Before start: one state for each rank that wrote one.
+  // Between runs: one state for each rank that wrote one, in the order of ranks. What the hook gave
+  // with save_state it must take back, also to undo a load. After an error it must be as before.
   virtual absl::Status load_state(absl::Span<const HookState> per_rank);
 };
 

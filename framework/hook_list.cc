@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
@@ -30,6 +31,21 @@ std::vector<std::string> HookList::names() const {
   std::vector<std::string> names;
   for (const Entry& entry : hooks_) names.emplace_back(entry.hook->name());
   return names;
+}
+
+std::vector<StateHolder> HookList::state_holders() {
+  std::vector<StateHolder> holders;
+  for (const Entry& entry : hooks_) {
+    Hook& hook = *entry.hook;
+    const auto save = [&hook](HookState& state) {
+      return catch_exceptions([&] { return hook.save_state(state); });
+    };
+    const auto load = [&hook](absl::Span<const HookState> per_rank) {
+      return catch_exceptions([&] { return hook.load_state(per_rank); });
+    };
+    holders.push_back({"hook", std::string(hook.name()), save, load});
+  }
+  return holders;
 }
 
 std::map<std::string, HookStatistics> HookList::statistics() const {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "base/clock.h"
+#include "checkpoint/named_states.h"
 #include "framework/event_log.h"
 #include "framework/hook.h"
 #include "framework/hook_statistics.h"
@@ -41,6 +42,8 @@ class HookList {
   void set_event_log(EventLog* events) { event_log_ = events; }
 
   std::vector<std::string> names() const;  // in calling order
+  // Each hook's save_state and load_state, in calling order; borrowed from the list.
+  std::vector<StateHolder> state_holders();
   // Of the run that goes on or was the last, by hook.
   std::map<std::string, HookStatistics> statistics() const;
 

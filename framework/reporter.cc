@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "checkpoint/state_messages.h"
 #include "embedding/embedding_collection.h"
 #include "framework/rank_part.h"
 #include "optim/dense_optimizer.h"
@@ -71,6 +72,57 @@ absl::Status Reporter::add(const StepResult& step) {
   examples_ += step.examples;
   data_wait_ += step.timings.data_wait;
   return pending_.add(step, metrics_, values_);
+}
+
+absl::Status Reporter::save_state(ReportState& state) {
+  RETURN_IF_ERROR(fold());
+  state.set_metrics(metrics_.save());
+  state.set_values(values_.save());
+  state.set_steps(steps_);
+  state.set_examples(examples_);
+  state.set_data_wait_nanoseconds(absl::ToInt64Nanoseconds(data_wait_));
+  state.set_trained_nanoseconds(absl::ToInt64Nanoseconds(trained()));
+  for (const auto& [name, statistics] : tables_) {
+    *state.add_table() = to_state(name, {0, 0, statistics});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Reporter::load_figures(absl::Span<const ReportState* const> parts) {
+  std::vector<absl::string_view> metrics, values;
+  for (const ReportState* part : parts) {
+    metrics.push_back(part->metrics());
+    values.push_back(part->values());
+    for (const TableCountersState& state : part->table()) {
+      ASSIGN_OR_RETURN(const TableCounters counters, from_state(state));
+      const auto [place, first] = tables_.try_emplace(state.table(), counters.counted);
+      if (!first) place->second = merged({0, 0, place->second}, counters).counted;
+    }
+  }
+  RETURN_IF_ERROR(metrics_.load_ranks(metrics));
+  return values_.load_ranks(values);
+}
+
+absl::Status Reporter::load_state(const ReportState& own,
+                                  absl::Span<const ReportState* const> parts) {
+  pending_ = PendingSteps();
+  tables_.clear();
+  absl::Status status = load_figures(parts);
+  if (own.steps() < 0 || own.examples() < 0 || own.data_wait_nanoseconds() < 0 ||
+      own.trained_nanoseconds() < 0) {
+    status.Update(absl::DataLossError("a count or time is negative"));
+  }
+  const ReportState& good = status.ok() ? own : ReportState::default_instance();
+  if (!status.ok()) {
+    metrics_.reset();
+    values_ = ReportedValues();
+    tables_.clear();
+  }
+  steps_ = good.steps();
+  examples_ = good.examples();
+  data_wait_ = absl::Nanoseconds(good.data_wait_nanoseconds());
+  trained_ = absl::Nanoseconds(good.trained_nanoseconds());
+  return annotate(status, "what was collected for the next report");
 }
 
 absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& collectives) {

@@ -19,6 +19,7 @@
 #include "framework/metric_set.h"
 #include "framework/pending_steps.h"
 #include "framework/reported_values.h"
+#include "proto/checkpoint_state.pb.h"
 
 namespace millrace {
 
@@ -51,6 +52,14 @@ class Reporter {
   // Errors: those of PendingSteps::fold.
   absl::Status fold() { return pending_.fold(metrics_, values_); }
 
+  // What was collected since the last report. Reads the tensors of all steps added. Errors: those of
+  // fold.
+  absl::Status save_state(ReportState& state);
+  // Replaces it: counts and times by those of `own`, figures by those of all `parts` together.
+  // Outside training: the clock is paused. Errors: DataLoss for damaged parts, InvalidArgument for
+  // other metrics; nothing is collected then.
+  absl::Status load_state(const ReportState& own, absl::Span<const ReportState* const> parts);
+
   // Steps since the last report.
   int64_t steps() const { return steps_; }
 
@@ -60,6 +69,7 @@ class Reporter {
   absl::StatusOr<Report> take(const Progress& progress, Collectives& collectives);
 
  private:
+  absl::Status load_figures(absl::Span<const ReportState* const> parts);
   // Time of training since the last report.
   absl::Duration trained() const;
 

@@ -3,6 +3,7 @@
 #include <torch/nn/module.h>
 
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -89,6 +90,14 @@ absl::Status Trainer::initialize() {
                      "\" first), which ", collectives.world_size(),
                      " ranks cannot share yet; use one rank, or a model without tables"));
   }
+  std::set<std::string> names;
+  for (const EmbeddingCollection* collection : collections_) {
+    for (const auto& table : collection->tables()) {
+      if (names.insert(table->name()).second) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("two tables of the model are named \"", table->name(), "\""));
+    }
+  }
   ASSIGN_OR_RETURN(MetricSet metrics,
                    MetricSet::create(options_.metrics, options_.tasks, LossScope::kWholeStep));
   reporter_ = std::make_unique<Reporter>(std::move(metrics), parts_.dense_optimizers,
@@ -110,12 +119,15 @@ template <typename Body>
 absl::Status Trainer::run(Phase phase, const Body& body) {
   summary_ = Summary();
   stopped_ = false;
-  stream_ended_ = false;
+  running_ = true;
   run_started_ = clock_.elapsed();
   elapsed_before_ = progress_.elapsed;
   const int64_t examples_before = progress_.examples;
   context_->begin_run(phase);
-  if (phase == Phase::kTrain) reporter_->resume_clock();
+  if (phase == Phase::kTrain) {
+    reporter_->resume_clock();
+    context_->requests().ask_again(std::exchange(restored_requests_, {}));
+  }
   agreement_->begin_run();
   record(LoopEvent::kStarted, phase == Phase::kTrain ? "train" : "evaluate", "");
   context_->set_starting(true);
@@ -133,6 +145,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   summary_.examples_this_run = progress_.examples - examples_before;
   summary_.elapsed_this_run = progress_.elapsed - elapsed_before_;
   fill_summary(outcome);
+  running_ = false;
   return outcome;
 }
 
@@ -193,7 +206,15 @@ absl::Status Trainer::serve(const RequestSet& requests, Scope scope) {
   for (const Request& request : requests.asked) record(LoopEvent::kRequested, request, scope);
   context_->mark_served();
   RETURN_IF_ERROR(evaluate_sets(requests, scope, /*only_new=*/false));
-  if (requests.checkpoint || requests.reload) {
+  if (requests.checkpoint && parts_.save != nullptr) {
+    // A stop that was asked for by one rank, a signal say, is not to be asked for again.
+    const RequestSet none;
+    serving_ = scope == Scope::kCommon ? &requests : &none;
+    absl::StatusOr<TrainState> state = capture();
+    serving_ = nullptr;
+    RETURN_IF_ERROR(state.status(), "making a checkpoint");
+    RETURN_IF_ERROR(parts_.save(*state), "making a checkpoint");
+  } else if (requests.checkpoint || requests.reload) {
     return absl::UnimplementedError(absl::StrCat("a hook asked for a ",
                                                  requests.checkpoint ? "checkpoint" : "reload",
                                                  ", but this trainer has no Saver"));

@@ -3,6 +3,7 @@
 #define MILLRACE_FRAMEWORK_TRAINER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
+#include "checkpoint/checkpointable.h"
+#include "checkpoint/named_states.h"
+#include "checkpoint/train_state.h"
 #include "distributed/collectives.h"
 #include "framework/agreement.h"
 #include "framework/cadence.h"
@@ -43,6 +47,9 @@ struct TrainerParts {
   std::unique_ptr<TrainStep> train_step;     // null: the standard one
   std::unique_ptr<Collectives> collectives;  // null: one rank
   std::unique_ptr<EventLog> event_log;       // null: requests and decisions are not written
+  // Called where a checkpoint that was asked for is served, with what is to be in it. Null: such
+  // requests are errors.
+  std::function<absl::Status(const TrainState&)> save;
   Clock* clock = nullptr;                    // borrowed; null: the real one
 };
 
@@ -114,6 +121,23 @@ class Trainer {
   // Evaluates any data. options.tasks and options.metrics default to the trainer's if empty.
   absl::StatusOr<EvaluationResult> evaluate(Dataset& data, EvaluationOptions options);
 
+  // Registers something of the job's own that goes with checkpoints; borrowed. Not during a run.
+  // Errors: AlreadyExists for a name that is taken, InvalidArgument for an empty one.
+  absl::Status add_state(absl::string_view name, Checkpointable& object, StatePlacement placement);
+
+  // Everything the next step depends on: the state of a run that stands at this point, or of the
+  // trainer between two runs. Reads the tensors of steps that are not reported yet; changes
+  // nothing. Errors: FailedPrecondition during a run but for TrainerParts::save; those of hooks and
+  // registered objects, with their names.
+  absl::StatusOr<TrainState> capture();
+  // Makes this trainer one that stands where the state was captured: train() goes on from there as
+  // if nothing had been. Between runs, and before data is read. `notes` gets a line for each hook or
+  // registered object that is new or gone, and for a report that begins anew.
+  // Errors: InvalidArgument listing all names, types and shapes of tensors and tables that differ;
+  // DataLoss for damaged parts; those of hooks and registered objects, with their names. Nothing has
+  // changed then.
+  absl::Status restore(LoadedState loaded, std::vector<std::string>* notes);
+
   const Progress& progress() const { return progress_; }
   // Of the last run.
   const Summary& summary() const { return summary_; }
@@ -127,6 +151,7 @@ class Trainer {
   class Observer;
   class Ranks;
   struct StepData;
+  struct Position;
   // How a pass over an epoch or a window ended.
   enum class PassEnd { kOutOfData, kCap, kInterrupted };
 
@@ -145,6 +170,7 @@ class Trainer {
   absl::Status complete_epoch(bool out_of_data);
   absl::StatusOr<PassEnd> train_windows();
   absl::StatusOr<std::optional<WindowState>> wait_for_window();
+  void open_window(const Window& window);
   absl::Status complete_window(const Window& window, bool out_of_data);
   absl::StatusOr<PassEnd> train_pass(Place place, int64_t max_steps, bool may_be_empty);
   bool goes_on(const ExchangeResult& agreed) const;
@@ -165,6 +191,14 @@ class Trainer {
   int64_t steps_done() const { return progress_.step + progress_.skipped_steps; }
   bool limit_reached() const;
   bool training_is_over() const;
+
+  // State for checkpoints; in trainer_state.cc.
+  TrainState state_parts();
+  SharedState loop_state() const;
+  std::vector<StateHolder> holders(StatePlacement placement) const;
+  absl::StatusOr<Position> read_position(const LoadedState& loaded) const;
+  absl::Status load_report(const LoadedState& loaded, std::vector<std::string>* notes);
+  absl::Status load_holders(const LoadedState& loaded, std::vector<std::string>* notes);
 
   // Reports, requests, evaluations; in trainer.cc.
   absl::Status report_if_due();
@@ -200,12 +234,27 @@ class Trainer {
   absl::Duration elapsed_before_ = absl::ZeroDuration();  // progress_.elapsed then
   bool stopped_ = false;
   bool served_any_ = false;    // request, since it was last looked at
-  bool stream_ended_ = false;  // of windows
+  bool running_ = false;
+  const RequestSet* serving_ = nullptr;  // common requests; their checkpoint is being made
   std::optional<Batch> like_;  // the last batch of this rank, for the shape of padding
-  // Of the epoch that is open: how many steps there were before it, and, where a stop, a limit or a
-  // failure left it, the position after its last step.
+  // The position of the loop, part of its state. Of the epoch that is open: how many steps there
+  // were before it and before its open window, the position after its last step, and whether all
+  // ranks agree that the epoch or window, which is not closed yet, has no more data.
   int64_t epoch_first_step_ = 0;
+  int64_t window_first_step_ = 0;
   std::optional<Cursor> open_cursor_;
+  bool data_ended_ = false;
+  bool stream_ended_ = false;  // of windows
+  // Restored, and not used yet: the positions of all ranks of another world size, and requests.
+  std::vector<Cursor> restored_cursors_;
+  RequestSet restored_requests_;
+
+  struct NamedObject {
+    std::string name;
+    Checkpointable* object = nullptr;
+    StatePlacement placement = StatePlacement::kOnce;
+  };
+  std::vector<NamedObject> objects_;
 };
 
 }  // namespace millrace

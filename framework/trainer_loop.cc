@@ -61,6 +61,11 @@ absl::Status Trainer::train_epoch() {
 
 absl::Status Trainer::open_epoch() {
   if (!open_cursor_.has_value()) return parts_.train_data->start_epoch(progress_.epoch);
+  if (!restored_cursors_.empty()) {
+    RETURN_IF_ERROR(parts_.train_data->seek(restored_cursors_));
+    restored_cursors_.clear();
+    return absl::OkStatus();
+  }
   // Each rank goes on where it was; a dataset is told of all, as after a resume.
   RETURN_IF_ERROR(agreement_->meet({"open epoch", progress_.epoch}));
   ASSIGN_OR_RETURN(const std::vector<std::string> all,
@@ -80,6 +85,7 @@ absl::Status Trainer::complete_epoch(bool out_of_data) {
         hooks_->out_of_data(*context_, windows_ != nullptr ? DataEnd::kStream : DataEnd::kEpoch));
   }
   open_cursor_.reset();
+  data_ended_ = false;
   ++progress_.epoch;
   RETURN_IF_ERROR(hooks_->after_epoch(*context_));
   RETURN_IF_ERROR(report_if_due());
@@ -92,11 +98,13 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_windows() {
     if (!state.has_value()) return PassEnd::kInterrupted;
     stream_ended_ = state->kind == WindowState::kEnded;
     if (stream_ended_) return PassEnd::kOutOfData;
+    open_window(state->window);
     RETURN_IF_ERROR(hooks_->before_window(*context_, state->window));
     const int64_t cap = options_.max_steps_per_window;
-    ASSIGN_OR_RETURN(const PassEnd end,
-                     train_pass({"window", state->window.index}, cap > 0 ? steps_done() + cap : 0,
-                                /*may_be_empty=*/true));
+    ASSIGN_OR_RETURN(
+        const PassEnd end,
+        train_pass({"window", state->window.index}, cap > 0 ? window_first_step_ + cap : 0,
+                   /*may_be_empty=*/true));
     if (end == PassEnd::kInterrupted) return end;
     RETURN_IF_ERROR(complete_window(state->window, end == PassEnd::kOutOfData));
     if (training_is_over()) return PassEnd::kInterrupted;
@@ -128,8 +136,21 @@ absl::StatusOr<std::optional<WindowState>> Trainer::wait_for_window() {
   }
 }
 
+// A window that a resume continues counts the steps made before.
+void Trainer::open_window(const Window& window) {
+  const bool continues = open_cursor_.has_value() && !open_cursor_->window_finished &&
+                         open_cursor_->window == window.index;
+  if (!continues) window_first_step_ = steps_done();
+}
+
 absl::Status Trainer::complete_window(const Window& window, bool out_of_data) {
   if (out_of_data) RETURN_IF_ERROR(hooks_->out_of_data(*context_, DataEnd::kWindow));
+  // Also where the window had no step.
+  if (!open_cursor_.has_value()) open_cursor_.emplace().epoch = progress_.epoch;
+  open_cursor_->rows_left.clear();
+  open_cursor_->window = window.index;
+  open_cursor_->window_finished = true;
+  data_ended_ = false;
   ++progress_.window;
   RETURN_IF_ERROR(hooks_->after_window(*context_, window));
   RETURN_IF_ERROR(report_if_due());
@@ -157,6 +178,8 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_st
         "fewer ranks, more data or UNTIL_LAST");
   }
   while (goes_on(agreed)) {
+    if (limit_reached()) return PassEnd::kInterrupted;
+    if (max_steps > 0 && steps_done() >= max_steps) return PassEnd::kCap;
     const std::unique_ptr<StepData> current = next != nullptr ? std::move(next) : padding();
     const int64_t examples = agreed.examples;
     const bool had_data = current->examples > 0;
@@ -164,11 +187,7 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_st
       ASSIGN_OR_RETURN(next, fetch());
     }
     ASSIGN_OR_RETURN(agreed, run_step(*current, examples, next.get()));
-    open_cursor_ = current->micro_batches.back().cursor;
     if (stopped_) return PassEnd::kInterrupted;
-    if (!goes_on(agreed)) break;
-    if (limit_reached()) return PassEnd::kInterrupted;
-    if (max_steps > 0 && steps_done() >= max_steps) return PassEnd::kCap;
   }
   if (agreed.ranks_with_data > 0) RETURN_IF_ERROR(drop_rest(std::move(next)));
   return stopped_ ? PassEnd::kInterrupted : PassEnd::kOutOfData;
@@ -265,6 +284,9 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data, int64_t e
   parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
   result.timings.data_wait = data.wait;
   advance(result);
+  // Before anything is served: a checkpoint holds the position after this step.
+  open_cursor_ = data.micro_batches.back().cursor;
+  data_ended_ = !goes_on(agreed);
   RETURN_IF_ERROR(observer.after_backward_status());
   if (result.applied) RETURN_IF_ERROR(reporter_->add(result));
   RETURN_IF_ERROR(hooks_->after_step(*context_, result));
@@ -332,7 +354,8 @@ bool Trainer::time_is_up() const {
   return options_.max_elapsed > absl::ZeroDuration() && progress_.elapsed >= options_.max_elapsed;
 }
 
-bool Trainer::training_is_over() const { return stopped_ || limit_reached(); }
+// An epoch or window that a limit left when its data had ended is closed first.
+bool Trainer::training_is_over() const { return stopped_ || (limit_reached() && !data_ended_); }
 
 absl::Status Trainer::finish() {
   RETURN_IF_ERROR(agreement_->meet({"finish"}, share(nullptr)));

@@ -31,6 +31,10 @@ struct Cursor {
   // Says which order of rows the places count in: a hash of the sizes of the files and their
   // units, the shuffle, the split and the seed. 0: not known, not compared.
   uint64_t fingerprint = 0;
+  // Of windowed data: the window (Window::index) that rows_left are of, and whether all ranks are
+  // through with it, so that the next one follows.
+  int64_t window = 0;
+  bool window_finished = false;
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
 

@@ -14,7 +14,8 @@ TEST(CursorState, GoesThereAndBack) {
        {Cursor{}, Cursor{3, {{0, 5}}, 7},
         Cursor{std::numeric_limits<int64_t>::max(),
                {{1, 2}, {4, 9}, {10, std::numeric_limits<int64_t>::max()}},
-               std::numeric_limits<uint64_t>::max()}}) {
+               std::numeric_limits<uint64_t>::max()},
+        Cursor{0, {{0, 2}}, 7, 12}, Cursor{0, {}, 7, 12, true}}) {
     ASSERT_OK_AND_ASSIGN(const Cursor back, from_state(to_state(cursor)));
     EXPECT_EQ(back, cursor);
   }
@@ -26,6 +27,7 @@ TEST(CursorState, RefusesWhatIsNoCursor) {
   for (const Cursor& cursor : bad) {
     EXPECT_THAT(from_state(to_state(cursor)), StatusIs(absl::StatusCode::kDataLoss));
   }
+  EXPECT_THAT(from_state(to_state({0, {}, 0, -1})), StatusIs(absl::StatusCode::kDataLoss));
   CursorState state = to_state({0, {{0, 1}}, 0});
   state.add_begin(7);
   EXPECT_THAT(from_state(state), StatusIs(absl::StatusCode::kDataLoss));

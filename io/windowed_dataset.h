@@ -27,7 +27,9 @@ struct WindowState {
   Window window;  // of kReady
 };
 
-// start_epoch begins the stream; next() then gives nothing until a window is ready.
+// start_epoch begins the stream, seek goes on in it; next() then gives nothing until a window is
+// ready. After seek, that is the window of the cursors (Cursor::window) with what they leave of it,
+// which may be nothing, or, where they say that it is finished, the one that follows.
 class WindowedDataset : public Dataset {
  public:
   // Opens the next window if there is one; what is left of the one before is dropped. Never blocks

@@ -7,18 +7,32 @@ namespace millrace {
 
 absl::Status FakeWindowedDataset::start_epoch(int64_t) {
   open_.reset();
+  sought_.clear();
   next_ = 0;
   early_ = 0;
   return absl::OkStatus();
 }
 
-absl::Status FakeWindowedDataset::seek(absl::Span<const Cursor>) {
-  return absl::UnimplementedError("the fake stream has no positions");
+absl::Status FakeWindowedDataset::seek(absl::Span<const Cursor> cursors) {
+  if (static_cast<int64_t>(cursors.size()) != options_.world_size) {
+    return absl::InvalidArgumentError("a fake stream cannot be dealt out anew");
+  }
+  const Cursor& own = cursors[static_cast<size_t>(options_.rank)];
+  open_.reset();
+  next_ = static_cast<size_t>(own.window + (own.window_finished ? 1 : 0));
+  early_ = 0;
+  if (!own.window_finished) sought_ = {cursors.begin(), cursors.end()};
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<Batch>> FakeWindowedDataset::next() {
   if (!open_.has_value()) return std::optional<Batch>();
-  return open_->next();
+  ASSIGN_OR_RETURN(std::optional<Batch> batch, open_->next());
+  if (batch.has_value()) {
+    batch->cursor.epoch = 0;
+    batch->cursor.window = static_cast<int64_t>(next_) - 1;
+  }
+  return batch;
 }
 
 absl::StatusOr<WindowState> FakeWindowedDataset::next_window() {
@@ -33,9 +47,18 @@ absl::StatusOr<WindowState> FakeWindowedDataset::next_window() {
   FakeDatasetOptions options = options_;
   options.batches = window.batches;
   open_.emplace(options);
-  RETURN_IF_ERROR(open_->start_epoch(static_cast<int64_t>(next_)));
   state.kind = WindowState::kReady;
   state.window.index = static_cast<int64_t>(next_);
+  if (sought_.empty()) {
+    RETURN_IF_ERROR(open_->start_epoch(static_cast<int64_t>(next_)));
+  } else {
+    for (Cursor& cursor : sought_) cursor.epoch = cursor.window;
+    RETURN_IF_ERROR(open_->seek(sought_));
+    const std::vector<RowInterval>& left = sought_[static_cast<size_t>(options_.rank)].rows_left;
+    const int64_t batches_left = left.empty() ? 0 : left[0].end - left[0].begin;
+    state.window.examples_done = (window.batches - batches_left) * options_.batch_size;
+    sought_.clear();
+  }
   state.window.name = absl::StrCat("w", next_++);
   return state;
 }

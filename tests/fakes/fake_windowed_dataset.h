@@ -33,6 +33,7 @@ class FakeWindowedDataset : public WindowedDataset {
   const FakeDatasetOptions options_;
   const std::vector<FakeWindow> windows_;
   std::optional<FakeDataset> open_;
+  std::vector<Cursor> sought_;  // where the window to open goes on; none: at its begin
   size_t next_ = 0;    // window
   int64_t early_ = 0;  // calls before it
 };

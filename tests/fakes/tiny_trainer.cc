@@ -27,6 +27,7 @@ std::unique_ptr<DenseOptimizer> dense_optimizer(const TinyTrainerOptions& option
   DenseOptimizerConfig config;
   config.set_learning_rate(options.learning_rate);
   options.optimizer == "adam" ? (void)config.mutable_adam() : (void)config.mutable_sgd();
+  if (options.dense_optimizer.has_value()) config = *options.dense_optimizer;
   std::vector<NamedParameter> parameters;
   for (const auto& parameter : model.named_parameters()) {
     parameters.push_back({parameter.key(), parameter.value()});
@@ -41,6 +42,7 @@ std::unique_ptr<SparseOptimizer> sparse_optimizer(const TinyTrainerOptions& opti
   SparseOptimizerConfig config;
   config.set_learning_rate(options.learning_rate);
   options.optimizer == "adam" ? (void)config.mutable_adam() : (void)config.mutable_sgd();
+  if (options.sparse_optimizer.has_value()) config = *options.sparse_optimizer;
   auto optimizer = SparseOptimizer::create(config, {&collection, 1});
   MILLRACE_CHECK(optimizer.ok()) << optimizer.status();
   return *std::move(optimizer);

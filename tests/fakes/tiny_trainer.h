@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "framework/trainer.h"
@@ -18,6 +19,8 @@ struct TinyTrainerOptions {
   FakeDatasetOptions eval = {.batches = 2};
   std::string optimizer = "sgd";  // sgd or adam; dense and sparse
   double learning_rate = 0.1;
+  std::optional<DenseOptimizerConfig> dense_optimizer;    // instead of these two
+  std::optional<SparseOptimizerConfig> sparse_optimizer;  // likewise
   std::function<absl::Status(const Batch&)> on_forward;
   bool gives_targets = false;
   TableConfig table;  // admission, eviction, limit, … of the table

@@ -1,0 +1,190 @@
+#include "checkpoint/train_state.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "checkpoint/state_messages.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kOptimizer[] = "optimizer/";
+
+void compare_dense(const std::vector<NamedParameter>& expected,
+                   const std::vector<NamedParameter>& found, std::vector<std::string>* lines) {
+  std::map<std::string, const at::Tensor*> left;
+  for (const NamedParameter& tensor : found) {
+    if (left.emplace(tensor.name, &tensor.value).second) continue;
+    lines->push_back(absl::StrCat("dense tensor \"", tensor.name, "\" is there twice"));
+  }
+  std::vector<std::string> names;
+  for (const NamedParameter& tensor : expected) {
+    names.push_back(tensor.name);
+    const auto same = left.find(tensor.name);
+    if (same == left.end()) {
+      lines->push_back(absl::StrCat("dense tensor \"", tensor.name, "\", ", describe(tensor.value),
+                                    ", is missing"));
+      continue;
+    }
+    const at::Tensor& value = *same->second;
+    if (!value.defined() || value.scalar_type() != tensor.value.scalar_type() ||
+        value.sizes() != tensor.value.sizes()) {
+      lines->push_back(absl::StrCat("dense tensor \"", tensor.name, "\" is ", describe(value),
+                                    "; the model has ", describe(tensor.value)));
+    }
+    left.erase(same);
+  }
+  for (const auto& [name, value] : left) {
+    lines->push_back(absl::StrCat("dense tensor \"", name, "\", ", describe(*value),
+                                  ", is not in the model", did_you_mean(name, names)));
+  }
+}
+
+// Which optimizer each state belongs to; `strays` gets those of no parameter here.
+std::vector<std::vector<NamedParameter>> deal_out(const std::vector<DenseOptimizer*>& optimizers,
+                                                  const std::vector<NamedParameter>& states,
+                                                  std::vector<std::string>* strays) {
+  std::map<std::string, size_t> owners;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < optimizers.size(); ++i) {
+    for (const std::string& name : optimizers[i]->parameters()) {
+      owners[name] = i;
+      names.push_back(name);
+    }
+  }
+  std::vector<std::vector<NamedParameter>> dealt(optimizers.size());
+  for (const NamedParameter& state : states) {
+    const size_t begin = absl::StartsWith(state.name, kOptimizer) ? sizeof(kOptimizer) - 1 : 0;
+    const size_t end = state.name.rfind('/');
+    const std::string parameter =
+        begin == 0 || end < begin ? state.name : state.name.substr(begin, end - begin);
+    const auto owner = owners.find(parameter);
+    if (owner == owners.end()) {
+      strays->push_back(absl::StrCat("optimizer state \"", state.name, "\" is of no parameter here",
+                                     did_you_mean(parameter, names)));
+      continue;
+    }
+    dealt[owner->second].push_back({state.name.substr(begin), state.value});
+  }
+  return dealt;
+}
+
+void compare_tables(const TrainState& target, const LoadedState& loaded,
+                    std::vector<std::string>* lines) {
+  std::vector<std::string> names;
+  std::map<std::string, int> found;
+  for (const auto& table : loaded.tables) {
+    if (++found[table->name()] > 1) {
+      lines->push_back(absl::StrCat("table ", table->name(), " is there twice"));
+    }
+  }
+  for (const EmbeddingTable* table : target.tables) {
+    names.push_back(table->name());
+    if (found.erase(table->name()) == 0) {
+      lines->push_back(absl::StrCat("table ", table->name(), " is missing"));
+    }
+  }
+  for (const auto& [name, count] : found) {
+    lines->push_back(
+        absl::StrCat("table ", name, " is not in the model", did_you_mean(name, names)));
+  }
+}
+
+// This rank's counters of each table, by name: its own or, after another number of ranks, the sum of
+// all on rank 0; steps are counted alike on all.
+absl::StatusOr<std::map<std::string, TableCounters>> counters_of(const std::vector<RankState>& ranks,
+                                                                 int rank, int world_size) {
+  const bool same_world = static_cast<int>(ranks.size()) == world_size;
+  std::map<std::string, TableCounters> all;
+  for (size_t from = 0; from < ranks.size(); ++from) {
+    if (same_world && static_cast<int>(from) != rank) continue;
+    for (const TableCountersState& state : ranks[from].table()) {
+      ASSIGN_OR_RETURN(const TableCounters counters, from_state(state));
+      const auto [place, first] = all.try_emplace(state.table(), counters);
+      if (!first) place->second = merged(place->second, counters);
+    }
+  }
+  if (same_world || rank == 0) return all;
+  for (auto& [name, counters] : all) counters.counted = {};
+  return all;
+}
+
+}  // namespace
+
+std::vector<NamedParameter> TrainState::optimizer_tensors() const {
+  std::vector<NamedParameter> tensors;
+  for (const DenseOptimizer* optimizer : dense_optimizers) {
+    for (NamedParameter& state : optimizer->state()) {
+      tensors.push_back({absl::StrCat(kOptimizer, state.name), std::move(state.value)});
+    }
+  }
+  return tensors;
+}
+
+LoadedState begin_loading(const TrainState& target) {
+  LoadedState loaded;
+  for (const EmbeddingTable* table : target.tables) loaded.tables.push_back(table->make_empty());
+  return loaded;
+}
+
+std::vector<std::string> state_differences(const TrainState& target, const LoadedState& loaded) {
+  std::vector<std::string> lines;
+  compare_dense(target.dense, loaded.dense, &lines);
+  const auto dealt = deal_out(target.dense_optimizers, loaded.optimizer_tensors, &lines);
+  for (size_t i = 0; i < dealt.size(); ++i) {
+    const std::vector<std::string> more = target.dense_optimizers[i]->state_differences(dealt[i]);
+    lines.insert(lines.end(), more.begin(), more.end());
+  }
+  compare_tables(target, loaded, &lines);
+  return lines;
+}
+
+absl::Status check_state(const TrainState& target, int rank, int world_size,
+                         const LoadedState& loaded) {
+  const std::vector<std::string> lines = state_differences(target, loaded);
+  if (!lines.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the state is that of another model, in ", lines.size(),
+        lines.size() == 1 ? " point: " : " points:\n  ", absl::StrJoin(lines, "\n  ")));
+  }
+  for (const EmbeddingTable* table : target.tables) {
+    if (!table->has_tentative_rows()) continue;
+    return absl::FailedPreconditionError(absl::StrCat("table ", table->name(), " is inside a step"));
+  }
+  return counters_of(loaded.ranks, rank, world_size).status();
+}
+
+absl::Status put_state(const TrainState& target, int rank, int world_size, LoadedState& loaded) {
+  RETURN_IF_ERROR(check_state(target, rank, world_size, loaded));
+  ASSIGN_OR_RETURN(const auto counters, counters_of(loaded.ranks, rank, world_size));
+  for (const auto& table : loaded.tables) {
+    const auto own = counters.find(table->name());
+    if (own != counters.end()) RETURN_IF_ERROR(table->set_counters(own->second));
+  }
+  // From here on nothing can fail.
+  std::vector<std::string> strays;
+  const auto dealt = deal_out(target.dense_optimizers, loaded.optimizer_tensors, &strays);
+  for (size_t i = 0; i < dealt.size(); ++i) {
+    RETURN_IF_ERROR(target.dense_optimizers[i]->load_state(dealt[i]));
+  }
+  std::map<std::string, at::Tensor> by_name;
+  for (const NamedParameter& tensor : loaded.dense) by_name[tensor.name] = tensor.value;
+  for (const NamedParameter& tensor : target.dense) {
+    tensor.value.detach().copy_(by_name[tensor.name]);
+  }
+  for (EmbeddingTable* table : target.tables) {
+    for (const auto& other : loaded.tables) {
+      if (other->name() == table->name()) table->swap_content(*other);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

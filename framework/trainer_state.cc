@@ -1,0 +1,222 @@
+// What of a trainer goes into checkpoints, and how it comes back.
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "checkpoint/state_messages.h"
+#include "embedding/embedding_collection.h"
+#include "framework/guarded.h"
+#include "framework/model.h"
+#include "framework/trainer.h"
+#include "framework/trainer_internal.h"
+#include "io/cursor_state.h"
+
+namespace millrace {
+namespace {
+
+void add_pending(const RequestSet& requests, bool evaluations_too, SharedState& state) {
+  for (const Request& request : requests.asked) {
+    // Of the set that is served, evaluations are done; a checkpoint changes nothing.
+    if (request.kind == Request::kCheckpoint) continue;
+    if (request.kind == Request::kEvaluate && !evaluations_too) continue;
+    PendingRequest& pending = *state.add_pending();
+    pending.set_kind(request.kind);
+    pending.set_detail(request.detail);
+    pending.set_hook(request.hook);
+  }
+}
+
+}  // namespace
+
+// What is read of a loaded state before anything changes.
+struct Trainer::Position {
+  Progress progress;
+  std::vector<Cursor> cursors;  // of all ranks that wrote
+  RequestSet requests;
+};
+
+absl::Status Trainer::add_state(absl::string_view name, Checkpointable& object,
+                                StatePlacement placement) {
+  if (running_) return absl::FailedPreconditionError("add_state() during a run");
+  if (name.empty()) return absl::InvalidArgumentError("a registered object has no name");
+  for (const NamedObject& other : objects_) {
+    if (other.name == name) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("two registered objects are named \"", name, "\""));
+    }
+  }
+  objects_.push_back({std::string(name), &object, placement});
+  return absl::OkStatus();
+}
+
+std::vector<StateHolder> Trainer::holders(StatePlacement placement) const {
+  std::vector<StateHolder> holders;
+  for (const NamedObject& object : objects_) {
+    if (object.placement != placement) continue;
+    const auto save = [&object](ObjectState& state) {
+      return guarded("save_state", [&] { return object.object->save_state(state); });
+    };
+    const auto load = [&object](absl::Span<const ObjectState> per_rank) {
+      return guarded("load_state", [&] { return object.object->load_state(per_rank); });
+    };
+    holders.push_back({"object", object.name, save, load});
+  }
+  return holders;
+}
+
+// The parts without the messages.
+TrainState Trainer::state_parts() {
+  TrainState state;
+  state.dense = parameters_;
+  for (const auto& buffer : parts_.model->named_buffers()) {
+    state.dense.push_back({buffer.key(), buffer.value()});
+  }
+  for (const auto& optimizer : parts_.dense_optimizers) {
+    state.dense_optimizers.push_back(optimizer.get());
+  }
+  for (const EmbeddingCollection* collection : collections_) {
+    for (const auto& table : collection->tables()) state.tables.push_back(table.get());
+  }
+  return state;
+}
+
+SharedState Trainer::loop_state() const {
+  SharedState state;
+  *state.mutable_progress() = to_state(progress_);
+  state.set_epoch_first_step(epoch_first_step_);
+  state.set_window_first_step(window_first_step_);
+  state.set_data_ended(data_ended_);
+  state.set_stream_ended(stream_ended_);
+  for (const auto& [set, step] : last_evaluated_step_) {
+    EvaluatedSet& evaluated = *state.add_evaluated();
+    evaluated.set_set(set);
+    evaluated.set_step(step);
+  }
+  add_pending(restored_requests_, /*evaluations_too=*/true, state);
+  if (serving_ == nullptr) return state;
+  add_pending(*serving_, /*evaluations_too=*/false, state);
+  add_pending(context_->requests().common(), /*evaluations_too=*/true, state);
+  return state;
+}
+
+absl::StatusOr<TrainState> Trainer::capture() {
+  if (running_ && serving_ == nullptr) {
+    return absl::FailedPreconditionError("capture() during a run, but not where it is served");
+  }
+  TrainState state = state_parts();
+  state.shared = loop_state();
+  ASSIGN_OR_RETURN(*state.shared.mutable_object(), save_states(holders(StatePlacement::kOnce)));
+  ASSIGN_OR_RETURN(*state.rank.mutable_object(), save_states(holders(StatePlacement::kPerRank)));
+  ASSIGN_OR_RETURN(*state.rank.mutable_hook(), save_states(hooks_->state_holders()));
+  RETURN_IF_ERROR(guarded("the report", [&] {
+    return reporter_->save_state(*state.rank.mutable_report());
+  }));
+  for (const EmbeddingTable* table : state.tables) {
+    *state.rank.add_table() = to_state(table->name(), table->counters());
+  }
+  if (!restored_cursors_.empty()) {
+    // Nothing was read yet since ranks of another number wrote these.
+    for (const Cursor& cursor : restored_cursors_) {
+      if (context_->rank() == 0) *state.rank.add_cursor() = to_state(cursor);
+    }
+  } else if (open_cursor_.has_value()) {
+    *state.rank.add_cursor() = to_state(*open_cursor_);
+  }
+  return state;
+}
+
+absl::StatusOr<Trainer::Position> Trainer::read_position(const LoadedState& loaded) const {
+  if (loaded.ranks.empty()) return absl::DataLossError("the state has no rank's part");
+  Position position;
+  ASSIGN_OR_RETURN(position.progress, from_state(loaded.shared.progress()));
+  for (const RankState& rank : loaded.ranks) {
+    for (const CursorState& cursor : rank.cursor()) {
+      ASSIGN_OR_RETURN(position.cursors.emplace_back(), from_state(cursor));
+    }
+  }
+  for (const PendingRequest& pending : loaded.shared.pending()) {
+    if (pending.kind() < Request::kEvaluate || pending.kind() > Request::kStop) {
+      return absl::DataLossError(
+          absl::StrCat("a pending request is damaged: its kind is ", pending.kind()));
+    }
+    position.requests.add({static_cast<Request::Kind>(pending.kind()), pending.detail(),
+                           pending.hook(), context_->rank()});
+  }
+  return position;
+}
+
+absl::Status Trainer::load_report(const LoadedState& loaded, std::vector<std::string>* notes) {
+  const auto rank = static_cast<size_t>(context_->rank());
+  const bool same_world = static_cast<int>(loaded.ranks.size()) == context_->world_size();
+  std::vector<const ReportState*> parts;
+  for (size_t from = 0; from < loaded.ranks.size(); ++from) {
+    if (same_world ? from == rank : rank == 0) parts.push_back(&loaded.ranks[from].report());
+  }
+  const absl::Status status =
+      reporter_->load_state(loaded.ranks[same_world ? rank : 0].report(), parts);
+  if (!absl::IsInvalidArgument(status)) return status;
+  notes->push_back(absl::StrCat("the report begins anew: ", status.message()));
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::load_holders(const LoadedState& loaded, std::vector<std::string>* notes) {
+  StatesByName states;
+  RETURN_IF_ERROR(add_states("object", loaded.shared.object(), &states));
+  for (const RankState& rank : loaded.ranks) {
+    RETURN_IF_ERROR(add_states("object", rank.object(), &states));
+    RETURN_IF_ERROR(add_states("hook", rank.hook(), &states));
+  }
+  std::vector<StateHolder> all = hooks_->state_holders();
+  for (const StatePlacement placement : {StatePlacement::kOnce, StatePlacement::kPerRank}) {
+    for (StateHolder& holder : holders(placement)) all.push_back(std::move(holder));
+  }
+  return load_states(all, states, notes);
+}
+
+absl::Status Trainer::restore(LoadedState loaded, std::vector<std::string>* notes) {
+  if (running_) return absl::FailedPreconditionError("restore() during a run");
+  const TrainState target = state_parts();
+  ASSIGN_OR_RETURN(Position position, read_position(loaded));
+  RETURN_IF_ERROR(check_state(target, context_->rank(), context_->world_size(), loaded));
+  ReportState former;
+  RETURN_IF_ERROR(reporter_->save_state(former));
+  std::vector<std::string> found;
+  absl::Status status = load_report(loaded, &found);
+  if (status.ok()) status = load_holders(loaded, &found);
+  if (!status.ok()) {
+    const ReportState* own = &former;
+    status.Update(reporter_->load_state(former, {&own, 1}));
+    return status;
+  }
+  RETURN_IF_ERROR(guarded("copying tensors", [&] {
+    return put_state(target, context_->rank(), context_->world_size(), loaded);
+  }));
+  progress_ = position.progress;
+  epoch_first_step_ = loaded.shared.epoch_first_step();
+  window_first_step_ = loaded.shared.window_first_step();
+  data_ended_ = loaded.shared.data_ended();
+  stream_ended_ = loaded.shared.stream_ended();
+  last_evaluated_step_.clear();
+  for (const EvaluatedSet& set : loaded.shared.evaluated()) {
+    last_evaluated_step_[set.set()] = set.step();
+  }
+  open_cursor_.reset();
+  restored_cursors_.clear();
+  if (!position.cursors.empty()) {
+    const auto own = static_cast<size_t>(context_->rank());
+    open_cursor_ = position.cursors[std::min(own, position.cursors.size() - 1)];
+    if (static_cast<int>(position.cursors.size()) != context_->world_size()) {
+      restored_cursors_ = std::move(position.cursors);
+    }
+  }
+  restored_requests_ = std::move(position.requests);
+  notes->insert(notes->end(), found.begin(), found.end());
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,170 @@
+#include "tests/resume/resume_case.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "embedding/embedding_collection.h"
+#include "framework/trainer.h"
+#include "hooks/evict_rows_hook.h"
+#include "hooks/non_finite_guard_hook.h"
+#include "tests/fakes/recording_hook.h"
+
+namespace millrace {
+namespace {
+
+using Values = std::map<std::string, double>;
+
+std::string to_text(const Values& values) {
+  std::string text;
+  for (const auto& [name, value] : values) absl::StrAppendFormat(&text, " %s=%a", name, value);
+  return text;
+}
+
+std::string to_text(const Progress& progress) {
+  return absl::StrCat("step ", progress.step, " examples ", progress.examples, " epoch ",
+                      progress.epoch, " window ", progress.window, " skipped ",
+                      progress.skipped_steps, " elapsed ", absl::FormatDuration(progress.elapsed));
+}
+
+// Writes down what was reported, and evaluates at its cadence.
+class LogHook : public Hook {
+ public:
+  LogHook(Cadence evaluate, std::vector<std::string>* log) : evaluate_(evaluate), log_(log) {}
+  absl::string_view name() const override { return "log"; }
+
+  absl::Status after_step(HookContext& context, const StepResult&) override {
+    if (context.phase() == Phase::kEvaluate) return absl::OkStatus();
+    // Also what hooks report is a part of the state.
+    context.report("step_sum", static_cast<double>(context.progress().step), Reduction::kSum);
+    if (context.due(evaluate_)) context.requests().evaluate();
+    return absl::OkStatus();
+  }
+  absl::Status after_report(HookContext&, const Report& report) override {
+    std::string line =
+        absl::StrFormat("report at %s: %d steps, %d examples, %a/s, waits %a;%s;%s;%s",
+                        to_text(report.progress), report.steps, report.examples,
+                        report.examples_per_second, report.data_wait_share,
+                        to_text(report.metrics), to_text(report.values),
+                        to_text(report.learning_rates));
+    for (const auto& [name, table] : report.tables) {
+      absl::StrAppendFormat(&line, "; %s %d rows, %d candidates, %d inserted, %d unadmitted, %a, %a",
+                            name, table.rows, table.candidates, table.inserted, table.unadmitted,
+                            table.unique_share, table.hottest_share);
+      for (const auto& [reason, rows] : table.evicted) absl::StrAppend(&line, ", ", reason, rows);
+    }
+    log_->push_back(std::move(line));
+    return absl::OkStatus();
+  }
+  absl::Status after_evaluate(HookContext&, const EvaluationResult& result) override {
+    log_->push_back(absl::StrCat("evaluation at ", to_text(result.progress), ":",
+                                 to_text(result.metrics), to_text(result.values)));
+    return absl::OkStatus();
+  }
+
+ private:
+  const Cadence evaluate_;
+  std::vector<std::string>* log_;
+};
+
+// One trainer of a case.
+class Job {
+ public:
+  explicit Job(const ResumeCase& resume_case) {
+    TinyTrainerOptions options = resume_case.options;
+    options.clock = &clock_;
+    options.on_forward = [this](const Batch&) {
+      clock_.advance(absl::Seconds(1));
+      return absl::OkStatus();
+    };
+    TrainerParts parts = tiny_parts(options);
+    if (!resume_case.windows.empty()) {
+      parts.train_data =
+          std::make_unique<FakeWindowedDataset>(options.train, resume_case.windows);
+    }
+    parts.save = [this](const TrainState& state) {
+      MILLRACE_CHECK(points_ != nullptr) << "nobody asked for a checkpoint";
+      points_->push_back({where_, MemoryCheckpoint(state), run_.log.size()});
+      return absl::OkStatus();
+    };
+    auto trainer = Trainer::create(options.trainer, std::move(parts));
+    MILLRACE_CHECK(trainer.ok()) << trainer.status();
+    trainer_ = *std::move(trainer);
+    add(std::make_unique<LogHook>(resume_case.evaluate, &run_.log));
+    NonFiniteConfig non_finite;
+    non_finite.set_policy(NonFiniteConfig::SKIP);
+    non_finite.set_max_in_a_row(2);
+    add(std::make_unique<NonFiniteGuardHook>(non_finite));
+    if (resume_case.evict.enabled()) {
+      add(std::make_unique<EvictRowsHook>(resume_case.evict, trainer_->collections()));
+    }
+    if (resume_case.on_event) {
+      add(std::make_unique<RecordingHook>(&events_, resume_case.on_event, "case"));
+    }
+  }
+
+  // Asks for a checkpoint after every event that a serving point follows.
+  void capture_into(std::vector<ResumePoint>* points) {
+    points_ = points;
+    add(std::make_unique<RecordingHook>(
+        &events_,
+        [this](HookContext& context, absl::string_view event) {
+          if (absl::StartsWith(event, "eval:") || event == "end" || event == "after_report") {
+            return absl::OkStatus();
+          }
+          where_ = absl::StrCat(event, " at ", to_text(context.progress()));
+          context.requests().checkpoint();
+          return absl::OkStatus();
+        },
+        "saver"));
+  }
+
+  absl::Status restore(const ResumePoint& point) {
+    ASSIGN_OR_RETURN(const TrainState target, trainer_->capture());
+    std::vector<std::string> notes;
+    RETURN_IF_ERROR(trainer_->restore(point.checkpoint.load(target), &notes));
+    if (notes.empty()) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("unexpected: ", notes[0]));
+  }
+
+  absl::StatusOr<ResumeRun> train() {
+    RETURN_IF_ERROR(trainer_->train().status());
+    ASSIGN_OR_RETURN(const TrainState state, trainer_->capture());
+    run_.end = MemoryCheckpoint(state).to_string();
+    return std::move(run_);
+  }
+
+ private:
+  void add(std::unique_ptr<Hook> hook) {
+    const absl::Status status = trainer_->add_hook(std::move(hook));
+    MILLRACE_CHECK(status.ok()) << status;
+  }
+
+  FakeClock clock_;
+  ResumeRun run_;
+  std::vector<std::string> events_;
+  std::vector<ResumePoint>* points_ = nullptr;
+  std::string where_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+}  // namespace
+
+absl::StatusOr<ResumeRun> run_whole(const ResumeCase& resume_case,
+                                    std::vector<ResumePoint>* points) {
+  Job job(resume_case);
+  if (points != nullptr) job.capture_into(points);
+  return job.train();
+}
+
+absl::StatusOr<ResumeRun> run_from(const ResumeCase& resume_case, const ResumePoint& point) {
+  Job job(resume_case);
+  RETURN_IF_ERROR(job.restore(point));
+  return job.train();
+}
+
+}  // namespace millrace

@@ -1,0 +1,53 @@
+// Training that is captured at every serving point and goes on elsewhere.
+#ifndef MILLRACE_TESTS_RESUME_RESUME_CASE_H_
+#define MILLRACE_TESTS_RESUME_RESUME_CASE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "framework/cadence.h"
+#include "framework/hook.h"
+#include "tests/fakes/fake_windowed_dataset.h"
+#include "tests/fakes/memory_checkpoint.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+
+// A job. Each forward pass takes a second of a clock that otherwise stands still.
+struct ResumeCase {
+  TinyTrainerOptions options;
+  std::vector<FakeWindow> windows;  // instead of epochs
+  Cadence evict;                    // of the hook evict_rows; never: there is none
+  Cadence evaluate;
+  // Called at each event of a further hook, last; for what else a case does.
+  std::function<absl::Status(HookContext&, absl::string_view event)> on_event;
+};
+
+// What one run came to.
+struct ResumeRun {
+  std::string end;               // the state after it
+  std::vector<std::string> log;  // reports and evaluations, without the memory of tables
+};
+
+// A state on the way, and how much of the log had been written.
+struct ResumePoint {
+  std::string where;  // for messages
+  MemoryCheckpoint checkpoint;
+  size_t logged;
+};
+
+// Trains from the beginning. `points`, if given, gets the state at every serving point that
+// follows a hook's event; a run without it makes no checkpoint.
+absl::StatusOr<ResumeRun> run_whole(const ResumeCase& resume_case,
+                                    std::vector<ResumePoint>* points);
+
+// Trains a new trainer from a point on.
+absl::StatusOr<ResumeRun> run_from(const ResumeCase& resume_case, const ResumePoint& point);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_RESUME_RESUME_CASE_H_
