@@ -1,0 +1,94 @@
+#include "proto/config_fingerprint.h"
+
+#include <google/protobuf/text_format.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/hook_configs.pb.h"
+
+namespace millrace {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TrainConfig parse(const std::string& text) {
+  TrainConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  return config;
+}
+
+constexpr char kJob[] = R"(
+  seed: 3
+  train_data { path: "a/*.parquet" batch_size: 64 }
+  eval_data { name: "test" data { path: "b.parquet" } }
+  feature { name: "user" table: "users" }
+  table { name: "users" dim: 8 }
+  table { name: "items" dim: 8 }
+  sparse_optimizer { learning_rate: 0.1 adam {} }
+  hooks { name: "evict_rows" [millrace.evict_rows] { when { every_steps: 5 } } }
+  max_steps: 100
+)";
+
+void expect_same(const TrainConfig& a, const TrainConfig& b) {
+  EXPECT_EQ(config_fingerprint(a), config_fingerprint(b));
+  EXPECT_THAT(config_differences(a, b), IsEmpty());
+}
+
+// The job with this merged into it.
+TrainConfig changed(const std::string& text) {
+  TrainConfig config = parse(kJob);
+  config.MergeFrom(parse(text));
+  return config;
+}
+
+TEST(ConfigFingerprintTest, LimitsPathsAndDefaultsPlayNoRole) {
+  expect_same(parse(kJob), changed("max_steps: 7 max_epochs: 0 max_seconds: 3"));
+  expect_same(parse(kJob), changed("train_data { path: \"c\" drop_remainder: false }"));
+  TrainConfig config = parse(kJob);
+  config.mutable_eval_data(0)->mutable_data()->set_path(0, "elsewhere");
+  config.mutable_table(0)->set_row_dtype(FLOAT32);
+  config.mutable_sparse_optimizer()->mutable_adam()->set_beta1(0.9);
+  expect_same(parse(kJob), config);
+  EXPECT_EQ(config_fingerprint(config).size(), 32u);
+}
+
+TEST(ConfigFingerprintTest, WhatDecidesTheResultDoes) {
+  for (const char* text :
+       {"seed: 4", "micro_batches: 2", "max_steps_per_epoch: 5", "train_data { batch_size: 65 }",
+        "sparse_optimizer { adam { beta1: 0.8 } }", "sparse_optimizer { sgd {} }",
+        "table { name: \"more\" }", "feature { default_value: 0 }", "binary_labels: false"}) {
+    EXPECT_NE(config_fingerprint(parse(kJob)), config_fingerprint(changed(text))) << text;
+    EXPECT_EQ(config_differences(parse(kJob), changed(text)).empty(), false) << text;
+  }
+}
+
+TEST(ConfigFingerprintTest, DifferencesAreReadable) {
+  TrainConfig now = parse(kJob);
+  now.clear_seed();
+  now.mutable_train_data()->set_shuffle_rows(1000);
+  now.mutable_table(1)->set_dim(32);
+  now.mutable_table(1)->set_row_dtype(BFLOAT16);
+  now.mutable_table(0)->mutable_admission()->mutable_count()->set_min_count(2);
+  now.mutable_sparse_optimizer()->mutable_sgd();
+  now.mutable_hooks(0)->MutableExtension(evict_rows)->mutable_when()->set_every_steps(6);
+  EXPECT_THAT(
+      config_differences(parse(kJob), now),
+      ElementsAre("seed: 3 → 1", "train_data.shuffle_rows: 0 → 1000",
+                  "table[users].admission: not there → there", "table[items].dim: 8 → 32",
+                  "table[items].row_dtype: FLOAT32 → BFLOAT16",
+                  "sparse_optimizer.sgd: not there → there",
+                  "sparse_optimizer.adam: there → not there",
+                  "hooks[evict_rows].[millrace.evict_rows].when.every_steps: 5 → 6"));
+  EXPECT_THAT(config_differences(now, parse(kJob)),
+              testing::Contains("table[items].row_dtype: BFLOAT16 → FLOAT32"));
+}
+
+TEST(ConfigFingerprintTest, ListsWithoutNamesShowPlaces) {
+  EXPECT_THAT(config_differences(parse("metric: \"auc\" metric: \"ne\""),
+                                 parse("metric: \"auc\" metric: \"logloss\" metric: \"ne\"")),
+              ElementsAre("metric[1]: \"ne\" → \"logloss\"", "metric[2]: not set → \"ne\""));
+}
+
+}  // namespace
+}  // namespace millrace
