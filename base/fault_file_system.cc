@@ -51,6 +51,9 @@ class FaultPositionedFile : public PositionedFile {
     RETURN_IF_ERROR(files_.next_call());
     return under_->write_at(offset, bytes);
   }
+  void start_writeback(int64_t offset, int64_t count) override {
+    under_->start_writeback(offset, count);
+  }
   absl::Status sync() override {
     RETURN_IF_ERROR(files_.next_call());
     return under_->sync();

@@ -133,6 +133,11 @@ class LocalPositionedFile : public PositionedFile {
     return absl::OkStatus();
   }
 
+  void start_writeback(int64_t offset, int64_t count) override {
+    // Errors of writing show in sync.
+    (void)::sync_file_range(fd_, offset, count, SYNC_FILE_RANGE_WRITE);
+  }
+
   absl::Status sync() override {
     if (::fsync(fd_) != 0) return write_error(errno, "sync", path_);
     return absl::OkStatus();

@@ -41,6 +41,9 @@ class PositionedFile {
  public:
   virtual ~PositionedFile() = default;  // closes; errors are lost, so call close() first
   virtual absl::Status write_at(int64_t offset, absl::string_view bytes) = 0;
+  // Says that these bytes will not change, so that the system may begin to write them to disk: a
+  // sync later has less to wait for. Promises nothing.
+  virtual void start_writeback(int64_t offset, int64_t count) {}
   virtual absl::Status sync() = 0;
   virtual absl::Status close() = 0;
 };

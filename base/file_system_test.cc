@@ -227,6 +227,7 @@ TEST_F(FileSystemTest, PositionedFilesAreWrittenAtAnyPlace) {
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<PositionedFile> out, files_.create_new(path("a"), 8));
   ASSERT_OK(out->write_at(6, "67"));
   ASSERT_OK(out->write_at(1, "123"));
+  out->start_writeback(0, 8);
   ASSERT_OK(out->sync());
   ASSERT_OK(out->close());
   EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds(std::string("\000123\0\00067", 8)));

@@ -29,6 +29,9 @@ class RecordingFile : public WritableFile, public PositionedFile {
     files_.record({Kind::kWrite, "", "", number_, offset, std::string(bytes)});
     return absl::OkStatus();
   }
+  void start_writeback(int64_t offset, int64_t count) override {
+    positioned_->start_writeback(offset, count);
+  }
   absl::Status sync() override {
     RETURN_IF_ERROR(appended_ ? appended_->sync() : positioned_->sync());
     files_.record({Kind::kSync, "", "", number_});

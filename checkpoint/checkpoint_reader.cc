@@ -124,7 +124,7 @@ absl::StatusOr<std::unique_ptr<ChunkedFile>> CheckpointReader::open_file(const F
   if (chunks == chunks_.end()) {
     return absl::NotFoundError(absl::StrCat(directory_, " has no file ", file.name()));
   }
-  return ChunkedFile::open(files_, path(file), chunks->second);
+  return ChunkedFile::open(files_, path(file), chunks->second, buffers_);
 }
 
 absl::StatusOr<TensorFileLayout> CheckpointReader::layout(const File& file) const {

@@ -40,7 +40,7 @@ class CheckpointReader {
   const std::string& directory() const { return directory_; }
   const CheckpointManifest& manifest() const { return manifest_; }
 
-  // A file named in the manifest. Errors: those of ChunkedFile.
+  // A file named in the manifest. Borrows this reader. Errors: those of ChunkedFile.
   absl::StatusOr<std::unique_ptr<ChunkedFile>> open_file(const File& file) const;
 
   // The header of a safetensors file. Errors: DataLoss too if it is not what the manifest says.
@@ -71,6 +71,7 @@ class CheckpointReader {
   const std::string directory_;
   CheckpointManifest manifest_;
   std::map<std::string, FileChunks> chunks_;  // by name of file; chunks files too
+  mutable ChunkBuffers buffers_;
 };
 
 }  // namespace millrace

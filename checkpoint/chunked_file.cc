@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
@@ -15,37 +16,53 @@ namespace {
 
 absl::string_view as_text(absl::Span<const char> bytes) { return {bytes.data(), bytes.size()}; }
 
-// Calls `each(chunk, buffer)` for every chunk of a file; each worker has one buffer for all of its
-// chunks. Returns: the error of the lowest chunk that failed.
+// A chunk is worked on in pieces that stay in the processor's cache.
+constexpr int64_t kPieceBytes = 256 << 10;
+
+// Calls `each(chunk)` for every chunk of a file. Returns: the error of the lowest chunk that
+// failed.
 absl::Status for_each_chunk(int64_t size_bytes, ThreadPool& threads,
-                            const std::function<absl::Status(int64_t chunk, char* buffer)>& each) {
+                            const std::function<absl::Status(int64_t chunk)>& each) {
   const int64_t count = chunk_count(size_bytes);
-  std::atomic<int64_t> next{0};
   std::atomic<bool> failed{false};
   Mutex mutex;
   int64_t failed_chunk = count;
   absl::Status status;
-  auto work = [&]() -> absl::Status {
-    std::unique_ptr<char[]> buffer;
-    for (int64_t chunk; !failed && (chunk = next.fetch_add(1)) < count;) {
-      const absl::Status done = catch_exceptions([&]() -> absl::Status {
-        if (buffer == nullptr) buffer.reset(new char[std::min(kChunkBytes, size_bytes)]);
-        return each(chunk, buffer.get());
-      });
-      if (done.ok()) continue;
-      failed = true;
-      MutexLock lock(mutex);
-      if (chunk < failed_chunk) {
-        failed_chunk = chunk;
-        status = done;
-      }
+  threads.parallel_for(count, [&](int64_t chunk) {
+    if (failed) return;
+    const absl::Status done = catch_exceptions([&] { return each(chunk); });
+    if (done.ok()) return;
+    failed = true;
+    MutexLock lock(mutex);
+    if (chunk < failed_chunk) {
+      failed_chunk = chunk;
+      status = done;
     }
-    return absl::OkStatus();
-  };
-  const int64_t workers = std::min<int64_t>(threads.threads(), count);
-  threads.parallel_for(workers, [&](int64_t) { work().IgnoreError(); });
+  });
   return status;
 }
+
+// Calls `each(offset, count)` for the pieces of a chunk.
+template <typename Each>
+absl::Status for_each_piece(int64_t size_bytes, int64_t chunk, const Each& each) {
+  const int64_t begin = chunk * kChunkBytes, end = begin + chunk_size(size_bytes, chunk);
+  for (int64_t offset = begin; offset < end; offset += kPieceBytes) {
+    RETURN_IF_ERROR(each(offset, std::min(kPieceBytes, end - offset)));
+  }
+  return absl::OkStatus();
+}
+
+// Takes a buffer for as long as it lives.
+class LentBuffer {
+ public:
+  explicit LentBuffer(ChunkBuffers& buffers) : buffers_(buffers), buffer_(buffers.take()) {}
+  ~LentBuffer() { buffers_.give_back(std::move(buffer_)); }
+  char* get() { return buffer_.get(); }
+
+ private:
+  ChunkBuffers& buffers_;
+  std::unique_ptr<char[]> buffer_;
+};
 
 absl::Status check_regular(const std::string& path, const FileInfo& info) {
   if (info.kind == FileKind::kRegular) return absl::OkStatus();
@@ -64,20 +81,45 @@ absl::StatusOr<WrittenFile> write_chunks(
   written.chunks = {base_name(path), size_bytes};
   written.chunks.digests.resize(chunk_count(size_bytes));
   ASSIGN_OR_RETURN(written.file, files.create_new(path, size_bytes));
-  auto write_chunk = [&](int64_t chunk, char* buffer) -> absl::Status {
-    const int64_t offset = chunk * kChunkBytes;
-    const absl::Span<char> bytes(buffer, chunk_size(size_bytes, chunk));
-    RETURN_IF_ERROR(fill(offset, bytes));
-    written.chunks.digests[chunk] = xxh3_128(as_text(bytes));
-    return written.file->write_at(offset, as_text(bytes));
+  auto write_chunk = [&](int64_t chunk) -> absl::Status {
+    const std::unique_ptr<char[]> buffer(new char[std::min(kPieceBytes, size_bytes)]);
+    Xxh3Stream digest;
+    RETURN_IF_ERROR(for_each_piece(size_bytes, chunk, [&](int64_t offset, int64_t count) {
+      const absl::Span<char> bytes(buffer.get(), count);
+      const absl::Status filled = fill(offset, bytes);
+      if (!filled.ok()) return filled;
+      digest.update(as_text(bytes));
+      return written.file->write_at(offset, as_text(bytes));
+    }));
+    written.chunks.digests[chunk] = digest.digest();
+    written.file->start_writeback(chunk * kChunkBytes, chunk_size(size_bytes, chunk));
+    return absl::OkStatus();
   };
   RETURN_IF_ERROR(for_each_chunk(size_bytes, threads, write_chunk));
   return written;
 }
 
+std::unique_ptr<char[]> ChunkBuffers::take() {
+  {
+    MutexLock lock(mutex_);
+    if (!free_.empty()) {
+      std::unique_ptr<char[]> buffer = std::move(free_.back());
+      free_.pop_back();
+      return buffer;
+    }
+  }
+  return std::unique_ptr<char[]>(new char[kChunkBytes]);
+}
+
+void ChunkBuffers::give_back(std::unique_ptr<char[]> buffer) {
+  MutexLock lock(mutex_);
+  free_.push_back(std::move(buffer));
+}
+
 absl::StatusOr<std::unique_ptr<ChunkedFile>> ChunkedFile::open(FileSystem& files,
                                                                const std::string& path,
-                                                               FileChunks chunks) {
+                                                               FileChunks chunks,
+                                                               ChunkBuffers& buffers) {
   ASSIGN_OR_RETURN(const FileInfo info, files.link_info(path));
   RETURN_IF_ERROR(check_regular(path, info));
   ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.open(path));
@@ -85,21 +127,21 @@ absl::StatusOr<std::unique_ptr<ChunkedFile>> ChunkedFile::open(FileSystem& files
     return absl::DataLossError(absl::StrCat(path, " has ", file->size_bytes(), " bytes; ",
                                             chunks.size_bytes, " were written"));
   }
-  return std::unique_ptr<ChunkedFile>(new ChunkedFile(std::move(file), std::move(chunks)));
+  return std::unique_ptr<ChunkedFile>(new ChunkedFile(std::move(file), std::move(chunks), buffers));
 }
 
 absl::Status ChunkedFile::read_all(
     const std::function<absl::Status(int64_t offset, absl::Span<const char> bytes)>& take,
     ThreadPool& threads) const {
-  return for_each_chunk(chunks_.size_bytes, threads,
-                        [&](int64_t chunk, char* buffer) -> absl::Status {
-                          ASSIGN_OR_RETURN(const auto bytes, read_chunk(chunk, buffer));
-                          return take(chunk * kChunkBytes, bytes);
-                        });
+  return for_each_chunk(chunks_.size_bytes, threads, [&](int64_t chunk) -> absl::Status {
+    LentBuffer buffer(buffers_);
+    ASSIGN_OR_RETURN(const auto bytes, read_chunk(chunk, buffer.get()));
+    return take(chunk * kChunkBytes, bytes);
+  });
 }
 
 absl::Status ChunkedFile::read(int64_t offset, absl::Span<char> bytes) const {
-  std::unique_ptr<char[]> buffer;  // for chunks that are wanted in part
+  std::optional<LentBuffer> buffer;  // for chunks that are wanted in part
   while (!bytes.empty()) {
     const int64_t chunk = offset / kChunkBytes, at = offset - chunk * kChunkBytes;
     const int64_t size = chunk_size(chunks_.size_bytes, chunk);
@@ -107,8 +149,8 @@ absl::Status ChunkedFile::read(int64_t offset, absl::Span<char> bytes) const {
     if (count == size) {
       RETURN_IF_ERROR(read_chunk(chunk, bytes.data()).status());
     } else {
-      if (buffer == nullptr) buffer.reset(new char[std::min(kChunkBytes, chunks_.size_bytes)]);
-      ASSIGN_OR_RETURN(const auto from, read_chunk(chunk, buffer.get()));
+      if (!buffer) buffer.emplace(buffers_);
+      ASSIGN_OR_RETURN(const auto from, read_chunk(chunk, buffer->get()));
       std::memcpy(bytes.data(), from.data() + at, count);
     }
     bytes.remove_prefix(count);
@@ -125,12 +167,18 @@ absl::Status ChunkedFile::read_unchecked(int64_t offset, absl::Span<char> bytes)
 }
 
 absl::StatusOr<absl::Span<const char>> ChunkedFile::read_chunk(int64_t chunk, char* buffer) const {
-  const int64_t offset = chunk * kChunkBytes;
+  const int64_t begin = chunk * kChunkBytes;
   const absl::Span<char> bytes(buffer, chunk_size(chunks_.size_bytes, chunk));
-  RETURN_IF_ERROR(read_unchecked(offset, bytes));
-  if (xxh3_128(as_text(bytes)) == chunks_.digests[chunk]) return bytes;
-  return absl::DataLossError(absl::StrCat(path(), " is damaged between bytes ", offset, " and ",
-                                          offset + bytes.size() - 1, ": their digest is another"));
+  Xxh3Stream digest;
+  RETURN_IF_ERROR(for_each_piece(chunks_.size_bytes, chunk, [&](int64_t offset, int64_t count) {
+    const absl::Span<char> piece = bytes.subspan(offset - begin, count);
+    const absl::Status status = read_unchecked(offset, piece);
+    if (status.ok()) digest.update(as_text(piece));
+    return status;
+  }));
+  if (digest.digest() == chunks_.digests[chunk]) return bytes;
+  return absl::DataLossError(absl::StrCat(path(), " is damaged between bytes ", begin, " and ",
+                                          begin + bytes.size() - 1, ": their digest is another"));
 }
 
 absl::Status ChunkCursor::read(int64_t offset, absl::Span<char> bytes) {

@@ -8,11 +8,14 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/file_system.h"
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "checkpoint/chunk_digests.h"
 
@@ -24,14 +27,27 @@ struct WrittenFile {
   std::unique_ptr<PositionedFile> file;  // open; to be synced and closed
 };
 
-// Writes a new file. `fill` sets the bytes from `offset` on; it is called once for each chunk, from
-// any thread of `threads`, in any order. The bytes do not depend on the number of threads. Memory:
-// a chunk for each thread.
+// Writes a new file. `fill` sets the bytes from `offset` on; it is called once for each piece of
+// the file, from any thread of `threads`, in any order. The bytes do not depend on the number of
+// threads. Memory: a quarter of a megabyte for each thread.
 // Errors: those of `fill`; those of writing. The file is to be discarded then.
 absl::StatusOr<WrittenFile> write_chunks(
     FileSystem& files, const std::string& path, int64_t size_bytes,
     const std::function<absl::Status(int64_t offset, absl::Span<char> bytes)>& fill,
     ThreadPool& threads);
+
+// Memory for chunks, used again and again: touching it for the first time costs as much as reading
+// a chunk. Thread-safe.
+class ChunkBuffers {
+ public:
+  // Room for a chunk.
+  std::unique_ptr<char[]> take();
+  void give_back(std::unique_ptr<char[]> buffer);
+
+ private:
+  Mutex mutex_;
+  std::vector<std::unique_ptr<char[]>> free_ ABSL_GUARDED_BY(mutex_);
+};
 
 // A file whose chunk digests are known: what it hands out has been checked. Thread-safe.
 //
@@ -39,10 +55,12 @@ absl::StatusOr<WrittenFile> write_chunks(
 //   RETURN_IF_ERROR(file->read(offset, bytes));
 class ChunkedFile {
  public:
+  // Borrows `buffers`, which other files may use too.
   // Errors: NotFound; DataLoss naming the path if it is not a regular file, or has another size.
   static absl::StatusOr<std::unique_ptr<ChunkedFile>> open(FileSystem& files,
                                                            const std::string& path,
-                                                           FileChunks chunks);
+                                                           FileChunks chunks,
+                                                           ChunkBuffers& buffers);
 
   const std::string& path() const { return file_->path(); }
   int64_t size_bytes() const { return chunks_.size_bytes; }
@@ -62,13 +80,14 @@ class ChunkedFile {
   absl::Status read_unchecked(int64_t offset, absl::Span<char> bytes) const;
 
  private:
-  ChunkedFile(std::unique_ptr<ReadableFile> file, FileChunks chunks)
-      : file_(std::move(file)), chunks_(std::move(chunks)) {}
+  ChunkedFile(std::unique_ptr<ReadableFile> file, FileChunks chunks, ChunkBuffers& buffers)
+      : file_(std::move(file)), chunks_(std::move(chunks)), buffers_(buffers) {}
   // REQUIRES: `buffer` has room for a chunk. Returns: the chunk's bytes.
   absl::StatusOr<absl::Span<const char>> read_chunk(int64_t chunk, char* buffer) const;
 
   const std::unique_ptr<ReadableFile> file_;
   const FileChunks chunks_;
+  ChunkBuffers& buffers_;
 };
 
 // Reads a file from front to back in pieces, each chunk once: it keeps the one it read last. Not
