@@ -1,9 +1,10 @@
 """How each external library is found. Nothing here downloads anything.
 
 System libraries (Abseil, protobuf, glog, ...) live in /usr and need no
-repository: see third_party/BUILD.bazel. LibTorch and Arrow come out of Python
-wheels in the environment that `./bazelw` prepares; `LIBTORCH` (a folder with
-`include/` and `lib/`) replaces the former.
+repository: see third_party/BUILD.bazel. LibTorch and Arrow, and for a test the
+package safetensors, come out of Python wheels in the environment that
+`./bazelw` prepares; `LIBTORCH` (a folder with `include/` and `lib/`) replaces
+the first.
 """
 
 load("//third_party:bazel4.bzl", "bazel4_repositories")
@@ -64,7 +65,19 @@ arrow_repository = repository_rule(
     attrs = {"_build_file": attr.label(default = "//third_party:arrow.BUILD")},
 )
 
+def _safetensors_impl(ctx):
+    _symlink_children(ctx, _wheel_folder(ctx, "safetensors"), "safetensors", skip = ["__pycache__"])
+    ctx.file("BUILD.bazel", ctx.read(ctx.attr._build_file))
+
+safetensors_repository = repository_rule(
+    implementation = _safetensors_impl,
+    environ = ["MILLRACE_VENV"],
+    local = True,
+    attrs = {"_build_file": attr.label(default = "//third_party:safetensors.BUILD")},
+)
+
 def millrace_repositories():
     bazel4_repositories()
     libtorch_repository(name = "libtorch")
     arrow_repository(name = "arrow")
+    safetensors_repository(name = "safetensors")
