@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/fault_file_system.h"
+#include "base/memory_file_system.h"
 #include "base/status_matchers.h"
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/checkpoint_names.h"
@@ -179,6 +180,31 @@ TEST_F(CommitDirectoryTest, ReplacingLosesNothing) {
     }
   }
   EXPECT_GT(failures, 20);
+}
+
+// Whatever the size of the disk, a save works or says that the disk is full, and what was saved
+// before stays.
+TEST_F(CommitDirectoryTest, EverySizeOfDisk) {
+  const SmallCheckpoint first = {.step = 1}, second = {.step = 2, .seed = 2};
+  int64_t full = 0;
+  for (int64_t room = 0;; room += 61) {
+    MemoryFileSystem memory;
+    ASSERT_OK(memory.create_directories("c"));
+    ASSERT_OK(write_small_checkpoint(memory, "c", first));
+    const int64_t used = memory.used_bytes();
+    memory.set_capacity(used + room);
+    const auto written = write_small_checkpoint(memory, "c", second);
+    ASSERT_OK(check_small_checkpoint(memory, "c/step-00000001", first)) << room;
+    if (written.ok()) {
+      ASSERT_OK(check_small_checkpoint(memory, "c/step-00000002", second));
+      EXPECT_GE(room, memory.used_bytes() - used);
+      break;
+    }
+    ASSERT_THAT(written, StatusIs(absl::StatusCode::kResourceExhausted)) << room;
+    ASSERT_EQ(memory.used_bytes(), used) << "nothing is left of the attempt";
+    ++full;
+  }
+  EXPECT_GT(full, 50);
 }
 
 TEST_F(CommitDirectoryTest, FreeSpace) {

@@ -25,20 +25,13 @@ absl::Status read_fully(ReadableFile& file, int64_t offset, absl::Span<char> byt
                                           bytes.size() - count, " more are due"));
 }
 
-// Reads the header; `data` becomes the offset of what follows it.
-absl::StatusOr<SafetensorsHeader> read_header(ReadableFile& file, int64_t* data) {
-  uint64_t length = 0;
-  RETURN_IF_ERROR(
-      read_fully(file, 0, absl::MakeSpan(reinterpret_cast<char*>(&length), kPrefixBytes)));
-  const int64_t rest = file.size_bytes() - kPrefixBytes;
-  if (length > kMaxSafetensorsHeaderBytes || static_cast<int64_t>(length) > rest) {
-    return absl::DataLossError(absl::StrCat("header of ", length, " bytes; the file has ", rest,
-                                            " and ", kMaxSafetensorsHeaderBytes, " are allowed"));
-  }
-  std::string text(length, '\0');
-  RETURN_IF_ERROR(read_fully(file, kPrefixBytes, absl::MakeSpan(text)));
-  *data = kPrefixBytes + static_cast<int64_t>(length);
-  return parse_safetensors_header(text, rest - static_cast<int64_t>(length));
+absl::StatusOr<TensorFileLayout> read_layout(ReadableFile& file) {
+  std::string start(kPrefixBytes, '\0');
+  RETURN_IF_ERROR(read_fully(file, 0, absl::MakeSpan(start)));
+  ASSIGN_OR_RETURN(const int64_t size, safetensors_start_bytes(start, file.size_bytes()));
+  start.resize(size);
+  RETURN_IF_ERROR(read_fully(file, kPrefixBytes, absl::MakeSpan(start).subspan(kPrefixBytes)));
+  return TensorFileLayout::parse(start, file.size_bytes());
 }
 
 }  // namespace
@@ -46,15 +39,14 @@ absl::StatusOr<SafetensorsHeader> read_header(ReadableFile& file, int64_t* data)
 absl::StatusOr<std::unique_ptr<SafetensorsReader>> SafetensorsReader::open(
     FileSystem& files, const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.open(path));
-  int64_t data = 0;
-  ASSIGN_OR_RETURN(SafetensorsHeader header, read_header(*file, &data), path);
+  ASSIGN_OR_RETURN(TensorFileLayout layout, read_layout(*file), path);
   return std::unique_ptr<SafetensorsReader>(
-      new SafetensorsReader(std::move(file), data, std::move(header)));
+      new SafetensorsReader(std::move(file), std::move(layout)));
 }
 
 absl::StatusOr<const TensorInfo*> SafetensorsReader::find(absl::string_view name) const {
   std::vector<std::string> names;
-  for (const TensorInfo& info : header_.tensors) {
+  for (const TensorInfo& info : tensors()) {
     if (info.name == name) return &info;
     names.push_back(info.name);
   }
@@ -63,7 +55,7 @@ absl::StatusOr<const TensorInfo*> SafetensorsReader::find(absl::string_view name
 }
 
 absl::Status SafetensorsReader::read_bytes(const TensorInfo& info, absl::Span<char> bytes) const {
-  RETURN_IF_ERROR(read_fully(*file_, data_ + info.begin, bytes), at(*file_, info));
+  RETURN_IF_ERROR(read_fully(*file_, layout_.data_begin() + info.begin, bytes), at(*file_, info));
   auto is_boolean = [](char byte) { return byte == 0 || byte == 1; };
   if (info.type == TensorType::kBool && !std::all_of(bytes.begin(), bytes.end(), is_boolean)) {
     return absl::DataLossError(absl::StrCat(at(*file_, info), ": a boolean is neither 0 nor 1"));

@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "base/file_system.h"
 #include "checkpoint/safetensors_header.h"
+#include "checkpoint/tensor_file_layout.h"
 
 namespace millrace {
 
@@ -31,8 +32,8 @@ class SafetensorsReader {
                                                                  const std::string& path);
 
   const std::string& path() const { return file_->path(); }
-  const std::vector<TensorInfo>& tensors() const { return header_.tensors; }  // by place
-  const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
+  const std::vector<TensorInfo>& tensors() const { return layout_.tensors(); }  // by place
+  const std::map<std::string, std::string>& metadata() const { return layout_.metadata(); }
 
   // The tensor of this name; lives as long as the reader. Errors: NotFound naming path and
   // nearest name.
@@ -49,13 +50,12 @@ class SafetensorsReader {
   absl::Status read(const TensorInfo& info, absl::Span<float> values) const;
 
  private:
-  SafetensorsReader(std::unique_ptr<ReadableFile> file, int64_t data, SafetensorsHeader header)
-      : file_(std::move(file)), data_(data), header_(std::move(header)) {}
+  SafetensorsReader(std::unique_ptr<ReadableFile> file, TensorFileLayout layout)
+      : file_(std::move(file)), layout_(std::move(layout)) {}
   absl::Status read_as(const TensorInfo& info, TensorType type, absl::Span<char> bytes) const;
 
   const std::unique_ptr<ReadableFile> file_;
-  const int64_t data_;  // where the data starts
-  const SafetensorsHeader header_;
+  const TensorFileLayout layout_;
 };
 
 }  // namespace millrace
