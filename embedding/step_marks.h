@@ -38,6 +38,8 @@ class StepMarks {
   // there is none.
   int64_t step_at(double at) const;
 
+  bool empty() const { return marks_.empty(); }
+
   // For checkpoints.
   std::vector<StepMark> state() const { return {marks_.begin(), marks_.end()}; }
   // Errors: InvalidArgument if moments do not increase, steps decrease or there are too many;

@@ -98,6 +98,17 @@ void EvictRowsHook::make_marks() {
   }
 }
 
+// Where a run goes on there are marks, and a further one is none that an unbroken run has.
+void EvictRowsHook::begin_marks(const Progress& progress) {
+  const double now = absl::ToDoubleSeconds(progress.elapsed);
+  for (auto& [horizon, marks] : seconds_) {
+    if (marks.empty()) marks.add(now, progress.step);
+  }
+  for (auto& [horizon, marks] : windows_) {
+    if (marks.empty()) marks.add(static_cast<double>(progress.window), progress.step);
+  }
+}
+
 void EvictRowsHook::mark(const Progress& progress) {
   const double now = absl::ToDoubleSeconds(progress.elapsed);
   for (auto& [horizon, marks] : seconds_) marks.add(now, progress.step);
@@ -112,8 +123,9 @@ absl::Status EvictRowsHook::start(HookContext& context) {
     return absl::InvalidArgumentError(
         "a table has eviction.idle_windows, but the training data has no windows");
   }
-  mark(context.progress());
-  return evict_if_due(context);
+  begin_marks(context.progress());
+  const bool begins = context.progress().step == 0 && context.progress().window == 0;
+  return begins ? evict_if_due(context) : absl::OkStatus();
 }
 
 absl::Status EvictRowsHook::after_step(HookContext& context, const StepResult&) {

@@ -19,7 +19,8 @@ class EmbeddingCollection;
 // Whenever its cadence is due, removes from every table that has rules (TableConfig.eviction) the
 // rows that they are against, between steps. Rows count steps; to know seconds of training
 // (Progress.elapsed: waits for data are in it, evaluations are not) and windows, the hook keeps
-// marks of which step was when, which are its state. A run that failed evicts nothing any more.
+// marks of which step was when, which are its state. `at_start` is due where training begins, not
+// where it goes on. A run that failed evicts nothing any more.
 // Reports show what went, by table and reason; a log line says it at once.
 class EvictRowsHook : public Hook {
  public:
@@ -48,6 +49,7 @@ class EvictRowsHook : public Hook {
   using Marks = std::map<double, StepMarks>;  // by horizon
 
   void make_marks();
+  void begin_marks(const Progress& progress);
   void mark(const Progress& progress);
   absl::Status evict_if_due(HookContext& context);
   absl::Status evict(const Progress& progress);

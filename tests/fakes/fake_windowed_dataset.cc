@@ -35,6 +35,13 @@ absl::StatusOr<std::optional<Batch>> FakeWindowedDataset::next() {
   return batch;
 }
 
+std::vector<FakeWindow> FakeWindowedDataset::windows_now() const {
+  std::vector<FakeWindow> windows = windows_;
+  for (size_t i = 0; i < next_; ++i) windows[i].not_yet = 0;
+  if (next_ < windows.size() && windows[next_].not_yet > 0) windows[next_].not_yet -= early_;
+  return windows;
+}
+
 absl::StatusOr<WindowState> FakeWindowedDataset::next_window() {
   WindowState state;
   if (next_ == windows_.size()) {

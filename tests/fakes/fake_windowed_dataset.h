@@ -29,6 +29,10 @@ class FakeWindowedDataset : public WindowedDataset {
   void cancel() override {}
   absl::StatusOr<WindowState> next_window() override;
 
+  // The windows as they are now, for another dataset: those that came are there at once, and for
+  // the next one so many calls fewer are too early.
+  std::vector<FakeWindow> windows_now() const;
+
  private:
   const FakeDatasetOptions options_;
   const std::vector<FakeWindow> windows_;

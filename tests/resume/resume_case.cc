@@ -1,8 +1,10 @@
 #include "tests/resume/resume_case.h"
 
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
@@ -71,29 +73,55 @@ class LogHook : public Hook {
   std::vector<std::string>* log_;
 };
 
+// An object of the job's own: counts, and tells the state which kind it is of.
+class Counter : public Checkpointable {
+ public:
+  void count() { ++count_; }
+  absl::Status save_state(ObjectState& state) const override {
+    state = {1, absl::StrCat(count_)};
+    return absl::OkStatus();
+  }
+  absl::Status load_state(absl::Span<const ObjectState> per_rank) override {
+    if (per_rank.size() == 1 && absl::SimpleAtoi(per_rank[0].bytes, &count_)) return absl::OkStatus();
+    return absl::DataLossError("no count");
+  }
+
+ private:
+  int64_t count_ = 0;
+};
+
 // One trainer of a case.
 class Job {
  public:
-  explicit Job(const ResumeCase& resume_case) {
+  explicit Job(const ResumeCase& resume_case) : scope_(resume_case.scope) {
     TinyTrainerOptions options = resume_case.options;
     options.clock = &clock_;
     options.on_forward = [this](const Batch&) {
       clock_.advance(absl::Seconds(1));
+      once_.count();
       return absl::OkStatus();
     };
     TrainerParts parts = tiny_parts(options);
     if (!resume_case.windows.empty()) {
-      parts.train_data =
-          std::make_unique<FakeWindowedDataset>(options.train, resume_case.windows);
+      auto data = std::make_unique<FakeWindowedDataset>(options.train, resume_case.windows);
+      windows_ = data.get();
+      parts.train_data = std::move(data);
     }
     parts.save = [this](const TrainState& state) {
       MILLRACE_CHECK(points_ != nullptr) << "nobody asked for a checkpoint";
-      points_->push_back({where_, MemoryCheckpoint(state), run_.log.size()});
+      points_->push_back({where_, MemoryCheckpoint(state), run_.log.size(), {}});
+      if (windows_ != nullptr) points_->back().windows = windows_->windows_now();
       return absl::OkStatus();
     };
     auto trainer = Trainer::create(options.trainer, std::move(parts));
     MILLRACE_CHECK(trainer.ok()) << trainer.status();
     trainer_ = *std::move(trainer);
+    for (auto [name, object, placement] :
+         {std::make_tuple("once", &once_, StatePlacement::kOnce),
+          std::make_tuple("per_rank", &per_rank_, StatePlacement::kPerRank)}) {
+      const absl::Status status = trainer_->add_state(name, *object, placement);
+      MILLRACE_CHECK(status.ok()) << status;
+    }
     add(std::make_unique<LogHook>(resume_case.evaluate, &run_.log));
     NonFiniteConfig non_finite;
     non_finite.set_policy(NonFiniteConfig::SKIP);
@@ -117,7 +145,7 @@ class Job {
             return absl::OkStatus();
           }
           where_ = absl::StrCat(event, " at ", to_text(context.progress()));
-          context.requests().checkpoint();
+          context.requests().checkpoint(scope_);
           return absl::OkStatus();
         },
         "saver"));
@@ -135,6 +163,10 @@ class Job {
     RETURN_IF_ERROR(trainer_->train().status());
     ASSIGN_OR_RETURN(const TrainState state, trainer_->capture());
     run_.end = MemoryCheckpoint(state).to_string();
+    run_.progress = trainer_->progress();
+    for (const EmbeddingTable* table : state.tables) {
+      run_.evicted += table->statistics().evicted_rows();
+    }
     return std::move(run_);
   }
 
@@ -144,11 +176,14 @@ class Job {
     MILLRACE_CHECK(status.ok()) << status;
   }
 
+  const Scope scope_;
   FakeClock clock_;
   ResumeRun run_;
   std::vector<std::string> events_;
   std::vector<ResumePoint>* points_ = nullptr;
   std::string where_;
+  FakeWindowedDataset* windows_ = nullptr;  // the trainer's
+  Counter once_, per_rank_;
   std::unique_ptr<Trainer> trainer_;
 };
 
@@ -162,7 +197,9 @@ absl::StatusOr<ResumeRun> run_whole(const ResumeCase& resume_case,
 }
 
 absl::StatusOr<ResumeRun> run_from(const ResumeCase& resume_case, const ResumePoint& point) {
-  Job job(resume_case);
+  ResumeCase now = resume_case;
+  now.windows = point.windows;
+  Job job(now);
   RETURN_IF_ERROR(job.restore(point));
   return job.train();
 }

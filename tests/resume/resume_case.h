@@ -23,12 +23,16 @@ struct ResumeCase {
   std::vector<FakeWindow> windows;  // instead of epochs
   Cadence evict;                    // of the hook evict_rows; never: there is none
   Cadence evaluate;
+  // With kThisRank, a checkpoint that an event asks for is made after the exchange that follows.
+  Scope scope = Scope::kCommon;
   // Called at each event of a further hook, last; for what else a case does.
   std::function<absl::Status(HookContext&, absl::string_view event)> on_event;
 };
 
 // What one run came to.
 struct ResumeRun {
+  Progress progress;
+  int64_t evicted = 0;           // rows, over all resumes
   std::string end;               // the state after it
   std::vector<std::string> log;  // reports and evaluations, without the memory of tables
 };
@@ -38,6 +42,7 @@ struct ResumePoint {
   std::string where;  // for messages
   MemoryCheckpoint checkpoint;
   size_t logged;
+  std::vector<FakeWindow> windows;  // as they had come by then
 };
 
 // Trains from the beginning. `points`, if given, gets the state at every serving point that

@@ -1,7 +1,6 @@
 // 2N steps are N steps, a resume, and N steps: to the last bit, from every serving point.
 #include <google/protobuf/text_format.h>
 
-#include <set>
 
 #include "base/status_matchers.h"
 #include "tests/resume/resume_case.h"
@@ -29,8 +28,15 @@ ResumeCase forty_steps() {
 }
 
 // The whole run, with and without checkpoints, and from each of them on.
-void expect_exact(const ResumeCase& resume_case, size_t least_points) {
+void expect_exact(const ResumeCase& resume_case, size_t least_points,
+                  const Progress& expected = {.step = 40, .epoch = 8, .skipped_steps = 8}) {
   ASSERT_OK_AND_ASSIGN(const ResumeRun whole, run_whole(resume_case, nullptr));
+  ASSERT_EQ(whole.progress.step, expected.step);
+  ASSERT_EQ(whole.progress.epoch, expected.epoch);
+  ASSERT_EQ(whole.progress.window, expected.window);
+  ASSERT_EQ(whole.progress.skipped_steps, expected.skipped_steps);
+  ASSERT_GT(whole.evicted, 20);
+  ASSERT_GE(whole.log.size(), 4u);
   std::vector<ResumePoint> points;
   ASSERT_OK_AND_ASSIGN(const ResumeRun captured, run_whole(resume_case, &points));
   ASSERT_EQ(whole.end, captured.end) << "a checkpoint changed something";
@@ -77,6 +83,106 @@ TEST_P(ResumeTest, IsExactFromEveryStep) {
   options.table.set_row_dtype(dtype);
   ASSERT_TRUE(TextFormat::ParseFromString(admission, options.table.mutable_admission()));
   expect_exact(resume_case, 40);
+}
+
+ResumeCase forty_steps_of_adam(const std::string& admission = "count { min_count: 2 }") {
+  ResumeCase resume_case = forty_steps();
+  resume_case.options.optimizer = "adam";
+  EXPECT_TRUE(TextFormat::ParseFromString(admission, resume_case.options.table.mutable_admission()));
+  return resume_case;
+}
+
+TEST(ResumeOfOtherJobsTest, OneMicroBatchAndALastBatchThatIsNotFull) {
+  ResumeCase resume_case = forty_steps_of_adam();
+  resume_case.options.trainer.micro_batches = 1;
+  resume_case.options.train.batches = 7;
+  resume_case.options.train.last_batch = 2;
+  resume_case.options.gives_targets = true;
+  expect_exact(resume_case, 40, {.step = 40, .epoch = 6, .skipped_steps = 6});
+}
+
+TEST(ResumeOfOtherJobsTest, EpochsThatACapCutsShort) {
+  ResumeCase resume_case = forty_steps_of_adam();
+  resume_case.options.trainer.max_steps_per_epoch = 4;
+  expect_exact(resume_case, 40, {.step = 40, .epoch = 13, .skipped_steps = 13});
+}
+
+TEST(ResumeOfOtherJobsTest, AnEndByEpochs) {
+  ResumeCase resume_case = forty_steps_of_adam();
+  resume_case.options.trainer.max_steps = 0;
+  resume_case.options.trainer.max_epochs = 5;
+  expect_exact(resume_case, 25, {.step = 25, .epoch = 5, .skipped_steps = 5});
+}
+
+TEST(ResumeOfOtherJobsTest, AnEndByTime) {
+  ResumeCase resume_case = forty_steps_of_adam();
+  resume_case.options.trainer.max_steps = 0;
+  resume_case.options.trainer.max_elapsed = absl::Seconds(75);  // two micro-batches a step
+  expect_exact(resume_case, 30, {.step = 32, .epoch = 6, .skipped_steps = 6});
+}
+
+TEST(ResumeOfOtherJobsTest, EveryTriggerOfEvictionsAndEvaluations) {
+  ResumeCase resume_case = forty_steps_of_adam("probability { probability: 0.5 }");
+  resume_case.evict = {.every = absl::Seconds(7), .every_epochs = 1, .at_start = true, .at_end = true};
+  resume_case.evaluate = {.every = absl::Seconds(13), .every_epochs = 2};
+  resume_case.options.trainer.report = {.every = absl::Seconds(9), .every_epochs = 1};
+  expect_exact(resume_case, 40);
+}
+
+TEST(ResumeOfOtherJobsTest, CheckpointsThatOneRankAsksFor) {
+  ResumeCase resume_case = forty_steps_of_adam();
+  resume_case.scope = Scope::kThisRank;
+  expect_exact(resume_case, 40);
+}
+
+TEST(ResumeOfOtherJobsTest, LimitsOfATable) {
+  ResumeCase resume_case = forty_steps_of_adam("count { min_count: 2 sketch { capacity: 20 } }");
+  ASSERT_TRUE(TextFormat::ParseFromString("max_rows: 30 on_full: EVICT_LRU evict_to: 0.6",
+                                          resume_case.options.table.mutable_limit()));
+  expect_exact(resume_case, 40);
+}
+
+// What an evaluation led to, but was not served when the checkpoint was made, is served after the
+// resume: before another step.
+TEST(ResumeOfOtherJobsTest, AStopThatAnEvaluationLeadsTo) {
+  ResumeCase resume_case = forty_steps_of_adam();
+  resume_case.on_event = [](HookContext& context, absl::string_view event) {
+    if (event == "after_evaluate" && context.progress().step >= 27) {
+      context.requests().stop("enough");
+    }
+    return absl::OkStatus();
+  };
+  expect_exact(resume_case, 27, {.step = 27, .epoch = 5, .skipped_steps = 5});
+}
+
+// Windows that are late, empty, or of which one step is refused.
+ResumeCase windows() {
+  ResumeCase resume_case = forty_steps_of_adam();
+  resume_case.windows = {{6, 0}, {8, 3}, {0, 0}, {2, 1}, {12, 0}, {0, 4},
+                         {10, 2}, {4, 0}, {20, 0}, {9, 1}, {0, 0}};
+  resume_case.options.trainer.max_steps = 0;
+  resume_case.options.trainer.max_epochs = 1;
+  resume_case.options.table.mutable_eviction()->set_idle_windows(2);
+  resume_case.evict = {.every_steps = 3, .every_windows = 1};
+  resume_case.evaluate = {.every_steps = 9, .every_windows = 3};
+  return resume_case;
+}
+
+TEST(ResumeOfWindowsTest, IsExactFromEveryServingPoint) {
+  expect_exact(windows(), 40, {.step = 30, .epoch = 1, .window = 11, .skipped_steps = 6});
+}
+
+TEST(ResumeOfWindowsTest, WhileAWindowIsWaitedForToo) {
+  ResumeCase resume_case = windows();
+  resume_case.scope = Scope::kThisRank;
+  expect_exact(resume_case, 40, {.step = 30, .epoch = 1, .window = 11, .skipped_steps = 6});
+}
+
+TEST(ResumeOfWindowsTest, WindowsThatACapCutsShort) {
+  ResumeCase resume_case = windows();
+  resume_case.options.trainer.max_steps_per_window = 4;
+  resume_case.options.trainer.max_windows = 9;
+  expect_exact(resume_case, 20, {.step = 17, .epoch = 0, .window = 9, .skipped_steps = 5});
 }
 
 INSTANTIATE_TEST_SUITE_P(AllOptimizersAndDtypes, ResumeTest, testing::Range(0, 7 * 5 * 3));
