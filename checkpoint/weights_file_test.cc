@@ -37,7 +37,8 @@ std::unique_ptr<EmbeddingTable> make_table(const std::string& name, int64_t dim,
 void insert(EmbeddingTable& table, const std::vector<int64_t>& ids) {
   std::vector<RowIndex> rows(ids.size());
   ASSERT_OK(table.find_or_insert(ids, absl::MakeSpan(rows)));
-  table.commit(1, rows, std::vector<uint32_t>(ids.size(), 1));
+  table.see(1, rows, std::vector<uint32_t>(ids.size(), 1));
+  table.commit(1);
 }
 
 std::vector<float> row_of(const EmbeddingTable& table, int64_t id) {

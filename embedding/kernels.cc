@@ -298,13 +298,13 @@ void sum_block(const Summand* summands, int64_t left, int64_t c, Floats sums[kVe
 
 template <int kVectors>
 void reduce_columns(const Summand* summands, int64_t count, int64_t c, float* output) {
-  Floats sums[kVectors];
+  Floats sums[kVectors] = {};
   sum_block<kVectors>(summands, count, c, sums);
   if (count <= kBlock) {
     for (int v = 0; v < kVectors; ++v) store(output + c + v * kWidth, sums[v]);
     return;
   }
-  Doubles totals[2 * kVectors];
+  Doubles totals[2 * kVectors] = {};
   for (int64_t i = 0; i < count; i += kBlock) {
     if (i > 0) sum_block<kVectors>(summands + i, count - i, c, sums);
     for (int v = 0; v < kVectors; ++v) {
