@@ -177,6 +177,14 @@ class EmbeddingTable {
   // Other limits act from the next step on. The log of evicted ids begins anew, at the last step of
   // any row.
   absl::Status load_rows(const TableRows& rows);
+  // For those who load rows in pieces, straight into store(): rows[i] becomes the row of ids[i],
+  // made if it is not there, with its initial slots. Its weights and whatever else is known of it
+  // are then to be written. Between steps. REQUIRES: ids are distinct.
+  // Errors: ResourceExhausted as load_rows; nothing changes then.
+  absl::StatusOr<std::vector<RowIndex>> place_rows(absl::Span<const int64_t> ids);
+  // The same for rows that are to go; ids without a row are ignored. They do not count as evicted.
+  // Rows may get other numbers.
+  void drop_rows(absl::Span<const int64_t> ids);
   // Removes all rows, counts and the step count; memory is given back. Slots stay.
   void reset();
 

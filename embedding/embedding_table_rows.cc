@@ -111,13 +111,7 @@ absl::Status EmbeddingTable::load_rows(const TableRows& rows) {
     return absl::FailedPreconditionError(what + " inside a step");
   }
   RETURN_IF_ERROR(check_rows(rows), what);
-  std::vector<RowIndex> numbers(rows.ids.size());
-  find(rows.ids, absl::MakeSpan(numbers));
-  RETURN_IF_ERROR(check_room(std::count(numbers.begin(), numbers.end(), kNoRow)), what);
-  map_.find_or_insert(rows.ids, absl::MakeSpan(numbers),
-                      [this](int64_t id) { return add_row(id); });
-  tentative_.clear();
-  admission_->forget(rows.ids);
+  ASSIGN_OR_RETURN(const std::vector<RowIndex> numbers, place_rows(rows.ids));
   const std::vector<int64_t> places = places_of(slots(), rows.slots);
   for (size_t i = 0; i < numbers.size(); ++i) {
     const RowIndex row = numbers[i];
@@ -135,6 +129,28 @@ absl::Status EmbeddingTable::load_rows(const TableRows& rows) {
   for (const int64_t last_step : rows.last_step) step_ = std::max(step_, last_step);
   evicted_.restart(step_);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<RowIndex>> EmbeddingTable::place_rows(absl::Span<const int64_t> ids) {
+  MILLRACE_CHECK(tentative_.empty() && unadmitted_.empty()) << "rows placed inside a step";
+  std::vector<RowIndex> rows(ids.size());
+  find(ids, absl::MakeSpan(rows));
+  RETURN_IF_ERROR(check_room(std::count(rows.begin(), rows.end(), kNoRow)),
+                  absl::StrCat("loading table ", name()));
+  map_.find_or_insert(ids, absl::MakeSpan(rows), [this](int64_t id) { return store_.add(id); });
+  admission_->forget(ids);
+  return rows;
+}
+
+void EmbeddingTable::drop_rows(absl::Span<const int64_t> ids) {
+  MILLRACE_CHECK(tentative_.empty()) << "rows dropped inside a step";
+  std::vector<RowIndex> rows(ids.size());
+  find(ids, absl::MakeSpan(rows));
+  map_.erase(ids);
+  for (const RowIndex row : rows) {
+    if (row != kNoRow) store_.remove(row);
+  }
+  compact();
 }
 
 void EmbeddingTable::reset() {

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/progress.h"
+#include "checkpoint/checkpoint_info.h"
 #include "framework/phase.h"
 #include "io/windowed_dataset.h"
 #include "optim/dense_optimizer.h"
@@ -102,12 +103,6 @@ struct EvaluationResult {
   absl::Duration elapsed = absl::ZeroDuration();
   std::map<std::string, double> metrics;
   std::map<std::string, double> values;
-};
-
-// A durable checkpoint.
-struct CheckpointInfo {
-  std::string path;
-  Progress progress;  // what it holds; may be older than the context's
 };
 
 }  // namespace millrace

@@ -9,11 +9,15 @@
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_file_system.h"
 #include "base/status_macros.h"
+#include "checkpoint/saver.h"
+#include "distributed/one_rank_collectives.h"
 #include "embedding/embedding_collection.h"
 #include "framework/trainer.h"
 #include "hooks/evict_rows_hook.h"
 #include "hooks/non_finite_guard_hook.h"
+#include "tests/fakes/memory_checkpoint.h"
 #include "tests/fakes/recording_hook.h"
 
 namespace millrace {
@@ -47,15 +51,14 @@ class LogHook : public Hook {
     return absl::OkStatus();
   }
   absl::Status after_report(HookContext&, const Report& report) override {
-    std::string line =
-        absl::StrFormat("report at %s: %d steps, %d examples, %a/s, waits %a;%s;%s;%s",
-                        to_text(report.progress), report.steps, report.examples,
-                        report.examples_per_second, report.data_wait_share,
-                        to_text(report.metrics), to_text(report.values),
-                        to_text(report.learning_rates));
+    std::string line = absl::StrFormat(
+        "report at %s: %d steps, %d examples, %a/s, waits %a;%s;%s;%s", to_text(report.progress),
+        report.steps, report.examples, report.examples_per_second, report.data_wait_share,
+        to_text(report.metrics), to_text(report.values), to_text(report.learning_rates));
     for (const auto& [name, table] : report.tables) {
-      absl::StrAppendFormat(&line, "; %s %d rows, %d candidates, %d inserted, %d unadmitted, %a, %a",
-                            name, table.rows, table.candidates, table.inserted, table.unadmitted,
+      absl::StrAppendFormat(&line,
+                            "; %s %d rows, %d candidates, %d inserted, %d unadmitted, %a, %a", name,
+                            table.rows, table.candidates, table.inserted, table.unadmitted,
                             table.unique_share, table.hottest_share);
       for (const auto& [reason, rows] : table.evicted) absl::StrAppend(&line, ", ", reason, rows);
     }
@@ -90,10 +93,41 @@ class Counter : public Checkpointable {
   int64_t count_ = 0;
 };
 
+// How a state is read back from memory.
+auto in_memory(const TrainState& state) {
+  return [checkpoint = MemoryCheckpoint(state)](const TrainState& target) {
+    return absl::StatusOr<LoadedState>(checkpoint.load(target));
+  };
+}
+
+// The same from the files of a Saver. Small files, so that tables have several.
+absl::StatusOr<std::unique_ptr<Saver>> new_saver(FileSystem& files) {
+  SaverOptions options;
+  options.folder = "checkpoints";
+  options.write_threads = 1;
+  return Saver::create(std::move(options), files, Clock::real());
+}
+
+absl::StatusOr<std::function<absl::StatusOr<LoadedState>(const TrainState&)>> in_files(
+    const TrainState& state) {
+  const auto files = std::make_shared<MemoryFileSystem>();  // with the function below
+  OneRankCollectives ranks;
+  ASSIGN_OR_RETURN(const auto saver, new_saver(*files));
+  RETURN_IF_ERROR(saver->save(state, {}, ranks).status());
+  return [files](const TrainState& target) -> absl::StatusOr<LoadedState> {
+    OneRankCollectives ranks;
+    ASSIGN_OR_RETURN(const auto saver, new_saver(*files));
+    ASSIGN_OR_RETURN(std::optional<FoundCheckpoint> found, saver->restore(target, ranks));
+    if (!found.has_value()) return absl::NotFoundError("no checkpoint");
+    return std::move(found->state);
+  };
+}
+
 // One trainer of a case.
 class Job {
  public:
-  explicit Job(const ResumeCase& resume_case) : scope_(resume_case.scope) {
+  explicit Job(const ResumeCase& resume_case)
+      : scope_(resume_case.scope), files_(resume_case.files) {
     TinyTrainerOptions options = resume_case.options;
     options.clock = &clock_;
     options.on_forward = [this](const Batch&) {
@@ -109,7 +143,13 @@ class Job {
     }
     parts.save = [this](const TrainState& state) {
       MILLRACE_CHECK(points_ != nullptr) << "nobody asked for a checkpoint";
-      points_->push_back({where_, MemoryCheckpoint(state), run_.log.size(), {}});
+      std::function<absl::StatusOr<LoadedState>(const TrainState&)> load;
+      if (files_) {
+        ASSIGN_OR_RETURN(load, in_files(state));
+      } else {
+        load = in_memory(state);
+      }
+      points_->push_back({where_, std::move(load), run_.log.size(), {}});
       if (windows_ != nullptr) points_->back().windows = windows_->windows_now();
       return absl::OkStatus();
     };
@@ -153,8 +193,9 @@ class Job {
 
   absl::Status restore(const ResumePoint& point) {
     ASSIGN_OR_RETURN(const TrainState target, trainer_->capture());
+    ASSIGN_OR_RETURN(LoadedState state, point.load(target));
     std::vector<std::string> notes;
-    RETURN_IF_ERROR(trainer_->restore(point.checkpoint.load(target), &notes));
+    RETURN_IF_ERROR(trainer_->restore(std::move(state), &notes));
     if (notes.empty()) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("unexpected: ", notes[0]));
   }
@@ -177,6 +218,7 @@ class Job {
   }
 
   const Scope scope_;
+  const bool files_;
   FakeClock clock_;
   ResumeRun run_;
   std::vector<std::string> events_;

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "checkpoint/train_state.h"
 #include "framework/cadence.h"
 #include "framework/hook.h"
 #include "tests/fakes/fake_windowed_dataset.h"
-#include "tests/fakes/memory_checkpoint.h"
 #include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {
@@ -25,6 +25,7 @@ struct ResumeCase {
   Cadence evaluate;
   // With kThisRank, a checkpoint that an event asks for is made after the exchange that follows.
   Scope scope = Scope::kCommon;
+  bool files = false;  // checkpoints go through the files of a Saver, in memory
   // Called at each event of a further hook, last; for what else a case does.
   std::function<absl::Status(HookContext&, absl::string_view event)> on_event;
 };
@@ -40,7 +41,7 @@ struct ResumeRun {
 // A state on the way, and how much of the log had been written.
 struct ResumePoint {
   std::string where;  // for messages
-  MemoryCheckpoint checkpoint;
+  std::function<absl::StatusOr<LoadedState>(const TrainState& target)> load;
   size_t logged;
   std::vector<FakeWindow> windows;  // as they had come by then
 };

@@ -10,8 +10,23 @@ namespace {
 
 using google::protobuf::TextFormat;
 
+constexpr const char* kSparse[] = {"sgd {}",
+                                   "adagrad {}",
+                                   "rowwise_adagrad {}",
+                                   "adam {}",
+                                   "adam { step_count: ROW }",
+                                   "adamw { weight_decay: 0.01 }",
+                                   "ftrl { l1: 0.001 }"};
+constexpr const char* kDense[] = {"sgd {}", "sgd { momentum: 0.9 }", "adagrad { lr_decay: 0.01 }",
+                                  "adam {}", "adamw { weight_decay: 0.01 }"};
+constexpr RowDtype kDtypes[] = {FLOAT32, FLOAT16, BFLOAT16};
+constexpr const char* kAdmissions[] = {"", "count { min_count: 2 }",
+                                       "count { min_count: 2 sketch { capacity: 30 } }",
+                                       "probability { probability: 0.5 }"};
+
 // Eight epochs of six steps of two micro-batches, one of them refused: 40 steps. Ids come and go.
-ResumeCase forty_steps() {
+// `number` says which optimizers, dtype and admission.
+ResumeCase forty_steps(int number) {
   ResumeCase resume_case;
   TinyTrainerOptions& options = resume_case.options;
   options.trainer.max_steps = 40;
@@ -24,6 +39,15 @@ ResumeCase forty_steps() {
   EXPECT_TRUE(TextFormat::ParseFromString(
       "idle_steps: 6 idle_seconds: 11 frequency_below: 1.2 half_life_steps: 4",
       options.table.mutable_eviction()));
+  options.dense_optimizer.emplace();
+  EXPECT_TRUE(TextFormat::ParseFromString(
+      absl::StrCat("learning_rate: 0.05 ", kDense[number / 7 % 5]), &*options.dense_optimizer));
+  options.sparse_optimizer.emplace();
+  EXPECT_TRUE(TextFormat::ParseFromString(absl::StrCat("learning_rate: 0.05 ", kSparse[number % 7]),
+                                          &*options.sparse_optimizer));
+  options.table.set_row_dtype(kDtypes[number / 35]);
+  EXPECT_TRUE(TextFormat::ParseFromString(kAdmissions[(number + number / 35) % 4],
+                                          options.table.mutable_admission()));
   return resume_case;
 }
 
@@ -46,47 +70,29 @@ void expect_exact(const ResumeCase& resume_case, size_t least_points,
     SCOPED_TRACE(absl::StrCat("from ", point.where));
     ASSERT_OK_AND_ASSIGN(const ResumeRun rest, run_from(resume_case, point));
     ASSERT_EQ(whole.end, rest.end);
-    const std::vector<std::string> log(
-        whole.log.begin() + static_cast<ptrdiff_t>(point.logged), whole.log.end());
+    const std::vector<std::string> log(whole.log.begin() + static_cast<ptrdiff_t>(point.logged),
+                                       whole.log.end());
     ASSERT_EQ(log, rest.log);
   }
 }
 
-constexpr const char* kSparse[] = {
-    "sgd {}",           "adagrad {}", "rowwise_adagrad {}", "adam {}", "adam { step_count: ROW }",
-    "adamw { weight_decay: 0.01 }", "ftrl { l1: 0.001 }"};
-constexpr const char* kDense[] = {"sgd {}", "sgd { momentum: 0.9 }", "adagrad { lr_decay: 0.01 }",
-                                  "adam {}", "adamw { weight_decay: 0.01 }"};
-constexpr RowDtype kDtypes[] = {FLOAT32, FLOAT16, BFLOAT16};
-constexpr const char* kAdmissions[] = {"", "count { min_count: 2 }",
-                                       "count { min_count: 2 sketch { capacity: 30 } }",
-                                       "probability { probability: 0.5 }"};
-
 class ResumeTest : public testing::TestWithParam<int> {};
 
 TEST_P(ResumeTest, IsExactFromEveryStep) {
-  const int number = GetParam();
-  const char* sparse = kSparse[number % 7];
-  const char* dense = kDense[number / 7 % 5];
-  const RowDtype dtype = kDtypes[number / 35];
-  const char* admission = kAdmissions[(number + number / 35) % 4];
-  SCOPED_TRACE(absl::StrCat("sparse ", sparse, " dense ", dense, " ", RowDtype_Name(dtype), " ",
-                            admission));
-  ResumeCase resume_case = forty_steps();
-  TinyTrainerOptions& options = resume_case.options;
-  options.dense_optimizer.emplace();
-  ASSERT_TRUE(TextFormat::ParseFromString(absl::StrCat("learning_rate: 0.05 ", dense),
-                                          &*options.dense_optimizer));
-  options.sparse_optimizer.emplace();
-  ASSERT_TRUE(TextFormat::ParseFromString(absl::StrCat("learning_rate: 0.05 ", sparse),
-                                          &*options.sparse_optimizer));
-  options.table.set_row_dtype(dtype);
-  ASSERT_TRUE(TextFormat::ParseFromString(admission, options.table.mutable_admission()));
+  const ResumeCase resume_case = forty_steps(GetParam());
+  expect_exact(resume_case, 40);
+}
+
+class ResumeFromFilesTest : public testing::TestWithParam<int> {};
+
+TEST_P(ResumeFromFilesTest, IsExactFromEveryStep) {
+  ResumeCase resume_case = forty_steps(GetParam());
+  resume_case.files = true;
   expect_exact(resume_case, 40);
 }
 
 ResumeCase forty_steps_of_adam(const std::string& admission = "count { min_count: 2 }") {
-  ResumeCase resume_case = forty_steps();
+  ResumeCase resume_case = forty_steps(0);
   resume_case.options.optimizer = "adam";
   EXPECT_TRUE(TextFormat::ParseFromString(admission, resume_case.options.table.mutable_admission()));
   return resume_case;
@@ -186,6 +192,8 @@ TEST(ResumeOfWindowsTest, WindowsThatACapCutsShort) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllOptimizersAndDtypes, ResumeTest, testing::Range(0, 7 * 5 * 3));
+// Every sparse optimizer with every dtype.
+INSTANTIATE_TEST_SUITE_P(AllRows, ResumeFromFilesTest, testing::Range(0, 7 * 5 * 3, 5));
 
 }  // namespace
 }  // namespace millrace

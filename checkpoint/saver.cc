@@ -1,0 +1,264 @@
+#include "checkpoint/saver.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "base/catch_exceptions.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "checkpoint/checkpoint_list.h"
+#include "checkpoint/checkpoint_names.h"
+#include "checkpoint/commit_directory.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/state_messages.h"
+#include "checkpoint/state_reader.h"
+#include "proto/config_fingerprint.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+// A result on its way to other ranks: the code as one character, then the message or the value.
+std::string pack(const absl::StatusOr<std::string>& result) {
+  const std::string code(1, static_cast<char>(result.status().raw_code()));
+  return code + (result.ok() ? *result : std::string(result.status().message()));
+}
+
+absl::StatusOr<std::string> unpack(absl::string_view packed) {
+  if (packed.empty()) return absl::InternalError("another rank sent nothing");
+  const auto code = static_cast<absl::StatusCode>(packed[0]);
+  if (code == absl::StatusCode::kOk) return std::string(packed.substr(1));
+  return absl::Status(code, packed.substr(1));
+}
+
+// What every rank has, or the error of the lowest rank that has one.
+absl::StatusOr<std::vector<std::string>> gather(const absl::StatusOr<std::string>& own,
+                                                Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, ranks.all_gather(pack(own)));
+  std::vector<std::string> values;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    absl::StatusOr<std::string> value = unpack(all[rank]);
+    if (!value.ok() && ranks.world_size() > 1) {
+      return annotate(value.status(), absl::StrCat("rank ", rank));
+    }
+    RETURN_IF_ERROR(value.status());
+    values.push_back(*std::move(value));
+  }
+  return values;
+}
+
+// What rank 0 has, or its error. `make` is called there alone.
+template <typename Make>
+absl::StatusOr<std::string> from_first(const Make& make, Collectives& ranks) {
+  std::string own;
+  if (ranks.rank() == 0) own = pack(catch_exceptions(make));
+  ASSIGN_OR_RETURN(const std::string packed, ranks.broadcast(own, 0));
+  return unpack(packed);
+}
+
+std::string serialized(const CheckpointManifest& manifest) { return manifest.SerializeAsString(); }
+
+bool is_damage(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsNotFound(status);
+}
+
+}  // namespace
+
+Saver::Saver(SaverOptions options, FileSystem& files, const Clock& clock)
+    : options_(std::move(options)),
+      files_(files),
+      clock_(clock),
+      threads_(options_.write_threads) {}
+
+absl::StatusOr<std::unique_ptr<Saver>> Saver::create(SaverOptions options, FileSystem& files,
+                                                     const Clock& clock) {
+  if (options.write_threads < 1 || options.write_threads > 256) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("write_threads is ", options.write_threads, "; 1 to 256 may be"));
+  }
+  if (options.folder.empty()) return absl::InvalidArgumentError("no folder for checkpoints");
+  RETURN_IF_ERROR(check_retention_policy(options.retention));
+  return std::unique_ptr<Saver>(new Saver(std::move(options), files, clock));
+}
+
+absl::Status Saver::open_folder() {
+  if (lock_ != nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::unique_ptr<DirectoryLock> lock,
+                   DirectoryLock::acquire(files_, options_.folder, clock_));
+  ASSIGN_OR_RETURN(const std::vector<std::string> done, clean_up(files_, options_.folder));
+  for (const std::string& line : done) MILLRACE_LOG(INFO) << line;
+  lock_ = std::move(lock);
+  return absl::OkStatus();
+}
+
+// Returns: the nonce. Nothing has been written but the lock.
+absl::StatusOr<std::string> Saver::begin(int64_t bytes, Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> sizes, gather(absl::StrCat(bytes), ranks));
+  return from_first(
+      [&]() -> absl::StatusOr<std::string> {
+        int64_t total = 0, size = 0;
+        for (const std::string& text : sizes) total += absl::SimpleAtoi(text, &size) ? size : 0;
+        RETURN_IF_ERROR(open_folder());
+        RETURN_IF_ERROR(check_free_space(files_, options_.folder, total));
+        return new_nonce();
+      },
+      ranks);
+}
+
+absl::StatusOr<CheckpointManifest> Saver::write(const TrainState& state, const StateWriter& writer,
+                                                CommitDirectory& directory) {
+  RETURN_IF_ERROR(writer.write(directory, threads_));
+  ASSIGN_OR_RETURN(const std::vector<CommitDirectory::File> files,
+                   directory.finish_files(threads_));
+  CheckpointManifest manifest = writer.manifest();
+  for (const CommitDirectory::File& file : files) *manifest.add_files() = file;
+  return manifest;
+}
+
+// `parts`: the manifests of all ranks.
+absl::Status Saver::commit(const std::vector<std::string>& parts,
+                           const std::map<std::string, double>& metrics,
+                           CommitDirectory& directory) {
+  CheckpointManifest manifest;
+  for (const std::string& part : parts) {
+    CheckpointManifest other;
+    if (!other.ParseFromString(part)) return absl::InternalError("a rank sent a bad manifest");
+    if (!manifest.has_progress()) {
+      manifest = std::move(other);
+    } else {
+      manifest.mutable_files()->MergeFrom(other.files());
+    }
+  }
+  manifest.set_producer(options_.producer);
+  manifest.set_created(absl::FormatTime(absl::RFC3339_sec, clock_.now(), absl::UTCTimeZone()));
+  manifest.set_fingerprint(options_.fingerprint);
+  manifest.set_config(options_.config);
+  for (const auto& [name, value] : metrics) {
+    CheckpointManifest::Metric* metric = manifest.add_metrics();
+    metric->set_name(name);
+    metric->set_value(value);
+  }
+  RETURN_IF_ERROR(directory.commit(std::move(manifest), threads_).status());
+  retain();
+  return absl::OkStatus();
+}
+
+void Saver::retain() {
+  const absl::StatusOr<RetentionResult> result =
+      apply_retention(files_, options_.folder, options_.retention, Check::kQuick, threads_);
+  if (!result.ok()) {
+    MILLRACE_LOG(WARNING) << "old checkpoints stay: " << result.status();
+    return;
+  }
+  for (const absl::Status& status : result->damaged) MILLRACE_LOG(WARNING) << status;
+}
+
+absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& state,
+                                           const std::map<std::string, double>& metrics,
+                                           Collectives& ranks) {
+  ASSIGN_OR_RETURN(const Progress progress, from_state(state.shared.progress()));
+  const std::string what = absl::StrCat("saving step ", progress.step);
+  const StateWriterOptions writer_options = {ranks.rank(), ranks.world_size(), std::nullopt};
+  absl::StatusOr<StateWriter> writer =
+      catch_exceptions([&] { return StateWriter::create(state, writer_options, threads_); });
+  // Ranks that cannot go on say so where the others wait for their sizes.
+  absl::StatusOr<std::string> nonce =
+      writer.ok() ? begin(writer->size_bytes(), ranks) : gather(writer.status(), ranks).status();
+  RETURN_IF_ERROR(nonce.status(), what);
+  const CommitOptions options = {options_.folder, progress.step, *nonce, ranks.rank(),
+                                 ranks.world_size()};
+  absl::StatusOr<std::unique_ptr<CommitDirectory>> directory =
+      CommitDirectory::begin(files_, options);
+  absl::StatusOr<std::string> manifest("");
+  if (!directory.ok()) {
+    manifest = directory.status();
+  } else {
+    manifest = catch_exceptions([&]() -> absl::StatusOr<std::string> {
+      ASSIGN_OR_RETURN(const CheckpointManifest part, write(state, *writer, **directory));
+      return serialized(part);
+    });
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> parts, gather(manifest, ranks), what);
+  RETURN_IF_ERROR(from_first(
+                      [&]() -> absl::StatusOr<std::string> {
+                        RETURN_IF_ERROR(commit(parts, metrics, **directory));
+                        return std::string();
+                      },
+                      ranks)
+                      .status(),
+                  what);
+  return CheckpointInfo{(*directory)->path(), progress};
+}
+
+absl::Status Saver::check_job(const CheckpointManifest& manifest) const {
+  if (manifest.fingerprint() == options_.fingerprint) return absl::OkStatus();
+  JobConfig then, now;
+  std::vector<std::string> lines;
+  if (parse_text(manifest.config(), "its configuration", &then).ok() &&
+      parse_text(options_.config, "the configuration", &now).ok()) {
+    lines = config_differences(then.train(), now.train());
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("it is of another job", lines.empty() ? "" : ":\n  ",
+                   absl::StrJoin(lines, "\n  "), "\nchoose another output_dir for this one"));
+}
+
+absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const TrainState& target) {
+  ASSIGN_OR_RETURN(const auto chain, open_chain(files_, path));
+  RETURN_IF_ERROR(check_job(chain.back()->manifest()), path);
+  FoundCheckpoint found;
+  ASSIGN_OR_RETURN(found.state, read_state(chain, target, threads_));
+  found.info.path = path;
+  ASSIGN_OR_RETURN(found.info.progress, from_state(found.state.shared.progress()), path);
+  return found;
+}
+
+absl::StatusOr<FoundCheckpoint> Saver::restore_from(const std::string& path,
+                                                    const TrainState& target, Collectives& ranks) {
+  absl::StatusOr<FoundCheckpoint> found = catch_exceptions([&] { return read(path, target); });
+  const absl::StatusOr<std::string> own =
+      found.ok() ? absl::StatusOr<std::string>(std::string()) : found.status();
+  RETURN_IF_ERROR(gather(own, ranks).status());
+  return found;
+}
+
+absl::StatusOr<std::optional<FoundCheckpoint>> Saver::restore(const TrainState& target,
+                                                              Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::string listed,
+                   from_first(
+                       [&]() -> absl::StatusOr<std::string> {
+                         ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> all,
+                                          list_checkpoints(files_, options_.folder));
+                         std::vector<std::string> paths;
+                         for (auto entry = all.rbegin(); entry != all.rend(); ++entry) {
+                           paths.push_back(entry->path);
+                         }
+                         return absl::StrJoin(paths, absl::string_view("\0", 1));
+                       },
+                       ranks));
+  if (listed.empty()) return std::nullopt;
+  std::vector<std::string> notes;
+  absl::Status newest;  // what is wrong with it
+  for (const absl::string_view path : absl::StrSplit(listed, '\0')) {
+    absl::StatusOr<FoundCheckpoint> found = restore_from(std::string(path), target, ranks);
+    if (found.ok()) {
+      found->notes = std::move(notes);
+      return std::optional<FoundCheckpoint>(*std::move(found));
+    }
+    // One that training cannot go on from, since it was reduced, is no damage, nor what is sought.
+    if (absl::IsFailedPrecondition(found.status())) continue;
+    newest.Update(found.status());
+    if (!is_damage(found.status()) || options_.on_damage == OnDamage::kStrict) break;
+    notes.push_back(absl::StrCat(path, " is not used: ", found.status().message()));
+  }
+  if (newest.ok()) return std::nullopt;
+  return newest;
+}
+
+}  // namespace millrace

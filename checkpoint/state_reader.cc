@@ -1,0 +1,228 @@
+#include "checkpoint/state_reader.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/catch_exceptions.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/table_reader.h"
+#include "checkpoint/table_tensors.h"
+#include "checkpoint/torch_types.h"
+
+namespace millrace {
+namespace {
+
+using File = CheckpointManifest::File;
+
+constexpr int64_t kMaxStateBytes = int64_t{1} << 30;
+constexpr char kOptimizer[] = "optimizer/";
+
+class StateLoad {
+ public:
+  StateLoad(CheckpointChain chain, const TrainState& target, bool model_only, ThreadPool& threads)
+      : chain_(chain),
+        newest_(*chain.back()),
+        target_(target),
+        model_only_(model_only),
+        threads_(threads) {}
+
+  absl::StatusOr<LoadedState> run() {
+    RETURN_IF_ERROR(check_parts());
+    loaded_ = begin_loading(target_);
+    RETURN_IF_ERROR(make_tensors());
+    RETURN_IF_ERROR(check_fit());
+    if (!model_only_) RETURN_IF_ERROR(read_rank_states());
+    RETURN_IF_ERROR(read_dense());
+    RETURN_IF_ERROR(read_tables());
+    return std::move(loaded_);
+  }
+
+ private:
+  absl::Status check_parts() const {
+    std::vector<CheckpointManifest::Part> due = {CheckpointManifest::DENSE,
+                                                 CheckpointManifest::ROWS};
+    if (!model_only_) {
+      due.insert(due.end(), {CheckpointManifest::DENSE_OPTIMIZER, CheckpointManifest::ROW_STATE,
+                             CheckpointManifest::TABLE_STATE, CheckpointManifest::RANK_STATE});
+    }
+    std::vector<std::string> missing;
+    for (const CheckpointManifest::Part part : due) {
+      if (!has_part(newest_.manifest(), part)) {
+        missing.push_back(CheckpointManifest::Part_Name(part));
+      }
+    }
+    if (missing.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(newest_.directory(), " lacks ", absl::StrJoin(missing, ", "),
+                     model_only_ ? "" : ": training cannot go on from it"));
+  }
+
+  bool wanted(absl::string_view name) const {
+    return !model_only_ || !absl::StartsWith(name, kOptimizer);
+  }
+
+  // A tensor of memory for each in the manifest.
+  absl::Status make_tensors() {
+    for (const File& file : newest_.manifest().files()) {
+      if (file.kind() != CheckpointManifest::DENSE_FILE) continue;
+      for (const auto& entry : file.tensors()) {
+        if (!wanted(entry.name())) continue;
+        const auto type = tensor_type_of_name(entry.dtype());
+        const auto scalar = type ? scalar_type_of(*type) : std::nullopt;
+        if (!scalar) {
+          return absl::InvalidArgumentError(absl::StrCat(newest_.directory(), ": tensor ",
+                                                         entry.name(), " is of ", entry.dtype(),
+                                                         ", which no model has"));
+        }
+        const std::vector<int64_t> shape(entry.shape().begin(), entry.shape().end());
+        at::Tensor tensor = at::empty(shape, *scalar);
+        data_[entry.name()] = static_cast<char*>(tensor.mutable_data_ptr());
+        auto& to =
+            absl::StartsWith(entry.name(), kOptimizer) ? loaded_.optimizer_tensors : loaded_.dense;
+        to.push_back({entry.name(), std::move(tensor)});
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Says all that differs, before anything is read.
+  absl::Status check_fit() const {
+    std::vector<std::string> lines;
+    std::map<std::string, const CheckpointManifest::Table*> saved;
+    for (const auto& table : newest_.manifest().tables()) saved[table.name()] = &table;
+    LoadedState named;  // with the tables that the checkpoint has
+    named.dense = loaded_.dense;
+    named.optimizer_tensors = loaded_.optimizer_tensors;
+    std::vector<std::string> names;
+    for (const EmbeddingTable* table : target_.tables) {
+      names.push_back(table->name());
+      const auto found = saved.find(table->name());
+      if (found == saved.end()) continue;
+      for (std::string& line : table_differences(*found->second, *table, !model_only_)) {
+        lines.push_back(std::move(line));
+      }
+      named.tables.push_back(table->make_empty());
+      saved.erase(found);
+    }
+    for (const auto& [name, table] : saved) {
+      lines.push_back(absl::StrCat("table ", name, " of the checkpoint is not in the model",
+                                   did_you_mean(name, names)));
+    }
+    TrainState expected = target_;
+    if (model_only_) expected.dense_optimizers.clear();
+    for (std::string& line : state_differences(expected, named)) lines.push_back(std::move(line));
+    if (lines.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        newest_.directory(), " is of another model, in ", lines.size(),
+        lines.size() == 1 ? " point: " : " points:\n  ", absl::StrJoin(lines, "\n  ")));
+  }
+
+  absl::Status read_rank_states() {
+    loaded_.ranks.resize(newest_.manifest().world_size());
+    for (const File& file : newest_.manifest().files()) {
+      if (file.kind() != CheckpointManifest::STATE_FILE) continue;
+      ASSIGN_OR_RETURN(const std::string bytes, newest_.read_all(file, kMaxStateBytes));
+      CheckpointState state;
+      if (!state.ParseFromString(bytes) || state.rank() != file.rank() ||
+          state.world_size() != newest_.manifest().world_size() ||
+          state.has_shared() != (file.rank() == 0)) {
+        return absl::DataLossError(absl::StrCat(join_path(newest_.directory(), file.name()),
+                                                " is not the state of its rank"));
+      }
+      if (state.has_shared()) loaded_.shared = std::move(*state.mutable_shared());
+      loaded_.ranks[file.rank()] = std::move(*state.mutable_state());
+    }
+    if (loaded_.shared.progress().step() == newest_.manifest().progress().step()) {
+      return absl::OkStatus();
+    }
+    return absl::DataLossError(absl::StrCat(
+        newest_.directory(), ": the manifest is of step ", newest_.manifest().progress().step(),
+        ", the state of step ", loaded_.shared.progress().step()));
+  }
+
+  absl::Status read_dense() {
+    for (const File& file : newest_.manifest().files()) {
+      if (file.kind() != CheckpointManifest::DENSE_FILE) continue;
+      RETURN_IF_ERROR(newest_.read_tensors(
+          file,
+          [&](const TensorInfo& tensor, int64_t begin, absl::Span<const char> bytes) {
+            const auto found = data_.find(tensor.name);
+            if (found != data_.end()) {
+              std::memcpy(found->second + begin, bytes.data(), bytes.size());
+            }
+            return absl::OkStatus();
+          },
+          threads_));
+    }
+    return absl::OkStatus();
+  }
+
+  // Several tables side by side, each by one thread; a single one by all.
+  absl::Status read_tables() {
+    const auto count = static_cast<int64_t>(loaded_.tables.size());
+    if (count == 1) return read_chain(*loaded_.tables[0], threads_);
+    std::vector<absl::Status> statuses(count);
+    threads_.parallel_for(count, [&](int64_t t) {
+      statuses[t] = catch_exceptions([&] {
+        ThreadPool alone(1);
+        return read_chain(*loaded_.tables[t], alone);
+      });
+    });
+    for (absl::Status& status : statuses) RETURN_IF_ERROR(std::move(status));
+    return absl::OkStatus();
+  }
+
+  absl::Status read_chain(EmbeddingTable& table, ThreadPool& threads) const {
+    TableReaderOptions options;
+    options.table = table.name();
+    options.row_state = !model_only_;
+    for (const std::unique_ptr<CheckpointReader>& checkpoint : chain_) {
+      const auto& tables = checkpoint->manifest().tables();
+      const bool has = std::any_of(tables.begin(), tables.end(),
+                                   [&](const auto& entry) { return entry.name() == table.name(); });
+      // A table that came after this part of the chain.
+      if (!has && checkpoint != chain_.back()) continue;
+      options.table_state = !model_only_ && checkpoint == chain_.back();
+      RETURN_IF_ERROR(read_table(*checkpoint, options, table, threads), checkpoint->directory());
+    }
+    const auto& entries = newest_.manifest().tables();
+    const auto entry = std::find_if(entries.begin(), entries.end(),
+                                    [&](const auto& e) { return e.name() == table.name(); });
+    if (table.store().size() == entry->rows()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(newest_.directory(), ": table ", table.name(), " has ",
+                                            table.store().size(), " rows, not ", entry->rows(),
+                                            " as its manifest says"));
+  }
+
+  const CheckpointChain chain_;
+  const CheckpointReader& newest_;
+  const TrainState& target_;
+  const bool model_only_;
+  ThreadPool& threads_;
+  LoadedState loaded_;
+  std::map<std::string, char*> data_;  // of dense tensors, by name
+};
+
+}  // namespace
+
+absl::StatusOr<LoadedState> read_state(CheckpointChain chain, const TrainState& target,
+                                       ThreadPool& threads) {
+  return StateLoad(chain, target, /*model_only=*/false, threads).run();
+}
+
+absl::StatusOr<LoadedState> read_model(CheckpointChain chain, const TrainState& target,
+                                       ThreadPool& threads) {
+  return StateLoad(chain, target, /*model_only=*/true, threads).run();
+}
+
+}  // namespace millrace

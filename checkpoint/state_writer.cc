@@ -1,0 +1,145 @@
+#include "checkpoint/state_writer.h"
+
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "checkpoint/checkpoint_names.h"
+#include "checkpoint/content_digests.h"
+#include "checkpoint/torch_types.h"
+
+namespace millrace {
+namespace {
+
+CheckpointManifest::Progress progress_of(const ProgressState& state) {
+  CheckpointManifest::Progress progress;
+  progress.set_step(state.step());
+  progress.set_examples(state.examples());
+  progress.set_epoch(state.epoch());
+  progress.set_window(state.window());
+  progress.set_skipped_steps(state.skipped_steps());
+  progress.set_skipped_examples(state.skipped_examples());
+  progress.set_elapsed_seconds(1e-9 * static_cast<double>(state.elapsed_nanoseconds()));
+  return progress;
+}
+
+absl::string_view bytes_of(const at::Tensor& tensor) {
+  return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
+}  // namespace
+
+absl::StatusOr<StateWriter> StateWriter::create(const TrainState& state,
+                                                const StateWriterOptions& options,
+                                                ThreadPool& threads) {
+  StateWriter writer;
+  *writer.manifest_.mutable_progress() = progress_of(state.shared.progress());
+  if (options.base.has_value()) *writer.manifest_.mutable_base() = *options.base;
+  writer.manifest_.add_parts(CheckpointManifest::DENSE);
+  writer.manifest_.add_parts(CheckpointManifest::DENSE_OPTIMIZER);
+  writer.manifest_.add_parts(CheckpointManifest::ROWS);
+  writer.manifest_.add_parts(CheckpointManifest::ROW_STATE);
+  writer.manifest_.add_parts(CheckpointManifest::TABLE_STATE);
+  writer.manifest_.add_parts(CheckpointManifest::RANK_STATE);
+  if (options.rank == 0) RETURN_IF_ERROR(writer.plan_dense(state));
+  RETURN_IF_ERROR(writer.plan_tables(state, options, threads));
+
+  CheckpointState rank_state;
+  rank_state.set_rank(options.rank);
+  rank_state.set_world_size(options.world_size);
+  if (options.rank == 0) *rank_state.mutable_shared() = state.shared;
+  *rank_state.mutable_state() = state.rank;
+  if (!rank_state.SerializeToString(&writer.rank_state_)) {
+    return absl::InvalidArgumentError("the state of hooks and data is beyond 2 GiB");
+  }
+  writer.rank_state_name_ = state_file_name(options.rank, options.world_size);
+  return writer;
+}
+
+void StateWriter::add_digest(const std::string& name, absl::uint128 digest) {
+  CheckpointManifest::ContentDigest* entry = manifest_.add_content_digests();
+  entry->set_name(name);
+  entry->set_digest(format_digest(digest));
+}
+
+absl::Status StateWriter::plan_dense(const TrainState& state) {
+  tensors_ = state.dense;
+  for (NamedParameter& tensor : state.optimizer_tensors()) tensors_.push_back(std::move(tensor));
+  std::vector<TensorInfo> infos;
+  absl::uint128 digest = 0;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const bool reserved =
+        i < state.dense.size() && (absl::StartsWith(tensors_[i].name, "table/") ||
+                                   absl::StartsWith(tensors_[i].name, "optimizer/"));
+    if (reserved) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("dense tensor \"", tensors_[i].name,
+                       "\" cannot be saved: names that begin with table/ or optimizer/ are taken"));
+    }
+    ASSIGN_OR_RETURN(const TensorType type, savable_type(tensors_[i]));
+    tensors_[i].value = tensors_[i].value.detach().contiguous();
+    infos.push_back({tensors_[i].name, type, tensors_[i].value.sizes().vec()});
+    digest += dense_tensor_digest(tensors_[i].name, type, infos.back().shape,
+                                  bytes_of(tensors_[i].value));
+  }
+  add_digest("dense", digest);
+  ASSIGN_OR_RETURN(
+      dense_, TensorFileLayout::create(std::move(infos), {{"millrace.format", "checkpoint 1"}}));
+  return absl::OkStatus();
+}
+
+absl::Status StateWriter::plan_tables(const TrainState& state, const StateWriterOptions& options,
+                                      ThreadPool& threads) {
+  TableWriterOptions table_options;
+  if (options.base.has_value()) table_options.since = options.base->step();
+  const auto count = static_cast<int64_t>(state.tables.size());
+  std::vector<absl::StatusOr<TableWriter>> writers(count, absl::UnknownError("not made"));
+  std::vector<absl::uint128> digests(count);
+  threads.parallel_for(count, [&](int64_t t) {
+    writers[t] =
+        catch_exceptions([&] { return TableWriter::create(*state.tables[t], table_options); });
+    digests[t] = state.tables[t]->content_digest();
+  });
+  for (int64_t t = 0; t < count; ++t) {
+    RETURN_IF_ERROR(writers[t].status());
+    *manifest_.add_tables() = writers[t]->entry();
+    add_digest(absl::StrCat("table/", state.tables[t]->name()), digests[t]);
+    tables_.push_back(*std::move(writers[t]));
+  }
+  return absl::OkStatus();
+}
+
+int64_t StateWriter::size_bytes() const {
+  int64_t bytes = static_cast<int64_t>(rank_state_.size());
+  if (dense_.has_value()) bytes += dense_->size_bytes();
+  for (const TableWriter& table : tables_) bytes += table.size_bytes();
+  return bytes;
+}
+
+absl::Status StateWriter::write(CommitDirectory& directory, ThreadPool& threads) const {
+  CommitDirectory::File entry;
+  if (dense_.has_value()) {
+    std::map<absl::string_view, const char*> data;
+    for (const NamedParameter& tensor : tensors_) data[tensor.name] = bytes_of(tensor.value).data();
+    entry.set_name(dense_file_name(0, 1));
+    entry.set_kind(CheckpointManifest::DENSE_FILE);
+    RETURN_IF_ERROR(directory.write_tensors(
+        entry, *dense_,
+        [&](const TensorInfo& tensor, int64_t begin, absl::Span<char> bytes) {
+          std::memcpy(bytes.data(), data.at(tensor.name) + begin, bytes.size());
+          return absl::OkStatus();
+        },
+        threads));
+  }
+  for (const TableWriter& table : tables_) RETURN_IF_ERROR(table.write(directory, threads));
+  entry.set_name(rank_state_name_);
+  entry.set_kind(CheckpointManifest::STATE_FILE);
+  return directory.write(entry, rank_state_);
+}
+
+}  // namespace millrace

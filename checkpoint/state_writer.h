@@ -1,0 +1,64 @@
+// The state of a trainer on its way to the files of a checkpoint.
+#ifndef MILLRACE_CHECKPOINT_STATE_WRITER_H_
+#define MILLRACE_CHECKPOINT_STATE_WRITER_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/numeric/int128.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/thread_pool.h"
+#include "checkpoint/commit_directory.h"
+#include "checkpoint/table_writer.h"
+#include "checkpoint/tensor_file_layout.h"
+#include "checkpoint/train_state.h"
+#include "proto/checkpoint_manifest.pb.h"
+
+namespace millrace {
+
+struct StateWriterOptions {
+  int rank = 0;
+  int world_size = 1;
+  // A delta on this one; none: everything.
+  std::optional<CheckpointManifest::Base> base;
+};
+
+// What one rank writes of one checkpoint: rank 0 the dense tensors, which are the same on all, and
+// every rank its tables and its own state.
+//
+//   ASSIGN_OR_RETURN(const StateWriter writer, StateWriter::create(state, options, threads));
+//   RETURN_IF_ERROR(writer.write(directory, threads));
+//   manifest = writer.manifest();   // all but files, job and metrics
+class StateWriter {
+ public:
+  // Borrows tensors and tables of `state`, which must not change until write() returned.
+  // Errors: InvalidArgument for tensors and tables that cannot be saved, naming them.
+  static absl::StatusOr<StateWriter> create(const TrainState& state,
+                                            const StateWriterOptions& options, ThreadPool& threads);
+
+  // Of its files, nearly.
+  int64_t size_bytes() const;
+  // Errors: those of CommitDirectory.
+  absl::Status write(CommitDirectory& directory, ThreadPool& threads) const;
+  const CheckpointManifest& manifest() const { return manifest_; }
+
+ private:
+  StateWriter() = default;
+  absl::Status plan_dense(const TrainState& state);
+  absl::Status plan_tables(const TrainState& state, const StateWriterOptions& options,
+                           ThreadPool& threads);
+  void add_digest(const std::string& name, absl::uint128 digest);
+
+  std::optional<TensorFileLayout> dense_;
+  std::vector<NamedParameter> tensors_;  // contiguous
+  std::vector<TableWriter> tables_;
+  std::string rank_state_;
+  std::string rank_state_name_;
+  CheckpointManifest manifest_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_STATE_WRITER_H_

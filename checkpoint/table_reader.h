@@ -1,0 +1,33 @@
+// A table's rows and state on their way back from files.
+#ifndef MILLRACE_CHECKPOINT_TABLE_READER_H_
+#define MILLRACE_CHECKPOINT_TABLE_READER_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/thread_pool.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "embedding/embedding_table.h"
+
+namespace millrace {
+
+struct TableReaderOptions {
+  std::string table;        // its name in the checkpoint
+  bool row_state = true;    // slots, frequencies, last steps; else initial slots and zeros
+  bool table_state = true;  // admission and evicted ids, where they are there
+};
+
+// Reads the rows of one table of one checkpoint into `table`: ids that are there already are
+// replaced; of a delta, those of the tombstones go first. Rows go straight from the files' chunks
+// into their records. Counters of the table (EmbeddingTable::set_counters) are not touched.
+// Afterwards the table holds, on success, what the checkpoint does and what was there before; after
+// an error, anything: load into a table made by make_empty().
+// REQUIRES: the manifest has the table, and table_differences() found none.
+// Errors: DataLoss naming file and tensor for damage and for content that breaks a rule;
+// ResourceExhausted if the table's limits do not allow so many rows; those of reading.
+absl::Status read_table(const CheckpointReader& checkpoint, const TableReaderOptions& options,
+                        EmbeddingTable& table, ThreadPool& threads);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_TABLE_READER_H_

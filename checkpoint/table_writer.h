@@ -1,0 +1,90 @@
+// A table's rows and state on their way to files.
+#ifndef MILLRACE_CHECKPOINT_TABLE_WRITER_H_
+#define MILLRACE_CHECKPOINT_TABLE_WRITER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/thread_pool.h"
+#include "checkpoint/commit_directory.h"
+#include "checkpoint/tensor_file_layout.h"
+#include "embedding/embedding_table.h"
+#include "proto/checkpoint_manifest.pb.h"
+
+namespace millrace {
+
+struct TableWriterOptions {
+  bool row_state = true;    // the part ROW_STATE
+  bool table_state = true;  // the part TABLE_STATE
+  // A delta: the rows that steps after this one saw, and the ids that went since.
+  std::optional<int64_t> since;
+  int64_t min_files = 1;                  // the world size
+  int64_t file_bytes = int64_t{2} << 30;  // files are about as large at most
+};
+
+// Writes the files of one table, by the tables of docs/checkpoint_format.md. The bytes are a
+// function of the table's content and the options. Reading only; create() and write() may run in
+// another thread than training as long as the table does not change.
+//
+//   ASSIGN_OR_RETURN(const TableWriter writer, TableWriter::create(table, options));
+//   ... check_free_space(... writer.size_bytes()) ...
+//   RETURN_IF_ERROR(writer.write(directory, threads));
+//   *manifest.add_tables() = writer.entry();
+class TableWriter {
+ public:
+  // Puts the rows in order. Borrows `table`. Errors: OutOfRange if it is not known which ids went
+  // since that step; InvalidArgument for a table whose name cannot be that of a file.
+  // REQUIRES: not inside a step.
+  static absl::StatusOr<TableWriter> create(const EmbeddingTable& table,
+                                            const TableWriterOptions& options);
+
+  const CheckpointManifest::Table& entry() const { return entry_; }
+  int64_t rows() const { return static_cast<int64_t>(rows_.size()); }  // that it writes
+  int64_t size_bytes() const;                                          // of all files
+
+  // Errors: those of CommitDirectory::write_tensors.
+  absl::Status write(CommitDirectory& directory, ThreadPool& threads) const;
+
+ private:
+  // Where the bytes of a tensor come from.
+  struct Source {
+    enum Kind { kRecord, kId, kFrequency, kLastStep, kBytes };
+    Kind kind = kBytes;
+    int64_t at = 0;          // of a record
+    std::string bytes = {};  // the whole tensor
+  };
+  struct File {
+    CheckpointManifest::File entry;
+    size_t first_row = 0, end_row = 0;  // of rows_
+    std::optional<TensorFileLayout> layout;
+    std::map<std::string, Source> sources;  // by name of tensor
+  };
+
+  explicit TableWriter(const EmbeddingTable& table) : table_(&table) {}
+  void order_rows(const TableWriterOptions& options);
+  absl::Status plan_files(const TableWriterOptions& options);
+  absl::Status plan_file(const TableWriterOptions& options, File& file) const;
+  absl::Status plan_table_state(const TableWriterOptions& options, File& file,
+                                std::vector<TensorInfo>& tensors) const;
+  int64_t row_file_bytes(const TableWriterOptions& options) const;
+  void fill(const File& file, const TensorInfo& tensor, int64_t begin,
+            absl::Span<char> bytes) const;
+  template <typename Value>
+  static void fill_numbers(int64_t begin, absl::Span<char> bytes, const Value& value);
+
+  const EmbeddingTable* table_;
+  std::string prefix_;  // of tensors
+  CheckpointManifest::Table entry_;
+  std::vector<RowIndex> rows_;  // by ascending placement hash
+  std::vector<int64_t> tombstones_;
+  std::vector<File> files_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_TABLE_WRITER_H_
