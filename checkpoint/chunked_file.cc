@@ -55,13 +55,14 @@ absl::Status for_each_piece(int64_t size_bytes, int64_t chunk, const Each& each)
 // Takes a buffer for as long as it lives.
 class LentBuffer {
  public:
-  explicit LentBuffer(ChunkBuffers& buffers) : buffers_(buffers), buffer_(buffers.take()) {}
+  LentBuffer(ChunkBuffers& buffers, int64_t bytes)
+      : buffers_(buffers), buffer_(buffers.take(bytes)) {}
   ~LentBuffer() { buffers_.give_back(std::move(buffer_)); }
-  char* get() { return buffer_.get(); }
+  char* get() { return buffer_.bytes.get(); }
 
  private:
   ChunkBuffers& buffers_;
-  std::unique_ptr<char[]> buffer_;
+  ChunkBuffers::Buffer buffer_;
 };
 
 absl::Status check_regular(const std::string& path, const FileInfo& info) {
@@ -99,19 +100,19 @@ absl::StatusOr<WrittenFile> write_chunks(
   return written;
 }
 
-std::unique_ptr<char[]> ChunkBuffers::take() {
+ChunkBuffers::Buffer ChunkBuffers::take(int64_t bytes) {
   {
     MutexLock lock(mutex_);
-    if (!free_.empty()) {
-      std::unique_ptr<char[]> buffer = std::move(free_.back());
+    while (!free_.empty()) {
+      Buffer buffer = std::move(free_.back());
       free_.pop_back();
-      return buffer;
+      if (buffer.size >= bytes) return buffer;
     }
   }
-  return std::unique_ptr<char[]>(new char[kChunkBytes]);
+  return {std::unique_ptr<char[]>(new char[bytes]), bytes};
 }
 
-void ChunkBuffers::give_back(std::unique_ptr<char[]> buffer) {
+void ChunkBuffers::give_back(Buffer buffer) {
   MutexLock lock(mutex_);
   free_.push_back(std::move(buffer));
 }
@@ -134,7 +135,7 @@ absl::Status ChunkedFile::read_all(
     const std::function<absl::Status(int64_t offset, absl::Span<const char> bytes)>& take,
     ThreadPool& threads) const {
   return for_each_chunk(chunks_.size_bytes, threads, [&](int64_t chunk) -> absl::Status {
-    LentBuffer buffer(buffers_);
+    LentBuffer buffer(buffers_, chunk_size(chunks_.size_bytes, chunk));
     ASSIGN_OR_RETURN(const auto bytes, read_chunk(chunk, buffer.get()));
     return take(chunk * kChunkBytes, bytes);
   });
@@ -149,7 +150,7 @@ absl::Status ChunkedFile::read(int64_t offset, absl::Span<char> bytes) const {
     if (count == size) {
       RETURN_IF_ERROR(read_chunk(chunk, bytes.data()).status());
     } else {
-      if (!buffer) buffer.emplace(buffers_);
+      if (!buffer) buffer.emplace(buffers_, size);
       ASSIGN_OR_RETURN(const auto from, read_chunk(chunk, buffer->get()));
       std::memcpy(bytes.data(), from.data() + at, count);
     }

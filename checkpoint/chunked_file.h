@@ -40,13 +40,17 @@ absl::StatusOr<WrittenFile> write_chunks(
 // a chunk. Thread-safe.
 class ChunkBuffers {
  public:
-  // Room for a chunk.
-  std::unique_ptr<char[]> take();
-  void give_back(std::unique_ptr<char[]> buffer);
+  struct Buffer {
+    std::unique_ptr<char[]> bytes;
+    int64_t size = 0;
+  };
+  // Room for at least so many bytes.
+  Buffer take(int64_t bytes);
+  void give_back(Buffer buffer);
 
  private:
   Mutex mutex_;
-  std::vector<std::unique_ptr<char[]>> free_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Buffer> free_ ABSL_GUARDED_BY(mutex_);
 };
 
 // A file whose chunk digests are known: what it hands out has been checked. Thread-safe.

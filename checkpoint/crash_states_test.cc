@@ -194,7 +194,7 @@ TEST_F(CheckpointCrashTest, EverySyncThatIsLeftOutBreaksOne) {
     if (!sync || i == 1) continue;  // the first makes the folder durable
     std::vector<FileOperation> without = operations;
     without.erase(without.begin() + i);
-    EXPECT_EQ(violations(without, 4'000, /*stop=*/true), 1)
+    EXPECT_EQ(violations(without, 3'000, /*stop=*/true), 1)
         << "without operation " << i << " " << operations[i].path;
     ++syncs;
   }

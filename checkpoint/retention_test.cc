@@ -259,7 +259,7 @@ TEST(RetentionCrashTest, EverySyncThatIsLeftOutIsSeen) {
     std::vector<FileOperation> without = operations;
     without.erase(without.begin() + i);
     bool seen = false;
-    for_each_crash_state(without, {.max_states = 10'000}, [&](const CrashState& state) {
+    for_each_crash_state(without, {.max_states = 4'000}, [&](const CrashState& state) {
       seen = !check_after_crash(state).ok();
       return !seen;
     });
