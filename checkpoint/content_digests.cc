@@ -161,4 +161,18 @@ absl::StatusOr<std::map<std::string, absl::uint128>> compute_content_digests(
   return digests;
 }
 
+absl::uint128 combined_content_digest(const CheckpointManifest& manifest) {
+  std::map<std::string, absl::uint128> digests;
+  for (const auto& digest : manifest.content_digests()) {
+    digests[digest.name()] = parse_digest(digest.digest()).value_or(0);
+  }
+  Xxh3Stream stream;
+  for (const auto& [name, digest] : digests) {
+    stream.update(name);
+    stream.update(absl::string_view("\0", 1));
+    stream.update(digest_bytes(digest));
+  }
+  return stream.digest();
+}
+
 }  // namespace millrace

@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/tensor_type.h"
+#include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
 
@@ -32,6 +33,9 @@ enum class DigestOf {
 // REQUIRES: not a delta. Errors: those of reading.
 absl::StatusOr<std::map<std::string, absl::uint128>> compute_content_digests(
     const CheckpointReader& checkpoint, DigestOf of, ThreadPool& threads);
+
+// One digest of all that a manifest has: equal if all are, by name.
+absl::uint128 combined_content_digest(const CheckpointManifest& manifest);
 
 }  // namespace millrace
 

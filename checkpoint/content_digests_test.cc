@@ -75,5 +75,25 @@ TEST_F(ContentDigestsFileTest, OtherValuesOtherDigests) {
   EXPECT_NE(of_a.at("table/items"), of_b.at("table/items"));
 }
 
+// The example of docs/checkpoint_format.md.
+TEST(CombinedContentDigestTest, IsThatOfNamesAndDigestsInOrder) {
+  CheckpointManifest manifest;
+  const auto add = [&](const std::string& name, const std::string& digest) {
+    auto* entry = manifest.add_content_digests();
+    entry->set_name(name);
+    entry->set_digest(digest);
+  };
+  EXPECT_EQ(format_digest(combined_content_digest(manifest)), "99aa06d3014798d86001c324468d497f");
+  add("table/items", "65589e566ca399837d26aee3649db286");
+  add("dense", "eb0591d57da0c9b26b86de1b9fcddfe4");
+  std::string bytes = "dense";
+  bytes += '\0' + digest_bytes(*parse_digest("eb0591d57da0c9b26b86de1b9fcddfe4")) + "table/items";
+  bytes += '\0' + digest_bytes(*parse_digest("65589e566ca399837d26aee3649db286"));
+  EXPECT_EQ(combined_content_digest(manifest), xxh3_128(bytes));
+  EXPECT_EQ(format_digest(combined_content_digest(manifest)), "68ab7813a369d5aaf1f4da32b6c32e95");
+  std::swap(*manifest.mutable_content_digests(0), *manifest.mutable_content_digests(1));
+  EXPECT_EQ(combined_content_digest(manifest), xxh3_128(bytes)) << "whatever their order";
+}
+
 }  // namespace
 }  // namespace millrace

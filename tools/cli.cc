@@ -42,6 +42,7 @@ int run_command(CLI::App& program, int argc, char** argv, const RankListener& li
   add([&](CLI::App& app) { return add_evaluate_command(app, listener); });
   add(add_predict_command);
   add(add_generate_command);
+  add(add_checkpoint_command);
   add(add_config_command);
   add(add_hooks_command);
   add(add_explain_command);

@@ -21,6 +21,7 @@ Command add_train_command(CLI::App& program, const RankListener& listener);
 Command add_evaluate_command(CLI::App& program, const RankListener& listener);
 Command add_predict_command(CLI::App& program);
 Command add_generate_command(CLI::App& program);
+Command add_checkpoint_command(CLI::App& program);
 Command add_config_command(CLI::App& program);
 Command add_hooks_command(CLI::App& program);
 Command add_explain_command(CLI::App& program);

@@ -1,0 +1,148 @@
+// `millrace checkpoint` as a person uses it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/file_system.h"
+#include "base/hash.h"
+#include "base/status_matchers.h"
+#include "checkpoint/small_checkpoint.h"
+#include "tests/e2e/program_test.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+class CheckpointCommandTest : public ProgramTest {
+ protected:
+  static constexpr char kFirst[] = "out/checkpoints/step-00000001";
+  static constexpr char kSecond[] = "out/checkpoints/step-00000002";
+
+  void SetUp() override {
+    save({.step = 1, .metrics = {{"eval/auc", 0.5}}});
+    save({.step = 2, .seed = 2, .rows = 9});
+  }
+  void save(const SmallCheckpoint& options) {
+    ASSERT_OK(write_small_checkpoint(FileSystem::local(), path("out/checkpoints"), options));
+  }
+  // Flips a bit in the middle of a file.
+  void damage(const std::string& name) {
+    std::string content = read(name);
+    content[content.size() / 2] ^= 1;
+    write(name, content);
+  }
+  ProgramResult checkpoint(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "checkpoint");
+    return millrace(std::move(arguments));
+  }
+  Json json_of(std::vector<std::string> arguments) {
+    const ProgramResult result = checkpoint(std::move(arguments));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const Json json = Json::parse(result.out, nullptr, false);
+    EXPECT_FALSE(json.is_discarded()) << result.out;
+    return json;
+  }
+  void refused(std::vector<std::string> arguments, int exit_code, const std::string& what) {
+    const std::vector<std::string> before = files_below(".");
+    const ProgramResult result = checkpoint(std::move(arguments));
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    EXPECT_THAT(result.last_error_line(), HasSubstr(what));
+    EXPECT_EQ(files_below("."), before) << "nothing is left behind, nothing removed";
+  }
+};
+
+TEST_F(CheckpointCommandTest, Lists) {
+  for (const std::string place : {"out", "out/checkpoints"}) {
+    const Json json = json_of({"list", place, "--json"});
+    ASSERT_EQ(json.size(), 2);
+    EXPECT_EQ(json[0]["path"], kFirst);
+    EXPECT_EQ(json[0]["metrics"]["eval/auc"], 0.5);
+    EXPECT_EQ(json[1]["step"], 2);
+  }
+  damage(absl::StrCat(kSecond, "/manifest.json"));
+  const ProgramResult result = checkpoint({"list", "out"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("eval/auc 0.5"), HasSubstr("damaged: ")));
+}
+
+TEST_F(CheckpointCommandTest, ShowsTheNewestThatIsWhole) {
+  Json json = json_of({"show", "out", "--json"});
+  EXPECT_EQ(json["progress"]["step"], 2);
+  EXPECT_EQ(json["tables"]["items"]["rows"], 9);
+  EXPECT_EQ(json["content_digest"].get<std::string>().size(), 32);
+  EXPECT_EQ(json_of({"show", kFirst, "--json"})["progress"]["step"], 1);
+  EXPECT_THAT(checkpoint({"show", "out"}).out, HasSubstr("fc.weight"));
+
+  damage(absl::StrCat(kSecond, "/manifest.json"));
+  const ProgramResult before = checkpoint({"show", "out", "--json"});
+  EXPECT_EQ(before.exit_code, 0);
+  EXPECT_EQ(Json::parse(before.out)["progress"]["step"], 1);
+  EXPECT_THAT(before.err, AllOf(HasSubstr("passed over"), HasSubstr("step-00000002")));
+}
+
+TEST_F(CheckpointCommandTest, VerifiesEveryByte) {
+  const ProgramResult whole = checkpoint({"verify", "out"});
+  EXPECT_EQ(whole.exit_code, 0);
+  EXPECT_THAT(whole.out, AllOf(HasSubstr(absl::StrCat(kFirst, ": ok")),
+                               HasSubstr(absl::StrCat(kSecond, ": ok"))));
+  const std::string file = absl::StrCat(kSecond, "/table-items-00001-of-00002.safetensors");
+  damage(file);
+  EXPECT_EQ(checkpoint({"show", kSecond}).exit_code, 0) << "which does not read all bytes";
+  refused({"verify", kSecond}, 65, file + " is damaged between bytes 0 and ");
+  refused({"verify", kFirst, kSecond}, 65, "1 of 2 checkpoints");
+  EXPECT_THAT(checkpoint({"verify", "out"}).out, HasSubstr(absl::StrCat(kFirst, ": ok")));
+  EXPECT_EQ(checkpoint({"verify", kFirst, "--threads", "1"}).exit_code, 0);
+}
+
+TEST_F(CheckpointCommandTest, WhatIsNoCheckpoint) {
+  refused({"show", "nowhere"}, 66, "nowhere");
+  fs::create_directory(path("empty"));
+  refused({"list", "empty"}, 66, "empty is neither a checkpoint");
+  write("file", "x");
+  refused({"verify", "file"}, 64, "file is a file");
+  fs::create_directories(path("none/checkpoints"));
+  refused({"verify", "none"}, 66, "there is no checkpoint in none/checkpoints");
+  EXPECT_EQ(checkpoint({"list", "none"}).out, "no checkpoints\n");
+  refused({"list", kFirst}, 64, "list takes the folder");
+  refused({}, 64, "checkpoint --help");
+}
+
+TEST_F(CheckpointCommandTest, WhatIsWrongWithOne) {
+  const std::string shard = absl::StrCat(kFirst, "/table-items-00000-of-00002.safetensors");
+  fs::rename(path(shard), path("aside"));
+  refused({"verify", kFirst}, 65, shard + " is missing");
+  fs::create_symlink(path("aside"), path(shard));
+  refused({"verify", kFirst}, 65, shard + " is not a regular file");
+  fs::remove(path(shard));
+  fs::rename(path("aside"), path(shard));
+  EXPECT_EQ(checkpoint({"verify", kFirst}).exit_code, 0) << "as before";
+
+  fs::create_directory_symlink(path(kFirst), path("out/checkpoints/step-00000003"));
+  refused({"show", "out/checkpoints/step-00000003"}, 65, "is a symbolic link");
+  write(absl::StrCat(kFirst, "/extra"), "");
+  refused({"show", kFirst}, 65, "extra does not belong to the checkpoint");
+}
+
+// A manifest of a program that is newer than this one.
+TEST_F(CheckpointCommandTest, ANewerFormat) {
+  const std::string file = absl::StrCat(kFirst, "/manifest.json");
+  std::string text = read(file);
+  const std::string version = "\"format_version\": 1";
+  text.replace(text.find(version), version.size(), "\"format_version\": 9");
+  text.replace(14, 32, 32, '0');
+  text.replace(14, 32, format_digest(xxh3_128(text)));
+  write(file, text);
+  refused({"show", kFirst}, 64, "format version 9");
+  refused({"verify", kFirst}, 64, "format version 9");
+  EXPECT_EQ(json_of({"list", "out", "--json"})[0]["status"], "damaged");
+}
+
+}  // namespace
+}  // namespace millrace

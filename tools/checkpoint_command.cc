@@ -1,0 +1,157 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file_system.h"
+#include "base/status_macros.h"
+#include "base/thread_pool.h"
+#include "checkpoint/checkpoint_list.h"
+#include "checkpoint/checkpoint_names.h"
+#include "checkpoint/manifest.h"
+#include "tools/checkpoint_path.h"
+#include "tools/checkpoint_report.h"
+#include "tools/commands.h"
+#include "tools/exit_code.h"
+#include "tools/text_table.h"
+
+namespace millrace {
+namespace {
+
+struct CheckpointFlags {
+  std::string path;
+  std::vector<std::string> paths;
+  bool json = false;
+  int threads = 4;
+};
+
+// Says what was passed over, on stderr.
+void warn(const NewestCheckpoint& found) {
+  for (const absl::Status& damaged : found.damaged) {
+    std::cerr << "millrace: passed over: " << damaged.message() << std::endl;
+  }
+}
+
+absl::StatusOr<int> list(const CheckpointFlags& flags) {
+  FileSystem& files = FileSystem::local();
+  ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, flags.path));
+  if (place.is_checkpoint) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(place.path, " is one checkpoint; list takes the folder it is in"));
+  }
+  ASSIGN_OR_RETURN(std::vector<ListedCheckpoint> checkpoints, list_checkpoints(files, place.path));
+  check_bases(checkpoints);
+  std::cout << (flags.json ? list_json(checkpoints) : list_text(checkpoints)) << std::flush;
+  return kExitFinished;
+}
+
+absl::StatusOr<int> show(const CheckpointFlags& flags) {
+  ThreadPool threads(1);
+  ASSIGN_OR_RETURN(const NewestCheckpoint found,
+                   open_checkpoint(FileSystem::local(), flags.path, threads));
+  warn(found);
+  const CheckpointReader& checkpoint = *found.chain.back();
+  std::cout << (flags.json ? show_json(checkpoint) : show_text(checkpoint)) << std::flush;
+  return kExitFinished;
+}
+
+// Every byte of a checkpoint and of what it is a delta on.
+absl::Status verify_checkpoint(const std::string& path, ThreadPool& threads) {
+  ASSIGN_OR_RETURN(const auto chain, open_chain(FileSystem::local(), path));
+  int64_t bytes = 0, files = 0;
+  for (const auto& checkpoint : chain) {
+    RETURN_IF_ERROR(checkpoint->verify(threads));
+    bytes += total_bytes(checkpoint->manifest());
+    files += checkpoint->manifest().files_size() + 1;
+  }
+  std::cout << path << ": ok, " << files << " files, " << bytes_text(bytes);
+  if (chain.size() > 1) std::cout << ", in " << chain.size() << " checkpoints of a chain";
+  std::cout << std::endl;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> checkpoints_of(const std::string& path) {
+  FileSystem& files = FileSystem::local();
+  ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
+  std::vector<std::string> found;
+  if (place.is_checkpoint) {
+    found.push_back(place.path);
+    return found;
+  }
+  ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> checkpoints,
+                   list_checkpoints(files, place.path));
+  for (const ListedCheckpoint& listed : checkpoints) found.push_back(listed.path);
+  if (!found.empty()) return found;
+  return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", place.path));
+}
+
+absl::StatusOr<int> verify(const CheckpointFlags& flags) {
+  ThreadPool threads(flags.threads);
+  std::vector<std::string> checkpoints;
+  for (const std::string& path : flags.paths) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> found, checkpoints_of(path));
+    checkpoints.insert(checkpoints.end(), found.begin(), found.end());
+  }
+  absl::Status first;
+  int bad = 0;
+  for (const std::string& path : checkpoints) {
+    const absl::Status status = verify_checkpoint(path, threads);
+    if (status.ok()) continue;
+    std::cout << path << ": " << status.message() << std::endl;
+    first.Update(status);
+    ++bad;
+  }
+  if (checkpoints.size() == 1 || bad == 0) {
+    RETURN_IF_ERROR(first);
+    return kExitFinished;
+  }
+  return annotate(first, absl::StrCat(bad, " of ", checkpoints.size(), " checkpoints are not whole"));
+}
+
+}  // namespace
+
+Command add_checkpoint_command(CLI::App& program) {
+  auto flags = std::make_shared<CheckpointFlags>();  // shared with the parser's callbacks
+  CLI::App* command =
+      program.add_subcommand("checkpoint", "look into checkpoints without their model");
+  command->require_subcommand(1);
+  const std::string place =
+      "a checkpoint, or a folder of checkpoints or an output directory: its newest that is whole";
+  const auto add_json = [&](CLI::App* sub) {
+    sub->add_flag("--json", flags->json, "print JSON");
+  };
+  const auto add_threads = [&](CLI::App* sub) {
+    sub->add_option("--threads", flags->threads, "threads that read")
+        ->check(CLI::Range(1, 256))
+        ->capture_default_str();
+  };
+
+  CLI::App* list_command =
+      command->add_subcommand("list", "all checkpoints of a folder, damaged ones too");
+  list_command
+      ->add_option("DIR", flags->path, "a folder of checkpoints, or an output directory")
+      ->required();
+  add_json(list_command);
+
+  CLI::App* show_command = command->add_subcommand("show", "what is in a checkpoint");
+  show_command->add_option("PATH", flags->path, place)->required();
+  add_json(show_command);
+
+  CLI::App* verify_command =
+      command->add_subcommand("verify", "read every byte and compare it with its digest");
+  verify_command
+      ->add_option("PATH", flags->paths,
+                   "checkpoints; of a folder or an output directory all of them")
+      ->required();
+  add_threads(verify_command);
+
+  return [=]() -> absl::StatusOr<int> {
+    if (list_command->parsed()) return list(*flags);
+    if (show_command->parsed()) return show(*flags);
+    return verify(*flags);
+  };
+}
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+// What a path on the command line of `millrace checkpoint` stands for.
+#ifndef MILLRACE_TOOLS_CHECKPOINT_PATH_H_
+#define MILLRACE_TOOLS_CHECKPOINT_PATH_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "base/thread_pool.h"
+#include "checkpoint/checkpoint_list.h"
+
+namespace millrace {
+
+struct CheckpointPath {
+  bool is_checkpoint = false;  // else a folder of them
+  std::string path;            // has a last name other than "." and ".."
+};
+
+// A checkpoint has a manifest.json, or the name of one; a folder of checkpoints is called so or has
+// some; an output directory has the folder "checkpoints". Whether a checkpoint is whole is not
+// looked at.
+// Errors: NotFound if there is nothing, or nothing of that; FailedPrecondition for a file; those of
+// reading.
+absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const std::string& path);
+
+// The checkpoint that `path` stands for: itself, else the newest of the folder whose manifests
+// verify, its bases' too. Borrows `files`.
+// Returns: a chain that is not empty.
+// Errors: those of resolve_checkpoint_path and of open_chain; NotFound if there is no checkpoint;
+// that of the newest if all are damaged.
+absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
+                                                 ThreadPool& threads);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_CHECKPOINT_PATH_H_
