@@ -132,8 +132,9 @@ class Trainer {
   absl::StatusOr<TrainState> capture();
   // Makes this trainer one that stands where the state was captured: train() goes on from there as
   // if nothing had been. Between runs, and before data is read. `notes` gets a line for each hook or
-  // registered object that is new or gone, and for a report that begins anew.
-  // Errors: InvalidArgument listing all names, types and shapes of tensors and tables that differ;
+  // registered object that is new or gone, other data, and for a report that begins anew.
+  // Errors: InvalidArgument listing all names, types and shapes of tensors and tables that differ,
+  // or, where an epoch is open, the files of the training data that do (between epochs a note);
   // DataLoss for damaged parts; those of hooks and registered objects, with their names. Nothing has
   // changed then.
   absl::Status restore(LoadedState loaded, std::vector<std::string>* notes);
@@ -196,6 +197,8 @@ class Trainer {
   TrainState state_parts();
   SharedState loop_state() const;
   std::vector<StateHolder> holders(StatePlacement placement) const;
+  absl::Status find_data_identity();
+  absl::Status check_data(const LoadedState& loaded, std::vector<std::string>* notes);
   absl::StatusOr<Position> read_position(const LoadedState& loaded) const;
   absl::Status load_report(const LoadedState& loaded, std::vector<std::string>* notes);
   absl::Status load_holders(const LoadedState& loaded, std::vector<std::string>* notes);
@@ -248,6 +251,7 @@ class Trainer {
   // Restored, and not used yet: the positions of all ranks of another world size, and requests.
   std::vector<Cursor> restored_cursors_;
   RequestSet restored_requests_;
+  std::optional<DataIdentity> train_data_identity_;  // once it was looked at
 
   struct NamedObject {
     std::string name;

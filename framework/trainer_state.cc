@@ -15,6 +15,7 @@
 #include "framework/trainer.h"
 #include "framework/trainer_internal.h"
 #include "io/cursor_state.h"
+#include "io/data_identity.h"
 
 namespace millrace {
 namespace {
@@ -104,12 +105,41 @@ SharedState Trainer::loop_state() const {
   return state;
 }
 
+// Reads files, so once is enough.
+absl::Status Trainer::find_data_identity() {
+  if (train_data_identity_.has_value() || parts_.train_data == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(train_data_identity_, parts_.train_data->identity(), "the training data");
+  return absl::OkStatus();
+}
+
+// A position in other data means nothing.
+absl::Status Trainer::check_data(const LoadedState& loaded, std::vector<std::string>* notes) {
+  if (!loaded.shared.has_train_data()) return absl::OkStatus();
+  RETURN_IF_ERROR(find_data_identity());
+  if (!train_data_identity_.has_value()) return absl::OkStatus();
+  const std::vector<std::string> lines =
+      data_differences(loaded.shared.train_data(), *train_data_identity_);
+  if (lines.empty()) return absl::OkStatus();
+  const std::string message =
+      absl::StrCat("the training data is not what it was: ", absl::StrJoin(lines, "; "));
+  if (!loaded.ranks.empty() && loaded.ranks[0].cursor_size() > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(message, " (the state is one within an epoch of it)"));
+  }
+  notes->push_back(message);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<TrainState> Trainer::capture() {
   if (running_ && serving_ == nullptr) {
     return absl::FailedPreconditionError("capture() during a run, but not where it is served");
   }
+  RETURN_IF_ERROR(find_data_identity());
   TrainState state = state_parts();
   state.shared = loop_state();
+  if (train_data_identity_.has_value() && train_data_identity_->file_size() > 0) {
+    *state.shared.mutable_train_data() = *train_data_identity_;
+  }
   ASSIGN_OR_RETURN(*state.shared.mutable_object(), save_states(holders(StatePlacement::kOnce)));
   ASSIGN_OR_RETURN(*state.rank.mutable_object(), save_states(holders(StatePlacement::kPerRank)));
   ASSIGN_OR_RETURN(*state.rank.mutable_hook(), save_states(hooks_->state_holders()));
@@ -183,9 +213,10 @@ absl::Status Trainer::restore(LoadedState loaded, std::vector<std::string>* note
   const TrainState target = state_parts();
   ASSIGN_OR_RETURN(Position position, read_position(loaded));
   RETURN_IF_ERROR(check_state(target, context_->rank(), context_->world_size(), loaded));
+  std::vector<std::string> found;
+  RETURN_IF_ERROR(check_data(loaded, &found));
   ReportState former;
   RETURN_IF_ERROR(reporter_->save_state(former));
-  std::vector<std::string> found;
   absl::Status status = load_report(loaded, &found);
   if (status.ok()) status = load_holders(loaded, &found);
   if (!status.ok()) {

@@ -197,6 +197,50 @@ TEST(TrainerStateTest, DamageIsNamedAndChangesNothing) {
   });
 }
 
+// Fake data that says which files it is.
+class NamedData : public FakeDataset {
+ public:
+  NamedData(FakeDatasetOptions options, std::string file)
+      : FakeDataset(options), file_(std::move(file)) {}
+  absl::StatusOr<DataIdentity> identity() const override {
+    DataIdentity identity;
+    identity.add_file()->set_name(file_);
+    return identity;
+  }
+
+ private:
+  const std::string file_;
+};
+
+TEST(TrainerStateTest, OtherDataIsRefusedWithinAnEpoch) {
+  const auto make = [](int64_t steps, const std::string& file) {
+    TinyTrainerOptions options = adam_with_table();
+    options.trainer.max_steps = steps;
+    TrainerParts parts = tiny_parts(options);
+    parts.train_data = std::make_unique<NamedData>(options.train, file);
+    auto trainer = Trainer::create(options.trainer, std::move(parts));
+    EXPECT_OK(trainer);
+    return *std::move(trainer);
+  };
+  for (const int64_t steps : {3, 4}) {  // of 4 in an epoch
+    std::unique_ptr<Trainer> from = make(steps, "a.csv"), same = make(steps, "a.csv");
+    std::unique_ptr<Trainer> other = make(steps, "b.csv");
+    ASSERT_OK(from->train());
+    const MemoryCheckpoint checkpoint = captured(*from);
+    std::vector<std::string> notes;
+    ASSERT_OK(same->restore(loaded(checkpoint, *same), &notes));
+    EXPECT_THAT(notes, IsEmpty());
+    const absl::Status status = other->restore(loaded(checkpoint, *other), &notes);
+    if (steps == 4) {
+      EXPECT_OK(status);
+      EXPECT_THAT(notes, ElementsAre(HasSubstr("file 1 is b.csv, not a.csv")));
+    } else {
+      EXPECT_THAT(status, StatusIs(kInvalid, HasSubstr("file 1 is b.csv, not a.csv")));
+      EXPECT_EQ(other->progress().step, 0);
+    }
+  }
+}
+
 TEST(TrainerStateTest, OnlyBetweenRunsAndWhereItIsServed) {
   std::vector<std::string> events;
   absl::Status captured_in_event, restored_in_event;

@@ -6,12 +6,14 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "io/batch_queue.h"
 #include "io/batcher.h"
 #include "io/block_queue.h"
+#include "io/data_identity.h"
 
 namespace millrace {
 namespace {
@@ -61,12 +63,12 @@ absl::Status check_options(const DatasetOptions& options) {
 uint64_t fingerprint(const DatasetOptions& options, const FileSet& files) {
   const bool shuffled = options.data.shuffle_rows() > 0;
   const SplitConfig& split = options.data.split();
-  std::string text = absl::StrCat("1 ", kMaxUnitRows, " ", options.data.shuffle_rows(), " ",
+  std::string text = absl::StrCat("2 ", kMaxUnitRows, " ", options.data.shuffle_rows(), " ",
                                   shuffled ? options.seed : 0, " ", split.by(), " ", split.column(),
                                   " ", split.from(), " ", split.to());
-  for (const std::vector<int64_t>& groups : files.group_rows()) {
-    absl::StrAppend(&text, ";");
-    for (const int64_t rows : groups) absl::StrAppend(&text, rows, ",");
+  for (size_t i = 0; i < files.paths().size(); ++i) {
+    absl::StrAppend(&text, ";", absl::CEscape(base_name(files.paths()[i])), ":");
+    for (const int64_t rows : files.group_rows()[i]) absl::StrAppend(&text, rows, ",");
   }
   return std::max<uint64_t>(1, xxh3(text));
 }
@@ -179,6 +181,10 @@ absl::StatusOr<std::optional<Batch>> BatchDataset::next() {
   MutexLock lock(mutex_);
   if (cancelled_) return absl::CancelledError("the dataset was cancelled");
   return absl::FailedPreconditionError("next() before start_epoch() or seek()");
+}
+
+absl::StatusOr<DataIdentity> BatchDataset::identity() const {
+  return data_identity(*options_.files, files());
 }
 
 void BatchDataset::cancel() {

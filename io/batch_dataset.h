@@ -55,6 +55,7 @@ class BatchDataset : public Dataset {
   // the batches that its own cursor leaves; with another number what all left is dealt out anew.
   absl::Status seek(absl::Span<const Cursor> cursors) override;
   absl::StatusOr<std::optional<Batch>> next() override;
+  absl::StatusOr<DataIdentity> identity() const override;
   void cancel() override;
 
   // Rows of all files: of all ranks, and outside the split too.

@@ -28,8 +28,9 @@ struct Cursor {
   // What this rank has left: ascending, none empty, none touching the next. The first begins in
   // the open block, at the first row of it that no batch holds yet. Nothing left: none.
   std::vector<RowInterval> rows_left;
-  // Says which order of rows the places count in: a hash of the sizes of the files and their
-  // units, the shuffle, the split and the seed. 0: not known, not compared.
+  // Says which order of rows the places count in: a hash of the names of the files (without
+  // folders), the sizes of their units, the shuffle, the split and the seed. 0: not known, not
+  // compared.
   uint64_t fingerprint = 0;
   // Of windowed data: the window (Window::index) that rows_left are of, and whether all ranks are
   // through with it, so that the next one follows.

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "io/batch.h"
+#include "proto/data_identity.pb.h"
 
 namespace millrace {
 
@@ -41,6 +42,10 @@ class Dataset {
   // features), naming file, place and column; Cancelled. After an error the dataset is at no
   // defined position until start_epoch or seek.
   virtual absl::StatusOr<std::optional<Batch>> next() = 0;
+
+  // Which data this is, for checkpoints; by default not known. May read files. Errors: those of
+  // reading.
+  virtual absl::StatusOr<DataIdentity> identity() const { return DataIdentity(); }
 
   // Makes next(), also one that waits, return Cancelled, for good. From any thread.
   virtual void cancel() = 0;

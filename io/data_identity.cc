@@ -1,0 +1,79 @@
+#include "io/data_identity.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kEndBytes = 64 << 10;
+
+absl::StatusOr<DataIdentity::File> file_identity(FileSystem& files, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.open(path));
+  const int64_t size = file->size_bytes();
+  std::string end(static_cast<size_t>(std::min(size, kEndBytes)), '\0');
+  const auto bytes = static_cast<int64_t>(end.size());
+  ASSIGN_OR_RETURN(const int64_t read, file->read_at(size - bytes, bytes, end.data()));
+  if (read != bytes) return absl::DataLossError(absl::StrCat(path, " became shorter"));
+  DataIdentity::File identity;
+  identity.set_name(base_name(path));
+  identity.set_size(size);
+  identity.set_end_digest(format_digest(xxh3_128(end)));
+  return identity;
+}
+
+// How one file differs, if it does.
+std::optional<std::string> difference(int index, const DataIdentity::File& before,
+                                      const DataIdentity::File& now) {
+  if (before.name() != now.name()) {
+    return absl::StrCat("file ", index + 1, " is ", now.name(), ", not ", before.name());
+  }
+  if (before.size() != now.size()) {
+    return absl::StrCat(now.name(), " has ", now.size(), " bytes, not ", before.size());
+  }
+  if (before.end_digest() != now.end_digest()) {
+    return absl::StrCat(now.name(), " ends with other bytes");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<DataIdentity> data_identity(FileSystem& files,
+                                           const std::vector<std::string>& paths) {
+  DataIdentity identity;
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(*identity.add_file(), file_identity(files, path));
+  }
+  return identity;
+}
+
+std::vector<std::string> data_differences(const DataIdentity& before, const DataIdentity& now,
+                                          size_t limit) {
+  std::vector<std::string> lines;
+  if (before.file_size() == 0 || now.file_size() == 0) return lines;
+  size_t more = 0;
+  const auto add = [&](std::string line) {
+    if (lines.size() < limit) {
+      lines.push_back(std::move(line));
+    } else {
+      ++more;
+    }
+  };
+  if (before.file_size() != now.file_size()) {
+    add(absl::StrCat("there are ", now.file_size(), " files, not ", before.file_size()));
+  }
+  for (int i = 0; i < std::min(before.file_size(), now.file_size()); ++i) {
+    std::optional<std::string> line = difference(i, before.file(i), now.file(i));
+    if (line.has_value()) add(*std::move(line));
+  }
+  if (more > 0) lines.push_back(absl::StrCat("and ", more, " more"));
+  return lines;
+}
+
+}  // namespace millrace
