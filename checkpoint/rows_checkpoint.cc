@@ -117,6 +117,7 @@ Manifest manifest_of(const RowsCheckpoint& content) {
   manifest.add_parts(Manifest::DENSE);
   manifest.add_parts(Manifest::ROWS);
   if (content.row_state) manifest.add_parts(Manifest::ROW_STATE);
+  manifest.set_fingerprint(content.fingerprint);
   manifest.set_config(content.config);
   Manifest::Table* table = manifest.add_tables();
   table->set_name(content.table);

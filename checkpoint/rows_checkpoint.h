@@ -29,7 +29,7 @@ struct RowsCheckpoint {
   int64_t dim = 2;
   std::map<int64_t, TestRow> rows = {};  // all rows, also of a delta
   std::map<std::string, std::vector<float>> dense = {{"fc.bias", {1, 2}}};
-  std::string config = {};
+  std::string fingerprint = {}, config = {};
   int table_files = 2;
   bool row_state = true;  // else only DENSE and ROWS
 };

@@ -2,17 +2,22 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
+#include "checkpoint/checkpoint_content.h"
+#include "checkpoint/checkpoint_diff.h"
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/manifest.h"
+#include "tools/checkpoint_diff_report.h"
 #include "tools/checkpoint_path.h"
 #include "tools/checkpoint_report.h"
+#include "tools/checkpoint_values.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/text_table.h"
@@ -20,9 +25,15 @@
 namespace millrace {
 namespace {
 
+constexpr int64_t kMaxTensorLines = 100;
+
 struct CheckpointFlags {
   std::string path;
+  std::string other_path;
   std::vector<std::string> paths;
+  std::string tensor;
+  std::string table;
+  std::vector<int64_t> ids;
   bool json = false;
   int threads = 4;
 };
@@ -55,6 +66,39 @@ absl::StatusOr<int> show(const CheckpointFlags& flags) {
   const CheckpointReader& checkpoint = *found.chain.back();
   std::cout << (flags.json ? show_json(checkpoint) : show_text(checkpoint)) << std::flush;
   return kExitFinished;
+}
+
+absl::StatusOr<std::unique_ptr<CheckpointContent>> open_content(const std::string& path) {
+  ThreadPool threads(1);
+  ASSIGN_OR_RETURN(NewestCheckpoint found, open_checkpoint(FileSystem::local(), path, threads));
+  warn(found);
+  return std::make_unique<CheckpointContent>(std::move(found.chain));
+}
+
+absl::StatusOr<int> read(const CheckpointFlags& flags) {
+  if (flags.tensor.empty() == flags.table.empty()) {
+    return absl::InvalidArgumentError("read takes --tensor, or --table with --ids");
+  }
+  ASSIGN_OR_RETURN(const auto content, open_content(flags.path));
+  absl::StatusOr<std::string> text;
+  if (!flags.tensor.empty()) {
+    text = flags.json ? tensor_json(*content, flags.tensor)
+                      : tensor_text(*content, flags.tensor, kMaxTensorLines);
+  } else {
+    text = flags.json ? rows_json(*content, flags.table, flags.ids)
+                      : rows_text(*content, flags.table, flags.ids);
+  }
+  RETURN_IF_ERROR(text.status());
+  std::cout << *text << std::flush;
+  return kExitFinished;
+}
+
+absl::StatusOr<int> diff(const CheckpointFlags& flags) {
+  ASSIGN_OR_RETURN(const auto a, open_content(flags.path));
+  ASSIGN_OR_RETURN(const auto b, open_content(flags.other_path));
+  ASSIGN_OR_RETURN(const CheckpointDiff difference, compare_checkpoints(*a, *b));
+  std::cout << (flags.json ? diff_json(difference) : diff_text(difference)) << std::flush;
+  return difference.equal() ? kExitFinished : kExitDifferent;
 }
 
 // Every byte of a checkpoint and of what it is a delta on.
@@ -147,9 +191,27 @@ Command add_checkpoint_command(CLI::App& program) {
       ->required();
   add_threads(verify_command);
 
+  CLI::App* read_command = command->add_subcommand(
+      "read", "one tensor, or rows of some ids, without reading the rest");
+  read_command->add_option("PATH", flags->path, place)->required();
+  read_command->add_option("--tensor", flags->tensor,
+                           "a dense tensor, or table/NAME/ids, table/NAME/weights, ...");
+  read_command->add_option("--table", flags->table, "a table")->needs(
+      read_command->add_option("--ids", flags->ids, "ids of rows, with commas between")
+          ->delimiter(','));
+  add_json(read_command);
+
+  CLI::App* diff_command = command->add_subcommand(
+      "diff", "in what two checkpoints differ; exit code 0 if in nothing, else 1");
+  diff_command->add_option("A", flags->path, place)->required();
+  diff_command->add_option("B", flags->other_path, "another one")->required();
+  add_json(diff_command);
+
   return [=]() -> absl::StatusOr<int> {
     if (list_command->parsed()) return list(*flags);
     if (show_command->parsed()) return show(*flags);
+    if (read_command->parsed()) return read(*flags);
+    if (diff_command->parsed()) return diff(*flags);
     return verify(*flags);
   };
 }

@@ -101,6 +101,46 @@ TEST_F(CheckpointCommandTest, VerifiesEveryByte) {
   EXPECT_EQ(checkpoint({"verify", kFirst, "--threads", "1"}).exit_code, 0);
 }
 
+TEST_F(CheckpointCommandTest, ReadsTensorsAndRows) {
+  const Json tensor = json_of({"read", "out", "--tensor", "fc.weight", "--json"});
+  EXPECT_EQ(tensor["shape"], Json({3, 2}));
+  EXPECT_EQ(tensor["values"].size(), 6);
+  EXPECT_THAT(checkpoint({"read", kFirst, "--tensor", "on"}).out, HasSubstr("on BOOL [3]"));
+  const Json rows = json_of({"read", kFirst, "--table", "items", "--ids", "3,-8,5", "--json"});
+  EXPECT_EQ(rows["missing"], Json({-8}));
+  ASSERT_EQ(rows["rows"].size(), 2);
+  EXPECT_EQ(rows["rows"][1]["id"], 5);
+  EXPECT_EQ(rows["rows"][1]["weights"].size(), 3);
+  refused({"read", "out", "--tensor", "fc.wieght"}, 66, "did you mean \"fc.weight\"");
+  refused({"read", "out", "--table", "item", "--ids", "1"}, 66, "did you mean \"items\"");
+  refused({"read", "out"}, 64, "--tensor, or --table");
+  refused({"read", "out", "--table", "items", "--ids", "x"}, 64, "--ids");
+}
+
+TEST_F(CheckpointCommandTest, Differs) {
+  const Json json = [&] {
+    const ProgramResult result = checkpoint({"diff", kFirst, kSecond, "--json"});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.err, "");
+    return Json::parse(result.out);
+  }();
+  EXPECT_EQ(json["equal"], false);
+  EXPECT_EQ(json["progress"][0], "step: 1 → 2");
+  EXPECT_EQ(json["tables"]["items"]["added"], 4);
+  EXPECT_EQ(json["tables"]["items"]["changed"], 5);
+  EXPECT_EQ(json["dense"].size(), 3);
+  EXPECT_THAT(checkpoint({"diff", kFirst, kSecond}).out, HasSubstr("table items: 5 → 9 rows"));
+
+  ASSERT_OK(write_small_checkpoint(FileSystem::local(), path("again"),
+                                   {.step = 1, .world_size = 2}));
+  const ProgramResult equal = checkpoint({"diff", kFirst, "again"});
+  EXPECT_EQ(equal.exit_code, 0) << equal.out;
+  EXPECT_THAT(equal.out, HasSubstr("\nequal\n"));
+  refused({"diff", kFirst, "nowhere"}, 66, "nowhere");
+  damage(absl::StrCat(kSecond, "/table-items-00001-of-00002.safetensors"));
+  refused({"diff", kFirst, kSecond}, 65, "is damaged between bytes");
+}
+
 TEST_F(CheckpointCommandTest, WhatIsNoCheckpoint) {
   refused({"show", "nowhere"}, 66, "nowhere");
   fs::create_directory(path("empty"));
