@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/hash.h"
+#include "embedding/id_hash_secrets.h"
 
 namespace millrace {
 
@@ -16,24 +17,20 @@ namespace millrace {
 class IdHash {
  public:
   explicit constexpr IdHash(uint64_t seed)
-      : secrets_{secret(seed, 1), secret(seed, 2), secret(seed, 3) | 1, secret(seed, 4) | 1} {}
+      : secrets_{{secret(seed, 1), secret(seed, 2)}, {secret(seed, 3) | 1, secret(seed, 4) | 1}} {}
 
-  constexpr uint64_t operator()(int64_t id) const {
-    const uint64_t once = fold(static_cast<uint64_t>(id) ^ secrets_[0], secrets_[2]);
-    return fold(once ^ secrets_[1], secrets_[3]);
-  }
+  constexpr uint64_t operator()(int64_t id) const { return hash_id(secrets_, id); }
+
+  // For kernels: hash_id of these is the same function.
+  const IdHashSecrets& secrets() const { return secrets_; }
 
  private:
-  static constexpr uint64_t fold(uint64_t a, uint64_t b) {
-    const auto product = static_cast<unsigned __int128>(a) * b;
-    return static_cast<uint64_t>(product >> 64) ^ static_cast<uint64_t>(product);
-  }
   static constexpr uint64_t secret(uint64_t seed, uint64_t number) {
     const uint64_t mixed = placement_hash(static_cast<int64_t>(seed ^ 0x243f6a8885a308d3ULL));
     return placement_hash(static_cast<int64_t>(mixed + number * 0x9e3779b97f4a7c15ULL));
   }
 
-  uint64_t secrets_[4];
+  IdHashSecrets secrets_;
 };
 
 }  // namespace millrace

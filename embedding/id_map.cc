@@ -23,9 +23,11 @@ uint64_t seed_from_system() {
 
 }  // namespace
 
-IdMap::IdMap() : IdMap(seed_from_system()) {}
+IdMap::IdMap(InstructionSet set) : IdMap(seed_from_system(), set) {}
 
-IdMap::IdMap(uint64_t seed) : hash_(seed) { start(); }
+IdMap::IdMap(uint64_t seed, InstructionSet set) : kernels_(id_map_kernels(set)), hash_(seed) {
+  start();
+}
 
 void IdMap::start() {
   mask_ = SegmentMemory::kSmallestBytes / sizeof(Bucket) - 1;
@@ -69,222 +71,171 @@ double IdMap::load() const {
 
 void IdMap::prefetch(absl::Span<const int64_t> ids, absl::Span<uint64_t> hashes) const {
   for (size_t i = 0; i < ids.size(); ++i) hashes[i] = hash_(ids[i]);
-  for (const uint64_t hash : hashes.first(std::min<size_t>(kChunk, hashes.size()))) {
-    __builtin_prefetch(home_of(hash));
+  const IdMapView map = view();
+  for (const uint64_t hash : hashes.first(std::min<size_t>(kIdMapAhead, hashes.size()))) {
+    __builtin_prefetch(home_of(map, hash), 0, 2);
   }
-}
-
-template <typename Use>
-void IdMap::in_chunks(absl::Span<const uint64_t> hashes, Use use) const {
-  // Two chunks take turns: one is used while the next one is on its way.
-  Bucket* homes[2][kChunk] = {};
-  auto chunk = [&](size_t begin) { return hashes.subspan(std::min(begin, hashes.size()), kChunk); };
-  find_homes(chunk(0), homes[0]);
-  for (size_t begin = 0, number = 0; begin < hashes.size(); begin += kChunk, ++number) {
-    Bucket** const next = homes[(number + 1) % 2];
-    find_homes(chunk(begin + kChunk), next);
-    if (use(begin, chunk(begin), homes[number % 2], next)) find_homes(chunk(begin + kChunk), next);
-  }
-}
-
-template <typename Use>
-void IdMap::in_blocks(absl::Span<const int64_t> ids, Use use) const {
-  uint64_t hashes[kBlock];
-  for (size_t begin = 0; begin < ids.size(); begin += kBlock) {
-    const absl::Span<const int64_t> block = ids.subspan(begin, kBlock);
-    prefetch(block, absl::MakeSpan(hashes, block.size()));
-    use(begin, block, absl::MakeConstSpan(hashes, block.size()));
-  }
-}
-
-void IdMap::find_homes(absl::Span<const uint64_t> hashes, Bucket** homes) const {
-  for (size_t i = 0; i < hashes.size(); ++i) homes[i] = home_of(hashes[i]);
-}
-
-// Bit e: entry e has this id, or it is 0 and the entry, behind those in use, is free.
-inline unsigned IdMap::matches(const Bucket& bucket, int64_t id) {
-  unsigned bits = 0;
-  for (int e = 0; e < kEntries; ++e) bits |= static_cast<unsigned>(bucket.entries[e].id == id) << e;
-  return bits;
-}
-
-template <typename Look>
-inline void IdMap::look_at_chunk(int64_t count, Bucket* const* homes, Bucket* const* next,
-                                 Look look) const {
-  // No branches, as the outcome of a comparison cannot be predicted. Prefetches one by one: of many
-  // at once the processor drops some. Ids that may stand behind their home come second.
-  uint32_t retry[kChunk];
-  int64_t retries = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    __builtin_prefetch(next[i]);
-    const bool again = look(i, *homes[i]) & homes[i]->passed();
-    retry[retries] = static_cast<uint32_t>(i);
-    retries += again;
-    __builtin_prefetch(homes[i] + again);
-  }
-  for (uint64_t distance = 1; retries > 0; ++distance) {
-    const int64_t looks = std::exchange(retries, 0);
-    for (int64_t r = 0; r < looks; ++r) {
-      const uint32_t i = retry[r];
-      Bucket& bucket = *behind(homes[i], distance);
-      retry[retries] = i;
-      retries += look(i, bucket) & bucket.passed();
-    }
-  }
-}
-
-void IdMap::locate(const int64_t* ids, int64_t count, Bucket* const* homes, Bucket* const* next,
-                   Entry* none, Entry** located) const {
-  look_at_chunk(count, homes, next, [=](int64_t i, Bucket& bucket) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-    const unsigned bits = matches(bucket, ids[i]);
-    Entry* const entry = &bucket.entries[__builtin_ctz(bits | 1u << (kEntries - 1))];
-    // A free entry, taken for that of id 0, may be another id's soon.
-    const bool missed = (bits == 0) | (entry->row_complement == 0);
-    Entry* const candidates[] = {entry, none};
-    located[i] = candidates[missed];
-    return missed;
-  });
 }
 
 void IdMap::find(absl::Span<const int64_t> ids, absl::Span<const uint64_t> hashes,
                  absl::Span<RowIndex> rows) const {
-  in_chunks(hashes, [&](size_t begin, absl::Span<const uint64_t> chunk, Bucket* const* homes,
-                        Bucket* const* next) {
-    const int64_t* const id = ids.data() + begin;
-    RowIndex* const row = rows.data() + begin;
-    look_at_chunk(static_cast<int64_t>(chunk.size()), homes, next,
-                  [=](int64_t i, const Bucket& bucket) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-                    RowIndex complement = 0;
-                    for (const Entry& entry : bucket.entries) {
-                      complement |=
-                          entry.row_complement & -static_cast<RowIndex>(entry.id == id[i]);
-                    }
-                    row[i] = ~complement;
-                    return complement == 0;
-                  });
-    return false;
-  });
+  kernels_.find(view(), ids.data(), hashes.data(), static_cast<int64_t>(ids.size()), rows.data());
 }
 
 void IdMap::find(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows) const {
-  in_blocks(ids,
-            [&](size_t begin, absl::Span<const int64_t> block, absl::Span<const uint64_t> hashes) {
-              find(block, hashes, rows.subspan(begin, block.size()));
-            });
+  kernels_.find(view(), ids.data(), nullptr, static_cast<int64_t>(ids.size()), rows.data());
+}
+
+bool IdMap::passed(const Bucket& bucket) {
+  uint32_t marks = 0;
+  for (const Entry& entry : bucket.entries) marks |= entry.mark;
+  return (marks & kPassed) != 0;
 }
 
 IdMap::Entry* IdMap::find_entry(int64_t id, uint64_t hash) const {
-  Bucket* const home = home_of(hash);
+  const IdMapView map = view();
+  Entry* const home = home_of(map, hash);
   for (uint64_t distance = 0;; ++distance) {
-    Bucket* const bucket = behind(home, distance);
-    const unsigned bits = matches(*bucket, id);
-    if (bits != 0) {
-      Entry* const entry = &bucket->entries[__builtin_ctz(bits)];
-      if (entry->row_complement != 0) return entry;
+    Entry* const here = behind(map, home, distance);
+    for (Entry& entry : bucket_of(here)->entries) {
+      if (entry.id == id && entry.row_complement != 0) return &entry;
     }
-    if (!bucket->passed()) return nullptr;
+    if ((here->mark & kPassed) == 0) return nullptr;
   }
 }
 
 template <typename Use>
-void IdMap::find_or_insert_each(absl::Span<const int64_t> ids, absl::Span<const uint64_t> hashes,
-                                MakeRow make_row, Use use) {
+Use IdMap::find_or_insert_each(absl::Span<const int64_t> ids, const uint64_t* hashes,
+                               MakeRow make_row, Use use) {
   Entry none = {};
-  Entry* located[kChunk];
-  in_chunks(hashes, [&](size_t begin, absl::Span<const uint64_t> chunk, Bucket** homes,
-                        Bucket* const* next) {
-    const auto count = static_cast<int64_t>(chunk.size());
-    const int64_t* const id = ids.data() + begin;
-    bool any_moved = false;
-    locate(id, count, homes, next, &none, located);
-    for (int64_t i = 0; i < count; ++i) {
-      Entry* entry = located[i];
-      if (entry->row_complement == 0) {
+  IdMapSearch search;
+  search.ids = ids.data();
+  search.hashes = hashes;
+  search.count = static_cast<int64_t>(ids.size());
+  search.none = &none;
+  kernels_.start(view(), search, 0);
+  int64_t end = 0;
+  for (int64_t begin = 0; begin < search.count; begin = end) {
+    kernels_.locate(view(), search, begin);
+    end = std::min(begin + kIdMapBlock, search.count);
+    for (int64_t i = begin; i < end; ++i) {
+      Entry* entry = search.located[i & (2 * kIdMapBlock - 1)];
+      if (ABSL_PREDICT_FALSE(entry->id != ids[i] || entry->row_complement == 0)) {
         bool moved = false;
-        entry = find_or_insert_entry(id[i], chunk[i], make_row, moved);
+        entry = find_or_insert_entry(ids[i], entry, &none, make_row, moved);
         if (moved) {
-          any_moved = true;
-          find_homes(chunk.subspan(i), homes);
-          locate(id + i, count - i, homes, next, &none, located + i);
+          end = i + 1;
+          kernels_.start(view(), search, end);
         }
       }
-      use(begin + i, entry);
+      use(i, entry);
     }
-    return any_moved;
-  });
+  }
+  return use;
 }
 
-IdMap::Entry* IdMap::find_or_insert_entry(int64_t id, uint64_t hash, MakeRow make_row,
-                                          bool& moved) {
-  // It may have come since it was looked for.
-  if (Entry* const entry = find_entry(id, hash)) return entry;
+IdMap::Entry* IdMap::find_or_insert_entry(int64_t id, Entry* home, const Entry* none,
+                                          MakeRow make_row, bool& moved) {
+  const uint64_t hash = hash_(id);
+  // If the id came since it was looked for it took this entry.
+  const bool fits = home != none && home->row_complement == 0;
+  if (!fits) {
+    if (Entry* const entry = find_entry(id, hash)) return entry;
+  }
   const RowIndex row = make_row(id);
   if (row == kNoRow) return nullptr;
   moved = make_room(hash);
   ++segments_[owners_[hash >> shift_]].size;
   ++size_;
-  return place(home_of(hash), {id, ~row, 0});
+  const Entry entry = {id, ~row, 0};
+  if (!fits || moved) {
+    const IdMapView map = view();
+    return place(map, home_of(map, hash), entry);
+  }
+  assign(*home, entry);
+  return home;
 }
+
+// Numbers distinct rows.
+struct IdMap::Numbering {
+  RowIndex* rows;  // distinct ones; there is space for more
+  uint32_t* places;
+  uint32_t end;   // of the distinct ones
+  uint32_t last;  // that there is space for
+
+  void operator()(int64_t i, Entry* entry) {
+    if (ABSL_PREDICT_FALSE(entry == nullptr)) {
+      places[i] = kNoPlace;
+      return;
+    }
+    // Where the mark says, or else at the end; without branches, as they cannot be predicted.
+    const RowIndex row = row_of(*entry);
+    const uint32_t mark = entry->mark, marked = std::min(mark & ~kPassed, last);
+    const bool known = (rows[marked] == row) & (marked < end);
+    const uint32_t place = end ^ ((end ^ marked) & -static_cast<uint32_t>(known));
+    rows[end] = row;
+    end += static_cast<uint32_t>(!known);
+    entry->mark = (mark & kPassed) | place;
+    places[i] = place;
+  }
+};
 
 void IdMap::find_or_insert_distinct(absl::Span<const int64_t> ids,
                                     absl::Span<const uint64_t> hashes, MakeRow make_row,
                                     std::vector<RowIndex>& distinct, absl::Span<uint32_t> places) {
-  auto end = static_cast<uint32_t>(distinct.size());
-  distinct.resize(distinct.size() + ids.size());
-  RowIndex* const rows = distinct.data();
-  find_or_insert_each(ids, hashes, make_row, [&end, rows, places](size_t i, Entry* entry) {
-    if (entry == nullptr) {
-      places[i] = kNoPlace;
-      return;
-    }
-    // Where the mark says, or else at the end; without branches, as above.
-    const RowIndex row = entry->row();
-    rows[end] = row;
-    const uint32_t marked = std::min(entry->mark & ~kPassed, end);
-    const uint32_t place = rows[marked] == row ? marked : end;
-    end += static_cast<uint32_t>(place == end);
-    entry->mark = (entry->mark & kPassed) | place;
-    places[i] = place;
-  });
-  distinct.resize(end);
+  const auto end = static_cast<uint32_t>(distinct.size());
+  // One more, for what is written at the end and not kept.
+  distinct.resize(distinct.size() + ids.size() + 1);
+  const Numbering numbering = {distinct.data(), places.data(), end,
+                               static_cast<uint32_t>(distinct.size() - 1)};
+  distinct.resize(find_or_insert_each(ids, hashes.data(), make_row, numbering).end);
 }
 
 void IdMap::find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows,
                            MakeRow make_row) {
-  in_blocks(ids,
-            [&](size_t begin, absl::Span<const int64_t> block, absl::Span<const uint64_t> hashes) {
-              find_or_insert_each(block, hashes, make_row, [&](size_t i, const Entry* entry) {
-                rows[begin + i] = entry == nullptr ? kNoRow : entry->row();
-              });
-            });
+  find_or_insert_each(ids, nullptr, make_row, [rows](size_t i, const Entry* entry) {
+    rows[i] = entry == nullptr ? kNoRow : row_of(*entry);
+  });
 }
 
-IdMap::Entry* IdMap::place(Bucket* home, const Entry& entry) const {
-  Bucket* bucket = home;
-  for (uint64_t distance = 1; bucket->full(); ++distance) {
-    bucket->set_passed(true);
-    bucket = behind(home, distance);
+IdMap::Entry* IdMap::place(const IdMapView& map, Entry* home, const Entry& entry) {
+  Entry* here = home;
+  for (uint64_t distance = 1; full(*bucket_of(here)); ++distance) {
+    here->mark |= kPassed;
+    here = behind(map, home, distance);
   }
+  Entry* const entries = bucket_of(here)->entries;
   int in_use = 0;
-  for (int e = 0; e < kEntries - 1; ++e) in_use += bucket->entries[e].row_complement != 0;
-  assign(bucket->entries[in_use], entry);
-  return &bucket->entries[in_use];
+  for (int e = 0; e < kEntries - 1; ++e) in_use += entries[e].row_complement != 0;
+  assign(entries[in_use], entry);
+  return &entries[in_use];
 }
 
 int64_t IdMap::place_all(const Bucket* from, uint64_t buckets, Bucket* zero, Bucket* one,
                          int bit) const {
+  // A run of them at a time, first gathered without branches: how many of a bucket's entries are in
+  // use cannot be predicted.
+  constexpr uint64_t kRun = 64;  // divides the buckets of every segment
+  Entry entries[kRun * kEntries];
   Bucket* const targets[] = {zero, one};
-  int64_t counts[] = {0, 0};
-  for (const Bucket* bucket = from; bucket != from + buckets; ++bucket) {
-    for (const Entry& entry : bucket->entries) {
-      if (entry.row_complement == 0) break;
-      const uint64_t hash = hash_(entry.id);
+  int64_t ones = 0;
+  const IdMapView map = view();
+  for (const Bucket* run = from; run != from + buckets; run += kRun) {
+    int64_t count = 0;
+    for (const Bucket* bucket = run; bucket != run + kRun; ++bucket) {
+      for (const Entry& entry : bucket->entries) {
+        entries[count] = entry;
+        count += entry.row_complement != 0;
+      }
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const uint64_t hash = hash_(entries[i].id);
       const uint64_t target = hash >> bit & 1;
-      ++counts[target];
-      place(targets[target] + (hash & mask_), entry);
+      ones += static_cast<int64_t>(target);
+      place(map, home_in(targets[target], map, hash), entries[i]);
     }
   }
-  return counts[1];
+  return ones;
 }
 
 bool IdMap::make_room(uint64_t hash) {
@@ -346,9 +297,13 @@ void IdMap::resize_directory(int depth) {
 }
 
 void IdMap::erase(absl::Span<const int64_t> ids) {
-  in_blocks(ids, [&](size_t, absl::Span<const int64_t> block, absl::Span<const uint64_t> hashes) {
+  uint64_t hashes[kBlock];
+  for (size_t begin = 0; begin < ids.size(); begin += kBlock) {
+    const absl::Span<const int64_t> block = ids.subspan(begin, kBlock);
+    prefetch(block, absl::MakeSpan(hashes, block.size()));
     for (size_t i = 0; i < block.size(); ++i) {
-      __builtin_prefetch(home_of(hashes[std::min(i + kChunk, block.size() - 1)]));
+      const size_t ahead = std::min<size_t>(i + kIdMapAhead, block.size() - 1);
+      __builtin_prefetch(home_of(view(), hashes[ahead]));
       Entry* const entry = find_entry(block[i], hashes[i]);
       if (entry == nullptr) continue;
       remove(segment_of(hashes[i]), entry);
@@ -357,38 +312,49 @@ void IdMap::erase(absl::Span<const int64_t> ids) {
       while (shrink(hashes[i])) {
       }
     }
-  });
+  }
 }
 
 void IdMap::remove(Bucket* buckets, Entry* entry) const {
   for (;;) {
-    const uint64_t at = (reinterpret_cast<char*>(entry) - reinterpret_cast<char*>(buckets)) /
-                        static_cast<int64_t>(sizeof(Bucket));
+    const uint64_t at = bucket_of(entry) - buckets;
     Bucket& bucket = buckets[at];
     Entry* last = bucket.entries + kEntries - 1;
     while (last->row_complement == 0) --last;
     assign(*entry, *last);
     assign(*last, {});
-    if (!bucket.passed()) return;
+    if (!passed(bucket)) return;
     // The bucket was full, and entries that passed it come back.
     entry = find_passed(buckets, at);
-    bucket.set_passed(entry != nullptr);
     if (entry == nullptr) return;
     assign(*last, *entry);
   }
 }
 
 IdMap::Entry* IdMap::find_passed(Bucket* buckets, uint64_t at) const {
+  Entry* first = nullptr;
+  uint32_t kinds[kEntries] = {};
+  const IdMapView map = view();
   uint64_t behind = at;
   do {
     behind = (behind + 1) & mask_;
     for (Entry& entry : buckets[behind].entries) {
       if (entry.row_complement == 0) break;
-      const uint64_t home = hash_(entry.id) & mask_;
-      if (((behind - home) & mask_) >= ((behind - at) & mask_)) return &entry;
+      Entry* const home = home_in(buckets, map, hash_(entry.id));
+      const uint64_t home_number = bucket_of(home) - buckets;
+      if (((behind - home_number) & mask_) < ((behind - at) & mask_)) continue;
+      if (first == nullptr) {
+        first = &entry;
+      } else {
+        kinds[home - bucket_of(home)->entries] = kPassed;
+      }
     }
-  } while (buckets[behind].passed());
-  return nullptr;
+  } while (passed(buckets[behind]));
+  for (int e = 0; e < kEntries; ++e) {
+    uint32_t& mark = buckets[at].entries[e].mark;
+    mark = (mark & ~kPassed) | kinds[e];
+  }
+  return first;
 }
 
 bool IdMap::shrink(uint64_t hash) {
@@ -437,7 +403,7 @@ void IdMap::for_each(absl::FunctionRef<void(int64_t, RowIndex)> visit) const {
     for (uint64_t at = 0; at <= mask_; ++at) {
       for (const Entry& entry : segment.buckets[at].entries) {
         if (entry.row_complement == 0) break;
-        visit(entry.id, entry.row());
+        visit(entry.id, row_of(entry));
       }
     }
   }
@@ -445,11 +411,13 @@ void IdMap::for_each(absl::FunctionRef<void(int64_t, RowIndex)> visit) const {
 
 int64_t IdMap::longest_probe() const {
   int64_t longest = 0;
+  const IdMapView map = view();
   for (const Segment& segment : segments_) {
     for (uint64_t at = 0; at <= mask_; ++at) {
       for (const Entry& entry : segment.buckets[at].entries) {
         if (entry.row_complement == 0) break;
-        const uint64_t behind_home = (at - hash_(entry.id)) & mask_;
+        const Bucket* const home = bucket_of(home_of(map, hash_(entry.id)));
+        const uint64_t behind_home = (at - (home - segment.buckets)) & mask_;
         longest = std::max(longest, static_cast<int64_t>(behind_home) + 1);
       }
     }

@@ -7,7 +7,10 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "base/instruction_set.h"
 #include "embedding/id_hash.h"
+#include "embedding/id_map_bucket.h"
+#include "embedding/id_map_kernels.h"
 #include "embedding/row_index.h"
 #include "embedding/segment_memory.h"
 
@@ -37,8 +40,9 @@ inline constexpr uint32_t kNoPlace = 0xffffffff;
 // map may change in between.
 class IdMap {
  public:
-  IdMap();  // a seed from the system: nobody can build ids that collide
-  explicit IdMap(uint64_t seed);
+  // A seed from the system: nobody can build ids that collide.
+  explicit IdMap(InstructionSet set = best_instruction_set());
+  explicit IdMap(uint64_t seed, InstructionSet set = best_instruction_set());
   IdMap(const IdMap&) = delete;
   IdMap& operator=(const IdMap&) = delete;
 
@@ -91,87 +95,57 @@ class IdMap {
   void swap(IdMap& other);
 
  private:
-  // All bytes zero: free. The row is kept as its complement, so that kNoRow is zero.
-  struct Entry {
-    int64_t id;
-    RowIndex row_complement;
-    uint32_t mark;  // 31 bits: index of the row in `distinct` if that is what stands there
+  using Entry = IdMapEntry;
+  using Bucket = IdMapBucket;
+  static constexpr int kEntries = kIdMapEntries;
+  static constexpr uint32_t kPassed = kIdMapPassed;
 
-    RowIndex row() const { return ~row_complement; }
-  };
-  static constexpr int kEntries = 4;
-  static constexpr uint32_t kPassed = uint32_t{1} << 31;
-  struct alignas(64) Bucket {
-    Entry entries[kEntries];  // those in use first
-
-    bool full() const { return last().row_complement != 0; }
-    // An entry whose home is here or before may be behind; only if this one is full. Kept in the
-    // upper bit of the last mark, which is free for that.
-    bool passed() const { return (last().mark & kPassed) != 0; }
-    void set_passed(bool passed) {
-      entries[kEntries - 1].mark = (last().mark & ~kPassed) | (passed ? kPassed : 0);
-    }
-    const Entry& last() const { return entries[kEntries - 1]; }
-  };
+  static RowIndex row_of(const Entry& entry) { return ~entry.row_complement; }
+  static bool full(const Bucket& bucket) {
+    return bucket.entries[kEntries - 1].row_complement != 0;
+  }
+  // Ids of any kind.
+  static bool passed(const Bucket& bucket);
   // Keeps the bit that is the bucket's.
   static void assign(Entry& to, const Entry& from) {
     to = {from.id, from.row_complement, (to.mark & kPassed) | (from.mark & ~kPassed)};
   }
-  // The ids whose hash begins with the `depth` bits of `prefix`. An id's home is the bucket that
-  // the lower bits of its hash say; if that is full, the next one that is not, past the end from
-  // the beginning: buckets between the home of an entry and its own are full.
+  // The ids whose hash begins with the `depth` bits of `prefix`.
   struct Segment {
     Bucket* buckets;
     uint64_t prefix;
     int depth;
     int64_t size;
   };
-  static constexpr int64_t kChunk = 64;    // ids whose memory accesses overlap
+  struct Numbering;
   static constexpr int64_t kBlock = 1024;  // ids hashed at once
 
-  Bucket* segment_of(uint64_t hash) const { return directory_[hash >> shift_]; }
-  Bucket* home_of(uint64_t hash) const { return segment_of(hash) + (hash & mask_); }
-  // The bucket `distance` behind in the same segment, which is aligned to its size.
-  Bucket* behind(Bucket* home, uint64_t distance) const {
-    const auto address = reinterpret_cast<uintptr_t>(home);
-    const uintptr_t within = bucket_bytes() - 1;
-    return reinterpret_cast<Bucket*>((address & ~within) |
-                                     ((address + distance * sizeof(Bucket)) & within));
+  IdMapView view() const {
+    return {directory_.data(), shift_, (mask_ + 1) * sizeof(Bucket) - 1, hash_.secrets()};
   }
+  Bucket* segment_of(uint64_t hash) const { return directory_[hash >> shift_]; }
   int64_t bucket_bytes() const { return static_cast<int64_t>((mask_ + 1) * sizeof(Bucket)); }
   int64_t entries_per_segment() const { return static_cast<int64_t>(mask_ + 1) * kEntries; }
 
-  // Calls use(begin, chunk of hashes, homes, homes of the next chunk) for one chunk after the
-  // other; it returns whether entries moved.
+  // Calls use(i, entry) in order; nullptr where make_row refused. `hashes` may be null. Returns
+  // `use`, whose members stay in registers that way.
   template <typename Use>
-  void in_chunks(absl::Span<const uint64_t> hashes, Use use) const;
-  // Calls use(begin, ids, hashes) for one block after the other.
-  template <typename Use>
-  void in_blocks(absl::Span<const int64_t> ids, Use use) const;
-  void find_homes(absl::Span<const uint64_t> hashes, Bucket** homes) const;
-  static unsigned matches(const Bucket& bucket, int64_t id);
-  // Calls look(i, bucket) with the home of each id of a chunk, and, where look returns that the id
-  // is not there and others passed, with those behind. Prefetches `next`.
-  template <typename Look>
-  void look_at_chunk(int64_t count, Bucket* const* homes, Bucket* const* next, Look look) const;
-  // The entries of a chunk of ids, or `none`.
-  void locate(const int64_t* ids, int64_t count, Bucket* const* homes, Bucket* const* next,
-              Entry* none, Entry** located) const;
-  // Calls use(i, entry) in order; nullptr where make_row refused.
-  template <typename Use>
-  void find_or_insert_each(absl::Span<const int64_t> ids, absl::Span<const uint64_t> hashes,
-                           MakeRow make_row, Use use);
+  Use find_or_insert_each(absl::Span<const int64_t> ids, const uint64_t* hashes, MakeRow make_row,
+                          Use use);
+  // `home`: a free entry in the home of the id, or, if there was none some time ago, `none`.
   // `moved` becomes true if other entries moved.
-  Entry* find_or_insert_entry(int64_t id, uint64_t hash, MakeRow make_row, bool& moved);
+  Entry* find_or_insert_entry(int64_t id, Entry* home, const Entry* none, MakeRow make_row,
+                              bool& moved);
   // An id's entry, or nullptr.
   Entry* find_entry(int64_t id, uint64_t hash) const;
 
   // REQUIRES: the id is not there, and there is room.
-  Entry* place(Bucket* home, const Entry& entry) const;
+  static Entry* place(const IdMapView& map, Entry* home, const Entry& entry);
   // Places what `from` holds, by a bit of the hash. Returns: how many went to `one`.
   int64_t place_all(const Bucket* from, uint64_t buckets, Bucket* zero, Bucket* one, int bit) const;
   void remove(Bucket* buckets, Entry* entry) const;
-  // An entry behind bucket `at` whose home is not behind it, or nullptr.
+  // An entry behind bucket `at` whose home is not behind it, or nullptr. Sets the bucket's bits to
+  // the kinds of all others of these.
   Entry* find_passed(Bucket* buckets, uint64_t at) const;
 
   // Returns: whether entries moved.
@@ -185,6 +159,7 @@ class IdMap {
   Bucket* new_buckets();
   void start();
 
+  const IdMapKernels& kernels_;
   IdHash hash_;
   SegmentMemory memory_;
   std::vector<Bucket*> directory_;  // 2^(64 - shift_) of them, at least two

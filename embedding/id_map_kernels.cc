@@ -1,0 +1,281 @@
+// Compiled once per instruction set: see //bazel:isa_kernels.bzl for what may stand here.
+#include "embedding/id_map_kernels.h"
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "base/isa_namespace.h"
+#include "embedding/id_hash_secrets.h"
+#include "embedding/id_map_bucket.h"
+
+namespace millrace::MILLRACE_ISA {
+namespace {
+
+// There are no branches on what a comparison gives, as that cannot be predicted. Prefetches come
+// one by one, each beside a comparison, since of many at once the processor drops some. They come
+// twice: the second level of the caches takes more of them at a time than the first, but what comes
+// from there should be in the first when it is used, or a busy neighbour makes it late.
+
+constexpr int64_t kNear = 8;  // ids ahead
+constexpr int64_t kAhead = kIdMapAhead;
+constexpr int64_t kBlock = kIdMapBlock;
+
+// Of a bucket's entries, those that have the id and those that are free: bit kStride × e. Free ones
+// may be among the first, too, if the id is 0.
+struct Matches {
+  unsigned same, free;
+};
+
+#if defined(__AVX512F__)
+
+constexpr int kStride = 2;
+
+inline __m512i load(const IdMapBucket& bucket) { return _mm512_load_si512(&bucket); }
+
+inline RowIndex row_complement(const IdMapBucket& bucket, int64_t id) {
+  const __m512i all = load(bucket);
+  const __mmask8 same = _mm512_mask_cmpeq_epi64_mask(0x55, all, _mm512_set1_epi64(id));
+  const __m512i row = _mm512_maskz_compress_epi64(static_cast<__mmask8>(same << 1), all);
+  return static_cast<RowIndex>(row[0]);
+}
+
+inline Matches matches(const IdMapBucket& bucket, int64_t id) {
+  const __m512i all = load(bucket);
+  const unsigned same = _mm512_mask_cmpeq_epi64_mask(0x55, all, _mm512_set1_epi64(id));
+  const unsigned free = _mm512_mask_testn_epi64_mask(0xaa, all, _mm512_set1_epi64(0xffffffff)) >> 1;
+  return {same, free};
+}
+
+#elif defined(__AVX2__)
+
+constexpr int kStride = 1;
+
+// Entries in the order 0, 2, 1, 3.
+struct Columns {
+  __m256i ids, others;
+};
+
+inline Columns load(const IdMapBucket& bucket) {
+  const auto halves = reinterpret_cast<const __m256i*>(&bucket);
+  const __m256i low = _mm256_load_si256(halves), high = _mm256_load_si256(halves + 1);
+  return {_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high)};
+}
+
+inline RowIndex row_complement(const IdMapBucket& bucket, int64_t id) {
+  const Columns all = load(bucket);
+  const __m256i same = _mm256_cmpeq_epi64(all.ids, _mm256_set1_epi64x(id));
+  const __m256i found = _mm256_and_si256(same, all.others);
+  const __m128i half =
+      _mm_or_si128(_mm256_castsi256_si128(found), _mm256_extracti128_si256(found, 1));
+  const __m128i quarter = _mm_or_si128(half, _mm_unpackhi_epi64(half, half));
+  return static_cast<RowIndex>(_mm_cvtsi128_si32(quarter));
+}
+
+// The upper bits of four columns, in the order of the entries.
+inline unsigned bits(__m256i columns) {
+  return _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_permute4x64_epi64(columns, 0xd8)));
+}
+
+inline Matches matches(const IdMapBucket& bucket, int64_t id) {
+  const Columns all = load(bucket);
+  const unsigned same = bits(_mm256_cmpeq_epi64(all.ids, _mm256_set1_epi64x(id)));
+  const __m256i rows = _mm256_slli_epi64(all.others, 32);
+  const unsigned free = bits(_mm256_cmpeq_epi64(rows, _mm256_setzero_si256()));
+  return {same, free};
+}
+
+#else
+
+constexpr int kStride = 1;
+
+inline RowIndex row_complement(const IdMapBucket& bucket, int64_t id) {
+  RowIndex complement = 0;
+  for (const IdMapEntry& entry : bucket.entries) {
+    complement |= entry.row_complement & -static_cast<RowIndex>(entry.id == id);
+  }
+  return complement;
+}
+
+inline Matches matches(const IdMapBucket& bucket, int64_t id) {
+  Matches all = {0, 0};
+  for (int e = 0; e < kIdMapEntries; ++e) {
+    const IdMapEntry& entry = bucket.entries[e];
+    all.same |= static_cast<unsigned>(entry.id == id) << e;
+    all.free |= static_cast<unsigned>(entry.row_complement == 0) << e;
+  }
+  return all;
+}
+
+#endif
+
+// Where an id is, or would go.
+struct Place {
+  IdMapEntry* entry;
+  bool found;
+};
+
+// The entry of an id in its home or, where `free` says so, the first free one; else `none`.
+template <bool free>
+inline Place place_in(IdMapBucket* bucket, int64_t id, IdMapEntry* none) {
+  constexpr unsigned kBits = kStride * kIdMapEntries;
+  const Matches all = matches(*bucket, id);
+  const unsigned bits = (all.same & ~all.free) | (free ? all.free << kBits : 0) | 1u << 2 * kBits;
+  const auto bit = static_cast<unsigned>(__builtin_ctz(bits));
+  const auto entry = reinterpret_cast<uintptr_t>(bucket->entries + bit % kBits / kStride);
+  const auto otherwise = reinterpret_cast<uintptr_t>(none);
+  const uintptr_t missed = -static_cast<uintptr_t>(bit / (2 * kBits));
+  return {reinterpret_cast<IdMapEntry*>(entry ^ ((entry ^ otherwise) & missed)), bit < kBits};
+}
+
+inline bool passed(const IdMapEntry* home) { return home->mark >> 31; }
+
+struct Given {
+  const uint64_t* hashes;
+  uint64_t operator()(int64_t i) const { return hashes[i]; }
+};
+struct Computed {
+  IdHashSecrets secrets;
+  const int64_t* ids;
+  uint64_t operator()(int64_t i) const { return hash_id(secrets, ids[i]); }
+};
+
+// To the second level.
+inline void prefetch(const IdMapEntry* entry) { __builtin_prefetch(entry, 0, 2); }
+
+inline void approach(const IdMapView& map, uint64_t hash, IdMapEntry** home) {
+  *home = home_of(map, hash);
+  prefetch(*home);
+}
+
+// Approaches ids from number `begin` on, kAhead at most.
+template <typename Hash>
+inline void approach_first(const IdMapView& map, Hash hash, int64_t begin, int64_t end,
+                           IdMapEntry** homes) {
+  if (end > begin + kAhead) end = begin + kAhead;
+  for (int64_t i = begin; i < end; ++i) approach(map, hash(i), &homes[i & (kAhead - 1)]);
+}
+
+// Calls look(i, bucket) with the homes of ids number `begin` to end - 1, and lists in `rest` those
+// for which it returns that they are not there, if they may be behind. Approaches ids that are
+// kAhead further, if less than `count`: their homes take the places of those seen.
+template <typename Hash, typename Look>
+inline void look_at_homes(const IdMapView& map, int64_t begin, int64_t end, int64_t count,
+                          Hash hash, IdMapEntry** homes, Look look, IdMapRest& rest) {
+  int64_t left = 0;
+  for (int64_t i = begin; i < end; ++i) {
+    IdMapEntry* const home = homes[i & (kAhead - 1)];
+    __builtin_prefetch(homes[(i + kNear) & (kAhead - 1)]);
+    if (i + kAhead < count) approach(map, hash(i + kAhead), &homes[i & (kAhead - 1)]);
+    const bool again = look(i, bucket_of(home)) & passed(home);
+    rest.numbers[left] = i;
+    rest.homes[left] = home;
+    left += again;
+  }
+  rest.count = left;
+  for (int64_t r = 0; r < left; ++r) prefetch(rest.homes[r] + kIdMapEntries);
+}
+
+// The same with the bucket behind, and the next one, until none are left.
+template <typename Look>
+inline void look_behind(const IdMapView& map, Look look, IdMapRest& rest) {
+  for (uint64_t distance = 1; rest.count > 0; ++distance) {
+    const int64_t count = rest.count;
+    rest.count = 0;
+    for (int64_t r = 0; r < count; ++r) {
+      const int64_t i = rest.numbers[r];
+      IdMapEntry* const home = rest.homes[r];
+      IdMapEntry* const here = behind(map, home, distance);
+      const bool again = look(i, bucket_of(here)) & passed(here);
+      rest.numbers[rest.count] = i;
+      rest.homes[rest.count] = home;
+      rest.count += again;
+    }
+  }
+}
+
+template <typename Hash>
+void find_with(const IdMapView& view, const int64_t* ids, Hash hash, int64_t count,
+               RowIndex* rows) {
+  const IdMapView map = view;
+  const auto look = [ids, rows](int64_t i, const IdMapBucket* bucket) {
+    const RowIndex complement = row_complement(*bucket, ids[i]);
+    rows[i] = ~complement;
+    return complement == 0;
+  };
+  IdMapEntry* homes[kAhead] = {};
+  approach_first(map, hash, 0, count, homes);
+  // What is behind has time to come while others are looked at.
+  IdMapRest rests[2];
+  rests[1].count = 0;
+  int turn = 0;
+  for (int64_t begin = 0; begin < count; begin += kAhead, turn ^= 1) {
+    const int64_t end = begin + kAhead < count ? begin + kAhead : count;
+    look_at_homes(map, begin, end, count, hash, homes, look, rests[turn]);
+    look_behind(map, look, rests[turn ^ 1]);
+  }
+  look_behind(map, look, rests[turn ^ 1]);
+}
+
+void find(const IdMapView& map, const int64_t* ids, const uint64_t* hashes, int64_t count,
+          RowIndex* rows) {
+  if (hashes == nullptr) return find_with(map, ids, Computed{map.secrets, ids}, count, rows);
+  find_with(map, ids, Given{hashes}, count, rows);
+}
+
+// Looks at the homes of the block that begins there. What is behind has time to come until the next
+// one.
+template <typename Hash>
+inline void look_at_block(const IdMapView& map, IdMapSearch& search, int64_t begin, Hash hash) {
+  const int64_t* const ids = search.ids;
+  IdMapEntry* const none = search.none;
+  IdMapEntry** const located = search.located;
+  const auto look = [=](int64_t i, IdMapBucket* bucket) {
+    const Place place = place_in<true>(bucket, ids[i], none);
+    located[i & (2 * kBlock - 1)] = place.entry;
+    return !place.found;
+  };
+  const int64_t end = begin + kBlock < search.count ? begin + kBlock : search.count;
+  look_at_homes(map, begin, end, search.count, hash, search.homes, look, search.rests[search.turn]);
+}
+
+template <typename Hash>
+void start_with(const IdMapView& map, IdMapSearch& search, int64_t begin, Hash hash) {
+  search.turn = 0;
+  approach_first(map, hash, begin, search.count, search.homes);
+  look_at_block(map, search, begin, hash);
+}
+
+void start(const IdMapView& map, IdMapSearch& search, int64_t begin) {
+  if (search.hashes == nullptr) {
+    return start_with(map, search, begin, Computed{map.secrets, search.ids});
+  }
+  start_with(map, search, begin, Given{search.hashes});
+}
+
+template <typename Hash>
+void locate_with(const IdMapView& view, IdMapSearch& search, int64_t begin, Hash hash) {
+  const IdMapView map = view;
+  IdMapRest& rest = search.rests[search.turn];
+  search.turn ^= 1;
+  look_at_block(map, search, begin + kBlock, hash);
+  const auto look = [&search](int64_t i, IdMapBucket* bucket) {
+    const Place place = place_in<false>(bucket, search.ids[i], search.none);
+    search.located[i & (2 * kBlock - 1)] = place.entry;
+    return !place.found;
+  };
+  look_behind(map, look, rest);
+}
+
+void locate(const IdMapView& map, IdMapSearch& search, int64_t begin) {
+  if (search.hashes == nullptr) {
+    return locate_with(map, search, begin, Computed{map.secrets, search.ids});
+  }
+  locate_with(map, search, begin, Given{search.hashes});
+}
+
+}  // namespace
+
+const IdMapKernels kIdMapKernels = {find, start, locate};
+
+}  // namespace millrace::MILLRACE_ISA
