@@ -9,8 +9,10 @@
 
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -28,12 +30,8 @@ class TemporaryDirectory {
  public:
   TemporaryDirectory() { path_ = ::mkdtemp(pattern_) != nullptr ? pattern_ : ""; }
   ~TemporaryDirectory() {
-    for (const char* file : {"/out.txt", "/summary.json", "/out/config.textproto",
-                             "/out/logs/rank-0.log", "/out/logs", "/out/metrics/train.jsonl",
-                             "/out/metrics/eval.jsonl", "/out/metrics", "/out/summary.json",
-                             "/out/weights.safetensors", "/out", ""}) {
-      FileSystem::local().remove(path_ + file).IgnoreError();
-    }
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
   }
   const std::string& path() const { return path_; }
 
@@ -50,7 +48,8 @@ absl::StatusOr<double> run_program_anew(std::vector<std::string> arguments,
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  ::posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                     0644);
   ::posix_spawn_file_actions_adddup2(&actions, 1, 2);
   pid_t pid = 0;
   // Without the settings that this process found or made, so that the other sets its own.
@@ -73,11 +72,11 @@ absl::StatusOr<double> run_program_anew(std::vector<std::string> arguments,
 
 std::vector<std::string> train_arguments(const BenchmarkFlags& flags,
                                          const TemporaryDirectory& directory) {
-  std::vector<std::string> arguments = {"train",     flags.config,
+  std::vector<std::string> arguments = {"train",        flags.config,
                                         "--output_dir", directory.path() + "/out",
-                                        "--threads", absl::StrCat(flags.threads),
-                                        "--summary", directory.path() + "/summary.json",
-                                        "--set",     "run.evaluation.enabled=false"};
+                                        "--threads",    absl::StrCat(flags.threads),
+                                        "--summary",    directory.path() + "/summary.json",
+                                        "--set",        "run.evaluation.enabled=false"};
   for (const std::string& assignment : flags.set) {
     arguments.push_back("--set");
     arguments.push_back(assignment);

@@ -316,12 +316,14 @@ TEST(ManifestTest, EqualContent) {
   other.set_digest(kSomeDigest);
   other.mutable_progress()->set_elapsed_seconds(9);
   other.mutable_files(0)->set_size(31);
+  other.set_finished(false);
   other.mutable_parts()->SwapElements(0, 1);
   EXPECT_TRUE(equal_content(manifest, other));
   for (const auto& change : std::vector<std::function<void(CheckpointManifest&)>>{
            [](CheckpointManifest& m) { m.mutable_progress()->set_epoch(1); },
            [](CheckpointManifest& m) { m.mutable_parts()->RemoveLast(); },
            [](CheckpointManifest& m) { m.set_fingerprint("g"); },
+           [](CheckpointManifest& m) { m.set_finished(true); },
            [](CheckpointManifest& m) { m.mutable_base()->set_step(1); },
            [](CheckpointManifest& m) { m.mutable_content_digests(0)->set_digest(""); },
            [](CheckpointManifest& m) { m.mutable_tables(0)->set_applied_steps(1); }}) {

@@ -82,6 +82,10 @@ absl::StatusOr<std::unique_ptr<Saver>> Saver::create(SaverOptions options, FileS
     return absl::InvalidArgumentError(
         absl::StrCat("write_threads is ", options.write_threads, "; 1 to 256 may be"));
   }
+  if (options.max_deltas < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_deltas is ", options.max_deltas, "; must be at least 0"));
+  }
   if (options.folder.empty()) return absl::InvalidArgumentError("no folder for checkpoints");
   RETURN_IF_ERROR(check_retention_policy(options.retention));
   return std::unique_ptr<Saver>(new Saver(std::move(options), files, clock));
@@ -95,6 +99,16 @@ absl::Status Saver::open_folder() {
   for (const std::string& line : done) MILLRACE_LOG(INFO) << line;
   lock_ = std::move(lock);
   return absl::OkStatus();
+}
+
+absl::Status Saver::open(Collectives& ranks) {
+  return from_first(
+             [&]() -> absl::StatusOr<std::string> {
+               RETURN_IF_ERROR(open_folder());
+               return std::string();
+             },
+             ranks)
+      .status();
 }
 
 // Returns: the nonce. Nothing has been written but the lock.
@@ -164,9 +178,8 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& state,
                                            Collectives& ranks) {
   ASSIGN_OR_RETURN(const Progress progress, from_state(state.shared.progress()));
   const std::string what = absl::StrCat("saving step ", progress.step);
-  const StateWriterOptions writer_options = {ranks.rank(), ranks.world_size(), std::nullopt};
   absl::StatusOr<StateWriter> writer =
-      catch_exceptions([&] { return StateWriter::create(state, writer_options, threads_); });
+      catch_exceptions([&] { return plan(state, progress.step, ranks); });
   // Ranks that cannot go on say so where the others wait for their sizes.
   absl::StatusOr<std::string> nonce =
       writer.ok() ? begin(writer->size_bytes(), ranks) : gather(writer.status(), ranks).status();
@@ -193,20 +206,56 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& state,
                       ranks)
                       .status(),
                   what);
+  remember((*directory)->path());
   return CheckpointInfo{(*directory)->path(), progress};
+}
+
+// What a checkpoint of this step may be a delta on.
+std::optional<CheckpointManifest::Base> Saver::next_base(int64_t step, int world_size) const {
+  if (options_.max_deltas == 0 || world_size > 1 || !last_.has_value()) return std::nullopt;
+  if (last_->depth() > options_.max_deltas || last_->step() >= step) return std::nullopt;
+  // It may have been removed or replaced meanwhile.
+  const std::string path = join_path(options_.folder, checkpoint_name(last_->step()));
+  const auto base = CheckpointReader::open(files_, path);
+  const bool same = base.ok() && (*base)->manifest().digest() == last_->digest();
+  return same ? last_ : std::nullopt;
+}
+
+absl::StatusOr<StateWriter> Saver::plan(const TrainState& state, int64_t step,
+                                        const Collectives& ranks) {
+  StateWriterOptions options = {ranks.rank(), ranks.world_size(),
+                                next_base(step, ranks.world_size())};
+  absl::StatusOr<StateWriter> writer = StateWriter::create(state, options, threads_);
+  if (!absl::IsOutOfRange(writer.status()) || !options.base.has_value()) return writer;
+  MILLRACE_LOG(INFO) << "a whole checkpoint instead of a delta: " << writer.status().message();
+  options.base.reset();
+  return StateWriter::create(state, options, threads_);
+}
+
+// The state goes on from this checkpoint.
+void Saver::remember(const std::string& path) {
+  last_.reset();
+  if (options_.max_deltas == 0 || directory_of(path) != options_.folder) return;
+  const auto reader = CheckpointReader::open(files_, path);
+  if (!reader.ok()) return;
+  const CheckpointManifest& manifest = (*reader)->manifest();
+  last_.emplace();
+  last_->set_step(manifest.progress().step());
+  last_->set_digest(manifest.digest());
+  last_->set_depth(manifest.has_base() ? manifest.base().depth() + 1 : 1);
 }
 
 absl::Status Saver::check_job(const CheckpointManifest& manifest) const {
   if (manifest.fingerprint() == options_.fingerprint) return absl::OkStatus();
-  JobConfig then, now;
+  TrainConfig then, now;
   std::vector<std::string> lines;
   if (parse_text(manifest.config(), "its configuration", &then).ok() &&
       parse_text(options_.config, "the configuration", &now).ok()) {
-    lines = config_differences(then.train(), now.train());
+    lines = config_differences(then, now);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("it is of another job", lines.empty() ? "" : ":\n  ",
-                   absl::StrJoin(lines, "\n  "), "\nchoose another output_dir for this one"));
+      absl::StrCat("it is of another job; choose another output_dir for this one",
+                   lines.empty() ? "" : ":\n  ", absl::StrJoin(lines, "\n  ")));
 }
 
 absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const TrainState& target) {
@@ -225,6 +274,7 @@ absl::StatusOr<FoundCheckpoint> Saver::restore_from(const std::string& path,
   const absl::StatusOr<std::string> own =
       found.ok() ? absl::StatusOr<std::string>(std::string()) : found.status();
   RETURN_IF_ERROR(gather(own, ranks).status());
+  remember(found->info.path);
   return found;
 }
 

@@ -15,12 +15,11 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "base/thread_pool.h"
-#include "checkpoint/checkpoint_info.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/directory_lock.h"
 #include "checkpoint/retention.h"
+#include "checkpoint/state_saver.h"
 #include "checkpoint/state_writer.h"
-#include "checkpoint/train_state.h"
 #include "distributed/collectives.h"
 
 namespace millrace {
@@ -34,35 +33,34 @@ enum class OnDamage {
 struct SaverOptions {
   std::string folder;     // such as OUTPUT_DIR/checkpoints
   int write_threads = 4;  // the bytes do not depend on it
+  // Between two whole checkpoints so many deltas may stand, each on the one before: of tables they
+  // hold the rows that steps saw since, and the ids that went. By a saver of one rank only; whole
+  // where a delta is not possible. 0: none.
+  int max_deltas = 0;
   OnDamage on_damage = OnDamage::kFallback;
   RetentionPolicy retention = {};
-  // For the manifest: the program; equal texts for equal jobs; the configuration.
+  // For the manifest: the program; equal texts for equal jobs; the TrainConfig as text.
   std::string producer = {};
   std::string fingerprint = {};
   std::string config = {};
 };
 
-// What restore() found.
-struct FoundCheckpoint {
-  CheckpointInfo info;
-  LoadedState state;
-  std::vector<std::string> notes;  // for people: damaged ones that were passed over
-};
-
-// The checkpoints of one job. All ranks have one each and call the same functions at the same
-// points, between steps, on the thread of the trainer; rank 0 holds the folder's lock and commits.
-// What one rank cannot do fails on all of them with its message, and leaves the folder as it was.
+// The checkpoints of one job in a folder. Rank 0 holds the folder's lock and commits; whatever goes
+// wrong leaves the folder as it was.
 //
-//   ASSIGN_OR_RETURN(auto saver, Saver::create(options, files, clock, collectives));
-//   ASSIGN_OR_RETURN(TrainState target, trainer->capture());
-//   ASSIGN_OR_RETURN(auto found, saver->restore(target));
-//   if (found) RETURN_IF_ERROR(trainer->restore(std::move(found->state), &found->notes));
-//   ... training: ASSIGN_OR_RETURN(CheckpointInfo info, saver->save(state, metrics));
-class Saver {
+//   ASSIGN_OR_RETURN(parts.saver, Saver::create(options, files, clock));
+//   ASSIGN_OR_RETURN(auto trainer, Trainer::create(trainer_options, std::move(parts)));
+//   ASSIGN_OR_RETURN(auto found, trainer->resume(&notes));
+//   ASSIGN_OR_RETURN(Summary summary, trainer->train());
+class Saver : public StateSaver {
  public:
   // Errors: InvalidArgument for options out of range.
   static absl::StatusOr<std::unique_ptr<Saver>> create(SaverOptions options, FileSystem& files,
                                                        const Clock& clock);
+
+  // Takes the folder's lock, making the folder, and removes what dead writers left there.
+  // Errors: FailedPrecondition naming who holds the lock; those of writing.
+  absl::Status open(Collectives& ranks) override;
 
   // Saves all of `state`. Durable when it returns: see "Commit" in docs/checkpoint_format.md. A
   // step that is there already with the same content is not written again. `metrics` are what
@@ -74,20 +72,23 @@ class Saver {
   // After an error the folder holds what it did, and the next call may succeed.
   absl::StatusOr<CheckpointInfo> save(const TrainState& state,
                                       const std::map<std::string, double>& metrics,
-                                      Collectives& ranks);
+                                      Collectives& ranks) override;
 
   // Reads the newest checkpoint of the folder. None: there is none at all.
   // Errors: InvalidArgument, with the differences, if it is one of another job or model; DataLoss
   // saying what is damaged, for OnDamage::kStrict of the newest, else if all are; those of reading.
   absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState& target,
-                                                         Collectives& ranks);
+                                                         Collectives& ranks) override;
   // The same for one checkpoint, anywhere. Errors: NotFound too.
   absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path, const TrainState& target,
-                                               Collectives& ranks);
+                                               Collectives& ranks) override;
 
  private:
   Saver(SaverOptions options, FileSystem& files, const Clock& clock);
   absl::Status open_folder();
+  std::optional<CheckpointManifest::Base> next_base(int64_t step, int world_size) const;
+  absl::StatusOr<StateWriter> plan(const TrainState& state, int64_t step, const Collectives& ranks);
+  void remember(const std::string& path);
   absl::StatusOr<std::string> begin(int64_t bytes, Collectives& ranks);
   absl::StatusOr<CheckpointManifest> write(const TrainState& state, const StateWriter& writer,
                                            CommitDirectory& directory);
@@ -102,6 +103,8 @@ class Saver {
   const Clock& clock_;
   ThreadPool threads_;
   std::unique_ptr<DirectoryLock> lock_;  // on rank 0, once it has been taken
+  // The checkpoint of the folder that the state goes on from, as the base of a delta on it.
+  std::optional<CheckpointManifest::Base> last_;
 };
 
 }  // namespace millrace

@@ -39,6 +39,7 @@ absl::StatusOr<StateWriter> StateWriter::create(const TrainState& state,
                                                 ThreadPool& threads) {
   StateWriter writer;
   *writer.manifest_.mutable_progress() = progress_of(state.shared.progress());
+  if (state.shared.finished()) writer.manifest_.set_finished(true);
   if (options.base.has_value()) *writer.manifest_.mutable_base() = *options.base;
   writer.manifest_.add_parts(CheckpointManifest::DENSE);
   writer.manifest_.add_parts(CheckpointManifest::DENSE_OPTIMIZER);

@@ -16,9 +16,15 @@ absl::string_view rank_phase_name(RankPhase phase) {
     case RankPhase::kBetweenSteps: return "between steps";
     case RankPhase::kEvaluation: return "evaluation";
     case RankPhase::kWindowWait: return "window wait";
+    case RankPhase::kCheckpoint: return "checkpoint";
     case RankPhase::kEnd: return "end";
   }
   return "unknown";
+}
+
+bool is_unlimited(RankPhase phase) {
+  return phase == RankPhase::kData || phase == RankPhase::kWindowWait ||
+         phase == RankPhase::kCheckpoint;
 }
 
 absl::Status peer_error(int rank, RankPhase phase, int64_t step, absl::string_view what) {

@@ -27,11 +27,14 @@ enum class RankPhase {
   kUpdate,
   kBetweenSteps,  // hooks, reports, requests
   kEvaluation,
-  kWindowWait,  // no window is ready
+  kWindowWait,  // no window is ready: not limited either
+  kCheckpoint,  // writing or reading one: not limited either
   kEnd,
 };
 // "forward", "window wait", …
 absl::string_view rank_phase_name(RankPhase phase);
+// Whether others wait for a rank in this phase without limit.
+bool is_unlimited(RankPhase phase);
 
 // A collective under way. Waited for by the thread that started it.
 class PendingCollective {
@@ -55,7 +58,7 @@ class PendingCollective {
 // Errors, of every collective: Aborted naming a rank and what it was doing, if a rank failed (with
 // what it gave to fail()), died, or did not take part in time. After the first error every
 // collective returns that error at once: the job cannot go on. Time-outs do not run while a
-// rank they wait for says that it is in kData or kWindowWait.
+// rank they wait for says that it is in a phase that is not limited.
 //
 // Called by one thread; only set_phase and fail may be called from any.
 //

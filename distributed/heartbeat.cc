@@ -70,7 +70,7 @@ std::optional<int> PeerWatch::left() const {
 bool PeerWatch::any_waits_for_data() const {
   for (int peer = 0; peer < peers_.size(); ++peer) {
     const RankPhase phase = peers_[peer].last.phase;
-    if (peer != rank_ && (phase == RankPhase::kData || phase == RankPhase::kWindowWait)) {
+    if (peer != rank_ && is_unlimited(phase)) {
       return true;
     }
   }

@@ -128,7 +128,7 @@ class World {
     for (int rank = 0; rank < world_size_; ++rank) {
       if (meeting.brought[rank].has_value()) continue;
       const RankPhase phase = ranks_[rank].phase;
-      if (phase == RankPhase::kData || phase == RankPhase::kWindowWait) return true;
+      if (is_unlimited(phase)) return true;
     }
     return false;
   }

@@ -28,7 +28,7 @@ struct ThreadRanksOptions {
   // an error makes the rank die there: its own collectives return the error, the others' one that
   // names it. Null: nothing is injected. Must be safe to call from all ranks' threads.
   std::function<absl::Status(const CollectiveCall&)> inject = nullptr;
-  // How long a collective waits for ranks that are not in kData or kWindowWait.
+  // How long a collective waits for ranks that are in a limited phase.
   absl::Duration timeout = absl::Seconds(60);
 };
 

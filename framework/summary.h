@@ -28,6 +28,7 @@ struct Summary {
   int64_t examples_this_run = 0;
   absl::Duration elapsed_this_run = absl::ZeroDuration();  // training, without evaluations
   int world_size = 1;
+  std::string checkpoint;        // the newest that was saved, or else resumed from; "": none
   int64_t dropped_examples = 0;  // in this run, of all ranks, where uneven data ends with the first
   std::map<std::string, double> train;  // metrics of the last report
   std::map<std::string, std::map<std::string, double>>

@@ -125,6 +125,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   const int64_t examples_before = progress_.examples;
   context_->begin_run(phase);
   if (phase == Phase::kTrain) {
+    finished_ = false;
     reporter_->resume_clock();
     context_->requests().ask_again(std::exchange(restored_requests_, {}));
   }
@@ -136,6 +137,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   if (outcome.ok()) outcome = guarded("the run", body);
   // A rank that failed anywhere above is heard of here, if it was not before.
   outcome = agreement_->settle({"the end of the run"}, outcome);
+  if (!outcome.ok() && phase == Phase::kTrain) save_after_failure();
   parts_.collectives->set_phase(RankPhase::kEnd, steps_done());
   context_->set_ending(true);
   const absl::Status ended = hooks_->end(*context_, outcome);
@@ -206,14 +208,9 @@ absl::Status Trainer::serve(const RequestSet& requests, Scope scope) {
   for (const Request& request : requests.asked) record(LoopEvent::kRequested, request, scope);
   context_->mark_served();
   RETURN_IF_ERROR(evaluate_sets(requests, scope, /*only_new=*/false));
-  if (requests.checkpoint && parts_.save != nullptr) {
+  if (requests.checkpoint && parts_.saver != nullptr) {
     // A stop that was asked for by one rank, a signal say, is not to be asked for again.
-    const RequestSet none;
-    serving_ = scope == Scope::kCommon ? &requests : &none;
-    absl::StatusOr<TrainState> state = capture();
-    serving_ = nullptr;
-    RETURN_IF_ERROR(state.status(), "making a checkpoint");
-    RETURN_IF_ERROR(parts_.save(*state), "making a checkpoint");
+    RETURN_IF_ERROR(save(scope == Scope::kCommon ? requests : RequestSet()));
   } else if (requests.checkpoint || requests.reload) {
     return absl::UnimplementedError(absl::StrCat("a hook asked for a ",
                                                  requests.checkpoint ? "checkpoint" : "reload",
@@ -386,6 +383,7 @@ void Trainer::fill_summary(const absl::Status& outcome) {
   summary_.error = std::string(outcome.message());
   summary_.progress = progress_;
   summary_.world_size = context_->world_size();
+  summary_.checkpoint = checkpoint_;
   summary_.hooks = hooks_->statistics();
   for (const EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {

@@ -3,7 +3,6 @@
 #define MILLRACE_FRAMEWORK_TRAINER_H_
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,70 +11,21 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/clock.h"
 #include "checkpoint/checkpointable.h"
 #include "checkpoint/named_states.h"
 #include "checkpoint/train_state.h"
-#include "distributed/collectives.h"
 #include "framework/agreement.h"
-#include "framework/cadence.h"
 #include "framework/commit_exchange.h"
 #include "framework/data_watch.h"
-#include "framework/evaluator.h"
-#include "framework/event_log.h"
 #include "framework/events.h"
 #include "framework/hook.h"
 #include "framework/on_error.h"
 #include "framework/summary.h"
-#include "framework/train_step.h"
-#include "io/windowed_dataset.h"
-#include "optim/dense_optimizer.h"
-#include "optim/sparse_optimizer.h"
+#include "framework/trainer_parts.h"
 
 namespace millrace {
 
 class EmbeddingCollection;
-class Model;
-
-struct TrainerParts {
-  // Shared because that is how LibTorch's modules hold one another; nobody else keeps it.
-  std::shared_ptr<Model> model;
-  std::vector<std::unique_ptr<DenseOptimizer>> dense_optimizers;
-  std::unique_ptr<SparseOptimizer> sparse_optimizer;  // null: the model has no tables
-  std::unique_ptr<Dataset> train_data;  // null: only evaluate() is called; may be a WindowedDataset
-  std::vector<EvaluationSet> evaluation_sets;
-  std::unique_ptr<TrainStep> train_step;     // null: the standard one
-  std::unique_ptr<Collectives> collectives;  // null: one rank
-  std::unique_ptr<EventLog> event_log;       // null: requests and decisions are not written
-  // Called where a checkpoint that was asked for is served, with what is to be in it. Null: such
-  // requests are errors.
-  std::function<absl::Status(const TrainState&)> save;
-  Clock* clock = nullptr;                    // borrowed; null: the real one
-};
-
-struct TrainerOptions {
-  // Decide the result.
-  uint64_t seed = 1;
-  int64_t micro_batches = 1;  // of one step; at least 1
-  // Limits, as totals over resumes; 0: none.
-  int64_t max_steps = 0;
-  int64_t max_epochs = 1;
-  int64_t max_windows = 0;
-  absl::Duration max_elapsed = absl::ZeroDuration();
-  int64_t max_steps_per_epoch = 0;   // 0: none
-  int64_t max_steps_per_window = 0;  // 0: none
-  int64_t max_evaluation_steps = 0;  // batches of each evaluation; 0: all
-  // With several ranks: whether an epoch (or window) ends when the first rank has no data, dropping
-  // what others have left, instead of when the last has none.
-  bool until_first = false;
-
-  // Do not.
-  Cadence report = {.every_steps = 100, .at_end = true};
-  std::vector<std::string> tasks = {"label"};  // names of the labels
-  std::vector<std::string> metrics = {"auc", "logloss", "ne", "calibration"};
-  absl::Duration data_timeout = absl::Minutes(30);  // how long a dataset may take for one batch
-  absl::Duration poll_interval = absl::Seconds(1);  // while no window is ready
-};
 
 // Trains and evaluates. Used by one thread, which also calls every hook. It starts one of its own,
 // which cancels a dataset that gives no batch for data_timeout.
@@ -138,6 +88,17 @@ class Trainer {
   // DataLoss for damaged parts; those of hooks and registered objects, with their names. Nothing has
   // changed then.
   absl::Status restore(LoadedState loaded, std::vector<std::string>* notes);
+
+  // Goes on from the newest checkpoint of the saver; none: there is none. On all ranks, between
+  // runs. `notes`: as of restore, and of damaged checkpoints that were passed over.
+  // Errors: FailedPrecondition without a saver; those of StateSaver and restore.
+  absl::StatusOr<std::optional<CheckpointInfo>> resume(std::vector<std::string>* notes);
+  // The same from one at `path`. Errors: NotFound too.
+  absl::StatusOr<CheckpointInfo> resume_from(const std::string& path,
+                                             std::vector<std::string>* notes);
+  // Whether training has come to its end, by its data, a limit or a decision of all ranks, and was
+  // saved then: train() would have nothing to do. Why: "stopped: ...", "completed".
+  std::optional<std::string> finished() const;
 
   const Progress& progress() const { return progress_; }
   // Of the last run.
@@ -202,6 +163,11 @@ class Trainer {
   absl::StatusOr<Position> read_position(const LoadedState& loaded) const;
   absl::Status load_report(const LoadedState& loaded, std::vector<std::string>* notes);
   absl::Status load_holders(const LoadedState& loaded, std::vector<std::string>* notes);
+  absl::Status save(const RequestSet& serving);
+  absl::Status save_at_end();
+  void save_after_failure();
+  std::map<std::string, double> checkpoint_metrics() const;
+  absl::Status go_on_from(FoundCheckpoint found, std::vector<std::string>* notes);
 
   // Reports, requests, evaluations; in trainer.cc.
   absl::Status report_if_due();
@@ -238,6 +204,11 @@ class Trainer {
   bool stopped_ = false;
   bool served_any_ = false;    // request, since it was last looked at
   bool running_ = false;
+  bool inside_step_ = false;   // what a failure leaves is no state to save
+  bool save_failed_ = false;
+  std::string checkpoint_;     // the newest that was saved, or else resumed from
+  bool finished_ = false;      // training came to its end; why it was stopped, if it was
+  std::string stopped_for_;
   const RequestSet* serving_ = nullptr;  // common requests; their checkpoint is being made
   std::optional<Batch> like_;  // the last batch of this rank, for the shape of padding
   // The position of the loop, part of its state. Of the epoch that is open: how many steps there

@@ -275,8 +275,13 @@ absl::Status Trainer::drop_rest(std::unique_ptr<StepData> next) {
 // Returns: what the ranks said of the next step.
 absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data, int64_t examples,
                                                  const StepData* next) {
+  if (summary_.steps_begun == 0 && parts_.saver != nullptr) {
+    RETURN_IF_ERROR(agreement_->meet({"opening the checkpoints"}));
+    RETURN_IF_ERROR(parts_.saver->open(*parts_.collectives));
+  }
   agreement_->start({"step", steps_done() + 1}, share(next));
   ++summary_.steps_begun;
+  inside_step_ = true;
   Observer observer(*hooks_, *context_);
   ASSIGN_OR_RETURN(StepResult result, compute_step(data, examples, observer),
                    absl::StrCat("step ", progress_.step + 1));
@@ -287,6 +292,7 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data, int64_t e
   // Before anything is served: a checkpoint holds the position after this step.
   open_cursor_ = data.micro_batches.back().cursor;
   data_ended_ = !goes_on(agreed);
+  inside_step_ = false;
   RETURN_IF_ERROR(observer.after_backward_status());
   if (result.applied) RETURN_IF_ERROR(reporter_->add(result));
   RETURN_IF_ERROR(hooks_->after_step(*context_, result));
@@ -313,8 +319,11 @@ absl::StatusOr<StepResult> Trainer::compute_step(const StepData& data, int64_t e
   if (status.ok() && !commit_->decided()) {
     status = absl::InternalError("the train step did not call the commit exchange");
   }
-  if (!status.ok()) return commit_->decided() ? status : commit_->fail(status);
-  return result;
+  if (status.ok()) return result;
+  if (commit_->decided()) return status;
+  // Nothing but buffers, such as those of batch normalization, has changed then.
+  inside_step_ = !parts_.model->buffers().empty();
+  return commit_->fail(status);
 }
 
 void Trainer::advance(const StepResult& result) {
@@ -364,13 +373,14 @@ absl::Status Trainer::finish() {
   if (options_.report.at_end && reporter_->steps() > 0) RETURN_IF_ERROR(report());
   RETURN_IF_ERROR(serve_common());
   const RequestSet at_end = context_->requests().take_at_end();
-  if (summary_.stopped_by_rank) return absl::OkStatus();
+  if (summary_.stopped_by_rank) return save_at_end();
   agreement_->served(at_end);
   for (const Request& request : at_end.asked) {
     record(LoopEvent::kRequested, request, Scope::kCommon);
   }
   RETURN_IF_ERROR(evaluate_sets(at_end, Scope::kCommon, /*only_new=*/true));
-  return serve_common();
+  RETURN_IF_ERROR(serve_common());
+  return save_at_end();
 }
 
 }  // namespace millrace

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "checkpoint/state_messages.h"
 #include "embedding/embedding_collection.h"
@@ -93,6 +94,8 @@ SharedState Trainer::loop_state() const {
   state.set_window_first_step(window_first_step_);
   state.set_data_ended(data_ended_);
   state.set_stream_ended(stream_ended_);
+  if (finished_) state.set_finished(true);
+  if (finished_ && !stopped_for_.empty()) state.set_stop_reason(stopped_for_);
   for (const auto& [set, step] : last_evaluated_step_) {
     EvaluatedSet& evaluated = *state.add_evaluated();
     evaluated.set_set(set);
@@ -102,6 +105,11 @@ SharedState Trainer::loop_state() const {
   if (serving_ == nullptr) return state;
   add_pending(*serving_, /*evaluations_too=*/false, state);
   add_pending(context_->requests().common(), /*evaluations_too=*/true, state);
+  if (stopped_ && !summary_.stopped_by_rank && !finished_) {
+    PendingRequest& pending = *state.add_pending();  // still to be done by who goes on
+    pending.set_kind(Request::kStop);
+    pending.set_detail(summary_.stop_reason);
+  }
   return state;
 }
 
@@ -232,6 +240,8 @@ absl::Status Trainer::restore(LoadedState loaded, std::vector<std::string>* note
   window_first_step_ = loaded.shared.window_first_step();
   data_ended_ = loaded.shared.data_ended();
   stream_ended_ = loaded.shared.stream_ended();
+  finished_ = loaded.shared.finished();
+  stopped_for_ = loaded.shared.stop_reason();
   last_evaluated_step_.clear();
   for (const EvaluatedSet& set : loaded.shared.evaluated()) {
     last_evaluated_step_[set.set()] = set.step();
@@ -248,6 +258,99 @@ absl::Status Trainer::restore(LoadedState loaded, std::vector<std::string>* note
   restored_requests_ = std::move(position.requests);
   notes->insert(notes->end(), found.begin(), found.end());
   return absl::OkStatus();
+}
+
+// What evaluations said of the model as it is.
+std::map<std::string, double> Trainer::checkpoint_metrics() const {
+  std::map<std::string, double> metrics;
+  for (const auto& [set, values] : summary_.eval) {
+    const auto last = last_evaluated_step_.find(set);
+    if (last == last_evaluated_step_.end() || last->second != progress_.step) continue;
+    for (const auto& [name, value] : values) metrics[absl::StrCat(set, "/", name)] = value;
+  }
+  return metrics;
+}
+
+// `serving`: the common requests among which the checkpoint was asked for.
+absl::Status Trainer::save(const RequestSet& serving) {
+  serving_ = &serving;
+  absl::StatusOr<TrainState> state = capture();
+  serving_ = nullptr;
+  RETURN_IF_ERROR(state.status(), "making a checkpoint");
+  RETURN_IF_ERROR(agreement_->meet({"checkpoint", steps_done()}));
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  const absl::StatusOr<CheckpointInfo> saved =
+      parts_.saver->save(*state, checkpoint_metrics(), *parts_.collectives);
+  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+  save_failed_ = !saved.ok();
+  RETURN_IF_ERROR(saved.status(), "making a checkpoint");
+  checkpoint_ = saved->path;
+  return hooks_->after_checkpoint(*context_, *saved);
+}
+
+// A run that did nothing leaves nothing, unless it ends what another began.
+absl::Status Trainer::save_at_end() {
+  finished_ = !summary_.stopped_by_rank;
+  stopped_for_ = stopped_ ? summary_.stop_reason : "";
+  if (parts_.saver == nullptr || !options_.save_at_end) return absl::OkStatus();
+  if (summary_.steps_begun == 0 && checkpoint_.empty()) return absl::OkStatus();
+  return save(RequestSet());
+}
+
+void Trainer::save_after_failure() {
+  const bool clean = !inside_step_ && !save_failed_ && context_->world_size() == 1;
+  if (parts_.saver == nullptr || !options_.save_on_failure || !clean ||
+      summary_.steps_begun == 0) {
+    return;
+  }
+  const absl::Status saved = guarded("saving", [this] { return save(RequestSet()); });
+  if (!saved.ok()) {
+    MILLRACE_LOG(ERROR) << "the run failed, and so did saving where it stood: " << saved;
+    return;
+  }
+  MILLRACE_LOG(INFO) << "the run failed; where it stood is in " << checkpoint_;
+}
+
+absl::Status Trainer::go_on_from(FoundCheckpoint found, std::vector<std::string>* notes) {
+  notes->insert(notes->end(), found.notes.begin(), found.notes.end());
+  const absl::Status status = restore(std::move(found.state), notes);
+  if (!status.ok()) {
+    // Others may have restored theirs; the job cannot go on.
+    parts_.collectives->fail(status);
+    return annotate(status, found.info.path);
+  }
+  checkpoint_ = found.info.path;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<CheckpointInfo>> Trainer::resume(std::vector<std::string>* notes) {
+  if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
+  ASSIGN_OR_RETURN(const TrainState target, capture());
+  ASSIGN_OR_RETURN(std::optional<FoundCheckpoint> found,
+                   parts_.saver->restore(target, *parts_.collectives));
+  if (!found.has_value()) return std::optional<CheckpointInfo>();
+  const CheckpointInfo info = found->info;
+  RETURN_IF_ERROR(go_on_from(*std::move(found), notes));
+  return std::optional<CheckpointInfo>(info);
+}
+
+absl::StatusOr<CheckpointInfo> Trainer::resume_from(const std::string& path,
+                                                    std::vector<std::string>* notes) {
+  if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
+  ASSIGN_OR_RETURN(const TrainState target, capture());
+  ASSIGN_OR_RETURN(FoundCheckpoint found,
+                   parts_.saver->restore_from(path, target, *parts_.collectives));
+  const CheckpointInfo info = found.info;
+  RETURN_IF_ERROR(go_on_from(std::move(found), notes));
+  return info;
+}
+
+std::optional<std::string> Trainer::finished() const {
+  if (!finished_) return std::nullopt;
+  if (!stopped_for_.empty()) return absl::StrCat("stopped: ", stopped_for_);
+  // Limits may be others than they were.
+  if (stream_ended_ || (limit_reached() && !data_ended_)) return "completed";
+  return std::nullopt;
 }
 
 }  // namespace millrace

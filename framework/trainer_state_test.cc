@@ -6,6 +6,7 @@
 #include "base/status_matchers.h"
 #include "embedding/embedding_collection.h"
 #include "framework/trainer.h"
+#include "tests/fakes/fake_saver.h"
 #include "tests/fakes/memory_checkpoint.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -264,7 +265,8 @@ TEST(TrainerStateTest, OnlyBetweenRunsAndWhereItIsServed) {
 
 TEST(TrainerStateTest, WhatSavingFailsWithEndsTheRun) {
   TrainerParts parts = tiny_parts(adam_with_table());
-  parts.save = [](const TrainState&) { return absl::DataLossError("no room"); };
+  parts.saver = std::make_unique<FakeSaver>(
+      [](const TrainState&, const auto&) { return absl::DataLossError("no room"); });
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<Trainer> trainer,
                        Trainer::create(adam_with_table().trainer, std::move(parts)));
   std::vector<std::string> events;

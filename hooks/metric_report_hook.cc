@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -23,6 +24,21 @@ void add_values(const std::map<std::string, double>& values, Json& json) {
   for (const auto& [name, value] : values) json[name] = value;
 }
 
+// Drops what a run wrote beyond the step from which this one goes on, and a line that it did not
+// finish.
+absl::Status drop_later_lines(FileSystem& files, const std::string& path, int64_t step) {
+  const absl::StatusOr<std::string> text = read_file(files, path);
+  if (absl::IsNotFound(text.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(text.status());
+  std::string kept;
+  for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+    const Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) continue;
+    if (json["step"].get<int64_t>() <= step) absl::StrAppend(&kept, line, "\n");
+  }
+  return kept == *text ? absl::OkStatus() : write_file_atomically(files, path, kept);
+}
+
 // nlohmann writes infinities and not-a-number as null.
 std::string to_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -31,7 +47,7 @@ std::string to_line(const Json& json) {
 }  // namespace
 
 absl::Status MetricReportHook::start(HookContext& context) {
-  fresh_ = context.progress().step == 0;
+  begins_at_ = context.progress().step;
   return absl::OkStatus();
 }
 
@@ -86,7 +102,8 @@ absl::Status MetricReportHook::write(std::unique_ptr<WritableFile>& file, absl::
   if (file == nullptr) {
     RETURN_IF_ERROR(files_.create_directories(directory_));
     const std::string path = join_path(directory_, name);
-    ASSIGN_OR_RETURN(file, fresh_ ? files_.create(path) : files_.open_for_append(path));
+    if (begins_at_ > 0) RETURN_IF_ERROR(drop_later_lines(files_, path, begins_at_));
+    ASSIGN_OR_RETURN(file, begins_at_ == 0 ? files_.create(path) : files_.open_for_append(path));
   }
   return file->append(line);
 }

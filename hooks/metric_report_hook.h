@@ -12,7 +12,8 @@ namespace millrace {
 
 // Appends one JSON object for every report to <directory>/train.jsonl and for every evaluation to
 // <directory>/eval.jsonl, on rank 0. Files are created with the first object. Numbers are numbers,
-// not-a-number is null. docs/hooks.md lists the fields.
+// not-a-number is null. A run that goes on from a checkpoint first drops what was written beyond
+// its step. docs/hooks.md lists the fields.
 class MetricReportHook : public Hook {
  public:
   // Borrows `files`. The directory is created when needed.
@@ -30,7 +31,7 @@ class MetricReportHook : public Hook {
 
   FileSystem& files_;
   const std::string directory_;
-  bool fresh_ = true;  // the run begins at step 0: files of an older one are replaced
+  int64_t begins_at_ = 0;  // the step; 0: files of an older run are replaced
   std::unique_ptr<WritableFile> train_;
   std::unique_ptr<WritableFile> eval_;
 };

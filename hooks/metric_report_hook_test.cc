@@ -145,16 +145,42 @@ TEST(MetricReportHookTest, ARunFromStepZeroBeginsNewFiles) {
   }
 }
 
-TEST(MetricReportHookTest, AContinuedRunAppends) {
-  for (int64_t run = 0; run < 2; ++run) {
-    FakeHookContext context;
-    context.at.step = run;
-    MetricReportHook hook(FileSystem::local(), directory());
-    ASSERT_OK(hook.start(context));
-    ASSERT_OK(hook.after_report(context, full_report()));
-    ASSERT_OK(hook.end(context, absl::OkStatus()));
+// Writes a report of each step, as a run does that begins at `from`.
+void report_steps(int64_t from, const std::vector<int64_t>& steps) {
+  FakeHookContext context;
+  context.at.step = from;
+  MetricReportHook hook(FileSystem::local(), directory());
+  ASSERT_OK(hook.start(context));
+  for (const int64_t step : steps) {
+    Report report = full_report();
+    report.progress.step = step;
+    ASSERT_OK(hook.after_report(context, report));
   }
-  EXPECT_EQ(lines("train.jsonl").size(), 2);
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+}
+
+std::vector<int64_t> reported_steps() {
+  std::vector<int64_t> steps;
+  for (const json& line : lines("train.jsonl")) steps.push_back(line["step"]);
+  return steps;
+}
+
+TEST(MetricReportHookTest, AContinuedRunAppends) {
+  report_steps(0, {10, 20});
+  report_steps(20, {30});
+  EXPECT_THAT(reported_steps(), testing::ElementsAre(10, 20, 30));
+}
+
+TEST(MetricReportHookTest, AContinuedRunDropsWhatIsBeyondWhereItBegins) {
+  report_steps(0, {10, 20, 30});
+  const std::string path = join_path(directory(), "train.jsonl");
+  ASSERT_OK_AND_ASSIGN(std::string text, read_file(FileSystem::local(), path));
+  text += "{\"step\":15,\"exam";  // its process was killed
+  ASSERT_OK(write_file_atomically(FileSystem::local(), path, text));
+  report_steps(20, {21});
+  EXPECT_THAT(reported_steps(), testing::ElementsAre(10, 20, 21));
+  report_steps(5, {});
+  EXPECT_THAT(reported_steps(), testing::ElementsAre(10, 20, 21)) << "nothing was to be written";
 }
 
 TEST(MetricReportHookTest, LinesCanBeReadWhileTheRunGoesOn) {

@@ -96,7 +96,7 @@ bool absence_has_meaning(const FieldDescriptor& field) {
       "millrace.TableConfig.optimizer", "millrace.ReportConfig.when",
       "millrace.EvaluationConfig.when", "millrace.TrainConfig.generated_data",
       "millrace.TableConfig.eviction",  "millrace.CountAdmission.sketch",
-      "millrace.EvictRowsConfig.when",
+      "millrace.EvictRowsConfig.when",  "millrace.CheckpointConfig.when",
   };
   return names->count(field.full_name()) > 0;
 }

@@ -437,6 +437,23 @@ absl::Status check_distributed(const DistributedConfig& config) {
   return wrong_number(where, "poll_interval_seconds", interval, "above 0 and finite");
 }
 
+absl::Status check_checkpoint(const CheckpointConfig& checkpoint) {
+  const std::string where = "run.checkpoint";
+  RETURN_IF_ERROR(check_cadence(where + ".when", checkpoint.when()));
+  RETURN_IF_ERROR(at_least(where, "keep_last", checkpoint.keep_last(), 1));
+  RETURN_IF_ERROR(at_least(where, "keep_every", checkpoint.keep_every(), 0));
+  RETURN_IF_ERROR(at_least(where, "full_last", checkpoint.full_last(), 0));
+  RETURN_IF_ERROR(at_least(where, "max_deltas", checkpoint.max_deltas(), 0));
+  for (const CheckpointConfig::Best& best : checkpoint.keep_best()) {
+    const std::string entry = absl::StrCat(where, ".keep_best \"", best.metric(), "\"");
+    if (best.metric().find('/') == std::string::npos) {
+      return wrong(entry, "metric must name set and metric, such as eval/auc");
+    }
+    RETURN_IF_ERROR(at_least(entry, "count", best.count(), 1));
+  }
+  return within(where, "write_threads", checkpoint.write_threads(), 1, 256);
+}
+
 absl::Status check_run(const RunConfig& run) {
   if (run.output_dir().empty()) return wrong("run", "output_dir is empty");
   RETURN_IF_ERROR(within("run", "threads", run.threads(), 0, kMaxThreads));
@@ -445,6 +462,8 @@ absl::Status check_run(const RunConfig& run) {
   RETURN_IF_ERROR(
       within("run.read", "prefetch_batches", run.read().prefetch_batches(), 1, kMaxThreads));
   RETURN_IF_ERROR(check_distributed(run.distributed()));
+  RETURN_IF_ERROR(check_checkpoint(run.checkpoint()));
+  if (run.resume().empty()) return wrong("run", "resume is empty; auto, never or a path");
   RETURN_IF_ERROR(check_cadence("run.report.when", run.report().when()));
   return check_cadence("run.evaluation.when", run.evaluation().when());
 }

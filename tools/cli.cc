@@ -28,7 +28,7 @@ int fail_usage(const CLI::App& program, const CLI::ParseError& error,
   const UsageError usage = explain_usage_error(program, error, arguments);
   Summary summary;
   summary.error = usage.message;
-  write_summary_file(FileSystem::local(), usage.summary, summary_json(summary, "")).IgnoreError();
+  write_summary_file(FileSystem::local(), usage.summary, summary_json(summary)).IgnoreError();
   return fail(absl::InvalidArgumentError(usage.message));
 }
 

@@ -40,6 +40,7 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
   if (flags.max_steps) train->set_max_steps(*flags.max_steps);
   if (flags.seed) train->set_seed(*flags.seed);
   if (flags.output_dir) config->mutable_run()->set_output_dir(*flags.output_dir);
+  if (flags.resume) config->mutable_run()->set_resume(*flags.resume);
   if (flags.threads) config->mutable_run()->set_threads(*flags.threads);
   if (flags.instruction_set) {
     ASSIGN_OR_RETURN(const RunConfig::InstructionSet set,

@@ -18,8 +18,8 @@ class App;
 namespace millrace {
 
 struct ConfigFlags {
-  std::string config;             // path of a JobConfig
-  std::vector<std::string> set;   // --set path.to.field=value
+  std::string config;                     // path of a JobConfig
+  std::vector<std::string> set;           // --set path.to.field=value
   std::optional<std::string> train_data;  // comma-separated globs
   std::optional<std::string> eval_data;
   std::optional<std::string> output_dir;
@@ -27,15 +27,16 @@ struct ConfigFlags {
   std::optional<uint64_t> seed;
   std::optional<int32_t> threads;
   std::optional<std::string> instruction_set;  // auto, baseline, avx2 or avx512
-  std::string summary;            // path; "": none
-  std::string device = "cpu";     // auto or cpu
+  std::optional<std::string> resume;           // auto, never or a path
+  std::string summary;                         // path; "": none
+  std::string device = "cpu";                  // auto or cpu
 };
 
 // The training files of `generated_data` in its directory.
 inline constexpr int64_t kGeneratedFiles = 4;
 std::string generated_file(int64_t number);
 
-// Adds them to a command. `flags` must live until the command line is parsed.
+// Adds them to a command, but for `resume`. `flags` must live until the command line is parsed.
 void add_config_flags(CLI::App& command, ConfigFlags& flags);
 
 // A check for options of unsigned types, which the parser would wrap around.

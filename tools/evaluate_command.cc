@@ -11,9 +11,9 @@
 #include "tools/config_flags.h"
 #include "tools/exit_code.h"
 #include "tools/job.h"
+#include "tools/job_checkpoints.h"
 #include "tools/ranks.h"
 #include "tools/summary_json.h"
-#include "tools/weights.h"
 
 namespace millrace {
 namespace {
@@ -40,8 +40,7 @@ absl::Status evaluate_sets(const JobConfig& config, Trainer& trainer, bool print
 }
 
 absl::Status evaluate(const EvaluateFlags& flags, const RankEnvironment& ranks,
-                      const RankListener& listener, FileSystem& files, Summary* summary,
-                      std::string* weights) {
+                      const RankListener& listener, FileSystem& files, Summary* summary) {
   if (ranks.rank == 0) RETURN_IF_ERROR(check_summary_file(files, flags.summary));
   ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
   ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, join_ranks(ranks, config, listener));
@@ -53,14 +52,13 @@ absl::Status evaluate(const EvaluateFlags& flags, const RankEnvironment& ranks,
   Collectives& others = *collectives;  // the trainer's from here on
   ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                    build_evaluator(config, resources, std::move(collectives)));
-  const absl::StatusOr<LoadedWeights> loaded =
-      load_trainer_weights(files, flags.checkpoint, *trainer);
+  const absl::StatusOr<LoadedModel> loaded = load_model(files, flags.checkpoint, *trainer);
   if (!loaded.ok()) {
     const absl::Status status = annotate(loaded.status(), "--checkpoint");
     others.fail(status);
     return status;
   }
-  *weights = loaded->path;
+  summary->checkpoint = loaded->path;
   summary->progress = loaded->progress;
   RETURN_IF_ERROR(evaluate_sets(config, *trainer, ranks.rank == 0, summary));
   summary->outcome = Outcome::kCompleted;
@@ -71,11 +69,10 @@ absl::StatusOr<int> run(const EvaluateFlags& flags, const RankListener& listener
   FileSystem& files = FileSystem::local();
   ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
   Summary summary;
-  std::string weights;
-  absl::Status status = evaluate(flags, ranks, listener, files, &summary, &weights);
+  absl::Status status = evaluate(flags, ranks, listener, files, &summary);
   summary.error = std::string(status.message());
   if (ranks.rank != 0) return status.ok() ? absl::StatusOr<int>(kExitFinished) : status;
-  status.Update(write_summary_file(files, flags.summary, summary_json(summary, weights)));
+  status.Update(write_summary_file(files, flags.summary, summary_json(summary)));
   RETURN_IF_ERROR(status);
   return kExitFinished;
 }
@@ -84,11 +81,11 @@ absl::StatusOr<int> run(const EvaluateFlags& flags, const RankListener& listener
 
 Command add_evaluate_command(CLI::App& program, const RankListener& listener) {
   auto flags = std::make_shared<EvaluateFlags>();  // shared with the parser's callbacks
-  CLI::App* command = program.add_subcommand("evaluate", "compute metrics of trained weights");
+  CLI::App* command = program.add_subcommand("evaluate", "compute metrics of a trained model");
   add_config_flags(*command, *flags);
   command
       ->add_option("--checkpoint", flags->checkpoint,
-                   "output directory of a training run, or its weights file")
+                   "checkpoint, folder of them, or output directory of a training run")
       ->required();
   return [flags, listener] { return run(*flags, listener); };
 }

@@ -18,6 +18,7 @@
 #include "framework/model.h"
 #include "framework/model_parts.h"
 #include "framework/model_registry.h"
+#include "hooks/checkpoint_save_hook.h"
 #include "hooks/evaluation_hook.h"
 #include "hooks/logger_hook.h"
 #include "hooks/metric_report_hook.h"
@@ -30,6 +31,7 @@
 #include "tools/default_hooks.h"
 #include "tools/generate/generator.h"
 #include "tools/instruction_set_choice.h"
+#include "tools/job_checkpoints.h"
 #include "tools/output_hook.h"
 #include "tools/ranks.h"
 
@@ -127,6 +129,7 @@ class JobBuilder {
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
     make_event_log();
+    ASSIGN_OR_RETURN(parts_.saver, create_saver(config_, resources_.files, resources_.clock));
     return absl::OkStatus();
   }
 
@@ -215,6 +218,8 @@ class JobBuilder {
     options.data_timeout = absl::Seconds(run.distributed().data_timeout_seconds());
     options.poll_interval = absl::Seconds(run.distributed().poll_interval_seconds());
     options.report = cadence_or(run.report().has_when(), run.report().when(), options.report);
+    options.save_at_end = run.checkpoint().enabled() && checkpoint_cadence(run.checkpoint()).at_end;
+    options.save_on_failure = run.checkpoint().enabled() && run.checkpoint().on_failure();
     options.tasks = schema_.labels();
     if (!train.metric().empty()) options.metrics = {train.metric().begin(), train.metric().end()};
     parts_.clock = &resources_.clock;
@@ -259,6 +264,10 @@ class JobBuilder {
       const Cadence cadence =
           cadence_or(run.evaluation().has_when(), run.evaluation().when(), Cadence{.at_end = true});
       RETURN_IF_ERROR(trainer.add_hook(std::make_unique<EvaluationHook>(cadence)));
+    }
+    if (run.checkpoint().enabled()) {
+      RETURN_IF_ERROR(trainer.add_hook(
+          std::make_unique<CheckpointSaveHook>(checkpoint_cadence(run.checkpoint()))));
     }
     if (run.signal_stop().enabled()) {
       RETURN_IF_ERROR(trainer.add_hook(std::make_unique<SignalStopHook>()));

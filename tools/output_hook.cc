@@ -23,28 +23,12 @@ std::string nearest_existing(FileSystem& files, std::string path) {
   return path;
 }
 
-}  // namespace
-
-absl::Status OutputHook::start(HookContext&) {
-  made_ = false;
-  const std::string& wanted = config_.run().output_dir();
-  const std::string existing = nearest_existing(files_, wanted);
-  ASSIGN_OR_RETURN(const FileInfo info, files_.info(existing));
-  if (!info.is_directory || ::access(existing.c_str(), W_OK | X_OK) != 0) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("cannot write to output_dir ", wanted, ": ", existing,
-                     info.is_directory ? " is not writable" : " is no directory",
-                     "; choose another with --output_dir"));
-  }
-  return existing == wanted ? check_content() : absl::OkStatus();
-}
-
 // What a run writes must not meet a file where a directory is due or the reverse.
-absl::Status OutputHook::check_content() const {
-  for (const char* name : {"logs", "metrics", "config.textproto", "events.jsonl", "summary.json",
-                           "weights.safetensors"}) {
-    const std::string path = join_path(config_.run().output_dir(), name);
-    const absl::StatusOr<FileInfo> info = files_.info(path);
+absl::Status check_content(FileSystem& files, const std::string& directory) {
+  for (const char* name :
+       {"logs", "metrics", "checkpoints", "config.textproto", "events.jsonl", "summary.json"}) {
+    const std::string path = join_path(directory, name);
+    const absl::StatusOr<FileInfo> info = files.info(path);
     const bool directory_is_due = std::strchr(name, '.') == nullptr;
     if (!info.ok() || info->is_directory == directory_is_due) continue;
     return absl::PermissionDeniedError(absl::StrCat(
@@ -52,6 +36,26 @@ absl::Status OutputHook::check_content() const {
         directory_is_due ? "no directory" : "a directory", "; choose another with --output_dir"));
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status check_output_directory(FileSystem& files, const RunConfig& run) {
+  const std::string& wanted = run.output_dir();
+  const std::string existing = nearest_existing(files, wanted);
+  ASSIGN_OR_RETURN(const FileInfo info, files.info(existing));
+  if (!info.is_directory || ::access(existing.c_str(), W_OK | X_OK) != 0) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot write to output_dir ", wanted, ": ", existing,
+                     info.is_directory ? " is not writable" : " is no directory",
+                     "; choose another with --output_dir"));
+  }
+  return existing == wanted ? check_content(files, wanted) : absl::OkStatus();
+}
+
+absl::Status OutputHook::start(HookContext&) {
+  made_ = false;
+  return check_output_directory(files_, config_.run());
 }
 
 absl::Status OutputHook::before_step(HookContext& context) {
@@ -72,10 +76,9 @@ absl::Status OutputHook::write_config() const {
   RETURN_IF_ERROR(
       write_file_atomically(files_, join_path(directory, "config.textproto"), to_text(config_)));
   // What an older run left here says nothing about this one.
-  for (const char* name : {"summary.json", "weights.safetensors"}) {
-    const absl::Status removed = files_.remove(join_path(directory, name));
-    if (!removed.ok() && files_.info(join_path(directory, name)).ok()) return removed;
-  }
+  const std::string summary = join_path(directory, "summary.json");
+  const absl::Status removed = files_.remove(summary);
+  if (!removed.ok() && files_.info(summary).ok()) return removed;
   return absl::OkStatus();
 }
 

@@ -11,10 +11,13 @@
 
 namespace millrace {
 
+// Whether a run may write to its output directory: PermissionDenied saying what is in the way.
+// Writes nothing.
+absl::Status check_output_directory(FileSystem& files, const RunConfig& run);
+
 // Makes the output directory just before the first step, so that a run that fails earlier leaves
 // nothing. Each rank puts its logs/rank-N.log there; rank 0 config.textproto and events.jsonl
-// too. `start` already refuses a directory
-// that could not be made or written.
+// too. `start` refuses what check_output_directory does.
 class OutputHook : public Hook {
  public:
   // Borrows `files` and `events`, which is opened when the directory is there; null: none.
@@ -25,7 +28,6 @@ class OutputHook : public Hook {
   absl::Status before_step(HookContext& context) override;
 
  private:
-  absl::Status check_content() const;
   absl::Status write_config() const;
 
   FileSystem& files_;

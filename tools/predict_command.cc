@@ -13,9 +13,9 @@
 #include "tools/config_flags.h"
 #include "tools/exit_code.h"
 #include "tools/job.h"
+#include "tools/job_checkpoints.h"
 #include "tools/prediction_hook.h"
 #include "tools/summary_json.h"
-#include "tools/weights.h"
 
 namespace millrace {
 namespace {
@@ -34,7 +34,7 @@ class PredictCommand {
     absl::Status status = predict();
     summary_.outcome = status.ok() ? Outcome::kCompleted : Outcome::kFailed;
     summary_.error = std::string(status.message());
-    status.Update(write_summary_file(files_, flags_.summary, summary_json(summary_, weights_)));
+    status.Update(write_summary_file(files_, flags_.summary, summary_json(summary_)));
     RETURN_IF_ERROR(status);
     return kExitFinished;
   }
@@ -51,9 +51,9 @@ class PredictCommand {
     resources.log = &std::cerr;
     resources.labels_may_miss = true;
     ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_evaluator(config_, resources));
-    ASSIGN_OR_RETURN(const LoadedWeights loaded,
-                     load_trainer_weights(files_, flags_.checkpoint, *trainer), "--checkpoint");
-    weights_ = loaded.path;
+    ASSIGN_OR_RETURN(const LoadedModel loaded, load_model(files_, flags_.checkpoint, *trainer),
+                     "--checkpoint");
+    summary_.checkpoint = loaded.path;
     summary_.progress = loaded.progress;
     return write_file_atomically(files_, flags_.output, [&](WritableFile& file) {
       return write_predictions(*trainer, file);
@@ -136,18 +136,17 @@ class PredictCommand {
   PredictionFormat format_ = PredictionFormat::kParquet;
   JobConfig config_;
   Summary summary_;
-  std::string weights_;
 };
 
 }  // namespace
 
 Command add_predict_command(CLI::App& program) {
   auto flags = std::make_shared<PredictFlags>();  // shared with the parser's callbacks
-  CLI::App* command = program.add_subcommand("predict", "write what trained weights predict");
+  CLI::App* command = program.add_subcommand("predict", "write what a trained model predicts");
   add_config_flags(*command, *flags);
   command
       ->add_option("--checkpoint", flags->checkpoint,
-                   "output directory of a training run, or its weights file")
+                   "checkpoint, folder of them, or output directory of a training run")
       ->required();
   command->add_option("--data", flags->data,
                       "comma-separated globs to predict; default: the evaluation sets");

@@ -15,12 +15,9 @@ using Json = nlohmann::ordered_json;
 
 const char* word(Outcome outcome) {
   switch (outcome) {
-    case Outcome::kCompleted:
-      return "completed";
-    case Outcome::kStopped:
-      return "stopped";
-    default:
-      return "failed";
+    case Outcome::kCompleted: return "completed";
+    case Outcome::kStopped: return "stopped";
+    default: return "failed";
   }
 }
 
@@ -44,8 +41,7 @@ Json hooks_json(const std::map<std::string, HookStatistics>& hooks) {
     Json events = Json::object();
     for (const auto& [event, figures] : hook.events) {
       total += figures.time;
-      events[event] = {{"calls", figures.calls},
-                       {"seconds", absl::ToDoubleSeconds(figures.time)}};
+      events[event] = {{"calls", figures.calls}, {"seconds", absl::ToDoubleSeconds(figures.time)}};
     }
     json[name] = {{"seconds", absl::ToDoubleSeconds(total)},
                   {"errors", hook.errors},
@@ -58,7 +54,7 @@ Json hooks_json(const std::map<std::string, HookStatistics>& hooks) {
 
 }  // namespace
 
-std::string summary_json(const Summary& summary, const std::string& checkpoint) {
+std::string summary_json(const Summary& summary) {
   Json json;
   json["outcome"] = word(summary.outcome);
   json["stop_reason"] = summary.stop_reason;
@@ -81,7 +77,7 @@ std::string summary_json(const Summary& summary, const std::string& checkpoint) 
     for (const auto& [name, value] : metrics) eval[set == "eval" ? name : set + "/" + name] = value;
   }
   json["rows"] = Json(summary.rows);
-  json["checkpoint"] = checkpoint;
+  json["checkpoint"] = summary.checkpoint;
   json["hooks"] = hooks_json(summary.hooks);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -13,10 +13,10 @@ namespace millrace {
 // One object with a final newline. Fields: outcome (completed, stopped, failed), stop_reason,
 // error, steps, epochs, windows, examples, skipped_steps, skipped_examples, seconds,
 // examples_per_second (of this run), world_size, train (metric → number), eval (the same;
-// "set/metric" for sets not named "eval"), rows (table → count), checkpoint (path of the newest
-// weights, or ""), hooks (name → seconds, errors, first_error, disabled, events: name → calls and seconds;
+// "set/metric" for sets not named "eval"), rows (table → count), checkpoint (path of the newest, or
+// ""), hooks (name → seconds, errors, first_error, disabled, events: name → calls and seconds;
 // of this run, on rank 0). Numbers are numbers; not-a-number is null.
-std::string summary_json(const Summary& summary, const std::string& checkpoint);
+std::string summary_json(const Summary& summary);
 
 // Whether the file of --summary can be written, so that a mistake shows before training rather than
 // after it; "" is fine. Errors: PermissionDenied naming path and reason.

@@ -30,6 +30,7 @@ Summary full_summary() {
   summary.world_size = 4;
   summary.train = {{"loss", 0.5}, {"auc", 0.75}};
   summary.eval = {{"eval", {{"auc", 0.7}}}, {"fresh", {{"auc", 0.6}}}};
+  summary.checkpoint = "out/checkpoints/step-00000007";
   summary.rows = {{"c1", 12}, {"c2", 0}};
   HookStatistics& sink = summary.hooks["sink"];
   sink.errors = 2;
@@ -42,7 +43,7 @@ Summary full_summary() {
 }
 
 TEST(SummaryJsonTest, EveryField) {
-  const std::string text = summary_json(full_summary(), "out/weights.safetensors");
+  const std::string text = summary_json(full_summary());
   EXPECT_EQ(text.back(), '\n');
   EXPECT_EQ(Json::parse(text), Json::parse(R"({
     "outcome": "stopped", "stop_reason": "signal SIGTERM", "error": "",
@@ -52,7 +53,7 @@ TEST(SummaryJsonTest, EveryField) {
     "train": {"loss": 0.5, "auc": 0.75},
     "eval": {"auc": 0.7, "fresh/auc": 0.6},
     "rows": {"c1": 12, "c2": 0},
-    "checkpoint": "out/weights.safetensors",
+    "checkpoint": "out/checkpoints/step-00000007",
     "hooks": {
       "sink": {"seconds": 0.75, "errors": 2, "first_error": "no route", "disabled": true,
                "events": {"after_report": {"calls": 3, "seconds": 0.5},
@@ -64,26 +65,27 @@ TEST(SummaryJsonTest, EveryField) {
 TEST(SummaryJsonTest, WhatNeverStartedIsStillAnObjectWithEveryField) {
   Summary summary;
   summary.error = "no such file: a.orc";
-  const Json json = Json::parse(summary_json(summary, ""));
-  EXPECT_EQ(json.size(), Json::parse(summary_json(full_summary(), "x")).size());
+  const Json json = Json::parse(summary_json(summary));
+  EXPECT_EQ(json.size(), Json::parse(summary_json(full_summary())).size());
   EXPECT_EQ(json["outcome"], "failed");
   EXPECT_EQ(json["error"], "no such file: a.orc");
   EXPECT_EQ(json["steps"], 0);
   EXPECT_EQ(json["examples_per_second"], 0);  // not 0/0
-  for (const char* map : {"train", "eval", "rows", "hooks"}) EXPECT_EQ(json[map], Json::object()) << map;
+  for (const char* map : {"train", "eval", "rows", "hooks"})
+    EXPECT_EQ(json[map], Json::object()) << map;
 }
 
 TEST(SummaryJsonTest, OutcomesAsWords) {
   Summary summary;
   summary.outcome = Outcome::kCompleted;
-  EXPECT_EQ(Json::parse(summary_json(summary, ""))["outcome"], "completed");
+  EXPECT_EQ(Json::parse(summary_json(summary))["outcome"], "completed");
 }
 
 TEST(SummaryJsonTest, WhatIsNoNumberIsNull) {
   Summary summary;
   summary.train["auc"] = std::numeric_limits<double>::quiet_NaN();
   summary.eval["eval"]["loss"] = std::numeric_limits<double>::infinity();
-  const Json json = Json::parse(summary_json(summary, ""));
+  const Json json = Json::parse(summary_json(summary));
   EXPECT_TRUE(json["train"]["auc"].is_null());
   EXPECT_TRUE(json["eval"]["loss"].is_null());
 }
@@ -92,7 +94,8 @@ TEST(SummaryJsonTest, AnyBytesInTextsGiveValidJson) {
   Summary summary;
   summary.error = "\"quoted\"\n\x01 and \xff\xfe no UTF-8";
   summary.stop_reason = "π";
-  const Json json = Json::parse(summary_json(summary, "a\\b"));
+  summary.checkpoint = "a\\b";
+  const Json json = Json::parse(summary_json(summary));
   EXPECT_EQ(json["stop_reason"], "π");
   EXPECT_EQ(json["checkpoint"], "a\\b");
   EXPECT_EQ(json["error"].get<std::string>().substr(0, 8), "\"quoted\"");

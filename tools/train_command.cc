@@ -17,9 +17,9 @@
 #include "tools/config_flags.h"
 #include "tools/exit_code.h"
 #include "tools/job.h"
+#include "tools/job_checkpoints.h"
 #include "tools/ranks.h"
 #include "tools/summary_json.h"
-#include "tools/weights.h"
 
 namespace millrace {
 namespace {
@@ -57,16 +57,28 @@ class TrainCommand {
     if (is_first()) {
       MILLRACE_LOG(INFO) << "hooks: " << absl::StrJoin(trainer->hook_names(), ", ");
     }
+    ASSIGN_OR_RETURN(const Resumption resumption,
+                     resume_training(config_, files_, *trainer, is_first()));
+    if (resumption.finished.has_value()) {
+      report_finished(*resumption.from, *resumption.finished);
+      return absl::OkStatus();
+    }
     const absl::Status status = trainer->train().status();
     summary_ = trainer->summary();
     started_ = summary_.steps_begun > 0;
     RETURN_IF_ERROR(status);
-    if (!started_ || !is_first()) return absl::OkStatus();
-    const std::string path = join_path(config_.run().output_dir(), kWeightsFile);
-    RETURN_IF_ERROR(save_trainer_weights(files_, path, *trainer), "writing the weights");
-    checkpoint_ = path;
-    print_outcome();
+    if (started_ && is_first()) print_outcome();
     return absl::OkStatus();
+  }
+
+  // A run that has nothing left to do.
+  void report_finished(const CheckpointInfo& checkpoint, const std::string& how) {
+    summary_.outcome = how == "completed" ? Outcome::kCompleted : Outcome::kStopped;
+    summary_.progress = checkpoint.progress;
+    summary_.checkpoint = checkpoint.path;
+    if (!is_first()) return;
+    std::cout << "finished before (" << how << ") after " << checkpoint.progress.step
+              << " steps; nothing to do\ncheckpoint: " << checkpoint.path << std::endl;
   }
 
   absl::Status make_data() {
@@ -90,7 +102,7 @@ class TrainCommand {
       summary_.error = std::string(outcome.message());
     }
     if (!is_first()) return absl::OkStatus();
-    const std::string json = summary_json(summary_, checkpoint_);
+    const std::string json = summary_json(summary_);
     absl::Status status;
     if (started_) {
       status.Update(write_file_atomically(
@@ -112,7 +124,8 @@ class TrainCommand {
         std::cout << absl::StrFormat("  %s %.5f", name, value);
       std::cout << "\n";
     }
-    std::cout << "weights: " << checkpoint_ << std::endl;
+    if (!summary_.checkpoint.empty()) std::cout << "checkpoint: " << summary_.checkpoint << "\n";
+    std::cout << std::flush;
   }
 
   const ConfigFlags& flags_;
@@ -121,7 +134,6 @@ class TrainCommand {
   RankEnvironment ranks_;
   JobConfig config_;
   Summary summary_;
-  std::string checkpoint_;
   bool started_ = false;
 };
 
@@ -131,6 +143,10 @@ Command add_train_command(CLI::App& program, const RankListener& listener) {
   auto flags = std::make_shared<ConfigFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand("train", "train a model");
   add_config_flags(*command, *flags);
+  command->add_option(
+      "--resume", flags->resume,
+      "auto: from the newest checkpoint in the output directory; never; or the path "
+      "of one");
   return [flags, listener] { return TrainCommand(*flags, listener).run(); };
 }
 

@@ -83,8 +83,7 @@ class BadInputTest : public ProgramTest {
     const Json summary = read_json("s.json");
     EXPECT_EQ(summary["outcome"], "failed");
     EXPECT_EQ(summary["steps"], 0);
-    EXPECT_EQ(absl::StrCat("millrace: ", summary["error"].get<std::string>()),
-              result.last_error_line());
+    EXPECT_EQ(absl::StrCat("millrace: ", summary["error"].get<std::string>()), result.last_error());
   }
   void train_refused(std::vector<std::string> flags, int code,
                      const std::vector<std::string>& words) {
@@ -104,9 +103,9 @@ class BadInputTest : public ProgramTest {
   static void expect_clear(const ProgramResult& result, int code,
                            const std::vector<std::string>& words) {
     EXPECT_EQ(result.exit_code, code) << result.err;
-    EXPECT_THAT(result.last_error_line(), StartsWith("millrace: "));
+    EXPECT_THAT(result.last_error(), StartsWith("millrace: "));
     for (const std::string& word : words) {
-      EXPECT_THAT(result.last_error_line(), HasSubstr(word)) << result.err;
+      EXPECT_THAT(result.last_error(), HasSubstr(word)) << result.err;
     }
     for (const char* trace : {"what():", "terminate called", "Exception raised from", "#0 ",
                               "stack trace", "    @ ", "frame #"}) {
@@ -260,8 +259,7 @@ TEST_F(BadInputTest, AValueBeyondTheFirstStepsFailsTheRunThatBegan) {
   EXPECT_EQ(summary["outcome"], "failed");
   EXPECT_EQ(summary["steps"], 5);  // the last batch of the good file waits for the next one
   EXPECT_EQ(summary["examples"], summary["steps"].get<int64_t>() * 50);
-  EXPECT_EQ(summary["checkpoint"], "");
-  EXPECT_FALSE(exists("out/weights.safetensors"));
+  EXPECT_EQ(summary["checkpoint"], "out/checkpoints/step-00000005");
 }
 
 // Where to cut a file of `size` bytes.
@@ -327,14 +325,14 @@ TEST_F(BadInputTest, OutputThatCannotBeWritten) {
   train_refused({"--output_dir", "file/deeper/still"}, kCannotWrite, {"file/deeper/still"});
   EXPECT_EQ(read("file"), "mine");
   // A file in the place of each directory, and the reverse.
-  for (const std::string name : {"logs", "metrics"}) {
+  for (const std::string name : {"logs", "metrics", "checkpoints"}) {
     std::filesystem::create_directory(path("o"));
     write("o/" + name, "mine");
     train_refused({"--output_dir", "o"}, kCannotWrite, {"o/" + name});
     EXPECT_EQ(files_below("o").size(), 1u);
     std::filesystem::remove_all(path("o"));
   }
-  for (const std::string name : {"config.textproto", "summary.json", "weights.safetensors"}) {
+  for (const std::string name : {"config.textproto", "summary.json"}) {
     std::filesystem::create_directories(path("o/" + name));
     train_refused({"--output_dir", "o"}, kCannotWrite, {"o/" + name});
     EXPECT_EQ(files_below("o").size(), 0u);
@@ -372,21 +370,27 @@ TEST_F(BadInputTest, Generate) {
 
 TEST_F(BadInputTest, Checkpoints) {
   millrace_ok({"train", "job.textproto", "--output_dir", "trained", "--max_steps", "2"});
-  const std::string weights = read("trained/weights.safetensors");
+  const std::string checkpoint = newest_checkpoint("trained");
   evaluate_refused({"--checkpoint", "none"}, kNoInput, {"--checkpoint", "none"});
   std::filesystem::create_directory(path("empty"));
-  evaluate_refused({"--checkpoint", "empty"}, kNoInput, {"empty/weights.safetensors"});
-  write("damaged", weights.substr(0, weights.size() - 1));
-  evaluate_refused({"--checkpoint", "damaged"}, kBadData, {"--checkpoint", "damaged"});
-  write("damaged", weights.substr(0, 20));
-  evaluate_refused({"--checkpoint", "damaged"}, kBadData, {"damaged"});
-  evaluate_refused({"--checkpoint", "job.textproto"}, kBadData, {"job.textproto"});
+  evaluate_refused({"--checkpoint", "empty"}, kNoInput, {"empty"});
+  evaluate_refused({"--checkpoint", "job.textproto"}, kUsage, {"job.textproto"});
   for (const char* other :
        {"train.model.[millrace.deepfm].hidden=[5]",
         "train.model={ name: \"dlrm\" [millrace.dlrm] { bottom: [4] top: [3] } }"}) {
     evaluate_refused({"--checkpoint", "trained", "--set", other}, kUsage,
-                     {"trained/weights.safetensors", "tensor"});
+                     {checkpoint, "another model", "float32 ["});
   }
+  for (const std::string& file : files_below(checkpoint)) {
+    const std::string content = read(join_path(checkpoint, file));
+    write(join_path(checkpoint, file), content.substr(0, content.size() - 1));
+    evaluate_refused({"--checkpoint", "trained"}, kBadData, {"--checkpoint", file});
+    std::filesystem::remove(path(join_path(checkpoint, file)));
+    evaluate_refused({"--checkpoint", checkpoint}, file == "manifest.json" ? kNoInput : kBadData,
+                     {"--checkpoint", file});
+    write(join_path(checkpoint, file), content);
+  }
+  millrace_ok({"evaluate", "job.textproto", "--checkpoint", checkpoint});
   evaluate_refused({"--checkpoint", "trained", "--eval_data", "none.orc"}, kNoInput, {"none.orc"});
   evaluate_refused({"--checkpoint", "trained", "--set", "train.eval_data=[]"}, kUsage,
                    {"eval_data"});

@@ -53,7 +53,7 @@ class CheckpointCommandTest : public ProgramTest {
     const std::vector<std::string> before = files_below(".");
     const ProgramResult result = checkpoint(std::move(arguments));
     EXPECT_EQ(result.exit_code, exit_code) << result.err;
-    EXPECT_THAT(result.last_error_line(), HasSubstr(what));
+    EXPECT_THAT(result.last_error(), HasSubstr(what));
     EXPECT_EQ(files_below("."), before) << "nothing is left behind, nothing removed";
   }
 };

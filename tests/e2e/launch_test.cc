@@ -26,7 +26,7 @@ class LaunchTest : public ProgramTest {
     const ProgramResult result = millrace(arguments);
     EXPECT_EQ(result.exit_code, kUsage) << result.err;
     EXPECT_EQ(result.out, "");
-    return result.last_error_line();
+    return result.last_error();
   }
 };
 
@@ -62,8 +62,8 @@ TEST_F(LaunchTest, TheRanksErrorIsTheJobs) {
   EXPECT_EQ(result.exit_code, 66);
   EXPECT_THAT(result.err, HasSubstr("[0] millrace: cannot open none"));
   EXPECT_THAT(result.err, HasSubstr("[1] millrace: cannot open none"));
-  EXPECT_THAT(result.last_error_line(), StartsWith("millrace: rank "));
-  EXPECT_THAT(result.last_error_line(), HasSubstr(" exited with code 66: cannot open none"));
+  EXPECT_THAT(result.last_error(), StartsWith("millrace: rank "));
+  EXPECT_THAT(result.last_error(), HasSubstr(" exited with code 66: cannot open none"));
 }
 
 TEST_F(LaunchTest, WrongUse) {

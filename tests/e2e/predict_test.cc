@@ -68,7 +68,7 @@ class PredictTest : public ProgramTest {
                      "run.evaluation.enabled=false"},
                     {.directory = directory});
     ASSERT_EQ(result.exit_code, 0) << result.err;
-    weights_ = directory + "/out/weights.safetensors";
+    checkpoint_ = directory + "/out";
   }
 
   void SetUp() override {
@@ -91,7 +91,7 @@ class PredictTest : public ProgramTest {
   }
 
   static std::vector<std::string> command(std::vector<std::string> flags) {
-    flags.insert(flags.begin(), {"predict", "job.textproto", "--checkpoint", weights_});
+    flags.insert(flags.begin(), {"predict", "job.textproto", "--checkpoint", checkpoint_});
     return flags;
   }
 
@@ -135,17 +135,17 @@ class PredictTest : public ProgramTest {
     const std::vector<std::string> before = files_below(".");
     const ProgramResult result = millrace(command(std::move(flags)));
     EXPECT_EQ(result.exit_code, exit_code) << result.err;
-    EXPECT_THAT(result.last_error_line(), HasSubstr(what));
+    EXPECT_THAT(result.last_error(), HasSubstr(what));
     EXPECT_EQ(files_below("."), before) << "nothing is left behind";
   }
 
   TestTable table_;
-  static std::string weights_;
+  static std::string checkpoint_;
 };
-std::string PredictTest::weights_;
+std::string PredictTest::checkpoint_;
 
 TEST_F(PredictTest, AucOfThePredictionsIsThatOfEvaluate) {
-  millrace_ok({"evaluate", "job.textproto", "--checkpoint", weights_, "--set",
+  millrace_ok({"evaluate", "job.textproto", "--checkpoint", checkpoint_, "--set",
                "train.max_evaluation_steps=0", "--summary", "e.json"});
   for (const std::string output : {"p.parquet", "p.csv"}) {
     const Predictions predicted = predict(output, {"--summary", "p.json"});
@@ -157,7 +157,7 @@ TEST_F(PredictTest, AucOfThePredictionsIsThatOfEvaluate) {
     EXPECT_EQ(read_json("e.json")["eval"]["auc"].get<double>(), auc.compute());
     const Json summary = read_json("p.json");
     EXPECT_EQ(summary["outcome"], "completed");
-    EXPECT_EQ(summary["checkpoint"], weights_);
+    EXPECT_EQ(summary["checkpoint"], checkpoint_ + "/checkpoints/step-00000020");
   }
 }
 
@@ -189,7 +189,7 @@ TEST_F(PredictTest, SeveralSetsAndTheWholeOfWhatDataNames) {
   job.replace(job.find("  feature"), 0,
               "eval_data { name: \"half\" data { path: \"data.parquet\" split { to: 0.5 } } }\n");
   write("more.textproto", job);
-  millrace_ok({"predict", "more.textproto", "--checkpoint", weights_, "--output", "p.parquet"});
+  millrace_ok({"predict", "more.textproto", "--checkpoint", checkpoint_, "--output", "p.parquet"});
   const Predictions both = read_predictions("p.parquet");
   EXPECT_THAT(both.columns, ElementsAre("set", "example_id", "label_prediction", "label"));
   EXPECT_GT(both.ids.size(), kRows + kRows / 3) << "a set keeps its split";
@@ -217,7 +217,7 @@ TEST_F(PredictTest, Refusals) {
   refused({"--output", "p.csv", "--data", "none.parquet"}, 66, "none.parquet");
   refused({"--output", "p.csv", "--data", "data.parquet", "--eval_data", "data.parquet"}, 64,
           "--data and --eval_data");
-  refused({"--output", "p.csv", "--set", "train.table[0].dim=8"}, 64, "weights.safetensors");
+  refused({"--output", "p.csv", "--set", "train.table[0].dim=8"}, 64, "table");
   std::filesystem::create_directory(path("folder.csv"));
   refused({"--output", "folder.csv"}, 73, "folder.csv is a directory");
 }
@@ -239,7 +239,7 @@ TEST_F(PredictTest, OneRankOnly) {
   for (const std::string& argument : command({"--output", "p.csv"})) arguments.push_back(argument);
   const ProgramResult result = run_program(arguments, {.directory = path(".")});
   EXPECT_EQ(result.exit_code, 64) << result.err;
-  EXPECT_THAT(result.last_error_line(), HasSubstr("one rank, but this is rank 1 of 2"));
+  EXPECT_THAT(result.last_error(), HasSubstr("one rank, but this is rank 1 of 2"));
   EXPECT_FALSE(exists("p.csv"));
 }
 

@@ -61,6 +61,26 @@ std::vector<nlohmann::json> ProgramTest::read_json_lines(const std::string& name
   return lines;
 }
 
+std::string ProgramTest::newest_checkpoint(const std::string& output_dir) const {
+  const std::string folder = join_path(output_dir, "checkpoints");
+  std::string newest;
+  if (!exists(folder)) return newest;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path(folder))) {
+    const std::string name = entry.path().filename().string();
+    const bool is_one = name.rfind("step-", 0) == 0 && name.find('.') == std::string::npos;
+    if (is_one) newest = std::max(newest, join_path(folder, name));
+  }
+  return newest;
+}
+
+std::string ProgramTest::content_of(const std::string& output_dir) const {
+  const std::string checkpoint = newest_checkpoint(output_dir);
+  EXPECT_NE(checkpoint, "") << output_dir << " has no checkpoint";
+  const nlohmann::json manifest = read_json(join_path(checkpoint, "manifest.json"));
+  EXPECT_TRUE(manifest.contains("content_digests"));
+  return manifest["progress"]["step"].dump() + manifest["content_digests"].dump();
+}
+
 std::vector<std::string> ProgramTest::files_below(const std::string& name) const {
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path(name))) {

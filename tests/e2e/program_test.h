@@ -34,6 +34,10 @@ class ProgramTest : public testing::Test {
   std::string read(const std::string& name) const;
   nlohmann::json read_json(const std::string& name) const;
   std::vector<nlohmann::json> read_json_lines(const std::string& name) const;
+  // The newest checkpoint of an output directory, relative to the folder; "" if it has none.
+  std::string newest_checkpoint(const std::string& output_dir) const;
+  // What it says its content is: equal texts are equal models, optimizer states and tables.
+  std::string content_of(const std::string& output_dir) const;
   // Every file below a folder, relative to it, sorted.
   std::vector<std::string> files_below(const std::string& name) const;
 

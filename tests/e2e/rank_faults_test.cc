@@ -113,7 +113,7 @@ TEST_P(RankFaultsTest, Killed) {
   const ProgramResult result = run(fault.place, "KILL", fault.victim, fault.ranks);
   EXPECT_EQ(result.exit_code, 128 + SIGKILL) << result.err;
   expect_others_blame(fault, result.err);
-  EXPECT_THAT(result.last_error_line(),
+  EXPECT_THAT(result.last_error(),
               HasSubstr(absl::StrCat("rank ", fault.victim, " was killed by signal 9")));
   EXPECT_THAT(result.err, Not(HasSubstr("did not leave")));
   EXPECT_LT(elapsed_.count(), kKilled);
@@ -153,7 +153,7 @@ TEST_P(RankErrorsTest, TheMessageReachesAll) {
   EXPECT_EQ(result.exit_code, fault.second == "THROW" ? kBug : kBadData) << result.err;
   EXPECT_THAT(result.err, ContainsRegex("\\[1\\] millrace: .*planted"));
   EXPECT_THAT(result.err, ContainsRegex("\\[0\\] millrace: .*rank 1.*planted"));
-  EXPECT_THAT(result.last_error_line(),
+  EXPECT_THAT(result.last_error(),
               AllOf(HasSubstr("millrace: rank 1 exited"), HasSubstr("planted")));
   EXPECT_LT(elapsed_.count(), kTimeout + kSlack);
 }

@@ -46,7 +46,7 @@ TEST_F(RanksTest, OneSetOfOutputs) {
   EXPECT_EQ(summary["steps"], 20);
   EXPECT_EQ(summary["examples"], 2000);
   EXPECT_TRUE(summary["eval"]["auc"].is_number());
-  EXPECT_TRUE(exists("out/weights.safetensors"));
+  EXPECT_EQ(summary["checkpoint"], newest_checkpoint("out"));
   EXPECT_TRUE(exists("out/config.textproto"));
   EXPECT_THAT(files_below("out/logs"), UnorderedElementsAre("rank-0.log", "rank-1.log"));
   EXPECT_EQ(read_json_lines("out/metrics/train.jsonl").size(), 2);
@@ -56,7 +56,7 @@ TEST_F(RanksTest, OneSetOfOutputs) {
 TEST_F(RanksTest, EqualRunsAreEqual) {
   ASSERT_EQ(launch(2, {"--output_dir", "a"}).finish().exit_code, 0);
   ASSERT_EQ(launch(2, {"--output_dir", "b"}).finish().exit_code, 0);
-  EXPECT_EQ(read("a/weights.safetensors"), read("b/weights.safetensors"));
+  EXPECT_EQ(content_of("a"), content_of("b"));
 }
 
 TEST_F(RanksTest, EvaluationOverRanksIsThatOfOne) {
@@ -76,10 +76,10 @@ TEST_F(RanksTest, WeightsThatOneRankMissesAreNamedOnAll) {
   RunningProgram second = rank(1, 2, port.number, {"--checkpoint", "nowhere"}, "evaluate");
   const ProgramResult without = second.finish();
   EXPECT_EQ(without.exit_code, kNoInput);
-  EXPECT_THAT(without.last_error_line(), AllOf(HasSubstr("--checkpoint"), HasSubstr("nowhere")));
+  EXPECT_THAT(without.last_error(), AllOf(HasSubstr("--checkpoint"), HasSubstr("nowhere")));
   const ProgramResult other = first.finish();
   EXPECT_EQ(other.exit_code, kPeer);
-  EXPECT_THAT(other.last_error_line(),
+  EXPECT_THAT(other.last_error(),
               AllOf(HasSubstr("rank 1"), HasSubstr("--checkpoint"), HasSubstr("nowhere")));
 }
 
@@ -103,7 +103,28 @@ TEST_F(RanksTest, ASignalToAnyRankStopsAll) {
     EXPECT_EQ(result.exit_code, kRunAgain) << result.err;
     EXPECT_THAT(result.out, HasSubstr("[0] stopped (signal SIGTERM"));
     EXPECT_EQ(read_json("out/summary.json")["outcome"], "stopped");
-    EXPECT_TRUE(exists("out/weights.safetensors"));
+    EXPECT_NE(newest_checkpoint("out"), "");
+    std::filesystem::remove_all(path("out"));
+  }
+}
+
+TEST_F(RanksTest, ARunThatWasStoppedOrKilledGoesOn) {
+  ASSERT_EQ(launch(2, {"--output_dir", "whole"}).finish().exit_code, 0);
+  const std::vector<std::string> flags = {"--set", "run.report.when={every_steps: 1}", "--set",
+                                          "run.checkpoint.when={every_steps: 2 at_end: true}"};
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    RunningProgram program = launch(2, flags);
+    ASSERT_TRUE(program.wait_for("[0] step 5 "));
+    send_to_rank(program.process(), 1, signal);
+    const ProgramResult stopped = program.finish();
+    EXPECT_NE(stopped.exit_code, 0);
+    const ProgramResult again = launch(2, flags).finish();
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_THAT(again.err, HasSubstr("resuming from out/checkpoints/step-"));
+    EXPECT_EQ(content_of("out"), content_of("whole"));
+    const ProgramResult finished = launch(2, flags).finish();
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_THAT(finished.out, HasSubstr("[0] finished before (completed) after 20 steps"));
     std::filesystem::remove_all(path("out"));
   }
 }
@@ -138,7 +159,7 @@ TEST_F(RanksTest, AKilledRankIsNamed) {
   EXPECT_EQ(result.exit_code, 128 + SIGKILL);  // the cause; rank 0 leaves with 76
   EXPECT_THAT(result.err, ContainsRegex("\\[0\\] millrace: .*rank 1 failed in "));
   EXPECT_THAT(result.err, Not(HasSubstr("did not leave")));
-  EXPECT_THAT(result.last_error_line(), HasSubstr("rank 1 was killed by signal 9"));
+  EXPECT_THAT(result.last_error(), HasSubstr("rank 1 was killed by signal 9"));
   EXPECT_EQ(read_json("out/summary.json")["outcome"], "failed");
   EXPECT_THAT(std::string(read_json("out/summary.json")["error"]), HasSubstr("rank 1"));
 }
@@ -148,7 +169,7 @@ TEST_F(RanksTest, BadDataOfOneRankEndsAll) {
   const ProgramResult result =
       launch(2, {"--set", "train.train_data.path=broken.parquet"}).finish();
   EXPECT_EQ(result.exit_code, kBadData) << result.err;
-  EXPECT_THAT(result.last_error_line(), HasSubstr("broken.parquet"));
+  EXPECT_THAT(result.last_error(), HasSubstr("broken.parquet"));
   EXPECT_FALSE(exists("out"));
 }
 
@@ -159,7 +180,7 @@ TEST_F(RanksTest, TablesAreRefused) {
             {{"  model {", "  feature { name: 'c1' } table { name: 'c1' }\n  model {"}}));
   const ProgramResult result = launch(2, {}).finish();
   EXPECT_EQ(result.exit_code, kUsage) << result.err;
-  EXPECT_THAT(result.last_error_line(), HasSubstr("tables over several ranks"));
+  EXPECT_THAT(result.last_error(), HasSubstr("tables over several ranks"));
   EXPECT_FALSE(exists("out"));
 }
 
@@ -170,10 +191,10 @@ TEST_F(RanksTest, AnotherConfigurationIsRefused) {
   RunningProgram second = rank(1, 2, port.number, {"--seed", "6", "--set", hurry});
   const ProgramResult refused = second.finish();
   EXPECT_EQ(refused.exit_code, kUsage);
-  EXPECT_THAT(refused.last_error_line(), AllOf(HasSubstr("seed: 6"), HasSubstr("seed: 5")));
+  EXPECT_THAT(refused.last_error(), AllOf(HasSubstr("seed: 6"), HasSubstr("seed: 5")));
   const ProgramResult other = first.finish();
   EXPECT_NE(other.exit_code, 0);
-  EXPECT_THAT(other.last_error_line(), HasSubstr("rank 1"));
+  EXPECT_THAT(other.last_error(), HasSubstr("rank 1"));
   EXPECT_FALSE(exists("out"));
 }
 
@@ -196,7 +217,7 @@ TEST_F(RanksTest, AMissingRankIsNamed) {
   for (RunningProgram* program : {&first, &second}) {
     const ProgramResult result = program->finish();
     EXPECT_EQ(result.exit_code, kPeer) << result.err;
-    EXPECT_THAT(result.last_error_line(), HasSubstr("rank 2"));
+    EXPECT_THAT(result.last_error(), HasSubstr("rank 2"));
   }
   EXPECT_FALSE(exists("out"));
 }
@@ -207,13 +228,13 @@ TEST_F(RanksTest, ATakenPortIsNamed) {
   const ProgramResult result =
       rank(0, 2, port.number, {"--set", "run.distributed.rendezvous_timeout_seconds=3"}).finish();
   EXPECT_EQ(result.exit_code, kPeer) << result.err;
-  EXPECT_THAT(result.last_error_line(), HasSubstr(absl::StrCat(port.number)));
+  EXPECT_THAT(result.last_error(), HasSubstr(absl::StrCat(port.number)));
 }
 
 TEST_F(RanksTest, WrongVariablesAreNamed) {
   const ProgramResult result = rank(2, 2, 12345, {}).finish();
   EXPECT_EQ(result.exit_code, kUsage);
-  EXPECT_THAT(result.last_error_line(), HasSubstr("RANK"));
+  EXPECT_THAT(result.last_error(), HasSubstr("RANK"));
 }
 
 }  // namespace

@@ -28,11 +28,14 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-std::string ProgramResult::last_error_line() const {
+std::string ProgramResult::last_error() const {
   const size_t end = err.find_last_not_of('\n');
   if (end == std::string::npos) return "";
-  const size_t before = err.find_last_of('\n', end);
-  const size_t begin = before == std::string::npos ? 0 : before + 1;
+  size_t begin = end + 1;
+  do {
+    const size_t before = begin < 2 ? std::string::npos : err.find_last_of('\n', begin - 2);
+    begin = before == std::string::npos ? 0 : before + 1;
+  } while (begin > 0 && err[begin] == ' ');
   return err.substr(begin, end + 1 - begin);
 }
 

@@ -15,8 +15,9 @@ struct ProgramResult {
   std::string out;
   std::string err;
 
-  // The last line of `err`, without its newline.
-  std::string last_error_line() const;
+  // The last line of `err` that is not indented, and the indented ones behind it, without the last
+  // newline.
+  std::string last_error() const;
 };
 
 struct ProgramOptions {

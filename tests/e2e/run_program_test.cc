@@ -14,13 +14,14 @@ TEST(RunProgramTest, OutputsAndExitCode) {
   EXPECT_EQ(result.exit_code, 7);
   EXPECT_EQ(result.out, "out\n");
   EXPECT_EQ(result.err, "one\ntwo\n");
-  EXPECT_EQ(result.last_error_line(), "two");
+  EXPECT_EQ(result.last_error(), "two");
 }
 
 TEST(RunProgramTest, LastErrorLine) {
-  EXPECT_EQ(ProgramResult{}.last_error_line(), "");
-  EXPECT_EQ((ProgramResult{0, "", "one"}).last_error_line(), "one");
-  EXPECT_EQ((ProgramResult{0, "", "one\ntwo\n\n"}).last_error_line(), "two");
+  EXPECT_EQ(ProgramResult{}.last_error(), "");
+  EXPECT_EQ((ProgramResult{0, "", "one"}).last_error(), "one");
+  EXPECT_EQ((ProgramResult{0, "", "one\ntwo\n\n"}).last_error(), "two");
+  EXPECT_EQ((ProgramResult{0, "", "one\ntwo:\n  a\n  b\n"}).last_error(), "two:\n  a\n  b");
 }
 
 TEST(RunProgramTest, MuchOutputOnBothDoesNotBlock) {

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "base/status_matchers.h"
-#include "checkpoint/safetensors_reader.h"
 #include "proto/config.pb.h"
 #include "proto/config_reader.h"
 #include "proto/model_configs.pb.h"
@@ -60,22 +60,11 @@ class TrainTest : public ProgramTest {
     write("job.textproto", job);
   }
 
-  // Trains into `output_dir`. Returns: the bytes of the weights.
+  // Trains into `output_dir`. Returns: what its last checkpoint holds.
   std::string train(const std::string& output_dir, std::vector<std::string> flags = {}) const {
     flags.insert(flags.begin(), {"train", "job.textproto", "--output_dir", output_dir});
     millrace_ok(std::move(flags));
-    return read(output_dir + "/weights.safetensors");
-  }
-
-  // The table rows that a weights file holds.
-  int64_t rows_in_file(const std::string& name) const {
-    const auto reader = SafetensorsReader::open(FileSystem::local(), path(name));
-    EXPECT_OK(reader.status());
-    int64_t rows = 0;
-    for (const TensorInfo& tensor : (*reader)->tensors()) {
-      if (tensor.type == TensorType::kI64) rows += tensor.shape[0];  // ids
-    }
-    return rows;
+    return content_of(output_dir);
   }
 
   static std::string data_;
@@ -115,10 +104,9 @@ TEST_F(TrainTest, TablesAdmitEvictAndKeepToTheirLimits) {
   EXPECT_EQ(tables["c5"]["evicted"], Json::object());
   // The same run again is the same to the last bit, and a table that is too small is an error.
   millrace_ok({"train", "policies.textproto", "--output_dir", "again"});
-  EXPECT_EQ(read("again/weights.safetensors"), read("with/weights.safetensors"));
-  const ProgramResult full =
-      millrace({"train", "policies.textproto", "--output_dir", "full", "--set",
-                "train.table[2].limit.on_full=FAIL"});
+  EXPECT_EQ(content_of("again"), content_of("with"));
+  const ProgramResult full = millrace({"train", "policies.textproto", "--output_dir", "full",
+                                       "--set", "train.table[2].limit.on_full=FAIL"});
   EXPECT_NE(full.exit_code, 0);
   EXPECT_THAT(full.err, HasSubstr("feature c3: table c3 has"));
 }
@@ -126,11 +114,17 @@ TEST_F(TrainTest, TablesAdmitEvictAndKeepToTheirLimits) {
 TEST_F(TrainTest, ACompletedRunAndWhatItLeaves) {
   const ProgramResult result = millrace_ok({"train", "job.textproto", "--summary", "s.json"});
   EXPECT_THAT(result.out, HasSubstr("completed: 32 steps, 2000 examples"));
-  EXPECT_THAT(result.out, HasSubstr("weights: out/weights.safetensors"));
+  EXPECT_THAT(result.out, HasSubstr("checkpoint: out/checkpoints/step-00000032"));
   EXPECT_THAT(result.err, HasSubstr("step 10 "));
-  EXPECT_THAT(files_below("out"), ElementsAre("config.textproto", "events.jsonl", "logs/rank-0.log",
-                                              "metrics/eval.jsonl", "metrics/train.jsonl",
-                                              "summary.json", "weights.safetensors"));
+  std::vector<std::string> files = files_below("out");
+  files.erase(std::remove_if(files.begin(), files.end(),
+                             [](const std::string& name) {
+                               return absl::StartsWith(name, "checkpoints/step-00000032/");
+                             }),
+              files.end());
+  EXPECT_THAT(files,
+              ElementsAre("checkpoints/lock", "config.textproto", "events.jsonl", "logs/rank-0.log",
+                          "metrics/eval.jsonl", "metrics/train.jsonl", "summary.json"));
   EXPECT_THAT(
       millrace_ok({"explain", "out"}).out,
       ContainsRegex("^run 1 .* train on 1 rank, from step 0\n(.*\n)*.* step 32 +completed\n$"));
@@ -146,11 +140,14 @@ TEST_F(TrainTest, ACompletedRunAndWhatItLeaves) {
   EXPECT_EQ(summary["world_size"], 1);
   EXPECT_GT(summary["seconds"], 0);
   EXPECT_GT(summary["examples_per_second"], 0);
-  EXPECT_EQ(summary["checkpoint"], "out/weights.safetensors");
+  EXPECT_EQ(summary["checkpoint"], "out/checkpoints/step-00000032");
   EXPECT_EQ(summary["rows"].size(), 26u);
-  int64_t rows = 0;
-  for (const auto& [table, count] : summary["rows"].items()) rows += count.get<int64_t>();
-  EXPECT_EQ(rows_in_file("out/weights.safetensors"), rows);
+  const Json manifest = read_json("out/checkpoints/step-00000032/manifest.json");
+  ASSERT_EQ(manifest["tables"].size(), 26u);
+  for (const Json& table : manifest["tables"]) {
+    const std::string name = table["name"];
+    EXPECT_EQ(table["rows"].get<std::string>(), absl::StrCat(summary["rows"][name].get<int64_t>()));
+  }
 
   const std::vector<Json> reports = read_json_lines("out/metrics/train.jsonl");
   ASSERT_EQ(reports.size(), 4u);
@@ -176,10 +173,10 @@ TEST_F(TrainTest, ACompletedRunAndWhatItLeaves) {
 }
 
 TEST_F(TrainTest, EvaluateFindsTheSameMetricsAndChangesNothing) {
-  const std::string weights = train("out");
+  const std::string content = train("out");
   const std::vector<std::string> files = files_below("out");
   const Json trained = read_json("out/summary.json");
-  for (const char* checkpoint : {"out", "out/weights.safetensors"}) {
+  for (const char* checkpoint : {"out", "out/checkpoints", "out/checkpoints/step-00000032"}) {
     const ProgramResult result = millrace_ok(
         {"evaluate", "job.textproto", "--checkpoint", checkpoint, "--summary", "e.json"});
     EXPECT_THAT(result.out, HasSubstr("examples 500"));
@@ -189,10 +186,10 @@ TEST_F(TrainTest, EvaluateFindsTheSameMetricsAndChangesNothing) {
     EXPECT_EQ(evaluated["rows"], trained["rows"]);
     EXPECT_EQ(evaluated["steps"], kSteps);
     EXPECT_EQ(evaluated["examples"], kRows);
-    EXPECT_EQ(evaluated["checkpoint"], "out/weights.safetensors");
+    EXPECT_EQ(evaluated["checkpoint"], "out/checkpoints/step-00000032");
   }
   EXPECT_EQ(files_below("out"), files);
-  EXPECT_EQ(read("out/weights.safetensors"), weights);
+  EXPECT_EQ(content_of("out"), content);
   EXPECT_EQ(read_json("out/summary.json"), trained);
   // Other data: other numbers.
   millrace_ok({"evaluate", "job.textproto", "--checkpoint", "out", "--eval_data",
@@ -223,13 +220,6 @@ TEST_F(TrainTest, LimitsAndFlags) {
   EXPECT_EQ(read_json("other/summary.json")["examples"], kRows / 4 * 3);
 }
 
-TEST_F(TrainTest, ASecondRunIntoTheSameDirectoryReplacesTheFirst) {
-  train("out", {"--seed", "5"});
-  train("out");
-  EXPECT_EQ(read_json_lines("out/metrics/train.jsonl").size(), 4u);
-  EXPECT_EQ(read("out/weights.safetensors"), train("fresh"));
-}
-
 TEST_F(TrainTest, SeveralEvaluationSets) {
   const std::string second = absl::StrCat(
       R"(train.eval_data=[{ data { path: ")", data_, R"(/eval.parquet" } }, { name: "seen" )",
@@ -251,17 +241,17 @@ TEST_F(TrainTest, SeveralEvaluationSets) {
 }
 
 TEST_F(TrainTest, OneSeedGivesOneResultWhateverTheReaders) {
-  const std::string weights = train("a");
-  EXPECT_EQ(train("b"), weights);
-  EXPECT_EQ(train("c", {"--set", "run.read.reader_threads=4"}), weights);
-  EXPECT_EQ(train("d", {"--set", "run.read.prefetch_batches=1"}), weights);
+  const std::string content = train("a");
+  EXPECT_EQ(train("b"), content);
+  EXPECT_EQ(train("c", {"--set", "run.read.reader_threads=4"}), content);
+  EXPECT_EQ(train("d", {"--set", "run.read.prefetch_batches=1"}), content);
   EXPECT_EQ(train("e", {"--set", "run.report.when.every_steps=1", "--set",
                         "run.evaluation.when.every_steps=7"}),
-            weights);
-  EXPECT_NE(train("f", {"--seed", "2"}), weights);
+            content);
+  EXPECT_NE(train("f", {"--seed", "2"}), content);
   // The configuration that a run leaves is that of the run.
   millrace_ok({"train", "f/config.textproto", "--output_dir", "g"});
-  EXPECT_EQ(read("g/weights.safetensors"), read("f/weights.safetensors"));
+  EXPECT_EQ(content_of("g"), content_of("f"));
 }
 
 TEST_F(TrainTest, ConfigCheckAndDefaultsPrintWhatCanBeReadBack) {
@@ -281,7 +271,7 @@ TEST_F(TrainTest, ConfigCheckAndDefaultsPrintWhatCanBeReadBack) {
   write("defaults.textproto", defaults.out);
   EXPECT_EQ(millrace_ok({"config", "defaults", "defaults.textproto"}).out, defaults.out);
   millrace_ok({"train", "defaults.textproto", "--output_dir", "a"});
-  EXPECT_EQ(read("a/weights.safetensors"), train("b", {"--seed", "9"}));
+  EXPECT_EQ(content_of("a"), train("b", {"--seed", "9"}));
 }
 
 TEST_F(TrainTest, HelpOfEveryCommand) {
@@ -306,7 +296,7 @@ TEST_F(TrainTest, GeneratedOrcTrainsToo) {
 class SignalTest : public TrainTest,
                    public testing::WithParamInterface<std::pair<int, const char*>> {};
 
-TEST_P(SignalTest, StopsTrainingWithWeightsAndSaysRunAgain) {
+TEST_P(SignalTest, StopsTrainingWithACheckpointAndSaysRunAgain) {
   RunningProgram program({millrace_path(), "train", "job.textproto", "--set",
                           "train.max_epochs=100000000", "--summary", "s.json"},
                          {.directory = path("")});
@@ -323,7 +313,7 @@ TEST_P(SignalTest, StopsTrainingWithWeightsAndSaysRunAgain) {
   EXPECT_EQ(summary["stop_reason"], reason);
   EXPECT_EQ(summary["error"], "");
   EXPECT_GE(summary["steps"], 10);
-  EXPECT_EQ(summary["checkpoint"], "out/weights.safetensors");
+  EXPECT_EQ(summary["checkpoint"], newest_checkpoint("out"));
   millrace_ok({"evaluate", "job.textproto", "--checkpoint", "out", "--summary", "e.json"});
   EXPECT_EQ(read_json("e.json")["steps"], summary["steps"]);
   EXPECT_EQ(read_json("e.json")["rows"], summary["rows"]);

@@ -17,6 +17,7 @@
 #include "framework/trainer.h"
 #include "hooks/evict_rows_hook.h"
 #include "hooks/non_finite_guard_hook.h"
+#include "tests/fakes/fake_saver.h"
 #include "tests/fakes/memory_checkpoint.h"
 #include "tests/fakes/recording_hook.h"
 
@@ -141,7 +142,8 @@ class Job {
       windows_ = data.get();
       parts.train_data = std::move(data);
     }
-    parts.save = [this](const TrainState& state) {
+    parts.saver = std::make_unique<FakeSaver>(
+        [this](const TrainState& state, const auto&) -> absl::StatusOr<CheckpointInfo> {
       MILLRACE_CHECK(points_ != nullptr) << "nobody asked for a checkpoint";
       std::function<absl::StatusOr<LoadedState>(const TrainState&)> load;
       if (files_) {
@@ -151,8 +153,9 @@ class Job {
       }
       points_->push_back({where_, std::move(load), run_.log.size(), {}});
       if (windows_ != nullptr) points_->back().windows = windows_->windows_now();
-      return absl::OkStatus();
-    };
+      return CheckpointInfo{where_, {}};
+    });
+    options.trainer.save_at_end = false;
     auto trainer = Trainer::create(options.trainer, std::move(parts));
     MILLRACE_CHECK(trainer.ok()) << trainer.status();
     trainer_ = *std::move(trainer);
@@ -181,7 +184,8 @@ class Job {
     add(std::make_unique<RecordingHook>(
         &events_,
         [this](HookContext& context, absl::string_view event) {
-          if (absl::StartsWith(event, "eval:") || event == "end" || event == "after_report") {
+          if (absl::StartsWith(event, "eval:") || event == "end" || event == "after_report" ||
+              event == "after_checkpoint") {
             return absl::OkStatus();
           }
           where_ = absl::StrCat(event, " at ", to_text(context.progress()));

@@ -1,11 +1,13 @@
 // What a Saver saves is what it restores; whatever goes wrong has a name and changes nothing.
 #include "checkpoint/saver.h"
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/fault_file_system.h"
 #include "base/memory_file_system.h"
 #include "base/status_macros.h"
@@ -13,6 +15,7 @@
 #include "checkpoint/checkpoint_list.h"
 #include "distributed/one_rank_collectives.h"
 #include "tests/fakes/memory_checkpoint.h"
+#include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {
@@ -136,11 +139,11 @@ TEST_F(SaverTest, AnotherModelIsRefusedWithAllDifferences) {
 TEST_F(SaverTest, AnotherJobIsRefusedAndSaysInWhat) {
   SaverOptions then;
   then.fingerprint = "a";
-  then.config = "train { seed: 1 }";
+  then.config = "seed: 1";
   ASSERT_OK(save(*trained(), files_, then));
   SaverOptions now;
   now.fingerprint = "b";
-  now.config = "train { seed: 2 }";
+  now.config = "seed: 2";
   EXPECT_THAT(
       restored(files_, now).status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
@@ -248,6 +251,106 @@ TEST_F(SaverTest, EveryFailingCallLeavesTheOlderOneAndTheNextSaveSucceeds) {
     EXPECT_EQ(again, whole);
   }
   EXPECT_GT(failures, 20);
+}
+
+// A trainer that saves after every step, through one saver; returns what it was at the end.
+class DeltaTest : public SaverTest {
+ protected:
+  void train(int64_t steps, SaverOptions options, std::string* end) {
+    options.folder = kFolder;
+    options.write_threads = 1;
+    options.retention.keep_last = 1000;
+    TinyTrainerOptions job = small_job();
+    job.trainer.max_steps = steps;
+    job.table.mutable_eviction()->set_idle_steps(2);
+    job.trainer.save_at_end = false;
+    job.trainer.report = {};
+    job.clock = &clock_;
+    TrainerParts parts = tiny_parts(job);
+    ASSERT_OK_AND_ASSIGN(parts.saver, Saver::create(options, files_, Clock::real()));
+    ASSERT_OK_AND_ASSIGN(const auto trainer, Trainer::create(job.trainer, std::move(parts)));
+    EmbeddingTable* table = state_of(*trainer).tables[0];
+    ASSERT_OK(trainer->add_hook(std::make_unique<RecordingHook>(
+        &events_, [&](HookContext& context, absl::string_view event) {
+          if (event != "after_step") return absl::OkStatus();
+          context.requests().checkpoint();
+          return table->evict({.step = context.progress().step}).status();
+        })));
+    notes_.clear();
+    ASSERT_OK(trainer->resume(&notes_).status());
+    ASSERT_OK(trainer->train().status());
+    *end = MemoryCheckpoint(state_of(*trainer)).to_string();
+    const size_t finished = end->find("finished: true\n");  // after the last checkpoint
+    ASSERT_NE(finished, std::string::npos);
+    end->erase(finished, std::strlen("finished: true\n"));
+  }
+  std::vector<int> depths() {
+    std::vector<int> depths;
+    auto all = list_checkpoints(files_, kFolder);
+    EXPECT_OK(all.status());
+    for (const ListedCheckpoint& entry : *all) {
+      EXPECT_OK(entry.status);
+      depths.push_back(entry.reader->manifest().base().depth());
+    }
+    return depths;
+  }
+  FakeClock clock_;
+  std::vector<std::string> events_;
+};
+
+TEST_F(DeltaTest, ChainsHaveALimitAndGiveTheWholeBack) {
+  SaverOptions options;
+  options.max_deltas = 3;
+  std::string end;
+  train(6, options, &end);
+  EXPECT_THAT(depths(), testing::ElementsAre(0, 1, 2, 3, 0, 1));
+  TinyTrainerOptions job = small_job();
+  job.table.mutable_eviction()->set_idle_steps(2);
+  ASSERT_OK_AND_ASSIGN(const std::string back, restored(files_, {}, job));
+  EXPECT_EQ(back, end);
+  // A run that goes on makes deltas on what it resumed from.
+  train(8, options, &end);
+  EXPECT_THAT(depths(), testing::ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
+  ASSERT_OK_AND_ASSIGN(const std::string later, restored(files_, {}, job));
+  EXPECT_EQ(later, end);
+}
+
+TEST_F(DeltaTest, ADeltaHoldsWhatChangedAlone) {
+  SaverOptions options;
+  options.max_deltas = 3;
+  std::string end;
+  train(4, options, &end);
+  ASSERT_OK_AND_ASSIGN(const auto all, list_checkpoints(files_, kFolder));
+  const auto rows_of = [](const CheckpointManifest& manifest) {
+    int64_t rows = 0;
+    for (const auto& file : manifest.files()) {
+      for (const auto& tensor : file.tensors()) {
+        if (tensor.name() == "table/items/ids") rows += tensor.shape(0);
+      }
+    }
+    return rows;
+  };
+  for (const ListedCheckpoint& entry : all) {
+    const CheckpointManifest& manifest = entry.reader->manifest();
+    const int64_t whole = manifest.tables(0).rows();
+    if (manifest.has_base()) {
+      EXPECT_LE(rows_of(manifest), 12) << "ids of a step";
+      EXPECT_LT(rows_of(manifest), whole);
+    } else {
+      EXPECT_EQ(rows_of(manifest), whole);
+    }
+  }
+}
+
+TEST_F(DeltaTest, ABaseThatIsDamagedIsNamed) {
+  SaverOptions options;
+  options.max_deltas = 9;
+  std::string end;
+  train(2, options, &end);
+  EXPECT_THAT(depths(), testing::ElementsAre(0, 1));
+  files_.put("out/checkpoints/step-00000001/manifest.json", "{}");
+  EXPECT_THAT(restored(files_).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step-00000001")));
 }
 
 TEST_F(SaverTest, AFullDiskIsRefusedBeforeTheFirstByte) {

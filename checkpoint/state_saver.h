@@ -1,0 +1,53 @@
+// Who keeps the states of a trainer, as the trainer sees it.
+#ifndef MILLRACE_CHECKPOINT_STATE_SAVER_H_
+#define MILLRACE_CHECKPOINT_STATE_SAVER_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "checkpoint/checkpoint_info.h"
+#include "checkpoint/train_state.h"
+#include "distributed/collectives.h"
+
+namespace millrace {
+
+// A state that was found.
+struct FoundCheckpoint {
+  CheckpointInfo info;
+  LoadedState state;
+  std::vector<std::string> notes;  // for people: damaged ones that were passed over
+};
+
+// Every rank has one. All call the same functions at the same points, between steps, on the thread
+// of the trainer. What one rank cannot do fails on all of them, with its message.
+class StateSaver {
+ public:
+  virtual ~StateSaver() = default;
+
+  // Takes what saving needs to itself, so that nobody else saves to the same place; once it is
+  // taken, nothing. Before the first step of a run.
+  virtual absl::Status open(Collectives& ranks) = 0;
+
+  // Saves all of `state`; durable when it returns. `metrics`: what is known of the model at this
+  // step, by "set/metric". After an error what was saved before is there as it was, and the next
+  // call may succeed.
+  virtual absl::StatusOr<CheckpointInfo> save(const TrainState& state,
+                                              const std::map<std::string, double>& metrics,
+                                              Collectives& ranks) = 0;
+
+  // Reads the newest state for the trainer that `target` was captured from; none: there is none.
+  virtual absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState& target,
+                                                                 Collectives& ranks) = 0;
+  // Reads the one at `path`, which may be of another folder. Errors: NotFound too.
+  virtual absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path,
+                                                       const TrainState& target,
+                                                       Collectives& ranks) = 0;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_STATE_SAVER_H_

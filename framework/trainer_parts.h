@@ -1,0 +1,71 @@
+// What a trainer is made of.
+#ifndef MILLRACE_FRAMEWORK_TRAINER_PARTS_H_
+#define MILLRACE_FRAMEWORK_TRAINER_PARTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "checkpoint/state_saver.h"
+#include "distributed/collectives.h"
+#include "framework/cadence.h"
+#include "framework/evaluator.h"
+#include "framework/event_log.h"
+#include "framework/train_step.h"
+#include "io/windowed_dataset.h"
+#include "optim/dense_optimizer.h"
+#include "optim/sparse_optimizer.h"
+
+namespace millrace {
+
+class Model;
+
+struct TrainerParts {
+  // Shared because that is how LibTorch's modules hold one another; nobody else keeps it.
+  std::shared_ptr<Model> model;
+  std::vector<std::unique_ptr<DenseOptimizer>> dense_optimizers;
+  std::unique_ptr<SparseOptimizer> sparse_optimizer;  // null: the model has no tables
+  std::unique_ptr<Dataset> train_data;  // null: only evaluate() is called; may be a WindowedDataset
+  std::vector<EvaluationSet> evaluation_sets;
+  std::unique_ptr<TrainStep> train_step;     // null: the standard one
+  std::unique_ptr<Collectives> collectives;  // null: one rank
+  std::unique_ptr<EventLog> event_log;       // null: requests and decisions are not written
+  std::unique_ptr<StateSaver> saver;         // null: requests for checkpoints are errors
+  Clock* clock = nullptr;                    // borrowed; null: the real one
+};
+
+struct TrainerOptions {
+  // Decide the result.
+  uint64_t seed = 1;
+  int64_t micro_batches = 1;  // of one step; at least 1
+  // Limits, as totals over resumes; 0: none.
+  int64_t max_steps = 0;
+  int64_t max_epochs = 1;
+  int64_t max_windows = 0;
+  absl::Duration max_elapsed = absl::ZeroDuration();
+  int64_t max_steps_per_epoch = 0;   // 0: none
+  int64_t max_steps_per_window = 0;  // 0: none
+  int64_t max_evaluation_steps = 0;  // batches of each evaluation; 0: all
+  // With several ranks: whether an epoch (or window) ends when the first rank has no data, dropping
+  // what others have left, instead of when the last has none.
+  bool until_first = false;
+
+  // Do not.
+  // With a saver: whether a run saves when it ends, also by a stop.
+  bool save_at_end = true;
+  // With a saver and one rank: whether a run that fails between steps (in reading data, in a hook,
+  // in an evaluation) saves the last finished step.
+  bool save_on_failure = true;
+  Cadence report = {.every_steps = 100, .at_end = true};
+  std::vector<std::string> tasks = {"label"};  // names of the labels
+  std::vector<std::string> metrics = {"auc", "logloss", "ne", "calibration"};
+  absl::Duration data_timeout = absl::Minutes(30);  // how long a dataset may take for one batch
+  absl::Duration poll_interval = absl::Seconds(1);  // while no window is ready
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_TRAINER_PARTS_H_

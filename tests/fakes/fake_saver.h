@@ -1,0 +1,44 @@
+// A saver that hands states to a function.
+#ifndef MILLRACE_TESTS_FAKES_FAKE_SAVER_H_
+#define MILLRACE_TESTS_FAKES_FAKE_SAVER_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "checkpoint/state_saver.h"
+
+namespace millrace {
+
+class FakeSaver : public StateSaver {
+ public:
+  // What save does with a state and its metrics. Its result names the checkpoint.
+  using Save = std::function<absl::StatusOr<CheckpointInfo>(
+      const TrainState& state, const std::map<std::string, double>& metrics)>;
+
+  explicit FakeSaver(Save save) : save_(std::move(save)) {}
+  absl::Status open(Collectives&) override { return absl::OkStatus(); }
+  absl::StatusOr<CheckpointInfo> save(const TrainState& state,
+                                      const std::map<std::string, double>& metrics,
+                                      Collectives&) override {
+    return save_(state, metrics);
+  }
+  // Finds nothing.
+  absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState&,
+                                                         Collectives&) override {
+    return std::optional<FoundCheckpoint>();
+  }
+  absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path, const TrainState&,
+                                               Collectives&) override {
+    return absl::NotFoundError(path);
+  }
+
+ private:
+  const Save save_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_FAKES_FAKE_SAVER_H_

@@ -1,0 +1,50 @@
+#include "tests/ranks/checkpoint_ranks.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "checkpoint/saver.h"
+#include "framework/trainer.h"
+#include "hooks/checkpoint_save_hook.h"
+#include "tests/fakes/memory_checkpoint.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+
+absl::StatusOr<std::string> run_with_checkpoints(const CheckpointRun& run, FileSystem& files,
+                                                 std::unique_ptr<Collectives> collectives) {
+  FakeClock clock;
+  TinyTrainerOptions options;
+  options.optimizer = "adam";
+  options.train = {.batches = 6, .batch_size = 12, .dense = 3};
+  options.train.rank = collectives->rank();
+  options.train.world_size = collectives->world_size();
+  options.trainer.max_epochs = 2;
+  options.trainer.max_steps = run.max_steps;
+  options.trainer.report = {.every_steps = 5};
+  options.trainer.save_at_end = run.save_every > 0;
+  options.clock = &clock;
+  TrainerParts parts = tiny_parts(options);
+  SaverOptions saver_options;
+  saver_options.folder = run.folder;
+  saver_options.write_threads = 1;
+  ASSIGN_OR_RETURN(parts.saver, Saver::create(std::move(saver_options), files, Clock::real()));
+  parts.collectives = std::move(collectives);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
+                   Trainer::create(options.trainer, std::move(parts)));
+  RETURN_IF_ERROR(
+      trainer->add_hook(std::make_unique<CheckpointSaveHook>(Cadence{.every_steps = run.save_every})));
+  if (run.resume) {
+    std::vector<std::string> notes;
+    ASSIGN_OR_RETURN(const auto found, trainer->resume(&notes));
+    if (!found.has_value()) return absl::NotFoundError("no checkpoint");
+  }
+  RETURN_IF_ERROR(trainer->train().status());
+  ASSIGN_OR_RETURN(const TrainState state, trainer->capture());
+  return MemoryCheckpoint(state).to_string();
+}
+
+}  // namespace millrace

@@ -1,0 +1,30 @@
+// A job of dense features over many ranks that saves and resumes, for ranks as threads and as
+// processes.
+#ifndef MILLRACE_TESTS_RANKS_CHECKPOINT_RANKS_H_
+#define MILLRACE_TESTS_RANKS_CHECKPOINT_RANKS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "distributed/collectives.h"
+
+namespace millrace {
+
+struct CheckpointRun {
+  std::string folder;        // of checkpoints
+  int64_t save_every = 0;    // steps; 0: none
+  int64_t max_steps = 0;     // 0: two epochs of 6 steps
+  bool resume = false;
+};
+
+// Trains one rank. `files` are those of this rank, of a disk that all share. Returns: what it came
+// to, to the last bit: parameters, optimizer state, progress, the last report.
+absl::StatusOr<std::string> run_with_checkpoints(const CheckpointRun& run, FileSystem& files,
+                                                 std::unique_ptr<Collectives> collectives);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_RANKS_CHECKPOINT_RANKS_H_

@@ -1,0 +1,251 @@
+// When a trainer saves by itself, and how it goes on from what it saved.
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/memory_file_system.h"
+#include "base/status_matchers.h"
+#include "checkpoint/checkpoint_list.h"
+#include "checkpoint/saver.h"
+#include "tests/fakes/memory_checkpoint.h"
+#include "tests/fakes/recording_hook.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+constexpr char kFolder[] = "out/checkpoints";
+
+class TrainerSaveTest : public testing::Test {
+ protected:
+  TrainerSaveTest() {
+    options_.train = {.batches = 4, .batch_size = 6, .dense = 3, .sparse = 2, .ids = 60};
+    options_.optimizer = "adam";
+    options_.trainer.report = {};
+    options_.trainer.max_epochs = 2;
+    options_.clock = &clock_;
+  }
+
+  // A new process of the job.
+  Trainer& start() {
+    TrainerParts parts = tiny_parts(options_);
+    SaverOptions options;
+    options.folder = kFolder;
+    options.write_threads = 1;
+    trainer_.reset();  // with its lock
+    auto saver = Saver::create(std::move(options), *files_, Clock::real());
+    EXPECT_OK(saver.status());
+    parts.saver = *std::move(saver);
+    auto trainer = Trainer::create(options_.trainer, std::move(parts));
+    EXPECT_OK(trainer.status());
+    trainer_ = *std::move(trainer);
+    events_.clear();
+    EXPECT_OK(trainer_->add_hook(std::make_unique<RecordingHook>(
+        &events_, [this](HookContext& context, absl::string_view event) {
+          return on_event_ ? on_event_(context, event) : absl::OkStatus();
+        })));
+    return *trainer_;
+  }
+  void fresh_disk() {
+    trainer_.reset();
+    files_ = std::make_unique<MemoryFileSystem>();
+  }
+  std::vector<std::string> checkpoints() {
+    std::vector<std::string> paths;
+    auto listed = list_checkpoints(*files_, kFolder);
+    EXPECT_OK(listed.status());
+    for (const ListedCheckpoint& checkpoint : *listed) paths.push_back(checkpoint.path);
+    return paths;
+  }
+  CheckpointManifest newest() {
+    auto reader = CheckpointReader::open(*files_, checkpoints().back());
+    EXPECT_OK(reader.status());
+    return (*reader)->manifest();
+  }
+  static std::string state_of(Trainer& trainer) {
+    auto state = trainer.capture();
+    EXPECT_OK(state.status());
+    return MemoryCheckpoint(*state).to_string();
+  }
+
+  FakeClock clock_;
+  TinyTrainerOptions options_;
+  std::unique_ptr<MemoryFileSystem> files_ = std::make_unique<MemoryFileSystem>();
+  std::unique_ptr<Trainer> trainer_;
+  std::vector<std::string> events_;
+  std::function<absl::Status(HookContext&, absl::string_view)> on_event_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(TrainerSaveTest, AtTheEndWithWhatEvaluationsSaid) {
+  on_event_ = [](HookContext& context, absl::string_view event) {
+    if (event == "start") context.requests().evaluate_at_end();
+    return absl::OkStatus();
+  };
+  Trainer& trainer = start();
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer.train());
+  EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000008"));
+  EXPECT_EQ(summary.checkpoint, "out/checkpoints/step-00000008");
+  const CheckpointManifest manifest = newest();
+  EXPECT_TRUE(manifest.finished());
+  std::map<std::string, double> metrics;
+  for (const auto& metric : manifest.metrics()) metrics[metric.name()] = metric.value();
+  EXPECT_THAT(metrics, Contains(Pair("eval/auc", summary.eval.at("eval").at("auc"))));
+  ASSERT_GE(events_.size(), 3u);
+  EXPECT_EQ(events_[events_.size() - 3], "after_evaluate");
+  EXPECT_EQ(events_[events_.size() - 2], "after_checkpoint");
+  EXPECT_EQ(events_.back(), "end");
+  EXPECT_EQ(trainer.finished(), "completed");
+}
+
+TEST_F(TrainerSaveTest, AFinishedRunIsKnownUnlessALimitWasRaised) {
+  options_.trainer.max_steps = 6;
+  ASSERT_OK(start().train());
+  ASSERT_OK_AND_ASSIGN(const auto found, start().resume(&notes_));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->path, "out/checkpoints/step-00000006");
+  EXPECT_EQ(found->progress.step, 6);
+  EXPECT_EQ(trainer_->finished(), "completed");
+  EXPECT_THAT(notes_, IsEmpty());
+  options_.trainer.max_steps = 8;
+  ASSERT_OK(start().resume(&notes_));
+  EXPECT_EQ(trainer_->finished(), std::nullopt);
+  ASSERT_OK(trainer_->train());
+  EXPECT_EQ(trainer_->progress().step, 8);
+  const std::string resumed = state_of(*trainer_);
+  fresh_disk();
+  ASSERT_OK(start().train());
+  EXPECT_EQ(state_of(*trainer_), resumed);
+}
+
+TEST_F(TrainerSaveTest, AStopOfAllRanksIsAnEndAndAStopOfOneIsNone) {
+  for (const Scope scope : {Scope::kCommon, Scope::kThisRank}) {
+    fresh_disk();
+    on_event_ = [scope](HookContext& context, absl::string_view event) {
+      if (event == "after_step" && context.progress().step == 3) {
+        context.requests().stop("enough", scope);
+      }
+      return absl::OkStatus();
+    };
+    ASSERT_OK_AND_ASSIGN(const Summary summary, start().train());
+    EXPECT_EQ(summary.checkpoint, checkpoints().back());
+    EXPECT_EQ(newest().finished(), scope == Scope::kCommon);
+    on_event_ = nullptr;
+    ASSERT_OK(start().resume(&notes_));
+    EXPECT_EQ(trainer_->finished(),
+              scope == Scope::kCommon ? std::optional<std::string>("stopped: enough") : std::nullopt);
+    if (scope == Scope::kCommon) continue;
+    ASSERT_OK(trainer_->train());
+    const std::string resumed = state_of(*trainer_);
+    fresh_disk();
+    ASSERT_OK(start().train());
+    EXPECT_EQ(state_of(*trainer_), resumed);
+  }
+}
+
+TEST_F(TrainerSaveTest, AfterAFailureBetweenSteps) {
+  options_.train.fail_at = 3;
+  EXPECT_FALSE(start().train().ok());
+  EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000002"));
+  EXPECT_FALSE(newest().finished());
+  EXPECT_EQ(newest().progress().step(), 2) << "the batch of step 4 is read before step 3";
+  EXPECT_EQ(trainer_->progress().step, 2);
+  options_.train.fail_at = -1;
+  ASSERT_OK(start().resume(&notes_));
+  ASSERT_OK(trainer_->train());
+  const std::string resumed = state_of(*trainer_);
+  fresh_disk();
+  ASSERT_OK(start().train());
+  EXPECT_EQ(state_of(*trainer_), resumed);
+}
+
+TEST_F(TrainerSaveTest, AfterAFailureOfAHook) {
+  for (const std::string failing : {"after_step", "before_step", "after_data(0)"}) {
+    SCOPED_TRACE(failing);
+    fresh_disk();
+    on_event_ = [failing](HookContext& context, absl::string_view event) {
+      if (event != failing || context.progress().step != 3) return absl::OkStatus();
+      return absl::InternalError("broken");
+    };
+    EXPECT_THAT(start().train(), StatusIs(absl::StatusCode::kInternal, HasSubstr("broken")));
+    EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000003"));
+    EXPECT_THAT(events_, Contains("after_checkpoint"));
+    on_event_ = nullptr;
+    ASSERT_OK(start().resume(&notes_));
+    ASSERT_OK(trainer_->train());
+    const std::string resumed = state_of(*trainer_);
+    fresh_disk();
+    ASSERT_OK(start().train());
+    EXPECT_EQ(state_of(*trainer_), resumed);
+  }
+}
+
+TEST_F(TrainerSaveTest, NotAfterAFailureInsideAnUpdateNorOfSavingNorBeforeTheFirstStep) {
+  on_event_ = [](HookContext& context, absl::string_view event) {
+    if (event != "after_backward" || context.progress().step != 3) return absl::OkStatus();
+    return absl::InternalError("broken");
+  };
+  EXPECT_FALSE(start().train().ok());
+  EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000004"))
+      << "the step is finished first";
+  fresh_disk();
+  on_event_ = [](HookContext&, absl::string_view event) {
+    return event == "start" ? absl::InternalError("broken") : absl::OkStatus();
+  };
+  EXPECT_FALSE(start().train().ok());
+  EXPECT_THAT(checkpoints(), IsEmpty());
+}
+
+TEST_F(TrainerSaveTest, SwitchedOff) {
+  options_.trainer.save_at_end = false;
+  options_.trainer.save_on_failure = false;
+  ASSERT_OK(start().train());
+  EXPECT_THAT(checkpoints(), IsEmpty());
+  on_event_ = [](HookContext&, absl::string_view event) {
+    return event == "after_step" ? absl::InternalError("broken") : absl::OkStatus();
+  };
+  EXPECT_FALSE(start().train().ok());
+  EXPECT_THAT(checkpoints(), IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const auto found, start().resume(&notes_));
+  EXPECT_FALSE(found.has_value());
+}
+
+TEST_F(TrainerSaveTest, TwoInOneFolder) {
+  ASSERT_OK(start().train());
+  const std::unique_ptr<Trainer> first = std::move(trainer_);  // holds the lock
+  Trainer& second = start();
+  EXPECT_THAT(second.train(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(kFolder)));
+  EXPECT_EQ(second.progress().step, 0) << "it was refused before its first step";
+}
+
+TEST_F(TrainerSaveTest, FromOneByItsPath) {
+  on_event_ = [](HookContext& context, absl::string_view event) {
+    if (event == "after_step" && context.progress().step == 2) context.requests().checkpoint();
+    return absl::OkStatus();
+  };
+  ASSERT_OK(start().train());
+  const std::string whole = state_of(*trainer_);
+  EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000002",
+                                         "out/checkpoints/step-00000008"));
+  ASSERT_OK_AND_ASSIGN(const CheckpointInfo info,
+                       start().resume_from("out/checkpoints/step-00000002", &notes_));
+  EXPECT_EQ(info.progress.step, 2);
+  EXPECT_EQ(trainer_->finished(), std::nullopt);
+  ASSERT_OK(trainer_->train());
+  EXPECT_EQ(state_of(*trainer_), whole);
+  EXPECT_THAT(start().resume_from("out/checkpoints/step-00000003", &notes_),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("step-00000003")));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,151 @@
+#include "tools/job_checkpoints.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/thread_pool.h"
+#include "checkpoint/checkpoint_list.h"
+#include "checkpoint/saver.h"
+#include "checkpoint/state_reader.h"
+#include "framework/guarded.h"
+#include "framework/trainer.h"
+#include "proto/config_fingerprint.h"
+#include "proto/config_reader.h"
+#include "tools/checkpoint_path.h"
+#include "tools/output_hook.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kAuto[] = "auto";
+constexpr char kNever[] = "never";
+constexpr int kReadThreads = 4;
+
+RetentionPolicy retention_of(const CheckpointConfig& config) {
+  RetentionPolicy policy;
+  policy.keep_last = config.keep_last();
+  policy.keep_every = config.keep_every();
+  if (config.full_last() > 0) policy.full_last = config.full_last();
+  for (const CheckpointConfig::Best& best : config.keep_best()) {
+    policy.keep_best.push_back({best.metric(), best.count(), best.higher_is_better()});
+  }
+  return policy;
+}
+
+Progress progress_of(const CheckpointManifest::Progress& state) {
+  Progress progress;
+  progress.step = state.step();
+  progress.examples = state.examples();
+  progress.epoch = state.epoch();
+  progress.window = state.window();
+  progress.skipped_steps = state.skipped_steps();
+  progress.skipped_examples = state.skipped_examples();
+  progress.elapsed = absl::Seconds(state.elapsed_seconds());
+  return progress;
+}
+
+// What stands in the way of beginning anew, or at `path`, in this folder.
+absl::Status check_unused(FileSystem& files, const std::string& folder, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
+  if (listed.empty()) return absl::OkStatus();
+  if (path.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("run.resume is never, but ", folder, " has checkpoints, the newest of step ",
+                     listed.back().step, "; choose another output_dir, or remove them"));
+  }
+  if (path == listed.back().path) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot go on from ", path, " in this output_dir: ", folder,
+                   " has checkpoints of its own, the newest of step ", listed.back().step,
+                   "; choose another output_dir, or remove them"));
+}
+
+void log_resumption(const CheckpointInfo& info, const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) MILLRACE_LOG(WARNING) << note;
+  MILLRACE_LOG(INFO) << "resuming from " << info.path << ": step " << info.progress.step << ", "
+                     << info.progress.examples << " examples";
+}
+
+}  // namespace
+
+std::string checkpoint_folder(const RunConfig& run) {
+  return join_path(run.output_dir(), "checkpoints");
+}
+
+Cadence checkpoint_cadence(const CheckpointConfig& config) {
+  if (config.has_when()) return Cadence::from_config(config.when());
+  return {.every_steps = 1000, .every_windows = 1, .at_end = true};
+}
+
+absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config, FileSystem& files,
+                                                         const Clock& clock) {
+  const CheckpointConfig& checkpoint = config.run().checkpoint();
+  const std::string& resume = config.run().resume();
+  const bool reads = resume != kAuto && resume != kNever;
+  if (!checkpoint.enabled() && !reads) return std::unique_ptr<StateSaver>();
+  SaverOptions options;
+  options.folder = checkpoint_folder(config.run());
+  options.write_threads = checkpoint.write_threads();
+  options.on_damage =
+      checkpoint.on_damage() == CheckpointConfig::STRICT ? OnDamage::kStrict : OnDamage::kFallback;
+  options.max_deltas = checkpoint.max_deltas();
+  options.retention = retention_of(checkpoint);
+  options.producer = "millrace train";
+  options.fingerprint = config_fingerprint(config.train());
+  options.config = to_text(config.train());
+  ASSIGN_OR_RETURN(std::unique_ptr<StateSaver> saver,
+                   Saver::create(std::move(options), files, clock), "run.checkpoint");
+  return saver;
+}
+
+absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& files,
+                                           Trainer& trainer, bool print) {
+  const std::string& resume = config.run().resume();
+  const std::string folder = checkpoint_folder(config.run());
+  Resumption resumption;
+  std::vector<std::string> notes;
+  RETURN_IF_ERROR(check_output_directory(files, config.run()));
+  if (resume == kNever) {
+    RETURN_IF_ERROR(check_unused(files, folder, ""));
+    return resumption;
+  }
+  if (resume == kAuto) {
+    if (!config.run().checkpoint().enabled()) return resumption;
+    ASSIGN_OR_RETURN(resumption.from, trainer.resume(&notes));
+  } else {
+    ThreadPool threads(kReadThreads);
+    ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, resume, threads),
+                     "run.resume");
+    const std::string path = found.chain.back()->directory();
+    RETURN_IF_ERROR(check_unused(files, folder, path));
+    ASSIGN_OR_RETURN(resumption.from, trainer.resume_from(path, &notes));
+  }
+  if (!resumption.from.has_value()) return resumption;
+  resumption.finished = trainer.finished();
+  if (print) log_resumption(*resumption.from, notes);
+  return resumption;
+}
+
+absl::StatusOr<LoadedModel> load_model(FileSystem& files, const std::string& path,
+                                       Trainer& trainer) {
+  ThreadPool threads(kReadThreads);
+  ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, path, threads));
+  for (const absl::Status& status : found.damaged) MILLRACE_LOG(WARNING) << status.message();
+  LoadedModel model;
+  model.path = found.chain.back()->directory();
+  model.progress = progress_of(found.chain.back()->manifest().progress());
+  RETURN_IF_ERROR(guarded("loading the model", [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(TrainState target, trainer.capture());
+    target.dense_optimizers.clear();
+    ASSIGN_OR_RETURN(LoadedState loaded, read_model(found.chain, target, threads));
+    return put_state(target, /*rank=*/0, /*world_size=*/1, loaded);
+  }));
+  return model;
+}
+
+}  // namespace millrace

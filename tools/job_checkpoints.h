@@ -1,0 +1,61 @@
+// The checkpoints of a job, as its configuration says.
+#ifndef MILLRACE_TOOLS_JOB_CHECKPOINTS_H_
+#define MILLRACE_TOOLS_JOB_CHECKPOINTS_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "base/progress.h"
+#include "checkpoint/checkpoint_info.h"
+#include "checkpoint/state_saver.h"
+#include "framework/cadence.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+class Trainer;
+
+// OUTPUT_DIR/checkpoints.
+std::string checkpoint_folder(const RunConfig& run);
+
+// When run.checkpoint saves; at_end says whether the trainer does at the end of a run.
+Cadence checkpoint_cadence(const CheckpointConfig& config);
+
+// A Saver of that folder. Null: the job neither saves nor resumes. Borrows the arguments but for
+// the configuration. Errors: InvalidArgument for what validate() lets through.
+absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config, FileSystem& files,
+                                                         const Clock& clock);
+
+// Where training begins.
+struct Resumption {
+  std::optional<CheckpointInfo> from;   // none: anew
+  std::optional<std::string> finished;  // Trainer::finished
+};
+
+// Does what run.resume says with a trainer whose saver is that of create_saver. On all ranks.
+// `print`: whether to log what comes of it.
+// Errors: FailedPrecondition for a folder that is used already where run.resume asks for another
+// beginning; those of Trainer::resume.
+absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& files,
+                                           Trainer& trainer, bool print);
+
+struct LoadedModel {
+  std::string path;   // of the checkpoint
+  Progress progress;  // of training when it was written
+};
+
+// Loads parameters, buffers and rows of a checkpoint into a trainer that evaluates, all or nothing.
+// `path`: a checkpoint, a folder of them, or an output directory; of several the newest that
+// verifies.
+// Errors: NotFound; DataLoss for a damaged one; InvalidArgument listing how another model differs.
+absl::StatusOr<LoadedModel> load_model(FileSystem& files, const std::string& path,
+                                       Trainer& trainer);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_JOB_CHECKPOINTS_H_
