@@ -53,9 +53,10 @@ TEST_F(QuickstartTest, DataIsMadeOnceForOneSetOfOptions) {
   quickstart({"--set", rows(200)});
   EXPECT_EQ(std::filesystem::last_write_time(path(part)), written);
   EXPECT_EQ(read_json("out/summary.json")["examples"], 200);
-  quickstart({"--set", rows(300), "--output_dir", "more"});
+  std::filesystem::remove_all(path("out"));  // another job
+  quickstart({"--set", rows(300)});
   EXPECT_NE(read(part), first);
-  EXPECT_EQ(read_json("more/summary.json")["examples"], 300);
+  EXPECT_EQ(read_json("out/summary.json")["examples"], 300);
 }
 
 }  // namespace
