@@ -41,7 +41,11 @@ class StateLoad {
     loaded_ = begin_loading(target_);
     RETURN_IF_ERROR(make_tensors());
     RETURN_IF_ERROR(check_fit());
-    if (!model_only_) RETURN_IF_ERROR(read_rank_states());
+    if (!model_only_) {
+      ASSIGN_OR_RETURN(RankStates states, read_rank_states(newest_));
+      loaded_.shared = std::move(states.shared);
+      loaded_.ranks = std::move(states.ranks);
+    }
     RETURN_IF_ERROR(read_dense());
     RETURN_IF_ERROR(read_tables());
     return std::move(loaded_);
@@ -127,29 +131,6 @@ class StateLoad {
         lines.size() == 1 ? " point: " : " points:\n  ", absl::StrJoin(lines, "\n  ")));
   }
 
-  absl::Status read_rank_states() {
-    loaded_.ranks.resize(newest_.manifest().world_size());
-    for (const File& file : newest_.manifest().files()) {
-      if (file.kind() != CheckpointManifest::STATE_FILE) continue;
-      ASSIGN_OR_RETURN(const std::string bytes, newest_.read_all(file, kMaxStateBytes));
-      CheckpointState state;
-      if (!state.ParseFromString(bytes) || state.rank() != file.rank() ||
-          state.world_size() != newest_.manifest().world_size() ||
-          state.has_shared() != (file.rank() == 0)) {
-        return absl::DataLossError(absl::StrCat(join_path(newest_.directory(), file.name()),
-                                                " is not the state of its rank"));
-      }
-      if (state.has_shared()) loaded_.shared = std::move(*state.mutable_shared());
-      loaded_.ranks[file.rank()] = std::move(*state.mutable_state());
-    }
-    if (loaded_.shared.progress().step() == newest_.manifest().progress().step()) {
-      return absl::OkStatus();
-    }
-    return absl::DataLossError(absl::StrCat(
-        newest_.directory(), ": the manifest is of step ", newest_.manifest().progress().step(),
-        ", the state of step ", loaded_.shared.progress().step()));
-  }
-
   absl::Status read_dense() {
     for (const File& file : newest_.manifest().files()) {
       if (file.kind() != CheckpointManifest::DENSE_FILE) continue;
@@ -214,6 +195,29 @@ class StateLoad {
 };
 
 }  // namespace
+
+absl::StatusOr<RankStates> read_rank_states(const CheckpointReader& checkpoint) {
+  const CheckpointManifest& manifest = checkpoint.manifest();
+  RankStates states;
+  states.ranks.resize(manifest.world_size());
+  for (const File& file : manifest.files()) {
+    if (file.kind() != CheckpointManifest::STATE_FILE) continue;
+    ASSIGN_OR_RETURN(const std::string bytes, checkpoint.read_all(file, kMaxStateBytes));
+    CheckpointState state;
+    if (!state.ParseFromString(bytes) || state.rank() != file.rank() ||
+        state.world_size() != manifest.world_size() ||
+        state.has_shared() != (file.rank() == 0)) {
+      return absl::DataLossError(absl::StrCat(join_path(checkpoint.directory(), file.name()),
+                                              " is not the state of its rank"));
+    }
+    if (state.has_shared()) states.shared = std::move(*state.mutable_shared());
+    states.ranks[file.rank()] = std::move(*state.mutable_state());
+  }
+  if (states.shared.progress().step() == manifest.progress().step()) return states;
+  return absl::DataLossError(absl::StrCat(
+      checkpoint.directory(), ": the manifest is of step ", manifest.progress().step(),
+      ", the state of step ", states.shared.progress().step()));
+}
 
 absl::StatusOr<LoadedState> read_state(CheckpointChain chain, const TrainState& target,
                                        ThreadPool& threads) {

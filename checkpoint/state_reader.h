@@ -29,6 +29,15 @@ absl::StatusOr<LoadedState> read_state(CheckpointChain chain, const TrainState& 
 absl::StatusOr<LoadedState> read_model(CheckpointChain chain, const TrainState& target,
                                        ThreadPool& threads);
 
+// The state files alone.
+struct RankStates {
+  SharedState shared;
+  std::vector<RankState> ranks;  // of all ranks that wrote
+};
+// REQUIRES: the checkpoint has the part RANK_STATE.
+// Errors: DataLoss for damage and for files that contradict the manifest; those of reading.
+absl::StatusOr<RankStates> read_rank_states(const CheckpointReader& checkpoint);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_CHECKPOINT_STATE_READER_H_

@@ -99,16 +99,24 @@ class TableLoad {
     return absl::OkStatus();
   }
 
+  // Of a slot; "" if it is not read.
+  std::string name_there(const SlotSpec& slot) const {
+    if (!options_.slots.has_value()) return slot.name;
+    const auto found = options_.slots->find(slot.name);
+    return found == options_.slots->end() ? "" : found->second;
+  }
+
   absl::Status plan_targets(const TensorFileLayout& layout) {
     targets_.clear();
     bytes_.clear();
     targets_[prefix_ + "weights"] = {Target::kRecord, 0};
     if (options_.row_state) {
       targets_[prefix_ + "frequency"] = {Target::kFrequency};
-      targets_[prefix_ + "last_step"] = {Target::kLastStep};
+      if (options_.last_step) targets_[prefix_ + "last_step"] = {Target::kLastStep};
       int64_t at = table_.store().weight_bytes();
       for (const SlotSpec& slot : table_.slots()) {
-        targets_[prefix_ + "slot/" + slot.name] = {Target::kRecord, at};
+        const std::string name = name_there(slot);
+        if (!name.empty()) targets_[prefix_ + "slot/" + name] = {Target::kRecord, at};
         at += 4 * slot.size;
       }
     }
@@ -224,7 +232,7 @@ class TableLoad {
       log.steps.push_back(evicted.step);
     }
     RETURN_IF_ERROR(table_.set_evicted_log(log));
-    return table_.set_admission_state(admission_);
+    return options_.admission ? table_.set_admission_state(admission_) : absl::OkStatus();
   }
 
   const CheckpointReader& checkpoint_;

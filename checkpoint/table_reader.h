@@ -2,6 +2,8 @@
 #ifndef MILLRACE_CHECKPOINT_TABLE_READER_H_
 #define MILLRACE_CHECKPOINT_TABLE_READER_H_
 
+#include <map>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,6 +17,11 @@ struct TableReaderOptions {
   std::string table;        // its name in the checkpoint
   bool row_state = true;    // slots, frequencies, last steps; else initial slots and zeros
   bool table_state = true;  // admission and evicted ids, where they are there
+  // With them: whether last steps and admission are.
+  bool last_step = true;
+  bool admission = true;
+  // Slots of `table` that are read → their names in the checkpoint; none: all, under their own.
+  std::optional<std::map<std::string, std::string>> slots;
 };
 
 // Reads the rows of one table of one checkpoint into `table`: ids that are there already are
@@ -22,7 +29,7 @@ struct TableReaderOptions {
 // into their records. Counters of the table (EmbeddingTable::set_counters) are not touched.
 // Afterwards the table holds, on success, what the checkpoint does and what was there before; after
 // an error, anything: load into a table made by make_empty().
-// REQUIRES: the manifest has the table, and table_differences() found none.
+// REQUIRES: the manifest has the table, and what is read fits, as table_differences() tells.
 // Errors: DataLoss naming file and tensor for damage and for content that breaks a rule;
 // ResourceExhausted if the table's limits do not allow so many rows; those of reading.
 absl::Status read_table(const CheckpointReader& checkpoint, const TableReaderOptions& options,

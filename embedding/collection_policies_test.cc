@@ -81,6 +81,26 @@ class CollectionPoliciesTest : public testing::Test {
   int64_t step_ = 0;
 };
 
+TEST_F(CollectionPoliciesTest, AFrozenTableIsOnlyRead) {
+  make("frozen: true default_value { constant { value: 10 } }");
+  TableRows rows;
+  rows.dim = 1;
+  rows.ids = {5, 6};
+  rows.weights = {2, 3};
+  ASSERT_OK(table().load_rows(rows));
+  const auto digest = table().content_digest();
+  EXPECT_EQ(run({5, 7}, {6, 5}), (Values{12, 3, 2}));  // forward and backward
+  EXPECT_EQ(collection_->summarize(true).norm_squared, 0);
+  apply();
+  EXPECT_EQ(run({5}, {7}, /*backward=*/false), (Values{2, 10}));
+  collection_->discard();
+  EXPECT_EQ(evaluate({5}, {6}), (Values{2, 3}));
+  EXPECT_EQ(table().content_digest(), digest);
+  EXPECT_EQ(table().applied_steps(), 0);
+  EXPECT_EQ(table().statistics().occurrences, 0);
+  ASSERT_OK(collection_->apply(9, std::vector<TableUpdate>(1)));  // without an optimizer
+}
+
 TEST_F(CollectionPoliciesTest, UnadmittedIdsReadTheDefaultAndLearnNothing) {
   make("admission { count { min_count: 2 } } default_value { constant { value: 10 } }");
   EXPECT_EQ(run({5, 6}, {5}), (Values{20, 10}));  // forward and backward

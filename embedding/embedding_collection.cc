@@ -92,6 +92,7 @@ absl::Status EmbeddingCollection::Step::add_gradient(Lookups& call, int64_t outp
   const float* data = kept.const_data_ptr<float>();
   for (size_t f = 0; f < places->size(); ++f) {
     const FeaturePlace& place = (*places)[f];
+    if (call.lookup[f] < 0) continue;  // its table is frozen
     StepPlan& plan = *plans[table_of[f]];
     if (place.column >= 0 && output == 0) {
       plan.set_gradient(call.lookup[f], data + place.column, pooled_dim);
@@ -316,7 +317,7 @@ absl::Status EmbeddingCollection::look_up(const KeyedJagged& features, int64_t b
       output.data = data[number] + std::max<int64_t>(place.column, 0);
       output.stride = place.column >= 0 ? pooled_dim_ : place.dim;
       output.past_caches = static_cast<int64_t>(outputs[number].nbytes()) > kCacheBytes;
-      if (!training) {
+      if (!training || frozen(t)) {
         look_up_read_only(*tables_[t], lists, output);
       } else if (absl::Status status = step_->plans[t]->look_up(lists, output); !status.ok()) {
         statuses[t] = annotate(std::move(status), absl::StrCat("feature ", place.name));
@@ -333,6 +334,7 @@ absl::Status EmbeddingCollection::look_up(const KeyedJagged& features, int64_t b
 int64_t EmbeddingCollection::next_lookup(int64_t feature) const {
   // Lookups of a table are numbered feature after feature.
   const int64_t table = step_->table_of[feature];
+  if (frozen(table)) return -1;
   int64_t before = 0;
   while (features_of_[table][before] != feature) ++before;
   return step_->plans[table]->lookups() + before;
@@ -416,6 +418,7 @@ absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) c
         absl::StrCat(updates.size(), " updates for ", tables_.size(), " tables"));
   }
   for (size_t t = 0; t < tables_.size(); ++t) {
+    if (frozen(static_cast<int64_t>(t))) continue;
     const UpdateContext& context = updates[t].context;
     if (!std::isfinite(context.learning_rate) || context.learning_rate < 0 ||
         !std::isfinite(context.gradient_scale) || context.step < 1) {
@@ -436,7 +439,7 @@ absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) c
 absl::Status EmbeddingCollection::apply(int64_t step, absl::Span<const TableUpdate> updates) {
   RETURN_IF_ERROR(check(updates), "updating embeddings");
   for_each(step_->ids, static_cast<int64_t>(tables_.size()), [&](int64_t t) {
-    step_->plans[t]->apply(*updates[t].optimizer, updates[t].context, step);
+    if (!frozen(t)) step_->plans[t]->apply(*updates[t].optimizer, updates[t].context, step);
   });
   step_->end();
   return absl::OkStatus();

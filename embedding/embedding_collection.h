@@ -42,7 +42,8 @@ struct TableUpdate {
 //
 // The gradients of a row add up over repeated ids, features and micro-batches, in the order of
 // the forward calls, whatever the order of the backward passes; then it is updated once.
-// Rows of outputs that no backward pass reached are counted as seen and not updated. Ids' own
+// Rows of outputs that no backward pass reached are counted as seen and not updated. A frozen table
+// (TableConfig.frozen) is only read: nothing of it is inserted, counted or updated. Ids' own
 // weights get no gradient. The tables are no parameters of the module: parameters() is empty.
 //
 // Results do not depend on the number of threads, to the last bit. All calls, and backward passes,
@@ -65,7 +66,8 @@ class EmbeddingCollection : public torch::nn::Module {
   // Looks at the gradients of the step so far. The norm needs a pass of its own over them.
   GradientSummary summarize(bool with_norm);
 
-  // Updates the tables, updates[i] for tables()[i], and ends the step. `step` becomes the last step
+  // Updates the tables, updates[i] for tables()[i] (not looked at if that is frozen), and ends the
+  // step. `step` becomes the last step
   // of every row seen. A step without forward or backward counts as a step.
   // Errors: the first one of the backward passes; InvalidArgument for the wrong number of updates
   // or numbers out of range, FailedPrecondition for slots that are not bound. Nothing has changed
@@ -103,7 +105,8 @@ class EmbeddingCollection : public torch::nn::Module {
                        std::vector<at::Tensor>& outputs);
   // The same without the ids that come after the first max_ids of a list.
   KeyedJagged cut(KeyedJagged features, int64_t batch) const;
-  // The number that the lookup of a feature will have in the plan of its table.
+  bool frozen(int64_t table) const { return options_.tables[table].frozen(); }
+  // The number that the lookup of a feature will have in the plan of its table; -1 if that is frozen.
   int64_t next_lookup(int64_t feature) const;
   // The largest magnitude in the gradients of the step; may be infinite or not a number.
   float largest_gradient();

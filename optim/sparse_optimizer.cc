@@ -29,6 +29,11 @@ absl::Status SparseOptimizer::bind(const SparseOptimizerConfig& config,
   for (size_t t = 0; t < collection.tables().size(); ++t) {
     EmbeddingTable& table = *collection.tables()[t];
     const TableConfig& own = collection.options().tables[t];
+    if (own.frozen()) {
+      RETURN_IF_ERROR(table.bind({}), absl::StrCat("table ", table.name()));
+      optimizers.emplace_back();
+      continue;
+    }
     const SparseOptimizerConfig& chosen = own.has_optimizer() ? own.optimizer() : config;
     const std::string what = absl::StrCat("sparse optimizer of table ", table.name());
     RETURN_IF_ERROR(check_not_negative("learning_rate", chosen.learning_rate()), what);

@@ -28,7 +28,7 @@ class EmbeddingCollection;
 class SparseOptimizer {
  public:
   // A table's own optimizer (TableConfig.optimizer) goes before `config`. Gives every table the
-  // slots of its optimizer. The collections are borrowed and must outlive this object; each table
+  // slots of its optimizer, and none to frozen ones. The collections are borrowed and must outlive this object; each table
   // belongs to one of them. None is fine.
   // Errors: InvalidArgument for numbers out of range, FailedPrecondition for a table that has rows
   // already, both naming the table.
@@ -56,7 +56,7 @@ class SparseOptimizer {
   absl::Span<EmbeddingCollection* const> collections() const { return collections_; }
 
  private:
-  // One table's optimizer and rate.
+  // One table's optimizer and rate; null: the table is frozen.
   struct TableOptimizer {
     std::unique_ptr<RowOptimizer> optimizer;
     double learning_rate = 0;

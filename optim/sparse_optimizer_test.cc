@@ -76,6 +76,21 @@ TEST_F(SparseOptimizerTest, ATablesOwnOptimizerGoesFirst) {
   EXPECT_EQ(collection->tables()[0]->applied_steps(), 1);
 }
 
+TEST_F(SparseOptimizerTest, FrozenTablesStayAsTheyAre) {
+  EmbeddingCollectionOptions options = make_options();
+  options.tables[1].set_frozen(true);
+  auto collection = *EmbeddingCollection::create(options);
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<SparseOptimizer> optimizer,
+                       SparseOptimizer::create(adagrad_config(), {collection.get()}));
+  EXPECT_TRUE(collection->tables()[1]->slots().empty());
+  backward(*collection, 4);
+  EXPECT_EQ(optimizer->summarize(true).norm_squared, 32);  // of the other table alone
+  ASSERT_OK(optimizer->step(Progress()));
+  EXPECT_THAT(weights(*collection, 0), ElementsAre(-2, -2));
+  EXPECT_THAT(weights(*collection, 1), ElementsAre());
+  EXPECT_EQ(collection->tables()[1]->applied_steps(), 0);
+}
+
 TEST_F(SparseOptimizerTest, ScalesGradients) {
   auto collection = make();
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<SparseOptimizer> optimizer,

@@ -134,6 +134,13 @@ TrainConfig identity_of(const TrainConfig& config) {
   for (EvaluationSetConfig& set : *identity.mutable_eval_data()) {
     if (set.has_data()) set.mutable_data()->clear_path();
   }
+  // That there are sources matters, not where they are.
+  if (identity.has_model_bank()) {
+    for (SourceConfig& source : *identity.mutable_model_bank()->mutable_source()) {
+      source.clear_path();
+    }
+  }
+  if (identity.has_initialize_from()) identity.set_initialize_from("");
   if (identity.has_generated_data()) identity.mutable_generated_data()->clear_directory();
   clear_defaults(identity);
   return identity;

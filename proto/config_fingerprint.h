@@ -11,8 +11,9 @@ namespace millrace {
 
 // What of a configuration decides what training comes to, step by step: all of it but
 //   * how long it goes on: max_steps, max_epochs, max_seconds;
-//   * where files are: paths of train_data and eval_data, the directory of generated_data. What is
-//     in them is compared by itself (io/data_identity.h);
+//   * where files are: paths of train_data, eval_data and the sources of model_bank,
+//     initialize_from, the directory of generated_data. What data there is, is compared by itself
+//     (io/data_identity.h);
 //   * fields that are set to their default.
 TrainConfig identity_of(const TrainConfig& config);
 

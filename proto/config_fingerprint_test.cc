@@ -45,6 +45,9 @@ TrainConfig changed(const std::string& text) {
 TEST(ConfigFingerprintTest, LimitsPathsAndDefaultsPlayNoRole) {
   expect_same(parse(kJob), changed("max_steps: 7 max_epochs: 0 max_seconds: 3"));
   expect_same(parse(kJob), changed("train_data { path: \"c\" drop_remainder: false }"));
+  expect_same(changed("initialize_from: \"a\""), changed("initialize_from: \"b\""));
+  expect_same(changed("model_bank { source { path: \"a\" } }"),
+              changed("model_bank { source { path: \"b\" } }"));
   TrainConfig config = parse(kJob);
   config.mutable_eval_data(0)->mutable_data()->set_path(0, "elsewhere");
   config.mutable_table(0)->set_row_dtype(FLOAT32);
@@ -57,7 +60,8 @@ TEST(ConfigFingerprintTest, WhatDecidesTheResultDoes) {
   for (const char* text :
        {"seed: 4", "micro_batches: 2", "max_steps_per_epoch: 5", "train_data { batch_size: 65 }",
         "sparse_optimizer { adam { beta1: 0.8 } }", "sparse_optimizer { sgd {} }",
-        "table { name: \"more\" }", "feature { default_value: 0 }", "binary_labels: false"}) {
+        "table { name: \"more\" }", "feature { default_value: 0 }", "binary_labels: false",
+        "initialize_from: \"a\"", "model_bank { source { load: \"a\" } }"}) {
     EXPECT_NE(config_fingerprint(parse(kJob)), config_fingerprint(changed(text))) << text;
     EXPECT_EQ(config_differences(parse(kJob), changed(text)).empty(), false) << text;
   }

@@ -97,6 +97,8 @@ bool absence_has_meaning(const FieldDescriptor& field) {
       "millrace.EvaluationConfig.when", "millrace.TrainConfig.generated_data",
       "millrace.TableConfig.eviction",  "millrace.CountAdmission.sketch",
       "millrace.EvictRowsConfig.when",  "millrace.CheckpointConfig.when",
+      "millrace.TrainConfig.model_bank", "millrace.SourceConfig.rows",
+      "millrace.ModelBankConfig.reload",
   };
   return names->count(field.full_name()) > 0;
 }

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "proto/config_reader.h"
+#include "proto/model_bank_check.h"
 #include "proto/table_number_check.h"
 #include "proto/table_policy_check.h"
 
@@ -363,6 +364,9 @@ absl::Status check_tables(const TrainConfig& train) {
     RETURN_IF_ERROR(check_initializer(where + ".initializer", table.initializer()));
     RETURN_IF_ERROR(check_sparse_optimizer(where + ".optimizer", table.optimizer()));
     RETURN_IF_ERROR(check_table_policies(where, table));
+    if (table.frozen() && (table.has_optimizer() || table.has_admission() || table.has_eviction())) {
+      return wrong(where, "it is frozen: optimizer, admission and eviction would do nothing");
+    }
   }
   return absl::OkStatus();
 }
@@ -478,6 +482,12 @@ absl::Status validate(const JobConfig& config) {
   RETURN_IF_ERROR(check_data("train.train_data", train.train_data(), train.has_generated_data()));
   RETURN_IF_ERROR(check_evaluation_sets(train));
   RETURN_IF_ERROR(check_tables(train));
+  RETURN_IF_ERROR(check_model_bank(train));
+  // Better than to begin with other values than were asked for.
+  if (model_bank_of(train).source_size() > 0) {
+    return wrong("train", "model_bank and initialize_from are not served by this version");
+  }
+  RETURN_IF_ERROR(check_cadence("train.model_bank.reload", train.model_bank().reload()));
   RETURN_IF_ERROR(check_features(train));
   if (train.model().name().empty()) return wrong("train.model", "name is missing");
   RETURN_IF_ERROR(check_optimizers(train));

@@ -1,0 +1,246 @@
+#include "checkpoint/model_bank.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/catch_exceptions.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "checkpoint/bank_load.h"
+#include "checkpoint/state_reader.h"
+#include "distributed/agreed_result.h"
+#include "proto/model_bank_check.h"
+#include "proto/model_bank_state.pb.h"
+
+namespace millrace {
+namespace {
+
+constexpr int32_t kVersion = 1;
+
+// A result without a value, for the other ranks.
+absl::StatusOr<std::string> outcome(const absl::Status& status) {
+  if (!status.ok()) return status;
+  return std::string();
+}
+
+// The part of a trainer that `loaded` replaces.
+TrainState part_of(const TrainState& target, const LoadedState& loaded) {
+  TrainState part;
+  for (const NamedParameter& tensor : target.dense) {
+    for (const NamedParameter& other : loaded.dense) {
+      if (other.name == tensor.name) part.dense.push_back(tensor);
+    }
+  }
+  if (!loaded.optimizer_tensors.empty()) part.dense_optimizers = target.dense_optimizers;
+  for (EmbeddingTable* table : target.tables) {
+    for (const auto& other : loaded.tables) {
+      if (other->name() == table->name()) part.tables.push_back(table);
+    }
+  }
+  return part;
+}
+
+}  // namespace
+
+ModelBank::ModelBank(ModelBankConfig config, FileSystem& files, int threads)
+    : config_(std::move(config)), files_(files), threads_(threads) {}
+
+bool ModelBank::dynamic() const {
+  return std::any_of(config_.source().begin(), config_.source().end(),
+                     [](const SourceConfig& source) { return source.dynamic(); });
+}
+
+// What each path stands for, as rank 0 finds it; of a reload, only those that have changed.
+absl::StatusOr<std::vector<SourcePlace>> ModelBank::find(bool reload, Collectives& ranks) {
+  const auto make = [&]() -> absl::StatusOr<std::string> {
+    std::string text;
+    for (int s = 0; s < config_.source_size(); ++s) {
+      SourcePlace place;
+      if (!reload || config_.source(s).dynamic()) {
+        ASSIGN_OR_RETURN(place, find_source(config_.source(s), files_, threads_),
+                         absl::StrCat("source ", s, " of the model bank"));
+      }
+      const auto before = loaded_.find(s);
+      const bool same = reload && before != loaded_.end() && before->second == place.version;
+      if (same) place = SourcePlace();
+      absl::StrAppend(&text, place.path, absl::string_view("\0", 1), place.version,
+                      absl::string_view("\0", 1));
+    }
+    return text;
+  };
+  ASSIGN_OR_RETURN(const std::string text, result_of_first(make, ranks));
+  const std::vector<std::string> words = absl::StrSplit(text, '\0');
+  std::vector<SourcePlace> places;
+  for (size_t i = 0; i + 1 < words.size(); i += 2) places.push_back({words[i], words[i + 1]});
+  if (static_cast<int>(places.size()) == config_.source_size()) return places;
+  return absl::InternalError("rank 0 has other sources of the model bank");
+}
+
+const BankSource* ModelBank::giver(const Sources& sources, SourceConfig::Part part) const {
+  for (int s = 0; s < config_.source_size(); ++s) {
+    if (sources[s] != nullptr && gives(config_.source(s), part)) return sources[s].get();
+  }
+  return nullptr;
+}
+
+int64_t ModelBank::step_after(const Sources& sources, const TrainState& target) const {
+  const BankSource* source = giver(sources, SourceConfig::PROGRESS);
+  return source == nullptr ? target.shared.progress().step()
+                           : source->checkpoint().manifest().progress().step();
+}
+
+absl::StatusOr<LoadedState> ModelBank::read(const std::vector<SourcePlace>& places, bool reload,
+                                            const TrainState& target, Sources* sources) {
+  SourceItems items;
+  for (int s = 0; s < config_.source_size(); ++s) {
+    items.emplace_back();
+    sources->emplace_back();
+    if (places[s].path.empty()) continue;
+    ASSIGN_OR_RETURN(sources->back(),
+                     BankSource::open(config_.source(s), places[s], files_, target),
+                     absl::StrCat("source ", s, " of the model bank"));
+    items.back() = sources->back()->items();
+  }
+  ASSIGN_OR_RETURN(const BankPlan plan,
+                   plan_bank(config_, items, model_items(target), /*all=*/!reload));
+  plan_ = plan.to_string(config_);
+  BankLoadOptions options;
+  options.whole = !reload;
+  options.step = step_after(*sources, target);
+  return load_bank(config_, plan, *sources, target, options, threads_);
+}
+
+// Messages of the state: the trainer's own with what sources give.
+absl::Status ModelBank::add_messages(const Sources& sources, const TrainState& target,
+                                     int world_size, LoadedState* loaded) const {
+  const BankSource* progress = giver(sources, SourceConfig::PROGRESS);
+  const BankSource* cursor = giver(sources, SourceConfig::CURSOR);
+  const BankSource* hooks = giver(sources, SourceConfig::HOOKS);
+  loaded->shared = target.shared;
+  RankState own = target.rank;
+  own.clear_table();  // the tables have their counters
+  loaded->ranks.assign(world_size, own);
+  if (progress != nullptr) {
+    ASSIGN_OR_RETURN(RankStates states, read_rank_states(progress->checkpoint()));
+    *loaded->shared.mutable_progress() = states.shared.progress();
+  }
+  // State of as many ranks as wrote it.
+  if (cursor != nullptr && hooks != nullptr && cursor != hooks &&
+      cursor->checkpoint().manifest().world_size() !=
+          hooks->checkpoint().manifest().world_size()) {
+    return absl::InvalidArgumentError(
+        "CURSOR and HOOKS come from checkpoints of different numbers of ranks");
+  }
+  if (cursor != nullptr) {
+    ASSIGN_OR_RETURN(RankStates states, read_rank_states(cursor->checkpoint()));
+    loaded->shared.set_epoch_first_step(states.shared.epoch_first_step());
+    loaded->shared.set_window_first_step(states.shared.window_first_step());
+    loaded->shared.set_data_ended(states.shared.data_ended());
+    loaded->shared.set_stream_ended(states.shared.stream_ended());
+    if (states.shared.has_train_data()) {
+      *loaded->shared.mutable_train_data() = states.shared.train_data();
+    }
+    loaded->ranks.resize(states.ranks.size(), own);
+    for (size_t r = 0; r < states.ranks.size(); ++r) {
+      loaded->ranks[r].mutable_cursor()->Swap(states.ranks[r].mutable_cursor());
+    }
+  }
+  if (hooks != nullptr) {
+    ASSIGN_OR_RETURN(RankStates states, read_rank_states(hooks->checkpoint()));
+    loaded->shared.mutable_object()->Swap(states.shared.mutable_object());
+    loaded->ranks.resize(states.ranks.size(), own);
+    for (size_t r = 0; r < states.ranks.size(); ++r) {
+      loaded->ranks[r].mutable_hook()->Swap(states.ranks[r].mutable_hook());
+      loaded->ranks[r].mutable_object()->Swap(states.ranks[r].mutable_object());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LoadedState> ModelBank::load(const TrainState& target, Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/false, ranks));
+  Sources sources;
+  absl::StatusOr<LoadedState> loaded =
+      catch_exceptions([&]() -> absl::StatusOr<LoadedState> {
+        ASSIGN_OR_RETURN(LoadedState state, read(places, /*reload=*/false, target, &sources));
+        RETURN_IF_ERROR(add_messages(sources, target, ranks.world_size(), &state));
+        return state;
+      });
+  RETURN_IF_ERROR(gather_results(outcome(loaded.status()), ranks).status());
+  std::map<int, std::string> versions;
+  for (int s = 0; s < config_.source_size(); ++s) {
+    if (config_.source(s).dynamic()) versions[s] = places[s].version;
+  }
+  if (!versions.empty()) {
+    // restore() gives every registered object its state, this one too.
+    loaded_.swap(versions);
+    ObjectState state;
+    absl::Status saved = save_state(state);
+    loaded_.swap(versions);
+    RETURN_IF_ERROR(saved);
+    auto& objects = *loaded->shared.mutable_object();
+    objects.erase(std::remove_if(objects.begin(), objects.end(),
+                                 [](const NamedState& s) { return s.name() == kModelBank; }),
+                  objects.end());
+    NamedState& own = *objects.Add();
+    own.set_name(kModelBank);
+    own.set_version(state.version);
+    own.set_state(state.bytes);
+  }
+  if (ranks.rank() == 0) MILLRACE_LOG(INFO) << "model bank:\n" << plan_;
+  return loaded;
+}
+
+absl::Status ModelBank::reload(const TrainState& target, Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/true, ranks));
+  const bool any = std::any_of(places.begin(), places.end(),
+                               [](const SourcePlace& place) { return !place.path.empty(); });
+  if (!any) return absl::OkStatus();
+  Sources sources;
+  TrainState changed;
+  absl::StatusOr<LoadedState> loaded =
+      catch_exceptions([&]() -> absl::StatusOr<LoadedState> {
+        ASSIGN_OR_RETURN(LoadedState state, read(places, /*reload=*/true, target, &sources));
+        changed = part_of(target, state);
+        RETURN_IF_ERROR(check_state(changed, ranks.rank(), ranks.world_size(), state));
+        return state;
+      });
+  RETURN_IF_ERROR(gather_results(outcome(loaded.status()), ranks).status());
+  RETURN_IF_ERROR(put_state(changed, ranks.rank(), ranks.world_size(), *loaded));
+  for (int s = 0; s < config_.source_size(); ++s) {
+    if (!places[s].path.empty()) loaded_[s] = places[s].version;
+  }
+  if (ranks.rank() == 0) MILLRACE_LOG(INFO) << "model bank, reloaded:\n" << plan_;
+  return absl::OkStatus();
+}
+
+absl::Status ModelBank::save_state(ObjectState& state) const {
+  if (loaded_.empty()) return absl::OkStatus();
+  ModelBankState message;
+  for (const auto& [number, version] : loaded_) {
+    ModelBankState::Source& source = *message.add_loaded();
+    source.set_source(number);
+    source.set_version(version);
+  }
+  state = {kVersion, message.SerializeAsString()};
+  return absl::OkStatus();
+}
+
+absl::Status ModelBank::load_state(absl::Span<const ObjectState> per_rank) {
+  std::map<int, std::string> loaded;
+  if (!per_rank.empty() && !per_rank[0].empty()) {
+    ModelBankState message;
+    if (per_rank[0].version != kVersion || !message.ParseFromString(per_rank[0].bytes)) {
+      return absl::InvalidArgumentError("the state of the model bank is damaged");
+    }
+    for (const ModelBankState::Source& source : message.loaded()) {
+      loaded[source.source()] = source.version();
+    }
+  }
+  loaded_ = std::move(loaded);
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

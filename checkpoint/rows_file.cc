@@ -1,0 +1,261 @@
+#include "checkpoint/rows_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "checkpoint/safetensors_reader.h"
+#include "io/file_reader.h"
+
+namespace millrace {
+namespace {
+
+absl::Status wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
+
+std::vector<std::string> weight_names(const RowsFileConfig& config) {
+  if (config.weights().empty()) return {"weights"};
+  return {config.weights().begin(), config.weights().end()};
+}
+
+RowsFileConfig::Layout layout_of(const std::string& path, const RowsFileConfig& config) {
+  if (config.layout() != RowsFileConfig::AUTO) return config.layout();
+  const std::string name = absl::AsciiStrToLower(base_name(path));
+  if (absl::EndsWith(name, ".safetensors")) return RowsFileConfig::SAFETENSORS;
+  for (const char* extension : {".parquet", ".pq", ".orc"}) {
+    if (absl::EndsWith(name, extension)) return RowsFileConfig::COLUMNS;
+  }
+  return RowsFileConfig::TEXT;
+}
+
+// "row 3" or, of text, "line 4": where a row came from.
+using Place = std::string (*)(int64_t);
+std::string row_place(int64_t row) { return absl::StrCat("row ", row); }
+
+absl::Status check_numbers(const TableRows& rows, Place place) {
+  for (size_t i = 0; i < rows.weights.size(); ++i) {
+    if (std::isfinite(rows.weights[i])) continue;
+    return wrong(absl::StrCat(place(static_cast<int64_t>(i) / rows.dim), ": number ",
+                              static_cast<int64_t>(i) % rows.dim, " is not finite"));
+  }
+  return absl::OkStatus();
+}
+
+// `places`: where each row came from.
+absl::Status check_ids(const TableRows& rows, absl::string_view unit,
+                       const std::vector<int64_t>& places) {
+  const auto place = [&](size_t row) {
+    return absl::StrCat(unit, " ", places.empty() ? static_cast<int64_t>(row) : places[row]);
+  };
+  absl::flat_hash_map<int64_t, size_t> first;
+  first.reserve(rows.ids.size());
+  for (size_t row = 0; row < rows.ids.size(); ++row) {
+    const auto [before, is_new] = first.try_emplace(rows.ids[row], row);
+    if (is_new) continue;
+    return wrong(absl::StrCat(place(row), ": id ", rows.ids[row], " was there in ",
+                              place(before->second)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_tensor(const TensorInfo& tensor, TensorType type,
+                          const std::vector<int64_t>& shape) {
+  if (tensor.type == type && tensor.shape == shape) return absl::OkStatus();
+  return wrong(absl::StrCat("tensor ", tensor.name, " is ", tensor_type_name(tensor.type), " [",
+                            absl::StrJoin(tensor.shape, ", "), "]; must be ",
+                            tensor_type_name(type), " [", absl::StrJoin(shape, ", "), "]"));
+}
+
+absl::StatusOr<TableRows> read_safetensors(FileSystem& files, const std::string& path,
+                                           const RowsFileConfig& config, int64_t dim) {
+  const std::vector<std::string> names = weight_names(config);
+  if (names.size() > 1) return wrong("a safetensors file has one tensor of weights");
+  ASSIGN_OR_RETURN(const auto reader, SafetensorsReader::open(files, path));
+  ASSIGN_OR_RETURN(const TensorInfo* ids, reader->find(config.ids()));
+  ASSIGN_OR_RETURN(const TensorInfo* weights, reader->find(names[0]));
+  const int64_t count = ids->shape.empty() ? 0 : ids->shape[0];
+  RETURN_IF_ERROR(check_tensor(*ids, TensorType::kI64, {count}));
+  RETURN_IF_ERROR(check_tensor(*weights, TensorType::kF32, {count, dim}));
+  TableRows rows;
+  rows.dim = dim;
+  rows.ids.resize(count);
+  rows.weights.resize(count * dim);
+  RETURN_IF_ERROR(reader->read(*ids, absl::MakeSpan(rows.ids)));
+  RETURN_IF_ERROR(reader->read(*weights, absl::MakeSpan(rows.weights)));
+  RETURN_IF_ERROR(check_numbers(rows, row_place));
+  RETURN_IF_ERROR(check_ids(rows, "row", {}));
+  return rows;
+}
+
+// Parquet and ORC.
+class ColumnRows {
+ public:
+  ColumnRows(FileReader& file, int64_t dim) : file_(file) { rows_.dim = dim; }
+
+  absl::StatusOr<TableRows> run(const RowsFileConfig& config) {
+    RETURN_IF_ERROR(request(config.ids(), /*ids=*/true));
+    for (const std::string& name : weight_names(config)) {
+      RETURN_IF_ERROR(request(name, /*ids=*/false));
+    }
+    const auto columns = static_cast<int64_t>(requests_.size()) - 1;
+    if (columns != 1 && columns != rows_.dim) {
+      return wrong(absl::StrCat(columns, " columns of weights; must be one of lists, or ",
+                                rows_.dim));
+    }
+    for (size_t group = 0; group < file_.group_rows().size(); ++group) {
+      RETURN_IF_ERROR(read_group(static_cast<int64_t>(group)));
+    }
+    RETURN_IF_ERROR(check_numbers(rows_, row_place));
+    RETURN_IF_ERROR(check_ids(rows_, "row", {}));
+    return std::move(rows_);
+  }
+
+ private:
+  absl::Status request(const std::string& name, bool ids) {
+    std::vector<std::string> names;
+    for (const FileColumn& column : file_.columns()) names.push_back(column.name);
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+      return wrong(absl::StrCat("no column \"", name, "\"", did_you_mean(name, names)));
+    }
+    const FileColumn& column = file_.columns()[found - names.begin()];
+    const bool integers = column.type == ValueType::kInt64 || column.type == ValueType::kUint64;
+    if (!column.supported || (ids ? !integers : column.type != ValueType::kDouble)) {
+      return wrong(absl::StrCat("column ", name, " is ", column.type_name, "; must be of ",
+                                ids ? "integers" : "floating-point numbers"));
+    }
+    requests_.push_back({found - names.begin(), column.type});
+    return absl::OkStatus();
+  }
+
+  absl::Status read_group(int64_t group) {
+    const int64_t count = file_.group_rows()[group];
+    ASSIGN_OR_RETURN(const std::vector<Column> columns,
+                     file_.read({.group = group, .begin = 0, .count = count}, requests_));
+    for (int64_t row = 0; row < count; ++row) {
+      const std::string place = row_place(static_cast<int64_t>(rows_.ids.size()));
+      const int64_t at = columns[0].begin(row);
+      if (columns[0].end(row) != at + 1) {
+        return wrong(absl::StrCat(place, ": ", columns[0].end(row) - at, " ids; must be one"));
+      }
+      rows_.ids.push_back(columns[0].int64s[at]);
+      const size_t before = rows_.weights.size();
+      for (size_t c = 1; c < columns.size(); ++c) {
+        for (int64_t i = columns[c].begin(row); i < columns[c].end(row); ++i) {
+          rows_.weights.push_back(static_cast<float>(columns[c].doubles[i]));
+        }
+      }
+      const auto numbers = static_cast<int64_t>(rows_.weights.size() - before);
+      if (numbers == rows_.dim) continue;
+      return wrong(absl::StrCat(place, ": ", numbers, " numbers; the table has ", rows_.dim));
+    }
+    return absl::OkStatus();
+  }
+
+  FileReader& file_;
+  std::vector<ColumnRequest> requests_;
+  TableRows rows_;
+};
+
+class TextRows {
+ public:
+  TextRows(const RowsFileConfig& config, int64_t dim) : delimiter_(config.delimiter()) {
+    rows_.dim = dim;
+  }
+
+  absl::StatusOr<TableRows> run(absl::string_view text) {
+    int64_t line = 0;
+    for (absl::string_view content : absl::StrSplit(text, '\n')) {
+      ++line;
+      content = absl::StripAsciiWhitespace(content);
+      if (content.empty()) continue;
+      RETURN_IF_ERROR(take(content, line), absl::StrCat("line ", line));
+    }
+    if (announced_ >= 0 && announced_ != static_cast<int64_t>(rows_.ids.size())) {
+      return wrong(absl::StrCat("line 1 says ", announced_, " rows; there are ", rows_.ids.size()));
+    }
+    RETURN_IF_ERROR(check_ids(rows_, "line", lines_));
+    return std::move(rows_);
+  }
+
+ private:
+  std::vector<absl::string_view> split(absl::string_view line) const {
+    if (delimiter_.empty()) return absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+    std::vector<absl::string_view> words = absl::StrSplit(line, delimiter_);
+    for (absl::string_view& word : words) word = absl::StripAsciiWhitespace(word);
+    return words;
+  }
+
+  absl::Status take(absl::string_view content, int64_t line) {
+    const std::vector<absl::string_view> words = split(content);
+    int64_t id = 0, columns = 0;
+    // With one column a row looks the same.
+    if (line == 1 && words.size() == 2 && rows_.dim != 1 && absl::SimpleAtoi(words[0], &id) &&
+        absl::SimpleAtoi(words[1], &columns)) {
+      announced_ = id;
+      if (columns == rows_.dim) return absl::OkStatus();
+      return wrong(absl::StrCat(columns, " columns; the table has ", rows_.dim));
+    }
+    if (!absl::SimpleAtoi(words[0], &id)) {
+      return wrong(absl::StrCat("\"", words[0].substr(0, 40), "\" is no 64-bit id"));
+    }
+    const auto numbers = static_cast<int64_t>(words.size()) - 1;
+    if (numbers != rows_.dim) {
+      return wrong(absl::StrCat(numbers, " numbers; the table has ", rows_.dim));
+    }
+    rows_.ids.push_back(id);
+    lines_.push_back(line);
+    for (size_t i = 1; i < words.size(); ++i) {
+      float value = 0;
+      if (!absl::SimpleAtof(words[i], &value) || !std::isfinite(value)) {
+        return wrong(absl::StrCat("\"", words[i].substr(0, 40), "\" is no finite number"));
+      }
+      rows_.weights.push_back(value);
+    }
+    return absl::OkStatus();
+  }
+
+  const std::string delimiter_;
+  TableRows rows_;
+  std::vector<int64_t> lines_;
+  int64_t announced_ = -1;  // rows, by the first line
+};
+
+absl::StatusOr<TableRows> read_any(FileSystem& files, const std::string& path,
+                                   const RowsFileConfig& config, int64_t dim) {
+  switch (layout_of(path, config)) {
+    case RowsFileConfig::SAFETENSORS: return read_safetensors(files, path, config, dim);
+    case RowsFileConfig::COLUMNS: {
+      ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> file,
+                       open_file(files, path, DataConfig()));
+      return ColumnRows(*file, dim).run(config);
+    }
+    default: break;
+  }
+  ASSIGN_OR_RETURN(const std::string text, read_file(files, path));
+  return TextRows(config, dim).run(text);
+}
+
+}  // namespace
+
+absl::StatusOr<TableRows> read_rows_file(FileSystem& files, const std::string& path,
+                                         const RowsFileConfig& config, int64_t dim) {
+  absl::StatusOr<TableRows> rows = read_any(files, path, config, dim);
+  // Readers name the file where they can.
+  if (!rows.ok() && !absl::StrContains(rows.status().message(), path)) {
+    return annotate(rows.status(), path);
+  }
+  return rows;
+}
+
+}  // namespace millrace

@@ -1,0 +1,50 @@
+#include "distributed/agreed_result.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+// A result on its way to other ranks: the code as one character, then the message or the value.
+std::string pack(const absl::StatusOr<std::string>& result) {
+  const std::string code(1, static_cast<char>(result.status().raw_code()));
+  return code + (result.ok() ? *result : std::string(result.status().message()));
+}
+
+absl::StatusOr<std::string> unpack(absl::string_view packed) {
+  if (packed.empty()) return absl::InternalError("another rank sent nothing");
+  const auto code = static_cast<absl::StatusCode>(packed[0]);
+  if (code == absl::StatusCode::kOk) return std::string(packed.substr(1));
+  return absl::Status(code, packed.substr(1));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> gather_results(const absl::StatusOr<std::string>& own,
+                                                        Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, ranks.all_gather(pack(own)));
+  std::vector<std::string> values;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    absl::StatusOr<std::string> value = unpack(all[rank]);
+    if (!value.ok() && ranks.world_size() > 1) {
+      return annotate(value.status(), absl::StrCat("rank ", rank));
+    }
+    RETURN_IF_ERROR(value.status());
+    values.push_back(*std::move(value));
+  }
+  return values;
+}
+
+absl::StatusOr<std::string> result_of_first(
+    absl::FunctionRef<absl::StatusOr<std::string>()> make, Collectives& ranks) {
+  std::string own;
+  if (ranks.rank() == 0) own = pack(catch_exceptions(make));
+  ASSIGN_OR_RETURN(const std::string packed, ranks.broadcast(own, 0));
+  return unpack(packed);
+}
+
+}  // namespace millrace

@@ -1,0 +1,22 @@
+// What a model bank may be told.
+#ifndef MILLRACE_PROTO_MODEL_BANK_CHECK_H_
+#define MILLRACE_PROTO_MODEL_BANK_CHECK_H_
+
+#include "absl/status/status.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// The bank of a job: model_bank, or the one that initialize_from is short for. None: no sources.
+ModelBankConfig model_bank_of(const TrainConfig& train);
+
+// The parts a source gives: those it names, or WEIGHTS and SLOTS.
+bool gives(const SourceConfig& source, SourceConfig::Part part);
+
+// Checks what can be checked without any source.
+// Errors: InvalidArgument naming the source and the field.
+absl::Status check_model_bank(const TrainConfig& train);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_PROTO_MODEL_BANK_CHECK_H_

@@ -1,0 +1,351 @@
+// What sources give is what a trainer begins with; the rest stays as it is.
+#include "checkpoint/model_bank.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/memory_file_system.h"
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+#include "checkpoint/model_only.h"
+#include "checkpoint/saver.h"
+#include "distributed/one_rank_collectives.h"
+#include "distributed/thread_collectives.h"
+#include "tests/fakes/memory_checkpoint.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr char kFolder[] = "a/checkpoints";
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr char kEverything[] =
+    "parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER, PROGRESS, CURSOR, HOOKS]";
+
+TinyTrainerOptions job(int64_t steps = 5) {
+  TinyTrainerOptions options;
+  options.train = {.batches = 12, .batch_size = 6, .dense = 3, .sparse = 2, .ids = 60};
+  options.optimizer = "adam";
+  options.trainer.max_steps = steps;
+  options.trainer.report = {};
+  return options;
+}
+
+ModelBankConfig bank_config(const std::string& text) {
+  ModelBankConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  for (SourceConfig& source : *config.mutable_source()) {
+    if (source.path().empty()) source.set_path(kFolder);
+  }
+  return config;
+}
+
+TrainState state_of(Trainer& trainer) {
+  absl::StatusOr<TrainState> state = trainer.capture();
+  EXPECT_OK(state.status());
+  return *std::move(state);
+}
+std::string text_of(Trainer& trainer) { return MemoryCheckpoint(state_of(trainer)).to_string(); }
+EmbeddingTable& table_of(Trainer& trainer) { return *state_of(trainer).tables[0]; }
+
+std::string dense_text(Trainer& trainer) {
+  std::string text;
+  for (const NamedParameter& tensor : state_of(trainer).dense) {
+    const at::Tensor value = tensor.value.detach();
+    text += std::string(static_cast<const char*>(value.const_data_ptr()), value.nbytes());
+  }
+  return text;
+}
+
+class ModelBankTest : public testing::Test {
+ protected:
+  std::unique_ptr<Trainer> trained(TinyTrainerOptions options = job()) {
+    std::unique_ptr<Trainer> trainer = tiny_trainer(std::move(options));
+    EXPECT_OK(trainer->train().status());
+    return trainer;
+  }
+  // A checkpoint of it.
+  std::string save(Trainer& trainer, const std::string& folder = kFolder) {
+    SaverOptions options;
+    options.folder = folder;
+    options.write_threads = 1;
+    const auto saver = Saver::create(options, files_, Clock::real());
+    EXPECT_OK(saver.status());
+    const auto info = (*saver)->save(state_of(trainer), {}, ranks_);
+    EXPECT_OK(info.status());
+    return info->path;
+  }
+  absl::Status load(const std::string& text, Trainer& trainer) {
+    return load(bank_config(text), trainer);
+  }
+  absl::Status load(const ModelBankConfig& config, Trainer& trainer) {
+    ModelBank bank(config, files_, 1);
+    const std::string before = text_of(trainer);
+    absl::StatusOr<LoadedState> loaded = bank.load(state_of(trainer), ranks_);
+    EXPECT_EQ(text_of(trainer), before) << "reading changed it";
+    plan_ = bank.plan();
+    RETURN_IF_ERROR(loaded.status());
+    return trainer.restore(*std::move(loaded), &notes_);
+  }
+
+  MemoryFileSystem files_;
+  OneRankCollectives ranks_;
+  std::string plan_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(ModelBankTest, AllPartsAreAFullResume) {
+  const std::unique_ptr<Trainer> from = trained();
+  save(*from);
+  const std::unique_ptr<Trainer> to = tiny_trainer(job(9)), whole = trained(job(9));
+  ASSERT_OK(load(absl::StrCat("source { ", kEverything, " }"), *to));
+  EXPECT_EQ(to->progress().step, 5);
+  ASSERT_OK(to->train().status());
+  EXPECT_EQ(dense_text(*to), dense_text(*whole));
+  EXPECT_EQ(table_of(*to).content_digest(), table_of(*whole).content_digest());
+  EXPECT_EQ(table_of(*to).applied_steps(), 9);
+}
+
+TEST_F(ModelBankTest, WeightsAloneBeginANewTraining) {
+  const std::unique_ptr<Trainer> from = trained();
+  save(*from);
+  const std::unique_ptr<Trainer> to = tiny_trainer(job());
+  ASSERT_OK(load("source { parts: WEIGHTS }", *to));
+  EXPECT_EQ(to->progress().step, 0);
+  EXPECT_EQ(dense_text(*to), dense_text(*from));
+  EXPECT_THAT(state_of(*to).optimizer_tensors(), IsEmpty());
+  const TableRows rows = table_of(*to).export_rows(), theirs = table_of(*from).export_rows();
+  EXPECT_EQ(rows.ids, theirs.ids);
+  EXPECT_EQ(rows.weights, theirs.weights);
+  EXPECT_NE(rows.slots[0].values, theirs.slots[0].values);
+  EXPECT_EQ(rows.last_step, std::vector<int64_t>(rows.ids.size(), 0));
+  EXPECT_EQ(table_of(*to).applied_steps(), 0);
+  EXPECT_THAT(plan_, AllOf(HasSubstr("weight "), HasSubstr("(as it is)"), HasSubstr(kFolder)));
+  EXPECT_OK(to->train().status());
+}
+
+TEST_F(ModelBankTest, SlotsComeWithFrequenciesAndAppliedSteps) {
+  const std::unique_ptr<Trainer> from = trained();
+  save(*from);
+  const std::unique_ptr<Trainer> to = tiny_trainer(job());
+  ASSERT_OK(load("source { parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER] }", *to));
+  const TableRows rows = table_of(*to).export_rows(), theirs = table_of(*from).export_rows();
+  EXPECT_EQ(rows.slots[0].values, theirs.slots[0].values);
+  EXPECT_EQ(rows.frequency, theirs.frequency);
+  EXPECT_EQ(table_of(*to).applied_steps(), 5);
+  EXPECT_EQ(state_of(*to).optimizer_tensors().size(), 6u);
+}
+
+TEST_F(ModelBankTest, AModelOnlyCheckpointGivesWeights) {
+  const std::unique_ptr<Trainer> from = trained();
+  ThreadPool threads(1);
+  ASSERT_OK(make_model_only(files_, save(*from), threads));
+  const std::unique_ptr<Trainer> to = tiny_trainer(job());
+  EXPECT_THAT(load("source {}", *to),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has no SLOTS")));
+  EXPECT_THAT(load("source { parts: HOOKS }", *to),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has no HOOKS")));
+  ASSERT_OK(load("source { parts: WEIGHTS }", *to));
+  EXPECT_EQ(dense_text(*to), dense_text(*from));
+}
+
+TEST_F(ModelBankTest, TheNewestOfAFolderAndOneByPath) {
+  const std::string first = save(*trained(job(3)));
+  const std::unique_ptr<Trainer> newest = trained(job(6));
+  save(*newest);
+  const std::unique_ptr<Trainer> to = tiny_trainer(job());
+  ASSERT_OK(load("source { parts: WEIGHTS }", *to));
+  EXPECT_EQ(dense_text(*to), dense_text(*newest));
+  ASSERT_OK(load(absl::StrCat("source { path: \"", first, "\" parts: WEIGHTS }"), *to));
+  EXPECT_EQ(dense_text(*to), dense_text(*trained(job(3))));
+}
+
+TEST_F(ModelBankTest, AnotherShapeIsNamedAndNothingChanges) {
+  save(*trained());
+  TinyTrainerOptions wider = job();
+  wider.train.dense = 4;
+  wider.optimizer = "sgd";
+  const std::unique_ptr<Trainer> to = tiny_trainer(wider);
+  EXPECT_THAT(load("source {}", *to),
+              StatusIs(kInvalid, AllOf(HasSubstr("weight is F32 [3, 1]; weight of the model is "
+                                                 "F32 [4, 1]"),
+                                       HasSubstr("items@exp_avg is not in the model"))));
+  ASSERT_OK(load("source { exclude: [\"weight\", \"items@*\"] allow_missing: \"weight\" }", *to));
+  EXPECT_THAT(plan_, HasSubstr("weight  F32 [4, 1]"));
+}
+
+TEST_F(ModelBankTest, MissingSources) {
+  const std::unique_ptr<Trainer> to = tiny_trainer(job());
+  EXPECT_THAT(load("source {}", *to), StatusIs(absl::StatusCode::kNotFound, HasSubstr(kFolder)));
+  EXPECT_OK(load("source { optional: true }", *to));
+  files_.put("a/file", "x");
+  EXPECT_THAT(load("source { path: \"a/file\" }", *to),
+              StatusIs(kInvalid, HasSubstr("a/file is a file")));
+}
+
+TEST_F(ModelBankTest, DamageIsNamedAndNothingChanges) {
+  const std::string path = save(*trained()) + "/dense-00000-of-00001.safetensors";
+  ASSERT_OK_AND_ASSIGN(std::string bytes, read_file(files_, path));
+  bytes.back() ^= 1;
+  files_.put(path, bytes);
+  const std::unique_ptr<Trainer> to = tiny_trainer(job());
+  for (const std::string& source : {directory_of(path), std::string(kFolder)}) {
+    EXPECT_THAT(load(absl::StrCat("source { path: \"", source, "\" }"), *to),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("dense-00000-of-00001")))
+        << source;
+  }
+}
+
+TEST_F(ModelBankTest, RowsOfSeveralSourcesAreMerged) {
+  const std::unique_ptr<Trainer> from = trained();
+  save(*from);
+  const int64_t known = table_of(*from).export_rows().ids[0];
+  files_.put("rows.txt", absl::StrCat(known, " 1 2 3 4\n777777 5 6 7 8\n"));
+  const std::string rows = "path: \"rows.txt\" rows { table: \"items\" }";
+  const std::unique_ptr<Trainer> to = tiny_trainer(job());
+  ASSERT_OK(load(absl::StrCat("source {} source { ", rows, " }"), *to));
+  const int64_t before = table_of(*from).store().size();
+  EXPECT_EQ(table_of(*to).store().size(), before + 1);
+  const int64_t ids[] = {known, 777777};
+  RowIndex found[2];
+  table_of(*to).find(ids, found);
+  EXPECT_EQ(table_of(*to).store().weights(found[0])[3], 4);
+  EXPECT_EQ(table_of(*to).store().weights(found[1])[0], 5);
+  EXPECT_GT(table_of(*to).store().frequency(found[0]), 0u);
+  ASSERT_OK(load(absl::StrCat("source {} source { clear_rows: \"*\" ", rows, " }"), *to));
+  EXPECT_EQ(table_of(*to).store().size(), 2);
+  EXPECT_THAT(
+      load("source {} source { path: \"rows.txt\" rows { table: \"itms\" } }", *to),
+      StatusIs(kInvalid, HasSubstr("no table itms")));
+}
+
+TEST_F(ModelBankTest, ALimitThatDoesNotAllowTheRowsChangesNothing) {
+  save(*trained());
+  TinyTrainerOptions small = job();
+  small.table.mutable_limit()->set_max_rows(3);
+  const std::unique_ptr<Trainer> to = tiny_trainer(small);
+  EXPECT_THAT(load("source {}", *to),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("items")));
+}
+
+TEST_F(ModelBankTest, DynamicSourcesAreLoadedWhenTheyChange) {
+  const std::unique_ptr<Trainer> from = trained(job(2));
+  save(*from);
+  const std::unique_ptr<Trainer> to = tiny_trainer(job());
+  ModelBank bank(bank_config("source { parts: WEIGHTS dynamic: true }"), files_, 1);
+  EXPECT_TRUE(bank.dynamic());
+  ASSERT_OK(to->add_state(kModelBank, bank, StatePlacement::kOnce));
+  ASSERT_OK_AND_ASSIGN(LoadedState loaded, bank.load(state_of(*to), ranks_));
+  ASSERT_OK(to->restore(std::move(loaded), &notes_));
+  ASSERT_OK(to->train().status());
+  const std::string before = text_of(*to);
+  const TrainState state = state_of(*to);
+  ASSERT_OK(bank.reload(state, ranks_));
+  EXPECT_EQ(text_of(*to), before) << "it has not changed";
+
+  const std::unique_ptr<Trainer> later = trained(job(4));
+  save(*later);
+  const TableRows old = table_of(*to).export_rows();
+  ASSERT_OK(bank.reload(state, ranks_));
+  EXPECT_EQ(dense_text(*to), dense_text(*later));
+  EXPECT_EQ(to->progress().step, 5);
+  EXPECT_EQ(state_of(*to).optimizer_tensors().size(), 6u);
+  // Rows are replaced or added; what is known of them stays.
+  const TableRows theirs = table_of(*later).export_rows();
+  std::vector<RowIndex> rows(theirs.ids.size());
+  table_of(*to).find(theirs.ids, absl::MakeSpan(rows));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ASSERT_NE(rows[i], kNoRow);
+    EXPECT_EQ(table_of(*to).store().weights(rows[i])[0], theirs.weights[i * 4]);
+  }
+  rows.resize(old.ids.size());
+  table_of(*to).find(old.ids, absl::MakeSpan(rows));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ASSERT_NE(rows[i], kNoRow);
+    EXPECT_EQ(table_of(*to).store().last_step(rows[i]), old.last_step[i]);
+  }
+  EXPECT_EQ(table_of(*to).evicted_log_begins(), 6) << "a delta cannot know of the new rows";
+}
+
+TEST_F(ModelBankTest, WhatWasLoadedIsKnownAfterAResume) {
+  save(*trained(job(2)));
+  const ModelBankConfig config = bank_config("source { parts: WEIGHTS dynamic: true }");
+  ModelBank bank(config, files_, 1), resumed(config, files_, 1);
+  ObjectState state;
+  ASSERT_OK(bank.save_state(state));
+  EXPECT_TRUE(state.empty());
+  const std::unique_ptr<Trainer> to = tiny_trainer(job());
+  ASSERT_OK(bank.reload(state_of(*to), ranks_));
+  ASSERT_OK(bank.save_state(state));
+  ASSERT_OK(resumed.load_state({&state, 1}));
+  ASSERT_OK(to->train().status());
+  const std::string before = text_of(*to);
+  ASSERT_OK(resumed.reload(state_of(*to), ranks_));
+  EXPECT_EQ(text_of(*to), before);
+  const ObjectState damaged = {1, "\x0a\xff"}, newer = {2, state.bytes};
+  EXPECT_THAT(resumed.load_state({&damaged, 1}), StatusIs(kInvalid));
+  EXPECT_THAT(resumed.load_state({&newer, 1}), StatusIs(kInvalid));
+}
+
+TEST_F(ModelBankTest, AReloadThatFailsChangesNothing) {
+  const std::string path = save(*trained(job(2)));
+  const std::unique_ptr<Trainer> to = trained();
+  ModelBank bank(bank_config("source { parts: WEIGHTS dynamic: true }"), files_, 1);
+  const std::string file = path + "/dense-00000-of-00001.safetensors";
+  ASSERT_OK_AND_ASSIGN(const std::string good, read_file(files_, file));
+  std::string bad = good;
+  bad.back() ^= 1;
+  files_.put(file, bad);
+  const std::string before = text_of(*to);
+  EXPECT_THAT(bank.reload(state_of(*to), ranks_), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(text_of(*to), before);
+  files_.put(file, good);
+  ASSERT_OK(bank.reload(state_of(*to), ranks_));
+  EXPECT_NE(text_of(*to), before);
+}
+
+// Dense models, as several ranks have them.
+TEST_F(ModelBankTest, AllRanksLoadTheSameOrFailTogether) {
+  TinyTrainerOptions dense = job();
+  dense.train.sparse = 0;
+  const std::unique_ptr<Trainer> from = trained(dense);
+  save(*from);
+  const std::string due = dense_text(*from);
+  MemoryFileSystem empty;
+  for (const bool one_is_blind : {false, true}) {
+    const auto statuses = run_thread_ranks(
+        {.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
+          const std::unique_ptr<Trainer> to = tiny_trainer(dense);
+          ModelBank bank(bank_config("source { parts: WEIGHTS }"),
+                         one_is_blind && ranks->rank() == 1 ? empty : files_, 1);
+          ASSIGN_OR_RETURN(const LoadedState loaded, bank.load(state_of(*to), *ranks));
+          std::string bytes;
+          for (const NamedParameter& tensor : loaded.dense) {
+            bytes += std::string(static_cast<const char*>(tensor.value.const_data_ptr()),
+                                 tensor.value.nbytes());
+          }
+          EXPECT_EQ(bytes, due);
+          EXPECT_EQ(loaded.ranks.size(), 2u);
+          return absl::OkStatus();
+        });
+    for (const absl::Status& status : statuses) {
+      if (one_is_blind) {
+        EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound, HasSubstr("rank 1")));
+      } else {
+        EXPECT_OK(status);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace
