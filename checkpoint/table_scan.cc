@@ -113,6 +113,17 @@ absl::StatusOr<std::vector<TableColumn>> find_columns(const CheckpointManifest& 
   return found;
 }
 
+int64_t held_rows(const CheckpointManifest& manifest, absl::string_view table) {
+  const std::string ids = absl::StrCat("table/", table, "/ids");
+  int64_t rows = 0;
+  for (const File& file : manifest.files()) {
+    for (const auto& tensor : file.tensors()) {
+      if (tensor.name() == ids) rows += tensor.shape(0);
+    }
+  }
+  return rows;
+}
+
 // Rows and tombstones of one checkpoint, merged by hash: one of them is at hand until done().
 class TableScan::Layer {
  public:

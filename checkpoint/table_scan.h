@@ -40,6 +40,9 @@ absl::StatusOr<std::vector<TableColumn>> find_columns(const CheckpointManifest& 
                                                       absl::string_view table,
                                                       const std::vector<std::string>& names);
 
+// How many rows of a table the files of this checkpoint have: all, or of a delta those it changes.
+int64_t held_rows(const CheckpointManifest& manifest, absl::string_view table);
+
 // Some rows: their ids, and their bytes in each column.
 struct RowBlock {
   std::vector<int64_t> ids;

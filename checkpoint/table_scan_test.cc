@@ -118,6 +118,9 @@ TEST_F(TableScanTest, TheEndOfAChainHasWhatItChanged) {
   const auto chain = open(2);
   ASSERT_OK_AND_ASSIGN(const auto rows, scan(absl::MakeSpan(chain).subspan(1)));
   EXPECT_EQ(rows, (std::map<int64_t, TestRow>{{3, next.rows[3]}, {200, next.rows[200]}}));
+  EXPECT_EQ(held_rows(chain[0]->manifest(), "items"), 100);
+  EXPECT_EQ(held_rows(chain[1]->manifest(), "items"), 2);
+  EXPECT_EQ(held_rows(chain[1]->manifest(), "item"), 0);
   std::vector<int64_t> gone = {5, 17};
   if (placement_hash(17) < placement_hash(5)) std::swap(gone[0], gone[1]);
   ASSERT_OK_AND_ASSIGN(const auto tombstones, read_tombstones(*chain[1], "items"));

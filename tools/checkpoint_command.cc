@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
@@ -15,6 +16,7 @@
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/manifest.h"
 #include "tools/checkpoint_diff_report.h"
+#include "tools/checkpoint_export.h"
 #include "tools/checkpoint_path.h"
 #include "tools/checkpoint_report.h"
 #include "tools/checkpoint_values.h"
@@ -34,6 +36,9 @@ struct CheckpointFlags {
   std::string tensor;
   std::string table;
   std::vector<int64_t> ids;
+  std::string output;
+  std::string format;
+  bool delta = false;
   bool json = false;
   int threads = 4;
 };
@@ -99,6 +104,34 @@ absl::StatusOr<int> diff(const CheckpointFlags& flags) {
   ASSIGN_OR_RETURN(const CheckpointDiff difference, compare_checkpoints(*a, *b));
   std::cout << (flags.json ? diff_json(difference) : diff_text(difference)) << std::flush;
   return difference.equal() ? kExitFinished : kExitDifferent;
+}
+
+// A file's format by its name, unless --format says it.
+absl::StatusOr<ExportFormat> export_format(const CheckpointFlags& flags) {
+  if (!flags.format.empty()) return parse_export_format(flags.format);
+  const bool parquet =
+      absl::EndsWith(flags.output, ".parquet") || absl::EndsWith(flags.output, ".pq");
+  return parquet && !flags.table.empty() ? ExportFormat::kParquet : ExportFormat::kSafetensors;
+}
+
+absl::StatusOr<int> run_export(const CheckpointFlags& flags) {
+  ExportOptions options;
+  options.output = flags.output;
+  options.table = flags.table;
+  options.delta = flags.delta;
+  ASSIGN_OR_RETURN(options.format, export_format(flags), "--format");
+  ASSIGN_OR_RETURN(const auto content, open_content(flags.path));
+  ASSIGN_OR_RETURN(const std::vector<ExportedFile> written,
+                   export_checkpoint(FileSystem::local(), *content, options));
+  std::cout << "exported " << content->directory() << "\n";
+  for (const ExportedFile& file : written) {
+    std::cout << file.path;
+    if (file.rows > 0) std::cout << ": " << file.rows << " rows";
+    if (file.removed > 0) std::cout << ", " << file.removed << " removed";
+    std::cout << "\n";
+  }
+  std::cout.flush();
+  return kExitFinished;
 }
 
 // Every byte of a checkpoint and of what it is a delta on.
@@ -207,11 +240,25 @@ Command add_checkpoint_command(CLI::App& program) {
   diff_command->add_option("B", flags->other_path, "another one")->required();
   add_json(diff_command);
 
+  CLI::App* export_command = command->add_subcommand(
+      "export", "write weights as safetensors or Parquet, for others to read");
+  export_command->add_option("PATH", flags->path, place)->required();
+  export_command
+      ->add_option("--output", flags->output, "a new directory, or with --table a new file")
+      ->required();
+  export_command->add_option("--table", flags->table, "this table alone");
+  export_command->add_option("--format", flags->format,
+                             "of tables: safetensors or parquet; default: by the name of --output, "
+                             "else safetensors");
+  export_command->add_flag("--delta", flags->delta,
+                           "of a delta: only the rows that it changes, and the ids that went");
+
   return [=]() -> absl::StatusOr<int> {
     if (list_command->parsed()) return list(*flags);
     if (show_command->parsed()) return show(*flags);
     if (read_command->parsed()) return read(*flags);
     if (diff_command->parsed()) return diff(*flags);
+    if (export_command->parsed()) return run_export(*flags);
     return verify(*flags);
   };
 }

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "checkpoint/content_digests.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/table_scan.h"
 #include "checkpoint/tensor_type.h"
 #include "tools/text_table.h"
 
@@ -35,23 +36,15 @@ std::vector<std::string> part_names(const Manifest& manifest) {
   return names;
 }
 
-// What the files of a table hold in this checkpoint alone; of a delta, what it changes.
-struct Held {
-  int64_t rows = 0;
-  int64_t tombstones = 0;
-};
-
-Held held(const Manifest& manifest, const std::string& table) {
-  Held held;
-  const std::string prefix = absl::StrCat("table/", table, "/");
+int64_t count_tombstones(const Manifest& manifest, const std::string& table) {
+  const std::string name = absl::StrCat("table/", table, "/tombstones");
+  int64_t count = 0;
   for (const auto& file : manifest.files()) {
-    if (file.table() != table) continue;
     for (const auto& tensor : file.tensors()) {
-      if (tensor.name() == prefix + "ids") held.rows += tensor.shape(0);
-      if (tensor.name() == prefix + "tombstones") held.tombstones += tensor.shape(0);
+      if (tensor.name() == name) count += tensor.shape(0);
     }
   }
-  return held;
+  return count;
 }
 
 std::string digest_of(const Manifest& manifest, const std::string& name) {
@@ -100,7 +93,6 @@ Json tables_json(const Manifest& manifest) {
     for (const auto& slot : table.slots()) {
       slots.push_back({{"name", slot.name()}, {"size", slot.size()}});
     }
-    const Held here = held(manifest, table.name());
     tables[table.name()] = {{"rows", table.rows()},
                             {"digest", digest_of(manifest, "table/" + table.name())},
                             {"dim", table.dim()},
@@ -108,8 +100,8 @@ Json tables_json(const Manifest& manifest) {
                             {"slots", std::move(slots)},
                             {"applied_steps", table.applied_steps()},
                             {"evicted_log_begins", table.evicted_log_begins()},
-                            {"rows_here", here.rows},
-                            {"tombstones", here.tombstones}};
+                            {"rows_here", held_rows(manifest, table.name())},
+                            {"tombstones", count_tombstones(manifest, table.name())}};
   }
   return tables;
 }
@@ -192,9 +184,8 @@ std::string tables_text(const Manifest& manifest) {
                       }),
         digest_of(manifest, "table/" + table.name())};
     if (manifest.has_base()) {
-      const Held here = held(manifest, table.name());
-      cells.push_back(absl::StrCat(here.rows));
-      cells.push_back(absl::StrCat(here.tombstones));
+      cells.push_back(absl::StrCat(held_rows(manifest, table.name())));
+      cells.push_back(absl::StrCat(count_tombstones(manifest, table.name())));
     }
     text.add(std::move(cells));
   }

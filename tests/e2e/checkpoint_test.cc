@@ -17,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -139,6 +140,26 @@ TEST_F(CheckpointCommandTest, Differs) {
   refused({"diff", kFirst, "nowhere"}, 66, "nowhere");
   damage(absl::StrCat(kSecond, "/table-items-00001-of-00002.safetensors"));
   refused({"diff", kFirst, kSecond}, 65, "is damaged between bytes");
+}
+
+TEST_F(CheckpointCommandTest, Exports) {
+  const ProgramResult result = checkpoint({"export", "out", "--output", "model"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("model/table-items.safetensors: 9 rows"));
+  EXPECT_THAT(files_below("model"), ElementsAre("dense.safetensors", "table-items.safetensors"));
+  EXPECT_EQ(checkpoint({"export", kFirst, "--table", "items", "--output", "i.parquet"}).exit_code,
+            0);
+  EXPECT_EQ(read("i.parquet").substr(0, 4), "PAR1");
+  EXPECT_EQ(checkpoint({"verify", "out"}).exit_code, 0) << "nothing has changed there";
+
+  refused({"export", "out", "--output", "model"}, 73, "model is there already");
+  refused({"export", "out", "--output", "no/model"}, 73, "there is no directory no");
+  refused({"export", "out", "--output", "m", "--format", "csv"}, 64, "\"csv\"");
+  refused({"export", "out", "--output", "m", "--table", "item"}, 66, "did you mean \"items\"");
+  refused({"export", "out", "--output", "m", "--delta"}, 64, "is no delta");
+  refused({"export", "out", "--output", absl::StrCat(kFirst, "/m")}, 64, "damage a checkpoint");
+  damage(absl::StrCat(kSecond, "/table-items-00001-of-00002.safetensors"));
+  refused({"export", kSecond, "--output", "m"}, 65, "is damaged between bytes");
 }
 
 TEST_F(CheckpointCommandTest, WhatIsNoCheckpoint) {
