@@ -15,10 +15,10 @@
 
 namespace millrace {
 
-// Rows of those `ids` that have one, in the order of `ids`, of a chain as open_chain gives it. An id
-// is found by bisection: some numbers of 8 bytes are read, then the chunks in which it and its row
-// lie. Each of these is read once for each column, whatever the number of ids, and compared with
-// its digest; that an id has no row is shown by its checked neighbours.
+// Rows of those `ids` that have one, in the order of `ids`, of a chain as open_chain gives it. An
+// id is found by bisection: some numbers of 8 bytes are read, then the chunks in which it and its
+// row lie. Each of these is read once for each column, whatever the number of ids, and compared
+// with its digest; that an id has no row is shown by its checked neighbours.
 // Errors: those of find_columns; DataLoss for damage and for ids that are not in the order of
 // hashes; those of reading.
 absl::StatusOr<RowBlock> read_rows(absl::Span<const std::unique_ptr<CheckpointReader>> chain,

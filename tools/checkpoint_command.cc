@@ -184,7 +184,86 @@ absl::StatusOr<int> verify(const CheckpointFlags& flags) {
     RETURN_IF_ERROR(first);
     return kExitFinished;
   }
-  return annotate(first, absl::StrCat(bad, " of ", checkpoints.size(), " checkpoints are not whole"));
+  return annotate(first,
+                  absl::StrCat(bad, " of ", checkpoints.size(), " checkpoints are not whole"));
+}
+
+constexpr char kPlace[] =
+    "a checkpoint, or a folder of checkpoints or an output directory: its newest that is whole";
+
+using Action = absl::StatusOr<int> (*)(const CheckpointFlags&);
+
+// A subcommand and what it does.
+struct Subcommand {
+  CLI::App* app;
+  Action run;
+};
+
+void add_json(CLI::App& app, CheckpointFlags& flags) {
+  app.add_flag("--json", flags.json, "print JSON");
+}
+
+Subcommand add_list(CLI::App& command, CheckpointFlags& flags) {
+  CLI::App* app = command.add_subcommand("list", "all checkpoints of a folder, damaged ones too");
+  app->add_option("DIR", flags.path, "a folder of checkpoints, or an output directory")->required();
+  add_json(*app, flags);
+  return {app, list};
+}
+
+Subcommand add_show(CLI::App& command, CheckpointFlags& flags) {
+  CLI::App* app = command.add_subcommand("show", "what is in a checkpoint");
+  app->add_option("PATH", flags.path, kPlace)->required();
+  add_json(*app, flags);
+  return {app, show};
+}
+
+Subcommand add_verify(CLI::App& command, CheckpointFlags& flags) {
+  CLI::App* app =
+      command.add_subcommand("verify", "read every byte and compare it with its digest");
+  app->add_option("PATH", flags.paths,
+                  "checkpoints; of a folder or an output directory all of them")
+      ->required();
+  app->add_option("--threads", flags.threads, "threads that read")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  return {app, verify};
+}
+
+Subcommand add_read(CLI::App& command, CheckpointFlags& flags) {
+  CLI::App* app = command.add_subcommand(
+      "read", "one tensor, or rows of some ids, without reading the rest");
+  app->add_option("PATH", flags.path, kPlace)->required();
+  app->add_option("--tensor", flags.tensor,
+                  "a dense tensor, or table/NAME/ids, table/NAME/weights, ...");
+  CLI::Option* ids =
+      app->add_option("--ids", flags.ids, "ids of rows, with commas between")->delimiter(',');
+  app->add_option("--table", flags.table, "a table")->needs(ids);
+  add_json(*app, flags);
+  return {app, read};
+}
+
+Subcommand add_diff(CLI::App& command, CheckpointFlags& flags) {
+  CLI::App* app = command.add_subcommand(
+      "diff", "in what two checkpoints differ; exit code 0 if in nothing, else 1");
+  app->add_option("A", flags.path, kPlace)->required();
+  app->add_option("B", flags.other_path, "another one")->required();
+  add_json(*app, flags);
+  return {app, diff};
+}
+
+Subcommand add_export(CLI::App& command, CheckpointFlags& flags) {
+  CLI::App* app = command.add_subcommand(
+      "export", "write weights as safetensors or Parquet, for others to read");
+  app->add_option("PATH", flags.path, kPlace)->required();
+  app->add_option("--output", flags.output, "a new directory, or with --table a new file")
+      ->required();
+  app->add_option("--table", flags.table, "this table alone");
+  app->add_option("--format", flags.format,
+                  "of tables: safetensors or parquet; default: by the name of --output, else "
+                  "safetensors");
+  app->add_flag("--delta", flags.delta,
+                "of a delta: only the rows that it changes, and the ids that went");
+  return {app, run_export};
 }
 
 }  // namespace
@@ -194,72 +273,14 @@ Command add_checkpoint_command(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("checkpoint", "look into checkpoints without their model");
   command->require_subcommand(1);
-  const std::string place =
-      "a checkpoint, or a folder of checkpoints or an output directory: its newest that is whole";
-  const auto add_json = [&](CLI::App* sub) {
-    sub->add_flag("--json", flags->json, "print JSON");
-  };
-  const auto add_threads = [&](CLI::App* sub) {
-    sub->add_option("--threads", flags->threads, "threads that read")
-        ->check(CLI::Range(1, 256))
-        ->capture_default_str();
-  };
-
-  CLI::App* list_command =
-      command->add_subcommand("list", "all checkpoints of a folder, damaged ones too");
-  list_command
-      ->add_option("DIR", flags->path, "a folder of checkpoints, or an output directory")
-      ->required();
-  add_json(list_command);
-
-  CLI::App* show_command = command->add_subcommand("show", "what is in a checkpoint");
-  show_command->add_option("PATH", flags->path, place)->required();
-  add_json(show_command);
-
-  CLI::App* verify_command =
-      command->add_subcommand("verify", "read every byte and compare it with its digest");
-  verify_command
-      ->add_option("PATH", flags->paths,
-                   "checkpoints; of a folder or an output directory all of them")
-      ->required();
-  add_threads(verify_command);
-
-  CLI::App* read_command = command->add_subcommand(
-      "read", "one tensor, or rows of some ids, without reading the rest");
-  read_command->add_option("PATH", flags->path, place)->required();
-  read_command->add_option("--tensor", flags->tensor,
-                           "a dense tensor, or table/NAME/ids, table/NAME/weights, ...");
-  read_command->add_option("--table", flags->table, "a table")->needs(
-      read_command->add_option("--ids", flags->ids, "ids of rows, with commas between")
-          ->delimiter(','));
-  add_json(read_command);
-
-  CLI::App* diff_command = command->add_subcommand(
-      "diff", "in what two checkpoints differ; exit code 0 if in nothing, else 1");
-  diff_command->add_option("A", flags->path, place)->required();
-  diff_command->add_option("B", flags->other_path, "another one")->required();
-  add_json(diff_command);
-
-  CLI::App* export_command = command->add_subcommand(
-      "export", "write weights as safetensors or Parquet, for others to read");
-  export_command->add_option("PATH", flags->path, place)->required();
-  export_command
-      ->add_option("--output", flags->output, "a new directory, or with --table a new file")
-      ->required();
-  export_command->add_option("--table", flags->table, "this table alone");
-  export_command->add_option("--format", flags->format,
-                             "of tables: safetensors or parquet; default: by the name of --output, "
-                             "else safetensors");
-  export_command->add_flag("--delta", flags->delta,
-                           "of a delta: only the rows that it changes, and the ids that went");
-
-  return [=]() -> absl::StatusOr<int> {
-    if (list_command->parsed()) return list(*flags);
-    if (show_command->parsed()) return show(*flags);
-    if (read_command->parsed()) return read(*flags);
-    if (diff_command->parsed()) return diff(*flags);
-    if (export_command->parsed()) return run_export(*flags);
-    return verify(*flags);
+  const std::vector<Subcommand> subcommands = {
+      add_list(*command, *flags), add_show(*command, *flags), add_verify(*command, *flags),
+      add_read(*command, *flags), add_diff(*command, *flags), add_export(*command, *flags)};
+  return [flags, subcommands]() -> absl::StatusOr<int> {
+    for (const Subcommand& subcommand : subcommands) {
+      if (subcommand.app->parsed()) return subcommand.run(*flags);
+    }
+    return kExitUsage;
   };
 }
 

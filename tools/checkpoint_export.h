@@ -41,8 +41,8 @@ struct ExportedFile {
 // with rows. `output` appears at once and whole, or not at all. Memory: that of a TableScan, and
 // the largest dense tensor.
 // Errors: PermissionDenied if there is something of that name, or no directory to write into;
-// InvalidArgument for `delta` of a checkpoint that is none, or a place in a checkpoint; NotFound for
-// a table without rows there; those of reading and writing.
+// InvalidArgument for `delta` of a checkpoint that is none, or a place in a checkpoint; NotFound
+// for a table without rows there; those of reading and writing.
 absl::StatusOr<std::vector<ExportedFile>> export_checkpoint(FileSystem& files,
                                                             const CheckpointContent& content,
                                                             const ExportOptions& options);

@@ -307,9 +307,9 @@ std::string show_text(const CheckpointReader& checkpoint) {
     if (!value.empty()) absl::StrAppendFormat(&text, "%-12s%s\n", name, value);
   };
   line("progress", progress_text(manifest.progress()));
-  line("saved", absl::StrCat(manifest.created(), manifest.created().empty() ? "" : " ", "by ",
+  line("saved", absl::StrCat(manifest.created(), manifest.created().empty() ? "" : ", ", "by ",
                              manifest.world_size(), manifest.world_size() == 1 ? " rank" : " ranks",
-                             " of ", manifest.producer()));
+                             manifest.producer().empty() ? "" : " of ", manifest.producer()));
   line("size", absl::StrCat(bytes_text(total_bytes(manifest)), " in ", manifest.files_size(),
                             " files, format version ", manifest.format_version()));
   line("parts", absl::StrCat(parts_text(manifest), " (",

@@ -67,7 +67,8 @@ TEST_F(CheckpointValuesTest, Rows) {
             Json::parse(R"({"table": "items", "missing": [8], "rows": [
               {"id": 7, "weights": [0.10000000149011612, null], "slot/sum": [3], "frequency": 4,
                "last_step": 5},
-              {"id": -9, "weights": [1, 2], "slot/sum": [30], "frequency": 40, "last_step": 50}]})"));
+              {"id": -9, "weights": [1, 2], "slot/sum": [30], "frequency": 40,
+               "last_step": 50}]})"));
   ASSERT_OK_AND_ASSIGN(const std::string text, rows_text(*content_, "items", {8, 7}));
   EXPECT_THAT(text, HasSubstr("id 7\n  weights: 0.100000001 nan\n  slot/sum: 3\n"
                               "  frequency: 4\n  last_step: 5\nid 8 has no row\n"));
