@@ -39,6 +39,13 @@ struct IdMapFlags {
   std::string ids = "random";  // as benchmark_ids of bench/id_workload.h
 };
 
+// Of bench_checkpoint alone.
+struct CheckpointFlags {
+  EmbeddingShape shape = {.rows = 384616, .dim = 32};  // ten million rows in all
+  std::string optimizer = "adam";
+  std::string directory = "checkpoint_bench";
+};
+
 struct BenchmarkFlags {
   int64_t repeats = 5;
   int64_t steps = 0;  // 0: what suits the benchmark
@@ -47,6 +54,7 @@ struct BenchmarkFlags {
   std::vector<std::string> set;
   EmbeddingFlags embedding;
   IdMapFlags idmap;
+  CheckpointFlags checkpoint;
 };
 
 // A benchmark prints each measurement when it has it.
@@ -60,6 +68,13 @@ using PrintMeasurement = std::function<void(const Measurement&)>;
 // and with --check, measuring nothing, float32 [rows, tables, dim]:
 //   before.f32, after.f32   the weights of all rows before and after --steps [20] steps
 absl::Status bench_embedding(const BenchmarkFlags& flags, const PrintMeasurement& print);
+
+// Checkpoints of full embedding tables, written and removed in --directory. In turn, files
+// forgotten by the page cache before they are read: MB/s of saving and of writing and syncing the
+// same bytes, of loading with all checks and of reading them, and ratios. The bytes of a delta of 1 %
+// of the rows over those of all. Of asynchronous saves how long training stops, how long a step
+// takes without and meanwhile (median and 99th percentile), and how long until they are durable.
+absl::Status bench_checkpoint(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
 // The id map beside ska::flat_hash_map and absl::flat_hash_map, alternating, all three in huge pages:
 // ids/s of inserting --rows ids into an empty map and of finding them, in batches of 2048, on one

@@ -13,6 +13,7 @@
 #include "checkpoint/rows_file.h"
 #include "checkpoint/table_tensors.h"
 #include "checkpoint/torch_types.h"
+#include "embedding/table_snapshot.h"
 #include "io/data_identity.h"
 #include "proto/model_bank_check.h"
 
@@ -27,8 +28,8 @@ std::string tensor_shape(absl::string_view type, const Shape& shape) {
 }
 
 void add_table(const CheckpointManifest::Table& table, std::vector<BankItem>* items) {
-  items->push_back({BankItem::kTable, table.name(),
-                    absl::StrCat(table.dtype(), " rows of ", table.dim())});
+  items->push_back(
+      {BankItem::kTable, table.name(), absl::StrCat(table.dtype(), " rows of ", table.dim())});
   for (const auto& slot : table.slots()) {
     items->push_back({BankItem::kSlot, absl::StrCat(table.name(), "@", slot.name()),
                       absl::StrCat(slot.size(), " numbers a row")});
@@ -50,8 +51,8 @@ absl::StatusOr<SourcePlace> find_checkpoint(const std::string& path, FileSystem&
   }
   ASSIGN_OR_RETURN(const FileInfo info, files.info(path));
   if (!info.is_directory) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " is a file; a checkpoint is a directory (a file with rows needs rows)"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " is a file; a checkpoint is a directory (a file with rows needs rows)"));
   }
   ASSIGN_OR_RETURN(NewestCheckpoint found, newest_checkpoint(files, path, Check::kFull, threads));
   if (!found.chain.empty()) {
@@ -78,7 +79,7 @@ std::vector<BankItem> model_items(const TrainState& target) {
                      tensor_shape(type ? tensor_type_name(*type) : "?", tensor.value.sizes())});
   }
   for (const EmbeddingTable* table : target.tables) {
-    add_table(table_entry(*table, /*row_state=*/true), &items);
+    add_table(table_entry(*table->view(), /*row_state=*/true), &items);
     items.push_back({BankItem::kAdmission, absl::StrCat(table->name(), "@admission"), ""});
   }
   return items;
@@ -118,7 +119,7 @@ absl::Status BankSource::open_rows(const SourceConfig& config, const std::string
   for (const EmbeddingTable* table : target.tables) {
     if (table->name() != config.rows().table()) continue;
     ASSIGN_OR_RETURN(rows_, read_rows_file(files, path, config.rows(), table->dim()));
-    add_table(table_entry(*table, /*row_state=*/false), &items_);
+    add_table(table_entry(*table->view(), /*row_state=*/false), &items_);
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -161,8 +162,8 @@ void BankSource::list_items() {
     for (const auto& file : manifest.files()) {
       if (file.kind() != CheckpointManifest::TABLE_FILE || file.table() != table.name()) continue;
       for (const auto& tensor : file.tensors()) {
-        counts |= absl::StartsWith(tensor.name(),
-                                   absl::StrCat(table_prefix(table.name()), "admission/"));
+        counts |=
+            absl::StartsWith(tensor.name(), absl::StrCat(table_prefix(table.name()), "admission/"));
       }
     }
     if (counts) {

@@ -96,7 +96,7 @@ RetentionPlan plan_retention(const std::vector<ListedCheckpoint>& checkpoints,
 
 absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::string& folder,
                                                 const RetentionPolicy& policy, Check check,
-                                                ThreadPool& threads) {
+                                                ThreadPool& threads, std::optional<int64_t> saved) {
   RETURN_IF_ERROR(check_retention_policy(policy));
   ASSIGN_OR_RETURN(NewestCheckpoint newest, newest_checkpoint(files, folder, check, threads));
   RetentionResult result;
@@ -104,7 +104,8 @@ absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::st
     result.damaged = std::move(newest.damaged);
     return result;
   }
-  const int64_t newest_step = newest.chain.back()->manifest().progress().step();
+  int64_t newest_step = newest.chain.back()->manifest().progress().step();
+  if (saved.has_value()) newest_step = std::min(newest_step, *saved);
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> checkpoints,
                    list_checkpoints(files, folder));
   for (const ListedCheckpoint& checkpoint : checkpoints) {

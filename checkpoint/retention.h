@@ -3,6 +3,7 @@
 #define MILLRACE_CHECKPOINT_RETENTION_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,9 +62,12 @@ struct RetentionResult {
 // REQUIRES: the caller holds the lock of the folder.
 // Errors: InvalidArgument for a bad policy; those of reading and writing. What has been done then
 // is done.
+// `saved`: the step of a checkpoint known to be whole, since it was just made; newer ones may look
+// so and are not trusted.
 absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::string& folder,
                                                 const RetentionPolicy& policy, Check check,
-                                                ThreadPool& threads);
+                                                ThreadPool& threads,
+                                                std::optional<int64_t> saved = std::nullopt);
 
 }  // namespace millrace
 

@@ -15,6 +15,7 @@
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/commit_directory.h"
+#include "checkpoint/frozen_state.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/state_messages.h"
 #include "checkpoint/state_reader.h"
@@ -23,6 +24,9 @@
 
 namespace millrace {
 namespace {
+
+// Undo logs may take as much, however small the tables are.
+constexpr int64_t kLeastUndoBytes = 16 << 20;
 
 // A result on its way to other ranks: the code as one character, then the message or the value.
 std::string pack(const absl::StatusOr<std::string>& result) {
@@ -62,13 +66,33 @@ absl::StatusOr<std::string> from_first(const Make& make, Collectives& ranks) {
   return unpack(packed);
 }
 
-std::string serialized(const CheckpointManifest& manifest) { return manifest.SerializeAsString(); }
+// Returns: what rank 0 has to know of this rank's files.
+absl::StatusOr<std::string> finish_files(CheckpointManifest manifest, CommitDirectory& directory,
+                                         ThreadPool& threads) {
+  ASSIGN_OR_RETURN(const std::vector<CommitDirectory::File> files, directory.finish_files(threads));
+  for (const CommitDirectory::File& file : files) *manifest.add_files() = file;
+  return manifest.SerializeAsString();
+}
 
 bool is_damage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsNotFound(status);
 }
 
 }  // namespace
+
+// One that begin() began.
+struct Saver::Pending {
+  CheckpointInfo info;
+  std::map<std::string, double> metrics;
+  StateWriterOptions options;
+  std::shared_ptr<UndoBudget> budget;  // shared with the snapshots in `state`
+  FrozenState state;                   // until it is written
+  absl::StatusOr<std::unique_ptr<CommitDirectory>> directory = absl::UnknownError("not begun");
+  CheckpointManifest manifest;
+  std::unique_ptr<BackgroundSave> work;  // last: its thread uses the others
+};
+
+Saver::~Saver() = default;
 
 Saver::Saver(SaverOptions options, FileSystem& files, const Clock& clock)
     : options_(std::move(options)),
@@ -92,7 +116,7 @@ absl::StatusOr<std::unique_ptr<Saver>> Saver::create(SaverOptions options, FileS
 }
 
 absl::Status Saver::open_folder() {
-  if (lock_ != nullptr) return absl::OkStatus();
+  if (lock_ != nullptr || options_.read_only) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::unique_ptr<DirectoryLock> lock,
                    DirectoryLock::acquire(files_, options_.folder, clock_));
   ASSIGN_OR_RETURN(const std::vector<std::string> done, clean_up(files_, options_.folder));
@@ -112,7 +136,7 @@ absl::Status Saver::open(Collectives& ranks) {
 }
 
 // Returns: the nonce. Nothing has been written but the lock.
-absl::StatusOr<std::string> Saver::begin(int64_t bytes, Collectives& ranks) {
+absl::StatusOr<std::string> Saver::make_room(int64_t bytes, Collectives& ranks) {
   ASSIGN_OR_RETURN(const std::vector<std::string> sizes, gather(absl::StrCat(bytes), ranks));
   return from_first(
       [&]() -> absl::StatusOr<std::string> {
@@ -125,20 +149,10 @@ absl::StatusOr<std::string> Saver::begin(int64_t bytes, Collectives& ranks) {
       ranks);
 }
 
-absl::StatusOr<CheckpointManifest> Saver::write(const TrainState& state, const StateWriter& writer,
-                                                CommitDirectory& directory) {
-  RETURN_IF_ERROR(writer.write(directory, threads_));
-  ASSIGN_OR_RETURN(const std::vector<CommitDirectory::File> files,
-                   directory.finish_files(threads_));
-  CheckpointManifest manifest = writer.manifest();
-  for (const CommitDirectory::File& file : files) *manifest.add_files() = file;
-  return manifest;
-}
-
 // `parts`: the manifests of all ranks.
 absl::Status Saver::commit(const std::vector<std::string>& parts,
-                           const std::map<std::string, double>& metrics,
-                           CommitDirectory& directory) {
+                           const std::map<std::string, double>& metrics, CommitDirectory& directory,
+                           ThreadPool& threads) {
   CheckpointManifest manifest;
   for (const std::string& part : parts) {
     CheckpointManifest other;
@@ -158,14 +172,15 @@ absl::Status Saver::commit(const std::vector<std::string>& parts,
     metric->set_name(name);
     metric->set_value(value);
   }
-  RETURN_IF_ERROR(directory.commit(std::move(manifest), threads_).status());
-  retain();
+  const int64_t step = manifest.progress().step();
+  RETURN_IF_ERROR(directory.commit(std::move(manifest), threads).status());
+  retain(step, threads);
   return absl::OkStatus();
 }
 
-void Saver::retain() {
+void Saver::retain(int64_t saved, ThreadPool& threads) {
   const absl::StatusOr<RetentionResult> result =
-      apply_retention(files_, options_.folder, options_.retention, Check::kQuick, threads_);
+      apply_retention(files_, options_.folder, options_.retention, Check::kQuick, threads, saved);
   if (!result.ok()) {
     MILLRACE_LOG(WARNING) << "old checkpoints stay: " << result.status();
     return;
@@ -176,13 +191,16 @@ void Saver::retain() {
 absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& state,
                                            const std::map<std::string, double>& metrics,
                                            Collectives& ranks) {
+  if (options_.read_only) return absl::FailedPreconditionError("saving is switched off");
   ASSIGN_OR_RETURN(const Progress progress, from_state(state.shared.progress()));
   const std::string what = absl::StrCat("saving step ", progress.step);
-  absl::StatusOr<StateWriter> writer =
-      catch_exceptions([&] { return plan(state, progress.step, ranks); });
+  const StateWriterOptions writer_options = {ranks.rank(), ranks.world_size(),
+                                             next_base(state, progress.step, ranks.world_size())};
+  absl::StatusOr<StateWriter> writer = catch_exceptions(
+      [&] { return StateWriter::create(view_state(state), writer_options, threads_); });
   // Ranks that cannot go on say so where the others wait for their sizes.
-  absl::StatusOr<std::string> nonce =
-      writer.ok() ? begin(writer->size_bytes(), ranks) : gather(writer.status(), ranks).status();
+  absl::StatusOr<std::string> nonce = writer.ok() ? make_room(writer->size_bytes(), ranks)
+                                                  : gather(writer.status(), ranks).status();
   RETURN_IF_ERROR(nonce.status(), what);
   const CommitOptions options = {options_.folder, progress.step, *nonce, ranks.rank(),
                                  ranks.world_size()};
@@ -193,14 +211,14 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& state,
     manifest = directory.status();
   } else {
     manifest = catch_exceptions([&]() -> absl::StatusOr<std::string> {
-      ASSIGN_OR_RETURN(const CheckpointManifest part, write(state, *writer, **directory));
-      return serialized(part);
+      RETURN_IF_ERROR(writer->write(**directory, threads_));
+      return finish_files(writer->manifest(), **directory, threads_);
     });
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> parts, gather(manifest, ranks), what);
   RETURN_IF_ERROR(from_first(
                       [&]() -> absl::StatusOr<std::string> {
-                        RETURN_IF_ERROR(commit(parts, metrics, **directory));
+                        RETURN_IF_ERROR(commit(parts, metrics, **directory, threads_));
                         return std::string();
                       },
                       ranks)
@@ -211,25 +229,23 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& state,
 }
 
 // What a checkpoint of this step may be a delta on.
-std::optional<CheckpointManifest::Base> Saver::next_base(int64_t step, int world_size) const {
+std::optional<CheckpointManifest::Base> Saver::next_base(const TrainState& state, int64_t step,
+                                                         int world_size) const {
   if (options_.max_deltas == 0 || world_size > 1 || !last_.has_value()) return std::nullopt;
   if (last_->depth() > options_.max_deltas || last_->step() >= step) return std::nullopt;
+  // When the one under way is there, its retention does not know what this one would need.
+  if (!saves_.empty()) return std::nullopt;
+  for (const EmbeddingTable* table : state.tables) {
+    if (table->evicted_log_begins() <= last_->step()) continue;
+    MILLRACE_LOG(INFO) << "a whole checkpoint instead of a delta: table " << table->name()
+                       << " does not know any more which ids went since step " << last_->step();
+    return std::nullopt;
+  }
   // It may have been removed or replaced meanwhile.
   const std::string path = join_path(options_.folder, checkpoint_name(last_->step()));
   const auto base = CheckpointReader::open(files_, path);
   const bool same = base.ok() && (*base)->manifest().digest() == last_->digest();
   return same ? last_ : std::nullopt;
-}
-
-absl::StatusOr<StateWriter> Saver::plan(const TrainState& state, int64_t step,
-                                        const Collectives& ranks) {
-  StateWriterOptions options = {ranks.rank(), ranks.world_size(),
-                                next_base(step, ranks.world_size())};
-  absl::StatusOr<StateWriter> writer = StateWriter::create(state, options, threads_);
-  if (!absl::IsOutOfRange(writer.status()) || !options.base.has_value()) return writer;
-  MILLRACE_LOG(INFO) << "a whole checkpoint instead of a delta: " << writer.status().message();
-  options.base.reset();
-  return StateWriter::create(state, options, threads_);
 }
 
 // The state goes on from this checkpoint.
@@ -243,6 +259,107 @@ void Saver::remember(const std::string& path) {
   last_->set_step(manifest.progress().step());
   last_->set_digest(manifest.digest());
   last_->set_depth(manifest.has_base() ? manifest.base().depth() + 1 : 1);
+}
+
+SaveWork Saver::work_of(Pending& save, int rank) {
+  SaveWork work;
+  work.copy = [&save](ThreadPool& threads) {
+    RETURN_IF_ERROR(save.directory.status());
+    ASSIGN_OR_RETURN(StateWriter writer,
+                     StateWriter::create(std::move(save.state), save.options, threads));
+    RETURN_IF_ERROR(writer.write(**save.directory, threads));
+    save.manifest = writer.manifest();
+    return absl::OkStatus();
+  };
+  work.sync = [&save](ThreadPool& threads) {
+    return finish_files(std::move(save.manifest), **save.directory, threads);
+  };
+  work.commit = [this, &save, rank](const std::vector<std::string>& parts, ThreadPool& threads) {
+    return rank == 0 ? commit(parts, save.metrics, **save.directory, threads) : absl::OkStatus();
+  };
+  return work;
+}
+
+absl::Status Saver::begin(const TrainState& state, const std::map<std::string, double>& metrics,
+                          Collectives& ranks) {
+  if (options_.read_only) return absl::FailedPreconditionError("saving is switched off");
+  ASSIGN_OR_RETURN(const Progress progress, from_state(state.shared.progress()));
+  if (saves_.size() > 1) RETURN_IF_ERROR(complete_oldest(ranks));
+  if (!saves_.empty()) saves_.back()->work->await_copied();
+  auto save = std::make_unique<Pending>();
+  save->options = {ranks.rank(), ranks.world_size(),
+                   next_base(state, progress.step, ranks.world_size())};
+  const auto limit =
+      static_cast<int64_t>(static_cast<double>(row_bytes(state)) * options_.undo_share);
+  save->budget = std::make_shared<UndoBudget>(std::max(limit, kLeastUndoBytes));
+  save->state = freeze_state(state, save->budget, threads_);
+  const absl::StatusOr<std::string> nonce = make_room(save->state.size_bytes(), ranks);
+  RETURN_IF_ERROR(nonce.status(), absl::StrCat("saving step ", progress.step));
+  save->directory = CommitDirectory::begin(
+      files_, {options_.folder, progress.step, *nonce, ranks.rank(), ranks.world_size()});
+  if (save->directory.ok()) save->info.path = (*save->directory)->path();
+  save->info.progress = progress;
+  save->metrics = metrics;
+  save->work =
+      std::make_unique<BackgroundSave>(work_of(*save, ranks.rank()), options_.write_threads);
+  saves_.push_back(std::move(save));
+  return absl::OkStatus();
+}
+
+bool Saver::ready() const { return !saves_.empty() && saves_.front()->work->ready(); }
+
+// REQUIRES: the oldest save is ready on all ranks.
+absl::Status Saver::advance(Collectives& ranks) {
+  Pending& save = *saves_.front();
+  BackgroundSave& work = *save.work;
+  const std::string what = absl::StrCat("saving step ", save.info.progress.step);
+  if (!work.committing()) {
+    absl::StatusOr<std::vector<std::string>> parts = gather(work.part(), ranks);
+    if (parts.ok()) {
+      work.commit(*std::move(parts));
+    } else {
+      saves_.pop_front();
+    }
+    return annotate(parts.status(), what);
+  }
+  const absl::Status outcome = from_first(
+                                   [&]() -> absl::StatusOr<std::string> {
+                                     RETURN_IF_ERROR(work.outcome());
+                                     return std::string();
+                                   },
+                                   ranks)
+                                   .status();
+  if (save.budget->waited() > absl::ZeroDuration()) {
+    MILLRACE_LOG(WARNING) << what << ": training waited " << save.budget->waited()
+                          << " for memory to keep old rows in";
+  }
+  if (outcome.ok()) {
+    durable_.push_back(save.info);
+    remember(save.info.path);
+  }
+  saves_.pop_front();
+  return annotate(outcome, what);
+}
+
+absl::Status Saver::complete_oldest(Collectives& ranks) {
+  const size_t left = saves_.size() - 1;
+  while (saves_.size() > left) {
+    saves_.front()->work->await_ready();
+    RETURN_IF_ERROR(advance(ranks));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<CheckpointInfo>> Saver::poll(bool all_ready, Collectives& ranks) {
+  if (all_ready) RETURN_IF_ERROR(advance(ranks));
+  return std::exchange(durable_, {});
+}
+
+absl::StatusOr<std::vector<CheckpointInfo>> Saver::finish(Collectives& ranks) {
+  absl::Status first;
+  while (!saves_.empty()) first.Update(complete_oldest(ranks));
+  RETURN_IF_ERROR(first);
+  return std::exchange(durable_, {});
 }
 
 absl::Status Saver::check_job(const CheckpointManifest& manifest) const {
@@ -265,6 +382,9 @@ absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const Train
   ASSIGN_OR_RETURN(found.state, read_state(chain, target, threads_));
   found.info.path = path;
   ASSIGN_OR_RETURN(found.info.progress, from_state(found.state.shared.progress()), path);
+  for (const auto& metric : chain.back()->manifest().metrics()) {
+    found.metrics[metric.name()] = metric.value();
+  }
   return found;
 }
 
@@ -283,6 +403,8 @@ absl::StatusOr<std::optional<FoundCheckpoint>> Saver::restore(const TrainState& 
   ASSIGN_OR_RETURN(const std::string listed,
                    from_first(
                        [&]() -> absl::StatusOr<std::string> {
+                         // Before it is read: what another run still saves there would be missed.
+                         if (files_.info(options_.folder).ok()) RETURN_IF_ERROR(open_folder());
                          ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> all,
                                           list_checkpoints(files_, options_.folder));
                          std::vector<std::string> paths;
@@ -294,7 +416,8 @@ absl::StatusOr<std::optional<FoundCheckpoint>> Saver::restore(const TrainState& 
                        ranks));
   if (listed.empty()) return std::nullopt;
   std::vector<std::string> notes;
-  absl::Status newest;  // what is wrong with it
+  absl::Status newest;   // what is wrong with it
+  absl::Status reduced;  // that of one of a model alone
   for (const absl::string_view path : absl::StrSplit(listed, '\0')) {
     absl::StatusOr<FoundCheckpoint> found = restore_from(std::string(path), target, ranks);
     if (found.ok()) {
@@ -302,12 +425,15 @@ absl::StatusOr<std::optional<FoundCheckpoint>> Saver::restore(const TrainState& 
       return std::optional<FoundCheckpoint>(*std::move(found));
     }
     // One that training cannot go on from, since it was reduced, is no damage, nor what is sought.
-    if (absl::IsFailedPrecondition(found.status())) continue;
+    if (absl::IsFailedPrecondition(found.status())) {
+      reduced.Update(found.status());
+      continue;
+    }
     newest.Update(found.status());
     if (!is_damage(found.status()) || options_.on_damage == OnDamage::kStrict) break;
     notes.push_back(absl::StrCat(path, " is not used: ", found.status().message()));
   }
-  if (newest.ok()) return std::nullopt;
+  newest.Update(reduced);
   return newest;
 }
 

@@ -3,6 +3,7 @@
 #define MILLRACE_CHECKPOINT_SAVER_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "base/thread_pool.h"
+#include "checkpoint/background_save.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/directory_lock.h"
 #include "checkpoint/retention.h"
@@ -31,8 +33,13 @@ enum class OnDamage {
 };
 
 struct SaverOptions {
-  std::string folder;     // such as OUTPUT_DIR/checkpoints
-  int write_threads = 4;  // the bytes do not depend on it
+  std::string folder;         // such as OUTPUT_DIR/checkpoints
+  int write_threads = 4;      // the bytes do not depend on it
+  bool read_only = false;     // nothing is locked, and saving is an error
+  bool asynchronous = false;  // what asynchronous() says
+  // Of what tables hold, the share that undo logs may take while saves are under way;
+  // beyond that training waits.
+  double undo_share = 0.25;
   // Between two whole checkpoints so many deltas may stand, each on the one before: of tables they
   // hold the rows that steps saw since, and the ids that went. By a saver of one rank only; whole
   // where a delta is not possible. 0: none.
@@ -52,6 +59,10 @@ struct SaverOptions {
 //   ASSIGN_OR_RETURN(auto trainer, Trainer::create(trainer_options, std::move(parts)));
 //   ASSIGN_OR_RETURN(auto found, trainer->resume(&notes));
 //   ASSIGN_OR_RETURN(Summary summary, trainer->train());
+//
+// Asynchronously the files are the same bytes. Threads of lowered priority write them; tables are
+// frozen meanwhile (docs/embedding.md, "Snapshots"), dense tensors are copied. At most two saves
+// are under way, one of them being read, the other being made durable.
 class Saver : public StateSaver {
  public:
   // Errors: InvalidArgument for options out of range.
@@ -63,7 +74,7 @@ class Saver : public StateSaver {
   absl::Status open(Collectives& ranks) override;
 
   // Saves all of `state`. Durable when it returns: see "Commit" in docs/checkpoint_format.md. A
-  // step that is there already with the same content is not written again. `metrics` are what
+  // step that is there already with the same content stays as it is. `metrics` are what
   // retention may choose by: names as in its policy. Old checkpoints are then removed or reduced;
   // if that fails it is only logged.
   // Takes the folder's lock first if it has not been taken.
@@ -74,6 +85,14 @@ class Saver : public StateSaver {
                                       const std::map<std::string, double>& metrics,
                                       Collectives& ranks) override;
 
+  bool asynchronous() const override { return options_.asynchronous; }
+  // If another save is still being read, or two are under way, waits for that first.
+  absl::Status begin(const TrainState& state, const std::map<std::string, double>& metrics,
+                     Collectives& ranks) override;
+  bool ready() const override;
+  absl::StatusOr<std::vector<CheckpointInfo>> poll(bool all_ready, Collectives& ranks) override;
+  absl::StatusOr<std::vector<CheckpointInfo>> finish(Collectives& ranks) override;
+
   // Reads the newest checkpoint of the folder. None: there is none at all.
   // Errors: InvalidArgument, with the differences, if it is one of another job or model; DataLoss
   // saying what is damaged, for OnDamage::kStrict of the newest, else if all are; those of reading.
@@ -82,19 +101,25 @@ class Saver : public StateSaver {
   // The same for one checkpoint, anywhere. Errors: NotFound too.
   absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path, const TrainState& target,
                                                Collectives& ranks) override;
+  // Waits for what is under way and commits none of it.
+  ~Saver() override;
 
  private:
+  struct Pending;
+
   Saver(SaverOptions options, FileSystem& files, const Clock& clock);
   absl::Status open_folder();
-  std::optional<CheckpointManifest::Base> next_base(int64_t step, int world_size) const;
-  absl::StatusOr<StateWriter> plan(const TrainState& state, int64_t step, const Collectives& ranks);
+  std::optional<CheckpointManifest::Base> next_base(const TrainState& state, int64_t step,
+                                                    int world_size) const;
   void remember(const std::string& path);
-  absl::StatusOr<std::string> begin(int64_t bytes, Collectives& ranks);
-  absl::StatusOr<CheckpointManifest> write(const TrainState& state, const StateWriter& writer,
-                                           CommitDirectory& directory);
+  absl::StatusOr<std::string> make_room(int64_t bytes, Collectives& ranks);
   absl::Status commit(const std::vector<std::string>& parts,
-                      const std::map<std::string, double>& metrics, CommitDirectory& directory);
-  void retain();
+                      const std::map<std::string, double>& metrics, CommitDirectory& directory,
+                      ThreadPool& threads);
+  void retain(int64_t saved, ThreadPool& threads);
+  SaveWork work_of(Pending& save, int rank);
+  absl::Status advance(Collectives& ranks);
+  absl::Status complete_oldest(Collectives& ranks);
   absl::StatusOr<FoundCheckpoint> read(const std::string& path, const TrainState& target);
   absl::Status check_job(const CheckpointManifest& manifest) const;
 
@@ -102,7 +127,9 @@ class Saver : public StateSaver {
   FileSystem& files_;
   const Clock& clock_;
   ThreadPool threads_;
-  std::unique_ptr<DirectoryLock> lock_;  // on rank 0, once it has been taken
+  std::unique_ptr<DirectoryLock> lock_;         // on rank 0, once it has been taken
+  std::deque<std::unique_ptr<Pending>> saves_;  // under way, in the order they were begun
+  std::vector<CheckpointInfo> durable_;         // that poll has not returned yet
   // The checkpoint of the folder that the state goes on from, as the base of a delta on it.
   std::optional<CheckpointManifest::Base> last_;
 };

@@ -66,9 +66,9 @@ class StateLoad {
       }
     }
     if (missing.empty()) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat(newest_.directory(), " lacks ", absl::StrJoin(missing, ", "),
-                     model_only_ ? "" : ": training cannot go on from it"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        newest_.directory(), " lacks ", absl::StrJoin(missing, ", "),
+        model_only_ ? "" : ": it holds the model alone, and training cannot go on from it"));
   }
 
   bool wanted(absl::string_view name) const {
@@ -205,8 +205,7 @@ absl::StatusOr<RankStates> read_rank_states(const CheckpointReader& checkpoint) 
     ASSIGN_OR_RETURN(const std::string bytes, checkpoint.read_all(file, kMaxStateBytes));
     CheckpointState state;
     if (!state.ParseFromString(bytes) || state.rank() != file.rank() ||
-        state.world_size() != manifest.world_size() ||
-        state.has_shared() != (file.rank() == 0)) {
+        state.world_size() != manifest.world_size() || state.has_shared() != (file.rank() == 0)) {
       return absl::DataLossError(absl::StrCat(join_path(checkpoint.directory(), file.name()),
                                               " is not the state of its rank"));
     }
@@ -214,9 +213,9 @@ absl::StatusOr<RankStates> read_rank_states(const CheckpointReader& checkpoint) 
     states.ranks[file.rank()] = std::move(*state.mutable_state());
   }
   if (states.shared.progress().step() == manifest.progress().step()) return states;
-  return absl::DataLossError(absl::StrCat(
-      checkpoint.directory(), ": the manifest is of step ", manifest.progress().step(),
-      ", the state of step ", states.shared.progress().step()));
+  return absl::DataLossError(absl::StrCat(checkpoint.directory(), ": the manifest is of step ",
+                                          manifest.progress().step(), ", the state of step ",
+                                          states.shared.progress().step()));
 }
 
 absl::StatusOr<LoadedState> read_state(CheckpointChain chain, const TrainState& target,

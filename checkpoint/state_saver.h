@@ -19,7 +19,8 @@ namespace millrace {
 struct FoundCheckpoint {
   CheckpointInfo info;
   LoadedState state;
-  std::vector<std::string> notes;  // for people: damaged ones that were passed over
+  std::map<std::string, double> metrics;  // as of save
+  std::vector<std::string> notes;         // for people: damaged ones that were passed over
 };
 
 // Every rank has one. All call the same functions at the same points, between steps, on the thread
@@ -38,6 +39,29 @@ class StateSaver {
   virtual absl::StatusOr<CheckpointInfo> save(const TrainState& state,
                                               const std::map<std::string, double>& metrics,
                                               Collectives& ranks) = 0;
+
+  // Whether the trainer is to begin() saves and go on, instead of save(). Of savers that cannot,
+  // the functions below are not called.
+  virtual bool asynchronous() const { return false; }
+  // Begins to save `state` as it is now; it may change as soon as this returns. May first wait for
+  // earlier saves. Errors: those of save that show before anything is written; those of poll.
+  virtual absl::Status begin(const TrainState& state, const std::map<std::string, double>& metrics,
+                             Collectives& ranks) {
+    return absl::UnimplementedError("asynchronous saving");
+  }
+  // Whether this rank has done its part of what the oldest save under way is at: writing, then
+  // committing. False if none is under way.
+  virtual bool ready() const { return false; }
+  // Goes on with saves under way. `all_ready`: whether ready() was true on all ranks, since when no
+  // other function has been called. Returns: those that have become durable, in their order.
+  // Errors: why one failed, with its step; what was saved before is as it was. Others go on.
+  virtual absl::StatusOr<std::vector<CheckpointInfo>> poll(bool all_ready, Collectives& ranks) {
+    return std::vector<CheckpointInfo>();
+  }
+  // The same, waiting for all that are under way, also after an error.
+  virtual absl::StatusOr<std::vector<CheckpointInfo>> finish(Collectives& ranks) {
+    return std::vector<CheckpointInfo>();
+  }
 
   // Reads the newest state for the trainer that `target` was captured from; none: there is none.
   virtual absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState& target,

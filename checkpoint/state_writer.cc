@@ -6,7 +6,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/catch_exceptions.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_names.h"
@@ -34,7 +33,7 @@ absl::string_view bytes_of(const at::Tensor& tensor) {
 
 }  // namespace
 
-absl::StatusOr<StateWriter> StateWriter::create(const TrainState& state,
+absl::StatusOr<StateWriter> StateWriter::create(FrozenState state,
                                                 const StateWriterOptions& options,
                                                 ThreadPool& threads) {
   StateWriter writer;
@@ -68,9 +67,9 @@ void StateWriter::add_digest(const std::string& name, absl::uint128 digest) {
   entry->set_digest(format_digest(digest));
 }
 
-absl::Status StateWriter::plan_dense(const TrainState& state) {
+absl::Status StateWriter::plan_dense(FrozenState& state) {
   tensors_ = state.dense;
-  for (NamedParameter& tensor : state.optimizer_tensors()) tensors_.push_back(std::move(tensor));
+  for (NamedParameter& tensor : state.optimizer_tensors) tensors_.push_back(std::move(tensor));
   std::vector<TensorInfo> infos;
   absl::uint128 digest = 0;
   for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -94,23 +93,16 @@ absl::Status StateWriter::plan_dense(const TrainState& state) {
   return absl::OkStatus();
 }
 
-absl::Status StateWriter::plan_tables(const TrainState& state, const StateWriterOptions& options,
+absl::Status StateWriter::plan_tables(FrozenState& state, const StateWriterOptions& options,
                                       ThreadPool& threads) {
   TableWriterOptions table_options;
   if (options.base.has_value()) table_options.since = options.base->step();
-  const auto count = static_cast<int64_t>(state.tables.size());
-  std::vector<absl::StatusOr<TableWriter>> writers(count, absl::UnknownError("not made"));
-  std::vector<absl::uint128> digests(count);
-  threads.parallel_for(count, [&](int64_t t) {
-    writers[t] =
-        catch_exceptions([&] { return TableWriter::create(*state.tables[t], table_options); });
-    digests[t] = state.tables[t]->content_digest();
-  });
-  for (int64_t t = 0; t < count; ++t) {
-    RETURN_IF_ERROR(writers[t].status());
-    *manifest_.add_tables() = writers[t]->entry();
-    add_digest(absl::StrCat("table/", state.tables[t]->name()), digests[t]);
-    tables_.push_back(*std::move(writers[t]));
+  for (std::unique_ptr<TableSnapshot>& table : state.tables) {
+    add_digest(absl::StrCat("table/", table->name()), table->rows().content_digest(threads));
+    ASSIGN_OR_RETURN(TableWriter writer,
+                     TableWriter::create(std::move(table), table_options, threads));
+    *manifest_.add_tables() = writer.entry();
+    tables_.push_back(std::move(writer));
   }
   return absl::OkStatus();
 }
@@ -122,7 +114,7 @@ int64_t StateWriter::size_bytes() const {
   return bytes;
 }
 
-absl::Status StateWriter::write(CommitDirectory& directory, ThreadPool& threads) const {
+absl::Status StateWriter::write(CommitDirectory& directory, ThreadPool& threads) {
   CommitDirectory::File entry;
   if (dense_.has_value()) {
     std::map<absl::string_view, const char*> data;
@@ -137,7 +129,7 @@ absl::Status StateWriter::write(CommitDirectory& directory, ThreadPool& threads)
         },
         threads));
   }
-  for (const TableWriter& table : tables_) RETURN_IF_ERROR(table.write(directory, threads));
+  for (TableWriter& table : tables_) RETURN_IF_ERROR(table.write(directory, threads));
   entry.set_name(rank_state_name_);
   entry.set_kind(CheckpointManifest::STATE_FILE);
   return directory.write(entry, rank_state_);

@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "checkpoint/commit_directory.h"
+#include "checkpoint/frozen_state.h"
 #include "checkpoint/table_writer.h"
 #include "checkpoint/tensor_file_layout.h"
-#include "checkpoint/train_state.h"
 #include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
@@ -28,26 +28,27 @@ struct StateWriterOptions {
 // What one rank writes of one checkpoint: rank 0 the dense tensors, which are the same on all, and
 // every rank its tables and its own state.
 //
-//   ASSIGN_OR_RETURN(const StateWriter writer, StateWriter::create(state, options, threads));
+//   ASSIGN_OR_RETURN(StateWriter writer,
+//                    StateWriter::create(view_state(state), options, threads));
 //   RETURN_IF_ERROR(writer.write(directory, threads));
 //   manifest = writer.manifest();   // all but files, job and metrics
 class StateWriter {
  public:
-  // Borrows tensors and tables of `state`, which must not change until write() returned.
   // Errors: InvalidArgument for tensors and tables that cannot be saved, naming them.
-  static absl::StatusOr<StateWriter> create(const TrainState& state,
-                                            const StateWriterOptions& options, ThreadPool& threads);
+  static absl::StatusOr<StateWriter> create(FrozenState state, const StateWriterOptions& options,
+                                            ThreadPool& threads);
 
   // Of its files, nearly.
   int64_t size_bytes() const;
-  // Errors: those of CommitDirectory.
-  absl::Status write(CommitDirectory& directory, ThreadPool& threads) const;
+  // To be called once: all of the state has been read when it returns. Errors: those of
+  // CommitDirectory.
+  absl::Status write(CommitDirectory& directory, ThreadPool& threads);
   const CheckpointManifest& manifest() const { return manifest_; }
 
  private:
   StateWriter() = default;
-  absl::Status plan_dense(const TrainState& state);
-  absl::Status plan_tables(const TrainState& state, const StateWriterOptions& options,
+  absl::Status plan_dense(FrozenState& state);
+  absl::Status plan_tables(FrozenState& state, const StateWriterOptions& options,
                            ThreadPool& threads);
   void add_digest(const std::string& name, absl::uint128 digest);
 

@@ -6,6 +6,23 @@
 #include "base/text.h"
 
 namespace millrace {
+namespace {
+
+CheckpointManifest::Table schema(const std::string& name, int64_t dim, RowType type,
+                                 const std::vector<SlotSpec>& slots) {
+  CheckpointManifest::Table entry;
+  entry.set_name(name);
+  entry.set_dim(dim);
+  entry.set_dtype(std::string(tensor_type_name(tensor_type_of(type))));
+  for (const SlotSpec& spec : slots) {
+    CheckpointManifest::Slot* slot = entry.add_slots();
+    slot->set_name(spec.name);
+    slot->set_size(spec.size);
+  }
+  return entry;
+}
+
+}  // namespace
 
 std::string table_prefix(absl::string_view table) { return absl::StrCat("table/", table, "/"); }
 
@@ -18,24 +35,18 @@ TensorType tensor_type_of(RowType type) {
   return TensorType::kF32;
 }
 
-CheckpointManifest::Table table_entry(const EmbeddingTable& table, bool row_state) {
-  CheckpointManifest::Table entry;
-  entry.set_name(table.name());
-  entry.set_dim(table.dim());
-  entry.set_dtype(std::string(tensor_type_name(tensor_type_of(table.store().type()))));
-  entry.set_rows(table.store().size());
-  if (!row_state) return entry;
-  for (const SlotSpec& spec : table.slots()) {
-    CheckpointManifest::Slot* slot = entry.add_slots();
-    slot->set_name(spec.name);
-    slot->set_size(spec.size);
-  }
+CheckpointManifest::Table table_entry(const TableSnapshot& table, bool row_state) {
+  const RowLayout& layout = table.rows().layout();
+  CheckpointManifest::Table entry = schema(table.name(), layout.dim, layout.type,
+                                           row_state ? table.slots() : std::vector<SlotSpec>());
+  entry.set_rows(table.rows().size());
   return entry;
 }
 
 std::vector<std::string> table_differences(const CheckpointManifest::Table& saved,
                                            const EmbeddingTable& table, bool row_state) {
-  const CheckpointManifest::Table due = table_entry(table, row_state);
+  const CheckpointManifest::Table due =
+      schema(table.name(), table.dim(), table.store().type(), table.slots());
   const std::string what = absl::StrCat("table ", table.name());
   std::vector<std::string> lines;
   if (saved.dim() != due.dim()) {

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "checkpoint/tensor_type.h"
 #include "embedding/embedding_table.h"
+#include "embedding/table_snapshot.h"
 #include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
@@ -22,7 +23,7 @@ std::string table_prefix(absl::string_view table);
 TensorType tensor_type_of(RowType type);
 
 // The schema of a table: name, dim, dtype, slots (without `row_state`: none), rows.
-CheckpointManifest::Table table_entry(const EmbeddingTable& table, bool row_state);
+CheckpointManifest::Table table_entry(const TableSnapshot& table, bool row_state);
 
 // Why rows of a table in a checkpoint do not fit into `table`, a line for each reason: another
 // dimension or dtype, a slot that is missing, of another size or not known. Without `row_state`

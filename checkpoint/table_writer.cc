@@ -8,7 +8,6 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/table_tensors.h"
@@ -43,50 +42,51 @@ void append(T value, std::string* bytes) {
 
 }  // namespace
 
-absl::StatusOr<TableWriter> TableWriter::create(const EmbeddingTable& table,
-                                                const TableWriterOptions& options) {
-  MILLRACE_CHECK(!table.has_tentative_rows()) << "a table saved inside a step";
-  if (!is_table_name(table.name())) {
+absl::StatusOr<TableWriter> TableWriter::create(std::unique_ptr<TableSnapshot> table,
+                                                const TableWriterOptions& options,
+                                                ThreadPool& threads) {
+  if (!is_table_name(table->name())) {
     return absl::InvalidArgumentError(
-        absl::StrCat("table \"", table.name(),
+        absl::StrCat("table \"", table->name(),
                      "\" cannot be saved: names of tables are up to 128 letters, digits, _ and -"));
   }
-  TableWriter writer(table);
-  writer.prefix_ = table_prefix(table.name());
-  writer.entry_ = table_entry(table, options.row_state);
+  const std::string what = absl::StrCat("table ", table->name());
+  TableWriter writer(std::move(table));
+  const TableSnapshot& snapshot = *writer.table_;
+  writer.prefix_ = table_prefix(snapshot.name());
+  writer.entry_ = table_entry(snapshot, options.row_state);
   if (options.table_state) {
-    writer.entry_.set_applied_steps(table.applied_steps());
-    writer.entry_.set_evicted_log_begins(table.evicted_log_begins());
+    writer.entry_.set_applied_steps(snapshot.applied_steps());
+    writer.entry_.set_evicted_log_begins(snapshot.evicted_log_begins());
   }
+  writer.rows_ = snapshot.rows().in_placement_order(threads);
   if (options.since.has_value()) {
-    ASSIGN_OR_RETURN(writer.tombstones_, table.evicted_since(*options.since),
-                     absl::StrCat("table ", table.name()));
+    ASSIGN_OR_RETURN(writer.tombstones_, snapshot.evicted_since(*options.since, writer.rows_));
+    writer.leave_out(options);
   }
-  writer.order_rows(options);
-  RETURN_IF_ERROR(writer.plan_files(options), absl::StrCat("table ", table.name()));
+  RETURN_IF_ERROR(writer.plan_files(options), what);
   return writer;
 }
 
-void TableWriter::order_rows(const TableWriterOptions& options) {
-  rows_ = table_->rows_in_placement_order();
-  if (!options.since.has_value()) return;
-  const RowStore& store = table_->store();
-  rows_.erase(std::remove_if(rows_.begin(), rows_.end(),
-                             [&](RowIndex row) { return store.last_step(row) <= *options.since; }),
-              rows_.end());
+void TableWriter::leave_out(const TableWriterOptions& options) {
+  const RowSnapshot& rows = table_->rows();
+  rows_.erase(
+      std::remove_if(rows_.begin(), rows_.end(),
+                     [&](RowIndex row) { return rows.meta(row).last_step <= *options.since; }),
+      rows_.end());
 }
 
 int64_t TableWriter::row_file_bytes(const TableWriterOptions& options) const {
-  const RowStore& store = table_->store();
-  const int64_t ids_and_weights = 8 + store.dim() * row_type_bytes(store.type());
-  return ids_and_weights + (options.row_state ? 16 + 4 * store.slot_floats() : 0);
+  const RowLayout& layout = table_->rows().layout();
+  const int64_t ids_and_weights = 8 + layout.dim * row_type_bytes(layout.type);
+  return ids_and_weights + (options.row_state ? 16 + 4 * layout.slot_floats : 0);
 }
 
 absl::Status TableWriter::plan_files(const TableWriterOptions& options) {
   const int64_t bytes = rows() * row_file_bytes(options);
   const int64_t count = std::clamp((bytes + options.file_bytes - 1) / options.file_bytes,
                                    options.min_files, std::min<int64_t>(kMaxNumberedFiles, 1024));
-  const RowStore& store = table_->store();
+  const RowSnapshot& all = table_->rows();
   size_t begin = 0;
   for (int64_t index = 0; index < count; ++index) {
     File file;
@@ -98,7 +98,7 @@ absl::Status TableWriter::plan_files(const TableWriterOptions& options) {
                                                 : first_hash(index + 1, count) - 1);
     file.first_row = begin;
     const auto end = std::partition_point(rows_.begin() + begin, rows_.end(), [&](RowIndex row) {
-      return placement_hash(store.id(row)) <= file.entry.last_hash();
+      return placement_hash(all.id(row)) <= file.entry.last_hash();
     });
     file.end_row = begin = end - rows_.begin();
     RETURN_IF_ERROR(plan_file(options, file));
@@ -108,7 +108,7 @@ absl::Status TableWriter::plan_files(const TableWriterOptions& options) {
 }
 
 absl::Status TableWriter::plan_file(const TableWriterOptions& options, File& file) const {
-  const RowStore& store = table_->store();
+  const RowLayout& layout = table_->rows().layout();
   const auto count = static_cast<int64_t>(file.end_row - file.first_row);
   std::vector<TensorInfo> tensors;
   const auto add = [&](const std::string& name, TensorType type, std::vector<int64_t> shape,
@@ -117,12 +117,12 @@ absl::Status TableWriter::plan_file(const TableWriterOptions& options, File& fil
     file.sources.emplace(prefix_ + name, std::move(source));
   };
   add("ids", TensorType::kI64, {count}, {Source::kId});
-  add("weights", tensor_type_of(store.type()), {count, store.dim()}, {Source::kRecord, 0});
+  add("weights", tensor_type_of(layout.type), {count, layout.dim}, {Source::kRecord, 0});
   if (options.row_state) {
     add("frequency", TensorType::kI64, {count}, {Source::kFrequency});
     add("last_step", TensorType::kI64, {count}, {Source::kLastStep});
-    int64_t at = store.weight_bytes();
-    for (const SlotSpec& slot : store.slots()) {
+    int64_t at = layout.weight_bytes;
+    for (const SlotSpec& slot : table_->slots()) {
       add("slot/" + slot.name, TensorType::kF32, {count, slot.size}, {Source::kRecord, at});
       at += 4 * slot.size;
     }
@@ -193,7 +193,13 @@ int64_t TableWriter::size_bytes() const {
   return bytes;
 }
 
-absl::Status TableWriter::write(CommitDirectory& directory, ThreadPool& threads) const {
+absl::Status TableWriter::write(CommitDirectory& directory, ThreadPool& threads) {
+  const absl::Status status = write_files(directory, threads);
+  table_->finish();
+  return status;
+}
+
+absl::Status TableWriter::write_files(CommitDirectory& directory, ThreadPool& threads) const {
   for (const File& file : files_) {
     const auto fill_piece = [&](const TensorInfo& tensor, int64_t begin, absl::Span<char> bytes) {
       fill(file, tensor, begin, bytes);
@@ -216,7 +222,7 @@ void TableWriter::fill_numbers(int64_t begin, absl::Span<char> bytes, const Valu
 
 void TableWriter::fill(const File& file, const TensorInfo& tensor, int64_t begin,
                        absl::Span<char> bytes) const {
-  const RowStore& store = table_->store();
+  const RowSnapshot& all = table_->rows();
   const RowIndex* rows = rows_.data() + file.first_row;
   const int64_t last = static_cast<int64_t>(file.end_row - file.first_row) - 1;
   const Source& source = file.sources.at(tensor.name);
@@ -226,18 +232,18 @@ void TableWriter::fill(const File& file, const TensorInfo& tensor, int64_t begin
       std::memcpy(bytes.data(), source.bytes.data() + begin, bytes.size());
       return;
     case Source::kId:
-      fill_numbers(begin, bytes, [&](int64_t i) { return store.id(rows[i]); });
+      fill_numbers(begin, bytes, [&](int64_t i) { return all.id(rows[i]); });
       return;
     case Source::kFrequency:
       fill_numbers(begin, bytes, [&](int64_t i) -> int64_t {
-        __builtin_prefetch(&store.meta(ahead(i)));
-        return store.frequency(rows[i]);
+        all.prefetch_meta(ahead(i));
+        return all.meta(rows[i]).frequency;
       });
       return;
     case Source::kLastStep:
       fill_numbers(begin, bytes, [&](int64_t i) -> int64_t {
-        __builtin_prefetch(&store.meta(ahead(i)));
-        return store.last_step(rows[i]);
+        all.prefetch_meta(ahead(i));
+        return all.meta(rows[i]).last_step;
       });
       return;
     case Source::kRecord: break;
@@ -245,10 +251,8 @@ void TableWriter::fill(const File& file, const TensorInfo& tensor, int64_t begin
   const int64_t row_bytes = tensor.size_bytes() / tensor.shape[0];
   for_each_row_piece(row_bytes, begin, static_cast<int64_t>(bytes.size()),
                      [&](int64_t row, int64_t at, int64_t from, int64_t count) {
-                       const char* next = store.record(ahead(row)) + source.at;
-                       for (int64_t b = 0; b < row_bytes; b += 64) __builtin_prefetch(next + b);
-                       std::memcpy(bytes.data() + from, store.record(rows[row]) + source.at + at,
-                                   count);
+                       all.prefetch_record(ahead(row), source.at, row_bytes);
+                       all.copy(rows[row], source.at + at, count, bytes.data() + from);
                      });
 }
 

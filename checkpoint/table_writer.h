@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,7 +15,7 @@
 #include "base/thread_pool.h"
 #include "checkpoint/commit_directory.h"
 #include "checkpoint/tensor_file_layout.h"
-#include "embedding/embedding_table.h"
+#include "embedding/table_snapshot.h"
 #include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
@@ -28,27 +30,27 @@ struct TableWriterOptions {
 };
 
 // Writes the files of one table, by the tables of docs/checkpoint_format.md. The bytes are a
-// function of the table's content and the options. Reading only; create() and write() may run in
-// another thread than training as long as the table does not change.
+// function of the table's content and the options, and do not depend on the number of threads.
 //
-//   ASSIGN_OR_RETURN(const TableWriter writer, TableWriter::create(table, options));
+//   ASSIGN_OR_RETURN(TableWriter writer,
+//                    TableWriter::create(table->freeze(budget), options, threads));
 //   ... check_free_space(... writer.size_bytes()) ...
 //   RETURN_IF_ERROR(writer.write(directory, threads));
 //   *manifest.add_tables() = writer.entry();
 class TableWriter {
  public:
-  // Puts the rows in order. Borrows `table`. Errors: OutOfRange if it is not known which ids went
-  // since that step; InvalidArgument for a table whose name cannot be that of a file.
-  // REQUIRES: not inside a step.
-  static absl::StatusOr<TableWriter> create(const EmbeddingTable& table,
-                                            const TableWriterOptions& options);
+  // Puts the rows in order. Errors: OutOfRange if it is not known which ids went since that step;
+  // InvalidArgument for a table whose name cannot be that of a file.
+  static absl::StatusOr<TableWriter> create(std::unique_ptr<TableSnapshot> table,
+                                            const TableWriterOptions& options, ThreadPool& threads);
 
   const CheckpointManifest::Table& entry() const { return entry_; }
   int64_t rows() const { return static_cast<int64_t>(rows_.size()); }  // that it writes
   int64_t size_bytes() const;                                          // of all files
 
-  // Errors: those of CommitDirectory::write_tensors.
-  absl::Status write(CommitDirectory& directory, ThreadPool& threads) const;
+  // To be called once: the snapshot has been read then (TableSnapshot::finish), also after an
+  // error. Errors: those of CommitDirectory::write_tensors.
+  absl::Status write(CommitDirectory& directory, ThreadPool& threads);
 
  private:
   // Where the bytes of a tensor come from.
@@ -65,19 +67,21 @@ class TableWriter {
     std::map<std::string, Source> sources;  // by name of tensor
   };
 
-  explicit TableWriter(const EmbeddingTable& table) : table_(&table) {}
-  void order_rows(const TableWriterOptions& options);
+  explicit TableWriter(std::unique_ptr<TableSnapshot> table) : table_(std::move(table)) {}
+  // Leaves out those that a delta does not have.
+  void leave_out(const TableWriterOptions& options);
   absl::Status plan_files(const TableWriterOptions& options);
   absl::Status plan_file(const TableWriterOptions& options, File& file) const;
   absl::Status plan_table_state(const TableWriterOptions& options, File& file,
                                 std::vector<TensorInfo>& tensors) const;
   int64_t row_file_bytes(const TableWriterOptions& options) const;
+  absl::Status write_files(CommitDirectory& directory, ThreadPool& threads) const;
   void fill(const File& file, const TensorInfo& tensor, int64_t begin,
             absl::Span<char> bytes) const;
   template <typename Value>
   static void fill_numbers(int64_t begin, absl::Span<char> bytes, const Value& value);
 
-  const EmbeddingTable* table_;
+  std::unique_ptr<TableSnapshot> table_;
   std::string prefix_;  // of tensors
   CheckpointManifest::Table entry_;
   std::vector<RowIndex> rows_;  // by ascending placement hash

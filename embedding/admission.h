@@ -64,6 +64,8 @@ class Admission {
   virtual int64_t candidates() const { return 0; }
   virtual int64_t bytes() const { return 0; }
 
+  // A copy of its own, whose state can be asked for later.
+  virtual std::unique_ptr<Admission> clone() const = 0;
   virtual AdmissionState state() const { return {}; }
   // Errors: InvalidArgument for the state of another kind of admission or size of sketch, and for a
   // damaged one; nothing changes then.

@@ -191,6 +191,7 @@ absl::Status EmbeddingTable::find_or_insert(absl::Span<const int64_t> ids,
 void EmbeddingTable::see(int64_t step, absl::Span<const RowIndex> rows,
                          absl::Span<const uint32_t> counts) {
   constexpr uint64_t kMaxFrequency = std::numeric_limits<uint32_t>::max();
+  store_.preserve(rows);
   for (size_t i = 0; i < rows.size(); ++i) {
     RowMeta& meta = store_.meta(rows[i]);
     const uint64_t frequency = uint64_t{meta.frequency} + counts[i];
@@ -212,6 +213,7 @@ void EmbeddingTable::commit(int64_t step) {
   tentative_.clear();
   step_ = step;
   ++applied_steps_;
+  if (store_.frozen()) compact();
   keep_limit();
 }
 
@@ -265,6 +267,7 @@ void EmbeddingTable::keep_limit() {
 }
 
 void EmbeddingTable::compact() {
+  if (!store_.thaw()) return;
   // Room for a quarter more is worth keeping: rows come, too.
   if (static_cast<int64_t>(store_.end()) * 3 / 4 < store_.size()) return;
   std::vector<int64_t> ids;

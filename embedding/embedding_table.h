@@ -27,7 +27,9 @@
 #include "embedding/row_optimizer.h"
 #include "embedding/row_store.h"
 #include "embedding/table_rows.h"
+#include "embedding/table_snapshot.h"
 #include "embedding/table_statistics.h"
+#include "embedding/undo_budget.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -117,7 +119,7 @@ class EmbeddingTable {
   void discard();
   bool has_tentative_rows() const { return !tentative_.empty(); }
 
-  // The rules of EvictionConfig; none: evict does nothing.
+  // None: evict does nothing.
   const std::optional<EvictionRules>& eviction_rules() const { return eviction_; }
   // Removes the rows that the rules are against: weights, slots, counts. An id that comes back
   // begins anew. Errors: FailedPrecondition inside a step.
@@ -143,8 +145,15 @@ class EmbeddingTable {
   // 64 bytes for its place in the store and the map. A fixed price, so that limits act alike
   // whatever the memory looks like.
   int64_t row_bytes() const;
-  // The most rows that max_rows and max_bytes allow.
-  int64_t row_limit() const { return row_limit_; }
+  int64_t row_limit() const { return row_limit_; }  // rows that max_rows and max_bytes allow
+
+  // The table as it is; it must not change while that is used. REQUIRES: no tentative rows.
+  std::unique_ptr<TableSnapshot> view() const;
+  // The table as it is now, to be read while it changes. REQUIRES: no tentative rows, and that an
+  // earlier one has been read.
+  std::unique_ptr<TableSnapshot> freeze(std::shared_ptr<UndoBudget> budget);
+  // To be called for rows before they are changed by store(); see() and place_rows() do it.
+  void preserve(absl::Span<const RowIndex> rows) { store_.preserve(rows); }
 
   // Steps committed, the t of bias corrections is one more. Part of the table's state.
   int64_t applied_steps() const { return applied_steps_; }
@@ -152,16 +161,14 @@ class EmbeddingTable {
 
   RowStore& store() { return store_; }
   const RowStore& store() const { return store_; }
-  // Loops over columns for this machine.
-  const Kernels& kernels() const { return kernels_; }
-  // The key of the stochastic rounding of 16-bit rows: xxh3 of "<name>/rounding" with the seed.
+  const Kernels& kernels() const { return kernels_; }  // for this machine
+  // Of the stochastic rounding of 16-bit rows: xxh3 of "<name>/rounding" with the seed.
   uint64_t rounding_key() const { return rounding_key_; }
   // For those who work on the table from several threads (embedding/step_plan.h); the table itself
   // does not touch it.
   SharedMutex& mutex() const { return mutex_; }
 
-  // No pass over rows.
-  TableStatistics statistics() const;
+  TableStatistics statistics() const;  // no pass over rows
   // The rows seen most often, by descending frequency, then ascending placement_hash; at most
   // `count`. One pass over all rows. REQUIRES: count >= 1.
   std::vector<HotId> hottest(int64_t count) const;
@@ -203,7 +210,7 @@ class EmbeddingTable {
   EmbeddingTable(EmbeddingTableOptions options, Initializer initializer,
                  std::unique_ptr<Admission> admission);
   absl::Status check_rows(const TableRows& rows) const;
-  // Errors: InvalidArgument if max_bytes is less than a row.
+  TableSnapshot::Parts parts(std::shared_ptr<RowSnapshot> rows) const;
   absl::Status set_row_limit(absl::Span<const SlotSpec> slots);
   int64_t row_bytes(absl::Span<const SlotSpec> slots) const;
   // Rows for `more` further ids. Errors: ResourceExhausted.
@@ -212,8 +219,7 @@ class EmbeddingTable {
   RowIndex add_row(int64_t id);  // a tentative one
   void count_unadmitted();
   void keep_limit();
-  // After many rows went: gives memory back.
-  void compact();
+  void compact();  // after many rows went: gives memory back, unless a snapshot is read
   // Forgets rows, and writes their ids down as evicted.
   void remove(absl::Span<const RowIndex> rows, int64_t step);
   int64_t committed_rows() const { return store_.size() - static_cast<int64_t>(tentative_.size()); }

@@ -1,17 +1,14 @@
 // How the rows of a table leave it and come back.
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "embedding/embedding_table.h"
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace millrace {
 namespace {
@@ -31,16 +28,22 @@ std::vector<int64_t> places_of(const std::vector<SlotSpec>& specs,
 }  // namespace
 
 std::vector<RowIndex> EmbeddingTable::rows_in_placement_order() const {
-  std::vector<std::pair<uint64_t, RowIndex>> order;
-  order.reserve(store_.size());
-  for (RowIndex row = 0; row < store_.end(); ++row) {
-    if (store_.in_use(row)) order.emplace_back(placement_hash(store_.id(row)), row);
-  }
-  std::sort(order.begin(), order.end());
-  std::vector<RowIndex> rows;
-  rows.reserve(order.size());
-  for (const auto& [hash, row] : order) rows.push_back(row);
-  return rows;
+  ThreadPool one_thread(1);
+  return store_.view()->in_placement_order(one_thread);
+}
+
+std::unique_ptr<TableSnapshot> EmbeddingTable::view() const {
+  return std::make_unique<TableSnapshot>(parts(store_.view()));
+}
+
+std::unique_ptr<TableSnapshot> EmbeddingTable::freeze(std::shared_ptr<UndoBudget> budget) {
+  MILLRACE_CHECK(store_.thaw()) << "table " << name() << " frozen twice";
+  return std::make_unique<TableSnapshot>(parts(store_.freeze(std::move(budget))));
+}
+
+TableSnapshot::Parts EmbeddingTable::parts(std::shared_ptr<RowSnapshot> rows) const {
+  MILLRACE_CHECK(tentative_.empty() && unadmitted_.empty()) << "a snapshot inside a step";
+  return {name(), slots(), applied_steps_, std::move(rows), admission_->clone(), evicted_};
 }
 
 TableRows EmbeddingTable::export_rows() const {
@@ -139,6 +142,7 @@ absl::StatusOr<std::vector<RowIndex>> EmbeddingTable::place_rows(absl::Span<cons
                   absl::StrCat("loading table ", name()));
   map_.find_or_insert(ids, absl::MakeSpan(rows), [this](int64_t id) { return store_.add(id); });
   admission_->forget(ids);
+  store_.preserve(rows);
   return rows;
 }
 
@@ -207,23 +211,8 @@ void EmbeddingTable::swap_content(EmbeddingTable& other) {
 }
 
 absl::uint128 EmbeddingTable::content_digest() const {
-  const size_t record_bytes = store_.content_bytes();
-  std::vector<char> bytes(3 * sizeof(int64_t) + record_bytes);
-  absl::uint128 digest = 0;
-  for (RowIndex row = 0; row < store_.end(); ++row) {
-    if (!store_.in_use(row)) continue;
-    const int64_t id = store_.id(row), frequency = store_.frequency(row);
-    const int64_t last_step = store_.last_step(row);
-    char* to = bytes.data();
-    std::memcpy(to, &id, sizeof(id));
-    std::memcpy(to + sizeof(id), store_.record(row), record_bytes);
-    to += sizeof(id) + record_bytes;
-    std::memcpy(to, &frequency, sizeof(frequency));
-    std::memcpy(to + sizeof(frequency), &last_step, sizeof(last_step));
-    const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-    digest += absl::MakeUint128(hash.high64, hash.low64);
-  }
-  return digest;
+  ThreadPool one_thread(1);
+  return store_.view()->content_digest(one_thread);
 }
 
 }  // namespace millrace

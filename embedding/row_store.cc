@@ -10,7 +10,6 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kAlignment = 64;
 constexpr int64_t kPageBytes = 4096;
 
 int64_t round_up(int64_t value, int64_t multiple) {
@@ -20,15 +19,12 @@ int64_t round_up(int64_t value, int64_t multiple) {
 }  // namespace
 
 RowStore::RowStore(int64_t dim, RowType type, std::shared_ptr<BlockPool> pool)
-    : dim_(dim),
-      type_(type),
-      pool_(pool != nullptr ? std::move(pool) : std::make_shared<BlockPool>(/*background=*/false)),
-      weight_bytes_(round_up(dim * row_type_bytes(type), sizeof(float))) {
-  lay_out();
+    : layout_(RowLayout::create(dim, type, 0)),
+      pool_(pool != nullptr ? std::move(pool) : std::make_shared<BlockPool>(/*background=*/false)) {
 }
 
 void RowStore::swap_rows(RowStore& other) {
-  MILLRACE_CHECK(dim_ == other.dim_ && type_ == other.type_ && pool_ == other.pool_ &&
+  MILLRACE_CHECK(dim() == other.dim() && type() == other.type() && pool_ == other.pool_ &&
                  slots_ == other.slots_)
       << "rows of another layout";
   std::swap(memory_, other.memory_);
@@ -36,6 +32,7 @@ void RowStore::swap_rows(RowStore& other) {
   std::swap(first_room_, other.first_room_);
   std::swap(end_, other.end_);
   std::swap(size_, other.size_);
+  std::swap(snapshot_, other.snapshot_);
 }
 
 void RowStore::set_slots(std::vector<SlotSpec> slots) {
@@ -46,34 +43,13 @@ void RowStore::set_slots(std::vector<SlotSpec> slots) {
   for (const SlotSpec& slot : slots_) {
     initial_slots_.insert(initial_slots_.end(), slot.size, slot.initial);
   }
-  slot_floats_ = static_cast<int64_t>(initial_slots_.size());
-  lay_out();
-}
-
-void RowStore::lay_out() {
-  constexpr auto kMetaBytes = static_cast<int64_t>(sizeof(RowMeta));
-  record_bytes_ = round_up(content_bytes(), kAlignment);
-  const bool in_record = content_bytes() + kMetaBytes <= record_bytes_;
-  meta_stride_ = in_record ? record_bytes_ : kMetaBytes;
-  const int64_t head_meta_bytes = in_record ? 0 : kMetaBytes;
-  // As many rows as fit with what is kept about them; the loop makes room for the alignment.
-  const int64_t head_bits = 8 * (head_meta_bytes + static_cast<int64_t>(sizeof(int64_t))) + 1;
-  int64_t rows = 8 * BlockPool::kBlockBytes / (head_bits + 8 * record_bytes_);
-  do {
-    ids_at_ = rows * head_meta_bytes;
-    bits_at_ = ids_at_ + rows * static_cast<int64_t>(sizeof(int64_t));
-    records_at_ = round_up(bits_at_ + round_up(rows, 64) / 8, kAlignment);
-  } while (records_at_ + rows * record_bytes_ > BlockPool::kBlockBytes && --rows > 0);
-  MILLRACE_CHECK(rows > 1) << "rows of " << record_bytes_ << " bytes are too wide";
-  rows_per_block_ = static_cast<uint64_t>(rows);
-  reciprocal_ = ~uint64_t{0} / rows_per_block_ + 1;
-  metas_at_ = in_record ? records_at_ + content_bytes() : 0;
+  layout_ = RowLayout::create(dim(), type(), static_cast<int64_t>(initial_slots_.size()));
 }
 
 uint64_t RowStore::block_with_room() {
   for (; first_room_ < blocks_.size(); ++first_room_) {
     const Block& block = blocks_[first_room_];
-    if (block.used < static_cast<int64_t>(rows_per_block_)) break;
+    if (block.used + block.held < static_cast<int64_t>(layout_.rows_per_block)) break;
   }
   if (first_room_ == blocks_.size()) {
     blocks_.emplace_back();
@@ -84,7 +60,7 @@ uint64_t RowStore::block_with_room() {
   if (block.memory == nullptr) {
     block.memory = blocks_.size() == 1 ? pool_->take_sparse() : pool_->take();
     memory_[first_room_] = block.memory;
-    std::memset(bits(block.memory), 0, round_up(rows_per_block_, 64) / 8);
+    std::memset(layout_.bits(block.memory), 0, layout_.bit_words() * sizeof(uint64_t));
   }
   return first_room_;
 }
@@ -102,36 +78,44 @@ RowIndex RowStore::add(int64_t id) {
   }
   ++block.used;
   ++size_;
-  const auto row = static_cast<RowIndex>(number * rows_per_block_ + i);
+  const auto row = static_cast<RowIndex>(number * layout_.rows_per_block + i);
   end_ = std::max(end_, row + 1);
-  ids(block.memory)[i] = id;
+  layout_.ids(block.memory)[i] = id;
   meta(row) = RowMeta();
-  bits(block.memory)[i / 64] |= uint64_t{1} << (i % 64);
+  layout_.bits(block.memory)[i / 64] |= uint64_t{1} << (i % 64);
   std::copy(initial_slots_.begin(), initial_slots_.end(), slots(row));
   // What fills the weights up to a multiple of four bytes belongs to no result, but to copies.
-  if (dim_ * row_type_bytes(type_) != weight_bytes_) {
-    std::memset(record(row) + dim_ * row_type_bytes(type_), 0,
-                weight_bytes_ - dim_ * row_type_bytes(type_));
-  }
+  const int64_t bytes = dim() * row_type_bytes(type());
+  if (bytes != weight_bytes()) std::memset(record(row) + bytes, 0, weight_bytes() - bytes);
   return row;
 }
 
 bool RowStore::in_use(RowIndex row) const {
-  const char* memory = block(row);
-  const uint64_t i = in_block(row);
-  return memory != nullptr && (bits(memory)[i / 64] >> (i % 64) & 1) != 0;
+  char* memory = memory_[layout_.block_number(row)];
+  const uint64_t i = layout_.in_block(row);
+  return memory != nullptr && (layout_.bits(memory)[i / 64] >> (i % 64) & 1) != 0;
 }
 
 void RowStore::remove(RowIndex row) {
   MILLRACE_CHECK(row < end_ && in_use(row)) << "row " << row << " is not in use";
-  const uint64_t number = block_number(row), i = in_block(row);
+  const uint64_t number = layout_.block_number(row), i = layout_.in_block(row);
   Block& block = blocks_[number];
-  bits(block.memory)[i / 64] &= ~(uint64_t{1} << (i % 64));
-  block.free.push_back(static_cast<uint32_t>(i));
+  layout_.bits(block.memory)[i / 64] &= ~(uint64_t{1} << (i % 64));
   --block.used;
   --size_;
+  if (snapshot_ != nullptr && snapshot_->contains(row)) {
+    ++block.held;
+    snapshot_->hold(row);
+  } else {
+    free_place(number, i);
+  }
+}
+
+void RowStore::free_place(uint64_t number, uint64_t i) {
+  Block& block = blocks_[number];
+  block.free.push_back(static_cast<uint32_t>(i));
   first_room_ = std::min(first_room_, number);
-  if (block.used == 0) give_back(number);
+  if (block.used + block.held == 0) give_back(number);
 }
 
 void RowStore::give_back(uint64_t number) {
@@ -140,10 +124,30 @@ void RowStore::give_back(uint64_t number) {
   memory_[number] = nullptr;
 }
 
+std::shared_ptr<RowSnapshot> RowStore::freeze(std::shared_ptr<UndoBudget> budget) {
+  MILLRACE_CHECK(!frozen()) << "frozen twice";
+  snapshot_ = std::make_shared<RowSnapshot>(layout_, memory_, end_, pool_, std::move(budget));
+  return snapshot_;
+}
+
+bool RowStore::thaw() {
+  if (snapshot_ == nullptr) return true;
+  if (!snapshot_->finished()) return false;
+  for (const RowIndex row : snapshot_->held()) {
+    const uint64_t number = layout_.block_number(row);
+    --blocks_[number].held;
+    free_place(number, layout_.in_block(row));
+  }
+  snapshot_->forget_log();
+  snapshot_.reset();
+  return true;
+}
+
 void RowStore::compact(absl::FunctionRef<void(int64_t id, RowIndex to)> moved) {
+  MILLRACE_CHECK(!frozen()) << "rows moved that a snapshot reads";
   while (!blocks_.empty()) {
     const uint64_t last = blocks_.size() - 1;
-    const int64_t below = static_cast<int64_t>(last * rows_per_block_);
+    const int64_t below = static_cast<int64_t>(last * layout_.rows_per_block);
     if (blocks_[last].used > below - (size_ - blocks_[last].used)) break;
     if (blocks_[last].used > 0) empty_block(last, moved);
     blocks_.pop_back();
@@ -155,7 +159,7 @@ void RowStore::compact(absl::FunctionRef<void(int64_t id, RowIndex to)> moved) {
 
 void RowStore::empty_block(uint64_t number,
                            absl::FunctionRef<void(int64_t id, RowIndex to)> moved) {
-  const auto begin = static_cast<RowIndex>(number * rows_per_block_);
+  const auto begin = static_cast<RowIndex>(number * layout_.rows_per_block);
   const auto end = static_cast<RowIndex>(begin + blocks_[number].end);
   for (RowIndex from = begin; from < end && blocks_[number].memory != nullptr; ++from) {
     if (!in_use(from)) continue;
@@ -168,9 +172,16 @@ void RowStore::empty_block(uint64_t number,
 }
 
 void RowStore::clear() {
+  thaw();
   for (uint64_t number = 0; number < blocks_.size(); ++number) {
-    if (memory_[number] != nullptr) give_back(number);
+    if (memory_[number] == nullptr) continue;
+    if (frozen() && snapshot_->has_block(number)) {
+      snapshot_->adopt(memory_[number]);
+    } else {
+      pool_->give_back(memory_[number]);
+    }
   }
+  snapshot_.reset();
   blocks_.clear();
   memory_.clear();
   first_room_ = 0;
@@ -179,20 +190,22 @@ void RowStore::clear() {
 }
 
 void RowStore::read_weights(RowIndex row, absl::Span<float> weights) const {
-  kernels(best_instruction_set()).widen[static_cast<int>(type_)](record(row), dim_, weights.data());
+  kernels(best_instruction_set())
+      .widen[static_cast<int>(type())](record(row), dim(), weights.data());
 }
 
 void RowStore::write_weights(RowIndex row, absl::Span<const float> weights) {
   kernels(best_instruction_set())
-      .round_to_nearest[static_cast<int>(type_)](weights.data(), dim_, record(row));
+      .round_to_nearest[static_cast<int>(type())](weights.data(), dim(), record(row));
 }
 
 int64_t RowStore::bytes() const {
   int64_t bytes = 0;
   for (const Block& block : blocks_) bytes += block.memory == nullptr ? 0 : BlockPool::kBlockBytes;
   if (blocks_.size() == 1 && memory_[0] != nullptr) {
-    bytes = std::min<int64_t>(BlockPool::kBlockBytes,
-                              round_up(records_at_ + blocks_[0].end * record_bytes_, kPageBytes));
+    bytes = std::min<int64_t>(
+        BlockPool::kBlockBytes,
+        round_up(layout_.records_at + blocks_[0].end * layout_.record_bytes, kPageBytes));
   }
   return bytes;
 }

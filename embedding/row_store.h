@@ -11,16 +11,12 @@
 #include "absl/types/span.h"
 #include "base/block_pool.h"
 #include "embedding/row_index.h"
+#include "embedding/row_layout.h"
 #include "embedding/row_optimizer.h"
+#include "embedding/row_snapshot.h"
 #include "embedding/row_type.h"
 
 namespace millrace {
-
-// What is kept about a row besides its numbers.
-struct RowMeta {
-  uint32_t frequency = 0;  // occurrences in committed steps; stays at the largest number
-  uint32_t last_step = 0;  // the committed step that saw it last
-};
 
 // Rows of one width in blocks that never move: a pointer to a row holds until the row is removed.
 // The record of a row is its weights, in the store's type, and behind them at the next multiple of
@@ -47,14 +43,14 @@ class RowStore {
   // REQUIRES: size() == 0. Gives memory back, since the layout changes.
   void set_slots(std::vector<SlotSpec> slots);
 
-  int64_t dim() const { return dim_; }
-  RowType type() const { return type_; }
+  int64_t dim() const { return layout_.dim; }
+  RowType type() const { return layout_.type; }
   const std::shared_ptr<BlockPool>& pool() const { return pool_; }
   const std::vector<SlotSpec>& slots() const { return slots_; }
-  int64_t slot_floats() const { return slot_floats_; }    // of all slots of a row
-  int64_t weight_bytes() const { return weight_bytes_; }  // before the slots
+  int64_t slot_floats() const { return layout_.slot_floats; }    // of all slots of a row
+  int64_t weight_bytes() const { return layout_.weight_bytes; }  // before the slots
   // Of weights and slots, without what fills the record up.
-  int64_t content_bytes() const { return weight_bytes_ + 4 * slot_floats_; }
+  int64_t content_bytes() const { return layout_.content_bytes(); }
 
   // A row with initial slots, frequency 0 and last step 0; its weights are to be set by the caller.
   // REQUIRES: size() < kMaxRows.
@@ -65,28 +61,30 @@ class RowStore {
   void clear();
   // Moves rows of the highest blocks to where there is room below, as long as that empties a block,
   // and gives the memory back; calls moved(id, to) for each. Rows that are moved get other numbers,
-  // and pointers to them end.
+  // and pointers to them end. REQUIRES: not frozen().
   void compact(absl::FunctionRef<void(int64_t id, RowIndex to)> moved);
 
   // The weights in the store's type, the slots behind them.
-  char* record(RowIndex row) { return const_cast<char*>(place(row)); }
-  const char* record(RowIndex row) const { return place(row); }
+  char* record(RowIndex row) { return layout_.record(memory_.data(), row); }
+  const char* record(RowIndex row) const { return layout_.record(memory_.data(), row); }
   // REQUIRES: type() is kFloat32.
   float* weights(RowIndex row) { return reinterpret_cast<float*>(record(row)); }
   const float* weights(RowIndex row) const { return reinterpret_cast<const float*>(record(row)); }
-  float* slots(RowIndex row) { return reinterpret_cast<float*>(record(row) + weight_bytes_); }
+  float* slots(RowIndex row) {
+    return reinterpret_cast<float*>(record(row) + layout_.weight_bytes);
+  }
   const float* slots(RowIndex row) const {
-    return reinterpret_cast<const float*>(record(row) + weight_bytes_);
+    return reinterpret_cast<const float*>(record(row) + layout_.weight_bytes);
   }
   // Weights of any type as float32. Writing rounds to the nearest.
   void read_weights(RowIndex row, absl::Span<float> weights) const;
   void write_weights(RowIndex row, absl::Span<const float> weights);
 
-  int64_t id(RowIndex row) const { return ids(block(row))[in_block(row)]; }
-  RowMeta& meta(RowIndex row) { return const_cast<RowMeta&>(std::as_const(*this).meta(row)); }
-  const RowMeta& meta(RowIndex row) const {
-    return *reinterpret_cast<const RowMeta*>(block(row) + metas_at_ + in_block(row) * meta_stride_);
+  int64_t id(RowIndex row) const {
+    return layout_.ids(memory_[layout_.block_number(row)])[layout_.in_block(row)];
   }
+  RowMeta& meta(RowIndex row) { return *layout_.meta(memory_.data(), row); }
+  const RowMeta& meta(RowIndex row) const { return *layout_.meta(memory_.data(), row); }
   uint32_t& frequency(RowIndex row) { return meta(row).frequency; }
   uint32_t frequency(RowIndex row) const { return meta(row).frequency; }
   uint32_t& last_step(RowIndex row) { return meta(row).last_step; }
@@ -103,58 +101,52 @@ class RowStore {
 
   static constexpr int64_t kMaxRows = 0xfffffffe;
 
+  // The rows as they are; they must not change while that is used.
+  std::shared_ptr<RowSnapshot> view() const {
+    return std::make_shared<RowSnapshot>(layout_, memory_, end_);
+  }
+  // The rows as they are now, to be read while they change; see preserve. It may outlive the store.
+  // REQUIRES: not frozen().
+  std::shared_ptr<RowSnapshot> freeze(std::shared_ptr<UndoBudget> budget);
+  // Whether a frozen snapshot may still be read.
+  bool frozen() const { return snapshot_ != nullptr; }
+  // To be called for rows before their record or RowMeta is changed. Costs nothing unless frozen().
+  void preserve(absl::Span<const RowIndex> rows) {
+    if (snapshot_ != nullptr) snapshot_->preserve(rows);
+  }
+  void prefetch_preserve(RowIndex row) const {
+    if (snapshot_ != nullptr) snapshot_->prefetch_word(row);
+  }
+  // Lets go of a snapshot that has been read. Returns: whether none is left.
+  bool thaw();
+
  private:
   struct Block {
-    char* memory = nullptr;      // RowMeta or none, ids, bits "in use", records
+    char* memory = nullptr;
     int64_t used = 0;            // rows
+    int64_t held = 0;            // places of removed rows that the snapshot reads
     int64_t end = 0;             // rows ever given out
     std::vector<uint32_t> free;  // below `end`; the last one is used first
   };
 
-  // row / rows_per_block_, by a multiplication: D. Lemire, O. Kaser, N. Kurz, "Faster remainder by
-  // direct computation", Software: Practice and Experience 49 (2019).
-  uint64_t block_number(RowIndex row) const {
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(reciprocal_) * row) >> 64);
-  }
-  const char* block(RowIndex row) const { return memory_[block_number(row)]; }
-  char* block(RowIndex row) { return memory_[block_number(row)]; }
-  uint64_t in_block(RowIndex row) const { return row - block_number(row) * rows_per_block_; }
-  const char* place(RowIndex row) const {
-    const uint64_t number = block_number(row);
-    return memory_[number] + records_at_ + (row - number * rows_per_block_) * record_bytes_;
-  }
-  int64_t* ids(char* block) const { return reinterpret_cast<int64_t*>(block + ids_at_); }
-  const int64_t* ids(const char* block) const {
-    return reinterpret_cast<const int64_t*>(block + ids_at_);
-  }
-  uint64_t* bits(const char* block) const {
-    return reinterpret_cast<uint64_t*>(const_cast<char*>(block) + bits_at_);
-  }
-
-  void lay_out();
   // The lowest block with room, made if need be.
   uint64_t block_with_room();
+  void free_place(uint64_t number, uint64_t i);
   void give_back(uint64_t number);
   // Moves all rows of a block. REQUIRES: there is room in lower ones.
   void empty_block(uint64_t number, absl::FunctionRef<void(int64_t id, RowIndex to)> moved);
 
-  const int64_t dim_;
-  const RowType type_;
+  RowLayout layout_;
   const std::shared_ptr<BlockPool> pool_;
-  const int64_t weight_bytes_;
   std::vector<SlotSpec> slots_;
   std::vector<float> initial_slots_;
-  int64_t slot_floats_ = 0;
-  int64_t record_bytes_ = 0;
-  uint64_t rows_per_block_ = 1;
-  uint64_t reciprocal_ = 0;                            // 2^64 / rows_per_block_, rounded up
-  int64_t ids_at_ = 0, bits_at_ = 0, records_at_ = 0;  // offsets in a block
-  int64_t metas_at_ = 0, meta_stride_ = 0;             // of the first, and to the next
   std::vector<char*> memory_;  // of each block, the same as in blocks_: what hot loops look at
   std::vector<Block> blocks_;
   uint64_t first_room_ = 0;  // no block below it has room
   RowIndex end_ = 0;
   int64_t size_ = 0;
+  // Shared with whoever reads it; null: none, or it has been read and let go.
+  std::shared_ptr<RowSnapshot> snapshot_;
 };
 
 }  // namespace millrace

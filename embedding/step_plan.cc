@@ -249,6 +249,7 @@ void StepPlan::prefetch_update(size_t begin, size_t end) const {
   for (size_t place = begin; place < std::min(end, rows_.size()); ++place) {
     prefetch_to_write(records_[place], bytes);
     __builtin_prefetch(&store.meta(rows_[place]), 1);
+    store.prefetch_preserve(rows_[place]);
     const uint32_t first = begins_[place];
     const uint32_t last = std::min(begins_[place + 1], first + kSummandsAhead);
     for (uint32_t i = first; i < last; ++i) {
@@ -265,14 +266,15 @@ void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context
   for (size_t begin = 0; begin < rows_.size(); begin += RowUpdater::kRows) {
     const size_t end = std::min(begin + RowUpdater::kRows, rows_.size());
     prefetch_update(end, end + RowUpdater::kRows);
+    const auto rows = absl::MakeConstSpan(rows_).subspan(begin, end - begin);
+    table_->preserve(rows);
     for (size_t place = begin; place < end; ++place) {
       if (begins_[place] == begins_[place + 1]) continue;
       updater.add(rows_[place], records_[place], reduce(place, updater.gradient_buffer()));
     }
     updater.update();
     // Now: what is kept about a row stands beside it.
-    table_->see(step, absl::MakeConstSpan(rows_).subspan(begin, end - begin),
-                absl::MakeConstSpan(counts_).subspan(begin, end - begin));
+    table_->see(step, rows, absl::MakeConstSpan(counts_).subspan(begin, end - begin));
   }
   table_->commit(step);
   clear();

@@ -79,6 +79,7 @@ void Agreement::start_exchange(Place place, const RankShare& share) {
   input.has_data = share.has_data;
   input.examples = share.examples;
   input.elapsed = share.elapsed;
+  input.durable = share.durable;
   input.failed = !own_failure_.ok();
   input.stop = of_this_rank_.stop;
   input.checkpoint = of_this_rank_.checkpoint;

@@ -27,6 +27,7 @@ struct RankShare {
   bool has_data = false;                          // for the next step
   int64_t examples = 0;                           // in all its micro-batches
   absl::Duration elapsed = absl::ZeroDuration();  // training time; rank 0's counts
+  bool durable = false;                           // StateSaver::ready
 };
 
 // The rules by which a run over many ranks stays one run. Every rank makes the same sequence of

@@ -126,6 +126,8 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   context_->begin_run(phase);
   if (phase == Phase::kTrain) {
     finished_ = false;
+    save_failed_ = false;
+    at_boundary_ = true;
     reporter_->resume_clock();
     context_->requests().ask_again(std::exchange(restored_requests_, {}));
   }
@@ -211,6 +213,9 @@ absl::Status Trainer::serve(const RequestSet& requests, Scope scope) {
   if (requests.checkpoint && parts_.saver != nullptr) {
     // A stop that was asked for by one rank, a signal say, is not to be asked for again.
     RETURN_IF_ERROR(save(scope == Scope::kCommon ? requests : RequestSet()));
+    for (const Request& request : requests.asked) {
+      if (request.kind == Request::kCheckpoint) record(LoopEvent::kServed, request, scope);
+    }
   } else if (requests.checkpoint || requests.reload) {
     return absl::UnimplementedError(absl::StrCat("a hook asked for a ",
                                                  requests.checkpoint ? "checkpoint" : "reload",

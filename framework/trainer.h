@@ -77,16 +77,16 @@ class Trainer {
 
   // Everything the next step depends on: the state of a run that stands at this point, or of the
   // trainer between two runs. Reads the tensors of steps that are not reported yet; changes
-  // nothing. Errors: FailedPrecondition during a run but for TrainerParts::save; those of hooks and
+  // nothing. Errors: FailedPrecondition during a run but where it saves; those of hooks and
   // registered objects, with their names.
   absl::StatusOr<TrainState> capture();
   // Makes this trainer one that stands where the state was captured: train() goes on from there as
-  // if nothing had been. Between runs, and before data is read. `notes` gets a line for each hook or
-  // registered object that is new or gone, other data, and for a report that begins anew.
+  // if nothing had been. Between runs, and before data is read. `notes` gets a line for each hook
+  // or registered object that is new or gone, other data, and for a report that begins anew.
   // Errors: InvalidArgument listing all names, types and shapes of tensors and tables that differ,
   // or, where an epoch is open, the files of the training data that do (between epochs a note);
-  // DataLoss for damaged parts; those of hooks and registered objects, with their names. Nothing has
-  // changed then.
+  // DataLoss for damaged parts; those of hooks and registered objects, with their names. Nothing
+  // has changed then.
   absl::Status restore(LoadedState loaded, std::vector<std::string>* notes);
 
   // Goes on from the newest checkpoint of the saver; none: there is none. On all ranks, between
@@ -164,6 +164,9 @@ class Trainer {
   absl::Status load_report(const LoadedState& loaded, std::vector<std::string>* notes);
   absl::Status load_holders(const LoadedState& loaded, std::vector<std::string>* notes);
   absl::Status save(const RequestSet& serving);
+  absl::Status poll_saves(const ExchangeResult& agreed);
+  absl::Status finish_saves();
+  absl::Status tell_of(const absl::StatusOr<std::vector<CheckpointInfo>>& durable);
   absl::Status save_at_end();
   void save_after_failure();
   std::map<std::string, double> checkpoint_metrics() const;
@@ -202,15 +205,17 @@ class Trainer {
   absl::Duration run_started_ = absl::ZeroDuration();     // the clock's elapsed()
   absl::Duration elapsed_before_ = absl::ZeroDuration();  // progress_.elapsed then
   bool stopped_ = false;
-  bool served_any_ = false;    // request, since it was last looked at
+  bool served_any_ = false;  // request, since it was last looked at
   bool running_ = false;
-  bool inside_step_ = false;   // what a failure leaves is no state to save
+  bool at_boundary_ = false;  // between steps: what a failure leaves is a state to save
   bool save_failed_ = false;
-  std::string checkpoint_;     // the newest that was saved, or else resumed from
-  bool finished_ = false;      // training came to its end; why it was stopped, if it was
+  std::string checkpoint_;  // the newest that was saved, or else resumed from
+  std::map<std::string, double> restored_metrics_;  // of the checkpoint of this step
+  int64_t restored_metrics_step_ = -1;
+  bool finished_ = false;  // training came to its end; why it was stopped, if it was
   std::string stopped_for_;
   const RequestSet* serving_ = nullptr;  // common requests; their checkpoint is being made
-  std::optional<Batch> like_;  // the last batch of this rank, for the shape of padding
+  std::optional<Batch> like_;            // the last batch of this rank, for the shape of padding
   // The position of the loop, part of its state. Of the epoch that is open: how many steps there
   // were before it and before its open window, the position after its last step, and whether all
   // ranks agree that the epoch or window, which is not closed yet, has no more data.

@@ -1,4 +1,4 @@
-// The trainer's own classes, shared by its two source files.
+// The trainer's own classes, shared by its source files.
 #ifndef MILLRACE_FRAMEWORK_TRAINER_INTERNAL_H_
 #define MILLRACE_FRAMEWORK_TRAINER_INTERNAL_H_
 

@@ -43,7 +43,9 @@ absl::Status Trainer::check_parameters() {
 
 absl::Status Trainer::train_epoch() {
   RETURN_IF_ERROR(open_epoch(), absl::StrCat("epoch ", progress_.epoch));
+  at_boundary_ = false;
   RETURN_IF_ERROR(hooks_->before_epoch(*context_));
+  at_boundary_ = true;
   if (!open_cursor_.has_value()) epoch_first_step_ = steps_done();
   PassEnd end;
   if (windows_ != nullptr) {
@@ -62,9 +64,7 @@ absl::Status Trainer::train_epoch() {
 absl::Status Trainer::open_epoch() {
   if (!open_cursor_.has_value()) return parts_.train_data->start_epoch(progress_.epoch);
   if (!restored_cursors_.empty()) {
-    RETURN_IF_ERROR(parts_.train_data->seek(restored_cursors_));
-    restored_cursors_.clear();
-    return absl::OkStatus();
+    return parts_.train_data->seek(restored_cursors_);
   }
   // Each rank goes on where it was; a dataset is told of all, as after a resume.
   RETURN_IF_ERROR(agreement_->meet({"open epoch", progress_.epoch}));
@@ -84,12 +84,16 @@ absl::Status Trainer::complete_epoch(bool out_of_data) {
     RETURN_IF_ERROR(
         hooks_->out_of_data(*context_, windows_ != nullptr ? DataEnd::kStream : DataEnd::kEpoch));
   }
+  at_boundary_ = false;
   open_cursor_.reset();
+  restored_cursors_.clear();
   data_ended_ = false;
   ++progress_.epoch;
   RETURN_IF_ERROR(hooks_->after_epoch(*context_));
   RETURN_IF_ERROR(report_if_due());
-  return serve_common();
+  RETURN_IF_ERROR(serve_common());
+  at_boundary_ = true;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Trainer::PassEnd> Trainer::train_windows() {
@@ -99,12 +103,13 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_windows() {
     stream_ended_ = state->kind == WindowState::kEnded;
     if (stream_ended_) return PassEnd::kOutOfData;
     open_window(state->window);
+    at_boundary_ = false;
     RETURN_IF_ERROR(hooks_->before_window(*context_, state->window));
+    at_boundary_ = true;
     const int64_t cap = options_.max_steps_per_window;
-    ASSIGN_OR_RETURN(
-        const PassEnd end,
-        train_pass({"window", state->window.index}, cap > 0 ? window_first_step_ + cap : 0,
-                   /*may_be_empty=*/true));
+    ASSIGN_OR_RETURN(const PassEnd end, train_pass({"window", state->window.index},
+                                                   cap > 0 ? window_first_step_ + cap : 0,
+                                                   /*may_be_empty=*/true));
     if (end == PassEnd::kInterrupted) return end;
     RETURN_IF_ERROR(complete_window(state->window, end == PassEnd::kOutOfData));
     if (training_is_over()) return PassEnd::kInterrupted;
@@ -146,7 +151,9 @@ void Trainer::open_window(const Window& window) {
 absl::Status Trainer::complete_window(const Window& window, bool out_of_data) {
   if (out_of_data) RETURN_IF_ERROR(hooks_->out_of_data(*context_, DataEnd::kWindow));
   // Also where the window had no step.
+  at_boundary_ = false;
   if (!open_cursor_.has_value()) open_cursor_.emplace().epoch = progress_.epoch;
+  restored_cursors_.clear();
   open_cursor_->rows_left.clear();
   open_cursor_->window = window.index;
   open_cursor_->window_finished = true;
@@ -154,7 +161,9 @@ absl::Status Trainer::complete_window(const Window& window, bool out_of_data) {
   ++progress_.window;
   RETURN_IF_ERROR(hooks_->after_window(*context_, window));
   RETURN_IF_ERROR(report_if_due());
-  return serve_common();
+  RETURN_IF_ERROR(serve_common());
+  at_boundary_ = true;
+  return absl::OkStatus();
 }
 
 // Trains on what the dataset has open, up to `max_steps` steps since the very first run (0: no such
@@ -281,7 +290,7 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data, int64_t e
   }
   agreement_->start({"step", steps_done() + 1}, share(next));
   ++summary_.steps_begun;
-  inside_step_ = true;
+  at_boundary_ = false;
   Observer observer(*hooks_, *context_);
   ASSIGN_OR_RETURN(StepResult result, compute_step(data, examples, observer),
                    absl::StrCat("step ", progress_.step + 1));
@@ -291,14 +300,16 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data, int64_t e
   advance(result);
   // Before anything is served: a checkpoint holds the position after this step.
   open_cursor_ = data.micro_batches.back().cursor;
+  restored_cursors_.clear();
   data_ended_ = !goes_on(agreed);
-  inside_step_ = false;
   RETURN_IF_ERROR(observer.after_backward_status());
   if (result.applied) RETURN_IF_ERROR(reporter_->add(result));
   RETURN_IF_ERROR(hooks_->after_step(*context_, result));
+  RETURN_IF_ERROR(poll_saves(agreed));
   RETURN_IF_ERROR(report_if_due());
   RETURN_IF_ERROR(serve_common());
   RETURN_IF_ERROR(serve_agreed());
+  at_boundary_ = true;
   return agreed;
 }
 
@@ -319,11 +330,8 @@ absl::StatusOr<StepResult> Trainer::compute_step(const StepData& data, int64_t e
   if (status.ok() && !commit_->decided()) {
     status = absl::InternalError("the train step did not call the commit exchange");
   }
-  if (status.ok()) return result;
-  if (commit_->decided()) return status;
-  // Nothing but buffers, such as those of batch normalization, has changed then.
-  inside_step_ = !parts_.model->buffers().empty();
-  return commit_->fail(status);
+  if (!status.ok()) return commit_->decided() ? status : commit_->fail(status);
+  return result;
 }
 
 void Trainer::advance(const StepResult& result) {
@@ -350,7 +358,8 @@ void Trainer::update_elapsed() {
 }
 
 RankShare Trainer::share(const StepData* next) const {
-  return {next != nullptr, next != nullptr ? next->examples : 0, own_elapsed()};
+  return {next != nullptr, next != nullptr ? next->examples : 0, own_elapsed(),
+          parts_.saver != nullptr && parts_.saver->ready()};
 }
 
 bool Trainer::limit_reached() const {
@@ -370,6 +379,7 @@ absl::Status Trainer::finish() {
   RETURN_IF_ERROR(agreement_->meet({"finish"}, share(nullptr)));
   update_elapsed();
   RETURN_IF_ERROR(serve_agreed());
+  at_boundary_ = false;
   if (options_.report.at_end && reporter_->steps() > 0) RETURN_IF_ERROR(report());
   RETURN_IF_ERROR(serve_common());
   const RequestSet at_end = context_->requests().take_at_end();

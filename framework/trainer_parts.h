@@ -56,8 +56,9 @@ struct TrainerOptions {
   // Do not.
   // With a saver: whether a run saves when it ends, also by a stop.
   bool save_at_end = true;
-  // With a saver and one rank: whether a run that fails between steps (in reading data, in a hook,
-  // in an evaluation) saves the last finished step.
+  // With a saver and one rank: whether a run that fails between two steps, in reading data say,
+  // saves the last finished one. What fails in a step, a hook or an evaluation leaves hooks and
+  // requests in the midst of something.
   bool save_on_failure = true;
   Cadence report = {.every_steps = 100, .at_end = true};
   std::vector<std::string> tasks = {"label"};  // names of the labels

@@ -151,9 +151,8 @@ absl::StatusOr<TrainState> Trainer::capture() {
   ASSIGN_OR_RETURN(*state.shared.mutable_object(), save_states(holders(StatePlacement::kOnce)));
   ASSIGN_OR_RETURN(*state.rank.mutable_object(), save_states(holders(StatePlacement::kPerRank)));
   ASSIGN_OR_RETURN(*state.rank.mutable_hook(), save_states(hooks_->state_holders()));
-  RETURN_IF_ERROR(guarded("the report", [&] {
-    return reporter_->save_state(*state.rank.mutable_report());
-  }));
+  RETURN_IF_ERROR(
+      guarded("the report", [&] { return reporter_->save_state(*state.rank.mutable_report()); }));
   for (const EmbeddingTable* table : state.tables) {
     *state.rank.add_table() = to_state(table->name(), table->counters());
   }
@@ -263,6 +262,7 @@ absl::Status Trainer::restore(LoadedState loaded, std::vector<std::string>* note
 // What evaluations said of the model as it is.
 std::map<std::string, double> Trainer::checkpoint_metrics() const {
   std::map<std::string, double> metrics;
+  if (restored_metrics_step_ == progress_.step) metrics = restored_metrics_;
   for (const auto& [set, values] : summary_.eval) {
     const auto last = last_evaluated_step_.find(set);
     if (last == last_evaluated_step_.end() || last->second != progress_.step) continue;
@@ -279,6 +279,13 @@ absl::Status Trainer::save(const RequestSet& serving) {
   RETURN_IF_ERROR(state.status(), "making a checkpoint");
   RETURN_IF_ERROR(agreement_->meet({"checkpoint", steps_done()}));
   parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  if (parts_.saver->asynchronous()) {
+    const absl::Status begun =
+        parts_.saver->begin(*state, checkpoint_metrics(), *parts_.collectives);
+    parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+    save_failed_ = !begun.ok();
+    return annotate(begun, "making a checkpoint");
+  }
   const absl::StatusOr<CheckpointInfo> saved =
       parts_.saver->save(*state, checkpoint_metrics(), *parts_.collectives);
   parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
@@ -288,22 +295,56 @@ absl::Status Trainer::save(const RequestSet& serving) {
   return hooks_->after_checkpoint(*context_, *saved);
 }
 
+absl::Status Trainer::tell_of(const absl::StatusOr<std::vector<CheckpointInfo>>& durable) {
+  RETURN_IF_ERROR(durable.status(), "making a checkpoint");
+  for (const CheckpointInfo& info : *durable) {
+    checkpoint_ = info.path;
+    RETURN_IF_ERROR(hooks_->after_checkpoint(*context_, info));
+  }
+  return absl::OkStatus();
+}
+
+// Goes on with saves that are under way. `agreed`: of the step that was just made; nothing was
+// saved since that exchange began.
+absl::Status Trainer::poll_saves(const ExchangeResult& agreed) {
+  if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
+  const bool all_ready = agreed.durable == context_->world_size();
+  // Hooks have run since that exchange.
+  if (all_ready) RETURN_IF_ERROR(agreement_->meet({"checkpoint under way", steps_done()}));
+  return tell_of(parts_.saver->poll(all_ready, *parts_.collectives));
+}
+
+absl::Status Trainer::finish_saves() {
+  if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
+  RETURN_IF_ERROR(agreement_->meet({"checkpoints under way", steps_done()}));
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  const auto durable = parts_.saver->finish(*parts_.collectives);
+  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+  return tell_of(durable);
+}
+
 // A run that did nothing leaves nothing, unless it ends what another began.
 absl::Status Trainer::save_at_end() {
   finished_ = !summary_.stopped_by_rank;
   stopped_for_ = stopped_ ? summary_.stop_reason : "";
-  if (parts_.saver == nullptr || !options_.save_at_end) return absl::OkStatus();
-  if (summary_.steps_begun == 0 && checkpoint_.empty()) return absl::OkStatus();
-  return save(RequestSet());
+  const bool saves = options_.save_at_end && (summary_.steps_begun > 0 || !checkpoint_.empty());
+  if (parts_.saver != nullptr && saves) RETURN_IF_ERROR(save(RequestSet()));
+  return finish_saves();
 }
 
 void Trainer::save_after_failure() {
-  const bool clean = !inside_step_ && !save_failed_ && context_->world_size() == 1;
-  if (parts_.saver == nullptr || !options_.save_on_failure || !clean ||
-      summary_.steps_begun == 0) {
+  if (context_->world_size() == 1) {
+    const absl::Status finished = guarded("saving", [this] { return finish_saves(); });
+    if (!finished.ok()) MILLRACE_LOG(ERROR) << finished;
+  }
+  const bool clean = at_boundary_ && !save_failed_ && context_->world_size() == 1;
+  if (parts_.saver == nullptr || !options_.save_on_failure || !clean || summary_.steps_begun == 0) {
     return;
   }
-  const absl::Status saved = guarded("saving", [this] { return save(RequestSet()); });
+  const absl::Status saved = guarded("saving", [this]() -> absl::Status {
+    RETURN_IF_ERROR(save(RequestSet()));
+    return finish_saves();
+  });
   if (!saved.ok()) {
     MILLRACE_LOG(ERROR) << "the run failed, and so did saving where it stood: " << saved;
     return;
@@ -320,14 +361,18 @@ absl::Status Trainer::go_on_from(FoundCheckpoint found, std::vector<std::string>
     return annotate(status, found.info.path);
   }
   checkpoint_ = found.info.path;
+  restored_metrics_ = std::move(found.metrics);
+  restored_metrics_step_ = progress_.step;
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<CheckpointInfo>> Trainer::resume(std::vector<std::string>* notes) {
   if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
   ASSIGN_OR_RETURN(const TrainState target, capture());
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
   ASSIGN_OR_RETURN(std::optional<FoundCheckpoint> found,
                    parts_.saver->restore(target, *parts_.collectives));
+  parts_.collectives->set_phase(RankPhase::kStart, steps_done());
   if (!found.has_value()) return std::optional<CheckpointInfo>();
   const CheckpointInfo info = found->info;
   RETURN_IF_ERROR(go_on_from(*std::move(found), notes));
@@ -338,8 +383,10 @@ absl::StatusOr<CheckpointInfo> Trainer::resume_from(const std::string& path,
                                                     std::vector<std::string>* notes) {
   if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
   ASSIGN_OR_RETURN(const TrainState target, capture());
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
   ASSIGN_OR_RETURN(FoundCheckpoint found,
                    parts_.saver->restore_from(path, target, *parts_.collectives));
+  parts_.collectives->set_phase(RankPhase::kStart, steps_done());
   const CheckpointInfo info = found.info;
   RETURN_IF_ERROR(go_on_from(std::move(found), notes));
   return info;

@@ -16,12 +16,15 @@ class EvaluationHook : public Hook {
   absl::Status after_step(HookContext& context, const StepResult& result) override;
   absl::Status after_epoch(HookContext& context) override;
   absl::Status after_window(HookContext& context, const Window& window) override;
+  absl::Status save_state(HookState& state) const override;
+  absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
   absl::Status ask_if_due(HookContext& context);
 
   const Cadence cadence_;
-  int64_t asked_at_ = -1;  // the step after which it last asked in this run
+  int64_t asked_at_ = -1;  // the step after which it last asked, in this run or the one it goes on
+  bool loaded_ = false;    // since the last run
 };
 
 }  // namespace millrace

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
+#include "proto/config_reader.h"
 
 namespace millrace {
 namespace {
@@ -43,6 +44,11 @@ std::vector<const FieldDescriptor*> fields_of(const Message& message) {
   return fields;
 }
 
+// Whether it makes a difference that a message is there, be it empty.
+bool presence_matters(const FieldDescriptor& field) {
+  return field.is_repeated() || field.containing_oneof() != nullptr || absence_has_meaning(field);
+}
+
 // Clears fields that are set to a default which the message declares: where it declares none,
 // being set means something.
 void clear_defaults(Message& message) {
@@ -50,7 +56,11 @@ void clear_defaults(Message& message) {
   for (const FieldDescriptor* field : fields_of(message)) {
     if (is_message(*field)) {
       if (!field->is_repeated()) {
-        clear_defaults(*reflection.MutableMessage(&message, field));
+        Message& part = *reflection.MutableMessage(&message, field);
+        clear_defaults(part);
+        if (!presence_matters(*field) && part.ByteSizeLong() == 0) {
+          reflection.ClearField(&message, field);
+        }
       } else {
         for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
           clear_defaults(*reflection.MutableRepeatedMessage(&message, field, i));
@@ -85,17 +95,16 @@ std::string entry_name(const Message& entry, int index) {
 }
 
 void collect(const Message& message, const std::string& path, const std::vector<int>& order,
-             Leaves* leaves) {
+             bool presence, Leaves* leaves) {
   const Reflection& reflection = *message.GetReflection();
-  // That a message is there may mean something by itself.
-  if (!path.empty()) leaves->try_emplace(path, Leaf{order, "there", "not there"});
+  if (presence) leaves->try_emplace(path, Leaf{order, "there", "not there"});
   for (const FieldDescriptor* field : fields_of(message)) {
     const std::string place = absl::StrCat(path, path.empty() ? "" : ".", field_name(*field));
     std::vector<int> at = order;
     at.push_back(field->number());
     if (!field->is_repeated()) {
       if (is_message(*field)) {
-        collect(reflection.GetMessage(message, field), place, at, leaves);
+        collect(reflection.GetMessage(message, field), place, at, presence_matters(*field), leaves);
       } else {
         (*leaves)[place] = {at, value_text(message, *field, -1), default_text(message, *field)};
       }
@@ -106,7 +115,7 @@ void collect(const Message& message, const std::string& path, const std::vector<
       at.back() = i;
       if (is_message(*field)) {
         const Message& entry = reflection.GetRepeatedMessage(message, field, i);
-        collect(entry, place + entry_name(entry, i), at, leaves);
+        collect(entry, place + entry_name(entry, i), at, /*presence=*/true, leaves);
       } else {
         (*leaves)[absl::StrCat(place, "[", i, "]")] = {at, value_text(message, *field, i),
                                                        "not set"};
@@ -115,7 +124,8 @@ void collect(const Message& message, const std::string& path, const std::vector<
   }
 }
 
-// Whether `path` lies within a message that one side does not have at all: saying so once is enough.
+// Whether `path` lies within a message that one side does not have at all: saying so once is
+// enough.
 bool within(const std::string& path, const std::vector<std::string>& missing) {
   return std::any_of(missing.begin(), missing.end(), [&](const std::string& outer) {
     return path.size() > outer.size() && path.compare(0, outer.size(), outer) == 0 &&
@@ -154,8 +164,8 @@ std::string config_fingerprint(const TrainConfig& config) {
 
 std::vector<std::string> config_differences(const TrainConfig& before, const TrainConfig& now) {
   Leaves old_leaves, new_leaves;
-  collect(identity_of(before), "", {}, &old_leaves);
-  collect(identity_of(now), "", {}, &new_leaves);
+  collect(identity_of(before), "", {}, /*presence=*/false, &old_leaves);
+  collect(identity_of(now), "", {}, /*presence=*/false, &new_leaves);
   std::map<std::pair<std::vector<int>, std::string>, std::string> lines;
   std::vector<std::string> missing;
   const auto add = [&](const std::string& path, const Leaf& leaf, const std::string& from,

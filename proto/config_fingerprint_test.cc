@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/config_reader.h"
 #include "proto/hook_configs.pb.h"
 
 namespace millrace {
@@ -79,13 +80,19 @@ TEST(ConfigFingerprintTest, DifferencesAreReadable) {
   EXPECT_THAT(
       config_differences(parse(kJob), now),
       ElementsAre("seed: 3 → 1", "train_data.shuffle_rows: 0 → 1000",
-                  "table[users].admission: not there → there", "table[items].dim: 8 → 32",
+                  "table[users].admission.count: not there → there", "table[items].dim: 8 → 32",
                   "table[items].row_dtype: FLOAT32 → BFLOAT16",
                   "sparse_optimizer.sgd: not there → there",
                   "sparse_optimizer.adam: there → not there",
                   "hooks[evict_rows].[millrace.evict_rows].when.every_steps: 5 → 6"));
   EXPECT_THAT(config_differences(now, parse(kJob)),
               testing::Contains("table[items].row_dtype: BFLOAT16 → FLOAT32"));
+}
+
+TEST(ConfigFingerprintTest, DefaultsThatAreWrittenOutAreTheSameJob) {
+  const TrainConfig written = parse(to_text_with_defaults(parse(kJob)));
+  EXPECT_THAT(config_differences(parse(kJob), written), testing::IsEmpty());
+  EXPECT_EQ(config_fingerprint(parse(kJob)), config_fingerprint(written));
 }
 
 TEST(ConfigFingerprintTest, ListsWithoutNamesShowPlaces) {

@@ -88,21 +88,6 @@ void expand_entries(google::protobuf::RepeatedPtrField<Entry>* entries) {
   entries->Swap(&expanded);
 }
 
-// Where nothing is not the same as an empty message: the comment in config.proto says what it
-// stands for.
-bool absence_has_meaning(const FieldDescriptor& field) {
-  static const std::set<std::string>* names = new std::set<std::string>{
-      "millrace.DataConfig.split",      "millrace.DataConfig.csv",
-      "millrace.TableConfig.optimizer", "millrace.ReportConfig.when",
-      "millrace.EvaluationConfig.when", "millrace.TrainConfig.generated_data",
-      "millrace.TableConfig.eviction",  "millrace.CountAdmission.sketch",
-      "millrace.EvictRowsConfig.when",  "millrace.CheckpointConfig.when",
-      "millrace.TrainConfig.model_bank", "millrace.SourceConfig.rows",
-      "millrace.ModelBankConfig.reload",
-  };
-  return names->count(field.full_name()) > 0;
-}
-
 void set_to_default(const FieldDescriptor* f, Message* m) {
   const Reflection& r = *m->GetReflection();
   switch (f->cpp_type()) {
@@ -147,6 +132,19 @@ void fill_defaults(std::set<const google::protobuf::Descriptor*> above, Message*
 }
 
 }  // namespace
+
+bool absence_has_meaning(const FieldDescriptor& field) {
+  static const std::set<std::string>* names = new std::set<std::string>{
+      "millrace.DataConfig.split",       "millrace.DataConfig.csv",
+      "millrace.TableConfig.optimizer",  "millrace.ReportConfig.when",
+      "millrace.EvaluationConfig.when",  "millrace.TrainConfig.generated_data",
+      "millrace.TableConfig.eviction",   "millrace.CountAdmission.sketch",
+      "millrace.EvictRowsConfig.when",   "millrace.CheckpointConfig.when",
+      "millrace.TrainConfig.model_bank", "millrace.SourceConfig.rows",
+      "millrace.ModelBankConfig.reload",
+  };
+  return names->count(field.full_name()) > 0;
+}
 
 absl::Status parse_text(absl::string_view text, absl::string_view source, Message* message) {
   const std::unique_ptr<Message> parsed(message->New());

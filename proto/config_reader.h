@@ -49,6 +49,10 @@ void expand_names(TrainConfig* config);
 // Errors: InvalidArgument naming entry and field: `train.table[3] "c4": dim is 0; must be ...`.
 absl::Status validate(const JobConfig& config);
 
+// Whether a message that is not set means something else than an empty one: its comment in
+// config.proto says what.
+bool absence_has_meaning(const google::protobuf::FieldDescriptor& field);
+
 // The configuration as text format, with extensions by name; parse_text reads it back.
 std::string to_text(const google::protobuf::Message& message);
 // The same with every default written out, those of parts that are not set too, except where

@@ -42,7 +42,20 @@ void add_idmap_flags(CLI::App& bench, BenchmarkFlags& flags) {
                    "adversarial");
 }
 
+void add_checkpoint_flags(CLI::App& bench, BenchmarkFlags& flags) {
+  CheckpointFlags& checkpoint = flags.checkpoint;
+  EmbeddingShape& shape = checkpoint.shape;
+  bench.add_option("--tables", shape.tables, "tables, each read by one feature");
+  bench.add_option("--rows", shape.rows, "rows of each table");
+  bench.add_option("--dim", shape.dim, "columns of a row");
+  bench.add_option("--batch", shape.batch, "examples of a step");
+  bench.add_option("--optimizer", checkpoint.optimizer, "as in train.sparse_optimizer");
+  bench.add_option("--directory", checkpoint.directory, "where checkpoints are written and removed");
+}
+
 constexpr Entry kBenchmarks[] = {
+    {"checkpoint", "saving, loading and asynchronous saving, beside raw writes and reads",
+     bench_checkpoint, add_checkpoint_flags},
     {"embedding", "ids/s of whole steps of embedding tables", bench_embedding,
      add_embedding_flags},
     {"exchange", "what the step exchange of several ranks adds, hidden and synchronous",

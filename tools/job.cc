@@ -218,7 +218,7 @@ class JobBuilder {
     options.data_timeout = absl::Seconds(run.distributed().data_timeout_seconds());
     options.poll_interval = absl::Seconds(run.distributed().poll_interval_seconds());
     options.report = cadence_or(run.report().has_when(), run.report().when(), options.report);
-    options.save_at_end = run.checkpoint().enabled() && checkpoint_cadence(run.checkpoint()).at_end;
+    options.save_at_end = run.checkpoint().enabled() && run.checkpoint().at_end();
     options.save_on_failure = run.checkpoint().enabled() && run.checkpoint().on_failure();
     options.tasks = schema_.labels();
     if (!train.metric().empty()) options.metrics = {train.metric().begin(), train.metric().end()};

@@ -55,14 +55,15 @@ absl::Status check_unused(FileSystem& files, const std::string& folder, const st
   if (listed.empty()) return absl::OkStatus();
   if (path.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("run.resume is never, but ", folder, " has checkpoints, the newest of step ",
-                     listed.back().step, "; choose another output_dir, or remove them"));
+        absl::StrCat("this run would begin anew (run.resume, run.checkpoint.enabled), but ", folder,
+                     " has checkpoints, the newest of step ", listed.back().step,
+                     "; choose another output_dir, or remove them"));
   }
   if (path == listed.back().path) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("cannot go on from ", path, " in this output_dir: ", folder,
                    " has checkpoints of its own, the newest of step ", listed.back().step,
-                   "; choose another output_dir, or remove them"));
+                   "; leave out --resume to go on from those, or choose another output_dir"));
 }
 
 void log_resumption(const CheckpointInfo& info, const std::vector<std::string>& notes) {
@@ -79,7 +80,7 @@ std::string checkpoint_folder(const RunConfig& run) {
 
 Cadence checkpoint_cadence(const CheckpointConfig& config) {
   if (config.has_when()) return Cadence::from_config(config.when());
-  return {.every_steps = 1000, .every_windows = 1, .at_end = true};
+  return {.every_steps = 1000, .every_windows = 1};
 }
 
 absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config, FileSystem& files,
@@ -93,7 +94,9 @@ absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config
   options.write_threads = checkpoint.write_threads();
   options.on_damage =
       checkpoint.on_damage() == CheckpointConfig::STRICT ? OnDamage::kStrict : OnDamage::kFallback;
+  options.read_only = !checkpoint.enabled();
   options.max_deltas = checkpoint.max_deltas();
+  options.asynchronous = checkpoint.asynchronous();
   options.retention = retention_of(checkpoint);
   options.producer = "millrace train";
   options.fingerprint = config_fingerprint(config.train());
@@ -115,19 +118,22 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
     return resumption;
   }
   if (resume == kAuto) {
-    if (!config.run().checkpoint().enabled()) return resumption;
+    if (!config.run().checkpoint().enabled()) {
+      RETURN_IF_ERROR(check_unused(files, folder, ""));
+      return resumption;
+    }
     ASSIGN_OR_RETURN(resumption.from, trainer.resume(&notes));
   } else {
     ThreadPool threads(kReadThreads);
     ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, resume, threads),
-                     "run.resume");
+                     "run.resume (auto, never or the path of a checkpoint)");
     const std::string path = found.chain.back()->directory();
     RETURN_IF_ERROR(check_unused(files, folder, path));
     ASSIGN_OR_RETURN(resumption.from, trainer.resume_from(path, &notes));
   }
   if (!resumption.from.has_value()) return resumption;
   resumption.finished = trainer.finished();
-  if (print) log_resumption(*resumption.from, notes);
+  if (print && !resumption.finished.has_value()) log_resumption(*resumption.from, notes);
   return resumption;
 }
 

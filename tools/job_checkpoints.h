@@ -23,7 +23,7 @@ class Trainer;
 // OUTPUT_DIR/checkpoints.
 std::string checkpoint_folder(const RunConfig& run);
 
-// When run.checkpoint saves; at_end says whether the trainer does at the end of a run.
+// When run.checkpoint saves on the way.
 Cadence checkpoint_cadence(const CheckpointConfig& config);
 
 // A Saver of that folder. Null: the job neither saves nor resumes. Borrows the arguments but for

@@ -35,7 +35,8 @@ void LinePrefixer::give(absl::string_view end, std::string* lines) {
   const size_t begin = lines->size() + prefix_.size();
   absl::StrAppend(lines, prefix_, open_, end);
   const absl::string_view line = absl::string_view(*lines).substr(begin);
-  if (!absl::StripAsciiWhitespace(line).empty()) last_line_ = std::string(line.substr(0, 4096));
+  const bool starts = !line.empty() && !absl::ascii_isspace(line[0]);
+  if (starts) last_line_ = std::string(line.substr(0, 4096));
   lines->push_back('\n');
   open_.clear();
 }

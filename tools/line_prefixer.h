@@ -30,8 +30,8 @@ class LinePrefixer {
   // Returns: what stands without a newline at the end of the stream, as a line; "" if nothing.
   std::string finish();
 
-  // The last line given out that holds more than white space, without prefix and newline; the
-  // first 4096 bytes of it.
+  // The last line given out that does not begin with white space, as what goes on with a message
+  // does; without prefix and newline, the first 4096 bytes of it.
   const std::string& last_line() const { return last_line_; }
 
  private:

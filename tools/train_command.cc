@@ -52,20 +52,26 @@ class TrainCommand {
     if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
       resources.columns = size.ws_col;
     }
+    Collectives& others = *collectives;  // the trainer's from here on
     ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                      build_trainer(config_, resources, std::move(collectives)));
     if (is_first()) {
       MILLRACE_LOG(INFO) << "hooks: " << absl::StrJoin(trainer->hook_names(), ", ");
     }
-    ASSIGN_OR_RETURN(const Resumption resumption,
-                     resume_training(config_, files_, *trainer, is_first()));
-    if (resumption.finished.has_value()) {
-      report_finished(*resumption.from, *resumption.finished);
+    absl::StatusOr<Resumption> resumption = resume_training(config_, files_, *trainer, is_first());
+    if (!resumption.ok()) {
+      others.fail(resumption.status());  // rather than let them wait
+      return resumption.status();
+    }
+    if (resumption->finished.has_value()) {
+      report_finished(*resumption->from, *resumption->finished);
       return absl::OkStatus();
     }
     const absl::Status status = trainer->train().status();
     summary_ = trainer->summary();
-    started_ = summary_.steps_begun > 0;
+    // One that goes on may have nothing to do but to evaluate and to save.
+    started_ = summary_.steps_begun > 0 ||
+               (resumption->from.has_value() && files_.info(config_.run().output_dir()).ok());
     RETURN_IF_ERROR(status);
     if (started_ && is_first()) print_outcome();
     return absl::OkStatus();
@@ -78,7 +84,8 @@ class TrainCommand {
     summary_.checkpoint = checkpoint.path;
     if (!is_first()) return;
     std::cout << "finished before (" << how << ") after " << checkpoint.progress.step
-              << " steps; nothing to do\ncheckpoint: " << checkpoint.path << std::endl;
+              << " steps; raise a limit, such as train.max_epochs, to go on\ncheckpoint: "
+              << checkpoint.path << std::endl;
   }
 
   absl::Status make_data() {

@@ -111,7 +111,7 @@ TEST_F(RanksTest, ASignalToAnyRankStopsAll) {
 TEST_F(RanksTest, ARunThatWasStoppedOrKilledGoesOn) {
   ASSERT_EQ(launch(2, {"--output_dir", "whole"}).finish().exit_code, 0);
   const std::vector<std::string> flags = {"--set", "run.report.when={every_steps: 1}", "--set",
-                                          "run.checkpoint.when={every_steps: 2 at_end: true}"};
+                                          "run.checkpoint.when={every_steps: 2}"};
   for (const int signal : {SIGTERM, SIGKILL}) {
     RunningProgram program = launch(2, flags);
     ASSERT_TRUE(program.wait_for("[0] step 5 "));

@@ -43,7 +43,7 @@ train {
 run {
   threads: 1
   report { when { every_steps: 1 at_end: true } }
-  checkpoint { when { every_steps: 4 at_end: true } keep_last: 3 }
+  checkpoint { when { every_steps: 4 } keep_last: 3 }
 }
 )";
 

@@ -18,6 +18,7 @@
 #include "hooks/evict_rows_hook.h"
 #include "hooks/non_finite_guard_hook.h"
 #include "tests/fakes/fake_saver.h"
+#include "tests/fakes/gated_file_system.h"
 #include "tests/fakes/memory_checkpoint.h"
 #include "tests/fakes/recording_hook.h"
 
@@ -86,7 +87,8 @@ class Counter : public Checkpointable {
     return absl::OkStatus();
   }
   absl::Status load_state(absl::Span<const ObjectState> per_rank) override {
-    if (per_rank.size() == 1 && absl::SimpleAtoi(per_rank[0].bytes, &count_)) return absl::OkStatus();
+    if (per_rank.size() == 1 && absl::SimpleAtoi(per_rank[0].bytes, &count_))
+      return absl::OkStatus();
     return absl::DataLossError("no count");
   }
 
@@ -109,12 +111,10 @@ absl::StatusOr<std::unique_ptr<Saver>> new_saver(FileSystem& files) {
   return Saver::create(std::move(options), files, Clock::real());
 }
 
-absl::StatusOr<std::function<absl::StatusOr<LoadedState>(const TrainState&)>> in_files(
-    const TrainState& state) {
-  const auto files = std::make_shared<MemoryFileSystem>();  // with the function below
-  OneRankCollectives ranks;
-  ASSIGN_OR_RETURN(const auto saver, new_saver(*files));
-  RETURN_IF_ERROR(saver->save(state, {}, ranks).status());
+using Load = std::function<absl::StatusOr<LoadedState>(const TrainState&)>;
+
+// `files` are shared with whoever saves there.
+Load load_from(std::shared_ptr<FileSystem> files) {
   return [files](const TrainState& target) -> absl::StatusOr<LoadedState> {
     OneRankCollectives ranks;
     ASSIGN_OR_RETURN(const auto saver, new_saver(*files));
@@ -124,11 +124,50 @@ absl::StatusOr<std::function<absl::StatusOr<LoadedState>(const TrainState&)>> in
   };
 }
 
+absl::StatusOr<Load> in_files(const TrainState& state) {
+  const auto files = std::make_shared<MemoryFileSystem>();
+  OneRankCollectives ranks;
+  ASSIGN_OR_RETURN(const auto saver, new_saver(*files));
+  RETURN_IF_ERROR(saver->save(state, {}, ranks).status());
+  return load_from(files);
+}
+
+// Saves that are written later.
+class LateSaves {
+ public:
+  ~LateSaves() {
+    if (files_ != nullptr) files_->release();
+  }
+  // Begins one, after the end of the one before.
+  absl::StatusOr<Load> begin(const TrainState& state) {
+    RETURN_IF_ERROR(finish());
+    files_ = std::make_shared<GatedFileSystem>();
+    files_->hold("dense");
+    ASSIGN_OR_RETURN(saver_, new_saver(*files_));
+    RETURN_IF_ERROR(saver_->begin(state, {}, ranks_));
+    return load_from(files_);
+  }
+  absl::Status finish() {
+    if (saver_ == nullptr) return absl::OkStatus();
+    files_->release();
+    const absl::Status status = saver_->finish(ranks_).status();
+    saver_.reset();  // with its lock
+    return status;
+  }
+
+ private:
+  OneRankCollectives ranks_;
+  std::shared_ptr<GatedFileSystem> files_;  // shared with those who load
+  std::unique_ptr<Saver> saver_;
+};
+
 // One trainer of a case.
 class Job {
  public:
   explicit Job(const ResumeCase& resume_case)
-      : scope_(resume_case.scope), files_(resume_case.files) {
+      : scope_(resume_case.scope),
+        files_(resume_case.files),
+        asynchronous_(resume_case.asynchronous) {
     TinyTrainerOptions options = resume_case.options;
     options.clock = &clock_;
     options.on_forward = [this](const Batch&) {
@@ -144,17 +183,19 @@ class Job {
     }
     parts.saver = std::make_unique<FakeSaver>(
         [this](const TrainState& state, const auto&) -> absl::StatusOr<CheckpointInfo> {
-      MILLRACE_CHECK(points_ != nullptr) << "nobody asked for a checkpoint";
-      std::function<absl::StatusOr<LoadedState>(const TrainState&)> load;
-      if (files_) {
-        ASSIGN_OR_RETURN(load, in_files(state));
-      } else {
-        load = in_memory(state);
-      }
-      points_->push_back({where_, std::move(load), run_.log.size(), {}});
-      if (windows_ != nullptr) points_->back().windows = windows_->windows_now();
-      return CheckpointInfo{where_, {}};
-    });
+          MILLRACE_CHECK(points_ != nullptr) << "nobody asked for a checkpoint";
+          Load load;
+          if (asynchronous_) {
+            ASSIGN_OR_RETURN(load, late_.begin(state));
+          } else if (files_) {
+            ASSIGN_OR_RETURN(load, in_files(state));
+          } else {
+            load = in_memory(state);
+          }
+          points_->push_back({where_, std::move(load), run_.log.size(), {}});
+          if (windows_ != nullptr) points_->back().windows = windows_->windows_now();
+          return CheckpointInfo{where_, {}};
+        });
     options.trainer.save_at_end = false;
     auto trainer = Trainer::create(options.trainer, std::move(parts));
     MILLRACE_CHECK(trainer.ok()) << trainer.status();
@@ -206,6 +247,7 @@ class Job {
 
   absl::StatusOr<ResumeRun> train() {
     RETURN_IF_ERROR(trainer_->train().status());
+    RETURN_IF_ERROR(late_.finish());
     ASSIGN_OR_RETURN(const TrainState state, trainer_->capture());
     run_.end = MemoryCheckpoint(state).to_string();
     run_.progress = trainer_->progress();
@@ -223,6 +265,7 @@ class Job {
 
   const Scope scope_;
   const bool files_;
+  const bool asynchronous_;
   FakeClock clock_;
   ResumeRun run_;
   std::vector<std::string> events_;
@@ -231,6 +274,7 @@ class Job {
   FakeWindowedDataset* windows_ = nullptr;  // the trainer's
   Counter once_, per_rank_;
   std::unique_ptr<Trainer> trainer_;
+  LateSaves late_;
 };
 
 }  // namespace

@@ -26,6 +26,8 @@ struct ResumeCase {
   // With kThisRank, a checkpoint that an event asks for is made after the exchange that follows.
   Scope scope = Scope::kCommon;
   bool files = false;  // checkpoints go through the files of a Saver, in memory
+  // They are begun, and written at the next serving point, when steps have been made.
+  bool asynchronous = false;
   // Called at each event of a further hook, last; for what else a case does.
   std::function<absl::Status(HookContext&, absl::string_view event)> on_event;
 };

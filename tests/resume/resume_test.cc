@@ -91,6 +91,12 @@ TEST_P(ResumeFromFilesTest, IsExactFromEveryStep) {
   expect_exact(resume_case, 40);
 }
 
+TEST_P(ResumeFromFilesTest, IsExactFromWhatWasWrittenLater) {
+  ResumeCase resume_case = forty_steps(GetParam());
+  resume_case.files = resume_case.asynchronous = true;
+  expect_exact(resume_case, 40);
+}
+
 ResumeCase forty_steps_of_adam(const std::string& admission = "count { min_count: 2 }") {
   ResumeCase resume_case = forty_steps(0);
   resume_case.options.optimizer = "adam";

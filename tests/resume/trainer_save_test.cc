@@ -1,4 +1,5 @@
 // When a trainer saves by itself, and how it goes on from what it saved.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/status_matchers.h"
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/saver.h"
+#include "tests/fakes/gated_file_system.h"
 #include "tests/fakes/memory_checkpoint.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -42,6 +44,7 @@ class TrainerSaveTest : public testing::Test {
     SaverOptions options;
     options.folder = kFolder;
     options.write_threads = 1;
+    options.asynchronous = asynchronous_;
     trainer_.reset();  // with its lock
     auto saver = Saver::create(std::move(options), *files_, Clock::real());
     EXPECT_OK(saver.status());
@@ -85,6 +88,7 @@ class TrainerSaveTest : public testing::Test {
   std::vector<std::string> events_;
   std::function<absl::Status(HookContext&, absl::string_view)> on_event_;
   std::vector<std::string> notes_;
+  bool asynchronous_ = false;
 };
 
 TEST_F(TrainerSaveTest, AtTheEndWithWhatEvaluationsSaid) {
@@ -106,6 +110,72 @@ TEST_F(TrainerSaveTest, AtTheEndWithWhatEvaluationsSaid) {
   EXPECT_EQ(events_[events_.size() - 2], "after_checkpoint");
   EXPECT_EQ(events_.back(), "end");
   EXPECT_EQ(trainer.finished(), "completed");
+}
+
+TEST_F(TrainerSaveTest, AsynchronouslyTheSameComesOfIt) {
+  on_event_ = [](HookContext& context, absl::string_view event) {
+    if (event == "after_step") context.requests().checkpoint();
+    return absl::OkStatus();
+  };
+  ASSERT_OK(start().train());
+  const std::string end = state_of(*trainer_);
+  const std::vector<std::string> saved = checkpoints();
+  const std::vector<std::string> events = events_;
+  const CheckpointManifest whole = newest();
+  fresh_disk();
+  asynchronous_ = true;
+  ASSERT_OK_AND_ASSIGN(const Summary summary, start().train());
+  EXPECT_EQ(state_of(*trainer_), end);
+  EXPECT_EQ(checkpoints(), saved);
+  EXPECT_EQ(summary.checkpoint, saved.back());
+  const CheckpointManifest same = newest();
+  ASSERT_EQ(same.content_digests_size(), whole.content_digests_size());
+  for (int i = 0; i < whole.content_digests_size(); ++i) {
+    EXPECT_EQ(same.content_digests(i).digest(), whole.content_digests(i).digest())
+        << whole.content_digests(i).name();
+  }
+  // Each was told of, if later.
+  EXPECT_EQ(std::count(events_.begin(), events_.end(), "after_checkpoint"),
+            std::count(events.begin(), events.end(), "after_checkpoint"));
+  on_event_ = nullptr;
+  ASSERT_OK(start().resume(&notes_));
+  EXPECT_EQ(trainer_->finished(), "completed");
+  EXPECT_EQ(state_of(*trainer_), end);
+}
+
+TEST_F(TrainerSaveTest, AsynchronouslyAFailingRunFinishesWhatIsUnderWay) {
+  asynchronous_ = true;
+  on_event_ = [](HookContext& context, absl::string_view event) {
+    if (event != "after_step") return absl::OkStatus();
+    context.requests().checkpoint();
+    return context.progress().step == 3 ? absl::InternalError("broken") : absl::OkStatus();
+  };
+  EXPECT_THAT(start().train(), StatusIs(absl::StatusCode::kInternal, HasSubstr("broken")));
+  EXPECT_THAT(checkpoints(),
+              ElementsAre("out/checkpoints/step-00000001", "out/checkpoints/step-00000002"));
+  asynchronous_ = false;
+  on_event_ = nullptr;
+  ASSERT_OK(start().resume(&notes_));
+  ASSERT_OK(trainer_->train());
+  const std::string resumed = state_of(*trainer_);
+  fresh_disk();
+  ASSERT_OK(start().train());
+  EXPECT_EQ(state_of(*trainer_), resumed);
+}
+
+TEST_F(TrainerSaveTest, AsynchronouslyAFailedSaveEndsTheRun) {
+  asynchronous_ = true;
+  auto gated = std::make_unique<GatedFileSystem>();
+  gated->fail("table-");
+  files_ = std::move(gated);
+  on_event_ = [](HookContext& context, absl::string_view event) {
+    if (event == "after_step" && context.progress().step == 1) context.requests().checkpoint();
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(start().train(), StatusIs(absl::StatusCode::kUnavailable,
+                                        AllOf(HasSubstr("making a checkpoint"),
+                                              HasSubstr("saving step"), HasSubstr("injected"))));
+  EXPECT_THAT(checkpoints(), IsEmpty());
 }
 
 TEST_F(TrainerSaveTest, AFinishedRunIsKnownUnlessALimitWasRaised) {
@@ -142,8 +212,9 @@ TEST_F(TrainerSaveTest, AStopOfAllRanksIsAnEndAndAStopOfOneIsNone) {
     EXPECT_EQ(newest().finished(), scope == Scope::kCommon);
     on_event_ = nullptr;
     ASSERT_OK(start().resume(&notes_));
-    EXPECT_EQ(trainer_->finished(),
-              scope == Scope::kCommon ? std::optional<std::string>("stopped: enough") : std::nullopt);
+    EXPECT_EQ(trainer_->finished(), scope == Scope::kCommon
+                                        ? std::optional<std::string>("stopped: enough")
+                                        : std::nullopt);
     if (scope == Scope::kCommon) continue;
     ASSERT_OK(trainer_->train());
     const std::string resumed = state_of(*trainer_);
@@ -169,41 +240,20 @@ TEST_F(TrainerSaveTest, AfterAFailureBetweenSteps) {
   EXPECT_EQ(state_of(*trainer_), resumed);
 }
 
-TEST_F(TrainerSaveTest, AfterAFailureOfAHook) {
-  for (const std::string failing : {"after_step", "before_step", "after_data(0)"}) {
+TEST_F(TrainerSaveTest, NotAfterAFailureInTheMidstOfSomething) {
+  for (const std::string failing :
+       {"start", "before_epoch", "before_step", "after_data(0)", "after_backward", "after_step",
+        "after_epoch", "after_evaluate"}) {
     SCOPED_TRACE(failing);
     fresh_disk();
     on_event_ = [failing](HookContext& context, absl::string_view event) {
-      if (event != failing || context.progress().step != 3) return absl::OkStatus();
-      return absl::InternalError("broken");
+      if (event == "after_step") context.requests().evaluate();
+      const bool now = failing != "before_epoch" || context.progress().epoch == 1;
+      return event == failing && now ? absl::InternalError("broken") : absl::OkStatus();
     };
     EXPECT_THAT(start().train(), StatusIs(absl::StatusCode::kInternal, HasSubstr("broken")));
-    EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000003"));
-    EXPECT_THAT(events_, Contains("after_checkpoint"));
-    on_event_ = nullptr;
-    ASSERT_OK(start().resume(&notes_));
-    ASSERT_OK(trainer_->train());
-    const std::string resumed = state_of(*trainer_);
-    fresh_disk();
-    ASSERT_OK(start().train());
-    EXPECT_EQ(state_of(*trainer_), resumed);
+    EXPECT_THAT(checkpoints(), IsEmpty());
   }
-}
-
-TEST_F(TrainerSaveTest, NotAfterAFailureInsideAnUpdateNorOfSavingNorBeforeTheFirstStep) {
-  on_event_ = [](HookContext& context, absl::string_view event) {
-    if (event != "after_backward" || context.progress().step != 3) return absl::OkStatus();
-    return absl::InternalError("broken");
-  };
-  EXPECT_FALSE(start().train().ok());
-  EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000004"))
-      << "the step is finished first";
-  fresh_disk();
-  on_event_ = [](HookContext&, absl::string_view event) {
-    return event == "start" ? absl::InternalError("broken") : absl::OkStatus();
-  };
-  EXPECT_FALSE(start().train().ok());
-  EXPECT_THAT(checkpoints(), IsEmpty());
 }
 
 TEST_F(TrainerSaveTest, SwitchedOff) {
@@ -235,8 +285,8 @@ TEST_F(TrainerSaveTest, FromOneByItsPath) {
   };
   ASSERT_OK(start().train());
   const std::string whole = state_of(*trainer_);
-  EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000002",
-                                         "out/checkpoints/step-00000008"));
+  EXPECT_THAT(checkpoints(),
+              ElementsAre("out/checkpoints/step-00000002", "out/checkpoints/step-00000008"));
   ASSERT_OK_AND_ASSIGN(const CheckpointInfo info,
                        start().resume_from("out/checkpoints/step-00000002", &notes_));
   EXPECT_EQ(info.progress.step, 2);

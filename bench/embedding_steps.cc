@@ -1,0 +1,168 @@
+#include "bench/embedding_steps.h"
+
+#include <ATen/ATen.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "embedding/embedding_collection.h"
+#include "optim/sparse_optimizer.h"
+
+namespace millrace {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr int64_t kChunk = 2048;  // rows of each table looked up at once, outside steps
+constexpr double kLearningRate = 0.01;
+
+// A configuration that chooses the optimizer of this name with its defaults.
+absl::StatusOr<SparseOptimizerConfig> optimizer_named(const std::string& name) {
+  SparseOptimizerConfig config;
+  config.set_learning_rate(kLearningRate);
+  const google::protobuf::OneofDescriptor* kinds =
+      SparseOptimizerConfig::descriptor()->FindOneofByName("kind");
+  std::vector<std::string> known;
+  for (int i = 0; i < kinds->field_count(); ++i) {
+    known.push_back(kinds->field(i)->name());
+    if (known.back() != name) continue;
+    config.GetReflection()->MutableMessage(&config, kinds->field(i));
+    return config;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--optimizer: no optimizer \"", name, "\"", did_you_mean(name, known)));
+}
+
+at::Tensor int64_tensor(const std::vector<int64_t>& values) {
+  return torch::tensor(values, at::kLong);
+}
+
+// `lists` lists of the same number of ids.
+KeyedJagged jagged(const std::vector<int64_t>& ids, int64_t lists) {
+  KeyedJagged result;
+  result.values = int64_tensor(ids);
+  result.offsets = at::arange(lists + 1, at::kLong) * (static_cast<int64_t>(ids.size()) / lists);
+  return result;
+}
+
+EmbeddingCollectionOptions collection_options(const EmbeddingShape& shape, int64_t threads) {
+  EmbeddingCollectionOptions options;
+  options.threads = static_cast<int>(threads);
+  for (int64_t t = 0; t < shape.tables; ++t) {
+    TableConfig config;
+    config.set_name(absl::StrCat("table", t));
+    config.set_dim(shape.dim);
+    options.tables.push_back(config);
+    options.features.push_back({absl::StrCat("feature", t), config.name(), SUM});
+  }
+  return options;
+}
+
+}  // namespace
+
+EmbeddingSteps::EmbeddingSteps(EmbeddingWorkload workload) : workload_(std::move(workload)) {}
+
+EmbeddingSteps::~EmbeddingSteps() = default;
+
+absl::Status EmbeddingSteps::prepare(const std::string& optimizer, int64_t threads) {
+  const EmbeddingShape& shape = workload_.shape();
+  ASSIGN_OR_RETURN(const SparseOptimizerConfig config, optimizer_named(optimizer));
+  ASSIGN_OR_RETURN(collection_, EmbeddingCollection::create(collection_options(shape, threads)));
+  EmbeddingCollection* const collections[] = {collection_.get()};
+  ASSIGN_OR_RETURN(optimizer_, SparseOptimizer::create(config, collections));
+  RETURN_IF_ERROR(fill());
+  for (int64_t number = 0; number < kBatches; ++number) {
+    std::vector<int64_t> ids = workload_.batch_rows(number);
+    const int64_t count = shape.batch * shape.ids_per_feature;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      ids[i] = workload_.id(static_cast<int64_t>(i) / count, ids[i]);
+    }
+    batches_.push_back(jagged(ids, shape.tables * shape.batch));
+  }
+  // A tensor of its own, as backward passes make them: views are copied before they are kept.
+  gradient_ = torch::tensor(workload_.gradient()).view({shape.batch, -1}).clone();
+  return absl::OkStatus();
+}
+
+absl::Status EmbeddingSteps::run(Seconds& seconds) {
+  std::array<SteadyClock::time_point, kPhases + 1> times;
+  times[kForward] = SteadyClock::now();
+  ASSIGN_OR_RETURN(const EmbeddingOutput output,
+                   collection_->forward(batches_[next_++ % kBatches]));
+  times[kBackward] = SteadyClock::now();
+  output.pooled.backward(gradient_);
+  times[kSummarize] = SteadyClock::now();
+  if (!optimizer_->summarize(false).finite) {
+    return absl::InternalError("the gradients of the benchmark are not finite");
+  }
+  times[kApply] = SteadyClock::now();
+  RETURN_IF_ERROR(end_step());
+  times[kPhases] = SteadyClock::now();
+  for (int phase = 0; phase < kPhases; ++phase) {
+    seconds[phase] += std::chrono::duration<double>(times[phase + 1] - times[phase]).count();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EmbeddingSteps::run(int64_t steps, Seconds& seconds) {
+  for (int64_t i = 0; i < steps; ++i) RETURN_IF_ERROR(run(seconds));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> EmbeddingSteps::weights() {
+  const at::NoGradGuard no_gradients;
+  std::vector<int64_t> rows(static_cast<size_t>(workload_.shape().rows));
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int64_t>(i);
+  std::string bytes;
+  RETURN_IF_ERROR(look_up_chunks([&](int64_t) { return rows; },
+                                 [&](const at::Tensor& pooled) {
+                                   bytes.append(static_cast<const char*>(pooled.const_data_ptr()),
+                                                pooled.nbytes());
+                                   return absl::OkStatus();
+                                 }));
+  return bytes;
+}
+
+absl::Status EmbeddingSteps::end_step() {
+  RETURN_IF_ERROR(optimizer_->step(progress_));
+  ++progress_.step;
+  return absl::OkStatus();
+}
+
+// Steps without gradients, which leave the initial values.
+absl::Status EmbeddingSteps::fill() {
+  RETURN_IF_ERROR(look_up_chunks([&](int64_t table) { return workload_.rows_by_arrival(table); },
+                                 [&](const at::Tensor&) { return end_step(); }));
+  for (const std::unique_ptr<EmbeddingTable>& table : collection_->tables()) {
+    table->set_applied_steps(0);
+  }
+  progress_ = Progress();
+  return absl::OkStatus();
+}
+
+// Looks up all rows in the order of rows_of(table), and shows the output of each chunk.
+absl::Status EmbeddingSteps::look_up_chunks(
+    const std::function<std::vector<int64_t>(int64_t)>& rows_of,
+    const std::function<absl::Status(const at::Tensor&)>& show) {
+  const EmbeddingShape& shape = workload_.shape();
+  std::vector<std::vector<int64_t>> rows;
+  for (int64_t t = 0; t < shape.tables; ++t) rows.push_back(rows_of(t));
+  for (int64_t begin = 0; begin < shape.rows; begin += kChunk) {
+    const int64_t end = std::min(begin + kChunk, shape.rows);
+    std::vector<int64_t> ids;
+    for (int64_t t = 0; t < shape.tables; ++t) {
+      for (int64_t i = begin; i < end; ++i) ids.push_back(workload_.id(t, rows[t][i]));
+    }
+    const auto lists = static_cast<int64_t>(ids.size());
+    ASSIGN_OR_RETURN(const EmbeddingOutput output, collection_->forward(jagged(ids, lists)));
+    RETURN_IF_ERROR(show(output.pooled));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

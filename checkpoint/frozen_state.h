@@ -1,0 +1,41 @@
+// The state of a trainer, held still for whoever saves it.
+#ifndef MILLRACE_CHECKPOINT_FROZEN_STATE_H_
+#define MILLRACE_CHECKPOINT_FROZEN_STATE_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "checkpoint/train_state.h"
+#include "embedding/table_snapshot.h"
+#include "embedding/undo_budget.h"
+
+namespace millrace {
+
+// What a TrainState was at one moment.
+struct FrozenState {
+  std::vector<NamedParameter> dense;              // parameters, then buffers
+  std::vector<NamedParameter> optimizer_tensors;  // TrainState::optimizer_tensors
+  std::vector<std::unique_ptr<TableSnapshot>> tables;
+  SharedState shared;
+  RankState rank;
+
+  // Of its files, about: what is in memory beside tensors and rows counts little and in part.
+  int64_t size_bytes() const;
+};
+
+// A view: what `state` refers to must stay as it is.
+FrozenState view_state(const TrainState& state);
+
+// A copy of what is dense, and the tables frozen: training may go on.
+// REQUIRES: earlier snapshots of the tables have been read (EmbeddingTable::freeze).
+FrozenState freeze_state(const TrainState& state, std::shared_ptr<UndoBudget> budget,
+                         ThreadPool& threads);
+
+// Memory of the rows of all tables of `state`, weights and slots.
+int64_t row_bytes(const TrainState& state);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_FROZEN_STATE_H_

@@ -1,0 +1,50 @@
+// A file system that waits or fails where a test wants it to.
+#ifndef MILLRACE_TESTS_FAKES_GATED_FILE_SYSTEM_H_
+#define MILLRACE_TESTS_FAKES_GATED_FILE_SYSTEM_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "base/memory_file_system.h"
+#include "base/mutex.h"
+
+namespace millrace {
+
+// Whoever makes a new file whose path contains the text given to hold() waits until release(). With
+// the text given to fail(), it is Unavailable. Thread-safe.
+class GatedFileSystem : public MemoryFileSystem {
+ public:
+  // Empty: nobody waits.
+  void hold(const std::string& text) {
+    MutexLock lock(mutex_);
+    held_ = text;
+  }
+  void release() { hold(""); }
+  void fail(const std::string& text) {
+    MutexLock lock(mutex_);
+    failing_ = text;
+  }
+
+  absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
+                                                             int64_t size_bytes) override {
+    {
+      MutexLock lock(mutex_);
+      mutex_.await([&] { return held_.empty() || path.find(held_) == std::string::npos; });
+      if (!failing_.empty() && path.find(failing_) != std::string::npos) {
+        return absl::UnavailableError("injected");
+      }
+    }
+    return MemoryFileSystem::create_new(path, size_bytes);
+  }
+
+ private:
+  Mutex mutex_;
+  std::string held_ ABSL_GUARDED_BY(mutex_);
+  std::string failing_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_FAKES_GATED_FILE_SYSTEM_H_

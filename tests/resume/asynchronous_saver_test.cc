@@ -1,0 +1,322 @@
+// Saves that are written while training goes on.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/fault_file_system.h"
+#include "base/memory_file_system.h"
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+#include "checkpoint/checkpoint_list.h"
+#include "checkpoint/commit_directory.h"
+#include "checkpoint/saver.h"
+#include "distributed/one_rank_collectives.h"
+#include "distributed/thread_collectives.h"
+#include "framework/trainer.h"
+#include "tests/fakes/gated_file_system.h"
+#include "tests/fakes/memory_checkpoint.h"
+#include "tests/fakes/recording_hook.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr char kFolder[] = "out/checkpoints";
+
+// A trainer whose train() makes one step.
+class StepByStep {
+ public:
+  explicit StepByStep(bool tables = true) {
+    TinyTrainerOptions options;
+    options.train = {.batches = 100, .batch_size = 6, .dense = 3, .sparse = 2, .ids = 60};
+    if (!tables) options.train.sparse = 0;
+    options.optimizer = "adam";
+    options.table.mutable_admission()->mutable_count()->set_min_count(2);
+    options.table.mutable_limit()->set_max_rows(25);
+    options.table.mutable_limit()->set_on_full(LimitConfig::EVICT_LRU);
+    options.clock = &clock_;
+    trainer_ = tiny_trainer(std::move(options));
+    EXPECT_OK(trainer_->add_hook(std::make_unique<RecordingHook>(
+        &events_,
+        [](HookContext& context, absl::string_view event) {
+          if (event == "after_step") context.requests().stop("enough");
+          return absl::OkStatus();
+        },
+        "stop")));
+  }
+  void step(int count = 1) {
+    for (int i = 0; i < count; ++i) EXPECT_OK(trainer_->train().status());
+  }
+  TrainState state() {
+    absl::StatusOr<TrainState> state = trainer_->capture();
+    EXPECT_OK(state.status());
+    return *std::move(state);
+  }
+  std::string text() { return MemoryCheckpoint(state()).to_string(); }
+  Trainer& trainer() { return *trainer_; }
+
+ private:
+  FakeClock clock_;
+  std::vector<std::string> events_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+std::string path_of(int64_t step) { return absl::StrCat(kFolder, "/step-0000000", step); }
+
+std::vector<std::string> paths(const std::vector<CheckpointInfo>& infos) {
+  std::vector<std::string> result;
+  for (const CheckpointInfo& info : infos) result.push_back(info.path);
+  return result;
+}
+
+class AsynchronousSaverTest : public testing::Test {
+ protected:
+  std::unique_ptr<Saver> saver(FileSystem& files, int threads = 2, bool read_only = false) {
+    SaverOptions options;
+    options.read_only = read_only;
+    options.folder = kFolder;
+    options.write_threads = threads;
+    auto saver = Saver::create(std::move(options), files, clock_);
+    EXPECT_OK(saver.status());
+    return *std::move(saver);
+  }
+  absl::Status begin(Saver& saver, StepByStep& job) { return saver.begin(job.state(), {}, ranks_); }
+
+  // What the newest checkpoint makes of a new trainer.
+  absl::StatusOr<std::string> restored(FileSystem& files) {
+    StepByStep job;
+    OneRankCollectives ranks;
+    ASSIGN_OR_RETURN(auto found,
+                     saver(files, 1, /*read_only=*/true)->restore(job.state(), ranks));
+    if (!found.has_value()) return absl::NotFoundError("no checkpoint");
+    std::vector<std::string> notes;
+    RETURN_IF_ERROR(job.trainer().restore(std::move(found->state), &notes));
+    return job.text();
+  }
+
+  FakeClock clock_;
+  OneRankCollectives ranks_;
+  StepByStep job_;
+};
+
+TEST_F(AsynchronousSaverTest, TheBytesAreThoseOfASynchronousSave) {
+  for (const int threads : {1, 3}) {
+    for (int round = 0; round < 4; ++round) {
+      job_.step();
+      MemoryFileSystem at_once;
+      GatedFileSystem behind;
+      {
+        const auto saver = this->saver(at_once, threads);
+        ASSERT_OK(saver->save(job_.state(), {{"eval/auc", 0.5}}, ranks_).status());
+      }
+      behind.hold("dense");
+      {
+        const auto saver = this->saver(behind, threads);
+        ASSERT_OK(saver->begin(job_.state(), {{"eval/auc", 0.5}}, ranks_));
+        job_.step(round * 2);  // with evictions and new rows
+        EXPECT_FALSE(saver->ready());
+        behind.release();
+        EXPECT_THAT(saver->finish(ranks_), IsOkAndHolds(testing::SizeIs(1)));
+        EXPECT_THAT(saver->finish(ranks_), IsOkAndHolds(IsEmpty()));
+      }
+      EXPECT_EQ(behind.fingerprint(), at_once.fingerprint()) << "round " << round;
+    }
+  }
+}
+
+TEST_F(AsynchronousSaverTest, IsThereOnceItIsDurableAndNotBefore) {
+  GatedFileSystem files;
+  const auto saver = this->saver(files);
+  job_.step(2);
+  const std::string state = job_.text();
+  EXPECT_FALSE(saver->ready());
+  files.hold("manifest.json");
+  ASSERT_OK(begin(*saver, job_));
+  std::vector<CheckpointInfo> durable;
+  for (int polls = 0; polls < 2; ++polls) {
+    job_.step();
+    ASSERT_OK_AND_ASSIGN(durable, saver->poll(false, ranks_));
+    EXPECT_THAT(durable, IsEmpty());
+    ASSERT_OK_AND_ASSIGN(const auto list, list_checkpoints(files, kFolder));
+    EXPECT_THAT(list, IsEmpty());
+  }
+  while (!saver->ready()) job_.step();
+  EXPECT_THAT(saver->poll(true, ranks_), IsOkAndHolds(IsEmpty()));  // now it is committed
+  EXPECT_FALSE(saver->ready());
+  files.release();
+  while (!saver->ready()) job_.step();
+  ASSERT_OK_AND_ASSIGN(durable, saver->poll(true, ranks_));
+  EXPECT_THAT(paths(durable), ElementsAre(path_of(2)));
+  EXPECT_EQ(durable[0].progress.step, 2);
+  EXPECT_FALSE(saver->ready());
+  EXPECT_THAT(saver->poll(false, ranks_), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(AsynchronousSaverTest, TwoAreUnderWayAndEndInTheirOrder) {
+  GatedFileSystem files;
+  std::string second;
+  {
+    const auto saver = this->saver(files);
+    job_.step();
+    files.hold("chunks");  // what comes after reading
+    ASSERT_OK(begin(*saver, job_));
+    job_.step();
+    second = job_.text();
+    ASSERT_OK(begin(*saver, job_));
+    job_.step();
+    files.release();
+    ASSERT_OK(begin(*saver, job_));  // waits for the first one
+    job_.step();
+    ASSERT_OK_AND_ASSIGN(const auto durable, saver->finish(ranks_));
+    EXPECT_THAT(paths(durable), ElementsAre(path_of(1), path_of(2), path_of(3)));
+  }
+  ASSERT_OK(remove_checkpoint(files, path_of(3)));
+  EXPECT_THAT(restored(files), IsOkAndHolds(second));
+}
+
+TEST_F(AsynchronousSaverTest, WhatIsNotCommittedLeavesTheOneBefore) {
+  GatedFileSystem files;
+  job_.step();
+  const std::string before = job_.text();
+  {
+    const auto saver = this->saver(files);
+    ASSERT_OK(begin(*saver, job_));
+    ASSERT_OK(saver->finish(ranks_).status());
+    job_.step();
+    ASSERT_OK(begin(*saver, job_));
+    job_.step();
+  }
+  EXPECT_THAT(restored(files), IsOkAndHolds(before));
+  const auto saver = this->saver(files);
+  ASSERT_OK(begin(*saver, job_));
+  ASSERT_OK(saver->finish(ranks_).status());
+  ASSERT_OK_AND_ASSIGN(const auto entries, files.list(kFolder));
+  EXPECT_EQ(entries.size(), 3) << "two checkpoints and the lock";
+}
+
+TEST_F(AsynchronousSaverTest, EveryFailingCallIsToldAndLeavesTheOneBefore) {
+  job_.step();
+  StepByStep older;
+  older.step();
+  const std::string before = older.text();
+  job_.step();
+  const std::string whole = job_.text();
+  int64_t failures = 0;
+  for (int64_t n = 0;; ++n) {
+    MemoryFileSystem under;
+    {
+      const auto saver = this->saver(under);
+      ASSERT_OK(saver->save(older.state(), {}, ranks_).status());
+    }
+    FaultFileSystem files(under);
+    files.fail(n, 1, absl::UnavailableError("injected"));
+    absl::Status status;
+    {
+      const auto saver = this->saver(files, 1);
+      status = begin(*saver, job_);
+      if (status.ok()) status = saver->finish(ranks_).status();
+      if (!status.ok()) {
+        EXPECT_THAT(status.message(), AllOf(HasSubstr("saving step 2"), HasSubstr("injected")));
+        EXPECT_FALSE(saver->ready());
+        EXPECT_THAT(saver->finish(ranks_), IsOkAndHolds(IsEmpty())) << "told once";
+      }
+    }
+    if (files.calls() <= n) break;
+    ASSERT_OK_AND_ASSIGN(const std::string back, restored(under));
+    if (status.ok()) {
+      EXPECT_EQ(back, whole) << "after call " << n;
+    } else {
+      EXPECT_TRUE(back == before || back == whole) << "after call " << n << ": " << status;
+      ++failures;
+    }
+    const auto saver = this->saver(under);
+    ASSERT_OK(begin(*saver, job_)) << "after call " << n;
+    ASSERT_OK(saver->finish(ranks_).status()) << "after call " << n;
+    EXPECT_THAT(restored(under), IsOkAndHolds(whole)) << "after call " << n;
+  }
+  EXPECT_GT(failures, 15);
+}
+
+TEST_F(AsynchronousSaverTest, AFailureDoesNotHoldUpTheNextSave) {
+  GatedFileSystem files;
+  const auto saver = this->saver(files);
+  job_.step();
+  files.hold("chunks");
+  ASSERT_OK(begin(*saver, job_));
+  files.set_capacity(files.used_bytes() + 10);
+  files.release();
+  EXPECT_THAT(saver->finish(ranks_).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("saving step 1")));
+  files.set_capacity(int64_t{1} << 40);
+  job_.step();
+  const std::string state = job_.text();
+  ASSERT_OK(begin(*saver, job_));
+  ASSERT_OK(saver->finish(ranks_).status());
+  ASSERT_OK_AND_ASSIGN(const auto list, list_checkpoints(files, kFolder));
+  EXPECT_EQ(list.size(), 1);
+}
+
+TEST_F(AsynchronousSaverTest, AFullDiskIsRefusedBeforeTheFirstByte) {
+  MemoryFileSystem files;
+  const auto saver = this->saver(files);
+  job_.step(6);
+  files.set_capacity(600);
+  EXPECT_THAT(begin(*saver, job_),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("has room for")));
+  ASSERT_OK_AND_ASSIGN(const auto entries, files.list(kFolder));
+  EXPECT_EQ(entries.size(), 1) << "only the lock";
+  job_.step();  // the tables are not frozen any more
+  files.set_capacity(int64_t{1} << 40);
+  ASSERT_OK(begin(*saver, job_));
+  ASSERT_OK(saver->finish(ranks_).status());
+}
+
+// Of two ranks, with dense tensors alone.
+std::vector<absl::Status> save_on_two_ranks(FileSystem& files) {
+  return run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) {
+    StepByStep job(/*tables=*/false);
+    job.step();
+    SaverOptions options;
+    options.folder = kFolder;
+    ASSIGN_OR_RETURN(const auto saver, Saver::create(options, files, Clock::real()));
+    RETURN_IF_ERROR(saver->begin(job.state(), {}, *ranks));
+    std::vector<CheckpointInfo> durable;
+    while (durable.empty()) {
+      int64_t ready = saver->ready();
+      RETURN_IF_ERROR(ranks->start_sum(absl::Span<int64_t>(&ready, 1))->wait());
+      ASSIGN_OR_RETURN(durable, saver->poll(ready == 2, *ranks));
+    }
+    EXPECT_THAT(paths(durable), ElementsAre(path_of(1)));
+    return saver->finish(*ranks).status();
+  });
+}
+
+TEST(AsynchronousSaverOfTwoRanksTest, ItIsThereWhenAllHaveWritten) {
+  MemoryFileSystem files;
+  for (const absl::Status& status : save_on_two_ranks(files)) EXPECT_OK(status);
+  ASSERT_OK_AND_ASSIGN(const auto list, list_checkpoints(files, kFolder));
+  EXPECT_EQ(list.size(), 1);
+}
+
+TEST(AsynchronousSaverOfTwoRanksTest, WhatOneCannotWriteFailsOnAll) {
+  GatedFileSystem files;
+  files.fail("state-00001");
+  for (const absl::Status& status : save_on_two_ranks(files)) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                                 AllOf(HasSubstr("saving step 1"), HasSubstr("rank 1"),
+                                       HasSubstr("injected"))));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto list, list_checkpoints(files, kFolder));
+  EXPECT_THAT(list, IsEmpty());
+}
+
+}  // namespace
+}  // namespace millrace
