@@ -160,10 +160,13 @@ class LocalFileLock : public FileLock {
   ~LocalFileLock() override { ::close(fd_); }
 
   absl::Status write(absl::string_view content) override {
-    const ssize_t n = ::pwrite(fd_, content.data(), content.size(), 0);
-    if (n != static_cast<ssize_t>(content.size()) || ::ftruncate(fd_, n) != 0) {
-      return write_error(n < 0 ? errno : ENOSPC, "write", path_);
+    for (size_t done = 0; done < content.size();) {
+      const ssize_t n = ::pwrite(fd_, content.data() + done, content.size() - done, done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return write_error(errno, "write", path_);
+      done += n;
     }
+    if (::ftruncate(fd_, content.size()) != 0) return write_error(errno, "write", path_);
     return absl::OkStatus();
   }
 

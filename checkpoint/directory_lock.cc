@@ -32,6 +32,19 @@ std::string holder(FileSystem& files, const std::string& path) {
   return absl::CHexEscape(absl::StripAsciiWhitespace(*content));
 }
 
+// Makes the names on the way to a folder durable: with one of them all that was saved would go.
+// Directories further up may be others', and some cannot be opened or synced: then it is theirs.
+absl::Status sync_way_to(FileSystem& files, const std::string& folder) {
+  std::string above = directory_of(folder);
+  const absl::Status status = files.sync_directory(above);
+  if (!status.ok() && !absl::IsPermissionDenied(status)) return status;
+  while (above != directory_of(above)) {
+    above = directory_of(above);
+    files.sync_directory(above).IgnoreError();
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::acquire(FileSystem& files,
@@ -45,6 +58,7 @@ absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::acquire(FileSystem
         absl::StrCat("another run writes in ", folder, ": ", holder(files, path)));
   }
   RETURN_IF_ERROR(lock->write(this_process(clock) + "\n"));
+  RETURN_IF_ERROR(sync_way_to(files, folder));
   return std::unique_ptr<DirectoryLock>(new DirectoryLock(std::move(lock)));
 }
 

@@ -18,7 +18,7 @@ namespace millrace {
 //   ASSIGN_OR_RETURN(auto done, clean_up(files, folder));
 class DirectoryLock {
  public:
-  // Makes the folder if it is missing. Does not wait.
+  // Makes the folder if it is missing, and its place durable. Does not wait.
   // Errors: FailedPrecondition naming the folder and who holds it, by host and process, and since
   // when; those of writing, such as PermissionDenied for a folder that is read-only.
   static absl::StatusOr<std::unique_ptr<DirectoryLock>> acquire(FileSystem& files,

@@ -7,15 +7,19 @@
 #include <unistd.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/fault_file_system.h"
+#include "base/memory_file_system.h"
+#include "base/recording_file_system.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
@@ -109,8 +113,31 @@ TEST_F(DirectoryLockTest, ALinkIsNotFollowed) {
   EXPECT_THAT(files_.link_info(folder_ + "/elsewhere"), StatusIs(absl::StatusCode::kNotFound));
 }
 
+// Else a crash could take the folder away with all that was saved in it.
+TEST_F(DirectoryLockTest, TheWayToTheFolderIsSynced) {
+  MemoryFileSystem memory;
+  for (int attempt = 0; attempt < 2; ++attempt) {  // the first may have been killed before
+    RecordingFileSystem recording(memory);
+    ASSERT_OK(DirectoryLock::acquire(recording, "a/b/checkpoints", clock_));
+    std::vector<std::string> synced;
+    for (const FileOperation& operation : recording.operations()) {
+      if (operation.kind == FileOperation::Kind::kSyncDirectory) synced.push_back(operation.path);
+    }
+    EXPECT_THAT(synced, ElementsAre("a/b", "a", "."));
+  }
+}
+
+TEST_F(DirectoryLockTest, DirectoriesFurtherUpNeedNotBeSynced) {
+  for (int64_t n = 4; n < 6; ++n) {
+    FaultFileSystem faulty(files_);
+    faulty.fail(n, 1, absl::UnavailableError("injected"));
+    EXPECT_OK(DirectoryLock::acquire(faulty, folder_, clock_)) << n;
+    EXPECT_GT(faulty.calls(), n);
+  }
+}
+
 TEST_F(DirectoryLockTest, EveryCallThatFailsIsReported) {
-  for (int64_t n = 0; n < 3; ++n) {
+  for (int64_t n = 0; n < 4; ++n) {
     FaultFileSystem faulty(files_);
     faulty.fail(n, 1, absl::UnavailableError("injected"));
     EXPECT_THAT(DirectoryLock::acquire(faulty, folder_, clock_),

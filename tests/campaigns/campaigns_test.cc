@@ -1,0 +1,83 @@
+// Short versions of the campaigns, one test each: the test's name says which. Long ones are in
+// docs/reliability.md.
+#include "tests/campaigns/campaigns.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/file_system.h"
+
+namespace millrace {
+namespace {
+
+class CampaignsTest : public testing::Test {
+ protected:
+  CampaignsTest() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    // What is killed at and failed one by one needs no real disk, on which syncs take their time.
+    const bool on_disk = test->name() == std::string("Kills") || ::access("/dev/shm", W_OK) != 0;
+    options_.directory = join_path(on_disk ? testing::TempDir() : "/dev/shm", "campaign-XXXXXX");
+    EXPECT_NE(::mkdtemp(options_.directory.data()), nullptr);
+  }
+  ~CampaignsTest() override {
+    remove_recursively(FileSystem::local(), options_.directory).IgnoreError();
+  }
+
+  // Returns: the result, which has no violation.
+  CampaignResult run(const char* name) {
+    CampaignResult result = find_campaign(name)->run(options_);
+    EXPECT_EQ(result.violations(), 0) << result.to_string();
+    RecordProperty("result", result.to_string());
+    return result;
+  }
+
+  CampaignOptions options_;
+};
+
+// First: it trains in other processes, which must come before any that trains in this one.
+TEST_F(CampaignsTest, Kills) {
+  options_.count = 8;
+  const CampaignResult result = run("kills");
+  EXPECT_GE(result.figure("kills that met a save"), 8);
+  EXPECT_GE(result.figure("runs that reached their end"), 1);
+}
+
+TEST_F(CampaignsTest, DiskSizes) {
+  options_.count = 1024;
+  const CampaignResult result = run("disk");
+  EXPECT_GT(result.figure("sizes in memory"), 2);
+  EXPECT_GT(result.figure("sizes in memory, unknown to the writer"), 2);
+  EXPECT_GT(result.figure("limits on the size of files"), 2);
+  EXPECT_GT(result.figure("refused"), 6);
+}
+
+TEST_F(CampaignsTest, SystemCalls) {
+  options_.stride = 101;
+  const CampaignResult result = run("syscalls");
+  if (!result.skipped().empty()) GTEST_SKIP() << result.skipped();
+  EXPECT_GT(result.figure("calls of save"), 100);
+  EXPECT_GT(result.figure("killed"), 3);
+  EXPECT_GT(result.figure("refused"), 30);
+}
+
+TEST_F(CampaignsTest, CrashStates) {
+  options_.count = 20'000;
+  const CampaignResult result = run("crash_states");
+  EXPECT_GT(result.figure("states"), 19'000);
+  EXPECT_GT(result.figure("distinct"), 2'000);
+  EXPECT_GT(result.figure("restored"), 30);
+}
+
+TEST_F(CampaignsTest, Flips) {
+  options_.stride = 97;
+  const CampaignResult result = run("flips");
+  EXPECT_GT(result.figure("flips"), 500);
+  EXPECT_GT(result.figure("files missing"), 3);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,42 @@
+// Each planted fault is found by the campaign that is to find it, and nothing where there is none.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/file_system.h"
+#include "tests/campaigns/campaigns.h"
+
+namespace millrace {
+namespace {
+
+TEST(FaultsTest, EachIsCaught) {
+  CampaignOptions options;
+  // Hundreds of syncs take their time on a real disk.
+  const bool in_memory = ::access("/dev/shm", W_OK) == 0;
+  options.directory = join_path(in_memory ? "/dev/shm" : testing::TempDir(), "faults-XXXXXX");
+  ASSERT_NE(::mkdtemp(options.directory.data()), nullptr);
+  std::vector<std::string> lines;
+  const CampaignResult result = run_faults(options, &lines);
+  EXPECT_EQ(result.violations(), 0) << result.to_string();
+  EXPECT_EQ(result.figure("planted"), planted_faults().size());
+  EXPECT_EQ(result.figure("caught") + result.figure("not looked for"),
+            result.figure("planted"));
+  EXPECT_GT(result.figure("caught"), 15);
+  remove_recursively(FileSystem::local(), options.directory).IgnoreError();
+}
+
+TEST(FaultsTest, EachIsListedOnce) {
+  std::set<PlantedFault> seen = {PlantedFault::kNone};
+  for (const PlantedFaultEntry& entry : planted_faults()) {
+    EXPECT_TRUE(seen.insert(entry.fault).second) << entry.what;
+    EXPECT_NE(find_campaign(entry.campaign), nullptr) << entry.what;
+  }
+  EXPECT_EQ(seen.size(), static_cast<size_t>(PlantedFault::kFullDiskLeavesFiles) + 1);
+}
+
+}  // namespace
+}  // namespace millrace
