@@ -9,6 +9,7 @@ namespace {
 
 // Of each row beside weights and slots: id, frequency, last step.
 constexpr int64_t kRowStateBytes = 24;
+constexpr int64_t kHeaderBytes = 128;  // of a tensor in a file, and in the manifest
 
 FrozenState without_tables(const TrainState& state) {
   FrozenState frozen;
@@ -25,10 +26,11 @@ int64_t FrozenState::size_bytes() const {
   auto bytes = static_cast<int64_t>(shared.ByteSizeLong() + rank.ByteSizeLong());
   for (const auto* tensors : {&dense, &optimizer_tensors}) {
     for (const NamedParameter& tensor : *tensors) {
-      bytes += static_cast<int64_t>(tensor.value.nbytes());
+      bytes += kHeaderBytes + static_cast<int64_t>(tensor.value.nbytes());
     }
   }
   for (const auto& table : tables) {
+    bytes += kHeaderBytes * static_cast<int64_t>(4 + table->slots().size());
     bytes += table->rows().size() * (table->rows().layout().content_bytes() + kRowStateBytes);
   }
   return bytes;
