@@ -35,6 +35,8 @@ BlockPool::~BlockPool() {
 char* BlockPool::fresh() {
   if (empty_.empty()) {
     char* arena = map_memory(kBlocksPerArena * kBlockBytes);
+    // Once for all of them: each such call keeps those out who touch memory elsewhere meanwhile.
+    use_huge_pages(arena, kBlocksPerArena * kBlockBytes);
     arenas_.push_back(arena);
     for (int64_t i = kBlocksPerArena - 1; i >= 0; --i) empty_.push_back(arena + i * kBlockBytes);
   }
@@ -44,18 +46,11 @@ char* BlockPool::fresh() {
 }
 
 char* BlockPool::take() {
-  char* block;
-  {
-    MutexLock lock(mutex_);
-    if (background_ && !started_) start_thread();
-    if (!ready_.empty()) {
-      block = ready_.back();
-      ready_.pop_back();
-      return block;
-    }
-    block = fresh();
-  }
-  use_huge_pages(block, kBlockBytes);
+  MutexLock lock(mutex_);
+  if (background_ && !started_) start_thread();
+  if (ready_.empty()) return fresh();
+  char* block = ready_.back();
+  ready_.pop_back();
   return block;
 }
 
@@ -72,6 +67,7 @@ char* BlockPool::take_sparse() {
 void BlockPool::densify(char* block) { collapse_pages(block, kBlockBytes); }
 
 void BlockPool::give_back(char* block) {
+  use_huge_pages(block, kBlockBytes);  // it may have been sparse
   {
     MutexLock lock(mutex_);
     if (static_cast<int64_t>(ready_.size()) < kReady && background_) {
@@ -115,7 +111,6 @@ void BlockPool::run() {
       if (stop_) return;
       block = fresh();
     }
-    use_huge_pages(block, kBlockBytes);
     touch(block);
     MutexLock lock(mutex_);
     ready_.push_back(block);
