@@ -119,6 +119,7 @@ Manifest manifest_of(const RowsCheckpoint& content) {
   if (content.row_state) manifest.add_parts(Manifest::ROW_STATE);
   manifest.set_fingerprint(content.fingerprint);
   manifest.set_config(content.config);
+  if (content.finished) manifest.set_finished(true);
   Manifest::Table* table = manifest.add_tables();
   table->set_name(content.table);
   table->set_dim(content.dim);

@@ -32,6 +32,7 @@ struct RowsCheckpoint {
   std::string fingerprint = {}, config = {};
   int table_files = 2;
   bool row_state = true;  // else only DENSE and ROWS
+  bool finished = false;
 };
 
 // Writes it to FOLDER/step-NNNNNNNN. With `base`, the content of a checkpoint that is there, as a

@@ -289,6 +289,7 @@ std::string list_json(const std::vector<ListedCheckpoint>& checkpoints) {
     if (whole) {
       const Manifest& manifest = listed.reader->manifest();
       entry["created"] = manifest.created();
+      entry["finished"] = manifest.finished();
       entry["size"] = total_bytes(manifest);
       entry["parts"] = part_names(manifest);
       entry["base"] = base_json(manifest);
@@ -306,7 +307,8 @@ std::string show_text(const CheckpointReader& checkpoint) {
   auto line = [&](absl::string_view name, absl::string_view value) {
     if (!value.empty()) absl::StrAppendFormat(&text, "%-12s%s\n", name, value);
   };
-  line("progress", progress_text(manifest.progress()));
+  line("progress", absl::StrCat(progress_text(manifest.progress()),
+                                manifest.finished() ? "; finished" : ""));
   line("saved", absl::StrCat(manifest.created(), manifest.created().empty() ? "" : ", ", "by ",
                              manifest.world_size(), manifest.world_size() == 1 ? " rank" : " ranks",
                              manifest.producer().empty() ? "" : " of ", manifest.producer()));
@@ -339,6 +341,7 @@ std::string show_json(const CheckpointReader& checkpoint) {
                      {"producer", manifest.producer()},
                      {"created", manifest.created()},
                      {"progress", progress_json(manifest.progress())},
+                     {"finished", manifest.finished()},
                      {"world_size", manifest.world_size()},
                      {"parts", part_names(manifest)},
                      {"base", base_json(manifest)},

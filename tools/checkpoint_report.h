@@ -22,7 +22,7 @@ void check_bases(std::vector<ListedCheckpoint>& checkpoints);
 std::string list_text(const std::vector<ListedCheckpoint>& checkpoints);
 
 // A JSON array with an object for each: step, path, status ("ok" or "damaged"), error, and of
-// whole ones created, size, parts, base, metrics, content_digest.
+// whole ones created, finished, size, parts, base, metrics, content_digest.
 std::string list_json(const std::vector<ListedCheckpoint>& checkpoints);
 
 // All that the manifest says, for people.

@@ -11,6 +11,7 @@
 #include "base/status_matchers.h"
 #include "checkpoint/content_digests.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/rows_checkpoint.h"
 #include "checkpoint/small_checkpoint.h"
 
 namespace millrace {
@@ -164,6 +165,16 @@ TEST_F(CheckpointReportTest, ShowForPeople) {
   EXPECT_THAT(text, Not(HasSubstr("delta")));
   EXPECT_THAT(show_text(*open(2)),
               AllOf(HasSubstr("delta on    step 1"), HasSubstr("tombstones")));
+}
+
+TEST_F(CheckpointReportTest, RunsThatFinished) {
+  for (const bool finished : {false, true}) {
+    const int64_t step = finished ? 2 : 1;
+    ASSERT_OK(write_rows_checkpoint(files_, "c", {.step = step, .finished = finished}));
+    EXPECT_EQ(Json::parse(show_json(*open(step)))["finished"], finished);
+    EXPECT_EQ(Json::parse(list_json(list())).back()["finished"], finished);
+    EXPECT_EQ(show_text(*open(step)).find("; finished") != std::string::npos, finished);
+  }
 }
 
 TEST(PartsTextTest, Words) {
