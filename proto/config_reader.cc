@@ -88,6 +88,23 @@ void expand_entries(google::protobuf::RepeatedPtrField<Entry>* entries) {
   entries->Swap(&expanded);
 }
 
+// The same for plain names.
+void expand_strings(google::protobuf::RepeatedPtrField<std::string>* names) {
+  google::protobuf::RepeatedPtrField<FeatureConfig> entries;
+  for (const std::string& name : *names) entries.Add()->set_name(name);
+  expand_entries(&entries);
+  names->Clear();
+  for (const FeatureConfig& entry : entries) *names->Add() = entry.name();
+}
+
+void expand_columns(DataConfig* data) {
+  if (data->has_csv()) {
+    expand_strings(data->mutable_csv()->mutable_column());
+    expand_strings(data->mutable_csv()->mutable_hexadecimal());
+  }
+  if (data->has_tfrecord()) expand_entries(data->mutable_tfrecord()->mutable_column());
+}
+
 void set_to_default(const FieldDescriptor* f, Message* m) {
   const Reflection& r = *m->GetReflection();
   switch (f->cpp_type()) {
@@ -136,6 +153,7 @@ void fill_defaults(std::set<const google::protobuf::Descriptor*> above, Message*
 bool absence_has_meaning(const FieldDescriptor& field) {
   static const std::set<std::string>* names = new std::set<std::string>{
       "millrace.DataConfig.split",       "millrace.DataConfig.csv",
+      "millrace.DataConfig.tfrecord",    "millrace.DataConfig.libsvm",
       "millrace.TableConfig.optimizer",  "millrace.ReportConfig.when",
       "millrace.EvaluationConfig.when",  "millrace.TrainConfig.generated_data",
       "millrace.TableConfig.eviction",   "millrace.CountAdmission.sketch",
@@ -167,6 +185,10 @@ absl::StatusOr<JobConfig> read_job_config(FileSystem& files, const std::string& 
 void expand_names(TrainConfig* config) {
   expand_entries(config->mutable_feature());
   expand_entries(config->mutable_table());
+  if (config->has_train_data()) expand_columns(config->mutable_train_data());
+  for (EvaluationSetConfig& set : *config->mutable_eval_data()) {
+    if (set.has_data()) expand_columns(set.mutable_data());
+  }
   for (FeatureConfig& feature : *config->mutable_feature()) {
     if (feature.column().empty()) feature.set_column(feature.name());
     if (feature.kind() == FeatureConfig::SPARSE && feature.table().empty()) {

@@ -107,6 +107,20 @@ TEST(ExpandNamesTest, SeveralRangesAndIdempotence) {
   EXPECT_EQ(to_text(config), once);
 }
 
+TEST(ExpandNamesTest, ColumnsOfData) {
+  TrainConfig config = expanded(R"(
+      train_data { csv { column: ["label", "c{1..2}"] hexadecimal: "c{1..2}" }
+                   tfrecord { column { name: "i{1..2}" type: FLOAT } } }
+      eval_data { data { csv { column: "x{7..8}" } } })");
+  EXPECT_THAT(config.train_data().csv().column(), ElementsAre("label", "c1", "c2"));
+  EXPECT_THAT(config.train_data().csv().hexadecimal(), ElementsAre("c1", "c2"));
+  ASSERT_EQ(config.train_data().tfrecord().column_size(), 2);
+  EXPECT_EQ(config.train_data().tfrecord().column(1).name(), "i2");
+  EXPECT_EQ(config.train_data().tfrecord().column(1).type(), TfRecordConfig::FLOAT);
+  EXPECT_THAT(config.eval_data(0).data().csv().column(), ElementsAre("x7", "x8"));
+  EXPECT_FALSE(config.eval_data(0).data().has_tfrecord());
+}
+
 TEST(ExpandNamesTest, WhatIsNoRangeStays) {
   // Ranges that multiply to more than a machine holds stay, too.
   const TrainConfig huge = expanded(R"(feature { name: "c{1..1000000}_{1..1000000}_{1..9}" })");

@@ -162,6 +162,39 @@ absl::Status check_csv(const std::string& where, const DataConfig& data) {
   if (csv.header() == CsvConfig::TYPED && !csv.list_delimiter().empty()) {
     return wrong(where, "list_delimiter is given, but a TYPED header says which columns are lists");
   }
+  if (csv.header() == CsvConfig::TYPED && !csv.hexadecimal().empty()) {
+    return wrong(where, "hexadecimal is given, but a TYPED header says what columns hold");
+  }
+  return absl::OkStatus();
+}
+
+// That `format` is the one of these options, or not said.
+absl::Status check_format(const std::string& where, const DataConfig& data,
+                          DataConfig::Format format) {
+  if (data.format() == DataConfig::AUTO || data.format() == format) return absl::OkStatus();
+  return wrong(where, absl::StrCat("is for ", DataConfig::Format_Name(format), ", but format is ",
+                                   DataConfig::Format_Name(data.format())));
+}
+
+absl::Status check_tfrecord(const std::string& where, const DataConfig& data) {
+  RETURN_IF_ERROR(check_format(where, data, DataConfig::TFRECORD));
+  std::set<std::string> names;
+  for (int i = 0; i < data.tfrecord().column_size(); ++i) {
+    const std::string& name = data.tfrecord().column(i).name();
+    const std::string column = entry(where + ".column", i, name);
+    if (name.empty()) return wrong(column, "name is missing");
+    RETURN_IF_ERROR(untaken(column, name, &names));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_formats(const std::string& where, const DataConfig& data) {
+  if (data.has_csv()) RETURN_IF_ERROR(check_csv(where + ".csv", data));
+  if (data.has_tfrecord()) RETURN_IF_ERROR(check_tfrecord(where + ".tfrecord", data));
+  if (data.has_libsvm()) {
+    RETURN_IF_ERROR(check_format(where + ".libsvm", data, DataConfig::LIBSVM));
+    RETURN_IF_ERROR(within(where + ".libsvm", "fields", data.libsvm().fields(), 0, 4096));
+  }
   return absl::OkStatus();
 }
 
@@ -176,8 +209,11 @@ absl::Status check_data(const std::string& where, const DataConfig& data, bool g
   RETURN_IF_ERROR(at_least(where, "batch_size", data.batch_size(), 1));
   RETURN_IF_ERROR(at_least(where, "shuffle_rows", data.shuffle_rows(), 0));
   if (data.has_split()) RETURN_IF_ERROR(check_split(where + ".split", data.split()));
-  if (data.has_csv()) RETURN_IF_ERROR(check_csv(where + ".csv", data));
-  return absl::OkStatus();
+  RETURN_IF_ERROR(at_least(where, "max_group_bytes", data.max_group_bytes(), 1 << 20));
+  if (!(data.max_bad_fraction() >= 0 && data.max_bad_fraction() <= 1)) {
+    return wrong_number(where, "max_bad_fraction", data.max_bad_fraction(), "0 to 1");
+  }
+  return check_formats(where, data);
 }
 
 absl::Status check_generated(const GeneratedDataConfig& data) {
@@ -211,6 +247,13 @@ absl::Status check_bucketize(const std::string& where, const BucketizeTransform&
   return absl::OkStatus();
 }
 
+absl::Status check_multi_hash(const std::string& where, const MultiHashTransform& hash) {
+  if (hash.function() == HashTransform::FARM_HASH) return wrong(where, "FARM_HASH takes no seed");
+  RETURN_IF_ERROR(within(where, "count", hash.count(), 1, 64));
+  if (hash.divisor() >= 1 && hash.divisor() <= uint64_t{1} << 57) return absl::OkStatus();
+  return wrong_number(where, "divisor", hash.divisor(), "1 to 2^57");
+}
+
 absl::Status check_transform(const std::string& where, const TransformConfig& transform) {
   switch (transform.kind_case()) {
     case TransformConfig::kHash:
@@ -231,11 +274,38 @@ absl::Status check_transform(const std::string& where, const TransformConfig& tr
     case TransformConfig::kThreshold:
       if (transform.threshold().has_at_least()) return absl::OkStatus();
       return wrong(where + ".threshold", "at_least is missing");
+    case TransformConfig::kMultiHash:
+      return check_multi_hash(where + ".multi_hash", transform.multi_hash());
+    case TransformConfig::kCross:
+      if (!transform.cross().feature().empty()) return absl::OkStatus();
+      return wrong(where + ".cross", "feature is missing");
+    case TransformConfig::kTruncate:
+      return at_least(where + ".truncate", "count", transform.truncate().count(), 1);
+    case TransformConfig::kUnique: return absl::OkStatus();
+    case TransformConfig::kVocabulary:
+      if (transform.vocabulary().path().empty()) {
+        return wrong(where + ".vocabulary", "path is missing");
+      }
+      return at_least(where + ".vocabulary", "other_ids", transform.vocabulary().other_ids(), 0);
     case TransformConfig::KIND_NOT_SET: break;
   }
   return wrong(where,
                "says not which transform; known: hash, modulo, bucketize, log1p, clip, "
-               "threshold");
+               "threshold, multi_hash, cross, truncate, unique, vocabulary");
+}
+
+absl::Status check_no_list_transforms(const std::string& where, const FeatureConfig& feature) {
+  for (int i = 0; i < feature.transform_size(); ++i) {
+    const TransformConfig& transform = feature.transform(i);
+    if (!transform.has_multi_hash() && !transform.has_cross() && !transform.has_truncate() &&
+        !transform.has_unique()) {
+      continue;
+    }
+    return wrong(entry(where + ".transform", i),
+                 absl::StrCat("is for lists of ids, which a ",
+                              FeatureConfig::Kind_Name(feature.kind()), " feature has not"));
+  }
+  return absl::OkStatus();
 }
 
 // Fields that only some kinds of feature have.
@@ -253,6 +323,10 @@ absl::Status check_kind(const std::string& where, const FeatureConfig& feature) 
   if (!sparse && feature.max_ids() != 0) {
     return wrong(where, absl::StrCat("max_ids is set, but a ", kind, " feature has no lists"));
   }
+  if (!sparse && feature.has_weight_column()) {
+    return wrong(where, absl::StrCat("weight_column is set, but a ", kind, " feature has no ids"));
+  }
+  if (!sparse) RETURN_IF_ERROR(check_no_list_transforms(where, feature));
   if (feature.max_ids() < 0) {
     return wrong(where, absl::StrCat("max_ids is ", feature.max_ids(), ", below 0"));
   }
@@ -290,7 +364,22 @@ absl::Status check_feature(const std::string& where, const FeatureConfig& featur
   return absl::OkStatus();
 }
 
+// `sparse`: the sparse features before this one.
+absl::Status check_crosses(const std::string& where, const FeatureConfig& feature,
+                           const std::vector<std::string>& sparse) {
+  for (int i = 0; i < feature.transform_size(); ++i) {
+    if (!feature.transform(i).has_cross()) continue;
+    const std::string& other = feature.transform(i).cross().feature();
+    if (std::find(sparse.begin(), sparse.end(), other) != sparse.end()) continue;
+    return wrong(entry(where + ".transform", i),
+                 absl::StrCat("cross: no sparse feature \"", other, "\" before this one",
+                              did_you_mean(other, sparse)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status check_features(const TrainConfig& train) {
+  std::vector<std::string> sparse;
   std::vector<std::string> tables;
   for (const TableConfig& table : train.table()) tables.push_back(table.name());
   std::set<std::string> names;
@@ -299,6 +388,8 @@ absl::Status check_features(const TrainConfig& train) {
     const FeatureConfig& feature = train.feature(i);
     const std::string where = entry("train.feature", i, feature.name());
     RETURN_IF_ERROR(check_feature(where, feature, tables));
+    RETURN_IF_ERROR(check_crosses(where, feature, sparse));
+    if (feature.kind() == FeatureConfig::SPARSE) sparse.push_back(feature.name());
     RETURN_IF_ERROR(untaken(where, feature.name(), &names));
     const bool is_first = kinds.insert(feature.kind()).second;
     const bool is_single = feature.kind() == FeatureConfig::WEIGHT ||

@@ -44,7 +44,7 @@ TEST(TextErrorTest, UnknownEnumValueNamesTheNearest) {
   EXPECT_EQ(error_of("train { feature { pooling: AVERAGE } }").what,
             "no value \"AVERAGE\" of field \"pooling\"; known: SUM, MEAN, NONE, SQUARE_ROOT_N");
   EXPECT_EQ(error_of("train { train_data { format: 77 } }").what,
-            "no value \"77\" of field \"format\"; known: AUTO, ORC, PARQUET, CSV");
+            "no value \"77\" of field \"format\"; known: AUTO, ORC, PARQUET, CSV, TFRECORD, LIBSVM");
 }
 
 TEST(TextErrorTest, UnknownExtensionSaysWhatToLink) {
