@@ -29,6 +29,10 @@ class StringValues {
     const int64_t begin = i == 0 ? 0 : ends_[i - 1];
     return absl::string_view(bytes_).substr(begin, ends_[i] - begin);
   }
+  void reserve(int64_t texts, int64_t bytes) {
+    ends_.reserve(texts);
+    bytes_.reserve(bytes);
+  }
   void push_back(absl::string_view text) {
     bytes_.append(text.data(), text.size());
     ends_.push_back(static_cast<int64_t>(bytes_.size()));

@@ -33,11 +33,10 @@ CsvConfig named(std::vector<std::string> columns) {
   return config;
 }
 
-TEST(CsvReaderTest, HeaderQuotesBlankLinesAndLineEnds) {
+TEST(CsvReaderTest, HeaderBlankLinesAndLineEnds) {
   for (const std::string end : {"\n", "\r\n"}) {
-    const std::string text =
-        absl::StrCat("\xef\xbb\xbf", "a,\"b c\"", end, end, "1,\"x,\"\"y\"\"\"", end, end, end,
-                     "2,", end, "3,z");  // no final newline
+    const std::string text = absl::StrCat("\xef\xbb\xbf", "a,b c", end, end, "1,x \"y\"", end, end, end,
+                                          " 2,", end, "3 ,z");  // no final newline
     ASSERT_OK_AND_ASSIGN(const auto reader, open(text));
     EXPECT_EQ(reader->columns()[0].name, "a");
     EXPECT_EQ(reader->columns()[1].name, "b c");
@@ -47,11 +46,123 @@ TEST(CsvReaderTest, HeaderQuotesBlankLinesAndLineEnds) {
                                                                       {0, ValueType::kDouble}}));
     EXPECT_THAT(columns[0].int64s, ElementsAre(1, 2, 3));
     EXPECT_THAT(columns[0].offsets, testing::IsEmpty());
-    EXPECT_EQ(columns[1].strings[0], "x,\"y\"");
+    EXPECT_EQ(columns[1].strings[0], "x \"y\"");
     EXPECT_EQ(columns[1].strings[1], "z");
     EXPECT_THAT(columns[1].offsets, ElementsAre(0, 1, 1, 2));
     EXPECT_THAT(columns[2].doubles, ElementsAre(1, 2, 3));
   }
+}
+
+TEST(CsvReaderTest, ByteOrderMarkWithoutAHeader) {
+  ASSERT_OK_AND_ASSIGN(const Column column,
+                       read("\xef\xbb\xbf" "7\n8\n", {0, ValueType::kInt64}, named({"a"})));
+  EXPECT_THAT(column.int64s, ElementsAre(7, 8));
+}
+
+TEST(CsvReaderTest, QuotedCellsAreRefusedUnlessLiteral) {
+  CsvConfig config = named({"a", "b"});
+  EXPECT_THAT(read("1,\"x\"\n", {1, ValueType::kString}, config),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("line 1, column b"), HasSubstr("not supported"))));
+  EXPECT_THAT(read("1,\"2\"\n", {1, ValueType::kInt64}, config),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not supported")));
+  EXPECT_OK(read("1,\"x\"\n", {0, ValueType::kInt64}, config)) << "a column that is not read";
+  EXPECT_THAT(open("a,\"b\"\n"), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("quoted")));
+  config.set_literal_quotes(true);
+  ASSERT_OK_AND_ASSIGN(const Column column,
+                       read("1,\"x\"\n2,\"\n", {1, ValueType::kString}, config));
+  EXPECT_EQ(column.strings[0], "\"x\"");
+  EXPECT_EQ(column.strings[1], "\"");
+}
+
+TEST(CsvReaderTest, HexadecimalColumns) {
+  CsvConfig config = named({"a", "b", "c"});
+  config.set_delimiter("\t");
+  config.add_hexadecimal("b");
+  config.add_hexadecimal("c");
+  ASSERT_OK_AND_ASSIGN(const auto reader, open("1\t68fd1e64\t\n10\t\tFFFFFFFFFFFFFFFF\r\n", config));
+  EXPECT_EQ(reader->columns()[0].type, ValueType::kText);
+  EXPECT_EQ(reader->columns()[1].type, ValueType::kUint64);
+  ASSERT_OK_AND_ASSIGN(const auto columns, reader->read({0, 0, 2}, {{1, ValueType::kUint64},
+                                                                    {2, ValueType::kUint64},
+                                                                    {0, ValueType::kInt64}}));
+  EXPECT_THAT(columns[0].int64s, ElementsAre(0x68fd1e64));
+  EXPECT_THAT(columns[0].offsets, ElementsAre(0, 1, 1));
+  EXPECT_THAT(columns[1].int64s, ElementsAre(-1));
+  EXPECT_THAT(columns[2].int64s, ElementsAre(1, 10));
+  EXPECT_THAT(read("1\txyz\t\n", {1, ValueType::kUint64}, config),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("\"xyz\" is not a hexadecimal")));
+  config.add_hexadecimal("cc");
+  EXPECT_THAT(open("1\t2\t3\n", config),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"c\"")));
+}
+
+TEST(CsvReaderTest, HexadecimalLists) {
+  CsvConfig config = named({"a"});
+  config.add_hexadecimal("a");
+  config.set_list_delimiter("|");
+  ASSERT_OK_AND_ASSIGN(const Column column, read("a|ff\n|\n", {0, ValueType::kUint64}, config));
+  EXPECT_THAT(column.int64s, ElementsAre(10, 255));
+  EXPECT_THAT(column.offsets, ElementsAre(0, 2, 2));
+}
+
+TEST(CsvReaderTest, RowsLongerThanATile) {
+  const std::string longest(300000, 'x');
+  const std::string text = absl::StrCat("1,a\n2,", longest, "\n3,", longest, "\n4,b\n");
+  ASSERT_OK_AND_ASSIGN(const auto reader, open(text, named({"a", "b"})));
+  for (const int64_t begin : {0, 1, 3}) {
+    ASSERT_OK_AND_ASSIGN(const auto columns,
+                         reader->read({0, begin, 4 - begin}, {{0, ValueType::kInt64},
+                                                              {1, ValueType::kString}}));
+    EXPECT_EQ(columns[0].int64s[0], begin + 1);
+    EXPECT_EQ(columns[0].int64s.back(), 4);
+    EXPECT_EQ(columns[1].strings[3 - begin], "b");
+    if (begin < 2) {
+      EXPECT_EQ(columns[1].strings[1 - begin].size(), longest.size());
+    }
+  }
+}
+
+TEST(CsvReaderTest, BadRowsAreLeftOutAndTheOthersRight) {
+  std::string text = "a,b\n";
+  for (int i = 0; i < 12000; ++i) {
+    absl::StrAppend(&text, i, i % 1000 == 3 ? ",x" : i % 1000 == 5 ? "" : ",7", "\n");
+  }
+  ASSERT_OK_AND_ASSIGN(const auto reader, open(text));
+  BadRows bad(11000, /*skip=*/true);
+  ASSERT_OK_AND_ASSIGN(const auto columns,
+                       reader->read({0, 1000, 11000},
+                                    {{0, ValueType::kInt64}, {1, ValueType::kInt64}}, bad));
+  EXPECT_EQ(bad.count(), 22);
+  EXPECT_THAT(bad.first().message(), HasSubstr("data.csv, line 1007: 1 cells where 2 are due"));
+  for (int64_t row = 0; row < 11000; ++row) {
+    ASSERT_EQ(bad.contains(row), row % 1000 == 3 || row % 1000 == 5) << row;
+    if (bad.contains(row)) continue;
+    ASSERT_EQ(columns[0].int64s[columns[0].begin(row)], row + 1000);
+    ASSERT_EQ(columns[1].end(row) - columns[1].begin(row), 1);
+  }
+}
+
+TEST(CsvReaderTest, ALayoutSavesLookingThroughTheFile) {
+  ASSERT_OK_AND_ASSIGN(const auto reader, open("a,b\n1,2\n3,4\n"));
+  ASSERT_OK_AND_ASSIGN(const auto again, open_csv(FileSystem::local(), reader->path(), CsvConfig(),
+                                                  reader->layout()));
+  EXPECT_EQ(again->group_rows(), reader->group_rows());
+  ASSERT_OK_AND_ASSIGN(const auto columns, again->read({0, 1, 1}, {{1, ValueType::kInt64}}));
+  EXPECT_THAT(columns[0].int64s, ElementsAre(4));
+  ASSERT_OK(write_file_atomically(FileSystem::local(), reader->path(), "a,b\n1,2\n"));
+  EXPECT_THAT(open_csv(FileSystem::local(), reader->path(), CsvConfig(), reader->layout()),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("changed while")));
+}
+
+TEST(CsvReaderTest, TextIsBytes) {
+  CsvConfig config = named({"a", "b"});
+  ASSERT_OK_AND_ASSIGN(const Column column,
+                       read(std::string("\xff\x80,1\n\0,2\n", 9), {0, ValueType::kString}, config));
+  EXPECT_EQ(column.strings[0], "\xff\x80");
+  EXPECT_EQ(column.strings[1], absl::string_view("\0", 1));
+  EXPECT_THAT(read("\xff,1\n", {0, ValueType::kInt64}, config),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("\"\\377\" is not an integer")));
 }
 
 TEST(CsvReaderTest, NamedColumnsAndOtherDelimiters) {
@@ -119,7 +230,7 @@ TEST(CsvReaderTest, TypedHeaderThatIsNone) {
   EXPECT_THAT(open("a,b\n", typed()), StatusIs(absl::StatusCode::kDataLoss)) << "another delimiter";
   EXPECT_THAT(read("rating:float\nmuch\n", {0, ValueType::kDouble}, typed()),
               StatusIs(absl::StatusCode::kDataLoss,
-                       HasSubstr("column rating: row 0: \"much\" is not a number")));
+                       HasSubstr("line 2, column rating: \"much\" is not a number")));
 }
 
 TEST(CsvReaderTest, ManyLinesMakeSeveralGroups) {
@@ -131,19 +242,18 @@ TEST(CsvReaderTest, ManyLinesMakeSeveralGroups) {
   EXPECT_THAT(columns[0].int64s, ElementsAre(16394, 16395));
 }
 
-TEST(CsvReaderTest, ErrorsNameRowAndColumn) {
-  EXPECT_THAT(read("a,b\n1,2\nx,3\n", {0, ValueType::kInt64}),
+TEST(CsvReaderTest, ErrorsNameLineAndColumn) {
+  EXPECT_THAT(read("a,b\n1,2\n\nx,3\n", {0, ValueType::kInt64}),
               StatusIs(absl::StatusCode::kDataLoss,
-                       AllOf(HasSubstr("data.csv, column a: row 1: \"x\" is not an integer"))));
+                       HasSubstr("data.csv, line 4, column a: \"x\" is not an integer")));
   EXPECT_THAT(read("a,b\n1.5,2\n", {0, ValueType::kInt64}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("\"1.5\" is not an integer")));
   EXPECT_THAT(
       read("a,b\n1,2 3\n", {1, ValueType::kDouble}),
-      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("column b: row 0: \"2 3\" is not a number")));
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("line 2, column b: \"2 3\" is not a number")));
   EXPECT_THAT(read("a,b\n1,2\n1,2,3\n", {0, ValueType::kInt64}),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("data.csv, rows 0 to 1")));
-  EXPECT_THAT(read("a,b\n1,\"2\n3\"\n", {0, ValueType::kInt64}),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("data.csv, rows 0 to 1")));
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("data.csv, line 3: 3 cells where 2 are due")));
 }
 
 TEST(CsvReaderTest, RefusesWhatItCannotOpen) {
@@ -153,8 +263,10 @@ TEST(CsvReaderTest, RefusesWhatItCannotOpen) {
   config.set_delimiter("::");
   EXPECT_THAT(open("a\n", config),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("one character")));
-  EXPECT_THAT(open(std::string((64 << 20) + 1, 'a')),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("a line of more than")));
+  config.set_delimiter("\n");
+  EXPECT_THAT(open("a\n", config), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(open("a\n" + std::string(100 << 20, 'a')),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("line 2: more than 16777216 bytes")));
 }
 
 }  // namespace

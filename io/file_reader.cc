@@ -61,7 +61,8 @@ bool register_file_format(FileFormat format) {
 }
 
 absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const std::string& path,
-                                                      const DataConfig& config) {
+                                                      const DataConfig& config,
+                                                      std::shared_ptr<const FileLayout> layout) {
   ASSIGN_OR_RETURN(const FileInfo info, files.info(path));
   if (info.is_directory) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -70,7 +71,7 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const s
   const FileFormat* format = config.format() == DataConfig::AUTO ? find_by_extension(path)
                                                                  : find_by_format(config.format());
   if (format == nullptr) return unknown_format(path, config.format());
-  return format->open(files, path, config.csv());
+  return format->open(files, path, config, std::move(layout));
 }
 
 }  // namespace millrace

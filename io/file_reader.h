@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/file_system.h"
+#include "io/bad_rows.h"
 #include "io/column.h"
 #include "proto/config.pb.h"
 
@@ -39,6 +40,13 @@ struct RowRange {
   int64_t count = 0;
 };
 
+// What a reader found out about its file when it opened it, so that opening it again costs less.
+// Immutable; shared by readers of one file on several threads.
+class FileLayout {
+ public:
+  virtual ~FileLayout() = default;
+};
+
 // An open file. What it says of itself is read once, when it is opened: columns and the row
 // groups in the order of the file ("stripes" in ORC, blocks of lines in delimited text).
 // Used by one thread at a time.
@@ -52,19 +60,32 @@ class FileReader {
   virtual const std::string& path() const = 0;
   virtual const std::vector<FileColumn>& columns() const = 0;
   virtual const std::vector<int64_t>& group_rows() const = 0;
+  // For open_file; null if the format gains nothing by it.
+  virtual std::shared_ptr<const FileLayout> layout() const { return nullptr; }
 
-  // Reads those columns and no others, in the order of `requests`.
-  // REQUIRES: the range is within the group, columns are supported, no request comes twice.
-  // Errors: DataLoss for damage and for delimited text that is not what was asked for; those of
-  // the file system; all name the file, its group or row and, where known, the column.
+  // Reads those columns and no others, in the order of `requests`. `bad` hears of rows whose values
+  // are not what was asked for; such rows then hold anything.
+  // REQUIRES: the range is within the group, columns are supported, no request comes twice; `bad` is
+  // for as many rows.
+  // Errors: DataLoss for damage, and what `bad` returns; those of the file system; all name the file,
+  // its group, row or line and, where known, the column.
   virtual absl::StatusOr<std::vector<Column>> read(const RowRange& range,
-                                                   absl::Span<const ColumnRequest> requests) = 0;
+                                                   absl::Span<const ColumnRequest> requests,
+                                                   BadRows& bad) = 0;
+  // The same where a bad row is an error.
+  absl::StatusOr<std::vector<Column>> read(const RowRange& range,
+                                           absl::Span<const ColumnRequest> requests) {
+    BadRows strict(range.count, /*skip=*/false);
+    return read(range, requests, strict);
+  }
 };
 
-// Opens files of one format. Errors: those of the file system; DataLoss if the file is not of
-// this format or damaged, naming it.
+// Opens files of one format. `layout` is null or that of a reader of this file and this format.
+// Errors: those of the file system; DataLoss, naming the file, if it is not of this format, damaged,
+// or says that a row group takes more than config.max_group_bytes.
 using FileOpener = std::function<absl::StatusOr<std::unique_ptr<FileReader>>(
-    FileSystem& files, const std::string& path, const CsvConfig& csv)>;
+    FileSystem& files, const std::string& path, const DataConfig& config,
+    std::shared_ptr<const FileLayout> layout)>;
 
 struct FileFormat {
   DataConfig::Format format = DataConfig::AUTO;
@@ -79,8 +100,9 @@ bool register_file_format(FileFormat format);
 // Opens a file by config.format or, where that is AUTO, by its extension.
 // Errors: NotFound; InvalidArgument for a directory, an unknown extension or a format that is
 // not linked in, saying what is; those of the opener.
-absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const std::string& path,
-                                                      const DataConfig& config);
+absl::StatusOr<std::unique_ptr<FileReader>> open_file(
+    FileSystem& files, const std::string& path, const DataConfig& config,
+    std::shared_ptr<const FileLayout> layout = nullptr);
 
 }  // namespace millrace
 

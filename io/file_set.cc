@@ -79,9 +79,10 @@ absl::StatusOr<FileSet> FileSet::open(FileSystem& files, const DataConfig& confi
   return set;
 }
 
-absl::StatusOr<FileSet::OpenFile> FileSet::open_one(const std::string& path) const {
+absl::StatusOr<FileSet::OpenFile> FileSet::open_one(
+    const std::string& path, std::shared_ptr<const FileLayout> layout) const {
   OpenFile file;
-  ASSIGN_OR_RETURN(file.reader, open_file(*files_, path, config_));
+  ASSIGN_OR_RETURN(file.reader, open_file(*files_, path, config_, std::move(layout)));
   for (size_t i = 0; i < columns_.size(); ++i) {
     ASSIGN_OR_RETURN(const int64_t column, find_column(*file.reader, columns_[i]));
     const FileColumn& found = file.reader->columns()[column];
@@ -96,13 +97,14 @@ absl::StatusOr<FileSet::OpenFile> FileSet::open_one(const std::string& path) con
 }
 
 absl::Status FileSet::add(const std::string& path) {
-  ASSIGN_OR_RETURN(const OpenFile file, open_one(path));
+  ASSIGN_OR_RETURN(const OpenFile file, open_one(path, nullptr));
   if (types_.empty()) {
     for (const int64_t column : file.columns) {
       types_.push_back(file.reader->columns()[column].type);
     }
   }
   paths_.push_back(path);
+  layouts_.push_back(file.reader->layout());
   group_rows_.push_back(file.reader->group_rows());
   int64_t row = 0;
   first_row_.emplace_back();
@@ -118,7 +120,7 @@ absl::Status FileSet::add(const std::string& path) {
 }
 
 absl::StatusOr<FileSet::OpenFile> FileSet::open_again(int64_t file) const {
-  ASSIGN_OR_RETURN(OpenFile again, open_one(paths_[file]));
+  ASSIGN_OR_RETURN(OpenFile again, open_one(paths_[file], layouts_[file]));
   if (again.reader->group_rows() != group_rows_[file]) {
     return absl::DataLossError(absl::StrCat(paths_[file], " changed while it was being read"));
   }

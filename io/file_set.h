@@ -52,7 +52,8 @@ class FileSet {
 
  private:
   FileSet(FileSystem& files, DataConfig config) : files_(&files), config_(std::move(config)) {}
-  absl::StatusOr<OpenFile> open_one(const std::string& path) const;
+  absl::StatusOr<OpenFile> open_one(const std::string& path,
+                                    std::shared_ptr<const FileLayout> layout) const;
   absl::Status add(const std::string& path);
 
   FileSystem* files_;
@@ -60,6 +61,8 @@ class FileSet {
   std::vector<std::string> columns_;
   std::vector<ValueType> types_;  // empty until the first file is known
   std::vector<std::string> paths_;
+  // Shared with the readers of the files.
+  std::vector<std::shared_ptr<const FileLayout>> layouts_;
   std::vector<std::vector<int64_t>> group_rows_;
   std::vector<std::vector<int64_t>> first_row_;
   int64_t rows_ = 0;

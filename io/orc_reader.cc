@@ -18,6 +18,7 @@ namespace {
 
 class OrcReader : public FileReader {
  public:
+  using FileReader::read;
   OrcReader(std::string path, std::shared_ptr<ArrowFile> file)
       : path_(std::move(path)), file_(std::move(file)) {}
 
@@ -41,7 +42,8 @@ class OrcReader : public FileReader {
   const std::vector<int64_t>& group_rows() const override { return group_rows_; }
 
   absl::StatusOr<std::vector<Column>> read(const RowRange& range,
-                                           absl::Span<const ColumnRequest> requests) override {
+                                           absl::Span<const ColumnRequest> requests,
+                                           BadRows& bad) override {
     auto read = [&]() -> absl::StatusOr<std::vector<Column>> {
       std::shared_ptr<arrow::RecordBatch> batch;
       RETURN_IF_ERROR(guard_arrow(*file_, [&] { return read_batch(range, requests, &batch); }));
@@ -103,10 +105,11 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_orc(FileSystem& files, const st
   return reader;
 }
 
-MILLRACE_REGISTER_FILE_FORMAT(orc,
-                              {.format = DataConfig::ORC,
-                               .extensions = {".orc"},
-                               .open = [](FileSystem& files, const std::string& path,
-                                          const CsvConfig&) { return open_orc(files, path); }});
+MILLRACE_REGISTER_FILE_FORMAT(orc, {.format = DataConfig::ORC,
+                                    .extensions = {".orc"},
+                                    .open = [](FileSystem& files, const std::string& path,
+                                               const DataConfig& config, auto layout) {
+                                      return open_orc(files, path);
+                                    }});
 
 }  // namespace millrace

@@ -29,6 +29,7 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>* leav
 
 class ParquetReader : public FileReader {
  public:
+  using FileReader::read;
   ParquetReader(std::string path, std::shared_ptr<ArrowFile> file)
       : path_(std::move(path)), file_(std::move(file)) {}
 
@@ -56,7 +57,8 @@ class ParquetReader : public FileReader {
   const std::vector<int64_t>& group_rows() const override { return group_rows_; }
 
   absl::StatusOr<std::vector<Column>> read(const RowRange& range,
-                                           absl::Span<const ColumnRequest> requests) override {
+                                           absl::Span<const ColumnRequest> requests,
+                                           BadRows& bad) override {
     auto columns = read_columns(range, requests);
     if (columns.ok()) return columns;
     stream_.reset();
@@ -144,10 +146,11 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_parquet(FileSystem& files,
   return reader;
 }
 
-MILLRACE_REGISTER_FILE_FORMAT(parquet,
-                              {.format = DataConfig::PARQUET,
-                               .extensions = {".parquet", ".pq"},
-                               .open = [](FileSystem& files, const std::string& path,
-                                          const CsvConfig&) { return open_parquet(files, path); }});
+MILLRACE_REGISTER_FILE_FORMAT(parquet, {.format = DataConfig::PARQUET,
+                                        .extensions = {".parquet", ".pq"},
+                                        .open = [](FileSystem& files, const std::string& path,
+                                                   const DataConfig& config, auto layout) {
+                                          return open_parquet(files, path);
+                                        }});
 
 }  // namespace millrace

@@ -227,7 +227,7 @@ TEST_F(PredictTest, DataThatDoesNotFit) {
   refused({"--output", "p.csv", "--data", write_table("narrow", DataConfig::ORC)}, 64,
           "has no column \"c2\"");
   write("bad.csv", "row,label,i1,i2,c1,c2\n1,1,0.5,0.5,3,4\n2,1,much,0.5,3,4\n");
-  refused({"--output", "p.csv", "--data", "bad.csv"}, 65, "column i1: row 1: \"much\"");
+  refused({"--output", "p.csv", "--data", "bad.csv"}, 65, "line 3, column i1: \"much\"");
   write("labels.csv", "row,label,i1,i2,c1,c2\n1,7,0.5,0.5,3,4\n");
   refused({"--output", "p.csv", "--data", "labels.csv"}, 65, "label 7");
 }
