@@ -328,14 +328,17 @@ absl::Status Trainer::save_at_end() {
   finished_ = !summary_.stopped_by_rank;
   stopped_for_ = stopped_ ? summary_.stop_reason : "";
   const bool saves = options_.save_at_end && (summary_.steps_begun > 0 || !checkpoint_.empty());
-  if (parts_.saver != nullptr && saves) RETURN_IF_ERROR(save(RequestSet()));
-  return finish_saves();
+  if (parts_.saver == nullptr || !saves) return finish_saves();
+  RETURN_IF_ERROR(save(RequestSet()));
+  RETURN_IF_ERROR(finish_saves());
+  record(LoopEvent::kServed, "checkpoint", "at the end");
+  return absl::OkStatus();
 }
 
 void Trainer::save_after_failure() {
   if (context_->world_size() == 1) {
     const absl::Status finished = guarded("saving", [this] { return finish_saves(); });
-    if (!finished.ok()) MILLRACE_LOG(ERROR) << finished;
+    if (!finished.ok()) MILLRACE_LOG(ERROR) << finished.message();
   }
   const bool clean = at_boundary_ && !save_failed_ && context_->world_size() == 1;
   if (parts_.saver == nullptr || !options_.save_on_failure || !clean || summary_.steps_begun == 0) {
@@ -346,9 +349,11 @@ void Trainer::save_after_failure() {
     return finish_saves();
   });
   if (!saved.ok()) {
-    MILLRACE_LOG(ERROR) << "the run failed, and so did saving where it stood: " << saved;
+    MILLRACE_LOG(ERROR) << "the run failed, and so did saving where it stood: "
+                        << saved.message();
     return;
   }
+  record(LoopEvent::kServed, "checkpoint", "after the failure");
   MILLRACE_LOG(INFO) << "the run failed; where it stood is in " << checkpoint_;
 }
 
