@@ -6,13 +6,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <string>
+#include <vector>
 
 namespace millrace {
 namespace {
 
 static_assert(sizeof(internal::VlogSite) >= sizeof(google::SiteFlag));
 
-// Writes to the sink of set_log_sink, or to stderr, and to the file of log_to_file.
+constexpr size_t kMostEarlyLines = 1000;
+
+// Writes to the sink of set_log_sink, or to stderr, and to the file of log_to_file. The first such
+// file gets what was logged before it, too.
 class Router : public google::LogSink {
  public:
   void send(google::LogSeverity severity, const char*, const char* base_filename, int line,
@@ -22,6 +27,8 @@ class Router : public google::LogSink {
     if (file_ != nullptr) {
       std::fprintf(file_, "%s\n", text.c_str());
       std::fflush(file_);
+    } else if (early_.size() < kMostEarlyLines) {
+      early_.push_back(text);
     }
     if (sink_) {
       sink_(static_cast<LogSeverity>(severity), text);
@@ -41,6 +48,9 @@ class Router : public google::LogSink {
     std::lock_guard<std::mutex> lock(mutex_);
     if (file_ != nullptr) std::fclose(file_);
     file_ = file;
+    for (const std::string& line : early_) std::fprintf(file_, "%s\n", line.c_str());
+    std::fflush(file_);
+    early_.clear();
     return true;
   }
 
@@ -48,6 +58,7 @@ class Router : public google::LogSink {
   std::mutex mutex_;
   std::function<void(LogSeverity, absl::string_view)> sink_;
   std::FILE* file_ = nullptr;
+  std::vector<std::string> early_;  // before there was a file
 };
 
 Router& router() {

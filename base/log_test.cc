@@ -87,6 +87,32 @@ TEST_F(LogProcessTest, FailedChecksSayWhatFailedAndAbort) {
       "Check failed: 1 \\+ 1 == 3 n is 3");
 }
 
+[[noreturn]] void log_before_there_is_a_file(const std::string& path, bool initialize) {
+  if (initialize) initialize_logging("log_test");
+  for (int i = 0; i < 1100; ++i) MILLRACE_LOG(INFO) << "early line " << i << ".";
+  if (!log_to_file(path)) ::_exit(1);
+  MILLRACE_LOG(INFO) << "line of the file";
+  if (!log_to_file(path)) ::_exit(2);  // the same again: nothing twice
+  ::_exit(0);
+}
+
+TEST_F(LogProcessTest, TheFileGetsWhatWasLoggedBeforeIt) {
+  for (const bool initialize : {false, true}) {
+    const std::string path =
+        testing::TempDir() + (initialize ? "/early_initialized.log" : "/early.log");
+    EXPECT_EXIT(log_before_there_is_a_file(path, initialize), testing::ExitedWithCode(0), "");
+    std::stringstream stream;
+    stream << std::ifstream(path).rdbuf();
+    const std::string content = stream.str();
+    const size_t first = content.find("early line 0.");
+    ASSERT_NE(first, std::string::npos);
+    EXPECT_EQ(content.find("early line 0.", first + 1), std::string::npos);
+    EXPECT_THAT(content, HasSubstr("early line 999."));
+    EXPECT_THAT(content, Not(HasSubstr("early line 1000."))) << "their number is bounded";
+    EXPECT_GT(content.find("line of the file"), content.find("early line 999."));
+  }
+}
+
 TEST(LogTest, PassedChecksEvaluateNothingElse) {
   int evaluated = 0;
   auto text = [&] { return ++evaluated; };

@@ -1,5 +1,6 @@
 #include "tools/output_hook.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -23,17 +24,38 @@ std::string nearest_existing(FileSystem& files, std::string path) {
   return path;
 }
 
-// What a run writes must not meet a file where a directory is due or the reverse.
+absl::Status refuse(absl::string_view output_dir, absl::string_view path, absl::string_view what) {
+  return absl::PermissionDeniedError(absl::StrCat("cannot write to output_dir ", output_dir, ": ",
+                                                  path, " is ", what,
+                                                  "; choose another with --output_dir"));
+}
+
+bool writable(const std::string& path, bool is_directory) {
+  const int mode = is_directory ? W_OK | X_OK : W_OK;
+  return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
+}
+
+// What a run writes must not meet a file where a directory is due or the reverse, nor what it may
+// not write.
 absl::Status check_content(FileSystem& files, const std::string& directory) {
-  for (const char* name :
-       {"logs", "metrics", "checkpoints", "config.textproto", "events.jsonl", "summary.json"}) {
+  for (const char* name : {"logs", "metrics", "checkpoints", "checkpoints/lock", "config.textproto",
+                           "events.jsonl", "summary.json"}) {
     const std::string path = join_path(directory, name);
     const absl::StatusOr<FileInfo> info = files.info(path);
-    const bool directory_is_due = std::strchr(name, '.') == nullptr;
-    if (!info.ok() || info->is_directory == directory_is_due) continue;
-    return absl::PermissionDeniedError(absl::StrCat(
-        "cannot write to output_dir: ", path, " is ",
-        directory_is_due ? "no directory" : "a directory", "; choose another with --output_dir"));
+    if (!info.ok()) {
+      if (files.link_info(path).ok()) return refuse(directory, path, "a link to nothing");
+      continue;
+    }
+    const bool is_lock = base_name(path) == "lock";
+    const bool directory_is_due = !is_lock && std::strchr(name, '.') == nullptr;
+    if (info->is_directory != directory_is_due) {
+      return refuse(directory, path, directory_is_due ? "no directory" : "a directory");
+    }
+    // Other files are replaced.
+    const bool matters = directory_is_due || is_lock || base_name(path) == "events.jsonl";
+    if (matters && !writable(path, directory_is_due)) {
+      return refuse(directory, path, "not writable");
+    }
   }
   return absl::OkStatus();
 }
@@ -44,13 +66,17 @@ absl::Status check_output_directory(FileSystem& files, const RunConfig& run) {
   const std::string& wanted = run.output_dir();
   const std::string existing = nearest_existing(files, wanted);
   ASSIGN_OR_RETURN(const FileInfo info, files.info(existing));
-  if (!info.is_directory || ::access(existing.c_str(), W_OK | X_OK) != 0) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("cannot write to output_dir ", wanted, ": ", existing,
-                     info.is_directory ? " is not writable" : " is no directory",
-                     "; choose another with --output_dir"));
-  }
+  if (!info.is_directory) return refuse(wanted, existing, "no directory");
+  if (!writable(existing, /*is_directory=*/true)) return refuse(wanted, existing, "not writable");
   return existing == wanted ? check_content(files, wanted) : absl::OkStatus();
+}
+
+absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank) {
+  const std::string folder = join_path(run.output_dir(), "logs");
+  RETURN_IF_ERROR(files.create_directories(folder));
+  const std::string log = join_path(folder, absl::StrCat("rank-", rank, ".log"));
+  if (log_to_file(log)) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat("cannot write ", log));
 }
 
 absl::Status OutputHook::start(HookContext&) {
@@ -61,13 +87,14 @@ absl::Status OutputHook::start(HookContext&) {
 absl::Status OutputHook::before_step(HookContext& context) {
   if (made_) return absl::OkStatus();
   made_ = true;
-  // By whichever rank comes first.
-  RETURN_IF_ERROR(files_.create_directories(join_path(config_.run().output_dir(), "logs")));
+  RETURN_IF_ERROR(open_run_log(files_, config_.run(), context.rank()));
   if (context.rank() == 0) RETURN_IF_ERROR(write_config());
   if (events_ != nullptr) events_->open();
-  const std::string log =
-      join_path(config_.run().output_dir(), absl::StrCat("logs/rank-", context.rank(), ".log"));
-  if (!log_to_file(log)) return absl::PermissionDeniedError(absl::StrCat("cannot write ", log));
+  return absl::OkStatus();
+}
+
+absl::Status OutputHook::after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) {
+  if (context.rank() == 0) MILLRACE_LOG(INFO) << "saved " << checkpoint.path;
   return absl::OkStatus();
 }
 

@@ -15,9 +15,14 @@ namespace millrace {
 // Writes nothing.
 absl::Status check_output_directory(FileSystem& files, const RunConfig& run);
 
+// From now on what this rank logs, and what it logged so far, also goes to OUTPUT_DIR/logs/rank-N.log,
+// behind what earlier runs left there. For directories that are known to be this run's.
+// Errors: PermissionDenied; those of making the directory.
+absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank);
+
 // Makes the output directory just before the first step, so that a run that fails earlier leaves
 // nothing. Each rank puts its logs/rank-N.log there; rank 0 config.textproto and events.jsonl
-// too. `start` refuses what check_output_directory does.
+// too. Logs every checkpoint. `start` refuses what check_output_directory does.
 class OutputHook : public Hook {
  public:
   // Borrows `files` and `events`, which is opened when the directory is there; null: none.
@@ -26,6 +31,7 @@ class OutputHook : public Hook {
   absl::string_view name() const override { return "output"; }
   absl::Status start(HookContext& context) override;
   absl::Status before_step(HookContext& context) override;
+  absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) override;
 
  private:
   absl::Status write_config() const;

@@ -1,6 +1,9 @@
 #include "tools/output_hook.h"
 
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -17,6 +20,18 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+
+// Not the superuser, who may do anything, as long as it lives.
+class AsAnybody {
+ public:
+  AsAnybody() : before_(::geteuid()) {
+    EXPECT_TRUE(before_ != 0 || ::seteuid(65534) == 0);
+  }
+  ~AsAnybody() { EXPECT_EQ(::seteuid(before_), 0); }
+
+ private:
+  const uid_t before_;
+};
 
 class OutputHookTest : public testing::Test {
  protected:
@@ -114,6 +129,65 @@ TEST_F(OutputHookTest, AFileInTheWayIsFoundBeforeTheFirstStep) {
                                HasSubstr("--output_dir"))));
     EXPECT_EQ(failing->progress().step, 0);
     EXPECT_THAT(read_file(FileSystem::local(), base_ + name), IsOkAndHolds("mine"));
+  }
+}
+
+TEST_F(OutputHookTest, EveryCheckpointIsLoggedByTheFirstRank) {
+  OutputHook hook(FileSystem::local(), config_);
+  FakeHookContext context;
+  for (const int rank : {0, 1}) {
+    context.rank_is = rank;
+    testing::internal::CaptureStderr();
+    ASSERT_OK(hook.after_checkpoint(context, {"out/checkpoints/step-00000007", {}}));
+    const std::string logged = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(logged.find("saved out/checkpoints/step-00000007") != std::string::npos, rank == 0);
+  }
+}
+
+// What a run could not write is found before anything is written.
+TEST_F(OutputHookTest, WhatIsInTheWayInside) {
+  namespace fs = std::filesystem;
+  const std::string directory = base_ + "/a/b";
+  const auto expect_refused = [&](const std::string& name, const std::string& what) {
+    const std::string path = directory + "/" + name;
+    EXPECT_THAT(check_output_directory(FileSystem::local(), config_.run()),
+                StatusIs(absl::StatusCode::kPermissionDenied,
+                         "cannot write to output_dir " + directory + ": " + path + " is " + what +
+                             "; choose another with --output_dir"));
+    fs::remove_all(path);
+    EXPECT_OK(check_output_directory(FileSystem::local(), config_.run()));
+  };
+  for (const std::string name : {"logs", "metrics", "checkpoints"}) {
+    fs::create_directories(directory);
+    ASSERT_OK(write_file_atomically(FileSystem::local(), directory + "/" + name, "mine"));
+    expect_refused(name, "no directory");
+    fs::create_symlink("/nowhere", directory + "/" + name);
+    expect_refused(name, "a link to nothing");
+  }
+  for (const std::string name : {"config.textproto", "events.jsonl", "checkpoints/lock"}) {
+    fs::create_directories(directory + "/" + name);
+    expect_refused(name, "a directory");
+  }
+}
+
+TEST_F(OutputHookTest, WhatMayNotBeWritten) {
+  namespace fs = std::filesystem;
+  const std::string directory = base_ + "/a/b";
+  for (const std::string name : {"", "/logs", "/metrics", "/checkpoints"}) {
+    fs::create_directories(directory + name);
+    fs::permissions(directory + name, fs::perms(0555));
+    absl::Status status;
+    {
+      const AsAnybody anybody;
+      if (::faccessat(AT_FDCWD, base_.c_str(), X_OK, AT_EACCESS) != 0) {
+        GTEST_SKIP() << base_ << " is not everybody's";
+      }
+      status = check_output_directory(FileSystem::local(), config_.run());
+    }
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kPermissionDenied,
+                                 AllOf(HasSubstr(directory + name + " is not writable"),
+                                       HasSubstr("--output_dir"))));
+    fs::permissions(directory + name, fs::perms(0777));
   }
 }
 

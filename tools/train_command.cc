@@ -7,22 +7,35 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/version.h"
+#include "proto/config_fingerprint.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
 #include "tools/exit_code.h"
 #include "tools/job.h"
 #include "tools/job_checkpoints.h"
+#include "tools/output_hook.h"
 #include "tools/ranks.h"
+#include "tools/signal_exit.h"
 #include "tools/summary_json.h"
 
 namespace millrace {
 namespace {
+
+// A line for the log file alone, which is to tell all of a run: people hear it in other words. Not
+// during training, when the logger has the sink.
+void log_for_the_file(absl::string_view text) {
+  set_log_sink([](LogSeverity, absl::string_view) {});
+  MILLRACE_LOG(INFO) << text;
+  set_log_sink({});
+}
 
 class TrainCommand {
  public:
@@ -31,6 +44,7 @@ class TrainCommand {
 
   absl::StatusOr<int> run() {
     absl::Status status = train();
+    if (!status.ok()) log_for_the_file(absl::StrCat("failed: ", status.message()));
     status.Update(write_summaries(status));
     RETURN_IF_ERROR(status);
     return summary_.stopped_by_rank ? kExitRunAgain : kExitFinished;
@@ -41,6 +55,8 @@ class TrainCommand {
     ASSIGN_OR_RETURN(ranks_, read_rank_environment());
     if (is_first()) RETURN_IF_ERROR(check_summary_file(files_, flags_.summary));
     ASSIGN_OR_RETURN(config_, load_config(files_, flags_));
+    if (config_.run().signal_stop().enabled()) signal_exit_.emplace();
+    log_beginning();
     ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
                      join_ranks(ranks_, config_, listener_));
     RETURN_IF_ERROR(on_rank_0(*collectives, [this] { return make_data(); }));
@@ -63,29 +79,55 @@ class TrainCommand {
       others.fail(resumption.status());  // rather than let them wait
       return resumption.status();
     }
+    // What goes on here is this run's from now on: it has the lock, if it saves.
+    const bool goes_on = resumption->from.has_value() && is_in_output_dir(resumption->from->path);
     if (resumption->finished.has_value()) {
-      report_finished(*resumption->from, *resumption->finished);
+      report_finished(*resumption->from, *resumption->finished, goes_on);
       return absl::OkStatus();
+    }
+    if (goes_on) {
+      const absl::Status opened = open_run_log(files_, config_.run(), ranks_.rank);
+      if (!opened.ok()) others.fail(opened);
+      RETURN_IF_ERROR(opened);
+    } else if (!resumption->from.has_value()) {
+      log_for_the_file("beginning anew");
     }
     const absl::Status status = trainer->train().status();
     summary_ = trainer->summary();
+    if (!config_.run().checkpoint().enabled()) summary_.checkpoint.clear();  // it is of another run
     // One that goes on may have nothing to do but to evaluate and to save.
     started_ = summary_.steps_begun > 0 ||
                (resumption->from.has_value() && files_.info(config_.run().output_dir()).ok());
     RETURN_IF_ERROR(status);
+    log_for_the_file(outcome_text());
     if (started_ && is_first()) print_outcome();
     return absl::OkStatus();
   }
 
-  // A run that has nothing left to do.
-  void report_finished(const CheckpointInfo& checkpoint, const std::string& how) {
+  void log_beginning() const {
+    log_for_the_file(absl::StrCat(
+        "train of Millrace ", kVersion, ": process ", ::getpid(), ", rank ", ranks_.rank, " of ",
+        ranks_.world_size, ", output_dir ", config_.run().output_dir(), ", configuration ",
+        config_fingerprint(config_.train())));
+  }
+
+  bool is_in_output_dir(const std::string& checkpoint) const {
+    return directory_of(checkpoint) == checkpoint_folder(config_.run());
+  }
+
+  // A run that has nothing left to do. `here`: it is that of the output directory.
+  void report_finished(const CheckpointInfo& checkpoint, const std::string& how, bool here) {
     summary_.outcome = how == "completed" ? Outcome::kCompleted : Outcome::kStopped;
     summary_.progress = checkpoint.progress;
     summary_.checkpoint = checkpoint.path;
+    const std::string text =
+        absl::StrCat("finished before (", how, ") after ", checkpoint.progress.step,
+                     " steps; raise a limit, such as train.max_epochs, to go on");
+    log_for_the_file(text);
+    // Nothing hangs on this line.
+    if (here) open_run_log(files_, config_.run(), ranks_.rank).IgnoreError();
     if (!is_first()) return;
-    std::cout << "finished before (" << how << ") after " << checkpoint.progress.step
-              << " steps; raise a limit, such as train.max_epochs, to go on\ncheckpoint: "
-              << checkpoint.path << std::endl;
+    std::cout << text << "\ncheckpoint: " << checkpoint.path << std::endl;
   }
 
   absl::Status make_data() {
@@ -119,12 +161,17 @@ class TrainCommand {
     return status;
   }
 
-  void print_outcome() const {
+  std::string outcome_text() const {
     const bool stopped = summary_.outcome == Outcome::kStopped;
-    std::cout << (stopped ? absl::StrCat("stopped (", summary_.stop_reason, ")") : "completed")
-              << absl::StrFormat(": %d steps, %d examples, %.1f s of training\n",
-                                 summary_.progress.step, summary_.progress.examples,
-                                 absl::ToDoubleSeconds(summary_.progress.elapsed));
+    return absl::StrFormat("%s: %d steps, %d examples, %.1f s of training",
+                           stopped ? absl::StrCat("stopped (", summary_.stop_reason, ")")
+                                   : std::string("completed"),
+                           summary_.progress.step, summary_.progress.examples,
+                           absl::ToDoubleSeconds(summary_.progress.elapsed));
+  }
+
+  void print_outcome() const {
+    std::cout << outcome_text() << "\n";
     for (const auto& [set, metrics] : summary_.eval) {
       std::cout << set << ":";
       for (const auto& [name, value] : metrics)
@@ -142,6 +189,7 @@ class TrainCommand {
   JobConfig config_;
   Summary summary_;
   bool started_ = false;
+  std::optional<SignalExit> signal_exit_;  // unless signals are to have their usual effect
 };
 
 }  // namespace

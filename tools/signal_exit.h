@@ -1,0 +1,32 @@
+// Ends the process on a signal where there is nothing to save.
+#ifndef MILLRACE_TOOLS_SIGNAL_EXIT_H_
+#define MILLRACE_TOOLS_SIGNAL_EXIT_H_
+
+#include <signal.h>
+
+#include <vector>
+
+namespace millrace {
+
+// While it lives, SIGTERM, SIGINT and SIGUSR1 end the process at once with a line on stderr and
+// kExitRunAgain. For what comes before training and after it: data that is made, a checkpoint that
+// is loaded, ranks that are waited for. All of that may end anywhere. From its start to its end
+// SignalStopHook takes the signals over. At most one at a time; used by one thread.
+class SignalExit {
+ public:
+  SignalExit();
+  ~SignalExit();
+  SignalExit(const SignalExit&) = delete;
+  SignalExit& operator=(const SignalExit&) = delete;
+
+ private:
+  struct Saved {
+    int signal;
+    struct sigaction action;
+  };
+  std::vector<Saved> saved_;  // what was in force before
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_SIGNAL_EXIT_H_
