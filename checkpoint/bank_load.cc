@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "checkpoint/name_path.h"
 #include "checkpoint/table_reader.h"
 #include "checkpoint/torch_types.h"
 #include "proto/model_bank_check.h"
@@ -81,11 +82,12 @@ class BankLoad {
   absl::StatusOr<LoadedState> run() {
     for (size_t s = 0; s < sources_.size(); ++s) {
       if (sources_[s] == nullptr) continue;
-      RETURN_IF_ERROR(read_dense(static_cast<int>(s)), config_.source(static_cast<int>(s)).path());
+      RETURN_IF_ERROR(name_path(read_dense(static_cast<int>(s)),
+                                config_.source(static_cast<int>(s)).path()));
     }
     for (const BankPlan::Load& load : plan_.loads) {
       if (load.to.kind != BankItem::kTable) continue;
-      RETURN_IF_ERROR(read_table_of(load), config_.source(load.source).path());
+      RETURN_IF_ERROR(name_path(read_table_of(load), config_.source(load.source).path()));
     }
     take_dense();
     take_optimizers();
@@ -246,7 +248,8 @@ class BankLoad {
       const bool last = checkpoint == source.chain().back();
       if (!has && !last) continue;  // a table that came after this part of the chain
       options.table_state = table_state && last;
-      RETURN_IF_ERROR(read_table(*checkpoint, options, rows, threads_), checkpoint->directory());
+      RETURN_IF_ERROR(
+          name_path(read_table(*checkpoint, options, rows, threads_), checkpoint->directory()));
     }
     const int64_t due = entry_of(source, options.table)->rows();
     if (rows.store().size() == due) return absl::OkStatus();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_list.h"
+#include "checkpoint/checkpoint_path.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/rows_file.h"
 #include "checkpoint/table_tensors.h"
@@ -45,28 +46,25 @@ std::string optimizer_item(absl::string_view name) {
 
 absl::StatusOr<SourcePlace> find_checkpoint(const std::string& path, FileSystem& files,
                                             ThreadPool& threads) {
-  if (files.info(join_path(path, "manifest.json")).ok()) {
-    ASSIGN_OR_RETURN(const auto reader, CheckpointReader::open(files, path));
-    return SourcePlace{path, reader->manifest().digest()};
+  const absl::StatusOr<NewestCheckpoint> found =
+      open_checkpoint(files, path, Check::kFull, threads);
+  if (absl::IsFailedPrecondition(found.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(found.status().message(), " (a file with rows needs rows)"));
   }
-  ASSIGN_OR_RETURN(const FileInfo info, files.info(path));
-  if (!info.is_directory) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, " is a file; a checkpoint is a directory (a file with rows needs rows)"));
+  RETURN_IF_ERROR(found.status());
+  const CheckpointReader& newest = *found->chain.back();
+  SourcePlace place{newest.directory(), newest.manifest().digest(), {}};
+  for (const absl::Status& status : found->damaged) {
+    place.passed_over.emplace_back(status.message());
   }
-  ASSIGN_OR_RETURN(NewestCheckpoint found, newest_checkpoint(files, path, Check::kFull, threads));
-  if (!found.chain.empty()) {
-    const CheckpointReader& newest = *found.chain.back();
-    return SourcePlace{newest.directory(), newest.manifest().digest()};
-  }
-  if (!found.damaged.empty()) return found.damaged[0];
-  return absl::NotFoundError(absl::StrCat(path, " holds no checkpoint"));
+  return place;
 }
 
 absl::StatusOr<SourcePlace> find_file(const std::string& path, FileSystem& files) {
   ASSIGN_OR_RETURN(const DataIdentity identity, data_identity(files, {path}));
   const DataIdentity::File& file = identity.file(0);
-  return SourcePlace{path, absl::StrCat(file.size(), " ", file.end_digest())};
+  return SourcePlace{path, absl::StrCat(file.size(), " ", file.end_digest()), {}};
 }
 
 }  // namespace

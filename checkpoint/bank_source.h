@@ -25,10 +25,12 @@ std::vector<BankItem> model_items(const TrainState& target);
 struct SourcePlace {
   std::string path;     // of one checkpoint, or of a file with rows; "": there is none
   std::string version;  // differs where the content does
+  // What is wrong with newer checkpoints of a folder, newest first.
+  std::vector<std::string> passed_over;
 };
 
-// Finds it: a checkpoint, the newest of a folder of which every byte verifies, or a file. Borrows
-// `files` for the call.
+// Finds it: a checkpoint, the newest of a folder or an output directory of which every byte
+// verifies, or a file. Borrows `files` for the call.
 // Errors: NotFound, unless the source is optional; DataLoss if none of a folder verifies; those of
 // reading.
 absl::StatusOr<SourcePlace> find_source(const SourceConfig& config, FileSystem& files,

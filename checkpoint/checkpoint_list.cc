@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_names.h"
+#include "checkpoint/name_path.h"
 
 namespace millrace {
 namespace {
@@ -26,8 +27,7 @@ ListedCheckpoint look_at(FileSystem& files, int64_t step, const std::string& pat
   return listed;
 }
 
-absl::Status verify_chain(const std::vector<std::unique_ptr<CheckpointReader>>& chain,
-                          ThreadPool& threads) {
+absl::Status verify_chain(CheckpointChain chain, ThreadPool& threads) {
   for (const auto& reader : chain) RETURN_IF_ERROR(reader->verify(threads));
   return absl::OkStatus();
 }
@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<ListedCheckpoint>> list_checkpoints(FileSystem& files
   std::map<int64_t, std::vector<std::string>> current, old;  // names by step
   for (const DirectoryEntry& entry : *entries) {
     const auto name = parse_checkpoint_name(entry.name);
-    if (!name) continue;
+    if (!name || entry.kind == FileKind::kRegular) continue;
     if (name->kind == Kind::kCheckpoint) current[name->step].push_back(entry.name);
     if (name->kind == Kind::kOld) old[name->step].push_back(entry.name);
   }
@@ -84,8 +84,19 @@ absl::StatusOr<std::vector<std::unique_ptr<CheckpointReader>>> open_chain(FileSy
   return chain;
 }
 
+bool is_damage(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsNotFound(status);
+}
+
 absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std::string& folder,
                                                    Check check, ThreadPool& threads) {
+  return newest_checkpoint(files, folder, [&](CheckpointChain chain) {
+    return check == Check::kFull ? verify_chain(chain, threads) : absl::OkStatus();
+  });
+}
+
+absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std::string& folder,
+                                                   const UseChain& use) {
   ASSIGN_OR_RETURN(std::vector<ListedCheckpoint> checkpoints, list_checkpoints(files, folder));
   NewestCheckpoint newest;
   for (auto listed = checkpoints.rbegin(); listed != checkpoints.rend(); ++listed) {
@@ -93,13 +104,16 @@ absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std:
     if (status.ok()) {
       auto chain = open_chain(files, listed->path);
       status = chain.status();
-      if (status.ok() && check == Check::kFull) status = verify_chain(*chain, threads);
       if (status.ok()) {
-        newest.chain = *std::move(chain);
-        return newest;
+        status = use(*chain);
+        if (status.ok()) {
+          newest.chain = *std::move(chain);
+          return newest;
+        }
+        if (!is_damage(status)) return status;
       }
     }
-    newest.damaged.push_back(status);
+    newest.damaged.push_back(name_path(std::move(status), listed->path));
   }
   return newest;
 }

@@ -3,6 +3,7 @@
 #define MILLRACE_CHECKPOINT_CHECKPOINT_LIST_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,8 +26,8 @@ struct ListedCheckpoint {
 };
 
 // All checkpoints in a folder by ascending step, each as far as CheckpointReader::open checks it.
-// One that was being replaced when its writer died is listed under its aside name. No folder is an
-// empty one. Borrows `files`.
+// One that was being replaced when its writer died is listed under its aside name. Files, and what
+// has other names, are none. No folder is an empty one. Borrows `files`.
 // Errors: those of listing the folder.
 absl::StatusOr<std::vector<ListedCheckpoint>> list_checkpoints(FileSystem& files,
                                                                const std::string& folder);
@@ -46,9 +47,20 @@ enum class Check {
 struct NewestCheckpoint {
   // As open_chain gives it; empty if there is none that verifies.
   std::vector<std::unique_ptr<CheckpointReader>> chain;
-  // What was wrong with newer ones, newest first.
+  // What was wrong with newer ones, newest first. Each names its path.
   std::vector<absl::Status> damaged;
 };
+
+// Whether one with this error is passed over for the one before it: DataLoss, NotFound.
+bool is_damage(const absl::Status& status);
+
+// Uses a checkpoint, and so finds what is wrong with its bytes.
+using UseChain = std::function<absl::Status(CheckpointChain chain)>;
+
+// The checkpoint of the largest step that `use` takes. Errors: those of listing the folder; one of
+// `use` that is no damage.
+absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std::string& folder,
+                                                   const UseChain& use);
 
 // The checkpoint of the largest step that verifies. Errors: those of listing the folder.
 absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std::string& folder,

@@ -93,13 +93,47 @@ TEST_F(CheckpointListTest, DamagedOnesAreNamedAndPassedOver) {
   EXPECT_EQ(full.chain.back()->directory(), at("step-00000001"));
   ASSERT_THAT(full.damaged, SizeIs(4));
   EXPECT_THAT(full.damaged[0], StatusIs(kDataLoss, HasSubstr("step-00000005 is a symbolic link")));
-  EXPECT_THAT(full.damaged[1], StatusIs(absl::StatusCode::kNotFound, HasSubstr("step-00000004")));
+  EXPECT_THAT(full.damaged[1], StatusIs(kDataLoss, HasSubstr("step-00000004 is damaged: it has no")));
   EXPECT_THAT(full.damaged[2],
               StatusIs(kDataLoss, HasSubstr("step-00000003/chunks-00000-of-00001.xxh")));
   EXPECT_THAT(
       full.damaged[3],
       StatusIs(kDataLoss, AllOf(HasSubstr("step-00000002/table-items-00001-of-00002.safetensors"),
                                 HasSubstr("between bytes 0 and"))));
+}
+
+TEST_F(CheckpointListTest, FilesAreNoCheckpointsWhateverTheirName) {
+  save({.step = 1});
+  for (const char* name : {"step-00000002", "step-00000003.old-a", "README"}) {
+    ASSERT_OK(write_file_atomically(files_, at(name), "mine"));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto listed, list_checkpoints(files_, folder_));
+  ASSERT_THAT(listed, SizeIs(1));
+  EXPECT_OK(listed[0].status);
+  ASSERT_OK_AND_ASSIGN(const auto found, newest(Check::kQuick));
+  EXPECT_THAT(found.damaged, IsEmpty());
+}
+
+TEST_F(CheckpointListTest, TheNewestThatCanBeUsed) {
+  for (const int64_t step : {1, 2, 3, 4}) save({.step = step});
+  ASSERT_OK(files_.remove(at("step-00000004/manifest.json")));
+  std::vector<int64_t> tried;
+  const auto use = [&](const absl::Status& of_newest) {
+    tried.clear();
+    return newest_checkpoint(files_, folder_, [&](CheckpointChain chain) {
+      tried.push_back(chain.back()->manifest().progress().step());
+      return tried.back() == 3 ? of_newest : absl::OkStatus();
+    });
+  };
+  ASSERT_OK_AND_ASSIGN(const auto found, use(absl::DataLossError("a bad number")));
+  EXPECT_EQ(found.chain.back()->directory(), at("step-00000002"));
+  EXPECT_THAT(tried, testing::ElementsAre(3, 2));
+  ASSERT_THAT(found.damaged, SizeIs(2));
+  EXPECT_EQ(found.damaged[1].message(), at("step-00000003") + ": a bad number");
+  EXPECT_THAT(use(absl::InvalidArgumentError("another model")),
+              StatusIs(absl::StatusCode::kInvalidArgument, "another model"))
+      << "no damage, so nothing else is tried";
+  EXPECT_THAT(tried, testing::ElementsAre(3));
 }
 
 TEST_F(CheckpointListTest, ARenamedCheckpointIsDamaged) {

@@ -53,6 +53,10 @@ absl::Status CheckpointReader::read_manifest() {
   const std::string path = join_path(directory_, kManifestName);
   const absl::StatusOr<std::string> text = read_regular_file(files_, path, kMaxManifestBytes);
   if (absl::IsNotFound(text.status())) {
+    const auto name = parse_checkpoint_name(base_name(directory_));
+    if (name) {
+      return absl::DataLossError(absl::StrCat(directory_, " is damaged: it has no ", kManifestName));
+    }
     return absl::NotFoundError(
         absl::StrCat(directory_, " is not a checkpoint: it has no ", kManifestName));
   }

@@ -32,8 +32,9 @@ class CheckpointReader {
 
   // Checks all that can be checked without reading the data: manifest, names, kinds and sizes of
   // files, chunks files. Borrows `files`.
-  // Errors: NotFound if there is no directory or no manifest in it; DataLoss naming file and what
-  // is wrong; Unimplemented for a newer format; those of reading.
+  // Errors: NotFound if there is no directory, or one without manifest that is not named as a
+  // checkpoint; DataLoss naming file and what is wrong; Unimplemented for a newer format; those of
+  // reading.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> open(FileSystem& files,
                                                                 const std::string& directory);
 
@@ -73,6 +74,10 @@ class CheckpointReader {
   std::map<std::string, FileChunks> chunks_;  // by name of file; chunks files too
   mutable ChunkBuffers buffers_;
 };
+
+// A checkpoint and what it is a delta on: the whole one first, each next one a delta on the one
+// before, itself last.
+using CheckpointChain = absl::Span<const std::unique_ptr<CheckpointReader>>;
 
 }  // namespace millrace
 

@@ -116,8 +116,8 @@ TEST_F(CheckpointReaderTest, MissingFilesAreNamed) {
     ASSERT_OK_AND_ASSIGN(const std::string good, read_file(files_, at(name)));
     ASSERT_OK(files_.remove(at(name)));
     if (name == kManifestName) {
-      EXPECT_THAT(check(), StatusIs(absl::StatusCode::kNotFound,
-                                    AllOf(HasSubstr(path_), HasSubstr("is not a checkpoint"))));
+      EXPECT_THAT(check(),
+                  StatusIs(kDataLoss, AllOf(HasSubstr(path_), HasSubstr("has no manifest.json"))));
     } else {
       EXPECT_THAT(check(), StatusIs(kDataLoss, HasSubstr(name + " is missing")));
     }

@@ -65,6 +65,9 @@ absl::StatusOr<std::vector<SourcePlace>> ModelBank::find(bool reload, Collective
       const auto before = loaded_.find(s);
       const bool same = reload && before != loaded_.end() && before->second == place.version;
       if (same) place = SourcePlace();
+      for (const std::string& line : place.passed_over) {
+        MILLRACE_LOG(WARNING) << "model bank: passed over: " << line;
+      }
       absl::StrAppend(&text, place.path, absl::string_view("\0", 1), place.version,
                       absl::string_view("\0", 1));
     }
@@ -73,7 +76,7 @@ absl::StatusOr<std::vector<SourcePlace>> ModelBank::find(bool reload, Collective
   ASSIGN_OR_RETURN(const std::string text, result_of_first(make, ranks));
   const std::vector<std::string> words = absl::StrSplit(text, '\0');
   std::vector<SourcePlace> places;
-  for (size_t i = 0; i + 1 < words.size(); i += 2) places.push_back({words[i], words[i + 1]});
+  for (size_t i = 0; i + 1 < words.size(); i += 2) places.push_back({words[i], words[i + 1], {}});
   if (static_cast<int>(places.size()) == config_.source_size()) return places;
   return absl::InternalError("rank 0 has other sources of the model bank");
 }

@@ -125,7 +125,7 @@ TEST_F(RetentionTest, DamagedOnesNeitherCountNorGo) {
   ASSERT_OK_AND_ASSIGN(const RetentionResult result, apply({.keep_last = 2}));
   EXPECT_THAT(steps(), ElementsAre(2, 3, 4));
   EXPECT_THAT(result.damaged,
-              ElementsAre(StatusIs(absl::StatusCode::kNotFound, HasSubstr(path(3)))));
+              ElementsAre(StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path(3)))));
 }
 
 // A quick look cannot see damage inside of the data; a full one does, and keeps what is left.

@@ -17,6 +17,7 @@
 #include "checkpoint/commit_directory.h"
 #include "checkpoint/frozen_state.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/name_path.h"
 #include "checkpoint/state_messages.h"
 #include "checkpoint/state_reader.h"
 #include "proto/config_fingerprint.h"
@@ -74,8 +75,16 @@ absl::StatusOr<std::string> finish_files(CheckpointManifest manifest, CommitDire
   return manifest.SerializeAsString();
 }
 
-bool is_damage(const absl::Status& status) {
-  return absl::IsDataLoss(status) || absl::IsNotFound(status);
+constexpr size_t kMostDifferences = 20;  // that an error lists
+
+// One to a line; of many the first.
+std::string in_lines(const std::vector<std::string>& differences) {
+  std::string text;
+  for (size_t i = 0; i < differences.size() && i < kMostDifferences; ++i) {
+    absl::StrAppend(&text, "\n  train.", differences[i]);
+  }
+  if (differences.size() <= kMostDifferences) return text;
+  return absl::StrCat(text, "\n  and ", differences.size() - kMostDifferences, " more");
 }
 
 }  // namespace
@@ -182,10 +191,14 @@ void Saver::retain(int64_t saved, ThreadPool& threads) {
   const absl::StatusOr<RetentionResult> result =
       apply_retention(files_, options_.folder, options_.retention, Check::kQuick, threads, saved);
   if (!result.ok()) {
-    MILLRACE_LOG(WARNING) << "old checkpoints stay: " << result.status();
+    MILLRACE_LOG(WARNING) << "old checkpoints stay: " << result.status().message();
     return;
   }
-  for (const absl::Status& status : result->damaged) MILLRACE_LOG(WARNING) << status;
+  for (const absl::Status& status : result->damaged) {
+    const std::string line(status.message());
+    if (!told_.insert(line).second) continue;
+    MILLRACE_LOG(WARNING) << "kept, but no checkpoint to go on from: " << line;
+  }
 }
 
 absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& state,
@@ -370,9 +383,10 @@ absl::Status Saver::check_job(const CheckpointManifest& manifest) const {
       parse_text(options_.config, "the configuration", &now).ok()) {
     lines = config_differences(then, now);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("it is of another job; choose another output_dir for this one",
-                   lines.empty() ? "" : ":\n  ", absl::StrJoin(lines, "\n  ")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "this checkpoint is of another job; go back to its configuration, or begin anew in another "
+      "output_dir (train.initialize_from takes its weights along)",
+      lines.empty() ? "" : ". What differs, then → now:", in_lines(lines)));
 }
 
 absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const TrainState& target) {
@@ -431,10 +445,18 @@ absl::StatusOr<std::optional<FoundCheckpoint>> Saver::restore(const TrainState& 
     }
     newest.Update(found.status());
     if (!is_damage(found.status()) || options_.on_damage == OnDamage::kStrict) break;
-    notes.push_back(absl::StrCat(path, " is not used: ", found.status().message()));
+    const absl::Status named = name_path(found.status(), path);
+    told_.insert(std::string(named.message()));
+    notes.push_back(absl::StrCat("passed over: ", named.message()));
   }
   newest.Update(reduced);
-  return newest;
+  if (!is_damage(newest)) return newest;
+  return annotate(
+      newest, options_.on_damage == OnDamage::kStrict
+                  ? "on_damage is STRICT, and the newest checkpoint is damaged"
+                  : absl::StrCat("no checkpoint in ", options_.folder,
+                                 " is whole (to begin anew, remove them or choose another "
+                                 "output_dir)"));
 }
 
 }  // namespace millrace

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -130,6 +131,7 @@ class Saver : public StateSaver {
   std::unique_ptr<DirectoryLock> lock_;         // on rank 0, once it has been taken
   std::deque<std::unique_ptr<Pending>> saves_;  // under way, in the order they were begun
   std::vector<CheckpointInfo> durable_;         // that poll has not returned yet
+  std::set<std::string> told_;                  // what was logged and would be at every save
   // The checkpoint of the folder that the state goes on from, as the base of a delta on it.
   std::optional<CheckpointManifest::Base> last_;
 };

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/name_path.h"
 #include "checkpoint/table_reader.h"
 #include "checkpoint/table_tensors.h"
 #include "checkpoint/torch_types.h"
@@ -174,7 +175,8 @@ class StateLoad {
       // A table that came after this part of the chain.
       if (!has && checkpoint != chain_.back()) continue;
       options.table_state = !model_only_ && checkpoint == chain_.back();
-      RETURN_IF_ERROR(read_table(*checkpoint, options, table, threads), checkpoint->directory());
+      RETURN_IF_ERROR(
+          name_path(read_table(*checkpoint, options, table, threads), checkpoint->directory()));
     }
     const auto& entries = newest_.manifest().tables();
     const auto entry = std::find_if(entries.begin(), entries.end(),

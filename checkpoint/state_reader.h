@@ -2,18 +2,14 @@
 #ifndef MILLRACE_CHECKPOINT_STATE_READER_H_
 #define MILLRACE_CHECKPOINT_STATE_READER_H_
 
-#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/train_state.h"
 
 namespace millrace {
-
-using CheckpointChain = absl::Span<const std::unique_ptr<CheckpointReader>>;
 
 // Reads all of a full checkpoint for the trainer that `target` was captured from: a whole
 // checkpoint and the deltas on it, as open_chain gives them. Every byte is checked on the way.

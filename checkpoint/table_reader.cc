@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "checkpoint/name_path.h"
 #include "checkpoint/table_tensors.h"
 
 namespace millrace {
@@ -41,7 +42,8 @@ class TableLoad {
   absl::Status run() {
     for (const File& file : checkpoint_.manifest().files()) {
       if (file.kind() != CheckpointManifest::TABLE_FILE || file.table() != options_.table) continue;
-      RETURN_IF_ERROR(read_file(file), join_path(checkpoint_.directory(), file.name()));
+      RETURN_IF_ERROR(
+          name_path(read_file(file), join_path(checkpoint_.directory(), file.name())));
     }
     return options_.table_state ? set_table_state() : absl::OkStatus();
   }

@@ -14,10 +14,11 @@
 #include "checkpoint/checkpoint_diff.h"
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/checkpoint_names.h"
+#include "checkpoint/checkpoint_path.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/name_path.h"
 #include "tools/checkpoint_diff_report.h"
 #include "tools/checkpoint_export.h"
-#include "tools/checkpoint_path.h"
 #include "tools/checkpoint_report.h"
 #include "tools/checkpoint_values.h"
 #include "tools/commands.h"
@@ -66,7 +67,7 @@ absl::StatusOr<int> list(const CheckpointFlags& flags) {
 absl::StatusOr<int> show(const CheckpointFlags& flags) {
   ThreadPool threads(1);
   ASSIGN_OR_RETURN(const NewestCheckpoint found,
-                   open_checkpoint(FileSystem::local(), flags.path, threads));
+                   open_checkpoint(FileSystem::local(), flags.path, Check::kQuick, threads));
   warn(found);
   const CheckpointReader& checkpoint = *found.chain.back();
   std::cout << (flags.json ? show_json(checkpoint) : show_text(checkpoint)) << std::flush;
@@ -75,7 +76,8 @@ absl::StatusOr<int> show(const CheckpointFlags& flags) {
 
 absl::StatusOr<std::unique_ptr<CheckpointContent>> open_content(const std::string& path) {
   ThreadPool threads(1);
-  ASSIGN_OR_RETURN(NewestCheckpoint found, open_checkpoint(FileSystem::local(), path, threads));
+  ASSIGN_OR_RETURN(NewestCheckpoint found,
+                   open_checkpoint(FileSystem::local(), path, Check::kQuick, threads));
   warn(found);
   return std::make_unique<CheckpointContent>(std::move(found.chain));
 }
@@ -174,9 +176,9 @@ absl::StatusOr<int> verify(const CheckpointFlags& flags) {
   absl::Status first;
   int bad = 0;
   for (const std::string& path : checkpoints) {
-    const absl::Status status = verify_checkpoint(path, threads);
+    const absl::Status status = name_path(verify_checkpoint(path, threads), path);
     if (status.ok()) continue;
-    std::cout << path << ": " << status.message() << std::endl;
+    std::cout << status.message() << std::endl;
     first.Update(status);
     ++bad;
   }

@@ -10,13 +10,14 @@
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint_list.h"
+#include "checkpoint/checkpoint_path.h"
 #include "checkpoint/saver.h"
 #include "checkpoint/state_reader.h"
 #include "framework/guarded.h"
 #include "framework/trainer.h"
 #include "proto/config_fingerprint.h"
 #include "proto/config_reader.h"
-#include "tools/checkpoint_path.h"
+#include "tools/keep_best_check.h"
 #include "tools/output_hook.h"
 
 namespace millrace {
@@ -49,25 +50,43 @@ Progress progress_of(const CheckpointManifest::Progress& state) {
   return progress;
 }
 
-// What stands in the way of beginning anew, or at `path`, in this folder.
-absl::Status check_unused(FileSystem& files, const std::string& folder, const std::string& path) {
+// What stands in the way of beginning anew in this folder, for `reason`.
+absl::Status check_unused(FileSystem& files, const std::string& folder, absl::string_view reason) {
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
   if (listed.empty()) return absl::OkStatus();
-  if (path.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("this run would begin anew (run.resume, run.checkpoint.enabled), but ", folder,
-                     " has checkpoints, the newest of step ", listed.back().step,
-                     "; choose another output_dir, or remove them"));
-  }
-  if (path == listed.back().path) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("this run would begin anew, since ", reason, ", but ", folder,
+                   " has checkpoints, the newest of step ", listed.back().step,
+                   "; go on from it with --resume=auto and run.checkpoint.enabled=true, choose "
+                   "another output_dir, or remove them"));
+}
+
+// What stands in the way of going on from `path` in this folder.
+absl::Status check_place(FileSystem& files, const std::string& folder, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
+  if (listed.empty() || path == listed.back().path) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("cannot go on from ", path, " in this output_dir: ", folder,
                    " has checkpoints of its own, the newest of step ", listed.back().step,
                    "; leave out --resume to go on from those, or choose another output_dir"));
 }
 
-void log_resumption(const CheckpointInfo& info, const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) MILLRACE_LOG(WARNING) << note;
+// What the path of --resume stands for. `notes` gets what was passed over.
+absl::StatusOr<std::string> find_checkpoint(const JobConfig& config, FileSystem& files,
+                                            std::vector<std::string>* notes) {
+  ThreadPool threads(kReadThreads);
+  ASSIGN_OR_RETURN(const NewestCheckpoint found,
+                   open_checkpoint(files, config.run().resume(), Check::kFull, threads),
+                   "run.resume (auto, never or the path of a checkpoint)");
+  const bool strict = config.run().checkpoint().on_damage() == CheckpointConfig::STRICT;
+  for (const absl::Status& status : found.damaged) {
+    if (strict) return annotate(status, "on_damage is STRICT, and the newest checkpoint is damaged");
+    notes->push_back(absl::StrCat("passed over: ", status.message()));
+  }
+  return found.chain.back()->directory();
+}
+
+void log_resumption(const CheckpointInfo& info) {
   MILLRACE_LOG(INFO) << "resuming from " << info.path << ": step " << info.progress.step << ", "
                      << info.progress.examples << " examples";
 }
@@ -89,6 +108,7 @@ absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config
   const std::string& resume = config.run().resume();
   const bool reads = resume != kAuto && resume != kNever;
   if (!checkpoint.enabled() && !reads) return std::unique_ptr<StateSaver>();
+  RETURN_IF_ERROR(check_keep_best(config));
   SaverOptions options;
   options.folder = checkpoint_folder(config.run());
   options.write_threads = checkpoint.write_threads();
@@ -114,43 +134,53 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
   std::vector<std::string> notes;
   RETURN_IF_ERROR(check_output_directory(files, config.run()));
   if (resume == kNever) {
-    RETURN_IF_ERROR(check_unused(files, folder, ""));
+    RETURN_IF_ERROR(check_unused(files, folder, "run.resume is never"));
     return resumption;
   }
   if (resume == kAuto) {
     if (!config.run().checkpoint().enabled()) {
-      RETURN_IF_ERROR(check_unused(files, folder, ""));
+      RETURN_IF_ERROR(check_unused(files, folder, "run.checkpoint.enabled is false"));
       return resumption;
     }
     ASSIGN_OR_RETURN(resumption.from, trainer.resume(&notes));
   } else {
-    ThreadPool threads(kReadThreads);
-    ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, resume, threads),
-                     "run.resume (auto, never or the path of a checkpoint)");
-    const std::string path = found.chain.back()->directory();
-    RETURN_IF_ERROR(check_unused(files, folder, path));
+    ASSIGN_OR_RETURN(const std::string path, find_checkpoint(config, files, &notes));
+    RETURN_IF_ERROR(check_place(files, folder, path));
     ASSIGN_OR_RETURN(resumption.from, trainer.resume_from(path, &notes));
   }
   if (!resumption.from.has_value()) return resumption;
   resumption.finished = trainer.finished();
-  if (print && !resumption.finished.has_value()) log_resumption(*resumption.from, notes);
+  if (!print) return resumption;
+  for (const std::string& note : notes) MILLRACE_LOG(WARNING) << note;
+  if (!resumption.finished.has_value()) log_resumption(*resumption.from);
   return resumption;
 }
 
 absl::StatusOr<LoadedModel> load_model(FileSystem& files, const std::string& path,
-                                       Trainer& trainer) {
+                                       Trainer& trainer, bool print) {
   ThreadPool threads(kReadThreads);
-  ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, path, threads));
-  for (const absl::Status& status : found.damaged) MILLRACE_LOG(WARNING) << status.message();
   LoadedModel model;
-  model.path = found.chain.back()->directory();
-  model.progress = progress_of(found.chain.back()->manifest().progress());
   RETURN_IF_ERROR(guarded("loading the model", [&]() -> absl::Status {
     ASSIGN_OR_RETURN(TrainState target, trainer.capture());
     target.dense_optimizers.clear();
-    ASSIGN_OR_RETURN(LoadedState loaded, read_model(found.chain, target, threads));
-    return put_state(target, /*rank=*/0, /*world_size=*/1, loaded);
+    LoadedState loaded;
+    const UseChain read = [&](CheckpointChain chain) -> absl::Status {
+      ASSIGN_OR_RETURN(loaded, read_model(chain, target, threads));
+      return absl::OkStatus();
+    };
+    ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, path, read));
+    RETURN_IF_ERROR(put_state(target, /*rank=*/0, /*world_size=*/1, loaded));
+    model.path = found.chain.back()->directory();
+    model.progress = progress_of(found.chain.back()->manifest().progress());
+    for (const absl::Status& status : found.damaged) {
+      if (print) MILLRACE_LOG(WARNING) << "passed over: " << status.message();
+    }
+    return absl::OkStatus();
   }));
+  if (print) {
+    MILLRACE_LOG(INFO) << "loaded " << model.path << ": step " << model.progress.step << ", "
+                       << model.progress.examples << " examples";
+  }
   return model;
 }
 

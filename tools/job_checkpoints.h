@@ -27,7 +27,8 @@ std::string checkpoint_folder(const RunConfig& run);
 Cadence checkpoint_cadence(const CheckpointConfig& config);
 
 // A Saver of that folder. Null: the job neither saves nor resumes. Borrows the arguments but for
-// the configuration. Errors: InvalidArgument for what validate() lets through.
+// the configuration. Errors: InvalidArgument for what validate() lets through, such as a metric
+// of keep_best that no evaluation gives.
 absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config, FileSystem& files,
                                                          const Clock& clock);
 
@@ -40,7 +41,7 @@ struct Resumption {
 // Does what run.resume says with a trainer whose saver is that of create_saver. On all ranks.
 // `print`: whether to log what comes of it.
 // Errors: FailedPrecondition for a folder that is used already where run.resume asks for another
-// beginning; those of Trainer::resume.
+// beginning; PermissionDenied of check_output_directory; those of Trainer::resume.
 absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& files,
                                            Trainer& trainer, bool print);
 
@@ -50,11 +51,12 @@ struct LoadedModel {
 };
 
 // Loads parameters, buffers and rows of a checkpoint into a trainer that evaluates, all or nothing.
-// `path`: a checkpoint, a folder of them, or an output directory; of several the newest that
-// verifies.
+// `path`: a checkpoint, a folder of them, or an output directory; of several the newest of which
+// every byte that is read is right. `print`: whether to log which one it is, and what was passed
+// over.
 // Errors: NotFound; DataLoss for a damaged one; InvalidArgument listing how another model differs.
 absl::StatusOr<LoadedModel> load_model(FileSystem& files, const std::string& path,
-                                       Trainer& trainer);
+                                       Trainer& trainer, bool print);
 
 }  // namespace millrace
 

@@ -25,11 +25,6 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using Json = nlohmann::json;
 
-constexpr int kUsage = 64;
-constexpr int kBadData = 65;
-constexpr int kNoInput = 66;
-constexpr int kCannotWrite = 73;
-
 constexpr int64_t kRows = 300;
 
 constexpr char kJob[] = R"(

@@ -96,8 +96,8 @@ TEST_F(CheckpointCommandTest, VerifiesEveryByte) {
   const std::string file = absl::StrCat(kSecond, "/table-items-00001-of-00002.safetensors");
   damage(file);
   EXPECT_EQ(checkpoint({"show", kSecond}).exit_code, 0) << "which does not read all bytes";
-  refused({"verify", kSecond}, 65, file + " is damaged between bytes 0 and ");
-  refused({"verify", kFirst, kSecond}, 65, "1 of 2 checkpoints");
+  refused({"verify", kSecond}, kBadData, file + " is damaged between bytes 0 and ");
+  refused({"verify", kFirst, kSecond}, kBadData, "1 of 2 checkpoints");
   EXPECT_THAT(checkpoint({"verify", "out"}).out, HasSubstr(absl::StrCat(kFirst, ": ok")));
   EXPECT_EQ(checkpoint({"verify", kFirst, "--threads", "1"}).exit_code, 0);
 }
@@ -112,10 +112,10 @@ TEST_F(CheckpointCommandTest, ReadsTensorsAndRows) {
   ASSERT_EQ(rows["rows"].size(), 2);
   EXPECT_EQ(rows["rows"][1]["id"], 5);
   EXPECT_EQ(rows["rows"][1]["weights"].size(), 3);
-  refused({"read", "out", "--tensor", "fc.wieght"}, 66, "did you mean \"fc.weight\"");
-  refused({"read", "out", "--table", "item", "--ids", "1"}, 66, "did you mean \"items\"");
-  refused({"read", "out"}, 64, "--tensor, or --table");
-  refused({"read", "out", "--table", "items", "--ids", "x"}, 64, "--ids");
+  refused({"read", "out", "--tensor", "fc.wieght"}, kNoInput, "did you mean \"fc.weight\"");
+  refused({"read", "out", "--table", "item", "--ids", "1"}, kNoInput, "did you mean \"items\"");
+  refused({"read", "out"}, kUsage, "--tensor, or --table");
+  refused({"read", "out", "--table", "items", "--ids", "x"}, kUsage, "--ids");
 }
 
 TEST_F(CheckpointCommandTest, Differs) {
@@ -137,9 +137,9 @@ TEST_F(CheckpointCommandTest, Differs) {
   const ProgramResult equal = checkpoint({"diff", kFirst, "again"});
   EXPECT_EQ(equal.exit_code, 0) << equal.out;
   EXPECT_THAT(equal.out, HasSubstr("\nequal\n"));
-  refused({"diff", kFirst, "nowhere"}, 66, "nowhere");
+  refused({"diff", kFirst, "nowhere"}, kNoInput, "nowhere");
   damage(absl::StrCat(kSecond, "/table-items-00001-of-00002.safetensors"));
-  refused({"diff", kFirst, kSecond}, 65, "is damaged between bytes");
+  refused({"diff", kFirst, kSecond}, kBadData, "is damaged between bytes");
 }
 
 TEST_F(CheckpointCommandTest, Exports) {
@@ -152,43 +152,57 @@ TEST_F(CheckpointCommandTest, Exports) {
   EXPECT_EQ(read("i.parquet").substr(0, 4), "PAR1");
   EXPECT_EQ(checkpoint({"verify", "out"}).exit_code, 0) << "nothing has changed there";
 
-  refused({"export", "out", "--output", "model"}, 73, "model is there already");
-  refused({"export", "out", "--output", "no/model"}, 73, "there is no directory no");
-  refused({"export", "out", "--output", "m", "--format", "csv"}, 64, "\"csv\"");
-  refused({"export", "out", "--output", "m", "--table", "item"}, 66, "did you mean \"items\"");
-  refused({"export", "out", "--output", "m", "--delta"}, 64, "is no delta");
-  refused({"export", "out", "--output", absl::StrCat(kFirst, "/m")}, 64, "damage a checkpoint");
+  refused({"export", "out", "--output", "model"}, kCannotWrite, "model is there already");
+  refused({"export", "out", "--output", "no/model"}, kCannotWrite, "there is no directory no");
+  refused({"export", "out", "--output", "m", "--format", "csv"}, kUsage, "\"csv\"");
+  refused({"export", "out", "--output", "m", "--table", "item"}, kNoInput, "did you mean \"items\"");
+  refused({"export", "out", "--output", "m", "--delta"}, kUsage, "is no delta");
+  refused({"export", "out", "--output", absl::StrCat(kFirst, "/m")}, kUsage, "damage a checkpoint");
   damage(absl::StrCat(kSecond, "/table-items-00001-of-00002.safetensors"));
-  refused({"export", kSecond, "--output", "m"}, 65, "is damaged between bytes");
+  refused({"export", kSecond, "--output", "m"}, kBadData, "is damaged between bytes");
 }
 
 TEST_F(CheckpointCommandTest, WhatIsNoCheckpoint) {
-  refused({"show", "nowhere"}, 66, "nowhere");
+  refused({"show", "nowhere"}, kNoInput, "nowhere");
   fs::create_directory(path("empty"));
-  refused({"list", "empty"}, 66, "empty is neither a checkpoint");
+  refused({"list", "empty"}, kNoInput, "empty is neither a checkpoint");
   write("file", "x");
-  refused({"verify", "file"}, 64, "file is a file");
+  refused({"verify", "file"}, kUsage, "file is a file");
   fs::create_directories(path("none/checkpoints"));
-  refused({"verify", "none"}, 66, "there is no checkpoint in none/checkpoints");
+  refused({"verify", "none"}, kNoInput, "there is no checkpoint in none/checkpoints");
   EXPECT_EQ(checkpoint({"list", "none"}).out, "no checkpoints\n");
-  refused({"list", kFirst}, 64, "list takes the folder");
-  refused({}, 64, "checkpoint --help");
+  refused({"list", kFirst}, kUsage, "list takes the folder");
+  refused({}, kUsage, "checkpoint --help");
 }
 
 TEST_F(CheckpointCommandTest, WhatIsWrongWithOne) {
   const std::string shard = absl::StrCat(kFirst, "/table-items-00000-of-00002.safetensors");
   fs::rename(path(shard), path("aside"));
-  refused({"verify", kFirst}, 65, shard + " is missing");
+  refused({"verify", kFirst}, kBadData, shard + " is missing");
   fs::create_symlink(path("aside"), path(shard));
-  refused({"verify", kFirst}, 65, shard + " is not a regular file");
+  refused({"verify", kFirst}, kBadData, shard + " is not a regular file");
   fs::remove(path(shard));
   fs::rename(path("aside"), path(shard));
   EXPECT_EQ(checkpoint({"verify", kFirst}).exit_code, 0) << "as before";
 
+  // Its name says that it was one; a path that is not there says nothing.
+  const std::string manifest = absl::StrCat(kFirst, "/manifest.json");
+  fs::rename(path(manifest), path("aside"));
+  for (const char* command : {"verify", "show"}) {
+    refused({command, kFirst}, kBadData,
+            absl::StrCat("millrace: ", kFirst, " is damaged: it has no manifest.json"));
+    refused({command, "out/checkpoints/step-00000009"}, kNoInput, "step-00000009");
+  }
+  const ProgramResult all = checkpoint({"verify", "out"});
+  EXPECT_EQ(all.exit_code, kBadData);
+  EXPECT_THAT(all.out, HasSubstr(absl::StrCat("\n", kSecond, ": ok")));
+  EXPECT_THAT(all.out, testing::StartsWith(absl::StrCat(kFirst, " is damaged")));
+  fs::rename(path("aside"), path(manifest));
+
   fs::create_directory_symlink(path(kFirst), path("out/checkpoints/step-00000003"));
-  refused({"show", "out/checkpoints/step-00000003"}, 65, "is a symbolic link");
+  refused({"show", "out/checkpoints/step-00000003"}, kBadData, "is a symbolic link");
   write(absl::StrCat(kFirst, "/extra"), "");
-  refused({"show", kFirst}, 65, "extra does not belong to the checkpoint");
+  refused({"show", kFirst}, kBadData, "extra does not belong to the checkpoint");
 }
 
 // A manifest of a program that is newer than this one.
@@ -200,8 +214,8 @@ TEST_F(CheckpointCommandTest, ANewerFormat) {
   text.replace(14, 32, 32, '0');
   text.replace(14, 32, format_digest(xxh3_128(text)));
   write(file, text);
-  refused({"show", kFirst}, 64, "format version 9");
-  refused({"verify", kFirst}, 64, "format version 9");
+  refused({"show", kFirst}, kUsage, "format version 9");
+  refused({"verify", kFirst}, kUsage, "format version 9");
   EXPECT_EQ(json_of({"list", "out", "--json"})[0]["status"], "damaged");
 }
 

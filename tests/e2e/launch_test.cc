@@ -16,8 +16,6 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr int kUsage = 64;
-
 class LaunchTest : public ProgramTest {
  protected:
   // The last line on stderr of a launch that is refused.
@@ -59,7 +57,7 @@ TEST_F(LaunchTest, EveryRankRunsTheCommandWithItsFlags) {
 TEST_F(LaunchTest, TheRanksErrorIsTheJobs) {
   const ProgramResult result =
       millrace({"launch", "-n", "2", "--grace_seconds", "20", "--", "config", "check", "none"});
-  EXPECT_EQ(result.exit_code, 66);
+  EXPECT_EQ(result.exit_code, kNoInput);
   EXPECT_THAT(result.err, HasSubstr("[0] millrace: cannot open none"));
   EXPECT_THAT(result.err, HasSubstr("[1] millrace: cannot open none"));
   EXPECT_THAT(result.last_error(), StartsWith("millrace: rank "));

@@ -210,26 +210,26 @@ TEST_F(PredictTest, ConfigurationsThatLeavePathsToTheCommandLine) {
 }
 
 TEST_F(PredictTest, Refusals) {
-  refused({"--output", "p.orc"}, 64, "p.orc: the extension says what is written");
-  refused({}, 64, "--output");
-  refused({"--output", "missing/p.csv"}, 73, "missing/p.csv");
-  refused({"--output", "data.parquet"}, 64, "is one of the files to predict from");
-  refused({"--output", "p.csv", "--data", "none.parquet"}, 66, "none.parquet");
-  refused({"--output", "p.csv", "--data", "data.parquet", "--eval_data", "data.parquet"}, 64,
+  refused({"--output", "p.orc"}, kUsage, "p.orc: the extension says what is written");
+  refused({}, kUsage, "--output");
+  refused({"--output", "missing/p.csv"}, kCannotWrite, "missing/p.csv");
+  refused({"--output", "data.parquet"}, kUsage, "is one of the files to predict from");
+  refused({"--output", "p.csv", "--data", "none.parquet"}, kNoInput, "none.parquet");
+  refused({"--output", "p.csv", "--data", "data.parquet", "--eval_data", "data.parquet"}, kUsage,
           "--data and --eval_data");
-  refused({"--output", "p.csv", "--set", "train.table[0].dim=8"}, 64, "table");
+  refused({"--output", "p.csv", "--set", "train.table[0].dim=8"}, kUsage, "table");
   std::filesystem::create_directory(path("folder.csv"));
-  refused({"--output", "folder.csv"}, 73, "folder.csv is a directory");
+  refused({"--output", "folder.csv"}, kCannotWrite, "folder.csv is a directory");
 }
 
 TEST_F(PredictTest, DataThatDoesNotFit) {
   drop_column("c2");
-  refused({"--output", "p.csv", "--data", write_table("narrow", DataConfig::ORC)}, 64,
+  refused({"--output", "p.csv", "--data", write_table("narrow", DataConfig::ORC)}, kUsage,
           "has no column \"c2\"");
   write("bad.csv", "row,label,i1,i2,c1,c2\n1,1,0.5,0.5,3,4\n2,1,much,0.5,3,4\n");
-  refused({"--output", "p.csv", "--data", "bad.csv"}, 65, "line 3, column i1: \"much\"");
+  refused({"--output", "p.csv", "--data", "bad.csv"}, kBadData, "line 3, column i1: \"much\"");
   write("labels.csv", "row,label,i1,i2,c1,c2\n1,7,0.5,0.5,3,4\n");
-  refused({"--output", "p.csv", "--data", "labels.csv"}, 65, "label 7");
+  refused({"--output", "p.csv", "--data", "labels.csv"}, kBadData, "label 7");
 }
 
 TEST_F(PredictTest, OneRankOnly) {
@@ -238,7 +238,7 @@ TEST_F(PredictTest, OneRankOnly) {
                                         "MASTER_ADDR=127.0.0.1", millrace_path()};
   for (const std::string& argument : command({"--output", "p.csv"})) arguments.push_back(argument);
   const ProgramResult result = run_program(arguments, {.directory = path(".")});
-  EXPECT_EQ(result.exit_code, 64) << result.err;
+  EXPECT_EQ(result.exit_code, kUsage) << result.err;
   EXPECT_THAT(result.last_error(), HasSubstr("one rank, but this is rank 1 of 2"));
   EXPECT_FALSE(exists("p.csv"));
 }

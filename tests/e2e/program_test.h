@@ -12,6 +12,15 @@
 
 namespace millrace {
 
+// What the program's exit code says; README.md.
+inline constexpr int kUsage = 64;
+inline constexpr int kBadData = 65;
+inline constexpr int kNoInput = 66;
+inline constexpr int kBug = 70;
+inline constexpr int kCannotWrite = 73;
+inline constexpr int kRunAgain = 75;
+inline constexpr int kPeer = 76;
+
 // The path of the program that is tested. REQUIRES: the test has //tools:millrace as data.
 std::string millrace_path();
 

@@ -27,10 +27,6 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int kBadData = 65;
-constexpr int kBug = 70;
-constexpr int kPeer = 76;
-
 constexpr int kGraceSeconds = 5;
 constexpr double kKilled = 10;  // seconds until the others have left
 constexpr double kTimeout = 2;

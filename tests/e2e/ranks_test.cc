@@ -24,12 +24,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-constexpr int kUsage = 64;
-constexpr int kBadData = 65;
-constexpr int kNoInput = 66;
-constexpr int kRunAgain = 75;
-constexpr int kPeer = 76;
-
 const std::vector<std::string> kForever = {"--set", "train.max_epochs=0", "--set",
                                            "run.report.when={every_steps: 200}"};
 

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,11 +23,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
-
-constexpr int kUsage = 64;
-constexpr int kBadData = 65;
-constexpr int kNoInput = 66;
-constexpr int kRunAgain = 75;
 
 // 40 steps of 50 examples, a report after every one.
 constexpr char kJob[] = R"(
@@ -208,12 +205,168 @@ TEST_F(ResumeTest, TwoAtOnce) {
   EXPECT_EQ(first.finish().exit_code, kRunAgain);
 }
 
+// The log file has what came before it was opened, and all that people are told elsewhere.
+TEST_F(ResumeTest, TheLogFileTellsTheRuns) {
+  const auto in_order = [](const std::string& text, const std::vector<std::string>& parts) {
+    size_t at = 0;
+    for (const std::string& part : parts) {
+      at = text.find(part, at);
+      if (at == std::string::npos) return "not there, or not in order: " + part + "\nin\n" + text;
+      at += part.size();
+    }
+    return std::string();
+  };
+  RunningProgram program = start();
+  ASSERT_TRUE(program.wait_for("step 6 "));
+  program.send(SIGTERM);
+  ASSERT_EQ(program.finish().exit_code, kRunAgain);
+  const std::string first = read("out/logs/rank-0.log");
+  EXPECT_EQ(in_order(first, {"train of Millrace", "rank 0 of 1, output_dir out, configuration ",
+                             "hooks: output, ", "beginning anew",
+                             "saved out/checkpoints/step-00000004", "stopping: signal SIGTERM",
+                             "saved " + newest_checkpoint("out"), "stopped (signal SIGTERM): "}),
+            "");
+  const std::string file = damage();
+  millrace_ok(command());
+  const std::string second = read("out/logs/rank-0.log").substr(first.size());
+  EXPECT_EQ(in_order(second, {"train of Millrace", "passed over: ", file + " is damaged",
+                              "resuming from out/checkpoints/step-000000",
+                              "saved out/checkpoints/step-00000040", "completed: 40 steps"}),
+            "");
+  EXPECT_THAT(second, Not(HasSubstr("anew")));
+  millrace_ok(command());
+  const std::string third = read("out/logs/rank-0.log").substr(first.size() + second.size());
+  EXPECT_EQ(in_order(third, {"train of Millrace", "finished before (completed) after 40 steps"}),
+            "");
+  // A run that is refused has no part in it.
+  EXPECT_EQ(millrace(command({"--seed", "7"})).exit_code, kUsage);
+  EXPECT_EQ(read("out/logs/rank-0.log"), first + second + third);
+}
+
+TEST_F(ResumeTest, ExplainTellsOfEverySave) {
+  millrace_ok(command({"--max_steps", "6"}));
+  const ProgramResult explained = millrace_ok({"explain", "out"});
+  EXPECT_THAT(explained.out,
+              AllOf(HasSubstr("step 4        checkpoint  asked by checkpoint_save, served\n"),
+                    HasSubstr("step 6        checkpoint  at the end: done\n"),
+                    testing::EndsWith("step 6        completed\n")));
+}
+
+// Whether the process has a handler for this signal.
+bool catches(pid_t process, int signal) {
+  std::ifstream status(absl::StrCat("/proc/", process, "/status"));
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("SigCgt:", 0) != 0) continue;
+    return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+  }
+  return false;
+}
+
+TEST_F(ResumeTest, ASignalBeforeTrainingSaysSo) {
+  // Takes longer than the test may.
+  write("long.textproto", R"(
+    train {
+      generated_data { directory: "data" rows: 1000000000 }
+      train_data { batch_size: 50 }
+      feature { name: "label" kind: LABEL }
+      feature { name: "i1" kind: DENSE default_value: 0 }
+      model { name: "mlp" }
+    })");
+  RunningProgram program({millrace_path(), "train", "long.textproto"}, {.directory = path("")});
+  while (!catches(program.process(), SIGUSR1)) {
+    siginfo_t ended = {};
+    ASSERT_EQ(::waitid(P_PID, program.process(), &ended, WEXITED | WNOHANG | WNOWAIT), 0);
+    ASSERT_EQ(ended.si_pid, 0) << "it has ended";
+  }
+  program.send(SIGTERM);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, kRunAgain) << result.err;
+  EXPECT_THAT(result.last_error(), AllOf(HasSubstr("stopped by SIGTERM"), HasSubstr("run again")));
+  EXPECT_FALSE(exists("out"));
+}
+
+TEST_F(ResumeTest, AMetricThatNoEvaluationGives) {
+  const ProgramResult result =
+      millrace(command({"--set", "run.checkpoint.keep_best=[{ metric: \"eval/acu\" }]"}));
+  EXPECT_EQ(result.exit_code, kUsage);
+  EXPECT_THAT(result.last_error(),
+              AllOf(HasSubstr("run.checkpoint.keep_best \"eval/acu\""),
+                    HasSubstr("did you mean \"eval/auc\"?"), HasSubstr("metrics: loss, auc")));
+  EXPECT_FALSE(exists("out"));
+}
+
+TEST_F(ResumeTest, EvaluateAndPredictSayWhatTheyLoadAndPassOverDamage) {
+  millrace_ok(command({"--max_steps", "8"}));
+  const std::vector<std::string> evaluate = {"evaluate", "job.textproto", "--checkpoint", "out",
+                                             "--summary", "s.json"};
+  const std::vector<std::string> predict = {"predict",  "job.textproto", "--checkpoint", "out",
+                                            "--output", "p.csv",         "--summary",    "s.json"};
+  for (const std::vector<std::string>& arguments : {evaluate, predict}) {
+    EXPECT_THAT(millrace_ok(arguments).err,
+                HasSubstr("loaded out/checkpoints/step-00000008: step 8, 400 examples"));
+    EXPECT_EQ(read_json("s.json")["checkpoint"], "out/checkpoints/step-00000008");
+  }
+  const std::string file = damage();
+  for (const std::vector<std::string>& arguments : {evaluate, predict}) {
+    EXPECT_THAT(millrace_ok(arguments).err,
+                AllOf(HasSubstr("passed over: "), HasSubstr(file + " is damaged"),
+                      HasSubstr("loaded out/checkpoints/step-00000004: step 4")));
+    EXPECT_EQ(read_json("s.json")["checkpoint"], "out/checkpoints/step-00000004");
+    EXPECT_EQ(read_json("s.json")["steps"], 4);
+  }
+  // One that is named is meant.
+  const ProgramResult named = millrace({"evaluate", "job.textproto", "--checkpoint",
+                                        "out/checkpoints/step-00000008"});
+  EXPECT_EQ(named.exit_code, kBadData);
+  EXPECT_THAT(named.last_error(), HasSubstr(file + " is damaged"));
+}
+
+TEST_F(ResumeTest, FromAPathDamageIsPassedOverToo) {
+  millrace_ok(command({"--max_steps", "8"}));
+  const std::string file = damage();
+  const ProgramResult there =
+      millrace_ok(command({"--resume", "out", "--output_dir", "branch", "--max_steps", "8"}));
+  EXPECT_THAT(there.err, AllOf(HasSubstr("passed over: "), HasSubstr(file),
+                               HasSubstr("resuming from out/checkpoints/step-00000004")));
+  const ProgramResult strict =
+      millrace(command({"--resume", "out", "--output_dir", "strict", "--set",
+                        "run.checkpoint.on_damage=STRICT"}));
+  EXPECT_EQ(strict.exit_code, kBadData);
+  EXPECT_THAT(strict.last_error(), AllOf(HasSubstr("STRICT"), HasSubstr(file)));
+}
+
+TEST_F(ResumeTest, OtherNamesAmongCheckpointsAreNotLookedAt) {
+  for (const char* name : {"notes.txt", ".DS_Store", "7-steps", "step-00000006", "backup/x",
+                           "step-00000005.bak/x"}) {
+    std::filesystem::create_directories(
+        std::filesystem::path(path(absl::StrCat("out/checkpoints/", name))).parent_path());
+    write(absl::StrCat("out/checkpoints/", name), "mine");
+  }
+  const std::string content = undisturbed();
+  EXPECT_THAT(millrace_ok(command({"--max_steps", "20"})).err, Not(HasSubstr("W20")));
+  EXPECT_THAT(millrace_ok(command()).err, AllOf(HasSubstr("step 20"), Not(HasSubstr("W20"))));
+  EXPECT_EQ(content_of("out"), content);
+  EXPECT_EQ(read("out/checkpoints/step-00000006"), "mine");
+  EXPECT_EQ(read("out/checkpoints/step-00000005.bak/x"), "mine");
+  // A directory named as a checkpoint is taken for a damaged one, and told of once.
+  std::filesystem::create_directories(path("out/checkpoints/step-99999999"));
+  const ProgramResult again = millrace_ok(command({"--set", "train.max_epochs=3"}));
+  const size_t at = again.err.find("step-99999999 is damaged: it has no manifest.json");
+  EXPECT_NE(at, std::string::npos);
+  EXPECT_EQ(again.err.find("step-99999999", at + 1), std::string::npos) << again.err;
+}
+
 TEST_F(ResumeTest, SavingSwitchedOff) {
   const std::vector<std::string> off = {"--set", "run.checkpoint.enabled=false"};
   const ProgramResult result = millrace_ok(command(off));
   EXPECT_THAT(result.out, Not(HasSubstr("checkpoint")));
   EXPECT_FALSE(exists("out/checkpoints"));
   EXPECT_EQ(read_json("out/summary.json")["checkpoint"], "");
+  // The checkpoint that it went on from is another run's.
+  millrace_ok(command({"--output_dir", "saved", "--max_steps", "4"}));
+  const ProgramResult on = millrace_ok(command(
+      {"--set", "run.checkpoint.enabled=false", "--resume", "saved", "--output_dir", "on"}));
+  EXPECT_THAT(on.out, Not(HasSubstr("checkpoint")));
 }
 
 TEST_F(ResumeTest, RetentionKeepsTheBestAndTheLast) {

@@ -303,7 +303,7 @@ TEST_P(SignalTest, StopsTrainingWithACheckpointAndSaysRunAgain) {
   ASSERT_TRUE(program.wait_for("step 10 "));
   program.send(GetParam().first);
   const ProgramResult result = program.finish();
-  EXPECT_EQ(result.exit_code, 75) << result.err;
+  EXPECT_EQ(result.exit_code, kRunAgain) << result.err;
   const std::string reason = absl::StrCat("signal ", GetParam().second);
   EXPECT_THAT(result.out, HasSubstr(absl::StrCat("stopped (", reason, ")")));
 

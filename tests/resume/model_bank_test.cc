@@ -189,7 +189,23 @@ TEST_F(ModelBankTest, MissingSources) {
   EXPECT_OK(load("source { optional: true }", *to));
   files_.put("a/file", "x");
   EXPECT_THAT(load("source { path: \"a/file\" }", *to),
-              StatusIs(kInvalid, HasSubstr("a/file is a file")));
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("a/file is a file"), HasSubstr("needs rows"))));
+}
+
+TEST_F(ModelBankTest, ADamagedNewestOfAnOutputDirectoryIsPassedOverWithAWarning) {
+  const std::unique_ptr<Trainer> older = trained(job(3));
+  save(*older);
+  const std::string path = save(*trained(job(6))) + "/dense-00000-of-00001.safetensors";
+  ASSERT_OK_AND_ASSIGN(std::string bytes, read_file(files_, path));
+  bytes.back() ^= 1;
+  files_.put(path, bytes);
+  const std::unique_ptr<Trainer> to = tiny_trainer(job());
+  testing::internal::CaptureStderr();
+  ASSERT_OK(load("source { path: \"a\" parts: WEIGHTS }", *to));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("model bank: passed over: " + path + " is damaged between bytes"));
+  EXPECT_EQ(dense_text(*to), dense_text(*older));
 }
 
 TEST_F(ModelBankTest, DamageIsNamedAndNothingChanges) {

@@ -191,7 +191,33 @@ TEST_F(DamagedTest, StrictRefuses) {
   SaverOptions strict;
   strict.on_damage = OnDamage::kStrict;
   EXPECT_THAT(restored(files_, strict).status(),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("dense-00000")));
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("on_damage is STRICT"), HasSubstr("dense-00000"))));
+}
+
+TEST_F(DamagedTest, FilesAreNamedOnce) {
+  const std::string file = "out/checkpoints/step-00000005/table-items-00000-of-00001.safetensors";
+  flip("table-items-00000-of-00001.safetensors", -1);
+  ASSERT_OK(restored(files_).status());
+  ASSERT_EQ(notes_.size(), 1);
+  EXPECT_EQ(notes_[0].find("passed over: table items: " + file + " is damaged between bytes 0"), 0)
+      << notes_[0];
+  EXPECT_EQ(notes_[0].find("step-00000005"), notes_[0].rfind("step-00000005"));
+}
+
+// What stands in the way of none is logged at the first save alone.
+TEST_F(DamagedTest, RetentionTellsOfDamageOnce) {
+  ASSERT_OK(files_.create_directories("out/checkpoints/step-00000004"));
+  const std::unique_ptr<Saver> writer = saver(files_);
+  for (const char* expected : {"kept, but no checkpoint to go on from: "
+                               "out/checkpoints/step-00000004 is damaged: it has no manifest.json",
+                               ""}) {
+    testing::internal::CaptureStderr();
+    ASSERT_OK(writer->save(state_of(*older_), {}, ranks_).status());
+    const std::string logged = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(logged, HasSubstr(expected));
+    if (*expected == '\0') EXPECT_EQ(logged, "");
+  }
 }
 
 TEST_F(DamagedTest, EveryFlippedByteIsNoticed) {
@@ -221,7 +247,9 @@ TEST_F(DamagedTest, IfNothingIsWholeNothingStartsAfresh) {
   flip("manifest.json", 100);
   files_.put("out/checkpoints/step-00000003/manifest.json", "{}");
   EXPECT_THAT(restored(files_).status(),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step-00000005")));
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("no checkpoint in out/checkpoints is whole"),
+                             HasSubstr("step-00000005"))));
 }
 
 TEST_F(SaverTest, EveryFailingCallLeavesTheOlderOneAndTheNextSaveSucceeds) {

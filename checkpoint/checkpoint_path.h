@@ -1,6 +1,6 @@
-// What a path on the command line of `millrace checkpoint` stands for.
-#ifndef MILLRACE_TOOLS_CHECKPOINT_PATH_H_
-#define MILLRACE_TOOLS_CHECKPOINT_PATH_H_
+// What a path that somebody gives stands for.
+#ifndef MILLRACE_CHECKPOINT_CHECKPOINT_PATH_H_
+#define MILLRACE_CHECKPOINT_CHECKPOINT_PATH_H_
 
 #include <string>
 
@@ -23,14 +23,18 @@ struct CheckpointPath {
 // reading.
 absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const std::string& path);
 
-// The checkpoint that `path` stands for: itself, else the newest of the folder whose manifests
-// verify, its bases' too. Borrows `files`.
+// The checkpoint that `path` stands for: itself, else the newest of the folder that `use` takes.
+// Borrows `files`.
 // Returns: a chain that is not empty.
-// Errors: those of resolve_checkpoint_path and of open_chain; NotFound if there is no checkpoint;
-// that of the newest if all are damaged.
+// Errors: those of resolve_checkpoint_path, open_chain and `use`; NotFound if there is no
+// checkpoint; that of the newest if all are damaged.
 absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
-                                                 ThreadPool& threads);
+                                                 const UseChain& use);
+// The same, but of a folder the newest that verifies. One that is named is only opened: who reads it
+// checks every byte.
+absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
+                                                 Check check, ThreadPool& threads);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_TOOLS_CHECKPOINT_PATH_H_
+#endif  // MILLRACE_CHECKPOINT_CHECKPOINT_PATH_H_

@@ -1,4 +1,4 @@
-#include "tools/checkpoint_path.h"
+#include "checkpoint/checkpoint_path.h"
 
 #include <filesystem>
 #include <optional>
@@ -28,6 +28,15 @@ bool is_directory(FileSystem& files, const std::string& path) {
   return info.ok() && info->is_directory;
 }
 
+// `found`, or why there is none.
+absl::StatusOr<NewestCheckpoint> newest_of(NewestCheckpoint found, const std::string& folder) {
+  if (!found.chain.empty()) return found;
+  if (!found.damaged.empty()) {
+    return annotate(found.damaged.front(), absl::StrCat("no checkpoint in ", folder, " is whole"));
+  }
+  return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", folder));
+}
+
 }  // namespace
 
 absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const std::string& path) {
@@ -54,20 +63,28 @@ absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const 
 }
 
 absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
-                                                 ThreadPool& threads) {
+                                                 const UseChain& use) {
+  ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
+  NewestCheckpoint found;
+  if (place.is_checkpoint) {
+    ASSIGN_OR_RETURN(found.chain, open_chain(files, place.path));
+    RETURN_IF_ERROR(use(found.chain));
+    return found;
+  }
+  ASSIGN_OR_RETURN(found, newest_checkpoint(files, place.path, use));
+  return newest_of(std::move(found), place.path);
+}
+
+absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
+                                                 Check check, ThreadPool& threads) {
   ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
   NewestCheckpoint found;
   if (place.is_checkpoint) {
     ASSIGN_OR_RETURN(found.chain, open_chain(files, place.path));
     return found;
   }
-  ASSIGN_OR_RETURN(found, newest_checkpoint(files, place.path, Check::kQuick, threads));
-  if (!found.chain.empty()) return found;
-  if (!found.damaged.empty()) {
-    return annotate(found.damaged.front(),
-                    absl::StrCat("no checkpoint in ", place.path, " is whole"));
-  }
-  return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", place.path));
+  ASSIGN_OR_RETURN(found, newest_checkpoint(files, place.path, check, threads));
+  return newest_of(std::move(found), place.path);
 }
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-#include "tools/checkpoint_path.h"
+#include "checkpoint/checkpoint_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,32 +88,57 @@ TEST_F(CheckpointPathTest, TheDirectoryWhereOneStandsHasItsName) {
 }
 
 TEST_F(CheckpointPathTest, OpensTheNewestThatIsWhole) {
-  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint newest, open_checkpoint(files_, "out", threads_));
+  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint newest, open_checkpoint(files_, "out", Check::kQuick, threads_));
   ASSERT_THAT(newest.chain, SizeIs(1));
   EXPECT_EQ(newest.chain[0]->manifest().progress().step(), 2);
   EXPECT_THAT(newest.damaged, IsEmpty());
   ASSERT_OK_AND_ASSIGN(const NewestCheckpoint one,
-                       open_checkpoint(files_, "out/checkpoints/step-00000001", threads_));
+                       open_checkpoint(files_, "out/checkpoints/step-00000001", Check::kQuick, threads_));
   EXPECT_EQ(one.chain.back()->manifest().progress().step(), 1);
 
   damage("step-00000002");
-  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint before, open_checkpoint(files_, "out", threads_));
+  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint before, open_checkpoint(files_, "out", Check::kQuick, threads_));
   EXPECT_EQ(before.chain.back()->manifest().progress().step(), 1);
   EXPECT_THAT(before.damaged, SizeIs(1));
-  EXPECT_THAT(open_checkpoint(files_, "out/checkpoints/step-00000002", threads_).status(),
+  EXPECT_THAT(open_checkpoint(files_, "out/checkpoints/step-00000002", Check::kQuick, threads_).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step-00000002/manifest.json")));
 }
 
 TEST_F(CheckpointPathTest, NoneThatIsWhole) {
   damage("step-00000001");
   damage("step-00000002");
-  EXPECT_THAT(open_checkpoint(files_, "out", threads_).status(),
+  EXPECT_THAT(open_checkpoint(files_, "out", Check::kQuick, threads_).status(),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("no checkpoint in out/checkpoints is whole"),
                              HasSubstr("step-00000002"))));
   ASSERT_OK(files_.create_directories("y/checkpoints"));
-  EXPECT_THAT(open_checkpoint(files_, "y", threads_).status(),
+  EXPECT_THAT(open_checkpoint(files_, "y", Check::kQuick, threads_).status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no checkpoint in y/checkpoints")));
+}
+
+TEST_F(CheckpointPathTest, DamageThatShowsInUseIsPassedOverUnlessItIsNamed) {
+  const UseChain use = [](CheckpointChain chain) {
+    const bool second = chain.back()->manifest().progress().step() == 2;
+    return second ? absl::DataLossError("a bad number") : absl::OkStatus();
+  };
+  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint found, open_checkpoint(files_, "out", use));
+  EXPECT_EQ(found.chain.back()->manifest().progress().step(), 1);
+  EXPECT_THAT(found.damaged, SizeIs(1));
+  EXPECT_THAT(open_checkpoint(files_, "out/checkpoints/step-00000002", use).status(),
+              StatusIs(absl::StatusCode::kDataLoss, "a bad number"));
+}
+
+TEST_F(CheckpointPathTest, AllBytesOfThoseOfAFolder) {
+  const std::string name = "out/checkpoints/step-00000002/dense-00000-of-00001.safetensors";
+  ASSERT_OK_AND_ASSIGN(std::string content, read_file(files_, name));
+  content.back() ^= 1;
+  files_.put(name, content);
+  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint full,
+                       open_checkpoint(files_, "out", Check::kFull, threads_));
+  EXPECT_EQ(full.chain.back()->manifest().progress().step(), 1);
+  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint quick,
+                       open_checkpoint(files_, "out", Check::kQuick, threads_));
+  EXPECT_EQ(quick.chain.back()->manifest().progress().step(), 2);
 }
 
 // A chain is opened as a whole.
@@ -125,7 +150,7 @@ TEST_F(CheckpointPathTest, Deltas) {
   delta_base.set_digest(base->manifest().digest());
   delta_base.set_depth(1);
   ASSERT_OK(write_small_checkpoint(files_, "out/checkpoints", {.step = 3, .base = delta_base}));
-  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint newest, open_checkpoint(files_, "out", threads_));
+  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint newest, open_checkpoint(files_, "out", Check::kQuick, threads_));
   ASSERT_THAT(newest.chain, SizeIs(2));
   EXPECT_EQ(newest.chain[0]->manifest().progress().step(), 2);
   EXPECT_EQ(newest.chain[1]->manifest().progress().step(), 3);
