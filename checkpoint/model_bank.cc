@@ -108,7 +108,11 @@ absl::StatusOr<LoadedState> ModelBank::read(const std::vector<SourcePlace>& plac
   }
   ASSIGN_OR_RETURN(const BankPlan plan,
                    plan_bank(config_, items, model_items(target), /*all=*/!reload));
-  plan_ = plan.to_string(config_);
+  ModelBankConfig found = config_;
+  for (int s = 0; s < found.source_size(); ++s) {
+    if (!places[s].path.empty()) found.mutable_source(s)->set_path(places[s].path);
+  }
+  plan_ = plan.to_string(found);
   BankLoadOptions options;
   options.whole = !reload;
   options.step = step_after(*sources, target);
@@ -131,8 +135,7 @@ absl::Status ModelBank::add_messages(const Sources& sources, const TrainState& t
   }
   // State of as many ranks as wrote it.
   if (cursor != nullptr && hooks != nullptr && cursor != hooks &&
-      cursor->checkpoint().manifest().world_size() !=
-          hooks->checkpoint().manifest().world_size()) {
+      cursor->checkpoint().manifest().world_size() != hooks->checkpoint().manifest().world_size()) {
     return absl::InvalidArgumentError(
         "CURSOR and HOOKS come from checkpoints of different numbers of ranks");
   }
@@ -165,12 +168,11 @@ absl::Status ModelBank::add_messages(const Sources& sources, const TrainState& t
 absl::StatusOr<LoadedState> ModelBank::load(const TrainState& target, Collectives& ranks) {
   ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/false, ranks));
   Sources sources;
-  absl::StatusOr<LoadedState> loaded =
-      catch_exceptions([&]() -> absl::StatusOr<LoadedState> {
-        ASSIGN_OR_RETURN(LoadedState state, read(places, /*reload=*/false, target, &sources));
-        RETURN_IF_ERROR(add_messages(sources, target, ranks.world_size(), &state));
-        return state;
-      });
+  absl::StatusOr<LoadedState> loaded = catch_exceptions([&]() -> absl::StatusOr<LoadedState> {
+    ASSIGN_OR_RETURN(LoadedState state, read(places, /*reload=*/false, target, &sources));
+    RETURN_IF_ERROR(add_messages(sources, target, ranks.world_size(), &state));
+    return state;
+  });
   RETURN_IF_ERROR(gather_results(outcome(loaded.status()), ranks).status());
   std::map<int, std::string> versions;
   for (int s = 0; s < config_.source_size(); ++s) {
@@ -196,27 +198,26 @@ absl::StatusOr<LoadedState> ModelBank::load(const TrainState& target, Collective
   return loaded;
 }
 
-absl::Status ModelBank::reload(const TrainState& target, Collectives& ranks) {
+absl::StatusOr<bool> ModelBank::reload(const TrainState& target, Collectives& ranks) {
   ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/true, ranks));
   const bool any = std::any_of(places.begin(), places.end(),
                                [](const SourcePlace& place) { return !place.path.empty(); });
-  if (!any) return absl::OkStatus();
+  if (!any) return false;
   Sources sources;
   TrainState changed;
-  absl::StatusOr<LoadedState> loaded =
-      catch_exceptions([&]() -> absl::StatusOr<LoadedState> {
-        ASSIGN_OR_RETURN(LoadedState state, read(places, /*reload=*/true, target, &sources));
-        changed = part_of(target, state);
-        RETURN_IF_ERROR(check_state(changed, ranks.rank(), ranks.world_size(), state));
-        return state;
-      });
+  absl::StatusOr<LoadedState> loaded = catch_exceptions([&]() -> absl::StatusOr<LoadedState> {
+    ASSIGN_OR_RETURN(LoadedState state, read(places, /*reload=*/true, target, &sources));
+    changed = part_of(target, state);
+    RETURN_IF_ERROR(check_state(changed, ranks.rank(), ranks.world_size(), state));
+    return state;
+  });
   RETURN_IF_ERROR(gather_results(outcome(loaded.status()), ranks).status());
   RETURN_IF_ERROR(put_state(changed, ranks.rank(), ranks.world_size(), *loaded));
   for (int s = 0; s < config_.source_size(); ++s) {
     if (!places[s].path.empty()) loaded_[s] = places[s].version;
   }
   if (ranks.rank() == 0) MILLRACE_LOG(INFO) << "model bank, reloaded:\n" << plan_;
-  return absl::OkStatus();
+  return true;
 }
 
 absl::Status ModelBank::save_state(ObjectState& state) const {

@@ -13,46 +13,35 @@
 #include "base/thread_pool.h"
 #include "checkpoint/bank_plan.h"
 #include "checkpoint/bank_source.h"
-#include "checkpoint/checkpointable.h"
+#include "checkpoint/state_loader.h"
 #include "checkpoint/train_state.h"
 #include "distributed/collectives.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
 
-// The sources of a job, in their order (docs/model_bank.md). Every rank has one and calls load and
-// reload at the same points, between steps, on the trainer's thread; rank 0 says which checkpoint a
-// path stands for. What one rank cannot do fails on all of them with its message. All or nothing:
-// after an error nothing has changed.
+// The sources of a job, in their order (docs/model_bank.md). Rank 0 says which checkpoint a path
+// stands for.
 //
-//   ModelBank bank(model_bank_of(config.train()), files, threads);
-//   if (bank.dynamic()) RETURN_IF_ERROR(trainer->add_state(kModelBank, bank, kOnce));
-//   ASSIGN_OR_RETURN(LoadedState state, bank.load(trainer->capture(), ranks));   // or a resume
-//   RETURN_IF_ERROR(trainer->restore(std::move(state), &notes));
-//   ... training: RETURN_IF_ERROR(bank.reload(state, ranks));
+//   parts.model_bank = std::make_unique<ModelBank>(model_bank_of(config.train()), files, threads);
 //
-// Its state is which version of each dynamic source was loaded last, so that a resumed job does not
-// load it anew. As a registered object its name is kModelBank.
-class ModelBank : public Checkpointable {
+// Its state is which version of each dynamic source was loaded last.
+class ModelBank : public StateLoader {
  public:
   // Borrows `files`. REQUIRES: check_model_bank accepts the configuration.
   ModelBank(ModelBankConfig config, FileSystem& files, int threads);
 
   // Whether a source is to be looked at again.
-  bool dynamic() const;
+  bool dynamic() const override;
 
   // Reads all sources and logs the plan on rank 0.
-  // Returns: for Trainer::restore, the state of the trainer that `target` was captured from with
-  // what sources give in place of what it had.
   // Errors: InvalidArgument with all that does not fit (plan_bank); those of find_source,
   // BankSource and load_bank.
-  absl::StatusOr<LoadedState> load(const TrainState& target, Collectives& ranks);
+  absl::StatusOr<LoadedState> load(const TrainState& target, Collectives& ranks) override;
 
-  // Looks at the dynamic sources again and puts what has changed since into the trainer `target` is
-  // a view of (the messages in it are not read, but for the progress). Between steps. Sources that
-  // are not there are passed over if they are optional.
-  // Errors: as load.
-  absl::Status reload(const TrainState& target, Collectives& ranks);
+  // Looks at the dynamic sources again. Those that are not there are passed over if they are
+  // optional. Errors: as load.
+  absl::StatusOr<bool> reload(const TrainState& target, Collectives& ranks) override;
 
   // Of the last load or reload that read something.
   const std::string& plan() const { return plan_; }
@@ -77,8 +66,6 @@ class ModelBank : public Checkpointable {
   std::string plan_;
   std::map<int, std::string> loaded_;  // dynamic sources → version
 };
-
-inline constexpr char kModelBank[] = "model_bank";
 
 }  // namespace millrace
 

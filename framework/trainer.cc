@@ -34,6 +34,25 @@ std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets) {
   return names;
 }
 
+// The requests but for evaluations of some of `all` sets.
+RequestSet without_sets(const RequestSet& requests, const std::set<std::string>& done,
+                        const std::vector<std::string>& all) {
+  RequestSet left;
+  for (Request request : requests.asked) {
+    if (request.kind != Request::kEvaluate) {
+      left.add(request);
+      continue;
+    }
+    const std::string one = request.detail;
+    for (const std::string& set : all) {
+      if ((!one.empty() && one != set) || done.count(set) > 0) continue;
+      request.detail = set;
+      left.add(request);
+    }
+  }
+  return left;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options,
@@ -106,7 +125,8 @@ absl::Status Trainer::initialize() {
                                            names_of(parts_.evaluation_sets));
   commit_ = std::make_unique<CommitExchange>(*agreement_, parameters_);
   hooks_->set_event_log(parts_.event_log.get());
-  return absl::OkStatus();
+  if (parts_.model_bank == nullptr || !parts_.model_bank->dynamic()) return absl::OkStatus();
+  return add_state(kModelBank, *parts_.model_bank, StatePlacement::kOnce);
 }
 
 absl::Status Trainer::add_hook(std::unique_ptr<Hook> hook, OnError on_error) {
@@ -209,20 +229,38 @@ absl::Status Trainer::serve(const RequestSet& requests, Scope scope) {
   served_any_ = true;
   for (const Request& request : requests.asked) record(LoopEvent::kRequested, request, scope);
   context_->mark_served();
-  RETURN_IF_ERROR(evaluate_sets(requests, scope, /*only_new=*/false));
-  if (requests.checkpoint && parts_.saver != nullptr) {
+  RequestSet left = stopped_by_rank(scope) ? requests : RequestSet();
+  if (left.empty()) {
+    ASSIGN_OR_RETURN(left, evaluate_sets(requests, scope, /*only_new=*/false));
+  }
+  if (!left.empty()) {
+    // A rank asked to stop, so this is for who goes on. A checkpoint of here and now does no harm.
+    restored_requests_.merge(left);
+    return requests.checkpoint ? save(RequestSet()) : absl::OkStatus();
+  }
+  if (requests.checkpoint) {
     // A stop that was asked for by one rank, a signal say, is not to be asked for again.
     RETURN_IF_ERROR(save(scope == Scope::kCommon ? requests : RequestSet()));
-    for (const Request& request : requests.asked) {
-      if (request.kind == Request::kCheckpoint) record(LoopEvent::kServed, request, scope);
-    }
-  } else if (requests.checkpoint || requests.reload) {
-    return absl::UnimplementedError(absl::StrCat("a hook asked for a ",
-                                                 requests.checkpoint ? "checkpoint" : "reload",
-                                                 ", but this trainer has no Saver"));
+    record_served(Request::kCheckpoint, requests, scope);
+  }
+  if (requests.reload) {
+    RETURN_IF_ERROR(reload());
+    record_served(Request::kReload, requests, scope);
   }
   stop(requests, scope);
   return absl::OkStatus();
+}
+
+// Whether a rank's own stop came before what all ranks ask for: without it that would have been
+// served, then or where training goes on.
+bool Trainer::stopped_by_rank(Scope scope) const {
+  return stopped_ && summary_.stopped_by_rank && scope == Scope::kCommon;
+}
+
+void Trainer::record_served(Request::Kind kind, const RequestSet& requests, Scope scope) {
+  for (const Request& request : requests.asked) {
+    if (request.kind == kind) record(LoopEvent::kServed, request, scope);
+  }
 }
 
 void Trainer::stop(const RequestSet& requests, Scope scope) {
@@ -242,7 +280,9 @@ void Trainer::stop(const RequestSet& requests, Scope scope) {
   }
 }
 
-absl::Status Trainer::evaluate_sets(const RequestSet& requests, Scope scope, bool only_new) {
+// Returns: what of the requests is left, of all kinds, if a rank asked to stop meanwhile.
+absl::StatusOr<RequestSet> Trainer::evaluate_sets(const RequestSet& requests, Scope scope,
+                                                  bool only_new) {
   std::vector<EvaluationSet*> sets;
   for (const std::string& name : requests.evaluate) {
     ASSIGN_OR_RETURN(EvaluationSet * set, find_set(name));
@@ -251,12 +291,14 @@ absl::Status Trainer::evaluate_sets(const RequestSet& requests, Scope scope, boo
   if (requests.evaluate_all) {
     for (EvaluationSet& set : parts_.evaluation_sets) sets.push_back(&set);
   }
+  std::set<std::string> done;
   for (EvaluationSet* set : sets) {
     const auto last = last_evaluated_step_.find(set->name);
     if (only_new && last != last_evaluated_step_.end() && last->second == progress_.step) continue;
     ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result,
                      evaluate_inside(*set->data, named(set->name)));
-    if (!result.has_value()) return absl::OkStatus();
+    if (!result.has_value()) return without_sets(requests, done, names_of(parts_.evaluation_sets));
+    done.insert(set->name);
     last_evaluated_step_[set->name] = progress_.step;
     for (Request request : requests.asked) {
       if (request.kind != Request::kEvaluate) continue;
@@ -267,7 +309,7 @@ absl::Status Trainer::evaluate_sets(const RequestSet& requests, Scope scope, boo
     }
     RETURN_IF_ERROR(hooks_->after_evaluate(*context_, *result));
   }
-  return absl::OkStatus();
+  return RequestSet();
 }
 
 // Returns: none if a rank asked to stop meanwhile; the run is stopped then.

@@ -96,6 +96,9 @@ class Trainer {
   // The same from one at `path`. Errors: NotFound too.
   absl::StatusOr<CheckpointInfo> resume_from(const std::string& path,
                                              std::vector<std::string>* notes);
+  // Begins with what the model bank gives, where nothing is resumed; without one, as the model is.
+  // On all ranks, between runs. `notes`: as of restore. Errors: those of StateLoader and restore.
+  absl::Status load_model_bank(std::vector<std::string>* notes);
   // Whether training has come to its end, by its data, a limit or a decision of all ranks, and was
   // saved then: train() would have nothing to do. Why: "stopped: ...", "completed".
   std::optional<std::string> finished() const;
@@ -167,6 +170,7 @@ class Trainer {
   absl::Status poll_saves(const ExchangeResult& agreed);
   absl::Status finish_saves();
   absl::Status tell_of(const absl::StatusOr<std::vector<CheckpointInfo>>& durable);
+  absl::Status reload();
   absl::Status save_at_end();
   void save_after_failure();
   std::map<std::string, double> checkpoint_metrics() const;
@@ -179,12 +183,14 @@ class Trainer {
   absl::Status serve_common();
   absl::Status serve_agreed();
   void stop(const RequestSet& requests, Scope scope);
+  bool stopped_by_rank(Scope scope) const;
   absl::StatusOr<std::optional<EvaluationResult>> evaluate_inside(Dataset& data,
                                                                   EvaluationOptions options);
-  absl::Status evaluate_sets(const RequestSet& requests, Scope scope, bool only_new);
+  absl::StatusOr<RequestSet> evaluate_sets(const RequestSet& requests, Scope scope, bool only_new);
   absl::StatusOr<EvaluationSet*> find_set(absl::string_view name);
   void record(LoopEvent::Kind kind, absl::string_view what, absl::string_view detail);
   void record(LoopEvent::Kind kind, const Request& request, Scope scope);
+  void record_served(Request::Kind kind, const RequestSet& requests, Scope scope);
   void fill_summary(const absl::Status& outcome);
 
   const TrainerOptions options_;
@@ -224,7 +230,8 @@ class Trainer {
   std::optional<Cursor> open_cursor_;
   bool data_ended_ = false;
   bool stream_ended_ = false;  // of windows
-  // Restored, and not used yet: the positions of all ranks of another world size, and requests.
+  // Restored, and not used yet: the positions of all ranks of another world size, and requests; of
+  // those also what a rank's stop came before.
   std::vector<Cursor> restored_cursors_;
   RequestSet restored_requests_;
   std::optional<DataIdentity> train_data_identity_;  // once it was looked at

@@ -380,7 +380,9 @@ absl::Status Trainer::finish() {
   update_elapsed();
   RETURN_IF_ERROR(serve_agreed());
   at_boundary_ = false;
-  if (options_.report.at_end && reporter_->steps() > 0) RETURN_IF_ERROR(report());
+  // A report that training goes on with is whole when it is due.
+  const bool goes_on = summary_.stopped_by_rank && parts_.saver != nullptr && options_.save_at_end;
+  if (options_.report.at_end && reporter_->steps() > 0 && !goes_on) RETURN_IF_ERROR(report());
   RETURN_IF_ERROR(serve_common());
   const RequestSet at_end = context_->requests().take_at_end();
   if (summary_.stopped_by_rank) return save_at_end();
@@ -388,7 +390,8 @@ absl::Status Trainer::finish() {
   for (const Request& request : at_end.asked) {
     record(LoopEvent::kRequested, request, Scope::kCommon);
   }
-  RETURN_IF_ERROR(evaluate_sets(at_end, Scope::kCommon, /*only_new=*/true));
+  // Of one that a rank's stop ends nothing is left to ask for: who goes on asks for all at the end.
+  RETURN_IF_ERROR(evaluate_sets(at_end, Scope::kCommon, /*only_new=*/true).status());
   RETURN_IF_ERROR(serve_common());
   return save_at_end();
 }

@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "checkpoint/state_loader.h"
 #include "checkpoint/state_saver.h"
 #include "distributed/collectives.h"
 #include "framework/cadence.h"
@@ -34,6 +35,7 @@ struct TrainerParts {
   std::unique_ptr<Collectives> collectives;  // null: one rank
   std::unique_ptr<EventLog> event_log;       // null: requests and decisions are not written
   std::unique_ptr<StateSaver> saver;         // null: requests for checkpoints are errors
+  std::unique_ptr<StateLoader> model_bank;   // null: training begins with the model as it was made
   Clock* clock = nullptr;                    // borrowed; null: the real one
 };
 

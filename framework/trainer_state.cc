@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,11 +22,10 @@
 namespace millrace {
 namespace {
 
-void add_pending(const RequestSet& requests, bool evaluations_too, SharedState& state) {
+void add_pending(const RequestSet& requests, const std::set<Request::Kind>& without,
+                 SharedState& state) {
   for (const Request& request : requests.asked) {
-    // Of the set that is served, evaluations are done; a checkpoint changes nothing.
-    if (request.kind == Request::kCheckpoint) continue;
-    if (request.kind == Request::kEvaluate && !evaluations_too) continue;
+    if (without.count(request.kind) > 0) continue;
     PendingRequest& pending = *state.add_pending();
     pending.set_kind(request.kind);
     pending.set_detail(request.detail);
@@ -101,10 +101,11 @@ SharedState Trainer::loop_state() const {
     evaluated.set_set(set);
     evaluated.set_step(step);
   }
-  add_pending(restored_requests_, /*evaluations_too=*/true, state);
+  add_pending(restored_requests_, {}, state);
   if (serving_ == nullptr) return state;
-  add_pending(*serving_, /*evaluations_too=*/false, state);
-  add_pending(context_->requests().common(), /*evaluations_too=*/true, state);
+  // Of the set that is served, evaluations are done.
+  add_pending(*serving_, {Request::kEvaluate, Request::kCheckpoint}, state);
+  add_pending(context_->requests().common(), {Request::kCheckpoint}, state);
   if (stopped_ && !summary_.stopped_by_rank && !finished_) {
     PendingRequest& pending = *state.add_pending();  // still to be done by who goes on
     pending.set_kind(Request::kStop);
@@ -273,6 +274,10 @@ std::map<std::string, double> Trainer::checkpoint_metrics() const {
 
 // `serving`: the common requests among which the checkpoint was asked for.
 absl::Status Trainer::save(const RequestSet& serving) {
+  if (parts_.saver == nullptr) {
+    return absl::FailedPreconditionError(
+        "a hook asked for a checkpoint, but this trainer has no saver");
+  }
   serving_ = &serving;
   absl::StatusOr<TrainState> state = capture();
   serving_ = nullptr;
@@ -321,6 +326,26 @@ absl::Status Trainer::finish_saves() {
   const auto durable = parts_.saver->finish(*parts_.collectives);
   parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
   return tell_of(durable);
+}
+
+absl::Status Trainer::reload() {
+  if (parts_.model_bank == nullptr || !parts_.model_bank->dynamic()) {
+    return absl::FailedPreconditionError(
+        "a hook asked for a reload, but this trainer has no model bank with a dynamic source");
+  }
+  RETURN_IF_ERROR(finish_saves());  // which read the tables as they are
+  TrainState target = state_parts();
+  *target.shared.mutable_progress() = to_state(progress_);
+  RETURN_IF_ERROR(agreement_->meet({"reload", steps_done()}));
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  const absl::StatusOr<bool> changed = parts_.model_bank->reload(target, *parts_.collectives);
+  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+  RETURN_IF_ERROR(changed.status(), "reloading");
+  if (!*changed) return absl::OkStatus();
+  // What is known of the model is known of a former one.
+  last_evaluated_step_.clear();
+  restored_metrics_step_ = -1;
+  return absl::OkStatus();
 }
 
 // A run that did nothing leaves nothing, unless it ends what another began.
@@ -395,6 +420,17 @@ absl::StatusOr<CheckpointInfo> Trainer::resume_from(const std::string& path,
   const CheckpointInfo info = found.info;
   RETURN_IF_ERROR(go_on_from(std::move(found), notes));
   return info;
+}
+
+absl::Status Trainer::load_model_bank(std::vector<std::string>* notes) {
+  if (parts_.model_bank == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const TrainState target, capture());
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  ASSIGN_OR_RETURN(LoadedState loaded, parts_.model_bank->load(target, *parts_.collectives));
+  parts_.collectives->set_phase(RankPhase::kStart, steps_done());
+  const absl::Status status = restore(std::move(loaded), notes);
+  if (!status.ok()) parts_.collectives->fail(status);
+  return status;
 }
 
 std::optional<std::string> Trainer::finished() const {

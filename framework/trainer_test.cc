@@ -601,12 +601,22 @@ TEST_F(TrainerTest, CadenceIsDueOncePerServingPoint) {
   EXPECT_TRUE(at_end);
 }
 
+TEST_F(TrainerTest, ReloadsNeedADynamicModelBank) {
+  auto trainer = this->trainer(two_steps(), [](HookContext& context, absl::string_view event) {
+    if (event == "after_step") context.requests().reload();
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(trainer->train(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no model bank")));
+}
+
 TEST_F(TrainerTest, CheckpointRequestsNeedASaver) {
   auto trainer = this->trainer(two_steps(), [](HookContext& context, absl::string_view event) {
     if (event == "after_step") context.requests().checkpoint();
     return absl::OkStatus();
   });
-  EXPECT_THAT(trainer->train(), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Saver")));
+  EXPECT_THAT(trainer->train(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("saver")));
 }
 
 TEST_F(TrainerTest, EmptyTrainingDataIsAnError) {

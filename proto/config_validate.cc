@@ -574,10 +574,6 @@ absl::Status validate(const JobConfig& config) {
   RETURN_IF_ERROR(check_evaluation_sets(train));
   RETURN_IF_ERROR(check_tables(train));
   RETURN_IF_ERROR(check_model_bank(train));
-  // Better than to begin with other values than were asked for.
-  if (model_bank_of(train).source_size() > 0) {
-    return wrong("train", "model_bank and initialize_from are not served by this version");
-  }
   RETURN_IF_ERROR(check_cadence("train.model_bank.reload", train.model_bank().reload()));
   RETURN_IF_ERROR(check_features(train));
   if (train.model().name().empty()) return wrong("train.model", "name is missing");

@@ -79,6 +79,8 @@ const std::vector<DefaultHook>& default_hooks() {
        "run.evaluation", "run.evaluation.enabled=false", EvaluationConfig::descriptor()},
       {"checkpoint_save", "asks for checkpoints at a cadence", "run.checkpoint",
        "run.checkpoint.enabled=false", CheckpointConfig::descriptor()},
+      {"checkpoint_load", "has dynamic sources of the model bank looked at again, if there are any",
+       "train.model_bank.reload", "", CadenceConfig::descriptor()},
       {"signal_stop", "stops training on SIGTERM, SIGINT and SIGUSR1", "run.signal_stop",
        "run.signal_stop.enabled=false", SignalStopConfig::descriptor()},
       {"non_finite_guard", "ends the run at refused steps, or after too many in a row",

@@ -37,7 +37,7 @@ TEST(DefaultHooksTest, ListsAllInCallingOrder) {
 
 TEST(DefaultHooksTest, EachSwitchIsAnAssignmentThatExists) {
   for (const DefaultHook& hook : default_hooks()) {
-    if (hook.name == "output") continue;
+    if (hook.name == "output" || hook.name == "checkpoint_load") continue;
     JobConfig config;
     EXPECT_OK(apply_override(hook.switch_off, &config)) << hook.name;
     EXPECT_THAT(hook.switch_off, StartsWith(hook.field + ".")) << hook.name;

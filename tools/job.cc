@@ -12,12 +12,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "checkpoint/model_bank.h"
 #include "distributed/one_rank_collectives.h"
 #include "framework/hook_registry.h"
 #include "framework/jsonl_event_log.h"
 #include "framework/model.h"
 #include "framework/model_parts.h"
 #include "framework/model_registry.h"
+#include "hooks/checkpoint_load_hook.h"
 #include "hooks/checkpoint_save_hook.h"
 #include "hooks/evaluation_hook.h"
 #include "hooks/logger_hook.h"
@@ -27,6 +29,7 @@
 #include "io/batch_dataset.h"
 #include "io/feature_schema.h"
 #include "proto/config_reader.h"
+#include "proto/model_bank_check.h"
 #include "tools/config_flags.h"
 #include "tools/default_hooks.h"
 #include "tools/generate/generator.h"
@@ -129,6 +132,7 @@ class JobBuilder {
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
     make_event_log();
+    make_model_bank();
     ASSIGN_OR_RETURN(parts_.saver, create_saver(config_, resources_.files, resources_.clock));
     return absl::OkStatus();
   }
@@ -226,6 +230,14 @@ class JobBuilder {
     return Trainer::create(std::move(options), std::move(parts_));
   }
 
+  void make_model_bank() {
+    ModelBankConfig config = model_bank_of(config_.train());
+    if (config.source_size() == 0) return;
+    auto bank = std::make_unique<ModelBank>(std::move(config), resources_.files, threads_);
+    reloads_ = bank->dynamic();
+    parts_.model_bank = std::move(bank);
+  }
+
   void make_event_log() {
     auto log = std::make_unique<JsonlEventLog>(
         resources_.files, resources_.clock, join_path(config_.run().output_dir(), "events.jsonl"),
@@ -269,6 +281,11 @@ class JobBuilder {
       RETURN_IF_ERROR(trainer.add_hook(
           std::make_unique<CheckpointSaveHook>(checkpoint_cadence(run.checkpoint()))));
     }
+    if (reloads_) {
+      const ModelBankConfig& bank = config_.train().model_bank();
+      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<CheckpointLoadHook>(
+          cadence_or(bank.has_reload(), bank.reload(), CheckpointLoadHook::kDefaultCadence))));
+    }
     if (run.signal_stop().enabled()) {
       RETURN_IF_ERROR(trainer.add_hook(std::make_unique<SignalStopHook>()));
     }
@@ -298,6 +315,7 @@ class JobBuilder {
   TrainerParts parts_;
   std::shared_ptr<Collectives> collectives_;  // with the trainer, see SharedCollectives
   JsonlEventLog* event_log_ = nullptr;
+  bool reloads_ = false;  // the model bank
 };
 
 }  // namespace

@@ -135,24 +135,24 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
   RETURN_IF_ERROR(check_output_directory(files, config.run()));
   if (resume == kNever) {
     RETURN_IF_ERROR(check_unused(files, folder, "run.resume is never"));
-    return resumption;
-  }
-  if (resume == kAuto) {
-    if (!config.run().checkpoint().enabled()) {
-      RETURN_IF_ERROR(check_unused(files, folder, "run.checkpoint.enabled is false"));
-      return resumption;
-    }
+  } else if (resume == kAuto && !config.run().checkpoint().enabled()) {
+    RETURN_IF_ERROR(check_unused(files, folder, "run.checkpoint.enabled is false"));
+  } else if (resume == kAuto) {
     ASSIGN_OR_RETURN(resumption.from, trainer.resume(&notes));
   } else {
     ASSIGN_OR_RETURN(const std::string path, find_checkpoint(config, files, &notes));
     RETURN_IF_ERROR(check_place(files, folder, path));
     ASSIGN_OR_RETURN(resumption.from, trainer.resume_from(path, &notes));
   }
-  if (!resumption.from.has_value()) return resumption;
+  if (!resumption.from.has_value()) {
+    RETURN_IF_ERROR(trainer.load_model_bank(&notes), "train.model_bank");
+  }
   resumption.finished = trainer.finished();
   if (!print) return resumption;
   for (const std::string& note : notes) MILLRACE_LOG(WARNING) << note;
-  if (!resumption.finished.has_value()) log_resumption(*resumption.from);
+  if (resumption.from.has_value() && !resumption.finished.has_value()) {
+    log_resumption(*resumption.from);
+  }
   return resumption;
 }
 

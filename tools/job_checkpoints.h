@@ -38,10 +38,12 @@ struct Resumption {
   std::optional<std::string> finished;  // Trainer::finished
 };
 
-// Does what run.resume says with a trainer whose saver is that of create_saver. On all ranks.
+// Does what run.resume says with a trainer whose saver is that of create_saver, and what
+// train.model_bank says where nothing is resumed. On all ranks.
 // `print`: whether to log what comes of it.
 // Errors: FailedPrecondition for a folder that is used already where run.resume asks for another
-// beginning; PermissionDenied of check_output_directory; those of Trainer::resume.
+// beginning; PermissionDenied of check_output_directory; those of Trainer::resume and
+// Trainer::load_model_bank.
 absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& files,
                                            Trainer& trainer, bool print);
 

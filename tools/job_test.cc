@@ -69,6 +69,11 @@ class JobTest : public testing::Test {
     return *std::move(trainer);
   }
   Names hooks() { return make()->hook_names(); }
+  void give_it_a_dynamic_source() {
+    SourceConfig& source = *config_.mutable_train()->mutable_model_bank()->add_source();
+    source.set_path("elsewhere");
+    source.set_dynamic(true);
+  }
 
   JobConfig config_;
   std::ostringstream log_;
@@ -76,6 +81,7 @@ class JobTest : public testing::Test {
 };
 
 TEST_F(JobTest, DefaultHooksAreAttachedInTheirOrderThenThoseOfTrainAndRun) {
+  give_it_a_dynamic_source();
   Names expected;
   for (const DefaultHook& hook : default_hooks()) expected.push_back(hook.name);
   EXPECT_THAT(hooks(), ElementsAreArray(expected));
@@ -85,6 +91,8 @@ TEST_F(JobTest, DefaultHooksAreAttachedInTheirOrderThenThoseOfTrainAndRun) {
 }
 
 TEST_F(JobTest, EachDefaultHookCanBeSwitchedOff) {
+  EXPECT_THAT(hooks(), Not(Contains("checkpoint_load"))) << "without a dynamic source";
+  give_it_a_dynamic_source();
   const JobConfig config = config_;
   for (const DefaultHook& hook : default_hooks()) {
     if (hook.switch_off.empty()) continue;

@@ -106,21 +106,25 @@ class Cases {
     const auto checkpoint = [](Requests& r, Scope scope) { r.checkpoint(scope); };
     const auto reload = [](Requests& r, Scope scope) { r.reload(scope); };
     const auto stop = [](Requests& r, Scope scope) { r.stop("planted", scope); };
-    const auto no_saver = [](absl::string_view what, int64_t step) {
-      return even(absl::StrCat("UNIMPLEMENTED: a hook asked for a ", what,
-                               ", but this trainer has no Saver"),
+    const auto refused = [](absl::string_view what, absl::string_view lacks, int64_t step) {
+      return even(absl::StrCat("FAILED_PRECONDITION: a hook asked for a ", what,
+                               ", but this trainer has no ", lacks),
                   step);
+    };
+    const auto no_saver = [=](int64_t step) { return refused("checkpoint", "saver", step); };
+    const auto no_bank = [=](int64_t step) {
+      return refused("reload", "model bank with a dynamic source", step);
     };
     for (const bool everyone : {false, true}) {
       ask("evaluate", Scope::kThisRank, everyone, evaluate,
           even("completed", 8, ", evaluated at step 4"));
-      ask("checkpoint", Scope::kThisRank, everyone, checkpoint, no_saver("checkpoint", 4));
-      ask("reload", Scope::kThisRank, everyone, reload, no_saver("reload", 4));
+      ask("checkpoint", Scope::kThisRank, everyone, checkpoint, no_saver(4));
+      ask("reload", Scope::kThisRank, everyone, reload, no_bank(4));
       ask("stop", Scope::kThisRank, everyone, stop, even("stopped (planted)", 4));
     }
     ask("evaluate", Scope::kCommon, true, evaluate, even("completed", 8, ", evaluated at step 3"));
-    ask("checkpoint", Scope::kCommon, true, checkpoint, no_saver("checkpoint", 3));
-    ask("reload", Scope::kCommon, true, reload, no_saver("reload", 3));
+    ask("checkpoint", Scope::kCommon, true, checkpoint, no_saver(3));
+    ask("reload", Scope::kCommon, true, reload, no_bank(3));
     ask("stop", Scope::kCommon, true, stop, even("stopped (planted)", 3));
     ask(
         "evaluate a set that is not there", Scope::kThisRank, false,

@@ -39,14 +39,34 @@ std::string to_text(const Progress& progress) {
                       progress.skipped_steps, " elapsed ", absl::FormatDuration(progress.elapsed));
 }
 
-// Writes down what was reported, and evaluates at its cadence.
+// An object of the job's own: counts, and tells the state which kind it is of.
+class Counter : public Checkpointable {
+ public:
+  void count() { ++count_; }
+  absl::Status save_state(ObjectState& state) const override {
+    state = {1, absl::StrCat(count_)};
+    return absl::OkStatus();
+  }
+  absl::Status load_state(absl::Span<const ObjectState> per_rank) override {
+    if (per_rank.size() == 1 && absl::SimpleAtoi(per_rank[0].bytes, &count_))
+      return absl::OkStatus();
+    return absl::DataLossError("no count");
+  }
+
+ private:
+  int64_t count_ = 0;
+};
+
+// Counts steps, writes down what was reported, and evaluates at its cadence.
 class LogHook : public Hook {
  public:
-  LogHook(Cadence evaluate, std::vector<std::string>* log) : evaluate_(evaluate), log_(log) {}
+  LogHook(Cadence evaluate, std::vector<std::string>* log, Counter* steps)
+      : evaluate_(evaluate), log_(log), steps_(steps) {}
   absl::string_view name() const override { return "log"; }
 
   absl::Status after_step(HookContext& context, const StepResult&) override {
     if (context.phase() == Phase::kEvaluate) return absl::OkStatus();
+    steps_->count();
     // Also what hooks report is a part of the state.
     context.report("step_sum", static_cast<double>(context.progress().step), Reduction::kSum);
     if (context.due(evaluate_)) context.requests().evaluate();
@@ -76,24 +96,7 @@ class LogHook : public Hook {
  private:
   const Cadence evaluate_;
   std::vector<std::string>* log_;
-};
-
-// An object of the job's own: counts, and tells the state which kind it is of.
-class Counter : public Checkpointable {
- public:
-  void count() { ++count_; }
-  absl::Status save_state(ObjectState& state) const override {
-    state = {1, absl::StrCat(count_)};
-    return absl::OkStatus();
-  }
-  absl::Status load_state(absl::Span<const ObjectState> per_rank) override {
-    if (per_rank.size() == 1 && absl::SimpleAtoi(per_rank[0].bytes, &count_))
-      return absl::OkStatus();
-    return absl::DataLossError("no count");
-  }
-
- private:
-  int64_t count_ = 0;
+  Counter* steps_;
 };
 
 // How a state is read back from memory.
@@ -164,7 +167,7 @@ class LateSaves {
 // One trainer of a case.
 class Job {
  public:
-  explicit Job(const ResumeCase& resume_case)
+  explicit Job(const ResumeCase& resume_case, bool save_at_end = false)
       : scope_(resume_case.scope),
         files_(resume_case.files),
         asynchronous_(resume_case.asynchronous) {
@@ -172,7 +175,6 @@ class Job {
     options.clock = &clock_;
     options.on_forward = [this](const Batch&) {
       clock_.advance(absl::Seconds(1));
-      once_.count();
       return absl::OkStatus();
     };
     TrainerParts parts = tiny_parts(options);
@@ -196,7 +198,7 @@ class Job {
           if (windows_ != nullptr) points_->back().windows = windows_->windows_now();
           return CheckpointInfo{where_, {}};
         });
-    options.trainer.save_at_end = false;
+    options.trainer.save_at_end = save_at_end;
     auto trainer = Trainer::create(options.trainer, std::move(parts));
     MILLRACE_CHECK(trainer.ok()) << trainer.status();
     trainer_ = *std::move(trainer);
@@ -206,7 +208,7 @@ class Job {
       const absl::Status status = trainer_->add_state(name, *object, placement);
       MILLRACE_CHECK(status.ok()) << status;
     }
-    add(std::make_unique<LogHook>(resume_case.evaluate, &run_.log));
+    add(std::make_unique<LogHook>(resume_case.evaluate, &run_.log, &once_));
     NonFiniteConfig non_finite;
     non_finite.set_policy(NonFiniteConfig::SKIP);
     non_finite.set_max_in_a_row(2);
@@ -234,6 +236,21 @@ class Job {
           return absl::OkStatus();
         },
         "saver"));
+  }
+
+  // Saves at the end, which comes early.
+  void stop_at(int64_t number, std::vector<ResumePoint>* points) {
+    points_ = points;
+    where_ = "the end";
+    add(std::make_unique<RecordingHook>(
+        &stop_events_,
+        [this, number](HookContext& context, absl::string_view) {
+          if (static_cast<int64_t>(stop_events_.size()) == number) {
+            context.requests().stop("planted", Scope::kThisRank);
+          }
+          return absl::OkStatus();
+        },
+        "stopper"));
   }
 
   absl::Status restore(const ResumePoint& point) {
@@ -268,7 +285,7 @@ class Job {
   const bool asynchronous_;
   FakeClock clock_;
   ResumeRun run_;
-  std::vector<std::string> events_;
+  std::vector<std::string> events_, stop_events_;
   std::vector<ResumePoint>* points_ = nullptr;
   std::string where_;
   FakeWindowedDataset* windows_ = nullptr;  // the trainer's
@@ -283,6 +300,13 @@ absl::StatusOr<ResumeRun> run_whole(const ResumeCase& resume_case,
                                     std::vector<ResumePoint>* points) {
   Job job(resume_case);
   if (points != nullptr) job.capture_into(points);
+  return job.train();
+}
+
+absl::StatusOr<ResumeRun> run_stopped(const ResumeCase& resume_case, int64_t event,
+                                      std::vector<ResumePoint>* points) {
+  Job job(resume_case, /*save_at_end=*/true);
+  job.stop_at(event, points);
   return job.train();
 }
 

@@ -53,6 +53,12 @@ struct ResumePoint {
 absl::StatusOr<ResumeRun> run_whole(const ResumeCase& resume_case,
                                     std::vector<ResumePoint>* points);
 
+// Trains from the beginning until one rank asks to stop, at an event of a hook: from 1, those of
+// evaluations too. `points` gets what is saved then. Where there are fewer events, the run is whole
+// and its state that of the end.
+absl::StatusOr<ResumeRun> run_stopped(const ResumeCase& resume_case, int64_t event,
+                                      std::vector<ResumePoint>* points);
+
 // Trains a new trainer from a point on.
 absl::StatusOr<ResumeRun> run_from(const ResumeCase& resume_case, const ResumePoint& point);
 

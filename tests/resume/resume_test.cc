@@ -1,7 +1,6 @@
 // 2N steps are N steps, a resume, and N steps: to the last bit, from every serving point.
 #include <google/protobuf/text_format.h>
 
-
 #include "base/status_matchers.h"
 #include "tests/resume/resume_case.h"
 
@@ -100,7 +99,8 @@ TEST_P(ResumeFromFilesTest, IsExactFromWhatWasWrittenLater) {
 ResumeCase forty_steps_of_adam(const std::string& admission = "count { min_count: 2 }") {
   ResumeCase resume_case = forty_steps(0);
   resume_case.options.optimizer = "adam";
-  EXPECT_TRUE(TextFormat::ParseFromString(admission, resume_case.options.table.mutable_admission()));
+  EXPECT_TRUE(
+      TextFormat::ParseFromString(admission, resume_case.options.table.mutable_admission()));
   return resume_case;
 }
 
@@ -135,7 +135,7 @@ TEST(ResumeOfOtherJobsTest, AnEndByTime) {
 
 TEST(ResumeOfOtherJobsTest, EveryTriggerOfEvictionsAndEvaluations) {
   ResumeCase resume_case = forty_steps_of_adam("probability { probability: 0.5 }");
-  resume_case.evict = {.every = absl::Seconds(7), .every_epochs = 1, .at_start = true, .at_end = true};
+  resume_case.evict = {.every = absl::Seconds(7), .every_epochs = 1, .at_start = true};
   resume_case.evaluate = {.every = absl::Seconds(13), .every_epochs = 2};
   resume_case.options.trainer.report = {.every = absl::Seconds(9), .every_epochs = 1};
   expect_exact(resume_case, 40);
@@ -167,10 +167,58 @@ TEST(ResumeOfOtherJobsTest, AStopThatAnEvaluationLeadsTo) {
   expect_exact(resume_case, 27, {.step = 27, .epoch = 5, .skipped_steps = 5});
 }
 
+// The whole run, and one that a rank stops at each event, after which another goes on.
+void expect_exact_after_stops(const ResumeCase& resume_case, int64_t least_events) {
+  ASSERT_OK_AND_ASSIGN(const ResumeRun whole, run_whole(resume_case, nullptr));
+  for (int64_t event = 1;; ++event) {
+    SCOPED_TRACE(absl::StrCat("stopped at event ", event));
+    std::vector<ResumePoint> points;
+    ASSERT_OK_AND_ASSIGN(ResumeRun stopped, run_stopped(resume_case, event, &points));
+    if (stopped.end == whole.end) {  // there was no such event, or nothing behind it
+      ASSERT_EQ(stopped.log, whole.log);
+      ASSERT_GE(event, least_events);
+      return;
+    }
+    // A run that has made no step leaves nothing.
+    ASSERT_OK_AND_ASSIGN(const ResumeRun rest, points.empty()
+                                                   ? run_whole(resume_case, nullptr)
+                                                   : run_from(resume_case, points.back()));
+    stopped.log.insert(stopped.log.end(), rest.log.begin(), rest.log.end());
+    ASSERT_EQ(stopped.log, whole.log);
+    ASSERT_EQ(rest.end, whole.end);
+  }
+}
+
+ResumeCase ten_steps_with_evaluations() {
+  ResumeCase resume_case = forty_steps_of_adam();
+  resume_case.options.trainer.max_steps = 10;
+  resume_case.evaluate = {.every_steps = 3};
+  resume_case.on_event = [](HookContext& context, absl::string_view event) {
+    if (event == "start") context.requests().evaluate_at_end();
+    return absl::OkStatus();
+  };
+  return resume_case;
+}
+
+TEST(ResumeAfterStopsTest, ReportsAndEvaluationsAreThoseOfAnUnbrokenRun) {
+  expect_exact_after_stops(ten_steps_with_evaluations(), 80);
+}
+
+TEST(ResumeAfterStopsTest, AStopOfAllRanksIsNotForgotten) {
+  ResumeCase resume_case = ten_steps_with_evaluations();
+  resume_case.on_event = [](HookContext& context, absl::string_view event) {
+    if (event == "after_step" && context.phase() == Phase::kTrain && context.progress().step == 6) {
+      context.requests().stop("enough");
+    }
+    return absl::OkStatus();
+  };
+  expect_exact_after_stops(resume_case, 40);
+}
+
 // Windows that are late, empty, or of which one step is refused.
 ResumeCase windows() {
   ResumeCase resume_case = forty_steps_of_adam();
-  resume_case.windows = {{6, 0}, {8, 3}, {0, 0}, {2, 1}, {12, 0}, {0, 4},
+  resume_case.windows = {{6, 0},  {8, 3}, {0, 0},  {2, 1}, {12, 0}, {0, 4},
                          {10, 2}, {4, 0}, {20, 0}, {9, 1}, {0, 0}};
   resume_case.options.trainer.max_steps = 0;
   resume_case.options.trainer.max_epochs = 1;

@@ -1,0 +1,155 @@
+// `millrace train` that begins with something else than initial values, from outside.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "tests/e2e/program_test.h"
+#include "tests/io_testing/data_files.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kUsage = 64;
+constexpr int kBadData = 65;
+constexpr int kNoInput = 66;
+constexpr int kRunAgain = 75;
+
+constexpr char kJob[] = R"(
+train {
+  train_data { path: "data.parquet" batch_size: 50 }
+  eval_data { data { path: "data.parquet" batch_size: 100 } }
+  feature { name: "label" kind: LABEL }
+  feature { name: "i{1..2}" kind: DENSE default_value: 0 }
+  feature { name: "c{1..2}" }
+  table { name: "c{1..2}" dim: 4 }
+  model { name: "deepfm" [millrace.deepfm] { hidden: [4] } }
+  max_steps: 10
+}
+run { threads: 1 report { when { every_steps: 1 } } }
+)";
+
+class ModelBankTest : public ProgramTest {
+ protected:
+  ModelBankTest() {
+    write("job.textproto", kJob);
+    EXPECT_OK(write_data_file(criteo_like_table(1000, 2, 2), DataConfig::PARQUET, 300,
+                              path("data.parquet")));
+  }
+  // A job whose checkpoints others begin with.
+  void train_source(const std::string& steps = "10") const {
+    millrace_ok({"train", "job.textproto", "--output_dir", "source", "--max_steps", steps});
+  }
+  static std::vector<std::string> with(const std::string& assignment,
+                                       std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"train", "job.textproto", "--seed", "7", "--set", assignment});
+    return more;
+  }
+  static std::vector<std::string> initialized_from(const std::string& path,
+                                                   std::vector<std::string> more = {}) {
+    return with(absl::StrCat("train.initialize_from=\"", path, "\""), std::move(more));
+  }
+};
+
+TEST_F(ModelBankTest, TheModelIsThatOfTheSource) {
+  train_source("20");  // so that every id has a row
+  const ProgramResult result = millrace_ok(
+      initialized_from("source/checkpoints", {"--set", "run.evaluation.when={at_start: true}"}));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("model bank:"), HasSubstr("F32 rows of 5"),
+                                HasSubstr("source/checkpoints/step-00000020")));
+  const auto began = read_json_lines("out/metrics/eval.jsonl");
+  const auto ended = read_json_lines("source/metrics/eval.jsonl");
+  ASSERT_FALSE(began.empty() || ended.empty());
+  EXPECT_EQ(began[0]["step"], 0);
+  EXPECT_EQ(began[0]["metrics"], ended.back()["metrics"]);
+  EXPECT_NE(content_of("out"), content_of("source"));
+  // From then on the job's own checkpoints are what counts, wherever the source went.
+  const ProgramResult again =
+      millrace_ok(initialized_from("source/checkpoints", {"--max_steps", "12"}));
+  EXPECT_THAT(again.err, AllOf(HasSubstr("resuming from out/checkpoints/step-00000010"),
+                               Not(HasSubstr("model bank:"))));
+}
+
+TEST_F(ModelBankTest, AllPartsGoOnWhereTheSourceStood) {
+  train_source();
+  millrace_ok({"train", "job.textproto", "--max_steps", "20", "--output_dir", "out", "--set",
+               "train.model_bank={ source { path: \"source/checkpoints\" parts: [WEIGHTS, SLOTS, "
+               "DENSE_OPTIMIZER, PROGRESS, CURSOR, HOOKS] } }"});
+  millrace_ok({"train", "job.textproto", "--max_steps", "20", "--output_dir", "undisturbed"});
+  EXPECT_EQ(content_of("out"), content_of("undisturbed"));
+}
+
+TEST_F(ModelBankTest, RowsFromAFileOfATableThatIsFrozen) {
+  std::string rows;
+  for (int id = 0; id < 5; ++id) absl::StrAppend(&rows, 1000 + id, " 1 2 3 4 ", id, "\n");
+  write("vectors.txt", rows);
+  millrace_ok(
+      with("train.model_bank={ source { path: \"vectors.txt\" rows { table: \"c1\" } "
+           "allow_missing: \"*\" } }",
+           {"--set", "train.table[0].frozen=true"}));
+  const ProgramResult read =
+      millrace_ok({"checkpoint", "read", "out", "--table", "c1", "--ids", "1003"});
+  EXPECT_THAT(read.out, HasSubstr("1003"));
+  const ProgramResult shown = millrace_ok({"checkpoint", "show", "out", "--json"});
+  EXPECT_THAT(shown.out, HasSubstr("\"rows\": 5"));
+}
+
+TEST_F(ModelBankTest, ADynamicSourceIsLoadedAgainWhenItHasChanged) {
+  train_source();
+  const std::string bank =
+      "train.model_bank={ source { path: \"source/checkpoints\" parts: WEIGHTS dynamic: true } "
+      "reload { every_steps: 5 } }";
+  std::vector<std::string> arguments =
+      with(bank, {"--set", "train.max_steps=0", "--set", "train.max_epochs=0"});
+  arguments.insert(arguments.begin(), millrace_path());
+  RunningProgram program(arguments, {.directory = path("")});
+  ASSERT_TRUE(program.wait_for("step 12 "));
+  train_source("20");
+  ASSERT_TRUE(program.wait_for("model bank, reloaded:"));
+  program.send(SIGTERM);
+  const ProgramResult stopped = program.finish();
+  EXPECT_EQ(stopped.exit_code, kRunAgain) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("source/checkpoints/step-00000020"));
+  // Who goes on knows what was loaded.
+  const int64_t steps = read_json("out/summary.json")["steps"];
+  const ProgramResult again = millrace_ok(
+      with(bank, {"--max_steps", absl::StrCat(steps + 11), "--set", "train.max_epochs=0"}));
+  EXPECT_THAT(again.err, AllOf(HasSubstr("resuming from"), Not(HasSubstr("model bank"))));
+}
+
+TEST_F(ModelBankTest, WhatDoesNotFitIsListed) {
+  const ProgramResult missing = millrace(initialized_from("nowhere"));
+  EXPECT_EQ(missing.exit_code, kNoInput);
+  EXPECT_THAT(missing.err, AllOf(HasSubstr("train.model_bank"), HasSubstr("nowhere")));
+  train_source();
+  const ProgramResult shape =
+      millrace(initialized_from("source/checkpoints", {"--set", "train.table[0].dim=8"}));
+  EXPECT_EQ(shape.exit_code, kUsage) << shape.err;
+  EXPECT_THAT(shape.err, AllOf(HasSubstr("c1"), HasSubstr("F32 rows of 5"), HasSubstr("c2"),
+                               HasSubstr("F32 rows of 9")));
+  const ProgramResult pattern = millrace(
+      with("train.model_bank={ source { path: \"source/checkpoints\" exclude: \"ghost.*\" } }"));
+  EXPECT_EQ(pattern.exit_code, kUsage) << pattern.err;
+  EXPECT_THAT(pattern.err, HasSubstr("ghost.*"));
+  const std::string table = "source/checkpoints/step-00000010/table-c1-00000-of-00001.safetensors";
+  ASSERT_TRUE(exists(table));
+  std::string content = read(table);
+  content.back() ^= 1;
+  write(table, content);
+  const ProgramResult damaged = millrace(initialized_from("source/checkpoints/step-00000010"));
+  EXPECT_EQ(damaged.exit_code, kBadData) << damaged.err;
+  EXPECT_THAT(damaged.err, HasSubstr(table));
+  EXPECT_FALSE(exists("out")) << "nothing was begun";
+}
+
+}  // namespace
+}  // namespace millrace
