@@ -69,6 +69,11 @@ absl::StatusOr<std::unique_ptr<Hook>> EvictRowsHook::create(const HookConfig& co
   if (!when.enabled()) {
     return absl::InvalidArgumentError("[millrace.evict_rows].when never comes");
   }
+  if (when.at_end) {
+    return absl::InvalidArgumentError(
+        "[millrace.evict_rows].when.at_end comes after the last checkpoint; use every_epochs or "
+        "every_windows");
+  }
   bool any = false;
   for (const EmbeddingCollection* collection : resources.collections) {
     for (const auto& table : collection->tables()) any |= table->eviction_rules().has_value();
@@ -140,10 +145,6 @@ absl::Status EvictRowsHook::after_window(HookContext& context, const Window&) {
 }
 
 absl::Status EvictRowsHook::after_epoch(HookContext& context) { return evict_if_due(context); }
-
-absl::Status EvictRowsHook::end(HookContext& context, const absl::Status& outcome) {
-  return outcome.ok() ? evict_if_due(context) : absl::OkStatus();
-}
 
 absl::Status EvictRowsHook::evict_if_due(HookContext& context) {
   if (context.phase() != Phase::kTrain || !context.due(when_)) return absl::OkStatus();

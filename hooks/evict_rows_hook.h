@@ -38,7 +38,6 @@ class EvictRowsHook : public Hook {
   absl::Status after_step(HookContext& context, const StepResult& result) override;
   absl::Status after_window(HookContext& context, const Window& window) override;
   absl::Status after_epoch(HookContext& context) override;
-  absl::Status end(HookContext& context, const absl::Status& outcome) override;
 
   absl::Status save_state(HookState& state) const override;
   // Marks that no table needs any more are dropped. Errors: InvalidArgument if the states are

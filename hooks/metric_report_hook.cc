@@ -1,7 +1,9 @@
 #include "hooks/metric_report_hook.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
@@ -10,6 +12,8 @@ namespace millrace {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr int32_t kVersion = 1;
 
 Json progress_json(const Progress& progress) {
   return Json{{"step", progress.step},
@@ -24,19 +28,10 @@ void add_values(const std::map<std::string, double>& values, Json& json) {
   for (const auto& [name, value] : values) json[name] = value;
 }
 
-// Drops what a run wrote beyond the step from which this one goes on, and a line that it did not
-// finish.
-absl::Status drop_later_lines(FileSystem& files, const std::string& path, int64_t step) {
-  const absl::StatusOr<std::string> text = read_file(files, path);
-  if (absl::IsNotFound(text.status())) return absl::OkStatus();
-  RETURN_IF_ERROR(text.status());
-  std::string kept;
-  for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
-    const Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) continue;
-    if (json["step"].get<int64_t>() <= step) absl::StrAppend(&kept, line, "\n");
-  }
-  return kept == *text ? absl::OkStatus() : write_file_atomically(files, path, kept);
+bool is_beyond(absl::string_view line, int64_t step) {
+  const Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+  const bool whole = json.is_object() && json.contains("step") && json["step"].is_number_integer();
+  return !whole || json["step"].get<int64_t>() > step;
 }
 
 // nlohmann writes infinities and not-a-number as null.
@@ -48,6 +43,10 @@ std::string to_line(const Json& json) {
 
 absl::Status MetricReportHook::start(HookContext& context) {
   begins_at_ = context.progress().step;
+  for (Lines* lines : {&train_, &eval_}) {
+    if (context.rank() != 0) lines->bytes = kUnknown;
+    if (context.rank() == 0 && begins_at_ == 0) lines->bytes = 0;
+  }
   return absl::OkStatus();
 }
 
@@ -71,7 +70,7 @@ absl::Status MetricReportHook::after_report(HookContext& context, const Report& 
                     {"unique_share", table.unique_share},
                     {"hottest_share", table.hottest_share}};
   }
-  return write(train_, "train.jsonl", to_line(json));
+  return write(train_, to_line(json));
 }
 
 absl::Status MetricReportHook::after_evaluate(HookContext& context,
@@ -83,29 +82,73 @@ absl::Status MetricReportHook::after_evaluate(HookContext& context,
   json["evaluation_seconds"] = absl::ToDoubleSeconds(result.elapsed);
   add_values(result.metrics, json["metrics"] = Json::object());
   add_values(result.values, json["values"] = Json::object());
-  return write(eval_, "eval.jsonl", to_line(json));
+  return write(eval_, to_line(json));
 }
 
 absl::Status MetricReportHook::end(HookContext&, const absl::Status&) {
   absl::Status status;
-  for (std::unique_ptr<WritableFile>* file : {&train_, &eval_}) {
-    if (*file == nullptr) continue;
-    status.Update((*file)->sync());
-    status.Update((*file)->close());
-    file->reset();
+  for (Lines* lines : {&train_, &eval_}) {
+    if (lines->file == nullptr) continue;
+    status.Update(lines->file->sync());
+    status.Update(lines->file->close());
+    lines->file.reset();
   }
   return status;
 }
 
-absl::Status MetricReportHook::write(std::unique_ptr<WritableFile>& file, absl::string_view name,
-                                     const std::string& line) {
-  if (file == nullptr) {
-    RETURN_IF_ERROR(files_.create_directories(directory_));
-    const std::string path = join_path(directory_, name);
-    if (begins_at_ > 0) RETURN_IF_ERROR(drop_later_lines(files_, path, begins_at_));
-    ASSIGN_OR_RETURN(file, begins_at_ == 0 ? files_.create(path) : files_.open_for_append(path));
+absl::Status MetricReportHook::save_state(HookState& state) const {
+  if (train_.bytes == kUnknown && eval_.bytes == kUnknown) return absl::OkStatus();
+  state = {kVersion, absl::StrCat(train_.bytes, " ", eval_.bytes)};
+  return absl::OkStatus();
+}
+
+absl::Status MetricReportHook::load_state(absl::Span<const HookState> per_rank) {
+  int64_t train = kUnknown, eval = kUnknown;
+  if (!per_rank.empty() && !per_rank[0].empty()) {  // rank 0's
+    const std::pair<absl::string_view, absl::string_view> bytes =
+        absl::StrSplit(per_rank[0].bytes, ' ');
+    const bool readable = per_rank[0].version == kVersion &&
+                          absl::SimpleAtoi(bytes.first, &train) &&
+                          absl::SimpleAtoi(bytes.second, &eval);
+    if (!readable) {
+      return absl::InvalidArgumentError(
+          "the state of hook metric_report is damaged or of another version");
+    }
   }
-  return file->append(line);
+  train_.bytes = train;
+  eval_.bytes = eval;
+  return absl::OkStatus();
+}
+
+// Drops what a run wrote after the checkpoint from which this one goes on, and a line that it did
+// not finish.
+absl::Status MetricReportHook::drop_later_lines(const std::string& path, Lines& lines) const {
+  const absl::StatusOr<std::string> text = read_file(files_, path);
+  const int64_t before = std::exchange(lines.bytes, 0);
+  if (absl::IsNotFound(text.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(text.status());
+  absl::string_view old = *text;
+  if (before >= 0) old = old.substr(0, static_cast<size_t>(before));
+  std::string kept;
+  for (const absl::string_view line : absl::StrSplit(old, '\n', absl::SkipEmpty())) {
+    if (!is_beyond(line, begins_at_)) absl::StrAppend(&kept, line, "\n");
+  }
+  lines.bytes = static_cast<int64_t>(kept.size());
+  return kept == *text ? absl::OkStatus() : write_file_atomically(files_, path, kept);
+}
+
+absl::Status MetricReportHook::write(Lines& lines, const std::string& line) {
+  if (lines.file == nullptr) {
+    RETURN_IF_ERROR(files_.create_directories(directory_));
+    const std::string path = join_path(directory_, lines.name);
+    lines.bytes = begins_at_ == 0 ? 0 : lines.bytes;
+    if (begins_at_ > 0) RETURN_IF_ERROR(drop_later_lines(path, lines));
+    ASSIGN_OR_RETURN(lines.file,
+                     begins_at_ == 0 ? files_.create(path) : files_.open_for_append(path));
+  }
+  RETURN_IF_ERROR(lines.file->append(line));
+  lines.bytes += static_cast<int64_t>(line.size());
+  return absl::OkStatus();
 }
 
 }  // namespace millrace

@@ -12,8 +12,8 @@ namespace millrace {
 
 // Appends one JSON object for every report to <directory>/train.jsonl and for every evaluation to
 // <directory>/eval.jsonl, on rank 0. Files are created with the first object. Numbers are numbers,
-// not-a-number is null. A run that goes on from a checkpoint first drops what was written beyond
-// its step. docs/hooks.md lists the fields.
+// not-a-number is null. How far the files had come goes with checkpoints: a run that goes on from
+// one first drops what was written since. docs/hooks.md lists the fields.
 class MetricReportHook : public Hook {
  public:
   // Borrows `files`. The directory is created when needed.
@@ -24,16 +24,24 @@ class MetricReportHook : public Hook {
   absl::Status after_report(HookContext& context, const Report& report) override;
   absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
+  absl::Status save_state(HookState& state) const override;
+  absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
-  absl::Status write(std::unique_ptr<WritableFile>& file, absl::string_view name,
-                     const std::string& line);
+  static constexpr int64_t kUnknown = -1;
+  struct Lines {
+    std::string name;
+    int64_t bytes;                       // of this run, over resumes; kUnknown but on rank 0
+    std::unique_ptr<WritableFile> file;  // once something was written
+  };
+  absl::Status write(Lines& lines, const std::string& line);
+  absl::Status drop_later_lines(const std::string& path, Lines& lines) const;
 
   FileSystem& files_;
   const std::string directory_;
   int64_t begins_at_ = 0;  // the step; 0: files of an older run are replaced
-  std::unique_ptr<WritableFile> train_;
-  std::unique_ptr<WritableFile> eval_;
+  Lines train_ = {"train.jsonl", kUnknown, nullptr};
+  Lines eval_ = {"eval.jsonl", kUnknown, nullptr};
 };
 
 }  // namespace millrace

@@ -183,6 +183,42 @@ TEST(MetricReportHookTest, AContinuedRunDropsWhatIsBeyondWhereItBegins) {
   EXPECT_THAT(reported_steps(), testing::ElementsAre(10, 20, 21)) << "nothing was to be written";
 }
 
+// Of the step itself there may be lines from before the checkpoint and from after it.
+TEST(MetricReportHookTest, AContinuedRunKnowsWhatWasWrittenBeforeTheCheckpoint) {
+  FakeHookContext context;
+  Report report = full_report();
+  report.progress.step = 20;
+  HookState state;
+  {
+    MetricReportHook hook(FileSystem::local(), directory());
+    ASSERT_OK(hook.start(context));
+    ASSERT_OK(hook.after_report(context, report));
+    ASSERT_OK(hook.save_state(state));
+    ASSERT_OK(hook.after_report(context, report));
+    EvaluationResult result;
+    result.progress.step = 20;
+    ASSERT_OK(hook.after_evaluate(context, result));
+    ASSERT_OK(hook.end(context, absl::OkStatus()));
+  }
+  EXPECT_EQ(lines("train.jsonl").size(), 2u);
+  MetricReportHook hook(FileSystem::local(), directory());
+  ASSERT_OK(hook.load_state({&state, 1}));
+  context.at.step = 20;
+  ASSERT_OK(hook.start(context));
+  report.progress.step = 21;
+  ASSERT_OK(hook.after_report(context, report));
+  EvaluationResult result;
+  result.progress.step = 21;
+  ASSERT_OK(hook.after_evaluate(context, result));
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+  EXPECT_THAT(reported_steps(), testing::ElementsAre(20, 21));
+  ASSERT_EQ(lines("eval.jsonl").size(), 1u);
+  EXPECT_EQ(lines("eval.jsonl")[0]["step"], 21);
+  for (const HookState& bad : {HookState{2, "1 2"}, HookState{1, "1"}, HookState{1, "a b"}}) {
+    EXPECT_THAT(hook.load_state({&bad, 1}), StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+}
+
 TEST(MetricReportHookTest, LinesCanBeReadWhileTheRunGoesOn) {
   FakeHookContext context;
   MetricReportHook hook(FileSystem::local(), directory());
