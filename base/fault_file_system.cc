@@ -15,6 +15,7 @@ class FaultReadableFile : public ReadableFile {
     RETURN_IF_ERROR(files_.next_call());
     return under_->read_at(offset, count, buffer);
   }
+  void will_need(int64_t offset, int64_t count) override { under_->will_need(offset, count); }
 
  private:
   FaultFileSystem& files_;

@@ -75,6 +75,9 @@ class LocalReadableFile : public ReadableFile {
     }
     return done;
   }
+  void will_need(int64_t offset, int64_t count) override {
+    ::posix_fadvise(fd_, offset, count, POSIX_FADV_WILLNEED);
+  }
 
  private:
   const int fd_;

@@ -23,6 +23,8 @@ class ReadableFile {
   // Fills `buffer` from `offset`. Returns: the bytes read; fewer than `count` only at the end
   // of the file.
   virtual absl::StatusOr<int64_t> read_at(int64_t offset, int64_t count, void* buffer) = 0;
+  // Says that these bytes will be read soon, so that they can be fetched meanwhile.
+  virtual void will_need(int64_t offset, int64_t count) {}
 };
 
 // A file open for writing, one piece after the other. Not thread-safe. Bytes may be lost until

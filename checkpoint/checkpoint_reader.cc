@@ -189,7 +189,7 @@ absl::Status CheckpointReader::verify(ThreadPool& threads) const {
   const auto nothing = [](int64_t, absl::Span<const char>) { return absl::OkStatus(); };
   for (const File& file : manifest_.files()) {
     ASSIGN_OR_RETURN(const std::unique_ptr<ChunkedFile> opened, open_file(file));
-    RETURN_IF_ERROR(opened->read_all(nothing, threads));
+    RETURN_IF_ERROR(opened->read_pieces(nothing, threads));
     const bool has_tensors = file.kind() == CheckpointManifest::DENSE_FILE ||
                              file.kind() == CheckpointManifest::TABLE_FILE;
     if (has_tensors) RETURN_IF_ERROR(layout(file, *opened).status());

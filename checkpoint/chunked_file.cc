@@ -18,6 +18,8 @@ absl::string_view as_text(absl::Span<const char> bytes) { return {bytes.data(), 
 
 // A chunk is worked on in pieces that stay in the processor's cache.
 constexpr int64_t kPieceBytes = 256 << 10;
+// How far the disk is asked for what is read.
+constexpr int64_t kChunksAhead = 3;
 
 // Calls `each(chunk)` for every chunk of a file. Returns: the error of the lowest chunk that
 // failed.
@@ -141,6 +143,33 @@ absl::Status ChunkedFile::read_all(
   });
 }
 
+absl::Status ChunkedFile::read_pieces(
+    const std::function<absl::Status(int64_t offset, absl::Span<const char> bytes)>& take,
+    ThreadPool& threads) const {
+  return for_each_chunk(chunks_.size_bytes, threads, [&](int64_t chunk) -> absl::Status {
+    const int64_t ahead =
+        (chunk + std::max<int64_t>(kChunksAhead, threads.threads())) * kChunkBytes;
+    if (ahead < chunks_.size_bytes) file_->will_need(ahead, kChunkBytes);
+    LentBuffer buffer(buffers_, std::min(kPieceBytes, chunks_.size_bytes));
+    Xxh3Stream digest;
+    absl::Status taken;
+    RETURN_IF_ERROR(for_each_piece(
+        chunks_.size_bytes, chunk, [&](int64_t offset, int64_t count) -> absl::Status {
+          const absl::Span<char> piece(buffer.get(), count);
+          RETURN_IF_ERROR(read_unchecked(offset, piece));
+          digest.update(as_text(piece));
+          if (taken.ok()) taken = catch_exceptions([&] { return take(offset, piece); });
+          return absl::OkStatus();
+        }));
+    RETURN_IF_ERROR(check_digest(chunk, digest));
+    return taken;
+  });
+}
+
+void ChunkedFile::will_need_first() const {
+  file_->will_need(0, std::min(kChunksAhead * kChunkBytes, chunks_.size_bytes));
+}
+
 absl::Status ChunkedFile::read(int64_t offset, absl::Span<char> bytes) const {
   std::optional<LentBuffer> buffer;  // for chunks that are wanted in part
   while (!bytes.empty()) {
@@ -177,9 +206,16 @@ absl::StatusOr<absl::Span<const char>> ChunkedFile::read_chunk(int64_t chunk, ch
     if (status.ok()) digest.update(as_text(piece));
     return status;
   }));
-  if (digest.digest() == chunks_.digests[chunk]) return bytes;
+  RETURN_IF_ERROR(check_digest(chunk, digest));
+  return bytes;
+}
+
+absl::Status ChunkedFile::check_digest(int64_t chunk, const Xxh3Stream& digest) const {
+  if (digest.digest() == chunks_.digests[chunk]) return absl::OkStatus();
+  const int64_t begin = chunk * kChunkBytes;
   return absl::DataLossError(absl::StrCat(path(), " is damaged between bytes ", begin, " and ",
-                                          begin + bytes.size() - 1, ": their digest is another"));
+                                          begin + chunk_size(chunks_.size_bytes, chunk) - 1,
+                                          ": their digest is another"));
 }
 
 absl::Status ChunkCursor::read(int64_t offset, absl::Span<char> bytes) {

@@ -76,6 +76,16 @@ class ChunkedFile {
       const std::function<absl::Status(int64_t offset, absl::Span<const char> bytes)>& take,
       ThreadPool& threads) const;
 
+  // The same in pieces, each handed to `take` before the chunk it is in is known to be good: for
+  // what is thrown away after an error. Asks for what follows ahead of time.
+  // Errors: as read_all; of a damaged chunk the damage, whatever `take` said of it.
+  absl::Status read_pieces(
+      const std::function<absl::Status(int64_t offset, absl::Span<const char> bytes)>& take,
+      ThreadPool& threads) const;
+
+  // Says that read_pieces comes soon.
+  void will_need_first() const;
+
   // Reads any bytes; the chunks in which they are are read whole.
   // REQUIRES: they are within the file. Errors: as read_all.
   absl::Status read(int64_t offset, absl::Span<char> bytes) const;
@@ -88,6 +98,7 @@ class ChunkedFile {
       : file_(std::move(file)), chunks_(std::move(chunks)), buffers_(buffers) {}
   // REQUIRES: `buffer` has room for a chunk. Returns: the chunk's bytes.
   absl::StatusOr<absl::Span<const char>> read_chunk(int64_t chunk, char* buffer) const;
+  absl::Status check_digest(int64_t chunk, const Xxh3Stream& digest) const;
 
   const std::unique_ptr<ReadableFile> file_;
   const FileChunks chunks_;

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 
 #include "base/fault_file_system.h"
@@ -105,6 +107,51 @@ TEST_F(ChunkedFileTest, ReadsBackAllAndPieces) {
     ASSERT_OK(file->read(offset, absl::MakeSpan(piece)));
     EXPECT_TRUE(piece == text.substr(offset, size)) << offset;
   }
+}
+
+TEST_F(ChunkedFileTest, PiecesAreAllBytesOnce) {
+  const std::string text = content(2 * kChunkBytes + 777);
+  ASSERT_OK_AND_ASSIGN(const FileChunks chunks, write(files_, text, 2));
+  ASSERT_OK_AND_ASSIGN(const auto file, ChunkedFile::open(files_, path_, chunks, buffers_));
+  for (const int threads : {1, 3}) {
+    ThreadPool pool(threads);
+    std::string back(text.size(), '\0');
+    std::atomic<int64_t> count{0};
+    file->will_need_first();
+    ASSERT_OK(file->read_pieces(
+        [&](int64_t offset, absl::Span<const char> bytes) {
+          std::memcpy(back.data() + offset, bytes.data(), bytes.size());
+          count += static_cast<int64_t>(bytes.size());
+          return absl::OkStatus();
+        },
+        pool));
+    EXPECT_EQ(count, static_cast<int64_t>(text.size()));
+    EXPECT_TRUE(back == text);
+  }
+}
+
+// Whoever takes pieces cannot know whether they are good.
+TEST_F(ChunkedFileTest, OfADamagedChunkTheDamageIsToldWhateverItLedTo) {
+  const std::string text = content(kChunkBytes + 1000);
+  ASSERT_OK_AND_ASSIGN(const FileChunks chunks, write(files_, text, 1));
+  std::string bad = text;
+  bad[kChunkBytes - 1] ^= 1;
+  ASSERT_OK(write_file_atomically(files_, path_, bad));
+  ASSERT_OK_AND_ASSIGN(const auto file, ChunkedFile::open(files_, path_, chunks, buffers_));
+  ThreadPool pool(1);
+  const auto refuse = [](int64_t, absl::Span<const char>) {
+    return absl::InvalidArgumentError("nonsense");
+  };
+  EXPECT_THAT(file->read_pieces(refuse, pool),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("bytes 0 and")));
+  const auto throws = [](int64_t, absl::Span<const char>) -> absl::Status {
+    throw std::runtime_error("nonsense");
+  };
+  EXPECT_THAT(file->read_pieces(throws, pool), StatusIs(absl::StatusCode::kDataLoss));
+  ASSERT_OK(write_file_atomically(files_, path_, text));
+  ASSERT_OK_AND_ASSIGN(const auto good, ChunkedFile::open(files_, path_, chunks, buffers_));
+  EXPECT_THAT(good->read_pieces(refuse, pool),
+              StatusIs(absl::StatusCode::kInvalidArgument, "nonsense"));
 }
 
 TEST_F(ChunkedFileTest, ACursorReadsEachChunkOnce) {

@@ -60,14 +60,17 @@ class TableLoad {
   absl::Status read_file(const File& file) {
     ASSIGN_OR_RETURN(const TensorFileLayout layout, checkpoint_.layout(file));
     ASSIGN_OR_RETURN(const auto opened, checkpoint_.open_file(file));
+    opened->will_need_first();
     std::vector<int64_t> tombstones;
     RETURN_IF_ERROR(read_ids(file, *opened, layout, "tombstones", &tombstones));
     table_.drop_rows(tombstones);
     std::vector<int64_t> ids;
     RETURN_IF_ERROR(read_ids(file, *opened, layout, "ids", &ids));
-    ASSIGN_OR_RETURN(rows_, table_.place_rows(ids));
+    const bool all_slots = options_.row_state && !options_.slots.has_value();
+    ASSIGN_OR_RETURN(rows_, table_.place_rows(ids, all_slots ? EmbeddingTable::NewSlots::kUnset
+                                                             : EmbeddingTable::NewSlots::kInitial));
     RETURN_IF_ERROR(plan_targets(layout));
-    RETURN_IF_ERROR(opened->read_all(
+    RETURN_IF_ERROR(opened->read_pieces(
         [&](int64_t offset, absl::Span<const char> bytes) {
           return layout.take(
               offset, bytes,
@@ -90,9 +93,11 @@ class TableLoad {
           opened.read(layout.data_begin() + tensor.begin,
                       absl::MakeSpan(reinterpret_cast<char*>(ids->data()), tensor.size_bytes())));
     }
+    uint64_t before = 0;
     for (size_t i = 0; i < ids->size(); ++i) {
       const uint64_t hash = placement_hash((*ids)[i]);
-      const bool ascends = i == 0 || placement_hash((*ids)[i - 1]) < hash;
+      const bool ascends = i == 0 || before < hash;
+      before = hash;
       if (ascends && hash >= file.first_hash() && hash <= file.last_hash()) continue;
       return absl::DataLossError(absl::StrCat(
           name, ": id ", (*ids)[i], ", number ", i,

@@ -149,8 +149,7 @@ class EmbeddingTable {
 
   // The table as it is; it must not change while that is used. REQUIRES: no tentative rows.
   std::unique_ptr<TableSnapshot> view() const;
-  // The table as it is now, to be read while it changes. REQUIRES: no tentative rows, and that an
-  // earlier one has been read.
+  // The same, but to be read while it changes. REQUIRES: also that an earlier one has been read.
   std::unique_ptr<TableSnapshot> freeze(std::shared_ptr<UndoBudget> budget);
   // To be called for rows before they are changed by store(); see() and place_rows() do it.
   void preserve(absl::Span<const RowIndex> rows) { store_.preserve(rows); }
@@ -185,10 +184,12 @@ class EmbeddingTable {
   // any row.
   absl::Status load_rows(const TableRows& rows);
   // For those who load rows in pieces, straight into store(): rows[i] becomes the row of ids[i],
-  // made if it is not there, with its initial slots. Its weights and whatever else is known of it
-  // are then to be written. Between steps. REQUIRES: ids are distinct.
-  // Errors: ResourceExhausted as load_rows; nothing changes then.
-  absl::StatusOr<std::vector<RowIndex>> place_rows(absl::Span<const int64_t> ids);
+  // made if it is not there, with initial slots or (kUnset) any; what else there is of it is to be
+  // written. Between steps. REQUIRES: ids are distinct. Errors: ResourceExhausted as load_rows;
+  // nothing changes then.
+  enum class NewSlots { kInitial, kUnset };
+  absl::StatusOr<std::vector<RowIndex>> place_rows(absl::Span<const int64_t> ids,
+                                                   NewSlots slots = NewSlots::kInitial);
   // The same for rows that are to go; ids without a row are ignored. They do not count as evicted.
   // Rows may get other numbers.
   void drop_rows(absl::Span<const int64_t> ids);

@@ -114,7 +114,7 @@ absl::Status EmbeddingTable::load_rows(const TableRows& rows) {
     return absl::FailedPreconditionError(what + " inside a step");
   }
   RETURN_IF_ERROR(check_rows(rows), what);
-  ASSIGN_OR_RETURN(const std::vector<RowIndex> numbers, place_rows(rows.ids));
+  ASSIGN_OR_RETURN(const std::vector<RowIndex> numbers, place_rows(rows.ids, NewSlots::kUnset));
   const std::vector<int64_t> places = places_of(slots(), rows.slots);
   for (size_t i = 0; i < numbers.size(); ++i) {
     const RowIndex row = numbers[i];
@@ -134,13 +134,16 @@ absl::Status EmbeddingTable::load_rows(const TableRows& rows) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<RowIndex>> EmbeddingTable::place_rows(absl::Span<const int64_t> ids) {
+absl::StatusOr<std::vector<RowIndex>> EmbeddingTable::place_rows(absl::Span<const int64_t> ids,
+                                                                 NewSlots slots) {
   MILLRACE_CHECK(tentative_.empty() && unadmitted_.empty()) << "rows placed inside a step";
   std::vector<RowIndex> rows(ids.size());
   find(ids, absl::MakeSpan(rows));
   RETURN_IF_ERROR(check_room(std::count(rows.begin(), rows.end(), kNoRow)),
                   absl::StrCat("loading table ", name()));
-  map_.find_or_insert(ids, absl::MakeSpan(rows), [this](int64_t id) { return store_.add(id); });
+  map_.find_or_insert(ids, absl::MakeSpan(rows), [&](int64_t id) {
+    return slots == NewSlots::kInitial ? store_.add(id) : store_.add_unset(id);
+  });
   admission_->forget(ids);
   store_.preserve(rows);
   return rows;
@@ -179,9 +182,9 @@ absl::Status EmbeddingTable::set_evicted_log(const EvictedLogState& state) {
 absl::Status EmbeddingTable::set_counters(const TableCounters& counters) {
   if (counters.applied_steps < 0 || counters.last_step < 0 ||
       counters.last_step > std::numeric_limits<uint32_t>::max()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("table ", name(), ": ", counters.applied_steps,
-                     " steps were applied, the last of them step ", counters.last_step));
+    return absl::InvalidArgumentError(absl::StrCat("table ", name(), ": ", counters.applied_steps,
+                                                   " steps were applied, the last of them step ",
+                                                   counters.last_step));
   }
   applied_steps_ = counters.applied_steps;
   step_ = counters.last_step;

@@ -66,6 +66,12 @@ uint64_t RowStore::block_with_room() {
 }
 
 RowIndex RowStore::add(int64_t id) {
+  const RowIndex row = add_unset(id);
+  std::copy(initial_slots_.begin(), initial_slots_.end(), slots(row));
+  return row;
+}
+
+RowIndex RowStore::add_unset(int64_t id) {
   MILLRACE_CHECK(size() < kMaxRows) << "too many rows";
   const uint64_t number = block_with_room();
   Block& block = blocks_[number];
@@ -83,7 +89,6 @@ RowIndex RowStore::add(int64_t id) {
   layout_.ids(block.memory)[i] = id;
   meta(row) = RowMeta();
   layout_.bits(block.memory)[i / 64] |= uint64_t{1} << (i % 64);
-  std::copy(initial_slots_.begin(), initial_slots_.end(), slots(row));
   // What fills the weights up to a multiple of four bytes belongs to no result, but to copies.
   const int64_t bytes = dim() * row_type_bytes(type());
   if (bytes != weight_bytes()) std::memset(record(row) + bytes, 0, weight_bytes() - bytes);

@@ -55,6 +55,8 @@ class RowStore {
   // A row with initial slots, frequency 0 and last step 0; its weights are to be set by the caller.
   // REQUIRES: size() < kMaxRows.
   RowIndex add(int64_t id);
+  // The same with slots that the caller is to set too.
+  RowIndex add_unset(int64_t id);
   // REQUIRES: the row is in use.
   void remove(RowIndex row);
   // Removes all rows and gives their memory back.

@@ -57,6 +57,18 @@ TEST(RowStoreTest, SlotsBeginAtTheirInitialValues) {
               testing::ElementsAre(0.5f, 0.5f, 2.0f));
 }
 
+TEST(RowStoreTest, SlotsMayBeLeftToTheCaller) {
+  RowStore store(2);
+  store.set_slots({{"sum", 2, 0.5F}});
+  const RowIndex row = store.add_unset(7);
+  EXPECT_EQ(store.id(row), 7);
+  EXPECT_TRUE(store.in_use(row));
+  EXPECT_EQ(store.frequency(row), 0u);
+  EXPECT_EQ(store.last_step(row), 0u);
+  store.slots(row)[0] = store.slots(row)[1] = 3;
+  EXPECT_EQ(store.slots(store.add(8))[1], 0.5F);
+}
+
 TEST(RowStoreTest, ARemovedRowIsUsedAgainAndNothingLeaks) {
   RowStore store(2);
   store.set_slots({{"m", 2, 0.0f}});
