@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "checkpoint/checkpoint_names.h"
 #include "checkpoint/name_path.h"
 #include "checkpoint/table_reader.h"
 #include "checkpoint/torch_types.h"
@@ -18,8 +19,6 @@
 
 namespace millrace {
 namespace {
-
-constexpr char kOptimizer[] = "optimizer/";
 
 // What of a row is copied beside its weights.
 struct RowParts {
@@ -106,7 +105,7 @@ class BankLoad {
   static std::string file_name(const BankItem& item, const std::string& name) {
     if (item.kind == BankItem::kDense) return name;
     const std::string owner(owner_of(name));
-    return absl::StrCat(kOptimizer, owner, "/", name.substr(owner.size() + 1));
+    return absl::StrCat(kOptimizerPrefix, owner, "/", name.substr(owner.size() + 1));
   }
 
   absl::Status read_dense(int s) {
@@ -168,7 +167,7 @@ class BankLoad {
     std::set<std::string> given;
     for (const auto& [name, tensor] : optimizer_) given.insert(tensor.parameter);
     for (NamedParameter& own : target_.optimizer_tensors()) {
-      const size_t begin = sizeof(kOptimizer) - 1;
+      const size_t begin = sizeof(kOptimizerPrefix) - 1;
       const std::string parameter = own.name.substr(begin, own.name.rfind('/') - begin);
       if (given.count(parameter) == 0) loaded_.optimizer_tensors.push_back(std::move(own));
     }

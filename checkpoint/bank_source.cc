@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_list.h"
+#include "checkpoint/checkpoint_names.h"
 #include "checkpoint/checkpoint_path.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/rows_file.h"
@@ -20,8 +21,6 @@
 
 namespace millrace {
 namespace {
-
-constexpr char kOptimizer[] = "optimizer/";
 
 template <typename Shape>
 std::string tensor_shape(absl::string_view type, const Shape& shape) {
@@ -39,7 +38,7 @@ void add_table(const CheckpointManifest::Table& table, std::vector<BankItem>* it
 
 // "fc.weight@exp_avg" of "optimizer/fc.weight/exp_avg".
 std::string optimizer_item(absl::string_view name) {
-  const size_t begin = sizeof(kOptimizer) - 1;
+  const size_t begin = sizeof(kOptimizerPrefix) - 1;
   const size_t end = name.rfind('/');
   return absl::StrCat(name.substr(begin, end - begin), "@", name.substr(end + 1));
 }
@@ -148,7 +147,7 @@ void BankSource::list_items() {
   for (const auto& file : manifest.files()) {
     if (file.kind() != CheckpointManifest::DENSE_FILE) continue;
     for (const auto& tensor : file.tensors()) {
-      const bool optimizer = absl::StartsWith(tensor.name(), kOptimizer);
+      const bool optimizer = absl::StartsWith(tensor.name(), kOptimizerPrefix);
       items_.push_back({optimizer ? BankItem::kOptimizer : BankItem::kDense,
                         optimizer ? optimizer_item(tensor.name()) : tensor.name(),
                         tensor_shape(tensor.dtype(), tensor.shape())});

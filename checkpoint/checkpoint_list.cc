@@ -32,6 +32,46 @@ absl::Status verify_chain(CheckpointChain chain, ThreadPool& threads) {
   return absl::OkStatus();
 }
 
+// Whether `base` is what the delta `of` says that it changes.
+absl::Status check_base(const CheckpointReader& of, const CheckpointReader& base) {
+  const CheckpointManifest& manifest = base.manifest();
+  const CheckpointManifest::Base& due = of.manifest().base();
+  const int depth = manifest.has_base() ? manifest.base().depth() : 0;
+  if (manifest.digest() == due.digest() && depth + 1 == due.depth()) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(of.directory(), " is a delta: ", base.directory(), " is another checkpoint"));
+}
+
+absl::Status missing_base(const CheckpointReader& of, const absl::Status& status) {
+  return annotate(absl::IsNotFound(status) ? absl::DataLossError(status.message()) : status,
+                  absl::StrCat(of.directory(), " is a delta"));
+}
+
+std::string base_path(const CheckpointReader& of) {
+  return join_path(directory_of(of.directory()), checkpoint_name(of.manifest().base().step()));
+}
+
+// One that is listed and what it needs, by their indices, the whole one last.
+absl::StatusOr<std::vector<size_t>> chain_of(const std::vector<ListedCheckpoint>& checkpoints,
+                                             size_t newest) {
+  RETURN_IF_ERROR(checkpoints[newest].status);
+  std::vector<size_t> chain = {newest};
+  while (checkpoints[chain.back()].reader->manifest().has_base()) {
+    const CheckpointReader& of = *checkpoints[chain.back()].reader;
+    const std::string path = base_path(of);
+    const auto base =
+        std::find_if(checkpoints.begin(), checkpoints.end(),
+                     [&](const ListedCheckpoint& listed) { return listed.path == path; });
+    if (base == checkpoints.end()) {
+      return missing_base(of, absl::NotFoundError(absl::StrCat(path, " is missing")));
+    }
+    if (base->reader == nullptr) return missing_base(of, base->status);
+    RETURN_IF_ERROR(check_base(of, *base->reader));
+    chain.push_back(base - checkpoints.begin());
+  }
+  return chain;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<ListedCheckpoint>> list_checkpoints(FileSystem& files,
@@ -64,20 +104,11 @@ absl::StatusOr<std::vector<std::unique_ptr<CheckpointReader>>> open_chain(FileSy
   ASSIGN_OR_RETURN(std::unique_ptr<CheckpointReader> reader, CheckpointReader::open(files, path));
   chain.push_back(std::move(reader));
   while (chain.back()->manifest().has_base()) {
-    const CheckpointManifest::Base& base = chain.back()->manifest().base();
-    const std::string base_path = join_path(directory_of(path), checkpoint_name(base.step()));
-    const std::string of = absl::StrCat(chain.back()->directory(), " is a delta");
+    const CheckpointReader& of = *chain.back();
     absl::StatusOr<std::unique_ptr<CheckpointReader>> next =
-        CheckpointReader::open(files, base_path);
-    if (!next.ok()) {
-      const bool gone = absl::IsNotFound(next.status());
-      return annotate(gone ? absl::DataLossError(next.status().message()) : next.status(), of);
-    }
-    const CheckpointManifest& manifest = (*next)->manifest();
-    const int depth = manifest.has_base() ? manifest.base().depth() : 0;
-    if (manifest.digest() != base.digest() || depth + 1 != base.depth()) {
-      return absl::DataLossError(absl::StrCat(of, ": ", base_path, " is another checkpoint"));
-    }
+        CheckpointReader::open(files, base_path(of));
+    if (!next.ok()) return missing_base(of, next.status());
+    RETURN_IF_ERROR(check_base(of, **next));
     chain.push_back(*std::move(next));
   }
   std::reverse(chain.begin(), chain.end());
@@ -86,6 +117,23 @@ absl::StatusOr<std::vector<std::unique_ptr<CheckpointReader>>> open_chain(FileSy
 
 bool is_damage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsNotFound(status);
+}
+
+std::vector<size_t> find_newest(const std::vector<ListedCheckpoint>& checkpoints, Check check,
+                                ThreadPool& threads, std::vector<absl::Status>* damaged) {
+  for (size_t i = checkpoints.size(); i-- > 0;) {
+    absl::StatusOr<std::vector<size_t>> chain = chain_of(checkpoints, i);
+    absl::Status status = chain.status();
+    if (status.ok()) {
+      std::reverse(chain->begin(), chain->end());
+      for (const size_t part : *chain) {
+        if (check == Check::kFull) status.Update(checkpoints[part].reader->verify(threads));
+      }
+      if (status.ok()) return *std::move(chain);
+    }
+    damaged->push_back(name_path(std::move(status), checkpoints[i].path));
+  }
+  return {};
 }
 
 absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std::string& folder,

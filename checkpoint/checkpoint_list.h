@@ -62,6 +62,12 @@ using UseChain = std::function<absl::Status(CheckpointChain chain)>;
 absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std::string& folder,
                                                    const UseChain& use);
 
+// The newest of `checkpoints` that verifies, with all that it needs of them: indices, the whole one
+// first. Empty if none does. What was wrong with newer ones is added to `damaged`, newest first.
+// `checkpoints`: as list_checkpoints gives them.
+std::vector<size_t> find_newest(const std::vector<ListedCheckpoint>& checkpoints, Check check,
+                                ThreadPool& threads, std::vector<absl::Status>* damaged);
+
 // The checkpoint of the largest step that verifies. Errors: those of listing the folder.
 absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std::string& folder,
                                                    Check check, ThreadPool& threads);

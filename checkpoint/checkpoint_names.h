@@ -13,6 +13,12 @@ namespace millrace {
 inline constexpr char kManifestName[] = "manifest.json";
 inline constexpr int64_t kMaxNumberedFiles = 99'999;
 
+// The metadata that safetensors files of ours have, and what it says in checkpoints.
+inline constexpr char kFormatKey[] = "millrace.format";
+inline constexpr char kCheckpointFormat[] = "checkpoint 1";
+// With what names of tensors begin that dense optimizers keep: "optimizer/PARAMETER/STATE".
+inline constexpr char kOptimizerPrefix[] = "optimizer/";
+
 // "step-00001000". REQUIRES: step >= 0.
 std::string checkpoint_name(int64_t step);
 

@@ -133,24 +133,14 @@ absl::StatusOr<bool> CommitDirectory::commit(CheckpointManifest manifest, Thread
     return absl::PermissionDeniedError(
         absl::StrCat("cannot save ", path_, ": something else has this name"));
   }
-  if (existing.ok()) {
-    ASSIGN_OR_RETURN(const bool there, is_there(manifest, threads));
-    if (there) {
-      discard().IgnoreError();
-      return false;
-    }
+  if (existing.ok() && is_saved(files_, path_, manifest, threads)) {
+    discard().IgnoreError();
+    return false;
   }
   RETURN_IF_ERROR(write_manifest(text));
   RETURN_IF_ERROR(files_.sync_directory(temporary_));
   RETURN_IF_ERROR(replace(existing.ok()));
   return true;
-}
-
-absl::StatusOr<bool> CommitDirectory::is_there(const CheckpointManifest& manifest,
-                                               ThreadPool& threads) {
-  const auto reader = CheckpointReader::open(files_, path_);
-  if (!reader.ok() || !equal_content((*reader)->manifest(), manifest)) return false;
-  return (*reader)->verify(threads).ok();
 }
 
 absl::Status CommitDirectory::write_manifest(absl::string_view text) {
@@ -185,6 +175,13 @@ absl::Status CommitDirectory::discard() {
   done_ = true;
   written_.clear();
   return remove_recursively(files_, temporary_);
+}
+
+bool is_saved(FileSystem& files, const std::string& path, const CheckpointManifest& content,
+              ThreadPool& threads) {
+  const auto reader = CheckpointReader::open(files, path);
+  if (!reader.ok() || !equal_content((*reader)->manifest(), content)) return false;
+  return (*reader)->verify(threads).ok();
 }
 
 absl::Status check_free_space(FileSystem& files, const std::string& folder, int64_t bytes) {

@@ -79,7 +79,6 @@ class CommitDirectory {
  private:
   CommitDirectory(FileSystem& files, CommitOptions options);
   absl::Status keep(File entry, WrittenFile written);
-  absl::StatusOr<bool> is_there(const CheckpointManifest& manifest, ThreadPool& threads);
   absl::Status write_manifest(absl::string_view text);
   absl::Status replace(bool exists);
 
@@ -90,6 +89,11 @@ class CommitDirectory {
   std::vector<WrittenFile> written_;
   bool done_ = false;  // committed or discarded
 };
+
+// Whether a checkpoint of `content` (equal_content; files do not matter) is at `path`, valid to the
+// last byte.
+bool is_saved(FileSystem& files, const std::string& path, const CheckpointManifest& content,
+              ThreadPool& threads);
 
 // Errors: ResourceExhausted, with both numbers, if `bytes` more do not fit where `folder` is;
 // those of reading.

@@ -26,7 +26,7 @@ constexpr int64_t kMetadataBytes = 1 << 20;
 
 bool is_kept(const File& file, absl::string_view tensor) {
   if (file.kind() == CheckpointManifest::DENSE_FILE) {
-    return !absl::StartsWith(tensor, "optimizer/");
+    return !absl::StartsWith(tensor, kOptimizerPrefix);
   }
   const std::string prefix = absl::StrCat("table/", file.table(), "/");
   return tensor == prefix + "ids" || tensor == prefix + "weights";

@@ -98,16 +98,14 @@ absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::st
                                                 const RetentionPolicy& policy, Check check,
                                                 ThreadPool& threads, std::optional<int64_t> saved) {
   RETURN_IF_ERROR(check_retention_policy(policy));
-  ASSIGN_OR_RETURN(NewestCheckpoint newest, newest_checkpoint(files, folder, check, threads));
-  RetentionResult result;
-  if (newest.chain.empty()) {
-    result.damaged = std::move(newest.damaged);
-    return result;
-  }
-  int64_t newest_step = newest.chain.back()->manifest().progress().step();
-  if (saved.has_value()) newest_step = std::min(newest_step, *saved);
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> checkpoints,
                    list_checkpoints(files, folder));
+  RetentionResult result;
+  const std::vector<size_t> newest = find_newest(checkpoints, check, threads, &result.damaged);
+  if (newest.empty()) return result;
+  int64_t newest_step = checkpoints[newest.back()].step;
+  if (saved.has_value()) newest_step = std::min(newest_step, *saved);
+  result.damaged.clear();
   for (const ListedCheckpoint& checkpoint : checkpoints) {
     if (!checkpoint.status.ok()) result.damaged.push_back(checkpoint.status);
   }

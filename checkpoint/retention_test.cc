@@ -66,6 +66,15 @@ class RetentionTest : public testing::Test {
   ThreadPool threads_{1};
 };
 
+TEST_F(RetentionTest, LooksAtEachCheckpointOnce) {
+  for (const int64_t step : {1, 2, 3}) save({.step = step});
+  save_delta(4, 3, 1);
+  FaultFileSystem listed(files_), applied(files_);
+  ASSERT_OK(list_checkpoints(listed, "c").status());
+  ASSERT_OK(apply_retention(applied, "c", {}, Check::kQuick, threads_).status());
+  EXPECT_EQ(applied.calls(), listed.calls());
+}
+
 TEST_F(RetentionTest, TheLast) {
   for (const int64_t step : {1, 2, 3, 4, 5, 6, 7}) save({.step = step});
   EXPECT_OK(apply({}));

@@ -40,7 +40,7 @@ struct Tensors {
 absl::Status write_file(CommitDirectory& directory, const File& entry, const Tensors& tensors,
                         ThreadPool& threads) {
   ASSIGN_OR_RETURN(const TensorFileLayout layout,
-                   TensorFileLayout::create(tensors.infos, {{"millrace.format", "checkpoint 1"}}));
+                   TensorFileLayout::create(tensors.infos, {{kFormatKey, kCheckpointFormat}}));
   return directory.write_tensors(
       entry, layout,
       [&](const TensorInfo& tensor, int64_t begin, absl::Span<char> bytes) {

@@ -14,12 +14,14 @@
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/checkpoint_names.h"
+#include "checkpoint/checkpoint_path.h"
 #include "checkpoint/commit_directory.h"
 #include "checkpoint/frozen_state.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/name_path.h"
 #include "checkpoint/state_messages.h"
 #include "checkpoint/state_reader.h"
+#include "distributed/agreed_result.h"
 #include "proto/config_fingerprint.h"
 #include "proto/config_reader.h"
 
@@ -29,43 +31,7 @@ namespace {
 // Undo logs may take as much, however small the tables are.
 constexpr int64_t kLeastUndoBytes = 16 << 20;
 
-// A result on its way to other ranks: the code as one character, then the message or the value.
-std::string pack(const absl::StatusOr<std::string>& result) {
-  const std::string code(1, static_cast<char>(result.status().raw_code()));
-  return code + (result.ok() ? *result : std::string(result.status().message()));
-}
-
-absl::StatusOr<std::string> unpack(absl::string_view packed) {
-  if (packed.empty()) return absl::InternalError("another rank sent nothing");
-  const auto code = static_cast<absl::StatusCode>(packed[0]);
-  if (code == absl::StatusCode::kOk) return std::string(packed.substr(1));
-  return absl::Status(code, packed.substr(1));
-}
-
-// What every rank has, or the error of the lowest rank that has one.
-absl::StatusOr<std::vector<std::string>> gather(const absl::StatusOr<std::string>& own,
-                                                Collectives& ranks) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> all, ranks.all_gather(pack(own)));
-  std::vector<std::string> values;
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    absl::StatusOr<std::string> value = unpack(all[rank]);
-    if (!value.ok() && ranks.world_size() > 1) {
-      return annotate(value.status(), absl::StrCat("rank ", rank));
-    }
-    RETURN_IF_ERROR(value.status());
-    values.push_back(*std::move(value));
-  }
-  return values;
-}
-
-// What rank 0 has, or its error. `make` is called there alone.
-template <typename Make>
-absl::StatusOr<std::string> from_first(const Make& make, Collectives& ranks) {
-  std::string own;
-  if (ranks.rank() == 0) own = pack(catch_exceptions(make));
-  ASSIGN_OR_RETURN(const std::string packed, ranks.broadcast(own, 0));
-  return unpack(packed);
-}
+constexpr absl::string_view kBetweenPaths("\0", 1);
 
 // Returns: what rank 0 has to know of this rank's files.
 absl::StatusOr<std::string> finish_files(CheckpointManifest manifest, CommitDirectory& directory,
@@ -98,6 +64,7 @@ struct Saver::Pending {
   FrozenState state;                   // until it is written
   absl::StatusOr<std::unique_ptr<CommitDirectory>> directory = absl::UnknownError("not begun");
   CheckpointManifest manifest;
+  bool there = false;                    // the same was saved before; on rank 0
   std::unique_ptr<BackgroundSave> work;  // last: its thread uses the others
 };
 
@@ -135,7 +102,7 @@ absl::Status Saver::open_folder() {
 }
 
 absl::Status Saver::open(Collectives& ranks) {
-  return from_first(
+  return result_of_first(
              [&]() -> absl::StatusOr<std::string> {
                RETURN_IF_ERROR(open_folder());
                return std::string();
@@ -144,14 +111,24 @@ absl::Status Saver::open(Collectives& ranks) {
       .status();
 }
 
-// Returns: the nonce. Nothing has been written but the lock.
-absl::StatusOr<std::string> Saver::make_room(int64_t bytes, Collectives& ranks) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> sizes, gather(absl::StrCat(bytes), ranks));
-  return from_first(
+bool Saver::is_there(CheckpointManifest manifest, ThreadPool& threads) const {
+  manifest.set_fingerprint(options_.fingerprint);
+  const std::string name = checkpoint_name(manifest.progress().step());
+  return is_saved(files_, join_path(options_.folder, name), manifest, threads);
+}
+
+// Returns: the nonce; none if `there`, which rank 0 asks in the open folder, says that nothing is
+// to be written. Nothing has been written but the lock.
+absl::StatusOr<std::string> Saver::make_room(int64_t bytes, absl::FunctionRef<bool()> there,
+                                             Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> sizes,
+                   gather_results(absl::StrCat(bytes), ranks));
+  return result_of_first(
       [&]() -> absl::StatusOr<std::string> {
         int64_t total = 0, size = 0;
         for (const std::string& text : sizes) total += absl::SimpleAtoi(text, &size) ? size : 0;
         RETURN_IF_ERROR(open_folder());
+        if (there()) return std::string();
         RETURN_IF_ERROR(check_free_space(files_, options_.folder, total));
         return new_nonce();
       },
@@ -212,11 +189,26 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& state,
   absl::StatusOr<StateWriter> writer = catch_exceptions(
       [&] { return StateWriter::create(view_state(state), writer_options, threads_); });
   // Ranks that cannot go on say so where the others wait for their sizes.
-  absl::StatusOr<std::string> nonce = writer.ok() ? make_room(writer->size_bytes(), ranks)
-                                                  : gather(writer.status(), ranks).status();
+  const absl::StatusOr<std::string> nonce =
+      writer.ok()
+          ? make_room(
+                writer->size_bytes(), [&] { return is_there(writer->manifest(), threads_); }, ranks)
+          : gather_results(writer.status(), ranks).status();
   RETURN_IF_ERROR(nonce.status(), what);
-  const CommitOptions options = {options_.folder, progress.step, *nonce, ranks.rank(),
-                                 ranks.world_size()};
+  const CheckpointInfo info = {join_path(options_.folder, checkpoint_name(progress.step)),
+                               progress};
+  if (!nonce->empty()) {
+    RETURN_IF_ERROR(
+        write({options_.folder, progress.step, *nonce, ranks.rank(), ranks.world_size()}, *writer,
+              metrics, ranks),
+        what);
+  }
+  remember(info.path);
+  return info;
+}
+
+absl::Status Saver::write(const CommitOptions& options, StateWriter& writer,
+                          const std::map<std::string, double>& metrics, Collectives& ranks) {
   absl::StatusOr<std::unique_ptr<CommitDirectory>> directory =
       CommitDirectory::begin(files_, options);
   absl::StatusOr<std::string> manifest("");
@@ -224,41 +216,42 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& state,
     manifest = directory.status();
   } else {
     manifest = catch_exceptions([&]() -> absl::StatusOr<std::string> {
-      RETURN_IF_ERROR(writer->write(**directory, threads_));
-      return finish_files(writer->manifest(), **directory, threads_);
+      RETURN_IF_ERROR(writer.write(**directory, threads_));
+      return finish_files(writer.manifest(), **directory, threads_);
     });
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> parts, gather(manifest, ranks), what);
-  RETURN_IF_ERROR(from_first(
-                      [&]() -> absl::StatusOr<std::string> {
-                        RETURN_IF_ERROR(commit(parts, metrics, **directory, threads_));
-                        return std::string();
-                      },
-                      ranks)
-                      .status(),
-                  what);
-  remember((*directory)->path());
-  return CheckpointInfo{(*directory)->path(), progress};
+  ASSIGN_OR_RETURN(const std::vector<std::string> parts, gather_results(manifest, ranks));
+  return result_of_first(
+             [&]() -> absl::StatusOr<std::string> {
+               RETURN_IF_ERROR(commit(parts, metrics, **directory, threads_));
+               return std::string();
+             },
+             ranks)
+      .status();
 }
 
 // What a checkpoint of this step may be a delta on.
 std::optional<CheckpointManifest::Base> Saver::next_base(const TrainState& state, int64_t step,
                                                          int world_size) const {
   if (options_.max_deltas == 0 || world_size > 1 || !last_.has_value()) return std::nullopt;
-  if (last_->depth() > options_.max_deltas || last_->step() >= step) return std::nullopt;
+  // A step that is saved again goes on from what it went on from.
+  const auto& base = last_->self.step() == step ? last_->base : std::optional(last_->self);
+  if (!base.has_value() || base->depth() > options_.max_deltas || base->step() >= step) {
+    return std::nullopt;
+  }
   // When the one under way is there, its retention does not know what this one would need.
   if (!saves_.empty()) return std::nullopt;
   for (const EmbeddingTable* table : state.tables) {
-    if (table->evicted_log_begins() <= last_->step()) continue;
+    if (table->evicted_log_begins() <= base->step()) continue;
     MILLRACE_LOG(INFO) << "a whole checkpoint instead of a delta: table " << table->name()
-                       << " does not know any more which ids went since step " << last_->step();
+                       << " does not know any more which ids went since step " << base->step();
     return std::nullopt;
   }
   // It may have been removed or replaced meanwhile.
-  const std::string path = join_path(options_.folder, checkpoint_name(last_->step()));
-  const auto base = CheckpointReader::open(files_, path);
-  const bool same = base.ok() && (*base)->manifest().digest() == last_->digest();
-  return same ? last_ : std::nullopt;
+  const std::string path = join_path(options_.folder, checkpoint_name(base->step()));
+  const auto reader = CheckpointReader::open(files_, path);
+  const bool same = reader.ok() && (*reader)->manifest().digest() == base->digest();
+  return same ? base : std::nullopt;
 }
 
 // The state goes on from this checkpoint.
@@ -269,26 +262,30 @@ void Saver::remember(const std::string& path) {
   if (!reader.ok()) return;
   const CheckpointManifest& manifest = (*reader)->manifest();
   last_.emplace();
-  last_->set_step(manifest.progress().step());
-  last_->set_digest(manifest.digest());
-  last_->set_depth(manifest.has_base() ? manifest.base().depth() + 1 : 1);
+  last_->self.set_step(manifest.progress().step());
+  last_->self.set_digest(manifest.digest());
+  last_->self.set_depth(manifest.has_base() ? manifest.base().depth() + 1 : 1);
+  if (manifest.has_base()) last_->base = manifest.base();
 }
 
 SaveWork Saver::work_of(Pending& save, int rank) {
   SaveWork work;
-  work.copy = [&save](ThreadPool& threads) {
+  work.copy = [this, &save, rank](ThreadPool& threads) {
     RETURN_IF_ERROR(save.directory.status());
     ASSIGN_OR_RETURN(StateWriter writer,
                      StateWriter::create(std::move(save.state), save.options, threads));
-    RETURN_IF_ERROR(writer.write(**save.directory, threads));
     save.manifest = writer.manifest();
-    return absl::OkStatus();
+    save.there = rank == 0 && is_there(save.manifest, threads);
+    return save.there ? absl::OkStatus() : writer.write(**save.directory, threads);
   };
-  work.sync = [&save](ThreadPool& threads) {
+  work.sync = [&save](ThreadPool& threads) -> absl::StatusOr<std::string> {
+    if (save.there) return std::string();
     return finish_files(std::move(save.manifest), **save.directory, threads);
   };
   work.commit = [this, &save, rank](const std::vector<std::string>& parts, ThreadPool& threads) {
-    return rank == 0 ? commit(parts, save.metrics, **save.directory, threads) : absl::OkStatus();
+    if (rank != 0) return absl::OkStatus();
+    return save.there ? (*save.directory)->discard()
+                      : commit(parts, save.metrics, **save.directory, threads);
   };
   return work;
 }
@@ -298,6 +295,10 @@ absl::Status Saver::begin(const TrainState& state, const std::map<std::string, d
   if (options_.read_only) return absl::FailedPreconditionError("saving is switched off");
   ASSIGN_OR_RETURN(const Progress progress, from_state(state.shared.progress()));
   if (saves_.size() > 1) RETURN_IF_ERROR(complete_oldest(ranks));
+  // Of one step the one is compared with the other.
+  while (!saves_.empty() && saves_.back()->info.progress.step == progress.step) {
+    RETURN_IF_ERROR(complete_oldest(ranks));
+  }
   if (!saves_.empty()) saves_.back()->work->await_copied();
   auto save = std::make_unique<Pending>();
   save->options = {ranks.rank(), ranks.world_size(),
@@ -306,7 +307,8 @@ absl::Status Saver::begin(const TrainState& state, const std::map<std::string, d
       static_cast<int64_t>(static_cast<double>(row_bytes(state)) * options_.undo_share);
   save->budget = std::make_shared<UndoBudget>(std::max(limit, kLeastUndoBytes));
   save->state = freeze_state(state, save->budget, threads_);
-  const absl::StatusOr<std::string> nonce = make_room(save->state.size_bytes(), ranks);
+  const absl::StatusOr<std::string> nonce = make_room(
+      save->state.size_bytes(), [] { return false; }, ranks);
   RETURN_IF_ERROR(nonce.status(), absl::StrCat("saving step ", progress.step));
   save->directory = CommitDirectory::begin(
       files_, {options_.folder, progress.step, *nonce, ranks.rank(), ranks.world_size()});
@@ -327,7 +329,7 @@ absl::Status Saver::advance(Collectives& ranks) {
   BackgroundSave& work = *save.work;
   const std::string what = absl::StrCat("saving step ", save.info.progress.step);
   if (!work.committing()) {
-    absl::StatusOr<std::vector<std::string>> parts = gather(work.part(), ranks);
+    absl::StatusOr<std::vector<std::string>> parts = gather_results(work.part(), ranks);
     if (parts.ok()) {
       work.commit(*std::move(parts));
     } else {
@@ -335,7 +337,7 @@ absl::Status Saver::advance(Collectives& ranks) {
     }
     return annotate(parts.status(), what);
   }
-  const absl::Status outcome = from_first(
+  const absl::Status outcome = result_of_first(
                                    [&]() -> absl::StatusOr<std::string> {
                                      RETURN_IF_ERROR(work.outcome());
                                      return std::string();
@@ -402,41 +404,38 @@ absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const Train
   return found;
 }
 
-absl::StatusOr<FoundCheckpoint> Saver::restore_from(const std::string& path,
-                                                    const TrainState& target, Collectives& ranks) {
+// The newest first, as one text. "": none.
+absl::StatusOr<std::string> Saver::list(const std::string& folder) {
+  // Before it is read: what another run still saves there would be missed.
+  if (folder == options_.folder && files_.info(folder).ok()) RETURN_IF_ERROR(open_folder());
+  ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> all, list_checkpoints(files_, folder));
+  std::vector<std::string> paths;
+  for (auto entry = all.rbegin(); entry != all.rend(); ++entry) paths.push_back(entry->path);
+  return absl::StrJoin(paths, kBetweenPaths);
+}
+
+// On all ranks or none.
+absl::StatusOr<FoundCheckpoint> Saver::read_agreed(const std::string& path,
+                                                   const TrainState& target, Collectives& ranks) {
   absl::StatusOr<FoundCheckpoint> found = catch_exceptions([&] { return read(path, target); });
   const absl::StatusOr<std::string> own =
       found.ok() ? absl::StatusOr<std::string>(std::string()) : found.status();
-  RETURN_IF_ERROR(gather(own, ranks).status());
-  remember(found->info.path);
+  RETURN_IF_ERROR(gather_results(own, ranks).status());
   return found;
 }
 
-absl::StatusOr<std::optional<FoundCheckpoint>> Saver::restore(const TrainState& target,
-                                                              Collectives& ranks) {
-  ASSIGN_OR_RETURN(const std::string listed,
-                   from_first(
-                       [&]() -> absl::StatusOr<std::string> {
-                         // Before it is read: what another run still saves there would be missed.
-                         if (files_.info(options_.folder).ok()) RETURN_IF_ERROR(open_folder());
-                         ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> all,
-                                          list_checkpoints(files_, options_.folder));
-                         std::vector<std::string> paths;
-                         for (auto entry = all.rbegin(); entry != all.rend(); ++entry) {
-                           paths.push_back(entry->path);
-                         }
-                         return absl::StrJoin(paths, absl::string_view("\0", 1));
-                       },
-                       ranks));
-  if (listed.empty()) return std::nullopt;
+// `listed`: as of list, the same on all ranks.
+absl::StatusOr<FoundCheckpoint> Saver::read_newest(absl::string_view listed,
+                                                   const TrainState& target, Collectives& ranks) {
+  const std::vector<std::string> paths = absl::StrSplit(listed, kBetweenPaths);
   std::vector<std::string> notes;
   absl::Status newest;   // what is wrong with it
   absl::Status reduced;  // that of one of a model alone
-  for (const absl::string_view path : absl::StrSplit(listed, '\0')) {
-    absl::StatusOr<FoundCheckpoint> found = restore_from(std::string(path), target, ranks);
+  for (const std::string& path : paths) {
+    absl::StatusOr<FoundCheckpoint> found = read_agreed(path, target, ranks);
     if (found.ok()) {
       found->notes = std::move(notes);
-      return std::optional<FoundCheckpoint>(*std::move(found));
+      return found;
     }
     // One that training cannot go on from, since it was reduced, is no damage, nor what is sought.
     if (absl::IsFailedPrecondition(found.status())) {
@@ -454,9 +453,36 @@ absl::StatusOr<std::optional<FoundCheckpoint>> Saver::restore(const TrainState& 
   return annotate(
       newest, options_.on_damage == OnDamage::kStrict
                   ? "on_damage is STRICT, and the newest checkpoint is damaged"
-                  : absl::StrCat("no checkpoint in ", options_.folder,
+                  : absl::StrCat("no checkpoint in ", directory_of(paths[0]),
                                  " is whole (to begin anew, remove them or choose another "
                                  "output_dir)"));
+}
+
+absl::StatusOr<FoundCheckpoint> Saver::restore_from(const std::string& path,
+                                                    const TrainState& target, Collectives& ranks) {
+  ASSIGN_OR_RETURN(
+      const std::string listed,
+      result_of_first(
+          [&]() -> absl::StatusOr<std::string> {
+            ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files_, path));
+            if (place.is_checkpoint) return place.path;
+            ASSIGN_OR_RETURN(std::string listed, list(place.path));
+            if (!listed.empty()) return listed;
+            return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", place.path));
+          },
+          ranks));
+  // One that is named itself is used or refused.
+  if (listed == path) return read_agreed(path, target, ranks);
+  return read_newest(listed, target, ranks);
+}
+
+absl::StatusOr<std::optional<FoundCheckpoint>> Saver::restore(const TrainState& target,
+                                                              Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::string listed,
+                   result_of_first([&] { return list(options_.folder); }, ranks));
+  if (listed.empty()) return std::nullopt;
+  ASSIGN_OR_RETURN(FoundCheckpoint found, read_newest(listed, target, ranks));
+  return std::optional<FoundCheckpoint>(std::move(found));
 }
 
 }  // namespace millrace

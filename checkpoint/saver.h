@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -18,7 +19,7 @@
 #include "base/file_system.h"
 #include "base/thread_pool.h"
 #include "checkpoint/background_save.h"
-#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/commit_directory.h"
 #include "checkpoint/directory_lock.h"
 #include "checkpoint/retention.h"
 #include "checkpoint/state_saver.h"
@@ -75,19 +76,19 @@ class Saver : public StateSaver {
   absl::Status open(Collectives& ranks) override;
 
   // Saves all of `state`. Durable when it returns: see "Commit" in docs/checkpoint_format.md. A
-  // step that is there already with the same content stays as it is. `metrics` are what
-  // retention may choose by: names as in its policy. Old checkpoints are then removed or reduced;
-  // if that fails it is only logged.
-  // Takes the folder's lock first if it has not been taken.
-  // Errors: FailedPrecondition naming who holds the lock; ResourceExhausted if there is no room for
-  // it, before anything is written; InvalidArgument for what cannot be saved; those of writing.
-  // After an error the folder holds what it did, and the next call may succeed.
+  // step that is there already with the same content is read, and not written again. `metrics` are
+  // what retention may choose by: names as in its policy. Old checkpoints are then removed or
+  // reduced; if that fails it is only logged. Takes the folder's lock first if it has not been
+  // taken. Errors: FailedPrecondition naming who holds the lock; ResourceExhausted if there is no
+  // room for it, before anything is written; InvalidArgument for what cannot be saved; those of
+  // writing. After an error the folder holds what it did, and the next call may succeed.
   absl::StatusOr<CheckpointInfo> save(const TrainState& state,
                                       const std::map<std::string, double>& metrics,
                                       Collectives& ranks) override;
 
   bool asynchronous() const override { return options_.asynchronous; }
-  // If another save is still being read, or two are under way, waits for that first.
+  // If another save is still being read, two are under way or one of the same step is, waits for
+  // that first.
   absl::Status begin(const TrainState& state, const std::map<std::string, double>& metrics,
                      Collectives& ranks) override;
   bool ready() const override;
@@ -99,21 +100,33 @@ class Saver : public StateSaver {
   // saying what is damaged, for OnDamage::kStrict of the newest, else if all are; those of reading.
   absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState& target,
                                                          Collectives& ranks) override;
-  // The same for one checkpoint, anywhere. Errors: NotFound too.
+  // The same for one checkpoint, anywhere, or for another folder of them (checkpoint_path.h), where
+  // rank 0 chooses for all. Errors: NotFound too, also for an empty folder.
   absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path, const TrainState& target,
                                                Collectives& ranks) override;
+  void restored(const CheckpointInfo& info) override { remember(info.path); }
   // Waits for what is under way and commits none of it.
   ~Saver() override;
 
  private:
   struct Pending;
+  // The checkpoint of the folder that the state goes on from.
+  struct Last {
+    CheckpointManifest::Base self;                 // as the base of a delta on it
+    std::optional<CheckpointManifest::Base> base;  // that it is a delta on
+  };
 
   Saver(SaverOptions options, FileSystem& files, const Clock& clock);
   absl::Status open_folder();
   std::optional<CheckpointManifest::Base> next_base(const TrainState& state, int64_t step,
                                                     int world_size) const;
   void remember(const std::string& path);
-  absl::StatusOr<std::string> make_room(int64_t bytes, Collectives& ranks);
+  // Whether the state that `manifest` is of is in the folder already.
+  bool is_there(CheckpointManifest manifest, ThreadPool& threads) const;
+  absl::StatusOr<std::string> make_room(int64_t bytes, absl::FunctionRef<bool()> there,
+                                        Collectives& ranks);
+  absl::Status write(const CommitOptions& options, StateWriter& writer,
+                     const std::map<std::string, double>& metrics, Collectives& ranks);
   absl::Status commit(const std::vector<std::string>& parts,
                       const std::map<std::string, double>& metrics, CommitDirectory& directory,
                       ThreadPool& threads);
@@ -122,6 +135,11 @@ class Saver : public StateSaver {
   absl::Status advance(Collectives& ranks);
   absl::Status complete_oldest(Collectives& ranks);
   absl::StatusOr<FoundCheckpoint> read(const std::string& path, const TrainState& target);
+  absl::StatusOr<std::string> list(const std::string& folder);
+  absl::StatusOr<FoundCheckpoint> read_agreed(const std::string& path, const TrainState& target,
+                                              Collectives& ranks);
+  absl::StatusOr<FoundCheckpoint> read_newest(absl::string_view listed, const TrainState& target,
+                                              Collectives& ranks);
   absl::Status check_job(const CheckpointManifest& manifest) const;
 
   const SaverOptions options_;
@@ -132,8 +150,7 @@ class Saver : public StateSaver {
   std::deque<std::unique_ptr<Pending>> saves_;  // under way, in the order they were begun
   std::vector<CheckpointInfo> durable_;         // that poll has not returned yet
   std::set<std::string> told_;                  // what was logged and would be at every save
-  // The checkpoint of the folder that the state goes on from, as the base of a delta on it.
-  std::optional<CheckpointManifest::Base> last_;
+  std::optional<Last> last_;
 };
 
 }  // namespace millrace

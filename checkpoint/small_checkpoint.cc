@@ -100,7 +100,7 @@ std::string state_of(const SmallCheckpoint& options, int rank) {
 
 absl::Status write_file(CommitDirectory& writer, const TensorFile& file, ThreadPool& threads) {
   ASSIGN_OR_RETURN(const TensorFileLayout layout,
-                   TensorFileLayout::create(file.tensors, {{"millrace.format", "checkpoint 1"}}));
+                   TensorFileLayout::create(file.tensors, {{kFormatKey, kCheckpointFormat}}));
   return writer.write_tensors(
       file.entry, layout,
       [&](const TensorInfo& tensor, int64_t begin, absl::Span<char> bytes) {

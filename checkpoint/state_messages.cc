@@ -60,6 +60,30 @@ absl::StatusOr<Progress> from_state(const ProgressState& state) {
   return progress;
 }
 
+CheckpointManifest::Progress to_manifest(const ProgressState& state) {
+  CheckpointManifest::Progress progress;
+  progress.set_step(state.step());
+  progress.set_examples(state.examples());
+  progress.set_epoch(state.epoch());
+  progress.set_window(state.window());
+  progress.set_skipped_steps(state.skipped_steps());
+  progress.set_skipped_examples(state.skipped_examples());
+  progress.set_elapsed_seconds(1e-9 * static_cast<double>(state.elapsed_nanoseconds()));
+  return progress;
+}
+
+Progress from_manifest(const CheckpointManifest::Progress& state) {
+  Progress progress;
+  progress.step = state.step();
+  progress.examples = state.examples();
+  progress.epoch = state.epoch();
+  progress.window = state.window();
+  progress.skipped_steps = state.skipped_steps();
+  progress.skipped_examples = state.skipped_examples();
+  progress.elapsed = absl::Seconds(state.elapsed_seconds());
+  return progress;
+}
+
 TableCountersState to_state(absl::string_view table, const TableCounters& counters) {
   TableCountersState state;
   state.set_table(std::string(table));

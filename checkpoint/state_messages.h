@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "base/progress.h"
 #include "embedding/table_statistics.h"
+#include "proto/checkpoint_manifest.pb.h"
 #include "proto/checkpoint_state.pb.h"
 
 namespace millrace {
@@ -15,6 +16,9 @@ namespace millrace {
 ProgressState to_state(const Progress& progress);
 // Errors: DataLoss for a number that is negative.
 absl::StatusOr<Progress> from_state(const ProgressState& state);
+// As a manifest says it, its time in seconds.
+CheckpointManifest::Progress to_manifest(const ProgressState& state);
+Progress from_manifest(const CheckpointManifest::Progress& progress);
 
 TableCountersState to_state(absl::string_view table, const TableCounters& counters);
 // Errors: DataLoss naming the table for a number that is negative and for other reasons of eviction

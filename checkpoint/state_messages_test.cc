@@ -31,6 +31,15 @@ TEST(StateMessagesTest, ProgressComesBack) {
   EXPECT_THAT(from_state(to_state(bad)), StatusIs(kDataLoss, HasSubstr("-1")));
 }
 
+TEST(StateMessagesTest, ManifestsSayProgressInSeconds) {
+  const Progress progress = {1, 2, 3, 4, 5, 6, absl::Milliseconds(7500)};
+  const CheckpointManifest::Progress said = to_manifest(to_state(progress));
+  EXPECT_DOUBLE_EQ(said.elapsed_seconds(), 7.5);
+  EXPECT_EQ(said.window(), 4);
+  EXPECT_EQ(absl::ToInt64Milliseconds(from_manifest(said).elapsed), 7500);
+  EXPECT_EQ(from_manifest(said).skipped_examples, 6);
+}
+
 TEST(StateMessagesTest, CountersComeBack) {
   const TableCountersState state = to_state("items", some_counters(100));
   EXPECT_EQ(state.table(), "items");

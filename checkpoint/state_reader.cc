@@ -14,6 +14,7 @@
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "checkpoint/checkpoint_names.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/name_path.h"
 #include "checkpoint/table_reader.h"
@@ -26,7 +27,6 @@ namespace {
 using File = CheckpointManifest::File;
 
 constexpr int64_t kMaxStateBytes = int64_t{1} << 30;
-constexpr char kOptimizer[] = "optimizer/";
 
 class StateLoad {
  public:
@@ -73,7 +73,7 @@ class StateLoad {
   }
 
   bool wanted(absl::string_view name) const {
-    return !model_only_ || !absl::StartsWith(name, kOptimizer);
+    return !model_only_ || !absl::StartsWith(name, kOptimizerPrefix);
   }
 
   // A tensor of memory for each in the manifest.
@@ -92,8 +92,8 @@ class StateLoad {
         const std::vector<int64_t> shape(entry.shape().begin(), entry.shape().end());
         at::Tensor tensor = at::empty(shape, *scalar);
         data_[entry.name()] = static_cast<char*>(tensor.mutable_data_ptr());
-        auto& to =
-            absl::StartsWith(entry.name(), kOptimizer) ? loaded_.optimizer_tensors : loaded_.dense;
+        auto& to = absl::StartsWith(entry.name(), kOptimizerPrefix) ? loaded_.optimizer_tensors
+                                                                    : loaded_.dense;
         to.push_back({entry.name(), std::move(tensor)});
       }
     }

@@ -66,10 +66,13 @@ class StateSaver {
   // Reads the newest state for the trainer that `target` was captured from; none: there is none.
   virtual absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState& target,
                                                                  Collectives& ranks) = 0;
-  // Reads the one at `path`, which may be of another folder. Errors: NotFound too.
+  // Reads the one at `path`, which may be of another place, or the newest of the place `path`.
+  // Errors: NotFound too.
   virtual absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path,
                                                        const TrainState& target,
                                                        Collectives& ranks) = 0;
+  // The trainer goes on from this one, which a call above returned: all of it is in place.
+  virtual void restored(const CheckpointInfo& info) {}
 };
 
 }  // namespace millrace

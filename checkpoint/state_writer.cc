@@ -10,22 +10,11 @@
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/content_digests.h"
+#include "checkpoint/state_messages.h"
 #include "checkpoint/torch_types.h"
 
 namespace millrace {
 namespace {
-
-CheckpointManifest::Progress progress_of(const ProgressState& state) {
-  CheckpointManifest::Progress progress;
-  progress.set_step(state.step());
-  progress.set_examples(state.examples());
-  progress.set_epoch(state.epoch());
-  progress.set_window(state.window());
-  progress.set_skipped_steps(state.skipped_steps());
-  progress.set_skipped_examples(state.skipped_examples());
-  progress.set_elapsed_seconds(1e-9 * static_cast<double>(state.elapsed_nanoseconds()));
-  return progress;
-}
 
 absl::string_view bytes_of(const at::Tensor& tensor) {
   return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
@@ -37,7 +26,7 @@ absl::StatusOr<StateWriter> StateWriter::create(FrozenState state,
                                                 const StateWriterOptions& options,
                                                 ThreadPool& threads) {
   StateWriter writer;
-  *writer.manifest_.mutable_progress() = progress_of(state.shared.progress());
+  *writer.manifest_.mutable_progress() = to_manifest(state.shared.progress());
   if (state.shared.finished()) writer.manifest_.set_finished(true);
   if (options.base.has_value()) *writer.manifest_.mutable_base() = *options.base;
   writer.manifest_.add_parts(CheckpointManifest::DENSE);
@@ -75,7 +64,7 @@ absl::Status StateWriter::plan_dense(FrozenState& state) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const bool reserved =
         i < state.dense.size() && (absl::StartsWith(tensors_[i].name, "table/") ||
-                                   absl::StartsWith(tensors_[i].name, "optimizer/"));
+                                   absl::StartsWith(tensors_[i].name, kOptimizerPrefix));
     if (reserved) {
       return absl::InvalidArgumentError(
           absl::StrCat("dense tensor \"", tensors_[i].name,
@@ -88,8 +77,8 @@ absl::Status StateWriter::plan_dense(FrozenState& state) {
                                   bytes_of(tensors_[i].value));
   }
   add_digest("dense", digest);
-  ASSIGN_OR_RETURN(
-      dense_, TensorFileLayout::create(std::move(infos), {{"millrace.format", "checkpoint 1"}}));
+  ASSIGN_OR_RETURN(dense_,
+                   TensorFileLayout::create(std::move(infos), {{kFormatKey, kCheckpointFormat}}));
   return absl::OkStatus();
 }
 

@@ -128,8 +128,8 @@ absl::Status TableWriter::plan_file(const TableWriterOptions& options, File& fil
     }
   }
   RETURN_IF_ERROR(plan_table_state(options, file, tensors));
-  ASSIGN_OR_RETURN(file.layout, TensorFileLayout::create(std::move(tensors),
-                                                         {{"millrace.format", "checkpoint 1"}}));
+  ASSIGN_OR_RETURN(file.layout,
+                   TensorFileLayout::create(std::move(tensors), {{kFormatKey, kCheckpointFormat}}));
   return absl::OkStatus();
 }
 

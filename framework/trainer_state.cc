@@ -390,6 +390,7 @@ absl::Status Trainer::go_on_from(FoundCheckpoint found, std::vector<std::string>
     parts_.collectives->fail(status);
     return annotate(status, found.info.path);
   }
+  parts_.saver->restored(found.info);
   checkpoint_ = found.info.path;
   restored_metrics_ = std::move(found.metrics);
   restored_metrics_step_ = progress_.step;

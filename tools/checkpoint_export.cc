@@ -53,7 +53,7 @@ class Exporter {
   Exporter(FileSystem& files, const CheckpointContent& content, const ExportOptions& options)
       : files_(files), content_(content), options_(options), chain_(content.chain()) {
     if (options.delta) chain_ = chain_.subspan(chain_.size() - 1);
-    metadata_["millrace.format"] = options.delta ? "export delta 1" : "export 1";
+    metadata_[kFormatKey] = options.delta ? "export delta 1" : "export 1";
     metadata_["millrace.step"] = absl::StrCat(content.manifest().progress().step());
     if (options.delta) {
       metadata_["millrace.base_step"] = absl::StrCat(content.manifest().base().step());
@@ -102,7 +102,7 @@ class Exporter {
   absl::Status write_dense(const std::string& path) {
     std::vector<TensorSource> sources;
     for (const TensorInfo& tensor : content_.dense_tensors()) {
-      if (absl::StartsWith(tensor.name, "optimizer/")) continue;
+      if (absl::StartsWith(tensor.name, kOptimizerPrefix)) continue;
       const auto content = [this, name = tensor.name](const TensorSource::Append& append) {
         const absl::StatusOr<std::string> bytes = content_.read(name);
         return bytes.ok() ? append(*bytes) : bytes.status();

@@ -12,6 +12,7 @@
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/checkpoint_path.h"
 #include "checkpoint/saver.h"
+#include "checkpoint/state_messages.h"
 #include "checkpoint/state_reader.h"
 #include "framework/guarded.h"
 #include "framework/trainer.h"
@@ -38,18 +39,6 @@ RetentionPolicy retention_of(const CheckpointConfig& config) {
   return policy;
 }
 
-Progress progress_of(const CheckpointManifest::Progress& state) {
-  Progress progress;
-  progress.step = state.step();
-  progress.examples = state.examples();
-  progress.epoch = state.epoch();
-  progress.window = state.window();
-  progress.skipped_steps = state.skipped_steps();
-  progress.skipped_examples = state.skipped_examples();
-  progress.elapsed = absl::Seconds(state.elapsed_seconds());
-  return progress;
-}
-
 // What stands in the way of beginning anew in this folder, for `reason`.
 absl::Status check_unused(FileSystem& files, const std::string& folder, absl::string_view reason) {
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
@@ -64,26 +53,11 @@ absl::Status check_unused(FileSystem& files, const std::string& folder, absl::st
 // What stands in the way of going on from `path` in this folder.
 absl::Status check_place(FileSystem& files, const std::string& folder, const std::string& path) {
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
-  if (listed.empty() || path == listed.back().path) return absl::OkStatus();
+  if (listed.empty() || path == listed.back().path || path == folder) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("cannot go on from ", path, " in this output_dir: ", folder,
                    " has checkpoints of its own, the newest of step ", listed.back().step,
                    "; leave out --resume to go on from those, or choose another output_dir"));
-}
-
-// What the path of --resume stands for. `notes` gets what was passed over.
-absl::StatusOr<std::string> find_checkpoint(const JobConfig& config, FileSystem& files,
-                                            std::vector<std::string>* notes) {
-  ThreadPool threads(kReadThreads);
-  ASSIGN_OR_RETURN(const NewestCheckpoint found,
-                   open_checkpoint(files, config.run().resume(), Check::kFull, threads),
-                   "run.resume (auto, never or the path of a checkpoint)");
-  const bool strict = config.run().checkpoint().on_damage() == CheckpointConfig::STRICT;
-  for (const absl::Status& status : found.damaged) {
-    if (strict) return annotate(status, "on_damage is STRICT, and the newest checkpoint is damaged");
-    notes->push_back(absl::StrCat("passed over: ", status.message()));
-  }
-  return found.chain.back()->directory();
 }
 
 void log_resumption(const CheckpointInfo& info) {
@@ -140,9 +114,10 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
   } else if (resume == kAuto) {
     ASSIGN_OR_RETURN(resumption.from, trainer.resume(&notes));
   } else {
-    ASSIGN_OR_RETURN(const std::string path, find_checkpoint(config, files, &notes));
-    RETURN_IF_ERROR(check_place(files, folder, path));
-    ASSIGN_OR_RETURN(resumption.from, trainer.resume_from(path, &notes));
+    ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, resume),
+                     "run.resume (auto, never or the path of a checkpoint)");
+    RETURN_IF_ERROR(check_place(files, folder, place.path));
+    ASSIGN_OR_RETURN(resumption.from, trainer.resume_from(place.path, &notes));
   }
   if (!resumption.from.has_value()) {
     RETURN_IF_ERROR(trainer.load_model_bank(&notes), "train.model_bank");
@@ -171,7 +146,7 @@ absl::StatusOr<LoadedModel> load_model(FileSystem& files, const std::string& pat
     ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, path, read));
     RETURN_IF_ERROR(put_state(target, /*rank=*/0, /*world_size=*/1, loaded));
     model.path = found.chain.back()->directory();
-    model.progress = progress_of(found.chain.back()->manifest().progress());
+    model.progress = from_manifest(found.chain.back()->manifest().progress());
     for (const absl::Status& status : found.damaged) {
       if (print) MILLRACE_LOG(WARNING) << "passed over: " << status.message();
     }

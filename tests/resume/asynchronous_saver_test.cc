@@ -182,6 +182,25 @@ TEST_F(AsynchronousSaverTest, TwoAreUnderWayAndEndInTheirOrder) {
   EXPECT_THAT(restored(files), IsOkAndHolds(second));
 }
 
+TEST_F(AsynchronousSaverTest, AStepIsNotWrittenTwice) {
+  GatedFileSystem files;
+  const auto saver = this->saver(files);
+  job_.step();
+  ASSERT_OK(begin(*saver, job_));
+  ASSERT_OK(begin(*saver, job_));  // waits for the other one
+  ASSERT_OK_AND_ASSIGN(auto durable, saver->finish(ranks_));
+  EXPECT_THAT(paths(durable), ElementsAre(path_of(1), path_of(1)));
+  const absl::uint128 once = files.fingerprint();
+  files.fail("dense");
+  ASSERT_OK(begin(*saver, job_));
+  ASSERT_OK(saver->finish(ranks_).status());
+  EXPECT_EQ(files.fingerprint(), once);
+  files.fail("");
+  job_.step();  // the tables are not frozen any more
+  ASSERT_OK(begin(*saver, job_));
+  ASSERT_OK(saver->finish(ranks_).status());
+}
+
 TEST_F(AsynchronousSaverTest, WhatIsNotCommittedLeavesTheOneBefore) {
   GatedFileSystem files;
   job_.step();

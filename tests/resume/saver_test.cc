@@ -10,10 +10,12 @@
 #include "base/clock.h"
 #include "base/fault_file_system.h"
 #include "base/memory_file_system.h"
+#include "base/recording_file_system.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "checkpoint/checkpoint_list.h"
 #include "distributed/one_rank_collectives.h"
+#include "distributed/thread_collectives.h"
 #include "tests/fakes/memory_checkpoint.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -105,6 +107,29 @@ TEST_F(SaverTest, SavingAgainWritesNothing) {
   EXPECT_EQ(before, after);
   ASSERT_OK_AND_ASSIGN(const auto all, list_checkpoints(files_, kFolder));
   EXPECT_EQ(all.size(), 1);
+}
+
+TEST_F(SaverTest, AStepThatIsThereIsComparedBeforeItIsWritten) {
+  const std::unique_ptr<Trainer> trainer = trained();
+  RecordingFileSystem files(files_);
+  const std::unique_ptr<Saver> saver = this->saver(files);
+  ASSERT_OK(saver->save(state_of(*trainer), {}, ranks_).status());
+  const size_t operations = files.operations().size();
+  files_.set_capacity(files_.used_bytes());  // no room, and none is needed
+  ASSERT_OK_AND_ASSIGN(const CheckpointInfo info, saver->save(state_of(*trainer), {}, ranks_));
+  EXPECT_EQ(info.path, "out/checkpoints/step-00000005");
+  EXPECT_EQ(files.operations().size(), operations);
+  // A damaged one is written again.
+  files_.set_capacity(int64_t{1} << 40);
+  const std::string path = info.path + "/dense-00000-of-00001.safetensors";
+  ASSERT_OK_AND_ASSIGN(std::string content, read_file(files_, path));
+  content.back() ^= 1;
+  files_.put(path, content);
+  ASSERT_OK(saver->save(state_of(*trainer), {}, ranks_).status());
+  EXPECT_GT(files.operations().size(), operations);
+  SaverOptions read_only;
+  read_only.read_only = true;
+  EXPECT_OK(restored(files_, read_only).status());
 }
 
 TEST_F(SaverTest, TheBytesDoNotDependOnThreads) {
@@ -220,6 +245,67 @@ TEST_F(DamagedTest, RetentionTellsOfDamageOnce) {
   }
 }
 
+// From another place: an output directory, or a folder of checkpoints.
+TEST_F(DamagedTest, AnotherFolderFallsBackToo) {
+  flip("dense-00000-of-00001.safetensors", -1);
+  const std::unique_ptr<Trainer> trainer = tiny_trainer(small_job());
+  SaverOptions options;
+  options.write_threads = 1;
+  options.folder = "another/checkpoints";
+  for (const char* path : {"out", "out/checkpoints", "out/checkpoints/"}) {
+    ASSERT_OK_AND_ASSIGN(const auto saver, Saver::create(options, files_, Clock::real()));
+    ASSERT_OK_AND_ASSIGN(const FoundCheckpoint found,
+                         saver->restore_from(path, state_of(*trainer), ranks_));
+    EXPECT_EQ(found.info.path, "out/checkpoints/step-00000003");
+    EXPECT_THAT(found.notes,
+                testing::ElementsAre(AllOf(HasSubstr("step-00000005"), HasSubstr("dense-00000"))));
+  }
+  options.on_damage = OnDamage::kStrict;
+  ASSERT_OK_AND_ASSIGN(const auto strict, Saver::create(options, files_, Clock::real()));
+  EXPECT_THAT(strict->restore_from("out", state_of(*trainer), ranks_).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step-00000005")));
+  // What is asked for by its name is not replaced by another one.
+  ASSERT_OK_AND_ASSIGN(const auto saver,
+                       Saver::create(SaverOptions{.folder = "another"}, files_, Clock::real()));
+  EXPECT_THAT(
+      saver->restore_from("out/checkpoints/step-00000005", state_of(*trainer), ranks_).status(),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("dense-00000")));
+}
+
+TEST_F(DamagedTest, TheFirstRankChoosesForAll) {
+  // The other rank sees one more checkpoint in the folder.
+  MemoryFileSystem later;
+  TinyTrainerOptions job = small_job();
+  job.trainer.max_steps = 7;
+  ASSERT_OK(save(*older_, later));
+  ASSERT_OK(save(*trained(), later));
+  ASSERT_OK(save(*trained(job), later));
+  std::string paths[2];
+  const auto statuses =
+      run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
+        const std::unique_ptr<Trainer> trainer = tiny_trainer(small_job());
+        FileSystem& files = ranks->rank() == 0 ? files_ : later;
+        ASSIGN_OR_RETURN(const auto saver, Saver::create({.folder = "another", .write_threads = 1},
+                                                         files, Clock::real()));
+        ASSIGN_OR_RETURN(const FoundCheckpoint found,
+                         saver->restore_from("out", state_of(*trainer), *ranks));
+        paths[ranks->rank()] = found.info.path;
+        return absl::OkStatus();
+      });
+  for (const absl::Status& status : statuses) EXPECT_OK(status);
+  EXPECT_EQ(paths[0], "out/checkpoints/step-00000005");
+  EXPECT_EQ(paths[1], paths[0]);
+}
+
+TEST_F(SaverTest, AFolderWithoutCheckpointsIsNotFound) {
+  ASSERT_OK(files_.create_directories("empty/checkpoints"));
+  const std::unique_ptr<Trainer> trainer = tiny_trainer(small_job());
+  for (const char* path : {"empty", "nowhere"}) {
+    EXPECT_THAT(saver(files_)->restore_from(path, state_of(*trainer), ranks_).status(),
+                StatusIs(absl::StatusCode::kNotFound, HasSubstr(path)));
+  }
+}
+
 TEST_F(DamagedTest, EveryFlippedByteIsNoticed) {
   ASSERT_OK_AND_ASSIGN(const auto entries, files_.list("out/checkpoints/step-00000005"));
   SaverOptions strict;
@@ -284,14 +370,14 @@ TEST_F(SaverTest, EveryFailingCallLeavesTheOlderOneAndTheNextSaveSucceeds) {
 // A trainer that saves after every step, through one saver; returns what it was at the end.
 class DeltaTest : public SaverTest {
  protected:
-  void train(int64_t steps, SaverOptions options, std::string* end) {
+  void train(int64_t steps, SaverOptions options, std::string* end, bool save_at_end = false) {
     options.folder = kFolder;
     options.write_threads = 1;
     options.retention.keep_last = 1000;
     TinyTrainerOptions job = small_job();
     job.trainer.max_steps = steps;
     job.table.mutable_eviction()->set_idle_steps(2);
-    job.trainer.save_at_end = false;
+    job.trainer.save_at_end = save_at_end;
     job.trainer.report = {};
     job.clock = &clock_;
     TrainerParts parts = tiny_parts(job);
@@ -341,6 +427,48 @@ TEST_F(DeltaTest, ChainsHaveALimitAndGiveTheWholeBack) {
   EXPECT_THAT(depths(), testing::ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
   ASSERT_OK_AND_ASSIGN(const std::string later, restored(files_, {}, job));
   EXPECT_EQ(later, end);
+}
+
+// The end of a run marks the last step as finished: what it replaces was a delta, and so is it.
+TEST_F(DeltaTest, TheLastStepSavedAgainIsADeltaAgain) {
+  SaverOptions options;
+  options.max_deltas = 3;
+  std::string end;
+  train(3, options, &end, /*save_at_end=*/true);
+  EXPECT_THAT(depths(), testing::ElementsAre(0, 1, 2));
+  ASSERT_OK_AND_ASSIGN(const auto all, list_checkpoints(files_, kFolder));
+  EXPECT_TRUE(all[2].reader->manifest().finished());
+  EXPECT_EQ(all[2].reader->manifest().base().step(), 2);
+  TinyTrainerOptions job = small_job();
+  job.table.mutable_eviction()->set_idle_steps(2);
+  ASSERT_OK_AND_ASSIGN(std::string back, restored(files_, {}, job));
+  EXPECT_NE(back.find("finished: true"), std::string::npos);
+  // A run that goes on makes the next delta on it, and the step saved again is compared.
+  train(4, options, &end, /*save_at_end=*/true);
+  EXPECT_THAT(depths(), testing::ElementsAre(0, 1, 2, 3));
+}
+
+// A state that was read and not used is not what the next one is a delta on.
+TEST_F(DeltaTest, ADeltaIsMadeOnWhatWasPutInPlaceAlone) {
+  SaverOptions options;
+  options.max_deltas = 3;
+  std::string end;
+  train(2, options, &end);
+  for (const bool put_in_place : {false, true}) {
+    options.folder = kFolder;
+    ASSERT_OK_AND_ASSIGN(const auto saver, Saver::create(options, files_, Clock::real()));
+    TinyTrainerOptions job = small_job();
+    job.table.mutable_eviction()->set_idle_steps(2);
+    job.trainer.max_steps = put_in_place ? 4 : 3;
+    const std::unique_ptr<Trainer> trainer = tiny_trainer(job);
+    ASSERT_OK_AND_ASSIGN(
+        const FoundCheckpoint found,
+        saver->restore_from(std::string(kFolder) + "/step-00000002", state_of(*trainer), ranks_));
+    if (put_in_place) saver->restored(found.info);
+    ASSERT_OK(trainer->train().status());
+    ASSERT_OK(saver->save(state_of(*trainer), {}, ranks_).status());
+  }
+  EXPECT_THAT(depths(), testing::ElementsAre(0, 1, 0, 2));
 }
 
 TEST_F(DeltaTest, ADeltaHoldsWhatChangedAlone) {
