@@ -8,14 +8,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "checkpoint/checkpoint_names.h"
 #include "checkpoint/state_messages.h"
 
 namespace millrace {
 namespace {
-
-constexpr char kOptimizer[] = "optimizer/";
 
 void compare_dense(const std::vector<NamedParameter>& expected,
                    const std::vector<NamedParameter>& found, std::vector<std::string>* lines) {
@@ -61,7 +61,8 @@ std::vector<std::vector<NamedParameter>> deal_out(const std::vector<DenseOptimiz
   }
   std::vector<std::vector<NamedParameter>> dealt(optimizers.size());
   for (const NamedParameter& state : states) {
-    const size_t begin = absl::StartsWith(state.name, kOptimizer) ? sizeof(kOptimizer) - 1 : 0;
+    const size_t begin =
+        absl::StartsWith(state.name, kOptimizerPrefix) ? sizeof(kOptimizerPrefix) - 1 : 0;
     const size_t end = state.name.rfind('/');
     const std::string parameter =
         begin == 0 || end < begin ? state.name : state.name.substr(begin, end - begin);
@@ -116,13 +117,63 @@ absl::StatusOr<std::map<std::string, TableCounters>> counters_of(const std::vect
   return all;
 }
 
+// What put_dense has changed, with what it was.
+struct FormerDense {
+  std::vector<at::Tensor> tensors;
+  std::vector<std::vector<NamedParameter>> optimizers;
+  size_t tensors_changed = 0;
+  size_t optimizers_changed = 0;  // or begun to
+
+  explicit FormerDense(const TrainState& target) {
+    for (const NamedParameter& tensor : target.dense) {
+      tensors.push_back(tensor.value.detach().clone());
+    }
+    for (const DenseOptimizer* optimizer : target.dense_optimizers) {
+      optimizers.push_back(optimizer->state());
+      for (NamedParameter& state : optimizers.back()) state.value = state.value.detach().clone();
+    }
+  }
+
+  absl::Status put_back(const TrainState& target) const {
+    for (size_t i = 0; i < tensors_changed; ++i) target.dense[i].value.detach().copy_(tensors[i]);
+    for (size_t i = 0; i < optimizers_changed; ++i) {
+      RETURN_IF_ERROR(target.dense_optimizers[i]->load_state(optimizers[i]));
+    }
+    return absl::OkStatus();
+  }
+};
+
+// Tensors and optimizer state: all or none. REQUIRES: check_state.
+absl::Status put_dense(const TrainState& target, const LoadedState& loaded) {
+  std::vector<std::string> strays;
+  const auto dealt = deal_out(target.dense_optimizers, loaded.optimizer_tensors, &strays);
+  std::map<std::string, at::Tensor> by_name;
+  for (const NamedParameter& tensor : loaded.dense) by_name[tensor.name] = tensor.value;
+  FormerDense former(target);
+  const absl::Status put = catch_exceptions([&]() -> absl::Status {
+    for (size_t& i = former.tensors_changed; i < target.dense.size(); ++i) {
+      target.dense[i].value.detach().copy_(by_name[target.dense[i].name]);
+    }
+    for (size_t& i = former.optimizers_changed; i < dealt.size();) {
+      const size_t next = i++;
+      RETURN_IF_ERROR(target.dense_optimizers[next]->load_state(dealt[next]));
+    }
+    return absl::OkStatus();
+  });
+  if (put.ok()) return put;
+  const absl::Status undone = catch_exceptions([&] { return former.put_back(target); });
+  if (undone.ok()) return put;
+  return absl::InternalError(absl::StrCat(
+      put.message(), "; the state is lost, since undoing that failed too: ", undone.message()));
+}
+
 }  // namespace
 
 std::vector<NamedParameter> TrainState::optimizer_tensors() const {
   std::vector<NamedParameter> tensors;
   for (const DenseOptimizer* optimizer : dense_optimizers) {
     for (NamedParameter& state : optimizer->state()) {
-      tensors.push_back({absl::StrCat(kOptimizer, state.name), std::move(state.value)});
+      tensors.push_back({absl::StrCat(kOptimizerPrefix, state.name), std::move(state.value)});
     }
   }
   return tensors;
@@ -168,17 +219,8 @@ absl::Status put_state(const TrainState& target, int rank, int world_size, Loade
     const auto own = counters.find(table->name());
     if (own != counters.end()) RETURN_IF_ERROR(table->set_counters(own->second));
   }
+  RETURN_IF_ERROR(catch_exceptions([&] { return put_dense(target, loaded); }));
   // From here on nothing can fail.
-  std::vector<std::string> strays;
-  const auto dealt = deal_out(target.dense_optimizers, loaded.optimizer_tensors, &strays);
-  for (size_t i = 0; i < dealt.size(); ++i) {
-    RETURN_IF_ERROR(target.dense_optimizers[i]->load_state(dealt[i]));
-  }
-  std::map<std::string, at::Tensor> by_name;
-  for (const NamedParameter& tensor : loaded.dense) by_name[tensor.name] = tensor.value;
-  for (const NamedParameter& tensor : target.dense) {
-    tensor.value.detach().copy_(by_name[tensor.name]);
-  }
   for (EmbeddingTable* table : target.tables) {
     for (const auto& other : loaded.tables) {
       if (other->name() == table->name()) table->swap_content(*other);

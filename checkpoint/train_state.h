@@ -60,10 +60,11 @@ absl::Status check_state(const TrainState& target, int rank, int world_size,
                          const LoadedState& loaded);
 
 // Puts tensors, optimizer state and tables, with this rank's counters, into the trainer that
-// `target` was captured from. The tables of `loaded` hold the former content afterwards. Messages of
-// `target` are neither read nor changed.
-// Errors: InvalidArgument with all differences; DataLoss for damaged counters, FailedPrecondition
-// inside a step. Nothing has changed then.
+// `target` was captured from. The tables of `loaded` hold the former content afterwards. Messages
+// of `target` are neither read nor changed. Errors: InvalidArgument with all differences; DataLoss
+// for damaged counters, FailedPrecondition inside a step; ResourceExhausted without memory for a
+// copy of what is dense; those of optimizers. Everything is as it was then, unless a part of it
+// cannot be put back: Internal, saying so.
 absl::Status put_state(const TrainState& target, int rank, int world_size, LoadedState& loaded);
 
 }  // namespace millrace
