@@ -203,6 +203,7 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& state,
               metrics, ranks),
         what);
   }
+  if (nonce->empty() && ranks.rank() == 0) retain(progress.step, threads_);
   remember(info.path);
   return info;
 }
@@ -284,8 +285,9 @@ SaveWork Saver::work_of(Pending& save, int rank) {
   };
   work.commit = [this, &save, rank](const std::vector<std::string>& parts, ThreadPool& threads) {
     if (rank != 0) return absl::OkStatus();
-    return save.there ? (*save.directory)->discard()
-                      : commit(parts, save.metrics, **save.directory, threads);
+    if (!save.there) return commit(parts, save.metrics, **save.directory, threads);
+    retain(save.info.progress.step, threads);
+    return (*save.directory)->discard();
   };
   return work;
 }
