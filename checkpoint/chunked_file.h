@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/file_system.h"
+#include "base/hash.h"
 #include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "checkpoint/chunk_digests.h"

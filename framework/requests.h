@@ -81,6 +81,7 @@ class Requests {
   RequestSet take_common();
   RequestSet take_this_rank();
   RequestSet take_at_end();
+  bool any_at_end() const { return !at_end_.empty(); }
 
  private:
   void add(Request::Kind kind, absl::string_view detail, RequestSet& pending);

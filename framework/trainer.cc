@@ -236,9 +236,9 @@ absl::Status Trainer::serve(const RequestSet& requests, Scope scope) {
   if (!left.empty()) {
     // A rank asked to stop, so this is for who goes on. A checkpoint of here and now does no harm.
     restored_requests_.merge(left);
-    return requests.checkpoint ? save(RequestSet()) : absl::OkStatus();
+    return requests.checkpoint && !ends_here() ? save(RequestSet()) : absl::OkStatus();
   }
-  if (requests.checkpoint) {
+  if (requests.checkpoint && !ends_here()) {
     // A stop that was asked for by one rank, a signal say, is not to be asked for again.
     RETURN_IF_ERROR(save(scope == Scope::kCommon ? requests : RequestSet()));
     record_served(Request::kCheckpoint, requests, scope);
@@ -249,6 +249,13 @@ absl::Status Trainer::serve(const RequestSet& requests, Scope scope) {
   }
   stop(requests, scope);
   return absl::OkStatus();
+}
+
+// Whether the checkpoint at the end follows at once: it is the one that falls due here.
+bool Trainer::ends_here() const {
+  const bool will_save =
+      options_.save_at_end && parts_.saver != nullptr && summary_.steps_begun > 0;
+  return will_save && training_is_over() && !context_->requests().any_at_end();
 }
 
 // Whether a rank's own stop came before what all ranks ask for: without it that would have been

@@ -36,8 +36,7 @@ class EmbeddingCollection;
 //
 // Over several ranks each has a Trainer of its own, made from the same options and hooks (those
 // with metrics alike, whether they write or not), and its share of the data; all of them start,
-// step, evaluate and end together. docs/distributed.md says what each rank hears of the others, and
-// when.
+// step, evaluate and end together. docs/distributed.md says what each rank hears of the others.
 //
 // One step: all micro-batches of step k are in hand, and those of step k + 1 are fetched (or it is
 // known that there are none); the step exchange begins; before_step; the train step with after_data
@@ -166,6 +165,7 @@ class Trainer {
   absl::StatusOr<Position> read_position(const LoadedState& loaded) const;
   absl::Status load_report(const LoadedState& loaded, std::vector<std::string>* notes);
   absl::Status load_holders(const LoadedState& loaded, std::vector<std::string>* notes);
+  absl::StatusOr<LoadedState> holders_now();
   absl::Status save(const RequestSet& serving);
   absl::Status poll_saves(const ExchangeResult& agreed);
   absl::Status finish_saves();
@@ -183,6 +183,7 @@ class Trainer {
   absl::Status serve_common();
   absl::Status serve_agreed();
   void stop(const RequestSet& requests, Scope scope);
+  bool ends_here() const;
   bool stopped_by_rank(Scope scope) const;
   absl::StatusOr<std::optional<EvaluationResult>> evaluate_inside(Dataset& data,
                                                                   EvaluationOptions options);

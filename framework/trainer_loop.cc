@@ -123,6 +123,7 @@ absl::StatusOr<std::optional<WindowState>> Trainer::wait_for_window() {
     RETURN_IF_ERROR(agreement_->meet({"window wait", progress_.window}, share(nullptr)));
     update_elapsed();
     served_any_ = false;
+    RETURN_IF_ERROR(poll_saves(agreement_->result()));
     RETURN_IF_ERROR(serve_agreed());
     RETURN_IF_ERROR(serve_common());
     if (training_is_over()) {

@@ -216,6 +216,17 @@ absl::Status Trainer::load_holders(const LoadedState& loaded, std::vector<std::s
   return load_states(all, states, notes);
 }
 
+// What load_report and load_holders change, to undo it: of this rank alone.
+absl::StatusOr<LoadedState> Trainer::holders_now() {
+  LoadedState now;
+  RankState& rank = now.ranks.emplace_back();
+  ASSIGN_OR_RETURN(*now.shared.mutable_object(), save_states(holders(StatePlacement::kOnce)));
+  ASSIGN_OR_RETURN(*rank.mutable_object(), save_states(holders(StatePlacement::kPerRank)));
+  ASSIGN_OR_RETURN(*rank.mutable_hook(), save_states(hooks_->state_holders()));
+  RETURN_IF_ERROR(reporter_->save_state(*rank.mutable_report()));
+  return now;
+}
+
 absl::Status Trainer::restore(LoadedState loaded, std::vector<std::string>* notes) {
   if (running_) return absl::FailedPreconditionError("restore() during a run");
   const TrainState target = state_parts();
@@ -223,18 +234,21 @@ absl::Status Trainer::restore(LoadedState loaded, std::vector<std::string>* note
   RETURN_IF_ERROR(check_state(target, context_->rank(), context_->world_size(), loaded));
   std::vector<std::string> found;
   RETURN_IF_ERROR(check_data(loaded, &found));
-  ReportState former;
-  RETURN_IF_ERROR(reporter_->save_state(former));
+  ASSIGN_OR_RETURN(const LoadedState former, holders_now());
   absl::Status status = load_report(loaded, &found);
   if (status.ok()) status = load_holders(loaded, &found);
+  if (status.ok()) {
+    status = guarded("copying tensors", [&] {
+      return put_state(target, context_->rank(), context_->world_size(), loaded);
+    });
+    std::vector<std::string> known;
+    if (!status.ok()) status.Update(load_holders(former, &known));
+  }
   if (!status.ok()) {
-    const ReportState* own = &former;
-    status.Update(reporter_->load_state(former, {&own, 1}));
+    const ReportState* own = &former.ranks[0].report();
+    status.Update(reporter_->load_state(*own, {&own, 1}));
     return status;
   }
-  RETURN_IF_ERROR(guarded("copying tensors", [&] {
-    return put_state(target, context_->rank(), context_->world_size(), loaded);
-  }));
   progress_ = position.progress;
   epoch_first_step_ = loaded.shared.epoch_first_step();
   window_first_step_ = loaded.shared.window_first_step();
@@ -374,8 +388,7 @@ void Trainer::save_after_failure() {
     return finish_saves();
   });
   if (!saved.ok()) {
-    MILLRACE_LOG(ERROR) << "the run failed, and so did saving where it stood: "
-                        << saved.message();
+    MILLRACE_LOG(ERROR) << "the run failed, and so did saving where it stood: " << saved.message();
     return;
   }
   record(LoopEvent::kServed, "checkpoint", "after the failure");
