@@ -64,6 +64,7 @@ std::string content_key(const CheckpointManifest& manifest) {
   content.mutable_progress()->clear_elapsed_seconds();
   content.set_fingerprint(manifest.fingerprint());
   content.set_finished(manifest.finished());
+  *content.mutable_state_digests() = manifest.state_digests();
   *content.mutable_content_digests() = manifest.content_digests();
   std::sort(content.mutable_content_digests()->begin(), content.mutable_content_digests()->end(),
             [](const auto& a, const auto& b) { return a.name() < b.name(); });

@@ -107,6 +107,9 @@ class Checker {
       }
     }
     std::set<std::string> names;
+    for (const std::string& digest : manifest_.state_digests()) {
+      RETURN_IF_ERROR(check_digest(digest, "a rank's state"));
+    }
     for (const auto& digest : manifest_.content_digests()) {
       RETURN_IF_ERROR(check_digest(digest.digest(), digest.name()));
       if (!names.insert(digest.name()).second) {

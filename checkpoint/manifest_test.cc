@@ -324,6 +324,7 @@ TEST(ManifestTest, EqualContent) {
            [](CheckpointManifest& m) { m.mutable_parts()->RemoveLast(); },
            [](CheckpointManifest& m) { m.set_fingerprint("g"); },
            [](CheckpointManifest& m) { m.set_finished(true); },
+           [](CheckpointManifest& m) { m.add_state_digests(kSomeDigest); },
            [](CheckpointManifest& m) { m.mutable_base()->set_step(1); },
            [](CheckpointManifest& m) { m.mutable_content_digests(0)->set_digest(""); },
            [](CheckpointManifest& m) { m.mutable_tables(0)->set_applied_steps(1); }}) {

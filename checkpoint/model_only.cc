@@ -74,6 +74,7 @@ absl::StatusOr<std::vector<File>> copy_rank(const CheckpointReader& from, int ra
 CheckpointManifest kept_manifest(const CheckpointManifest& whole) {
   CheckpointManifest kept = whole;
   kept.clear_files();
+  kept.clear_state_digests();
   kept.clear_parts();
   for (const auto part : {CheckpointManifest::DENSE, CheckpointManifest::ROWS}) {
     if (has_part(whole, part)) kept.add_parts(part);

@@ -147,6 +147,7 @@ absl::Status Saver::commit(const std::vector<std::string>& parts,
       manifest = std::move(other);
     } else {
       manifest.mutable_files()->MergeFrom(other.files());
+      manifest.mutable_state_digests()->MergeFrom(other.state_digests());
     }
   }
   manifest.set_producer(options_.producer);
@@ -309,8 +310,8 @@ absl::Status Saver::begin(const TrainState& state, const std::map<std::string, d
       static_cast<int64_t>(static_cast<double>(row_bytes(state)) * options_.undo_share);
   save->budget = std::make_shared<UndoBudget>(std::max(limit, kLeastUndoBytes));
   save->state = freeze_state(state, save->budget, threads_);
-  const absl::StatusOr<std::string> nonce = make_room(
-      save->state.size_bytes(), [] { return false; }, ranks);
+  const absl::StatusOr<std::string> nonce =
+      make_room(save->state.size_bytes(), [] { return false; }, ranks);
   RETURN_IF_ERROR(nonce.status(), absl::StrCat("saving step ", progress.step));
   save->directory = CommitDirectory::begin(
       files_, {options_.folder, progress.step, *nonce, ranks.rank(), ranks.world_size()});
@@ -452,12 +453,12 @@ absl::StatusOr<FoundCheckpoint> Saver::read_newest(absl::string_view listed,
   }
   newest.Update(reduced);
   if (!is_damage(newest)) return newest;
-  return annotate(
-      newest, options_.on_damage == OnDamage::kStrict
-                  ? "on_damage is STRICT, and the newest checkpoint is damaged"
-                  : absl::StrCat("no checkpoint in ", directory_of(paths[0]),
-                                 " is whole (to begin anew, remove them or choose another "
-                                 "output_dir)"));
+  return annotate(newest,
+                  options_.on_damage == OnDamage::kStrict
+                      ? "on_damage is STRICT, and the newest checkpoint is damaged"
+                      : absl::StrCat("no checkpoint in ", directory_of(paths[0]),
+                                     " is whole (to begin anew, remove them or choose another "
+                                     "output_dir)"));
 }
 
 absl::StatusOr<FoundCheckpoint> Saver::restore_from(const std::string& path,

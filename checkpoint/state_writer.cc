@@ -46,6 +46,10 @@ absl::StatusOr<StateWriter> StateWriter::create(FrozenState state,
   if (!rank_state.SerializeToString(&writer.rank_state_)) {
     return absl::InvalidArgumentError("the state of hooks and data is beyond 2 GiB");
   }
+  rank_state.mutable_shared()->mutable_progress()->clear_elapsed_nanoseconds();
+  rank_state.mutable_state()->mutable_report()->clear_data_wait_nanoseconds();
+  rank_state.mutable_state()->mutable_report()->clear_trained_nanoseconds();
+  writer.manifest_.add_state_digests(format_digest(xxh3_128(rank_state.SerializeAsString())));
   writer.rank_state_name_ = state_file_name(options.rank, options.world_size);
   return writer;
 }

@@ -132,6 +132,27 @@ TEST_F(SaverTest, AStepThatIsThereIsComparedBeforeItIsWritten) {
   EXPECT_OK(restored(files_, read_only).status());
 }
 
+// What hooks know may change at one step, as by an evaluation; time passes always.
+TEST_F(SaverTest, AnotherStateOfTheSameStepIsWritten) {
+  const std::unique_ptr<Trainer> trainer = trained();
+  RecordingFileSystem files(files_);
+  const std::unique_ptr<Saver> saver = this->saver(files);
+  TrainState state = state_of(*trainer);
+  ASSERT_OK(saver->save(state, {}, ranks_).status());
+  const size_t operations = files.operations().size();
+  ProgressState& progress = *state.shared.mutable_progress();
+  progress.set_elapsed_nanoseconds(progress.elapsed_nanoseconds() + 5);
+  state.rank.mutable_report()->set_trained_nanoseconds(7);
+  ASSERT_OK(saver->save(state, {}, ranks_).status());
+  EXPECT_EQ(files.operations().size(), operations);
+  state.shared.add_pending()->set_hook("early_stop");
+  ASSERT_OK(saver->save(state, {}, ranks_).status());
+  EXPECT_GT(files.operations().size(), operations);
+  ASSERT_OK_AND_ASSIGN(const auto found, saver->restore(state, ranks_));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->state.shared.pending_size(), 1);
+}
+
 TEST_F(SaverTest, TheBytesDoNotDependOnThreads) {
   const std::unique_ptr<Trainer> trainer = trained();
   std::vector<std::string> contents;
