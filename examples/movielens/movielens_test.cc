@@ -63,7 +63,7 @@ TEST_F(MovieLensTest, ARatingThatIsNoNumberIsNamed) {
   const ProgramResult result =
       movielens({"train", "--train_data", "bad.inter", "--eval_data", file_});
   EXPECT_EQ(result.exit_code, 65);
-  EXPECT_NE(result.last_error().find("column rating: row 0: \"good\" is not a number"),
+  EXPECT_NE(result.last_error().find("bad.inter, line 2, column rating: \"good\" is not a number"),
             std::string::npos)
       << result.err;
 }
