@@ -77,6 +77,8 @@ class ArrowPredictionWriter : public PredictionWriter {
       if (format_ == PredictionFormat::kCsv) {
         arrow::csv::WriteOptions options = arrow::csv::WriteOptions::Defaults();
         options.quoting_header = quotes;
+        // The only texts are names of evaluation sets, which hold nothing that needs quotes.
+        options.quoting_style = arrow::csv::QuotingStyle::None;
         return arrow::csv::MakeCSVWriter(output_, schema_, options).Value(&csv_);
       }
       return parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(), output_)

@@ -91,8 +91,8 @@ TEST(PredictionWriterTest, Text) {
   ASSERT_OK(written(FileSystem::local(), path, kAll, append_two));
   EXPECT_THAT(read_file(FileSystem::local(), path),
               IsOkAndHolds("set,example_id,group_id,click_prediction,buy_prediction,click,buy\n"
-                           "\"late\",3298534883345,7,0.1,1e-20,1,0\n"
-                           "\"late\",-1,8,0.25,1,0,1\n"));
+                           "late,3298534883345,7,0.1,1e-20,1,0\n"
+                           "late,-1,8,0.25,1,0,1\n"));
 }
 
 TEST(PredictionWriterTest, ManyRowsInGroups) {
