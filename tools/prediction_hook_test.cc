@@ -73,9 +73,9 @@ TEST_F(PredictionHookTest, RowsInOrderWithLabels) {
   EXPECT_EQ(hook.examples(), 3);
   EXPECT_EQ(file_.content,
             "set,example_id,click_prediction,buy_prediction,click,buy\n"
-            "\"a\",5,0.5,0.25,1,0\n"
-            "\"a\",3,0.75,1,0,1\n"
-            "\"b\",9,0,0,1,1\n");
+            "a,5,0.5,0.25,1,0\n"
+            "a,3,0.75,1,0,1\n"
+            "b,9,0,0,1,1\n");
 }
 
 TEST_F(PredictionHookTest, MissingLabelsAreNotWrittenAndGroupsAre) {
