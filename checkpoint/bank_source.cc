@@ -2,11 +2,13 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/checkpoint_names.h"
@@ -16,11 +18,12 @@
 #include "checkpoint/table_tensors.h"
 #include "checkpoint/torch_types.h"
 #include "embedding/table_snapshot.h"
-#include "io/data_identity.h"
 #include "proto/model_bank_check.h"
 
 namespace millrace {
 namespace {
+
+constexpr int64_t kPieceBytes = 1 << 20;  // that is read at once
 
 template <typename Shape>
 std::string tensor_shape(absl::string_view type, const Shape& shape) {
@@ -61,9 +64,16 @@ absl::StatusOr<SourcePlace> find_checkpoint(const std::string& path, FileSystem&
 }
 
 absl::StatusOr<SourcePlace> find_file(const std::string& path, FileSystem& files) {
-  ASSIGN_OR_RETURN(const DataIdentity identity, data_identity(files, {path}));
-  const DataIdentity::File& file = identity.file(0);
-  return SourcePlace{path, absl::StrCat(file.size(), " ", file.end_digest()), {}};
+  ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.open(path));
+  Xxh3Stream digest;
+  std::string piece(std::min<int64_t>(kPieceBytes, file->size_bytes()), '\0');
+  for (int64_t at = 0; at < file->size_bytes();) {
+    ASSIGN_OR_RETURN(const int64_t count, file->read_at(at, piece.size(), piece.data()));
+    if (count == 0) return absl::AbortedError(absl::StrCat(path, " became shorter"));
+    digest.update(absl::string_view(piece).substr(0, count));
+    at += count;
+  }
+  return SourcePlace{path, format_digest(digest.digest()), {}};
 }
 
 }  // namespace

@@ -181,14 +181,17 @@ bool is_saved(FileSystem& files, const std::string& path, const CheckpointManife
               ThreadPool& threads) {
   const auto reader = CheckpointReader::open(files, path);
   if (!reader.ok() || !equal_content((*reader)->manifest(), content)) return false;
-  return (*reader)->verify(threads).ok();
+  // Its writer may have failed, or died, before its name was on disk.
+  return (*reader)->verify(threads).ok() && files.sync_directory(directory_of(path)).ok();
 }
 
 absl::Status check_free_space(FileSystem& files, const std::string& folder, int64_t bytes) {
   ASSIGN_OR_RETURN(const int64_t free, files.free_bytes(folder));
   if (bytes <= free) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the checkpoint takes ", bytes, " bytes; ", folder, " has room for ", free));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the checkpoint takes ", bytes, " bytes; ", folder, " has room for ", free,
+      "; make room, keep fewer (run.checkpoint.keep_last, full_last) or choose another "
+      "disk"));
 }
 
 absl::Status remove_checkpoint(FileSystem& files, const std::string& path) {

@@ -91,7 +91,7 @@ class CommitDirectory {
 };
 
 // Whether a checkpoint of `content` (equal_content; files do not matter) is at `path`, valid to the
-// last byte.
+// last byte and durable.
 bool is_saved(FileSystem& files, const std::string& path, const CheckpointManifest& content,
               ThreadPool& threads);
 

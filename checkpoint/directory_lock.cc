@@ -55,7 +55,8 @@ absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::acquire(FileSystem
   ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, files.lock(path));
   if (lock == nullptr) {
     return absl::FailedPreconditionError(
-        absl::StrCat("another run writes in ", folder, ": ", holder(files, path)));
+        absl::StrCat("another run writes in ", folder, ": ", holder(files, path),
+                     "; wait for it, stop it, or choose another output_dir"));
   }
   RETURN_IF_ERROR(lock->write(this_process(clock) + "\n"));
   RETURN_IF_ERROR(sync_way_to(files, folder));

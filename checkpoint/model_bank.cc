@@ -63,6 +63,12 @@ absl::StatusOr<std::vector<SourcePlace>> ModelBank::find(bool reload, Collective
                          absl::StrCat("source ", s, " of the model bank"));
       }
       const auto before = loaded_.find(s);
+      const bool due = reload ? before != loaded_.end() && config_.source(s).dynamic() : true;
+      if (place.path.empty() && due) {
+        MILLRACE_LOG(WARNING) << "source " << s
+                              << " of the model bank, which is optional, is not there: "
+                              << config_.source(s).path();
+      }
       const bool same = reload && before != loaded_.end() && before->second == place.version;
       if (same) place = SourcePlace();
       for (const std::string& line : place.passed_over) {

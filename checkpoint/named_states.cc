@@ -40,8 +40,7 @@ class Loading {
   }
   absl::Status load(const StateHolder& holder, const std::vector<ObjectState>& states) {
     ASSIGN_OR_RETURN(ObjectState former, save(holder));
-    RETURN_IF_ERROR(holder.load(states),
-                    absl::StrCat("loading the state of ", called(holder)));
+    RETURN_IF_ERROR(holder.load(states), absl::StrCat("loading the state of ", called(holder)));
     done_.emplace_back(&holder, std::move(former));
     return absl::OkStatus();
   }
@@ -53,11 +52,11 @@ class Loading {
 
 }  // namespace
 
-absl::StatusOr<NamedStates> save_states(const std::vector<StateHolder>& holders) {
+absl::StatusOr<NamedStates> save_states(const std::vector<StateHolder>& holders, bool empty_too) {
   NamedStates states;
   for (const StateHolder& holder : holders) {
     ASSIGN_OR_RETURN(ObjectState state, save(holder));
-    if (state.empty()) continue;
+    if (state.empty() && !empty_too) continue;
     NamedState& one = *states.Add();
     one.set_name(holder.name);
     one.set_version(state.version);
@@ -93,13 +92,12 @@ absl::Status load_states(const std::vector<StateHolder>& holders, const StatesBy
     }
     ASSIGN_OR_RETURN(const ObjectState state, save(holder));
     if (state.empty()) continue;
-    found.push_back(
-        absl::StrCat(called(holder), " is new: the checkpoint has no state of it"));
+    found.push_back(absl::StrCat(called(holder), " is new: the checkpoint has no state of it"));
   }
   for (const auto& [name, per_rank] : states) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    found.push_back(absl::StrCat(name, " is gone: its state is dropped",
-                                 did_you_mean(name, names)));
+    found.push_back(
+        absl::StrCat(name, " is gone: its state is dropped", did_you_mean(name, names)));
   }
   loading.keep();
   notes->insert(notes->end(), found.begin(), found.end());

@@ -30,9 +30,10 @@ using NamedStates = google::protobuf::RepeatedPtrField<NamedState>;
 // Kind and name, as in messages → the states of the ranks that wrote one, in their order.
 using StatesByName = std::map<std::string, std::vector<ObjectState>>;
 
-// Every state that is not empty, by ascending name. REQUIRES: all holders are of one kind.
-// Errors: those of the holders, with their names.
-absl::StatusOr<NamedStates> save_states(const std::vector<StateHolder>& holders);
+// Every state that is not empty, or (to undo a load) all, by ascending name. REQUIRES: all holders
+// are of one kind. Errors: those of the holders, with their names.
+absl::StatusOr<NamedStates> save_states(const std::vector<StateHolder>& holders,
+                                        bool empty_too = false);
 
 // Adds one rank's states. Errors: DataLoss for a name that comes twice.
 absl::Status add_states(absl::string_view kind, const NamedStates& states, StatesByName* all);

@@ -17,13 +17,12 @@
 #include "checkpoint/checkpoint_path.h"
 #include "checkpoint/commit_directory.h"
 #include "checkpoint/frozen_state.h"
+#include "checkpoint/job_check.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/name_path.h"
 #include "checkpoint/state_messages.h"
 #include "checkpoint/state_reader.h"
 #include "distributed/agreed_result.h"
-#include "proto/config_fingerprint.h"
-#include "proto/config_reader.h"
 
 namespace millrace {
 namespace {
@@ -39,18 +38,6 @@ absl::StatusOr<std::string> finish_files(CheckpointManifest manifest, CommitDire
   ASSIGN_OR_RETURN(const std::vector<CommitDirectory::File> files, directory.finish_files(threads));
   for (const CommitDirectory::File& file : files) *manifest.add_files() = file;
   return manifest.SerializeAsString();
-}
-
-constexpr size_t kMostDifferences = 20;  // that an error lists
-
-// One to a line; of many the first.
-std::string in_lines(const std::vector<std::string>& differences) {
-  std::string text;
-  for (size_t i = 0; i < differences.size() && i < kMostDifferences; ++i) {
-    absl::StrAppend(&text, "\n  train.", differences[i]);
-  }
-  if (differences.size() <= kMostDifferences) return text;
-  return absl::StrCat(text, "\n  and ", differences.size() - kMostDifferences, " more");
 }
 
 }  // namespace
@@ -97,6 +84,14 @@ absl::Status Saver::open_folder() {
                    DirectoryLock::acquire(files_, options_.folder, clock_));
   ASSIGN_OR_RETURN(const std::vector<std::string> done, clean_up(files_, options_.folder));
   for (const std::string& line : done) MILLRACE_LOG(INFO) << line;
+  if (was_missing_) {
+    ASSIGN_OR_RETURN(const auto listed, list_checkpoints(files_, options_.folder));
+    if (!listed.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "another run has saved to ", options_.folder,
+          " since this one began, which found nothing there; start again to go on from it"));
+    }
+  }
   lock_ = std::move(lock);
   return absl::OkStatus();
 }
@@ -309,10 +304,14 @@ absl::Status Saver::begin(const TrainState& state, const std::map<std::string, d
   const auto limit =
       static_cast<int64_t>(static_cast<double>(row_bytes(state)) * options_.undo_share);
   save->budget = std::make_shared<UndoBudget>(std::max(limit, kLeastUndoBytes));
-  save->state = freeze_state(state, save->budget, threads_);
+  absl::StatusOr<FrozenState> frozen = catch_exceptions(
+      [&]() -> absl::StatusOr<FrozenState> { return freeze_state(state, save->budget, threads_); });
   const absl::StatusOr<std::string> nonce =
-      make_room(save->state.size_bytes(), [] { return false; }, ranks);
+      frozen.ok() ? make_room(
+                        frozen->size_bytes(), [] { return false; }, ranks)
+                  : gather_results(frozen.status(), ranks).status();
   RETURN_IF_ERROR(nonce.status(), absl::StrCat("saving step ", progress.step));
+  save->state = *std::move(frozen);
   save->directory = CommitDirectory::begin(
       files_, {options_.folder, progress.step, *nonce, ranks.rank(), ranks.world_size()});
   if (save->directory.ok()) save->info.path = (*save->directory)->path();
@@ -380,23 +379,9 @@ absl::StatusOr<std::vector<CheckpointInfo>> Saver::finish(Collectives& ranks) {
   return std::exchange(durable_, {});
 }
 
-absl::Status Saver::check_job(const CheckpointManifest& manifest) const {
-  if (manifest.fingerprint() == options_.fingerprint) return absl::OkStatus();
-  TrainConfig then, now;
-  std::vector<std::string> lines;
-  if (parse_text(manifest.config(), "its configuration", &then).ok() &&
-      parse_text(options_.config, "the configuration", &now).ok()) {
-    lines = config_differences(then, now);
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "this checkpoint is of another job; go back to its configuration, or begin anew in another "
-      "output_dir (train.initialize_from takes its weights along)",
-      lines.empty() ? "" : ". What differs, then → now:", in_lines(lines)));
-}
-
 absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const TrainState& target) {
   ASSIGN_OR_RETURN(const auto chain, open_chain(files_, path));
-  RETURN_IF_ERROR(check_job(chain.back()->manifest()), path);
+  RETURN_IF_ERROR(check_job(chain.back()->manifest(), options_.fingerprint, options_.config), path);
   FoundCheckpoint found;
   ASSIGN_OR_RETURN(found.state, read_state(chain, target, threads_));
   found.info.path = path;
@@ -410,7 +395,10 @@ absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const Train
 // The newest first, as one text. "": none.
 absl::StatusOr<std::string> Saver::list(const std::string& folder) {
   // Before it is read: what another run still saves there would be missed.
-  if (folder == options_.folder && files_.info(folder).ok()) RETURN_IF_ERROR(open_folder());
+  if (folder == options_.folder) {
+    was_missing_ = !files_.info(folder).ok();
+    if (!was_missing_) RETURN_IF_ERROR(open_folder());
+  }
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> all, list_checkpoints(files_, folder));
   std::vector<std::string> paths;
   for (auto entry = all.rbegin(); entry != all.rend(); ++entry) paths.push_back(entry->path);

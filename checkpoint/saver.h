@@ -140,16 +140,16 @@ class Saver : public StateSaver {
                                               Collectives& ranks);
   absl::StatusOr<FoundCheckpoint> read_newest(absl::string_view listed, const TrainState& target,
                                               Collectives& ranks);
-  absl::Status check_job(const CheckpointManifest& manifest) const;
 
   const SaverOptions options_;
   FileSystem& files_;
   const Clock& clock_;
   ThreadPool threads_;
   std::unique_ptr<DirectoryLock> lock_;         // on rank 0, once it has been taken
+  bool was_missing_ = false;                    // the folder, when it was looked through
+  std::set<std::string> told_;                  // what was logged and would be at every save
   std::deque<std::unique_ptr<Pending>> saves_;  // under way, in the order they were begun
   std::vector<CheckpointInfo> durable_;         // that poll has not returned yet
-  std::set<std::string> told_;                  // what was logged and would be at every save
   std::optional<Last> last_;
 };
 

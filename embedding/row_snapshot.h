@@ -19,12 +19,10 @@ namespace millrace {
 
 // What a store's rows were at one moment, without a copy of them. There are two kinds:
 //
-//   still    RowStore::view(): reads the store's memory; the store must not change while it is
-//   used. frozen   RowStore::freeze(): the store may change. Whoever is about to write to a row has
-//   it
-//            preserved first: the first time, the old row goes into an undo log. Removed rows stay
-//            where they are, and new ones get other places, until the store lets go of the
-//            snapshot.
+// * still, RowStore::view(): reads the store's memory; the store must not change while it is used.
+// * frozen, RowStore::freeze(): the store may change. Whoever is about to write to a row has it
+//   preserved first: the first time, the old row goes into an undo log. Removed rows stay where
+//   they are, and new ones get other places, until the store lets go of the snapshot.
 //
 // Each row of a frozen snapshot has a word. Readers count themselves in and out of it while they
 // copy; the writer, once it has seen nobody there, marks the row as being logged, copies it, and

@@ -147,6 +147,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   if (phase == Phase::kTrain) {
     finished_ = false;
     save_failed_ = false;
+    interrupted_save_ = false;
     at_boundary_ = true;
     reporter_->resume_clock();
     context_->requests().ask_again(std::exchange(restored_requests_, {}));
@@ -207,7 +208,8 @@ absl::Status Trainer::report() {
   return hooks_->after_report(*context_, report);
 }
 
-absl::Status Trainer::serve_common() {
+// `marks`: whether cadences count from here also if nothing was served.
+absl::Status Trainer::serve_common(bool marks) {
   // Twice: what results of the evaluations made hooks ask for, such as to stop, does not wait for
   // another step.
   for (int round = 0; round < 2; ++round) {
@@ -215,7 +217,7 @@ absl::Status Trainer::serve_common() {
     agreement_->served(common);
     RETURN_IF_ERROR(serve(common, Scope::kCommon));
   }
-  context_->mark_served();
+  if (marks) context_->mark_served();
   return absl::OkStatus();
 }
 
@@ -227,6 +229,13 @@ absl::Status Trainer::serve_agreed() {
 absl::Status Trainer::serve(const RequestSet& requests, Scope scope) {
   if (requests.empty()) return absl::OkStatus();
   served_any_ = true;
+  const bool boundary = std::exchange(at_boundary_, false);
+  RETURN_IF_ERROR(serve_each(requests, scope));
+  at_boundary_ = boundary;
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::serve_each(const RequestSet& requests, Scope scope) {
   for (const Request& request : requests.asked) record(LoopEvent::kRequested, request, scope);
   context_->mark_served();
   RequestSet left = stopped_by_rank(scope) ? requests : RequestSet();
@@ -236,7 +245,8 @@ absl::Status Trainer::serve(const RequestSet& requests, Scope scope) {
   if (!left.empty()) {
     // A rank asked to stop, so this is for who goes on. A checkpoint of here and now does no harm.
     restored_requests_.merge(left);
-    return requests.checkpoint && !ends_here() ? save(RequestSet()) : absl::OkStatus();
+    const bool asked = std::exchange(interrupted_save_, false);
+    return (requests.checkpoint || asked) && !ends_here() ? save(RequestSet()) : absl::OkStatus();
   }
   if (requests.checkpoint && !ends_here()) {
     // A stop that was asked for by one rank, a signal say, is not to be asked for again.
@@ -251,11 +261,13 @@ absl::Status Trainer::serve(const RequestSet& requests, Scope scope) {
   return absl::OkStatus();
 }
 
-// Whether the checkpoint at the end follows at once: it is the one that falls due here.
+// Whether the checkpoint at the end follows at once, with nothing before it that may fail: it is
+// the one that falls due here.
 bool Trainer::ends_here() const {
   const bool will_save =
       options_.save_at_end && parts_.saver != nullptr && summary_.steps_begun > 0;
-  return will_save && training_is_over() && !context_->requests().any_at_end();
+  const bool reports = options_.report.at_end && reporter_->steps() > 0;
+  return will_save && training_is_over() && !reports && !context_->requests().any_at_end();
 }
 
 // Whether a rank's own stop came before what all ranks ask for: without it that would have been
@@ -342,7 +354,9 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
   // After a stop nothing more is evaluated.
   RequestSet asked;
   for (const Request& request : ranks.asked().asked) {
-    if (request.kind != Request::kEvaluate) asked.add(request);
+    // Nor is the state one to save before what is served around this is put aside.
+    interrupted_save_ |= request.kind == Request::kCheckpoint;
+    if (request.kind == Request::kReload || request.kind == Request::kStop) asked.add(request);
   }
   RETURN_IF_ERROR(serve(asked, Scope::kThisRank));
   return result;

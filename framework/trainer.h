@@ -103,8 +103,7 @@ class Trainer {
   std::optional<std::string> finished() const;
 
   const Progress& progress() const { return progress_; }
-  // Of the last run.
-  const Summary& summary() const { return summary_; }
+  const Summary& summary() const { return summary_; }  // of the last run
   Model& model() { return *parts_.model; }
   const std::vector<EmbeddingCollection*>& collections() const { return collections_; }
   // Every dense parameter, by name.
@@ -180,7 +179,8 @@ class Trainer {
   absl::Status report_if_due();
   absl::Status report();
   absl::Status serve(const RequestSet& requests, Scope scope);
-  absl::Status serve_common();
+  absl::Status serve_each(const RequestSet& requests, Scope scope);
+  absl::Status serve_common(bool marks = true);
   absl::Status serve_agreed();
   void stop(const RequestSet& requests, Scope scope);
   bool ends_here() const;
@@ -211,12 +211,12 @@ class Trainer {
   std::map<std::string, int64_t> last_evaluated_step_;
   absl::Duration run_started_ = absl::ZeroDuration();     // the clock's elapsed()
   absl::Duration elapsed_before_ = absl::ZeroDuration();  // progress_.elapsed then
-  bool stopped_ = false;
-  bool served_any_ = false;  // request, since it was last looked at
-  bool running_ = false;
+  bool running_ = false, stopped_ = false;
+  bool served_any_ = false;   // request, since it was last looked at
   bool at_boundary_ = false;  // between steps: what a failure leaves is a state to save
   bool save_failed_ = false;
-  std::string checkpoint_;  // the newest that was saved, or else resumed from
+  bool interrupted_save_ = false;  // was asked for within an evaluation that a stop ended
+  std::string checkpoint_;         // the newest that was saved, or else resumed from
   std::map<std::string, double> restored_metrics_;  // of the checkpoint of this step
   int64_t restored_metrics_step_ = -1;
   bool finished_ = false;  // training came to its end; why it was stopped, if it was

@@ -125,7 +125,8 @@ absl::StatusOr<std::optional<WindowState>> Trainer::wait_for_window() {
     served_any_ = false;
     RETURN_IF_ERROR(poll_saves(agreement_->result()));
     RETURN_IF_ERROR(serve_agreed());
-    RETURN_IF_ERROR(serve_common());
+    // What comes due by time while there is no window is due after the next step.
+    RETURN_IF_ERROR(serve_common(/*marks=*/false));
     if (training_is_over()) {
       parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
       return std::nullopt;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "checkpoint/state_messages.h"
@@ -220,9 +221,11 @@ absl::Status Trainer::load_holders(const LoadedState& loaded, std::vector<std::s
 absl::StatusOr<LoadedState> Trainer::holders_now() {
   LoadedState now;
   RankState& rank = now.ranks.emplace_back();
-  ASSIGN_OR_RETURN(*now.shared.mutable_object(), save_states(holders(StatePlacement::kOnce)));
-  ASSIGN_OR_RETURN(*rank.mutable_object(), save_states(holders(StatePlacement::kPerRank)));
-  ASSIGN_OR_RETURN(*rank.mutable_hook(), save_states(hooks_->state_holders()));
+  ASSIGN_OR_RETURN(*now.shared.mutable_object(),
+                   save_states(holders(StatePlacement::kOnce), /*empty_too=*/true));
+  ASSIGN_OR_RETURN(*rank.mutable_object(),
+                   save_states(holders(StatePlacement::kPerRank), /*empty_too=*/true));
+  ASSIGN_OR_RETURN(*rank.mutable_hook(), save_states(hooks_->state_holders(), /*empty_too=*/true));
   RETURN_IF_ERROR(reporter_->save_state(*rank.mutable_report()));
   return now;
 }
@@ -293,7 +296,7 @@ absl::Status Trainer::save(const RequestSet& serving) {
         "a hook asked for a checkpoint, but this trainer has no saver");
   }
   serving_ = &serving;
-  absl::StatusOr<TrainState> state = capture();
+  absl::StatusOr<TrainState> state = catch_exceptions([this] { return capture(); });
   serving_ = nullptr;
   RETURN_IF_ERROR(state.status(), "making a checkpoint");
   RETURN_IF_ERROR(agreement_->meet({"checkpoint", steps_done()}));
@@ -330,7 +333,10 @@ absl::Status Trainer::poll_saves(const ExchangeResult& agreed) {
   const bool all_ready = agreed.durable == context_->world_size();
   // Hooks have run since that exchange.
   if (all_ready) RETURN_IF_ERROR(agreement_->meet({"checkpoint under way", steps_done()}));
-  return tell_of(parts_.saver->poll(all_ready, *parts_.collectives));
+  const bool boundary = std::exchange(at_boundary_, false);
+  RETURN_IF_ERROR(tell_of(parts_.saver->poll(all_ready, *parts_.collectives)));
+  at_boundary_ = boundary;
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::finish_saves() {

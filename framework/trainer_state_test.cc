@@ -1,5 +1,5 @@
-// What of a trainer goes into checkpoints, and what restore refuses. That a resume is exact is shown
-// in tests/resume.
+// What of a trainer goes into checkpoints, and what restore refuses. That a resume is exact is
+// shown in tests/resume.
 #include <torch/nn/module.h>
 
 #include "absl/strings/str_cat.h"
@@ -76,10 +76,10 @@ TEST(TrainerStateTest, HoldsEverythingByName) {
   std::vector<std::string> names;
   for (const NamedParameter& tensor : state.dense) names.push_back(tensor.name);
   for (const NamedParameter& tensor : state.optimizer_tensors()) names.push_back(tensor.name);
-  EXPECT_THAT(names, ElementsAre("weight", "bias", "optimizer/weight/step",
-                                 "optimizer/weight/exp_avg", "optimizer/weight/exp_avg_sq",
-                                 "optimizer/bias/step", "optimizer/bias/exp_avg",
-                                 "optimizer/bias/exp_avg_sq"));
+  EXPECT_THAT(names,
+              ElementsAre("weight", "bias", "optimizer/weight/step", "optimizer/weight/exp_avg",
+                          "optimizer/weight/exp_avg_sq", "optimizer/bias/step",
+                          "optimizer/bias/exp_avg", "optimizer/bias/exp_avg_sq"));
   ASSERT_EQ(state.tables.size(), 1u);
   EXPECT_EQ(state.tables[0]->name(), "items");
   EXPECT_EQ(state.shared.progress().step(), 3);
@@ -145,8 +145,8 @@ TEST(TrainerStateTest, HooksThatAreNewOrGoneAreTold) {
   ASSERT_OK(trainer->add_hook(std::make_unique<NumberHook>("young", "2")));
   std::vector<std::string> notes;
   ASSERT_OK(trainer->restore(loaded(checkpoint, *trainer), &notes));
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("hook \"young\" is new"),
-                                 HasSubstr("hook \"old\" is gone")));
+  EXPECT_THAT(notes,
+              ElementsAre(HasSubstr("hook \"young\" is new"), HasSubstr("hook \"old\" is gone")));
   EXPECT_EQ(trainer->progress().step, 3);
 }
 
@@ -175,21 +175,17 @@ TEST(TrainerStateTest, DamageIsNamedAndChangesNothing) {
     EXPECT_EQ(captured(*trainer).to_string(), before);
   };
   expect_refused("no rank", [](LoadedState& state) { state.ranks.clear(); });
-  expect_refused("progress", [](LoadedState& state) {
-    state.shared.mutable_progress()->set_step(-1);
-  });
-  expect_refused("cursor", [](LoadedState& state) {
-    state.ranks[0].mutable_cursor(0)->clear_end();
-  });
-  expect_refused("pending request", [](LoadedState& state) {
-    state.shared.add_pending()->set_kind(9);
-  });
+  expect_refused("progress",
+                 [](LoadedState& state) { state.shared.mutable_progress()->set_step(-1); });
+  expect_refused("cursor",
+                 [](LoadedState& state) { state.ranks[0].mutable_cursor(0)->clear_end(); });
+  expect_refused("pending request",
+                 [](LoadedState& state) { state.shared.add_pending()->set_kind(9); });
   expect_refused("the next report", [](LoadedState& state) {
     state.ranks[0].mutable_report()->set_metrics("nonsense");
   });
-  expect_refused("the next report", [](LoadedState& state) {
-    state.ranks[0].mutable_report()->set_steps(-1);
-  });
+  expect_refused("the next report",
+                 [](LoadedState& state) { state.ranks[0].mutable_report()->set_steps(-1); });
   expect_refused("table items", [](LoadedState& state) {
     state.ranks[0].mutable_table(0)->set_applied_steps(-1);
   });
@@ -249,8 +245,8 @@ TEST(TrainerStateTest, OnlyBetweenRunsAndWhereItIsServed) {
   std::unique_ptr<Trainer> trainer = tiny_trainer(adam_with_table());
   running = trainer.get();
   NumberHook object("object", "1");
-  ASSERT_OK(trainer->add_hook(std::make_unique<RecordingHook>(
-      &events, [&](HookContext&, absl::string_view event) {
+  ASSERT_OK(trainer->add_hook(
+      std::make_unique<RecordingHook>(&events, [&](HookContext&, absl::string_view event) {
         if (event != "after_step") return absl::OkStatus();
         std::vector<std::string> notes;
         captured_in_event = running->capture().status();
@@ -270,8 +266,8 @@ TEST(TrainerStateTest, WhatSavingFailsWithEndsTheRun) {
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<Trainer> trainer,
                        Trainer::create(adam_with_table().trainer, std::move(parts)));
   std::vector<std::string> events;
-  ASSERT_OK(trainer->add_hook(std::make_unique<RecordingHook>(
-      &events, [](HookContext& context, absl::string_view event) {
+  ASSERT_OK(trainer->add_hook(
+      std::make_unique<RecordingHook>(&events, [](HookContext& context, absl::string_view event) {
         if (event == "after_step") context.requests().checkpoint();
         return absl::OkStatus();
       })));

@@ -100,15 +100,19 @@ class TrainCommand {
                (resumption->from.has_value() && files_.info(config_.run().output_dir()).ok());
     RETURN_IF_ERROR(status);
     log_for_the_file(outcome_text());
+    if (is_first() && summary_.steps_begun == 0 && summary_.outcome == Outcome::kCompleted) {
+      std::cout << "no step was made: training was at its end already (step "
+                << summary_.progress.step << ", epoch " << summary_.progress.epoch << ")\n";
+    }
     if (started_ && is_first()) print_outcome();
     return absl::OkStatus();
   }
 
   void log_beginning() const {
-    log_for_the_file(absl::StrCat(
-        "train of Millrace ", kVersion, ": process ", ::getpid(), ", rank ", ranks_.rank, " of ",
-        ranks_.world_size, ", output_dir ", config_.run().output_dir(), ", configuration ",
-        config_fingerprint(config_.train())));
+    log_for_the_file(absl::StrCat("train of Millrace ", kVersion, ": process ", ::getpid(),
+                                  ", rank ", ranks_.rank, " of ", ranks_.world_size,
+                                  ", output_dir ", config_.run().output_dir(), ", configuration ",
+                                  config_fingerprint(config_.train())));
   }
 
   bool is_in_output_dir(const std::string& checkpoint) const {
@@ -163,11 +167,11 @@ class TrainCommand {
 
   std::string outcome_text() const {
     const bool stopped = summary_.outcome == Outcome::kStopped;
-    return absl::StrFormat("%s: %d steps, %d examples, %.1f s of training",
-                           stopped ? absl::StrCat("stopped (", summary_.stop_reason, ")")
-                                   : std::string("completed"),
-                           summary_.progress.step, summary_.progress.examples,
-                           absl::ToDoubleSeconds(summary_.progress.elapsed));
+    return absl::StrFormat(
+        "%s: %d steps, %d examples, %.1f s of training",
+        stopped ? absl::StrCat("stopped (", summary_.stop_reason, ")") : std::string("completed"),
+        summary_.progress.step, summary_.progress.examples,
+        absl::ToDoubleSeconds(summary_.progress.elapsed));
   }
 
   void print_outcome() const {

@@ -256,6 +256,30 @@ TEST_F(TrainerSaveTest, NotAfterAFailureInTheMidstOfSomething) {
   }
 }
 
+TEST_F(TrainerSaveTest, WhatFallsDueAtTheEndIsSavedOnce) {
+  options_.trainer.max_steps = 3;
+  on_event_ = [](HookContext& context, absl::string_view event) {
+    if (event == "after_step" && context.progress().step == 3) context.requests().checkpoint();
+    return absl::OkStatus();
+  };
+  ASSERT_OK(start().train());
+  EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000003"));
+  EXPECT_TRUE(newest().finished());
+  EXPECT_EQ(std::count(events_.begin(), events_.end(), "after_checkpoint"), 1);
+}
+
+TEST_F(TrainerSaveTest, WhatFallsDueAtTheEndComesBeforeAReportThatMayFail) {
+  options_.trainer.max_steps = 3;
+  options_.trainer.report = {.at_end = true};
+  on_event_ = [](HookContext& context, absl::string_view event) {
+    if (event == "after_step" && context.progress().step == 3) context.requests().checkpoint();
+    return event == "after_report" ? absl::InternalError("broken") : absl::OkStatus();
+  };
+  EXPECT_THAT(start().train(), StatusIs(absl::StatusCode::kInternal, HasSubstr("broken")));
+  EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000003"));
+  EXPECT_FALSE(newest().finished());
+}
+
 TEST_F(TrainerSaveTest, SwitchedOff) {
   options_.trainer.save_at_end = false;
   options_.trainer.save_on_failure = false;
