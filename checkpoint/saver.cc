@@ -30,6 +30,9 @@ namespace {
 // Undo logs may take as much, however small the tables are.
 constexpr int64_t kLeastUndoBytes = 16 << 20;
 
+// While some wait for the disk, others work.
+constexpr int kReadersForWriter = 2;
+
 constexpr absl::string_view kBetweenPaths("\0", 1);
 
 // Returns: what rank 0 has to know of this rank's files.
@@ -383,7 +386,8 @@ absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const Train
   ASSIGN_OR_RETURN(const auto chain, open_chain(files_, path));
   RETURN_IF_ERROR(check_job(chain.back()->manifest(), options_.fingerprint, options_.config), path);
   FoundCheckpoint found;
-  ASSIGN_OR_RETURN(found.state, read_state(chain, target, threads_));
+  ThreadPool readers(kReadersForWriter * options_.write_threads);
+  ASSIGN_OR_RETURN(found.state, read_state(chain, target, readers));
   found.info.path = path;
   ASSIGN_OR_RETURN(found.info.progress, from_state(found.state.shared.progress()), path);
   for (const auto& metric : chain.back()->manifest().metrics()) {
