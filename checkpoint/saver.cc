@@ -400,7 +400,7 @@ absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const Train
 absl::StatusOr<std::string> Saver::list(const std::string& folder) {
   // Before it is read: what another run still saves there would be missed.
   if (folder == options_.folder) {
-    was_missing_ = !files_.info(folder).ok();
+    was_missing_ = absl::IsNotFound(files_.info(folder).status());
     if (!was_missing_) RETURN_IF_ERROR(open_folder());
   }
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> all, list_checkpoints(files_, folder));
