@@ -9,18 +9,8 @@ namespace millrace {
 
 absl::Status EvaluationHook::start(HookContext& context) {
   if (!std::exchange(loaded_, false)) asked_at_ = -1;
-  if (context.phase() == Phase::kTrain && cadence_.at_end) context.requests().evaluate_at_end();
-  return ask_if_due(context);
-}
-
-absl::Status EvaluationHook::after_step(HookContext& context, const StepResult&) {
-  return ask_if_due(context);
-}
-
-absl::Status EvaluationHook::after_epoch(HookContext& context) { return ask_if_due(context); }
-
-absl::Status EvaluationHook::after_window(HookContext& context, const Window&) {
-  return ask_if_due(context);
+  if (context.phase() == Phase::kTrain && cadence().at_end) context.requests().evaluate_at_end();
+  return CadenceHook::start(context);
 }
 
 absl::Status EvaluationHook::save_state(HookState& state) const {
@@ -39,14 +29,11 @@ absl::Status EvaluationHook::load_state(absl::Span<const HookState> per_rank) {
   return absl::OkStatus();
 }
 
-absl::Status EvaluationHook::ask_if_due(HookContext& context) {
+void EvaluationHook::when_due(HookContext& context) {
   const int64_t step = context.progress().step;
-  if (context.phase() == Phase::kEvaluate || step == asked_at_ || !context.due(cadence_)) {
-    return absl::OkStatus();
-  }
+  if (step == asked_at_) return;
   context.requests().evaluate();
   asked_at_ = step;
-  return absl::OkStatus();
 }
 
 }  // namespace millrace

@@ -2,27 +2,24 @@
 #ifndef MILLRACE_HOOKS_EVALUATION_HOOK_H_
 #define MILLRACE_HOOKS_EVALUATION_HOOK_H_
 
-#include "framework/hook.h"
+#include "hooks/cadence_hook.h"
 
 namespace millrace {
 
 // Evaluates all sets when the cadence says so; what falls on one step is done once, also where
 // a step, its epoch and the end of training coincide.
-class EvaluationHook : public Hook {
+class EvaluationHook : public CadenceHook {
  public:
-  explicit EvaluationHook(Cadence cadence) : cadence_(cadence) {}
+  explicit EvaluationHook(Cadence cadence) : CadenceHook(cadence) {}
   absl::string_view name() const override { return "evaluation"; }
   absl::Status start(HookContext& context) override;
-  absl::Status after_step(HookContext& context, const StepResult& result) override;
-  absl::Status after_epoch(HookContext& context) override;
-  absl::Status after_window(HookContext& context, const Window& window) override;
   absl::Status save_state(HookState& state) const override;
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
- private:
-  absl::Status ask_if_due(HookContext& context);
+ protected:
+  void when_due(HookContext& context) override;
 
-  const Cadence cadence_;
+ private:
   int64_t asked_at_ = -1;  // the step after which it last asked, in this run or the one it goes on
   bool loaded_ = false;    // since the last run
 };
