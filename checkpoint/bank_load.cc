@@ -198,7 +198,7 @@ class BankLoad {
       for (const auto& [slot, name] : *options.slots) parts.slots.insert(slot);
       table_state = options.table_state;
       admission = options.admission;
-      RETURN_IF_ERROR(read_chain(source, options, *rows));
+      RETURN_IF_ERROR(read_table_chain(source.chain(), options, *rows, threads_));
       if (options.row_state) applied_steps = entry_of(source, load.from)->applied_steps();
     }
     RETURN_IF_ERROR(add_rows(own, std::move(rows), parts, table_state, admission, load.clear));
@@ -234,26 +234,6 @@ class BankLoad {
       if (entry.name() == name) return &entry;
     }
     return nullptr;
-  }
-
-  absl::Status read_chain(const BankSource& source, TableReaderOptions options,
-                          EmbeddingTable& rows) const {
-    const bool table_state = options.table_state;
-    for (const std::unique_ptr<CheckpointReader>& checkpoint : source.chain()) {
-      const auto& tables = checkpoint->manifest().tables();
-      const bool has = std::any_of(tables.begin(), tables.end(), [&](const auto& table) {
-        return table.name() == options.table;
-      });
-      const bool last = checkpoint == source.chain().back();
-      if (!has && !last) continue;  // a table that came after this part of the chain
-      options.table_state = table_state && last;
-      RETURN_IF_ERROR(
-          name_path(read_table(*checkpoint, options, rows, threads_), checkpoint->directory()));
-    }
-    const int64_t due = entry_of(source, options.table)->rows();
-    if (rows.store().size() == due) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("table ", options.table, " has ", rows.store().size(),
-                                            " rows, not ", due, " as its manifest says"));
   }
 
   // Into what the table will hold.

@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/manifest.h"
-#include "checkpoint/name_path.h"
 #include "checkpoint/table_reader.h"
 #include "checkpoint/table_tensors.h"
 #include "checkpoint/torch_types.h"
@@ -152,39 +151,24 @@ class StateLoad {
   // Several tables side by side, each by one thread; a single one by all.
   absl::Status read_tables() {
     const auto count = static_cast<int64_t>(loaded_.tables.size());
-    if (count == 1) return read_chain(*loaded_.tables[0], threads_);
+    if (count == 1) return read_rows(*loaded_.tables[0], threads_);
     std::vector<absl::Status> statuses(count);
     threads_.parallel_for(count, [&](int64_t t) {
       statuses[t] = catch_exceptions([&] {
         ThreadPool alone(1);
-        return read_chain(*loaded_.tables[t], alone);
+        return read_rows(*loaded_.tables[t], alone);
       });
     });
     for (absl::Status& status : statuses) RETURN_IF_ERROR(std::move(status));
     return absl::OkStatus();
   }
 
-  absl::Status read_chain(EmbeddingTable& table, ThreadPool& threads) const {
+  absl::Status read_rows(EmbeddingTable& table, ThreadPool& threads) const {
     TableReaderOptions options;
     options.table = table.name();
     options.row_state = !model_only_;
-    for (const std::unique_ptr<CheckpointReader>& checkpoint : chain_) {
-      const auto& tables = checkpoint->manifest().tables();
-      const bool has = std::any_of(tables.begin(), tables.end(),
-                                   [&](const auto& entry) { return entry.name() == table.name(); });
-      // A table that came after this part of the chain.
-      if (!has && checkpoint != chain_.back()) continue;
-      options.table_state = !model_only_ && checkpoint == chain_.back();
-      RETURN_IF_ERROR(
-          name_path(read_table(*checkpoint, options, table, threads), checkpoint->directory()));
-    }
-    const auto& entries = newest_.manifest().tables();
-    const auto entry = std::find_if(entries.begin(), entries.end(),
-                                    [&](const auto& e) { return e.name() == table.name(); });
-    if (table.store().size() == entry->rows()) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat(newest_.directory(), ": table ", table.name(), " has ",
-                                            table.store().size(), " rows, not ", entry->rows(),
-                                            " as its manifest says"));
+    options.table_state = !model_only_;
+    return read_table_chain(chain_, options, table, threads);
   }
 
   const CheckpointChain chain_;

@@ -42,8 +42,7 @@ class TableLoad {
   absl::Status run() {
     for (const File& file : checkpoint_.manifest().files()) {
       if (file.kind() != CheckpointManifest::TABLE_FILE || file.table() != options_.table) continue;
-      RETURN_IF_ERROR(
-          name_path(read_file(file), join_path(checkpoint_.directory(), file.name())));
+      RETURN_IF_ERROR(name_path(read_file(file), join_path(checkpoint_.directory(), file.name())));
     }
     return options_.table_state ? set_table_state() : absl::OkStatus();
   }
@@ -265,6 +264,28 @@ absl::Status read_table(const CheckpointReader& checkpoint, const TableReaderOpt
                         EmbeddingTable& table, ThreadPool& threads) {
   return annotate(TableLoad(checkpoint, options, table, threads).run(),
                   absl::StrCat("table ", options.table));
+}
+
+absl::Status read_table_chain(CheckpointChain chain, TableReaderOptions options,
+                              EmbeddingTable& table, ThreadPool& threads) {
+  const bool table_state = options.table_state;
+  int64_t due = 0;
+  for (const std::unique_ptr<CheckpointReader>& checkpoint : chain) {
+    const auto& tables = checkpoint->manifest().tables();
+    const auto entry = std::find_if(tables.begin(), tables.end(),
+                                    [&](const auto& t) { return t.name() == options.table; });
+    const bool last = checkpoint == chain.back();
+    // A table that came after this part of the chain.
+    if (entry == tables.end() && !last) continue;
+    options.table_state = table_state && last;
+    RETURN_IF_ERROR(
+        name_path(read_table(*checkpoint, options, table, threads), checkpoint->directory()));
+    due = entry->rows();
+  }
+  if (table.store().size() == due) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(chain.back()->directory(), ": table ", options.table,
+                                          " has ", table.store().size(), " rows, not ", due,
+                                          " as its manifest says"));
 }
 
 }  // namespace millrace

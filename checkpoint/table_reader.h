@@ -35,6 +35,12 @@ struct TableReaderOptions {
 absl::Status read_table(const CheckpointReader& checkpoint, const TableReaderOptions& options,
                         EmbeddingTable& table, ThreadPool& threads);
 
+// The same through a chain: a whole checkpoint, or one and the deltas on it, into an empty table.
+// State of the table comes from the last one. REQUIRES: that one has the table.
+// Errors: also DataLoss for another number of rows than the last one states.
+absl::Status read_table_chain(CheckpointChain chain, TableReaderOptions options,
+                              EmbeddingTable& table, ThreadPool& threads);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_CHECKPOINT_TABLE_READER_H_
