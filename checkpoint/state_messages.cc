@@ -26,6 +26,19 @@ constexpr Counter kCounters[] = {
      &TableCountersState::set_unadmitted},
 };
 
+// All but the time, which messages have in units of their own.
+template <typename State>
+Progress counts_of(const State& state) {
+  Progress progress;
+  progress.step = state.step();
+  progress.examples = state.examples();
+  progress.epoch = state.epoch();
+  progress.window = state.window();
+  progress.skipped_steps = state.skipped_steps();
+  progress.skipped_examples = state.skipped_examples();
+  return progress;
+}
+
 }  // namespace
 
 ProgressState to_state(const Progress& progress) {
@@ -49,13 +62,7 @@ absl::StatusOr<Progress> from_state(const ProgressState& state) {
           absl::StrCat("the progress is damaged: one of its numbers is ", number));
     }
   }
-  Progress progress;
-  progress.step = state.step();
-  progress.examples = state.examples();
-  progress.epoch = state.epoch();
-  progress.window = state.window();
-  progress.skipped_steps = state.skipped_steps();
-  progress.skipped_examples = state.skipped_examples();
+  Progress progress = counts_of(state);
   progress.elapsed = absl::Nanoseconds(state.elapsed_nanoseconds());
   return progress;
 }
@@ -73,13 +80,7 @@ CheckpointManifest::Progress to_manifest(const ProgressState& state) {
 }
 
 Progress from_manifest(const CheckpointManifest::Progress& state) {
-  Progress progress;
-  progress.step = state.step();
-  progress.examples = state.examples();
-  progress.epoch = state.epoch();
-  progress.window = state.window();
-  progress.skipped_steps = state.skipped_steps();
-  progress.skipped_examples = state.skipped_examples();
+  Progress progress = counts_of(state);
   progress.elapsed = absl::Seconds(state.elapsed_seconds());
   return progress;
 }
