@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/file_system.h"
@@ -19,17 +20,21 @@ struct Entry {
   void (*add_flags)(CLI::App&, BenchmarkFlags&) = nullptr;  // of this benchmark alone
 };
 
-void add_embedding_flags(CLI::App& bench, BenchmarkFlags& flags) {
-  EmbeddingFlags& embedding = flags.embedding;
-  EmbeddingShape& shape = embedding.shape;
+void add_table_flags(CLI::App& bench, EmbeddingShape& shape, std::string& optimizer) {
   bench.add_option("--tables", shape.tables, "tables, each read by one feature");
   bench.add_option("--rows", shape.rows, "rows of each table, all there before the first step");
   bench.add_option("--dim", shape.dim, "columns of a row");
   bench.add_option("--batch", shape.batch, "examples of a step");
+  bench.add_option("--optimizer", optimizer, "as in train.sparse_optimizer");
+}
+
+void add_embedding_flags(CLI::App& bench, BenchmarkFlags& flags) {
+  EmbeddingFlags& embedding = flags.embedding;
+  EmbeddingShape& shape = embedding.shape;
+  add_table_flags(bench, shape, embedding.optimizer);
   bench.add_option("--ids_per_feature", shape.ids_per_feature, "ids of each feature and example");
   bench.add_option("--zipf", shape.zipf, "exponent of Zipf's law; 0: all rows alike");
   bench.add_option("--ids", shape.ids, "what ids are: hashed (64 bits) or static (row numbers)");
-  bench.add_option("--optimizer", embedding.optimizer, "as in train.sparse_optimizer");
   bench.add_option("--data", embedding.data, "directory for the batches and their gradient");
   bench.add_flag("--check", embedding.check,
                  "write rows before and after --steps [20] steps into --data, measure nothing");
@@ -44,20 +49,15 @@ void add_idmap_flags(CLI::App& bench, BenchmarkFlags& flags) {
 
 void add_checkpoint_flags(CLI::App& bench, BenchmarkFlags& flags) {
   CheckpointFlags& checkpoint = flags.checkpoint;
-  EmbeddingShape& shape = checkpoint.shape;
-  bench.add_option("--tables", shape.tables, "tables, each read by one feature");
-  bench.add_option("--rows", shape.rows, "rows of each table");
-  bench.add_option("--dim", shape.dim, "columns of a row");
-  bench.add_option("--batch", shape.batch, "examples of a step");
-  bench.add_option("--optimizer", checkpoint.optimizer, "as in train.sparse_optimizer");
-  bench.add_option("--directory", checkpoint.directory, "where checkpoints are written and removed");
+  add_table_flags(bench, checkpoint.shape, checkpoint.optimizer);
+  bench.add_option("--directory", checkpoint.directory,
+                   "where checkpoints are written and removed");
 }
 
 constexpr Entry kBenchmarks[] = {
     {"checkpoint", "saving, loading and asynchronous saving, beside raw writes and reads",
      bench_checkpoint, add_checkpoint_flags},
-    {"embedding", "ids/s of whole steps of embedding tables", bench_embedding,
-     add_embedding_flags},
+    {"embedding", "ids/s of whole steps of embedding tables", bench_embedding, add_embedding_flags},
     {"exchange", "what the step exchange of several ranks adds, hidden and synchronous",
      bench_exchange},
     {"idmap", "ids/s of the map from ids to rows, beside other maps", bench_idmap, add_idmap_flags},
@@ -97,7 +97,8 @@ Command add_bench_command(CLI::App& program) {
         ->check(CLI::PositiveNumber);
     bench->add_option("--steps", flags->steps, "steps of a measurement; 0: what suits");
     bench->add_option("--threads", flags->threads, "threads of a step")->check(CLI::PositiveNumber);
-    bench->add_option("--config", flags->config, "the job to run (start, train) or whose data to read (ingest)");
+    bench->add_option("--config", flags->config,
+                      "the job to run (start, train) or whose data to read (ingest)");
     bench->add_option("--set", flags->set, "changes to it, as for train")->allow_extra_args(false);
     bench->add_option("--output", flags->output, "file for the lines too");
     if (entry.add_flags != nullptr) entry.add_flags(*bench, *flags);
