@@ -75,6 +75,13 @@ class TrainerSaveTest : public testing::Test {
     EXPECT_OK(reader.status());
     return (*reader)->manifest();
   }
+  // That the trainer, which went on, is where a run of the same options is without a break.
+  void expect_what_an_unbroken_run_comes_to() {
+    const std::string resumed = state_of(*trainer_);
+    fresh_disk();
+    ASSERT_OK(start().train());
+    EXPECT_EQ(state_of(*trainer_), resumed);
+  }
   static std::string state_of(Trainer& trainer) {
     auto state = trainer.capture();
     EXPECT_OK(state.status());
@@ -157,10 +164,7 @@ TEST_F(TrainerSaveTest, AsynchronouslyAFailingRunFinishesWhatIsUnderWay) {
   on_event_ = nullptr;
   ASSERT_OK(start().resume(&notes_));
   ASSERT_OK(trainer_->train());
-  const std::string resumed = state_of(*trainer_);
-  fresh_disk();
-  ASSERT_OK(start().train());
-  EXPECT_EQ(state_of(*trainer_), resumed);
+  expect_what_an_unbroken_run_comes_to();
 }
 
 TEST_F(TrainerSaveTest, AsynchronouslyAFailedSaveEndsTheRun) {
@@ -192,10 +196,7 @@ TEST_F(TrainerSaveTest, AFinishedRunIsKnownUnlessALimitWasRaised) {
   EXPECT_EQ(trainer_->finished(), std::nullopt);
   ASSERT_OK(trainer_->train());
   EXPECT_EQ(trainer_->progress().step, 8);
-  const std::string resumed = state_of(*trainer_);
-  fresh_disk();
-  ASSERT_OK(start().train());
-  EXPECT_EQ(state_of(*trainer_), resumed);
+  expect_what_an_unbroken_run_comes_to();
 }
 
 TEST_F(TrainerSaveTest, AStopOfAllRanksIsAnEndAndAStopOfOneIsNone) {
@@ -217,10 +218,7 @@ TEST_F(TrainerSaveTest, AStopOfAllRanksIsAnEndAndAStopOfOneIsNone) {
                                         : std::nullopt);
     if (scope == Scope::kCommon) continue;
     ASSERT_OK(trainer_->train());
-    const std::string resumed = state_of(*trainer_);
-    fresh_disk();
-    ASSERT_OK(start().train());
-    EXPECT_EQ(state_of(*trainer_), resumed);
+    expect_what_an_unbroken_run_comes_to();
   }
 }
 
@@ -234,10 +232,7 @@ TEST_F(TrainerSaveTest, AfterAFailureBetweenSteps) {
   options_.train.fail_at = -1;
   ASSERT_OK(start().resume(&notes_));
   ASSERT_OK(trainer_->train());
-  const std::string resumed = state_of(*trainer_);
-  fresh_disk();
-  ASSERT_OK(start().train());
-  EXPECT_EQ(state_of(*trainer_), resumed);
+  expect_what_an_unbroken_run_comes_to();
 }
 
 TEST_F(TrainerSaveTest, NotAfterAFailureInTheMidstOfSomething) {
