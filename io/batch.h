@@ -30,6 +30,9 @@ struct Batch {
   at::Tensor example_ids;  // int64 [batch]; default: file ordinal << 40 | row in the file
   at::Tensor group_ids;    // int64 [batch], or undefined; for grouped metrics
   Cursor cursor;           // the position in the data just after this batch
+  // Examples left out as bad data (DataConfig.bad_data) between the last one of the batch before
+  // and the last one of this, or with the last batch of an epoch, its end.
+  int64_t bad_examples = 0;
 };
 
 }  // namespace millrace

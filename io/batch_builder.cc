@@ -26,7 +26,7 @@ void gather(absl::Span<const BatchPiece> pieces, ColumnOf column, int64_t stride
 }
 
 at::Tensor gather_matrix(absl::Span<const BatchPiece> pieces, int64_t size,
-                         std::vector<std::vector<float>> Block::*columns) {
+                         std::vector<std::vector<float>> Block::* columns) {
   const int64_t count = static_cast<int64_t>((pieces.front().block->*columns).size());
   at::Tensor matrix = at::empty({size, count}, at::kFloat);
   for (int64_t c = 0; c < count; ++c) {
@@ -66,6 +66,28 @@ int64_t* copy_values(absl::Span<const BatchPiece> pieces, int64_t feature, int64
   return out;
 }
 
+// The same for weights; a column without them weighs 1.
+float* copy_weights(absl::Span<const BatchPiece> pieces, int64_t feature, float* out) {
+  for (const BatchPiece& piece : pieces) {
+    const IdColumn& column = piece.block->sparse[feature];
+    for (const BlockRow& row : piece.rows) {
+      for (int64_t i = column.begin(row.row); i < column.end(row.row); ++i) {
+        *out++ = column.weights.empty() ? 1.0f : column.weights[i];
+      }
+    }
+  }
+  return out;
+}
+
+bool has_weights(absl::Span<const BatchPiece> pieces) {
+  for (const BatchPiece& piece : pieces) {
+    for (const IdColumn& column : piece.block->sparse) {
+      if (!column.weights.empty()) return true;
+    }
+  }
+  return false;
+}
+
 KeyedJagged gather_sparse(absl::Span<const BatchPiece> pieces, int64_t size) {
   const int64_t features = static_cast<int64_t>(pieces.front().block->sparse.size());
   KeyedJagged jagged;
@@ -79,6 +101,11 @@ KeyedJagged gather_sparse(absl::Span<const BatchPiece> pieces, int64_t size) {
   jagged.values = at::empty({total}, at::kLong);
   int64_t* values = int64_data(jagged.values);
   for (int64_t f = 0; f < features; ++f) values = copy_values(pieces, f, values);
+  if (has_weights(pieces)) {
+    jagged.weights = at::empty({total}, at::kFloat);
+    float* weights = float_data(jagged.weights);
+    for (int64_t f = 0; f < features; ++f) weights = copy_weights(pieces, f, weights);
+  }
   return jagged;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <limits>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "io/batch_queue.h"
 #include "io/batcher.h"
@@ -82,8 +84,11 @@ class BatchDataset::Run {
         tasks_(make_tasks(plan_, cursor.rows_left)),
         blocks_(static_cast<int64_t>(tasks_.size()), options.reader_threads,
                 [this, &source] { return make_reader(source); }),
+        most_bad_rows_(static_cast<int64_t>(options.data.max_bad_fraction() *
+                                            static_cast<double>(plan_.rows()) /
+                                            static_cast<double>(options.world_size))),
         batcher_(options.data.batch_size(), options.data.drop_remainder(), std::move(cursor),
-                 [this] { return blocks_.next(); }),
+                 [this] { return next_block(); }),
         batches_(options.prefetch_batches, [this] { return batcher_.next(); }) {}
 
   // The thread of batches_ may wait for a block and ends first.
@@ -104,19 +109,41 @@ class BatchDataset::Run {
     };
   }
 
+  // The next block, unless too much so far is bad data. Called by the thread of batches_.
+  absl::StatusOr<std::optional<Block>> next_block() {
+    ASSIGN_OR_RETURN(std::optional<Block> block, blocks_.next());
+    if (!block.has_value() || block->bad_positions.empty()) return block;
+    const int64_t before = bad_rows_;
+    bad_rows_ += static_cast<int64_t>(block->bad_positions.size());
+    if (bad_rows_ > most_bad_rows_) {
+      return absl::DataLossError(
+          absl::StrCat(bad_rows_, " examples are bad data, more than ", most_bad_rows_,
+                       " (max_bad_fraction); one of them: ", block->bad_row));
+    }
+    // Not all of them: there may be many.
+    if (std::bit_width(static_cast<uint64_t>(before)) !=
+        std::bit_width(static_cast<uint64_t>(bad_rows_))) {
+      MILLRACE_LOG(WARNING) << bad_rows_
+                            << " examples of this epoch are bad data and left out; one of "
+                            << "them: " << block->bad_row;
+    }
+    return block;
+  }
+
   const EpochPlan plan_;
   const std::vector<BlockTask> tasks_;
   BlockQueue blocks_;
+  const int64_t most_bad_rows_;
+  int64_t bad_rows_ = 0;  // since this run began
   Batcher batcher_;
   BatchQueue batches_;
 };
 
 absl::StatusOr<std::unique_ptr<BatchDataset>> open_dataset(const DatasetOptions& options) {
   RETURN_IF_ERROR(check_options(options));
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<BlockSource> source,
-      BlockSource::open(*options.files, options.data, options.schema,
-                        {options.binary_labels, options.labels_may_miss}));
+  ASSIGN_OR_RETURN(std::unique_ptr<BlockSource> source,
+                   BlockSource::open(*options.files, options.data, options.schema,
+                                     {options.binary_labels, options.labels_may_miss}));
   return std::unique_ptr<BatchDataset>(new BatchDataset(options, std::move(source)));
 }
 

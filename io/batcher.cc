@@ -8,14 +8,19 @@
 namespace millrace {
 
 absl::StatusOr<std::optional<Batch>> Batcher::next() {
+  RETURN_IF_ERROR(pending_);
   RETURN_IF_ERROR(fill());
   const int64_t count = std::min(rows_waiting_, batch_size_);
   if (count == 0 || (count < batch_size_ && drop_remainder_)) return std::nullopt;
   const std::vector<BatchPiece> pieces = take(count);
   Batch batch = build_batch(pieces);
-  move_cursor_after(pieces.back().rows.back().position);
+  const int64_t last_position = pieces.back().rows.back().position;
+  move_cursor_after(last_position);
   batch.cursor = cursor_;
   drop_used_blocks();
+  // Is it the last one? An error has its turn with the next batch.
+  if (rows_waiting_ == 0 && !bad_positions_.empty()) pending_ = fill();
+  batch.bad_examples = count_bad(last_position);
   return batch;
 }
 
@@ -23,6 +28,10 @@ absl::Status Batcher::fill() {
   while (!ended_ && rows_waiting_ < batch_size_) {
     ASSIGN_OR_RETURN(std::optional<Block> block, next_block_());
     ended_ = !block.has_value();
+    if (!ended_) {
+      bad_positions_.insert(bad_positions_.end(), block->bad_positions.begin(),
+                            block->bad_positions.end());
+    }
     if (ended_ || block->order.empty()) continue;
     rows_waiting_ += static_cast<int64_t>(block->order.size());
     blocks_.push_back(std::make_unique<Block>(*std::move(block)));
@@ -51,6 +60,17 @@ void Batcher::move_cursor_after(int64_t position) {
   });
   left.erase(left.begin(), open);
   if (!left.empty()) left.front().begin = std::max(left.front().begin, position + 1);
+}
+
+// Bad rows up to there, or if there are no more rows, all.
+int64_t Batcher::count_bad(int64_t last_position) {
+  const auto end =
+      ended_ && rows_waiting_ == 0
+          ? bad_positions_.end()
+          : std::upper_bound(bad_positions_.begin(), bad_positions_.end(), last_position);
+  const int64_t count = end - bad_positions_.begin();
+  bad_positions_.erase(bad_positions_.begin(), end);
+  return count;
 }
 
 void Batcher::drop_used_blocks() {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "io/batch.h"
 #include "io/batch_builder.h"
@@ -42,6 +43,7 @@ class Batcher {
   std::vector<BatchPiece> take(int64_t count);
   void move_cursor_after(int64_t position);
   void drop_used_blocks();
+  int64_t count_bad(int64_t last_position);
 
   const int64_t batch_size_;
   const bool drop_remainder_;
@@ -51,6 +53,8 @@ class Batcher {
   int64_t rows_used_ = 0;     // of the first block
   int64_t rows_waiting_ = 0;  // in all of them
   bool ended_ = false;
+  absl::Status pending_;               // an error that came too early
+  std::deque<int64_t> bad_positions_;  // of the blocks so far, behind the last batch
 };
 
 }  // namespace millrace

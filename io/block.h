@@ -3,6 +3,7 @@
 #define MILLRACE_IO_BLOCK_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace millrace {
@@ -13,6 +14,7 @@ struct IdColumn {
   int64_t rows = 0;
   std::vector<int64_t> offsets;
   std::vector<int64_t> values;
+  std::vector<float> weights;  // of the values; empty: all 1
 
   int64_t begin(int64_t row) const { return offsets.empty() ? row : offsets[row]; }
   int64_t end(int64_t row) const { return offsets.empty() ? row + 1 : offsets[row + 1]; }
@@ -34,6 +36,8 @@ struct Block {
   std::vector<int64_t> example_ids;
   std::vector<int64_t> group_ids;  // empty: the schema has none
   std::vector<BlockRow> order;
+  std::vector<int64_t> bad_positions;  // of rows left out as bad data, ascending
+  std::string bad_row;                 // what is wrong with the first one in the files
 };
 
 }  // namespace millrace

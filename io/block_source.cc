@@ -23,7 +23,9 @@ std::vector<std::string> needed_columns(const DataConfig& config, const FeatureS
     if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
   };
   for (const FeatureConfig& feature : schema.features()) {
-    if (missing.count(feature.name()) == 0) add(column_of(feature));
+    if (missing.count(feature.name()) > 0) continue;
+    add(column_of(feature));
+    if (feature.has_weight_column()) add(feature.weight_column());
   }
   if (!config.split().column().empty()) add(config.split().column());
   return columns;
@@ -70,13 +72,15 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files
       SplitFilter::create(config.split(),
                           split_column.empty() ? ValueType::kInt64 : set.column_types()[column]));
   std::unique_ptr<BlockSource> source(new BlockSource(std::move(set), std::move(split)));
+  source->skip_bad_ = config.bad_data() == DataConfig::SKIP;
   source->units_ = make_units(source->files_.group_rows(), kMaxUnitRows);
   for (const FeatureConfig& feature : schema.features()) {
     if (missing.count(feature.name()) > 0) {
-      source->features_.push_back({feature.kind(), -1, std::nullopt});
+      source->features_.push_back({.kind = feature.kind()});
       continue;
     }
-    RETURN_IF_ERROR(source->add_feature(feature, labels.binary), source->files_.paths().front());
+    RETURN_IF_ERROR(source->add_feature(feature, labels.binary, schema, files),
+                    source->files_.paths().front());
   }
   if (!split_column.empty() && !source->split_.takes_all()) {
     source->split_request_ = source->add_request({column, source->split_.reads_as()});
@@ -84,12 +88,38 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files
   return source;
 }
 
-absl::Status BlockSource::add_feature(const FeatureConfig& feature, bool binary_labels) {
-  const int64_t column = index_of(files_.columns(), column_of(feature));
-  ASSIGN_OR_RETURN(FeatureTransform transform,
-                   FeatureTransform::create(feature, files_.column_types()[column], binary_labels));
-  const int64_t request = add_request({column, transform.reads_as()});
-  features_.push_back({feature.kind(), request, std::move(transform)});
+absl::Status BlockSource::add_feature(const FeatureConfig& config, bool binary_labels,
+                                      const FeatureSchema& schema, FileSystem& files) {
+  const int64_t column = index_of(files_.columns(), column_of(config));
+  Feature feature{.kind = config.kind()};
+  ASSIGN_OR_RETURN(
+      feature.transform,
+      FeatureTransform::create(config, files_.column_types()[column], binary_labels, files));
+  feature.request = add_request({column, feature.transform->reads_as()});
+  if (config.has_weight_column()) {
+    const int64_t weights = index_of(files_.columns(), config.weight_column());
+    const ValueType type = files_.column_types()[weights];
+    if (type == ValueType::kString) {
+      return absl::InvalidArgumentError(absl::StrCat("feature \"", config.name(),
+                                                     "\": weight_column \"", config.weight_column(),
+                                                     "\" holds text"));
+    }
+    feature.weight_request =
+        add_request({weights, type == ValueType::kText ? ValueType::kDouble : type});
+  }
+  for (const TransformConfig& step : config.transform()) {
+    if (!step.has_cross()) continue;
+    ASSIGN_OR_RETURN(const int64_t other, schema.sparse_index(step.cross().feature()));
+    const auto before = std::count_if(features_.begin(), features_.end(), [](const Feature& f) {
+      return f.kind == FeatureConfig::SPARSE;
+    });
+    if (other >= before) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "feature \"", config.name(), "\": cross needs a feature that stands before it"));
+    }
+    feature.crossed.push_back(other);
+  }
+  features_.push_back(std::move(feature));
   return absl::OkStatus();
 }
 
@@ -109,16 +139,29 @@ absl::StatusOr<Block> BlockReader::read(const EpochPlan& plan, int64_t index, Ro
     if (feature.kind == FeatureConfig::LABEL) block.labels.emplace_back();
   }
   std::vector<uint8_t> keep;  // empty: all
+  std::vector<uint8_t> bad;   // likewise: none
   for (const Unit& unit : plan.units(index)) {
     if (cancelled) return absl::CancelledError("reading was cancelled");
-    RETURN_IF_ERROR(append_unit(unit, &block, &keep));
+    BadRows bad_rows(unit.count, source_.skip_bad_);
+    const size_t first_row = block.example_ids.size();
+    RETURN_IF_ERROR(append_unit(unit, bad_rows, &block, &keep));
+    if (bad_rows.count() == 0) continue;
+    bad.resize(first_row);
+    for (int64_t row = 0; row < unit.count; ++row) bad.push_back(bad_rows.contains(row));
+    if (block.bad_row.empty()) block.bad_row = std::string(bad_rows.first().message());
   }
+  if (!bad.empty()) bad.resize(block.example_ids.size());
   const int64_t first = plan.blocks()[index].first_position;
   const std::vector<int32_t> order = plan.row_order(index);
   block.order.reserve(range.end - range.begin);
   for (int64_t position = range.begin; position < range.end; ++position) {
     const int32_t row = order[position - first];
-    if (keep.empty() || keep[row]) block.order.push_back({row, position});
+    if (!keep.empty() && keep[row] == 0) continue;
+    if (!bad.empty() && bad[row] != 0) {
+      block.bad_positions.push_back(position);
+    } else {
+      block.order.push_back({row, position});
+    }
   }
   return block;
 }
@@ -136,28 +179,50 @@ absl::StatusOr<FileSet::OpenFile*> BlockReader::file(int64_t file) {
   return &open_files_.back().open;
 }
 
-absl::Status BlockReader::append_unit(const Unit& unit, Block* block, std::vector<uint8_t>* keep) {
+absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, BadRows& bad) {
   ASSIGN_OR_RETURN(FileSet::OpenFile * open, file(unit.file));
   std::vector<ColumnRequest> requests;
   for (const BlockSource::Request& request : source_.requests_) {
     requests.push_back({.column = open->columns[request.column], .as = request.as});
   }
-  ASSIGN_OR_RETURN(const std::vector<Column> columns,
-                   open->reader->read({unit.group, unit.begin, unit.count}, requests));
+  return open->reader->read({unit.group, unit.begin, unit.count}, requests, bad);
+}
 
+// Columns of missing values, for units that cannot be read.
+std::vector<Column> BlockReader::no_columns(int64_t rows) const {
+  std::vector<Column> columns;
+  for (const BlockSource::Request& request : source_.requests_) {
+    Column column{.type = request.as, .rows = rows};
+    column.offsets.assign(rows + 1, 0);
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+absl::Status BlockReader::append_unit(const Unit& unit, BadRows& bad, Block* block,
+                                      std::vector<uint8_t>* keep) {
+  auto columns = read_columns(unit, bad);
+  if (!columns.ok()) {
+    const absl::StatusCode code = columns.status().code();
+    const bool is_bad = code == absl::StatusCode::kDataLoss || code == absl::StatusCode::kNotFound;
+    if (!is_bad) return columns.status();
+    RETURN_IF_ERROR(bad.add_all(columns.status()));
+    columns = no_columns(unit.count);
+  }
   const int64_t first_row = source_.files_.first_row(unit.file, unit.group) + unit.begin;
   const size_t before = block->example_ids.size();
-  ColumnPlace place{.path = open->reader->path(), .column = "", .first_row = first_row};
+  ColumnPlace place{
+      .path = source_.files_.paths()[unit.file], .column = "", .first_row = first_row};
   if (!source_.split_.takes_all()) {
     std::vector<int64_t> numbers(unit.count);
     for (int64_t row = 0; row < unit.count; ++row)
       numbers[row] = unit.file << 40 | (first_row + row);
     const int64_t request = source_.split_request_;
     if (request >= 0) place.column = source_.files_.columns()[source_.requests_[request].column];
-    RETURN_IF_ERROR(
-        source_.split_.append(numbers, request >= 0 ? columns[request] : Column(), place, keep));
+    RETURN_IF_ERROR(source_.split_.append(numbers, request >= 0 ? (*columns)[request] : Column(),
+                                          place, bad, keep));
   }
-  RETURN_IF_ERROR(append_features(columns, unit.count, place, block));
+  RETURN_IF_ERROR(append_features(*columns, unit.count, place, bad, block));
   if (block->example_ids.size() == before) {  // no feature is the example id
     for (int64_t row = 0; row < unit.count; ++row) {
       block->example_ids.push_back(unit.file << 40 | (first_row + row));
@@ -167,7 +232,7 @@ absl::Status BlockReader::append_unit(const Unit& unit, Block* block, std::vecto
 }
 
 absl::Status BlockReader::append_features(const std::vector<Column>& columns, int64_t rows,
-                                          ColumnPlace place, Block* block) {
+                                          ColumnPlace place, BadRows& bad, Block* block) {
   size_t sparse = 0, dense = 0, label = 0;
   for (const BlockSource::Feature& feature : source_.features_) {
     if (!feature.transform.has_value()) {
@@ -176,27 +241,34 @@ absl::Status BlockReader::append_features(const std::vector<Column>& columns, in
       values.resize(values.size() + rows, std::numeric_limits<float>::quiet_NaN());
       continue;
     }
-    const Column& column = columns[feature.request];
     const FeatureTransform& transform = *feature.transform;
     place.column = source_.files_.columns()[source_.requests_[feature.request].column];
+    std::vector<const IdColumn*> crossed;
+    for (const int64_t other : feature.crossed) crossed.push_back(&block->sparse[other]);
+    const FeatureInput input{
+        .column = columns[feature.request],
+        .place = place,
+        .bad = bad,
+        .weights = feature.weight_request < 0 ? nullptr : &columns[feature.weight_request],
+        .crossed = crossed};
     switch (feature.kind) {
       case FeatureConfig::SPARSE:
-        RETURN_IF_ERROR(transform.append_ids(column, place, &block->sparse[sparse++]));
+        RETURN_IF_ERROR(transform.append_ids(input, &block->sparse[sparse++]));
         break;
       case FeatureConfig::DENSE:
-        RETURN_IF_ERROR(transform.append_numbers(column, place, &block->dense[dense++]));
+        RETURN_IF_ERROR(transform.append_numbers(input, &block->dense[dense++]));
         break;
       case FeatureConfig::LABEL:
-        RETURN_IF_ERROR(transform.append_numbers(column, place, &block->labels[label++]));
+        RETURN_IF_ERROR(transform.append_numbers(input, &block->labels[label++]));
         break;
       case FeatureConfig::WEIGHT:
-        RETURN_IF_ERROR(transform.append_numbers(column, place, &block->weights));
+        RETURN_IF_ERROR(transform.append_numbers(input, &block->weights));
         break;
       case FeatureConfig::EXAMPLE_ID:
-        RETURN_IF_ERROR(transform.append_single_ids(column, place, &block->example_ids));
+        RETURN_IF_ERROR(transform.append_single_ids(input, &block->example_ids));
         break;
       case FeatureConfig::GROUP_ID:
-        RETURN_IF_ERROR(transform.append_single_ids(column, place, &block->group_ids));
+        RETURN_IF_ERROR(transform.append_single_ids(input, &block->group_ids));
         break;
     }
   }

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
+#include "io/bad_rows.h"
 #include "io/block.h"
 #include "io/cursor.h"
 #include "io/epoch_plan.h"
@@ -48,6 +49,8 @@ class BlockSource {
     FeatureConfig::Kind kind;
     int64_t request = -1;                       // -1: no file has the column
     std::optional<FeatureTransform> transform;  // none: the same
+    int64_t weight_request = -1;                // -1: its ids have no weights
+    std::vector<int64_t> crossed;               // sparse features, for each `cross`
   };
   // A column as it is read; two features of one column share it where they can.
   struct Request {
@@ -58,12 +61,14 @@ class BlockSource {
 
   BlockSource(FileSet files, SplitFilter split)
       : files_(std::move(files)), split_(std::move(split)) {}
-  absl::Status add_feature(const FeatureConfig& feature, bool binary_labels);
+  absl::Status add_feature(const FeatureConfig& config, bool binary_labels,
+                           const FeatureSchema& schema, FileSystem& files);
   int64_t add_request(Request request);
 
   FileSet files_;
   SplitFilter split_;
   int64_t split_request_ = -1;  // -1: the split needs no column
+  bool skip_bad_ = false;       // DataConfig::SKIP
   std::vector<Unit> units_;
   std::vector<Feature> features_;
   std::vector<Request> requests_;
@@ -76,7 +81,7 @@ class BlockReader {
   explicit BlockReader(const BlockSource& source) : source_(source) {}
 
   // Reads a block of a plan made of source.units(); its order holds the rows at the positions
-  // of `range`, those outside the split left out.
+  // of `range`, those outside the split and, with DataConfig::SKIP, bad ones left out.
   // REQUIRES: `range` is within the block.
   // Errors: DataLoss and others, naming file and place; Cancelled once `cancelled` is true.
   absl::StatusOr<Block> read(const EpochPlan& plan, int64_t block, RowInterval range,
@@ -89,9 +94,12 @@ class BlockReader {
   };
 
   absl::StatusOr<FileSet::OpenFile*> file(int64_t file);
-  absl::Status append_unit(const Unit& unit, Block* block, std::vector<uint8_t>* keep);
+  absl::StatusOr<std::vector<Column>> read_columns(const Unit& unit, BadRows& bad);
+  std::vector<Column> no_columns(int64_t rows) const;
+  absl::Status append_unit(const Unit& unit, BadRows& bad, Block* block,
+                           std::vector<uint8_t>* keep);
   absl::Status append_features(const std::vector<Column>& columns, int64_t rows, ColumnPlace place,
-                               Block* block);
+                               BadRows& bad, Block* block);
 
   const BlockSource& source_;
   std::vector<CachedFile> open_files_;  // the last used comes last

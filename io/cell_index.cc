@@ -1,6 +1,6 @@
 // Compiled once for each instruction set: see //bazel:isa_kernels.bzl for what may be included.
-// The method is simdjson's (Langdale and Lemire 2019): a bit mask for every 64 bytes, whose set bits
-// are then written as places, eight at a time.
+// The method is simdjson's (Langdale and Lemire 2019): a bit mask for every 64 bytes, whose set
+// bits are then written as places, eight at a time.
 #include "io/cell_index.h"
 
 #include <immintrin.h>

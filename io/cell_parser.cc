@@ -23,8 +23,8 @@ inline absl::string_view cell_at(const CellTile& tile, int64_t row, int64_t cell
   return {tile.text + begin, end - begin};
 }
 
-// What is usual, without a branch on whether there is a value: up to eight digits. Returns: false for
-// everything else, also no digits; `value` then holds anything.
+// What is usual, without a branch on whether there is a value: up to eight digits. Returns: false
+// for everything else, also no digits; `value` then holds anything.
 inline bool fast_int64(absl::string_view cell, int64_t* value) {
   if (cell.size() > 8) return parse_int64(cell.data(), static_cast<int64_t>(cell.size()), value);
   const uint64_t bytes = load_digits(cell.data(), static_cast<int64_t>(cell.size()));
@@ -69,9 +69,9 @@ std::string complaint(absl::string_view cell, ValueType type, bool hexadecimal) 
     return absl::StrCat("\"", absl::CEscape(cell.substr(0, 40)), "\" begins with a quote", kQuotes);
   }
   return absl::StrCat("\"", absl::CEscape(cell.substr(0, 40)), "\" is not ",
-                      hexadecimal                     ? "a hexadecimal number of up to 64 bits"
+                      hexadecimal                  ? "a hexadecimal number of up to 64 bits"
                       : type == ValueType::kDouble ? "a number"
-                                                      : "an integer",
+                                                   : "an integer",
                       !cell.empty() && cell[0] == '"' ? kQuotes : "");
 }
 
@@ -180,12 +180,17 @@ absl::Status CellParser::append(const CellTile& tile, int64_t cell, const OnBadC
   } else if (column_.type == ValueType::kString) {
     status = append_texts(tile, cell, on_bad);
   } else if (column_.type == ValueType::kDouble) {
-    status = append_numbers(tile, cell, on_bad, &column_.doubles, fast_double, slow_double);
+    status = append_numbers(
+        tile, cell, on_bad, &column_.doubles,
+        [](auto text, auto* value) { return fast_double(text, value); }, slow_double);
   } else if (format_.hexadecimal) {
-    status =
-        append_numbers(tile, cell, on_bad, &column_.int64s, fast_hexadecimal, slow_hexadecimal);
+    status = append_numbers(
+        tile, cell, on_bad, &column_.int64s,
+        [](auto text, auto* value) { return fast_hexadecimal(text, value); }, slow_hexadecimal);
   } else {
-    status = append_numbers(tile, cell, on_bad, &column_.int64s, fast_int64, slow_int64);
+    status = append_numbers(
+        tile, cell, on_bad, &column_.int64s,
+        [](auto text, auto* value) { return fast_int64(text, value); }, slow_int64);
   }
   row_ += tile.rows();
   return status;

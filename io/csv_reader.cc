@@ -69,8 +69,8 @@ class TileIndex {
  public:
   TileIndex(char delimiter, int64_t columns) : delimiter_(delimiter), columns_(columns) {}
 
-  // Finds the cells of the whole lines in the first kTileBytes of `text`, or of the first line where
-  // it is longer. REQUIRES: text holds a line feed.
+  // Finds the cells of the whole lines in the first kTileBytes of `text`, or of the first line
+  // where it is longer. REQUIRES: text holds a line feed.
   void find(const char* text, int64_t size) {
     int64_t bytes = std::min(size, kTileBytes);
     CellCounts counts;
@@ -222,8 +222,8 @@ class CsvReader : public FileReader {
     formats_.back().is_last = true;
     for (const std::string& name : hexadecimal) {
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("csv: no column \"", name, "\" to be hexadecimal", did_you_mean(name, names)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "csv: no column \"", name, "\" to be hexadecimal", did_you_mean(name, names)));
     }
     return absl::OkStatus();
   }
@@ -247,7 +247,8 @@ class CsvReader : public FileReader {
                          absl::DataLossError(absl::StrCat(place(row_lines_[r]), ", column ",
                                                           columns_[column].name, ": ", what)));
         };
-        RETURN_IF_ERROR(parsers[i].append({tile.text(), tile.ends(), first_cells_}, column, on_bad));
+        RETURN_IF_ERROR(
+            parsers[i].append({tile.text(), tile.ends(), first_cells_}, column, on_bad));
       }
       line += tile.lines();
       at += tile.end(tile.lines() - 1) + 1;
@@ -275,9 +276,9 @@ class CsvReader : public FileReader {
         continue;
       }
       first_cells_.push_back(tile.no_cells());
-      RETURN_IF_ERROR(bad.add(
-          r, absl::DataLossError(absl::StrCat(place(line + l), ": ", cells, " cells where ", columns,
-                                              " are due"))));
+      RETURN_IF_ERROR(
+          bad.add(r, absl::DataLossError(absl::StrCat(place(line + l), ": ", cells, " cells where ",
+                                                      columns, " are due"))));
     }
     return absl::OkStatus();
   }

@@ -35,8 +35,8 @@ CsvConfig named(std::vector<std::string> columns) {
 
 TEST(CsvReaderTest, HeaderBlankLinesAndLineEnds) {
   for (const std::string end : {"\n", "\r\n"}) {
-    const std::string text = absl::StrCat("\xef\xbb\xbf", "a,b c", end, end, "1,x \"y\"", end, end, end,
-                                          " 2,", end, "3 ,z");  // no final newline
+    const std::string text = absl::StrCat("\xef\xbb\xbf", "a,b c", end, end, "1,x \"y\"", end, end,
+                                          end, " 2,", end, "3 ,z");  // no final newline
     ASSERT_OK_AND_ASSIGN(const auto reader, open(text));
     EXPECT_EQ(reader->columns()[0].name, "a");
     EXPECT_EQ(reader->columns()[1].name, "b c");
@@ -54,8 +54,9 @@ TEST(CsvReaderTest, HeaderBlankLinesAndLineEnds) {
 }
 
 TEST(CsvReaderTest, ByteOrderMarkWithoutAHeader) {
-  ASSERT_OK_AND_ASSIGN(const Column column,
-                       read("\xef\xbb\xbf" "7\n8\n", {0, ValueType::kInt64}, named({"a"})));
+  ASSERT_OK_AND_ASSIGN(const Column column, read("\xef\xbb\xbf"
+                                                 "7\n8\n",
+                                                 {0, ValueType::kInt64}, named({"a"})));
   EXPECT_THAT(column.int64s, ElementsAre(7, 8));
 }
 
@@ -80,7 +81,8 @@ TEST(CsvReaderTest, HexadecimalColumns) {
   config.set_delimiter("\t");
   config.add_hexadecimal("b");
   config.add_hexadecimal("c");
-  ASSERT_OK_AND_ASSIGN(const auto reader, open("1\t68fd1e64\t\n10\t\tFFFFFFFFFFFFFFFF\r\n", config));
+  ASSERT_OK_AND_ASSIGN(const auto reader,
+                       open("1\t68fd1e64\t\n10\t\tFFFFFFFFFFFFFFFF\r\n", config));
   EXPECT_EQ(reader->columns()[0].type, ValueType::kText);
   EXPECT_EQ(reader->columns()[1].type, ValueType::kUint64);
   ASSERT_OK_AND_ASSIGN(const auto columns, reader->read({0, 0, 2}, {{1, ValueType::kUint64},
@@ -111,9 +113,9 @@ TEST(CsvReaderTest, RowsLongerThanATile) {
   const std::string text = absl::StrCat("1,a\n2,", longest, "\n3,", longest, "\n4,b\n");
   ASSERT_OK_AND_ASSIGN(const auto reader, open(text, named({"a", "b"})));
   for (const int64_t begin : {0, 1, 3}) {
-    ASSERT_OK_AND_ASSIGN(const auto columns,
-                         reader->read({0, begin, 4 - begin}, {{0, ValueType::kInt64},
-                                                              {1, ValueType::kString}}));
+    ASSERT_OK_AND_ASSIGN(
+        const auto columns,
+        reader->read({0, begin, 4 - begin}, {{0, ValueType::kInt64}, {1, ValueType::kString}}));
     EXPECT_EQ(columns[0].int64s[0], begin + 1);
     EXPECT_EQ(columns[0].int64s.back(), 4);
     EXPECT_EQ(columns[1].strings[3 - begin], "b");
@@ -130,9 +132,9 @@ TEST(CsvReaderTest, BadRowsAreLeftOutAndTheOthersRight) {
   }
   ASSERT_OK_AND_ASSIGN(const auto reader, open(text));
   BadRows bad(11000, /*skip=*/true);
-  ASSERT_OK_AND_ASSIGN(const auto columns,
-                       reader->read({0, 1000, 11000},
-                                    {{0, ValueType::kInt64}, {1, ValueType::kInt64}}, bad));
+  ASSERT_OK_AND_ASSIGN(
+      const auto columns,
+      reader->read({0, 1000, 11000}, {{0, ValueType::kInt64}, {1, ValueType::kInt64}}, bad));
   EXPECT_EQ(bad.count(), 22);
   EXPECT_THAT(bad.first().message(), HasSubstr("data.csv, line 1007: 1 cells where 2 are due"));
   for (int64_t row = 0; row < 11000; ++row) {
@@ -248,9 +250,9 @@ TEST(CsvReaderTest, ErrorsNameLineAndColumn) {
                        HasSubstr("data.csv, line 4, column a: \"x\" is not an integer")));
   EXPECT_THAT(read("a,b\n1.5,2\n", {0, ValueType::kInt64}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("\"1.5\" is not an integer")));
-  EXPECT_THAT(
-      read("a,b\n1,2 3\n", {1, ValueType::kDouble}),
-      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("line 2, column b: \"2 3\" is not a number")));
+  EXPECT_THAT(read("a,b\n1,2 3\n", {1, ValueType::kDouble}),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("line 2, column b: \"2 3\" is not a number")));
   EXPECT_THAT(read("a,b\n1,2\n1,2,3\n", {0, ValueType::kInt64}),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("data.csv, line 3: 3 cells where 2 are due")));

@@ -4,9 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "io/list_transform.h"
 #include "io/transform.h"
 
 namespace millrace {
@@ -19,20 +21,18 @@ bool is_id_kind(FeatureConfig::Kind kind) {
 
 absl::string_view step_name(const TransformConfig& step) {
   switch (step.kind_case()) {
-    case TransformConfig::kHash:
-      return "hash";
-    case TransformConfig::kModulo:
-      return "modulo";
-    case TransformConfig::kBucketize:
-      return "bucketize";
-    case TransformConfig::kLog1P:
-      return "log1p";
-    case TransformConfig::kClip:
-      return "clip";
-    case TransformConfig::kThreshold:
-      return "threshold";
-    case TransformConfig::KIND_NOT_SET:
-      break;
+    case TransformConfig::kHash: return "hash";
+    case TransformConfig::kModulo: return "modulo";
+    case TransformConfig::kBucketize: return "bucketize";
+    case TransformConfig::kLog1P: return "log1p";
+    case TransformConfig::kClip: return "clip";
+    case TransformConfig::kThreshold: return "threshold";
+    case TransformConfig::kMultiHash: return "multi_hash";
+    case TransformConfig::kCross: return "cross";
+    case TransformConfig::kTruncate: return "truncate";
+    case TransformConfig::kUnique: return "unique";
+    case TransformConfig::kVocabulary: return "vocabulary";
+    case TransformConfig::KIND_NOT_SET: break;
   }
   return "transform";
 }
@@ -68,8 +68,28 @@ absl::Status check_parameters(const TransformConfig& step) {
         return absl::InvalidArgumentError("threshold: at_least must be given, as a number");
       }
       break;
-    case TransformConfig::kLog1P:
+    case TransformConfig::kMultiHash: {
+      const MultiHashTransform& hash = step.multi_hash();
+      if (hash.function() == HashTransform::FARM_HASH || hash.count() < 1 || hash.count() > 64 ||
+          hash.divisor() < 1 || hash.divisor() > uint64_t{1} << 57) {
+        return absl::InvalidArgumentError(
+            "multi_hash: count must be 1 to 64, divisor 1 to 2^57, and FARM_HASH takes no seed");
+      }
       break;
+    }
+    case TransformConfig::kTruncate:
+      if (step.truncate().count() < 1) {
+        return absl::InvalidArgumentError("truncate: count must be at least 1");
+      }
+      break;
+    case TransformConfig::kVocabulary:
+      if (step.vocabulary().other_ids() < 0) {
+        return absl::InvalidArgumentError("vocabulary: other_ids must be at least 0");
+      }
+      break;
+    case TransformConfig::kCross:
+    case TransformConfig::kUnique:
+    case TransformConfig::kLog1P: break;
     case TransformConfig::KIND_NOT_SET:
       return absl::InvalidArgumentError("a transform that says nothing");
   }
@@ -86,17 +106,20 @@ absl::StatusOr<ValueType> step_type(const TransformConfig& step, ValueType in) {
   ValueType out = ValueType::kInt64;
   switch (step.kind_case()) {
     case TransformConfig::kHash:
+    case TransformConfig::kMultiHash:
+    case TransformConfig::kVocabulary:
       fits = text || is_integer(in);
       needs = "text or integers";
       break;
     case TransformConfig::kModulo:
+    case TransformConfig::kCross:
+    case TransformConfig::kTruncate:
+    case TransformConfig::kUnique:
       fits = is_integer(in);
       needs = "integers";
       break;
-    case TransformConfig::kBucketize:
-      break;
-    default:
-      out = ValueType::kDouble;
+    case TransformConfig::kBucketize: break;
+    default: out = ValueType::kDouble;
   }
   if (fits) return out;
   return absl::InvalidArgumentError(
@@ -110,25 +133,24 @@ ValueType type_for_text(const FeatureConfig& feature) {
   }
   switch (feature.transform(0).kind_case()) {
     case TransformConfig::kHash:
-      return ValueType::kString;
+    case TransformConfig::kMultiHash:
+    case TransformConfig::kVocabulary: return ValueType::kString;
     case TransformConfig::kModulo:
-      return ValueType::kInt64;
-    default:
-      return ValueType::kDouble;
+    case TransformConfig::kCross:
+    case TransformConfig::kTruncate:
+    case TransformConfig::kUnique: return ValueType::kInt64;
+    default: return ValueType::kDouble;
   }
 }
 
-// The first of `numbers` that is NaN or infinite, or -1. Looks at exponents, so that the loop
-// over good data is vectorised.
-int64_t find_non_finite(const std::vector<double>& numbers) {
+// Whether one of `numbers` is NaN or infinite. Looks at exponents, so that the loop is vectorised.
+bool has_non_finite(absl::Span<const double> numbers) {
   constexpr uint64_t kExponent = 0x7ff0000000000000ULL;
   uint64_t found = 0;
   for (const double x : numbers) {
     found |= (std::bit_cast<uint64_t>(x) & kExponent) == kExponent;
   }
-  if (found == 0) return -1;
-  return std::find_if(numbers.begin(), numbers.end(), [](double x) { return !std::isfinite(x); }) -
-         numbers.begin();
+  return found != 0;
 }
 
 // The row that holds the value at `index`.
@@ -148,10 +170,43 @@ void fill_numbers(const Column& column, std::vector<double>* numbers) {
   }
 }
 
-void make_jagged(IdColumn* column) {
-  if (!column->offsets.empty()) return;
-  column->offsets.resize(column->rows + 1);
-  for (int64_t row = 0; row <= column->rows; ++row) column->offsets[row] = row;
+// Whether a step looks at lists, or changes how many values they have.
+bool is_list_step(const TransformConfig& step) {
+  switch (step.kind_case()) {
+    case TransformConfig::kMultiHash:
+    case TransformConfig::kCross:
+    case TransformConfig::kTruncate:
+    case TransformConfig::kUnique:
+    case TransformConfig::kVocabulary: return true;
+    default: return false;
+  }
+}
+
+// Bad numbers become 0, their rows bad.
+absl::Status refuse_non_finite(const FeatureInput& input, const Column& column,
+                               absl::string_view what, std::vector<double>* numbers) {
+  if (!has_non_finite(*numbers)) return absl::OkStatus();
+  for (size_t i = 0; i < numbers->size(); ++i) {
+    double& number = (*numbers)[i];
+    if (std::isfinite(number)) continue;
+    const int64_t row = row_of_value(column, static_cast<int64_t>(i));
+    if (!input.bad.contains(row)) {
+      RETURN_IF_ERROR(input.bad.add(
+          row, input.place.error(row, absl::StrCat(what, number, " is not a finite number"))));
+    }
+    number = 0;
+  }
+  return absl::OkStatus();
+}
+
+// Appends rows without defaults.
+void append_lists(const IdColumn& list, IdColumn* out) {
+  if (!list.weights.empty() && out->weights.empty()) out->weights.resize(out->values.size(), 1);
+  if (!list.weights.empty()) {
+    out->weights.insert(out->weights.end(), list.weights.begin(), list.weights.end());
+  }
+  out->values.insert(out->values.end(), list.values.begin(), list.values.end());
+  if (list.weights.empty() && !out->weights.empty()) out->weights.resize(out->values.size(), 1);
 }
 
 }  // namespace
@@ -166,7 +221,8 @@ absl::Status ColumnPlace::error(int64_t row, absl::string_view what) const {
 }
 
 absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& feature,
-                                                          ValueType column, bool binary_labels) {
+                                                          ValueType column, bool binary_labels,
+                                                          FileSystem& files) {
   FeatureTransform transform;
   transform.wants_ids_ = is_id_kind(feature.kind());
   transform.binary_ = binary_labels && feature.kind() == FeatureConfig::LABEL;
@@ -175,10 +231,27 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
   transform.default_id_ = feature.default_id();
   transform.default_number_ = feature.default_value();
   transform.steps_.assign(feature.transform().begin(), feature.transform().end());
-  RETURN_IF_ERROR(
-      transform.check_types(feature, column),
-      absl::StrCat("feature \"", feature.name(), "\" from column \"", column_of(feature), "\""));
+  const std::string what =
+      absl::StrCat("feature \"", feature.name(), "\" from column \"", column_of(feature), "\"");
+  RETURN_IF_ERROR(transform.check_types(feature, column), what);
+  RETURN_IF_ERROR(transform.load_vocabularies(files), what);
+  size_t crosses = 0;
+  for (const TransformConfig& step : transform.steps_) {
+    transform.cross_number_.push_back(crosses);
+    crosses += step.has_cross() ? 1 : 0;
+  }
   return transform;
+}
+
+absl::Status FeatureTransform::load_vocabularies(FileSystem& files) {
+  for (const TransformConfig& step : steps_) {
+    vocabularies_.emplace_back();
+    if (!step.has_vocabulary()) continue;
+    const VocabularyTransform& vocabulary = step.vocabulary();
+    ASSIGN_OR_RETURN(vocabularies_.back(),
+                     Vocabulary::load(files, vocabulary.path(), vocabulary.other_ids()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status FeatureTransform::check_types(const FeatureConfig& feature, ValueType column) {
@@ -210,123 +283,208 @@ absl::Status FeatureTransform::check_types(const FeatureConfig& feature, ValueTy
   return absl::OkStatus();
 }
 
-void FeatureTransform::apply(const TransformConfig& step, const Column& column, Values* values) {
-  if (step.has_hash()) {
-    const HashTransform& hash = step.hash();
-    if (!values->are_ids) {
-      values->ids.resize(column.strings.size());
-      hash_texts(hash.function(), hash.seed(), column.strings, absl::MakeSpan(values->ids));
-    } else {
-      hash_ids(hash.function(), hash.seed(), absl::MakeSpan(values->ids));
-    }
-    values->are_ids = true;
-    return;
+void FeatureTransform::apply_vocabulary(size_t step, const FeatureInput& input,
+                                        Values* values) const {
+  const Vocabulary& vocabulary = *vocabularies_[step];
+  std::vector<int64_t>& ids = values->list.values;
+  if (!values->are_ids) {
+    ids.resize(input.column.strings.size());
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = vocabulary.find(input.column.strings[i]);
+  } else {
+    for (int64_t& id : ids) id = vocabulary.find(id);
   }
-  if (step.has_modulo()) return modulo_ids(step.modulo().divisor(), absl::MakeSpan(values->ids));
+  values->are_ids = true;
+  if (steps_[step].vocabulary().other_ids() > 0) return;
+  std::vector<uint8_t> known(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) known[i] = ids[i] >= 0;
+  keep_values(known, &values->list);
+}
+
+// `values->are_ids` is false for text too, which is then still in the column.
+void FeatureTransform::apply(size_t number, const FeatureInput& input, Values* values) const {
+  const TransformConfig& step = steps_[number];
+  IdColumn& list = values->list;
+  switch (step.kind_case()) {
+    case TransformConfig::kHash: {
+      const HashTransform& hash = step.hash();
+      if (values->are_ids) {
+        return hash_ids(hash.function(), hash.seed(), absl::MakeSpan(list.values));
+      }
+      list.values.resize(input.column.strings.size());
+      hash_texts(hash.function(), hash.seed(), input.column.strings, absl::MakeSpan(list.values));
+      values->are_ids = true;
+      return;
+    }
+    case TransformConfig::kModulo:
+      return modulo_ids(step.modulo().divisor(), absl::MakeSpan(list.values));
+    case TransformConfig::kMultiHash: {
+      const MultiHashTransform& hash = step.multi_hash();
+      multi_hash(hash.function(), hash.seed(), hash.count(), hash.divisor(),
+                 values->are_ids ? nullptr : &input.column.strings, &list);
+      values->are_ids = true;
+      return;
+    }
+    case TransformConfig::kVocabulary: return apply_vocabulary(number, input, values);
+    case TransformConfig::kCross: {
+      const IdColumn& other = *input.crossed[cross_number_[number]];
+      return cross(other, other.rows - list.rows, step.cross().seed(), &list);
+    }
+    case TransformConfig::kTruncate:
+      return truncate(step.truncate().count(), step.truncate().keep(), &list);
+    case TransformConfig::kUnique: return unique(&list);
+    default: break;
+  }
+  std::vector<double>& numbers = values->numbers;
   if (values->are_ids) {  // the others take numbers
-    values->numbers.assign(values->ids.begin(), values->ids.end());
+    numbers.assign(list.values.begin(), list.values.end());
     values->are_ids = false;
   }
-  if (step.has_log1p()) return signed_log1p(absl::MakeSpan(values->numbers));
-  if (step.has_clip()) {
-    return clip(step.clip().min(), step.clip().max(), absl::MakeSpan(values->numbers));
-  }
-  if (step.has_threshold()) {
-    return threshold(step.threshold().at_least(), absl::MakeSpan(values->numbers));
-  }
-  values->ids.resize(values->numbers.size());
-  bucketize(step.bucketize().boundary(), values->numbers, absl::MakeSpan(values->ids));
+  if (step.has_log1p()) return signed_log1p(absl::MakeSpan(numbers));
+  if (step.has_clip()) return clip(step.clip().min(), step.clip().max(), absl::MakeSpan(numbers));
+  if (step.has_threshold()) return threshold(step.threshold().at_least(), absl::MakeSpan(numbers));
+  list.values.resize(numbers.size());
+  bucketize(step.bucketize().boundary(), numbers, absl::MakeSpan(list.values));
   values->are_ids = true;
 }
 
-absl::StatusOr<FeatureTransform::Values> FeatureTransform::run(const Column& column,
-                                                               const ColumnPlace& place) const {
-  Values values;
-  // Integers stay integers until a step (or the feature) wants numbers.
-  values.are_ids = column.type == ValueType::kInt64 ||
-                   (column.type == ValueType::kUint64 && !steps_.empty() &&
-                    (steps_[0].has_hash() || steps_[0].has_modulo())) ||
-                   (column.type == ValueType::kUint64 && steps_.empty() && wants_ids_);
-  if (values.are_ids) {
-    values.ids = column.int64s;
-  } else if (column.type != ValueType::kString) {
-    fill_numbers(column, &values.numbers);
-    if (const int64_t bad = find_non_finite(values.numbers); bad >= 0) {
-      return place.error(row_of_value(column, bad),
-                         absl::StrCat(values.numbers[bad], " is not a finite number"));
+absl::Status FeatureTransform::take_weights(const FeatureInput& input, IdColumn* list) const {
+  const Column& weights = *input.weights;
+  std::vector<double> numbers;
+  fill_numbers(weights, &numbers);
+  RETURN_IF_ERROR(refuse_non_finite(input, weights, "weight ", &numbers));
+  list->weights.resize(list->values.size(), 1);
+  for (int64_t row = 0; row < list->rows; ++row) {
+    const int64_t begin = input.column.begin(row), count = input.column.end(row) - begin;
+    const int64_t given = weights.end(row) - weights.begin(row);
+    if (count == given) {
+      std::copy_n(numbers.begin() + weights.begin(row), count, list->weights.begin() + begin);
+    } else if (!input.bad.contains(row)) {
+      RETURN_IF_ERROR(input.bad.add(
+          row, input.place.error(row, absl::StrCat(count, " ids and ", given, " weights"))));
     }
   }
-  for (const TransformConfig& step : steps_) apply(step, column, &values);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FeatureTransform::Values> FeatureTransform::run(const FeatureInput& input) const {
+  const Column& column = input.column;
+  Values values;
+  values.list.rows = column.rows;
+  values.list.offsets = column.offsets;
+  // Integers stay integers until a step (or the feature) wants numbers.
+  const bool first_takes_ids = !steps_.empty() && (steps_[0].has_hash() || steps_[0].has_modulo() ||
+                                                   is_list_step(steps_[0]));
+  values.are_ids =
+      column.type == ValueType::kInt64 ||
+      (column.type == ValueType::kUint64 && (first_takes_ids || (steps_.empty() && wants_ids_)));
+  if (values.are_ids) {
+    values.list.values = column.int64s;
+  } else if (column.type != ValueType::kString) {
+    fill_numbers(column, &values.numbers);
+    RETURN_IF_ERROR(refuse_non_finite(input, column, "", &values.numbers));
+  }
+  if (input.weights != nullptr) {
+    values.list.values.resize(column.values());
+    RETURN_IF_ERROR(take_weights(input, &values.list));
+  }
+  for (size_t step = 0; step < steps_.size(); ++step) apply(step, input, &values);
   return values;
 }
 
-absl::Status FeatureTransform::append_ids(const Column& column, const ColumnPlace& place,
-                                          IdColumn* out) const {
-  ASSIGN_OR_RETURN(const Values values, run(column, place));
-  if (column.offsets.empty() && out->offsets.empty()) {
-    out->rows += column.rows;
-    out->values.insert(out->values.end(), values.ids.begin(), values.ids.end());
+absl::Status FeatureTransform::append_ids(const FeatureInput& input, IdColumn* out) const {
+  ASSIGN_OR_RETURN(Values values, run(input));
+  IdColumn& list = values.list;
+  if (list.offsets.empty() && out->offsets.empty()) {
+    if (out->rows == 0) {  // the first unit, which is all there is where rows are not shuffled
+      *out = std::move(list);
+      return absl::OkStatus();
+    }
+    out->rows += list.rows;
+    append_lists(list, out);
     return absl::OkStatus();
   }
   make_jagged(out);
-  out->rows += column.rows;
+  out->rows += list.rows;
   if (!has_default_) {
     const int64_t before = out->offsets.back();
-    for (int64_t row = 0; row < column.rows; ++row)
-      out->offsets.push_back(before + column.end(row));
-    out->values.insert(out->values.end(), values.ids.begin(), values.ids.end());
+    for (int64_t row = 0; row < list.rows; ++row) out->offsets.push_back(before + list.end(row));
+    append_lists(list, out);
     return absl::OkStatus();
   }
-  for (int64_t row = 0; row < column.rows; ++row) {
-    const int64_t begin = column.begin(row), end = column.end(row);
+  const bool weighted = !list.weights.empty() || !out->weights.empty();
+  if (weighted) out->weights.resize(out->values.size(), 1);
+  for (int64_t row = 0; row < list.rows; ++row) {
+    const int64_t begin = list.begin(row), end = list.end(row);
     if (begin == end) out->values.push_back(default_id_);
-    out->values.insert(out->values.end(), values.ids.begin() + begin, values.ids.begin() + end);
+    out->values.insert(out->values.end(), list.values.begin() + begin, list.values.begin() + end);
+    if (!list.weights.empty()) {
+      out->weights.insert(out->weights.end(), list.weights.begin() + begin,
+                          list.weights.begin() + end);
+    }
+    if (weighted) out->weights.resize(out->values.size(), 1);
     out->offsets.push_back(static_cast<int64_t>(out->values.size()));
   }
   return absl::OkStatus();
 }
 
-absl::Status FeatureTransform::append_single_ids(const Column& column, const ColumnPlace& place,
+absl::Status FeatureTransform::append_single_ids(const FeatureInput& input,
                                                  std::vector<int64_t>* out) const {
   IdColumn ids;
-  RETURN_IF_ERROR(append_ids(column, place, &ids));
+  RETURN_IF_ERROR(append_ids(input, &ids));
   for (int64_t row = 0; row < ids.rows; ++row) {
     const int64_t count = ids.end(row) - ids.begin(row);
-    if (count == 0) return place.error(row, "no value, and the feature has no default_id");
-    if (count > 1) return place.error(row, absl::StrCat(count, " values where one is due"));
-    out->push_back(ids.values[ids.begin(row)]);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status FeatureTransform::to_float(const ColumnPlace& place, int64_t row, double value,
-                                        float* out) const {
-  if (std::abs(value) > std::numeric_limits<float>::max()) {
-    return place.error(row, absl::StrCat(value, " does not fit a 32-bit float"));
-  }
-  if (binary_ && value != 0 && value != 1) {
-    return place.error(row, absl::StrCat("label ", value, " of a binary task is neither 0 nor 1"));
-  }
-  *out = static_cast<float>(value);
-  return absl::OkStatus();
-}
-
-absl::Status FeatureTransform::append_numbers(const Column& column, const ColumnPlace& place,
-                                              std::vector<float>* out) const {
-  ASSIGN_OR_RETURN(Values values, run(column, place));
-  if (values.are_ids) values.numbers.assign(values.ids.begin(), values.ids.end());
-  const size_t before = out->size();
-  out->resize(before + column.rows);
-  float* next = out->data() + before;
-  for (int64_t row = 0; row < column.rows; ++row, ++next) {
-    const int64_t begin = column.begin(row);
-    const int64_t count = column.end(row) - begin;
-    if (count > 1) return place.error(row, absl::StrCat(count, " values where one is due"));
-    if (count == 0 && !has_default_) {
-      return place.error(row, "no value, and the feature has no default_value");
+    if (count != 1 && !input.bad.contains(row)) {
+      RETURN_IF_ERROR(input.bad.add(
+          row,
+          input.place.error(row, count == 0 ? "no value, and the feature has no default_id"
+                                            : absl::StrCat(count, " values where one is due"))));
     }
-    const double value = count == 0 ? default_number_ : values.numbers[begin];
-    RETURN_IF_ERROR(to_float(place, row, value, next));
+    out->push_back(count == 0 ? 0 : ids.values[ids.begin(row)]);
+  }
+  return absl::OkStatus();
+}
+
+bool FeatureTransform::fits(double value) const {
+  return std::abs(value) <= std::numeric_limits<float>::max() &&
+         !(binary_ && value != 0 && value != 1);
+}
+
+absl::Status FeatureTransform::append_number(const FeatureInput& input, int64_t row, int64_t count,
+                                             double value, float* out) const {
+  *out = static_cast<float>(value);
+  if (input.bad.contains(row)) return absl::OkStatus();
+  std::string wrong;
+  if (count > 1) {
+    wrong = absl::StrCat(count, " values where one is due");
+  } else if (count == 0 && !has_default_) {
+    wrong = "no value, and the feature has no default_value";
+  } else if (std::abs(value) > std::numeric_limits<float>::max()) {
+    wrong = absl::StrCat(value, " does not fit a 32-bit float");
+  } else if (!fits(value)) {
+    wrong = absl::StrCat("label ", value, " of a binary task is neither 0 nor 1");
+  }
+  if (wrong.empty()) return absl::OkStatus();
+  *out = 0;
+  return input.bad.add(row, input.place.error(row, wrong));
+}
+
+absl::Status FeatureTransform::append_numbers(const FeatureInput& input,
+                                              std::vector<float>* out) const {
+  ASSIGN_OR_RETURN(Values values, run(input));
+  const IdColumn& list = values.list;
+  std::vector<double>& numbers = values.numbers;
+  if (values.are_ids) numbers.assign(list.values.begin(), list.values.end());
+  numbers.push_back(0);  // read, and not used, where the last rows have no value
+  const size_t before = out->size();
+  out->resize(before + list.rows);
+  float* next = out->data() + before;
+  for (int64_t row = 0; row < list.rows; ++row, ++next) {
+    const int64_t begin = list.begin(row), count = list.end(row) - begin;
+    const double value = count == 0 ? default_number_ : numbers[begin];
+    *next = static_cast<float>(value);
+    if (count != 1 || !fits(value)) {
+      RETURN_IF_ERROR(append_number(input, row, count, value, next));
+    }
   }
   return absl::OkStatus();
 }

@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
+#include "base/memory_file_system.h"
 #include "base/status_matchers.h"
+#include "io/list_transform.h"
 #include "io/transform.h"
 
 namespace millrace {
@@ -26,8 +29,18 @@ FeatureConfig feature(const std::string& text) {
   return config;
 }
 
+// Holds the vocabulary /words.
+FileSystem& test_files() {
+  static MemoryFileSystem* files = [] {
+    auto* made = new MemoryFileSystem;
+    made->put("/words", "red\ngreen\n7\n");
+    return made;
+  }();
+  return *files;
+}
+
 absl::StatusOr<FeatureTransform> make(const std::string& text, ValueType type) {
-  return FeatureTransform::create(feature(text), type, /*binary_labels=*/true);
+  return FeatureTransform::create(feature(text), type, /*binary_labels=*/true, test_files());
 }
 
 template <typename T>
@@ -60,17 +73,33 @@ Column texts(const std::vector<std::vector<std::string>>& rows) {
   return column(ValueType::kString, rows);
 }
 
+// Appends where a bad row is an error.
+absl::Status append(const FeatureTransform& transform, const Column& column, IdColumn* out) {
+  BadRows bad(column.rows, /*skip=*/false);
+  return transform.append_ids({column, kPlace, bad}, out);
+}
+absl::Status append(const FeatureTransform& transform, const Column& column,
+                    std::vector<float>* out) {
+  BadRows bad(column.rows, /*skip=*/false);
+  return transform.append_numbers({column, kPlace, bad}, out);
+}
+absl::Status append(const FeatureTransform& transform, const Column& column,
+                    std::vector<int64_t>* out) {
+  BadRows bad(column.rows, /*skip=*/false);
+  return transform.append_single_ids({column, kPlace, bad}, out);
+}
+
 absl::StatusOr<std::vector<float>> numbers(const std::string& text, const Column& column) {
   ASSIGN_OR_RETURN(const FeatureTransform transform, make(text, column.type));
   std::vector<float> out;
-  RETURN_IF_ERROR(transform.append_numbers(column, kPlace, &out));
+  RETURN_IF_ERROR(append(transform, column, &out));
   return out;
 }
 
 absl::StatusOr<IdColumn> ids(const std::string& text, const Column& column) {
   ASSIGN_OR_RETURN(const FeatureTransform transform, make(text, column.type));
   IdColumn out;
-  RETURN_IF_ERROR(transform.append_ids(column, kPlace, &out));
+  RETURN_IF_ERROR(append(transform, column, &out));
   return out;
 }
 
@@ -137,13 +166,116 @@ TEST(FeatureTransformTest, AppendsUnitAfterUnit) {
   single.rows = 2;
   single.int64s = {5, 6};
   IdColumn out;
-  ASSERT_OK(transform.append_ids(single, kPlace, &out));
+  ASSERT_OK(append(transform, single, &out));
   EXPECT_THAT(out.offsets, IsEmpty());
-  ASSERT_OK(transform.append_ids(ints({{7, 8}, {}}), kPlace, &out));
-  ASSERT_OK(transform.append_ids(single, kPlace, &out));
+  ASSERT_OK(append(transform, ints({{7, 8}, {}}), &out));
+  ASSERT_OK(append(transform, single, &out));
   EXPECT_THAT(out.values, ElementsAre(5, 6, 7, 8, 5, 6));
   EXPECT_THAT(out.offsets, ElementsAre(0, 1, 2, 4, 4, 5, 6));
   EXPECT_EQ(out.rows, 6);
+}
+
+TEST(FeatureTransformTest, ListsOfIds) {
+  ASSERT_OK_AND_ASSIGN(
+      const IdColumn out,
+      ids("default_id: 3 transform { unique {} } transform { truncate { count: 2 keep: LAST } } "
+          "transform { modulo { divisor: 10 } }",
+          ints({{15, 6, 15, 7}, {}, {28}})));
+  EXPECT_THAT(out.values, ElementsAre(6, 7, 3, 8));
+  EXPECT_THAT(out.offsets, ElementsAre(0, 2, 3, 4));
+  EXPECT_THAT(out.weights, IsEmpty());
+}
+
+TEST(FeatureTransformTest, MultiHashOfTextsThenOthers) {
+  ASSERT_OK_AND_ASSIGN(
+      const IdColumn out,
+      ids("transform { multi_hash { count: 2 divisor: 100 } } transform { truncate { count: 1 } }",
+          texts({{"a", "b"}, {}})));
+  EXPECT_THAT(out.values, ElementsAre(static_cast<int64_t>(xxh3("a") % 100)));
+  EXPECT_THAT(out.offsets, ElementsAre(0, 1, 1));
+}
+
+TEST(FeatureTransformTest, VocabularyOfTextsAndIntegers) {
+  ASSERT_OK_AND_ASSIGN(const IdColumn words,
+                       ids("default_id: 9 transform { vocabulary { path: '/words' } }",
+                           texts({{"green", "blue", "red"}, {"blue"}, {}})));
+  EXPECT_THAT(words.values, ElementsAre(1, 0, 9, 9)) << "what is no line is left out";
+  EXPECT_THAT(words.offsets, ElementsAre(0, 2, 3, 4));
+  ASSERT_OK_AND_ASSIGN(
+      const IdColumn numbers,
+      ids("transform { vocabulary { path: '/words' other_ids: 1 } }", ints({{7}, {8}})));
+  EXPECT_THAT(numbers.values, ElementsAre(2, 3));
+  EXPECT_THAT(make("transform { vocabulary { path: '/none' } }", ValueType::kString),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("feature \"x\"")));
+}
+
+TEST(FeatureTransformTest, CrossesGoWithTheLastRowsOfTheOtherFeature) {
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
+                       make("transform { cross { feature: 'y' seed: 4 } }", ValueType::kInt64));
+  const Column column = ints({{1}, {2}});
+  IdColumn other{.rows = 3, .offsets = {}, .values = {100, 5, 6}, .weights = {1, 2, 3}};
+  const IdColumn* const crossed[] = {&other};
+  BadRows bad(2, false);
+  IdColumn out, expected;
+  expected.rows = 2;
+  expected.values = {1, 2};
+  ASSERT_OK(transform.append_ids({column, kPlace, bad, nullptr, crossed}, &out));
+  cross(other, 1, 4, &expected);
+  EXPECT_EQ(out.values, expected.values);
+  EXPECT_THAT(out.weights, ElementsAre(2, 3));
+}
+
+TEST(FeatureTransformTest, WeightsStayWithTheirIds) {
+  ASSERT_OK_AND_ASSIGN(
+      const FeatureTransform transform,
+      make("default_id: 0 transform { truncate { count: 2 } }", ValueType::kInt64));
+  const Column column = ints({{1, 2, 3}, {}, {4}});
+  const Column weights = doubles({{0.5, 1.5, 2.5}, {}, {3}});
+  BadRows bad(3, false);
+  IdColumn out;
+  ASSERT_OK(transform.append_ids({column, kPlace, bad, &weights}, &out));
+  EXPECT_THAT(out.values, ElementsAre(1, 2, 0, 4));
+  EXPECT_THAT(out.weights, ElementsAre(0.5, 1.5, 1, 3)) << "a default weighs 1";
+  const Column short_weights = doubles({{0.5}, {}, {3}});
+  EXPECT_THAT(
+      transform.append_ids({column, kPlace, bad, &short_weights}, &out),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("row 100, column x: 3 ids and 1 weights")));
+  const Column no_number = doubles({{1, 2, 3}, {}, {std::nan("")}});
+  EXPECT_THAT(transform.append_ids({column, kPlace, bad, &no_number}, &out),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("row 102, column x: weight nan")));
+}
+
+TEST(FeatureTransformTest, UnitsWithAndWithoutWeightsJoin) {
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform, make("", ValueType::kInt64));
+  const Column column = ints({{1}, {2}});
+  const Column weights = doubles({{3}, {4}});
+  BadRows bad(2, false);
+  IdColumn out;
+  ASSERT_OK(transform.append_ids({column, kPlace, bad}, &out));
+  ASSERT_OK(transform.append_ids({column, kPlace, bad, &weights}, &out));
+  ASSERT_OK(transform.append_ids({column, kPlace, bad}, &out));
+  EXPECT_THAT(out.values, ElementsAre(1, 2, 1, 2, 1, 2));
+  EXPECT_THAT(out.weights, ElementsAre(1, 1, 3, 4, 1, 1));
+}
+
+TEST(FeatureTransformTest, BadRowsAreToldAndColumnsStayOfOneLength) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  BadRows bad(5, /*skip=*/true);
+  std::vector<float> out;
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform number, make("kind: DENSE", ValueType::kDouble));
+  const Column column = doubles({{1}, {nan}, {}, {1e300}, {2}});
+  ASSERT_OK(number.append_numbers({column, kPlace, bad}, &out));
+  ASSERT_EQ(out.size(), 5u);
+  EXPECT_EQ(out[0], 1);
+  EXPECT_EQ(out[4], 2);
+  EXPECT_EQ(bad.count(), 3);
+  EXPECT_THAT(bad.first().message(), HasSubstr("f.orc, row 101, column x: nan"));
+  std::vector<int64_t> single;
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform id, make("kind: GROUP_ID", ValueType::kInt64));
+  const Column groups = ints({{1, 2}, {}, {3}, {}, {4}});
+  ASSERT_OK(id.append_single_ids({groups, kPlace, bad}, &single));
+  EXPECT_EQ(single.size(), 5u);
+  EXPECT_EQ(bad.count(), 4) << "row 0 is new";
 }
 
 TEST(FeatureTransformTest, BadValuesNameFileRowAndColumn) {
@@ -171,21 +303,22 @@ TEST(FeatureTransformTest, BadValuesNameFileRowAndColumn) {
 }
 
 TEST(FeatureTransformTest, LabelsOfOtherTasksMayBeAnyNumber) {
-  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
-                       FeatureTransform::create(feature("kind: LABEL"), ValueType::kDouble, false));
+  ASSERT_OK_AND_ASSIGN(
+      const FeatureTransform transform,
+      FeatureTransform::create(feature("kind: LABEL"), ValueType::kDouble, false, test_files()));
   std::vector<float> out;
-  ASSERT_OK(transform.append_numbers(doubles({{0.5}, {-7}}), kPlace, &out));
+  ASSERT_OK(append(transform, doubles({{0.5}, {-7}}), &out));
   EXPECT_THAT(out, ElementsAre(0.5, -7));
 }
 
 TEST(FeatureTransformTest, SingleIds) {
   ASSERT_OK_AND_ASSIGN(const FeatureTransform transform, make("kind: GROUP_ID", ValueType::kInt64));
   std::vector<int64_t> out;
-  ASSERT_OK(transform.append_single_ids(ints({{4}, {5}}), kPlace, &out));
+  ASSERT_OK(append(transform, ints({{4}, {5}}), &out));
   EXPECT_THAT(out, ElementsAre(4, 5));
-  EXPECT_THAT(transform.append_single_ids(ints({{4}, {}}), kPlace, &out),
+  EXPECT_THAT(append(transform, ints({{4}, {}}), &out),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("row 101, column x: no value")));
-  EXPECT_THAT(transform.append_single_ids(ints({{4, 5}}), kPlace, &out),
+  EXPECT_THAT(append(transform, ints({{4, 5}}), &out),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("2 values")));
 }
 
@@ -221,6 +354,10 @@ TEST(FeatureTransformTest, ParametersOutOfRange) {
   fails("kind: LABEL transform { threshold {} }", "at_least must be given");
   fails("kind: LABEL transform { threshold { at_least: nan } }", "at_least must be given");
   fails("transform {}", "says nothing");
+  fails("transform { multi_hash { count: 3 } }", "divisor 1 to 2^57");
+  fails("transform { multi_hash { divisor: 5 function: FARM_HASH } }", "FARM_HASH");
+  fails("transform { truncate {} }", "count must be at least 1");
+  fails("transform { vocabulary { path: '/words' other_ids: -1 } }", "other_ids");
   fails("default_value: 1", "use default_id");
   fails("kind: DENSE default_id: 1", "use default_value");
   fails("kind: DENSE default_value: inf", "finite");

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 
@@ -70,7 +71,10 @@ absl::StatusOr<FileSet> FileSet::open(FileSystem& files, const DataConfig& confi
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files, config));
   FileSet set(files, config);
   set.columns_ = std::move(columns);
-  for (const std::string& path : paths) RETURN_IF_ERROR(set.add(path));
+  for (const std::string& path : paths) {
+    const absl::Status status = set.add(path);
+    if (!status.ok()) RETURN_IF_ERROR(set.skip(path, paths.size(), status));
+  }
   if (set.rows_ == 0) {
     return absl::DataLossError(absl::StrCat(
         "no rows in ", paths.front(),
@@ -98,6 +102,11 @@ absl::StatusOr<FileSet::OpenFile> FileSet::open_one(
 
 absl::Status FileSet::add(const std::string& path) {
   ASSIGN_OR_RETURN(const OpenFile file, open_one(path, nullptr));
+  for (const int64_t count : file.reader->group_rows()) {
+    if (count < 0 || count > std::numeric_limits<int32_t>::max()) {
+      return absl::DataLossError(absl::StrCat(path, ": a row group of ", count, " rows"));
+    }
+  }
   if (types_.empty()) {
     for (const int64_t column : file.columns) {
       types_.push_back(file.reader->columns()[column].type);
@@ -109,13 +118,30 @@ absl::Status FileSet::add(const std::string& path) {
   int64_t row = 0;
   first_row_.emplace_back();
   for (const int64_t count : group_rows_.back()) {
-    if (count < 0 || count > std::numeric_limits<int32_t>::max()) {
-      return absl::DataLossError(absl::StrCat(path, ": a row group of ", count, " rows"));
-    }
     first_row_.back().push_back(row);
     row += count;
   }
   rows_ += row;
+  return absl::OkStatus();
+}
+
+// Returns: `why`, or OK if the file may be left out.
+absl::Status FileSet::skip(const std::string& path, size_t path_count, const absl::Status& why) {
+  const bool is_bad =
+      why.code() == absl::StatusCode::kDataLoss || why.code() == absl::StatusCode::kInvalidArgument;
+  if (config_.bad_data() != DataConfig::SKIP || !is_bad) return why;
+  ++bad_files_;
+  if (static_cast<double>(bad_files_) >
+      config_.max_bad_fraction() * static_cast<double>(path_count)) {
+    return annotate(why, absl::StrCat(bad_files_, " of ", path_count,
+                                      " files are bad data, more than max_bad_fraction"));
+  }
+  MILLRACE_LOG(WARNING) << "a file is bad data and left out: " << why.message();
+  // It keeps its place, so that the numbers of the others stay.
+  paths_.push_back(path);
+  layouts_.emplace_back();
+  group_rows_.emplace_back();
+  first_row_.emplace_back();
   return absl::OkStatus();
 }
 

@@ -34,7 +34,9 @@ class FileSet {
   // `files` must outlive the set.
   // Errors: those of expand_paths and open_file; InvalidArgument naming file and column for a
   // missing or ambiguous column, one that is not readable, or of another type than in the
-  // first file; DataLoss if no file has a row.
+  // first file; DataLoss if no file has a row. With DataConfig::SKIP, files that are damaged or of
+  // another schema have no rows, and are an error only if they are more than max_bad_fraction of
+  // all.
   static absl::StatusOr<FileSet> open(FileSystem& files, const DataConfig& config,
                                       std::vector<std::string> columns);
 
@@ -46,6 +48,7 @@ class FileSet {
   // The number of a group's first row in its file.
   int64_t first_row(int64_t file, int64_t group) const { return first_row_[file][group]; }
   int64_t rows() const { return rows_; }
+  int64_t bad_files() const { return bad_files_; }  // that were left out
 
   // Opens a file again, for one thread. Errors: those of open(); DataLoss if the file changed.
   absl::StatusOr<OpenFile> open_again(int64_t file) const;
@@ -55,6 +58,7 @@ class FileSet {
   absl::StatusOr<OpenFile> open_one(const std::string& path,
                                     std::shared_ptr<const FileLayout> layout) const;
   absl::Status add(const std::string& path);
+  absl::Status skip(const std::string& path, size_t path_count, const absl::Status& why);
 
   FileSystem* files_;
   DataConfig config_;
@@ -66,6 +70,7 @@ class FileSet {
   std::vector<std::vector<int64_t>> group_rows_;
   std::vector<std::vector<int64_t>> first_row_;
   int64_t rows_ = 0;
+  int64_t bad_files_ = 0;
 };
 
 }  // namespace millrace

@@ -2,7 +2,9 @@
 
 #include <arrow/adapters/orc/adapter.h>
 #include <arrow/record_batch.h>
+#include <google/protobuf/io/coded_stream.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -12,29 +14,44 @@
 #include "base/status_macros.h"
 #include "io/arrow_columns.h"
 #include "io/arrow_file.h"
+#include "io/arrow_memory.h"
 
 namespace millrace {
 namespace {
 
+// Fields of the postscript (https://orc.apache.org/specification/ORCv1).
+constexpr uint32_t kFooterLength = 1;
+constexpr uint32_t kBlockSize = 3;  // of compression
+constexpr uint32_t kMetadataLength = 5;
+
 class OrcReader : public FileReader {
  public:
   using FileReader::read;
-  OrcReader(std::string path, std::shared_ptr<ArrowFile> file)
-      : path_(std::move(path)), file_(std::move(file)) {}
+  OrcReader(std::string path, std::shared_ptr<ArrowFile> file, int64_t max_group_bytes)
+      : path_(std::move(path)), memory_(max_group_bytes), file_(std::move(file)) {}
 
   absl::Status open() {
-    return guard_arrow(*file_, [this]() -> arrow::Status {
-      ARROW_ASSIGN_OR_RAISE(
-          reader_, arrow::adapters::orc::ORCFileReader::Open(file_, arrow::default_memory_pool()));
+    RETURN_IF_ERROR(check_tail());
+    const absl::Status status = guard_arrow(*file_, [this]() -> arrow::Status {
+      ARROW_ASSIGN_OR_RAISE(reader_,
+                            arrow::adapters::orc::ORCFileReader::Open(file_, memory_.pool()));
+      ARROW_ASSIGN_OR_RAISE(const int64_t size, file_->GetSize());
       ARROW_ASSIGN_OR_RAISE(const std::shared_ptr<arrow::Schema> schema, reader_->ReadSchema());
       for (const auto& field : schema->fields()) columns_.push_back(describe_field(*field));
       for (int64_t i = 0; i < reader_->NumberOfStripes(); ++i) {
         const auto stripe = reader_->GetStripeInformation(i);
+        if (stripe.offset < 0 || stripe.length < 0 || stripe.length > memory_.max_bytes() ||
+            stripe.offset > size - stripe.length) {
+          return arrow::Status::IOError("stripe ", i, " has ", stripe.length, " bytes from byte ",
+                                        stripe.offset, " on, where the file has ", size,
+                                        " and max_group_bytes is ", memory_.max_bytes());
+        }
         group_rows_.push_back(stripe.num_rows);
         first_row_.push_back(stripe.first_row_id);
       }
       return arrow::Status::OK();
     });
+    return memory_.explain(status);
   }
 
   const std::string& path() const override { return path_; }
@@ -51,10 +68,51 @@ class OrcReader : public FileReader {
     };
     auto columns = read();
     if (columns.ok()) return columns;
-    return annotate(columns.status(), absl::StrCat(path_, ", stripe ", range.group));
+    return annotate(memory_.explain(columns.status()),
+                    absl::StrCat(path_, ", stripe ", range.group));
   }
 
  private:
+  // The file ends with the footer, the postscript and the length of that in one byte. ORC would
+  // allocate whatever lengths the postscript says, and buffers for blocks of that size.
+  absl::Status check_tail() {
+    std::string tail(256, '\0');
+    int64_t size = 0;
+    RETURN_IF_ERROR(guard_arrow(*file_, [&]() -> arrow::Status {
+      ARROW_ASSIGN_OR_RAISE(size, file_->GetSize());
+      const int64_t count = std::min<int64_t>(size, static_cast<int64_t>(tail.size()));
+      tail.resize(count);
+      return file_->ReadAt(size - count, count, tail.data()).status();
+    }));
+    const size_t length = tail.empty() ? 0 : static_cast<uint8_t>(tail.back());
+    if (length + 1 > tail.size())
+      return absl::DataLossError("the postscript reaches beyond the file");
+    google::protobuf::io::CodedInputStream fields(
+        reinterpret_cast<const uint8_t*>(tail.data()) + tail.size() - 1 - length,
+        static_cast<int>(length));
+    while (const uint32_t tag = fields.ReadTag()) {
+      uint64_t value = 0;
+      if ((tag & 7) != 0) {  // no number
+        uint32_t bytes = 0;
+        if ((tag & 7) != 2 || !fields.ReadVarint32(&bytes) ||
+            !fields.Skip(static_cast<int>(bytes))) {
+          return absl::DataLossError("the postscript is damaged");
+        }
+        continue;
+      }
+      if (!fields.ReadVarint64(&value)) return absl::DataLossError("the postscript is damaged");
+      const bool is_length = tag >> 3 == kFooterLength || tag >> 3 == kMetadataLength;
+      if ((is_length && value > static_cast<uint64_t>(size)) ||
+          ((is_length || tag >> 3 == kBlockSize) &&
+           value > static_cast<uint64_t>(memory_.max_bytes()))) {
+        return absl::DataLossError(absl::StrCat("the postscript declares a length of ", value,
+                                                " bytes, where the file has ", size,
+                                                " and max_group_bytes is ", memory_.max_bytes()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   arrow::Status read_batch(const RowRange& range, absl::Span<const ColumnRequest> requests,
                            std::shared_ptr<arrow::RecordBatch>* batch) {
     std::vector<int> indices;
@@ -84,6 +142,7 @@ class OrcReader : public FileReader {
   }
 
   const std::string path_;
+  ArrowMemory memory_;                     // before all that takes of it
   const std::shared_ptr<ArrowFile> file_;  // shared with reader_
   std::unique_ptr<arrow::adapters::orc::ORCFileReader> reader_;
   std::vector<FileColumn> columns_;
@@ -93,14 +152,16 @@ class OrcReader : public FileReader {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FileReader>> open_orc(FileSystem& files, const std::string& path) {
+absl::StatusOr<std::unique_ptr<FileReader>> open_orc(FileSystem& files, const std::string& path,
+                                                     int64_t max_group_bytes) {
   ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.open(path));
   std::array<char, 3> magic = {};
   ASSIGN_OR_RETURN(const int64_t count, file->read_at(0, magic.size(), magic.data()));
   if (count < 3 || std::memcmp(magic.data(), "ORC", 3) != 0) {
     return absl::DataLossError(absl::StrCat(path, " is not an ORC file"));
   }
-  auto reader = std::make_unique<OrcReader>(path, std::make_shared<ArrowFile>(std::move(file)));
+  auto reader = std::make_unique<OrcReader>(path, std::make_shared<ArrowFile>(std::move(file)),
+                                            max_group_bytes);
   RETURN_IF_ERROR(reader->open(), absl::StrCat("cannot open ", path, " as an ORC file"));
   return reader;
 }
@@ -109,7 +170,7 @@ MILLRACE_REGISTER_FILE_FORMAT(orc, {.format = DataConfig::ORC,
                                     .extensions = {".orc"},
                                     .open = [](FileSystem& files, const std::string& path,
                                                const DataConfig& config, auto layout) {
-                                      return open_orc(files, path);
+                                      return open_orc(files, path, config.max_group_bytes());
                                     }});
 
 }  // namespace millrace

@@ -13,7 +13,9 @@ namespace millrace {
 
 // Opens an ORC file, registered as DataConfig::ORC for ".orc". Part of a stripe is read by
 // seeking in it. Errors as FileOpener says.
-absl::StatusOr<std::unique_ptr<FileReader>> open_orc(FileSystem& files, const std::string& path);
+absl::StatusOr<std::unique_ptr<FileReader>> open_orc(
+    FileSystem& files, const std::string& path,
+    int64_t max_group_bytes = DataConfig::default_instance().max_group_bytes());
 
 }  // namespace millrace
 

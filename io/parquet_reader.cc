@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "io/arrow_columns.h"
 #include "io/arrow_file.h"
+#include "io/arrow_memory.h"
 
 namespace millrace {
 namespace {
@@ -30,13 +31,15 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>* leav
 class ParquetReader : public FileReader {
  public:
   using FileReader::read;
-  ParquetReader(std::string path, std::shared_ptr<ArrowFile> file)
-      : path_(std::move(path)), file_(std::move(file)) {}
+  ParquetReader(std::string path, std::shared_ptr<ArrowFile> file, int64_t max_group_bytes)
+      : path_(std::move(path)), memory_(max_group_bytes), file_(std::move(file)) {}
 
   absl::Status open() {
-    return guard_arrow(*file_, [this]() -> arrow::Status {
+    const absl::Status status = guard_arrow(*file_, [this]() -> arrow::Status {
+      ARROW_RETURN_NOT_OK(check_footer());
       parquet::arrow::FileReaderBuilder builder;
-      ARROW_RETURN_NOT_OK(builder.Open(file_));
+      builder.memory_pool(memory_.pool());
+      ARROW_RETURN_NOT_OK(builder.Open(file_, parquet::ReaderProperties(memory_.pool())));
       parquet::ArrowReaderProperties properties(/*use_threads=*/false);
       properties.set_batch_size(kBatchRows);
       properties.set_pre_buffer(false);
@@ -50,6 +53,7 @@ class ParquetReader : public FileReader {
       }
       return arrow::Status::OK();
     });
+    return memory_.explain(status);
   }
 
   const std::string& path() const override { return path_; }
@@ -62,10 +66,45 @@ class ParquetReader : public FileReader {
     auto columns = read_columns(range, requests);
     if (columns.ok()) return columns;
     stream_.reset();
-    return annotate(columns.status(), absl::StrCat(path_, ", row group ", range.group));
+    return annotate(memory_.explain(columns.status()),
+                    absl::StrCat(path_, ", row group ", range.group));
   }
 
  private:
+  // The file ends with the footer, its length in four bytes, and "PAR1"; Arrow would read any
+  // length.
+  arrow::Status check_footer() {
+    ARROW_ASSIGN_OR_RAISE(const int64_t size, file_->GetSize());
+    if (size < 12) return arrow::Status::IOError("the file is too short");
+    uint8_t end[8] = {};
+    ARROW_ASSIGN_OR_RAISE(const int64_t count, file_->ReadAt(size - 8, 8, end));
+    const uint32_t length = end[0] | end[1] << 8 | end[2] << 16 | uint32_t{end[3]} << 24;
+    if (count == 8 && (length > size - 12 || length > memory_.max_bytes())) {
+      return arrow::Status::IOError("the footer has ", length, " bytes, and the file ", size);
+    }
+    return arrow::Status::OK();
+  }
+
+  // What the footer says of the chunks that will be read.
+  arrow::Status check_chunks(int64_t group, const std::vector<int>& leaves) {
+    ARROW_ASSIGN_OR_RAISE(const int64_t size, file_->GetSize());
+    const auto metadata = reader_->parquet_reader()->metadata()->RowGroup(static_cast<int>(group));
+    int64_t left = memory_.max_bytes();
+    for (const int leaf : leaves) {
+      const auto chunk = metadata->ColumnChunk(leaf);
+      const int64_t stored = chunk->total_compressed_size();
+      const int64_t taken = chunk->total_uncompressed_size();
+      if (stored < 0 || taken < 0 || stored > size || taken > left) {
+        return arrow::Status::IOError(
+            "column ", metadata->schema()->Column(leaf)->path()->ToDotString(), " has ", stored,
+            " bytes, decompressed ", taken, ", where the file has ", size,
+            " and max_group_bytes is ", memory_.max_bytes());
+      }
+      left -= taken;
+    }
+    return arrow::Status::OK();
+  }
+
   absl::StatusOr<std::vector<Column>> read_columns(const RowRange& range,
                                                    absl::Span<const ColumnRequest> requests) {
     if (stream_ == nullptr || group_ != range.group || requests_ != requests) {
@@ -89,6 +128,7 @@ class ParquetReader : public FileReader {
     for (const ColumnRequest& request : requests) {
       add_leaves(reader_->manifest().schema_fields[request.column], &leaves);
     }
+    ARROW_RETURN_NOT_OK(check_chunks(group, leaves));
     batches_.clear();
     decoded_rows_ = 0;
     group_ = group;
@@ -123,6 +163,7 @@ class ParquetReader : public FileReader {
   }
 
   const std::string path_;
+  ArrowMemory memory_;                     // before all that takes of it
   const std::shared_ptr<ArrowFile> file_;  // shared with reader_
   std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::vector<FileColumn> columns_;
@@ -138,10 +179,11 @@ class ParquetReader : public FileReader {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FileReader>> open_parquet(FileSystem& files,
-                                                         const std::string& path) {
+absl::StatusOr<std::unique_ptr<FileReader>> open_parquet(FileSystem& files, const std::string& path,
+                                                         int64_t max_group_bytes) {
   ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.open(path));
-  auto reader = std::make_unique<ParquetReader>(path, std::make_shared<ArrowFile>(std::move(file)));
+  auto reader = std::make_unique<ParquetReader>(path, std::make_shared<ArrowFile>(std::move(file)),
+                                                max_group_bytes);
   RETURN_IF_ERROR(reader->open(), absl::StrCat("cannot open ", path, " as a Parquet file"));
   return reader;
 }
@@ -150,7 +192,8 @@ MILLRACE_REGISTER_FILE_FORMAT(parquet, {.format = DataConfig::PARQUET,
                                         .extensions = {".parquet", ".pq"},
                                         .open = [](FileSystem& files, const std::string& path,
                                                    const DataConfig& config, auto layout) {
-                                          return open_parquet(files, path);
+                                          return open_parquet(files, path,
+                                                              config.max_group_bytes());
                                         }});
 
 }  // namespace millrace

@@ -14,9 +14,11 @@ namespace millrace {
 // Opens a Parquet file, registered as DataConfig::PARQUET for ".parquet" and ".pq". A row group is
 // decoded from its beginning as far as is asked for, and kept until another one is asked for:
 // reading it in pieces costs one pass. Row groups of up to kMaxUnitRows rows are read in one piece
-// and not kept. Errors as FileOpener says.
-absl::StatusOr<std::unique_ptr<FileReader>> open_parquet(FileSystem& files,
-                                                         const std::string& path);
+// and not kept. What Arrow may take for a reader is capped, and the lengths that the footer
+// declares are checked against the cap before anything is allocated. Errors as FileOpener says.
+absl::StatusOr<std::unique_ptr<FileReader>> open_parquet(
+    FileSystem& files, const std::string& path,
+    int64_t max_group_bytes = DataConfig::default_instance().max_group_bytes());
 
 }  // namespace millrace
 

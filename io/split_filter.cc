@@ -24,9 +24,7 @@ uint64_t hash_values(const Column& column, int64_t row) {
   uint64_t hash = 0;
   for (int64_t i = column.begin(row); i < column.end(row); ++i) {
     switch (column.type) {
-      case ValueType::kString:
-        hash = xxh3(column.strings[i], hash);
-        break;
+      case ValueType::kString: hash = xxh3(column.strings[i], hash); break;
       case ValueType::kDouble: {
         uint64_t bits = 0;
         static_assert(sizeof bits == sizeof column.doubles[i]);
@@ -34,8 +32,7 @@ uint64_t hash_values(const Column& column, int64_t row) {
         hash = hash_number(bits, hash);
         break;
       }
-      default:
-        hash = hash_number(static_cast<uint64_t>(column.int64s[i]), hash);
+      default: hash = hash_number(static_cast<uint64_t>(column.int64s[i]), hash);
     }
   }
   return hash;
@@ -43,12 +40,9 @@ uint64_t hash_values(const Column& column, int64_t row) {
 
 double number_at(const Column& column, int64_t i) {
   switch (column.type) {
-    case ValueType::kDouble:
-      return column.doubles[i];
-    case ValueType::kUint64:
-      return static_cast<double>(static_cast<uint64_t>(column.int64s[i]));
-    default:
-      return static_cast<double>(column.int64s[i]);
+    case ValueType::kDouble: return column.doubles[i];
+    case ValueType::kUint64: return static_cast<double>(static_cast<uint64_t>(column.int64s[i]));
+    default: return static_cast<double>(column.int64s[i]);
   }
 }
 
@@ -83,12 +77,9 @@ absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueT
 absl::StatusOr<double> SplitFilter::position(int64_t row_number, const Column& column, int64_t row,
                                              const ColumnPlace& place) const {
   switch (split_.by()) {
-    case SplitConfig::HASH_OF_EXAMPLE:
-      return to_unit(hash_number(row_number, 0));
-    case SplitConfig::HASH_OF_COLUMN:
-      return to_unit(hash_values(column, row));
-    case SplitConfig::ORDER_OF_COLUMN:
-      break;
+    case SplitConfig::HASH_OF_EXAMPLE: return to_unit(hash_number(row_number, 0));
+    case SplitConfig::HASH_OF_COLUMN: return to_unit(hash_values(column, row));
+    case SplitConfig::ORDER_OF_COLUMN: break;
   }
   if (column.end(row) - column.begin(row) != 1) {
     return place.error(row, "the split needs exactly one value");
@@ -99,10 +90,13 @@ absl::StatusOr<double> SplitFilter::position(int64_t row_number, const Column& c
 }
 
 absl::Status SplitFilter::append(absl::Span<const int64_t> row_numbers, const Column& column,
-                                 const ColumnPlace& place, std::vector<uint8_t>* keep) const {
+                                 const ColumnPlace& place, BadRows& bad,
+                                 std::vector<uint8_t>* keep) const {
   for (size_t row = 0; row < row_numbers.size(); ++row) {
-    ASSIGN_OR_RETURN(const double at, position(row_numbers[row], column, row, place));
-    keep->push_back(at >= split_.from() && at < split_.to());
+    const auto at = position(row_numbers[row], column, row, place);
+    if (!at.ok()) RETURN_IF_ERROR(bad.add(row, at.status()));
+    // Bad rows count where they would have been: in no other part.
+    keep->push_back(at.ok() ? *at >= split_.from() && *at < split_.to() : 1);
   }
   return absl::OkStatus();
 }

@@ -31,10 +31,10 @@ class SplitFilter {
   ValueType reads_as() const { return reads_as_; }
 
   // Appends 1 for each row of the part and 0 for the others. `column` is not looked at unless
-  // the configuration names one.
-  // Errors: DataLoss for ORDER_OF_COLUMN and a row that does not have exactly one finite value.
+  // the configuration names one. Bad rows: for ORDER_OF_COLUMN, those that do not have exactly one
+  // finite value. Errors: those of `bad`.
   absl::Status append(absl::Span<const int64_t> row_numbers, const Column& column,
-                      const ColumnPlace& place, std::vector<uint8_t>* keep) const;
+                      const ColumnPlace& place, BadRows& bad, std::vector<uint8_t>* keep) const;
 
  private:
   explicit SplitFilter(SplitConfig split) : split_(std::move(split)) {}

@@ -27,7 +27,8 @@ absl::StatusOr<std::vector<uint8_t>> run(const std::string& text, const Column& 
   std::vector<int64_t> numbers(column.rows);
   std::iota(numbers.begin(), numbers.end(), 0);
   std::vector<uint8_t> keep;
-  RETURN_IF_ERROR(filter.append(numbers, column, kPlace, &keep));
+  BadRows bad(static_cast<int64_t>(numbers.size()), /*skip=*/false);
+  RETURN_IF_ERROR(filter.append(numbers, column, kPlace, bad, &keep));
   return keep;
 }
 

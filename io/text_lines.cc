@@ -59,8 +59,8 @@ class LineScanner {
     } else {
       index_.groups.push_back(open_);
     }
-    open_ = {.begin = offset_, .end = offset_, .first_row = next_row, .rows = 0,
-             .first_line = line_};
+    open_ = {
+        .begin = offset_, .end = offset_, .first_row = next_row, .rows = 0, .first_line = line_};
   }
 
   bool header_due_;

@@ -16,8 +16,8 @@ namespace millrace {
 
 inline constexpr int64_t kMaxLineBytes = 16 << 20;
 
-// Lines of a file: bytes [begin, end), in which rows [first_row, first_row + rows) stand, one in each
-// line that is not blank. Lines count from 1, blank ones too.
+// Lines of a file: bytes [begin, end), in which rows [first_row, first_row + rows) stand, one in
+// each line that is not blank. Lines count from 1, blank ones too.
 struct LineGroup {
   int64_t begin = 0;
   int64_t end = 0;
@@ -34,10 +34,9 @@ struct LineIndex {
   std::vector<LineGroup> groups;
 };
 
-// Looks through a file once for its line ends. `with_header`: the first line that is not blank is no
-// row. Groups end after 16384 rows or 8 MiB.
-// Errors: those of reading; DataLoss for a line beyond kMaxLineBytes, with its number, and for a file
-// that became shorter.
+// Looks through a file once for its line ends. `with_header`: the first line that is not blank is
+// no row. Groups end after 16384 rows or 8 MiB. Errors: those of reading; DataLoss for a line
+// beyond kMaxLineBytes, with its number, and for a file that became shorter.
 absl::StatusOr<LineIndex> index_lines(ReadableFile& file, bool with_header);
 
 // The bytes of one group. The last line ends with a line feed too, and kTextPadding readable bytes

@@ -12,12 +12,13 @@ namespace millrace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// The first `count` bytes at `text`, with as many '0' before them as make eight: the first byte is the
-// lowest. No bytes give eight '0'. REQUIRES: 0 <= count <= 8, eight readable bytes.
+// The first `count` bytes at `text`, with as many '0' before them as make eight: the first byte is
+// the lowest. No bytes give eight '0'. REQUIRES: 0 <= count <= 8, eight readable bytes.
 inline uint64_t load_digits(const char* text, int64_t count) {
   uint64_t bytes;
   std::memcpy(&bytes, text, 8);
-  const int vacant = static_cast<int>(32 - 4 * count);  // in two halves: a shift by 64 is not defined
+  const int vacant =
+      static_cast<int>(32 - 4 * count);  // in two halves: a shift by 64 is not defined
   return bytes << vacant << vacant | (0x3030303030303030ULL >> 4 * count >> 4 * count);
 }
 
@@ -42,9 +43,10 @@ inline bool hexadecimal_value(uint64_t bytes, uint64_t* value) {
   constexpr uint64_t kOnes = 0x0101010101010101ULL;
   const uint64_t letter = (bytes >> 6) & kOnes;
   const uint64_t nibbles = (bytes & (kOnes * 0x0f)) + 9 * letter;
-  // The upper half of a byte must be that of '0' or, without its case, of 'A'; the value must be below
-  // 16, and at least 10 exactly for letters.
-  const uint64_t halves = (bytes & (kOnes * 0xf0) & ~(letter * 0x20)) ^ (kOnes * 0x30 + letter * 0x10);
+  // The upper half of a byte must be that of '0' or, without its case, of 'A'; the value must be
+  // below 16, and at least 10 exactly for letters.
+  const uint64_t halves =
+      (bytes & (kOnes * 0xf0) & ~(letter * 0x20)) ^ (kOnes * 0x30 + letter * 0x10);
   const uint64_t values =
       (nibbles & (kOnes * 0x10)) | ((((nibbles + kOnes * 6) >> 4) ^ letter) & kOnes);
   uint64_t packed = __builtin_bswap64(nibbles);
@@ -55,13 +57,15 @@ inline bool hexadecimal_value(uint64_t bytes, uint64_t* value) {
 }
 
 // Each of the following reads `count` bytes at `text` as one number. Returns: whether they are one,
-// within the range of the result; none for no bytes. REQUIRES: eight readable bytes behind the text.
+// within the range of the result; none for no bytes. REQUIRES: eight readable bytes behind the
+// text.
 
 // Decimal, with - before negative ones.
 bool parse_int64(const char* text, int64_t count, int64_t* value);
 // Hexadecimal, without 0x, up to 16 digits.
 bool parse_hexadecimal(const char* text, int64_t count, uint64_t* value);
-// Decimal, as C writes numbers: 12, -0.5, 1e-7, nan, inf. The nearest one; beyond the range, infinity.
+// Decimal, as C writes numbers: 12, -0.5, 1e-7, nan, inf. The nearest one; beyond the range,
+// infinity.
 bool parse_double(const char* text, int64_t count, double* value);
 
 }  // namespace millrace

@@ -41,9 +41,9 @@ TEST(TextNumbersTest, Integers) {
 }
 
 TEST(TextNumbersTest, WhatIsNoInteger) {
-  for (const std::string text : {"", "-", "--1", "+1", "1.", "1 ", " 1", "0x1", "1e3", "/", ":",
-                                 "9223372036854775808", "-9223372036854775809",
-                                 "99999999999999999999999", "1234567a", "12345678/", "1234567-8"}) {
+  for (const std::string text :
+       {"", "-", "--1", "+1", "1.", "1 ", " 1", "0x1", "1e3", "/", ":", "9223372036854775808",
+        "-9223372036854775809", "99999999999999999999999", "1234567a", "12345678/", "1234567-8"}) {
     EXPECT_EQ(parsed(parse_int64, text), std::nullopt) << text;
   }
   // Every byte at every place.
@@ -52,8 +52,8 @@ TEST(TextNumbersTest, WhatIsNoInteger) {
       std::string text(20, '1');
       text[0] = '0';
       text[place] = static_cast<char>(byte);
-      const bool good = (byte >= '0' && byte <= '9' && (place > 0 || byte == '0')) ||
-                        (place == 0 && byte == '-');
+      const bool good =
+          (byte >= '0' && byte <= '9' && (place > 0 || byte == '0')) || (place == 0 && byte == '-');
       if (place == 0 && byte > '0' && byte <= '9') continue;  // 20 digits: too large for some
       ASSERT_EQ(parsed(parse_int64, text).has_value(), good) << byte << " " << place;
       ASSERT_EQ(parsed(parse_int64, text.substr(4)).has_value(),

@@ -9,6 +9,7 @@
 #include <arrow/table.h>
 #include <gtest/gtest.h>
 #include <parquet/arrow/writer.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <charconv>
@@ -17,10 +18,13 @@
 #include <memory>
 #include <type_traits>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/crc32c.h"
 #include "base/file_system.h"
 #include "base/philox.h"
+#include "proto/tf_example.pb.h"
 
 namespace millrace {
 namespace {
@@ -118,6 +122,62 @@ absl::Status write_csv(const TestTable& table, const std::string& path) {
   return write_file_atomically(FileSystem::local(), path, text);
 }
 
+void add_values(const std::vector<int64_t>& values, TfFeature* feature) {
+  for (const int64_t value : values) feature->mutable_int64_list()->add_value(value);
+}
+void add_values(const std::vector<double>& values, TfFeature* feature) {
+  for (const double value : values) {
+    feature->mutable_float_list()->add_value(static_cast<float>(value));
+  }
+}
+void add_values(const std::vector<std::string>& values, TfFeature* feature) {
+  for (const std::string& value : values) feature->mutable_bytes_list()->add_value(value);
+}
+
+absl::Status write_tfrecord(const TestTable& table, const std::string& path) {
+  std::string bytes;
+  for (int64_t row = 0; row < table.rows(); ++row) {
+    TfExample example;
+    for (const TestColumn& column : table.columns) {
+      std::visit(
+          [&](const auto& rows) {
+            if (rows[row].empty()) return;
+            add_values(rows[row], &(*example.mutable_features()->mutable_feature())[column.name]);
+          },
+          column.rows);
+    }
+    bytes += tfrecord(example.SerializeAsString());
+  }
+  if (absl::EndsWith(path, ".gz")) bytes = gzip(bytes);
+  return write_file_atomically(FileSystem::local(), path, bytes);
+}
+
+std::string libsvm_pair(int64_t value) { return absl::StrCat(value, ":1"); }
+std::string libsvm_pair(double value) { return absl::StrCat("0:", csv_value(value)); }
+std::string libsvm_pair(const std::string& value) { return value; }  // bad
+
+absl::Status write_libsvm(const TestTable& table, const std::string& path) {
+  std::string text;
+  for (int64_t row = 0; row < table.rows(); ++row) {
+    absl::StrAppend(&text, csv_cell(table.columns[0], row));
+    for (size_t c = 1; c < table.columns.size(); ++c) {
+      std::visit(
+          [&](const auto& rows) {
+            for (const auto& value : rows[row]) {
+              absl::StrAppend(&text, " ", c - 1, ":", libsvm_pair(value));
+            }
+          },
+          table.columns[c].rows);
+    }
+    text += "\n";
+  }
+  return write_file_atomically(FileSystem::local(), path, text);
+}
+
+void append_little_endian(uint64_t value, int bytes, std::string* out) {
+  for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
+}
+
 }  // namespace
 
 int64_t TestTable::rows() const {
@@ -126,21 +186,45 @@ int64_t TestTable::rows() const {
                     columns[0].rows);
 }
 
+std::string tfrecord(absl::string_view bytes) {
+  std::string record;
+  append_little_endian(bytes.size(), 8, &record);
+  append_little_endian(masked_crc32c(record), 4, &record);
+  record.append(bytes.data(), bytes.size());
+  append_little_endian(masked_crc32c(bytes), 4, &record);
+  return record;
+}
+
+std::string gzip(absl::string_view bytes) {
+  z_stream stream = {};
+  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
 absl::Status write_data_file(const TestTable& table, DataConfig::Format format, int64_t group_rows,
                              const std::string& path) {
   if (format == DataConfig::CSV) return write_csv(table, path);
+  if (format == DataConfig::TFRECORD) return write_tfrecord(table, path);
+  if (format == DataConfig::LIBSVM) return write_libsvm(table, path);
   const arrow::Status status = write_arrow(table, format, group_rows, path);
   return status.ok() ? absl::OkStatus() : absl::InternalError(status.ToString());
 }
 
 absl::string_view extension_of(DataConfig::Format format) {
   switch (format) {
-    case DataConfig::ORC:
-      return ".orc";
-    case DataConfig::PARQUET:
-      return ".parquet";
-    default:
-      return ".csv";
+    case DataConfig::ORC: return ".orc";
+    case DataConfig::PARQUET: return ".parquet";
+    case DataConfig::TFRECORD: return ".tfrecord";
+    case DataConfig::LIBSVM: return ".libsvm";
+    default: return ".csv";
   }
 }
 

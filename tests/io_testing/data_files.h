@@ -28,12 +28,22 @@ struct TestTable {
   int64_t rows() const;
 };
 
-// Writes a file: ORC, PARQUET, or CSV with a header line and lists separated by "|". Row groups
-// (stripes) have `group_rows` rows, 0: all in one.
+// Writes a file of any format. Row groups (stripes) have `group_rows` rows, 0: all in one; the
+// other formats have none in their files.
+//   CSV: with a header line and lists separated by "|".
+//   TFRECORD: numbers as float32; compressed if the path ends with ".gz".
+//   LIBSVM: for `fields` = columns - 1. The first column is the label; of the others, the f-th is
+//   field f, integers as f:integer:1 and numbers as f:0:number. No text.
 absl::Status write_data_file(const TestTable& table, DataConfig::Format format, int64_t group_rows,
                              const std::string& path);
 
-// ".orc", ".parquet", ".csv".
+// One record of a TFRECORD file.
+std::string tfrecord(absl::string_view bytes);
+
+// Compressed as gzip does.
+std::string gzip(absl::string_view bytes);
+
+// ".orc", ".parquet", ".csv", ".tfrecord", ".libsvm".
 absl::string_view extension_of(DataConfig::Format format);
 
 // `rows` examples that look like Criteo's: "label" (0 or 1), "i1".. dense, of which some are

@@ -1,0 +1,20 @@
+// The checksum of TFRecord files.
+#ifndef MILLRACE_BASE_CRC32C_H_
+#define MILLRACE_BASE_CRC32C_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// CRC-32C (Castagnoli's polynomial, RFC 3720 B.4) of the bytes.
+uint32_t crc32c(absl::string_view bytes);
+
+// The same, turned by 15 bits with a constant added, as files keep it: a checksum of bytes that
+// hold checksums would else be weak. From LevelDB, as in TensorFlow.
+uint32_t masked_crc32c(absl::string_view bytes);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BASE_CRC32C_H_
