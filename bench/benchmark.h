@@ -60,26 +60,26 @@ struct BenchmarkFlags {
 // A benchmark prints each measurement when it has it.
 using PrintMeasurement = std::function<void(const Measurement&)>;
 
-// Steps of full embedding tables with autograd, finiteness and updates; ids/s, ms of each phase, and
-// how many cores others kept busy in each window. With --data, into that directory, in the order of
-// this machine's bytes, for other programs to do the same with:
-//   rows.i64      int64 [8, tables, batch, ids_per_feature]: row numbers of the batches taking turns
-//   gradient.f32  float32 [batch, tables * dim]: of the pooled output, the same in every step
+// Steps of full embedding tables with autograd, finiteness and updates; ids/s, ms of each phase,
+// and how many cores others kept busy in each window. With --data, into that directory, in the
+// order of this machine's bytes, for other programs to do the same with:
+//   rows.i64      int64 [8, tables, batch, ids_per_feature]: row numbers of the batches taking
+//   turns gradient.f32  float32 [batch, tables * dim]: of the pooled output, the same in every step
 // and with --check, measuring nothing, float32 [rows, tables, dim]:
 //   before.f32, after.f32   the weights of all rows before and after --steps [20] steps
 absl::Status bench_embedding(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
 // Checkpoints of full embedding tables, written and removed in --directory. In turn, files
 // forgotten by the page cache before they are read: MB/s of saving and of writing and syncing the
-// same bytes, of loading with all checks and of reading them, and ratios. The bytes of a delta of 1 %
-// of the rows over those of all. Of asynchronous saves how long training stops, how long a step
+// same bytes, of loading with all checks and of reading them, and ratios. The bytes of a delta of 1
+// % of the rows over those of all. Of asynchronous saves how long training stops, how long a step
 // takes without and meanwhile (median and 99th percentile), and how long until they are durable.
 absl::Status bench_checkpoint(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
-// The id map beside ska::flat_hash_map and absl::flat_hash_map, alternating, all three in huge pages:
-// ids/s of inserting --rows ids into an empty map and of finding them, in batches of 2048, on one
-// thread by its CPU time and on --threads by the clock; the longest call that inserts, in CPU ms;
-// bytes a row; and ratios. For --ids other than random also our map with random ones.
+// The id map beside ska::flat_hash_map and absl::flat_hash_map, alternating, all three in huge
+// pages: ids/s of inserting --rows ids into an empty map and of finding them, in batches of 2048,
+// on one thread by its CPU time and on --threads by the clock; the longest call that inserts, in
+// CPU ms; bytes a row; and ratios. For --ids other than random also our map with random ones.
 absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
 // Trainer with five hooks that do nothing, against the same model in a bare loop; µs a step.
@@ -96,7 +96,9 @@ absl::Status bench_train(const BenchmarkFlags& flags, const PrintMeasurement& pr
 // out, alternating; run by `millrace launch -n 2 -- bench exchange`, printed by rank 0.
 absl::Status bench_exchange(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
-// One epoch of a job's training data, read and made into batches that nobody trains on; rows/s.
+// One epoch of a job's training data, read and made into batches that nobody trains on; rows/s by
+// the clock and by CPU time, and where the files are Parquet or ORC, alternating, Arrow's own
+// reading of the same columns to its arrays, and the ratio of both CPU times.
 absl::Status bench_ingest(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
 }  // namespace millrace

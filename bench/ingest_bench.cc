@@ -1,13 +1,21 @@
+#include <time.h>
+
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
+#include "bench/arrow_read.h"
 #include "bench/benchmark.h"
 #include "io/batch_dataset.h"
 #include "io/feature_schema.h"
+#include "io/feature_transform.h"
 #include "proto/config_reader.h"
 
 namespace millrace {
@@ -26,9 +34,34 @@ absl::StatusOr<TrainConfig> read_train_config(const BenchmarkFlags& flags) {
   return config.train();
 }
 
-// Rows of one epoch and the seconds they took.
-absl::StatusOr<double> rows_per_second(Dataset& data, int64_t epoch) {
+struct Pass {
+  double rows_per_second = 0;
+  double cpu_seconds = 0;  // of all threads
+  int64_t rows = 0;
+};
+
+// Of all threads of this process, so far.
+double cpu_seconds() {
+  timespec used = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+// Measures `read`, which returns how many rows it read.
+template <typename Read>
+absl::StatusOr<Pass> measure(Read read) {
   const auto start = std::chrono::steady_clock::now();
+  const double cpu = cpu_seconds();
+  Pass pass;
+  ASSIGN_OR_RETURN(pass.rows, read());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  pass.cpu_seconds = cpu_seconds() - cpu;
+  pass.rows_per_second = static_cast<double>(pass.rows) / seconds.count();
+  return pass;
+}
+
+// Reads one epoch. Returns: its rows.
+absl::StatusOr<int64_t> read_epoch(Dataset& data, int64_t epoch) {
   RETURN_IF_ERROR(data.start_epoch(epoch));
   int64_t rows = 0;
   while (true) {
@@ -36,8 +69,19 @@ absl::StatusOr<double> rows_per_second(Dataset& data, int64_t epoch) {
     if (!batch.has_value()) break;
     rows += batch->size;
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  return static_cast<double>(rows) / seconds.count();
+  return rows;
+}
+
+// The same files and columns with Arrow alone.
+absl::StatusOr<int64_t> read_all_with_arrow(const BatchDataset& data, const FeatureSchema& schema) {
+  std::vector<std::string> columns;
+  for (const FeatureConfig& feature : schema.features()) columns.push_back(column_of(feature));
+  int64_t rows = 0;
+  for (const std::string& path : data.files()) {
+    ASSIGN_OR_RETURN(const int64_t more, read_with_arrow(path, columns));
+    rows += more;
+  }
+  return rows;
 }
 
 }  // namespace
@@ -50,18 +94,34 @@ absl::Status bench_ingest(const BenchmarkFlags& flags, const PrintMeasurement& p
   options.seed = config.seed();
   options.reader_threads = static_cast<int>(flags.threads);
   ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> data, open_dataset(options));
-  Measurement rate{"ingest",
-                   {{"config", flags.config},
-                    {"reader_threads", absl::StrCat(flags.threads)},
-                    {"shuffle_rows", absl::StrCat(options.data.shuffle_rows())}},
-                   "rows/s",
-                   true,
-                   {}};
+  const std::map<std::string, std::string> parameters = {
+      {"config", flags.config},
+      {"reader_threads", absl::StrCat(flags.threads)},
+      {"shuffle_rows", absl::StrCat(options.data.shuffle_rows())}};
+  Measurement rate{"ingest", parameters, "rows/s", true, {}};
+  Measurement core{"ingest/core", parameters, "rows/s of CPU time", true, {}};
+  Measurement arrow{"ingest/arrow", parameters, "rows/s of CPU time", true, {}};
+  Measurement ratio{"ingest/ratio", parameters, "CPU time over Arrow's", false, {}};
+  const bool compares = std::all_of(data->files().begin(), data->files().end(), arrow_reads);
   for (int64_t epoch = 0; epoch <= flags.repeats; ++epoch) {
-    ASSIGN_OR_RETURN(const double rows, rows_per_second(*data, epoch));
-    if (epoch > 0) rate.values.push_back(rows);  // the first one warms the page cache
+    ASSIGN_OR_RETURN(const Pass ours, measure([&] { return read_epoch(*data, epoch); }));
+    Pass theirs;
+    if (compares) {
+      ASSIGN_OR_RETURN(theirs, measure([&] { return read_all_with_arrow(*data, options.schema); }));
+    }
+    if (epoch == 0) continue;  // it warms the page cache
+    rate.values.push_back(ours.rows_per_second);
+    core.values.push_back(static_cast<double>(ours.rows) / ours.cpu_seconds);
+    if (!compares) continue;
+    arrow.values.push_back(static_cast<double>(theirs.rows) / theirs.cpu_seconds);
+    ratio.values.push_back(ours.cpu_seconds / theirs.cpu_seconds);
   }
   print(rate);
+  print(core);
+  if (compares) {
+    print(arrow);
+    print(ratio);
+  }
   return absl::OkStatus();
 }
 

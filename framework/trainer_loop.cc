@@ -300,6 +300,7 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data, int64_t e
   parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
   result.timings.data_wait = data.wait;
   advance(result);
+  for (const Batch& batch : data.micro_batches) summary_.bad_examples += batch.bad_examples;
   // Before anything is served: a checkpoint holds the position after this step.
   open_cursor_ = data.micro_batches.back().cursor;
   restored_cursors_.clear();

@@ -73,5 +73,14 @@ TEST(BuildBatchTest, NoSparseAndNoDenseFeatures) {
   EXPECT_THAT(batch.dense.sizes(), ElementsAre(2, 0));
 }
 
+TEST(BuildBatchTest, WeightsOfIdsWhereAColumnHasThem) {
+  Block a = block_a();
+  const Block b = block_b();
+  EXPECT_FALSE(build_batch({{&a, a.order}, {&b, b.order}}).sparse.weights.defined());
+  a.sparse[1].weights = {0.5, 2, 3};
+  const Batch batch = build_batch({{&a, a.order}, {&b, b.order}});
+  EXPECT_THAT(values<float>(batch.sparse.weights), ElementsAre(1, 1, 1, 1, 0.5, 2, 3, 1));
+}
+
 }  // namespace
 }  // namespace millrace

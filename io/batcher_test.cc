@@ -85,5 +85,46 @@ TEST(BatcherTest, ErrorsPassThrough) {
   EXPECT_THAT(batcher.next(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("torn")));
 }
 
+TEST(BatcherTest, BadExamplesAreCountedWithTheBatchTheyLieBefore) {
+  // Positions 1, 4, 5 and 9 are bad; 2 is outside the split.
+  const std::vector<std::vector<int64_t>> good = {{0, 3}, {}, {6, 7}, {8}};
+  const std::vector<std::vector<int64_t>> bad = {{1}, {4, 5}, {}, {9}};
+  for (const bool fails : {false, true}) {
+    auto next = std::make_shared<size_t>(0);
+    Batcher batcher(
+        2, false, {.epoch = 0, .rows_left = {{0, 10}}},
+        [&, next]() -> absl::StatusOr<std::optional<Block>> {
+          const size_t index = (*next)++;
+          if (fails && index == 3) return absl::DataLossError("later");
+          if (index >= good.size()) return std::nullopt;
+          Block block;
+          block.labels.emplace_back();
+          for (const int64_t position : good[index]) {
+            block.order.push_back({static_cast<int32_t>(block.example_ids.size()), position});
+            block.example_ids.push_back(position);
+            block.labels[0].push_back(0);
+          }
+          block.bad_positions = bad[index];
+          return block;
+        });
+    std::vector<int64_t> counts;
+    while (true) {
+      const auto batch = batcher.next();
+      if (!batch.ok()) {
+        EXPECT_TRUE(fails);
+        EXPECT_THAT(batch, StatusIs(absl::StatusCode::kDataLoss, "later"));
+        break;
+      }
+      if (!batch->has_value()) break;
+      counts.push_back((*batch)->bad_examples);
+    }
+    if (fails) {
+      EXPECT_THAT(counts, ElementsAre(1, 2)) << "the batches before the error";
+    } else {
+      EXPECT_THAT(counts, ElementsAre(1, 2, 1));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace millrace

@@ -14,7 +14,7 @@ struct IdColumn {
   int64_t rows = 0;
   std::vector<int64_t> offsets;
   std::vector<int64_t> values;
-  std::vector<float> weights;  // of the values; empty: all 1
+  std::vector<float> weights = {};  // of the values; empty: all 1
 
   int64_t begin(int64_t row) const { return offsets.empty() ? row : offsets[row]; }
   int64_t end(int64_t row) const { return offsets.empty() ? row + 1 : offsets[row + 1]; }

@@ -192,7 +192,9 @@ absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, 
 std::vector<Column> BlockReader::no_columns(int64_t rows) const {
   std::vector<Column> columns;
   for (const BlockSource::Request& request : source_.requests_) {
-    Column column{.type = request.as, .rows = rows};
+    Column column;
+    column.type = request.as;
+    column.rows = rows;
     column.offsets.assign(rows + 1, 0);
     columns.push_back(std::move(column));
   }

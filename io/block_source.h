@@ -47,10 +47,10 @@ class BlockSource {
   // A feature, and the place of its column in what is read.
   struct Feature {
     FeatureConfig::Kind kind;
-    int64_t request = -1;                       // -1: no file has the column
-    std::optional<FeatureTransform> transform;  // none: the same
-    int64_t weight_request = -1;                // -1: its ids have no weights
-    std::vector<int64_t> crossed;               // sparse features, for each `cross`
+    int64_t request = -1;                                      // -1: no file has the column
+    std::optional<FeatureTransform> transform = std::nullopt;  // none: the same
+    int64_t weight_request = -1;                               // -1: its ids have no weights
+    std::vector<int64_t> crossed = {};                         // sparse features, for each `cross`
   };
   // A column as it is read; two features of one column share it where they can.
   struct Request {

@@ -70,6 +70,7 @@ std::string summary_json(const Summary& summary) {
   json["examples_per_second"] =
       seconds > 0 ? static_cast<double>(summary.examples_this_run) / seconds : 0.0;
   json["dropped_examples"] = summary.dropped_examples;
+  json["bad_examples"] = summary.bad_examples;
   json["world_size"] = summary.world_size;
   json["train"] = Json(summary.train);
   Json& eval = json["eval"] = Json::object();
