@@ -134,6 +134,7 @@ class Trainer {
   absl::StatusOr<PassEnd> train_windows();
   absl::StatusOr<std::optional<WindowState>> wait_for_window();
   void open_window(const Window& window);
+  absl::Status evaluate_window();
   absl::Status complete_window(const Window& window, bool out_of_data);
   absl::StatusOr<PassEnd> train_pass(Place place, int64_t max_steps, bool may_be_empty);
   bool goes_on(const ExchangeResult& agreed) const;
@@ -228,6 +229,7 @@ class Trainer {
   // ranks agree that the epoch or window, which is not closed yet, has no more data.
   int64_t epoch_first_step_ = 0;
   int64_t window_first_step_ = 0;
+  Window window_;  // that is open
   std::optional<Cursor> open_cursor_;
   bool data_ended_ = false;
   bool stream_ended_ = false;  // of windows

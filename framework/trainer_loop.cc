@@ -105,7 +105,9 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_windows() {
     open_window(state->window);
     at_boundary_ = false;
     RETURN_IF_ERROR(hooks_->before_window(*context_, state->window));
+    RETURN_IF_ERROR(evaluate_window());
     at_boundary_ = true;
+    if (stopped_) return PassEnd::kInterrupted;
     const int64_t cap = options_.max_steps_per_window;
     ASSIGN_OR_RETURN(const PassEnd end, train_pass({"window", state->window.index},
                                                    cap > 0 ? window_first_step_ + cap : 0,
@@ -148,6 +150,20 @@ void Trainer::open_window(const Window& window) {
   const bool continues = open_cursor_.has_value() && !open_cursor_->window_finished &&
                          open_cursor_->window == window.index;
   if (!continues) window_first_step_ = steps_done();
+  window_ = window;
+}
+
+// Before it is trained on, so that its figures are those of data that the model has not seen.
+absl::Status Trainer::evaluate_window() {
+  if (!options_.progressive_evaluation) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, windows_->open_window_again());
+  if (data == nullptr) return absl::OkStatus();
+  EvaluationOptions options;
+  options.name = kNextWindow;
+  ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result, evaluate_inside(*data, options));
+  if (!result.has_value()) return absl::OkStatus();
+  last_evaluated_step_[options.name] = progress_.step;
+  return hooks_->after_evaluate(*context_, *result);
 }
 
 absl::Status Trainer::complete_window(const Window& window, bool out_of_data) {
@@ -159,6 +175,7 @@ absl::Status Trainer::complete_window(const Window& window, bool out_of_data) {
   open_cursor_->rows_left.clear();
   open_cursor_->window = window.index;
   open_cursor_->window_finished = true;
+  open_cursor_->stream = window.stream;
   data_ended_ = false;
   ++progress_.window;
   RETURN_IF_ERROR(hooks_->after_window(*context_, window));
@@ -244,7 +261,12 @@ std::unique_ptr<Trainer::StepData> Trainer::padding() const {
   auto data = std::make_unique<StepData>();
   Cursor nothing_left;
   nothing_left.epoch = progress_.epoch;
-  if (like_.has_value()) nothing_left.fingerprint = like_->cursor.fingerprint;
+  nothing_left.window = window_.index;
+  nothing_left.stream = window_.stream;
+  // The last batch may be of another window.
+  if (like_.has_value() && like_->cursor.window == window_.index) {
+    nothing_left.fingerprint = like_->cursor.fingerprint;
+  }
   data->micro_batches.assign(
       static_cast<size_t>(options_.micro_batches),
       padding_batch(like_.has_value() ? &*like_ : nullptr,

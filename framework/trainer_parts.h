@@ -24,6 +24,9 @@ namespace millrace {
 
 class Model;
 
+// The name under which windows are evaluated before they are trained on.
+inline constexpr char kNextWindow[] = "next_window";
+
 struct TrainerParts {
   // Shared because that is how LibTorch's modules hold one another; nobody else keeps it.
   std::shared_ptr<Model> model;
@@ -65,6 +68,8 @@ struct TrainerOptions {
   Cadence report = {.every_steps = 100, .at_end = true};
   std::vector<std::string> tasks = {"label"};  // names of the labels
   std::vector<std::string> metrics = {"auc", "logloss", "ne", "calibration"};
+  // Whether each window is evaluated, as set kNextWindow, before it is trained on.
+  bool progressive_evaluation = false;
   absl::Duration data_timeout = absl::Minutes(30);  // how long a dataset may take for one batch
   absl::Duration poll_interval = absl::Seconds(1);  // while no window is ready
 };

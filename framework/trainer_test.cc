@@ -72,6 +72,25 @@ class WindowedTrainerTest : public TrainerTest {
   FakeClock clock_;
 };
 
+TEST_F(WindowedTrainerTest, WindowsAreEvaluatedBeforeTheyAreTrainedOn) {
+  TrainerOptions options;
+  options.progressive_evaluation = true;
+  auto trainer = windowed({{1, 0}, {0, 0}, {1, 0}}, options);
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+  const Events evaluation = join({{"before_window"}, kEvalStep, {"after_evaluate"}});
+  EXPECT_THAT(events_, ElementsAreArray(
+                           join({{"start", "before_epoch"},
+                                 evaluation,
+                                 kStep,
+                                 {"out_of_data(window)", "after_window"},
+                                 {"before_window", "out_of_data(window)", "after_window"},
+                                 evaluation,
+                                 kStep,
+                                 {"out_of_data(window)", "after_window"},
+                                 {"out_of_data(stream)", "after_epoch", "after_report", "end"}})));
+  EXPECT_EQ(summary.eval.count("next_window"), 1u);
+}
+
 TEST_F(WindowedTrainerTest, WindowsOpenAndCloseBetweenEpochAndStep) {
   auto trainer = windowed({{2, 0}, {0, 0}, {1, 5}});
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());

@@ -68,6 +68,9 @@ uint64_t fingerprint(const DatasetOptions& options, const FileSet& files) {
   std::string text = absl::StrCat("2 ", kMaxUnitRows, " ", options.data.shuffle_rows(), " ",
                                   shuffled ? options.seed : 0, " ", split.by(), " ", split.column(),
                                   " ", split.from(), " ", split.to());
+  if (options.rows.end > 0) {
+    absl::StrAppend(&text, " rows ", options.rows.begin, " ", options.rows.end);
+  }
   for (size_t i = 0; i < files.paths().size(); ++i) {
     absl::StrAppend(&text, ";", absl::CEscape(base_name(files.paths()[i])), ":");
     for (const int64_t rows : files.group_rows()[i]) absl::StrAppend(&text, rows, ",");
@@ -143,7 +146,8 @@ absl::StatusOr<std::unique_ptr<BatchDataset>> open_dataset(const DatasetOptions&
   RETURN_IF_ERROR(check_options(options));
   ASSIGN_OR_RETURN(std::unique_ptr<BlockSource> source,
                    BlockSource::open(*options.files, options.data, options.schema,
-                                     {options.binary_labels, options.labels_may_miss}));
+                                     {options.binary_labels, options.labels_may_miss},
+                                     {options.rows, options.may_be_empty}));
   return std::unique_ptr<BatchDataset>(new BatchDataset(options, std::move(source)));
 }
 

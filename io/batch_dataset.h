@@ -33,6 +33,10 @@ struct DatasetOptions {
   // Whether columns of labels and of weights may be missing, as in data to predict from: then
   // those labels are not-a-number, and weights are undefined.
   bool labels_may_miss = false;
+  // Only these rows, counted over all files as they lie end to end; {0, 0}: all.
+  RowInterval rows = {};
+  // Whether there may be no rows at all.
+  bool may_be_empty = false;
 
   // Do not.
   int reader_threads = 1;                    // at least 1
@@ -58,8 +62,8 @@ class BatchDataset : public Dataset {
   absl::StatusOr<DataIdentity> identity() const override;
   void cancel() override;
 
-  // Rows of all files: of all ranks, and outside the split too.
-  int64_t rows() const { return source_->files().rows(); }
+  // Of all ranks, and outside the split too.
+  int64_t rows() const { return source_->rows(); }
   const std::vector<std::string>& files() const { return source_->files().paths(); }
 
  private:

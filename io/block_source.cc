@@ -53,18 +53,36 @@ int64_t index_of(const std::vector<std::string>& names, const std::string& name)
   return std::find(names.begin(), names.end(), name) - names.begin();
 }
 
+// Leaves of units that lie end to end what is within `rows`.
+void clip_units(RowInterval rows, std::vector<Unit>* units) {
+  std::vector<Unit> kept;
+  int64_t first = 0;  // row of the unit
+  for (Unit unit : *units) {
+    const int64_t from = std::clamp<int64_t>(rows.begin - first, 0, unit.count);
+    const int64_t to = std::clamp<int64_t>(rows.end - first, 0, unit.count);
+    first += unit.count;
+    if (from >= to) continue;
+    unit.begin += from;
+    unit.count = to - from;
+    kept.push_back(unit);
+  }
+  *units = std::move(kept);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files,
                                                                const DataConfig& config,
                                                                const FeatureSchema& schema,
-                                                               LabelRules labels) {
+                                                               LabelRules labels,
+                                                               SourceRange range) {
   std::set<std::string> missing;
   if (labels.may_miss) {
     ASSIGN_OR_RETURN(missing, missing_features(files, config, schema));
   }
   ASSIGN_OR_RETURN(FileSet set,
-                   FileSet::open(files, config, needed_columns(config, schema, missing)));
+                   FileSet::open(files, config, needed_columns(config, schema, missing),
+                                 range.may_be_empty));
   const std::string& split_column = config.split().column();
   const int64_t column = index_of(set.columns(), split_column);
   ASSIGN_OR_RETURN(
@@ -74,6 +92,8 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files
   std::unique_ptr<BlockSource> source(new BlockSource(std::move(set), std::move(split)));
   source->skip_bad_ = config.bad_data() == DataConfig::SKIP;
   source->units_ = make_units(source->files_.group_rows(), kMaxUnitRows);
+  if (range.rows.end > 0) clip_units(range.rows, &source->units_);
+  for (const Unit& unit : source->units_) source->rows_ += unit.count;
   for (const FeatureConfig& feature : schema.features()) {
     if (missing.count(feature.name()) > 0) {
       source->features_.push_back({.kind = feature.kind()});

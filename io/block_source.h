@@ -29,6 +29,12 @@ struct LabelRules {
   bool may_miss = false;
 };
 
+// See DatasetOptions.
+struct SourceRange {
+  RowInterval rows;
+  bool may_be_empty = false;
+};
+
 // Files and features, checked against each other. Immutable; thread-safe.
 class BlockSource {
  public:
@@ -36,10 +42,11 @@ class BlockSource {
   static absl::StatusOr<std::unique_ptr<BlockSource>> open(FileSystem& files,
                                                            const DataConfig& config,
                                                            const FeatureSchema& schema,
-                                                           LabelRules labels);
+                                                           LabelRules labels, SourceRange range);
 
   const FileSet& files() const { return files_; }
   const std::vector<Unit>& units() const { return units_; }
+  int64_t rows() const { return rows_; }  // of all units
 
  private:
   friend class BlockReader;
@@ -70,6 +77,7 @@ class BlockSource {
   int64_t split_request_ = -1;  // -1: the split needs no column
   bool skip_bad_ = false;       // DataConfig::SKIP
   std::vector<Unit> units_;
+  int64_t rows_ = 0;
   std::vector<Feature> features_;
   std::vector<Request> requests_;
 };

@@ -3,6 +3,7 @@
 #define MILLRACE_IO_CURSOR_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,6 +37,8 @@ struct Cursor {
   // through with it, so that the next one follows.
   int64_t window = 0;
   bool window_finished = false;
+  // Which window that is and where the stream stands behind it, as Window::stream.
+  std::string stream = "";
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
 

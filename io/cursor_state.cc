@@ -8,6 +8,7 @@ CursorState to_state(const Cursor& cursor) {
   state.set_fingerprint(cursor.fingerprint);
   if (cursor.window != 0) state.set_window(cursor.window);
   if (cursor.window_finished) state.set_window_finished(true);
+  if (!cursor.stream.empty()) state.set_stream(cursor.stream);
   for (const RowInterval& interval : cursor.rows_left) {
     state.add_begin(interval.begin);
     state.add_end(interval.end);
@@ -21,6 +22,7 @@ absl::StatusOr<Cursor> from_state(const CursorState& state) {
   cursor.fingerprint = state.fingerprint();
   cursor.window = state.window();
   cursor.window_finished = state.window_finished();
+  cursor.stream = state.stream();
   if (cursor.window < 0) return absl::DataLossError("a cursor is damaged: its window is negative");
   if (state.begin_size() != state.end_size()) {
     return absl::DataLossError("a cursor is damaged: an interval of rows has no end");

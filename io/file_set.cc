@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const D
 }
 
 absl::StatusOr<FileSet> FileSet::open(FileSystem& files, const DataConfig& config,
-                                      std::vector<std::string> columns) {
+                                      std::vector<std::string> columns, bool may_be_empty) {
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files, config));
   FileSet set(files, config);
   set.columns_ = std::move(columns);
@@ -75,7 +75,8 @@ absl::StatusOr<FileSet> FileSet::open(FileSystem& files, const DataConfig& confi
     const absl::Status status = set.add(path);
     if (!status.ok()) RETURN_IF_ERROR(set.skip(path, paths.size(), status));
   }
-  if (set.rows_ == 0) {
+  // Without types no file could be read.
+  if (set.rows_ == 0 && (!may_be_empty || set.types_.empty())) {
     return absl::DataLossError(absl::StrCat(
         "no rows in ", paths.front(),
         paths.size() > 1 ? absl::StrCat(" and ", paths.size() - 1, " more files") : ""));

@@ -34,11 +34,12 @@ class FileSet {
   // `files` must outlive the set.
   // Errors: those of expand_paths and open_file; InvalidArgument naming file and column for a
   // missing or ambiguous column, one that is not readable, or of another type than in the
-  // first file; DataLoss if no file has a row. With DataConfig::SKIP, files that are damaged or of
-  // another schema have no rows, and are an error only if they are more than max_bad_fraction of
-  // all.
+  // first file; DataLoss if no file has a row, unless the set may be empty. With DataConfig::SKIP,
+  // files that are damaged or of another schema have no rows, and are an error only if they are
+  // more than max_bad_fraction of all.
   static absl::StatusOr<FileSet> open(FileSystem& files, const DataConfig& config,
-                                      std::vector<std::string> columns);
+                                      std::vector<std::string> columns,
+                                      bool may_be_empty = false);
 
   const std::vector<std::string>& paths() const { return paths_; }
   const std::vector<std::string>& columns() const { return columns_; }

@@ -3,7 +3,9 @@
 #define MILLRACE_IO_WINDOWED_DATASET_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "io/dataset.h"
@@ -15,6 +17,12 @@ struct Window {
   int64_t index = 0;          // counts from 0 over all resumes
   std::string name;           // a file, a directory, a time span
   int64_t examples_done = 0;  // of this rank, before this run: not 0 where a resume continues in it
+  // Which window it is and where the stream stands behind it: what Cursor::stream holds in it and
+  // after it. Only the dataset understands it.
+  std::string stream = "";
+  // Files that no window after this one reads.
+  std::vector<std::string> files = {};
+  std::string damage = "";  // why it has no examples, where damaged data is left out; else ""
 };
 
 struct WindowState {
@@ -36,6 +44,16 @@ class WindowedDataset : public Dataset {
   // for data. Collective: every rank calls it at the same point and gets the same state, or an
   // error; rank 0 looks for windows and tells the others. Errors: those of Dataset::next.
   virtual absl::StatusOr<WindowState> next_window() = 0;
+
+  // The open window once more, from its begin, for evaluating before anything of it is trained on.
+  // Null if it has no examples, was given before or is gone on with; that is the same on all ranks.
+  virtual absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() {
+    return std::unique_ptr<Dataset>();
+  }
+
+  // Files of the window that would follow now, for whoever wants to read them ahead; on rank 0, and
+  // as far as it is known. Changes nothing.
+  virtual std::vector<std::string> upcoming_files() { return {}; }
 };
 
 }  // namespace millrace

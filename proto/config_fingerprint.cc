@@ -133,6 +133,17 @@ bool within(const std::string& path, const std::vector<std::string>& missing) {
   });
 }
 
+// Where data is, and how long it is waited for.
+void clear_paths(DataConfig& data) {
+  data.clear_path();
+  if (!data.has_windows()) return;
+  data.mutable_windows()->clear_idle_seconds();
+  if (data.windows().has_directory()) data.mutable_windows()->mutable_directory()->clear_path();
+  if (!data.windows().has_time()) return;
+  data.mutable_windows()->mutable_time()->clear_path();
+  data.mutable_windows()->mutable_time()->clear_end();
+}
+
 }  // namespace
 
 TrainConfig identity_of(const TrainConfig& config) {
@@ -140,9 +151,10 @@ TrainConfig identity_of(const TrainConfig& config) {
   identity.clear_max_steps();
   identity.clear_max_epochs();
   identity.clear_max_seconds();
-  if (identity.has_train_data()) identity.mutable_train_data()->clear_path();
+  identity.clear_max_windows();
+  if (identity.has_train_data()) clear_paths(*identity.mutable_train_data());
   for (EvaluationSetConfig& set : *identity.mutable_eval_data()) {
-    if (set.has_data()) set.mutable_data()->clear_path();
+    if (set.has_data()) clear_paths(*set.mutable_data());
   }
   // That there are sources matters, not where they are.
   if (identity.has_model_bank()) {

@@ -46,6 +46,10 @@ TrainConfig changed(const std::string& text) {
 TEST(ConfigFingerprintTest, LimitsPathsAndDefaultsPlayNoRole) {
   expect_same(parse(kJob), changed("max_steps: 7 max_epochs: 0 max_seconds: 3"));
   expect_same(parse(kJob), changed("train_data { path: \"c\" drop_remainder: false }"));
+  expect_same(changed("train_data { windows { directory { path: \"a\" } } } max_windows: 3"),
+              changed("train_data { windows { directory { path: \"b\" } idle_seconds: 5 } }"));
+  expect_same(changed("train_data { windows { time { path: \"a\" end: \"b\" } } }"),
+              changed("train_data { windows { time {} } }"));
   expect_same(changed("initialize_from: \"a\""), changed("initialize_from: \"b\""));
   expect_same(changed("model_bank { source { path: \"a\" } }"),
               changed("model_bank { source { path: \"b\" } }"));
@@ -59,7 +63,7 @@ TEST(ConfigFingerprintTest, LimitsPathsAndDefaultsPlayNoRole) {
 
 TEST(ConfigFingerprintTest, WhatDecidesTheResultDoes) {
   for (const char* text :
-       {"seed: 4", "micro_batches: 2", "max_steps_per_epoch: 5", "train_data { batch_size: 65 }",
+       {"seed: 4", "micro_batches: 2", "train_data { windows { files: 2 } }", "max_steps_per_window: 1", "max_steps_per_epoch: 5", "train_data { batch_size: 65 }",
         "sparse_optimizer { adam { beta1: 0.8 } }", "sparse_optimizer { sgd {} }",
         "table { name: \"more\" }", "feature { default_value: 0 }", "binary_labels: false",
         "initialize_from: \"a\"", "model_bank { source { load: \"a\" } }"}) {

@@ -159,7 +159,7 @@ bool absence_has_meaning(const FieldDescriptor& field) {
       "millrace.TableConfig.eviction",   "millrace.CountAdmission.sketch",
       "millrace.EvictRowsConfig.when",   "millrace.CheckpointConfig.when",
       "millrace.TrainConfig.model_bank", "millrace.SourceConfig.rows",
-      "millrace.ModelBankConfig.reload",
+      "millrace.ModelBankConfig.reload", "millrace.DataConfig.windows",
   };
   return names->count(field.full_name()) > 0;
 }

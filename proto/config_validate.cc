@@ -14,6 +14,7 @@
 #include "proto/model_bank_check.h"
 #include "proto/table_number_check.h"
 #include "proto/table_policy_check.h"
+#include "proto/windows_check.h"
 
 namespace millrace {
 namespace {
@@ -200,7 +201,8 @@ absl::Status check_formats(const std::string& where, const DataConfig& data) {
 
 // `generated`: data without paths is that of train.generated_data.
 absl::Status check_data(const std::string& where, const DataConfig& data, bool generated) {
-  if (data.path_size() == 0 && !generated) {
+  if (data.has_windows()) RETURN_IF_ERROR(check_windows(where + ".windows", data));
+  if (data.path_size() == 0 && !generated && !finds_own_files(data.windows())) {
     return wrong(where, "path is missing; at least one is needed");
   }
   for (int i = 0; i < data.path_size(); ++i) {
@@ -232,6 +234,7 @@ absl::Status check_evaluation_sets(const TrainConfig& train) {
     RETURN_IF_ERROR(untaken(where, set.name(), &names));
     const bool generated = train.has_generated_data() && train.generated_data().eval_rows() > 0;
     RETURN_IF_ERROR(check_data(where + ".data", set.data(), generated));
+    if (set.data().has_windows()) return wrong(where + ".data.windows", "are of train_data alone");
   }
   return absl::OkStatus();
 }
@@ -476,6 +479,12 @@ absl::Status check_limits(const TrainConfig& train) {
   RETURN_IF_ERROR(at_least("train", "max_epochs", train.max_epochs(), 0));
   RETURN_IF_ERROR(not_negative("train", "max_seconds", train.max_seconds()));
   RETURN_IF_ERROR(at_least("train", "max_steps_per_epoch", train.max_steps_per_epoch(), 0));
+  RETURN_IF_ERROR(at_least("train", "max_windows", train.max_windows(), 0));
+  RETURN_IF_ERROR(at_least("train", "max_steps_per_window", train.max_steps_per_window(), 0));
+  if (!train.train_data().has_windows() &&
+      (train.max_windows() > 0 || train.max_steps_per_window() > 0)) {
+    return wrong("train", "max_windows and max_steps_per_window need train_data.windows");
+  }
   RETURN_IF_ERROR(at_least("train", "max_evaluation_steps", train.max_evaluation_steps(), 0));
   RETURN_IF_ERROR(at_least("train", "micro_batches", train.micro_batches(), 1));
   return at_least("train.non_finite", "max_in_a_row", train.non_finite().max_in_a_row(), 1);
@@ -582,6 +591,9 @@ absl::Status validate(const JobConfig& config) {
   RETURN_IF_ERROR(check_hooks("train.hooks", train.hooks(), &hooks));
   RETURN_IF_ERROR(check_hooks("run.hooks", config.run().hooks(), &hooks));
   RETURN_IF_ERROR(check_eviction_hook(config));
+  if (config.run().evaluation().progressive() && !train.train_data().has_windows()) {
+    return wrong("run.evaluation", "progressive needs train_data.windows");
+  }
   return check_run(config.run());
 }
 

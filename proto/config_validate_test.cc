@@ -59,6 +59,21 @@ TEST(ValidateTest, AcceptsTablesWithEveryPolicy) {
   EXPECT_FALSE(full.train().table(3).has_eviction());
 }
 
+TEST(ValidateTest, AcceptsWindows) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("train.train_data={windows {directory {path: 'in'}}}", &config));
+  ASSERT_OK(apply_override("train.max_windows=3", &config));
+  ASSERT_OK(apply_override("run.evaluation.progressive=true", &config));
+  EXPECT_OK(validate(config));
+  JobConfig full;
+  ASSERT_OK(parse_text(to_text_with_defaults(config), "full", &full));
+  EXPECT_OK(validate(full));
+  EXPECT_TRUE(full.train().train_data().has_windows());
+  JobConfig without;
+  ASSERT_OK(parse_text(to_text_with_defaults(valid()), "full", &without));
+  EXPECT_FALSE(without.train().train_data().has_windows());
+}
+
 // Each override alone makes the job wrong, and the error says where and why.
 class InvalidTest : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
@@ -77,6 +92,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"train.max_seconds=-0.5", "train: max_seconds is -0.5"},
                     Case{"train.max_seconds=inf", "train: max_seconds is inf"},
                     Case{"train.max_steps_per_epoch=-1", "max_steps_per_epoch is -1"},
+                    Case{"train.max_windows=-1", "max_windows is -1"},
+                    Case{"train.max_steps_per_window=-1", "max_steps_per_window is -1"},
+                    Case{"train.max_windows=3", "max_windows and max_steps_per_window need"},
+                    Case{"run.evaluation.progressive=true", "progressive needs"},
                     Case{"train.max_evaluation_steps=-1", "max_evaluation_steps is -1"},
                     Case{"train.micro_batches=0", "train: micro_batches is 0; must be at least 1"},
                     Case{"train.non_finite.max_in_a_row=0",
@@ -86,6 +105,8 @@ INSTANTIATE_TEST_SUITE_P(
     Data, InvalidTest,
     testing::Values(
         Case{"train.train_data.path=[]", "train.train_data: path is missing"},
+        Case{"train.train_data.windows={repeat: 0}", "train.train_data.windows: repeat is 0"},
+        Case{"train.eval_data[0].data.windows={}", "data.windows: are of train_data alone"},
         Case{"train.train_data={}", "train.train_data: path is missing"},
         Case{"train.train_data.path=", "train.train_data.path[0]: is empty"},
         Case{"train.train_data.batch_size=0",

@@ -81,6 +81,10 @@ const std::vector<DefaultHook>& default_hooks() {
        "run.checkpoint.enabled=false", CheckpointConfig::descriptor()},
       {"checkpoint_load", "has dynamic sources of the model bank looked at again, if there are any",
        "train.model_bank.reload", "", CadenceConfig::descriptor()},
+      {"window_io",
+       "reads the next window ahead, acknowledges and clears away finished ones, if the training "
+       "data comes in windows",
+       "run.window_io", "run.window_io.enabled=false", WindowIoConfig::descriptor()},
       {"signal_stop", "stops training on SIGTERM, SIGINT and SIGUSR1", "run.signal_stop",
        "run.signal_stop.enabled=false", SignalStopConfig::descriptor()},
       {"non_finite_guard", "ends the run at refused steps, or after too many in a row",

@@ -26,8 +26,10 @@
 #include "hooks/metric_report_hook.h"
 #include "hooks/non_finite_guard_hook.h"
 #include "hooks/signal_stop_hook.h"
+#include "hooks/window_io_hook.h"
 #include "io/batch_dataset.h"
 #include "io/feature_schema.h"
+#include "io/windowed_files.h"
 #include "proto/config_reader.h"
 #include "proto/model_bank_check.h"
 #include "tools/config_flags.h"
@@ -90,6 +92,25 @@ class SharedCollectives : public Collectives {
   const std::shared_ptr<Collectives> shared_;  // with the JobBuilder
 };
 
+WindowIoOptions window_io_options(const JobConfig& config, FileSystem& files) {
+  const WindowIoConfig& window_io = config.run().window_io();
+  WindowIoOptions options;
+  options.output_dir = config.run().output_dir();
+  if (window_io.read_ahead()) {
+    options.read_ahead = [&files](const std::string& path) {
+      const auto file = files.open(path);
+      if (file.ok()) (*file)->will_need(0, (*file)->size_bytes());
+    };
+  }
+  options.move_done_to = window_io.move_done_to();
+  options.move_damaged_to = window_io.move_damaged_to();
+  options.root = config.train().train_data().windows().directory().path();
+  options.oldest_windows = [folder = checkpoint_folder(config.run()), &files] {
+    return oldest_window_count(files, folder);
+  };
+  return options;
+}
+
 // Makes the parts of a trainer one after the other.
 class JobBuilder {
  public:
@@ -127,7 +148,7 @@ class JobBuilder {
 
   absl::Status make_training_parts() {
     ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
-    ASSIGN_OR_RETURN(parts_.train_data, open(config_.train().train_data()), "train.train_data");
+    ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
@@ -147,7 +168,7 @@ class JobBuilder {
     return make_model();
   }
 
-  absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data) {
+  DatasetOptions dataset_options(const DataConfig& data) const {
     DatasetOptions options;
     options.data = data;
     options.schema = schema_;
@@ -159,8 +180,31 @@ class JobBuilder {
     options.reader_threads = config_.run().read().reader_threads();
     options.prefetch_batches = config_.run().read().prefetch_batches();
     options.files = &resources_.files;
-    ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> dataset, open_dataset(options));
+    return options;
+  }
+
+  absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data) const {
+    ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> dataset, open_dataset(dataset_options(data)));
     return dataset;
+  }
+
+  absl::StatusOr<std::unique_ptr<Dataset>> open_train_data() {
+    const DataConfig& data = config_.train().train_data();
+    if (!data.has_windows()) return open(data);
+    WindowedFilesOptions options;
+    options.dataset = dataset_options(data);
+    options.clock = &resources_.clock;
+    // The trainer ends the collectives before the data.
+    options.broadcast = [weak = std::weak_ptr<Collectives>(collectives_)](
+                            absl::string_view bytes) -> absl::StatusOr<std::string> {
+      const std::shared_ptr<Collectives> collectives = weak.lock();
+      if (collectives == nullptr) return absl::CancelledError("the job has ended");
+      return collectives->broadcast(bytes, /*root=*/0);
+    };
+    ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows,
+                     WindowedFiles::create(std::move(options)));
+    windows_ = windows.get();
+    return windows;
   }
 
   absl::Status open_evaluation_sets() {
@@ -215,13 +259,16 @@ class JobBuilder {
     options.micro_batches = train.micro_batches();
     options.max_steps = train.max_steps();
     options.max_epochs = train.max_epochs();
+    options.max_windows = train.max_windows();
     options.max_elapsed = absl::Seconds(train.max_seconds());
+    options.max_steps_per_window = train.max_steps_per_window();
     options.max_steps_per_epoch = train.max_steps_per_epoch();
     options.max_evaluation_steps = train.max_evaluation_steps();
     options.until_first = train.uneven_data() == TrainConfig::UNTIL_FIRST;
     options.data_timeout = absl::Seconds(run.distributed().data_timeout_seconds());
     options.poll_interval = absl::Seconds(run.distributed().poll_interval_seconds());
     options.report = cadence_or(run.report().has_when(), run.report().when(), options.report);
+    options.progressive_evaluation = run.evaluation().enabled() && run.evaluation().progressive();
     options.save_at_end = run.checkpoint().enabled() && run.checkpoint().at_end();
     options.save_on_failure = run.checkpoint().enabled() && run.checkpoint().on_failure();
     options.tasks = schema_.labels();
@@ -286,6 +333,11 @@ class JobBuilder {
       RETURN_IF_ERROR(trainer.add_hook(std::make_unique<CheckpointLoadHook>(
           cadence_or(bank.has_reload(), bank.reload(), CheckpointLoadHook::kDefaultCadence))));
     }
+    if (windows_ != nullptr && run.window_io().enabled()) {
+      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<WindowIoHook>(
+          window_io_options(config_, resources_.files), *windows_, resources_.files,
+          resources_.clock)));
+    }
     if (run.signal_stop().enabled()) {
       RETURN_IF_ERROR(trainer.add_hook(std::make_unique<SignalStopHook>()));
     }
@@ -313,6 +365,7 @@ class JobBuilder {
   const int threads_;
   FeatureSchema schema_;
   TrainerParts parts_;
+  WindowedDataset* windows_ = nullptr;  // the training data, if it comes in windows
   std::shared_ptr<Collectives> collectives_;  // with the trainer, see SharedCollectives
   JsonlEventLog* event_log_ = nullptr;
   bool reloads_ = false;  // the model bank

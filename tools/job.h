@@ -28,7 +28,7 @@ struct JobResources {
 
 // A trainer for `train`: opens all data, makes model, optimizers and hooks. Hooks are called in
 // this order: output (makes output_dir at the first step), logger, metric_report, evaluation,
-// checkpoint_save, signal_stop, non_finite_guard, those of train.hooks, those of run.hooks. Writes
+// checkpoint_save, window_io (where the training data comes in windows), signal_stop, non_finite_guard, those of train.hooks, those of run.hooks. Writes
 // nothing.
 // `collectives` are those of join_ranks; null: one rank. If there is an error, the other ranks hear
 // of it.

@@ -100,6 +100,17 @@ absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config
   return saver;
 }
 
+absl::StatusOr<int64_t> oldest_window_count(FileSystem& files, const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
+  int64_t oldest = -1;
+  for (const ListedCheckpoint& checkpoint : listed) {
+    if (checkpoint.reader == nullptr) continue;
+    const int64_t windows = checkpoint.reader->manifest().progress().window();
+    oldest = oldest < 0 ? windows : std::min(oldest, windows);
+  }
+  return std::max<int64_t>(0, oldest);
+}
+
 absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& files,
                                            Trainer& trainer, bool print) {
   const std::string& resume = config.run().resume();

@@ -47,6 +47,10 @@ struct Resumption {
 absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& files,
                                            Trainer& trainer, bool print);
 
+// How many windows the oldest checkpoint in a folder holds that somebody could go on from; 0: none.
+// Errors: those of listing.
+absl::StatusOr<int64_t> oldest_window_count(FileSystem& files, const std::string& folder);
+
 struct LoadedModel {
   std::string path;   // of the checkpoint
   Progress progress;  // of training when it was written

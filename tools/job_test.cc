@@ -84,6 +84,7 @@ TEST_F(JobTest, DefaultHooksAreAttachedInTheirOrderThenThoseOfTrainAndRun) {
   give_it_a_dynamic_source();
   Names expected;
   for (const DefaultHook& hook : default_hooks()) expected.push_back(hook.name);
+  ASSERT_OK(apply_override("train.train_data.windows={}", &config_));
   EXPECT_THAT(hooks(), ElementsAreArray(expected));
   config_.mutable_run()->add_hooks()->set_name("failing");
   expected.push_back("failing");
@@ -93,6 +94,7 @@ TEST_F(JobTest, DefaultHooksAreAttachedInTheirOrderThenThoseOfTrainAndRun) {
 TEST_F(JobTest, EachDefaultHookCanBeSwitchedOff) {
   EXPECT_THAT(hooks(), Not(Contains("checkpoint_load"))) << "without a dynamic source";
   give_it_a_dynamic_source();
+  ASSERT_OK(apply_override("train.train_data.windows={}", &config_));
   const JobConfig config = config_;
   for (const DefaultHook& hook : default_hooks()) {
     if (hook.switch_off.empty()) continue;

@@ -36,9 +36,11 @@ absl::Status check_keep_best(const JobConfig& config) {
   ASSIGN_OR_RETURN(const FeatureSchema schema, FeatureSchema::create(train));
   const std::vector<std::string> metrics = metrics_of(train, schema.labels());
   std::vector<std::string> sets, known;
-  for (const EvaluationSetConfig& set : train.eval_data()) {
-    sets.push_back(set.name());
-    for (const std::string& metric : metrics) known.push_back(absl::StrCat(set.name(), "/", metric));
+  for (const EvaluationSetConfig& set : train.eval_data()) sets.push_back(set.name());
+  const EvaluationConfig& evaluation = config.run().evaluation();
+  if (evaluation.enabled() && evaluation.progressive()) sets.push_back(kNextWindow);
+  for (const std::string& set : sets) {
+    for (const std::string& metric : metrics) known.push_back(absl::StrCat(set, "/", metric));
   }
   for (const CheckpointConfig::Best& best : config.run().checkpoint().keep_best()) {
     if (std::find(known.begin(), known.end(), best.metric()) != known.end()) continue;

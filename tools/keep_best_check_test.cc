@@ -38,6 +38,12 @@ TEST_F(KeepBestCheckTest, WhatEvaluationsGive) {
                   "feature { name: \"click\" kind: LABEL } feature { name: \"buy\" kind: LABEL }"));
 }
 
+TEST_F(KeepBestCheckTest, WindowsThatAreEvaluatedBeforeTheyAreTrainedOn) {
+  const std::string progressive = " } evaluation { progressive: true";
+  EXPECT_OK(check(best("next_window/auc") + progressive, ""));
+  EXPECT_THAT(check(best("next_window/auc")), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST_F(KeepBestCheckTest, MisspeltNamesAreRefusedWithTheNearest) {
   EXPECT_THAT(
       check(best("eval/acu")),

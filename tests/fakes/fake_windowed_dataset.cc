@@ -35,6 +35,14 @@ absl::StatusOr<std::optional<Batch>> FakeWindowedDataset::next() {
   return batch;
 }
 
+absl::StatusOr<std::unique_ptr<Dataset>> FakeWindowedDataset::open_window_again() {
+  std::unique_ptr<Dataset> again;
+  FakeDatasetOptions options = options_;
+  options.batches = windows_[next_ - 1].batches;
+  if (is_new_ && options.batches > 0) again = std::make_unique<FakeDataset>(options);
+  return again;
+}
+
 std::vector<FakeWindow> FakeWindowedDataset::windows_now() const {
   std::vector<FakeWindow> windows = windows_;
   for (size_t i = 0; i < next_; ++i) windows[i].not_yet = 0;
@@ -56,6 +64,7 @@ absl::StatusOr<WindowState> FakeWindowedDataset::next_window() {
   open_.emplace(options);
   state.kind = WindowState::kReady;
   state.window.index = static_cast<int64_t>(next_);
+  is_new_ = sought_.empty();
   if (sought_.empty()) {
     RETURN_IF_ERROR(open_->start_epoch(static_cast<int64_t>(next_)));
   } else {

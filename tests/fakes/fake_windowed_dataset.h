@@ -3,6 +3,7 @@
 #define MILLRACE_TESTS_FAKES_FAKE_WINDOWED_DATASET_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -28,6 +29,7 @@ class FakeWindowedDataset : public WindowedDataset {
   absl::StatusOr<std::optional<Batch>> next() override;
   void cancel() override {}
   absl::StatusOr<WindowState> next_window() override;
+  absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() override;
 
   // The windows as they are now, for another dataset: those that came are there at once, and for
   // the next one so many calls fewer are too early.
@@ -40,6 +42,7 @@ class FakeWindowedDataset : public WindowedDataset {
   std::vector<Cursor> sought_;  // where the window to open goes on; none: at its begin
   size_t next_ = 0;    // window
   int64_t early_ = 0;  // calls before it
+  bool is_new_ = false;  // the open window
 };
 
 }  // namespace millrace

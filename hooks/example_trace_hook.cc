@@ -1,0 +1,99 @@
+#include "hooks/example_trace_hook.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "proto/hook_configs.pb.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kPrefix[] = "from-";
+constexpr char kSuffix[] = ".jsonl";
+
+// The step in the name of a file; -1: not one of ours.
+int64_t begin_of(absl::string_view name) {
+  int64_t step = -1;
+  if (!absl::StartsWith(name, kPrefix) || !absl::EndsWith(name, kSuffix)) return -1;
+  name.remove_prefix(sizeof(kPrefix) - 1);
+  name.remove_suffix(sizeof(kSuffix) - 1);
+  return absl::SimpleAtoi(name, &step) ? step : -1;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Hook>> ExampleTraceHook::create(const HookConfig& config,
+                                                               const HookResources& resources) {
+  const std::string& directory = config.GetExtension(example_trace).directory();
+  if (directory.empty()) {
+    return absl::InvalidArgumentError("[millrace.example_trace].directory is empty");
+  }
+  return std::make_unique<ExampleTraceHook>(resources.files,
+                                            join_path(resources.output_dir, directory));
+}
+
+absl::Status ExampleTraceHook::start(HookContext& context) {
+  begins_at_ = context.progress().step;
+  window_ = context.progress().window;
+  ids_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status ExampleTraceHook::before_window(HookContext&, const Window& window) {
+  window_ = window.index;
+  return absl::OkStatus();
+}
+
+absl::Status ExampleTraceHook::after_data(HookContext& context, const Batch& batch, int64_t) {
+  if (context.phase() != Phase::kTrain || batch.size == 0 || !batch.example_ids.defined()) {
+    return absl::OkStatus();
+  }
+  const int64_t* ids = batch.example_ids.const_data_ptr<int64_t>();
+  ids_.insert(ids_.end(), ids, ids + batch.size);
+  return absl::OkStatus();
+}
+
+absl::Status ExampleTraceHook::after_step(HookContext& context, const StepResult& result) {
+  if (context.phase() != Phase::kTrain) return absl::OkStatus();
+  const std::vector<int64_t> ids = std::exchange(ids_, {});
+  if (!result.applied) return absl::OkStatus();
+  if (file_ == nullptr) RETURN_IF_ERROR(open(context.rank()));
+  const Progress& progress = context.progress();
+  // One write for each line, so that a killed process leaves whole ones.
+  return file_->append(absl::StrCat("{\"step\":", progress.step, ",\"epoch\":", progress.epoch,
+                                    ",\"window\":", window_, ",\"ids\":[", absl::StrJoin(ids, ","),
+                                    "]}\n"));
+}
+
+absl::Status ExampleTraceHook::open(int rank) {
+  const std::string directory = join_path(directory_, absl::StrCat("rank-", rank));
+  RETURN_IF_ERROR(files_.create_directories(directory));
+  ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files_.list(directory));
+  for (const DirectoryEntry& entry : entries) {
+    if (begin_of(entry.name) <= begins_at_) continue;
+    RETURN_IF_ERROR(files_.remove(join_path(directory, entry.name)));
+  }
+  const std::string name = absl::StrFormat("%s%08d%s", kPrefix, begins_at_, kSuffix);
+  ASSIGN_OR_RETURN(file_, files_.create(join_path(directory, name)));
+  return files_.sync_directory(directory);
+}
+
+absl::Status ExampleTraceHook::save_state(HookState&) const {
+  return file_ == nullptr ? absl::OkStatus() : file_->sync();
+}
+
+absl::Status ExampleTraceHook::end(HookContext&, const absl::Status&) {
+  if (file_ == nullptr) return absl::OkStatus();
+  absl::Status status = file_->sync();
+  status.Update(file_->close());
+  file_.reset();
+  return status;
+}
+
+MILLRACE_REGISTER_HOOK(example_trace, "writes the ids of the examples of each step",
+                       &ExampleTraceHook::create);
+
+}  // namespace millrace

@@ -1,0 +1,97 @@
+#include "hooks/example_trace_hook.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_split.h"
+#include "base/memory_file_system.h"
+#include "base/status_matchers.h"
+#include "tests/conformance/hook_conformance.h"
+#include "tests/fakes/fake_windowed_dataset.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::json;
+
+class ExampleTraceHookTest : public testing::Test {
+ protected:
+  std::vector<json> lines(const std::string& name) {
+    std::vector<json> lines;
+    const auto text = read_file(files_, "trace/rank-0/" + name);
+    EXPECT_OK(text);
+    if (!text.ok()) return lines;
+    for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+      lines.push_back(json::parse(line.begin(), line.end()));
+    }
+    return lines;
+  }
+  std::vector<std::string> names() {
+    std::vector<std::string> names;
+    const auto entries = files_.list("trace/rank-0");
+    EXPECT_OK(entries);
+    for (const DirectoryEntry& entry : *entries) names.push_back(entry.name);
+    return names;
+  }
+  std::unique_ptr<Trainer> trainer(int64_t max_steps, std::vector<FakeWindow> windows = {}) {
+    TinyTrainerOptions options;
+    options.trainer.max_steps = max_steps;
+    options.trainer.micro_batches = 2;
+    options.train = {.batches = 6, .batch_size = 3, .nan_at = 3};
+    TrainerParts parts = tiny_parts(options);
+    if (!windows.empty()) {
+      parts.train_data = std::make_unique<FakeWindowedDataset>(options.train, windows);
+    }
+    auto trainer = Trainer::create(options.trainer, std::move(parts));
+    EXPECT_OK(trainer.status());
+    EXPECT_OK((*trainer)->add_hook(std::make_unique<ExampleTraceHook>(files_, "trace")));
+    return *std::move(trainer);
+  }
+  MemoryFileSystem files_;
+};
+
+TEST_F(ExampleTraceHookTest, Conformance) {
+  check_hook({.make = [] {
+    static MemoryFileSystem files;
+    return std::make_unique<ExampleTraceHook>(files, "trace");
+  }});
+}
+
+TEST_F(ExampleTraceHookTest, WritesTheIdsOfEachStep) {
+  ASSERT_OK(trainer(2, {{.batches = 2}, {.batches = 2}})->train().status());
+  const std::vector<json> steps = lines("from-00000000.jsonl");
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0]["step"], 1);
+  EXPECT_EQ(steps[0]["window"], 0);
+  EXPECT_EQ(steps[0]["ids"], (json{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(steps[1]["window"], 1);
+}
+
+TEST_F(ExampleTraceHookTest, ARunThatGoesOnBeginsAFile) {
+  ASSERT_OK(trainer(2)->train().status());
+  ASSERT_OK(trainer(2)->train().status()) << "anew";
+  EXPECT_THAT(names(), testing::ElementsAre("from-00000000.jsonl"));
+  EXPECT_EQ(lines("from-00000000.jsonl").size(), 2u);
+  files_.put("trace/rank-0/from-00000009.jsonl", "");
+  files_.put("trace/rank-0/notes", "of somebody else");
+  const auto twice = trainer(0);
+  ASSERT_OK(twice->train().status());
+  EXPECT_THAT(names(), testing::ElementsAre("from-00000000.jsonl", "notes"));
+}
+
+TEST_F(ExampleTraceHookTest, WhatIsRefusedIsLeftOut) {
+  TinyTrainerOptions options;
+  options.train = {.batches = 4, .batch_size = 3, .nan_at = 1};
+  const auto trainer = tiny_trainer(options);
+  ASSERT_OK(trainer->add_hook(std::make_unique<ExampleTraceHook>(files_, "trace")));
+  const auto summary = trainer->train();
+  const std::vector<json> steps = lines("from-00000000.jsonl");
+  EXPECT_EQ(static_cast<int64_t>(steps.size()), trainer->progress().step);
+  EXPECT_LT(steps.size(), 4u);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,192 @@
+#include "hooks/window_io_hook.h"
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+constexpr int32_t kVersion = 1;
+constexpr absl::Duration kLookEvery = absl::Seconds(1);
+
+using Json = nlohmann::ordered_json;
+
+std::string to_line(const WindowIoState::Finished& window) {
+  Json json{{"window", window.index()}, {"name", window.name()}, {"step", window.step()}};
+  json["files"] = std::vector<std::string>(window.file().begin(), window.file().end());
+  if (!window.damage().empty()) json["damage"] = window.damage();
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+absl::Status WindowIoHook::start(HookContext& context) {
+  acknowledged_ = -2;
+  ahead_ = false;
+  if (context.rank() != 0) state_.Clear();
+  if (context.phase() != Phase::kTrain || context.rank() != 0) return absl::OkStatus();
+  // A run that goes on stands at a durable checkpoint.
+  return state_.window_size() > 0 ? acknowledge(context.progress().window) : absl::OkStatus();
+}
+
+absl::Status WindowIoHook::before_window(HookContext& context, const Window&) {
+  ahead_ = false;
+  if (context.rank() == 0) read_ahead();
+  return absl::OkStatus();
+}
+
+absl::Status WindowIoHook::after_step(HookContext& context, const StepResult&) {
+  if (context.phase() != Phase::kTrain || !context.windowed() || context.rank() != 0) {
+    return absl::OkStatus();
+  }
+  if (!ahead_ && clock_.elapsed() - looked_ >= kLookEvery) read_ahead();
+  return absl::OkStatus();
+}
+
+void WindowIoHook::read_ahead() {
+  if (!options_.read_ahead) return;
+  looked_ = clock_.elapsed();
+  for (const std::string& path : windows_.upcoming_files()) {
+    options_.read_ahead(path);
+    ahead_ = true;
+  }
+}
+
+absl::Status WindowIoHook::after_window(HookContext& context, const Window& window) {
+  if (context.rank() != 0) return absl::OkStatus();
+  WindowIoState::Finished& finished = *state_.add_window();
+  finished.set_index(window.index);
+  finished.set_name(window.name);
+  finished.set_step(context.progress().step);
+  *finished.mutable_file() = {window.files.begin(), window.files.end()};
+  if (!window.damage.empty()) finished.set_damage(window.damage);
+  return absl::OkStatus();
+}
+
+absl::Status WindowIoHook::after_checkpoint(HookContext& context,
+                                            const CheckpointInfo& checkpoint) {
+  if (context.rank() != 0) return absl::OkStatus();
+  RETURN_IF_ERROR(acknowledge(checkpoint.progress.window));
+  RETURN_IF_ERROR(move_files());
+  auto& windows = *state_.mutable_window();
+  windows.erase(std::remove_if(
+                    windows.begin(), windows.end(),
+                    [this](const auto& window) { return window.acknowledged() && !moves(window); }),
+                windows.end());
+  return absl::OkStatus();
+}
+
+bool WindowIoHook::moves(const WindowIoState::Finished& window) const {
+  const std::string& folder =
+      window.damage().empty() ? options_.move_done_to : options_.move_damaged_to;
+  return !folder.empty() && window.file_size() > 0;
+}
+
+// `windows`: those before this one are in a durable checkpoint.
+absl::Status WindowIoHook::acknowledge(int64_t windows) {
+  if (acknowledged_ == -2) {
+    ASSIGN_OR_RETURN(acknowledged_, last_acknowledged());
+  }
+  for (WindowIoState::Finished& window : *state_.mutable_window()) {
+    if (window.index() >= windows) continue;
+    if (window.index() > acknowledged_) {
+      RETURN_IF_ERROR(append(window));
+      acknowledged_ = window.index();
+    }
+    window.set_acknowledged(true);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WindowIoHook::append(const WindowIoState::Finished& window) {
+  RETURN_IF_ERROR(files_.create_directories(options_.output_dir));
+  const std::string path = join_path(options_.output_dir, "windows.jsonl");
+  ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.open_for_append(path));
+  RETURN_IF_ERROR(file->append(to_line(window)));
+  RETURN_IF_ERROR(file->sync());
+  RETURN_IF_ERROR(file->close());
+  return files_.sync_directory(options_.output_dir);
+}
+
+// A line that a killed process did not finish is dropped.
+absl::StatusOr<int64_t> WindowIoHook::last_acknowledged() {
+  const std::string path = join_path(options_.output_dir, "windows.jsonl");
+  const absl::StatusOr<std::string> text = read_file(files_, path);
+  if (absl::IsNotFound(text.status())) return -1;
+  RETURN_IF_ERROR(text.status());
+  const size_t whole = text->rfind('\n') + 1;  // 0 without one
+  if (whole < text->size()) {
+    RETURN_IF_ERROR(write_file_atomically(files_, path, absl::string_view(*text).substr(0, whole)));
+  }
+  int64_t last = -1;
+  for (const auto line :
+       absl::StrSplit(absl::string_view(*text).substr(0, whole), '\n', absl::SkipEmpty())) {
+    const Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.contains("window") && json["window"].is_number_integer()) {
+      last = std::max(last, json["window"].get<int64_t>());
+    }
+  }
+  return last;
+}
+
+absl::Status WindowIoHook::move_files() {
+  if (!options_.oldest_windows) return absl::OkStatus();
+  auto& windows = *state_.mutable_window();
+  if (std::none_of(windows.begin(), windows.end(),
+                   [this](const auto& window) { return moves(window); })) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const int64_t oldest, options_.oldest_windows());
+  for (WindowIoState::Finished& window : windows) {
+    if (window.index() >= oldest || !moves(window)) continue;
+    for (const std::string& file : window.file()) {
+      RETURN_IF_ERROR(move_file(
+          file, window.damage().empty() ? options_.move_done_to : options_.move_damaged_to));
+    }
+    window.clear_file();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WindowIoHook::move_file(const std::string& path, const std::string& folder) {
+  // One that is gone was moved before a kill, or by its owner.
+  if (absl::IsNotFound(files_.link_info(path).status())) return absl::OkStatus();
+  std::string root = options_.root;
+  if (!root.empty() && root.back() != '/') root += '/';
+  const bool below = !root.empty() && absl::StartsWith(path, root);
+  const std::string target = join_path(folder, below ? path.substr(root.size()) : base_name(path));
+  if (files_.link_info(target).ok()) {
+    MILLRACE_LOG(WARNING) << path << " stays where it is: there is a " << target;
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(files_.create_directories(directory_of(target)));
+  return files_.rename(path, target);
+}
+
+absl::Status WindowIoHook::save_state(HookState& state) const {
+  if (state_.window_size() == 0) return absl::OkStatus();
+  state.version = kVersion;
+  state.bytes = state_.SerializeAsString();
+  return absl::OkStatus();
+}
+
+absl::Status WindowIoHook::load_state(absl::Span<const HookState> per_rank) {
+  WindowIoState state;
+  for (const HookState& one : per_rank) {
+    if (one.version == kVersion && state.ParseFromString(one.bytes)) continue;
+    return absl::InvalidArgumentError(
+        "the state of hook window_io is damaged or of another version");
+  }
+  state_ = std::move(state);
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

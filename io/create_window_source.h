@@ -1,0 +1,22 @@
+// The window source that a configuration names.
+#ifndef MILLRACE_IO_CREATE_WINDOW_SOURCE_H_
+#define MILLRACE_IO_CREATE_WINDOW_SOURCE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "io/window_source.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// That of data.windows. Borrows `files`. REQUIRES: it is valid (proto/windows_check.h).
+// Errors: those of a list's paths.
+absl::StatusOr<std::unique_ptr<WindowSource>> create_window_source(FileSystem& files,
+                                                                   const DataConfig& data,
+                                                                   RowCounter count_rows);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_CREATE_WINDOW_SOURCE_H_

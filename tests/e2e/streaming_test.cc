@@ -1,0 +1,206 @@
+// `millrace train` on data that keeps coming.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "tests/e2e/streaming_case.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+class StreamingTest : public StreamingCase {};
+
+TEST_F(StreamingTest, TrainsWhatComesUntilTheEnd) {
+  produce(0);
+  RunningProgram program = start();
+  ASSERT_TRUE(program.wait_for("waiting since"));
+  EXPECT_EQ(acknowledged("out"), (std::vector<int64_t>{0})) << "while it waits";
+  produce(1);
+  ASSERT_TRUE(program.wait_for("step 8 "));
+  produce(2);
+  produce_end();
+  const ProgramResult result = program.finish();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("completed: 12 steps, 600 examples"));
+  EXPECT_THAT(result.err, HasSubstr("for files in incoming (0 of 1 are there)"));
+  EXPECT_EQ(trained("out"), produced(3));
+  EXPECT_EQ(acknowledged("out"), (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_THAT(run().out, HasSubstr("finished before (completed)"));
+}
+
+TEST_F(StreamingTest, KilledByChanceWhileFilesCome) {
+  survive(/*kills=*/6, /*files=*/9, /*seed=*/1);
+}
+
+TEST_F(StreamingTest, ASignalEndsTheWaitAndTheNextRunGoesOn) {
+  produce(0);
+  RunningProgram program = start();
+  ASSERT_TRUE(program.wait_for("waiting since"));
+  program.send(SIGTERM);
+  EXPECT_EQ(program.finish().exit_code, kRunAgain);
+  produce(1);
+  produce_end();
+  const ProgramResult again = run();
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(trained("out"), produced(2));
+}
+
+// From a stop after each step comes what an undisturbed run comes to.
+TEST_F(StreamingTest, GoesOnFromEveryStep) {
+  write_job("rows: 130 repeat: 2");
+  for (int64_t file = 0; file < 2; ++file) produce(file);
+  produce_end();
+  ASSERT_EQ(run({"--output_dir", "whole"}).exit_code, 0);
+  const std::string content = content_of("whole");
+  const int64_t steps = newest_step("whole");
+  EXPECT_EQ(steps, 20);  // three times 50, 50, 30 examples and then 10, and all of it twice
+  for (int64_t step = 1; step < steps; ++step) {
+    const std::string output = absl::StrCat("from-", step);
+    const ProgramResult first = run({"--output_dir", output, "--max_steps", absl::StrCat(step)});
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    const ProgramResult second = run({"--output_dir", output});
+    ASSERT_EQ(second.exit_code, 0) << second.err;
+    EXPECT_EQ(content_of(output), content) << "from step " << step;
+    EXPECT_EQ(trained(output), trained("whole")) << "from step " << step;
+  }
+}
+
+class StreamingRanksTest : public StreamingCase {
+ protected:
+  StreamingRanksTest() { write_job("", /*with_table=*/false); }
+  ProgramResult launch(int ranks, std::vector<std::string> flags) const {
+    flags.insert(flags.begin(),
+                 {"launch", "-n", absl::StrCat(ranks), "--", "train", "job.textproto"});
+    return millrace(std::move(flags));
+  }
+};
+
+TEST_F(StreamingRanksTest, AnotherNumberOfRanksGoesOn) {
+  for (int64_t file = 0; file < 4; ++file) produce(file);
+  produce_end();
+  const ProgramResult two = launch(2, {"--max_steps", "3"});
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  const ProgramResult three = launch(3, {});
+  ASSERT_EQ(three.exit_code, 0) << three.err;
+  EXPECT_EQ(trained("out"), produced(4));
+  EXPECT_EQ(acknowledged("out"), (std::vector<int64_t>{0, 1, 2, 3}));
+}
+
+// Also where a rank has no example of a window.
+TEST_F(StreamingRanksTest, GoesOnFromEveryStep) {
+  produce(0);
+  write("incoming/part-0000z.csv", "label,i1,c1,id\n1,2,3,900\n0,1,5,901\n");
+  produce(1);
+  produce_end();
+  ASSERT_EQ(launch(3, {"--output_dir", "whole", "--set",
+                       "run.checkpoint={keep_last: 9 when {every_steps: 1}}"})
+                .exit_code,
+            0);
+  const std::string content = content_of("whole");
+  EXPECT_EQ(newest_step("whole"), 5);
+  for (int64_t step = 1; step < 5; ++step) {
+    const ProgramResult rest =
+        launch(3, {"--resume", absl::StrCat("whole/checkpoints/step-0000000", step), "--output_dir",
+                   absl::StrCat("from-", step)});
+    ASSERT_EQ(rest.exit_code, 0) << rest.err;
+    EXPECT_EQ(content_of(absl::StrCat("from-", step)), content) << "from step " << step;
+  }
+}
+
+TEST_F(StreamingTest, LimitsInWindows) {
+  for (int64_t file = 0; file < 5; ++file) produce(file);
+  ASSERT_EQ(run({"--set", "train.max_windows=2"}).exit_code, 0);
+  EXPECT_EQ(trained("out"), produced(2));
+  ASSERT_EQ(run({"--set", "train.max_windows=4"}).exit_code, 0);
+  EXPECT_EQ(trained("out"), produced(4)) << "a total over resumes";
+  ASSERT_EQ(run({"--set", "train.max_windows=3", "--set", "train.max_steps_per_window=1",
+                 "--output_dir", "short"})
+                .exit_code,
+            0);
+  EXPECT_EQ(newest_step("short"), 3);
+}
+
+TEST_F(StreamingTest, EachWindowIsEvaluatedBeforeItIsTrained) {
+  for (int64_t file = 0; file < 3; ++file) produce(file);
+  produce_end();
+  ASSERT_EQ(run({"--output_dir", "without"}).exit_code, 0);
+  const ProgramResult result = run({"--set", "run.evaluation.progressive=true"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto lines = read_json_lines("out/metrics/eval.jsonl");
+  ASSERT_EQ(lines.size(), 3u);
+  for (int64_t window = 0; window < 3; ++window) {
+    const auto& line = lines[static_cast<size_t>(window)];
+    EXPECT_EQ(line["set"], "next_window");
+    EXPECT_EQ(line["step"], window * kSteps);
+    EXPECT_EQ(line["evaluated_examples"], kRows);
+  }
+  EXPECT_EQ(content_of("out"), content_of("without"));
+  // A window that is gone on with is not new any more.
+  ASSERT_EQ(
+      run({"--set", "run.evaluation.progressive=true", "--max_steps", "6", "--output_dir", "parts"})
+          .exit_code,
+      0);
+  ASSERT_EQ(run({"--set", "run.evaluation.progressive=true", "--output_dir", "parts"}).exit_code,
+            0);
+  EXPECT_EQ(read_json_lines("parts/metrics/eval.jsonl").size(), 3u);
+}
+
+TEST_F(StreamingTest, FilesMoveWhenNoCheckpointNeedsThem) {
+  for (int64_t file = 0; file < 6; ++file) produce(file);
+  produce_end();
+  ASSERT_EQ(run({"--set", "run.window_io.move_done_to=done", "--set",
+                 "run.checkpoint={keep_last: 2 when: {every_windows: 1}}"})
+                .exit_code,
+            0);
+  EXPECT_TRUE(exists("done/part-0000.csv"));
+  EXPECT_TRUE(exists("done/part-0003.csv"));
+  EXPECT_TRUE(exists("incoming/part-0005.csv")) << "the newest but one checkpoint lacks it";
+  EXPECT_EQ(trained("out"), produced(6));
+}
+
+TEST_F(StreamingTest, NamedErrors) {
+  produce(1);
+  RunningProgram program = start();
+  ASSERT_TRUE(program.wait_for("waiting since"));
+  produce(0);
+  const ProgramResult late = program.finish();
+  EXPECT_EQ(late.exit_code, kBadData);
+  EXPECT_THAT(late.err, HasSubstr("incoming/part-0000.csv came late"));
+  std::filesystem::remove(path("incoming/part-0000.csv"));
+  RunningProgram again = start();
+  ASSERT_TRUE(again.wait_for("waiting since"));
+  std::filesystem::rename(path("incoming"), path("elsewhere"));
+  const ProgramResult gone = again.finish();
+  EXPECT_EQ(gone.exit_code, kNoInput);
+  EXPECT_THAT(gone.err, HasSubstr("incoming"));
+  const ProgramResult wrong = run({"--set", "train.train_data.windows.repeat=0"});
+  EXPECT_EQ(wrong.exit_code, kUsage);
+  EXPECT_THAT(wrong.err, HasSubstr("train.train_data.windows: repeat is 0"));
+}
+
+TEST_F(StreamingTest, DamagedWindowsAreLeftOutAndSaidSo) {
+  produce(0);
+  write("incoming/part-0001.csv", "other\n1\n");
+  produce(2);
+  produce_end();
+  EXPECT_EQ(run({"--output_dir", "fails"}).exit_code, kUsage);
+  const ProgramResult result = run({"--set", "train.train_data.bad_data=SKIP"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("window 1 (part-0001.csv) is left out"));
+  auto expected = produced(3);
+  expected.erase(1);
+  EXPECT_EQ(trained("out"), expected);
+  EXPECT_THAT(read_json_lines("out/windows.jsonl")[1]["damage"].get<std::string>(),
+              HasSubstr("part-0001.csv"));
+}
+
+}  // namespace
+}  // namespace millrace
