@@ -125,6 +125,14 @@ absl::Status Trainer::initialize() {
                                            names_of(parts_.evaluation_sets));
   commit_ = std::make_unique<CommitExchange>(*agreement_, parameters_);
   hooks_->set_event_log(parts_.event_log.get());
+  if (!parts_.paired_sets.empty() && windows_ == nullptr) {
+    return absl::InvalidArgumentError("paired evaluation sets, but no windows to train on");
+  }
+  for (PairedSet& set : parts_.paired_sets) {
+    paired_.push_back(std::make_unique<PairedEvaluation>(set.name, std::move(set.windows)));
+    RETURN_IF_ERROR(add_state(absl::StrCat("paired evaluation ", set.name), *paired_.back(),
+                              StatePlacement::kOnce));
+  }
   if (parts_.model_bank == nullptr || !parts_.model_bank->dynamic()) return absl::OkStatus();
   return add_state(kModelBank, *parts_.model_bank, StatePlacement::kOnce);
 }

@@ -20,6 +20,7 @@
 #include "framework/events.h"
 #include "framework/hook.h"
 #include "framework/on_error.h"
+#include "framework/paired_evaluation.h"
 #include "framework/summary.h"
 #include "framework/trainer_parts.h"
 
@@ -132,9 +133,10 @@ class Trainer {
   absl::Status open_epoch();
   absl::Status complete_epoch(bool out_of_data);
   absl::StatusOr<PassEnd> train_windows();
-  absl::StatusOr<std::optional<WindowState>> wait_for_window();
+  absl::StatusOr<std::optional<WindowState>> wait_for_window(WindowedDataset& windows);
   void open_window(const Window& window);
   absl::Status evaluate_window();
+  absl::Status evaluate_paired(const Window& window);
   absl::Status complete_window(const Window& window, bool out_of_data);
   absl::StatusOr<PassEnd> train_pass(Place place, int64_t max_steps, bool may_be_empty);
   bool goes_on(const ExchangeResult& agreed) const;
@@ -199,6 +201,7 @@ class Trainer {
   TrainerParts parts_;
   Clock& clock_;
   WindowedDataset* const windows_;  // parts_.train_data, if it comes in windows
+  std::vector<std::unique_ptr<PairedEvaluation>> paired_;
   std::vector<EmbeddingCollection*> collections_;
   std::vector<NamedParameter> parameters_;
   std::unique_ptr<class HookList> hooks_;

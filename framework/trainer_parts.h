@@ -27,6 +27,11 @@ class Model;
 // The name under which windows are evaluated before they are trained on.
 inline constexpr char kNextWindow[] = "next_window";
 
+struct PairedSet {
+  std::string name;
+  std::unique_ptr<WindowedDataset> windows;
+};
+
 struct TrainerParts {
   // Shared because that is how LibTorch's modules hold one another; nobody else keeps it.
   std::shared_ptr<Model> model;
@@ -34,6 +39,9 @@ struct TrainerParts {
   std::unique_ptr<SparseOptimizer> sparse_optimizer;  // null: the model has no tables
   std::unique_ptr<Dataset> train_data;  // null: only evaluate() is called; may be a WindowedDataset
   std::vector<EvaluationSet> evaluation_sets;
+  // With windows to train on: sets of which one window is evaluated after each of those. Training
+  // ends when the first of these streams does. Names as of evaluation_sets.
+  std::vector<PairedSet> paired_sets;
   std::unique_ptr<TrainStep> train_step;     // null: the standard one
   std::unique_ptr<Collectives> collectives;  // null: one rank
   std::unique_ptr<EventLog> event_log;       // null: requests and decisions are not written

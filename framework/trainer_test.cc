@@ -91,6 +91,31 @@ TEST_F(WindowedTrainerTest, WindowsAreEvaluatedBeforeTheyAreTrainedOn) {
   EXPECT_EQ(summary.eval.count("next_window"), 1u);
 }
 
+TEST_F(WindowedTrainerTest, PairedSetsEndTrainingWithTheirStream) {
+  TinyTrainerOptions tiny;
+  tiny.clock = &clock_;
+  TrainerParts parts = tiny_parts(tiny);
+  parts.train_data = std::make_unique<FakeWindowedDataset>(
+      tiny.train, std::vector<FakeWindow>{{1, 0}, {1, 0}, {1, 0}, {1, 0}});
+  parts.paired_sets.push_back({"later", std::make_unique<FakeWindowedDataset>(
+                                            tiny.eval, std::vector<FakeWindow>{{1, 0}, {1, 3}})});
+  ASSERT_OK_AND_ASSIGN(auto trainer, Trainer::create(tiny.trainer, std::move(parts)));
+  ASSERT_OK(trainer->add_hook(std::make_unique<RecordingHook>(&events_, nullptr)));
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+  const Events window = join({{"before_window"}, kStep, kEvalStep, {"after_evaluate"},
+                              {"out_of_data(window)", "after_window"}});
+  EXPECT_THAT(events_, ElementsAreArray(
+                           join({{"start", "before_epoch"},
+                                 window,
+                                 window,
+                                 {"before_window"},
+                                 kStep,
+                                 {"out_of_data(window)", "after_window"},
+                                 {"out_of_data(stream)", "after_epoch", "after_report", "end"}})));
+  EXPECT_EQ(summary.progress.window, 3);
+  EXPECT_EQ(summary.eval.count("later"), 1u);
+}
+
 TEST_F(WindowedTrainerTest, WindowsOpenAndCloseBetweenEpochAndStep) {
   auto trainer = windowed({{2, 0}, {0, 0}, {1, 5}});
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());

@@ -234,7 +234,9 @@ absl::Status check_evaluation_sets(const TrainConfig& train) {
     RETURN_IF_ERROR(untaken(where, set.name(), &names));
     const bool generated = train.has_generated_data() && train.generated_data().eval_rows() > 0;
     RETURN_IF_ERROR(check_data(where + ".data", set.data(), generated));
-    if (set.data().has_windows()) return wrong(where + ".data.windows", "are of train_data alone");
+    if (set.data().has_windows() && !train.train_data().has_windows()) {
+      return wrong(where + ".data.windows", "need train_data.windows, with which they are paired");
+    }
   }
   return absl::OkStatus();
 }

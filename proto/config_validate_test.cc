@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"train.train_data.path=[]", "train.train_data: path is missing"},
         Case{"train.train_data.windows={repeat: 0}", "train.train_data.windows: repeat is 0"},
-        Case{"train.eval_data[0].data.windows={}", "data.windows: are of train_data alone"},
+        Case{"train.eval_data[0].data.windows={}", "data.windows: need train_data.windows"},
         Case{"train.train_data={}", "train.train_data: path is missing"},
         Case{"train.train_data.path=", "train.train_data.path[0]: is empty"},
         Case{"train.train_data.batch_size=0",

@@ -150,6 +150,7 @@ class JobBuilder {
     ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
+    RETURN_IF_ERROR(open_paired_sets());
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
     make_event_log();
@@ -165,6 +166,10 @@ class JobBuilder {
           "there is nothing to evaluate: give --eval_data or train.eval_data");
     }
     RETURN_IF_ERROR(open_evaluation_sets());
+    if (parts_.evaluation_sets.empty()) {
+      return absl::InvalidArgumentError(
+          "all of train.eval_data comes in windows; name files with --eval_data");
+    }
     return make_model();
   }
 
@@ -188,30 +193,41 @@ class JobBuilder {
     return dataset;
   }
 
-  absl::StatusOr<std::unique_ptr<Dataset>> open_train_data() {
-    const DataConfig& data = config_.train().train_data();
-    if (!data.has_windows()) return open(data);
+  absl::StatusOr<std::unique_ptr<WindowedDataset>> open_windows(const DataConfig& data) const {
     WindowedFilesOptions options;
     options.dataset = dataset_options(data);
     options.clock = &resources_.clock;
-    // The trainer ends the collectives before the data.
-    options.broadcast = [weak = std::weak_ptr<Collectives>(collectives_)](
-                            absl::string_view bytes) -> absl::StatusOr<std::string> {
-      const std::shared_ptr<Collectives> collectives = weak.lock();
-      if (collectives == nullptr) return absl::CancelledError("the job has ended");
+    options.broadcast = [collectives = collectives_](absl::string_view bytes) {
       return collectives->broadcast(bytes, /*root=*/0);
     };
-    ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows,
-                     WindowedFiles::create(std::move(options)));
+    return WindowedFiles::create(std::move(options));
+  }
+
+  absl::StatusOr<std::unique_ptr<Dataset>> open_train_data() {
+    const DataConfig& data = config_.train().train_data();
+    if (!data.has_windows()) return open(data);
+    ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(data));
     windows_ = windows.get();
     return windows;
   }
 
+  absl::Status open_paired_sets() {
+    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      if (!set.data().has_windows()) continue;
+      ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(set.data()),
+                       absl::StrCat("train.eval_data \"", set.name(), "\""));
+      parts_.paired_sets.push_back({set.name(), std::move(windows)});
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status open_evaluation_sets() {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      if (set.data().has_windows()) continue;
       ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, open(set.data()),
                        absl::StrCat("train.eval_data \"", set.name(), "\""));
       parts_.evaluation_sets.push_back({set.name(), std::move(data)});
+      has_evaluation_sets_ = true;
     }
     return absl::OkStatus();
   }
@@ -319,7 +335,7 @@ class JobBuilder {
                                              join_path(run.output_dir(), "metrics")),
           on_error_or(run.report().on_error(), default_preference("metric_report"))));
     }
-    if (run.evaluation().enabled() && !config_.train().eval_data().empty()) {
+    if (run.evaluation().enabled() && has_evaluation_sets_) {
       const Cadence cadence =
           cadence_or(run.evaluation().has_when(), run.evaluation().when(), Cadence{.at_end = true});
       RETURN_IF_ERROR(trainer.add_hook(std::make_unique<EvaluationHook>(cadence)));
@@ -365,6 +381,7 @@ class JobBuilder {
   const int threads_;
   FeatureSchema schema_;
   TrainerParts parts_;
+  bool has_evaluation_sets_ = false;
   WindowedDataset* windows_ = nullptr;  // the training data, if it comes in windows
   std::shared_ptr<Collectives> collectives_;  // with the trainer, see SharedCollectives
   JsonlEventLog* event_log_ = nullptr;

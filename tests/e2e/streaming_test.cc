@@ -153,6 +153,41 @@ TEST_F(StreamingTest, EachWindowIsEvaluatedBeforeItIsTrained) {
   EXPECT_EQ(read_json_lines("parts/metrics/eval.jsonl").size(), 3u);
 }
 
+TEST_F(StreamingTest, PairedWindowsAreEvaluatedOneForEachOfTraining) {
+  std::string job = read("job.textproto");
+  job.insert(job.find("feature {"), R"(eval_data {
+    name: "later"
+    data { batch_size: 100 format: CSV windows { directory { path: "later" } } }
+  }
+  )");
+  write("job.textproto", job);
+  std::filesystem::create_directory(path("later"));
+  for (int64_t file = 0; file < 5; ++file) produce(file);
+  for (int64_t file = 10; file < 13; ++file) produce(file, "later");
+  produce_end();
+  // Training waits for the windows of the set; a stop ends that too.
+  RunningProgram program = start();
+  ASSERT_TRUE(program.wait_for("waiting since"));
+  program.send(SIGTERM);
+  EXPECT_EQ(program.finish().exit_code, kRunAgain);
+  EXPECT_EQ(newest_step("out"), 4 * kSteps);
+  EXPECT_EQ(read_json_lines("out/metrics/eval.jsonl").size(), 3u);
+  produce(13, "later");
+  produce_end("later");
+  const ProgramResult again = run();
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("the windows of evaluation set later have ended"));
+  const auto lines = read_json_lines("out/metrics/eval.jsonl");
+  ASSERT_EQ(lines.size(), 4u);
+  for (int64_t window = 0; window < 4; ++window) {
+    const auto& line = lines[static_cast<size_t>(window)];
+    EXPECT_EQ(line["set"], "later");
+    EXPECT_EQ(line["step"], (window + 1) * kSteps);
+    EXPECT_EQ(line["evaluated_examples"], kRows);
+  }
+  EXPECT_EQ(trained("out"), produced(5)) << "the window that found none is trained on";
+}
+
 TEST_F(StreamingTest, FilesMoveWhenNoCheckpointNeedsThem) {
   for (int64_t file = 0; file < 6; ++file) produce(file);
   produce_end();
