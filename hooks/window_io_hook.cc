@@ -181,7 +181,7 @@ absl::Status WindowIoHook::save_state(HookState& state) const {
 absl::Status WindowIoHook::load_state(absl::Span<const HookState> per_rank) {
   WindowIoState state;
   for (const HookState& one : per_rank) {
-    if (one.version == kVersion && state.ParseFromString(one.bytes)) continue;
+    if (one.empty() || (one.version == kVersion && state.ParseFromString(one.bytes))) continue;
     return absl::InvalidArgumentError(
         "the state of hook window_io is damaged or of another version");
   }

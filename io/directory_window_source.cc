@@ -37,6 +37,17 @@ absl::StatusOr<Found> DirectoryWindowSource::find(bool no_more, WindowPosition& 
   if (!looked_) assume_taken(listing, position);
   looked_ = true;
   ASSIGN_OR_RETURN(std::vector<WindowEntry> entries, entries_to_take(listing, position));
+  if (!listing.ended && !entries.empty()) {
+    // For the same reason, now that there is something to take. All that came before the last name
+    // is in a listing begun after that name was seen; of what came behind it, some may be missing.
+    const std::string last = listing.entries.back().name;
+    ASSIGN_OR_RETURN(listing, list());
+    listing.entries.erase(
+        std::upper_bound(listing.entries.begin(), listing.entries.end(), last,
+                         [](const std::string& a, const DirectoryEntry& b) { return a < b.name; }),
+        listing.entries.end());
+    ASSIGN_OR_RETURN(entries, entries_to_take(listing, position));
+  }
   seen_ = static_cast<int64_t>(listing.entries.size());
   ASSIGN_OR_RETURN(const int64_t used, cutter_.cut(entries, no_more, position));
   if (used < 0) {

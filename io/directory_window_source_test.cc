@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/memory_file_system.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -63,6 +64,38 @@ TEST_F(DirectoryWindowSourceTest, TakesNamesInTheirOrderAsTheyCome) {
   EXPECT_EQ(last_, Found::kNotYet);
   put({"e", "_END"});
   EXPECT_THAT(windows(*one), ElementsAre("e"));
+  EXPECT_EQ(last_, Found::kEnded);
+}
+
+// Lists what is there and then lets names come that the listing may have in part.
+class GrowingFiles : public MemoryFileSystem {
+ public:
+  absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) override {
+    ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, MemoryFileSystem::list(path));
+    if (comes_.empty()) return entries;
+    for (const std::string& name : comes_) put(join_path(path, name), "x");
+    entries.push_back({comes_.back(), FileKind::kRegular});
+    comes_.clear();
+    return entries;
+  }
+  void comes_while_listed(std::vector<std::string> names) { comes_ = std::move(names); }
+
+ private:
+  std::vector<std::string> comes_;
+};
+
+TEST_F(DirectoryWindowSourceTest, NoNameIsMissedThatCameWhileOthersWereListed) {
+  GrowingFiles files;
+  ASSERT_OK(files.create_directories("in"));
+  files.put("in/a", "x");
+  WindowsConfig config;
+  config.mutable_directory()->set_path("in");
+  DirectoryWindowSource source(files, config,
+                               [](const std::string&) { return absl::UnimplementedError("rows"); });
+  files.comes_while_listed({"b", "c"});
+  EXPECT_THAT(windows(source), ElementsAre("a", "b", "c"));
+  files.comes_while_listed({"d", "e", "_END"});
+  EXPECT_THAT(windows(source), ElementsAre("d", "e"));
   EXPECT_EQ(last_, Found::kEnded);
 }
 

@@ -42,6 +42,9 @@ absl::StatusOr<Found> ListWindowSource::find(bool, WindowPosition& position) {
   if (used < 0 && all) return Found::kEnded;
   if (used < 0) return absl::InvalidArgumentError("a window of more than 4096 files");
   position.set_taken_count(taken + used);
+  // Its files are paths; their folders need not be told.
+  position.set_name(window_name(base_name(position.file(0).name()),
+                                base_name(position.file(position.file_size() - 1).name())));
   if (used > 0) position.set_last_name(entries[used - 1].name);
   return Found::kWindow;
 }

@@ -8,16 +8,15 @@
 namespace millrace {
 namespace {
 
-// A window of several is named after the first and the last.
-std::string name_of(const std::string& first, const std::string& last) {
-  return first == last ? first : absl::StrCat(first, "..", last);
-}
-
 void add_files(const WindowEntry& entry, WindowPosition& position) {
   for (const std::string& file : entry.files) position.add_file()->set_name(file);
 }
 
 }  // namespace
+
+std::string window_name(const std::string& first, const std::string& last) {
+  return first == last ? first : absl::StrCat(first, "..", last);
+}
 
 absl::StatusOr<int64_t> WindowCutter::cut(const std::vector<WindowEntry>& entries, bool no_more,
                                           WindowPosition& position) {
@@ -34,7 +33,7 @@ int64_t WindowCutter::cut_files(const std::vector<WindowEntry>& entries, bool no
   const int64_t count = std::min(there, files_);
   position.clear_file();
   for (int64_t i = 0; i < count; ++i) add_files(entries[i], position);
-  position.set_name(name_of(entries[0].name, entries[count - 1].name));
+  position.set_name(window_name(entries[0].name, entries[count - 1].name));
   position.clear_begin_row();
   position.clear_end_row();
   position.clear_rest_files();
@@ -71,7 +70,7 @@ absl::StatusOr<int64_t> WindowCutter::cut_rows(const std::vector<WindowEntry>& e
     return -1;
   }
   position.mutable_file()->Swap(next.mutable_file());
-  position.set_name(name_of(first, last));
+  position.set_name(window_name(first, last));
   position.set_begin_row(begin);
   position.set_end_row(std::min(end, total()));
   // The file that the next row is in.

@@ -22,6 +22,9 @@ struct WindowEntry {
   std::vector<std::string> files;
 };
 
+// A window of several is named after the first and the last.
+std::string window_name(const std::string& first, const std::string& last);
+
 class WindowCutter {
  public:
   // Row counts are asked for once for each file, and only if `windows` counts rows.
