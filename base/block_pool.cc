@@ -9,13 +9,6 @@ namespace {
 
 constexpr int64_t kBlocksPerArena = 32;
 constexpr int64_t kReady = 4;  // blocks
-constexpr int64_t kPageBytes = 4096;
-
-void touch(char* block) {
-  for (int64_t at = 0; at < BlockPool::kBlockBytes; at += kPageBytes) {
-    static_cast<volatile char*>(block)[at] = 0;
-  }
-}
 
 }  // namespace
 
@@ -111,7 +104,7 @@ void BlockPool::run() {
       if (stop_) return;
       block = fresh();
     }
-    touch(block);
+    touch_memory(block, kBlockBytes);
     MutexLock lock(mutex_);
     ready_.push_back(block);
   }

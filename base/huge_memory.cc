@@ -33,6 +33,11 @@ void collapse_pages(char* memory, int64_t bytes) {
   madvise(memory, bytes, MADV_COLLAPSE);
 }
 
+void touch_memory(char* memory, int64_t bytes) {
+  constexpr int64_t kPageBytes = 4096;
+  for (int64_t at = 0; at < bytes; at += kPageBytes) static_cast<volatile char*>(memory)[at] = 0;
+}
+
 void forget_memory(char* memory, int64_t bytes) { madvise(memory, bytes, MADV_DONTNEED); }
 
 }  // namespace millrace

@@ -20,6 +20,8 @@ void use_huge_pages(char* memory, int64_t bytes);
 void use_small_pages(char* memory, int64_t bytes);
 // Makes huge pages of those that are there, too. The addresses stay.
 void collapse_pages(char* memory, int64_t bytes);
+// Makes memory appear that is all zeros yet.
+void touch_memory(char* memory, int64_t bytes);
 // Gives the memory back and keeps the addresses; it holds zeros again.
 void forget_memory(char* memory, int64_t bytes);
 

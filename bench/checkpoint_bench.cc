@@ -264,14 +264,28 @@ class CheckpointBench {
       RETURN_IF_ERROR(raw_.read(threads_));
       raw.values.push_back(megabytes / seconds_since(start));
       RETURN_IF_ERROR(raw_.forget());
-      const TrainState target = state();
-      start = SteadyClock::now();
-      ASSIGN_OR_RETURN(const auto found, saver_->restore(target, ranks_));
-      ours.values.push_back(megabytes / seconds_since(start));
-      if (!found.has_value()) return absl::InternalError("the checkpoint was not found");
+      ASSIGN_OR_RETURN(const double seconds, load());
+      ours.values.push_back(megabytes / seconds);
     }
     print_ratio(ours, raw, "load/raw_read");
     return absl::OkStatus();
+  }
+
+  // Into tables without rows, as a job that starts has them; the memory of those before is free.
+  absl::StatusOr<double> load() {
+    const auto& tables = steps_.collection().tables();
+    const absl::uint128 digest = tables[0]->content_digest();
+    for (const auto& table : tables) table->reset();
+    const TrainState target = state();
+    const auto start = SteadyClock::now();
+    ASSIGN_OR_RETURN(const auto found, saver_->restore(target, ranks_));
+    const double seconds = seconds_since(start);
+    if (!found.has_value()) return absl::InternalError("the checkpoint was not found");
+    for (size_t t = 0; t < tables.size(); ++t) {
+      tables[t]->swap_content(*found->state.tables[t]);
+    }
+    if (tables[0]->content_digest() == digest) return seconds;
+    return absl::InternalError("what was loaded is not what was saved");
   }
 
   // Of the rows of one step that touches one row in kTouchedShare, after all others.

@@ -31,7 +31,7 @@ namespace {
 constexpr int64_t kLeastUndoBytes = 16 << 20;
 
 // While some wait for the disk, others work.
-constexpr int kReadersForWriter = 2;
+constexpr int kReadersForWriter = 4;
 
 constexpr absl::string_view kBetweenPaths("\0", 1);
 

@@ -50,24 +50,24 @@ class TableLoad {
  private:
   // Where the bytes of a tensor go.
   struct Target {
-    enum Kind { kRecord, kFrequency, kLastStep, kBytes };
+    enum Kind { kRecord, kFrequency, kLastStep, kBytes, kIds };
     Kind kind = kBytes;
-    int64_t at = 0;                // of a record
-    std::string* bytes = nullptr;  // the whole tensor
+    int64_t at = 0;                             // of a record
+    std::string* bytes = nullptr;               // the whole tensor
+    const std::vector<int64_t>* ids = nullptr;  // the same, as they were read before
   };
 
   absl::Status read_file(const File& file) {
     ASSIGN_OR_RETURN(const TensorFileLayout layout, checkpoint_.layout(file));
     ASSIGN_OR_RETURN(const auto opened, checkpoint_.open_file(file));
     opened->will_need_first();
-    std::vector<int64_t> tombstones;
-    RETURN_IF_ERROR(read_ids(file, *opened, layout, "tombstones", &tombstones));
-    table_.drop_rows(tombstones);
-    std::vector<int64_t> ids;
-    RETURN_IF_ERROR(read_ids(file, *opened, layout, "ids", &ids));
+    RETURN_IF_ERROR(read_ids(file, *opened, layout, "tombstones", tombstones_));
+    table_.drop_rows(tombstones_);
+    RETURN_IF_ERROR(read_ids(file, *opened, layout, "ids", ids_));
     const bool all_slots = options_.row_state && !options_.slots.has_value();
-    ASSIGN_OR_RETURN(rows_, table_.place_rows(ids, all_slots ? EmbeddingTable::NewSlots::kUnset
-                                                             : EmbeddingTable::NewSlots::kInitial));
+    ASSIGN_OR_RETURN(rows_,
+                     table_.place_rows(ids_, all_slots ? EmbeddingTable::NewSlots::kUnset
+                                                       : EmbeddingTable::NewSlots::kInitial));
     RETURN_IF_ERROR(plan_targets(layout));
     RETURN_IF_ERROR(opened->read_pieces(
         [&](int64_t offset, absl::Span<const char> bytes) {
@@ -81,25 +81,27 @@ class TableLoad {
     return keep_file_state(file);
   }
 
-  // Reads a tensor of ids, if it is there: ascending, each once, of this file.
+  // Reads a tensor of ids, if it is there: ascending, each once, of this file. Their digest is
+  // looked at when the whole file is read, which compares them with what was read here.
   absl::Status read_ids(const File& file, const ChunkedFile& opened, const TensorFileLayout& layout,
-                        absl::string_view what, std::vector<int64_t>* ids) const {
+                        absl::string_view what, std::vector<int64_t>& ids) const {
     const std::string name = absl::StrCat(prefix_, what);
+    ids.clear();
     for (const TensorInfo& tensor : layout.tensors()) {
       if (tensor.name != name) continue;
-      ids->resize(tensor.shape[0]);
-      RETURN_IF_ERROR(
-          opened.read(layout.data_begin() + tensor.begin,
-                      absl::MakeSpan(reinterpret_cast<char*>(ids->data()), tensor.size_bytes())));
+      ids.resize(tensor.shape[0]);
+      RETURN_IF_ERROR(opened.read_unchecked(
+          layout.data_begin() + tensor.begin,
+          absl::MakeSpan(reinterpret_cast<char*>(ids.data()), tensor.size_bytes())));
     }
     uint64_t before = 0;
-    for (size_t i = 0; i < ids->size(); ++i) {
-      const uint64_t hash = placement_hash((*ids)[i]);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const uint64_t hash = placement_hash(ids[i]);
       const bool ascends = i == 0 || before < hash;
       before = hash;
       if (ascends && hash >= file.first_hash() && hash <= file.last_hash()) continue;
       return absl::DataLossError(absl::StrCat(
-          name, ": id ", (*ids)[i], ", number ", i,
+          name, ": id ", ids[i], ", number ", i,
           ascends ? ", belongs into another file" : ", is not in the order of hashes"));
     }
     return absl::OkStatus();
@@ -115,6 +117,10 @@ class TableLoad {
   absl::Status plan_targets(const TensorFileLayout& layout) {
     targets_.clear();
     bytes_.clear();
+    targets_[prefix_ + "ids"] = {Target::kIds, 0, nullptr, &ids_};
+    if (!tombstones_.empty()) {
+      targets_[prefix_ + "tombstones"] = {Target::kIds, 0, nullptr, &tombstones_};
+    }
     targets_[prefix_ + "weights"] = {Target::kRecord, 0};
     if (options_.row_state) {
       targets_[prefix_ + "frequency"] = {Target::kFrequency};
@@ -155,6 +161,12 @@ class TableLoad {
       case Target::kBytes:
         std::memcpy(target.bytes->data() + begin, bytes.data(), bytes.size());
         return absl::OkStatus();
+      case Target::kIds:
+        if (std::memcmp(reinterpret_cast<const char*>(target.ids->data()) + begin, bytes.data(),
+                        bytes.size()) == 0) {
+          return absl::OkStatus();
+        }
+        return absl::DataLossError(absl::StrCat(tensor.name, " changed while it was read"));
       case Target::kFrequency:
         return take_counts(begin, bytes,
                            [&](RowIndex row, uint32_t value) { store.frequency(row) = value; });
@@ -248,6 +260,8 @@ class TableLoad {
   const std::string prefix_;
 
   // Of the file at hand.
+  std::vector<int64_t> tombstones_;
+  std::vector<int64_t> ids_;
   std::vector<RowIndex> rows_;
   std::map<std::string, Target> targets_;     // by name of tensor
   std::map<std::string, std::string> bytes_;  // by name after the prefix

@@ -138,9 +138,13 @@ absl::StatusOr<std::vector<RowIndex>> EmbeddingTable::place_rows(absl::Span<cons
                                                                  NewSlots slots) {
   MILLRACE_CHECK(tentative_.empty() && unadmitted_.empty()) << "rows placed inside a step";
   std::vector<RowIndex> rows(ids.size());
-  find(ids, absl::MakeSpan(rows));
-  RETURN_IF_ERROR(check_room(std::count(rows.begin(), rows.end(), kNoRow)),
-                  absl::StrCat("loading table ", name()));
+  auto new_rows = static_cast<int64_t>(ids.size());
+  if (map_.size() > 0) {
+    find(ids, absl::MakeSpan(rows));
+    new_rows = std::count(rows.begin(), rows.end(), kNoRow);
+  }
+  RETURN_IF_ERROR(check_room(new_rows), absl::StrCat("loading table ", name()));
+  map_.reserve(new_rows);
   map_.find_or_insert(ids, absl::MakeSpan(rows), [&](int64_t id) {
     return slots == NewSlots::kInitial ? store_.add(id) : store_.add_unset(id);
   });

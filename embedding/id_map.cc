@@ -6,12 +6,15 @@
 #include <utility>
 
 #include "absl/base/attributes.h"
+#include "base/huge_memory.h"
 #include "base/log.h"
 
 namespace millrace {
 namespace {
 
 constexpr int64_t kGrowPercent = 70;  // load at which a segment splits
+// Load that reserve() makes room for: some segments get more than their share.
+constexpr int64_t kReservePercent = 68;
 // A map of one segment halves it at this load; two segments merge where that makes twice as much.
 constexpr int64_t kShrinkPercent = 15;
 
@@ -259,6 +262,28 @@ void IdMap::resize_only_segment(uint64_t buckets) {
   memory_.release(old, old_bytes);
   segments_[0].buckets = resized;
   enter(0);
+}
+
+void IdMap::reserve(int64_t ids) {
+  if (size_ > 0 || segments_.size() > 1) return;
+  uint64_t buckets = mask_ + 1;
+  const auto fits = [&](uint64_t buckets) {
+    return 100 * ids <= kReservePercent * static_cast<int64_t>(buckets) * kEntries;
+  };
+  constexpr uint64_t kFullBuckets = SegmentMemory::kFullBytes / sizeof(Bucket);
+  while (!fits(buckets) && buckets < kFullBuckets) buckets *= 2;
+  if (buckets != mask_ + 1) resize_only_segment(buckets);
+  int depth = 0;
+  while (!fits(buckets << depth)) ++depth;
+  if (depth == 0) return;
+  memory_.release(segments_[0].buckets, bucket_bytes());
+  segments_.clear();
+  for (uint64_t prefix = 0; prefix < uint64_t{1} << depth; ++prefix) {
+    segments_.push_back({new_buckets(), prefix, depth, 0});
+    // Else looking for an id would find a page that is made again when the id is written.
+    touch_memory(reinterpret_cast<char*>(segments_.back().buckets), bucket_bytes());
+  }
+  resize_directory(depth);
 }
 
 void IdMap::split(uint32_t segment) {

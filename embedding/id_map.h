@@ -75,6 +75,10 @@ class IdMap {
   // Both stages, without numbers: rows[i] becomes the row of ids[i], or kNoRow if it was refused.
   void find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows, MakeRow make_row);
 
+  // Makes room in an empty map for so many ids; they then come without growing. Does nothing to one
+  // with ids, or for ids that fit already.
+  void reserve(int64_t ids);
+
   // Ids that are not there are ignored. Memory is given back when little of it is in use.
   void erase(absl::Span<const int64_t> ids);
 

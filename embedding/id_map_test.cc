@@ -153,6 +153,32 @@ TEST(IdMapTest, GrowsOneByOneThroughEverySize) {
   }
 }
 
+TEST(IdMapTest, RoomThatIsReservedIsEnough) {
+  for (const int64_t count : {0, 1, 200, 1'000, 30'000, 44'000, 100'000, 400'000}) {
+    IdMap map(/*seed=*/7);
+    map.reserve(count);
+    const int64_t bytes = map.bytes();
+    EXPECT_LE(bytes, 48 * count + (2 << 20)) << count;
+    std::vector<int64_t> ids(count);
+    for (int64_t i = 0; i < count; ++i) ids[i] = i * 977;
+    std::vector<RowIndex> rows(count);
+    RowIndex next = 0;
+    map.find_or_insert(ids, absl::MakeSpan(rows), [&](int64_t) { return next++; });
+    EXPECT_EQ(map.bytes(), bytes) << count;
+    map.reserve(10 * count);  // not empty
+    EXPECT_EQ(map.bytes(), bytes) << count;
+    std::vector<RowIndex> found(count);
+    map.find(ids, absl::MakeSpan(found));
+    EXPECT_EQ(found, rows);
+    map.erase(absl::MakeSpan(ids).subspan(count / 50));
+    EXPECT_EQ(map.size(), count / 50);
+    map.find(ids, absl::MakeSpan(found));
+    for (int64_t i = 0; i < count; ++i) {
+      ASSERT_EQ(found[i], i < count / 50 ? rows[i] : kNoRow) << i << " of " << count;
+    }
+  }
+}
+
 TEST(IdMapTest, HashesStayValidOverGrowth) {
   IdMap map;
   RowCounter counter;
