@@ -53,7 +53,7 @@ def _arrow_impl(ctx):
     folder = _wheel_folder(ctx, "pyarrow")
     _symlink_children(ctx, folder.get_child("include"), "include")
     for child in folder.readdir():
-        for name in ["libarrow.so", "libarrow_compute.so", "libparquet.so"]:
+        for name in ["libarrow.so", "libarrow_compute.so", "libarrow_s3.so", "libparquet.so"]:
             if child.basename.startswith(name + "."):
                 ctx.symlink(child, "lib/" + child.basename)
     ctx.file("BUILD.bazel", ctx.read(ctx.attr._build_file))

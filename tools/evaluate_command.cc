@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "io/uri_file_system.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
 #include "tools/exit_code.h"
@@ -66,7 +67,7 @@ absl::Status evaluate(const EvaluateFlags& flags, const RankEnvironment& ranks,
 }
 
 absl::StatusOr<int> run(const EvaluateFlags& flags, const RankListener& listener) {
-  FileSystem& files = FileSystem::local();
+  FileSystem& files = UriFileSystem::process();
   ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
   Summary summary;
   absl::Status status = evaluate(flags, ranks, listener, files, &summary);

@@ -11,12 +11,13 @@
 #include "base/file_system.h"
 #include "distributed/collectives.h"
 #include "framework/trainer.h"
+#include "io/uri_file_system.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
 
 struct JobResources {
-  FileSystem& files = FileSystem::local();
+  FileSystem& files = UriFileSystem::process();
   Clock& clock = Clock::real();
   std::ostream* log = nullptr;  // lines for people; null: none
   bool terminal = false;        // whether `log` is one
@@ -28,12 +29,11 @@ struct JobResources {
 
 // A trainer for `train`: opens all data, makes model, optimizers and hooks. Hooks are called in
 // this order: output (makes output_dir at the first step), logger, metric_report, evaluation,
-// checkpoint_save, window_io (where the training data comes in windows), signal_stop, non_finite_guard, those of train.hooks, those of run.hooks. Writes
-// nothing.
-// `collectives` are those of join_ranks; null: one rank. If there is an error, the other ranks hear
-// of it.
-// REQUIRES: `config` went through expand_names and validate.
-// Errors: those of opening data and making the parts.
+// checkpoint_save, window_io (where the training data comes in windows), signal_stop,
+// non_finite_guard, those of train.hooks, those of run.hooks. Writes nothing. `collectives` are
+// those of join_ranks; null: one rank. If there is an error, the other ranks hear of it. REQUIRES:
+// `config` went through expand_names and validate. Errors: those of opening data and making the
+// parts.
 absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(
     const JobConfig& config, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);

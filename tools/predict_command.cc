@@ -9,6 +9,7 @@
 #include "distributed/rank_environment.h"
 #include "io/feature_schema.h"
 #include "io/file_set.h"
+#include "io/uri_file_system.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
 #include "tools/exit_code.h"
@@ -133,7 +134,7 @@ class PredictCommand {
   }
 
   const PredictFlags& flags_;
-  FileSystem& files_ = FileSystem::local();
+  FileSystem& files_ = UriFileSystem::process();
   PredictionFormat format_ = PredictionFormat::kParquet;
   JobConfig config_;
   Summary summary_;

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "io/uri_file_system.h"
 #include "proto/config_fingerprint.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
@@ -188,7 +189,7 @@ class TrainCommand {
 
   const ConfigFlags& flags_;
   const RankListener& listener_;
-  FileSystem& files_ = FileSystem::local();
+  FileSystem& files_ = UriFileSystem::process();
   RankEnvironment ranks_;
   JobConfig config_;
   Summary summary_;

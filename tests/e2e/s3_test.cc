@@ -1,0 +1,141 @@
+// `millrace train` on a bucket: MILLRACE_S3_SERVER names a server program that takes `-p PORT` and
+// says "Running on", as moto's does (docs/data.md).
+#include <arrow/filesystem/filesystem.h>
+#include <arrow/io/interfaces.h>
+#include <arrow/result.h>
+#include <arrow/status.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "base/status_matchers.h"
+#include "distributed/process_ranks.h"
+#include "tests/e2e/streaming_case.h"
+#include "tests/io_testing/data_files.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+class S3Test : public StreamingCase {
+ protected:
+  void SetUp() override {
+    const char* server = ::getenv("MILLRACE_S3_SERVER");
+    if (server == nullptr) GTEST_SKIP() << "MILLRACE_S3_SERVER names no server";
+    const int port = free_port();
+    server_ =
+        std::make_unique<RunningProgram>(std::vector<std::string>{server, "-p", absl::StrCat(port)},
+                                         ProgramOptions{.timeout = std::chrono::seconds(55)});
+    ASSERT_TRUE(server_->wait_for("Running on"));
+    ::setenv("AWS_ENDPOINT_URL", absl::StrCat("http://127.0.0.1:", port).c_str(), 1);
+    ::setenv("AWS_REGION", "us-east-1", 1);
+    ::setenv("AWS_ACCESS_KEY_ID", "test", 1);
+    ::setenv("AWS_SECRET_ACCESS_KEY", "test", 1);
+    const auto files = arrow::fs::FileSystemFromUri("s3://bucket?allow_bucket_creation=true");
+    ASSERT_TRUE(files.ok()) << files.status();
+    bucket_ = *files;
+    ASSERT_TRUE(bucket_->CreateDir("bucket").ok());
+  }
+  void TearDown() override {
+    if (server_ == nullptr) return;
+    server_->send(SIGKILL);
+    server_->finish();
+  }
+
+  void put(const std::string& key, const std::string& content) {
+    const auto stream = bucket_->OpenOutputStream("bucket/" + key);
+    ASSERT_TRUE(stream.ok()) << stream.status();
+    ASSERT_TRUE((*stream)->Write(content).ok());
+    ASSERT_TRUE((*stream)->Close().ok());
+  }
+  // The file of that number, which stands in incoming/, as an object.
+  void put_produced(int64_t number) {
+    produce(number);
+    const std::string name = absl::StrFormat("incoming/part-%04d.csv", number);
+    put(name, read(name));
+  }
+
+  std::unique_ptr<RunningProgram> server_;
+  std::shared_ptr<arrow::fs::FileSystem> bucket_;
+};
+
+TEST_F(S3Test, ABucketThatGrowsTrainsAsADirectoryDoes) {
+  write("s3.textproto",
+        absl::StrReplaceAll(read("job.textproto"),
+                            {{"path: \"incoming\"", "path: \"s3://bucket/incoming\""}}));
+  put_produced(0);
+  RunningProgram program({millrace_path(), "train", "s3.textproto"}, {.directory = path("")});
+  ASSERT_TRUE(program.wait_for("waiting since"));
+  put_produced(1);
+  ASSERT_TRUE(program.wait_for("step 8 "));
+  program.send(SIGKILL);
+  program.finish();
+  put_produced(2);
+  put("incoming/_END", "");
+  produce_end();
+  const ProgramResult rest = millrace({"train", "s3.textproto"});
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_EQ(trained("out"), produced(3));
+  const ProgramResult local = run({"--output_dir", "local"});
+  ASSERT_EQ(local.exit_code, 0) << local.err;
+  EXPECT_EQ(content_of("out"), content_of("local"));
+}
+
+constexpr char kFilesJob[] = R"(
+train {
+  train_data { path: "%s" batch_size: 128 shuffle_rows: 500 }
+  feature { name: "label" kind: LABEL }
+  feature { name: "c" }
+  table { name: "c" dim: 4 }
+  model { name: "deepfm" [millrace.deepfm] { hidden: [4] } }
+}
+run { threads: 1 checkpoint { when { at_end: true } } }
+)";
+
+TEST_F(S3Test, EveryFormatIsReadFromABucket) {
+  TestColumn::Rows<int64_t> labels, ids;
+  for (int64_t row = 0; row < 1000; ++row) {
+    labels.push_back({row % 2});
+    ids.push_back({row * 77 % 300});
+  }
+  const TestTable table = {{{"label", labels}, {"c", ids}}};
+  for (const auto& [format, name] :
+       {std::pair{DataConfig::PARQUET, "a.parquet"}, std::pair{DataConfig::ORC, "a.orc"},
+        std::pair{DataConfig::CSV, "a.csv"}, std::pair{DataConfig::TFRECORD, "a.tfrecord.gz"}}) {
+    SCOPED_TRACE(name);
+    ASSERT_OK(write_data_file(table, format, 300, path(name)));
+    put(absl::StrCat("data/", name), read(name));
+    write("here.textproto", absl::StrFormat(kFilesJob, name));
+    write("there.textproto", absl::StrFormat(kFilesJob, absl::StrCat("s3://bucket/d*/", name)));
+    millrace_ok({"train", "here.textproto", "--output_dir", absl::StrCat("here-", name)});
+    millrace_ok({"train", "there.textproto", "--output_dir", absl::StrCat("there-", name)});
+    EXPECT_EQ(content_of(absl::StrCat("here-", name)), content_of(absl::StrCat("there-", name)));
+  }
+}
+
+TEST_F(S3Test, WhatIsNotThereIsNamed) {
+  const auto train = [&](const std::string& path) {
+    write("job.textproto", absl::StrFormat(kFilesJob, path));
+    return run();
+  };
+  const ProgramResult bucket = train("s3://no-such-bucket/a.csv");
+  EXPECT_THAT(bucket.last_error(), HasSubstr("s3://no-such-bucket/a.csv"));
+  EXPECT_EQ(bucket.exit_code, kNoInput);
+  server_->send(SIGKILL);
+  server_->finish();
+  server_.reset();
+  const ProgramResult down = train("s3://bucket/a.csv");
+  EXPECT_THAT(down.last_error(), HasSubstr("s3://bucket/a.csv"));
+  EXPECT_NE(down.exit_code, 0);
+}
+
+}  // namespace
+}  // namespace millrace
