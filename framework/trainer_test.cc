@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "framework/model.h"
-#include "tests/fakes/fake_windowed_dataset.h"
+#include "tests/fakes/event_lists.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_model.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -22,17 +22,6 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-using Events = std::vector<std::string>;
-
-const Events kStep = {"before_step", "after_data(0)", "after_backward", "after_step"};
-const Events kEvalStep = {"eval:before_step", "eval:after_data(0)", "eval:after_step"};
-
-Events join(std::initializer_list<Events> parts) {
-  Events all;
-  for (const Events& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
 
 class TrainerTest : public testing::Test {
  protected:
@@ -52,130 +41,6 @@ class TrainerTest : public testing::Test {
 
   Events events_;
 };
-
-// A stream of these windows, and the events of training on it.
-class WindowedTrainerTest : public TrainerTest {
- protected:
-  std::unique_ptr<Trainer> windowed(std::vector<FakeWindow> windows, TrainerOptions options = {},
-                                    RecordingHook::OnEvent on_event = nullptr) {
-    TinyTrainerOptions tiny;
-    tiny.trainer = std::move(options);
-    tiny.clock = &clock_;
-    TrainerParts parts = tiny_parts(tiny);
-    parts.train_data = std::make_unique<FakeWindowedDataset>(tiny.train, std::move(windows));
-    auto trainer = Trainer::create(tiny.trainer, std::move(parts));
-    EXPECT_OK(trainer);
-    EXPECT_OK((*trainer)->add_hook(std::make_unique<RecordingHook>(&events_, std::move(on_event))));
-    return *std::move(trainer);
-  }
-
-  FakeClock clock_;
-};
-
-TEST_F(WindowedTrainerTest, WindowsAreEvaluatedBeforeTheyAreTrainedOn) {
-  TrainerOptions options;
-  options.progressive_evaluation = true;
-  auto trainer = windowed({{1, 0}, {0, 0}, {1, 0}}, options);
-  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
-  const Events evaluation = join({{"before_window"}, kEvalStep, {"after_evaluate"}});
-  EXPECT_THAT(events_, ElementsAreArray(
-                           join({{"start", "before_epoch"},
-                                 evaluation,
-                                 kStep,
-                                 {"out_of_data(window)", "after_window"},
-                                 {"before_window", "out_of_data(window)", "after_window"},
-                                 evaluation,
-                                 kStep,
-                                 {"out_of_data(window)", "after_window"},
-                                 {"out_of_data(stream)", "after_epoch", "after_report", "end"}})));
-  EXPECT_EQ(summary.eval.count("next_window"), 1u);
-}
-
-TEST_F(WindowedTrainerTest, PairedSetsEndTrainingWithTheirStream) {
-  TinyTrainerOptions tiny;
-  tiny.clock = &clock_;
-  TrainerParts parts = tiny_parts(tiny);
-  parts.train_data = std::make_unique<FakeWindowedDataset>(
-      tiny.train, std::vector<FakeWindow>{{1, 0}, {1, 0}, {1, 0}, {1, 0}});
-  parts.paired_sets.push_back({"later", std::make_unique<FakeWindowedDataset>(
-                                            tiny.eval, std::vector<FakeWindow>{{1, 0}, {1, 3}})});
-  ASSERT_OK_AND_ASSIGN(auto trainer, Trainer::create(tiny.trainer, std::move(parts)));
-  ASSERT_OK(trainer->add_hook(std::make_unique<RecordingHook>(&events_, nullptr)));
-  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
-  const Events window = join({{"before_window"}, kStep, kEvalStep, {"after_evaluate"},
-                              {"out_of_data(window)", "after_window"}});
-  EXPECT_THAT(events_, ElementsAreArray(
-                           join({{"start", "before_epoch"},
-                                 window,
-                                 window,
-                                 {"before_window"},
-                                 kStep,
-                                 {"out_of_data(window)", "after_window"},
-                                 {"out_of_data(stream)", "after_epoch", "after_report", "end"}})));
-  EXPECT_EQ(summary.progress.window, 3);
-  EXPECT_EQ(summary.eval.count("later"), 1u);
-}
-
-TEST_F(WindowedTrainerTest, WindowsOpenAndCloseBetweenEpochAndStep) {
-  auto trainer = windowed({{2, 0}, {0, 0}, {1, 5}});
-  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
-  EXPECT_THAT(events_, ElementsAreArray(
-                           join({{"start", "before_epoch", "before_window"},
-                                 kStep,
-                                 kStep,
-                                 {"out_of_data(window)", "after_window"},
-                                 {"before_window", "out_of_data(window)", "after_window"},
-                                 {"before_window"},
-                                 kStep,
-                                 {"out_of_data(window)", "after_window"},
-                                 {"out_of_data(stream)", "after_epoch", "after_report", "end"}})));
-  EXPECT_EQ(summary.progress.window, 3);
-  EXPECT_EQ(summary.progress.epoch, 1);
-  EXPECT_EQ(summary.progress.step, 3);
-  EXPECT_EQ(clock_.elapsed(), 5 * TrainerOptions().poll_interval) << "one poll for each early look";
-}
-
-TEST_F(WindowedTrainerTest, AStopLeavesTheWindowOpen) {
-  auto trainer = windowed({{2, 0}, {2, 0}}, {}, [](HookContext& context, absl::string_view event) {
-    if (event == "after_step") {
-      EXPECT_TRUE(context.windowed());
-      context.requests().stop("enough");
-    }
-    return absl::OkStatus();
-  });
-  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
-  EXPECT_EQ(summary.outcome, Outcome::kStopped);
-  EXPECT_THAT(events_,
-              ElementsAreArray(join(
-                  {{"start", "before_epoch", "before_window"}, kStep, {"after_report", "end"}})));
-  EXPECT_EQ(summary.progress.window, 0);
-}
-
-TEST_F(WindowedTrainerTest, AWindowThatIsCutShortCompletesWithoutOutOfData) {
-  TrainerOptions options;
-  options.max_steps_per_window = 1;
-  options.max_windows = 2;
-  auto trainer = windowed({{2, 0}, {2, 0}, {2, 0}}, options);
-  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
-  EXPECT_THAT(events_, ElementsAreArray(join({{"start", "before_epoch", "before_window"},
-                                              kStep,
-                                              {"after_window", "before_window"},
-                                              kStep,
-                                              {"after_window", "after_report", "end"}})));
-  EXPECT_EQ(summary.outcome, Outcome::kCompleted);
-  EXPECT_EQ(summary.progress.window, 2);
-}
-
-TEST_F(WindowedTrainerTest, TimeLimitsAreServedWhileNoWindowComes) {
-  TrainerOptions options;
-  options.max_elapsed = absl::Minutes(5);
-  options.poll_interval = absl::Seconds(10);
-  auto trainer = windowed({{1, 0}, {1, -1}}, options);
-  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
-  EXPECT_EQ(summary.outcome, Outcome::kCompleted);
-  EXPECT_EQ(summary.progress.step, 1);
-  EXPECT_EQ(summary.progress.elapsed, absl::Minutes(5));
-}
 
 TEST_F(TrainerTest, OneEpochFiresEveryEventInOrder) {
   auto trainer = this->trainer(two_steps());
