@@ -109,6 +109,21 @@ KeyedJagged gather_sparse(absl::Span<const BatchPiece> pieces, int64_t size) {
   return jagged;
 }
 
+// Undefined if no block has weights; else those of blocks without are 1.
+at::Tensor gather_weights(absl::Span<const BatchPiece> pieces, int64_t size) {
+  const bool weighted = std::any_of(pieces.begin(), pieces.end(), [](const BatchPiece& piece) {
+    return !piece.block->weights.empty();
+  });
+  if (!weighted) return at::Tensor();
+  at::Tensor weights = at::empty({size}, at::kFloat);
+  float* out = float_data(weights);
+  for (const BatchPiece& piece : pieces) {
+    const std::vector<float>& values = piece.block->weights;
+    for (const BlockRow& row : piece.rows) *out++ = values.empty() ? 1.0f : values[row.row];
+  }
+  return weights;
+}
+
 }  // namespace
 
 Batch build_batch(absl::Span<const BatchPiece> pieces) {
@@ -122,12 +137,7 @@ Batch build_batch(absl::Span<const BatchPiece> pieces) {
   gather(
       pieces, [](const Block& block) -> const auto& { return block.example_ids; }, 1,
       int64_data(batch.example_ids));
-  if (!first.weights.empty()) {
-    batch.weights = at::empty({batch.size}, at::kFloat);
-    gather(
-        pieces, [](const Block& block) -> const auto& { return block.weights; }, 1,
-        float_data(batch.weights));
-  }
+  batch.weights = gather_weights(pieces, batch.size);
   if (!first.group_ids.empty()) {
     batch.group_ids = at::empty({batch.size}, at::kLong);
     gather(

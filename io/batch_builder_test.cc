@@ -63,6 +63,16 @@ TEST(BuildBatchTest, WeightsAndGroupsWhereTheSchemaHasThem) {
   EXPECT_THAT(values<int64_t>(batch.group_ids), ElementsAre(8, 7));
 }
 
+TEST(BuildBatchTest, ExamplesOfABlockWithoutWeightsWeighOne) {
+  const Block a = block_a();
+  Block b = block_b();
+  b.weights = {3};
+  EXPECT_THAT(values<float>(build_batch({{&a, a.order}, {&b, b.order}}).weights),
+              ElementsAre(1, 1, 3));
+  EXPECT_THAT(values<float>(build_batch({{&b, b.order}, {&a, a.order}}).weights),
+              ElementsAre(3, 1, 1));
+}
+
 TEST(BuildBatchTest, NoSparseAndNoDenseFeatures) {
   Block block = block_a();
   block.sparse.clear();

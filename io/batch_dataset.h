@@ -10,39 +10,14 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/mutex.h"
 #include "absl/types/span.h"
-#include "base/file_system.h"
-#include "io/block_source.h"
+#include "base/mutex.h"
 #include "io/cursor.h"
 #include "io/dataset.h"
-#include "io/feature_schema.h"
-#include "proto/config.pb.h"
+#include "io/dataset_options.h"
+#include "io/epoch_source.h"
 
 namespace millrace {
-
-struct DatasetOptions {
-  // Decide the result.
-  DataConfig data;
-  FeatureSchema schema;
-  uint64_t seed = 1;  // of the shuffle
-  int64_t rank = 0;
-  int64_t world_size = 1;
-  // Whether a label other than 0 and 1 is an error.
-  bool binary_labels = true;
-  // Whether columns of labels and of weights may be missing, as in data to predict from: then
-  // those labels are not-a-number, and weights are undefined.
-  bool labels_may_miss = false;
-  // Only these rows, counted over all files as they lie end to end; {0, 0}: all.
-  RowInterval rows = {};
-  // Whether there may be no rows at all.
-  bool may_be_empty = false;
-
-  // Do not.
-  int reader_threads = 1;                    // at least 1
-  int64_t prefetch_batches = 8;              // at least 1
-  FileSystem* files = &FileSystem::local();  // must outlive the dataset
-};
 
 // Reads files, transforms columns to features, shuffles and makes batches, on threads of its own:
 // `reader_threads` read blocks, one gathers their rows into batches. The batches of an epoch are a
@@ -62,22 +37,19 @@ class BatchDataset : public Dataset {
   absl::StatusOr<DataIdentity> identity() const override;
   void cancel() override;
 
-  // Of all ranks, and outside the split too.
+  // Of all ranks, and outside split and sample too.
   int64_t rows() const { return source_->rows(); }
-  const std::vector<std::string>& files() const { return source_->files().paths(); }
+  const std::vector<std::string>& files() const { return source_->files(); }
 
  private:
   friend absl::StatusOr<std::unique_ptr<BatchDataset>> open_dataset(const DatasetOptions& options);
 
   class Run;  // the threads of one epoch
 
-  BatchDataset(const DatasetOptions& options, std::unique_ptr<BlockSource> source);
+  explicit BatchDataset(std::unique_ptr<EpochSource> source);
   absl::Status start(Cursor cursor);
-  absl::Status check(const Cursor& cursor, int64_t epoch) const;
 
-  const DatasetOptions options_;
-  const std::unique_ptr<BlockSource> source_;
-  const uint64_t fingerprint_;
+  const std::unique_ptr<EpochSource> source_;
   Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   // Changed by the one user, under the mutex, since cancel() looks at it.

@@ -8,24 +8,31 @@
 namespace millrace {
 
 absl::StatusOr<std::optional<Batch>> Batcher::next() {
-  RETURN_IF_ERROR(pending_);
-  RETURN_IF_ERROR(fill());
-  const int64_t count = std::min(rows_waiting_, batch_size_);
+  ASSIGN_OR_RETURN(const int64_t count, available(batch_size_));
   if (count == 0 || (count < batch_size_ && drop_remainder_)) return std::nullopt;
-  const std::vector<BatchPiece> pieces = take(count);
-  Batch batch = build_batch(pieces);
-  const int64_t last_position = pieces.back().rows.back().position;
-  move_cursor_after(last_position);
+  Batch batch = build_batch(take(count));
   batch.cursor = cursor_;
-  drop_used_blocks();
-  // Is it the last one? An error has its turn with the next batch.
-  if (rows_waiting_ == 0 && !bad_positions_.empty()) pending_ = fill();
-  batch.bad_examples = count_bad(last_position);
+  batch.bad_examples = release();
   return batch;
 }
 
-absl::Status Batcher::fill() {
-  while (!ended_ && rows_waiting_ < batch_size_) {
+absl::StatusOr<int64_t> Batcher::available(int64_t count) {
+  RETURN_IF_ERROR(pending_);
+  RETURN_IF_ERROR(fill(count));
+  return std::min(rows_waiting_, count);
+}
+
+int64_t Batcher::release() {
+  if (std::exchange(has_taken_, false)) {
+    drop_used_blocks();
+    // Is it the last one? An error has its turn with the next batch.
+    if (rows_waiting_ == 0 && !bad_positions_.empty()) pending_ = fill(1);
+  }
+  return count_bad(last_taken_);
+}
+
+absl::Status Batcher::fill(int64_t wanted) {
+  while (!ended_ && rows_waiting_ < wanted) {
     ASSIGN_OR_RETURN(std::optional<Block> block, next_block_());
     ended_ = !block.has_value();
     if (!ended_) {
@@ -41,6 +48,7 @@ absl::Status Batcher::fill() {
 
 std::vector<BatchPiece> Batcher::take(int64_t count) {
   std::vector<BatchPiece> pieces;
+  count = std::min(count, rows_waiting_);
   rows_waiting_ -= count;
   int64_t used = rows_used_;
   for (const auto& block : blocks_) {
@@ -49,6 +57,11 @@ std::vector<BatchPiece> Batcher::take(int64_t count) {
     count -= static_cast<int64_t>(rows.size());
     if (count == 0) break;
     used = 0;
+  }
+  if (!pieces.empty()) {
+    has_taken_ = true;
+    last_taken_ = pieces.back().rows.back().position;
+    move_cursor_after(last_taken_);
   }
   return pieces;
 }

@@ -37,10 +37,25 @@ class Batcher {
   // Errors: those of the blocks.
   absl::StatusOr<std::optional<Batch>> next();
 
- private:
-  // Reads blocks until a batch is filled or there are none left.
-  absl::Status fill();
+  // The same in steps, for batches that hold rows of other blocks too, of any size:
+
+  // Reads on until so many rows are ready, or none are left. Returns: those ready, at most `count`.
+  // Errors: those of the blocks.
+  absl::StatusOr<int64_t> available(int64_t count);
+  // The next `count` rows, or as many as are ready; good until release(), before which there is no
+  // other call of it.
   std::vector<BatchPiece> take(int64_t count);
+  // Where it stands behind what was taken.
+  const Cursor& cursor() const { return cursor_; }
+  // Ends the use of what was taken. Returns: the bad examples that count with it, as
+  // Batch::bad_examples.
+  int64_t release();
+  // Whether all rows are known and taken.
+  bool at_end() const { return ended_ && rows_waiting_ == 0; }
+
+ private:
+  // Reads blocks until `count` rows wait or there are none left.
+  absl::Status fill(int64_t count);
   void move_cursor_after(int64_t position);
   void drop_used_blocks();
   int64_t count_bad(int64_t last_position);
@@ -52,6 +67,8 @@ class Batcher {
   std::deque<std::unique_ptr<Block>> blocks_;
   int64_t rows_used_ = 0;     // of the first block
   int64_t rows_waiting_ = 0;  // in all of them
+  int64_t last_taken_ = -1;   // the position of the last row taken; -1: none
+  bool has_taken_ = false;    // since release()
   bool ended_ = false;
   absl::Status pending_;               // an error that came too early
   std::deque<int64_t> bad_positions_;  // of the blocks so far, behind the last batch

@@ -78,6 +78,36 @@ TEST(BatcherTest, CursorsStandJustAfterTheLastRow) {
   EXPECT_EQ(last.cursor.fingerprint, 9u);
 }
 
+TEST(BatcherTest, InStepsOfAnySize) {
+  Batcher batcher(100, true, {.epoch = 0, .rows_left = {{0, 9}}},
+                  blocks({{0, 1, 2}, {3, 4}, {6, 7}}));
+  const auto take = [&batcher](int64_t count) {
+    std::vector<int64_t> positions;
+    for (const BatchPiece& piece : batcher.take(count)) {
+      for (const BlockRow& row : piece.rows) positions.push_back(row.position);
+    }
+    return positions;
+  };
+  EXPECT_EQ(*batcher.available(2), 2);
+  EXPECT_EQ(*batcher.available(4), 4);
+  EXPECT_EQ(batcher.cursor().rows_left[0].begin, 0) << "nothing is taken yet";
+  EXPECT_THAT(take(1), ElementsAre(0));
+  EXPECT_EQ(batcher.release(), 0);
+  EXPECT_EQ(batcher.cursor().rows_left[0].begin, 1);
+  EXPECT_EQ(*batcher.available(3), 3);
+  EXPECT_THAT(take(3), ElementsAre(1, 2, 3));
+  batcher.release();
+  EXPECT_EQ(*batcher.available(10), 3) << "that is all";
+  EXPECT_FALSE(batcher.at_end());
+  EXPECT_THAT(take(10), ElementsAre(4, 6, 7));
+  EXPECT_TRUE(batcher.at_end());
+  batcher.release();
+  EXPECT_THAT(batcher.cursor().rows_left, ElementsAre(RowInterval{8, 9}));
+  EXPECT_EQ(*batcher.available(1), 0);
+  EXPECT_THAT(take(1), IsEmpty());
+  batcher.release();
+}
+
 TEST(BatcherTest, ErrorsPassThrough) {
   Batcher batcher(2, false, {.epoch = 0, .rows_left = {{0, 9}}},
                   blocks({{0, 1}, {2}}, absl::DataLossError("torn")));

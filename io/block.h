@@ -40,6 +40,9 @@ struct Block {
   std::string bad_row;                 // what is wrong with the first one in the files
 };
 
+// Takes rows that `order` does not hold out of the columns, which then are in that order.
+void drop_unused_rows(Block* block);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_IO_BLOCK_H_

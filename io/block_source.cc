@@ -74,32 +74,43 @@ void clip_units(RowInterval rows, std::vector<Unit>* units) {
 absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files,
                                                                const DataConfig& config,
                                                                const FeatureSchema& schema,
-                                                               LabelRules labels,
-                                                               SourceRange range) {
+                                                               const SourceOptions& options) {
   std::set<std::string> missing;
-  if (labels.may_miss) {
+  if (options.labels.may_miss) {
     ASSIGN_OR_RETURN(missing, missing_features(files, config, schema));
   }
-  ASSIGN_OR_RETURN(FileSet set,
-                   FileSet::open(files, config, needed_columns(config, schema, missing),
-                                 range.may_be_empty));
+  ASSIGN_OR_RETURN(
+      FileSet set,
+      FileSet::open(files, config, needed_columns(config, schema, missing), options.may_be_empty));
   const std::string& split_column = config.split().column();
   const int64_t column = index_of(set.columns(), split_column);
   ASSIGN_OR_RETURN(
       SplitFilter split,
       SplitFilter::create(config.split(),
                           split_column.empty() ? ValueType::kInt64 : set.column_types()[column]));
-  std::unique_ptr<BlockSource> source(new BlockSource(std::move(set), std::move(split)));
+  ASSIGN_OR_RETURN(SampleFilter sample,
+                   SampleFilter::create(config.sample(), schema.labels(), options.seed));
+  const std::string& label = schema.labels()[sample.label()];
+  if (sample.needs_label() && missing.count(label) > 0) {
+    return absl::InvalidArgumentError(absl::StrCat("sample.negative_rate needs label \"", label,
+                                                   "\", for which the files have no column"));
+  }
+  std::unique_ptr<BlockSource> source(
+      new BlockSource(std::move(set), std::move(split), std::move(sample)));
+  source->first_file_ = options.first_file;
+  for (const FeatureConfig& feature : schema.features()) {
+    if (feature.name() == label) source->sample_column_ = column_of(feature);
+  }
   source->skip_bad_ = config.bad_data() == DataConfig::SKIP;
   source->units_ = make_units(source->files_.group_rows(), kMaxUnitRows);
-  if (range.rows.end > 0) clip_units(range.rows, &source->units_);
+  if (options.rows.end > 0) clip_units(options.rows, &source->units_);
   for (const Unit& unit : source->units_) source->rows_ += unit.count;
   for (const FeatureConfig& feature : schema.features()) {
     if (missing.count(feature.name()) > 0) {
       source->features_.push_back({.kind = feature.kind()});
       continue;
     }
-    RETURN_IF_ERROR(source->add_feature(feature, labels.binary, schema, files),
+    RETURN_IF_ERROR(source->add_feature(feature, options.labels.binary, schema, files),
                     source->files_.paths().front());
   }
   if (!split_column.empty() && !source->split_.takes_all()) {
@@ -164,7 +175,7 @@ absl::StatusOr<Block> BlockReader::read(const EpochPlan& plan, int64_t index, Ro
     if (cancelled) return absl::CancelledError("reading was cancelled");
     BadRows bad_rows(unit.count, source_.skip_bad_);
     const size_t first_row = block.example_ids.size();
-    RETURN_IF_ERROR(append_unit(unit, bad_rows, &block, &keep));
+    RETURN_IF_ERROR(append_unit(unit, plan.epoch(), bad_rows, &block, &keep));
     if (bad_rows.count() == 0) continue;
     bad.resize(first_row);
     for (int64_t row = 0; row < unit.count; ++row) bad.push_back(bad_rows.contains(row));
@@ -183,6 +194,8 @@ absl::StatusOr<Block> BlockReader::read(const EpochPlan& plan, int64_t index, Ro
       block.order.push_back({row, position});
     }
   }
+  // A batch may span many blocks of which little is kept.
+  if (block.order.size() * 2 <= block.example_ids.size()) drop_unused_rows(&block);
   return block;
 }
 
@@ -221,7 +234,7 @@ std::vector<Column> BlockReader::no_columns(int64_t rows) const {
   return columns;
 }
 
-absl::Status BlockReader::append_unit(const Unit& unit, BadRows& bad, Block* block,
+absl::Status BlockReader::append_unit(const Unit& unit, int64_t epoch, BadRows& bad, Block* block,
                                       std::vector<uint8_t>* keep) {
   auto columns = read_columns(unit, bad);
   if (!columns.ok()) {
@@ -235,10 +248,9 @@ absl::Status BlockReader::append_unit(const Unit& unit, BadRows& bad, Block* blo
   const size_t before = block->example_ids.size();
   ColumnPlace place{
       .path = source_.files_.paths()[unit.file], .column = "", .first_row = first_row};
+  std::vector<int64_t> numbers(unit.count);
+  for (int64_t row = 0; row < unit.count; ++row) numbers[row] = unit.file << 40 | (first_row + row);
   if (!source_.split_.takes_all()) {
-    std::vector<int64_t> numbers(unit.count);
-    for (int64_t row = 0; row < unit.count; ++row)
-      numbers[row] = unit.file << 40 | (first_row + row);
     const int64_t request = source_.split_request_;
     if (request >= 0) place.column = source_.files_.columns()[source_.requests_[request].column];
     RETURN_IF_ERROR(source_.split_.append(numbers, request >= 0 ? (*columns)[request] : Column(),
@@ -246,11 +258,32 @@ absl::Status BlockReader::append_unit(const Unit& unit, BadRows& bad, Block* blo
   }
   RETURN_IF_ERROR(append_features(*columns, unit.count, place, bad, block));
   if (block->example_ids.size() == before) {  // no feature is the example id
-    for (int64_t row = 0; row < unit.count; ++row) {
-      block->example_ids.push_back(unit.file << 40 | (first_row + row));
+    for (const int64_t number : numbers) {
+      block->example_ids.push_back((source_.first_file_ << 40) + number);
     }
   }
-  return absl::OkStatus();
+  if (source_.sample_.takes_all()) return absl::OkStatus();
+  return sample(numbers, epoch, place, bad, block, keep);
+}
+
+// The rows of a unit, which are the last of the block.
+absl::Status BlockReader::sample(absl::Span<const int64_t> numbers, int64_t epoch,
+                                 ColumnPlace place, BadRows& bad, Block* block,
+                                 std::vector<uint8_t>* keep) const {
+  const SampleFilter& filter = source_.sample_;
+  const size_t rows = block->example_ids.size();
+  const size_t first = rows - numbers.size();
+  keep->resize(rows, 1);
+  SampledRows sampled{numbers, {}, absl::MakeSpan(*keep).subspan(first), {}};
+  if (filter.needs_label()) {
+    sampled.labels = absl::MakeConstSpan(block->labels[filter.label()]).subspan(first);
+    place.column = source_.sample_column_;
+  }
+  if (filter.corrects_weights()) {
+    block->weights.resize(rows, 1.0f);  // without a feature that is the weight
+    sampled.weights = absl::MakeSpan(block->weights).subspan(first);
+  }
+  return filter.apply(epoch, sampled, place, bad);
 }
 
 absl::Status BlockReader::append_features(const std::vector<Column>& columns, int64_t rows,

@@ -18,6 +18,7 @@
 #include "io/feature_schema.h"
 #include "io/feature_transform.h"
 #include "io/file_set.h"
+#include "io/sample_filter.h"
 #include "io/split_filter.h"
 #include "proto/config.pb.h"
 
@@ -30,19 +31,23 @@ struct LabelRules {
 };
 
 // See DatasetOptions.
-struct SourceRange {
+struct SourceOptions {
+  LabelRules labels;
   RowInterval rows;
   bool may_be_empty = false;
+  uint64_t seed = 1;
+  int64_t first_file = 0;
 };
 
 // Files and features, checked against each other. Immutable; thread-safe.
 class BlockSource {
  public:
-  // `files` must outlive the source. Errors: those of FileSet, FeatureTransform and SplitFilter.
+  // `files` must outlive the source. Errors: those of FileSet, FeatureTransform, SplitFilter and
+  // SampleFilter; InvalidArgument where the files lack the label that a sample needs.
   static absl::StatusOr<std::unique_ptr<BlockSource>> open(FileSystem& files,
                                                            const DataConfig& config,
                                                            const FeatureSchema& schema,
-                                                           LabelRules labels, SourceRange range);
+                                                           const SourceOptions& options);
 
   const FileSet& files() const { return files_; }
   const std::vector<Unit>& units() const { return units_; }
@@ -66,14 +71,17 @@ class BlockSource {
     friend bool operator==(const Request&, const Request&) = default;
   };
 
-  BlockSource(FileSet files, SplitFilter split)
-      : files_(std::move(files)), split_(std::move(split)) {}
+  BlockSource(FileSet files, SplitFilter split, SampleFilter sample)
+      : files_(std::move(files)), split_(std::move(split)), sample_(std::move(sample)) {}
   absl::Status add_feature(const FeatureConfig& config, bool binary_labels,
                            const FeatureSchema& schema, FileSystem& files);
   int64_t add_request(Request request);
 
   FileSet files_;
   SplitFilter split_;
+  SampleFilter sample_;
+  std::string sample_column_;  // of its label
+  int64_t first_file_ = 0;
   int64_t split_request_ = -1;  // -1: the split needs no column
   bool skip_bad_ = false;       // DataConfig::SKIP
   std::vector<Unit> units_;
@@ -89,7 +97,7 @@ class BlockReader {
   explicit BlockReader(const BlockSource& source) : source_(source) {}
 
   // Reads a block of a plan made of source.units(); its order holds the rows at the positions
-  // of `range`, those outside the split and, with DataConfig::SKIP, bad ones left out.
+  // of `range`, those outside split and sample and, with DataConfig::SKIP, bad ones left out.
   // REQUIRES: `range` is within the block.
   // Errors: DataLoss and others, naming file and place; Cancelled once `cancelled` is true.
   absl::StatusOr<Block> read(const EpochPlan& plan, int64_t block, RowInterval range,
@@ -104,8 +112,10 @@ class BlockReader {
   absl::StatusOr<FileSet::OpenFile*> file(int64_t file);
   absl::StatusOr<std::vector<Column>> read_columns(const Unit& unit, BadRows& bad);
   std::vector<Column> no_columns(int64_t rows) const;
-  absl::Status append_unit(const Unit& unit, BadRows& bad, Block* block,
+  absl::Status append_unit(const Unit& unit, int64_t epoch, BadRows& bad, Block* block,
                            std::vector<uint8_t>* keep);
+  absl::Status sample(absl::Span<const int64_t> numbers, int64_t epoch, ColumnPlace place,
+                      BadRows& bad, Block* block, std::vector<uint8_t>* keep) const;
   absl::Status append_features(const std::vector<Column>& columns, int64_t rows, ColumnPlace place,
                                BadRows& bad, Block* block);
 

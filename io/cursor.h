@@ -30,7 +30,7 @@ struct Cursor {
   // the open block, at the first row of it that no batch holds yet. Nothing left: none.
   std::vector<RowInterval> rows_left;
   // Says which order of rows the places count in: a hash of the names of the files (without
-  // folders), the sizes of their units, the shuffle, the split and the seed. 0: not known, not
+  // folders), the sizes of their units, shuffle, split, sample and seed. 0: not known, not
   // compared.
   uint64_t fingerprint = 0;
   // Of windowed data: the window (Window::index) that rows_left are of, and whether all ranks are
@@ -39,6 +39,11 @@ struct Cursor {
   bool window_finished = false;
   // Which window that is and where the stream stands behind it, as Window::stream.
   std::string stream = "";
+  // Of mixed data (io/mixed_dataset.h), whose own rows_left is empty: how many batches of the epoch
+  // this rank has had, and a cursor for each source; none: nothing is left. Of a source that
+  // repeats: its passes behind the open one that other ranks have begun (io/source_passes.h).
+  int64_t batches = 0;
+  std::vector<Cursor> parts = {};
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
 

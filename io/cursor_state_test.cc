@@ -10,20 +10,40 @@ namespace millrace {
 namespace {
 
 TEST(CursorState, GoesThereAndBack) {
-  for (const Cursor& cursor :
-       {Cursor{}, Cursor{3, {{0, 5}}, 7},
-        Cursor{std::numeric_limits<int64_t>::max(),
-               {{1, 2}, {4, 9}, {10, std::numeric_limits<int64_t>::max()}},
-               std::numeric_limits<uint64_t>::max()},
-        Cursor{0, {{0, 2}}, 7, 12}, Cursor{0, {}, 7, 12, true}}) {
+  for (const Cursor& cursor : {Cursor{}, Cursor{3, {{0, 5}}, 7},
+                               Cursor{std::numeric_limits<int64_t>::max(),
+                                      {{1, 2}, {4, 9}, {10, std::numeric_limits<int64_t>::max()}},
+                                      std::numeric_limits<uint64_t>::max()},
+                               Cursor{0, {{0, 2}}, 7, 12}, Cursor{0, {}, 7, 12, true}}) {
     ASSERT_OK_AND_ASSIGN(const Cursor back, from_state(to_state(cursor)));
     EXPECT_EQ(back, cursor);
   }
 }
 
+TEST(CursorState, PartsOfAMixToo) {
+  Cursor mix;
+  mix.epoch = 2;
+  mix.batches = 31;
+  mix.parts = {Cursor{2, {{0, 5}}, 7}, Cursor{int64_t{2} << 32, {}, 8}};
+  mix.parts[1].parts = {Cursor{(int64_t{2} << 32) + 1, {{3, 4}}, 8}};
+  ASSERT_OK_AND_ASSIGN(const Cursor back, from_state(to_state(mix)));
+  EXPECT_EQ(back, mix);
+  mix.parts[1].parts[0].rows_left = {{5, 5}};
+  EXPECT_THAT(from_state(to_state(mix)), StatusIs(absl::StatusCode::kDataLoss));
+  mix.parts[1].parts[0] = mix.parts[0];
+  mix.parts[1].parts[0].parts = {mix.parts[0]};
+  EXPECT_THAT(from_state(to_state(mix)), StatusIs(absl::StatusCode::kDataLoss));
+  Cursor negative;
+  negative.batches = -1;
+  EXPECT_THAT(from_state(to_state(negative)), StatusIs(absl::StatusCode::kDataLoss));
+}
+
 TEST(CursorState, RefusesWhatIsNoCursor) {
-  const Cursor bad[] = {{0, {{5, 5}}, 0}, {0, {{5, 3}}, 0}, {0, {{0, 3}, {3, 4}}, 0},
-                        {0, {{4, 6}, {0, 1}}, 0}, {0, {{-1, 3}}, 0}};
+  const Cursor bad[] = {{0, {{5, 5}}, 0},
+                        {0, {{5, 3}}, 0},
+                        {0, {{0, 3}, {3, 4}}, 0},
+                        {0, {{4, 6}, {0, 1}}, 0},
+                        {0, {{-1, 3}}, 0}};
   for (const Cursor& cursor : bad) {
     EXPECT_THAT(from_state(to_state(cursor)), StatusIs(absl::StatusCode::kDataLoss));
   }

@@ -136,6 +136,11 @@ bool within(const std::string& path, const std::vector<std::string>& missing) {
 // Where data is, and how long it is waited for.
 void clear_paths(DataConfig& data) {
   data.clear_path();
+  if (data.has_mix()) {
+    for (MixSourceConfig& source : *data.mutable_mix()->mutable_source()) {
+      if (source.has_data()) clear_paths(*source.mutable_data());
+    }
+  }
   if (!data.has_windows()) return;
   data.mutable_windows()->clear_idle_seconds();
   if (data.windows().has_directory()) data.mutable_windows()->mutable_directory()->clear_path();

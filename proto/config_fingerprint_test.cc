@@ -50,6 +50,9 @@ TEST(ConfigFingerprintTest, LimitsPathsAndDefaultsPlayNoRole) {
               changed("train_data { windows { directory { path: \"b\" } idle_seconds: 5 } }"));
   expect_same(changed("train_data { windows { time { path: \"a\" end: \"b\" } } }"),
               changed("train_data { windows { time {} } }"));
+  expect_same(changed("train_data { sample { rate: 1 } }"), parse(kJob));
+  expect_same(changed("train_data { mix { source { data { path: \"a\" } proportion: 1 } } }"),
+              changed("train_data { mix { source { data { path: \"b\" } proportion: 1 } } }"));
   expect_same(changed("initialize_from: \"a\""), changed("initialize_from: \"b\""));
   expect_same(changed("model_bank { source { path: \"a\" } }"),
               changed("model_bank { source { path: \"b\" } }"));
@@ -63,7 +66,8 @@ TEST(ConfigFingerprintTest, LimitsPathsAndDefaultsPlayNoRole) {
 
 TEST(ConfigFingerprintTest, WhatDecidesTheResultDoes) {
   for (const char* text :
-       {"seed: 4", "micro_batches: 2", "train_data { windows { files: 2 } }", "max_steps_per_window: 1", "max_steps_per_epoch: 5", "train_data { batch_size: 65 }",
+       {"seed: 4", "micro_batches: 2", "train_data { windows { files: 2 } }", "train_data { sample { rate: 0.5 } }",
+        "train_data { mix { source { proportion: 2 } } }", "max_steps_per_window: 1", "max_steps_per_epoch: 5", "train_data { batch_size: 65 }",
         "sparse_optimizer { adam { beta1: 0.8 } }", "sparse_optimizer { sgd {} }",
         "table { name: \"more\" }", "feature { default_value: 0 }", "binary_labels: false",
         "initialize_from: \"a\"", "model_bank { source { load: \"a\" } }"}) {

@@ -103,6 +103,10 @@ void expand_columns(DataConfig* data) {
     expand_strings(data->mutable_csv()->mutable_hexadecimal());
   }
   if (data->has_tfrecord()) expand_entries(data->mutable_tfrecord()->mutable_column());
+  if (!data->has_mix()) return;
+  for (MixSourceConfig& source : *data->mutable_mix()->mutable_source()) {
+    if (source.has_data()) expand_columns(source.mutable_data());
+  }
 }
 
 void set_to_default(const FieldDescriptor* f, Message* m) {
@@ -160,6 +164,7 @@ bool absence_has_meaning(const FieldDescriptor& field) {
       "millrace.EvictRowsConfig.when",   "millrace.CheckpointConfig.when",
       "millrace.TrainConfig.model_bank", "millrace.SourceConfig.rows",
       "millrace.ModelBankConfig.reload", "millrace.DataConfig.windows",
+      "millrace.DataConfig.mix",
   };
   return names->count(field.full_name()) > 0;
 }

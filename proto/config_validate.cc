@@ -11,7 +11,9 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "proto/config_reader.h"
+#include "proto/mix_check.h"
 #include "proto/model_bank_check.h"
+#include "proto/sample_check.h"
 #include "proto/table_number_check.h"
 #include "proto/table_policy_check.h"
 #include "proto/windows_check.h"
@@ -199,10 +201,27 @@ absl::Status check_formats(const std::string& where, const DataConfig& data) {
   return absl::OkStatus();
 }
 
+absl::Status check_data(const std::string& where, const DataConfig& data, const TrainConfig& train,
+                        bool generated);
+
+absl::Status check_sources(const std::string& where, const DataConfig& data,
+                           const TrainConfig& train) {
+  RETURN_IF_ERROR(check_mix(where, data));
+  for (int i = 0; i < data.mix().source_size(); ++i) {
+    const MixSourceConfig& source = data.mix().source(i);
+    const std::string place = entry(where + ".source", i, source.name());
+    RETURN_IF_ERROR(check_data(place + ".data", source.data(), train, /*generated=*/false));
+  }
+  return absl::OkStatus();
+}
+
 // `generated`: data without paths is that of train.generated_data.
-absl::Status check_data(const std::string& where, const DataConfig& data, bool generated) {
+absl::Status check_data(const std::string& where, const DataConfig& data, const TrainConfig& train,
+                        bool generated) {
   if (data.has_windows()) RETURN_IF_ERROR(check_windows(where + ".windows", data));
-  if (data.path_size() == 0 && !generated && !finds_own_files(data.windows())) {
+  if (data.has_sample()) RETURN_IF_ERROR(check_sample(where + ".sample", data.sample(), train));
+  if (data.has_mix()) RETURN_IF_ERROR(check_sources(where + ".mix", data, train));
+  if (data.path_size() == 0 && !generated && !finds_own_files(data.windows()) && !data.has_mix()) {
     return wrong(where, "path is missing; at least one is needed");
   }
   for (int i = 0; i < data.path_size(); ++i) {
@@ -233,7 +252,10 @@ absl::Status check_evaluation_sets(const TrainConfig& train) {
     RETURN_IF_ERROR(plain_name(where, set.name()));
     RETURN_IF_ERROR(untaken(where, set.name(), &names));
     const bool generated = train.has_generated_data() && train.generated_data().eval_rows() > 0;
-    RETURN_IF_ERROR(check_data(where + ".data", set.data(), generated));
+    if (set.data().has_mix()) {
+      return wrong(where + ".data.mix", "is for training; give each source a set of its own");
+    }
+    RETURN_IF_ERROR(check_data(where + ".data", set.data(), train, generated));
     if (set.data().has_windows() && !train.train_data().has_windows()) {
       return wrong(where + ".data.windows", "need train_data.windows, with which they are paired");
     }
@@ -460,7 +482,8 @@ absl::Status check_tables(const TrainConfig& train) {
     RETURN_IF_ERROR(check_initializer(where + ".initializer", table.initializer()));
     RETURN_IF_ERROR(check_sparse_optimizer(where + ".optimizer", table.optimizer()));
     RETURN_IF_ERROR(check_table_policies(where, table));
-    if (table.frozen() && (table.has_optimizer() || table.has_admission() || table.has_eviction())) {
+    if (table.frozen() &&
+        (table.has_optimizer() || table.has_admission() || table.has_eviction())) {
       return wrong(where, "it is frozen: optimizer, admission and eviction would do nothing");
     }
   }
@@ -581,7 +604,8 @@ absl::Status validate(const JobConfig& config) {
   RETURN_IF_ERROR(no_nan("", config));
   RETURN_IF_ERROR(check_limits(train));
   if (train.has_generated_data()) RETURN_IF_ERROR(check_generated(train.generated_data()));
-  RETURN_IF_ERROR(check_data("train.train_data", train.train_data(), train.has_generated_data()));
+  RETURN_IF_ERROR(
+      check_data("train.train_data", train.train_data(), train, train.has_generated_data()));
   RETURN_IF_ERROR(check_evaluation_sets(train));
   RETURN_IF_ERROR(check_tables(train));
   RETURN_IF_ERROR(check_model_bank(train));

@@ -74,6 +74,26 @@ TEST(ValidateTest, AcceptsWindows) {
   EXPECT_FALSE(without.train().train_data().has_windows());
 }
 
+TEST(ValidateTest, AcceptsMixesAndSamples) {
+  JobConfig config = valid();
+  ASSERT_OK(
+      apply_override("train.train_data={batch_size: 64 mix {"
+                     "source { data { path: 'a' sample { rate: 0.5 } } proportion: 1 }"
+                     "source { data { path: 'b' csv { column: 'c{1..3}' } } proportion: 2 "
+                     "repeat: true } } }",
+                     &config));
+  ASSERT_OK(apply_override("train.eval_data[0].data.sample={negative_rate: 0.1 label: 'label'}",
+                           &config));
+  expand_names(config.mutable_train());
+  EXPECT_EQ(config.train().train_data().mix().source(1).data().csv().column_size(), 3);
+  EXPECT_OK(validate(config));
+  JobConfig full;
+  ASSERT_OK(parse_text(to_text_with_defaults(config), "full", &full));
+  EXPECT_OK(validate(full));
+  EXPECT_EQ(full.train().train_data().mix().source_size(), 2);
+  EXPECT_FALSE(full.train().eval_data(0).data().has_mix());
+}
+
 // Each override alone makes the job wrong, and the error says where and why.
 class InvalidTest : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
@@ -107,6 +127,16 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.train_data.path=[]", "train.train_data: path is missing"},
         Case{"train.train_data.windows={repeat: 0}", "train.train_data.windows: repeat is 0"},
         Case{"train.eval_data[0].data.windows={}", "data.windows: need train_data.windows"},
+        Case{"train.train_data.sample={rate: 0}", "train.train_data.sample: rate is 0"},
+        Case{"train.eval_data[0].data.sample={label: 'no'}", "data.sample: no label \"no\""},
+        Case{"train.eval_data[0].data.mix={}", "data.mix: is for training"},
+        Case{"train.train_data.mix={}", "train.train_data.mix: path is given beside it"},
+        Case{"train.train_data={mix {}}", "train.train_data.mix: has 0 sources"},
+        Case{"train.train_data={mix {source {proportion: 1}}}",
+             "train.train_data.mix.source[0].data: path is missing"},
+        Case{"train.train_data={mix {source {name: 'a' proportion: 1 data {path: 'b' split "
+             "{to: 2}}}}}",
+             "train.train_data.mix.source[0] \"a\".data.split: from 0 to 2"},
         Case{"train.train_data={}", "train.train_data: path is missing"},
         Case{"train.train_data.path=", "train.train_data.path[0]: is empty"},
         Case{"train.train_data.batch_size=0",
@@ -179,7 +209,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.feature[3].transform[0]={multi_hash {divisor: 9 function: FARM_HASH}}",
              "takes no seed"},
         Case{"train.feature[3].transform[0]={cross {}}", "cross: feature is missing"},
-        Case{"train.feature[3].transform[0]={cross {feature: 'none'}}", "no sparse feature \"none\""},
+        Case{"train.feature[3].transform[0]={cross {feature: 'none'}}",
+             "no sparse feature \"none\""},
         Case{"train.feature[3].transform[0]={truncate {}}", "count is 0; must be at least 1"},
         Case{"train.feature[3].transform[0]={vocabulary {}}", "vocabulary: path is missing"},
         Case{"train.feature[3].transform[0]={vocabulary {path: 'v' other_ids: -1}}", "other_ids"},
@@ -253,7 +284,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"run.threads=-1", "run: threads is -1"},
         Case{"run.threads=1025", "run: threads is 1025; must be 0 to 1024"},
         Case{"run.read.reader_threads=0", "run.read: reader_threads is 0; must be 1 to 1024"},
-        Case{"run.read.reader_threads=2147483647", "reader_threads is 2147483647; must be 1 to 1024"},
+        Case{"run.read.reader_threads=2147483647",
+             "reader_threads is 2147483647; must be 1 to 1024"},
         Case{"run.read.prefetch_batches=1025", "prefetch_batches is 1025; must be 1 to 1024"},
         Case{"train.feature[1].name=i{1..1001}_{1..1000}", "at most 1000000 entries"},
         Case{"run.read.prefetch_batches=0", "run.read: prefetch_batches is 0"},
@@ -286,7 +318,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.feature[1].transform[0]={bucketize {boundary: [1, nan]}}",
              "train.feature[1].transform[0].bucketize: boundary[1] is not a number"},
         Case{"train.feature[1].transform[0]={clip {max: nan}}", "clip: max is not a number"},
-        Case{"train.feature[1].transform[0]={threshold {at_least: nan}}", "at_least is not a number"},
+        Case{"train.feature[1].transform[0]={threshold {at_least: nan}}",
+             "at_least is not a number"},
         Case{"train.train_data.split={from: nan}", "split: from is not a number"},
         Case{"train.model.[millrace.deepfm].dropout=nan",
              "train.model.[millrace.deepfm]: dropout is not a number"}));
@@ -318,8 +351,8 @@ TEST(ValidateTest, LimitsOfWhatIsAllowed) {
         "train.feature[4].transform[0]={cross {feature: 'c1'}}",
         "train.train_data.csv={header: TYPED delimiter: '\\t'}",
         "train.train_data={path: 'x' format: TFRECORD tfrecord {column {name: 'a'}}}",
-        "train.train_data={path: 'x.libsvm' libsvm {fields: 4096} bad_data: SKIP}", "train.eval_data=[]",
-        "run.distributed.collective_timeout_seconds=1",
+        "train.train_data={path: 'x.libsvm' libsvm {fields: 4096} bad_data: SKIP}",
+        "train.eval_data=[]", "run.distributed.collective_timeout_seconds=1",
         "run.distributed.poll_interval_seconds=0.001"}) {
     JobConfig config = valid();
     ASSERT_OK(apply_override(allowed, &config));

@@ -12,8 +12,10 @@
 namespace millrace {
 namespace {
 
+// Instead of the paths or the mix that were there.
 void set_paths(const std::string& globs, DataConfig* data) {
   data->clear_path();
+  data->clear_mix();
   for (absl::string_view glob : absl::StrSplit(globs, ',', absl::SkipEmpty())) {
     data->add_path(std::string(glob));
   }
@@ -58,7 +60,7 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
 void use_generated_data(TrainConfig* train) {
   if (!train->has_generated_data()) return;
   const std::string& directory = train->generated_data().directory();
-  if (train->train_data().path().empty()) {
+  if (train->train_data().path().empty() && !train->train_data().has_mix()) {
     for (int64_t i = 0; i < kGeneratedFiles; ++i) {
       train->mutable_train_data()->add_path(join_path(directory, generated_file(i)));
     }

@@ -124,6 +124,23 @@ TEST_F(ConfigFlagsTest, GeneratedDataIsReadWhereNoPathIsGiven) {
   EXPECT_THAT(config.train().train_data().path(), ElementsAre("mine.orc"));
 }
 
+TEST_F(ConfigFlagsTest, PathsReplaceAMix) {
+  write(R"(
+    train {
+      generated_data { directory: "d" }
+      train_data { mix { source { proportion: 1 data { path: "a.orc" } } } }
+      feature { name: "label" kind: LABEL }
+      feature { name: "i1" kind: DENSE }
+      model { name: "deepfm" }
+    })");
+  ASSERT_OK_AND_ASSIGN(const JobConfig mixed, load({}));
+  EXPECT_TRUE(mixed.train().train_data().has_mix());
+  EXPECT_TRUE(mixed.train().train_data().path().empty()) << "nor is generated data read";
+  ASSERT_OK_AND_ASSIGN(const JobConfig plain, load({"--train_data", "b.orc"}));
+  EXPECT_FALSE(plain.train().train_data().has_mix());
+  EXPECT_THAT(plain.train().train_data().path(), ElementsAre("b.orc"));
+}
+
 TEST_F(ConfigFlagsTest, ErrorsNameTheFlagOrTheFile) {
   EXPECT_THAT(load({"--set", "train.max_epoch=3"}),
               StatusIs(kInvalid, AllOf(HasSubstr("--set"), HasSubstr("max_epochs"))));

@@ -29,6 +29,7 @@
 #include "hooks/window_io_hook.h"
 #include "io/batch_dataset.h"
 #include "io/feature_schema.h"
+#include "io/mixed_dataset.h"
 #include "io/windowed_files.h"
 #include "proto/config_reader.h"
 #include "proto/model_bank_check.h"
@@ -189,6 +190,11 @@ class JobBuilder {
   }
 
   absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data) const {
+    if (data.has_mix()) {
+      ASSIGN_OR_RETURN(std::unique_ptr<MixedDataset> mixed,
+                       open_mixed_dataset(dataset_options(data)));
+      return mixed;
+    }
     ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> dataset, open_dataset(dataset_options(data)));
     return dataset;
   }

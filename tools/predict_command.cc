@@ -89,7 +89,9 @@ class PredictCommand {
     for (EvaluationSetConfig& set : *train.mutable_eval_data()) {
       set.mutable_data()->clear_shuffle_rows();
       set.mutable_data()->clear_drop_remainder();
-      if (flags_.data.has_value()) set.mutable_data()->clear_split();
+      if (!flags_.data.has_value()) continue;
+      set.mutable_data()->clear_split();
+      set.mutable_data()->clear_sample();
     }
     return absl::OkStatus();
   }

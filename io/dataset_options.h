@@ -1,0 +1,41 @@
+// What a dataset of files is made of.
+#ifndef MILLRACE_IO_DATASET_OPTIONS_H_
+#define MILLRACE_IO_DATASET_OPTIONS_H_
+
+#include <cstdint>
+
+#include "base/file_system.h"
+#include "io/cursor.h"
+#include "io/feature_schema.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+struct DatasetOptions {
+  // Decide the result.
+  DataConfig data;
+  FeatureSchema schema;
+  uint64_t seed = 1;  // of shuffle and sample
+  int64_t rank = 0;
+  int64_t world_size = 1;
+  // Whether a label other than 0 and 1 is an error.
+  bool binary_labels = true;
+  // Whether columns of labels and of weights may be missing, as in data to predict from: then
+  // those labels are not-a-number, and weights are undefined.
+  bool labels_may_miss = false;
+  // Only these rows, counted over all files as they lie end to end; {0, 0}: all.
+  RowInterval rows = {};
+  // Whether there may be no rows at all.
+  bool may_be_empty = false;
+  // How many files of other data come before these: default example ids count them too.
+  int64_t first_file = 0;
+
+  // Do not.
+  int reader_threads = 1;                    // at least 1
+  int64_t prefetch_batches = 8;              // at least 1
+  FileSystem* files = &FileSystem::local();  // must outlive the dataset
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_DATASET_OPTIONS_H_

@@ -1,0 +1,82 @@
+#include "proto/mix_check.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/util/message_differencer.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+absl::Status wrong(absl::string_view where, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
+}
+
+// Whether a field is set to anything but its default: defaults may be written out.
+bool says_something(const DataConfig& data, const google::protobuf::FieldDescriptor& field) {
+  DataConfig without = data;
+  without.GetReflection()->ClearField(&without, &field);
+  return !google::protobuf::util::MessageDifferencer::Equivalent(data, without);
+}
+
+// Beside the sources, only what all of them share.
+absl::Status check_rest(absl::string_view where, const DataConfig& data) {
+  if (data.has_windows()) return wrong(where, "windows are given, which cannot be mixed");
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  data.GetReflection()->ListFields(data, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    const bool is_shared = field->name() == "mix" || field->name() == "batch_size" ||
+                           field->name() == "drop_remainder";
+    if (is_shared || !says_something(data, *field)) continue;
+    return wrong(where, absl::StrCat(field->name(),
+                                     " is given beside it, but belongs to the data "
+                                     "of each source"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_source(const std::string& where, const MixSourceConfig& source) {
+  const double proportion = source.proportion();
+  if (!source.has_proportion()) return wrong(where, "proportion is missing");
+  if (!(std::isfinite(proportion) && proportion > 0)) {
+    return wrong(where, absl::StrCat("proportion is ", proportion, "; must be above 0 and finite"));
+  }
+  const DataConfig& data = source.data();
+  for (const char* name : {"mix", "windows"}) {
+    const auto* field = data.GetDescriptor()->FindFieldByName(name);
+    if (!data.GetReflection()->HasField(data, field)) continue;
+    return wrong(where, absl::StrCat("data.", name, " is given; a source of a mix has none"));
+  }
+  for (const char* name : {"batch_size", "drop_remainder"}) {
+    if (!says_something(data, *data.GetDescriptor()->FindFieldByName(name))) continue;
+    return wrong(where,
+                 absl::StrCat("data.", name, " is given; it belongs beside the mix, not in it"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status check_mix(absl::string_view where, const DataConfig& data) {
+  const auto& sources = data.mix().source();
+  RETURN_IF_ERROR(check_rest(where, data));
+  if (sources.empty() || sources.size() > kMaxMixSources) {
+    return wrong(where,
+                 absl::StrCat("has ", sources.size(), " sources; must be 1 to ", kMaxMixSources));
+  }
+  for (int i = 0; i < sources.size(); ++i) {
+    RETURN_IF_ERROR(check_source(absl::StrCat(where, ".source[", i, "]"), sources[i]));
+  }
+  const bool ends = std::any_of(sources.begin(), sources.end(),
+                                [](const MixSourceConfig& source) { return !source.repeat(); });
+  if (ends) return absl::OkStatus();
+  return wrong(where, "all sources repeat, so that no epoch would end; one must not");
+}
+
+}  // namespace millrace

@@ -1,0 +1,20 @@
+// What a configuration says about mixed data, checked.
+#ifndef MILLRACE_PROTO_MIX_CHECK_H_
+#define MILLRACE_PROTO_MIX_CHECK_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Each has threads of its own, and a place in every cursor.
+inline constexpr int kMaxMixSources = 64;
+
+// Of data.mix, without what is in the data of each source. Errors: InvalidArgument that begins with
+// `where`, the place of the mix in the configuration, and names the field.
+absl::Status check_mix(absl::string_view where, const DataConfig& data);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_PROTO_MIX_CHECK_H_
