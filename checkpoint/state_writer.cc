@@ -49,7 +49,13 @@ absl::StatusOr<StateWriter> StateWriter::create(FrozenState state,
   rank_state.mutable_shared()->mutable_progress()->clear_elapsed_nanoseconds();
   rank_state.mutable_state()->mutable_report()->clear_data_wait_nanoseconds();
   rank_state.mutable_state()->mutable_report()->clear_trained_nanoseconds();
-  writer.manifest_.add_state_digests(format_digest(xxh3_128(rank_state.SerializeAsString())));
+  Xxh3Stream digest;
+  digest.update(rank_state.SerializeAsString());
+  for (const TableWriter& table : writer.tables_) {
+    digest.update(absl::StrCat(table.entry().name(), absl::string_view("\0", 1),
+                               format_digest(table.table_state_digest())));
+  }
+  writer.manifest_.add_state_digests(format_digest(digest.digest()));
   writer.rank_state_name_ = state_file_name(options.rank, options.world_size);
   return writer;
 }

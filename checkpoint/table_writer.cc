@@ -193,6 +193,19 @@ int64_t TableWriter::size_bytes() const {
   return bytes;
 }
 
+absl::uint128 TableWriter::table_state_digest() const {
+  Xxh3Stream stream;
+  for (const File& file : files_) {
+    for (const auto& [name, source] : file.sources) {
+      if (source.kind != Source::kBytes) continue;
+      stream.update(absl::StrCat(name, absl::string_view("\0", 1), source.bytes.size(),
+                                 absl::string_view("\0", 1)));
+      stream.update(source.bytes);
+    }
+  }
+  return stream.digest();
+}
+
 absl::Status TableWriter::write(CommitDirectory& directory, ThreadPool& threads) {
   const absl::Status status = write_files(directory, threads);
   table_->finish();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
@@ -47,6 +48,8 @@ class TableWriter {
   const CheckpointManifest::Table& entry() const { return entry_; }
   int64_t rows() const { return static_cast<int64_t>(rows_.size()); }  // that it writes
   int64_t size_bytes() const;                                          // of all files
+  // XXH3-128 of what is in no content digest: admission counts and evicted ids, as files have them.
+  absl::uint128 table_state_digest() const;
 
   // To be called once: the snapshot has been read then (TableSnapshot::finish), also after an
   // error. Errors: those of CommitDirectory::write_tensors.

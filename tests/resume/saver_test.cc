@@ -164,6 +164,66 @@ TEST_F(SaverTest, AnotherStateOfTheSameStepIsWritten) {
   EXPECT_EQ(found->state.shared.pending_size(), 1);
 }
 
+// Neither is in the digest of a table's rows.
+TEST_F(SaverTest, CandidatesAndEvictedIdsMakeAnotherState) {
+  TinyTrainerOptions job = small_job();
+  job.table.mutable_admission()->mutable_count()->set_min_count(2);
+  const std::unique_ptr<Trainer> trainer = trained(job);
+  RecordingFileSystem files(files_);
+  const std::unique_ptr<Saver> saver = this->saver(files);
+  const TrainState state = state_of(*trainer);
+  const auto writes = [&] {
+    const size_t before = files.operations().size();
+    EXPECT_OK(saver->save(state, {}, ranks_).status());
+    return files.operations().size() > before + 1;  // the folder is synced in any case
+  };
+  EXPECT_TRUE(writes());
+  EXPECT_FALSE(writes());
+  AdmissionState admission = state.tables[0]->admission_state();
+  ASSERT_FALSE(admission.ids.empty());
+  ++admission.counts[0];
+  ASSERT_OK(state.tables[0]->set_admission_state(admission));
+  EXPECT_TRUE(writes());
+  EXPECT_FALSE(writes());
+  EvictedLogState evicted = state.tables[0]->evicted_log();
+  evicted.ids.push_back(12345);
+  evicted.steps.push_back(5);
+  ASSERT_OK(state.tables[0]->set_evicted_log(evicted));
+  EXPECT_TRUE(writes());
+  EXPECT_FALSE(writes());
+}
+
+// Damage that only reading shows takes no place among those that stay.
+TEST_F(SaverTest, WhatARestorePassedOverDoesNotCountForRetention) {
+  SaverOptions options;
+  options.retention.keep_last = 2;
+  const auto at = [](int64_t step) {
+    TinyTrainerOptions job = small_job();
+    job.trainer.max_steps = step;
+    return trained(job);
+  };
+  for (const int64_t step : {1, 2, 3}) ASSERT_OK(save(*at(step), files_));
+  const std::string path = "out/checkpoints/step-00000003/dense-00000-of-00001.safetensors";
+  ASSERT_OK_AND_ASSIGN(std::string content, read_file(files_, path));
+  content.back() ^= 1;
+  files_.put(path, content);
+  const std::unique_ptr<Saver> saver = this->saver(files_, options);
+  const std::unique_ptr<Trainer> trainer = tiny_trainer(small_job());
+  ASSERT_OK_AND_ASSIGN(const auto found, saver->restore(state_of(*trainer), ranks_));
+  ASSERT_EQ(found->info.progress.step, 2);
+  ASSERT_OK(saver->save(state_of(*at(4)), {}, ranks_).status());
+  ASSERT_OK_AND_ASSIGN(const auto all, list_checkpoints(files_, kFolder));
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].step, 2);
+}
+
+TEST_F(SaverTest, AFileNamedAsACheckpointIsFoundWhenTheFolderIsOpened) {
+  files_.put("out/checkpoints/step-00000005", "mine");
+  EXPECT_THAT(saver(files_)->open(ranks_),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       AllOf(HasSubstr("out/checkpoints/step-00000005"), HasSubstr("move it"))));
+}
+
 TEST_F(SaverTest, TheBytesDoNotDependOnThreads) {
   const std::unique_ptr<Trainer> trainer = trained();
   std::vector<std::string> contents;
