@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -18,9 +19,12 @@ ListedCheckpoint look_at(FileSystem& files, int64_t step, const std::string& pat
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader = CheckpointReader::open(files, path);
   if (!reader.ok()) {
     listed.status = reader.status();
+    absl::StatusOr<CheckpointManifest> manifest = CheckpointReader::read_manifest(files, path);
+    if (manifest.ok()) listed.manifest = *std::move(manifest);
   } else if ((*reader)->manifest().progress().step() != step) {
+    listed.manifest = (*reader)->manifest();
     listed.status = absl::DataLossError(
-        absl::StrCat(path, " is a checkpoint of step ", (*reader)->manifest().progress().step()));
+        absl::StrCat(path, " is a checkpoint of step ", listed.manifest->progress().step()));
   } else {
     listed.reader = *std::move(reader);
   }
@@ -51,25 +55,11 @@ std::string base_path(const CheckpointReader& of) {
   return join_path(directory_of(of.directory()), checkpoint_name(of.manifest().base().step()));
 }
 
-// One that is listed and what it needs, by their indices, the whole one last.
-absl::StatusOr<std::vector<size_t>> chain_of(const std::vector<ListedCheckpoint>& checkpoints,
-                                             size_t newest) {
-  RETURN_IF_ERROR(checkpoints[newest].status);
-  std::vector<size_t> chain = {newest};
-  while (checkpoints[chain.back()].reader->manifest().has_base()) {
-    const CheckpointReader& of = *checkpoints[chain.back()].reader;
-    const std::string path = base_path(of);
-    const auto base =
-        std::find_if(checkpoints.begin(), checkpoints.end(),
-                     [&](const ListedCheckpoint& listed) { return listed.path == path; });
-    if (base == checkpoints.end()) {
-      return missing_base(of, absl::NotFoundError(absl::StrCat(path, " is missing")));
-    }
-    if (base->reader == nullptr) return missing_base(of, base->status);
-    RETURN_IF_ERROR(check_base(of, *base->reader));
-    chain.push_back(base - checkpoints.begin());
-  }
-  return chain;
+std::vector<std::string> newest_first(absl::Span<const ListedCheckpoint> checkpoints) {
+  std::vector<std::string> paths;
+  for (const ListedCheckpoint& listed : checkpoints) paths.push_back(listed.path);
+  std::reverse(paths.begin(), paths.end());
+  return paths;
 }
 
 }  // namespace
@@ -119,21 +109,61 @@ bool is_damage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsNotFound(status);
 }
 
-std::vector<size_t> find_newest(const std::vector<ListedCheckpoint>& checkpoints, Check check,
-                                ThreadPool& threads, std::vector<absl::Status>* damaged) {
-  for (size_t i = checkpoints.size(); i-- > 0;) {
-    absl::StatusOr<std::vector<size_t>> chain = chain_of(checkpoints, i);
-    absl::Status status = chain.status();
-    if (status.ok()) {
-      std::reverse(chain->begin(), chain->end());
-      for (const size_t part : *chain) {
-        if (check == Check::kFull) status.Update(checkpoints[part].reader->verify(threads));
-      }
-      if (status.ok()) return *std::move(chain);
+absl::StatusOr<std::vector<size_t>> listed_chain(absl::Span<const ListedCheckpoint> checkpoints,
+                                                 size_t index) {
+  RETURN_IF_ERROR(checkpoints[index].status);
+  std::vector<size_t> chain = {index};
+  while (checkpoints[chain.back()].reader->manifest().has_base()) {
+    const CheckpointReader& of = *checkpoints[chain.back()].reader;
+    const std::string path = base_path(of);
+    const auto base =
+        std::find_if(checkpoints.begin(), checkpoints.end(),
+                     [&](const ListedCheckpoint& listed) { return listed.path == path; });
+    if (base == checkpoints.end()) {
+      return missing_base(of, absl::NotFoundError(absl::StrCat(path, " is missing")));
     }
-    damaged->push_back(name_path(std::move(status), checkpoints[i].path));
+    if (base->reader == nullptr) return missing_base(of, base->status);
+    RETURN_IF_ERROR(check_base(of, *base->reader));
+    chain.push_back(base - checkpoints.begin());
   }
-  return {};
+  std::reverse(chain.begin(), chain.end());
+  return chain;
+}
+
+absl::StatusOr<NewestSearch> search_newest(absl::Span<const std::string> paths, OnDamage on_damage,
+                                           TryCheckpoint use) {
+  NewestSearch search;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const absl::StatusOr<bool> sought = use(i);
+    if (sought.ok()) {
+      if (!*sought) continue;
+      search.found = i;
+      break;
+    }
+    absl::Status named = name_path(sought.status(), paths[i]);
+    if (!is_damage(named) || on_damage == OnDamage::kStrict) return named;
+    search.damaged.push_back(std::move(named));
+  }
+  return search;
+}
+
+absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std::string& folder,
+                                                   const UseChain& use) {
+  ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> checkpoints,
+                   list_checkpoints(files, folder));
+  NewestCheckpoint newest;
+  const auto open = [&](size_t i) -> absl::StatusOr<bool> {
+    const ListedCheckpoint& listed = checkpoints[checkpoints.size() - 1 - i];
+    RETURN_IF_ERROR(listed.status);
+    ASSIGN_OR_RETURN(auto chain, open_chain(files, listed.path));
+    RETURN_IF_ERROR(use(chain));
+    newest.chain = std::move(chain);
+    return true;
+  };
+  ASSIGN_OR_RETURN(NewestSearch search,
+                   search_newest(newest_first(checkpoints), OnDamage::kFallback, open));
+  newest.damaged = std::move(search.damaged);
+  return newest;
 }
 
 absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std::string& folder,
@@ -143,26 +173,22 @@ absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std:
   });
 }
 
-absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std::string& folder,
-                                                   const UseChain& use) {
-  ASSIGN_OR_RETURN(std::vector<ListedCheckpoint> checkpoints, list_checkpoints(files, folder));
-  NewestCheckpoint newest;
-  for (auto listed = checkpoints.rbegin(); listed != checkpoints.rend(); ++listed) {
-    absl::Status status = listed->status;
-    if (status.ok()) {
-      auto chain = open_chain(files, listed->path);
-      status = chain.status();
-      if (status.ok()) {
-        status = use(*chain);
-        if (status.ok()) {
-          newest.chain = *std::move(chain);
-          return newest;
-        }
-        if (!is_damage(status)) return status;
-      }
+absl::StatusOr<std::vector<size_t>> find_newest(absl::Span<const ListedCheckpoint> checkpoints,
+                                                Check check, ThreadPool& threads,
+                                                std::vector<absl::Status>* damaged) {
+  std::vector<size_t> newest;
+  const auto verify = [&](size_t i) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(std::vector<size_t> chain,
+                     listed_chain(checkpoints, checkpoints.size() - 1 - i));
+    for (const size_t part : chain) {
+      if (check == Check::kFull) RETURN_IF_ERROR(checkpoints[part].reader->verify(threads));
     }
-    newest.damaged.push_back(name_path(std::move(status), listed->path));
-  }
+    newest = std::move(chain);
+    return true;
+  };
+  ASSIGN_OR_RETURN(const NewestSearch search,
+                   search_newest(newest_first(checkpoints), OnDamage::kFallback, verify));
+  damaged->insert(damaged->end(), search.damaged.begin(), search.damaged.end());
   return newest;
 }
 

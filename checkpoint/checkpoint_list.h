@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "base/file_system.h"
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint_reader.h"
@@ -23,6 +26,8 @@ struct ListedCheckpoint {
   // Null if something is wrong with it: then `status` says what.
   std::unique_ptr<CheckpointReader> reader;
   absl::Status status;
+  // Where `reader` is null: the manifest, if that at least can be read.
+  std::optional<CheckpointManifest> manifest = std::nullopt;
 };
 
 // All checkpoints in a folder by ascending step, each as far as CheckpointReader::open checks it.
@@ -44,6 +49,37 @@ enum class Check {
   kFull    // every byte
 };
 
+// One that is listed and, for a delta, those that it changes: indices into `checkpoints`, the whole
+// one first. Errors: those of open_chain.
+absl::StatusOr<std::vector<size_t>> listed_chain(absl::Span<const ListedCheckpoint> checkpoints,
+                                                 size_t index);
+
+// What is done if the newest checkpoint is damaged.
+enum class OnDamage {
+  kFallback,  // the one before it is used, with a warning
+  kStrict     // an error
+};
+
+// Whether one with this error is passed over for the one before it: DataLoss, NotFound. What else
+// there may be (a newer format, another model, a disk that cannot be read) says nothing of its
+// content: an older one in its place would be a step back that nobody asked for.
+bool is_damage(const absl::Status& status);
+
+struct NewestSearch {
+  std::optional<size_t> found;        // index of its path; none: there is none
+  std::vector<absl::Status> damaged;  // what was wrong with newer ones, newest first
+};
+
+// Whether checkpoint number `index` is the one that is sought. False: it is whole, but is not.
+using TryCheckpoint = absl::FunctionRef<absl::StatusOr<bool>(size_t index)>;
+
+// The way that everybody goes who looks for the newest checkpoint: from the first of `paths`, which
+// are by descending step, past those that are damaged, to the first that is what is sought.
+// Errors: one of `use` that is no damage, or for OnDamage::kStrict any; all of them, and those in
+// `damaged`, name the path.
+absl::StatusOr<NewestSearch> search_newest(absl::Span<const std::string> paths, OnDamage on_damage,
+                                           TryCheckpoint use);
+
 struct NewestCheckpoint {
   // As open_chain gives it; empty if there is none that verifies.
   std::vector<std::unique_ptr<CheckpointReader>> chain;
@@ -51,26 +87,24 @@ struct NewestCheckpoint {
   std::vector<absl::Status> damaged;
 };
 
-// Whether one with this error is passed over for the one before it: DataLoss, NotFound.
-bool is_damage(const absl::Status& status);
-
 // Uses a checkpoint, and so finds what is wrong with its bytes.
 using UseChain = std::function<absl::Status(CheckpointChain chain)>;
 
-// The checkpoint of the largest step that `use` takes. Errors: those of listing the folder; one of
-// `use` that is no damage.
+// The checkpoint of the largest step that `use` takes. Errors: those of listing the folder and of
+// search_newest.
 absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std::string& folder,
                                                    const UseChain& use);
 
-// The newest of `checkpoints` that verifies, with all that it needs of them: indices, the whole one
-// first. Empty if none does. What was wrong with newer ones is added to `damaged`, newest first.
-// `checkpoints`: as list_checkpoints gives them.
-std::vector<size_t> find_newest(const std::vector<ListedCheckpoint>& checkpoints, Check check,
-                                ThreadPool& threads, std::vector<absl::Status>* damaged);
-
-// The checkpoint of the largest step that verifies. Errors: those of listing the folder.
+// The checkpoint of the largest step that verifies. Errors: the same.
 absl::StatusOr<NewestCheckpoint> newest_checkpoint(FileSystem& files, const std::string& folder,
                                                    Check check, ThreadPool& threads);
+
+// The newest of `checkpoints` that verifies, with all that it needs of them, as listed_chain gives
+// it. Empty if none does. What was wrong with newer ones is added to `damaged`, newest first.
+// `checkpoints`: as list_checkpoints gives them. Errors: those of search_newest.
+absl::StatusOr<std::vector<size_t>> find_newest(absl::Span<const ListedCheckpoint> checkpoints,
+                                                Check check, ThreadPool& threads,
+                                                std::vector<absl::Status>* damaged);
 
 }  // namespace millrace
 

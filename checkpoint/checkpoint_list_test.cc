@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/fault_file_system.h"
+#include "base/hash.h"
 #include "base/status_matchers.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/commit_directory.h"
@@ -41,6 +42,17 @@ class CheckpointListTest : public testing::Test {
   }
   absl::StatusOr<NewestCheckpoint> newest(Check check) {
     return newest_checkpoint(files_, folder_, check, threads_);
+  }
+  // Makes it one of a newer program.
+  void make_newer(const std::string& name) {
+    const std::string path = at(name + "/manifest.json");
+    ASSERT_OK_AND_ASSIGN(std::string text, read_file(files_, path));
+    const std::string version = "\"format_version\": 1";
+    text.replace(text.find(version), version.size(), "\"format_version\": 2");
+    const std::string start = "{\n \"digest\": \"";
+    text.replace(start.size(), 32, std::string(32, '0'));
+    text.replace(start.size(), 32, format_digest(xxh3_128(text)));
+    ASSERT_OK(write_file_atomically(files_, path, text));
   }
   CheckpointManifest::Base base_of(int64_t step, int depth) {
     CheckpointManifest::Base base;
@@ -131,9 +143,70 @@ TEST_F(CheckpointListTest, TheNewestThatCanBeUsed) {
   ASSERT_THAT(found.damaged, SizeIs(2));
   EXPECT_EQ(found.damaged[1].message(), at("step-00000003") + ": a bad number");
   EXPECT_THAT(use(absl::InvalidArgumentError("another model")),
-              StatusIs(absl::StatusCode::kInvalidArgument, "another model"))
+              StatusIs(absl::StatusCode::kInvalidArgument, at("step-00000003") + ": another model"))
       << "no damage, so nothing else is tried";
   EXPECT_THAT(tried, testing::ElementsAre(3));
+}
+
+// Neither says that the content is bad: an older one in its place would be a step back.
+TEST_F(CheckpointListTest, ANewerFormatAndADiskThatFailsArePassedOverByNobody) {
+  for (const int64_t step : {1, 2}) save({.step = step});
+  make_newer("step-00000002");
+  for (const Check check : {Check::kQuick, Check::kFull}) {
+    EXPECT_THAT(newest(check),
+                StatusIs(absl::StatusCode::kUnimplemented,
+                         AllOf(HasSubstr(at("step-00000002")), HasSubstr("format version 2"))));
+  }
+  save({.step = 3});
+  EXPECT_OK(newest(Check::kFull)) << "older than what is found";
+  int64_t failed = 0;
+  for (int64_t n = 0;; ++n) {
+    FaultFileSystem faulty(files_);
+    faulty.fail(n, int64_t{1} << 40, absl::UnavailableError("injected"));
+    const auto found = newest_checkpoint(faulty, folder_, Check::kFull, threads_);
+    if (faulty.calls() <= n) break;
+    if (found.ok()) {
+      EXPECT_EQ(found->chain.back()->directory(), at("step-00000003")) << n;
+    } else {
+      EXPECT_THAT(found.status(), StatusIs(absl::StatusCode::kUnavailable)) << n;
+      ++failed;
+    }
+  }
+  EXPECT_GT(failed, 10);
+}
+
+TEST_F(CheckpointListTest, OneSearchForAll) {
+  const std::vector<std::string> paths = {"c/3", "c/2", "c/1"};
+  const auto search = [&](OnDamage on_damage, std::vector<absl::StatusOr<bool>> results) {
+    return search_newest(paths, on_damage, [&](size_t i) { return results[i]; });
+  };
+  const absl::Status bad = absl::DataLossError("bad"), gone = absl::NotFoundError("no c/2");
+  ASSERT_OK_AND_ASSIGN(const NewestSearch last, search(OnDamage::kFallback, {bad, gone, true}));
+  EXPECT_EQ(last.found, 2u);
+  EXPECT_THAT(last.damaged, testing::ElementsAre(StatusIs(kDataLoss, "c/3: bad"),
+                                                 StatusIs(absl::StatusCode::kNotFound, "no c/2")));
+  ASSERT_OK_AND_ASSIGN(const NewestSearch other, search(OnDamage::kStrict, {false, true, bad}));
+  EXPECT_EQ(other.found, 1u);
+  EXPECT_THAT(other.damaged, IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const NewestSearch none, search(OnDamage::kFallback, {bad, false, bad}));
+  EXPECT_EQ(none.found, std::nullopt);
+  EXPECT_THAT(none.damaged, SizeIs(2));
+  EXPECT_THAT(search(OnDamage::kStrict, {false, bad, true}), StatusIs(kDataLoss, "c/2: bad"));
+  EXPECT_THAT(search(OnDamage::kFallback, {bad, absl::UnavailableError("EIO"), true}),
+              StatusIs(absl::StatusCode::kUnavailable, "c/2: EIO"));
+}
+
+TEST_F(CheckpointListTest, AManifestIsKnownWhateverElseIsDamaged) {
+  save({.step = 1});
+  save({.step = 2, .base = base_of(1, 1)});
+  save({.step = 3});
+  ASSERT_OK(files_.remove(at("step-00000002/dense-00000-of-00001.safetensors")));
+  ASSERT_OK(files_.remove(at("step-00000003/manifest.json")));
+  ASSERT_OK_AND_ASSIGN(const auto listed, list_checkpoints(files_, folder_));
+  EXPECT_EQ(listed[1].reader, nullptr);
+  ASSERT_TRUE(listed[1].manifest.has_value());
+  EXPECT_EQ(listed[1].manifest->base().step(), 1);
+  EXPECT_FALSE(listed[2].manifest.has_value());
 }
 
 TEST_F(CheckpointListTest, ARenamedCheckpointIsDamaged) {

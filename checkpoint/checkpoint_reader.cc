@@ -43,26 +43,27 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::open(
     return absl::DataLossError(absl::StrCat(directory, " is no directory, so no checkpoint"));
   }
   std::unique_ptr<CheckpointReader> reader(new CheckpointReader(files, directory));
-  RETURN_IF_ERROR(reader->read_manifest());
+  ASSIGN_OR_RETURN(reader->manifest_, read_manifest(files, directory));
   RETURN_IF_ERROR(reader->check_entries());
   RETURN_IF_ERROR(reader->read_chunks());
   return reader;
 }
 
-absl::Status CheckpointReader::read_manifest() {
-  const std::string path = join_path(directory_, kManifestName);
-  const absl::StatusOr<std::string> text = read_regular_file(files_, path, kMaxManifestBytes);
+absl::StatusOr<CheckpointManifest> CheckpointReader::read_manifest(FileSystem& files,
+                                                                   const std::string& directory) {
+  const std::string path = join_path(directory, kManifestName);
+  const absl::StatusOr<std::string> text = read_regular_file(files, path, kMaxManifestBytes);
   if (absl::IsNotFound(text.status())) {
-    const auto name = parse_checkpoint_name(base_name(directory_));
+    const auto name = parse_checkpoint_name(base_name(directory));
     if (name) {
-      return absl::DataLossError(absl::StrCat(directory_, " is damaged: it has no ", kManifestName));
+      return absl::DataLossError(absl::StrCat(directory, " is damaged: it has no ", kManifestName));
     }
     return absl::NotFoundError(
-        absl::StrCat(directory_, " is not a checkpoint: it has no ", kManifestName));
+        absl::StrCat(directory, " is not a checkpoint: it has no ", kManifestName));
   }
   RETURN_IF_ERROR(text.status());
-  ASSIGN_OR_RETURN(manifest_, parse_manifest(*text), path);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(CheckpointManifest manifest, parse_manifest(*text), path);
+  return manifest;
 }
 
 absl::Status CheckpointReader::check_entries() const {

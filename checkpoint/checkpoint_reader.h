@@ -38,6 +38,10 @@ class CheckpointReader {
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> open(FileSystem& files,
                                                                 const std::string& directory);
 
+  // The manifest alone, whatever is wrong with the rest. Errors: those of open.
+  static absl::StatusOr<CheckpointManifest> read_manifest(FileSystem& files,
+                                                          const std::string& directory);
+
   const std::string& directory() const { return directory_; }
   const CheckpointManifest& manifest() const { return manifest_; }
 
@@ -63,7 +67,6 @@ class CheckpointReader {
   CheckpointReader(FileSystem& files, const std::string& directory)
       : files_(files), directory_(directory) {}
   std::string path(const File& file) const { return join_path(directory_, file.name()); }
-  absl::Status read_manifest();
   absl::Status check_entries() const;
   absl::Status read_chunks();
   absl::StatusOr<TensorFileLayout> layout(const File& file, const ChunkedFile& opened) const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "checkpoint/commit_directory.h"
 #include "checkpoint/model_only.h"
@@ -23,11 +24,11 @@ std::optional<double> metric(const Manifest& manifest, const std::string& name) 
   return std::nullopt;
 }
 
-// The best of `whole`, which are indices by ascending step.
+// The best of `usable`, which are indices by ascending step.
 std::vector<size_t> best_of(const std::vector<ListedCheckpoint>& checkpoints,
-                            const std::vector<size_t>& whole, const RetentionPolicy::Best& best) {
+                            const std::vector<size_t>& usable, const RetentionPolicy::Best& best) {
   std::vector<std::pair<double, size_t>> values;  // to be sorted ascending
-  for (const size_t i : whole) {
+  for (const size_t i : usable) {
     const auto value = metric(checkpoints[i].reader->manifest(), best.metric);
     if (value) values.push_back({best.higher_is_better ? *value : -*value, i});
   }
@@ -37,6 +38,26 @@ std::vector<size_t> best_of(const std::vector<ListedCheckpoint>& checkpoints,
     indices.push_back(values[n].second);
   }
   return indices;
+}
+
+// Those that somebody could go on from, as far as can be told, by ascending step.
+std::vector<size_t> usable_of(const std::vector<ListedCheckpoint>& checkpoints, int64_t newest,
+                              const std::set<std::string>& unusable) {
+  std::vector<size_t> usable;
+  for (size_t i = 0; i < checkpoints.size() && checkpoints[i].step <= newest; ++i) {
+    const absl::StatusOr<std::vector<size_t>> chain = listed_chain(checkpoints, i);
+    const bool whole = chain.ok() && std::none_of(chain->begin(), chain->end(), [&](size_t part) {
+                         return unusable.count(checkpoints[part].path) > 0;
+                       });
+    if (whole) usable.push_back(i);
+  }
+  return usable;
+}
+
+// Null if it cannot be read.
+const Manifest* manifest_of(const ListedCheckpoint& checkpoint) {
+  if (checkpoint.reader != nullptr) return &checkpoint.reader->manifest();
+  return checkpoint.manifest.has_value() ? &*checkpoint.manifest : nullptr;
 }
 
 }  // namespace
@@ -56,39 +77,39 @@ absl::Status check_retention_policy(const RetentionPolicy& policy) {
 }
 
 RetentionPlan plan_retention(const std::vector<ListedCheckpoint>& checkpoints,
-                             const RetentionPolicy& policy, int64_t newest) {
-  std::vector<size_t> whole;
-  for (size_t i = 0; i < checkpoints.size(); ++i) {
-    if (checkpoints[i].reader != nullptr) whole.push_back(i);
-  }
-  std::set<size_t> kept, full;
-  for (size_t n = 0; n < whole.size(); ++n) {
-    const size_t i = whole[n];
-    const int64_t age = whole.size() - 1 - n;  // 0: the newest
+                             const RetentionPolicy& policy, int64_t newest,
+                             const std::set<std::string>& unusable) {
+  const std::vector<size_t> usable = usable_of(checkpoints, newest, unusable);
+  std::set<size_t> goes, full;
+  for (size_t n = 0; n < usable.size(); ++n) {
+    const size_t i = usable[n];
+    const int64_t age = usable.size() - 1 - n;  // 0: the newest
     const int64_t step = checkpoints[i].step;
-    const bool fixed = step >= newest;
     const bool due = policy.keep_every > 0 && step % policy.keep_every == 0;
-    if (fixed || due || age < policy.keep_last) kept.insert(i);
-    if (fixed || age < policy.full_last) full.insert(i);
+    if (!due && age >= policy.keep_last) goes.insert(i);
+    if (age < policy.full_last) full.insert(i);
   }
   for (const RetentionPolicy::Best& best : policy.keep_best) {
-    for (const size_t i : best_of(checkpoints, whole, best)) kept.insert(i);
+    for (const size_t i : best_of(checkpoints, usable, best)) goes.erase(i);
   }
   // From the newest down, so that a base is seen after all that need it.
   std::set<int64_t> needed;  // steps
+  bool all_needed = false;
   RetentionPlan plan;
-  for (auto i = whole.rbegin(); i != whole.rend(); ++i) {
-    const ListedCheckpoint& checkpoint = checkpoints[*i];
-    const Manifest& manifest = checkpoint.reader->manifest();
-    const bool base = needed.count(checkpoint.step) > 0;
-    if (!base && kept.count(*i) == 0) {
-      plan.remove.push_back(*i);
+  for (size_t i = checkpoints.size(); i-- > 0;) {
+    const bool base = all_needed || needed.count(checkpoints[i].step) > 0;
+    if (!base && goes.count(i) > 0) {
+      plan.remove.push_back(i);
       continue;
     }
-    if (manifest.has_base()) {
-      needed.insert(manifest.base().step());
-    } else if (!base && full.count(*i) == 0 && has_training_state(manifest)) {
-      plan.reduce.push_back(*i);
+    const Manifest* manifest = manifest_of(checkpoints[i]);
+    if (manifest == nullptr) {
+      all_needed = true;
+    } else if (manifest->has_base()) {
+      needed.insert(manifest->base().step());
+    } else if (!base && full.count(i) == 0 && has_training_state(*manifest) &&
+               std::binary_search(usable.begin(), usable.end(), i)) {
+      plan.reduce.push_back(i);
     }
   }
   return plan;
@@ -96,20 +117,26 @@ RetentionPlan plan_retention(const std::vector<ListedCheckpoint>& checkpoints,
 
 absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::string& folder,
                                                 const RetentionPolicy& policy, Check check,
-                                                ThreadPool& threads, std::optional<int64_t> saved) {
+                                                ThreadPool& threads, std::optional<int64_t> saved,
+                                                const std::set<std::string>& unusable) {
   RETURN_IF_ERROR(check_retention_policy(policy));
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> checkpoints,
                    list_checkpoints(files, folder));
   RetentionResult result;
-  const std::vector<size_t> newest = find_newest(checkpoints, check, threads, &result.damaged);
-  if (newest.empty()) return result;
-  int64_t newest_step = checkpoints[newest.back()].step;
-  if (saved.has_value()) newest_step = std::min(newest_step, *saved);
-  result.damaged.clear();
-  for (const ListedCheckpoint& checkpoint : checkpoints) {
-    if (!checkpoint.status.ok()) result.damaged.push_back(checkpoint.status);
+  absl::Span<const ListedCheckpoint> trusted(checkpoints);
+  while (saved.has_value() && !trusted.empty() && trusted.back().step > *saved) {
+    trusted.remove_suffix(1);
   }
-  const RetentionPlan plan = plan_retention(checkpoints, policy, newest_step);
+  ASSIGN_OR_RETURN(const std::vector<size_t> newest,
+                   find_newest(trusted, check, threads, &result.damaged));
+  if (newest.empty()) return result;
+  result.damaged.clear();
+  for (size_t i = 0; i < checkpoints.size(); ++i) {
+    const absl::Status status = listed_chain(checkpoints, i).status();
+    if (!status.ok()) result.damaged.push_back(status);
+  }
+  const RetentionPlan plan =
+      plan_retention(checkpoints, policy, checkpoints[newest.back()].step, unusable);
   for (const size_t i : plan.remove) {
     RETURN_IF_ERROR(remove_checkpoint(files, checkpoints[i].path));
     result.removed.push_back(checkpoints[i].path);

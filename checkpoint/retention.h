@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,31 +44,35 @@ struct RetentionPlan {
   std::vector<size_t> reduce;  // to model-only
 };
 
-// Damaged checkpoints, and those of newer formats, count for nothing and stay as they are. The
-// newest that is whole stays in any case, and whatever a delta that stays needs, unreduced.
-// `checkpoints`: by ascending step, as list_checkpoints gives them. `newest`: the step of the
-// newest that verifies; all newer ones stay.
+// Checkpoints that cannot be used count for nothing and stay as they are: damaged ones, those of
+// newer formats, deltas that lack what they need, and all that are newer than `newest`, the step of
+// the newest that verifies. That one stays in any case, and whatever a delta that stays needs,
+// unreduced. One whose manifest cannot be read may be a delta on any before it: those stay too.
+// `checkpoints`: by ascending step, as list_checkpoints gives them. `unusable`: paths of those that
+// are known to be damaged inside, which no listing shows.
 RetentionPlan plan_retention(const std::vector<ListedCheckpoint>& checkpoints,
-                             const RetentionPolicy& policy, int64_t newest);
+                             const RetentionPolicy& policy, int64_t newest,
+                             const std::set<std::string>& unusable = {});
 
 struct RetentionResult {
   std::vector<std::string> removed;  // paths
   std::vector<std::string> reduced;
-  std::vector<absl::Status> damaged;  // what was wrong with those that stay for that
+  std::vector<absl::Status> damaged;  // what is wrong with those that stay for that
 };
 
 // Applies a policy to what is on disk. `check`: how well the newest is looked at before others are
 // removed. If nothing verifies, nothing happens. However this ends, each checkpoint is there as it
 // was, model-only, or not under its name.
 // REQUIRES: the caller holds the lock of the folder.
-// Errors: InvalidArgument for a bad policy; those of reading and writing. What has been done then
-// is done.
+// Errors: InvalidArgument for a bad policy; those of search_newest and of writing. What has been
+// done then is done.
 // `saved`: the step of a checkpoint known to be whole, since it was just made; newer ones may look
-// so and are not trusted.
+// so and are not trusted. `unusable`: as of plan_retention.
 absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::string& folder,
                                                 const RetentionPolicy& policy, Check check,
                                                 ThreadPool& threads,
-                                                std::optional<int64_t> saved = std::nullopt);
+                                                std::optional<int64_t> saved = std::nullopt,
+                                                const std::set<std::string>& unusable = {});
 
 }  // namespace millrace
 

@@ -130,11 +130,69 @@ TEST_F(RetentionTest, OlderOnesBecomeModelOnly) {
 
 TEST_F(RetentionTest, DamagedOnesNeitherCountNorGo) {
   for (const int64_t step : {1, 2, 3, 4}) save({.step = step});
-  ASSERT_OK(files_.remove(path(3) + "/manifest.json"));
+  ASSERT_OK(files_.remove(path(3) + "/dense-00000-of-00001.safetensors"));
   ASSERT_OK_AND_ASSIGN(const RetentionResult result, apply({.keep_last = 2}));
   EXPECT_THAT(steps(), ElementsAre(2, 3, 4));
   EXPECT_THAT(result.damaged,
               ElementsAre(StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path(3)))));
+}
+
+// A delta that cannot be read may be on any before it; one whose manifest can says on which.
+TEST_F(RetentionTest, WhatADamagedDeltaNeedsStays) {
+  for (const int64_t step : {1, 2, 3, 4}) save({.step = step});
+  save_delta(5, 2, 1);
+  for (const int64_t step : {6, 7}) save({.step = step});
+  ASSERT_OK(files_.remove(path(5) + "/dense-00000-of-00001.safetensors"));
+  const RetentionPolicy policy = {.keep_last = 1, .full_last = 1};
+  EXPECT_OK(apply(policy));
+  EXPECT_THAT(steps(), ElementsAre(2, 5, 7)) << "unreduced";
+  save({.step = 1});
+  ASSERT_OK(files_.remove(path(5) + "/manifest.json"));
+  EXPECT_OK(apply(policy));
+  EXPECT_THAT(steps(), ElementsAre(1, 2, 5, 7)) << "nobody knows which it needs";
+  save({.step = 8});
+  EXPECT_OK(apply(policy));
+  EXPECT_THAT(steps(), ElementsAre(1, 2, 5, 8)) << "what came later goes";
+  ASSERT_OK(remove_checkpoint(files_, path(5)));
+  EXPECT_OK(apply(policy));
+  EXPECT_THAT(steps(), ElementsAre(8));
+}
+
+// They do not take the place of those that somebody could go on from.
+TEST_F(RetentionTest, DeltasThatLackTheirBaseDoNotCount) {
+  for (const int64_t step : {1, 2, 3}) save({.step = step});
+  save_delta(4, 3, 1);
+  save_delta(5, 4, 2);
+  save({.step = 6});
+  ASSERT_OK(remove_checkpoint(files_, path(3)));
+  ASSERT_OK_AND_ASSIGN(const RetentionResult result, apply({.keep_last = 2}));
+  EXPECT_THAT(steps(), ElementsAre(2, 4, 5, 6));
+  EXPECT_THAT(result.damaged, SizeIs(2));
+}
+
+TEST_F(RetentionTest, ThoseKnownToBeDamagedInsideDoNotCount) {
+  for (const int64_t step : {1, 2, 3, 4, 5}) save({.step = step});
+  EXPECT_OK(apply_retention(files_, "c", {.keep_last = 2}, Check::kQuick, threads_, 5,
+                            {path(4), path(3)}));
+  EXPECT_THAT(steps(), ElementsAre(2, 3, 4, 5));
+}
+
+// A later one may be the rest of a run that somebody went back behind.
+TEST_F(RetentionTest, OnlyWhatIsNotNewerThanTheSavedOneCounts) {
+  for (const int64_t step : {1, 2, 3, 4, 9}) save({.step = step});
+  EXPECT_OK(apply_retention(files_, "c", {.keep_last = 2}, Check::kQuick, threads_, 4));
+  EXPECT_THAT(steps(), ElementsAre(3, 4, 9));
+}
+
+TEST_F(RetentionTest, NothingGoesWhereTheDiskCannotBeRead) {
+  for (const int64_t step : {1, 2, 3}) save({.step = step});
+  FaultFileSystem counted(files_);
+  ASSERT_OK(list_checkpoints(counted, "c").status());
+  FaultFileSystem faulty(files_);
+  faulty.fail(counted.calls() - 1, 1, absl::UnavailableError("injected"));
+  const auto result = apply_retention(faulty, "c", {.keep_last = 1}, Check::kQuick, threads_);
+  EXPECT_THAT(result, StatusIs(absl::StatusCode::kUnavailable, HasSubstr(path(3))));
+  EXPECT_THAT(steps(), ElementsAre(1, 2, 3));
 }
 
 // A quick look cannot see damage inside of the data; a full one does, and keeps what is left.

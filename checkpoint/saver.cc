@@ -19,7 +19,6 @@
 #include "checkpoint/frozen_state.h"
 #include "checkpoint/job_check.h"
 #include "checkpoint/manifest.h"
-#include "checkpoint/name_path.h"
 #include "checkpoint/state_messages.h"
 #include "checkpoint/state_reader.h"
 #include "distributed/agreed_result.h"
@@ -164,12 +163,13 @@ absl::Status Saver::commit(const std::vector<std::string>& parts,
 }
 
 void Saver::retain(int64_t saved, ThreadPool& threads) {
-  const absl::StatusOr<RetentionResult> result =
-      apply_retention(files_, options_.folder, options_.retention, Check::kQuick, threads, saved);
+  const absl::StatusOr<RetentionResult> result = apply_retention(
+      files_, options_.folder, options_.retention, Check::kQuick, threads, saved, unusable_);
   if (!result.ok()) {
     MILLRACE_LOG(WARNING) << "old checkpoints stay: " << result.status().message();
     return;
   }
+  unusable_.erase(directory.path());
   for (const absl::Status& status : result->damaged) {
     const std::string line(status.message());
     if (!told_.insert(line).second) continue;
@@ -423,34 +423,40 @@ absl::StatusOr<FoundCheckpoint> Saver::read_agreed(const std::string& path,
 absl::StatusOr<FoundCheckpoint> Saver::read_newest(absl::string_view listed,
                                                    const TrainState& target, Collectives& ranks) {
   const std::vector<std::string> paths = absl::StrSplit(listed, kBetweenPaths);
-  std::vector<std::string> notes;
-  absl::Status newest;   // what is wrong with it
-  absl::Status reduced;  // that of one of a model alone
-  for (const std::string& path : paths) {
-    absl::StatusOr<FoundCheckpoint> found = read_agreed(path, target, ranks);
-    if (found.ok()) {
-      found->notes = std::move(notes);
-      return found;
+  FoundCheckpoint found;
+  absl::Status reduced;
+  const auto read = [&](size_t i) -> absl::StatusOr<bool> {
+    absl::StatusOr<FoundCheckpoint> one = read_agreed(paths[i], target, ranks);
+    if (one.ok()) {
+      found = *std::move(one);
+      return true;
     }
-    // One that training cannot go on from, since it was reduced, is no damage, nor what is sought.
-    if (absl::IsFailedPrecondition(found.status())) {
-      reduced.Update(found.status());
-      continue;
+    // One that training cannot go on from, since it was reduced to a model, is no damage, nor what
+    // is sought.
+    if (absl::IsFailedPrecondition(one.status())) {
+      reduced.Update(one.status());
+      return false;
     }
-    newest.Update(found.status());
-    if (!is_damage(found.status()) || options_.on_damage == OnDamage::kStrict) break;
-    const absl::Status named = name_path(found.status(), path);
-    told_.insert(std::string(named.message()));
-    notes.push_back(absl::StrCat("passed over: ", named.message()));
+    if (is_damage(one.status())) unusable_.insert(paths[i]);
+    return one.status();
+  };
+  const absl::StatusOr<NewestSearch> search = search_newest(paths, options_.on_damage, read);
+  if (!search.ok()) {
+    return is_damage(search.status())
+               ? annotate(search.status(),
+                          "on_damage is STRICT, and the newest checkpoint is damaged")
+               : search.status();
   }
-  newest.Update(reduced);
-  if (!is_damage(newest)) return newest;
-  return annotate(newest,
-                  options_.on_damage == OnDamage::kStrict
-                      ? "on_damage is STRICT, and the newest checkpoint is damaged"
-                      : absl::StrCat("no checkpoint in ", directory_of(paths[0]),
-                                     " is whole (to begin anew, remove them or choose another "
-                                     "output_dir)"));
+  for (const absl::Status& damaged : search->damaged) {
+    told_.insert(std::string(damaged.message()));
+    found.notes.push_back(absl::StrCat("passed over: ", damaged.message()));
+  }
+  if (search->found.has_value()) return found;
+  if (search->damaged.empty()) return reduced;
+  return annotate(search->damaged.front(),
+                  absl::StrCat("no checkpoint in ", directory_of(paths[0]),
+                               " is whole (to begin anew, remove them or choose another "
+                               "output_dir)"));
 }
 
 absl::StatusOr<FoundCheckpoint> Saver::restore_from(const std::string& path,

@@ -19,6 +19,7 @@
 #include "base/file_system.h"
 #include "base/thread_pool.h"
 #include "checkpoint/background_save.h"
+#include "checkpoint/checkpoint_list.h"
 #include "checkpoint/commit_directory.h"
 #include "checkpoint/directory_lock.h"
 #include "checkpoint/retention.h"
@@ -27,12 +28,6 @@
 #include "distributed/collectives.h"
 
 namespace millrace {
-
-// What is done if the newest checkpoint is damaged.
-enum class OnDamage {
-  kFallback,  // the one before it is used, with a warning
-  kStrict     // an error
-};
 
 struct SaverOptions {
   std::string folder;         // such as OUTPUT_DIR/checkpoints
@@ -97,7 +92,8 @@ class Saver : public StateSaver {
 
   // Reads the newest checkpoint of the folder. None: there is none at all.
   // Errors: InvalidArgument, with the differences, if it is one of another job or model; DataLoss
-  // saying what is damaged, for OnDamage::kStrict of the newest, else if all are; those of reading.
+  // saying what is damaged, for OnDamage::kStrict of the newest, else if all are; those of
+  // search_newest.
   absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState& target,
                                                          Collectives& ranks) override;
   // The same for one checkpoint, anywhere, or for another folder of them (checkpoint_path.h), where
@@ -156,3 +152,5 @@ class Saver : public StateSaver {
 }  // namespace millrace
 
 #endif  // MILLRACE_CHECKPOINT_SAVER_H_
+  std::string restored_;                        // path of what the run goes on from; "": nothing
+  std::set<std::string> unusable_;              // paths of damaged ones; of rank 0's commits too
