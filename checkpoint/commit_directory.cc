@@ -185,6 +185,20 @@ bool is_saved(FileSystem& files, const std::string& path, const CheckpointManife
   return (*reader)->verify(threads).ok() && files.sync_directory(directory_of(path)).ok();
 }
 
+absl::Status check_names(FileSystem& files, const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files.list(folder));
+  for (const DirectoryEntry& entry : entries) {
+    const auto name = parse_checkpoint_name(entry.name);
+    const bool of_checkpoint = name.has_value() && name->kind == Kind::kCheckpoint;
+    if (!of_checkpoint || entry.kind == FileKind::kDirectory) continue;
+    return absl::PermissionDeniedError(
+        absl::StrCat(join_path(folder, entry.name),
+                     " has the name of a checkpoint but is no directory: no checkpoint could be "
+                     "saved in its place; move it away or choose another output_dir"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status check_free_space(FileSystem& files, const std::string& folder, int64_t bytes) {
   ASSIGN_OR_RETURN(const int64_t free, files.free_bytes(folder));
   if (bytes <= free) return absl::OkStatus();

@@ -95,6 +95,10 @@ class CommitDirectory {
 bool is_saved(FileSystem& files, const std::string& path, const CheckpointManifest& content,
               ThreadPool& threads);
 
+// Errors: PermissionDenied naming what has the name of a checkpoint in `folder` and is no
+// directory: that step could not be saved; those of listing.
+absl::Status check_names(FileSystem& files, const std::string& folder);
+
 // Errors: ResourceExhausted, with both numbers, if `bytes` more do not fit where `folder` is;
 // those of reading.
 absl::Status check_free_space(FileSystem& files, const std::string& folder, int64_t bytes);

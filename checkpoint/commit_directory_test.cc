@@ -281,5 +281,18 @@ TEST_F(CommitDirectoryTest, CleaningUpKeepsTheOldOneIfTheNewOneIsDamaged) {
   EXPECT_THAT(names(), ElementsAre("step-00000001", "step-00000001.old-a"));
 }
 
+TEST(CheckNamesTest, WhatWouldStandInTheWayOfASaveIsNamed) {
+  MemoryFileSystem files;
+  EXPECT_OK(write_small_checkpoint(files, "c", {.step = 1}));
+  for (const char* name : {"notes.txt", "step-00000002.old-a", "step-7"}) {
+    files.put(join_path("c", name), "mine");
+  }
+  EXPECT_OK(check_names(files, "c"));
+  files.put("c/step-00000003", "mine");
+  EXPECT_THAT(check_names(files, "c"),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       AllOf(HasSubstr("c/step-00000003"), HasSubstr("move it away"))));
+}
+
 }  // namespace
 }  // namespace millrace

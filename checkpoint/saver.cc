@@ -80,28 +80,39 @@ absl::StatusOr<std::unique_ptr<Saver>> Saver::create(SaverOptions options, FileS
   return std::unique_ptr<Saver>(new Saver(std::move(options), files, clock));
 }
 
-absl::Status Saver::open_folder() {
-  if (lock_ != nullptr || options_.read_only) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::unique_ptr<DirectoryLock> lock,
-                   DirectoryLock::acquire(files_, options_.folder, clock_));
-  ASSIGN_OR_RETURN(const std::vector<std::string> done, clean_up(files_, options_.folder));
-  for (const std::string& line : done) MILLRACE_LOG(INFO) << line;
-  if (was_missing_) {
-    ASSIGN_OR_RETURN(const auto listed, list_checkpoints(files_, options_.folder));
-    if (!listed.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "another run has saved to ", options_.folder,
-          " since this one began, which found nothing there; start again to go on from it"));
-    }
+absl::Status Saver::open_folder(bool chooses) {
+  if (opened_) return absl::OkStatus();
+  std::unique_ptr<DirectoryLock> run_lock, lock;
+  if (!options_.run_folder.empty()) {
+    ASSIGN_OR_RETURN(run_lock, DirectoryLock::acquire(files_, options_.run_folder, clock_));
   }
+  if (!options_.read_only) {
+    ASSIGN_OR_RETURN(lock, DirectoryLock::acquire(files_, options_.folder, clock_));
+    ASSIGN_OR_RETURN(const std::vector<std::string> done, clean_up(files_, options_.folder));
+    for (const std::string& line : done) MILLRACE_LOG(INFO) << line;
+    RETURN_IF_ERROR(check_names(files_, options_.folder));
+  }
+  if (!chooses && (was_missing_ || options_.own_folder)) RETURN_IF_ERROR(check_unchanged());
+  run_lock_ = std::move(run_lock);
   lock_ = std::move(lock);
+  opened_ = true;
   return absl::OkStatus();
+}
+
+// It was looked through before its lock was taken.
+absl::Status Saver::check_unchanged() const {
+  ASSIGN_OR_RETURN(const auto listed, list_checkpoints(files_, options_.folder));
+  if (listed.empty() || listed.back().path == restored_) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("another run has saved ", listed.back().path, " since this one began ",
+                   restored_.empty() ? "anew" : absl::StrCat("from ", restored_),
+                   "; start again to go on from that, or choose another output_dir"));
 }
 
 absl::Status Saver::open(Collectives& ranks) {
   return result_of_first(
              [&]() -> absl::StatusOr<std::string> {
-               RETURN_IF_ERROR(open_folder());
+               RETURN_IF_ERROR(open_folder(/*chooses=*/false));
                return std::string();
              },
              ranks)
@@ -124,7 +135,7 @@ absl::StatusOr<std::string> Saver::make_room(int64_t bytes, absl::FunctionRef<bo
       [&]() -> absl::StatusOr<std::string> {
         int64_t total = 0, size = 0;
         for (const std::string& text : sizes) total += absl::SimpleAtoi(text, &size) ? size : 0;
-        RETURN_IF_ERROR(open_folder());
+        RETURN_IF_ERROR(open_folder(/*chooses=*/false));
         if (there()) return std::string();
         RETURN_IF_ERROR(check_free_space(files_, options_.folder, total));
         return new_nonce();
@@ -158,6 +169,7 @@ absl::Status Saver::commit(const std::vector<std::string>& parts,
   }
   const int64_t step = manifest.progress().step();
   RETURN_IF_ERROR(directory.commit(std::move(manifest), threads).status());
+  unusable_.erase(directory.path());
   retain(step, threads);
   return absl::OkStatus();
 }
@@ -169,7 +181,6 @@ void Saver::retain(int64_t saved, ThreadPool& threads) {
     MILLRACE_LOG(WARNING) << "old checkpoints stay: " << result.status().message();
     return;
   }
-  unusable_.erase(directory.path());
   for (const absl::Status& status : result->damaged) {
     const std::string line(status.message());
     if (!told_.insert(line).second) continue;
@@ -401,7 +412,7 @@ absl::StatusOr<std::string> Saver::list(const std::string& folder) {
   // Before it is read: what another run still saves there would be missed.
   if (folder == options_.folder) {
     was_missing_ = absl::IsNotFound(files_.info(folder).status());
-    if (!was_missing_) RETURN_IF_ERROR(open_folder());
+    if (!was_missing_ && !options_.read_only) RETURN_IF_ERROR(open_folder(/*chooses=*/true));
   }
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> all, list_checkpoints(files_, folder));
   std::vector<std::string> paths;

@@ -32,7 +32,13 @@ namespace millrace {
 struct SaverOptions {
   std::string folder;         // such as OUTPUT_DIR/checkpoints
   int write_threads = 4;      // the bytes do not depend on it
-  bool read_only = false;     // nothing is locked, and saving is an error
+  bool read_only = false;     // the folder is not locked, and saving is an error
+  // Where the run writes more than checkpoints: locked like the folder, also by read_only. "":
+  // none.
+  std::string run_folder = {};
+  // The run goes on from nothing in the folder but what it restored, if anything: if another
+  // checkpoint is the newest there when it is opened, it is refused.
+  bool own_folder = false;
   bool asynchronous = false;  // what asynchronous() says
   // Of what tables hold, the share that undo logs may take while saves are under way;
   // beyond that training waits.
@@ -66,8 +72,10 @@ class Saver : public StateSaver {
   static absl::StatusOr<std::unique_ptr<Saver>> create(SaverOptions options, FileSystem& files,
                                                        const Clock& clock);
 
-  // Takes the folder's lock, making the folder, and removes what dead writers left there.
-  // Errors: FailedPrecondition naming who holds the lock; those of writing.
+  // Takes the folders' locks, making them, and removes what dead writers left among checkpoints.
+  // Errors: FailedPrecondition naming who holds the lock, or saying that another run has saved
+  // there meanwhile; PermissionDenied for what is no directory and has the name of a checkpoint;
+  // those of writing.
   absl::Status open(Collectives& ranks) override;
 
   // Saves all of `state`. Durable when it returns: see "Commit" in docs/checkpoint_format.md. A
@@ -100,7 +108,10 @@ class Saver : public StateSaver {
   // rank 0 chooses for all. Errors: NotFound too, also for an empty folder.
   absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path, const TrainState& target,
                                                Collectives& ranks) override;
-  void restored(const CheckpointInfo& info) override { remember(info.path); }
+  void restored(const CheckpointInfo& info) override {
+    restored_ = info.path;
+    remember(info.path);
+  }
   // Waits for what is under way and commits none of it.
   ~Saver() override;
 
@@ -113,7 +124,9 @@ class Saver : public StateSaver {
   };
 
   Saver(SaverOptions options, FileSystem& files, const Clock& clock);
-  absl::Status open_folder();
+  // `chooses`: what the run goes on from is looked up in the folder after this.
+  absl::Status open_folder(bool chooses);
+  absl::Status check_unchanged() const;
   std::optional<CheckpointManifest::Base> next_base(const TrainState& state, int64_t step,
                                                     int world_size) const;
   void remember(const std::string& path);
@@ -141,8 +154,12 @@ class Saver : public StateSaver {
   FileSystem& files_;
   const Clock& clock_;
   ThreadPool threads_;
-  std::unique_ptr<DirectoryLock> lock_;         // on rank 0, once it has been taken
+  // On rank 0, once they have been taken: of the run's folder and of that of checkpoints.
+  std::unique_ptr<DirectoryLock> run_lock_, lock_;
+  bool opened_ = false;                         // the locks are held, and nothing is against it
   bool was_missing_ = false;                    // the folder, when it was looked through
+  std::string restored_;                        // path of what the run goes on from; "": nothing
+  std::set<std::string> unusable_;              // paths of damaged ones; of rank 0's commits too
   std::set<std::string> told_;                  // what was logged and would be at every save
   std::deque<std::unique_ptr<Pending>> saves_;  // under way, in the order they were begun
   std::vector<CheckpointInfo> durable_;         // that poll has not returned yet
@@ -152,5 +169,3 @@ class Saver : public StateSaver {
 }  // namespace millrace
 
 #endif  // MILLRACE_CHECKPOINT_SAVER_H_
-  std::string restored_;                        // path of what the run goes on from; "": nothing
-  std::set<std::string> unusable_;              // paths of damaged ones; of rank 0's commits too

@@ -80,9 +80,7 @@ absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config
                                                          const Clock& clock) {
   const CheckpointConfig& checkpoint = config.run().checkpoint();
   const std::string& resume = config.run().resume();
-  const bool reads = resume != kAuto && resume != kNever;
-  if (!checkpoint.enabled() && !reads) return std::unique_ptr<StateSaver>();
-  RETURN_IF_ERROR(check_keep_best(config));
+  if (checkpoint.enabled()) RETURN_IF_ERROR(check_keep_best(config));
   SaverOptions options;
   options.folder = checkpoint_folder(config.run());
   options.write_threads = checkpoint.write_threads();
@@ -108,10 +106,12 @@ absl::StatusOr<int64_t> oldest_window_count(FileSystem& files, const std::string
     const int64_t windows = checkpoint.reader->manifest().progress().window();
     oldest = oldest < 0 ? windows : std::min(oldest, windows);
   }
+  options.run_folder = config.run().output_dir();
   return std::max<int64_t>(0, oldest);
 }
 
 absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& files,
+  options.own_folder = resume != kAuto || !checkpoint.enabled();
                                            Trainer& trainer, bool print) {
   const std::string& resume = config.run().resume();
   const std::string folder = checkpoint_folder(config.run());

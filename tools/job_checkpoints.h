@@ -26,9 +26,9 @@ std::string checkpoint_folder(const RunConfig& run);
 // When run.checkpoint saves on the way.
 Cadence checkpoint_cadence(const CheckpointConfig& config);
 
-// A Saver of that folder. Null: the job neither saves nor resumes. Borrows the arguments but for
-// the configuration. Errors: InvalidArgument for what validate() lets through, such as a metric
-// of keep_best that no evaluation gives.
+// A Saver of that folder, which also holds the lock of the output directory, for a job that does
+// not save too. Borrows the arguments but for the configuration. Errors: InvalidArgument for what
+// validate() lets through, such as a metric of keep_best that no evaluation gives.
 absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config, FileSystem& files,
                                                          const Clock& clock);
 

@@ -86,19 +86,56 @@ TEST_F(JobCheckpointsTest, CadenceAndFolder) {
   EXPECT_EQ(checkpoint_cadence(checkpoint()).every_epochs, 2);
 }
 
-TEST_F(JobCheckpointsTest, ASaverWhereOneIsNeeded) {
-  const auto has_saver = [&] {
-    const auto saver = create_saver(config_, files_, Clock::real());
-    EXPECT_OK(saver.status());
-    return *saver != nullptr;
-  };
-  EXPECT_TRUE(has_saver());
+// Whether either saves or not: both write logs and metrics there.
+TEST_F(JobCheckpointsTest, OneRunAtATimeInADirectory) {
+  for (const bool first_saves : {false, true}) {
+    for (const bool second_saves : {false, true}) {
+      std::filesystem::remove_all(folder_ + "/out");
+      checkpoint().set_enabled(first_saves);
+      ASSERT_OK(resume(3).status());
+      const std::unique_ptr<Trainer> first = std::move(trainer_);
+      checkpoint().set_enabled(second_saves);
+      ASSERT_OK(resume(3).status());
+      ASSERT_OK(first->train().status());
+      EXPECT_THAT(trainer_->train().status(),
+                  StatusIs(kRefused, AllOf(HasSubstr("another run writes in " + folder_ + "/out"),
+                                           HasSubstr("pid"))));
+      EXPECT_EQ(trainer_->progress().step, 0) << "refused before its first step";
+    }
+  }
+}
+
+TEST_F(JobCheckpointsTest, ARunThatDoesNotSaveLeavesNoCheckpoints) {
   checkpoint().set_enabled(false);
-  EXPECT_FALSE(has_saver());
-  config_.mutable_run()->set_resume("never");
-  EXPECT_FALSE(has_saver());
-  config_.mutable_run()->set_resume("elsewhere");
-  EXPECT_TRUE(has_saver()) << "it reads";
+  train_to(3);
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/out/lock"));
+  EXPECT_FALSE(std::filesystem::exists(checkpoint_folder(config_.run())));
+  train_to(3);  // its lock went with it
+}
+
+// What a run that does not go on from its directory found there is looked at again under the lock.
+TEST_F(JobCheckpointsTest, WhatAnotherRunSavedMeanwhileIsFoundBeforeTheFirstStep) {
+  for (const int64_t step : {2, 4}) train_to(step);
+  const std::string elsewhere = path(2);
+  config_.mutable_run()->set_output_dir(folder_ + "/branch");
+  for (const std::string& from : {std::string("never"), elsewhere, path(3), std::string("off")}) {
+    SCOPED_TRACE(from);
+    std::filesystem::remove_all(folder_ + "/branch");
+    if (from == path(3)) train_to(3);
+    config_.mutable_run()->set_resume(from == "off" ? "auto" : from);
+    checkpoint().set_enabled(from != "off");
+    ASSERT_OK(resume(9).status());
+    const std::unique_ptr<Trainer> waiting = std::move(trainer_);
+    const int64_t stood = waiting->progress().step;
+    config_.mutable_run()->clear_resume();
+    checkpoint().clear_enabled();
+    train_to(5);
+    EXPECT_THAT(waiting->train().status(),
+                StatusIs(kRefused, AllOf(HasSubstr("another run has saved " + path(5)),
+                                         HasSubstr("start again"))));
+    EXPECT_EQ(waiting->progress().step, stood);
+    EXPECT_OK(resume(9).status()) << "it holds no lock";
+  }
 }
 
 TEST_F(JobCheckpointsTest, OptionsThatCannotBe) {

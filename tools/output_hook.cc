@@ -38,8 +38,8 @@ bool writable(const std::string& path, bool is_directory) {
 // What a run writes must not meet a file where a directory is due or the reverse, nor what it may
 // not write.
 absl::Status check_content(FileSystem& files, const std::string& directory) {
-  for (const char* name : {"logs", "metrics", "checkpoints", "checkpoints/lock", "config.textproto",
-                           "events.jsonl", "summary.json"}) {
+  for (const char* name : {"logs", "metrics", "checkpoints", "checkpoints/lock", "lock",
+                           "config.textproto", "events.jsonl", "summary.json"}) {
     const std::string path = join_path(directory, name);
     const absl::StatusOr<FileInfo> info = files.info(path);
     if (!info.ok()) {

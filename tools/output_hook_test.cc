@@ -164,7 +164,7 @@ TEST_F(OutputHookTest, WhatIsInTheWayInside) {
     fs::create_symlink("/nowhere", directory + "/" + name);
     expect_refused(name, "a link to nothing");
   }
-  for (const std::string name : {"config.textproto", "events.jsonl", "checkpoints/lock"}) {
+  for (const std::string name : {"config.textproto", "events.jsonl", "checkpoints/lock", "lock"}) {
     fs::create_directories(directory + "/" + name);
     expect_refused(name, "a directory");
   }

@@ -122,9 +122,9 @@ TEST_F(TrainTest, ACompletedRunAndWhatItLeaves) {
                                return absl::StartsWith(name, "checkpoints/step-00000032/");
                              }),
               files.end());
-  EXPECT_THAT(files,
-              ElementsAre("checkpoints/lock", "config.textproto", "events.jsonl", "logs/rank-0.log",
-                          "metrics/eval.jsonl", "metrics/train.jsonl", "summary.json"));
+  EXPECT_THAT(files, ElementsAre("checkpoints/lock", "config.textproto", "events.jsonl", "lock",
+                                 "logs/rank-0.log", "metrics/eval.jsonl", "metrics/train.jsonl",
+                                 "summary.json"));
   EXPECT_THAT(
       millrace_ok({"explain", "out"}).out,
       ContainsRegex("^run 1 .* train on 1 rank, from step 0\n(.*\n)*.* step 32 +completed\n$"));
