@@ -54,7 +54,9 @@ class StateSaver {
   virtual bool ready() const { return false; }
   // Goes on with saves under way. `all_ready`: whether ready() was true on all ranks, since when no
   // other function has been called. Returns: those that have become durable, in their order.
-  // Errors: why one failed, with its step; what was saved before is as it was. Others go on.
+  // Errors: why one failed, with its step; what was saved before is as it was. Others go on. Those
+  // that had become durable are returned by the next call, for which `all_ready` may be false: then
+  // no rank waits for another.
   virtual absl::StatusOr<std::vector<CheckpointInfo>> poll(bool all_ready, Collectives& ranks) {
     return std::vector<CheckpointInfo>();
   }

@@ -61,6 +61,8 @@ class Agreement {
   // meet once more, since one may have failed meanwhile, and tell one another. Once for each
   // exchange; result() stays.
   absl::StatusOr<RequestSet> requests();
+  // What this rank asked for in exchanges so far and was not returned by requests() yet.
+  RequestSet carried() const { return requests_taken_ ? RequestSet() : of_this_rank_; }
 
   // Tells others of a common request that this rank serves, with the next exchange.
   void served(const RequestSet& common);

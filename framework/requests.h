@@ -74,9 +74,10 @@ class Requests {
   absl::Status look();
   // Forgets what a hook gave to before_exchange: it has ended.
   void forget_looks(absl::string_view hook);
-  // What is pending of scope kCommon, and what was when a checkpoint was made: asked for again.
+  // What is pending of each scope, and what was when a checkpoint was made: asked for again.
   const RequestSet& common() const { return common_; }
-  void ask_again(const RequestSet& common) { common_.merge(common); }
+  const RequestSet& this_rank() const { return this_rank_; }
+  void ask_again(const RequestSet& requests, Scope scope) { pending(scope).merge(requests); }
   // Takes what is pending, leaving nothing.
   RequestSet take_common();
   RequestSet take_this_rank();

@@ -34,6 +34,7 @@ struct Summary {
   std::map<std::string, double> train;  // metrics of the last report
   std::map<std::string, std::map<std::string, double>>
       eval;                                     // set → metrics of its last evaluation
+  std::map<std::string, int64_t> eval_step;     // set → the step of that
   std::map<std::string, int64_t> rows;          // table → rows
   std::map<std::string, HookStatistics> hooks;  // hook → what it cost this run, on this rank
 };

@@ -22,37 +22,6 @@
 namespace millrace {
 namespace {
 
-EvaluationOptions named(const std::string& set) {
-  EvaluationOptions options;
-  options.name = set;
-  return options;
-}
-
-std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets) {
-  std::vector<std::string> names;
-  for (const EvaluationSet& set : sets) names.push_back(set.name);
-  return names;
-}
-
-// The requests but for evaluations of some of `all` sets.
-RequestSet without_sets(const RequestSet& requests, const std::set<std::string>& done,
-                        const std::vector<std::string>& all) {
-  RequestSet left;
-  for (Request request : requests.asked) {
-    if (request.kind != Request::kEvaluate) {
-      left.add(request);
-      continue;
-    }
-    const std::string one = request.detail;
-    for (const std::string& set : all) {
-      if ((!one.empty() && one != set) || done.count(set) > 0) continue;
-      request.detail = set;
-      left.add(request);
-    }
-  }
-  return left;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options,
@@ -158,7 +127,10 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
     interrupted_save_ = false;
     at_boundary_ = true;
     reporter_->resume_clock();
-    context_->requests().ask_again(std::exchange(restored_requests_, {}));
+    context_->requests().ask_again(std::exchange(restored_requests_, {}), Scope::kCommon);
+    context_->requests().ask_again(std::exchange(due_now_, {}), Scope::kThisRank);
+    const bool in_pass = open_cursor_.has_value() && !open_cursor_->window_finished;
+    if (!in_pass) ask_for_later();
   }
   agreement_->begin_run();
   record(LoopEvent::kStarted, phase == Phase::kTrain ? "train" : "evaluate", "");
@@ -216,129 +188,6 @@ absl::Status Trainer::report() {
   return hooks_->after_report(*context_, report);
 }
 
-// `marks`: whether cadences count from here also if nothing was served.
-absl::Status Trainer::serve_common(bool marks) {
-  // Twice: what results of the evaluations made hooks ask for, such as to stop, does not wait for
-  // another step.
-  for (int round = 0; round < 2; ++round) {
-    const RequestSet common = context_->requests().take_common();
-    agreement_->served(common);
-    RETURN_IF_ERROR(serve(common, Scope::kCommon));
-  }
-  if (marks) context_->mark_served();
-  return absl::OkStatus();
-}
-
-absl::Status Trainer::serve_agreed() {
-  ASSIGN_OR_RETURN(const RequestSet agreed, agreement_->requests());
-  return serve(agreed, Scope::kThisRank);
-}
-
-absl::Status Trainer::serve(const RequestSet& requests, Scope scope) {
-  if (requests.empty()) return absl::OkStatus();
-  served_any_ = true;
-  const bool boundary = std::exchange(at_boundary_, false);
-  RETURN_IF_ERROR(serve_each(requests, scope));
-  at_boundary_ = boundary;
-  return absl::OkStatus();
-}
-
-absl::Status Trainer::serve_each(const RequestSet& requests, Scope scope) {
-  for (const Request& request : requests.asked) record(LoopEvent::kRequested, request, scope);
-  context_->mark_served();
-  RequestSet left = stopped_by_rank(scope) ? requests : RequestSet();
-  if (left.empty()) {
-    ASSIGN_OR_RETURN(left, evaluate_sets(requests, scope, /*only_new=*/false));
-  }
-  if (!left.empty()) {
-    // A rank asked to stop, so this is for who goes on. A checkpoint of here and now does no harm.
-    restored_requests_.merge(left);
-    const bool asked = std::exchange(interrupted_save_, false);
-    return (requests.checkpoint || asked) && !ends_here() ? save(RequestSet()) : absl::OkStatus();
-  }
-  if (requests.checkpoint && !ends_here()) {
-    // A stop that was asked for by one rank, a signal say, is not to be asked for again.
-    RETURN_IF_ERROR(save(scope == Scope::kCommon ? requests : RequestSet()));
-    record_served(Request::kCheckpoint, requests, scope);
-  }
-  if (requests.reload) {
-    RETURN_IF_ERROR(reload());
-    record_served(Request::kReload, requests, scope);
-  }
-  stop(requests, scope);
-  return absl::OkStatus();
-}
-
-// Whether the checkpoint at the end follows at once, with nothing before it that may fail: it is
-// the one that falls due here.
-bool Trainer::ends_here() const {
-  const bool will_save =
-      options_.save_at_end && parts_.saver != nullptr && summary_.steps_begun > 0;
-  const bool reports = options_.report.at_end && reporter_->steps() > 0;
-  return will_save && training_is_over() && !reports && !context_->requests().any_at_end();
-}
-
-// Whether a rank's own stop came before what all ranks ask for: without it that would have been
-// served, then or where training goes on.
-bool Trainer::stopped_by_rank(Scope scope) const {
-  return stopped_ && summary_.stopped_by_rank && scope == Scope::kCommon;
-}
-
-void Trainer::record_served(Request::Kind kind, const RequestSet& requests, Scope scope) {
-  for (const Request& request : requests.asked) {
-    if (request.kind == kind) record(LoopEvent::kServed, request, scope);
-  }
-}
-
-void Trainer::stop(const RequestSet& requests, Scope scope) {
-  if (!requests.stop || stopped_) return;
-  stopped_ = true;
-  summary_.stop_reason = requests.stop_reason;
-  summary_.stopped_by_rank = scope == Scope::kThisRank;
-  for (const Request& request : requests.asked) {
-    if (request.kind != Request::kStop) continue;
-    MILLRACE_LOG(INFO) << "stopping: " << request.detail << " (asked by hook " << request.hook
-                       << (context_->world_size() > 1 && summary_.stopped_by_rank
-                               ? absl::StrCat(" of rank ", request.rank)
-                               : "")
-                       << ")";
-    record(LoopEvent::kServed, request, scope);
-    return;  // the first reason wins
-  }
-}
-
-// Returns: what of the requests is left, of all kinds, if a rank asked to stop meanwhile.
-absl::StatusOr<RequestSet> Trainer::evaluate_sets(const RequestSet& requests, Scope scope,
-                                                  bool only_new) {
-  std::vector<EvaluationSet*> sets;
-  for (const std::string& name : requests.evaluate) {
-    ASSIGN_OR_RETURN(EvaluationSet * set, find_set(name));
-    if (!requests.evaluate_all) sets.push_back(set);
-  }
-  if (requests.evaluate_all) {
-    for (EvaluationSet& set : parts_.evaluation_sets) sets.push_back(&set);
-  }
-  std::set<std::string> done;
-  for (EvaluationSet* set : sets) {
-    const auto last = last_evaluated_step_.find(set->name);
-    if (only_new && last != last_evaluated_step_.end() && last->second == progress_.step) continue;
-    ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result,
-                     evaluate_inside(*set->data, named(set->name)));
-    if (!result.has_value()) return without_sets(requests, done, names_of(parts_.evaluation_sets));
-    done.insert(set->name);
-    last_evaluated_step_[set->name] = progress_.step;
-    for (Request request : requests.asked) {
-      if (request.kind != Request::kEvaluate) continue;
-      if (!request.detail.empty() && request.detail != set->name) continue;
-      request.detail = set->name;
-      record(LoopEvent::kServed, request, scope);
-      break;
-    }
-    RETURN_IF_ERROR(hooks_->after_evaluate(*context_, *result));
-  }
-  return RequestSet();
-}
-
 // Returns: none if a rank asked to stop meanwhile; the run is stopped then.
 absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
     Dataset& data, EvaluationOptions options) {
@@ -358,14 +207,19 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
   if (outer == Phase::kTrain) reporter_->resume_clock();
   run_started_ += clock_.elapsed() - start;  // no time of training
   RETURN_IF_ERROR(result.status());
-  if (result->has_value()) summary_.eval[options.name] = (*result)->metrics;
-  // After a stop nothing more is evaluated.
-  RequestSet asked;
+  if (result->has_value()) {
+    summary_.eval[options.name] = (*result)->metrics;
+    summary_.eval_step[options.name] = progress_.step;
+  }
+  // After a stop nothing more is evaluated, nor is the state one to save before what is served
+  // around this is put aside.
+  RequestSet asked, evaluations;
   for (const Request& request : ranks.asked().asked) {
-    // Nor is the state one to save before what is served around this is put aside.
     interrupted_save_ |= request.kind == Request::kCheckpoint;
+    if (request.kind == Request::kEvaluate) evaluations.add(request);
     if (request.kind == Request::kReload || request.kind == Request::kStop) asked.add(request);
   }
+  put_aside(evaluations, serving_scope_ == Scope::kCommon ? due_now_ : due_later_);
   RETURN_IF_ERROR(serve(asked, Scope::kThisRank));
   return result;
 }

@@ -116,6 +116,7 @@ class Trainer {
   class Ranks;
   struct StepData;
   struct Position;
+  struct BegunSave;
   // How a pass over an epoch or a window ended.
   enum class PassEnd { kOutOfData, kCap, kInterrupted };
 
@@ -158,9 +159,10 @@ class Trainer {
   bool limit_reached() const;
   bool training_is_over() const;
 
-  // State for checkpoints; in trainer_state.cc.
+  // State for checkpoints, in trainer_state.cc, and saving it, in trainer_saves.cc.
   TrainState state_parts();
   SharedState loop_state() const;
+  void add_own_requests(RankState& state) const;
   std::vector<StateHolder> holders(StatePlacement placement) const;
   absl::Status find_data_identity();
   absl::Status check_data(const LoadedState& loaded, std::vector<std::string>* notes);
@@ -168,23 +170,25 @@ class Trainer {
   absl::Status load_report(const LoadedState& loaded, std::vector<std::string>* notes);
   absl::Status load_holders(const LoadedState& loaded, std::vector<std::string>* notes);
   absl::StatusOr<LoadedState> holders_now();
-  absl::Status save(const RequestSet& serving);
+  absl::Status save(const RequestSet& asked, Scope scope);
   absl::Status poll_saves(const ExchangeResult& agreed);
   absl::Status finish_saves();
-  absl::Status tell_of(const absl::StatusOr<std::vector<CheckpointInfo>>& durable);
+  absl::Status tell_of(absl::StatusOr<std::vector<CheckpointInfo>> durable);
   absl::Status reload();
   absl::Status save_at_end();
   void save_after_failure();
   std::map<std::string, double> checkpoint_metrics() const;
   absl::Status go_on_from(FoundCheckpoint found, std::vector<std::string>* notes);
 
-  // Reports, requests, evaluations; in trainer.cc.
+  // Requests, in trainer_requests.cc; reports and evaluations, in trainer.cc.
   absl::Status report_if_due();
   absl::Status report();
   absl::Status serve(const RequestSet& requests, Scope scope);
   absl::Status serve_each(const RequestSet& requests, Scope scope);
   absl::Status serve_common(bool marks = true);
-  absl::Status serve_agreed();
+  absl::Status serve_agreed(bool ending = false);
+  void put_aside(const RequestSet& requests, RequestSet& aside);
+  void ask_for_later();
   void stop(const RequestSet& requests, Scope scope);
   bool ends_here() const;
   bool stopped_by_rank(Scope scope) const;
@@ -221,11 +225,13 @@ class Trainer {
   bool save_failed_ = false;
   bool interrupted_save_ = false;  // was asked for within an evaluation that a stop ended
   std::string checkpoint_;         // the newest that was saved, or else resumed from
+  std::vector<BegunSave> begun_saves_;              // in their order
   std::map<std::string, double> restored_metrics_;  // of the checkpoint of this step
   int64_t restored_metrics_step_ = -1;
   bool finished_ = false;  // training came to its end; why it was stopped, if it was
   std::string stopped_for_;
-  const RequestSet* serving_ = nullptr;  // common requests; their checkpoint is being made
+  const RequestSet* serving_ = nullptr;   // requests whose checkpoint is being made
+  Scope serving_scope_ = Scope::kCommon;  // of what is served, or saved, now
   std::optional<Batch> like_;            // the last batch of this rank, for the shape of padding
   // The position of the loop, part of its state. Of the epoch that is open: how many steps there
   // were before it and before its open window, the position after its last step, and whether all
@@ -240,6 +246,8 @@ class Trainer {
   // those also what a rank's stop came before.
   std::vector<Cursor> restored_cursors_;
   RequestSet restored_requests_;
+  // The same of what this rank alone asked for: see RankState.
+  RequestSet due_now_, due_later_;
   std::optional<DataIdentity> train_data_identity_;  // once it was looked at
 
   struct NamedObject {

@@ -3,6 +3,7 @@
 #define MILLRACE_FRAMEWORK_TRAINER_INTERNAL_H_
 
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,25 @@
 #include "framework/trainer.h"
 
 namespace millrace {
+
+inline EvaluationOptions named(const std::string& set) {
+  EvaluationOptions options;
+  options.name = set;
+  return options;
+}
+
+inline std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets) {
+  std::vector<std::string> names;
+  for (const EvaluationSet& set : sets) names.push_back(set.name);
+  return names;
+}
+
+// A save under way, and what asked for it.
+struct Trainer::BegunSave {
+  int64_t step = 0;
+  RequestSet asked;
+  Scope scope = Scope::kCommon;
+};
 
 // What hooks see of the trainer.
 class Trainer::Context : public HookContext {

@@ -105,6 +105,7 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_st
   RETURN_IF_ERROR(agreement_->meet(place, share(next.get())));
   ExchangeResult agreed = agreement_->result();
   RETURN_IF_ERROR(serve_agreed());
+  ask_for_later();
   if (stopped_) return PassEnd::kInterrupted;
   if (agreed.ranks_with_data == 0 && !may_be_empty) {
     return absl::InvalidArgumentError(
@@ -312,9 +313,10 @@ bool Trainer::time_is_up() const {
 bool Trainer::training_is_over() const { return stopped_ || (limit_reached() && !data_ended_); }
 
 absl::Status Trainer::finish() {
+  ask_for_later();
   RETURN_IF_ERROR(agreement_->meet({"finish"}, share(nullptr)));
   update_elapsed();
-  RETURN_IF_ERROR(serve_agreed());
+  RETURN_IF_ERROR(serve_agreed(/*ending=*/true));
   at_boundary_ = false;
   // A report that training goes on with is whole when it is due.
   const bool goes_on = summary_.stopped_by_rank && parts_.saver != nullptr && options_.save_at_end;

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/catch_exceptions.h"
-#include "base/log.h"
 #include "base/status_macros.h"
 #include "checkpoint/state_messages.h"
 #include "embedding/embedding_collection.h"
@@ -23,15 +22,30 @@
 namespace millrace {
 namespace {
 
+using PendingRequests = google::protobuf::RepeatedPtrField<PendingRequest>;
+
 void add_pending(const RequestSet& requests, const std::set<Request::Kind>& without,
-                 SharedState& state) {
+                 PendingRequests* all) {
   for (const Request& request : requests.asked) {
     if (without.count(request.kind) > 0) continue;
-    PendingRequest& pending = *state.add_pending();
+    PendingRequest& pending = *all->Add();
     pending.set_kind(request.kind);
     pending.set_detail(request.detail);
     pending.set_hook(request.hook);
   }
+}
+
+absl::StatusOr<RequestSet> from_state(const PendingRequests& all, int rank) {
+  RequestSet requests;
+  for (const PendingRequest& pending : all) {
+    if (pending.kind() < Request::kEvaluate || pending.kind() > Request::kStop) {
+      return absl::DataLossError(
+          absl::StrCat("a pending request is damaged: its kind is ", pending.kind()));
+    }
+    requests.add(
+        {static_cast<Request::Kind>(pending.kind()), pending.detail(), pending.hook(), rank});
+  }
+  return requests;
 }
 
 }  // namespace
@@ -40,7 +54,7 @@ void add_pending(const RequestSet& requests, const std::set<Request::Kind>& with
 struct Trainer::Position {
   Progress progress;
   std::vector<Cursor> cursors;  // of all ranks that wrote
-  RequestSet requests;
+  RequestSet requests, due_now, due_later;
 };
 
 absl::Status Trainer::add_state(absl::string_view name, Checkpointable& object,
@@ -102,17 +116,34 @@ SharedState Trainer::loop_state() const {
     evaluated.set_set(set);
     evaluated.set_step(step);
   }
-  add_pending(restored_requests_, {}, state);
+  PendingRequests* const pending = state.mutable_pending();
+  add_pending(restored_requests_, {}, pending);
   if (serving_ == nullptr) return state;
   // Of the set that is served, evaluations are done.
-  add_pending(*serving_, {Request::kEvaluate, Request::kCheckpoint}, state);
-  add_pending(context_->requests().common(), {Request::kCheckpoint}, state);
+  add_pending(*serving_, {Request::kEvaluate, Request::kCheckpoint}, pending);
+  add_pending(context_->requests().common(), {Request::kCheckpoint}, pending);
   if (stopped_ && !summary_.stopped_by_rank && !finished_) {
-    PendingRequest& pending = *state.add_pending();  // still to be done by who goes on
-    pending.set_kind(Request::kStop);
-    pending.set_detail(summary_.stop_reason);
+    // Still to be done by who goes on.
+    RequestSet stop;
+    stop.add({Request::kStop, summary_.stop_reason, "", context_->rank()});
+    add_pending(stop, {}, pending);
   }
   return state;
+}
+
+// Neither stops, which are for this run, nor checkpoints: this is one.
+void Trainer::add_own_requests(RankState& state) const {
+  RequestSet now = due_now_, later = due_later_;
+  if (serving_ != nullptr) {
+    // After common requests, what exchanges have carried is served at this step. So is, with more
+    // ranks, what hooks ask for now: the exchange before they save carries it.
+    const bool served_next = serving_scope_ == Scope::kCommon;
+    (served_next ? now : later).merge(agreement_->carried());
+    const bool carried_next = served_next && context_->world_size() > 1;
+    (carried_next ? now : later).merge(context_->requests().this_rank());
+  }
+  add_pending(now, {Request::kCheckpoint, Request::kStop}, state.mutable_due_now());
+  add_pending(later, {Request::kCheckpoint, Request::kStop}, state.mutable_due_later());
 }
 
 // Reads files, so once is enough.
@@ -158,6 +189,7 @@ absl::StatusOr<TrainState> Trainer::capture() {
   for (const EmbeddingTable* table : state.tables) {
     *state.rank.add_table() = to_state(table->name(), table->counters());
   }
+  add_own_requests(state.rank);
   if (!restored_cursors_.empty()) {
     // Nothing was read yet since ranks of another number wrote these.
     for (const Cursor& cursor : restored_cursors_) {
@@ -178,13 +210,16 @@ absl::StatusOr<Trainer::Position> Trainer::read_position(const LoadedState& load
       ASSIGN_OR_RETURN(position.cursors.emplace_back(), from_state(cursor));
     }
   }
-  for (const PendingRequest& pending : loaded.shared.pending()) {
-    if (pending.kind() < Request::kEvaluate || pending.kind() > Request::kStop) {
-      return absl::DataLossError(
-          absl::StrCat("a pending request is damaged: its kind is ", pending.kind()));
-    }
-    position.requests.add({static_cast<Request::Kind>(pending.kind()), pending.detail(),
-                           pending.hook(), context_->rank()});
+  const int rank = context_->rank();
+  ASSIGN_OR_RETURN(position.requests, from_state(loaded.shared.pending(), rank));
+  // Where there are other ranks now, the first asks for what all had asked for.
+  const bool same_world = static_cast<int>(loaded.ranks.size()) == context_->world_size();
+  for (size_t from = 0; from < loaded.ranks.size(); ++from) {
+    if (same_world ? static_cast<int>(from) != rank : rank != 0) continue;
+    ASSIGN_OR_RETURN(const RequestSet now, from_state(loaded.ranks[from].due_now(), rank));
+    ASSIGN_OR_RETURN(const RequestSet later, from_state(loaded.ranks[from].due_later(), rank));
+    position.due_now.merge(now);
+    position.due_later.merge(later);
   }
   return position;
 }
@@ -273,79 +308,10 @@ absl::Status Trainer::restore(LoadedState loaded, std::vector<std::string>* note
     }
   }
   restored_requests_ = std::move(position.requests);
+  due_now_ = std::move(position.due_now);
+  due_later_ = std::move(position.due_later);
   notes->insert(notes->end(), found.begin(), found.end());
   return absl::OkStatus();
-}
-
-// What evaluations said of the model as it is.
-std::map<std::string, double> Trainer::checkpoint_metrics() const {
-  std::map<std::string, double> metrics;
-  if (restored_metrics_step_ == progress_.step) metrics = restored_metrics_;
-  for (const auto& [set, values] : summary_.eval) {
-    const auto last = last_evaluated_step_.find(set);
-    if (last == last_evaluated_step_.end() || last->second != progress_.step) continue;
-    for (const auto& [name, value] : values) metrics[absl::StrCat(set, "/", name)] = value;
-  }
-  return metrics;
-}
-
-// `serving`: the common requests among which the checkpoint was asked for.
-absl::Status Trainer::save(const RequestSet& serving) {
-  if (parts_.saver == nullptr) {
-    return absl::FailedPreconditionError(
-        "a hook asked for a checkpoint, but this trainer has no saver");
-  }
-  serving_ = &serving;
-  absl::StatusOr<TrainState> state = catch_exceptions([this] { return capture(); });
-  serving_ = nullptr;
-  RETURN_IF_ERROR(state.status(), "making a checkpoint");
-  RETURN_IF_ERROR(agreement_->meet({"checkpoint", steps_done()}));
-  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
-  if (parts_.saver->asynchronous()) {
-    const absl::Status begun =
-        parts_.saver->begin(*state, checkpoint_metrics(), *parts_.collectives);
-    parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
-    save_failed_ = !begun.ok();
-    return annotate(begun, "making a checkpoint");
-  }
-  const absl::StatusOr<CheckpointInfo> saved =
-      parts_.saver->save(*state, checkpoint_metrics(), *parts_.collectives);
-  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
-  save_failed_ = !saved.ok();
-  RETURN_IF_ERROR(saved.status(), "making a checkpoint");
-  checkpoint_ = saved->path;
-  return hooks_->after_checkpoint(*context_, *saved);
-}
-
-absl::Status Trainer::tell_of(const absl::StatusOr<std::vector<CheckpointInfo>>& durable) {
-  RETURN_IF_ERROR(durable.status(), "making a checkpoint");
-  for (const CheckpointInfo& info : *durable) {
-    checkpoint_ = info.path;
-    RETURN_IF_ERROR(hooks_->after_checkpoint(*context_, info));
-  }
-  return absl::OkStatus();
-}
-
-// Goes on with saves that are under way. `agreed`: of the step that was just made; nothing was
-// saved since that exchange began.
-absl::Status Trainer::poll_saves(const ExchangeResult& agreed) {
-  if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
-  const bool all_ready = agreed.durable == context_->world_size();
-  // Hooks have run since that exchange.
-  if (all_ready) RETURN_IF_ERROR(agreement_->meet({"checkpoint under way", steps_done()}));
-  const bool boundary = std::exchange(at_boundary_, false);
-  RETURN_IF_ERROR(tell_of(parts_.saver->poll(all_ready, *parts_.collectives)));
-  at_boundary_ = boundary;
-  return absl::OkStatus();
-}
-
-absl::Status Trainer::finish_saves() {
-  if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
-  RETURN_IF_ERROR(agreement_->meet({"checkpoints under way", steps_done()}));
-  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
-  const auto durable = parts_.saver->finish(*parts_.collectives);
-  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
-  return tell_of(durable);
 }
 
 absl::Status Trainer::reload() {
@@ -366,39 +332,6 @@ absl::Status Trainer::reload() {
   last_evaluated_step_.clear();
   restored_metrics_step_ = -1;
   return absl::OkStatus();
-}
-
-// A run that did nothing leaves nothing, unless it ends what another began.
-absl::Status Trainer::save_at_end() {
-  finished_ = !summary_.stopped_by_rank;
-  stopped_for_ = stopped_ ? summary_.stop_reason : "";
-  const bool saves = options_.save_at_end && (summary_.steps_begun > 0 || !checkpoint_.empty());
-  if (parts_.saver == nullptr || !saves) return finish_saves();
-  RETURN_IF_ERROR(save(RequestSet()));
-  RETURN_IF_ERROR(finish_saves());
-  record(LoopEvent::kServed, "checkpoint", "at the end");
-  return absl::OkStatus();
-}
-
-void Trainer::save_after_failure() {
-  if (context_->world_size() == 1) {
-    const absl::Status finished = guarded("saving", [this] { return finish_saves(); });
-    if (!finished.ok()) MILLRACE_LOG(ERROR) << finished.message();
-  }
-  const bool clean = at_boundary_ && !save_failed_ && context_->world_size() == 1;
-  if (parts_.saver == nullptr || !options_.save_on_failure || !clean || summary_.steps_begun == 0) {
-    return;
-  }
-  const absl::Status saved = guarded("saving", [this]() -> absl::Status {
-    RETURN_IF_ERROR(save(RequestSet()));
-    return finish_saves();
-  });
-  if (!saved.ok()) {
-    MILLRACE_LOG(ERROR) << "the run failed, and so did saving where it stood: " << saved.message();
-    return;
-  }
-  record(LoopEvent::kServed, "checkpoint", "after the failure");
-  MILLRACE_LOG(INFO) << "the run failed; where it stood is in " << checkpoint_;
 }
 
 absl::Status Trainer::go_on_from(FoundCheckpoint found, std::vector<std::string>* notes) {

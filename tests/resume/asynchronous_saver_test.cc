@@ -283,6 +283,21 @@ TEST_F(AsynchronousSaverTest, AFailureDoesNotHoldUpTheNextSave) {
   EXPECT_EQ(list.size(), 1);
 }
 
+TEST_F(AsynchronousSaverTest, WhatBecameDurableIsToldAlsoIfTheNextOneFails) {
+  GatedFileSystem files;
+  const auto saver = this->saver(files);
+  job_.step();
+  ASSERT_OK(begin(*saver, job_));
+  job_.step();
+  files.fail("step-00000002");
+  ASSERT_OK(begin(*saver, job_));
+  EXPECT_THAT(saver->finish(ranks_),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("saving step 2")));
+  ASSERT_OK_AND_ASSIGN(const auto durable, saver->poll(false, ranks_));
+  EXPECT_THAT(paths(durable), ElementsAre(path_of(1)));
+  EXPECT_THAT(saver->poll(false, ranks_), IsOkAndHolds(IsEmpty())) << "told once";
+}
+
 TEST_F(AsynchronousSaverTest, AFullDiskIsRefusedBeforeTheFirstByte) {
   MemoryFileSystem files;
   const auto saver = this->saver(files);

@@ -154,6 +154,32 @@ TEST(ResumeOfOtherJobsTest, LimitsOfATable) {
   expect_exact(resume_case, 40);
 }
 
+// What one rank asked for is on its way for a step, and checkpoints are made meanwhile.
+ResumeCase evaluations_of_one_rank(ResumeCase resume_case) {
+  resume_case.on_event = [](HookContext& context, absl::string_view event) {
+    const int64_t step = context.progress().step;
+    const bool due =
+        (event == "after_step" && step % 4 == 2) || (event == "before_step" && step % 7 == 3) ||
+        (event == "after_epoch" && context.progress().epoch % 2 == 1) || event == "after_window";
+    if (due && context.phase() == Phase::kTrain) {
+      context.requests().evaluate("", Scope::kThisRank);
+    }
+    return absl::OkStatus();
+  };
+  return resume_case;
+}
+
+TEST(ResumeOfOtherJobsTest, EvaluationsThatOneRankAskedFor) {
+  expect_exact(evaluations_of_one_rank(forty_steps_of_adam()), 40);
+}
+
+TEST(ResumeOfOtherJobsTest, AndCheckpointsToo) {
+  ResumeCase resume_case = evaluations_of_one_rank(forty_steps_of_adam());
+  resume_case.scope = Scope::kThisRank;
+  resume_case.options.trainer.max_steps_per_epoch = 4;
+  expect_exact(resume_case, 40, {.step = 40, .epoch = 13, .skipped_steps = 13});
+}
+
 // What an evaluation led to, but was not served when the checkpoint was made, is served after the
 // resume: before another step.
 TEST(ResumeOfOtherJobsTest, AStopThatAnEvaluationLeadsTo) {
@@ -204,6 +230,10 @@ TEST(ResumeAfterStopsTest, ReportsAndEvaluationsAreThoseOfAnUnbrokenRun) {
   expect_exact_after_stops(ten_steps_with_evaluations(), 80);
 }
 
+TEST(ResumeAfterStopsTest, NorIsWhatOneRankAskedForCutOff) {
+  expect_exact_after_stops(evaluations_of_one_rank(ten_steps_with_evaluations()), 60);
+}
+
 TEST(ResumeAfterStopsTest, AStopOfAllRanksIsNotForgotten) {
   ResumeCase resume_case = ten_steps_with_evaluations();
   resume_case.on_event = [](HookContext& context, absl::string_view event) {
@@ -230,6 +260,11 @@ ResumeCase windows() {
 
 TEST(ResumeOfWindowsTest, IsExactFromEveryServingPoint) {
   expect_exact(windows(), 40, {.step = 30, .epoch = 1, .window = 11, .skipped_steps = 6});
+}
+
+TEST(ResumeOfWindowsTest, EvaluationsThatOneRankAskedFor) {
+  expect_exact(evaluations_of_one_rank(windows()), 40,
+               {.step = 30, .epoch = 1, .window = 11, .skipped_steps = 6});
 }
 
 TEST(ResumeOfWindowsTest, WhileAWindowIsWaitedForToo) {

@@ -28,6 +28,25 @@ using testing::Pair;
 
 constexpr char kFolder[] = "out/checkpoints";
 
+struct VectorEventLog : EventLog {
+  void record(const LoopEvent& event) override { events.push_back(event); }
+  std::vector<LoopEvent> events;
+};
+
+// Every checkpoint that hooks were told of.
+class CheckpointPaths : public Hook {
+ public:
+  explicit CheckpointPaths(std::vector<std::string>* paths) : paths_(paths) {}
+  absl::string_view name() const override { return "paths"; }
+  absl::Status after_checkpoint(HookContext&, const CheckpointInfo& checkpoint) override {
+    paths_->push_back(checkpoint.path);
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<std::string>* paths_;
+};
+
 class TrainerSaveTest : public testing::Test {
  protected:
   TrainerSaveTest() {
@@ -49,10 +68,15 @@ class TrainerSaveTest : public testing::Test {
     auto saver = Saver::create(std::move(options), *files_, Clock::real());
     EXPECT_OK(saver.status());
     parts.saver = *std::move(saver);
+    auto log = std::make_unique<VectorEventLog>();
+    log_ = &log->events;
+    parts.event_log = std::move(log);
     auto trainer = Trainer::create(options_.trainer, std::move(parts));
     EXPECT_OK(trainer.status());
     trainer_ = *std::move(trainer);
     events_.clear();
+    told_.clear();
+    EXPECT_OK(trainer_->add_hook(std::make_unique<CheckpointPaths>(&told_)));
     EXPECT_OK(trainer_->add_hook(std::make_unique<RecordingHook>(
         &events_, [this](HookContext& context, absl::string_view event) {
           return on_event_ ? on_event_(context, event) : absl::OkStatus();
@@ -93,6 +117,8 @@ class TrainerSaveTest : public testing::Test {
   std::unique_ptr<MemoryFileSystem> files_ = std::make_unique<MemoryFileSystem>();
   std::unique_ptr<Trainer> trainer_;
   std::vector<std::string> events_;
+  std::vector<LoopEvent>* log_ = nullptr;  // the trainer's
+  std::vector<std::string> told_;          // paths of checkpoints
   std::function<absl::Status(HookContext&, absl::string_view)> on_event_;
   std::vector<std::string> notes_;
   bool asynchronous_ = false;
@@ -180,6 +206,47 @@ TEST_F(TrainerSaveTest, AsynchronouslyAFailedSaveEndsTheRun) {
                                         AllOf(HasSubstr("making a checkpoint"),
                                               HasSubstr("saving step"), HasSubstr("injected"))));
   EXPECT_THAT(checkpoints(), IsEmpty());
+}
+
+TEST_F(TrainerSaveTest, AsynchronouslyWhatIsDurableIsToldAlsoIfTheNextOneFails) {
+  asynchronous_ = true;
+  auto gated = std::make_unique<GatedFileSystem>();
+  gated->fail("step-00000003");
+  files_ = std::move(gated);
+  options_.trainer.max_steps = 3;  // both are under way at the end
+  on_event_ = [](HookContext& context, absl::string_view event) {
+    if (event == "after_step" && context.progress().step == 2) context.requests().checkpoint();
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(start().train(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("saving step 3")));
+  EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000002"));
+  EXPECT_THAT(told_, ElementsAre("out/checkpoints/step-00000002"));
+  EXPECT_EQ(trainer_->summary().checkpoint, "out/checkpoints/step-00000002");
+}
+
+// An event log says that a request was served when it was, not when that began.
+TEST_F(TrainerSaveTest, AsynchronouslyARequestIsServedWhenTheCheckpointIsThere) {
+  asynchronous_ = true;
+  auto gated = std::make_unique<GatedFileSystem>();
+  GatedFileSystem* const gate = gated.get();
+  gate->hold("manifest.json");
+  files_ = std::move(gated);
+  on_event_ = [gate](HookContext& context, absl::string_view event) {
+    if (event != "after_step") return absl::OkStatus();
+    if (context.progress().step == 2) context.requests().checkpoint();
+    if (context.progress().step == 5) gate->release();
+    return absl::OkStatus();
+  };
+  ASSERT_OK(start().train());
+  std::vector<int64_t> steps;
+  for (const LoopEvent& event : *log_) {
+    const bool of_hook =
+        event.kind == LoopEvent::kServed && event.what == "checkpoint" && !event.hook.empty();
+    if (of_hook) steps.push_back(event.progress.step);
+  }
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_GE(steps[0], 5);
 }
 
 TEST_F(TrainerSaveTest, AFinishedRunIsKnownUnlessALimitWasRaised) {

@@ -1,0 +1,155 @@
+// When a trainer saves, and who hears of it.
+#include <torch/nn/module.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "framework/guarded.h"
+#include "framework/model.h"
+#include "framework/trainer.h"
+#include "framework/trainer_internal.h"
+
+namespace millrace {
+namespace {
+
+RequestSet without_stops(const RequestSet& requests) {
+  RequestSet left;
+  for (const Request& request : requests.asked) {
+    if (request.kind != Request::kStop) left.add(request);
+  }
+  return left;
+}
+
+}  // namespace
+
+// What evaluations said of the model as it is.
+std::map<std::string, double> Trainer::checkpoint_metrics() const {
+  std::map<std::string, double> metrics;
+  if (restored_metrics_step_ == progress_.step) metrics = restored_metrics_;
+  for (const auto& [set, values] : summary_.eval) {
+    const auto last = last_evaluated_step_.find(set);
+    if (last == last_evaluated_step_.end() || last->second != progress_.step) continue;
+    for (const auto& [name, value] : values) metrics[absl::StrCat(set, "/", name)] = value;
+  }
+  return metrics;
+}
+
+// `asked`: the requests that are being served, of this scope, if it was asked for.
+absl::Status Trainer::save(const RequestSet& asked, Scope scope) {
+  if (parts_.saver == nullptr) {
+    return absl::FailedPreconditionError(
+        "a hook asked for a checkpoint, but this trainer has no saver");
+  }
+  // A stop that was asked for by one rank, a signal say, is not to be asked for again.
+  const RequestSet serving = scope == Scope::kCommon ? asked : without_stops(asked);
+  serving_ = &serving;
+  const Scope outer = std::exchange(serving_scope_, scope);
+  absl::StatusOr<TrainState> state = catch_exceptions([this] { return capture(); });
+  serving_scope_ = outer;
+  serving_ = nullptr;
+  RETURN_IF_ERROR(state.status(), "making a checkpoint");
+  RETURN_IF_ERROR(agreement_->meet({"checkpoint", steps_done()}));
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  if (parts_.saver->asynchronous()) {
+    const absl::Status begun =
+        parts_.saver->begin(*state, checkpoint_metrics(), *parts_.collectives);
+    parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+    save_failed_ = !begun.ok();
+    if (begun.ok()) begun_saves_.push_back({progress_.step, asked, scope});
+    // Of a failure also others are heard that it waited for.
+    return begun.ok() ? begun : tell_of(begun);
+  }
+  const absl::StatusOr<CheckpointInfo> saved =
+      parts_.saver->save(*state, checkpoint_metrics(), *parts_.collectives);
+  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+  save_failed_ = !saved.ok();
+  RETURN_IF_ERROR(saved.status(), "making a checkpoint");
+  checkpoint_ = saved->path;
+  RETURN_IF_ERROR(hooks_->after_checkpoint(*context_, *saved));
+  record_served(Request::kCheckpoint, asked, scope);
+  return absl::OkStatus();
+}
+
+// Those that became durable before another one failed are told of too. Returns: the failure.
+absl::Status Trainer::tell_of(absl::StatusOr<std::vector<CheckpointInfo>> durable) {
+  absl::Status outcome = annotate(durable.status(), "making a checkpoint");
+  if (!durable.ok()) durable = parts_.saver->poll(/*all_ready=*/false, *parts_.collectives);
+  if (!durable.ok()) return outcome;
+  for (const CheckpointInfo& info : *durable) {
+    checkpoint_ = info.path;
+    outcome.Update(hooks_->after_checkpoint(*context_, info));
+    // One before it failed if it is not of this step.
+    while (!begun_saves_.empty() && begun_saves_.front().step != info.progress.step) {
+      begun_saves_.erase(begun_saves_.begin());
+    }
+    if (begun_saves_.empty()) continue;
+    record_served(Request::kCheckpoint, begun_saves_.front().asked, begun_saves_.front().scope);
+    begun_saves_.erase(begun_saves_.begin());
+  }
+  return outcome;
+}
+
+// Goes on with saves that are under way. `agreed`: of the step that was just made; nothing was
+// saved since that exchange began.
+absl::Status Trainer::poll_saves(const ExchangeResult& agreed) {
+  if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
+  const bool all_ready = agreed.durable == context_->world_size();
+  // Hooks have run since that exchange.
+  if (all_ready) RETURN_IF_ERROR(agreement_->meet({"checkpoint under way", steps_done()}));
+  const bool boundary = std::exchange(at_boundary_, false);
+  RETURN_IF_ERROR(tell_of(parts_.saver->poll(all_ready, *parts_.collectives)));
+  at_boundary_ = boundary;
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::finish_saves() {
+  if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
+  RETURN_IF_ERROR(agreement_->meet({"checkpoints under way", steps_done()}));
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  const auto durable = parts_.saver->finish(*parts_.collectives);
+  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+  return tell_of(durable);
+}
+
+// A run that did nothing leaves nothing, unless it ends what another began.
+absl::Status Trainer::save_at_end() {
+  finished_ = !summary_.stopped_by_rank;
+  stopped_for_ = stopped_ ? summary_.stop_reason : "";
+  const bool saves = options_.save_at_end && (summary_.steps_begun > 0 || !checkpoint_.empty());
+  if (parts_.saver == nullptr || !saves) return finish_saves();
+  RETURN_IF_ERROR(save(RequestSet(), Scope::kThisRank));
+  RETURN_IF_ERROR(finish_saves());
+  record(LoopEvent::kServed, "checkpoint", "at the end");
+  return absl::OkStatus();
+}
+
+void Trainer::save_after_failure() {
+  if (parts_.saver != nullptr && parts_.saver->asynchronous()) {
+    // With more ranks what is under way is given up, but what is durable already is told.
+    const absl::Status finished = guarded("saving", [this] {
+      return context_->world_size() == 1
+                 ? finish_saves()
+                 : tell_of(parts_.saver->poll(/*all_ready=*/false, *parts_.collectives));
+    });
+    if (!finished.ok()) MILLRACE_LOG(ERROR) << finished.message();
+  }
+  const bool clean = at_boundary_ && !save_failed_ && context_->world_size() == 1;
+  if (parts_.saver == nullptr || !options_.save_on_failure || !clean || summary_.steps_begun == 0) {
+    return;
+  }
+  const absl::Status saved = guarded("saving", [this]() -> absl::Status {
+    RETURN_IF_ERROR(save(RequestSet(), Scope::kThisRank));
+    return finish_saves();
+  });
+  if (!saved.ok()) {
+    MILLRACE_LOG(ERROR) << "the run failed, and so did saving where it stood: " << saved.message();
+    return;
+  }
+  record(LoopEvent::kServed, "checkpoint", "after the failure");
+  MILLRACE_LOG(INFO) << "the run failed; where it stood is in " << checkpoint_;
+}
+
+}  // namespace millrace
