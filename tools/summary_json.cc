@@ -77,6 +77,7 @@ std::string summary_json(const Summary& summary) {
   for (const auto& [set, metrics] : summary.eval) {
     for (const auto& [name, value] : metrics) eval[set == "eval" ? name : set + "/" + name] = value;
   }
+  json["eval_step"] = Json(summary.eval_step);
   json["rows"] = Json(summary.rows);
   json["checkpoint"] = summary.checkpoint;
   json["hooks"] = hooks_json(summary.hooks);

@@ -31,6 +31,7 @@ Summary full_summary() {
   summary.world_size = 4;
   summary.train = {{"loss", 0.5}, {"auc", 0.75}};
   summary.eval = {{"eval", {{"auc", 0.7}}}, {"fresh", {{"auc", 0.6}}}};
+  summary.eval_step = {{"eval", 7}, {"fresh", 5}};
   summary.checkpoint = "out/checkpoints/step-00000007";
   summary.rows = {{"c1", 12}, {"c2", 0}};
   HookStatistics& sink = summary.hooks["sink"];
@@ -53,6 +54,7 @@ TEST(SummaryJsonTest, EveryField) {
     "seconds": 2.5, "examples_per_second": 500.0, "world_size": 4,
     "train": {"loss": 0.5, "auc": 0.75},
     "eval": {"auc": 0.7, "fresh/auc": 0.6},
+    "eval_step": {"eval": 7, "fresh": 5},
     "rows": {"c1": 12, "c2": 0},
     "checkpoint": "out/checkpoints/step-00000007",
     "hooks": {
@@ -72,7 +74,7 @@ TEST(SummaryJsonTest, WhatNeverStartedIsStillAnObjectWithEveryField) {
   EXPECT_EQ(json["error"], "no such file: a.orc");
   EXPECT_EQ(json["steps"], 0);
   EXPECT_EQ(json["examples_per_second"], 0);  // not 0/0
-  for (const char* map : {"train", "eval", "rows", "hooks"})
+  for (const char* map : {"train", "eval", "eval_step", "rows", "hooks"})
     EXPECT_EQ(json[map], Json::object()) << map;
 }
 

@@ -24,6 +24,7 @@
 #include "tools/job_checkpoints.h"
 #include "tools/output_hook.h"
 #include "tools/ranks.h"
+#include "tools/run_end.h"
 #include "tools/signal_exit.h"
 #include "tools/summary_json.h"
 
@@ -102,8 +103,9 @@ class TrainCommand {
     RETURN_IF_ERROR(status);
     log_for_the_file(outcome_text());
     if (is_first() && summary_.steps_begun == 0 && summary_.outcome == Outcome::kCompleted) {
-      std::cout << "no step was made: training was at its end already (step "
-                << summary_.progress.step << ", epoch " << summary_.progress.epoch << ")\n";
+      const std::string text = no_step_text(config_.train(), summary_.progress);
+      log_for_the_file(text);
+      std::cout << text << "\n";
     }
     if (started_ && is_first()) print_outcome();
     return absl::OkStatus();
@@ -125,9 +127,7 @@ class TrainCommand {
     summary_.outcome = how == "completed" ? Outcome::kCompleted : Outcome::kStopped;
     summary_.progress = checkpoint.progress;
     summary_.checkpoint = checkpoint.path;
-    const std::string text =
-        absl::StrCat("finished before (", how, ") after ", checkpoint.progress.step,
-                     " steps; raise a limit, such as train.max_epochs, to go on");
+    const std::string text = finished_text(config_.train(), checkpoint.progress, how);
     log_for_the_file(text);
     // Nothing hangs on this line.
     if (here) open_run_log(files_, config_.run(), ranks_.rank).IgnoreError();
@@ -178,7 +178,10 @@ class TrainCommand {
   void print_outcome() const {
     std::cout << outcome_text() << "\n";
     for (const auto& [set, metrics] : summary_.eval) {
-      std::cout << set << ":";
+      const int64_t step = summary_.eval_step.at(set);
+      std::cout << set;
+      if (step != summary_.progress.step) std::cout << " (of step " << step << ")";
+      std::cout << ":";
       for (const auto& [name, value] : metrics)
         std::cout << absl::StrFormat("  %s %.5f", name, value);
       std::cout << "\n";

@@ -336,7 +336,7 @@ TEST_F(ResumeTest, FromAPathDamageIsPassedOverToo) {
 }
 
 TEST_F(ResumeTest, OtherNamesAmongCheckpointsAreNotLookedAt) {
-  for (const char* name : {"notes.txt", ".DS_Store", "7-steps", "step-00000006", "backup/x",
+  for (const char* name : {"notes.txt", ".DS_Store", "7-steps", "step-00000006.bak", "backup/x",
                            "step-00000005.bak/x"}) {
     std::filesystem::create_directories(
         std::filesystem::path(path(absl::StrCat("out/checkpoints/", name))).parent_path());
@@ -346,7 +346,7 @@ TEST_F(ResumeTest, OtherNamesAmongCheckpointsAreNotLookedAt) {
   EXPECT_THAT(millrace_ok(command({"--max_steps", "20"})).err, Not(HasSubstr("W20")));
   EXPECT_THAT(millrace_ok(command()).err, AllOf(HasSubstr("step 20"), Not(HasSubstr("W20"))));
   EXPECT_EQ(content_of("out"), content);
-  EXPECT_EQ(read("out/checkpoints/step-00000006"), "mine");
+  EXPECT_EQ(read("out/checkpoints/step-00000006.bak"), "mine");
   EXPECT_EQ(read("out/checkpoints/step-00000005.bak/x"), "mine");
   // A directory named as a checkpoint is taken for a damaged one, and told of once.
   std::filesystem::create_directories(path("out/checkpoints/step-99999999"));
@@ -354,6 +354,30 @@ TEST_F(ResumeTest, OtherNamesAmongCheckpointsAreNotLookedAt) {
   const size_t at = again.err.find("step-99999999 is damaged: it has no manifest.json");
   EXPECT_NE(at, std::string::npos);
   EXPECT_EQ(again.err.find("step-99999999", at + 1), std::string::npos) << again.err;
+}
+
+TEST_F(ResumeTest, AFileNamedAsACheckpointIsFoundBeforeTheFirstStep) {
+  std::filesystem::create_directories(path("out/checkpoints"));
+  write("out/checkpoints/step-00000008", "mine");
+  const ProgramResult result = millrace(command());
+  EXPECT_EQ(result.exit_code, kCannotWrite);
+  EXPECT_THAT(result.last_error(),
+              AllOf(HasSubstr("out/checkpoints/step-00000008"), HasSubstr("move it away")));
+  EXPECT_EQ(read("out/checkpoints/step-00000008"), "mine");
+  EXPECT_THAT(result.err, Not(HasSubstr("step 1 ")));
+}
+
+// A limit below where the run stands, and figures of an evaluation that is older than the model.
+TEST_F(ResumeTest, WhereARunStandsIsSaid) {
+  const std::vector<std::string> twelve = {"--max_steps", "12", "--set",
+                                           "run.evaluation.when={every_steps: 8}"};
+  const ProgramResult first = millrace_ok(command(twelve));
+  EXPECT_THAT(first.out, HasSubstr("eval (of step 8):"));
+  EXPECT_EQ(read_json("out/summary.json")["eval_step"]["eval"], 8);
+  EXPECT_THAT(millrace_ok(command(twelve)).out, HasSubstr("train.max_steps is 12: raise it"));
+  const ProgramResult below = millrace_ok(command({"--max_steps", "5"}));
+  EXPECT_THAT(below.out, AllOf(HasSubstr("train.max_steps is 5, but this run stands at step 12"),
+                               Not(HasSubstr("train.max_epochs"))));
 }
 
 TEST_F(ResumeTest, SavingSwitchedOff) {
