@@ -42,6 +42,29 @@ TrainState part_of(const TrainState& target, const LoadedState& loaded) {
   return part;
 }
 
+// Those that a source was to give rows, each with the source.
+std::vector<std::string> tables_without_rows(const BankPlan& plan, const ModelBankConfig& config,
+                                             const LoadedState& loaded) {
+  std::vector<std::string> tables;
+  for (const BankPlan::Load& load : plan.loads) {
+    if (load.to.kind != BankItem::kTable) continue;
+    for (const auto& table : loaded.tables) {
+      if (table->name() != load.to.name || table->store().size() > 0) continue;
+      tables.push_back(
+          absl::StrCat("table ", table->name(), " got no rows: there are none in ",
+                       config.source(load.source).path(),
+                       load.from == load.to.name ? "" : absl::StrCat(" (table ", load.from, ")")));
+    }
+  }
+  return tables;
+}
+
+void log_plan(absl::string_view what, const std::string& plan,
+              const std::vector<std::string>& empty) {
+  MILLRACE_LOG(INFO) << what << ":\n" << plan;
+  for (const std::string& line : empty) MILLRACE_LOG(WARNING) << what << ": " << line;
+}
+
 }  // namespace
 
 ModelBank::ModelBank(ModelBankConfig config, FileSystem& files, int threads)
@@ -122,7 +145,10 @@ absl::StatusOr<LoadedState> ModelBank::read(const std::vector<SourcePlace>& plac
   BankLoadOptions options;
   options.whole = !reload;
   options.step = step_after(*sources, target);
-  return load_bank(config_, plan, *sources, target, options, threads_);
+  ASSIGN_OR_RETURN(LoadedState loaded,
+                   load_bank(config_, plan, *sources, target, options, threads_));
+  empty_ = tables_without_rows(plan, found, loaded);
+  return loaded;
 }
 
 // Messages of the state: the trainer's own with what sources give.
@@ -200,7 +226,7 @@ absl::StatusOr<LoadedState> ModelBank::load(const TrainState& target, Collective
     own.set_version(state.version);
     own.set_state(state.bytes);
   }
-  if (ranks.rank() == 0) MILLRACE_LOG(INFO) << "model bank:\n" << plan_;
+  if (ranks.rank() == 0) log_plan("model bank", plan_, empty_);
   return loaded;
 }
 
@@ -222,7 +248,7 @@ absl::StatusOr<bool> ModelBank::reload(const TrainState& target, Collectives& ra
   for (int s = 0; s < config_.source_size(); ++s) {
     if (!places[s].path.empty()) loaded_[s] = places[s].version;
   }
-  if (ranks.rank() == 0) MILLRACE_LOG(INFO) << "model bank, reloaded:\n" << plan_;
+  if (ranks.rank() == 0) log_plan("model bank, reloaded", plan_, empty_);
   return true;
 }
 

@@ -64,6 +64,7 @@ class ModelBank : public StateLoader {
   FileSystem& files_;
   ThreadPool threads_;
   std::string plan_;
+  std::vector<std::string> empty_;     // tables that got no rows by it, and from where
   std::map<int, std::string> loaded_;  // dynamic sources → version
 };
 

@@ -21,7 +21,10 @@
 namespace millrace {
 namespace {
 
+// What the configuration says of the file.
 absl::Status wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
+// What is in the file.
+absl::Status bad(absl::string_view what) { return absl::DataLossError(what); }
 
 std::vector<std::string> weight_names(const RowsFileConfig& config) {
   if (config.weights().empty()) return {"weights"};
@@ -45,8 +48,8 @@ std::string row_place(int64_t row) { return absl::StrCat("row ", row); }
 absl::Status check_numbers(const TableRows& rows, Place place) {
   for (size_t i = 0; i < rows.weights.size(); ++i) {
     if (std::isfinite(rows.weights[i])) continue;
-    return wrong(absl::StrCat(place(static_cast<int64_t>(i) / rows.dim), ": number ",
-                              static_cast<int64_t>(i) % rows.dim, " is not finite"));
+    return bad(absl::StrCat(place(static_cast<int64_t>(i) / rows.dim), ": number ",
+                            static_cast<int64_t>(i) % rows.dim, " is not finite"));
   }
   return absl::OkStatus();
 }
@@ -62,8 +65,8 @@ absl::Status check_ids(const TableRows& rows, absl::string_view unit,
   for (size_t row = 0; row < rows.ids.size(); ++row) {
     const auto [before, is_new] = first.try_emplace(rows.ids[row], row);
     if (is_new) continue;
-    return wrong(absl::StrCat(place(row), ": id ", rows.ids[row], " was there in ",
-                              place(before->second)));
+    return bad(
+        absl::StrCat(place(row), ": id ", rows.ids[row], " was there in ", place(before->second)));
   }
   return absl::OkStatus();
 }
@@ -71,9 +74,9 @@ absl::Status check_ids(const TableRows& rows, absl::string_view unit,
 absl::Status check_tensor(const TensorInfo& tensor, TensorType type,
                           const std::vector<int64_t>& shape) {
   if (tensor.type == type && tensor.shape == shape) return absl::OkStatus();
-  return wrong(absl::StrCat("tensor ", tensor.name, " is ", tensor_type_name(tensor.type), " [",
-                            absl::StrJoin(tensor.shape, ", "), "]; must be ",
-                            tensor_type_name(type), " [", absl::StrJoin(shape, ", "), "]"));
+  return bad(absl::StrCat("tensor ", tensor.name, " is ", tensor_type_name(tensor.type), " [",
+                          absl::StrJoin(tensor.shape, ", "), "]; must be ", tensor_type_name(type),
+                          " [", absl::StrJoin(shape, ", "), "]"));
 }
 
 absl::StatusOr<TableRows> read_safetensors(FileSystem& files, const std::string& path,
@@ -146,7 +149,7 @@ class ColumnRows {
       const std::string place = row_place(static_cast<int64_t>(rows_.ids.size()));
       const int64_t at = columns[0].begin(row);
       if (columns[0].end(row) != at + 1) {
-        return wrong(absl::StrCat(place, ": ", columns[0].end(row) - at, " ids; must be one"));
+        return bad(absl::StrCat(place, ": ", columns[0].end(row) - at, " ids; must be one"));
       }
       rows_.ids.push_back(columns[0].int64s[at]);
       const size_t before = rows_.weights.size();
@@ -157,7 +160,7 @@ class ColumnRows {
       }
       const auto numbers = static_cast<int64_t>(rows_.weights.size() - before);
       if (numbers == rows_.dim) continue;
-      return wrong(absl::StrCat(place, ": ", numbers, " numbers; the table has ", rows_.dim));
+      return bad(absl::StrCat(place, ": ", numbers, " numbers; the table has ", rows_.dim));
     }
     return absl::OkStatus();
   }
@@ -182,7 +185,7 @@ class TextRows {
       RETURN_IF_ERROR(take(content, line), absl::StrCat("line ", line));
     }
     if (announced_ >= 0 && announced_ != static_cast<int64_t>(rows_.ids.size())) {
-      return wrong(absl::StrCat("line 1 says ", announced_, " rows; there are ", rows_.ids.size()));
+      return bad(absl::StrCat("line 1 says ", announced_, " rows; there are ", rows_.ids.size()));
     }
     RETURN_IF_ERROR(check_ids(rows_, "line", lines_));
     return std::move(rows_);
@@ -204,21 +207,21 @@ class TextRows {
         absl::SimpleAtoi(words[1], &columns)) {
       announced_ = id;
       if (columns == rows_.dim) return absl::OkStatus();
-      return wrong(absl::StrCat(columns, " columns; the table has ", rows_.dim));
+      return bad(absl::StrCat(columns, " columns; the table has ", rows_.dim));
     }
     if (!absl::SimpleAtoi(words[0], &id)) {
-      return wrong(absl::StrCat("\"", words[0].substr(0, 40), "\" is no 64-bit id"));
+      return bad(absl::StrCat("\"", words[0].substr(0, 40), "\" is no 64-bit id"));
     }
     const auto numbers = static_cast<int64_t>(words.size()) - 1;
     if (numbers != rows_.dim) {
-      return wrong(absl::StrCat(numbers, " numbers; the table has ", rows_.dim));
+      return bad(absl::StrCat(numbers, " numbers; the table has ", rows_.dim));
     }
     rows_.ids.push_back(id);
     lines_.push_back(line);
     for (size_t i = 1; i < words.size(); ++i) {
       float value = 0;
       if (!absl::SimpleAtof(words[i], &value) || !std::isfinite(value)) {
-        return wrong(absl::StrCat("\"", words[i].substr(0, 40), "\" is no finite number"));
+        return bad(absl::StrCat("\"", words[i].substr(0, 40), "\" is no finite number"));
       }
       rows_.weights.push_back(value);
     }

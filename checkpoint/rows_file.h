@@ -18,10 +18,10 @@ namespace millrace {
 //   Parquet, ORC      a column of integers; a column of lists of `dim` numbers, or `dim` columns
 //   text              "id number number …" on each line; blank lines are passed over
 //
-// Errors: InvalidArgument naming the file and the line, from 1, or the row, from 0: another
-// dimension than `dim`, an id that comes twice (and where it was before), what is no number or not
-// finite; names that are not there, with the nearest; DataLoss for a damaged file; those of opening
-// and reading.
+// Errors: DataLoss naming the file and the line, from 1, or the row, from 0: another dimension than
+// `dim`, an id that comes twice (and where it was before), what is no number or not finite, a
+// damaged file; InvalidArgument for columns that `config` names and that are not there, with the
+// nearest, or of a type that cannot be, NotFound for tensors; those of opening and reading.
 absl::StatusOr<TableRows> read_rows_file(FileSystem& files, const std::string& path,
                                          const RowsFileConfig& config, int64_t dim);
 

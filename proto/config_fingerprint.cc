@@ -161,13 +161,18 @@ TrainConfig identity_of(const TrainConfig& config) {
   for (EvaluationSetConfig& set : *identity.mutable_eval_data()) {
     if (set.has_data()) clear_paths(*set.mutable_data());
   }
-  // That there are sources matters, not where they are.
+  // What is loaded once was loaded when the job began. Of sources that are loaded again it matters
+  // that they are there, and what they lie on, not where they are.
+  identity.clear_initialize_from();
+  const auto& sources = config.model_bank().source();
+  const bool loads_again = std::any_of(sources.begin(), sources.end(),
+                                       [](const SourceConfig& source) { return source.dynamic(); });
+  if (!loads_again) identity.clear_model_bank();
   if (identity.has_model_bank()) {
     for (SourceConfig& source : *identity.mutable_model_bank()->mutable_source()) {
       source.clear_path();
     }
   }
-  if (identity.has_initialize_from()) identity.set_initialize_from("");
   if (identity.has_generated_data()) identity.mutable_generated_data()->clear_directory();
   clear_defaults(identity);
   return identity;

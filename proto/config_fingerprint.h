@@ -12,9 +12,11 @@ namespace millrace {
 // What of a configuration decides what training comes to, step by step: all of it but
 //   * how long it goes on: max_steps, max_epochs, max_seconds, max_windows, and of windows
 //     idle_seconds and time.end;
-//   * where files are: paths of train_data, eval_data and the sources of model_bank,
-//     initialize_from, the directory of generated_data. What data there is, is compared by itself
-//     (io/data_identity.h);
+//   * what it began with: initialize_from, and a model_bank without dynamic sources. A run that
+//   goes
+//     on does not read them;
+//   * where files are: paths of train_data, eval_data and the sources of model_bank, the directory
+//     of generated_data. What data there is, is compared by itself (io/data_identity.h);
 //   * fields that are set to their default.
 TrainConfig identity_of(const TrainConfig& config);
 

@@ -53,9 +53,8 @@ TEST(ConfigFingerprintTest, LimitsPathsAndDefaultsPlayNoRole) {
   expect_same(changed("train_data { sample { rate: 1 } }"), parse(kJob));
   expect_same(changed("train_data { mix { source { data { path: \"a\" } proportion: 1 } } }"),
               changed("train_data { mix { source { data { path: \"b\" } proportion: 1 } } }"));
-  expect_same(changed("initialize_from: \"a\""), changed("initialize_from: \"b\""));
-  expect_same(changed("model_bank { source { path: \"a\" } }"),
-              changed("model_bank { source { path: \"b\" } }"));
+  expect_same(changed("model_bank { source { path: \"a\" dynamic: true } }"),
+              changed("model_bank { source { path: \"b\" dynamic: true } }"));
   TrainConfig config = parse(kJob);
   config.mutable_eval_data(0)->mutable_data()->set_path(0, "elsewhere");
   config.mutable_table(0)->set_row_dtype(FLOAT32);
@@ -64,13 +63,23 @@ TEST(ConfigFingerprintTest, LimitsPathsAndDefaultsPlayNoRole) {
   EXPECT_EQ(config_fingerprint(config).size(), 32u);
 }
 
+// A run that goes on reads none of it.
+TEST(ConfigFingerprintTest, WhatTrainingBeganWithPlaysNoRole) {
+  expect_same(parse(kJob), changed("initialize_from: \"a\""));
+  expect_same(changed("initialize_from: \"a\""), changed("initialize_from: \"b\""));
+  expect_same(parse(kJob), changed("model_bank { source { path: \"a\" load: \"b\" } }"));
+  expect_same(parse(kJob), changed("model_bank { source { rows { table: \"users\" } } }"));
+}
+
 TEST(ConfigFingerprintTest, WhatDecidesTheResultDoes) {
   for (const char* text :
-       {"seed: 4", "micro_batches: 2", "train_data { windows { files: 2 } }", "train_data { sample { rate: 0.5 } }",
-        "train_data { mix { source { proportion: 2 } } }", "max_steps_per_window: 1", "max_steps_per_epoch: 5", "train_data { batch_size: 65 }",
+       {"seed: 4", "micro_batches: 2", "train_data { windows { files: 2 } }",
+        "train_data { sample { rate: 0.5 } }", "train_data { mix { source { proportion: 2 } } }",
+        "max_steps_per_window: 1", "max_steps_per_epoch: 5", "train_data { batch_size: 65 }",
         "sparse_optimizer { adam { beta1: 0.8 } }", "sparse_optimizer { sgd {} }",
         "table { name: \"more\" }", "feature { default_value: 0 }", "binary_labels: false",
-        "initialize_from: \"a\"", "model_bank { source { load: \"a\" } }"}) {
+        "model_bank { source { load: \"a\" dynamic: true } }",
+        "model_bank { source { load: \"a\" } source { dynamic: true } }"}) {
     EXPECT_NE(config_fingerprint(parse(kJob)), config_fingerprint(changed(text))) << text;
     EXPECT_EQ(config_differences(parse(kJob), changed(text)).empty(), false) << text;
   }
@@ -85,14 +94,13 @@ TEST(ConfigFingerprintTest, DifferencesAreReadable) {
   now.mutable_table(0)->mutable_admission()->mutable_count()->set_min_count(2);
   now.mutable_sparse_optimizer()->mutable_sgd();
   now.mutable_hooks(0)->MutableExtension(evict_rows)->mutable_when()->set_every_steps(6);
-  EXPECT_THAT(
-      config_differences(parse(kJob), now),
-      ElementsAre("seed: 3 → 1", "train_data.shuffle_rows: 0 → 1000",
-                  "table[users].admission.count: not there → there", "table[items].dim: 8 → 32",
-                  "table[items].row_dtype: FLOAT32 → BFLOAT16",
-                  "sparse_optimizer.sgd: not there → there",
-                  "sparse_optimizer.adam: there → not there",
-                  "hooks[evict_rows].[millrace.evict_rows].when.every_steps: 5 → 6"));
+  EXPECT_THAT(config_differences(parse(kJob), now),
+              ElementsAre("seed: 3 → 1", "train_data.shuffle_rows: 0 → 1000",
+                          "table[users].admission.count: not there → there",
+                          "table[items].dim: 8 → 32", "table[items].row_dtype: FLOAT32 → BFLOAT16",
+                          "sparse_optimizer.sgd: not there → there",
+                          "sparse_optimizer.adam: there → not there",
+                          "hooks[evict_rows].[millrace.evict_rows].when.every_steps: 5 → 6"));
   EXPECT_THAT(config_differences(now, parse(kJob)),
               testing::Contains("table[items].row_dtype: BFLOAT16 → FLOAT32"));
 }

@@ -1,6 +1,7 @@
 #include "tools/job_checkpoints.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "checkpoint/saver.h"
 #include "checkpoint/state_messages.h"
 #include "checkpoint/state_reader.h"
+#include "embedding/embedding_collection.h"
 #include "framework/guarded.h"
 #include "framework/trainer.h"
 #include "proto/config_fingerprint.h"
@@ -60,9 +62,30 @@ absl::Status check_place(FileSystem& files, const std::string& folder, const std
                    "; leave out --resume to go on from those, or choose another output_dir"));
 }
 
-void log_resumption(const CheckpointInfo& info) {
+void log_resumption(const CheckpointInfo& info, const TrainConfig& config) {
   MILLRACE_LOG(INFO) << "resuming from " << info.path << ": step " << info.progress.step << ", "
                      << info.progress.examples << " examples";
+  if (config.has_initialize_from() || config.has_model_bank()) {
+    MILLRACE_LOG(INFO) << "what training began with (train."
+                       << (config.has_model_bank() ? "model_bank" : "initialize_from")
+                       << ") is not loaded again, but for dynamic sources";
+  }
+}
+
+// Nothing but loading gives them any.
+void warn_of_frozen_tables_without_rows(const TrainConfig& config, const Trainer& trainer) {
+  std::set<std::string> frozen;
+  for (const TableConfig& table : config.table()) {
+    if (table.frozen()) frozen.insert(table.name());
+  }
+  for (const EmbeddingCollection* collection : trainer.collections()) {
+    for (const auto& table : collection->tables()) {
+      if (frozen.count(std::string(table->name())) == 0 || table->store().size() > 0) continue;
+      MILLRACE_LOG(WARNING) << "table " << table->name()
+                            << " is frozen and has no rows: every id of it reads default_value; "
+                               "give it rows with train.model_bank";
+    }
+  }
 }
 
 }  // namespace
@@ -83,10 +106,12 @@ absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config
   if (checkpoint.enabled()) RETURN_IF_ERROR(check_keep_best(config));
   SaverOptions options;
   options.folder = checkpoint_folder(config.run());
+  options.run_folder = config.run().output_dir();
   options.write_threads = checkpoint.write_threads();
   options.on_damage =
       checkpoint.on_damage() == CheckpointConfig::STRICT ? OnDamage::kStrict : OnDamage::kFallback;
   options.read_only = !checkpoint.enabled();
+  options.own_folder = resume != kAuto || !checkpoint.enabled();
   options.max_deltas = checkpoint.max_deltas();
   options.asynchronous = checkpoint.asynchronous();
   options.retention = retention_of(checkpoint);
@@ -106,12 +131,10 @@ absl::StatusOr<int64_t> oldest_window_count(FileSystem& files, const std::string
     const int64_t windows = checkpoint.reader->manifest().progress().window();
     oldest = oldest < 0 ? windows : std::min(oldest, windows);
   }
-  options.run_folder = config.run().output_dir();
   return std::max<int64_t>(0, oldest);
 }
 
 absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& files,
-  options.own_folder = resume != kAuto || !checkpoint.enabled();
                                            Trainer& trainer, bool print) {
   const std::string& resume = config.run().resume();
   const std::string folder = checkpoint_folder(config.run());
@@ -136,9 +159,9 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
   resumption.finished = trainer.finished();
   if (!print) return resumption;
   for (const std::string& note : notes) MILLRACE_LOG(WARNING) << note;
-  if (resumption.from.has_value() && !resumption.finished.has_value()) {
-    log_resumption(*resumption.from);
-  }
+  if (resumption.finished.has_value()) return resumption;
+  if (resumption.from.has_value()) log_resumption(*resumption.from, config.train());
+  warn_of_frozen_tables_without_rows(config.train(), trainer);
   return resumption;
 }
 

@@ -40,7 +40,7 @@ struct Resumption {
 
 // Does what run.resume says with a trainer whose saver is that of create_saver, and what
 // train.model_bank says where nothing is resumed. On all ranks.
-// `print`: whether to log what comes of it.
+// `print`: whether to log what comes of it, and which frozen tables have no rows.
 // Errors: FailedPrecondition for a folder that is used already where run.resume asks for another
 // beginning; PermissionDenied of check_output_directory; those of Trainer::resume and
 // Trainer::load_model_bank.

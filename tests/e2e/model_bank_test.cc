@@ -103,6 +103,37 @@ TEST_F(ModelBankTest, RowsFromAFileOfATableThatIsFrozen) {
   EXPECT_THAT(shown.out, HasSubstr("\"rows\": 5"));
 }
 
+// It only says what training begins with.
+TEST_F(ModelBankTest, ARunThatGoesOnNeedsNoSource) {
+  train_source();
+  millrace_ok(initialized_from("source/checkpoints", {"--max_steps", "6"}));
+  const ProgramResult without =
+      millrace_ok({"train", "job.textproto", "--seed", "7", "--max_steps", "8"});
+  EXPECT_THAT(without.err, HasSubstr("resuming from out/checkpoints/step-00000006"));
+  const ProgramResult with_one = millrace_ok(initialized_from("nowhere", {"--max_steps", "10"}));
+  EXPECT_THAT(with_one.err, AllOf(HasSubstr("resuming from out/checkpoints/step-00000008"),
+                                  HasSubstr("train.initialize_from) is not loaded again")));
+}
+
+TEST_F(ModelBankTest, TablesWithoutRowsAreToldOf) {
+  write("none.txt", "\n");
+  const ProgramResult result =
+      millrace_ok(with("train.model_bank={ source { path: \"none.txt\" rows { table: \"c1\" } "
+                       "allow_missing: \"*\" } }",
+                       {"--set", "train.table[0].frozen=true"}));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("table c1 got no rows: there are none in none.txt"),
+                                HasSubstr("table c1 is frozen and has no rows")));
+}
+
+TEST_F(ModelBankTest, BadRowsAreBadData) {
+  write("bad.txt", "1003 0.5\n");
+  const ProgramResult result =
+      millrace(with("train.model_bank={ source { path: \"bad.txt\" rows { table: \"c1\" } "
+                    "allow_missing: \"*\" } }"));
+  EXPECT_EQ(result.exit_code, kBadData);
+  EXPECT_THAT(result.last_error(), HasSubstr("bad.txt: line 1: 1 numbers; the table has"));
+}
+
 TEST_F(ModelBankTest, ADynamicSourceIsLoadedAgainWhenItHasChanged) {
   train_source();
   const std::string bank =
