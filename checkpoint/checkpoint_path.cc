@@ -28,6 +28,13 @@ bool is_directory(FileSystem& files, const std::string& path) {
   return info.ok() && info->is_directory;
 }
 
+// Of one that was named: what else there may be.
+absl::Status with_remedy(const absl::Status& status, const std::string& path) {
+  if (!absl::IsDataLoss(status)) return status;
+  return absl::DataLossError(absl::StrCat(status.message(), "; name ", directory_of(path),
+                                          " to take the newest checkpoint there that is whole"));
+}
+
 // `found`, or why there is none.
 absl::StatusOr<NewestCheckpoint> newest_of(NewestCheckpoint found, const std::string& folder) {
   if (!found.chain.empty()) return found;
@@ -67,8 +74,10 @@ absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::s
   ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
   NewestCheckpoint found;
   if (place.is_checkpoint) {
-    ASSIGN_OR_RETURN(found.chain, open_chain(files, place.path));
-    RETURN_IF_ERROR(use(found.chain));
+    auto chain = open_chain(files, place.path);
+    if (!chain.ok()) return with_remedy(chain.status(), place.path);
+    found.chain = *std::move(chain);
+    RETURN_IF_ERROR(with_remedy(use(found.chain), place.path));
     return found;
   }
   ASSIGN_OR_RETURN(found, newest_checkpoint(files, place.path, use));
@@ -80,7 +89,9 @@ absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::s
   ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
   NewestCheckpoint found;
   if (place.is_checkpoint) {
-    ASSIGN_OR_RETURN(found.chain, open_chain(files, place.path));
+    auto chain = open_chain(files, place.path);
+    if (!chain.ok()) return with_remedy(chain.status(), place.path);
+    found.chain = *std::move(chain);
     return found;
   }
   ASSIGN_OR_RETURN(found, newest_checkpoint(files, place.path, check, threads));

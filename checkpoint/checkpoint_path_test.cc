@@ -124,8 +124,11 @@ TEST_F(CheckpointPathTest, DamageThatShowsInUseIsPassedOverUnlessItIsNamed) {
   ASSERT_OK_AND_ASSIGN(const NewestCheckpoint found, open_checkpoint(files_, "out", use));
   EXPECT_EQ(found.chain.back()->manifest().progress().step(), 1);
   EXPECT_THAT(found.damaged, SizeIs(1));
-  EXPECT_THAT(open_checkpoint(files_, "out/checkpoints/step-00000002", use).status(),
-              StatusIs(absl::StatusCode::kDataLoss, "a bad number"));
+  EXPECT_THAT(
+      open_checkpoint(files_, "out/checkpoints/step-00000002", use).status(),
+      StatusIs(absl::StatusCode::kDataLoss,
+               "a bad number; name out/checkpoints to take the newest checkpoint there that "
+               "is whole"));
 }
 
 TEST_F(CheckpointPathTest, AllBytesOfThoseOfAFolder) {

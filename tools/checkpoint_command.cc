@@ -74,10 +74,11 @@ absl::StatusOr<int> show(const CheckpointFlags& flags) {
   return kExitFinished;
 }
 
-absl::StatusOr<std::unique_ptr<CheckpointContent>> open_content(const std::string& path) {
+absl::StatusOr<std::unique_ptr<CheckpointContent>> open_content(const std::string& path,
+                                                                Check check = Check::kQuick) {
   ThreadPool threads(1);
   ASSIGN_OR_RETURN(NewestCheckpoint found,
-                   open_checkpoint(FileSystem::local(), path, Check::kQuick, threads));
+                   open_checkpoint(FileSystem::local(), path, check, threads));
   warn(found);
   return std::make_unique<CheckpointContent>(std::move(found.chain));
 }
@@ -122,7 +123,8 @@ absl::StatusOr<int> run_export(const CheckpointFlags& flags) {
   options.table = flags.table;
   options.delta = flags.delta;
   ASSIGN_OR_RETURN(options.format, export_format(flags), "--format");
-  ASSIGN_OR_RETURN(const auto content, open_content(flags.path));
+  // All of it is read: of a folder one that turns out to be damaged is passed over.
+  ASSIGN_OR_RETURN(const auto content, open_content(flags.path, Check::kFull));
   ASSIGN_OR_RETURN(const std::vector<ExportedFile> written,
                    export_checkpoint(FileSystem::local(), *content, options));
   std::cout << "exported " << content->directory() << "\n";

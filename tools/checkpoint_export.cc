@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/safetensors_writer.h"
+#include "tools/output_place.h"
 #include "tools/table_parquet.h"
 
 namespace millrace {
@@ -29,12 +30,8 @@ absl::StatusOr<bool> exists(FileSystem& files, const std::string& path) {
 }
 
 absl::Status check_output(FileSystem& files, const std::string& output) {
+  RETURN_IF_ERROR(check_output_place(files, output));
   const std::string above = directory_of(output);
-  const absl::StatusOr<FileInfo> info = files.info(above);
-  if (!info.ok() || !info->is_directory) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("cannot write ", output, ": there is no directory ", above));
-  }
   ASSIGN_OR_RETURN(const bool there, exists(files, output));
   if (there) {
     return absl::PermissionDeniedError(

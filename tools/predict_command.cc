@@ -15,6 +15,7 @@
 #include "tools/exit_code.h"
 #include "tools/job.h"
 #include "tools/job_checkpoints.h"
+#include "tools/output_place.h"
 #include "tools/prediction_hook.h"
 #include "tools/summary_json.h"
 
@@ -102,6 +103,7 @@ class PredictCommand {
     if (there.ok() && there->is_directory) {
       return absl::PermissionDeniedError(absl::StrCat(flags_.output, " is a directory"));
     }
+    RETURN_IF_ERROR(check_output_place(files_, flags_.output));
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files_, set.data()));
       if (std::find(paths.begin(), paths.end(), flags_.output) == paths.end()) continue;

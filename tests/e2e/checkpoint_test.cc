@@ -153,13 +153,18 @@ TEST_F(CheckpointCommandTest, Exports) {
   EXPECT_EQ(checkpoint({"verify", "out"}).exit_code, 0) << "nothing has changed there";
 
   refused({"export", "out", "--output", "model"}, kCannotWrite, "model is there already");
-  refused({"export", "out", "--output", "no/model"}, kCannotWrite, "there is no directory no");
+  refused({"export", "out", "--output", "no/model"}, kCannotWrite,
+          "there is no directory no; make it");
   refused({"export", "out", "--output", "m", "--format", "csv"}, kUsage, "\"csv\"");
   refused({"export", "out", "--output", "m", "--table", "item"}, kNoInput, "did you mean \"items\"");
   refused({"export", "out", "--output", "m", "--delta"}, kUsage, "is no delta");
   refused({"export", "out", "--output", absl::StrCat(kFirst, "/m")}, kUsage, "damage a checkpoint");
   damage(absl::StrCat(kSecond, "/table-items-00001-of-00002.safetensors"));
   refused({"export", kSecond, "--output", "m"}, kBadData, "is damaged between bytes");
+  const ProgramResult older = checkpoint({"export", "out", "--output", "older"});
+  EXPECT_EQ(older.exit_code, 0) << older.err;
+  EXPECT_THAT(older.err, HasSubstr("table-items-00001-of-00002.safetensors is damaged"));
+  EXPECT_THAT(older.out, HasSubstr(absl::StrCat("exported ", kFirst)));
 }
 
 TEST_F(CheckpointCommandTest, WhatIsNoCheckpoint) {

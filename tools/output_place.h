@@ -1,0 +1,18 @@
+// Where a command is to write a file or directory that somebody named.
+#ifndef MILLRACE_TOOLS_OUTPUT_PLACE_H_
+#define MILLRACE_TOOLS_OUTPUT_PLACE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/file_system.h"
+
+namespace millrace {
+
+// What stands in the way of making `path`, so that it shows before the work: PermissionDenied
+// saying what is wrong with the directory above it, and what to do. Writes nothing.
+absl::Status check_output_place(FileSystem& files, const std::string& path);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_OUTPUT_PLACE_H_
