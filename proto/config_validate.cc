@@ -11,12 +11,11 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "proto/config_reader.h"
-#include "proto/mix_check.h"
+#include "proto/data_check.h"
+#include "proto/field_check.h"
 #include "proto/model_bank_check.h"
-#include "proto/sample_check.h"
 #include "proto/table_number_check.h"
 #include "proto/table_policy_check.h"
-#include "proto/windows_check.h"
 
 namespace millrace {
 namespace {
@@ -28,66 +27,6 @@ using google::protobuf::Reflection;
 constexpr int64_t kMaxDim = 4096;
 constexpr int64_t kMaxThreads = 1024;  // batches made ahead too
 constexpr char kEvictionHook[] = "evict_rows";
-
-// Where we are: "train.table[3] "c4"".
-std::string entry(absl::string_view list, int index, absl::string_view name = "") {
-  return name.empty() ? absl::StrCat(list, "[", index, "]")
-                      : absl::StrCat(list, "[", index, "] \"", name, "\"");
-}
-
-absl::Status wrong(absl::string_view where, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
-}
-
-template <typename Number>
-absl::Status wrong_number(absl::string_view where, absl::string_view field, Number value,
-                          absl::string_view rule) {
-  return wrong(where, absl::StrCat(field, " is ", value, "; must be ", rule));
-}
-
-absl::Status at_least(absl::string_view where, absl::string_view field, int64_t value,
-                      int64_t minimum) {
-  if (value >= minimum) return absl::OkStatus();
-  return wrong_number(where, field, value, absl::StrCat("at least ", minimum));
-}
-
-absl::Status within(absl::string_view where, absl::string_view field, int64_t value,
-                    int64_t minimum, int64_t maximum) {
-  if (value >= minimum && value <= maximum) return absl::OkStatus();
-  return wrong_number(where, field, value, absl::StrCat(minimum, " to ", maximum));
-}
-
-absl::Status not_negative(absl::string_view where, absl::string_view field, double value) {
-  if (std::isfinite(value) && value >= 0) return absl::OkStatus();
-  return wrong_number(where, field, value, "at least 0 and finite");
-}
-
-absl::Status positive(absl::string_view where, absl::string_view field, double value) {
-  if (std::isfinite(value) && value > 0) return absl::OkStatus();
-  return wrong_number(where, field, value, "greater than 0 and finite");
-}
-
-absl::Status below_one(absl::string_view where, absl::string_view field, double value) {
-  if (value >= 0 && value < 1) return absl::OkStatus();
-  return wrong_number(where, field, value, "at least 0 and below 1");
-}
-
-// Names that become parts of file and metric names.
-absl::Status plain_name(absl::string_view where, absl::string_view name) {
-  if (name.empty()) return wrong(where, "name is missing");
-  for (const char c : name) {
-    if (!absl::ascii_isalnum(c) && c != '_' && c != '-') {
-      return wrong(where,
-                   "name may hold letters, digits, _ and - only; a range is written {1..26}");
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status untaken(absl::string_view where, absl::string_view name, std::set<std::string>* seen) {
-  if (seen->insert(std::string(name)).second) return absl::OkStatus();
-  return wrong(where, "the name is taken by an entry before it");
-}
 
 // Not-a-number is wrong everywhere, in extensions too.
 absl::Status no_nan(const std::string& where, const Message& message) {
@@ -124,117 +63,6 @@ absl::Status no_nan(const std::string& where, const Message& message) {
     }
   }
   return absl::OkStatus();
-}
-
-absl::Status check_split(const std::string& where, const SplitConfig& split) {
-  const std::string range = absl::StrCat("from ", split.from(), " to ", split.to());
-  if (split.from() > split.to()) {
-    return wrong(where, absl::StrCat(range, "; from must not be above to"));
-  }
-  if (split.by() != SplitConfig::ORDER_OF_COLUMN && (split.from() < 0 || split.to() > 1)) {
-    return wrong(where, absl::StrCat(range, "; both must be 0 to 1"));
-  }
-  const bool needs_column = split.by() != SplitConfig::HASH_OF_EXAMPLE;
-  if (needs_column != !split.column().empty()) {
-    return wrong(where, absl::StrCat("by ", SplitConfig::By_Name(split.by()),
-                                     needs_column ? " needs a column" : " takes no column"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status check_csv(const std::string& where, const DataConfig& data) {
-  const CsvConfig& csv = data.csv();
-  if (data.format() != DataConfig::AUTO && data.format() != DataConfig::CSV) {
-    return wrong(where, absl::StrCat("is for delimited text, but format is ",
-                                     DataConfig::Format_Name(data.format())));
-  }
-  if (csv.delimiter().size() != 1) {
-    return wrong(where,
-                 absl::StrCat("delimiter is \"", csv.delimiter(), "\"; must be one character"));
-  }
-  if (csv.list_delimiter().size() > 1 || csv.list_delimiter() == csv.delimiter()) {
-    return wrong(where, absl::StrCat("list_delimiter is \"", csv.list_delimiter(),
-                                     "\"; must be one character other than delimiter, or empty"));
-  }
-  std::set<std::string> names;
-  for (int i = 0; i < csv.column_size(); ++i) {
-    const std::string column = entry(where + ".column", i, csv.column(i));
-    if (csv.column(i).empty()) return wrong(column, "is empty");
-    RETURN_IF_ERROR(untaken(column, csv.column(i), &names));
-  }
-  if (csv.header() == CsvConfig::TYPED && !csv.list_delimiter().empty()) {
-    return wrong(where, "list_delimiter is given, but a TYPED header says which columns are lists");
-  }
-  if (csv.header() == CsvConfig::TYPED && !csv.hexadecimal().empty()) {
-    return wrong(where, "hexadecimal is given, but a TYPED header says what columns hold");
-  }
-  return absl::OkStatus();
-}
-
-// That `format` is the one of these options, or not said.
-absl::Status check_format(const std::string& where, const DataConfig& data,
-                          DataConfig::Format format) {
-  if (data.format() == DataConfig::AUTO || data.format() == format) return absl::OkStatus();
-  return wrong(where, absl::StrCat("is for ", DataConfig::Format_Name(format), ", but format is ",
-                                   DataConfig::Format_Name(data.format())));
-}
-
-absl::Status check_tfrecord(const std::string& where, const DataConfig& data) {
-  RETURN_IF_ERROR(check_format(where, data, DataConfig::TFRECORD));
-  std::set<std::string> names;
-  for (int i = 0; i < data.tfrecord().column_size(); ++i) {
-    const std::string& name = data.tfrecord().column(i).name();
-    const std::string column = entry(where + ".column", i, name);
-    if (name.empty()) return wrong(column, "name is missing");
-    RETURN_IF_ERROR(untaken(column, name, &names));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status check_formats(const std::string& where, const DataConfig& data) {
-  if (data.has_csv()) RETURN_IF_ERROR(check_csv(where + ".csv", data));
-  if (data.has_tfrecord()) RETURN_IF_ERROR(check_tfrecord(where + ".tfrecord", data));
-  if (data.has_libsvm()) {
-    RETURN_IF_ERROR(check_format(where + ".libsvm", data, DataConfig::LIBSVM));
-    RETURN_IF_ERROR(within(where + ".libsvm", "fields", data.libsvm().fields(), 0, 4096));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status check_data(const std::string& where, const DataConfig& data, const TrainConfig& train,
-                        bool generated);
-
-absl::Status check_sources(const std::string& where, const DataConfig& data,
-                           const TrainConfig& train) {
-  RETURN_IF_ERROR(check_mix(where, data));
-  for (int i = 0; i < data.mix().source_size(); ++i) {
-    const MixSourceConfig& source = data.mix().source(i);
-    const std::string place = entry(where + ".source", i, source.name());
-    RETURN_IF_ERROR(check_data(place + ".data", source.data(), train, /*generated=*/false));
-  }
-  return absl::OkStatus();
-}
-
-// `generated`: data without paths is that of train.generated_data.
-absl::Status check_data(const std::string& where, const DataConfig& data, const TrainConfig& train,
-                        bool generated) {
-  if (data.has_windows()) RETURN_IF_ERROR(check_windows(where + ".windows", data));
-  if (data.has_sample()) RETURN_IF_ERROR(check_sample(where + ".sample", data.sample(), train));
-  if (data.has_mix()) RETURN_IF_ERROR(check_sources(where + ".mix", data, train));
-  if (data.path_size() == 0 && !generated && !finds_own_files(data.windows()) && !data.has_mix()) {
-    return wrong(where, "path is missing; at least one is needed");
-  }
-  for (int i = 0; i < data.path_size(); ++i) {
-    if (data.path(i).empty()) return wrong(entry(where + ".path", i), "is empty");
-  }
-  RETURN_IF_ERROR(at_least(where, "batch_size", data.batch_size(), 1));
-  RETURN_IF_ERROR(at_least(where, "shuffle_rows", data.shuffle_rows(), 0));
-  if (data.has_split()) RETURN_IF_ERROR(check_split(where + ".split", data.split()));
-  RETURN_IF_ERROR(at_least(where, "max_group_bytes", data.max_group_bytes(), 1 << 20));
-  if (!(data.max_bad_fraction() >= 0 && data.max_bad_fraction() <= 1)) {
-    return wrong_number(where, "max_bad_fraction", data.max_bad_fraction(), "0 to 1");
-  }
-  return check_formats(where, data);
 }
 
 absl::Status check_generated(const GeneratedDataConfig& data) {

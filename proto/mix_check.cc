@@ -10,13 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "proto/field_check.h"
 
 namespace millrace {
 namespace {
-
-absl::Status wrong(absl::string_view where, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
-}
 
 // Whether a field is set to anything but its default: defaults may be written out.
 bool says_something(const DataConfig& data, const google::protobuf::FieldDescriptor& field) {

@@ -7,13 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "proto/field_check.h"
 
 namespace millrace {
 namespace {
-
-absl::Status wrong(absl::string_view where, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
-}
 
 bool holds(const SourceConfig& source, SourceConfig::Part part) {
   return std::find(source.parts().begin(), source.parts().end(), part) != source.parts().end();

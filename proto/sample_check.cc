@@ -6,13 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text.h"
+#include "proto/field_check.h"
 
 namespace millrace {
 namespace {
-
-absl::Status wrong(absl::string_view where, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
-}
 
 bool is_share(double rate) { return rate > 0 && rate <= 1; }
 

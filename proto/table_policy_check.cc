@@ -5,30 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "proto/field_check.h"
 
 namespace millrace {
 namespace {
-
-absl::Status wrong(absl::string_view where, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
-}
-
-template <typename Number>
-absl::Status wrong_number(absl::string_view where, absl::string_view field, Number value,
-                          absl::string_view rule) {
-  return wrong(where, absl::StrCat(field, " is ", value, "; must be ", rule));
-}
-
-absl::Status within(absl::string_view where, absl::string_view field, int64_t value,
-                    int64_t minimum, int64_t maximum) {
-  if (value >= minimum && value <= maximum) return absl::OkStatus();
-  return wrong_number(where, field, value, absl::StrCat(minimum, " to ", maximum));
-}
-
-absl::Status positive(absl::string_view where, absl::string_view field, double value) {
-  if (std::isfinite(value) && value > 0) return absl::OkStatus();
-  return wrong_number(where, field, value, "greater than 0 and finite");
-}
 
 absl::Status check_count(const std::string& where, const CountAdmission& count) {
   if (!count.has_min_count()) return wrong(where, "min_count is missing");

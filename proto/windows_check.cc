@@ -5,13 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "proto/field_check.h"
 
 namespace millrace {
 namespace {
-
-absl::Status wrong(absl::string_view where, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
-}
 
 // A name in a directory.
 absl::Status check_name(absl::string_view where, absl::string_view field, const std::string& name) {
