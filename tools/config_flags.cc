@@ -12,10 +12,11 @@
 namespace millrace {
 namespace {
 
-// Instead of the paths or the mix that were there.
+// Instead of the paths, the mix or the windows with files of their own that were there.
 void set_paths(const std::string& globs, DataConfig* data) {
   data->clear_path();
   data->clear_mix();
+  if (data->windows().has_directory() || data->windows().has_time()) data->clear_windows();
   for (absl::string_view glob : absl::StrSplit(globs, ',', absl::SkipEmpty())) {
     data->add_path(std::string(glob));
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -139,6 +140,22 @@ TEST_F(ConfigFlagsTest, PathsReplaceAMix) {
   ASSERT_OK_AND_ASSIGN(const JobConfig plain, load({"--train_data", "b.orc"}));
   EXPECT_FALSE(plain.train().train_data().has_mix());
   EXPECT_THAT(plain.train().train_data().path(), ElementsAre("b.orc"));
+}
+
+TEST_F(ConfigFlagsTest, PathsReplaceWindowsWithFilesOfTheirOwn) {
+  for (const char* windows : {"directory { path: 'in' }", "list {}"}) {
+    write(absl::StrCat(R"(
+      train {
+        train_data { windows { )",
+                       windows, R"( } }
+        feature { name: "label" kind: LABEL }
+        feature { name: "i1" kind: DENSE }
+        model { name: "deepfm" }
+      })"));
+    ASSERT_OK_AND_ASSIGN(const JobConfig config, load({"--train_data", "b.orc"}));
+    EXPECT_THAT(config.train().train_data().path(), ElementsAre("b.orc"));
+    EXPECT_EQ(config.train().train_data().has_windows(), *windows == 'l');
+  }
 }
 
 TEST_F(ConfigFlagsTest, ErrorsNameTheFlagOrTheFile) {
