@@ -33,7 +33,7 @@ class S3Test : public StreamingCase {
     const int port = free_port();
     server_ =
         std::make_unique<RunningProgram>(std::vector<std::string>{server, "-p", absl::StrCat(port)},
-                                         ProgramOptions{.timeout = std::chrono::seconds(55)});
+                                         ProgramOptions{.directory = "", .timeout = std::chrono::seconds(55)});
     ASSERT_TRUE(server_->wait_for("Running on"));
     ::setenv("AWS_ENDPOINT_URL", absl::StrCat("http://127.0.0.1:", port).c_str(), 1);
     ::setenv("AWS_REGION", "us-east-1", 1);

@@ -333,7 +333,9 @@ TEST_F(DamagedTest, RetentionTellsOfDamageOnce) {
     ASSERT_OK(writer->save(state_of(*older_), {}, ranks_).status());
     const std::string logged = testing::internal::GetCapturedStderr();
     EXPECT_THAT(logged, HasSubstr(expected));
-    if (*expected == '\0') EXPECT_EQ(logged, "");
+    if (*expected == '\0') {
+      EXPECT_EQ(logged, "");
+    }
   }
 }
 
