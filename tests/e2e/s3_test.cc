@@ -1,6 +1,7 @@
 // `millrace train` on a bucket: MILLRACE_S3_SERVER names a server program that takes `-p PORT` and
 // says "Running on", as moto's does (docs/data.md).
 #include <arrow/filesystem/filesystem.h>
+#include <arrow/filesystem/s3fs.h>
 #include <arrow/io/interfaces.h>
 #include <arrow/result.h>
 #include <arrow/status.h>
@@ -39,12 +40,17 @@ class S3Test : public StreamingCase {
     ::setenv("AWS_REGION", "us-east-1", 1);
     ::setenv("AWS_ACCESS_KEY_ID", "test", 1);
     ::setenv("AWS_SECRET_ACCESS_KEY", "test", 1);
-    const auto files = arrow::fs::FileSystemFromUri("s3://bucket?allow_bucket_creation=true");
+    ASSERT_TRUE(arrow::fs::EnsureS3Initialized().ok());
+    arrow::fs::S3Options options = arrow::fs::S3Options::Defaults();
+    options.allow_bucket_creation = true;
+    const auto files = arrow::fs::S3FileSystem::Make(options);
     ASSERT_TRUE(files.ok()) << files.status();
     bucket_ = *files;
     ASSERT_TRUE(bucket_->CreateDir("bucket").ok());
   }
+  static void TearDownTestSuite() { arrow::fs::EnsureS3Finalized().Warn(); }
   void TearDown() override {
+    bucket_.reset();
     if (server_ == nullptr) return;
     server_->send(SIGKILL);
     server_->finish();
