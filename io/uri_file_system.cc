@@ -120,10 +120,25 @@ std::vector<std::string> expand_braces(const std::string& pattern) {
 
 bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
 
-// Arrow wants its S3 client to be taken down before the process is.
+// Arrow wants its S3 client to be taken down before its own objects are, so after these were made.
 void finalize_s3_at_exit() {
   static std::once_flag once;
-  std::call_once(once, [] { std::atexit([] { fs::EnsureS3Finalized().Warn(); }); });
+  std::call_once(once, [] {
+    std::atexit([] {
+      const arrow::Status status = fs::EnsureS3Finalized();
+      if (!status.ok()) status.Warn();
+    });
+  });
+}
+
+// The bucket with what the environment says of its service, which Arrow takes from URIs alone.
+std::string s3_uri(const std::string& bucket) {
+  const char* endpoint = std::getenv("AWS_ENDPOINT_URL_S3");
+  if (endpoint == nullptr) endpoint = std::getenv("AWS_ENDPOINT_URL");
+  if (endpoint == nullptr) return bucket;
+  const std::string url = is_uri(endpoint) ? endpoint : absl::StrCat("https://", endpoint);
+  const Uri service = split_uri(url);
+  return absl::StrCat(bucket, "?scheme=", service.scheme, "&endpoint_override=", service.authority);
 }
 
 }  // namespace
@@ -155,9 +170,10 @@ absl::StatusOr<UriFileSystem::Place> UriFileSystem::place(const std::string& uri
   MutexLock lock(mutex_);
   std::shared_ptr<fs::FileSystem>& connected = connected_[root];
   if (connected == nullptr) {
-    if (parts.scheme == "s3") finalize_s3_at_exit();
     RETURN_IF_ERROR(guarded("reach", root, [&]() -> arrow::Status {
-      ARROW_ASSIGN_OR_RAISE(connected, fs::FileSystemFromUri(has_bucket ? root : root + "/"));
+      const std::string uri = parts.scheme == "s3" ? s3_uri(root) : has_bucket ? root : root + "/";
+      ARROW_ASSIGN_OR_RAISE(connected, fs::FileSystemFromUri(uri));
+      if (parts.scheme == "s3") finalize_s3_at_exit();
       return arrow::Status::OK();
     }));
   }

@@ -32,9 +32,9 @@ class S3Test : public StreamingCase {
     const char* server = ::getenv("MILLRACE_S3_SERVER");
     if (server == nullptr) GTEST_SKIP() << "MILLRACE_S3_SERVER names no server";
     const int port = free_port();
-    server_ =
-        std::make_unique<RunningProgram>(std::vector<std::string>{server, "-p", absl::StrCat(port)},
-                                         ProgramOptions{.directory = "", .timeout = std::chrono::seconds(55)});
+    server_ = std::make_unique<RunningProgram>(
+        std::vector<std::string>{server, "-p", absl::StrCat(port)},
+        ProgramOptions{.directory = "", .timeout = std::chrono::seconds(55)});
     ASSERT_TRUE(server_->wait_for("Running on"));
     ::setenv("AWS_ENDPOINT_URL", absl::StrCat("http://127.0.0.1:", port).c_str(), 1);
     ::setenv("AWS_REGION", "us-east-1", 1);
@@ -43,12 +43,15 @@ class S3Test : public StreamingCase {
     ASSERT_TRUE(arrow::fs::EnsureS3Initialized().ok());
     arrow::fs::S3Options options = arrow::fs::S3Options::Defaults();
     options.allow_bucket_creation = true;
+    options.scheme = "http";
+    options.endpoint_override = absl::StrCat("127.0.0.1:", port);
     const auto files = arrow::fs::S3FileSystem::Make(options);
     ASSERT_TRUE(files.ok()) << files.status();
     bucket_ = *files;
-    ASSERT_TRUE(bucket_->CreateDir("bucket").ok());
+    const arrow::Status made = bucket_->CreateDir("bucket");
+    ASSERT_TRUE(made.ok()) << made;
   }
-  static void TearDownTestSuite() { arrow::fs::EnsureS3Finalized().Warn(); }
+  static void TearDownTestSuite() { EXPECT_TRUE(arrow::fs::EnsureS3Finalized().ok()); }
   void TearDown() override {
     bucket_.reset();
     if (server_ == nullptr) return;
