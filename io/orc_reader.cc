@@ -118,10 +118,15 @@ class OrcReader : public FileReader {
     std::vector<int> indices;
     for (const ColumnRequest& request : requests)
       indices.push_back(static_cast<int>(request.column));
-    ARROW_RETURN_NOT_OK(reader_->Seek(first_row_[range.group] + range.begin));
-    ARROW_ASSIGN_OR_RAISE(const auto stripe, reader_->NextStripeReader(range.count, indices));
-    if (stripe == nullptr) return arrow::Status::IOError("the stripe ends early");
-    ARROW_RETURN_NOT_OK(stripe->ReadNext(batch));
+    if (range.begin == 0 && range.count == group_rows_[range.group]) {
+      // Seeking takes the stripe's index on trust, and a damaged one ends the process.
+      ARROW_ASSIGN_OR_RAISE(*batch, reader_->ReadStripe(range.group, indices));
+    } else {
+      ARROW_RETURN_NOT_OK(reader_->Seek(first_row_[range.group] + range.begin));
+      ARROW_ASSIGN_OR_RAISE(const auto stripe, reader_->NextStripeReader(range.count, indices));
+      if (stripe == nullptr) return arrow::Status::IOError("the stripe ends early");
+      ARROW_RETURN_NOT_OK(stripe->ReadNext(batch));
+    }
     if (*batch == nullptr || (*batch)->num_rows() != range.count) {
       return arrow::Status::IOError("the stripe ends early");
     }
