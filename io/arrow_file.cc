@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/text.h"
+#include "io/arrow_message.h"
 
 namespace millrace {
 
@@ -52,8 +53,7 @@ arrow::Status ArrowFile::Close() {
 absl::Status from_arrow(const arrow::Status& status, const ArrowFile& file) {
   if (!file.error().ok()) return file.error();
   if (status.ok()) return absl::OkStatus();
-  std::string message = status.message();
-  std::replace(message.begin(), message.end(), '\n', ' ');
+  const std::string message = arrow_message(status);
   if (status.IsOutOfMemory()) return absl::ResourceExhaustedError(message);
   return absl::DataLossError(message);
 }

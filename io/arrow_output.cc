@@ -1,9 +1,9 @@
 #include "io/arrow_output.h"
 
-#include <algorithm>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "io/arrow_message.h"
 
 namespace millrace {
 
@@ -24,8 +24,7 @@ arrow::Status ArrowOutput::Close() {
 absl::Status from_arrow(const arrow::Status& status, const ArrowOutput& output) {
   if (!output.error().ok()) return output.error();
   if (status.ok()) return absl::OkStatus();
-  std::string message = status.message();
-  std::replace(message.begin(), message.end(), '\n', ' ');
+  const std::string message = arrow_message(status);
   if (status.IsOutOfMemory()) return absl::ResourceExhaustedError(message);
   return absl::InternalError(message);
 }

@@ -46,34 +46,15 @@ absl::Status BatchDataset::seek(absl::Span<const Cursor> cursors) {
 }
 
 absl::Status BatchDataset::start(Cursor cursor) {
-  std::unique_ptr<Run> old;
-  {
-    MutexLock lock(mutex_);
-    old = std::move(run_);
-  }
-  old.reset();  // joins its threads before new ones start
-  auto run = std::make_unique<Run>(*source_, std::move(cursor));
-  MutexLock lock(mutex_);
-  if (cancelled_) return absl::CancelledError("the dataset was cancelled");
-  run_ = std::move(run);
-  return absl::OkStatus();
+  return run_.start([&] { return std::make_unique<Run>(*source_, std::move(cursor)); });
 }
 
-absl::StatusOr<std::optional<Batch>> BatchDataset::next() {
-  if (run_ != nullptr) return run_->next();
-  MutexLock lock(mutex_);
-  if (cancelled_) return absl::CancelledError("the dataset was cancelled");
-  return absl::FailedPreconditionError("next() before start_epoch() or seek()");
-}
+absl::StatusOr<std::optional<Batch>> BatchDataset::next() { return run_.next(); }
 
 absl::StatusOr<DataIdentity> BatchDataset::identity() const {
   return data_identity(*source_->options().files, files());
 }
 
-void BatchDataset::cancel() {
-  MutexLock lock(mutex_);
-  cancelled_ = true;
-  if (run_ != nullptr) run_->cancel();
-}
+void BatchDataset::cancel() { run_.cancel(); }
 
 }  // namespace millrace

@@ -7,15 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "base/mutex.h"
 #include "io/cursor.h"
 #include "io/dataset.h"
 #include "io/dataset_options.h"
 #include "io/epoch_source.h"
+#include "io/open_run.h"
 
 namespace millrace {
 
@@ -50,10 +49,7 @@ class BatchDataset : public Dataset {
   absl::Status start(Cursor cursor);
 
   const std::unique_ptr<EpochSource> source_;
-  Mutex mutex_;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Changed by the one user, under the mutex, since cancel() looks at it.
-  std::unique_ptr<Run> run_;
+  OpenRun<Run> run_;
 };
 
 // Opens a dataset: finds its files, looks at each of them and checks it against the features.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "base/status_matchers.h"
+#include "tests/io_testing/batches.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {
@@ -21,23 +22,6 @@ using ::testing::HasSubstr;
 
 constexpr int kDense = 3;
 constexpr int kSparse = 4;
-
-// The bytes of everything a batch holds.
-std::string bytes_of(const Batch& batch) {
-  std::string bytes = absl::StrCat(batch.size, ";");
-  for (const at::Tensor* tensor :
-       {&batch.sparse.values, &batch.sparse.offsets, &batch.sparse.weights, &batch.dense,
-        &batch.labels, &batch.weights, &batch.example_ids, &batch.group_ids}) {
-    if (!tensor->defined()) continue;
-    bytes.append(static_cast<const char*>(tensor->const_data_ptr()), tensor->nbytes());
-  }
-  return bytes;
-}
-
-std::vector<int64_t> ids_of(const Batch& batch) {
-  const int64_t* ids = batch.example_ids.const_data_ptr<int64_t>();
-  return {ids, ids + batch.size};
-}
 
 DatasetOptions options_for(std::vector<std::string> paths) {
   DatasetOptions options;
@@ -59,15 +43,6 @@ std::string write_files(DataConfig::Format format = DataConfig::PARQUET) {
     first += rows;
   }
   return dir;
-}
-
-absl::StatusOr<std::vector<Batch>> read_rest(Dataset& data) {
-  std::vector<Batch> batches;
-  while (true) {
-    ASSIGN_OR_RETURN(std::optional<Batch> batch, data.next());
-    if (!batch.has_value()) return batches;
-    batches.push_back(*std::move(batch));
-  }
 }
 
 absl::StatusOr<std::vector<Batch>> read_epoch(const DatasetOptions& options, int64_t epoch = 0) {
@@ -191,13 +166,9 @@ TEST(BatchDatasetTest, RestoringAtEveryBatchGivesTheRestByteForByte) {
         options.prefetch_batches = threads;
         ASSERT_OK_AND_ASSIGN(const auto data, open_dataset(options));
         for (size_t i = 0; i < batches.size(); ++i) {
-          ASSERT_OK(data->seek({batches[i].cursor}));
-          ASSERT_OK_AND_ASSIGN(const std::vector<Batch> rest, read_rest(*data));
-          ASSERT_EQ(rest.size(), batches.size() - i - 1);
-          for (size_t k = 0; k < rest.size(); ++k) {
-            ASSERT_EQ(bytes_of(rest[k]), bytes_of(batches[i + 1 + k]));
-            ASSERT_EQ(rest[k].cursor, batches[i + 1 + k].cursor);
-          }
+          SCOPED_TRACE(absl::StrCat("from ", i, " on"));
+          ASSERT_NO_FATAL_FAILURE(
+              expect_rest(*data, batches[i].cursor, absl::MakeSpan(batches).subspan(i + 1)));
         }
       }
     }
@@ -427,8 +398,8 @@ TEST(BatchDatasetTest, DataToPredictFromMayLackLabelsAndWeights) {
 
   DatasetOptions options = options_for({paths[1]});
   options.schema = *FeatureSchema::create(features);
-  EXPECT_THAT(open_dataset(options), StatusIs(absl::StatusCode::kInvalidArgument,
-                                              HasSubstr("has no column \"label\"")));
+  EXPECT_THAT(open_dataset(options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has no column \"label\"")));
   options.labels_may_miss = true;
   ASSERT_OK_AND_ASSIGN(const auto bare, open_dataset(options));
   *options.data.mutable_path(0) = paths[0];
@@ -461,8 +432,8 @@ TEST(BatchDatasetTest, DataToPredictFromMayLackLabelsAndWeights) {
   features.mutable_feature(1)->set_column("missing");
   options.schema = *FeatureSchema::create(features);
   options.labels_may_miss = true;
-  EXPECT_THAT(open_dataset(options), StatusIs(absl::StatusCode::kInvalidArgument,
-                                              HasSubstr("has no column \"missing\"")));
+  EXPECT_THAT(open_dataset(options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has no column \"missing\"")));
 }
 
 }  // namespace

@@ -61,6 +61,9 @@ struct Column {
   int64_t values() const { return offsets.empty() ? rows : offsets[rows]; }
 };
 
+// Leaves the offsets out if every row has one value. REQUIRES: there are rows + 1 of them.
+void simplify_offsets(Column& column);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_IO_COLUMN_H_

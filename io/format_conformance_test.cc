@@ -8,6 +8,7 @@
 #include "base/status_matchers.h"
 #include "io/batch_dataset.h"
 #include "io/feature_schema.h"
+#include "tests/io_testing/batches.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {
@@ -15,22 +16,6 @@ namespace {
 
 constexpr int64_t kRows = 3000;
 constexpr int kDense = 4, kSparse = 6;
-
-std::string bytes_of(const at::Tensor& tensor) {
-  if (!tensor.defined()) return "undefined";
-  const at::Tensor whole = tensor.contiguous();
-  return std::string(static_cast<const char*>(whole.const_data_ptr()), whole.nbytes());
-}
-
-std::string bytes_of(const Batch& batch) {
-  std::string bytes;
-  for (const at::Tensor* tensor :
-       {&batch.sparse.values, &batch.sparse.offsets, &batch.sparse.weights, &batch.dense,
-        &batch.labels, &batch.weights, &batch.example_ids, &batch.group_ids}) {
-    absl::StrAppend(&bytes, "|", bytes_of(*tensor));
-  }
-  return bytes;
-}
 
 // Numbers that a float32 holds, since that is what TFRecord keeps; ids from text if `with_text`.
 TestTable content(bool with_text) {
@@ -125,12 +110,10 @@ class FormatConformanceTest : public testing::TestWithParam<Case> {
 
   static std::vector<std::string> batches(BatchDataset& data) {
     std::vector<std::string> all;
-    while (true) {
-      const auto batch = data.next();
-      EXPECT_OK(batch);
-      if (!batch.ok() || !batch->has_value()) return all;
-      all.push_back(bytes_of(**batch));
-    }
+    const auto rest = read_rest(data);
+    EXPECT_OK(rest);
+    for (const Batch& batch : rest.value_or(std::vector<Batch>())) all.push_back(bytes_of(batch));
+    return all;
   }
 };
 
@@ -152,20 +135,12 @@ TEST_P(FormatConformanceTest, TheSameBatchesAsParquet) {
 
 TEST_P(FormatConformanceTest, ContinuesExactlyBehindEveryBatch) {
   const auto data = open(content(GetParam().text), GetParam(), 700, 2);
-  std::vector<std::string> right;
-  std::vector<Cursor> cursors;
   ASSERT_OK(data->start_epoch(3));
-  while (true) {
-    ASSERT_OK_AND_ASSIGN(const auto batch, data->next());
-    if (!batch.has_value()) break;
-    right.push_back(bytes_of(*batch));
-    cursors.push_back(batch->cursor);
-  }
-  for (size_t i = 0; i < cursors.size(); ++i) {
-    ASSERT_OK(data->seek({&cursors[i], 1}));
-    EXPECT_TRUE(batches(*data) ==
-                std::vector<std::string>(right.begin() + static_cast<int64_t>(i) + 1, right.end()))
-        << i;
+  ASSERT_OK_AND_ASSIGN(const std::vector<Batch> right, read_rest(*data));
+  for (size_t i = 0; i < right.size(); ++i) {
+    SCOPED_TRACE(absl::StrCat("behind batch ", i));
+    ASSERT_NO_FATAL_FAILURE(
+        expect_rest(*data, right[i].cursor, absl::MakeSpan(right).subspan(i + 1)));
   }
 }
 

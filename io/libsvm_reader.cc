@@ -112,7 +112,7 @@ class LibsvmReader : public FileReader {
       places[requests[i].column] = &columns[i];
     }
     RETURN_IF_ERROR(parse(group, range, places, bad));
-    for (Column& column : columns) simplify(&column);
+    for (Column& column : columns) simplify_offsets(column);
     return columns;
   }
 
@@ -187,14 +187,6 @@ class LibsvmReader : public FileReader {
                                absl::string_view what) {
     return absl::StrCat("column ", column, ": \"", absl::CEscape(token.substr(0, 40)), "\" is not ",
                         what);
-  }
-
-  // Offsets are left out where every row has one value.
-  static void simplify(Column* column) {
-    for (int64_t row = 0; row <= column->rows; ++row) {
-      if (column->offsets[row] != row) return;
-    }
-    column->offsets.clear();
   }
 
   const std::string path_;

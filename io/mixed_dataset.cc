@@ -13,6 +13,7 @@
 #include "io/mix_batcher.h"
 #include "io/mix_source_reader.h"
 #include "io/source_passes.h"
+#include "proto/field_check.h"
 #include "proto/mix_check.h"
 
 namespace millrace {
@@ -26,9 +27,9 @@ uint64_t source_seed(uint64_t seed, int source) {
   return source == 0 ? seed : philox64(seed, kSourceKey, static_cast<uint64_t>(source));
 }
 
-std::string name_of(const MixSourceConfig& source, int index) {
-  return absl::StrCat("mix.source[", index, "]", source.name().empty() ? "" : " \"", source.name(),
-                      source.name().empty() ? "" : "\"");
+std::string name_of(const MixConfig& mix, size_t source) {
+  const int index = static_cast<int>(source);
+  return entry("mix.source", index, mix.source(index).name());
 }
 
 // See Cursor::fingerprint. Proportions decide no order within a source.
@@ -116,7 +117,8 @@ absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(const DatasetOp
     source.data.set_batch_size(options.data.batch_size());
     source.seed = source_seed(options.seed, i);
     source.first_file = options.first_file + files;
-    ASSIGN_OR_RETURN(sources.emplace_back(), EpochSource::open(source), name_of(config, i));
+    ASSIGN_OR_RETURN(sources.emplace_back(), EpochSource::open(source),
+                     name_of(options.data.mix(), i));
     files += static_cast<int64_t>(sources.back()->files().size());
   }
   return std::unique_ptr<MixedDataset>(new MixedDataset(options, std::move(sources)));
@@ -152,8 +154,7 @@ absl::Status MixedDataset::seek(absl::Span<const Cursor> cursors) {
     own.batches = cursors[options_.rank].batches;
   }
   for (size_t i = 0; i < sources_.size(); ++i) {
-    ASSIGN_OR_RETURN(own.parts.emplace_back(), go_on(i, cursors),
-                     name_of(options_.data.mix().source(static_cast<int>(i)), static_cast<int>(i)));
+    ASSIGN_OR_RETURN(own.parts.emplace_back(), go_on(i, cursors), name_of(options_.data.mix(), i));
   }
   return start(std::move(own));
 }
@@ -203,26 +204,11 @@ absl::StatusOr<Cursor> MixedDataset::go_on(size_t index, absl::Span<const Cursor
 }
 
 absl::Status MixedDataset::start(Cursor cursor) {
-  std::unique_ptr<Run> old;
-  {
-    MutexLock lock(mutex_);
-    old = std::move(run_);
-  }
-  old.reset();  // joins its threads before new ones start
   cursor.fingerprint = fingerprint_;
-  auto run = std::make_unique<Run>(options_, sources_, std::move(cursor));
-  MutexLock lock(mutex_);
-  if (cancelled_) return absl::CancelledError("the dataset was cancelled");
-  run_ = std::move(run);
-  return absl::OkStatus();
+  return run_.start([&] { return std::make_unique<Run>(options_, sources_, std::move(cursor)); });
 }
 
-absl::StatusOr<std::optional<Batch>> MixedDataset::next() {
-  if (run_ != nullptr) return run_->next();
-  MutexLock lock(mutex_);
-  if (cancelled_) return absl::CancelledError("the dataset was cancelled");
-  return absl::FailedPreconditionError("next() before start_epoch() or seek()");
-}
+absl::StatusOr<std::optional<Batch>> MixedDataset::next() { return run_.next(); }
 
 absl::StatusOr<DataIdentity> MixedDataset::identity() const {
   std::vector<std::string> files;
@@ -232,10 +218,6 @@ absl::StatusOr<DataIdentity> MixedDataset::identity() const {
   return data_identity(*options_.files, files);
 }
 
-void MixedDataset::cancel() {
-  MutexLock lock(mutex_);
-  cancelled_ = true;
-  if (run_ != nullptr) run_->cancel();
-}
+void MixedDataset::cancel() { run_.cancel(); }
 
 }  // namespace millrace

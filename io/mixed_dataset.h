@@ -7,15 +7,14 @@
 #include <optional>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "base/mutex.h"
 #include "io/cursor.h"
 #include "io/dataset.h"
 #include "io/dataset_options.h"
 #include "io/epoch_source.h"
+#include "io/open_run.h"
 
 namespace millrace {
 
@@ -55,10 +54,7 @@ class MixedDataset : public Dataset {
   const DatasetOptions options_;
   const std::vector<std::unique_ptr<EpochSource>> sources_;
   const uint64_t fingerprint_;
-  Mutex mutex_;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Changed by the one user, under the mutex, since cancel() looks at it.
-  std::unique_ptr<Run> run_;
+  OpenRun<Run> run_;
 };
 
 // Opens every source. Errors: InvalidArgument without a mix or with one in which all sources

@@ -19,6 +19,7 @@
 #include "base/status_matchers.h"
 #include "io/cursor_state.h"
 #include "io/feature_schema.h"
+#include "tests/io_testing/batches.h"
 
 namespace millrace {
 namespace {
@@ -31,21 +32,6 @@ using ::testing::SizeIs;
 
 // Source s has examples s * kStride, s * kStride + 1, ...
 constexpr int64_t kStride = 1000000;
-
-std::string bytes_of(const Batch& batch) {
-  std::string bytes = absl::StrCat(batch.size, ";", batch.bad_examples, ";");
-  for (const at::Tensor* tensor :
-       {&batch.dense, &batch.labels, &batch.weights, &batch.example_ids}) {
-    if (!tensor->defined()) continue;
-    bytes.append(static_cast<const char*>(tensor->const_data_ptr()), tensor->nbytes());
-  }
-  return bytes;
-}
-
-std::vector<int64_t> ids_of(const Batch& batch) {
-  const int64_t* ids = batch.example_ids.const_data_ptr<int64_t>();
-  return {ids, ids + batch.size};
-}
 
 // How often each example came.
 using Times = std::map<int64_t, int64_t>;
@@ -102,14 +88,6 @@ class MixedDatasetTest : public testing::Test {
     EXPECT_TRUE(google::protobuf::TextFormat::MergeFromString(more, &config)) << more;
   }
 
-  static absl::StatusOr<std::vector<Batch>> read_rest(Dataset& data) {
-    std::vector<Batch> batches;
-    while (true) {
-      ASSIGN_OR_RETURN(std::optional<Batch> batch, data.next());
-      if (!batch.has_value()) return batches;
-      batches.push_back(*std::move(batch));
-    }
-  }
   absl::StatusOr<std::vector<Batch>> read_epoch(int64_t epoch = 0) const {
     ASSIGN_OR_RETURN(const auto data, open_mixed_dataset(options_));
     RETURN_IF_ERROR(data->start_epoch(epoch));
@@ -133,13 +111,8 @@ void MixedDatasetTest::expect_exact_restores(int64_t epoch, size_t step) {
     ASSERT_OK_AND_ASSIGN(const auto data, open_mixed_dataset(options_));
     for (size_t i = 0; i < batches.size(); i += step) {
       ASSERT_OK_AND_ASSIGN(const Cursor cursor, from_state(to_state(batches[i].cursor)));
-      ASSERT_OK(data->seek({cursor}));
-      ASSERT_OK_AND_ASSIGN(const std::vector<Batch> rest, read_rest(*data));
-      ASSERT_EQ(rest.size(), batches.size() - i - 1);
-      for (size_t k = 0; k < rest.size(); ++k) {
-        ASSERT_EQ(bytes_of(rest[k]), bytes_of(batches[i + 1 + k])) << "from " << i << " on";
-        ASSERT_EQ(rest[k].cursor, batches[i + 1 + k].cursor) << "from " << i << " on";
-      }
+      SCOPED_TRACE(absl::StrCat("from ", i, " on"));
+      ASSERT_NO_FATAL_FAILURE(expect_rest(*data, cursor, absl::MakeSpan(batches).subspan(i + 1)));
     }
   }
 }

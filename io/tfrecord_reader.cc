@@ -254,7 +254,7 @@ class TfRecordReader : public FileReader {
       }
       RETURN_IF_ERROR(append(*example, range.begin + row, row, requests, bad, &columns));
     }
-    for (Column& column : columns) simplify(&column);
+    for (Column& column : columns) simplify_offsets(column);
     if (range.begin + range.count == group_rows_[range.group]) drop_group();
     return columns;
   }
@@ -356,14 +356,6 @@ class TfRecordReader : public FileReader {
       (*columns)[i].offsets.push_back((*columns)[i].offsets.back() + count);
     }
     return absl::OkStatus();
-  }
-
-  // Offsets are left out where every row has one value.
-  static void simplify(Column* column) {
-    for (int64_t row = 0; row <= column->rows; ++row) {
-      if (column->offsets[row] != row) return;
-    }
-    column->offsets.clear();
   }
 
   const std::string path_;

@@ -8,7 +8,6 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <mutex>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
+#include "io/arrow_message.h"
 
 namespace millrace {
 namespace {
@@ -54,9 +54,7 @@ Uri split_uri(const std::string& uri) {
 absl::Status from_arrow(const arrow::Status& status, absl::string_view doing,
                         const std::string& uri) {
   if (status.ok()) return absl::OkStatus();
-  std::string message = status.message();
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  message = absl::StrCat("cannot ", doing, " ", uri, ": ", message);
+  const std::string message = absl::StrCat("cannot ", doing, " ", uri, ": ", arrow_message(status));
   if (status.IsInvalid() || status.IsNotImplemented()) return absl::InvalidArgumentError(message);
   return absl::UnavailableError(message);
 }
@@ -65,6 +63,23 @@ absl::Status from_arrow(const arrow::Status& status, absl::string_view doing,
 template <typename Call>
 absl::Status guarded(absl::string_view doing, const std::string& uri, const Call& call) {
   return catch_exceptions([&] { return from_arrow(call(), doing, uri); });
+}
+
+FileKind kind_of(const fs::FileInfo& info) {
+  if (info.IsDirectory()) return FileKind::kDirectory;
+  return info.IsFile() ? FileKind::kRegular : FileKind::kOther;
+}
+
+// Errors: NotFound too.
+absl::StatusOr<fs::FileInfo> look_at(fs::FileSystem& files, const std::string& path,
+                                     const std::string& uri) {
+  fs::FileInfo found;
+  RETURN_IF_ERROR(guarded("look at", uri, [&]() -> arrow::Status {
+    ARROW_ASSIGN_OR_RAISE(found, files.GetFileInfo(path));
+    return arrow::Status::OK();
+  }));
+  if (found.type() != fs::FileType::NotFound) return found;
+  return absl::NotFoundError(absl::StrCat("cannot look at ", uri, ": it is not there"));
 }
 
 class UriFile : public ReadableFile {
@@ -184,22 +199,12 @@ absl::StatusOr<UriFileSystem::Place> UriFileSystem::place(const std::string& uri
 absl::StatusOr<FileInfo> UriFileSystem::info(const std::string& path) {
   if (!is_uri(path)) return local_.info(path);
   ASSIGN_OR_RETURN(const Place at, place(path));
-  fs::FileInfo found;
-  RETURN_IF_ERROR(guarded("look at", path, [&]() -> arrow::Status {
-    ARROW_ASSIGN_OR_RAISE(found, at.files->GetFileInfo(at.path));
-    return arrow::Status::OK();
-  }));
+  ASSIGN_OR_RETURN(const fs::FileInfo found, look_at(*at.files, at.path, path));
   FileInfo info;
-  switch (found.type()) {
-    case fs::FileType::NotFound:
-      return absl::NotFoundError(absl::StrCat("cannot look at ", path, ": it is not there"));
-    case fs::FileType::File: info.size_bytes = std::max<int64_t>(0, found.size()); return info;
-    case fs::FileType::Directory:
-      info.is_directory = true;
-      info.kind = FileKind::kDirectory;
-      return info;
-    default: info.kind = FileKind::kOther; return info;
-  }
+  info.kind = kind_of(found);
+  info.is_directory = info.kind == FileKind::kDirectory;
+  if (info.kind == FileKind::kRegular) info.size_bytes = std::max<int64_t>(0, found.size());
+  return info;
 }
 
 absl::StatusOr<FileInfo> UriFileSystem::link_info(const std::string& path) {
@@ -208,15 +213,15 @@ absl::StatusOr<FileInfo> UriFileSystem::link_info(const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<ReadableFile>> UriFileSystem::open(const std::string& path) {
   if (!is_uri(path)) return local_.open(path);
-  ASSIGN_OR_RETURN(const FileInfo found, info(path));
-  if (found.is_directory) {
+  ASSIGN_OR_RETURN(const Place at, place(path));
+  ASSIGN_OR_RETURN(const fs::FileInfo found, look_at(*at.files, at.path, path));
+  if (found.IsDirectory()) {
     return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": a directory"));
   }
-  ASSIGN_OR_RETURN(const Place at, place(path));
   std::shared_ptr<arrow::io::RandomAccessFile> file;
   int64_t size = 0;
   RETURN_IF_ERROR(guarded("open", path, [&]() -> arrow::Status {
-    ARROW_ASSIGN_OR_RAISE(file, at.files->OpenInputFile(at.path));
+    ARROW_ASSIGN_OR_RAISE(file, at.files->OpenInputFile(found));
     ARROW_ASSIGN_OR_RAISE(size, file->GetSize());
     return arrow::Status::OK();
   }));
@@ -225,24 +230,21 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> UriFileSystem::open(const std::str
 
 absl::StatusOr<std::vector<DirectoryEntry>> UriFileSystem::list(const std::string& path) {
   if (!is_uri(path)) return local_.list(path);
-  ASSIGN_OR_RETURN(const FileInfo found, info(path));
-  if (!found.is_directory) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot list ", path, ": no directory"));
-  }
   ASSIGN_OR_RETURN(const Place at, place(path));
   std::vector<DirectoryEntry> entries;
-  RETURN_IF_ERROR(guarded("list", path, [&]() -> arrow::Status {
+  const absl::Status listed = guarded("list", path, [&]() -> arrow::Status {
     fs::FileSelector selector;
     selector.base_dir = at.path;
     ARROW_ASSIGN_OR_RAISE(const fs::FileInfoVector infos, at.files->GetFileInfo(selector));
-    for (const fs::FileInfo& info : infos) {
-      const FileKind kind = info.IsDirectory() ? FileKind::kDirectory
-                            : info.IsFile()    ? FileKind::kRegular
-                                               : FileKind::kOther;
-      entries.push_back({info.base_name(), kind});
-    }
+    for (const fs::FileInfo& info : infos) entries.push_back({info.base_name(), kind_of(info)});
     return arrow::Status::OK();
-  }));
+  });
+  if (!listed.ok()) {
+    // Arrow's code does not say why.
+    ASSIGN_OR_RETURN(const fs::FileInfo found, look_at(*at.files, at.path, path));
+    if (found.IsDirectory()) return listed;
+    return absl::FailedPreconditionError(absl::StrCat("cannot list ", path, ": no directory"));
+  }
   std::sort(entries.begin(), entries.end(),
             [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
   return entries;
