@@ -35,6 +35,15 @@ absl::Status with_remedy(const absl::Status& status, const std::string& path) {
                                           " to take the newest checkpoint there that is whole"));
 }
 
+// One that was named.
+absl::StatusOr<NewestCheckpoint> open_named(FileSystem& files, const std::string& path) {
+  auto chain = open_chain(files, path);
+  if (!chain.ok()) return with_remedy(chain.status(), path);
+  NewestCheckpoint named;
+  named.chain = *std::move(chain);
+  return named;
+}
+
 // `found`, or why there is none.
 absl::StatusOr<NewestCheckpoint> newest_of(NewestCheckpoint found, const std::string& folder) {
   if (!found.chain.empty()) return found;
@@ -72,29 +81,20 @@ absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const 
 absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
                                                  const UseChain& use) {
   ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
-  NewestCheckpoint found;
   if (place.is_checkpoint) {
-    auto chain = open_chain(files, place.path);
-    if (!chain.ok()) return with_remedy(chain.status(), place.path);
-    found.chain = *std::move(chain);
-    RETURN_IF_ERROR(with_remedy(use(found.chain), place.path));
-    return found;
+    ASSIGN_OR_RETURN(NewestCheckpoint named, open_named(files, place.path));
+    RETURN_IF_ERROR(with_remedy(use(named.chain), place.path));
+    return named;
   }
-  ASSIGN_OR_RETURN(found, newest_checkpoint(files, place.path, use));
+  ASSIGN_OR_RETURN(NewestCheckpoint found, newest_checkpoint(files, place.path, use));
   return newest_of(std::move(found), place.path);
 }
 
 absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
                                                  Check check, ThreadPool& threads) {
   ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
-  NewestCheckpoint found;
-  if (place.is_checkpoint) {
-    auto chain = open_chain(files, place.path);
-    if (!chain.ok()) return with_remedy(chain.status(), place.path);
-    found.chain = *std::move(chain);
-    return found;
-  }
-  ASSIGN_OR_RETURN(found, newest_checkpoint(files, place.path, check, threads));
+  if (place.is_checkpoint) return open_named(files, place.path);
+  ASSIGN_OR_RETURN(NewestCheckpoint found, newest_checkpoint(files, place.path, check, threads));
   return newest_of(std::move(found), place.path);
 }
 

@@ -20,9 +20,6 @@
 #include "framework/trainer_internal.h"
 
 namespace millrace {
-namespace {
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options,
                                                          TrainerParts parts) {

@@ -1,6 +1,5 @@
 #include "proto/windows_check.h"
 
-#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -36,10 +35,7 @@ absl::Status check_time(absl::string_view where, const TimeWindows& time) {
   if (time.pattern().empty()) return wrong(where, "pattern is empty; * takes every name");
   RETURN_IF_ERROR(check_name(where, "pattern", time.pattern()));
   RETURN_IF_ERROR(check_name(where, "marker", time.marker()));
-  if (time.step_seconds() < 1) {
-    return wrong(where,
-                 absl::StrCat("step_seconds is ", time.step_seconds(), "; must be at least 1"));
-  }
+  RETURN_IF_ERROR(at_least(where, "step_seconds", time.step_seconds(), 1));
   ASSIGN_OR_RETURN(const absl::Time start, time_of(where, "start", time.start()));
   const absl::Time next = start + absl::Seconds(time.step_seconds());
   const auto path_at = [&](absl::Time when) {
@@ -60,19 +56,10 @@ absl::Status check_size(absl::string_view where, const WindowsConfig& windows) {
       (windows.files() != 1 || windows.rows() != 0)) {
     return wrong(where, "files and rows are given, but each step of time is a window");
   }
-  if (windows.files() < 1 || windows.files() > kMaxWindowFiles) {
-    return wrong(where,
-                 absl::StrCat("files is ", windows.files(), "; must be 1 to ", kMaxWindowFiles));
-  }
-  if (windows.rows() < 0) {
-    return wrong(where, absl::StrCat("rows is ", windows.rows(), "; must be at least 0"));
-  }
-  if (windows.repeat() < 1) {
-    return wrong(where, absl::StrCat("repeat is ", windows.repeat(), "; must be at least 1"));
-  }
-  if (std::isfinite(windows.idle_seconds()) && windows.idle_seconds() >= 0) return absl::OkStatus();
-  return wrong(where, absl::StrCat("idle_seconds is ", windows.idle_seconds(),
-                                   "; must be at least 0 and finite"));
+  RETURN_IF_ERROR(within(where, "files", windows.files(), 1, kMaxWindowFiles));
+  RETURN_IF_ERROR(at_least(where, "rows", windows.rows(), 0));
+  RETURN_IF_ERROR(at_least(where, "repeat", windows.repeat(), 1));
+  return not_negative(where, "idle_seconds", windows.idle_seconds());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "proto/config_reader.h"
+#include "proto/windows_check.h"
 #include "tools/instruction_set_choice.h"
 
 namespace millrace {
@@ -16,7 +17,7 @@ namespace {
 void set_paths(const std::string& globs, DataConfig* data) {
   data->clear_path();
   data->clear_mix();
-  if (data->windows().has_directory() || data->windows().has_time()) data->clear_windows();
+  if (finds_own_files(data->windows())) data->clear_windows();
   for (absl::string_view glob : absl::StrSplit(globs, ',', absl::SkipEmpty())) {
     data->add_path(std::string(glob));
   }

@@ -1,14 +1,12 @@
 #include "tools/output_hook.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "proto/config_reader.h"
+#include "tools/output_place.h"
 
 namespace millrace {
 namespace {
@@ -28,11 +26,6 @@ absl::Status refuse(absl::string_view output_dir, absl::string_view path, absl::
   return absl::PermissionDeniedError(absl::StrCat("cannot write to output_dir ", output_dir, ": ",
                                                   path, " is ", what,
                                                   "; choose another with --output_dir"));
-}
-
-bool writable(const std::string& path, bool is_directory) {
-  const int mode = is_directory ? W_OK | X_OK : W_OK;
-  return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
 }
 
 // What a run writes must not meet a file where a directory is due or the reverse, nor what it may

@@ -7,6 +7,11 @@
 
 namespace millrace {
 
+bool writable(const std::string& path, bool is_directory) {
+  const int mode = is_directory ? W_OK | X_OK : W_OK;
+  return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
+}
+
 absl::Status check_output_place(FileSystem& files, const std::string& path) {
   const std::string above = directory_of(path);
   const auto refuse = [&](absl::string_view what) {
@@ -17,7 +22,7 @@ absl::Status check_output_place(FileSystem& files, const std::string& path) {
     return refuse(absl::StrCat("there is no directory ", above, "; make it, or choose another"));
   }
   if (!info->is_directory) return refuse(absl::StrCat(above, " is no directory; choose another"));
-  if (::faccessat(AT_FDCWD, above.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+  if (!writable(above, /*is_directory=*/true)) {
     return refuse(absl::StrCat(above, " is not writable; choose another directory"));
   }
   return absl::OkStatus();
