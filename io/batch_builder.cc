@@ -12,12 +12,35 @@ namespace {
 int64_t* int64_data(const at::Tensor& tensor) { return tensor.mutable_data_ptr<int64_t>(); }
 float* float_data(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
 
+// Rows that come, and whether they lie side by side in the block, which is the usual case.
+struct Piece {
+  const Block* block;
+  absl::Span<const BlockRow> rows;
+  bool side_by_side;
+
+  int64_t count() const { return static_cast<int64_t>(rows.size()); }
+  int64_t first() const { return rows.front().row; }
+};
+using Pieces = std::vector<Piece>;
+
+Pieces look_at(absl::Span<const BatchPiece> pieces) {
+  Pieces out;
+  for (const BatchPiece& piece : pieces) {
+    if (!piece.rows.empty()) out.push_back({piece.block, piece.rows, is_in_order(piece.rows)});
+  }
+  return out;
+}
+
 // Writes one column of a matrix of `stride` columns, or with stride 1 a vector. `column` gives
 // that column of a block.
 template <typename T, typename ColumnOf>
-void gather(absl::Span<const BatchPiece> pieces, ColumnOf column, int64_t stride, T* out) {
-  for (const BatchPiece& piece : pieces) {
-    const std::vector<T>& values = column(*piece.block);
+void gather(const Pieces& pieces, ColumnOf column, int64_t stride, T* out) {
+  for (const Piece& piece : pieces) {
+    const T* const values = column(*piece.block).data();
+    if (piece.side_by_side && stride == 1) {
+      out = std::copy_n(values + piece.first(), piece.count(), out);
+      continue;
+    }
     for (const BlockRow& row : piece.rows) {
       *out = values[row.row];
       out += stride;
@@ -25,7 +48,7 @@ void gather(absl::Span<const BatchPiece> pieces, ColumnOf column, int64_t stride
   }
 }
 
-at::Tensor gather_matrix(absl::Span<const BatchPiece> pieces, int64_t size,
+at::Tensor gather_matrix(const Pieces& pieces, int64_t size,
                          std::vector<std::vector<float>> Block::* columns) {
   const int64_t count = static_cast<int64_t>((pieces.front().block->*columns).size());
   at::Tensor matrix = at::empty({size, count}, at::kFloat);
@@ -38,12 +61,22 @@ at::Tensor gather_matrix(absl::Span<const BatchPiece> pieces, int64_t size,
 }
 
 // Adds one feature's offsets. Returns: the total so far.
-int64_t add_offsets(absl::Span<const BatchPiece> pieces, int64_t feature, int64_t total,
-                    int64_t* offsets) {
-  for (const BatchPiece& piece : pieces) {
+int64_t add_offsets(const Pieces& pieces, int64_t feature, int64_t total, int64_t* offsets) {
+  for (const Piece& piece : pieces) {
     const IdColumn& column = piece.block->sparse[feature];
+    if (column.offsets.empty()) {
+      for (int64_t i = 0; i < piece.count(); ++i) *offsets++ = ++total;
+      continue;
+    }
+    const int64_t* const ends = column.offsets.data() + 1;
+    if (piece.side_by_side) {
+      const int64_t before = total - column.begin(piece.first());
+      for (int64_t i = 0; i < piece.count(); ++i) *offsets++ = before + ends[piece.first() + i];
+      total = offsets[-1];
+      continue;
+    }
     for (const BlockRow& row : piece.rows) {
-      total += column.end(row.row) - column.begin(row.row);
+      total += ends[row.row] - ends[row.row - 1];
       *offsets++ = total;
     }
   }
@@ -51,24 +84,29 @@ int64_t add_offsets(absl::Span<const BatchPiece> pieces, int64_t feature, int64_
 }
 
 // Returns: where the next feature's values begin.
-int64_t* copy_values(absl::Span<const BatchPiece> pieces, int64_t feature, int64_t* out) {
-  for (const BatchPiece& piece : pieces) {
+int64_t* copy_values(const Pieces& pieces, int64_t feature, int64_t* out) {
+  for (const Piece& piece : pieces) {
     const IdColumn& column = piece.block->sparse[feature];
-    if (column.offsets.empty()) {
-      for (const BlockRow& row : piece.rows) *out++ = column.values[row.row];
-      continue;
-    }
-    for (const BlockRow& row : piece.rows) {
-      const int64_t end = column.offsets[row.row + 1];
-      for (int64_t i = column.offsets[row.row]; i < end; ++i) *out++ = column.values[i];
+    const int64_t* const values = column.values.data();
+    if (piece.side_by_side) {
+      out = std::copy(values + column.begin(piece.first()),
+                      values + column.end(piece.first() + piece.count() - 1), out);
+    } else if (column.offsets.empty()) {
+      for (const BlockRow& row : piece.rows) *out++ = values[row.row];
+    } else {
+      const int64_t* const offsets = column.offsets.data();
+      for (const BlockRow& row : piece.rows) {
+        const int64_t end = offsets[row.row + 1];
+        for (int64_t i = offsets[row.row]; i < end; ++i) *out++ = values[i];
+      }
     }
   }
   return out;
 }
 
 // The same for weights; a column without them weighs 1.
-float* copy_weights(absl::Span<const BatchPiece> pieces, int64_t feature, float* out) {
-  for (const BatchPiece& piece : pieces) {
+float* copy_weights(const Pieces& pieces, int64_t feature, float* out) {
+  for (const Piece& piece : pieces) {
     const IdColumn& column = piece.block->sparse[feature];
     for (const BlockRow& row : piece.rows) {
       for (int64_t i = column.begin(row.row); i < column.end(row.row); ++i) {
@@ -79,8 +117,8 @@ float* copy_weights(absl::Span<const BatchPiece> pieces, int64_t feature, float*
   return out;
 }
 
-bool has_weights(absl::Span<const BatchPiece> pieces) {
-  for (const BatchPiece& piece : pieces) {
+bool has_weights(const Pieces& pieces) {
+  for (const Piece& piece : pieces) {
     for (const IdColumn& column : piece.block->sparse) {
       if (!column.weights.empty()) return true;
     }
@@ -88,7 +126,7 @@ bool has_weights(absl::Span<const BatchPiece> pieces) {
   return false;
 }
 
-KeyedJagged gather_sparse(absl::Span<const BatchPiece> pieces, int64_t size) {
+KeyedJagged gather_sparse(const Pieces& pieces, int64_t size) {
   const int64_t features = static_cast<int64_t>(pieces.front().block->sparse.size());
   KeyedJagged jagged;
   jagged.offsets = at::empty({features * size + 1}, at::kLong);
@@ -110,14 +148,14 @@ KeyedJagged gather_sparse(absl::Span<const BatchPiece> pieces, int64_t size) {
 }
 
 // Undefined if no block has weights; else those of blocks without are 1.
-at::Tensor gather_weights(absl::Span<const BatchPiece> pieces, int64_t size) {
-  const bool weighted = std::any_of(pieces.begin(), pieces.end(), [](const BatchPiece& piece) {
+at::Tensor gather_weights(const Pieces& pieces, int64_t size) {
+  const bool weighted = std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) {
     return !piece.block->weights.empty();
   });
   if (!weighted) return at::Tensor();
   at::Tensor weights = at::empty({size}, at::kFloat);
   float* out = float_data(weights);
-  for (const BatchPiece& piece : pieces) {
+  for (const Piece& piece : pieces) {
     const std::vector<float>& values = piece.block->weights;
     for (const BlockRow& row : piece.rows) *out++ = values.empty() ? 1.0f : values[row.row];
   }
@@ -126,9 +164,10 @@ at::Tensor gather_weights(absl::Span<const BatchPiece> pieces, int64_t size) {
 
 }  // namespace
 
-Batch build_batch(absl::Span<const BatchPiece> pieces) {
+Batch build_batch(absl::Span<const BatchPiece> parts) {
   Batch batch;
-  for (const BatchPiece& piece : pieces) batch.size += static_cast<int64_t>(piece.rows.size());
+  const Pieces pieces = look_at(parts);
+  for (const Piece& piece : pieces) batch.size += piece.count();
   const Block& first = *pieces.front().block;
   batch.sparse = gather_sparse(pieces, batch.size);
   batch.dense = gather_matrix(pieces, batch.size, &Block::dense);

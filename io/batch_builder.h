@@ -16,9 +16,9 @@ struct BatchPiece {
 
 // Gathers the rows of the pieces, one piece after the other, column by column, into one tensor
 // each. The batch's cursor is left empty.
-// REQUIRES: at least one piece; all blocks have the same features, but some may lack weights: their
+// REQUIRES: at least one row; all blocks have the same features, but some may lack weights: their
 // examples weigh 1 then.
-Batch build_batch(absl::Span<const BatchPiece> pieces);
+Batch build_batch(absl::Span<const BatchPiece> parts);
 
 }  // namespace millrace
 

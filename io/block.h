@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
+
 namespace millrace {
 
 // Lists of ids, one a row. Row r holds values offsets[r] up to offsets[r + 1]; rows + 1 offsets,
@@ -26,8 +28,8 @@ struct BlockRow {
   int64_t position = 0;  // see RowInterval
 };
 
-// The features of a block's rows, one column for each in the order of the FeatureSchema; the
-// columns keep the order of the files, `order` says which rows come and when.
+// The features of a block's rows, one column for each in the order of the FeatureSchema; `order`
+// says which rows come and when.
 struct Block {
   std::vector<IdColumn> sparse;
   std::vector<std::vector<float>> dense;
@@ -40,8 +42,12 @@ struct Block {
   std::string bad_row;                 // what is wrong with the first one in the files
 };
 
-// Takes rows that `order` does not hold out of the columns, which then are in that order.
-void drop_unused_rows(Block* block);
+// Puts the columns in the order of `order`; rows that it does not hold are dropped. Rows that come
+// one after the other then lie side by side.
+void put_in_order(Block* block);
+
+// Whether rows that come one after the other lie side by side in the columns.
+bool is_in_order(absl::Span<const BlockRow> rows);
 
 }  // namespace millrace
 

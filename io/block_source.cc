@@ -113,6 +113,7 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files
     RETURN_IF_ERROR(source->add_feature(feature, options.labels.binary, schema, files),
                     source->files_.paths().front());
   }
+  source->find_last_uses();
   if (!split_column.empty() && !source->split_.takes_all()) {
     source->split_request_ = source->add_request({column, source->split_.reads_as()});
   }
@@ -152,6 +153,15 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, bool binary_l
   }
   features_.push_back(std::move(feature));
   return absl::OkStatus();
+}
+
+void BlockSource::find_last_uses() {
+  std::set<int64_t> used_later;
+  for (auto feature = features_.rbegin(); feature != features_.rend(); ++feature) {
+    if (!feature->transform.has_value()) continue;
+    used_later.insert(feature->weight_request);
+    feature->takes_column = used_later.insert(feature->request).second;
+  }
 }
 
 int64_t BlockSource::add_request(Request request) {
@@ -194,8 +204,11 @@ absl::StatusOr<Block> BlockReader::read(const EpochPlan& plan, int64_t index, Ro
       block.order.push_back({row, position});
     }
   }
-  // A batch may span many blocks of which little is kept.
-  if (block.order.size() * 2 <= block.example_ids.size()) drop_unused_rows(&block);
+  // Now, while the columns are in the cache, and on this thread: a batch then is cut out of them.
+  // And a batch may span many blocks of which little is kept.
+  if (!is_in_order(block.order) || block.order.size() * 2 <= block.example_ids.size()) {
+    put_in_order(&block);
+  }
   return block;
 }
 
@@ -256,7 +269,7 @@ absl::Status BlockReader::append_unit(const Unit& unit, int64_t epoch, BadRows& 
     RETURN_IF_ERROR(source_.split_.append(numbers, request >= 0 ? (*columns)[request] : Column(),
                                           place, bad, keep));
   }
-  RETURN_IF_ERROR(append_features(*columns, unit.count, place, bad, block));
+  RETURN_IF_ERROR(append_features(absl::MakeSpan(*columns), unit.count, place, bad, block));
   if (block->example_ids.size() == before) {  // no feature is the example id
     for (const int64_t number : numbers) {
       block->example_ids.push_back((source_.first_file_ << 40) + number);
@@ -286,7 +299,7 @@ absl::Status BlockReader::sample(absl::Span<const int64_t> numbers, int64_t epoc
   return filter.apply(epoch, sampled, place, bad);
 }
 
-absl::Status BlockReader::append_features(const std::vector<Column>& columns, int64_t rows,
+absl::Status BlockReader::append_features(absl::Span<Column> columns, int64_t rows,
                                           ColumnPlace place, BadRows& bad, Block* block) {
   size_t sparse = 0, dense = 0, label = 0;
   for (const BlockSource::Feature& feature : source_.features_) {
@@ -305,7 +318,8 @@ absl::Status BlockReader::append_features(const std::vector<Column>& columns, in
         .place = place,
         .bad = bad,
         .weights = feature.weight_request < 0 ? nullptr : &columns[feature.weight_request],
-        .crossed = crossed};
+        .crossed = crossed,
+        .owned = feature.takes_column ? &columns[feature.request] : nullptr};
     switch (feature.kind) {
       case FeatureConfig::SPARSE:
         RETURN_IF_ERROR(transform.append_ids(input, &block->sparse[sparse++]));

@@ -63,6 +63,7 @@ class BlockSource {
     std::optional<FeatureTransform> transform = std::nullopt;  // none: the same
     int64_t weight_request = -1;                               // -1: its ids have no weights
     std::vector<int64_t> crossed = {};                         // sparse features, for each `cross`
+    bool takes_column = false;                                 // no later feature needs it
   };
   // A column as it is read; two features of one column share it where they can.
   struct Request {
@@ -76,6 +77,7 @@ class BlockSource {
   absl::Status add_feature(const FeatureConfig& config, bool binary_labels,
                            const FeatureSchema& schema, FileSystem& files);
   int64_t add_request(Request request);
+  void find_last_uses();
 
   FileSet files_;
   SplitFilter split_;
@@ -116,7 +118,7 @@ class BlockReader {
                            std::vector<uint8_t>* keep);
   absl::Status sample(absl::Span<const int64_t> numbers, int64_t epoch, ColumnPlace place,
                       BadRows& bad, Block* block, std::vector<uint8_t>* keep) const;
-  absl::Status append_features(const std::vector<Column>& columns, int64_t rows, ColumnPlace place,
+  absl::Status append_features(absl::Span<Column> columns, int64_t rows, ColumnPlace place,
                                BadRows& bad, Block* block);
 
   const BlockSource& source_;

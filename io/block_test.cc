@@ -26,7 +26,7 @@ Block four_rows() {
 TEST(BlockTest, RowsThatNobodyReadsAreTakenOut) {
   Block block = four_rows();
   block.weights = {1, 2, 3, 4};
-  drop_unused_rows(&block);
+  put_in_order(&block);
   EXPECT_EQ(block.sparse[0].rows, 3);
   EXPECT_THAT(block.sparse[0].offsets, IsEmpty());
   EXPECT_THAT(block.sparse[0].values, ElementsAre(13, 10, 11));
@@ -46,7 +46,7 @@ TEST(BlockTest, RowsThatNobodyReadsAreTakenOut) {
 TEST(BlockTest, NothingMayBeLeft) {
   Block block = four_rows();
   block.order.clear();
-  drop_unused_rows(&block);
+  put_in_order(&block);
   EXPECT_THAT(block.sparse[0].values, IsEmpty());
   EXPECT_THAT(block.sparse[1].offsets, ElementsAre(0));
   EXPECT_THAT(block.example_ids, IsEmpty());

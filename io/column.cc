@@ -1,5 +1,7 @@
 #include "io/column.h"
 
+#include <numeric>
+
 namespace millrace {
 
 absl::string_view describe(ValueType type) {
@@ -11,6 +13,12 @@ absl::string_view describe(ValueType type) {
     case ValueType::kText: return "delimited text";
   }
   return "";
+}
+
+void make_jagged(Column& column) {
+  if (!column.offsets.empty()) return;
+  column.offsets.resize(column.rows + 1);
+  std::iota(column.offsets.begin(), column.offsets.end(), 0);
 }
 
 void simplify_offsets(Column& column) {

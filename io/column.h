@@ -37,6 +37,12 @@ class StringValues {
     bytes_.append(text.data(), text.size());
     ends_.push_back(static_cast<int64_t>(bytes_.size()));
   }
+  // Keeps the first `texts`. REQUIRES: there are as many.
+  void resize(int64_t texts) {
+    ends_.resize(texts);
+    bytes_.resize(texts == 0 ? 0 : ends_.back());
+  }
+  int64_t bytes() const { return static_cast<int64_t>(bytes_.size()); }  // of all texts
 
  private:
   std::string bytes_;
@@ -60,6 +66,10 @@ struct Column {
   int64_t end(int64_t row) const { return offsets.empty() ? row + 1 : offsets[row + 1]; }
   int64_t values() const { return offsets.empty() ? rows : offsets[rows]; }
 };
+
+// Writes the offsets out where they were left out: from here on every row says how many values it
+// has.
+void make_jagged(Column& column);
 
 // Leaves the offsets out if every row has one value. REQUIRES: there are rows + 1 of them.
 void simplify_offsets(Column& column);

@@ -370,7 +370,6 @@ absl::StatusOr<FeatureTransform::Values> FeatureTransform::run(const FeatureInpu
   const Column& column = input.column;
   Values values;
   values.list.rows = column.rows;
-  values.list.offsets = column.offsets;
   // Integers stay integers until a step (or the feature) wants numbers.
   const bool first_takes_ids = !steps_.empty() && (steps_[0].has_hash() || steps_[0].has_modulo() ||
                                                    is_list_step(steps_[0]));
@@ -378,15 +377,20 @@ absl::StatusOr<FeatureTransform::Values> FeatureTransform::run(const FeatureInpu
       column.type == ValueType::kInt64 ||
       (column.type == ValueType::kUint64 && (first_takes_ids || (steps_.empty() && wants_ids_)));
   if (values.are_ids) {
-    values.list.values = column.int64s;
+    values.list.values = input.owned != nullptr ? std::move(input.owned->int64s) : column.int64s;
   } else if (column.type != ValueType::kString) {
-    fill_numbers(column, &values.numbers);
+    if (input.owned != nullptr && column.type == ValueType::kDouble) {
+      values.numbers = std::move(input.owned->doubles);
+    } else {
+      fill_numbers(column, &values.numbers);
+    }
     RETURN_IF_ERROR(refuse_non_finite(input, column, "", &values.numbers));
   }
   if (input.weights != nullptr) {
     values.list.values.resize(column.values());
     RETURN_IF_ERROR(take_weights(input, &values.list));
   }
+  values.list.offsets = input.owned != nullptr ? std::move(input.owned->offsets) : column.offsets;
   for (size_t step = 0; step < steps_.size(); ++step) apply(step, input, &values);
   return values;
 }
@@ -394,11 +398,12 @@ absl::StatusOr<FeatureTransform::Values> FeatureTransform::run(const FeatureInpu
 absl::Status FeatureTransform::append_ids(const FeatureInput& input, IdColumn* out) const {
   ASSIGN_OR_RETURN(Values values, run(input));
   IdColumn& list = values.list;
+  const bool may_be_empty = !list.offsets.empty() && has_default_;
+  if (out->rows == 0 && !may_be_empty) {  // the first unit, often the only one
+    *out = std::move(list);
+    return absl::OkStatus();
+  }
   if (list.offsets.empty() && out->offsets.empty()) {
-    if (out->rows == 0) {  // the first unit, which is all there is where rows are not shuffled
-      *out = std::move(list);
-      return absl::OkStatus();
-    }
     out->rows += list.rows;
     append_lists(list, out);
     return absl::OkStatus();
@@ -407,6 +412,7 @@ absl::Status FeatureTransform::append_ids(const FeatureInput& input, IdColumn* o
   out->rows += list.rows;
   if (!has_default_) {
     const int64_t before = out->offsets.back();
+    out->offsets.reserve(out->offsets.size() + list.rows);
     for (int64_t row = 0; row < list.rows; ++row) out->offsets.push_back(before + list.end(row));
     append_lists(list, out);
     return absl::OkStatus();
@@ -444,11 +450,6 @@ absl::Status FeatureTransform::append_single_ids(const FeatureInput& input,
   return absl::OkStatus();
 }
 
-bool FeatureTransform::fits(double value) const {
-  return std::abs(value) <= std::numeric_limits<float>::max() &&
-         !(binary_ && value != 0 && value != 1);
-}
-
 absl::Status FeatureTransform::append_number(const FeatureInput& input, int64_t row, int64_t count,
                                              double value, float* out) const {
   *out = static_cast<float>(value);
@@ -460,7 +461,7 @@ absl::Status FeatureTransform::append_number(const FeatureInput& input, int64_t 
     wrong = "no value, and the feature has no default_value";
   } else if (std::abs(value) > std::numeric_limits<float>::max()) {
     wrong = absl::StrCat(value, " does not fit a 32-bit float");
-  } else if (!fits(value)) {
+  } else if (binary_ && value != 0 && value != 1) {
     wrong = absl::StrCat("label ", value, " of a binary task is neither 0 nor 1");
   }
   if (wrong.empty()) return absl::OkStatus();
@@ -477,14 +478,27 @@ absl::Status FeatureTransform::append_numbers(const FeatureInput& input,
   numbers.push_back(0);  // read, and not used, where the last rows have no value
   const size_t before = out->size();
   out->resize(before + list.rows);
-  float* next = out->data() + before;
-  for (int64_t row = 0; row < list.rows; ++row, ++next) {
-    const int64_t begin = list.begin(row), count = list.end(row) - begin;
-    const double value = count == 0 ? default_number_ : numbers[begin];
-    *next = static_cast<float>(value);
-    if (count != 1 || !fits(value)) {
-      RETURN_IF_ERROR(append_number(input, row, count, value, next));
+  float* const next = out->data() + before;
+  bool odd = false;  // whether a row has to be looked at
+  auto put = [&](int64_t row, int64_t count, double value) {
+    next[row] = static_cast<float>(value);
+    odd |= count > 1 || (count == 0 && !has_default_);
+    odd |= !(std::abs(value) <= std::numeric_limits<float>::max());
+    odd |= binary_ && value != 0 && value != 1;
+  };
+  auto value_of = [&](int64_t row) {
+    return list.begin(row) == list.end(row) ? default_number_ : numbers[list.begin(row)];
+  };
+  if (list.offsets.empty()) {
+    for (int64_t row = 0; row < list.rows; ++row) put(row, 1, numbers[row]);
+  } else {
+    for (int64_t row = 0; row < list.rows; ++row) {
+      put(row, list.end(row) - list.begin(row), value_of(row));
     }
+  }
+  for (int64_t row = 0; odd && row < list.rows; ++row) {
+    const int64_t count = list.end(row) - list.begin(row);
+    RETURN_IF_ERROR(append_number(input, row, count, value_of(row), next + row));
   }
   return absl::OkStatus();
 }

@@ -38,6 +38,7 @@ struct FeatureInput {
   const Column* weights = nullptr;  // of FeatureConfig.weight_column
   // For each `cross` its other feature, whose last rows are those of the unit.
   absl::Span<const IdColumn* const> crossed = {};
+  Column* owned = nullptr;  // `column`, if nobody else needs it: its content may be moved out
 };
 
 // The configuration of one feature, checked against the type of its column, ready to run.
@@ -91,7 +92,6 @@ class FeatureTransform {
   void apply_vocabulary(size_t step, const FeatureInput& input, Values* values) const;
   absl::Status append_number(const FeatureInput& input, int64_t row, int64_t count, double value,
                              float* out) const;
-  bool fits(double value) const;
 
   bool wants_ids_ = false;
   bool binary_ = false;

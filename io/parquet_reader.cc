@@ -16,6 +16,7 @@
 #include "io/arrow_columns.h"
 #include "io/arrow_file.h"
 #include "io/arrow_memory.h"
+#include "io/parquet_column.h"
 
 namespace millrace {
 namespace {
@@ -65,7 +66,7 @@ class ParquetReader : public FileReader {
                                            BadRows& bad) override {
     auto columns = read_columns(range, requests);
     if (columns.ok()) return columns;
-    stream_.reset();
+    close_group();
     return annotate(memory_.explain(columns.status()),
                     absl::StrCat(path_, ", row group ", range.group));
   }
@@ -107,42 +108,90 @@ class ParquetReader : public FileReader {
 
   absl::StatusOr<std::vector<Column>> read_columns(const RowRange& range,
                                                    absl::Span<const ColumnRequest> requests) {
-    if (stream_ == nullptr || group_ != range.group || requests_ != requests) {
+    const bool is_gone = std::any_of(decoded_.begin(), decoded_.end(), [&](const auto& column) {
+      return column != nullptr && range.begin < column->first_row();
+    });
+    if (group_ != range.group || requests_ != requests || is_gone) {
       RETURN_IF_ERROR(guard_arrow(*file_, [&] { return open_group(range.group, requests); }));
     }
     const int64_t end = range.begin + range.count;
-    RETURN_IF_ERROR(guard_arrow(*file_, [&] { return decode_to(end); }));
-
     std::vector<Column> columns(requests.size());
     for (size_t i = 0; i < requests.size(); ++i) {
-      columns[i].type = columns_[requests[i].column].type;
-      RETURN_IF_ERROR(append_rows(range.begin, end, requests[i].column, &columns[i]),
-                      absl::StrCat("column ", columns_[requests[i].column].name));
+      const int64_t column = requests[i].column;
+      const std::string what = absl::StrCat("column ", columns_[column].name);
+      if (decodes(column)) {
+        RETURN_IF_ERROR(guard_arrow(*file_, [&] { return decode_to(end, i); }), what);
+        columns[i] = decoded_[i]->take(range.begin, end);
+      } else {
+        RETURN_IF_ERROR(guard_arrow(*file_, [&] { return read_batches_to(end); }));
+        columns[i].type = columns_[column].type;
+        RETURN_IF_ERROR(append_rows(range.begin, end, column, &columns[i]), what);
+      }
     }
-    if (range.count == group_rows_[range.group]) stream_.reset();
+    if (range.count == group_rows_[range.group]) close_group();
     return columns;
   }
 
-  arrow::Status open_group(int64_t group, absl::Span<const ColumnRequest> requests) {
-    std::vector<int> leaves;
-    for (const ColumnRequest& request : requests) {
-      add_leaves(reader_->manifest().schema_fields[request.column], &leaves);
-    }
-    ARROW_RETURN_NOT_OK(check_chunks(group, leaves));
-    batches_.clear();
-    decoded_rows_ = 0;
-    group_ = group;
-    requests_.assign(requests.begin(), requests.end());
-    return reader_->GetRecordBatchReader({static_cast<int>(group)}, leaves).Value(&stream_);
+  const parquet::arrow::SchemaField& field(int64_t column) const {
+    return reader_->manifest().schema_fields[column];
   }
 
-  arrow::Status decode_to(int64_t end) {
-    while (decoded_rows_ < end) {
+  // Whether a column is decoded by us, not by Arrow.
+  bool decodes(int64_t column) const {
+    return ParquetColumn::can_decode(field(column), *reader_->manifest().descr);
+  }
+
+  arrow::Status open_group(int64_t group, absl::Span<const ColumnRequest> requests) {
+    close_group();
+    std::vector<int> all, by_arrow;
+    for (const ColumnRequest& request : requests) {
+      add_leaves(field(request.column), &all);
+      if (!decodes(request.column)) add_leaves(field(request.column), &by_arrow);
+    }
+    ARROW_RETURN_NOT_OK(check_chunks(group, all));
+    row_group_ = reader_->parquet_reader()->RowGroup(static_cast<int>(group));
+    decoded_.resize(requests.size());
+    if (!by_arrow.empty()) {
+      ARROW_RETURN_NOT_OK(
+          reader_->GetRecordBatchReader({static_cast<int>(group)}, by_arrow).Value(&stream_));
+    }
+    group_ = group;
+    requests_.assign(requests.begin(), requests.end());
+    return arrow::Status::OK();
+  }
+
+  void close_group() {
+    group_ = -1;
+    row_group_.reset();
+    decoded_.clear();
+    stream_.reset();
+    batches_.clear();
+    batch_rows_ = 0;
+  }
+
+  arrow::Status decode_to(int64_t end, size_t request) {
+    if (decoded_[request] == nullptr) {
+      const parquet::arrow::SchemaField& column = field(requests_[request].column);
+      std::vector<int> leaf;
+      add_leaves(column, &leaf);
+      decoded_[request] = ParquetColumn::create(column, {.reader = row_group_->Column(leaf.front()),
+                                                         .rows = group_rows_[group_],
+                                                         .max_bytes = memory_.max_bytes()});
+    }
+    ARROW_RETURN_NOT_OK(decoded_[request]->decode_to(end, levels_));
+    int64_t bytes = 0;
+    for (const auto& column : decoded_) bytes += column == nullptr ? 0 : column->bytes();
+    if (bytes > memory_.max_bytes()) return arrow::Status::OutOfMemory("decoding a row group");
+    return arrow::Status::OK();
+  }
+
+  arrow::Status read_batches_to(int64_t end) {
+    while (batch_rows_ < end) {
       std::shared_ptr<arrow::RecordBatch> batch;
       ARROW_RETURN_NOT_OK(stream_->ReadNext(&batch));
       if (batch == nullptr) return arrow::Status::IOError("the row group ends early");
       ARROW_RETURN_NOT_OK(batch->Validate());
-      decoded_rows_ += batch->num_rows();
+      batch_rows_ += batch->num_rows();
       batches_.push_back(std::move(batch));
     }
     return arrow::Status::OK();
@@ -169,12 +218,18 @@ class ParquetReader : public FileReader {
   std::vector<FileColumn> columns_;
   std::vector<int64_t> group_rows_;
 
-  // The row group that is being read, as far as it is decoded. Arrow's types are shared with Arrow.
+  // The row group that is being read, as far as it is decoded; -1: none. Arrow's types are shared
+  // with Arrow.
   int64_t group_ = -1;
   std::vector<ColumnRequest> requests_;
+  std::shared_ptr<parquet::RowGroupReader> row_group_;
+  std::vector<std::unique_ptr<ParquetColumn>>
+      decoded_;  // by request; null: not read yet, or Arrow's
+  ParquetLevels levels_;
+  // Of columns that are left to Arrow.
   std::unique_ptr<arrow::RecordBatchReader> stream_;
   std::vector<std::shared_ptr<arrow::RecordBatch>> batches_;
-  int64_t decoded_rows_ = 0;
+  int64_t batch_rows_ = 0;
 };
 
 }  // namespace

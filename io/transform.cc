@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/hash.h"
+#include "io/log1p_kernels.h"
 
 namespace millrace {
 namespace {
@@ -78,7 +79,8 @@ void bucketize(absl::Span<const double> boundaries, absl::Span<const double> num
 }
 
 void signed_log1p(absl::Span<double> numbers) {
-  for (double& x : numbers) x = std::copysign(std::log1p(std::abs(x)), x);
+  static const SignedLog1p kernel = signed_log1p_kernel(best_instruction_set());
+  kernel(numbers.data(), static_cast<int64_t>(numbers.size()));
 }
 
 void clip(double min, double max, absl::Span<double> numbers) {

@@ -34,7 +34,7 @@ void modulo_ids(uint64_t divisor, absl::Span<int64_t> ids);
 void bucketize(absl::Span<const double> boundaries, absl::Span<const double> numbers,
                absl::Span<int64_t> ids);
 
-// x = ln(1 + x) for x >= 0, -ln(1 - x) below.
+// x = ln(1 + x) for x >= 0, -ln(1 - x) below (io/log1p_kernels.h). REQUIRES: all are finite.
 void signed_log1p(absl::Span<double> numbers);
 
 // x = the nearest number in [min, max]. REQUIRES: min <= max.
