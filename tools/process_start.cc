@@ -1,5 +1,6 @@
 #include "tools/process_start.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -7,6 +8,8 @@
 namespace millrace {
 
 void prepare_process(char** argv) {
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
   ::setenv("THP_MEM_ALLOC_ENABLE", "1", /*overwrite=*/0);
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) {
     return;

@@ -12,6 +12,10 @@ namespace millrace {
 //
 // THP_MEM_ALLOC_ENABLE: LibTorch's large tensors take huge pages where the system has them.
 //
+// And tells malloc to keep what batches are made of for the next ones: given back to the system, it
+// comes back page by page, which was a fifth of the time of reading data. Tables have memory of
+// their own.
+//
 // Returns if there is nothing to do or the restart failed.
 void prepare_process(char** argv);
 
