@@ -1,7 +1,6 @@
 // The conformance suite of file readers: each case runs for every format.
 #include "io/file_reader.h"
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -187,12 +186,6 @@ absl::Status read_all(FileReader& reader) {
             .status());
   }
   return absl::OkStatus();
-}
-
-// How many damaged files of a format and a kind; more by hand.
-int damaged_files() {
-  const char* const given = std::getenv("MILLRACE_DAMAGED_FILES");
-  return given != nullptr ? std::atoi(given) : 100;
 }
 
 TEST_P(FileReaderTest, TruncatedAnywhere) {

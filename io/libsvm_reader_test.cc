@@ -1,10 +1,14 @@
 #include "io/libsvm_reader.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/memory_file_system.h"
+#include "base/philox.h"
 #include "base/status_matchers.h"
+#include "tests/io_testing/data_files.h"
 
 namespace millrace {
 namespace {
@@ -99,6 +103,51 @@ TEST_F(LibsvmReaderTest, RangesOfRowsAndLayouts) {
   files_.put("/data.svm", "0 1:1\n");
   EXPECT_THAT(open_file(files_, "/data.svm", config_, first->layout()),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("changed")));
+}
+
+// Lines are read one by one: damage reaches the one that it is in, and the next if it takes the
+// line feed between them.
+TEST_F(LibsvmReaderTest, DamageIsRefusedOrReachesItsLineAlone) {
+  constexpr int64_t kLines = 200;
+  std::string whole;
+  for (int64_t i = 0; i < kLines; ++i) {
+    absl::StrAppend(&whole, i, " qid:", i, " ", 1000 + i, ":0.5 ", 2000 + i, ":", i, "\n");
+  }
+  for (int trial = 0; trial < 2 * damaged_files(); ++trial) {
+    std::string damaged = whole;
+    const size_t place = philox64(5, 0, trial) % whole.size();
+    const bool is_cut = trial % 2 == 0;
+    if (is_cut) {
+      damaged.resize(place);
+    } else {
+      damaged[place] = static_cast<char>(damaged[place] ^ (1 << (philox64(5, 1, trial) % 8)));
+    }
+    BadRows bad(std::count(damaged.begin(), damaged.end(), '\n') + 1, /*skip=*/true);
+    const auto columns = read_all(damaged, &bad);
+    if (!columns.ok()) {
+      ASSERT_THAT(columns.status(),
+                  StatusIs(absl::StatusCode::kDataLoss, HasSubstr("/data.libsvm")))
+          << place;
+      continue;
+    }
+    int64_t right = 0, wrong = 0;
+    for (int64_t row = 0; row < (*columns)[0].rows; ++row) {
+      if (bad.contains(row)) continue;
+      const Column& label = (*columns)[0];
+      const Column& index = (*columns)[2];
+      const Column& value = (*columns)[3];
+      const int64_t i = static_cast<int64_t>(label.doubles[label.begin(row)]);
+      const int64_t first = index.begin(row), values = value.begin(row);
+      const bool is_right = i >= 0 && i < kLines && index.end(row) - first == 2 &&
+                            index.int64s[first] == 1000 + i &&
+                            index.int64s[first + 1] == 2000 + i && value.doubles[first] == 0.5 &&
+                            value.doubles[first + 1] == i;
+      ++(is_right ? right : wrong);
+    }
+    const int64_t lines = std::count(whole.begin(), whole.begin() + place, '\n');
+    ASSERT_LE(wrong, 1) << place;
+    ASSERT_GE(right, is_cut ? lines : kLines - 2) << place;
+  }
 }
 
 }  // namespace

@@ -275,6 +275,11 @@ TrainConfig criteo_like_features(int dense, int sparse) {
   return config;
 }
 
+int damaged_files() {
+  const char* const given = std::getenv("MILLRACE_DAMAGED_FILES");
+  return given != nullptr ? std::atoi(given) : 100;
+}
+
 std::string fresh_test_dir() {
   const auto* info = testing::UnitTest::GetInstance()->current_test_info();
   std::string name = absl::StrCat(info->test_suite_name(), ".", info->name());

@@ -54,6 +54,9 @@ TestTable criteo_like_table(int64_t rows, int dense, int sparse, int64_t first_r
 // The features of that table, with names in braces expanded.
 TrainConfig criteo_like_features(int dense, int sparse);
 
+// How many damaged files of a format and a kind a test tries: $MILLRACE_DAMAGED_FILES or 100.
+int damaged_files();
+
 // A folder of one's own for the running test, empty.
 std::string fresh_test_dir();
 
