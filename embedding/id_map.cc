@@ -214,13 +214,32 @@ IdMap::Entry* IdMap::place(const IdMapView& map, Entry* home, const Entry& entry
   return &entries[in_use];
 }
 
-int64_t IdMap::place_all(const Bucket* from, uint64_t buckets, Bucket* zero, Bucket* one,
+// A segment that entries are placed in, and how many each of its buckets has: looking that up in
+// the buckets would take longer than the placing.
+struct IdMap::Filling {
+  Bucket* buckets;
+  uint8_t counts[SegmentMemory::kFullBytes / sizeof(Bucket)] = {};
+
+  void place(const IdMapView& map, Entry* home, Entry entry) {
+    Entry* here = home;
+    uint8_t* count = &counts[bucket_of(here) - buckets];
+    for (uint64_t distance = 1; ABSL_PREDICT_FALSE(*count == kEntries); ++distance) {
+      here->mark |= kPassed;
+      here = behind(map, home, distance);
+      count = &counts[bucket_of(here) - buckets];
+    }
+    entry.mark &= ~kPassed;  // a bucket with room has no such bit
+    bucket_of(here)->entries[(*count)++] = entry;
+  }
+};
+
+int64_t IdMap::place_all(const Bucket* from, uint64_t buckets, Filling& zero, Filling& one,
                          int bit) const {
   // A run of them at a time, first gathered without branches: how many of a bucket's entries are in
   // use cannot be predicted.
   constexpr uint64_t kRun = 64;  // divides the buckets of every segment
   Entry entries[kRun * kEntries];
-  Bucket* const targets[] = {zero, one};
+  Filling* const fillings[] = {&zero, &one};
   int64_t ones = 0;
   const IdMapView map = view();
   for (const Bucket* run = from; run != from + buckets; run += kRun) {
@@ -235,7 +254,8 @@ int64_t IdMap::place_all(const Bucket* from, uint64_t buckets, Bucket* zero, Buc
       const uint64_t hash = hash_(entries[i].id);
       const uint64_t target = hash >> bit & 1;
       ones += static_cast<int64_t>(target);
-      place(map, home_in(targets[target], map, hash), entries[i]);
+      Filling& filling = *fillings[target];
+      filling.place(map, home_in(filling.buckets, map, hash), entries[i]);
     }
   }
   return ones;
@@ -257,10 +277,10 @@ void IdMap::resize_only_segment(uint64_t buckets) {
   const uint64_t old_buckets = mask_ + 1;
   Bucket* const old = segments_[0].buckets;
   mask_ = buckets - 1;
-  Bucket* const resized = new_buckets();
+  Filling resized = {new_buckets()};
   place_all(old, old_buckets, resized, resized, 0);
   memory_.release(old, old_bytes);
-  segments_[0].buckets = resized;
+  segments_[0].buckets = resized.buckets;
   enter(0);
 }
 
@@ -291,7 +311,8 @@ void IdMap::split(uint32_t segment) {
   if (old.depth == 64 - shift_) resize_directory(old.depth + 1);
   Segment zero = {new_buckets(), 2 * old.prefix, old.depth + 1, 0};
   Segment one = {new_buckets(), 2 * old.prefix + 1, old.depth + 1, 0};
-  one.size = place_all(old.buckets, mask_ + 1, zero.buckets, one.buckets, 63 - old.depth);
+  Filling zeros = {zero.buckets}, ones = {one.buckets};
+  one.size = place_all(old.buckets, mask_ + 1, zeros, ones, 63 - old.depth);
   zero.size = old.size - one.size;
   memory_.release(old.buckets, bucket_bytes());
   segments_[segment] = zero;
@@ -404,12 +425,12 @@ bool IdMap::shrink(uint64_t hash) {
 
 void IdMap::merge(uint32_t first, uint32_t second) {
   const Segment a = segments_[first], b = segments_[second];
-  Bucket* const merged = new_buckets();
+  Filling merged = {new_buckets()};
   for (const Segment& old : {a, b}) {
     place_all(old.buckets, mask_ + 1, merged, merged, 0);
     memory_.release(old.buckets, bucket_bytes());
   }
-  segments_[first] = {merged, a.prefix / 2, a.depth - 1, a.size + b.size};
+  segments_[first] = {merged.buckets, a.prefix / 2, a.depth - 1, a.size + b.size};
   segments_[second] = segments_.back();
   segments_.pop_back();
   enter(first);

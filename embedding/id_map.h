@@ -122,6 +122,7 @@ class IdMap {
     int64_t size;
   };
   struct Numbering;
+  struct Filling;
   static constexpr int64_t kBlock = 1024;  // ids hashed at once
 
   IdMapView view() const {
@@ -146,7 +147,9 @@ class IdMap {
   // REQUIRES: the id is not there, and there is room.
   static Entry* place(const IdMapView& map, Entry* home, const Entry& entry);
   // Places what `from` holds, by a bit of the hash. Returns: how many went to `one`.
-  int64_t place_all(const Bucket* from, uint64_t buckets, Bucket* zero, Bucket* one, int bit) const;
+  // `zero` and `one` may be the same.
+  int64_t place_all(const Bucket* from, uint64_t buckets, Filling& zero, Filling& one,
+                    int bit) const;
   void remove(Bucket* buckets, Entry* entry) const;
   // An entry behind bucket `at` whose home is not behind it, or nullptr. Sets the bucket's bits to
   // the kinds of all others of these.

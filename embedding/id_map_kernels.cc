@@ -233,6 +233,8 @@ inline void look_at_block(const IdMapView& map, IdMapSearch& search, int64_t beg
   const auto look = [=](int64_t i, IdMapBucket* bucket) {
     const Place place = place_in<true>(bucket, ids[i], none);
     located[i & (2 * kBlock - 1)] = place.entry;
+    // A full bucket: a new id goes behind.
+    __builtin_prefetch(bucket + (place.entry == none), 1);
     return !place.found;
   };
   const int64_t end = begin + kBlock < search.count ? begin + kBlock : search.count;

@@ -140,8 +140,8 @@ TEST_F(LibsvmReaderTest, DamageIsRefusedOrReachesItsLineAlone) {
       const int64_t first = index.begin(row), values = value.begin(row);
       const bool is_right = i >= 0 && i < kLines && index.end(row) - first == 2 &&
                             index.int64s[first] == 1000 + i &&
-                            index.int64s[first + 1] == 2000 + i && value.doubles[first] == 0.5 &&
-                            value.doubles[first + 1] == i;
+                            index.int64s[first + 1] == 2000 + i && value.doubles[values] == 0.5 &&
+                            value.doubles[values + 1] == i;
       ++(is_right ? right : wrong);
     }
     const int64_t lines = std::count(whole.begin(), whole.begin() + place, '\n');
