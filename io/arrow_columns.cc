@@ -182,7 +182,6 @@ absl::Status append_lists(const arrow::Array& array, Column* column) {
   std::vector<int64_t>& offsets = column->offsets;
   const int64_t before = offsets.back();
   if (whole) {  // the usual case is copied in one piece
-    offsets.reserve(offsets.size() + rows);
     for (int64_t i = 1; i <= rows; ++i) offsets.push_back(before + lists.value_offset(i) - first);
     return append_values(values, first, last, column).status();
   }

@@ -15,6 +15,12 @@ absl::string_view describe(ValueType type) {
   return "";
 }
 
+int64_t Column::bytes() const {
+  const size_t words = offsets.size() + int64s.size() + doubles.size();
+  return static_cast<int64_t>(words * sizeof(int64_t)) +
+         strings.size() * static_cast<int64_t>(sizeof(int64_t)) + strings.bytes();
+}
+
 void make_jagged(Column& column) {
   if (!column.offsets.empty()) return;
   column.offsets.resize(column.rows + 1);

@@ -64,6 +64,8 @@ struct Column {
 
   int64_t begin(int64_t row) const { return offsets.empty() ? row : offsets[row]; }
   int64_t end(int64_t row) const { return offsets.empty() ? row + 1 : offsets[row + 1]; }
+  // Of the values and what says whose they are.
+  int64_t bytes() const;
   int64_t values() const { return offsets.empty() ? rows : offsets[rows]; }
 };
 

@@ -38,7 +38,7 @@ class TypedParquetColumn : public ParquetColumn {
 
   int64_t first_row() const override { return first_row_; }
 
-  arrow::Status decode_to(int64_t end, ParquetLevels& levels) override {
+  arrow::Status decode(int64_t begin, int64_t end, ParquetLevels& levels) override {
     reserve(std::min(end, group_rows_) - first_row_ + ParquetLevels::kCount);
     while (whole_rows() < end) {
       if (reader_ == nullptr) return arrow::Status::IOError("the row group ends early");
@@ -47,19 +47,24 @@ class TypedParquetColumn : public ParquetColumn {
         continue;
       }
       int64_t values = 0;
-      const int64_t count = read_values(levels, &values);
+      ARROW_ASSIGN_OR_RAISE(const int64_t count, read_values(begin, levels, &values));
       if (count == 0) return arrow::Status::IOError("a page has no values");
       ARROW_RETURN_NOT_OK(add_rows(levels, count, values));
       if (first_row_ + column_.rows > group_rows_) {
         return arrow::Status::IOError("the row group has more rows than it says");
       }
       levels_read_ += count;
-      if (std::max(bytes(), levels_read_ * int64_t{2 * sizeof(int16_t)}) > max_bytes_) {
-        return arrow::Status::OutOfMemory("decoding a column");
-      }
+      ARROW_RETURN_NOT_OK(keep_below_max(begin, 0));
     }
     if (whole_rows() == group_rows_) reader_.reset();
     return arrow::Status::OK();
+  }
+
+  void drop_before(int64_t row) override {
+    row = std::min(row, whole_rows());
+    if (row <= first_row_) return;
+    column_ = copy(row - first_row_, column_.rows);
+    first_row_ = row;
   }
 
   Column take(int64_t begin, int64_t end) override {
@@ -77,12 +82,7 @@ class TypedParquetColumn : public ParquetColumn {
     return std::exchange(column_, std::move(rest));
   }
 
-  int64_t bytes() const override {
-    return static_cast<int64_t>(sizeof(int64_t)) *
-               static_cast<int64_t>(column_.offsets.size() + column_.int64s.size() +
-                                    column_.doubles.size() + column_.strings.size()) +
-           column_.strings.bytes();
-  }
+  int64_t bytes() const override { return column_.bytes(); }
 
  private:
   using Raw = typename Stored::c_type;
@@ -123,8 +123,18 @@ class TypedParquetColumn : public ParquetColumn {
     return out;
   }
 
+  // Whether `more` bytes fit, without rows before `begin` if need be.
+  arrow::Status keep_below_max(int64_t begin, int64_t more) {
+    if (bytes() + more > max_bytes_) drop_before(begin);
+    if (bytes() + more > max_bytes_ ||
+        levels_read_ * static_cast<int64_t>(2 * sizeof(int16_t)) > max_bytes_) {
+      return arrow::Status::OutOfMemory("decoding a column");
+    }
+    return arrow::Status::OK();
+  }
+
   // Appends the next values, and reads their levels. Returns: how many levels.
-  int64_t read_values(ParquetLevels& levels, int64_t* values) {
+  arrow::Result<int64_t> read_values(int64_t begin, ParquetLevels& levels, int64_t* values) {
     auto& reader = static_cast<parquet::TypedColumnReader<Stored>&>(*reader_);
     auto read = [&](Raw* out) {
       return reader.ReadBatch(ParquetLevels::kCount, levels.definition.data(),
@@ -137,18 +147,22 @@ class TypedParquetColumn : public ParquetColumn {
       const int64_t count = read(out.data() + before);
       out.resize(before + *values);
       return count;
+    } else if constexpr (kIsText) {
+      const int64_t count = read(raw_.data());
+      // A few bytes may stand for many: a word of the dictionary comes as often as it is asked for.
+      int64_t length = 0;
+      for (int64_t i = 0; i < *values; ++i) length += raw_[i].len;
+      ARROW_RETURN_NOT_OK(keep_below_max(begin, length));
+      for (int64_t i = 0; i < *values; ++i) {
+        column_.strings.push_back({reinterpret_cast<const char*>(raw_[i].ptr), raw_[i].len});
+      }
+      return count;
     } else {
       const int64_t count = read(raw_.data());
-      if constexpr (kIsText) {
-        for (int64_t i = 0; i < *values; ++i) {
-          column_.strings.push_back({reinterpret_cast<const char*>(raw_[i].ptr), raw_[i].len});
-        }
-      } else {
-        std::vector<Number>& out = values_of<Number>(column_);
-        const size_t before = out.size();
-        out.resize(before + *values);
-        for (int64_t i = 0; i < *values; ++i) out[before + i] = static_cast<Value>(raw_[i]);
-      }
+      std::vector<Number>& out = values_of<Number>(column_);
+      const size_t before = out.size();
+      out.resize(before + *values);
+      for (int64_t i = 0; i < *values; ++i) out[before + i] = static_cast<Value>(raw_[i]);
       return count;
     }
   }
@@ -169,7 +183,8 @@ class TypedParquetColumn : public ParquetColumn {
     }
     column_.offsets.resize(column_.rows + count + 1);
     int64_t* const ends = column_.offsets.data();
-    int64_t row = column_.rows, total = ends[row];
+    const int64_t before = ends[column_.rows];
+    int64_t row = column_.rows, total = before;
     for (int64_t i = 0; i < count; ++i) {
       row += !is_list_ || levels.repetition[i] == 0;
       total += levels.definition[i] == max_definition_;
@@ -177,6 +192,10 @@ class TypedParquetColumn : public ParquetColumn {
     }
     column_.offsets.resize(row + 1);
     column_.rows = row;
+    if (total - before != values) {
+      return arrow::Status::IOError(total - before, " values are announced, and ", values,
+                                    " are there");
+    }
     return arrow::Status::OK();
   }
 

@@ -50,10 +50,14 @@ class ParquetColumn {
   // The first row that is still there.
   virtual int64_t first_row() const = 0;
 
-  // Decodes the rows of the group before `end`.
-  // Errors: IOError if there are fewer, or more than the row group has; OutOfMemory beyond
-  // max_bytes.
-  virtual arrow::Status decode_to(int64_t end, ParquetLevels& levels) = 0;
+  // Decodes the rows of the group before `end`. Where those that are kept would take more than
+  // max_bytes, rows before `begin` are dropped.
+  // Errors: IOError if there are fewer, or more than the row group has, or values are missing;
+  // OutOfMemory where rows from `begin` on take more than max_bytes.
+  virtual arrow::Status decode(int64_t begin, int64_t end, ParquetLevels& levels) = 0;
+
+  // Forgets rows before `row`, as far as it is decoded.
+  virtual void drop_before(int64_t row) = 0;
 
   // Rows [begin, end), which are decoded and still there. If they are the first of those they are
   // moved out and not there any more: reading on from the beginning keeps and copies little.

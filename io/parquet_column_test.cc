@@ -137,6 +137,7 @@ std::string cell(const Column& column, int64_t row) {
 struct Layout {
   const char* name;
   bool dictionary;
+  bool delta;
   parquet::ParquetDataPageVersion pages;
   int64_t page_bytes;
 };
@@ -156,6 +157,8 @@ class ParquetColumnTest : public testing::TestWithParam<Layout> {
     parquet::WriterProperties::Builder properties;
     properties.data_pagesize(GetParam().page_bytes)->data_page_version(GetParam().pages);
     if (!GetParam().dictionary) properties.disable_dictionary();
+    for (size_t c = 0; GetParam().delta && c < types.size(); ++c)
+      set_delta(c, *types[c], properties);
     const auto arrow_properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
     path_ = absl::StrCat(fresh_test_dir(), "/data.parquet");
     const auto out = *arrow::io::FileOutputStream::Open(path_);
@@ -166,6 +169,23 @@ class ParquetColumnTest : public testing::TestWithParam<Layout> {
     const auto reader = *parquet::arrow::OpenFile(file, arrow::default_memory_pool());
     ASSERT_TRUE(reader->ReadTable().Value(&by_arrow_).ok());
     ASSERT_OK_AND_ASSIGN(ours_, open_parquet(FileSystem::local(), path_));
+  }
+
+  static void set_delta(size_t c, const arrow::DataType& type,
+                        parquet::WriterProperties::Builder& properties) {
+    const arrow::DataType* inner = list_value_type(type);
+    const arrow::Type::type id = inner != nullptr ? inner->id() : type.id();
+    const std::string path = absl::StrCat(
+        "c", c,
+        inner == nullptr
+            ? ""
+            : absl::StrCat(".list.",
+                           type.field(0)->name() == "item" ? "element" : type.field(0)->name()));
+    if (arrow::is_base_binary_like(id)) {
+      properties.encoding(path, parquet::Encoding::DELTA_LENGTH_BYTE_ARRAY);
+    } else if (arrow::is_integer(id) || arrow::is_temporal(id)) {
+      properties.encoding(path, parquet::Encoding::DELTA_BINARY_PACKED);
+    }
   }
 
   // What Arrow makes of a column, as text by row.
@@ -226,12 +246,91 @@ TEST_P(ParquetColumnTest, PiecesInAndOutOfOrder) {
   expect_equal({{0, 2999, 1}, {0, 0, 1}, {0, 0, 1}, {1, 5, 5}, {0, 7, 0}});
 }
 
+TEST_P(ParquetColumnTest, DamageGivesWholeColumnsOrNone) {
+  write(/*sometimes=*/true);
+  ASSERT_OK_AND_ASSIGN(const std::string whole, read_file(FileSystem::local(), path_));
+  for (int trial = 0; trial < damaged_files() / 2; ++trial) {
+    std::string damaged = whole;
+    const size_t place = philox64(9, 0, trial) % damaged.size();
+    damaged[place] = static_cast<char>(damaged[place] ^ (1 << (philox64(9, 1, trial) % 8)));
+    ASSERT_OK(write_file_atomically(FileSystem::local(), path_, damaged));
+    const auto reader = open_parquet(FileSystem::local(), path_, 64 << 20);
+    if (!reader.ok() || (*reader)->group_rows() != ours_->group_rows()) continue;
+    for (int64_t c = 0; c < static_cast<int64_t>((*reader)->columns().size()); ++c) {
+      const FileColumn& described = (*reader)->columns()[c];
+      if (!described.supported) continue;
+      for (const RowRange& range : {RowRange{0, 2000, 500}, RowRange{0, 0, 3000}}) {
+        const auto columns = (*reader)->read(range, {{c, described.type}});
+        if (!columns.ok()) {
+          EXPECT_THAT(columns.status(),
+                      StatusIs(absl::StatusCode::kDataLoss, testing::HasSubstr(path_)));
+          continue;
+        }
+        const Column& column = columns->front();
+        ASSERT_EQ(column.rows, range.count);
+        ASSERT_EQ(column.values(),
+                  static_cast<int64_t>(column.int64s.size() + column.doubles.size()) +
+                      column.strings.size())
+            << described.type_name << ", damaged at " << place;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Layouts, ParquetColumnTest,
-    testing::Values(Layout{"Dictionary", true, parquet::ParquetDataPageVersion::V1, 1 << 20},
-                    Layout{"SmallPages", true, parquet::ParquetDataPageVersion::V2, 500},
-                    Layout{"Plain", false, parquet::ParquetDataPageVersion::V1, 3000}),
+    testing::Values(Layout{"Dictionary", true, false, parquet::ParquetDataPageVersion::V1, 1 << 20},
+                    Layout{"SmallPages", true, false, parquet::ParquetDataPageVersion::V2, 500},
+                    Layout{"Plain", false, false, parquet::ParquetDataPageVersion::V1, 3000},
+                    Layout{"Delta", false, true, parquet::ParquetDataPageVersion::V2, 3000}),
     [](const auto& info) { return std::string(info.param.name); });
+
+std::string write_columns(const std::vector<std::shared_ptr<arrow::Array>>& columns) {
+  std::vector<std::shared_ptr<arrow::Field>> fields;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    fields.push_back(arrow::field(absl::StrCat("c", c), columns[c]->type()));
+  }
+  const std::string path = absl::StrCat(fresh_test_dir(), "/data.parquet");
+  const auto out = *arrow::io::FileOutputStream::Open(path);
+  check(parquet::arrow::WriteTable(*arrow::Table::Make(arrow::schema(fields), columns),
+                                   arrow::default_memory_pool(), out));
+  check(out->Close());
+  return path;
+}
+
+// A word of the dictionary that comes again and again: little in the file, 9 GB in memory.
+TEST(ParquetCapTest, ATextThatComesOftenIsRefusedBeforeItIsCopied) {
+  arrow::StringBuilder texts;
+  const std::string word(3 << 20, 'x');
+  for (int row = 0; row < 8; ++row) check(texts.Append(word));
+  const std::string path = write_columns({*texts.Finish()});
+  ASSERT_OK_AND_ASSIGN(const auto reader, open_parquet(FileSystem::local(), path, 8 << 20));
+  EXPECT_THAT(reader->read({0, 0, 8}, {{0, ValueType::kString}}),
+              StatusIs(absl::StatusCode::kDataLoss, testing::HasSubstr("max_group_bytes")));
+}
+
+// Rows that would be kept for their turn are dropped and decoded again.
+TEST(ParquetCapTest, WhatCanBeReadDoesNotDependOnTheOrder) {
+  constexpr int64_t kRows = 40000, kColumns = 20;
+  std::vector<std::shared_ptr<arrow::Array>> columns;
+  std::vector<ColumnRequest> requests;
+  for (int64_t c = 0; c < kColumns; ++c) {
+    arrow::Int64Builder numbers;
+    for (int64_t row = 0; row < kRows; ++row) check(numbers.Append(row % 100 + c));
+    columns.push_back(*numbers.Finish());
+    requests.push_back({c, ValueType::kInt64});
+  }
+  const std::string path = write_columns(columns);
+  ASSERT_OK_AND_ASSIGN(const auto reader, open_parquet(FileSystem::local(), path, 4 << 20));
+  for (const int64_t begin : {35000, 0, 20000, 15000, 35000}) {
+    ASSERT_OK_AND_ASSIGN(const auto read, reader->read({0, begin, 5000}, requests));
+    for (int64_t row = 0; row < 5000; ++row) {
+      ASSERT_EQ(read[7].int64s[row], (begin + row) % 100 + 7);
+    }
+  }
+  EXPECT_THAT(reader->read({0, 0, kRows}, requests),
+              StatusIs(absl::StatusCode::kDataLoss, testing::HasSubstr("max_group_bytes")));
+}
 
 }  // namespace
 }  // namespace millrace

@@ -64,7 +64,14 @@ class ParquetReader : public FileReader {
   absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                            absl::Span<const ColumnRequest> requests,
                                            BadRows& bad) override {
+    const bool goes_on = group_ == range.group;
     auto columns = read_columns(range, requests);
+    if (absl::IsResourceExhausted(columns.status()) && goes_on) {
+      // It may be what is kept of other rows, and whether a row can be read must not depend on the
+      // order.
+      close_group();
+      columns = read_columns(range, requests);
+    }
     if (columns.ok()) return columns;
     close_group();
     return annotate(memory_.explain(columns.status()),
@@ -115,13 +122,15 @@ class ParquetReader : public FileReader {
       RETURN_IF_ERROR(guard_arrow(*file_, [&] { return open_group(range.group, requests); }));
     }
     const int64_t end = range.begin + range.count;
+    taken_bytes_ = 0;
     std::vector<Column> columns(requests.size());
     for (size_t i = 0; i < requests.size(); ++i) {
       const int64_t column = requests[i].column;
       const std::string what = absl::StrCat("column ", columns_[column].name);
       if (decodes(column)) {
-        RETURN_IF_ERROR(guard_arrow(*file_, [&] { return decode_to(end, i); }), what);
+        RETURN_IF_ERROR(guard_arrow(*file_, [&] { return decode(range.begin, end, i); }), what);
         columns[i] = decoded_[i]->take(range.begin, end);
+        taken_bytes_ += columns[i].bytes();
       } else {
         RETURN_IF_ERROR(guard_arrow(*file_, [&] { return read_batches_to(end); }));
         columns[i].type = columns_[column].type;
@@ -169,7 +178,7 @@ class ParquetReader : public FileReader {
     batch_rows_ = 0;
   }
 
-  arrow::Status decode_to(int64_t end, size_t request) {
+  arrow::Status decode(int64_t begin, int64_t end, size_t request) {
     if (decoded_[request] == nullptr) {
       const parquet::arrow::SchemaField& column = field(requests_[request].column);
       std::vector<int> leaf;
@@ -178,11 +187,20 @@ class ParquetReader : public FileReader {
                                                          .rows = group_rows_[group_],
                                                          .max_bytes = memory_.max_bytes()});
     }
-    ARROW_RETURN_NOT_OK(decoded_[request]->decode_to(end, levels_));
-    int64_t bytes = 0;
+    ARROW_RETURN_NOT_OK(decoded_[request]->decode(begin, end, levels_));
+    if (decoded_bytes() <= memory_.max_bytes()) return arrow::Status::OK();
+    // Rows before these are decoded again when they are asked for.
+    for (const auto& column : decoded_) {
+      if (column != nullptr) column->drop_before(begin);
+    }
+    if (decoded_bytes() <= memory_.max_bytes()) return arrow::Status::OK();
+    return arrow::Status::OutOfMemory("decoding rows ", begin, " to ", end);
+  }
+
+  int64_t decoded_bytes() const {
+    int64_t bytes = taken_bytes_;
     for (const auto& column : decoded_) bytes += column == nullptr ? 0 : column->bytes();
-    if (bytes > memory_.max_bytes()) return arrow::Status::OutOfMemory("decoding a row group");
-    return arrow::Status::OK();
+    return bytes;
   }
 
   arrow::Status read_batches_to(int64_t end) {
@@ -224,7 +242,8 @@ class ParquetReader : public FileReader {
   std::vector<ColumnRequest> requests_;
   std::shared_ptr<parquet::RowGroupReader> row_group_;
   std::vector<std::unique_ptr<ParquetColumn>>
-      decoded_;  // by request; null: not read yet, or Arrow's
+      decoded_;              // by request; null: not read yet, or Arrow's
+  int64_t taken_bytes_ = 0;  // by the read that goes on
   ParquetLevels levels_;
   // Of columns that are left to Arrow.
   std::unique_ptr<arrow::RecordBatchReader> stream_;
