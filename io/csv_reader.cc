@@ -21,7 +21,6 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kTileBytes = 64 << 10;  // with its index, it stays in the second cache
-constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 struct CsvLayout : public FileLayout {
   int64_t size_bytes = 0;
@@ -154,7 +153,8 @@ class CsvReader : public FileReader {
                                            absl::Span<const ColumnRequest> requests,
                                            BadRows& bad) override {
     const LineGroup& group = layout_->lines.groups[range.group];
-    RETURN_IF_ERROR(buffer_.read(*file_, group), path_);
+    // The empty cells of a line that is too short lie side by side, maybe behind the text.
+    RETURN_IF_ERROR(buffer_.read(*file_, group, static_cast<int64_t>(columns_.size())), path_);
     std::vector<CellParser> parsers;
     for (const ColumnRequest& request : requests) {
       parsers.emplace_back(request.as, formats_[request.column], range.count);
@@ -170,15 +170,6 @@ class CsvReader : public FileReader {
     auto layout = std::make_shared<CsvLayout>();
     layout->size_bytes = file_->size_bytes();
     ASSIGN_OR_RETURN(layout->lines, index_lines(*file_, with_header));
-    std::array<char, 3> start = {};
-    ASSIGN_OR_RETURN(const int64_t count, file_->read_at(0, start.size(), start.data()));
-    if (absl::string_view(start.data(), count) != kByteOrderMark) return layout;
-    LineIndex& lines = layout->lines;
-    if (with_header) {
-      lines.header.begin += count;
-    } else if (!lines.groups.empty()) {
-      lines.groups.front().begin += count;
-    }
     return layout;
   }
 

@@ -60,6 +60,30 @@ TEST(CsvReaderTest, ByteOrderMarkWithoutAHeader) {
   EXPECT_THAT(column.int64s, ElementsAre(7, 8));
 }
 
+TEST(CsvReaderTest, ByteOrderMarkBeforeABlankLine) {
+  ASSERT_OK_AND_ASSIGN(const Column column,
+                       read("\xef\xbb\xbf\n7\n8\n", {0, ValueType::kInt64}, named({"a"})));
+  EXPECT_THAT(column.int64s, ElementsAre(7, 8));
+  ASSERT_OK_AND_ASSIGN(const auto reader, open("\xef\xbb\xbf\r\na,b\n1,2\n"));
+  EXPECT_EQ(reader->columns()[0].name, "a");
+}
+
+// The cells that it lacks are empty, wherever that is in memory.
+TEST(CsvReaderTest, AShortLineOfManyColumns) {
+  constexpr int64_t kColumns = 5000;
+  std::vector<std::string> names;
+  std::vector<ColumnRequest> requests;
+  for (int64_t c = 0; c < kColumns; ++c) {
+    names.push_back(absl::StrCat("c", c));
+    requests.push_back({c, c % 2 == 0 ? ValueType::kDouble : ValueType::kInt64});
+  }
+  ASSERT_OK_AND_ASSIGN(const auto reader, open("x\n", named(names)));
+  BadRows bad(1, /*skip=*/true);
+  ASSERT_OK_AND_ASSIGN(const auto columns, reader->read({0, 0, 1}, requests, bad));
+  EXPECT_TRUE(bad.contains(0));
+  for (const Column& column : columns) EXPECT_EQ(column.rows, 1);
+}
+
 TEST(CsvReaderTest, QuotedCellsAreRefusedUnlessLiteral) {
   CsvConfig config = named({"a", "b"});
   EXPECT_THAT(read("1,\"x\"\n", {1, ValueType::kString}, config),

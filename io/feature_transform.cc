@@ -352,6 +352,16 @@ absl::Status FeatureTransform::take_weights(const FeatureInput& input, IdColumn*
   std::vector<double> numbers;
   fill_numbers(weights, &numbers);
   RETURN_IF_ERROR(refuse_non_finite(input, weights, "weight ", &numbers));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (std::abs(numbers[i]) <= std::numeric_limits<float>::max()) continue;
+    const int64_t row = row_of_value(weights, static_cast<int64_t>(i));
+    if (!input.bad.contains(row)) {
+      RETURN_IF_ERROR(input.bad.add(
+          row, input.place.error(
+                   row, absl::StrCat("weight ", numbers[i], " does not fit a 32-bit float"))));
+    }
+    numbers[i] = 0;
+  }
   list->weights.resize(list->values.size(), 1);
   for (int64_t row = 0; row < list->rows; ++row) {
     const int64_t begin = input.column.begin(row), count = input.column.end(row) - begin;
@@ -412,7 +422,6 @@ absl::Status FeatureTransform::append_ids(const FeatureInput& input, IdColumn* o
   out->rows += list.rows;
   if (!has_default_) {
     const int64_t before = out->offsets.back();
-    out->offsets.reserve(out->offsets.size() + list.rows);
     for (int64_t row = 0; row < list.rows; ++row) out->offsets.push_back(before + list.end(row));
     append_lists(list, out);
     return absl::OkStatus();

@@ -42,6 +42,8 @@ bool parse_integer(absl::string_view text, T* value) {
 }
 
 bool parse_number(absl::string_view text, double* value) {
+  // "+1" is the usual label of a positive example.
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   return parse_double(text.data(), static_cast<int64_t>(text.size()), value);
 }
 

@@ -53,6 +53,14 @@ TEST_F(LibsvmReaderTest, LabelsQidsIndicesAndValues) {
   EXPECT_THAT(columns[3].offsets, ElementsAre(0, 2, 2, 3));
 }
 
+TEST_F(LibsvmReaderTest, LabelsMayHaveAPlus) {
+  ASSERT_OK_AND_ASSIGN(const auto columns, read_all("+1 3:+0.5\n-1 4:1\n"));
+  EXPECT_THAT(columns[0].doubles, ElementsAre(1, -1));
+  EXPECT_THAT(columns[3].doubles, ElementsAre(0.5, 1));
+  EXPECT_THAT(failure("+-1 2:3\n"), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(failure("+ 2:3\n"), StatusIs(absl::StatusCode::kDataLoss));
+}
+
 TEST_F(LibsvmReaderTest, FieldsHaveColumnsOfTheirOwn) {
   config_.mutable_libsvm()->set_fields(2);
   ASSERT_OK_AND_ASSIGN(const auto columns, read_all("1 1:8:0.5 0:3:2 1:9:4\n0 0:4:1\n"));

@@ -104,9 +104,9 @@ void truncate(int64_t count, TruncateTransform::Keep keep, IdColumn* column) {
   for (int64_t row = 0; row < column->rows; ++row) {
     int64_t begin = column->begin(row), end = column->end(row);
     if (keep == TruncateTransform::FIRST) {
-      end = std::min(end, begin + count);
+      end = begin + std::min(end - begin, count);
     } else {
-      begin = std::max(begin, end - count);
+      begin = end - std::min(end - begin, count);
     }
     for (int64_t i = begin; i < end; ++i) made.add(column->values[i], weight(*column, i));
     made.end_row();

@@ -1,5 +1,6 @@
 #include "io/list_transform.h"
 
+#include <limits>
 #include <string>
 
 #include "base/hash.h"
@@ -87,6 +88,11 @@ TEST(TruncateTest, FirstOrLastWithTheirWeights) {
   truncate(2, TruncateTransform::LAST, &last);
   EXPECT_THAT(last.values, ElementsAre(2, 3, 4));
   EXPECT_THAT(last.weights, ElementsAre(20, 30, 40));
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  truncate(kAll, TruncateTransform::FIRST, &column);
+  EXPECT_THAT(column.values, ElementsAre(1, 2, 4));
+  truncate(kAll, TruncateTransform::LAST, &last);
+  EXPECT_THAT(last.values, ElementsAre(2, 3, 4));
 }
 
 TEST(UniqueTest, TheFirstOfEqualOnesStays) {

@@ -1,6 +1,7 @@
 #include "io/text_lines.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -14,11 +15,16 @@ namespace {
 constexpr int64_t kGroupRows = 16384;
 constexpr int64_t kGroupBytes = 8 << 20;  // a group ends after the line that reaches this
 constexpr int64_t kReadBytes = 1 << 20;
+constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // Cuts a file into groups, as its bytes come by.
 class LineScanner {
  public:
-  explicit LineScanner(bool with_header) : header_due_(with_header) {}
+  // `begin`: where the first line begins.
+  LineScanner(bool with_header, int64_t begin)
+      : header_due_(with_header), offset_(begin), line_begin_(begin) {
+    open_.begin = open_.end = begin;
+  }
 
   absl::Status scan(absl::string_view bytes) {
     const char* place = bytes.data();
@@ -65,8 +71,8 @@ class LineScanner {
 
   bool header_due_;
   bool blank_ = true;  // the line so far
-  int64_t offset_ = 0;
-  int64_t line_begin_ = 0;
+  int64_t offset_;
+  int64_t line_begin_;
   int64_t line_ = 1;
   LineGroup open_;
   LineIndex index_;
@@ -79,10 +85,14 @@ absl::Status became_shorter() {
 }  // namespace
 
 absl::StatusOr<LineIndex> index_lines(ReadableFile& file, bool with_header) {
-  LineScanner scanner(with_header);
+  std::array<char, kByteOrderMark.size()> start = {};
+  ASSIGN_OR_RETURN(const int64_t got, file.read_at(0, start.size(), start.data()));
+  const bool is_marked = absl::string_view(start.data(), got) == kByteOrderMark;
+  const int64_t begin = is_marked ? got : 0;
+  LineScanner scanner(with_header, begin);
   const int64_t size = file.size_bytes();
   const std::unique_ptr<char[]> buffer(new char[std::clamp<int64_t>(size, 1, kReadBytes)]);
-  for (int64_t offset = 0; offset < size;) {
+  for (int64_t offset = begin; offset < size;) {
     const int64_t wanted = std::min(kReadBytes, size - offset);
     ASSIGN_OR_RETURN(const int64_t count, file.read_at(offset, wanted, buffer.get()));
     if (count < wanted) return became_shorter();
@@ -92,9 +102,10 @@ absl::StatusOr<LineIndex> index_lines(ReadableFile& file, bool with_header) {
   return scanner.finish();
 }
 
-absl::Status LineBuffer::read(ReadableFile& file, const LineGroup& group) {
+absl::Status LineBuffer::read(ReadableFile& file, const LineGroup& group, int64_t more) {
   const int64_t count = group.end - group.begin;
-  const int64_t needed = count + 1 + kTextPadding;
+  const int64_t padding = kTextPadding + more;
+  const int64_t needed = count + 1 + padding;
   if (needed > capacity_) {
     bytes_.reset(new char[needed]);
     capacity_ = needed;
@@ -104,7 +115,7 @@ absl::Status LineBuffer::read(ReadableFile& file, const LineGroup& group) {
   if (got < count) return became_shorter();
   size_ = count;
   if (count > 0 && begin[count - 1] != '\n') begin[size_++] = '\n';
-  std::memset(begin + size_, 0, kTextPadding);
+  std::memset(begin + size_, 0, padding);
   return absl::OkStatus();
 }
 

@@ -34,17 +34,17 @@ struct LineIndex {
   std::vector<LineGroup> groups;
 };
 
-// Looks through a file once for its line ends. `with_header`: the first line that is not blank is
-// no row. Groups end after 16384 rows or 8 MiB. Errors: those of reading; DataLoss for a line
-// beyond kMaxLineBytes, with its number, and for a file that became shorter.
+// Looks through a file once for its line ends, behind a byte order mark. `with_header`: the first
+// line that is not blank is no row. Groups end after 16384 rows or 8 MiB. Errors: those of reading;
+// DataLoss for a line beyond kMaxLineBytes, with its number, and for a file that became shorter.
 absl::StatusOr<LineIndex> index_lines(ReadableFile& file, bool with_header);
 
-// The bytes of one group. The last line ends with a line feed too, and kTextPadding readable bytes
-// stand behind it.
+// The bytes of one group. The last line ends with a line feed too, and kTextPadding + `more`
+// readable bytes stand behind it.
 class LineBuffer {
  public:
   // Errors: those of reading; DataLoss for a file that became shorter.
-  absl::Status read(ReadableFile& file, const LineGroup& group);
+  absl::Status read(ReadableFile& file, const LineGroup& group, int64_t more = 0);
   const char* data() const { return bytes_.get(); }
   int64_t size() const { return size_; }
 

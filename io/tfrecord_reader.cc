@@ -106,11 +106,15 @@ bool append_values(const TfFeature& feature, Column* column) {
   return true;
 }
 
+// An example may take many times the memory that its record has bytes: an empty text is two bytes
+// of a record, and forty in memory.
+constexpr int64_t kRecordsInCap = 32;
+
 // Walks over a file for its groups and columns.
 class RecordScanner {
  public:
   RecordScanner(ByteSource& bytes, int64_t max_group_bytes)
-      : bytes_(bytes), max_bytes_(std::min<int64_t>(max_group_bytes, 1 << 30)) {}
+      : bytes_(bytes), max_bytes_(std::min<int64_t>(max_group_bytes, 1 << 30) / kRecordsInCap) {}
 
   // Fills groups and, where none are there, columns.
   absl::Status scan(TfRecordLayout* layout) {
@@ -135,9 +139,10 @@ class RecordScanner {
     if (count == 0) return false;
     if (count < kHeaderBytes) return absl::DataLossError("the file ends within it");
     ASSIGN_OR_RETURN(const uint64_t length, record_length(header.data()));
-    if (length > static_cast<uint64_t>(max_bytes_ - kHeaderBytes - kTrailerBytes)) {
-      return absl::DataLossError(absl::StrCat(
-          "it has ", length, " bytes, and a row group must not ", "take more than ", max_bytes_));
+    if (length > static_cast<uint64_t>(max_bytes_)) {
+      return absl::DataLossError(absl::StrCat("it has ", length,
+                                              " bytes, and a record must not have more than ",
+                                              max_bytes_, ": max_group_bytes / ", kRecordsInCap));
     }
     length_ = static_cast<int64_t>(length);
     RETURN_IF_ERROR(read_content(typed));
