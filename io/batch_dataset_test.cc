@@ -436,5 +436,31 @@ TEST(BatchDatasetTest, DataToPredictFromMayLackLabelsAndWeights) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has no column \"missing\"")));
 }
 
+// One row group of three units, which are read in and out of order, by one thread and by four.
+TEST(BatchDatasetTest, GoesOnWithinLargeRowGroups) {
+  const std::string path = fresh_test_dir() + "/large.parquet";
+  ASSERT_OK(
+      write_data_file(criteo_like_table(40000, kDense, kSparse), DataConfig::PARQUET, 0, path));
+  DatasetOptions options = options_for({path});
+  options.data.set_batch_size(1000);
+  for (const int64_t shuffle_rows : {0, 15000}) {
+    options.data.set_shuffle_rows(shuffle_rows);
+    options.reader_threads = 1;
+    ASSERT_OK_AND_ASSIGN(const std::vector<Batch> right, read_epoch(options, 2));
+    std::vector<int64_t> ids = ids_of(right);
+    std::sort(ids.begin(), ids.end());
+    for (int64_t i = 0; i < 40000; ++i) ASSERT_EQ(ids[i], i);
+    for (const int threads : {1, 4}) {
+      options.reader_threads = threads;
+      ASSERT_OK_AND_ASSIGN(const auto data, open_dataset(options));
+      for (size_t i = 0; i < right.size(); i += 3) {
+        SCOPED_TRACE(absl::StrCat("behind batch ", i, ", threads ", threads));
+        ASSERT_NO_FATAL_FAILURE(
+            expect_rest(*data, right[i].cursor, absl::MakeSpan(right).subspan(i + 1)));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace millrace

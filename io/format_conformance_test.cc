@@ -43,7 +43,8 @@ struct Case {
   bool text = true;
 };
 
-const std::vector<Case> kCases = {{"Orc", DataConfig::ORC, ".orc"},
+const std::vector<Case> kCases = {{"Parquet", DataConfig::PARQUET, ".parquet"},
+                                  {"Orc", DataConfig::ORC, ".orc"},
                                   {"Csv", DataConfig::CSV, ".csv"},
                                   {"TfRecord", DataConfig::TFRECORD, ".tfrecord"},
                                   {"CompressedTfRecord", DataConfig::TFRECORD, ".tfrecord.gz"},
@@ -53,7 +54,7 @@ class FormatConformanceTest : public testing::TestWithParam<Case> {
  protected:
   // A dataset of `table`, written in that format, with two files of unequal length.
   std::unique_ptr<BatchDataset> open(const TestTable& table, const Case& format,
-                                     int64_t shuffle_rows, int threads) {
+                                     int64_t shuffle_rows, int threads, int64_t batch_size = 177) {
     DatasetOptions options;
     for (const int64_t part : {0, 1}) {
       const std::string path =
@@ -64,7 +65,7 @@ class FormatConformanceTest : public testing::TestWithParam<Case> {
     }
     options.data.mutable_csv()->set_list_delimiter("|");
     options.data.mutable_libsvm()->set_fields(static_cast<int64_t>(table.columns.size()) - 1);
-    options.data.set_batch_size(177);
+    options.data.set_batch_size(batch_size);
     options.data.set_shuffle_rows(shuffle_rows);
     options.reader_threads = threads;
     options.schema = *FeatureSchema::create(features(table, format.format));
@@ -133,15 +134,29 @@ TEST_P(FormatConformanceTest, TheSameBatchesAsParquet) {
   }
 }
 
-TEST_P(FormatConformanceTest, ContinuesExactlyBehindEveryBatch) {
-  const auto data = open(content(GetParam().text), GetParam(), 700, 2);
-  ASSERT_OK(data->start_epoch(3));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Batch> right, read_rest(*data));
+// 500 batches, each of them gone on behind.
+void continues_behind_every_batch(BatchDataset& data) {
+  ASSERT_OK(data.start_epoch(3));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Batch> right, read_rest(data));
+  ASSERT_EQ(right.size(), 500u);
   for (size_t i = 0; i < right.size(); ++i) {
     SCOPED_TRACE(absl::StrCat("behind batch ", i));
     ASSERT_NO_FATAL_FAILURE(
-        expect_rest(*data, right[i].cursor, absl::MakeSpan(right).subspan(i + 1)));
+        expect_rest(data, right[i].cursor, absl::MakeSpan(right).subspan(i + 1)));
   }
+}
+
+TEST_P(FormatConformanceTest, ContinuesExactlyBehindEveryBatch) {
+  continues_behind_every_batch(*open(content(GetParam().text), GetParam(), 0, 1, kRows / 500));
+}
+TEST_P(FormatConformanceTest, ContinuesExactlyBehindEveryBatchShuffled) {
+  continues_behind_every_batch(*open(content(GetParam().text), GetParam(), 700, 1, kRows / 500));
+}
+TEST_P(FormatConformanceTest, ContinuesExactlyBehindEveryBatchWithFourThreads) {
+  continues_behind_every_batch(*open(content(GetParam().text), GetParam(), 0, 4, kRows / 500));
+}
+TEST_P(FormatConformanceTest, ContinuesExactlyBehindEveryBatchShuffledWithFourThreads) {
+  continues_behind_every_batch(*open(content(GetParam().text), GetParam(), 700, 4, kRows / 500));
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, FormatConformanceTest, testing::ValuesIn(kCases),
