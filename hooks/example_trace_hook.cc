@@ -60,7 +60,7 @@ absl::Status ExampleTraceHook::after_step(HookContext& context, const StepResult
   if (context.phase() != Phase::kTrain) return absl::OkStatus();
   const std::vector<int64_t> ids = std::exchange(ids_, {});
   if (!result.applied) return absl::OkStatus();
-  if (file_ == nullptr) RETURN_IF_ERROR(open(context.rank()));
+  if (file_ == nullptr) RETURN_IF_ERROR(open(context.rank(), context.world_size()));
   const Progress& progress = context.progress();
   // One write for each line, so that a killed process leaves whole ones.
   return file_->append(absl::StrCat("{\"step\":", progress.step, ",\"epoch\":", progress.epoch,
@@ -68,13 +68,28 @@ absl::Status ExampleTraceHook::after_step(HookContext& context, const StepResult
                                     "]}\n"));
 }
 
-absl::Status ExampleTraceHook::open(int rank) {
-  const std::string directory = join_path(directory_, absl::StrCat("rank-", rank));
-  RETURN_IF_ERROR(files_.create_directories(directory));
+// What was done from step `begin` on is done anew.
+absl::Status ExampleTraceHook::remove_from(const std::string& directory, int64_t begin) {
   ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files_.list(directory));
   for (const DirectoryEntry& entry : entries) {
-    if (begin_of(entry.name) <= begins_at_) continue;
+    if (begin_of(entry.name) < begin) continue;
     RETURN_IF_ERROR(files_.remove(join_path(directory, entry.name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExampleTraceHook::open(int rank, int world_size) {
+  const auto directory_of = [this](int of) {
+    return join_path(directory_, absl::StrCat("rank-", of));
+  };
+  const std::string directory = directory_of(rank);
+  RETURN_IF_ERROR(files_.create_directories(directory));
+  RETURN_IF_ERROR(remove_from(directory, begins_at_));
+  // There may have been more ranks.
+  for (int other = rank + world_size;; other += world_size) {
+    const absl::Status status = remove_from(directory_of(other), begins_at_);
+    if (absl::IsNotFound(status)) break;
+    RETURN_IF_ERROR(status);
   }
   const std::string name = absl::StrFormat("%s%08d%s", kPrefix, begins_at_, kSuffix);
   ASSIGN_OR_RETURN(file_, files_.create(join_path(directory, name)));

@@ -42,7 +42,8 @@ class ExampleTraceHook : public Hook {
   absl::Status save_state(HookState& state) const override;
 
  private:
-  absl::Status open(int rank);
+  absl::Status open(int rank, int world_size);
+  absl::Status remove_from(const std::string& directory, int64_t begin);
 
   FileSystem& files_;
   const std::string directory_;

@@ -82,6 +82,16 @@ TEST_F(ExampleTraceHookTest, ARunThatGoesOnBeginsAFile) {
   EXPECT_THAT(names(), testing::ElementsAre("from-00000000.jsonl", "notes"));
 }
 
+TEST_F(ExampleTraceHookTest, FilesOfRanksThatAreNoMore) {
+  files_.put("trace/rank-1/from-00000000.jsonl", "done anew");
+  files_.put("trace/rank-2/from-00000004.jsonl", "too");
+  ASSERT_OK(trainer(2)->train().status());
+  for (const std::string rank : {"trace/rank-1", "trace/rank-2"}) {
+    ASSERT_OK_AND_ASSIGN(const std::vector<DirectoryEntry> entries, files_.list(rank));
+    EXPECT_TRUE(entries.empty()) << rank;
+  }
+}
+
 TEST_F(ExampleTraceHookTest, WhatIsRefusedIsLeftOut) {
   TinyTrainerOptions options;
   options.train = {.batches = 4, .batch_size = 3, .nan_at = 1};

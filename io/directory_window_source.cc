@@ -121,7 +121,9 @@ absl::Status DirectoryWindowSource::look_at_late(const std::string& name,
   switch (config_.late()) {
     case DirectoryWindows::FAIL:
       return absl::DataLossError(
-          absl::StrCat(what, " (windows.directory.late: FAIL; SKIP and TAKE go on)"));
+          absl::StrCat(what,
+                       " (windows.directory.late: FAIL). Take it away to go on; a job that starts "
+                       "anew may have SKIP or TAKE"));
     case DirectoryWindows::SKIP:
       if (left_out_.insert(name).second) MILLRACE_LOG(WARNING) << what << "; it is left out";
       break;

@@ -75,8 +75,10 @@ absl::StatusOr<Found> TimeWindowSource::find(bool no_more, WindowPosition& posit
     const std::string missing =
         absl::StrCat(waits_for_, " is missing while ", name_at(later), " is there");
     if (config_.missing() == TimeWindows::FAIL) {
-      return absl::DataLossError(
-          absl::StrCat(missing, " (windows.time.missing: FAIL; WAIT and SKIP go on)"));
+      return absl::DataLossError(absl::StrCat(
+          missing,
+          " (windows.time.missing: FAIL). Bring it to go on; a job that starts anew may "
+          "have WAIT or SKIP"));
     }
     waits_for_ = missing;
     if (config_.missing() == TimeWindows::WAIT) return Found::kNotYet;

@@ -187,8 +187,9 @@ absl::StatusOr<UriFileSystem::Place> UriFileSystem::place(const std::string& uri
   if (connected == nullptr) {
     RETURN_IF_ERROR(guarded("reach", root, [&]() -> arrow::Status {
       const std::string uri = parts.scheme == "s3" ? s3_uri(root) : has_bucket ? root : root + "/";
-      ARROW_ASSIGN_OR_RAISE(connected, fs::FileSystemFromUri(uri));
-      if (parts.scheme == "s3") finalize_s3_at_exit();
+      auto made = fs::FileSystemFromUri(uri);
+      if (parts.scheme == "s3") finalize_s3_at_exit();  // also if nobody answers
+      ARROW_ASSIGN_OR_RAISE(connected, std::move(made));
       return arrow::Status::OK();
     }));
   }

@@ -78,7 +78,11 @@ absl::StatusOr<int64_t> WindowCutter::cut_rows(const std::vector<WindowEntry>& e
   position.set_rest_files(static_cast<int32_t>(ends.end() - rest));
   const int64_t before = rest == ends.begin() ? 0 : rest[-1];
   position.set_rest_row(rest == ends.end() ? 0 : end - before);
-  if (rest == ends.end()) counted_.clear();
+  std::map<std::string, int64_t> counted;
+  for (int i = position.file_size() - position.rest_files(); i < position.file_size(); ++i) {
+    counted[position.file(i).name()] = counted_[position.file(i).name()];
+  }
+  counted_ = std::move(counted);
   return static_cast<int64_t>(taken);
 }
 

@@ -1,6 +1,8 @@
 #include "io/windowed_files.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -39,6 +41,22 @@ bool is_damage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsNotFound(status) || absl::IsInvalidArgument(status) ||
          absl::IsFailedPrecondition(status);
 }
+
+// Data of which every epoch is the one that training makes of a window, with its sample.
+class OneEpoch : public Dataset {
+ public:
+  OneEpoch(std::unique_ptr<BatchDataset> data, int64_t epoch)
+      : data_(std::move(data)), epoch_(epoch) {}
+
+  absl::Status start_epoch(int64_t) override { return data_->start_epoch(epoch_); }
+  absl::Status seek(absl::Span<const Cursor> cursors) override { return data_->seek(cursors); }
+  absl::StatusOr<std::optional<Batch>> next() override { return data_->next(); }
+  void cancel() override { data_->cancel(); }
+
+ private:
+  const std::unique_ptr<BatchDataset> data_;
+  const int64_t epoch_;
+};
 
 }  // namespace
 
@@ -247,7 +265,9 @@ absl::Status WindowedFiles::check_digests(const WindowPosition& position) const 
     ASSIGN_OR_RETURN(const uint64_t digest, digest_of(*options_.dataset.files, path));
     if (!file.has_digest() || digest == file.digest()) continue;
     return absl::DataLossError(
-        absl::StrCat(path, " changed since training stopped within its window"));
+        absl::StrCat(path,
+                     " changed since training stopped within its window; put back what it was, "
+                     "or remove the newest checkpoint to go on from the one before"));
   }
   return absl::OkStatus();
 }
@@ -294,10 +314,9 @@ absl::StatusOr<std::unique_ptr<BatchDataset>> WindowedFiles::dataset_of(
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> WindowedFiles::open_window_again() {
-  std::unique_ptr<Dataset> again;
-  if (open_ == nullptr || !is_new_) return again;
-  ASSIGN_OR_RETURN(again, dataset_of(position_));
-  return again;
+  if (open_ == nullptr || !is_new_) return std::unique_ptr<Dataset>();
+  ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> again, dataset_of(position_));
+  return std::make_unique<OneEpoch>(std::move(again), position_.index());
 }
 
 // At its first batch, or where it is sought.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/text.h"
@@ -447,6 +448,20 @@ absl::Status validate(const JobConfig& config) {
   RETURN_IF_ERROR(check_eviction_hook(config));
   if (config.run().evaluation().progressive() && !train.train_data().has_windows()) {
     return wrong("run.evaluation", "progressive needs train_data.windows");
+  }
+  for (const EvaluationSetConfig& set : train.eval_data()) {
+    if (config.run().evaluation().progressive() && set.name() == "next_window") {
+      return wrong("run.evaluation",
+                   "progressive evaluates windows under the name next_window, "
+                   "which an evaluation set has");
+    }
+  }
+  const WindowIoConfig& window_io = config.run().window_io();
+  for (const std::string& to : {window_io.move_done_to(), window_io.move_damaged_to()}) {
+    if (absl::StrContains(to, "://")) {
+      return wrong("run.window_io",
+                   absl::StrCat("cannot move files to ", to, ": what is behind URIs is only read"));
+    }
   }
   return check_run(config.run());
 }

@@ -116,6 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"train.max_steps_per_window=-1", "max_steps_per_window is -1"},
                     Case{"train.max_windows=3", "max_windows and max_steps_per_window need"},
                     Case{"run.evaluation.progressive=true", "progressive needs"},
+                    Case{"run.window_io.move_done_to='file:///done'", "only read"},
                     Case{"train.max_evaluation_steps=-1", "max_evaluation_steps is -1"},
                     Case{"train.micro_batches=0", "train: micro_batches is 0; must be at least 1"},
                     Case{"train.non_finite.max_in_a_row=0",

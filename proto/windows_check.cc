@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/field_check.h"
@@ -41,6 +42,14 @@ absl::Status check_time(absl::string_view where, const TimeWindows& time) {
   const auto path_at = [&](absl::Time when) {
     return absl::FormatTime(time.path(), when, absl::UTCTimeZone());
   };
+  for (size_t at = 0; (at = time.path().find('%', at)) != std::string::npos; at += 2) {
+    constexpr absl::string_view kConversions = "aAbBcCdDeEFgGhHIjmMnOprRsStTuUVwWxXyYzZ%";
+    if (at + 1 < time.path().size() && absl::StrContains(kConversions, time.path()[at + 1])) {
+      continue;
+    }
+    return wrong(where, absl::StrCat("path has ", time.path().substr(at, 2),
+                                     ", which stands for no part of a time"));
+  }
   if (path_at(start) == path_at(next)) {
     return wrong(where, absl::StrCat("path gives ", path_at(start),
                                      " for the first two steps; it needs %H and the like"));
