@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -11,7 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "tests/campaigns/forwarding_file_system.h"
 #include "tests/io_testing/batches.h"
 #include "tests/io_testing/data_files.h"
 
@@ -459,6 +463,56 @@ TEST(BatchDatasetTest, GoesOnWithinLargeRowGroups) {
             expect_rest(*data, right[i].cursor, absl::MakeSpan(right).subspan(i + 1)));
       }
     }
+  }
+}
+
+// Counts the bytes that are read.
+class CountedFiles : public ForwardingFileSystem {
+ public:
+  CountedFiles() : ForwardingFileSystem(FileSystem::local()) {}
+  absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
+    ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, under_.open(path));
+    return std::make_unique<File>(std::move(file), bytes);
+  }
+  std::atomic<int64_t> bytes = 0;
+
+ private:
+  class File : public ReadableFile {
+   public:
+    File(std::unique_ptr<ReadableFile> file, std::atomic<int64_t>& bytes)
+        : file_(std::move(file)), bytes_(bytes) {}
+    const std::string& path() const override { return file_->path(); }
+    int64_t size_bytes() const override { return file_->size_bytes(); }
+    absl::StatusOr<int64_t> read_at(int64_t offset, int64_t count, void* buffer) override {
+      bytes_ += count;
+      return file_->read_at(offset, count, buffer);
+    }
+
+   private:
+    const std::unique_ptr<ReadableFile> file_;
+    std::atomic<int64_t>& bytes_;
+  };
+};
+
+// And what is read ahead of the reader, which is the same from the beginning.
+TEST(BatchDatasetTest, SeekingReadsTheOpenBlockAlone) {
+  for (const DataConfig::Format format : {DataConfig::ORC, DataConfig::PARQUET}) {
+    const std::string path = absl::StrCat(fresh_test_dir(), "/data", extension_of(format));
+    ASSERT_OK(write_data_file(criteo_like_table(60000, kDense, kSparse), format, 1000, path));
+    DatasetOptions options = options_for({path});
+    options.data.set_shuffle_rows(2000);
+    options.reader_threads = 1;
+    CountedFiles files;
+    options.files = &files;
+    ASSERT_OK_AND_ASSIGN(const std::vector<Batch> batches, read_epoch(options));
+    const int64_t whole = files.bytes.exchange(0);
+    {
+      ASSERT_OK_AND_ASSIGN(const auto data, open_dataset(options));
+      files.bytes = 0;  // what opening reads
+      ASSERT_OK(data->seek({&batches[batches.size() / 2].cursor, 1}));
+      ASSERT_OK(data->next().status());
+    }
+    EXPECT_LT(files.bytes, whole / 4) << extension_of(format);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
 
 #include "base/status_matchers.h"
 
@@ -51,6 +52,27 @@ TEST(CursorState, RefusesWhatIsNoCursor) {
   CursorState state = to_state({0, {{0, 1}}, 0});
   state.add_begin(7);
   EXPECT_THAT(from_state(state), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+// Of 10^9 examples, after the number of ranks changed again and again: each change may cut what a
+// rank has left in two, and a cursor stays far below 64 KiB.
+TEST(CursorState, IsSmallWhateverTheDataAndItsHistory) {
+  constexpr int64_t kRows = 1000000000;
+  std::vector<RowInterval> left = {{0, kRows}};
+  for (const int world_size : {64, 48, 100, 7, 33, 64, 5, 80, 3, 17}) {
+    std::vector<RowInterval> after;
+    for (int rank = 0; rank < world_size; ++rank) {
+      Cursor cursor;
+      cursor.rows_left = deal_rows(left, rank, world_size);
+      ASSERT_LT(to_state(cursor).SerializeAsString().size(), 64u << 10);
+      // A rank reads a part of its share, each another one.
+      std::vector<RowInterval>& own = cursor.rows_left;
+      if (!own.empty()) own.front().begin += (own.front().end - own.front().begin) * rank / 200;
+      after.insert(after.end(), own.begin(), own.end());
+    }
+    left = after;
+  }
+  EXPECT_GT(left.size(), 64u) << "there was a history";
 }
 
 }  // namespace
