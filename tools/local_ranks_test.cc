@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -89,7 +89,9 @@ bool has_ended(const std::string& process) {
   std::stringstream text;
   text << stream.rdbuf();
   const std::string status = text.str();
-  return status.empty() || status.substr(status.rfind(')') + 2, 1) == "Z";
+  if (status.empty()) return true;
+  const char state = status[status.rfind(')') + 2];
+  return state == 'Z' || state == 'X';  // X: its parent is noticing
 }
 
 // A kill takes effect some time after it was sent.
