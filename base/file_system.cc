@@ -12,7 +12,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -403,6 +406,21 @@ std::string directory_of(const std::string& path) {
 std::string base_name(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+bool is_uri(const std::string& path) {
+  const size_t end = path.find("://");
+  if (end == std::string::npos || end == 0) return false;
+  return std::all_of(path.begin(), path.begin() + static_cast<int64_t>(end), [](char c) {
+    return absl::ascii_isalnum(c) || c == '+' || c == '-' || c == '.';
+  });
+}
+
+std::string absolute_path(const std::string& path) {
+  if (is_uri(path)) return path;
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
 }
 
 std::string join_path(absl::string_view base, absl::string_view path) {

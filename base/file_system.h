@@ -137,6 +137,12 @@ absl::Status write_file_atomically(FileSystem& files, const std::string& path,
 std::string directory_of(const std::string& path);
 std::string base_name(const std::string& path);
 
+// Whether a path begins with a scheme: SCHEME://...
+bool is_uri(const std::string& path);
+
+// `path` from the root, by where this process stands; a URI as it is.
+std::string absolute_path(const std::string& path);
+
 // `base` and `path` with one slash between; `path` alone if it is absolute or `base` empty.
 std::string join_path(absl::string_view base, absl::string_view path);
 

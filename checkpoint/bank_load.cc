@@ -205,7 +205,7 @@ class BankLoad {
     EmbeddingTable& result = *tables_.at(own.name());
     TableCounters counters = result.counters();
     counters.applied_steps = std::max(counters.applied_steps, applied_steps);
-    counters.last_step = std::max(counters.last_step, options_.step);
+    counters.last_step = std::max(counters.last_step, step_of(own));
     return annotate(result.set_counters(counters), config.path());
   }
 
@@ -236,24 +236,29 @@ class BankLoad {
     return nullptr;
   }
 
+  int64_t step_of(const EmbeddingTable& own) const {
+    return options_.step_by_table ? own.counters().last_step : options_.step;
+  }
+
   // Into what the table will hold.
   absl::Status add_rows(const EmbeddingTable& own, std::unique_ptr<EmbeddingTable> rows,
                         const RowParts& parts, bool table_state, bool admission, bool clear) {
     std::unique_ptr<EmbeddingTable>& result = tables_[own.name()];
     // The log of evicted ids knows nothing of rows that came in other ways.
-    const int64_t log_begins = options_.step == 0 ? 0 : options_.step + 1;
+    const int64_t step = step_of(own);
+    const int64_t log_begins = step == 0 ? 0 : step + 1;
     if (result != nullptr || (!clear && own.store().size() > 0)) {
       if (result == nullptr) {
         ASSIGN_OR_RETURN(result, copy_of(own));
       }
-      RETURN_IF_ERROR(copy_rows(*rows, parts, options_.step, *result));
+      RETURN_IF_ERROR(copy_rows(*rows, parts, step, *result));
       if (admission) RETURN_IF_ERROR(result->set_admission_state(rows->admission_state()));
       result->restart_evicted_log(log_begins);
       return absl::OkStatus();
     }
     RowStore& store = rows->store();
     for (RowIndex row = 0; row < store.end() && !parts.last_step; ++row) {
-      if (store.in_use(row)) store.last_step(row) = static_cast<uint32_t>(options_.step);
+      if (store.in_use(row)) store.last_step(row) = static_cast<uint32_t>(step);
     }
     if (!admission) RETURN_IF_ERROR(rows->set_admission_state(own.admission_state()));
     if (!table_state) rows->restart_evicted_log(log_begins);

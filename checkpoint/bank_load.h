@@ -21,6 +21,8 @@ struct BankLoadOptions {
   // but of optimizer state all or none.
   bool whole = true;
   int64_t step = 0;  // where training stands afterwards: new rows count as seen then
+  // They count as seen when their table was seen last.
+  bool step_by_table = false;
 };
 
 // Reads what the plan says, for the trainer that `target` was captured from, which stays as it is.

@@ -13,6 +13,7 @@
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/checkpoint_path.h"
+#include "checkpoint/file_identity.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/rows_file.h"
 #include "checkpoint/table_tensors.h"
@@ -22,8 +23,6 @@
 
 namespace millrace {
 namespace {
-
-constexpr int64_t kPieceBytes = 1 << 20;  // that is read at once
 
 template <typename Shape>
 std::string tensor_shape(absl::string_view type, const Shape& shape) {
@@ -64,16 +63,8 @@ absl::StatusOr<SourcePlace> find_checkpoint(const std::string& path, FileSystem&
 }
 
 absl::StatusOr<SourcePlace> find_file(const std::string& path, FileSystem& files) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.open(path));
-  Xxh3Stream digest;
-  std::string piece(std::min<int64_t>(kPieceBytes, file->size_bytes()), '\0');
-  for (int64_t at = 0; at < file->size_bytes();) {
-    ASSIGN_OR_RETURN(const int64_t count, file->read_at(at, piece.size(), piece.data()));
-    if (count == 0) return absl::AbortedError(absl::StrCat(path, " became shorter"));
-    digest.update(absl::string_view(piece).substr(0, count));
-    at += count;
-  }
-  return SourcePlace{path, format_digest(digest.digest()), {}};
+  ASSIGN_OR_RETURN(const FileIdentity identity, identify_file(files, path));
+  return SourcePlace{path, identity.digest, {}};
 }
 
 }  // namespace
@@ -109,8 +100,8 @@ absl::StatusOr<std::unique_ptr<BankSource>> BankSource::open(const SourceConfig&
   std::string version = place.version;
   if (config.has_rows()) {
     RETURN_IF_ERROR(source->open_rows(config, place.path, files, target));
-    ASSIGN_OR_RETURN(const SourcePlace now, find_file(place.path, files));
-    version = now.version;
+    ASSIGN_OR_RETURN(source->identity_, identify_file(files, place.path));
+    version = source->identity_.digest;
   } else {
     ASSIGN_OR_RETURN(source->chain_, open_chain(files, place.path));
     version = source->checkpoint().manifest().digest();

@@ -12,6 +12,7 @@
 #include "base/thread_pool.h"
 #include "checkpoint/bank_plan.h"
 #include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/file_identity.h"
 #include "checkpoint/train_state.h"
 #include "embedding/table_rows.h"
 #include "proto/config.pb.h"
@@ -53,6 +54,7 @@ class BankSource {
   const CheckpointReader& checkpoint() const { return *chain_.back(); }
   // Of a file.
   const TableRows& rows() const { return rows_; }
+  const FileIdentity& identity() const { return identity_; }
 
  private:
   BankSource() = default;
@@ -64,6 +66,7 @@ class BankSource {
   std::vector<BankItem> items_;
   std::vector<std::unique_ptr<CheckpointReader>> chain_;
   TableRows rows_;
+  FileIdentity identity_;
 };
 
 }  // namespace millrace

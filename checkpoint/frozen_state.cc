@@ -17,6 +17,7 @@ FrozenState without_tables(const TrainState& state) {
   frozen.optimizer_tensors = state.optimizer_tensors();
   frozen.shared = state.shared;
   frozen.rank = state.rank;
+  frozen.left_out = state.left_out;
   return frozen;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -20,6 +21,7 @@ struct FrozenState {
   std::vector<std::unique_ptr<TableSnapshot>> tables;
   SharedState shared;
   RankState rank;
+  std::vector<std::string> left_out = {};  // TrainState::left_out
 
   // Of its files, about: what is in memory beside tensors and rows counts little and in part.
   int64_t size_bytes() const;

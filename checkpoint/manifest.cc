@@ -63,6 +63,7 @@ std::string content_key(const CheckpointManifest& manifest) {
   *content.mutable_progress() = manifest.progress();
   content.mutable_progress()->clear_elapsed_seconds();
   content.set_fingerprint(manifest.fingerprint());
+  *content.mutable_left_out() = manifest.left_out();
   content.set_finished(manifest.finished());
   *content.mutable_state_digests() = manifest.state_digests();
   *content.mutable_content_digests() = manifest.content_digests();

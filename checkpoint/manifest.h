@@ -31,8 +31,8 @@ absl::StatusOr<CheckpointManifest> parse_manifest(absl::string_view text);
 // Whether all rules of the format hold. Errors: InvalidArgument naming field, file or tensor.
 absl::Status check_manifest(const CheckpointManifest& manifest);
 
-// Whether two checkpoints hold the same: parts, base, progress but for time, fingerprint, content
-// digests, tables.
+// Whether two checkpoints hold the same: parts, base, progress but for time, fingerprint, what is
+// left out, content digests, tables.
 bool equal_content(const CheckpointManifest& a, const CheckpointManifest& b);
 
 bool has_part(const CheckpointManifest& manifest, CheckpointManifest::Part part);

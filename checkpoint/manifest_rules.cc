@@ -81,6 +81,8 @@ class Checker {
     RETURN_IF_ERROR(check_tables());
     RETURN_IF_ERROR(check_files());
     RETURN_IF_ERROR(check_ranks());
+    RETURN_IF_ERROR(check_left_out());
+    RETURN_IF_ERROR(check_referred_files());
     return check_table_files();
   }
 
@@ -237,6 +239,31 @@ class Checker {
           (with_state && states_[rank]->rank() != static_cast<int>(rank))) {
         return refuse("a file of rank ", rank, " says another rank");
       }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status check_left_out() {
+    std::string previous;
+    for (const std::string& name : manifest_.left_out()) {
+      if (name <= previous) return refuse("left_out has \"", name, "\" after \"", previous, "\"");
+      previous = name;
+      if (tables_.count(name) > 0 || dense_names_.count(name) > 0) {
+        return refuse(name, " is there, and said to be left out");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status check_referred_files() {
+    std::string previous;
+    for (const CheckpointManifest::ReferredFile& file : manifest_.referred_files()) {
+      if (file.path() <= previous) {
+        return refuse("referred file \"", file.path(), "\" after \"", previous, "\"");
+      }
+      previous = file.path();
+      if (file.size() < 0) return refuse("file ", file.path(), " has a negative size");
+      RETURN_IF_ERROR(check_digest(file.digest(), file.path()));
     }
     return absl::OkStatus();
   }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "checkpoint/bank_load.h"
+#include "checkpoint/referred_files.h"
 #include "checkpoint/state_reader.h"
 #include "distributed/agreed_result.h"
 #include "proto/model_bank_check.h"
@@ -57,6 +58,18 @@ std::vector<std::string> tables_without_rows(const BankPlan& plan, const ModelBa
     }
   }
   return tables;
+}
+
+// Drops from a plan what is of other dense tensors and tables.
+void keep_only(const std::vector<std::string>& names, BankPlan* plan) {
+  const auto other = [&](const BankItem& item) {
+    return std::find(names.begin(), names.end(), owner_of(item.name)) == names.end();
+  };
+  plan->loads.erase(std::remove_if(plan->loads.begin(), plan->loads.end(),
+                                   [&](const BankPlan::Load& load) { return other(load.to); }),
+                    plan->loads.end());
+  plan->fresh.erase(std::remove_if(plan->fresh.begin(), plan->fresh.end(), other),
+                    plan->fresh.end());
 }
 
 void log_plan(absl::string_view what, const std::string& plan,
@@ -123,8 +136,9 @@ int64_t ModelBank::step_after(const Sources& sources, const TrainState& target) 
                            : source->checkpoint().manifest().progress().step();
 }
 
-absl::StatusOr<LoadedState> ModelBank::read(const std::vector<SourcePlace>& places, bool reload,
-                                            const TrainState& target, Sources* sources) {
+absl::StatusOr<LoadedState> ModelBank::read(const std::vector<SourcePlace>& places,
+                                            const Pick& pick, const TrainState& target,
+                                            Sources* sources) {
   SourceItems items;
   for (int s = 0; s < config_.source_size(); ++s) {
     items.emplace_back();
@@ -135,20 +149,38 @@ absl::StatusOr<LoadedState> ModelBank::read(const std::vector<SourcePlace>& plac
                      absl::StrCat("source ", s, " of the model bank"));
     items.back() = sources->back()->items();
   }
-  ASSIGN_OR_RETURN(const BankPlan plan,
-                   plan_bank(config_, items, model_items(target), /*all=*/!reload));
+  ASSIGN_OR_RETURN(BankPlan plan, plan_bank(config_, items, model_items(target), pick.whole));
+  if (pick.only != nullptr) keep_only(*pick.only, &plan);
+  given_.clear();
+  for (const BankPlan::Load& load : plan.loads) given_.insert(load.to.name);
   ModelBankConfig found = config_;
   for (int s = 0; s < found.source_size(); ++s) {
     if (!places[s].path.empty()) found.mutable_source(s)->set_path(places[s].path);
   }
   plan_ = plan.to_string(found);
   BankLoadOptions options;
-  options.whole = !reload;
+  options.whole = pick.whole;
   options.step = step_after(*sources, target);
+  options.step_by_table = pick.only != nullptr;
   ASSIGN_OR_RETURN(LoadedState loaded,
                    load_bank(config_, plan, *sources, target, options, threads_));
   empty_ = tables_without_rows(plan, found, loaded);
   return loaded;
+}
+
+// Those of dynamic sources are in the state of this object.
+absl::Status ModelBank::add_files(const Sources& sources, SharedState* state) const {
+  CheckpointManifest all;
+  for (int s = 0; s < config_.source_size(); ++s) {
+    const SourceConfig& config = config_.source(s);
+    if (sources[s] == nullptr || !config.has_rows() || config.dynamic()) continue;
+    ASSIGN_OR_RETURN(const CheckpointManifest::ReferredFile file,
+                     refer_to(config.path(), sources[s]->identity(),
+                              {absl::StrCat("table/", config.rows().table())}));
+    add_referred_files({file}, &all);
+  }
+  *state->mutable_began_with() = std::move(*all.mutable_referred_files());
+  return absl::OkStatus();
 }
 
 // Messages of the state: the trainer's own with what sources give.
@@ -158,6 +190,7 @@ absl::Status ModelBank::add_messages(const Sources& sources, const TrainState& t
   const BankSource* cursor = giver(sources, SourceConfig::CURSOR);
   const BankSource* hooks = giver(sources, SourceConfig::HOOKS);
   loaded->shared = target.shared;
+  RETURN_IF_ERROR(add_files(sources, &loaded->shared));
   RankState own = target.rank;
   own.clear_table();  // the tables have their counters
   loaded->ranks.assign(world_size, own);
@@ -201,7 +234,7 @@ absl::StatusOr<LoadedState> ModelBank::load(const TrainState& target, Collective
   ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/false, ranks));
   Sources sources;
   absl::StatusOr<LoadedState> loaded = catch_exceptions([&]() -> absl::StatusOr<LoadedState> {
-    ASSIGN_OR_RETURN(LoadedState state, read(places, /*reload=*/false, target, &sources));
+    ASSIGN_OR_RETURN(LoadedState state, read(places, Pick(), target, &sources));
     RETURN_IF_ERROR(add_messages(sources, target, ranks.world_size(), &state));
     return state;
   });
@@ -230,26 +263,45 @@ absl::StatusOr<LoadedState> ModelBank::load(const TrainState& target, Collective
   return loaded;
 }
 
-absl::StatusOr<bool> ModelBank::reload(const TrainState& target, Collectives& ranks) {
-  ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/true, ranks));
-  const bool any = std::any_of(places.begin(), places.end(),
-                               [](const SourcePlace& place) { return !place.path.empty(); });
-  if (!any) return false;
+// Reads and puts in place what changes by it alone.
+absl::Status ModelBank::put(const std::vector<SourcePlace>& places, const Pick& pick,
+                            const TrainState& target, Collectives& ranks) {
   Sources sources;
   TrainState changed;
   absl::StatusOr<LoadedState> loaded = catch_exceptions([&]() -> absl::StatusOr<LoadedState> {
-    ASSIGN_OR_RETURN(LoadedState state, read(places, /*reload=*/true, target, &sources));
+    ASSIGN_OR_RETURN(LoadedState state, read(places, pick, target, &sources));
     changed = part_of(target, state);
     RETURN_IF_ERROR(check_state(changed, ranks.rank(), ranks.world_size(), state));
     return state;
   });
   RETURN_IF_ERROR(gather_results(outcome(loaded.status()), ranks).status());
-  RETURN_IF_ERROR(put_state(changed, ranks.rank(), ranks.world_size(), *loaded));
+  return put_state(changed, ranks.rank(), ranks.world_size(), *loaded);
+}
+
+absl::StatusOr<bool> ModelBank::reload(const TrainState& target, Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/true, ranks));
+  const bool any = std::any_of(places.begin(), places.end(),
+                               [](const SourcePlace& place) { return !place.path.empty(); });
+  if (!any) return false;
+  RETURN_IF_ERROR(put(places, {.whole = false}, target, ranks));
   for (int s = 0; s < config_.source_size(); ++s) {
     if (!places[s].path.empty()) loaded_[s] = places[s].version;
   }
   if (ranks.rank() == 0) log_plan("model bank, reloaded", plan_, empty_);
   return true;
+}
+
+absl::StatusOr<std::vector<std::string>> ModelBank::fill(const TrainState& target,
+                                                         const std::vector<std::string>& names,
+                                                         Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/false, ranks));
+  RETURN_IF_ERROR(put(places, {.whole = false, .only = &names}, target, ranks));
+  if (ranks.rank() == 0) log_plan("model bank, for what was not saved", plan_, empty_);
+  std::vector<std::string> missing;
+  for (const std::string& name : names) {
+    if (given_.count(name) == 0) missing.push_back(name);
+  }
+  return missing;
 }
 
 absl::Status ModelBank::save_state(ObjectState& state) const {

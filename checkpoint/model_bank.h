@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,12 @@ class ModelBank : public StateLoader {
   // optional. Errors: as load.
   absl::StatusOr<bool> reload(const TrainState& target, Collectives& ranks) override;
 
-  // Of the last load or reload that read something.
+  // Looks at all sources. Errors: as load.
+  absl::StatusOr<std::vector<std::string>> fill(const TrainState& target,
+                                                const std::vector<std::string>& names,
+                                                Collectives& ranks) override;
+
+  // Of the last load, reload or fill that read something.
   const std::string& plan() const { return plan_; }
 
   absl::Status save_state(ObjectState& state) const override;
@@ -51,19 +57,28 @@ class ModelBank : public StateLoader {
 
  private:
   using Sources = std::vector<std::unique_ptr<BankSource>>;  // null: not there, or not asked
+  // What of the trainer sources may give.
+  struct Pick {
+    bool whole = true;                               // all of its state comes from here
+    const std::vector<std::string>* only = nullptr;  // dense tensors and tables; null: any
+  };
 
   absl::StatusOr<std::vector<SourcePlace>> find(bool reload, Collectives& ranks);
-  absl::StatusOr<LoadedState> read(const std::vector<SourcePlace>& places, bool reload,
+  absl::StatusOr<LoadedState> read(const std::vector<SourcePlace>& places, const Pick& pick,
                                    const TrainState& target, Sources* sources);
+  absl::Status put(const std::vector<SourcePlace>& places, const Pick& pick,
+                   const TrainState& target, Collectives& ranks);
   int64_t step_after(const Sources& sources, const TrainState& target) const;
   absl::Status add_messages(const Sources& sources, const TrainState& target, int world_size,
                             LoadedState* loaded) const;
+  absl::Status add_files(const Sources& sources, SharedState* state) const;
   const BankSource* giver(const Sources& sources, SourceConfig::Part part) const;
 
   const ModelBankConfig config_;
   FileSystem& files_;
   ThreadPool threads_;
   std::string plan_;
+  std::set<std::string> given_;        // by it: names of dense tensors and tables
   std::vector<std::string> empty_;     // tables that got no rows by it, and from where
   std::map<int, std::string> loaded_;  // dynamic sources → version
 };

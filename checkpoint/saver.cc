@@ -19,6 +19,8 @@
 #include "checkpoint/frozen_state.h"
 #include "checkpoint/job_check.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/referred_files.h"
+#include "checkpoint/save_filter.h"
 #include "checkpoint/state_messages.h"
 #include "checkpoint/state_reader.h"
 #include "distributed/agreed_result.h"
@@ -78,6 +80,10 @@ absl::StatusOr<std::unique_ptr<Saver>> Saver::create(SaverOptions options, FileS
   if (options.folder.empty()) return absl::InvalidArgumentError("no folder for checkpoints");
   RETURN_IF_ERROR(check_retention_policy(options.retention));
   return std::unique_ptr<Saver>(new Saver(std::move(options), files, clock));
+}
+
+absl::Status Saver::check(const TrainState& state) const {
+  return check_save_filter(state, options_.exclude);
 }
 
 absl::Status Saver::open_folder(bool chooses) {
@@ -162,6 +168,7 @@ absl::Status Saver::commit(const std::vector<std::string>& parts,
   manifest.set_created(absl::FormatTime(absl::RFC3339_sec, clock_.now(), absl::UTCTimeZone()));
   manifest.set_fingerprint(options_.fingerprint);
   manifest.set_config(options_.config);
+  add_referred_files(options_.vocabularies, &manifest);
   for (const auto& [name, value] : metrics) {
     CheckpointManifest::Metric* metric = manifest.add_metrics();
     metric->set_name(name);
@@ -188,10 +195,11 @@ void Saver::retain(int64_t saved, ThreadPool& threads) {
   }
 }
 
-absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& state,
+absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& whole,
                                            const std::map<std::string, double>& metrics,
                                            Collectives& ranks) {
   if (options_.read_only) return absl::FailedPreconditionError("saving is switched off");
+  const TrainState state = filter_state(whole, options_.exclude);
   ASSIGN_OR_RETURN(const Progress progress, from_state(state.shared.progress()));
   const std::string what = absl::StrCat("saving step ", progress.step);
   const StateWriterOptions writer_options = {ranks.rank(), ranks.world_size(),
@@ -250,6 +258,8 @@ std::optional<CheckpointManifest::Base> Saver::next_base(const TrainState& state
   if (!base.has_value() || base->depth() > options_.max_deltas || base->step() >= step) {
     return std::nullopt;
   }
+  // What it has not, a delta on it would lack.
+  if (last_->left_out != state.left_out) return std::nullopt;
   // When the one under way is there, its retention does not know what this one would need.
   if (!saves_.empty()) return std::nullopt;
   for (const EmbeddingTable* table : state.tables) {
@@ -277,6 +287,7 @@ void Saver::remember(const std::string& path) {
   last_->self.set_digest(manifest.digest());
   last_->self.set_depth(manifest.has_base() ? manifest.base().depth() + 1 : 1);
   if (manifest.has_base()) last_->base = manifest.base();
+  last_->left_out = {manifest.left_out().begin(), manifest.left_out().end()};
 }
 
 SaveWork Saver::work_of(Pending& save, int rank) {
@@ -302,9 +313,10 @@ SaveWork Saver::work_of(Pending& save, int rank) {
   return work;
 }
 
-absl::Status Saver::begin(const TrainState& state, const std::map<std::string, double>& metrics,
+absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, double>& metrics,
                           Collectives& ranks) {
   if (options_.read_only) return absl::FailedPreconditionError("saving is switched off");
+  const TrainState state = filter_state(whole, options_.exclude);
   ASSIGN_OR_RETURN(const Progress progress, from_state(state.shared.progress()));
   if (saves_.size() > 1) RETURN_IF_ERROR(complete_oldest(ranks));
   // Of one step the one is compared with the other.
@@ -395,13 +407,15 @@ absl::StatusOr<std::vector<CheckpointInfo>> Saver::finish(Collectives& ranks) {
 
 absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const TrainState& target) {
   ASSIGN_OR_RETURN(const auto chain, open_chain(files_, path));
-  RETURN_IF_ERROR(check_job(chain.back()->manifest(), options_.fingerprint, options_.config), path);
+  const CheckpointManifest& manifest = chain.back()->manifest();
+  RETURN_IF_ERROR(check_job(manifest, options_.fingerprint, options_.config), path);
+  RETURN_IF_ERROR(check_vocabularies(manifest, options_.vocabularies), path);
   FoundCheckpoint found;
   ThreadPool readers(kReadersForWriter * options_.write_threads);
   ASSIGN_OR_RETURN(found.state, read_state(chain, target, readers));
   found.info.path = path;
   ASSIGN_OR_RETURN(found.info.progress, from_state(found.state.shared.progress()), path);
-  for (const auto& metric : chain.back()->manifest().metrics()) {
+  for (const auto& metric : manifest.metrics()) {
     found.metrics[metric.name()] = metric.value();
   }
   return found;

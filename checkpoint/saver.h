@@ -47,8 +47,13 @@ struct SaverOptions {
   // hold the rows that steps saw since, and the ids that went. By a saver of one rank only; whole
   // where a delta is not possible. 0: none.
   int max_deltas = 0;
+  // Patterns over dense tensors and tables that are not saved (checkpoint/save_filter.h).
+  std::vector<std::string> exclude = {};
   OnDamage on_damage = OnDamage::kFallback;
   RetentionPolicy retention = {};
+  // Vocabularies of the job, as they are. A checkpoint with another one is not gone on from. In the
+  // manifest, with what the state says training began with.
+  std::vector<CheckpointManifest::ReferredFile> vocabularies = {};
   // For the manifest: the program; equal texts for equal jobs; the TrainConfig as text.
   std::string producer = {};
   std::string fingerprint = {};
@@ -72,27 +77,31 @@ class Saver : public StateSaver {
   static absl::StatusOr<std::unique_ptr<Saver>> create(SaverOptions options, FileSystem& files,
                                                        const Clock& clock);
 
+  // Errors: those of check_save_filter.
+  absl::Status check(const TrainState& state) const override;
+
   // Takes the folders' locks, making them, and removes what dead writers left among checkpoints.
   // Errors: FailedPrecondition naming who holds the lock, or saying that another run has saved
   // there meanwhile; PermissionDenied for what is no directory and has the name of a checkpoint;
   // those of writing.
   absl::Status open(Collectives& ranks) override;
 
-  // Saves all of `state`. Durable when it returns: see "Commit" in docs/checkpoint_format.md. A
-  // step that is there already with the same content is read, and not written again. `metrics` are
-  // what retention may choose by: names as in its policy. Old checkpoints are then removed or
-  // reduced; if that fails it is only logged. Takes the folder's lock first if it has not been
-  // taken. Errors: FailedPrecondition naming who holds the lock; ResourceExhausted if there is no
-  // room for it, before anything is written; InvalidArgument for what cannot be saved; those of
-  // writing. After an error the folder holds what it did, and the next call may succeed.
-  absl::StatusOr<CheckpointInfo> save(const TrainState& state,
+  // Saves `whole`, but for what options leave out. Durable when it returns: see "Commit" in
+  // docs/checkpoint_format.md. A step that is there already with the same content is read, and not
+  // written again. `metrics` are what retention may choose by: names as in its policy. Old
+  // checkpoints are then removed or reduced; if that fails it is only logged. Takes the folder's
+  // lock first if it has not been taken. Errors: FailedPrecondition naming who holds the lock;
+  // ResourceExhausted if there is no room for it, before anything is written; InvalidArgument for
+  // what cannot be saved; those of writing. After an error the folder holds what it did, and the
+  // next call may succeed.
+  absl::StatusOr<CheckpointInfo> save(const TrainState& whole,
                                       const std::map<std::string, double>& metrics,
                                       Collectives& ranks) override;
 
   bool asynchronous() const override { return options_.asynchronous; }
   // If another save is still being read, two are under way or one of the same step is, waits for
   // that first.
-  absl::Status begin(const TrainState& state, const std::map<std::string, double>& metrics,
+  absl::Status begin(const TrainState& whole, const std::map<std::string, double>& metrics,
                      Collectives& ranks) override;
   bool ready() const override;
   absl::StatusOr<std::vector<CheckpointInfo>> poll(bool all_ready, Collectives& ranks) override;
@@ -121,6 +130,7 @@ class Saver : public StateSaver {
   struct Last {
     CheckpointManifest::Base self;                 // as the base of a delta on it
     std::optional<CheckpointManifest::Base> base;  // that it is a delta on
+    std::vector<std::string> left_out;
   };
 
   Saver(SaverOptions options, FileSystem& files, const Clock& clock);

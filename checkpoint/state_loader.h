@@ -2,6 +2,9 @@
 #ifndef MILLRACE_CHECKPOINT_STATE_LOADER_H_
 #define MILLRACE_CHECKPOINT_STATE_LOADER_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "checkpoint/checkpointable.h"
@@ -10,9 +13,9 @@
 
 namespace millrace {
 
-// Every rank has one. All call load and reload at the same points, between steps, on the thread of
-// the trainer. What one rank cannot do fails on all of them, with its message. After an error
-// nothing has changed.
+// Every rank has one. All call load, reload and fill at the same points, between steps, on the
+// thread of the trainer. What one rank cannot do fails on all of them, with its message. After an
+// error nothing has changed.
 //
 // A dynamic one is an object of the trainer's state, named kModelBank: what it has loaded is not
 // loaded again after a resume.
@@ -30,6 +33,13 @@ class StateLoader : public Checkpointable {
   // messages in it the progress alone is read.
   // Returns: whether there was anything, the same on all ranks.
   virtual absl::StatusOr<bool> reload(const TrainState& target, Collectives& ranks) = 0;
+
+  // Puts what it has of these dense tensors and tables into the trainer `target` is a view of,
+  // which goes on from a checkpoint without them. Of the messages in it the progress alone is read.
+  // Returns: those that it has nothing of, in their order.
+  virtual absl::StatusOr<std::vector<std::string>> fill(const TrainState& target,
+                                                        const std::vector<std::string>& names,
+                                                        Collectives& ranks) = 0;
 };
 
 inline constexpr char kModelBank[] = "model_bank";

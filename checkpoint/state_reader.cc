@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <string>
@@ -37,7 +38,7 @@ class StateLoad {
 
   absl::StatusOr<LoadedState> run() {
     RETURN_IF_ERROR(check_parts());
-    loaded_ = begin_loading(target_);
+    begin();
     RETURN_IF_ERROR(make_tensors());
     RETURN_IF_ERROR(check_fit());
     if (!model_only_) {
@@ -51,6 +52,17 @@ class StateLoad {
   }
 
  private:
+  void begin() {
+    loaded_ = begin_loading(target_);
+    const auto& left_out = newest_.manifest().left_out();
+    loaded_.left_out = {left_out.begin(), left_out.end()};
+    const auto gone = [&](const auto& table) {
+      return std::find(left_out.begin(), left_out.end(), table->name()) != left_out.end();
+    };
+    loaded_.tables.erase(std::remove_if(loaded_.tables.begin(), loaded_.tables.end(), gone),
+                         loaded_.tables.end());
+  }
+
   absl::Status check_parts() const {
     std::vector<CheckpointManifest::Part> due = {CheckpointManifest::DENSE,
                                                  CheckpointManifest::ROWS};
@@ -106,6 +118,7 @@ class StateLoad {
     LoadedState named;  // with the tables that the checkpoint has
     named.dense = loaded_.dense;
     named.optimizer_tensors = loaded_.optimizer_tensors;
+    named.left_out = loaded_.left_out;
     std::vector<std::string> names;
     for (const EmbeddingTable* table : target_.tables) {
       names.push_back(table->name());

@@ -22,6 +22,7 @@ absl::StatusOr<LoadedState> read_state(CheckpointChain chain, const TrainState& 
 
 // The same without any state of training: dense parameters and buffers, ids and weights of tables.
 // Serves model-only checkpoints too. `ranks` and `shared` of the result are empty.
+// In both, what the checkpoint was saved without is named in LoadedState::left_out.
 absl::StatusOr<LoadedState> read_model(CheckpointChain chain, const TrainState& target,
                                        ThreadPool& threads);
 

@@ -29,6 +29,10 @@ class StateSaver {
  public:
   virtual ~StateSaver() = default;
 
+  // Whether it can save what `state` has; its messages are not looked at. Before anything else, on
+  // each rank alone. Errors: InvalidArgument for options that do not fit.
+  virtual absl::Status check(const TrainState& state) const { return absl::OkStatus(); }
+
   // Takes what saving needs to itself, so that nobody else saves to the same place; once it is
   // taken, nothing. Before the first step of a run.
   virtual absl::Status open(Collectives& ranks) = 0;

@@ -28,6 +28,7 @@ absl::StatusOr<StateWriter> StateWriter::create(FrozenState state,
   StateWriter writer;
   *writer.manifest_.mutable_progress() = to_manifest(state.shared.progress());
   if (state.shared.finished()) writer.manifest_.set_finished(true);
+  *writer.manifest_.mutable_referred_files() = state.shared.began_with();
   if (options.base.has_value()) *writer.manifest_.mutable_base() = *options.base;
   writer.manifest_.add_parts(CheckpointManifest::DENSE);
   writer.manifest_.add_parts(CheckpointManifest::DENSE_OPTIMIZER);
@@ -35,6 +36,7 @@ absl::StatusOr<StateWriter> StateWriter::create(FrozenState state,
   writer.manifest_.add_parts(CheckpointManifest::ROW_STATE);
   writer.manifest_.add_parts(CheckpointManifest::TABLE_STATE);
   writer.manifest_.add_parts(CheckpointManifest::RANK_STATE);
+  writer.manifest_.mutable_left_out()->Add(state.left_out.begin(), state.left_out.end());
   if (options.rank == 0) RETURN_IF_ERROR(writer.plan_dense(state));
   RETURN_IF_ERROR(writer.plan_tables(state, options, threads));
 

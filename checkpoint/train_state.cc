@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -17,10 +18,14 @@
 namespace millrace {
 namespace {
 
-void compare_dense(const std::vector<NamedParameter>& expected,
-                   const std::vector<NamedParameter>& found, std::vector<std::string>* lines) {
+bool contains(const std::vector<std::string>& names, absl::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void compare_dense(const std::vector<NamedParameter>& expected, const LoadedState& loaded,
+                   std::vector<std::string>* lines) {
   std::map<std::string, const at::Tensor*> left;
-  for (const NamedParameter& tensor : found) {
+  for (const NamedParameter& tensor : loaded.dense) {
     if (left.emplace(tensor.name, &tensor.value).second) continue;
     lines->push_back(absl::StrCat("dense tensor \"", tensor.name, "\" is there twice"));
   }
@@ -29,6 +34,7 @@ void compare_dense(const std::vector<NamedParameter>& expected,
     names.push_back(tensor.name);
     const auto same = left.find(tensor.name);
     if (same == left.end()) {
+      if (contains(loaded.left_out, tensor.name)) continue;
       lines->push_back(absl::StrCat("dense tensor \"", tensor.name, "\", ", describe(tensor.value),
                                     ", is missing"));
       continue;
@@ -88,7 +94,7 @@ void compare_tables(const TrainState& target, const LoadedState& loaded,
   }
   for (const EmbeddingTable* table : target.tables) {
     names.push_back(table->name());
-    if (found.erase(table->name()) == 0) {
+    if (found.erase(table->name()) == 0 && !contains(loaded.left_out, table->name())) {
       lines->push_back(absl::StrCat("table ", table->name(), " is missing"));
     }
   }
@@ -152,7 +158,8 @@ absl::Status put_dense(const TrainState& target, const LoadedState& loaded) {
   FormerDense former(target);
   const absl::Status put = catch_exceptions([&]() -> absl::Status {
     for (size_t& i = former.tensors_changed; i < target.dense.size(); ++i) {
-      target.dense[i].value.detach().copy_(by_name[target.dense[i].name]);
+      const auto found = by_name.find(target.dense[i].name);
+      if (found != by_name.end()) target.dense[i].value.detach().copy_(found->second);
     }
     for (size_t& i = former.optimizers_changed; i < dealt.size();) {
       const size_t next = i++;
@@ -167,12 +174,36 @@ absl::Status put_dense(const TrainState& target, const LoadedState& loaded) {
       put.message(), "; the state is lost, since undoing that failed too: ", undone.message()));
 }
 
+// Counters of tables that are left out, as they were.
+class FormerCounters {
+ public:
+  // What such a table will hold counts as seen where it was seen last.
+  absl::Status set_clocks(const TrainState& target, const LoadedState& loaded,
+                          const std::map<std::string, TableCounters>& counters) {
+    for (EmbeddingTable* table : target.tables) {
+      const auto own = counters.find(table->name());
+      if (!contains(loaded.left_out, table->name()) || own == counters.end()) continue;
+      counters_.emplace_back(table, table->counters());
+      RETURN_IF_ERROR(table->set_counters({0, own->second.last_step, {}}));
+    }
+    return absl::OkStatus();
+  }
+  void put_back() const {
+    for (const auto& [table, counters] : counters_) table->set_counters(counters).IgnoreError();
+  }
+
+ private:
+  std::vector<std::pair<EmbeddingTable*, TableCounters>> counters_;
+};
+
 }  // namespace
 
 std::vector<NamedParameter> TrainState::optimizer_tensors() const {
   std::vector<NamedParameter> tensors;
   for (const DenseOptimizer* optimizer : dense_optimizers) {
     for (NamedParameter& state : optimizer->state()) {
+      if (contains(left_out, absl::string_view(state.name).substr(0, state.name.rfind('/'))))
+        continue;
       tensors.push_back({absl::StrCat(kOptimizerPrefix, state.name), std::move(state.value)});
     }
   }
@@ -187,7 +218,7 @@ LoadedState begin_loading(const TrainState& target) {
 
 std::vector<std::string> state_differences(const TrainState& target, const LoadedState& loaded) {
   std::vector<std::string> lines;
-  compare_dense(target.dense, loaded.dense, &lines);
+  compare_dense(target.dense, loaded, &lines);
   const auto dealt = deal_out(target.dense_optimizers, loaded.optimizer_tensors, &lines);
   for (size_t i = 0; i < dealt.size(); ++i) {
     const std::vector<std::string> more = target.dense_optimizers[i]->state_differences(dealt[i]);
@@ -219,7 +250,13 @@ absl::Status put_state(const TrainState& target, int rank, int world_size, Loade
     const auto own = counters.find(table->name());
     if (own != counters.end()) RETURN_IF_ERROR(table->set_counters(own->second));
   }
-  RETURN_IF_ERROR(catch_exceptions([&] { return put_dense(target, loaded); }));
+  FormerCounters former;
+  absl::Status status = former.set_clocks(target, loaded, counters);
+  if (status.ok()) status = catch_exceptions([&] { return put_dense(target, loaded); });
+  if (!status.ok()) {
+    former.put_back();
+    return status;
+  }
   // From here on nothing can fail.
   for (EmbeddingTable* table : target.tables) {
     for (const auto& other : loaded.tables) {

@@ -29,9 +29,12 @@ struct TrainState {
   std::vector<EmbeddingTable*> tables;  // names are unique
   SharedState shared;
   RankState rank;
+  // Dense tensors and tables of the trainer that are not among these (checkpoint/save_filter.h), by
+  // name, ascending.
+  std::vector<std::string> left_out = {};
 
-  // The state of all dense optimizers, by "optimizer/<parameter>/<what>". Where a tensor is no copy,
-  // the next step changes it.
+  // The state of all dense optimizers, by "optimizer/<parameter>/<what>", but for parameters that
+  // are left out. Where a tensor is no copy, the next step changes it.
   std::vector<NamedParameter> optimizer_tensors() const;
 };
 
@@ -45,6 +48,10 @@ struct LoadedState {
   std::vector<std::unique_ptr<EmbeddingTable>> tables;
   SharedState shared;
   std::vector<RankState> ranks;  // of all ranks that wrote, in their order
+  // Dense tensors and tables that were left out when it was saved: they may be missing above, and
+  // stay as they are then, but for what optimizers keep for such parameters, which goes, and for
+  // the counters of such tables: `ranks` says when they were seen last, and the rest begins anew.
+  std::vector<std::string> left_out = {};
 };
 
 // A state to fill: an empty table for each of the trainer's, made to be exchanged with it.

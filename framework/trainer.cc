@@ -99,6 +99,7 @@ absl::Status Trainer::initialize() {
     RETURN_IF_ERROR(add_state(absl::StrCat("paired evaluation ", set.name), *paired_.back(),
                               StatePlacement::kOnce));
   }
+  if (parts_.saver != nullptr) RETURN_IF_ERROR(parts_.saver->check(state_parts()));
   if (parts_.model_bank == nullptr || !parts_.model_bank->dynamic()) return absl::OkStatus();
   return add_state(kModelBank, *parts_.model_bank, StatePlacement::kOnce);
 }

@@ -90,7 +90,8 @@ class Trainer {
   absl::Status restore(LoadedState loaded, std::vector<std::string>* notes);
 
   // Goes on from the newest checkpoint of the saver; none: there is none. On all ranks, between
-  // runs. `notes`: as of restore, and of damaged checkpoints that were passed over.
+  // runs. `notes`: as of restore, of damaged checkpoints that were passed over, and of what was not
+  // saved and begins anew.
   // Errors: FailedPrecondition without a saver; those of StateSaver and restore.
   absl::StatusOr<std::optional<CheckpointInfo>> resume(std::vector<std::string>* notes);
   // The same from one at `path`. Errors: NotFound too.
@@ -99,6 +100,10 @@ class Trainer {
   // Begins with what the model bank gives, where nothing is resumed; without one, as the model is.
   // On all ranks, between runs. `notes`: as of restore. Errors: those of StateLoader and restore.
   absl::Status load_model_bank(std::vector<std::string>* notes);
+  // Loads dense tensors and tables that a checkpoint was saved without from the model bank, as
+  // resume() does. Returns: those that no source gives, which stay as they are. Errors: those of
+  // StateLoader.
+  absl::StatusOr<std::vector<std::string>> load_left_out(const std::vector<std::string>& names);
   // Whether training has come to its end, by its data, a limit or a decision of all ranks, and was
   // saved then: train() would have nothing to do. Why: "stopped: ...", "completed".
   std::optional<std::string> finished() const;
@@ -230,6 +235,7 @@ class Trainer {
   int64_t restored_metrics_step_ = -1;
   bool finished_ = false;  // training came to its end; why it was stopped, if it was
   std::string stopped_for_;
+  google::protobuf::RepeatedPtrField<CheckpointManifest::ReferredFile> began_with_;
   const RequestSet* serving_ = nullptr;   // requests whose checkpoint is being made
   Scope serving_scope_ = Scope::kCommon;  // of what is served, or saved, now
   std::optional<Batch> like_;            // the last batch of this rank, for the shape of padding

@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
@@ -34,6 +35,7 @@ class FakeBank : public StateLoader {
     const MemoryCheckpoint* content = nullptr;  // null: as the trainer is
     float amount = 1;                           // 0: nothing has changed
     absl::Status status;
+    std::string lacks = {};
   };
   FakeBank(const Behavior& behavior, std::vector<std::string>* log)
       : behavior_(behavior), log_(log) {}
@@ -51,6 +53,19 @@ class FakeBank : public StateLoader {
     for (const NamedParameter& tensor : target.dense) tensor.value.detach().add_(behavior_.amount);
     ++loads_;
     return behavior_.amount != 0;
+  }
+  // Has something of all names but `behavior_.lacks`.
+  absl::StatusOr<std::vector<std::string>> fill(const TrainState& target,
+                                                const std::vector<std::string>& names,
+                                                Collectives&) override {
+    log_->push_back(
+        absl::StrCat("fill ", absl::StrJoin(names, ", "), " at ", target.shared.progress().step()));
+    RETURN_IF_ERROR(behavior_.status);
+    std::vector<std::string> missing;
+    for (const std::string& name : names) {
+      if (name == behavior_.lacks) missing.push_back(name);
+    }
+    return missing;
   }
   absl::Status save_state(ObjectState& state) const override {
     state = {1, absl::StrCat(loads_)};
@@ -214,6 +229,16 @@ TEST_F(TrainerBankTest, ItsNameIsTaken) {
   FakeBank other(bank_, &log_);
   EXPECT_THAT(trainer->add_state(kModelBank, other, StatePlacement::kOnce),
               StatusIs(absl::StatusCode::kAlreadyExists));
+}
+
+TEST_F(TrainerBankTest, WhatACheckpointLacksIsAskedOfTheBank) {
+  const std::unique_ptr<Trainer> trainer = make();
+  EXPECT_THAT(*trainer->load_left_out({}), IsEmpty());
+  EXPECT_THAT(log_, IsEmpty());
+  bank_.lacks = "b";
+  ASSERT_OK_AND_ASSIGN(const auto missing, trainer->load_left_out({"a", "b"}));
+  EXPECT_THAT(missing, ElementsAre("b"));
+  EXPECT_THAT(log_, ElementsAre("fill a, b at 0"));
 }
 
 }  // namespace

@@ -109,6 +109,7 @@ SharedState Trainer::loop_state() const {
   state.set_window_first_step(window_first_step_);
   state.set_data_ended(data_ended_);
   state.set_stream_ended(stream_ended_);
+  *state.mutable_began_with() = began_with_;
   if (finished_) state.set_finished(true);
   if (finished_ && !stopped_for_.empty()) state.set_stop_reason(stopped_for_);
   for (const auto& [set, step] : last_evaluated_step_) {
@@ -294,6 +295,7 @@ absl::Status Trainer::restore(LoadedState loaded, std::vector<std::string>* note
   stream_ended_ = loaded.shared.stream_ended();
   finished_ = loaded.shared.finished();
   stopped_for_ = loaded.shared.stop_reason();
+  began_with_ = loaded.shared.began_with();
   last_evaluated_step_.clear();
   for (const EvaluatedSet& set : loaded.shared.evaluated()) {
     last_evaluated_step_[set.set()] = set.step();
@@ -336,11 +338,18 @@ absl::Status Trainer::reload() {
 
 absl::Status Trainer::go_on_from(FoundCheckpoint found, std::vector<std::string>* notes) {
   notes->insert(notes->end(), found.notes.begin(), found.notes.end());
+  const std::vector<std::string> left_out = found.state.left_out;
   const absl::Status status = restore(std::move(found.state), notes);
   if (!status.ok()) {
     // Others may have restored theirs; the job cannot go on.
     parts_.collectives->fail(status);
     return annotate(status, found.info.path);
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> fresh, load_left_out(left_out),
+                   absl::StrCat("the model bank, for what ", found.info.path, " lacks"));
+  if (!fresh.empty()) {
+    notes->push_back(absl::StrCat(found.info.path, " was saved without ",
+                                  absl::StrJoin(fresh, ", "), ", which begin anew"));
   }
   parts_.saver->restored(found.info);
   checkpoint_ = found.info.path;
@@ -384,6 +393,14 @@ absl::Status Trainer::load_model_bank(std::vector<std::string>* notes) {
   const absl::Status status = restore(std::move(loaded), notes);
   if (!status.ok()) parts_.collectives->fail(status);
   return status;
+}
+
+absl::StatusOr<std::vector<std::string>> Trainer::load_left_out(
+    const std::vector<std::string>& names) {
+  if (names.empty() || parts_.model_bank == nullptr) return names;
+  TrainState target = state_parts();
+  *target.shared.mutable_progress() = to_state(progress_);
+  return parts_.model_bank->fill(target, names, *parts_.collectives);
 }
 
 std::optional<std::string> Trainer::finished() const {

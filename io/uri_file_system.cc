@@ -158,14 +158,6 @@ std::string s3_uri(const std::string& bucket) {
 
 }  // namespace
 
-bool is_uri(const std::string& path) {
-  const size_t end = path.find(kSchemeEnd.data());
-  if (end == std::string::npos || end == 0) return false;
-  return std::all_of(path.begin(), path.begin() + static_cast<int64_t>(end), [](char c) {
-    return absl::ascii_isalnum(c) || c == '+' || c == '-' || c == '.';
-  });
-}
-
 UriFileSystem& UriFileSystem::process() {
   static UriFileSystem* files = new UriFileSystem(FileSystem::local());
   return *files;

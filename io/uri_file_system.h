@@ -69,9 +69,6 @@ class UriFileSystem : public FileSystem {
   std::map<std::string, std::shared_ptr<arrow::fs::FileSystem>> connected_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Whether a path begins with a scheme.
-bool is_uri(const std::string& path);
-
 }  // namespace millrace
 
 #endif  // MILLRACE_IO_URI_FILE_SYSTEM_H_

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_system.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "proto/config_reader.h"
@@ -409,6 +409,9 @@ absl::Status check_checkpoint(const CheckpointConfig& checkpoint) {
     }
     RETURN_IF_ERROR(at_least(entry, "count", best.count(), 1));
   }
+  for (const std::string& pattern : checkpoint.exclude()) {
+    if (pattern.empty()) return wrong(where, "exclude has an empty pattern");
+  }
   return within(where, "write_threads", checkpoint.write_threads(), 1, 256);
 }
 
@@ -458,7 +461,7 @@ absl::Status validate(const JobConfig& config) {
   }
   const WindowIoConfig& window_io = config.run().window_io();
   for (const std::string& to : {window_io.move_done_to(), window_io.move_damaged_to()}) {
-    if (absl::StrContains(to, "://")) {
+    if (is_uri(to)) {
       return wrong("run.window_io",
                    absl::StrCat("cannot move files to ", to, ": what is behind URIs is only read"));
     }

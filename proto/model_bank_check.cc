@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -39,8 +40,16 @@ absl::Status check_parts(const std::string& where, const SourceConfig& source) {
   return absl::OkStatus();
 }
 
+using Patterns = google::protobuf::RepeatedPtrField<std::string>;
+
+bool is_of_state(const std::string& pattern) { return pattern.find('@') != std::string::npos; }
+
+void drop_state_patterns(Patterns* patterns) {
+  patterns->erase(std::remove_if(patterns->begin(), patterns->end(), is_of_state), patterns->end());
+}
+
 absl::Status check_patterns(const std::string& where, absl::string_view field,
-                            const google::protobuf::RepeatedPtrField<std::string>& patterns) {
+                            const Patterns& patterns) {
   for (const std::string& pattern : patterns) {
     if (pattern.empty()) return wrong(where, absl::StrCat(field, " has an empty pattern"));
   }
@@ -103,6 +112,26 @@ ModelBankConfig model_bank_of(const TrainConfig& train) {
   source.set_path(train.initialize_from());
   source.add_parts(SourceConfig::WEIGHTS);
   return bank;
+}
+
+ModelBankConfig weights_alone(const ModelBankConfig& bank) {
+  ModelBankConfig model = bank;
+  model.clear_source();
+  for (SourceConfig source : bank.source()) {
+    const bool all = source.load().empty();
+    drop_state_patterns(source.mutable_load());
+    drop_state_patterns(source.mutable_exclude());
+    auto& renames = *source.mutable_rename();
+    renames.erase(std::remove_if(renames.begin(), renames.end(),
+                                 [](const RenameConfig& rule) { return is_of_state(rule.from()); }),
+                  renames.end());
+    source.clear_allow_missing();
+    if (!gives(source, SourceConfig::WEIGHTS) || (!all && source.load().empty())) continue;
+    source.clear_parts();
+    if (!source.has_rows()) source.add_parts(SourceConfig::WEIGHTS);
+    *model.add_source() = std::move(source);
+  }
+  return model;
 }
 
 bool gives(const SourceConfig& source, SourceConfig::Part part) {

@@ -13,6 +13,10 @@ ModelBankConfig model_bank_of(const TrainConfig& train);
 // The parts a source gives: those it names, or WEIGHTS and SLOTS.
 bool gives(const SourceConfig& source, SourceConfig::Part part);
 
+// `bank` without what only training needs: its sources give WEIGHTS, and those that give none are
+// gone, as are rules over slots and optimizer state and about what may be missing.
+ModelBankConfig weights_alone(const ModelBankConfig& bank);
+
 // Checks what can be checked without any source.
 // Errors: InvalidArgument naming the source and the field.
 absl::Status check_model_bank(const TrainConfig& train);

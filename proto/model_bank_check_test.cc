@@ -99,5 +99,21 @@ TEST(ModelBankCheckTest, TheShortFormIsWeightsAlone) {
       gives(source("rows { table: \"items\" }").model_bank().source(0), SourceConfig::SLOTS));
 }
 
+TEST(ModelBankCheckTest, OfWeightsAloneNothingThatOnlyTrainingNeedsIsLeft) {
+  const ModelBankConfig bank = weights_alone(model_bank_of(train(
+      "model_bank { "
+      "source { path: \"a\" load: [\"fc.*\", \"fc.*@m\"] exclude: \"b@v\" allow_missing: \"c\" } "
+      "source { path: \"state\" parts: [PROGRESS, HOOKS] } "
+      "source { path: \"slots\" load: \"items@m\" } "
+      "source { path: \"b\" rename { from: \"x@m\" to: \"y@m\" } rename { from: \"x\" to: \"y\" } "
+      "} "
+      "source { path: \"rows\" rows { table: \"items\" } } }")));
+  ASSERT_EQ(bank.source_size(), 3);
+  EXPECT_EQ(bank.source(0).ShortDebugString(), "path: \"a\" parts: WEIGHTS load: \"fc.*\"");
+  EXPECT_EQ(bank.source(1).ShortDebugString(),
+            "path: \"b\" parts: WEIGHTS rename { from: \"x\" to: \"y\" }");
+  EXPECT_EQ(bank.source(2).ShortDebugString(), "path: \"rows\" rows { table: \"items\" }");
+}
+
 }  // namespace
 }  // namespace millrace

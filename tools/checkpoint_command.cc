@@ -17,6 +17,7 @@
 #include "checkpoint/checkpoint_path.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/name_path.h"
+#include "io/uri_file_system.h"
 #include "tools/checkpoint_diff_report.h"
 #include "tools/checkpoint_export.h"
 #include "tools/checkpoint_report.h"
@@ -40,6 +41,7 @@ struct CheckpointFlags {
   std::string output;
   std::string format;
   bool delta = false;
+  bool no_referred_files = false;
   bool json = false;
   int threads = 4;
 };
@@ -122,6 +124,8 @@ absl::StatusOr<int> run_export(const CheckpointFlags& flags) {
   options.output = flags.output;
   options.table = flags.table;
   options.delta = flags.delta;
+  options.referred_files = !flags.no_referred_files;
+  options.sources = &UriFileSystem::process();
   ASSIGN_OR_RETURN(options.format, export_format(flags), "--format");
   // All of it is read: of a folder one that turns out to be damaged is passed over.
   ASSIGN_OR_RETURN(const auto content, open_content(flags.path, Check::kFull));
@@ -267,6 +271,8 @@ Subcommand add_export(CLI::App& command, CheckpointFlags& flags) {
                   "safetensors");
   app->add_flag("--delta", flags.delta,
                 "of a delta: only the rows that it changes, and the ids that went");
+  app->add_flag("--no_referred_files", flags.no_referred_files,
+                "do not copy the files that the job refers to, such as vocabularies");
   return {app, run_export};
 }
 

@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/safetensors_writer.h"
 #include "tools/output_place.h"
+#include "tools/referred_export.h"
 #include "tools/table_parquet.h"
 
 namespace millrace {
@@ -66,6 +67,14 @@ class Exporter {
           absl::StrCat("table-", table.name(), parquet ? ".parquet" : ".safetensors");
       RETURN_IF_ERROR(write_table(table.name(), join_path(directory, name)));
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status copy_referred(const std::string& directory) {
+    FileSystem& sources = options_.sources != nullptr ? *options_.sources : files_;
+    ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                     export_referred_files(sources, content_.manifest(), files_, directory));
+    for (const std::string& path : paths) written_.push_back({path});
     return absl::OkStatus();
   }
 
@@ -184,6 +193,7 @@ absl::StatusOr<std::vector<ExportedFile>> export_directory(FileSystem& files,
     if (left) RETURN_IF_ERROR(remove_recursively(files, aside));
     RETURN_IF_ERROR(files.create_directories(aside));
     RETURN_IF_ERROR(exporter.write_all(aside));
+    if (options.referred_files && !options.delta) RETURN_IF_ERROR(exporter.copy_referred(aside));
     RETURN_IF_ERROR(files.rename(aside, output));
     return files.sync_directory(directory_of(output));
   };
@@ -193,7 +203,9 @@ absl::StatusOr<std::vector<ExportedFile>> export_directory(FileSystem& files,
     return status;
   }
   std::vector<ExportedFile> written = std::move(exporter).written();
-  for (ExportedFile& file : written) file.path = join_path(output, base_name(file.path));
+  for (ExportedFile& file : written) {
+    file.path = join_path(output, file.path.substr(aside.size() + 1));
+  }
   return written;
 }
 

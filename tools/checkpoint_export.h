@@ -25,6 +25,10 @@ struct ExportOptions {
   ExportFormat format = ExportFormat::kSafetensors;  // of tables
   // Only the rows that the checkpoint itself holds, a delta, and the ids that went.
   bool delta = false;
+  // Whether the files that the job refers to are copied into a directory (tools/referred_export.h);
+  // not with `delta`, whose base has them. From here; null: the file system that is written to.
+  bool referred_files = true;
+  FileSystem* sources = nullptr;
 };
 
 struct ExportedFile {
@@ -38,11 +42,11 @@ struct ExportedFile {
 //   NAME.safetensors   tensors as in the checkpoint, with table/NAME/tombstones of a delta
 //   NAME.parquet       as write_table_parquet() says
 // A directory has dense.safetensors and table-NAME.safetensors or table-NAME.parquet for each table
-// with rows. `output` appears at once and whole, or not at all. Memory: that of a TableScan, and
-// the largest dense tensor.
-// Errors: PermissionDenied if there is something of that name, or no directory to write into;
-// InvalidArgument for `delta` of a checkpoint that is none, or a place in a checkpoint; NotFound
-// for a table without rows there; those of reading and writing.
+// with rows, and the files that the job refers to. `output` appears at once and whole, or not at
+// all. Memory: that of a TableScan, and the largest dense tensor. Errors: PermissionDenied if there
+// is something of that name, or no directory to write into; InvalidArgument for `delta` of a
+// checkpoint that is none, or a place in a checkpoint; NotFound for a table without rows there;
+// those of export_referred_files, of reading and writing.
 absl::StatusOr<std::vector<ExportedFile>> export_checkpoint(FileSystem& files,
                                                             const CheckpointContent& content,
                                                             const ExportOptions& options);

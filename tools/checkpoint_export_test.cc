@@ -3,18 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/fault_file_system.h"
 #include "base/hash.h"
 #include "base/status_matchers.h"
+#include "checkpoint/file_identity.h"
 #include "checkpoint/rows_checkpoint.h"
 #include "checkpoint/safetensors_reader.h"
 #include "checkpoint/small_checkpoint.h"
 #include "io/file_reader.h"
 #include "tests/io_testing/data_files.h"
+#include "tools/referred_export.h"
 
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -201,6 +206,57 @@ TEST_F(CheckpointExportTest, DamageIsAnError) {
   EXPECT_THAT(run({.output = path("model")}).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr(shard + " is damaged")));
   EXPECT_THAT(names_in(""), ElementsAre("c"));
+}
+
+class ReferredExportTest : public CheckpointExportTest {
+ protected:
+  void SetUp() override {
+    CheckpointExportTest::SetUp();
+    for (const char* folder : {"x", "y"}) {
+      const std::string words = path(std::string(folder) + "/words.txt");
+      ASSERT_OK(files_.create_directories(path(folder)));
+      ASSERT_OK(write_file_atomically(files_, words, std::string("word of ") + folder + "\n"));
+      ASSERT_OK_AND_ASSIGN(const FileIdentity identity, identify_file(files_, words));
+      CheckpointManifest::ReferredFile& file = *manifest_.add_referred_files();
+      file.set_path(words);
+      file.set_size(identity.size_bytes);
+      file.set_digest(identity.digest);
+      file.add_used_by(std::string("feature/") + folder + "/transform/0");
+    }
+    ASSERT_OK(files_.create_directories(path("to")));
+  }
+  absl::StatusOr<std::vector<std::string>> copy() {
+    return export_referred_files(files_, manifest_, files_, path("to"));
+  }
+  CheckpointManifest manifest_;
+};
+
+TEST_F(ReferredExportTest, FilesKeepTheirNamesAndAreListed) {
+  ASSERT_OK_AND_ASSIGN(const auto written, copy());
+  EXPECT_THAT(written,
+              ElementsAre(path("to/referred_files/words.txt"),
+                          path("to/referred_files/1-words.txt"), path("to/referred_files.json")));
+  EXPECT_EQ(*read_file(files_, written[0]), "word of x\n");
+  EXPECT_EQ(*read_file(files_, written[1]), "word of y\n");
+  const auto index = nlohmann::json::parse(*read_file(files_, written[2]));
+  ASSERT_EQ(index.size(), 2);
+  EXPECT_EQ(index[1]["file"], "referred_files/1-words.txt");
+  EXPECT_EQ(index[1]["path"], path("y/words.txt"));
+  EXPECT_EQ(index[1]["used_by"][0], "feature/y/transform/0");
+  manifest_.clear_referred_files();
+  ASSERT_OK_AND_ASSIGN(const auto none, copy());
+  EXPECT_TRUE(none.empty());
+}
+
+TEST_F(ReferredExportTest, WhatIsNotWhatItWasIsAnError) {
+  ASSERT_OK(write_file_atomically(files_, path("y/words.txt"), "other\n"));
+  EXPECT_THAT(copy().status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr(path("y/words.txt")), HasSubstr("--no_referred_files"))));
+  ASSERT_OK(files_.remove(path("y/words.txt")));
+  EXPECT_THAT(copy().status(),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr(path("y/words.txt")), HasSubstr("--no_referred_files"))));
 }
 
 }  // namespace

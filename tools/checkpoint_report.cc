@@ -235,9 +235,12 @@ std::string parts_text(const CheckpointManifest& manifest) {
     only_model = only_model && (part == Manifest::DENSE || part == Manifest::ROWS);
   }
   if (manifest.parts().empty()) return "none";
-  if (only_model) return "model";
   const bool all = manifest.parts_size() == Manifest::Part_MAX;
-  return all ? "full" : absl::StrJoin(part_names(manifest), "+");
+  const std::string kind = only_model ? "model"
+                           : all      ? "full"
+                                      : absl::StrJoin(part_names(manifest), "+");
+  const int left_out = manifest.left_out_size();
+  return left_out == 0 ? kind : absl::StrCat(kind, " without ", left_out);
 }
 
 void check_bases(std::vector<ListedCheckpoint>& checkpoints) {
@@ -316,6 +319,7 @@ std::string show_text(const CheckpointReader& checkpoint) {
                             " files, format version ", manifest.format_version()));
   line("parts", absl::StrCat(parts_text(manifest), " (",
                              absl::StrJoin(part_names(manifest), ", "), ")"));
+  line("left out", absl::StrJoin(manifest.left_out(), ", "));
   if (manifest.has_base()) {
     line("delta on", absl::StrCat("step ", manifest.base().step(), ", in a chain of ",
                                   manifest.base().depth()));
@@ -344,6 +348,8 @@ std::string show_json(const CheckpointReader& checkpoint) {
                      {"finished", manifest.finished()},
                      {"world_size", manifest.world_size()},
                      {"parts", part_names(manifest)},
+                     {"left_out", std::vector<std::string>(manifest.left_out().begin(),
+                                                           manifest.left_out().end())},
                      {"base", base_json(manifest)},
                      {"metrics", metrics_json(manifest)},
                      {"content_digest", combined_digest(manifest)},

@@ -53,7 +53,8 @@ absl::Status evaluate(const EvaluateFlags& flags, const RankEnvironment& ranks,
   Collectives& others = *collectives;  // the trainer's from here on
   ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                    build_evaluator(config, resources, std::move(collectives)));
-  const absl::StatusOr<LoadedModel> loaded = load_model(files, flags.checkpoint, *trainer, ranks.rank == 0);
+  const absl::StatusOr<LoadedModel> loaded =
+      load_model(config.train(), files, flags.checkpoint, *trainer, ranks.rank == 0);
   if (!loaded.ok()) {
     const absl::Status status = annotate(loaded.status(), "--checkpoint");
     others.fail(status);

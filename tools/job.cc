@@ -155,7 +155,7 @@ class JobBuilder {
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
     make_event_log();
-    make_model_bank();
+    make_model_bank(model_bank_of(config_.train()));
     ASSIGN_OR_RETURN(parts_.saver, create_saver(config_, resources_.files, resources_.clock));
     return absl::OkStatus();
   }
@@ -171,6 +171,8 @@ class JobBuilder {
       return absl::InvalidArgumentError(
           "all of train.eval_data comes in windows; name files with --eval_data");
     }
+    // For what a checkpoint was saved without.
+    make_model_bank(weights_alone(model_bank_of(config_.train())));
     return make_model();
   }
 
@@ -299,8 +301,7 @@ class JobBuilder {
     return Trainer::create(std::move(options), std::move(parts_));
   }
 
-  void make_model_bank() {
-    ModelBankConfig config = model_bank_of(config_.train());
+  void make_model_bank(ModelBankConfig config) {
     if (config.source_size() == 0) return;
     auto bank = std::make_unique<ModelBank>(std::move(config), resources_.files, threads_);
     reloads_ = bank->dynamic();

@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/checkpoint_path.h"
+#include "checkpoint/name_path.h"
+#include "checkpoint/referred_files.h"
 #include "checkpoint/saver.h"
 #include "checkpoint/state_messages.h"
 #include "checkpoint/state_reader.h"
@@ -68,7 +71,7 @@ void log_resumption(const CheckpointInfo& info, const TrainConfig& config) {
   if (config.has_initialize_from() || config.has_model_bank()) {
     MILLRACE_LOG(INFO) << "what training began with (train."
                        << (config.has_model_bank() ? "model_bank" : "initialize_from")
-                       << ") is not loaded again, but for dynamic sources";
+                       << ") is not loaded again, but for dynamic sources and what was not saved";
   }
 }
 
@@ -86,6 +89,15 @@ void warn_of_frozen_tables_without_rows(const TrainConfig& config, const Trainer
                                "give it rows with train.model_bank";
     }
   }
+}
+
+// All of a model is needed to use it.
+absl::Status load_what_is_missing(const std::vector<std::string>& left_out, Trainer& trainer) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> missing, trainer.load_left_out(left_out));
+  if (missing.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("saved without ", absl::StrJoin(missing, ", "),
+                   " (run.checkpoint.exclude), and train.model_bank does not give them"));
 }
 
 }  // namespace
@@ -114,6 +126,8 @@ absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config
   options.own_folder = resume != kAuto || !checkpoint.enabled();
   options.max_deltas = checkpoint.max_deltas();
   options.asynchronous = checkpoint.asynchronous();
+  options.exclude = {checkpoint.exclude().begin(), checkpoint.exclude().end()};
+  ASSIGN_OR_RETURN(options.vocabularies, find_vocabularies(config.train(), files));
   options.retention = retention_of(checkpoint);
   options.producer = "millrace train";
   options.fingerprint = config_fingerprint(config.train());
@@ -165,21 +179,25 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
   return resumption;
 }
 
-absl::StatusOr<LoadedModel> load_model(FileSystem& files, const std::string& path,
-                                       Trainer& trainer, bool print) {
+absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& files,
+                                       const std::string& path, Trainer& trainer, bool print) {
   ThreadPool threads(kReadThreads);
+  ASSIGN_OR_RETURN(const auto vocabularies, find_vocabularies(train, files));
   LoadedModel model;
   RETURN_IF_ERROR(guarded("loading the model", [&]() -> absl::Status {
     ASSIGN_OR_RETURN(TrainState target, trainer.capture());
     target.dense_optimizers.clear();
     LoadedState loaded;
     const UseChain read = [&](CheckpointChain chain) -> absl::Status {
+      RETURN_IF_ERROR(name_path(check_vocabularies(chain.back()->manifest(), vocabularies),
+                                chain.back()->directory()));
       ASSIGN_OR_RETURN(loaded, read_model(chain, target, threads));
       return absl::OkStatus();
     };
     ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, path, read));
     RETURN_IF_ERROR(put_state(target, /*rank=*/0, /*world_size=*/1, loaded));
     model.path = found.chain.back()->directory();
+    RETURN_IF_ERROR(name_path(load_what_is_missing(loaded.left_out, trainer), model.path));
     model.progress = from_manifest(found.chain.back()->manifest().progress());
     for (const absl::Status& status : found.damaged) {
       if (print) MILLRACE_LOG(WARNING) << "passed over: " << status.message();

@@ -60,9 +60,12 @@ struct LoadedModel {
 // `path`: a checkpoint, a folder of them, or an output directory; of several the newest of which
 // every byte that is read is right. `print`: whether to log which one it is, and what was passed
 // over.
-// Errors: NotFound; DataLoss for a damaged one; InvalidArgument listing how another model differs.
-absl::StatusOr<LoadedModel> load_model(FileSystem& files, const std::string& path,
-                                       Trainer& trainer, bool print);
+// What the checkpoint was saved without comes from train.model_bank.
+// Errors: NotFound; DataLoss for a damaged one; InvalidArgument listing how another model differs,
+// naming vocabularies of `train` that are not what they were, or what was not saved and nothing
+// gives; those of StateLoader.
+absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& files,
+                                       const std::string& path, Trainer& trainer, bool print);
 
 }  // namespace millrace
 

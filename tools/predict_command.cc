@@ -53,9 +53,10 @@ class PredictCommand {
     resources.log = &std::cerr;
     resources.labels_may_miss = true;
     ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_evaluator(config_, resources));
-    ASSIGN_OR_RETURN(const LoadedModel loaded,
-                     load_model(files_, flags_.checkpoint, *trainer, /*print=*/true),
-                     "--checkpoint");
+    ASSIGN_OR_RETURN(
+        const LoadedModel loaded,
+        load_model(config_.train(), files_, flags_.checkpoint, *trainer, /*print=*/true),
+        "--checkpoint");
     summary_.checkpoint = loaded.path;
     summary_.progress = loaded.progress;
     return write_file_atomically(files_, flags_.output, [&](WritableFile& file) {
