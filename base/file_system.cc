@@ -420,7 +420,7 @@ std::string absolute_path(const std::string& path) {
   if (is_uri(path)) return path;
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  return error ? path : absolute.lexically_normal().string();
+  return error ? path : absolute.string();
 }
 
 std::string join_path(absl::string_view base, absl::string_view path) {

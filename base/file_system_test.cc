@@ -214,6 +214,14 @@ TEST_F(FileSystemTest, AtomicWriteInPieces) {
   EXPECT_THAT(files_.glob(path("*")), IsOkAndHolds(ElementsAre(path("a"))));
 }
 
+TEST(PathTest, FromTheRoot) {
+  EXPECT_EQ(absolute_path("/a/../b"), "/a/../b") << "a may be a symbolic link";
+  EXPECT_EQ(absolute_path("s3://bucket/key"), "s3://bucket/key");
+  const std::string here = absolute_path("x");
+  EXPECT_EQ(here.front(), '/');
+  EXPECT_EQ(base_name(here), "x");
+}
+
 TEST(JoinPathTest, Joins) {
   EXPECT_EQ(join_path("a", "b"), "a/b");
   EXPECT_EQ(join_path("a/", "b"), "a/b");

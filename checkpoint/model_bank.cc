@@ -60,6 +60,17 @@ std::vector<std::string> tables_without_rows(const BankPlan& plan, const ModelBa
   return tables;
 }
 
+// As manifests name it.
+std::string table_user(const SourceConfig& config) {
+  return absl::StrCat("table/", config.rows().table());
+}
+
+// Whether a source need not be opened for these names; null: all.
+bool gives_nothing_of(const SourceConfig& config, const std::vector<std::string>* names) {
+  return names != nullptr && config.has_rows() &&
+         std::find(names->begin(), names->end(), config.rows().table()) == names->end();
+}
+
 // Drops from a plan what is of other dense tensors and tables.
 void keep_only(const std::vector<std::string>& names, BankPlan* plan) {
   const auto other = [&](const BankItem& item) {
@@ -89,18 +100,20 @@ bool ModelBank::dynamic() const {
 }
 
 // What each path stands for, as rank 0 finds it; of a reload, only those that have changed.
-absl::StatusOr<std::vector<SourcePlace>> ModelBank::find(bool reload, Collectives& ranks) {
+absl::StatusOr<std::vector<SourcePlace>> ModelBank::find(bool reload, const Pick& pick,
+                                                         Collectives& ranks) {
   const auto make = [&]() -> absl::StatusOr<std::string> {
     std::string text;
     for (int s = 0; s < config_.source_size(); ++s) {
       SourcePlace place;
-      if (!reload || config_.source(s).dynamic()) {
+      const bool of_others = gives_nothing_of(config_.source(s), pick.only);
+      if (!of_others && (!reload || config_.source(s).dynamic())) {
         ASSIGN_OR_RETURN(place, find_source(config_.source(s), files_, threads_),
                          absl::StrCat("source ", s, " of the model bank"));
       }
       const auto before = loaded_.find(s);
       const bool due = reload ? before != loaded_.end() && config_.source(s).dynamic() : true;
-      if (place.path.empty() && due) {
+      if (place.path.empty() && due && !of_others) {
         MILLRACE_LOG(WARNING) << "source " << s
                               << " of the model bank, which is optional, is not there: "
                               << config_.source(s).path();
@@ -149,6 +162,7 @@ absl::StatusOr<LoadedState> ModelBank::read(const std::vector<SourcePlace>& plac
                      absl::StrCat("source ", s, " of the model bank"));
     items.back() = sources->back()->items();
   }
+  if (pick.only != nullptr) RETURN_IF_ERROR(check_unchanged(*sources, target.shared));
   ASSIGN_OR_RETURN(BankPlan plan, plan_bank(config_, items, model_items(target), pick.whole));
   if (pick.only != nullptr) keep_only(*pick.only, &plan);
   given_.clear();
@@ -168,6 +182,27 @@ absl::StatusOr<LoadedState> ModelBank::read(const std::vector<SourcePlace>& plac
   return loaded;
 }
 
+// Of files with rows that are read a second time.
+absl::Status ModelBank::check_unchanged(const Sources& sources, const SharedState& state) const {
+  for (int s = 0; s < config_.source_size(); ++s) {
+    const SourceConfig& config = config_.source(s);
+    if (sources[s] == nullptr || !config.has_rows() || config.dynamic()) continue;
+    const std::string user = table_user(config);
+    bool known = false, same = false;
+    for (const CheckpointManifest::ReferredFile& file : state.began_with()) {
+      const auto& users = file.used_by();
+      if (std::find(users.begin(), users.end(), user) == users.end()) continue;
+      known = true;
+      same |= file.digest() == sources[s]->identity().digest;
+    }
+    if (!known || same) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        config.path(), " is not what training began with (digest ", sources[s]->identity().digest,
+        "); put that back, or make the source dynamic, which takes what there is"));
+  }
+  return absl::OkStatus();
+}
+
 // Those of dynamic sources are in the state of this object.
 absl::Status ModelBank::add_files(const Sources& sources, SharedState* state) const {
   CheckpointManifest all;
@@ -175,8 +210,7 @@ absl::Status ModelBank::add_files(const Sources& sources, SharedState* state) co
     const SourceConfig& config = config_.source(s);
     if (sources[s] == nullptr || !config.has_rows() || config.dynamic()) continue;
     ASSIGN_OR_RETURN(const CheckpointManifest::ReferredFile file,
-                     refer_to(config.path(), sources[s]->identity(),
-                              {absl::StrCat("table/", config.rows().table())}));
+                     refer_to(config.path(), sources[s]->identity(), {table_user(config)}));
     add_referred_files({file}, &all);
   }
   *state->mutable_began_with() = std::move(*all.mutable_referred_files());
@@ -231,7 +265,7 @@ absl::Status ModelBank::add_messages(const Sources& sources, const TrainState& t
 }
 
 absl::StatusOr<LoadedState> ModelBank::load(const TrainState& target, Collectives& ranks) {
-  ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/false, ranks));
+  ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/false, Pick(), ranks));
   Sources sources;
   absl::StatusOr<LoadedState> loaded = catch_exceptions([&]() -> absl::StatusOr<LoadedState> {
     ASSIGN_OR_RETURN(LoadedState state, read(places, Pick(), target, &sources));
@@ -279,7 +313,7 @@ absl::Status ModelBank::put(const std::vector<SourcePlace>& places, const Pick& 
 }
 
 absl::StatusOr<bool> ModelBank::reload(const TrainState& target, Collectives& ranks) {
-  ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/true, ranks));
+  ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/true, Pick(), ranks));
   const bool any = std::any_of(places.begin(), places.end(),
                                [](const SourcePlace& place) { return !place.path.empty(); });
   if (!any) return false;
@@ -294,8 +328,9 @@ absl::StatusOr<bool> ModelBank::reload(const TrainState& target, Collectives& ra
 absl::StatusOr<std::vector<std::string>> ModelBank::fill(const TrainState& target,
                                                          const std::vector<std::string>& names,
                                                          Collectives& ranks) {
-  ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/false, ranks));
-  RETURN_IF_ERROR(put(places, {.whole = false, .only = &names}, target, ranks));
+  const Pick pick = {.whole = false, .only = &names};
+  ASSIGN_OR_RETURN(const std::vector<SourcePlace> places, find(/*reload=*/false, pick, ranks));
+  RETURN_IF_ERROR(put(places, pick, target, ranks));
   if (ranks.rank() == 0) log_plan("model bank, for what was not saved", plan_, empty_);
   std::vector<std::string> missing;
   for (const std::string& name : names) {

@@ -44,7 +44,7 @@ class ModelBank : public StateLoader {
   // optional. Errors: as load.
   absl::StatusOr<bool> reload(const TrainState& target, Collectives& ranks) override;
 
-  // Looks at all sources. Errors: as load.
+  // Looks at all sources but files with rows of other tables. Errors: as load.
   absl::StatusOr<std::vector<std::string>> fill(const TrainState& target,
                                                 const std::vector<std::string>& names,
                                                 Collectives& ranks) override;
@@ -63,7 +63,8 @@ class ModelBank : public StateLoader {
     const std::vector<std::string>* only = nullptr;  // dense tensors and tables; null: any
   };
 
-  absl::StatusOr<std::vector<SourcePlace>> find(bool reload, Collectives& ranks);
+  absl::StatusOr<std::vector<SourcePlace>> find(bool reload, const Pick& pick, Collectives& ranks);
+  absl::Status check_unchanged(const Sources& sources, const SharedState& state) const;
   absl::StatusOr<LoadedState> read(const std::vector<SourcePlace>& places, const Pick& pick,
                                    const TrainState& target, Sources* sources);
   absl::Status put(const std::vector<SourcePlace>& places, const Pick& pick,

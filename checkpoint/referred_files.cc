@@ -23,8 +23,13 @@ bool is_utf8(const std::string& text) {
   return nlohmann::json::parse(quoted, nullptr, false) == nlohmann::json(text);
 }
 
-std::string described(const ReferredFile& file) {
-  return absl::StrCat(file.path(), ", ", file.size(), " bytes");
+std::string difference(const ReferredFile& before, const ReferredFile& now,
+                       const std::vector<std::string>& users) {
+  const std::string moved =
+      before.path() == now.path() ? "" : absl::StrCat(" (which was ", before.path(), ")");
+  return absl::StrCat(now.path(), moved, " for ", absl::StrJoin(users, ", "), ": ", now.size(),
+                      " bytes, digest ", now.digest(), "; then ", before.size(), " bytes, digest ",
+                      before.digest());
 }
 
 }  // namespace
@@ -83,18 +88,18 @@ absl::Status check_vocabularies(const CheckpointManifest& manifest,
   }
   std::vector<std::string> lines;
   for (const ReferredFile& before : manifest.referred_files()) {
+    std::map<const ReferredFile*, std::vector<std::string>> changed;
     for (const std::string& user : before.used_by()) {
       const auto found = users.find(user);
       if (found == users.end() || found->second->digest() == before.digest()) continue;
-      lines.push_back(absl::StrCat(described(*found->second), ", is not what ", described(before),
-                                   ", was (for ", user, ")"));
-      break;
+      changed[found->second].push_back(user);
     }
+    for (const auto& [file, of] : changed) lines.push_back(difference(before, *file, of));
   }
   if (lines.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("a vocabulary is another one, so that ids would mean something else; take the "
-                   "former one, or begin anew in another output_dir: ",
+      absl::StrCat("a vocabulary is not what it was, so that ids would mean something else (put it "
+                   "back, or begin anew in another output_dir): ",
                    absl::StrJoin(lines, "; ")));
 }
 

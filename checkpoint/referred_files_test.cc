@@ -88,7 +88,7 @@ TEST_F(ReferredFilesTest, AVocabularyThatChangedIsRefusedWhereverItLies) {
   write("/words", "y\nx\n");
   EXPECT_THAT(
       check_vocabularies(manifest, find()),
-      StatusIs(kInvalid, AllOf(HasSubstr("/words, 4 bytes, is not what"),
+      StatusIs(kInvalid, AllOf(HasSubstr("/words for "), HasSubstr("4 bytes"),
                                HasSubstr("feature/a/transform/0"), Not(HasSubstr("/others")))));
   // Features that came or went are somebody else's to judge, as are files that nobody reads again.
   EXPECT_OK(check_vocabularies(manifest, {}));

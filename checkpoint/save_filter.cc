@@ -40,7 +40,7 @@ absl::Status check_save_filter(const TrainState& state, const std::vector<std::s
     });
     if (used) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "exclude \"", pattern, "\" fits no parameter, buffer or table",
+        "run.checkpoint.exclude \"", pattern, "\" fits no parameter, buffer or table",
         did_you_mean(pattern, names),
         absl::StrContains(pattern, '@')
             ? "; optimizer state goes with its parameter, slots with their table, and neither alone"

@@ -35,8 +35,10 @@ class StateLoader : public Checkpointable {
   virtual absl::StatusOr<bool> reload(const TrainState& target, Collectives& ranks) = 0;
 
   // Puts what it has of these dense tensors and tables into the trainer `target` is a view of,
-  // which goes on from a checkpoint without them. Of the messages in it the progress alone is read.
-  // Returns: those that it has nothing of, in their order.
+  // which goes on from a checkpoint without them. Of the messages in it progress and
+  // began_with are read.
+  // Returns: those that it has nothing of, in their order. Errors: InvalidArgument too, for files
+  // that are not those training began with.
   virtual absl::StatusOr<std::vector<std::string>> fill(const TrainState& target,
                                                         const std::vector<std::string>& names,
                                                         Collectives& ranks) = 0;

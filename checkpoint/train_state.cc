@@ -22,6 +22,11 @@ bool contains(const std::vector<std::string>& names, absl::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// "fc.weight" of "fc.weight/exp_avg".
+absl::string_view parameter_of(absl::string_view state) {
+  return state.substr(0, state.rfind('/'));
+}
+
 void compare_dense(const std::vector<NamedParameter>& expected, const LoadedState& loaded,
                    std::vector<std::string>* lines) {
   std::map<std::string, const at::Tensor*> left;
@@ -79,6 +84,23 @@ std::vector<std::vector<NamedParameter>> deal_out(const std::vector<DenseOptimiz
       continue;
     }
     dealt[owner->second].push_back({state.name.substr(begin), state.value});
+  }
+  return dealt;
+}
+
+// What is dealt out, and of parameters that are left out what their optimizers have.
+std::vector<std::vector<NamedParameter>> deal_out(const TrainState& target,
+                                                  const LoadedState& loaded,
+                                                  std::vector<std::string>* strays) {
+  auto dealt = deal_out(target.dense_optimizers, loaded.optimizer_tensors, strays);
+  for (size_t i = 0; i < dealt.size() && !loaded.left_out.empty(); ++i) {
+    for (NamedParameter& own : target.dense_optimizers[i]->state()) {
+      const bool there =
+          std::any_of(dealt[i].begin(), dealt[i].end(),
+                      [&](const NamedParameter& state) { return state.name == own.name; });
+      if (there || !contains(loaded.left_out, parameter_of(own.name))) continue;
+      dealt[i].push_back(std::move(own));
+    }
   }
   return dealt;
 }
@@ -152,7 +174,7 @@ struct FormerDense {
 // Tensors and optimizer state: all or none. REQUIRES: check_state.
 absl::Status put_dense(const TrainState& target, const LoadedState& loaded) {
   std::vector<std::string> strays;
-  const auto dealt = deal_out(target.dense_optimizers, loaded.optimizer_tensors, &strays);
+  const auto dealt = deal_out(target, loaded, &strays);
   std::map<std::string, at::Tensor> by_name;
   for (const NamedParameter& tensor : loaded.dense) by_name[tensor.name] = tensor.value;
   FormerDense former(target);
@@ -184,7 +206,9 @@ class FormerCounters {
       const auto own = counters.find(table->name());
       if (!contains(loaded.left_out, table->name()) || own == counters.end()) continue;
       counters_.emplace_back(table, table->counters());
-      RETURN_IF_ERROR(table->set_counters({0, own->second.last_step, {}}));
+      TableCounters counters_now = table->counters();
+      counters_now.last_step = own->second.last_step;
+      RETURN_IF_ERROR(table->set_counters(counters_now));
     }
     return absl::OkStatus();
   }
@@ -202,8 +226,7 @@ std::vector<NamedParameter> TrainState::optimizer_tensors() const {
   std::vector<NamedParameter> tensors;
   for (const DenseOptimizer* optimizer : dense_optimizers) {
     for (NamedParameter& state : optimizer->state()) {
-      if (contains(left_out, absl::string_view(state.name).substr(0, state.name.rfind('/'))))
-        continue;
+      if (contains(left_out, parameter_of(state.name))) continue;
       tensors.push_back({absl::StrCat(kOptimizerPrefix, state.name), std::move(state.value)});
     }
   }
@@ -219,7 +242,7 @@ LoadedState begin_loading(const TrainState& target) {
 std::vector<std::string> state_differences(const TrainState& target, const LoadedState& loaded) {
   std::vector<std::string> lines;
   compare_dense(target.dense, loaded, &lines);
-  const auto dealt = deal_out(target.dense_optimizers, loaded.optimizer_tensors, &lines);
+  const auto dealt = deal_out(target, loaded, &lines);
   for (size_t i = 0; i < dealt.size(); ++i) {
     const std::vector<std::string> more = target.dense_optimizers[i]->state_differences(dealt[i]);
     lines.insert(lines.end(), more.begin(), more.end());

@@ -49,8 +49,8 @@ struct LoadedState {
   SharedState shared;
   std::vector<RankState> ranks;  // of all ranks that wrote, in their order
   // Dense tensors and tables that were left out when it was saved: they may be missing above, and
-  // stay as they are then, but for what optimizers keep for such parameters, which goes, and for
-  // the counters of such tables: `ranks` says when they were seen last, and the rest begins anew.
+  // stay as they are then, with their optimizer state and counters, but that such tables count as
+  // seen when `ranks` says.
   std::vector<std::string> left_out = {};
 };
 

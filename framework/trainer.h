@@ -23,6 +23,7 @@
 #include "framework/paired_evaluation.h"
 #include "framework/summary.h"
 #include "framework/trainer_parts.h"
+#include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
 
@@ -101,9 +102,12 @@ class Trainer {
   // On all ranks, between runs. `notes`: as of restore. Errors: those of StateLoader and restore.
   absl::Status load_model_bank(std::vector<std::string>* notes);
   // Loads dense tensors and tables that a checkpoint was saved without from the model bank, as
-  // resume() does. Returns: those that no source gives, which stay as they are. Errors: those of
-  // StateLoader.
-  absl::StatusOr<std::vector<std::string>> load_left_out(const std::vector<std::string>& names);
+  // resume() does where there is something left to do. `began_with`: files that training began
+  // with, as the checkpoint says; others are refused. Returns: those that no source gives, which
+  // stay as they are. Errors: those of StateLoader::fill.
+  using ReferredFiles = google::protobuf::RepeatedPtrField<CheckpointManifest::ReferredFile>;
+  absl::StatusOr<std::vector<std::string>> load_left_out(const std::vector<std::string>& names,
+                                                         const ReferredFiles& began_with);
   // Whether training has come to its end, by its data, a limit or a decision of all ranks, and was
   // saved then: train() would have nothing to do. Why: "stopped: ...", "completed".
   std::optional<std::string> finished() const;
@@ -235,7 +239,7 @@ class Trainer {
   int64_t restored_metrics_step_ = -1;
   bool finished_ = false;  // training came to its end; why it was stopped, if it was
   std::string stopped_for_;
-  google::protobuf::RepeatedPtrField<CheckpointManifest::ReferredFile> began_with_;
+  ReferredFiles began_with_;
   const RequestSet* serving_ = nullptr;   // requests whose checkpoint is being made
   Scope serving_scope_ = Scope::kCommon;  // of what is served, or saved, now
   std::optional<Batch> like_;            // the last batch of this rank, for the shape of padding

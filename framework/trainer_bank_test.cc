@@ -233,12 +233,14 @@ TEST_F(TrainerBankTest, ItsNameIsTaken) {
 
 TEST_F(TrainerBankTest, WhatACheckpointLacksIsAskedOfTheBank) {
   const std::unique_ptr<Trainer> trainer = make();
-  EXPECT_THAT(*trainer->load_left_out({}), IsEmpty());
+  EXPECT_THAT(*trainer->load_left_out({}, {}), IsEmpty());
   EXPECT_THAT(log_, IsEmpty());
+  ASSERT_OK(trainer->train().status());
+  log_.clear();
   bank_.lacks = "b";
-  ASSERT_OK_AND_ASSIGN(const auto missing, trainer->load_left_out({"a", "b"}));
+  ASSERT_OK_AND_ASSIGN(const auto missing, trainer->load_left_out({"a", "b"}, {}));
   EXPECT_THAT(missing, ElementsAre("b"));
-  EXPECT_THAT(log_, ElementsAre("fill a, b at 0"));
+  EXPECT_THAT(log_, ElementsAre("fill a, b at 4"));
 }
 
 }  // namespace

@@ -345,11 +345,13 @@ absl::Status Trainer::go_on_from(FoundCheckpoint found, std::vector<std::string>
     parts_.collectives->fail(status);
     return annotate(status, found.info.path);
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> fresh, load_left_out(left_out),
-                   absl::StrCat("the model bank, for what ", found.info.path, " lacks"));
-  if (!fresh.empty()) {
-    notes->push_back(absl::StrCat(found.info.path, " was saved without ",
-                                  absl::StrJoin(fresh, ", "), ", which begin anew"));
+  if (!finished().has_value()) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> fresh, load_left_out(left_out, began_with_),
+                     absl::StrCat("the model bank, for what ", found.info.path, " lacks"));
+    if (!fresh.empty()) {
+      notes->push_back(absl::StrCat(found.info.path, " was saved without ",
+                                    absl::StrJoin(fresh, ", "), ", which begin anew"));
+    }
   }
   parts_.saver->restored(found.info);
   checkpoint_ = found.info.path;
@@ -396,11 +398,15 @@ absl::Status Trainer::load_model_bank(std::vector<std::string>* notes) {
 }
 
 absl::StatusOr<std::vector<std::string>> Trainer::load_left_out(
-    const std::vector<std::string>& names) {
+    const std::vector<std::string>& names, const ReferredFiles& began_with) {
   if (names.empty() || parts_.model_bank == nullptr) return names;
   TrainState target = state_parts();
   *target.shared.mutable_progress() = to_state(progress_);
-  return parts_.model_bank->fill(target, names, *parts_.collectives);
+  *target.shared.mutable_began_with() = began_with;
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  auto fresh = parts_.model_bank->fill(target, names, *parts_.collectives);
+  parts_.collectives->set_phase(RankPhase::kStart, steps_done());
+  return fresh;
 }
 
 std::optional<std::string> Trainer::finished() const {

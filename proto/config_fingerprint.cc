@@ -158,6 +158,12 @@ TrainConfig identity_of(const TrainConfig& config) {
   identity.clear_max_seconds();
   identity.clear_max_windows();
   if (identity.has_train_data()) clear_paths(*identity.mutable_train_data());
+  for (FeatureConfig& feature : *identity.mutable_feature()) {
+    for (TransformConfig& transform : *feature.mutable_transform()) {
+      // Its content is compared by itself (checkpoint/referred_files.h).
+      if (transform.has_vocabulary()) transform.mutable_vocabulary()->clear_path();
+    }
+  }
   for (EvaluationSetConfig& set : *identity.mutable_eval_data()) {
     if (set.has_data()) clear_paths(*set.mutable_data());
   }

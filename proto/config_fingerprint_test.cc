@@ -55,6 +55,9 @@ TEST(ConfigFingerprintTest, LimitsPathsAndDefaultsPlayNoRole) {
               changed("train_data { mix { source { data { path: \"b\" } proportion: 1 } } }"));
   expect_same(changed("model_bank { source { path: \"a\" dynamic: true } }"),
               changed("model_bank { source { path: \"b\" dynamic: true } }"));
+  expect_same(
+      changed("feature { name: \"a\" transform { vocabulary { path: \"b\" other_ids: 2 } } }"),
+      changed("feature { name: \"a\" transform { vocabulary { path: \"c\" other_ids: 2 } } }"));
   TrainConfig config = parse(kJob);
   config.mutable_eval_data(0)->mutable_data()->set_path(0, "elsewhere");
   config.mutable_table(0)->set_row_dtype(FLOAT32);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
@@ -131,6 +132,11 @@ absl::StatusOr<int> run_export(const CheckpointFlags& flags) {
   ASSIGN_OR_RETURN(const auto content, open_content(flags.path, Check::kFull));
   ASSIGN_OR_RETURN(const std::vector<ExportedFile> written,
                    export_checkpoint(FileSystem::local(), *content, options));
+  const auto& left_out = content->manifest().left_out();
+  if (!left_out.empty() && flags.table.empty()) {
+    std::cerr << "millrace: " << content->directory() << " was saved without "
+              << absl::StrJoin(left_out, ", ") << ", which the export lacks\n";
+  }
   std::cout << "exported " << content->directory() << "\n";
   for (const ExportedFile& file : written) {
     std::cout << file.path;

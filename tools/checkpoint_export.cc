@@ -192,8 +192,9 @@ absl::StatusOr<std::vector<ExportedFile>> export_directory(FileSystem& files,
     ASSIGN_OR_RETURN(const bool left, exists(files, aside));  // by one that was killed
     if (left) RETURN_IF_ERROR(remove_recursively(files, aside));
     RETURN_IF_ERROR(files.create_directories(aside));
-    RETURN_IF_ERROR(exporter.write_all(aside));
+    // First, since these may be gone.
     if (options.referred_files && !options.delta) RETURN_IF_ERROR(exporter.copy_referred(aside));
+    RETURN_IF_ERROR(exporter.write_all(aside));
     RETURN_IF_ERROR(files.rename(aside, output));
     return files.sync_directory(directory_of(output));
   };

@@ -138,10 +138,18 @@ Json files_json(const Manifest& manifest) {
   return files;
 }
 
+Json left_out_json(const Manifest& manifest) {
+  return std::vector<std::string>(manifest.left_out().begin(), manifest.left_out().end());
+}
+
 Json referred_json(const Manifest& manifest) {
   Json files = Json::array();
   for (const auto& file : manifest.referred_files()) {
-    files.push_back({{"path", file.path()}, {"size", file.size()}, {"digest", file.digest()}});
+    files.push_back(
+        {{"path", file.path()},
+         {"size", file.size()},
+         {"digest", file.digest()},
+         {"used_by", std::vector<std::string>(file.used_by().begin(), file.used_by().end())}});
   }
   return files;
 }
@@ -295,6 +303,7 @@ std::string list_json(const std::vector<ListedCheckpoint>& checkpoints) {
       entry["finished"] = manifest.finished();
       entry["size"] = total_bytes(manifest);
       entry["parts"] = part_names(manifest);
+      entry["left_out"] = left_out_json(manifest);
       entry["base"] = base_json(manifest);
       entry["metrics"] = metrics_json(manifest);
       entry["content_digest"] = combined_digest(manifest);
@@ -348,8 +357,7 @@ std::string show_json(const CheckpointReader& checkpoint) {
                      {"finished", manifest.finished()},
                      {"world_size", manifest.world_size()},
                      {"parts", part_names(manifest)},
-                     {"left_out", std::vector<std::string>(manifest.left_out().begin(),
-                                                           manifest.left_out().end())},
+                     {"left_out", left_out_json(manifest)},
                      {"base", base_json(manifest)},
                      {"metrics", metrics_json(manifest)},
                      {"content_digest", combined_digest(manifest)},

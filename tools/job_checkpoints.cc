@@ -92,8 +92,10 @@ void warn_of_frozen_tables_without_rows(const TrainConfig& config, const Trainer
 }
 
 // All of a model is needed to use it.
-absl::Status load_what_is_missing(const std::vector<std::string>& left_out, Trainer& trainer) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> missing, trainer.load_left_out(left_out));
+absl::Status load_what_is_missing(const CheckpointManifest& manifest, Trainer& trainer) {
+  const std::vector<std::string> left_out(manifest.left_out().begin(), manifest.left_out().end());
+  ASSIGN_OR_RETURN(const std::vector<std::string> missing,
+                   trainer.load_left_out(left_out, manifest.referred_files()));
   if (missing.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("saved without ", absl::StrJoin(missing, ", "),
@@ -197,7 +199,8 @@ absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& fil
     ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, path, read));
     RETURN_IF_ERROR(put_state(target, /*rank=*/0, /*world_size=*/1, loaded));
     model.path = found.chain.back()->directory();
-    RETURN_IF_ERROR(name_path(load_what_is_missing(loaded.left_out, trainer), model.path));
+    RETURN_IF_ERROR(
+        name_path(load_what_is_missing(found.chain.back()->manifest(), trainer), model.path));
     model.progress = from_manifest(found.chain.back()->manifest().progress());
     for (const absl::Status& status : found.damaged) {
       if (print) MILLRACE_LOG(WARNING) << "passed over: " << status.message();

@@ -19,16 +19,25 @@ constexpr char kIndex[] = "referred_files.json";
 constexpr int64_t kPieceBytes = 1 << 20;  // that is copied at once
 constexpr char kHowToGoOn[] = " (put it back, or leave such files out with --no_referred_files)";
 
+absl::Status of_source(const absl::Status& status, const std::string& path) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("the checkpoint refers to ", path, ": ",
+                                                  status.message(), kHowToGoOn));
+}
+
 absl::Status copy(FileSystem& sources, const std::string& from, FileSystem& files,
                   const std::string& to) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> source, sources.open(from));
+  const auto source = sources.open(from);
+  RETURN_IF_ERROR(of_source(source.status(), from));
+  const int64_t size = (*source)->size_bytes();
   return write_file_atomically(files, to, [&](WritableFile& file) -> absl::Status {
-    std::string piece(std::min(kPieceBytes, source->size_bytes()), '\0');
-    for (int64_t at = 0; at < source->size_bytes();) {
-      ASSIGN_OR_RETURN(const int64_t count, source->read_at(at, piece.size(), piece.data()));
-      if (count == 0) return absl::OkStatus();  // its digest will tell
-      RETURN_IF_ERROR(file.append(absl::string_view(piece).substr(0, count)));
-      at += count;
+    std::string piece(std::min(kPieceBytes, size), '\0');
+    for (int64_t at = 0; at < size;) {
+      const auto count = (*source)->read_at(at, piece.size(), piece.data());
+      RETURN_IF_ERROR(of_source(count.status(), from));
+      if (*count == 0) return absl::OkStatus();  // its digest will tell
+      RETURN_IF_ERROR(file.append(absl::string_view(piece).substr(0, *count)));
+      at += *count;
     }
     return absl::OkStatus();
   });
@@ -36,14 +45,14 @@ absl::Status copy(FileSystem& sources, const std::string& from, FileSystem& file
 
 absl::Status copy_checked(FileSystem& sources, const ReferredFile& referred, FileSystem& files,
                           const std::string& to) {
-  RETURN_IF_ERROR(annotate(copy(sources, referred.path(), files, to),
-                           absl::StrCat("the checkpoint refers to ", referred.path(), kHowToGoOn)));
+  RETURN_IF_ERROR(copy(sources, referred.path(), files, to));
   ASSIGN_OR_RETURN(const FileIdentity copied, identify_file(files, to));
   if (copied == FileIdentity{referred.size(), referred.digest()}) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      referred.path(), ", to which the checkpoint refers, is not what it was: ", copied.size_bytes,
-      " bytes, digest ", copied.digest, "; then ", referred.size(), " bytes, digest ",
-      referred.digest(), kHowToGoOn));
+  return of_source(
+      absl::FailedPreconditionError(absl::StrCat(
+          "it is not what it was: ", copied.size_bytes, " bytes, digest ", copied.digest, "; then ",
+          referred.size(), " bytes, digest ", referred.digest())),
+      referred.path());
 }
 
 // One that is not in `taken` yet.
@@ -81,6 +90,7 @@ absl::StatusOr<std::vector<std::string>> export_referred_files(FileSystem& sourc
   RETURN_IF_ERROR(files.sync_directory(folder));
   written.push_back(join_path(directory, kIndex));
   RETURN_IF_ERROR(write_file_atomically(files, written.back(), index.dump(2) + "\n"));
+  RETURN_IF_ERROR(files.sync_directory(directory));
   return written;
 }
 

@@ -118,6 +118,32 @@ TEST_F(SaveFilterTest, AFrozenTableIsLoadedAgainAndNothingTells) {
   }
 }
 
+TEST_F(SaveFilterTest, OtherRowsThanTrainingBeganWithAreRefused) {
+  bank_ = kRows;
+  frozen_ = true;
+  saver_.exclude = {"items"};
+  trained_to(4);
+  const std::string good = *read_file(files_, kVectors);
+  files_.put(kVectors, good + "999 1 2 3 4\n");
+  EXPECT_THAT(make(9)->resume(&notes_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("vectors.txt is not what training began with"),
+                             HasSubstr("dynamic"))));
+  files_.put(kVectors, good);
+  EXPECT_OK(make(9)->resume(&notes_).status());
+}
+
+TEST_F(SaveFilterTest, AFinishedRunNeedsNothing) {
+  bank_ = kRows;
+  saver_.exclude = {"items"};
+  trained_to(4);
+  ASSERT_OK(files_.remove(kVectors));
+  const std::unique_ptr<Trainer> trainer = make(4);
+  ASSERT_OK(trainer->resume(&notes_).status());
+  EXPECT_TRUE(trainer->finished().has_value());
+  EXPECT_THAT(notes_, IsEmpty());
+}
+
 TEST_F(SaveFilterTest, WithoutABankItBeginsAnewAndIsNamed) {
   saver_.exclude = {"items", "*bias"};
   trained_to(4);
