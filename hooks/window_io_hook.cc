@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
@@ -24,6 +25,17 @@ std::string to_line(const WindowIoState::Finished& window) {
   json["files"] = std::vector<std::string>(window.file().begin(), window.file().end());
   if (!window.damage().empty()) json["damage"] = window.damage();
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// What of a path is kept when it is moved.
+std::string name_below(const std::string& path, const std::vector<std::string>& roots) {
+  for (const std::string& root : roots) {
+    const absl::string_view bare = absl::StripSuffix(root, "/");
+    if (!absl::StartsWith(path, absl::StrCat(bare, "/"))) continue;
+    const std::string rest = path.substr(bare.size() + 1);
+    return roots.size() == 1 ? rest : join_path(base_name(std::string(bare)), rest);
+  }
+  return base_name(path);
 }
 
 }  // namespace
@@ -159,10 +171,7 @@ absl::Status WindowIoHook::move_files() {
 absl::Status WindowIoHook::move_file(const std::string& path, const std::string& folder) {
   // One that is gone was moved before a kill, or by its owner.
   if (absl::IsNotFound(files_.link_info(path).status())) return absl::OkStatus();
-  std::string root = options_.root;
-  if (!root.empty() && root.back() != '/') root += '/';
-  const bool below = !root.empty() && absl::StartsWith(path, root);
-  const std::string target = join_path(folder, below ? path.substr(root.size()) : base_name(path));
+  const std::string target = join_path(folder, name_below(path, options_.roots));
   if (files_.link_info(target).ok()) {
     MILLRACE_LOG(WARNING) << path << " stays where it is: there is a " << target;
     return absl::OkStatus();

@@ -26,8 +26,9 @@ struct WindowIoOptions {
   // Where files go whose windows need not be read again; "": they stay.
   std::string move_done_to;
   std::string move_damaged_to;
-  // Paths below it keep what follows it when they are moved; of others the last name stays.
-  std::string root;
+  // Paths below one of them keep what follows it when they are moved, and where there are several
+  // the last name of it; of other paths the last name stays.
+  std::vector<std::string> roots;
   // How many windows the oldest checkpoint holds that anybody could go on from. Needed to move.
   std::function<absl::StatusOr<int64_t>()> oldest_windows;
 };

@@ -129,7 +129,7 @@ TEST_F(WindowIoHookTest, FilesAreMovedOnceNoCheckpointNeedsThem) {
   int64_t oldest = 0;
   options_.move_done_to = "done";
   options_.move_damaged_to = "bad";
-  options_.root = "in";
+  options_.roots = {"in"};
   options_.oldest_windows = [&oldest]() -> absl::StatusOr<int64_t> { return oldest; };
   for (const char* name : {"in/a", "in/d/b", "other/c", "in/bad"}) files_.put(name, "x");
   WindowIoHook one = hook();

@@ -38,6 +38,10 @@ class BatchDataset : public Dataset {
 
   // Of all ranks, and outside split and sample too.
   int64_t rows() const { return source_->rows(); }
+  // Of this rank's share of an epoch, those before `cursor`, which is its own.
+  int64_t rows_done(const Cursor& cursor) const {
+    return count_rows(source_->begin(cursor.epoch).rows_left) - count_rows(cursor.rows_left);
+  }
   const std::vector<std::string>& files() const { return source_->files(); }
 
  private:

@@ -3,6 +3,7 @@
 #define MILLRACE_IO_DATASET_OPTIONS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "base/file_system.h"
 #include "io/cursor.h"
@@ -10,6 +11,12 @@
 #include "proto/config.pb.h"
 
 namespace millrace {
+
+// What a source of a mix has of its own beside its data; see DatasetOptions.
+struct MixPartOptions {
+  RowInterval rows = {};
+  bool may_be_empty = false;
+};
 
 struct DatasetOptions {
   // Decide the result.
@@ -27,6 +34,9 @@ struct DatasetOptions {
   RowInterval rows = {};
   // Whether there may be no rows at all.
   bool may_be_empty = false;
+  // Of a mix: for each source what `rows` and `may_be_empty` are of other data; none: the defaults.
+  // A source that may be empty, and is, is left out of the mix.
+  std::vector<MixPartOptions> mix_parts = {};
   // How many files of other data come before these: default example ids count them too.
   int64_t first_file = 0;
 

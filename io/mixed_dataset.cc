@@ -13,7 +13,6 @@
 #include "io/mix_batcher.h"
 #include "io/mix_source_reader.h"
 #include "io/source_passes.h"
-#include "proto/field_check.h"
 #include "proto/mix_check.h"
 
 namespace millrace {
@@ -25,11 +24,6 @@ constexpr uint64_t kSourceKey = uint64_t{6} << 56;
 // The first source is shuffled as it would be alone.
 uint64_t source_seed(uint64_t seed, int source) {
   return source == 0 ? seed : philox64(seed, kSourceKey, static_cast<uint64_t>(source));
-}
-
-std::string name_of(const MixConfig& mix, size_t source) {
-  const int index = static_cast<int>(source);
-  return entry("mix.source", index, mix.source(index).name());
 }
 
 // See Cursor::fingerprint. Proportions decide no order within a source.
@@ -109,19 +103,28 @@ absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(const DatasetOp
   if (!options.data.has_mix()) return absl::InvalidArgumentError("the data is no mix");
   RETURN_IF_ERROR(check_mix("mix", options.data));
   std::vector<std::unique_ptr<EpochSource>> sources;
+  DatasetOptions kept = options;
+  kept.data.mutable_mix()->clear_source();
   int64_t files = 0;
   for (int i = 0; i < options.data.mix().source_size(); ++i) {
     const MixSourceConfig& config = options.data.mix().source(i);
     DatasetOptions source = options;
     source.data = config.data();
+    if (!options.mix_parts.empty()) {
+      source.rows = options.mix_parts[i].rows;
+      source.may_be_empty = options.mix_parts[i].may_be_empty;
+    }
     source.data.set_batch_size(options.data.batch_size());
     source.seed = source_seed(options.seed, i);
     source.first_file = options.first_file + files;
-    ASSIGN_OR_RETURN(sources.emplace_back(), EpochSource::open(source),
-                     name_of(options.data.mix(), i));
-    files += static_cast<int64_t>(sources.back()->files().size());
+    ASSIGN_OR_RETURN(std::unique_ptr<EpochSource> opened, EpochSource::open(source),
+                     mix_source_name(options.data.mix(), i));
+    files += static_cast<int64_t>(opened->files().size());
+    if (opened->rows() == 0) continue;
+    sources.push_back(std::move(opened));
+    *kept.data.mutable_mix()->add_source() = config;
   }
-  return std::unique_ptr<MixedDataset>(new MixedDataset(options, std::move(sources)));
+  return std::unique_ptr<MixedDataset>(new MixedDataset(kept, std::move(sources)));
 }
 
 MixedDataset::MixedDataset(const DatasetOptions& options,
@@ -131,6 +134,24 @@ MixedDataset::MixedDataset(const DatasetOptions& options,
       fingerprint_(fingerprint_of(options_.data.mix(), sources_)) {}
 
 MixedDataset::~MixedDataset() = default;
+
+int64_t MixedDataset::rows() const {
+  int64_t rows = 0;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    if (!options_.data.mix().source(static_cast<int>(i)).repeat()) rows += sources_[i]->rows();
+  }
+  return rows;
+}
+
+int64_t MixedDataset::rows_done(const Cursor& cursor) const {
+  int64_t rows = 0;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    if (options_.data.mix().source(static_cast<int>(i)).repeat()) continue;
+    rows += count_rows(sources_[i]->begin(cursor.epoch).rows_left);
+    if (!cursor.parts.empty()) rows -= count_rows(cursor.parts[i].rows_left);
+  }
+  return rows;
+}
 
 absl::Status MixedDataset::start_epoch(int64_t epoch) {
   Cursor cursor;
@@ -154,7 +175,8 @@ absl::Status MixedDataset::seek(absl::Span<const Cursor> cursors) {
     own.batches = cursors[options_.rank].batches;
   }
   for (size_t i = 0; i < sources_.size(); ++i) {
-    ASSIGN_OR_RETURN(own.parts.emplace_back(), go_on(i, cursors), name_of(options_.data.mix(), i));
+    ASSIGN_OR_RETURN(own.parts.emplace_back(), go_on(i, cursors),
+                     mix_source_name(options_.data.mix(), static_cast<int>(i)));
   }
   return start(std::move(own));
 }

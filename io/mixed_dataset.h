@@ -40,6 +40,11 @@ class MixedDataset : public Dataset {
   absl::StatusOr<DataIdentity> identity() const override;
   void cancel() override;
 
+  // Of the sources that do not repeat: rows of all ranks, and of this rank's share those before
+  // `cursor`, which is its own.
+  int64_t rows() const;
+  int64_t rows_done(const Cursor& cursor) const;
+
  private:
   friend absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(
       const DatasetOptions& options);
@@ -57,8 +62,9 @@ class MixedDataset : public Dataset {
   OpenRun<Run> run_;
 };
 
-// Opens every source. Errors: InvalidArgument without a mix or with one in which all sources
-// repeat; those of EpochSource::open, naming the source.
+// Opens every source; those that are empty and may be are left out, which can leave none that ends:
+// then rows() is 0, and there is no epoch to start. Errors: InvalidArgument without a mix or with
+// one in which all sources repeat; those of EpochSource::open, naming the source.
 absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(const DatasetOptions& options);
 
 }  // namespace millrace

@@ -8,12 +8,12 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "io/create_window_source.h"
-#include "io/data_identity.h"
-#include "io/file_reader.h"
+#include "io/batch_dataset.h"
+#include "io/mixed_dataset.h"
+#include "proto/mix_check.h"
+#include "proto/windows_check.h"
 
 namespace millrace {
 namespace {
@@ -31,22 +31,28 @@ std::string literal(const std::string& path) {
   return pattern;
 }
 
-absl::StatusOr<uint64_t> digest_of(FileSystem& files, const std::string& path) {
-  ASSIGN_OR_RETURN(const DataIdentity identity, data_identity(files, {path}));
-  return xxh3(absl::StrCat(identity.file(0).size(), " ", identity.file(0).end_digest()));
+// Whether a part of a window has no rows: it is left out, or its stream has ended.
+bool is_missing(const WindowPosition& part) { return part.ended() || !part.damage().empty(); }
+
+int64_t count_files(const WindowPosition& position) {
+  int64_t files = position.file_size();
+  for (const WindowPosition& part : position.part()) files += part.file_size();
+  return files;
 }
 
-// What opening a window may meet that bad_data: SKIP leaves out.
-bool is_damage(const absl::Status& status) {
-  return absl::IsDataLoss(status) || absl::IsNotFound(status) || absl::IsInvalidArgument(status) ||
-         absl::IsFailedPrecondition(status);
+absl::Status check_size(const WindowPosition& position) {
+  const auto size = static_cast<int64_t>(position.ByteSizeLong());
+  if (size <= kMaxPositionBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("window ", position.name(), " has ",
+                                                 count_files(position), " files, whose names take ",
+                                                 size, " bytes in every checkpoint; the limit is ",
+                                                 kMaxPositionBytes, ": use fewer or larger files"));
 }
 
 // Data of which every epoch is the one that training makes of a window, with its sample.
 class OneEpoch : public Dataset {
  public:
-  OneEpoch(std::unique_ptr<BatchDataset> data, int64_t epoch)
-      : data_(std::move(data)), epoch_(epoch) {}
+  OneEpoch(std::unique_ptr<Dataset> data, int64_t epoch) : data_(std::move(data)), epoch_(epoch) {}
 
   absl::Status start_epoch(int64_t) override { return data_->start_epoch(epoch_); }
   absl::Status seek(absl::Span<const Cursor> cursors) override { return data_->seek(cursors); }
@@ -54,7 +60,7 @@ class OneEpoch : public Dataset {
   void cancel() override { data_->cancel(); }
 
  private:
-  const std::unique_ptr<BatchDataset> data_;
+  const std::unique_ptr<Dataset> data_;
   const int64_t epoch_;
 };
 
@@ -62,27 +68,31 @@ class OneEpoch : public Dataset {
 
 absl::StatusOr<std::unique_ptr<WindowedDataset>> WindowedFiles::create(
     WindowedFilesOptions options) {
-  if (!options.dataset.data.has_windows()) {
+  if (!comes_in_windows(options.dataset.data)) {
     return absl::InvalidArgumentError("the data has no windows");
   }
   std::unique_ptr<WindowedFiles> windows(new WindowedFiles(std::move(options)));
-  ASSIGN_OR_RETURN(windows->source_, windows->make_source());
+  RETURN_IF_ERROR(windows->make_streams());
   return std::unique_ptr<WindowedDataset>(std::move(windows));
 }
 
-// A new one knows nothing of where the stream was.
-absl::StatusOr<std::unique_ptr<WindowSource>> WindowedFiles::make_source() const {
-  const DatasetOptions& dataset = options_.dataset;
-  const auto count_rows = [&dataset](const std::string& path) -> absl::StatusOr<int64_t> {
-    const auto file = open_file(*dataset.files, path, dataset.data);
-    const bool leaves_out = dataset.data.bad_data() == DataConfig::SKIP;
-    if (!file.ok() && is_damage(file.status()) && leaves_out) return 0;
-    RETURN_IF_ERROR(file.status());
-    int64_t rows = 0;
-    for (const int64_t count : (*file)->group_rows()) rows += count;
-    return rows;
-  };
-  return create_window_source(*dataset.files, dataset.data, count_rows);
+// New ones know nothing of where the stream was.
+absl::Status WindowedFiles::make_streams() {
+  std::vector<Part> parts;
+  const DataConfig& data = options_.dataset.data;
+  if (!is_mix()) parts.push_back({.options = options_.dataset});
+  for (int i = 0; is_mix() && i < data.mix().source_size(); ++i) {
+    const DataConfig& own = data.mix().source(i).data();
+    if (!own.has_windows()) continue;
+    parts.push_back({.source = i, .options = options_.dataset});
+    parts.back().options.data = own;
+    parts.back().options.data.set_batch_size(data.batch_size());
+  }
+  for (Part& part : parts) {
+    ASSIGN_OR_RETURN(part.stream, WindowStream::create(part.options, *options_.clock));
+  }
+  parts_ = std::move(parts);
+  return absl::OkStatus();
 }
 
 WindowedFiles::~WindowedFiles() = default;
@@ -109,7 +119,14 @@ absl::Status WindowedFiles::seek(absl::Span<const Cursor> cursors) {
                   position.index() != first.window)) {
     return absl::InvalidArgumentError("the cursors are not of a stream of files");
   }
-  ASSIGN_OR_RETURN(source_, make_source());
+  const size_t parts = is_mix() ? parts_.size() : 0;
+  if (!begins && position.part_size() != static_cast<int>(parts)) {
+    return absl::InvalidArgumentError(absl::StrCat("the cursors are of a stream of ",
+                                                   position.part_size(),
+                                                   " sources with windows; this one has ", parts));
+  }
+  while (position.part_size() < static_cast<int>(parts)) position.add_part();
+  RETURN_IF_ERROR(make_streams());
   {
     MutexLock lock(mutex_);
     open_.reset();
@@ -186,11 +203,11 @@ absl::StatusOr<WindowAnnouncement> WindowedFiles::look() {
     ASSIGN_OR_RETURN(found, find_next(position));
   }
   if (found == Found::kWindow) {
+    RETURN_IF_ERROR(check_size(position));
     RETURN_IF_ERROR(open_or_leave_out(position),
                     absl::StrCat("window ", position.index(), " (", position.name(), ")"));
     announcement.set_kind(WindowState::kReady);
     waits_since_.reset();
-    last_news_ = options_.clock->elapsed();
     return announcement;
   }
   announcement.set_kind(found == Found::kEnded ? WindowState::kEnded : WindowState::kNotYet);
@@ -199,75 +216,76 @@ absl::StatusOr<WindowAnnouncement> WindowedFiles::look() {
   return announcement;
 }
 
-// The same window once more, or another.
 absl::StatusOr<Found> WindowedFiles::find_next(WindowPosition& position) {
-  const bool begins = !position.has_index();
-  if (!begins && !position.last_repeat()) {
-    position.set_repeat(position.repeat() + 1);
-  } else {
-    ASSIGN_OR_RETURN(const Found found, source_->find(has_been_idle(), position));
-    if (source_->seen() != std::exchange(seen_, source_->seen())) {
-      last_news_ = options_.clock->elapsed();
-    }
-    if (found != Found::kWindow) return found;
-    position.clear_repeat();
-    position.clear_damage();
-    RETURN_IF_ERROR(add_digests(position));
-  }
-  position.set_index(begins ? 0 : position.index() + 1);
-  position.set_last_repeat(position.repeat() + 1 >= options_.dataset.data.windows().repeat());
-  return Found::kWindow;
+  if (is_mix()) return find_next_parts(position);
+  WindowStream& stream = *parts_.front().stream;
+  ASSIGN_OR_RETURN(const Found found, stream.next(position));
+  stream.set_waiting(found == Found::kNotYet);
+  return found;
 }
 
-bool WindowedFiles::has_been_idle() const {
-  const double limit = options_.dataset.data.windows().idle_seconds();
-  if (limit <= 0 || !waits_since_.has_value()) return false;
-  const absl::Duration idle = options_.clock->elapsed() - last_news_;
-  if (idle < absl::Seconds(limit)) return false;
-  MILLRACE_LOG(WARNING) << "nothing came for " << absl::FormatDuration(idle)
-                        << " (windows.idle_seconds): the stream ends";
-  return true;
+absl::StatusOr<Found> WindowedFiles::find_part(size_t i, WindowPosition& position) {
+  Part& part = parts_[i];
+  if (!part.found.has_value()) {
+    WindowPosition next = position;
+    if (!next.ended()) {
+      ASSIGN_OR_RETURN(const Found found, part.stream->next(next));
+      if (found == Found::kNotYet) return found;
+      if (found == Found::kEnded) next.Clear();
+      next.set_ended(found == Found::kEnded);
+    }
+    part.found = std::move(next);
+  }
+  position = *part.found;
+  return position.ended() ? Found::kEnded : Found::kWindow;
+}
+
+// One window of each stream that goes on; those that have theirs keep it until all have.
+absl::StatusOr<Found> WindowedFiles::find_next_parts(WindowPosition& position) {
+  const MixConfig& mix = options_.dataset.data.mix();
+  size_t ended = 0;
+  bool waits = false;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    ASSIGN_OR_RETURN(const Found found, find_part(i, part_of(position, i)),
+                     mix_source_name(options_.dataset.data.mix(), parts_[i].source));
+    parts_[i].stream->set_waiting(found == Found::kNotYet);
+    waits |= found == Found::kNotYet;
+    ended += found == Found::kEnded ? 1 : 0;
+    if (found == Found::kWindow) names.push_back(part_of(position, i).name());
+  }
+  if (ended == parts_.size() || (ended > 0 && mix.until() == MixConfig::FIRST_ENDS)) {
+    return Found::kEnded;
+  }
+  if (waits) return Found::kNotYet;
+  position.set_index(position.has_index() ? position.index() + 1 : 0);
+  position.set_name(absl::StrJoin(names, " + "));
+  position.clear_damage();
+  return Found::kWindow;
 }
 
 void WindowedFiles::say_waiting() {
   const absl::Duration now = options_.clock->elapsed();
   if (!waits_since_.has_value()) {
     waits_since_ = options_.clock->now();
-    last_said_ = now;
-    last_news_ = std::max(last_news_, now);
   } else if (now - last_said_ < kSayAgain) {
     return;
   }
   last_said_ = now;
+  std::vector<std::string> missing;
+  for (const Part& part : parts_) {
+    if (part.stream->waiting()) missing.push_back(part.stream->waits_for());
+  }
   MILLRACE_LOG(INFO) << "waiting since "
                      << absl::FormatTime("%H:%M:%S", *waits_since_, absl::LocalTimeZone())
-                     << " for " << source_->waits_for();
+                     << " for " << absl::StrJoin(missing, "; ");
 }
 
-// A file that cannot be read gets no digest; opening it says why.
-absl::Status WindowedFiles::add_digests(WindowPosition& position) const {
-  for (WindowPosition::File& file : *position.mutable_file()) {
-    const auto digest = digest_of(*options_.dataset.files, source_->path_of(file.name()));
-    if (digest.ok()) file.set_digest(*digest);
-  }
-  const auto size = static_cast<int64_t>(position.ByteSizeLong());
-  if (size <= kMaxPositionBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("window ", position.name(), " has ",
-                                                 position.file_size(), " files, whose names take ",
-                                                 size, " bytes in every checkpoint; the limit is ",
-                                                 kMaxPositionBytes, ": use fewer or larger files"));
-}
-
-// That the files of a window that is gone on with are what they were.
-absl::Status WindowedFiles::check_digests(const WindowPosition& position) const {
-  for (const WindowPosition::File& file : position.file()) {
-    const std::string path = source_->path_of(file.name());
-    ASSIGN_OR_RETURN(const uint64_t digest, digest_of(*options_.dataset.files, path));
-    if (!file.has_digest() || digest == file.digest()) continue;
-    return absl::DataLossError(
-        absl::StrCat(path,
-                     " changed since training stopped within its window; put back what it was, "
-                     "or remove the newest checkpoint to go on from the one before"));
+// Of a window that is gone on with.
+absl::Status WindowedFiles::check_unchanged(const WindowPosition& position) const {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const WindowPosition& part = part_of(position, i);
+    if (!is_missing(part)) RETURN_IF_ERROR(parts_[i].stream->check_unchanged(part));
   }
   return absl::OkStatus();
 }
@@ -275,61 +293,129 @@ absl::Status WindowedFiles::check_digests(const WindowPosition& position) const 
 absl::Status WindowedFiles::open_or_leave_out(WindowPosition& position) {
   if (!position.damage().empty()) return open(position);
   absl::Status status;
-  if (!sought_.empty()) status = check_digests(position);
+  if (!sought_.empty()) status = check_unchanged(position);
   if (status.ok()) status = open(position);
-  if (status.ok() || !is_damage(status)) return status;
-  if (options_.dataset.data.bad_data() != DataConfig::SKIP) return status;
-  MILLRACE_LOG(WARNING) << "window " << position.index() << " (" << position.name()
-                        << ") is left out: " << status.message();
-  position.set_damage(std::string(status.message()));
-  return open(position);
+  if (status.ok() || !is_window_damage(status)) return status;
+  return leave_out_parts(status, position) ? open(position) : status;
+}
+
+// Those parts that are damaged where such are left out. Returns: whether there is any.
+bool WindowedFiles::leave_out_parts(const absl::Status& why, WindowPosition& position) const {
+  bool any = false;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    WindowPosition& part = part_of(position, i);
+    if (is_missing(part) || parts_[i].options.data.bad_data() != DataConfig::SKIP) continue;
+    const absl::Status status = is_mix() ? check_part(i, part) : why;
+    if (status.ok() || !is_window_damage(status)) continue;
+    any = true;
+    part.set_damage(std::string(status.message()));
+    MILLRACE_LOG(WARNING) << "window " << position.index() << " (" << part.name()
+                          << ") is left out: " << status.message();
+  }
+  if (!any || has_data(position) || !position.damage().empty()) return any;
+  for (const WindowPosition& part : position.part()) {
+    if (position.damage().empty()) position.set_damage(part.damage());
+  }
+  return any;
+}
+
+// By itself.
+absl::Status WindowedFiles::check_part(size_t part, const WindowPosition& position) const {
+  if (!sought_.empty()) RETURN_IF_ERROR(parts_[part].stream->check_unchanged(position));
+  return open_dataset(plain_options(part, position)).status();
 }
 
 absl::Status WindowedFiles::open(const WindowPosition& position) {
-  std::unique_ptr<BatchDataset> old;
+  std::unique_ptr<Dataset> old;
   {
     MutexLock lock(mutex_);
     old = std::move(open_);
   }
   old.reset();  // joins its threads before new ones start
   examples_done_ = 0;
-  if (!position.damage().empty() || position.file_size() == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> dataset, dataset_of(position));
-  if (dataset->rows() > 0) RETURN_IF_ERROR(begin(position, *dataset));
-  MutexLock lock(mutex_);
-  if (cancelled_) return absl::CancelledError("the dataset was cancelled");
-  if (dataset->rows() > 0) open_ = std::move(dataset);
-  return absl::OkStatus();
+  if (!has_data(position)) return absl::OkStatus();
+  if (is_mix()) {
+    ASSIGN_OR_RETURN(auto mixed, open_mixed_dataset(mix_options(position)));
+    return begin(position, std::move(mixed));
+  }
+  ASSIGN_OR_RETURN(auto plain, open_dataset(plain_options(0, position)));
+  return begin(position, std::move(plain));
 }
 
-absl::StatusOr<std::unique_ptr<BatchDataset>> WindowedFiles::dataset_of(
-    const WindowPosition& position) const {
-  DatasetOptions options = options_.dataset;
+// Whether there are files to read. Sources that repeat make no window by themselves.
+bool WindowedFiles::has_data(const WindowPosition& position) const {
+  if (!position.damage().empty()) return false;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const WindowPosition& part = part_of(position, i);
+    const bool repeats = is_mix() && options_.dataset.data.mix().source(parts_[i].source).repeat();
+    if (!is_missing(part) && part.file_size() > 0 && !repeats) return true;
+  }
+  return false;
+}
+
+// What is read of a part alone.
+DatasetOptions WindowedFiles::plain_options(size_t part, const WindowPosition& position) const {
+  DatasetOptions options = parts_[part].options;
   options.data.clear_windows();
   options.data.clear_path();
-  for (const std::string& path : paths_of(position)) options.data.add_path(literal(path));
+  for (const std::string& path : parts_[part].stream->paths_of(position)) {
+    options.data.add_path(literal(path));
+  }
   options.rows = {position.begin_row(), position.end_row()};
   options.may_be_empty = true;
-  return open_dataset(options);
+  return options;
+}
+
+DatasetOptions WindowedFiles::mix_options(const WindowPosition& position) const {
+  DatasetOptions options = options_.dataset;
+  MixConfig& mix = *options.data.mutable_mix();
+  mix.clear_source();
+  size_t next = 0;  // of parts_
+  for (int i = 0; i < options_.dataset.data.mix().source_size(); ++i) {
+    MixSourceConfig source = options_.dataset.data.mix().source(i);
+    MixPartOptions own;
+    if (next < parts_.size() && parts_[next].source == i) {
+      const WindowPosition& part = part_of(position, next);
+      const DatasetOptions plain = plain_options(next++, part);
+      if (is_missing(part) || part.file_size() == 0) continue;
+      *source.mutable_data() = plain.data;
+      source.mutable_data()->clear_batch_size();
+      own = {plain.rows, plain.may_be_empty};
+    }
+    *mix.add_source() = std::move(source);
+    options.mix_parts.push_back(own);
+  }
+  return options;
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> WindowedFiles::open_window_again() {
-  if (open_ == nullptr || !is_new_) return std::unique_ptr<Dataset>();
-  ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> again, dataset_of(position_));
+  std::unique_ptr<Dataset> again;
+  if (open_ == nullptr || !is_new_) return again;
+  if (is_mix()) {
+    ASSIGN_OR_RETURN(again, open_mixed_dataset(mix_options(position_)));
+  } else {
+    ASSIGN_OR_RETURN(again, open_dataset(plain_options(0, position_)));
+  }
   return std::make_unique<OneEpoch>(std::move(again), position_.index());
 }
 
 // At its first batch, or where it is sought.
-absl::Status WindowedFiles::begin(const WindowPosition& position, BatchDataset& dataset) {
-  if (sought_.empty()) return dataset.start_epoch(position.index());
-  std::vector<Cursor> cursors = sought_;
-  for (Cursor& cursor : cursors) cursor.epoch = position.index();
-  RETURN_IF_ERROR(dataset.seek(cursors));
-  const DatasetOptions& own = options_.dataset;
-  if (static_cast<int64_t>(cursors.size()) != own.world_size) return absl::OkStatus();
-  const RowInterval all{0, dataset.rows()};
-  const auto share = deal_rows({&all, 1}, own.rank, own.world_size);
-  examples_done_ = count_rows(share) - count_rows(cursors[own.rank].rows_left);
+template <typename Data>
+absl::Status WindowedFiles::begin(const WindowPosition& position, std::unique_ptr<Data> data) {
+  if (data->rows() == 0) return absl::OkStatus();
+  if (sought_.empty()) {
+    RETURN_IF_ERROR(data->start_epoch(position.index()));
+  } else {
+    std::vector<Cursor> cursors = sought_;
+    for (Cursor& cursor : cursors) cursor.epoch = position.index();
+    RETURN_IF_ERROR(data->seek(cursors));
+    const DatasetOptions& own = options_.dataset;
+    const bool same_world = static_cast<int64_t>(cursors.size()) == own.world_size;
+    if (same_world) examples_done_ = data->rows_done(cursors[own.rank]);
+  }
+  MutexLock lock(mutex_);
+  if (cancelled_) return absl::CancelledError("the dataset was cancelled");
+  open_ = std::move(data);
   return absl::OkStatus();
 }
 
@@ -338,6 +424,7 @@ WindowState WindowedFiles::ready(WindowPosition position) {
   position_bytes_ = position_.SerializeAsString();
   is_new_ = sought_.empty() && position_.repeat() == 0;
   sought_.clear();
+  for (Part& part : parts_) part.found.reset();
   WindowState state;
   state.kind = WindowState::kReady;
   state.window.index = position_.index();
@@ -345,30 +432,25 @@ WindowState WindowedFiles::ready(WindowPosition position) {
   state.window.examples_done = examples_done_;
   state.window.stream = position_bytes_;
   state.window.damage = position_.damage();
-  if (position_.last_repeat()) {
-    state.window.files = paths_of(position_);
-    const size_t rest = static_cast<size_t>(position_.rest_files());
-    state.window.files.resize(state.window.files.size() -
-                              std::min(rest, state.window.files.size()));
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const WindowPosition& part = part_of(position_, i);
+    if (!part.last_repeat()) continue;
+    std::vector<std::string> paths = parts_[i].stream->paths_of(part);
+    paths.resize(paths.size() - std::min(static_cast<size_t>(part.rest_files()), paths.size()));
+    state.window.files.insert(state.window.files.end(), paths.begin(), paths.end());
   }
   return state;
 }
 
-std::vector<std::string> WindowedFiles::paths_of(const WindowPosition& position) const {
-  std::vector<std::string> paths;
-  for (const WindowPosition::File& file : position.file()) {
-    paths.push_back(source_->path_of(file.name()));
-  }
-  return paths;
-}
-
 std::vector<std::string> WindowedFiles::upcoming_files() {
   if (options_.dataset.rank != 0 || !sought_.empty()) return {};
-  if (position_.has_index() && !position_.last_repeat()) return {};
-  WindowPosition position = position_;
-  const absl::StatusOr<Found> found = source_->find(/*no_more=*/false, position);
-  if (!found.ok() || *found != Found::kWindow) return {};
-  return paths_of(position);
+  std::vector<std::string> files;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (is_mix() && part_of(position_, i).ended()) continue;
+    const std::vector<std::string> own = parts_[i].stream->upcoming(part_of(position_, i));
+    files.insert(files.end(), own.begin(), own.end());
+  }
+  return files;
 }
 
 void WindowedFiles::cancel() {

@@ -16,8 +16,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "io/batch_dataset.h"
-#include "io/window_source.h"
+#include "io/dataset.h"
+#include "io/dataset_options.h"
+#include "io/window_stream.h"
 #include "io/windowed_dataset.h"
 #include "proto/window_position.pb.h"
 
@@ -33,14 +34,18 @@ struct WindowedFilesOptions {
   Clock* clock = &Clock::real();  // must outlive the dataset
 };
 
-// Windows of a WindowSource, each read by a BatchDataset of its own, whose epoch is the window's
+// Windows of a WindowStream, each read by a BatchDataset of its own, whose epoch is the window's
 // index. Rank 0 looks for windows, opens each first, and tells the others; docs/windows.md says
 // what it finds. A line in its log says what it waits for.
 //
-// Memory: that of one BatchDataset; nothing grows with the number of windows.
+// Where the data is a mix, each source with windows is a stream of its own, and a window of the mix
+// is one of each: a MixedDataset of those that have rows and of the sources that come without
+// windows. A source whose stream has ended is missing from then on (ALL_END), or ends the whole.
+//
+// Memory: that of one BatchDataset or MixedDataset; nothing grows with the number of windows.
 class WindowedFiles : public WindowedDataset {
  public:
-  // Errors: InvalidArgument without windows; those of create_window_source.
+  // Errors: InvalidArgument without windows; those of WindowStream::create.
   static absl::StatusOr<std::unique_ptr<WindowedDataset>> create(WindowedFilesOptions options);
   ~WindowedFiles() override;
 
@@ -58,24 +63,46 @@ class WindowedFiles : public WindowedDataset {
  private:
   explicit WindowedFiles(WindowedFilesOptions options) : options_(std::move(options)) {}
 
-  absl::StatusOr<std::unique_ptr<WindowSource>> make_source() const;
+  absl::Status make_streams();
   // On rank 0: what comes next, opened.
   absl::StatusOr<WindowAnnouncement> look();
   absl::StatusOr<WindowAnnouncement> told_by_rank_0();
   absl::StatusOr<Found> find_next(WindowPosition& position);
-  bool has_been_idle() const;
+  absl::StatusOr<Found> find_part(size_t part, WindowPosition& position);
+  absl::StatusOr<Found> find_next_parts(WindowPosition& position);
   void say_waiting();
-  absl::Status add_digests(WindowPosition& position) const;
-  absl::Status check_digests(const WindowPosition& position) const;
+  absl::Status check_unchanged(const WindowPosition& position) const;
   absl::Status open_or_leave_out(WindowPosition& position);
+  bool leave_out_parts(const absl::Status& why, WindowPosition& position) const;
+  absl::Status check_part(size_t part, const WindowPosition& position) const;
   absl::Status open(const WindowPosition& position);
-  absl::Status begin(const WindowPosition& position, BatchDataset& dataset);
-  absl::StatusOr<std::unique_ptr<BatchDataset>> dataset_of(const WindowPosition& position) const;
+  template <typename Data>
+  absl::Status begin(const WindowPosition& position, std::unique_ptr<Data> data);
+  bool has_data(const WindowPosition& position) const;
+  DatasetOptions plain_options(size_t part, const WindowPosition& position) const;
+  DatasetOptions mix_options(const WindowPosition& position) const;
   WindowState ready(WindowPosition position);
   std::vector<std::string> paths_of(const WindowPosition& position) const;
 
+  // One of the windows that come together: of a source of the mix, or, where the data is none, the
+  // only one.
+  struct Part {
+    int source = -1;  // of the mix
+    DatasetOptions options;
+    std::unique_ptr<WindowStream> stream;
+    std::optional<WindowPosition> found;  // the next one, while other parts wait for theirs
+  };
+  bool is_mix() const { return options_.dataset.data.has_mix(); }
+  // Of a position, what is of one part.
+  const WindowPosition& part_of(const WindowPosition& position, size_t part) const {
+    return is_mix() ? position.part(static_cast<int>(part)) : position;
+  }
+  WindowPosition& part_of(WindowPosition& position, size_t part) const {
+    return is_mix() ? *position.mutable_part(static_cast<int>(part)) : position;
+  }
+
   const WindowedFilesOptions options_;
-  std::unique_ptr<WindowSource> source_;
+  std::vector<Part> parts_;
   int64_t epoch_ = 0;
   WindowPosition position_;     // of the last window; where a stream begins: without an index
   std::string position_bytes_;  // the same
@@ -84,15 +111,13 @@ class WindowedFiles : public WindowedDataset {
   int64_t examples_done_ = 0;   // in the open window, before this run
   // What is waited for.
   std::optional<absl::Time> waits_since_;
-  absl::Duration last_news_ = absl::ZeroDuration();  // the clock's elapsed()
-  absl::Duration last_said_ = absl::ZeroDuration();
-  int64_t seen_ = -1;
+  absl::Duration last_said_ = absl::ZeroDuration();  // the clock's elapsed()
 
   Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   // Changed by the one user, under the mutex, since cancel() looks at it. Null: no window is open,
   // or one without rows.
-  std::unique_ptr<BatchDataset> open_;
+  std::unique_ptr<Dataset> open_;
 };
 
 }  // namespace millrace

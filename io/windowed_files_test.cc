@@ -14,7 +14,7 @@
 #include "base/memory_file_system.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "distributed/thread_collectives.h"
+#include "io/windowed_files_testing.h"
 
 namespace millrace {
 namespace {
@@ -24,101 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Rows whose example ids are first, first + 1, …
-std::string csv(int64_t first, int64_t rows) {
-  std::string text = "label,i1,id\n";
-  for (int64_t row = first; row < first + rows; ++row) {
-    absl::StrAppend(&text, row % 2, ",", row % 7, ",", row, "\n");
-  }
-  return text;
-}
-
-// A batch: its ids, and where the stream stands behind it.
-struct Step {
-  int64_t window = 0;
-  std::vector<int64_t> ids;
-  Cursor cursor;
-};
-
-class WindowedFilesTest : public testing::Test {
- protected:
-  WindowedFilesTest() { EXPECT_OK(files_.create_directories("in")); }
-
-  void put(const std::string& name, int64_t first, int64_t rows) {
-    files_.put("in/" + name, csv(first, rows));
-  }
-  WindowedFilesOptions options(const std::string& more = "") {
-    WindowedFilesOptions options;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-        "batch_size: 4 format: CSV shuffle_rows: 100 windows { directory { path: 'in' } }",
-        &options.dataset.data));
-    EXPECT_TRUE(google::protobuf::TextFormat::MergeFromString(more, &options.dataset.data));
-    TrainConfig features;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-        "feature { name: 'label' kind: LABEL } feature { name: 'i1' kind: DENSE } "
-        "feature { name: 'id' kind: EXAMPLE_ID }",
-        &features));
-    options.dataset.schema = *FeatureSchema::create(features);
-    options.dataset.files = &files_;
-    options.clock = &clock_;
-    return options;
-  }
-  std::unique_ptr<WindowedDataset> open(WindowedFilesOptions options) {
-    auto data = WindowedFiles::create(std::move(options));
-    EXPECT_OK(data.status());
-    return *std::move(data);
-  }
-  std::unique_ptr<WindowedDataset> begun(const std::string& more = "") {
-    auto data = open(options(more));
-    EXPECT_OK(data->start_epoch(0));
-    return data;
-  }
-
-  // What is there until nothing more is. At the end of each window the cursor says so.
-  static absl::StatusOr<std::vector<Step>> read_all(WindowedDataset& data,
-                                                    WindowState::Kind* end = nullptr) {
-    std::vector<Step> steps;
-    while (true) {
-      ASSIGN_OR_RETURN(const WindowState state, data.next_window());
-      if (end != nullptr) *end = state.kind;
-      if (state.kind != WindowState::kReady) return steps;
-      while (true) {
-        ASSIGN_OR_RETURN(const std::optional<Batch> batch, data.next());
-        if (!batch.has_value()) break;
-        const int64_t* ids = batch->example_ids.const_data_ptr<int64_t>();
-        EXPECT_EQ(batch->cursor.window, state.window.index);
-        EXPECT_EQ(batch->cursor.stream, state.window.stream);
-        steps.push_back({state.window.index, {ids, ids + batch->size}, batch->cursor});
-      }
-    }
-  }
-  static std::string text(const std::vector<Step>& steps) {
-    std::string text;
-    for (const Step& step : steps) {
-      absl::StrAppend(&text, step.window, ":");
-      for (const int64_t id : step.ids) absl::StrAppend(&text, " ", id);
-      absl::StrAppend(&text, "\n");
-    }
-    return text;
-  }
-  static std::map<int64_t, std::vector<int64_t>> by_window(const std::vector<Step>& steps) {
-    std::map<int64_t, std::vector<int64_t>> ids;
-    for (const Step& step : steps) {
-      std::vector<int64_t>& all = ids[step.window];
-      all.insert(all.end(), step.ids.begin(), step.ids.end());
-    }
-    for (auto& [window, all] : ids) std::sort(all.begin(), all.end());
-    return ids;
-  }
-  static std::vector<int64_t> range(int64_t first, int64_t count) {
-    std::vector<int64_t> ids(static_cast<size_t>(count));
-    for (int64_t i = 0; i < count; ++i) ids[static_cast<size_t>(i)] = first + i;
-    return ids;
-  }
-
-  MemoryFileSystem files_;
-  FakeClock clock_;
-};
+class WindowedFilesTest : public WindowedFilesCase {};
 
 TEST_F(WindowedFilesTest, WindowsAsFilesCome) {
   const auto data = begun();
@@ -362,16 +268,7 @@ class WindowedFilesRanksTest : public WindowedFilesTest {
  protected:
   std::vector<absl::Status> on_ranks(
       int world_size, const std::function<absl::Status(int rank, WindowedDataset& data)>& body) {
-    return run_thread_ranks({.world_size = world_size}, [&](auto collectives) {
-      WindowedFilesOptions own = options("windows { files: 2 }");
-      own.dataset.rank = collectives->rank();
-      own.dataset.world_size = world_size;
-      own.broadcast = [&collectives](absl::string_view bytes) {
-        return collectives->broadcast(bytes, 0);
-      };
-      ASSIGN_OR_RETURN(auto data, WindowedFiles::create(std::move(own)));
-      return body(collectives->rank(), *data);
-    });
+    return WindowedFilesCase::on_ranks(options("windows { files: 2 }"), world_size, body);
   }
 };
 

@@ -17,6 +17,7 @@
 #include "proto/model_bank_check.h"
 #include "proto/table_number_check.h"
 #include "proto/table_policy_check.h"
+#include "proto/windows_check.h"
 
 namespace millrace {
 namespace {
@@ -85,7 +86,7 @@ absl::Status check_evaluation_sets(const TrainConfig& train) {
       return wrong(where + ".data.mix", "is for training; give each source a set of its own");
     }
     RETURN_IF_ERROR(check_data(where + ".data", set.data(), train, generated));
-    if (set.data().has_windows() && !train.train_data().has_windows()) {
+    if (set.data().has_windows() && !comes_in_windows(train.train_data())) {
       return wrong(where + ".data.windows", "need train_data.windows, with which they are paired");
     }
   }
@@ -335,7 +336,7 @@ absl::Status check_limits(const TrainConfig& train) {
   RETURN_IF_ERROR(at_least("train", "max_steps_per_epoch", train.max_steps_per_epoch(), 0));
   RETURN_IF_ERROR(at_least("train", "max_windows", train.max_windows(), 0));
   RETURN_IF_ERROR(at_least("train", "max_steps_per_window", train.max_steps_per_window(), 0));
-  if (!train.train_data().has_windows() &&
+  if (!comes_in_windows(train.train_data()) &&
       (train.max_windows() > 0 || train.max_steps_per_window() > 0)) {
     return wrong("train", "max_windows and max_steps_per_window need train_data.windows");
   }
@@ -449,7 +450,7 @@ absl::Status validate(const JobConfig& config) {
   RETURN_IF_ERROR(check_hooks("train.hooks", train.hooks(), &hooks));
   RETURN_IF_ERROR(check_hooks("run.hooks", config.run().hooks(), &hooks));
   RETURN_IF_ERROR(check_eviction_hook(config));
-  if (config.run().evaluation().progressive() && !train.train_data().has_windows()) {
+  if (config.run().evaluation().progressive() && !comes_in_windows(train.train_data())) {
     return wrong("run.evaluation", "progressive needs train_data.windows");
   }
   for (const EvaluationSetConfig& set : train.eval_data()) {

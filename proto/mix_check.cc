@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/field_check.h"
+#include "proto/windows_check.h"
 
 namespace millrace {
 namespace {
@@ -24,7 +25,9 @@ bool says_something(const DataConfig& data, const google::protobuf::FieldDescrip
 
 // Beside the sources, only what all of them share.
 absl::Status check_rest(absl::string_view where, const DataConfig& data) {
-  if (data.has_windows()) return wrong(where, "windows are given, which cannot be mixed");
+  if (data.has_windows()) {
+    return wrong(where, "windows are given beside it, but belong to the data of each source");
+  }
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   data.GetReflection()->ListFields(data, &fields);
   for (const google::protobuf::FieldDescriptor* field : fields) {
@@ -38,17 +41,20 @@ absl::Status check_rest(absl::string_view where, const DataConfig& data) {
   return absl::OkStatus();
 }
 
-absl::Status check_source(const std::string& where, const MixSourceConfig& source) {
+// `in_windows`: whether any source comes in windows.
+absl::Status check_source(const std::string& where, const MixSourceConfig& source,
+                          bool in_windows) {
   const double proportion = source.proportion();
   if (!source.has_proportion()) return wrong(where, "proportion is missing");
   if (!(std::isfinite(proportion) && proportion > 0)) {
     return wrong(where, absl::StrCat("proportion is ", proportion, "; must be above 0 and finite"));
   }
   const DataConfig& data = source.data();
-  for (const char* name : {"mix", "windows"}) {
-    const auto* field = data.GetDescriptor()->FindFieldByName(name);
-    if (!data.GetReflection()->HasField(data, field)) continue;
-    return wrong(where, absl::StrCat("data.", name, " is given; a source of a mix has none"));
+  if (data.has_mix()) return wrong(where, "data.mix is given; a source of a mix has none");
+  if (in_windows && !data.has_windows() && !source.repeat()) {
+    return wrong(where,
+                 "has no windows, but another source has; give it data.windows, or repeat: true to "
+                 "read it beside each window");
   }
   for (const char* name : {"batch_size", "drop_remainder"}) {
     if (!says_something(data, *data.GetDescriptor()->FindFieldByName(name))) continue;
@@ -60,6 +66,10 @@ absl::Status check_source(const std::string& where, const MixSourceConfig& sourc
 
 }  // namespace
 
+std::string mix_source_name(const MixConfig& mix, int source) {
+  return entry("mix.source", source, mix.source(source).name());
+}
+
 absl::Status check_mix(absl::string_view where, const DataConfig& data) {
   const auto& sources = data.mix().source();
   RETURN_IF_ERROR(check_rest(where, data));
@@ -68,7 +78,8 @@ absl::Status check_mix(absl::string_view where, const DataConfig& data) {
                  absl::StrCat("has ", sources.size(), " sources; must be 1 to ", kMaxMixSources));
   }
   for (int i = 0; i < sources.size(); ++i) {
-    RETURN_IF_ERROR(check_source(absl::StrCat(where, ".source[", i, "]"), sources[i]));
+    RETURN_IF_ERROR(
+        check_source(absl::StrCat(where, ".source[", i, "]"), sources[i], comes_in_windows(data)));
   }
   const bool ends = std::any_of(sources.begin(), sources.end(),
                                 [](const MixSourceConfig& source) { return !source.repeat(); });

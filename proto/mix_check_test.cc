@@ -31,6 +31,10 @@ TEST(MixCheckTest, TakesWhatIsRight) {
   EXPECT_OK(
       check(absl::StrCat("batch_size: 7 drop_remainder: true mix { until: ALL_END ", kTwo, " }")));
   EXPECT_OK(check("mix { source { data { path: 'a' sample { rate: 0.5 } } proportion: 1 } }"));
+  EXPECT_OK(
+      check("mix { source { data { path: 'a' windows {} } proportion: 1 } "
+            "source { data { path: 'b' windows {} } proportion: 2 repeat: true } "
+            "source { data { path: 'c' } proportion: 2 repeat: true } }"));
 }
 
 TEST(MixCheckTest, TakesDefaultsThatAreWrittenOut) {
@@ -60,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"mix {}", "has 0 sources; must be 1 to 64"},
         Case{"mix { source { proportion: 1 repeat: true } }", "all sources repeat"},
-        beside("windows {}", "windows are given, which cannot be mixed"),
+        beside("windows {}", "windows are given beside it, but belong to the data of each"),
         beside("path: 'c'", "path is given beside it"),
         beside("shuffle_rows: 9", "shuffle_rows is given beside it, but belongs to"),
         beside("sample { rate: 0.5 }", "sample is given beside it"),
@@ -71,7 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
         in_source("proportion: -1", "proportion is -1"),
         in_source("proportion: 1 data { batch_size: 7 }", "source[2]: data.batch_size is given"),
         in_source("proportion: 1 data { drop_remainder: true }", "data.drop_remainder is given"),
-        in_source("proportion: 1 data { windows {} }", "data.windows is given"),
+        in_source("proportion: 1 data { windows {} }",
+                  "source[0]: has no windows, but another source has"),
         in_source("proportion: 1 data { mix {} }", "data.mix is given")));
 
 TEST(MixCheckTest, TooManySources) {

@@ -1,5 +1,6 @@
 #include "proto/windows_check.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -72,6 +73,13 @@ absl::Status check_size(absl::string_view where, const WindowsConfig& windows) {
 }
 
 }  // namespace
+
+bool comes_in_windows(const DataConfig& data) {
+  const auto& sources = data.mix().source();
+  return data.has_windows() || std::any_of(sources.begin(), sources.end(), [](const auto& source) {
+           return source.data().has_windows();
+         });
+}
 
 bool finds_own_files(const WindowsConfig& windows) {
   return windows.has_directory() || windows.has_time();

@@ -13,6 +13,9 @@ namespace millrace {
 // Files are named one by one in every checkpoint.
 inline constexpr int64_t kMaxWindowFiles = 1024;
 
+// Whether data comes in windows: its own, or those of sources that it mixes.
+bool comes_in_windows(const DataConfig& data);
+
 // Whether the windows say where their files are, so that DataConfig.path does not.
 bool finds_own_files(const WindowsConfig& windows);
 

@@ -33,6 +33,7 @@
 #include "io/windowed_files.h"
 #include "proto/config_reader.h"
 #include "proto/model_bank_check.h"
+#include "proto/windows_check.h"
 #include "tools/config_flags.h"
 #include "tools/default_hooks.h"
 #include "tools/generate/generator.h"
@@ -93,6 +94,17 @@ class SharedCollectives : public Collectives {
   const std::shared_ptr<Collectives> shared_;  // with the JobBuilder
 };
 
+// Those in which windows appear.
+std::vector<std::string> directories_of(const DataConfig& data) {
+  std::vector<std::string> directories;
+  const auto add = [&](const WindowsConfig& windows) {
+    if (windows.has_directory()) directories.push_back(windows.directory().path());
+  };
+  add(data.windows());
+  for (const MixSourceConfig& source : data.mix().source()) add(source.data().windows());
+  return directories;
+}
+
 WindowIoOptions window_io_options(const JobConfig& config, FileSystem& files) {
   const WindowIoConfig& window_io = config.run().window_io();
   WindowIoOptions options;
@@ -105,7 +117,7 @@ WindowIoOptions window_io_options(const JobConfig& config, FileSystem& files) {
   }
   options.move_done_to = window_io.move_done_to();
   options.move_damaged_to = window_io.move_damaged_to();
-  options.root = config.train().train_data().windows().directory().path();
+  options.roots = directories_of(config.train().train_data());
   options.oldest_windows = [folder = checkpoint_folder(config.run()), &files] {
     return oldest_window_count(files, folder);
   };
@@ -213,7 +225,7 @@ class JobBuilder {
 
   absl::StatusOr<std::unique_ptr<Dataset>> open_train_data() {
     const DataConfig& data = config_.train().train_data();
-    if (!data.has_windows()) return open(data);
+    if (!comes_in_windows(data)) return open(data);
     ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(data));
     windows_ = windows.get();
     return windows;
