@@ -12,9 +12,16 @@ namespace {
 class StreamingKills : public StreamingCase {};
 
 // MILLRACE_SEED chooses when.
-TEST_F(StreamingKills, FiftyKills) {
+uint64_t seed() {
   const char* seed = std::getenv("MILLRACE_SEED");
-  survive(/*kills=*/50, /*files=*/60, seed != nullptr ? std::stoull(seed) : 1);
+  return seed != nullptr ? std::stoull(seed) : 1;
+}
+
+TEST_F(StreamingKills, FiftyKills) { survive(/*kills=*/50, /*files=*/60, seed()); }
+
+TEST_F(StreamingKills, FiftyKillsOfTwoStreams) {
+  write_mixed_job();
+  survive(/*kills=*/50, /*files=*/60, seed());
 }
 
 }  // namespace

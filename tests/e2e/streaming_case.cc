@@ -23,10 +23,7 @@ using Json = nlohmann::json;
 
 constexpr char kJob[] = R"(
 train {
-  train_data {
-    batch_size: 50 shuffle_rows: 300 format: CSV
-    windows { directory { path: "incoming" } %s }
-  }
+  train_data { batch_size: 50 %s }
   feature { name: "label" kind: LABEL }
   feature { name: "i1" kind: DENSE }
   feature { name: "id" kind: EXAMPLE_ID }
@@ -40,6 +37,19 @@ run {
   hooks { name: "example_trace" }
 }
 )";
+
+constexpr char kOneStream[] =
+    "shuffle_rows: 300 format: CSV windows { directory { path: \"incoming\" } %s }";
+constexpr char kTwoStreams[] = R"(mix { until: ALL_END
+    source {
+      proportion: 3
+      data { shuffle_rows: 300 format: CSV windows { directory { path: "incoming" } } }
+    }
+    source {
+      proportion: 1
+      data { shuffle_rows: 300 format: CSV windows { directory { path: "beside" } } }
+    }
+  })";
 
 constexpr char kWithTable[] = R"(
   feature { name: "c1" }
@@ -59,12 +69,27 @@ StreamingCase::StreamingCase() {
 }
 
 void StreamingCase::write_job(const std::string& windows, bool with_table) {
-  write("job.textproto", absl::StrFormat(kJob, windows, with_table ? kWithTable : kDense));
+  write("job.textproto", absl::StrFormat(kJob, absl::StrFormat(kOneStream, windows),
+                                         with_table ? kWithTable : kDense));
+}
+
+void StreamingCase::write_mixed_job() {
+  write("job.textproto", absl::StrFormat(kJob, kTwoStreams, kWithTable));
+  std::filesystem::create_directory(path("beside"));
+  mixed_ = true;
 }
 
 void StreamingCase::produce(int64_t number, const std::string& directory) const {
+  const int64_t begin = number * kRows, end = begin + kRows;
+  const int64_t middle = mixed_ ? begin + kRows * 3 / 4 : end;
+  produce_rows(number, begin, middle, directory);
+  if (mixed_) produce_rows(number, middle, end, "beside");
+}
+
+void StreamingCase::produce_rows(int64_t number, int64_t begin, int64_t end,
+                                 const std::string& directory) const {
   std::string text = "label,i1,c1,id\n";
-  for (int64_t row = number * kRows; row < (number + 1) * kRows; ++row) {
+  for (int64_t row = begin; row < end; ++row) {
     absl::StrAppend(&text, row * 7 % 3 == 0, ",", row % 11, ",", row % 37, ",", row, "\n");
   }
   const std::string name = absl::StrFormat("part-%04d.csv", number);
@@ -75,6 +100,7 @@ void StreamingCase::produce(int64_t number, const std::string& directory) const 
 
 void StreamingCase::produce_end(const std::string& directory) const {
   write(directory + "/_END", "");
+  if (mixed_) write("beside/_END", "");
 }
 
 RunningProgram StreamingCase::start(std::vector<std::string> flags) const {

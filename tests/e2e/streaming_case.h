@@ -21,6 +21,8 @@ class StreamingCase : public ProgramTest {
   // jobs without tables run on several ranks.
   StreamingCase();
   void write_job(const std::string& windows, bool with_table = true);
+  // The same job on two streams that are mixed: of each file a quarter comes in the second.
+  void write_mixed_job();
 
   // File `number`: rows with the example ids number * kRows, …
   void produce(int64_t number, const std::string& directory = "incoming") const;
@@ -42,6 +44,11 @@ class StreamingCase : public ProgramTest {
   // Kills the job `kills` times, by chance, while `files` files come, and lets it end then. All
   // must be as if it had never been disturbed.
   void survive(int kills, int64_t files, uint64_t seed) const;
+
+ private:
+  void produce_rows(int64_t number, int64_t begin, int64_t end, const std::string& directory) const;
+
+  bool mixed_ = false;
 };
 
 }  // namespace millrace

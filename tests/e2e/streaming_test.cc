@@ -40,6 +40,11 @@ TEST_F(StreamingTest, KilledByChanceWhileFilesCome) {
   survive(/*kills=*/6, /*files=*/9, /*seed=*/1);
 }
 
+TEST_F(StreamingTest, KilledByChanceWhileFilesOfTwoStreamsCome) {
+  write_mixed_job();
+  survive(/*kills=*/5, /*files=*/8, /*seed=*/2);
+}
+
 TEST_F(StreamingTest, ASignalEndsTheWaitAndTheNextRunGoesOn) {
   produce(0);
   RunningProgram program = start();
