@@ -31,6 +31,7 @@ struct Summary {
   std::string checkpoint;        // the newest that was saved, or else resumed from; "": none
   int64_t dropped_examples = 0;  // in this run, of all ranks, where uneven data ends with the first
   int64_t bad_examples = 0;      // in this run, of this rank, left out as bad data
+  int64_t damaged_windows = 0;   // in this run, left out as a whole
   std::map<std::string, double> train;  // metrics of the last report
   std::map<std::string, std::map<std::string, double>>
       eval;                                     // set → metrics of its last evaluation

@@ -22,6 +22,7 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_windows() {
       MILLRACE_LOG(INFO) << "the windows to train on have ended";
     if (stream_ended_) return PassEnd::kOutOfData;
     open_window(state->window);
+    if (!state->window.damage.empty()) ++summary_.damaged_windows;
     at_boundary_ = false;
     RETURN_IF_ERROR(hooks_->before_window(*context_, state->window));
     RETURN_IF_ERROR(evaluate_window());

@@ -88,9 +88,9 @@ class WindowedFiles : public WindowedDataset {
   // only one.
   struct Part {
     int source = -1;  // of the mix
-    DatasetOptions options;
-    std::unique_ptr<WindowStream> stream;
-    std::optional<WindowPosition> found;  // the next one, while other parts wait for theirs
+    DatasetOptions options = {};
+    std::unique_ptr<WindowStream> stream = nullptr;
+    std::optional<WindowPosition> found = {};  // the next one, while other parts wait for theirs
   };
   bool is_mix() const { return options_.dataset.data.has_mix(); }
   // Of a position, what is of one part.

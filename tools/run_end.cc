@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "proto/windows_check.h"
 
 namespace millrace {
 
@@ -16,7 +17,10 @@ std::vector<std::string> reached_limits(const TrainConfig& config, const Progres
     absl::StrAppend(&limits.back(), ", but this run stands at ", unit, " ", at, " already");
   };
   add("max_steps", config.max_steps(), progress.step, "step");
-  add("max_epochs", config.max_epochs(), progress.epoch, "epoch");
+  // A stream is an epoch, and no other follows.
+  if (!comes_in_windows(config.train_data())) {
+    add("max_epochs", config.max_epochs(), progress.epoch, "epoch");
+  }
   add("max_windows", config.max_windows(), progress.window, "window");
   const double seconds = absl::ToDoubleSeconds(progress.elapsed);
   if (config.max_seconds() > 0 && seconds >= config.max_seconds()) {

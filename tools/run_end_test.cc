@@ -62,6 +62,17 @@ TEST(RunEndTest, WhatIsToBeDoneFollowsFromWhatEndedIt) {
               AllOf(HasSubstr("the data, which had no more"), Not(HasSubstr("raise"))));
 }
 
+TEST(RunEndTest, NoEpochFollowsAStream) {
+  TrainConfig config;
+  config.mutable_train_data()->mutable_windows();
+  config.set_max_epochs(1);
+  EXPECT_THAT(finished_text(config, at_step_20(), "completed"),
+              AllOf(HasSubstr("the data, which had no more"), Not(HasSubstr("raise"))));
+  config.set_max_windows(3);
+  EXPECT_THAT(finished_text(config, at_step_20(), "completed"),
+              AllOf(HasSubstr("train.max_windows is 3: raise it"), Not(HasSubstr("max_epochs"))));
+}
+
 TEST(RunEndTest, ARunWithoutAStep) {
   TrainConfig config;
   config.set_max_epochs(0);

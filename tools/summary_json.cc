@@ -71,6 +71,7 @@ std::string summary_json(const Summary& summary) {
       seconds > 0 ? static_cast<double>(summary.examples_this_run) / seconds : 0.0;
   json["dropped_examples"] = summary.dropped_examples;
   json["bad_examples"] = summary.bad_examples;
+  json["damaged_windows"] = summary.damaged_windows;
   json["world_size"] = summary.world_size;
   json["train"] = Json(summary.train);
   Json& eval = json["eval"] = Json::object();

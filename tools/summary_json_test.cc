@@ -28,6 +28,7 @@ Summary full_summary() {
   summary.elapsed_this_run = absl::Seconds(2);
   summary.dropped_examples = 5;
   summary.bad_examples = 2;
+  summary.damaged_windows = 1;
   summary.world_size = 4;
   summary.train = {{"loss", 0.5}, {"auc", 0.75}};
   summary.eval = {{"eval", {{"auc", 0.7}}}, {"fresh", {{"auc", 0.6}}}};
@@ -50,7 +51,7 @@ TEST(SummaryJsonTest, EveryField) {
   EXPECT_EQ(Json::parse(text), Json::parse(R"({
     "outcome": "stopped", "stop_reason": "signal SIGTERM", "error": "",
     "steps": 7, "epochs": 1, "windows": 2, "examples": 1152921504606846976,
-    "skipped_steps": 3, "skipped_examples": 48, "dropped_examples": 5, "bad_examples": 2,
+    "skipped_steps": 3, "skipped_examples": 48, "dropped_examples": 5, "bad_examples": 2, "damaged_windows": 1,
     "seconds": 2.5, "examples_per_second": 500.0, "world_size": 4,
     "train": {"loss": 0.5, "auc": 0.75},
     "eval": {"auc": 0.7, "fresh/auc": 0.6},

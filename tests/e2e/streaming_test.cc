@@ -232,9 +232,11 @@ TEST_F(StreamingTest, DamagedWindowsAreLeftOutAndSaidSo) {
   produce(2);
   produce_end();
   EXPECT_EQ(run({"--output_dir", "fails"}).exit_code, kUsage);
-  const ProgramResult result = run({"--set", "train.train_data.bad_data=SKIP"});
+  const ProgramResult result =
+      run({"--set", "train.train_data.bad_data=SKIP", "--summary", "summary.json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("window 1 (part-0001.csv) is left out"));
+  EXPECT_EQ(nlohmann::json::parse(read("summary.json"))["damaged_windows"], 1);
   auto expected = produced(3);
   expected.erase(1);
   EXPECT_EQ(trained("out"), expected);
