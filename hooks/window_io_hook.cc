@@ -1,6 +1,7 @@
 #include "hooks/window_io_hook.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -29,11 +30,15 @@ std::string to_line(const WindowIoState::Finished& window) {
 
 // What of a path is kept when it is moved.
 std::string name_below(const std::string& path, const std::vector<std::string>& roots) {
-  for (const std::string& root : roots) {
-    const absl::string_view bare = absl::StripSuffix(root, "/");
-    if (!absl::StartsWith(path, absl::StrCat(bare, "/"))) continue;
-    const std::string rest = path.substr(bare.size() + 1);
-    return roots.size() == 1 ? rest : join_path(base_name(std::string(bare)), rest);
+  std::map<std::string, int> names;  // how many roots are called so
+  for (const std::string& root : roots)
+    ++names[base_name(std::string(absl::StripSuffix(root, "/")))];
+  for (size_t i = 0; i < roots.size(); ++i) {
+    const std::string root(absl::StripSuffix(roots[i], "/"));
+    if (!absl::StartsWith(path, absl::StrCat(root, "/"))) continue;
+    const std::string rest = path.substr(root.size() + 1), name = base_name(root);
+    if (roots.size() == 1) return rest;
+    return join_path(names[name] == 1 ? name : absl::StrCat(i, "-", name), rest);
   }
   return base_name(path);
 }

@@ -11,11 +11,13 @@ namespace millrace {
 
 absl::StatusOr<std::unique_ptr<WindowSource>> create_window_source(FileSystem& files,
                                                                    const DataConfig& data,
-                                                                   RowCounter count_rows) {
+                                                                   RowCounter count_rows,
+                                                                   int64_t taken_names) {
   const WindowsConfig& windows = data.windows();
   std::unique_ptr<WindowSource> source;
   if (windows.has_directory()) {
-    source = std::make_unique<DirectoryWindowSource>(files, windows, std::move(count_rows));
+    source =
+        std::make_unique<DirectoryWindowSource>(files, windows, std::move(count_rows), taken_names);
   } else if (windows.has_time()) {
     source = std::make_unique<TimeWindowSource>(files, windows.time());
   } else {

@@ -11,11 +11,12 @@
 
 namespace millrace {
 
-// That of data.windows. Borrows `files`. REQUIRES: it is valid (proto/windows_check.h).
-// Errors: those of a list's paths.
+// That of data.windows. `taken_names`: how many of a directory a position keeps. Borrows `files`.
+// REQUIRES: it is valid (proto/windows_check.h). Errors: those of a list's paths.
 absl::StatusOr<std::unique_ptr<WindowSource>> create_window_source(FileSystem& files,
                                                                    const DataConfig& data,
-                                                                   RowCounter count_rows);
+                                                                   RowCounter count_rows,
+                                                                   int64_t taken_names);
 
 }  // namespace millrace
 

@@ -14,6 +14,7 @@ namespace millrace {
 
 // What a source of a mix has of its own beside its data; see DatasetOptions.
 struct MixPartOptions {
+  int source = 0;  // its number, where others are left out
   RowInterval rows = {};
   bool may_be_empty = false;
 };

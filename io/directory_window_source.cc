@@ -17,9 +17,10 @@ constexpr char kWhole[] = "_SUCCESS";  // in a directory
 }  // namespace
 
 DirectoryWindowSource::DirectoryWindowSource(FileSystem& files, const WindowsConfig& windows,
-                                             RowCounter count_rows)
+                                             RowCounter count_rows, int64_t taken_names)
     : files_(files),
       config_(windows.directory()),
+      taken_names_(taken_names),
       cutter_(windows,
               [this, count_rows](const std::string& name) { return count_rows(path_of(name)); }) {}
 
@@ -169,7 +170,7 @@ void DirectoryWindowSource::remember(const Listing& listing, const std::vector<W
     kept.push_back(xxh3(entry.name));
     if (entry.name > position.last_name()) position.set_last_name(entry.name);
   }
-  const auto excess = std::max<int64_t>(0, static_cast<int64_t>(kept.size()) - kTakenNames);
+  const auto excess = std::max<int64_t>(0, static_cast<int64_t>(kept.size()) - taken_names_);
   for (int64_t i = 0; i < excess; ++i) {
     still_forgotten.insert(kept[i]);
     const std::string& name = *there[kept[i]];

@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-// Names that a position keeps, by their hashes.
+// Names that a position keeps, by their hashes, where it is that of one stream.
 inline constexpr int64_t kTakenNames = 3072;
 
 // Takes names in ascending order. See docs/windows.md on when a file counts, on late names and on
@@ -22,8 +22,10 @@ inline constexpr int64_t kTakenNames = 3072;
 // grows with the directory only.
 class DirectoryWindowSource : public WindowSource {
  public:
-  // Borrows `files`. REQUIRES: `windows` is valid (proto/windows_check.h), with a directory.
-  DirectoryWindowSource(FileSystem& files, const WindowsConfig& windows, RowCounter count_rows);
+  // Borrows `files`. `taken_names`: how many a position keeps. REQUIRES: `windows` is valid
+  // (proto/windows_check.h), with a directory.
+  DirectoryWindowSource(FileSystem& files, const WindowsConfig& windows, RowCounter count_rows,
+                        int64_t taken_names = kTakenNames);
 
   absl::StatusOr<Found> find(bool no_more, WindowPosition& position) override;
   std::string path_of(const std::string& name) const override;
@@ -49,6 +51,7 @@ class DirectoryWindowSource : public WindowSource {
 
   FileSystem& files_;
   const DirectoryWindows config_;
+  const int64_t taken_names_;
   WindowCutter cutter_;
   bool looked_ = false;
   // Names, by their hashes, that were taken and that no position keeps any longer.

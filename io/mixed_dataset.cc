@@ -13,6 +13,7 @@
 #include "io/mix_batcher.h"
 #include "io/mix_source_reader.h"
 #include "io/source_passes.h"
+#include "proto/field_check.h"
 #include "proto/mix_check.h"
 
 namespace millrace {
@@ -110,15 +111,17 @@ absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(const DatasetOp
     const MixSourceConfig& config = options.data.mix().source(i);
     DatasetOptions source = options;
     source.data = config.data();
+    int number = i;
     if (!options.mix_parts.empty()) {
+      number = options.mix_parts[i].source;
       source.rows = options.mix_parts[i].rows;
       source.may_be_empty = options.mix_parts[i].may_be_empty;
     }
     source.data.set_batch_size(options.data.batch_size());
-    source.seed = source_seed(options.seed, i);
+    source.seed = source_seed(options.seed, number);
     source.first_file = options.first_file + files;
     ASSIGN_OR_RETURN(std::unique_ptr<EpochSource> opened, EpochSource::open(source),
-                     mix_source_name(options.data.mix(), i));
+                     entry("mix.source", number, config.name()));
     files += static_cast<int64_t>(opened->files().size());
     if (opened->rows() == 0) continue;
     sources.push_back(std::move(opened));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/substitute.h"
 #include "base/mutex.h"
 #include "io/windowed_files_testing.h"
@@ -173,6 +174,73 @@ TEST_F(MixedWindowsTest, PartsWithoutRowsOrDamagedOnesAreMissing) {
   EXPECT_EQ(text(rest), text({steps.begin() + 1, steps.end()}));
 }
 
+// A part that was left out stays left out; one that goes while training stands in its window takes
+// the rest of it along, as a window of one source does.
+TEST_F(MixedWindowsTest, GoesOnInAWindowWithoutAPart) {
+  log("a", 0, 12);
+  files_.put("survey/x", "other,columns\n1,2\n");
+  log("b", 12, 12);
+  survey("y", 0, 4);
+  log("c", 24, 4);
+  survey("z", 4, 4);
+  const std::string skip = text_of({.log = "bad_data: SKIP", .survey = "bad_data: SKIP"});
+  ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*begun_mix(skip)));
+  EXPECT_EQ(by_window(steps)[0], range(0, 12));
+  survey("x", 8, 4);  // mended, but the window began without it
+  const auto again = open(options_of(skip));
+  ASSERT_OK(again->seek({&steps[0].cursor, 1}));
+  ASSERT_OK_AND_ASSIGN(const auto rest, read_all(*again));
+  EXPECT_EQ(text(rest), text({steps.begin() + 1, steps.end()}));
+  ASSERT_EQ(steps[3].window, 1);
+  ASSERT_OK(files_.remove("survey/y"));
+  const auto gone = open(options_of(skip));
+  ASSERT_OK(gone->seek({&steps[3].cursor, 1}));
+  ASSERT_OK_AND_ASSIGN(const WindowState state, gone->next_window());
+  EXPECT_THAT(state.window.damage, HasSubstr("survey/y"));
+  EXPECT_THAT(state.window.files, ElementsAre("survey/y"));
+  ASSERT_OK_AND_ASSIGN(const auto after, read_all(*gone));
+  EXPECT_EQ(by_window(after).count(1), 0u);
+  EXPECT_EQ(by_window(after).count(2), 1u);
+}
+
+TEST_F(MixedWindowsTest, StreamsThatRepeatMakeNoWindowsAlone) {
+  log("a", 0, 4);
+  for (int i = 0; i < 3; ++i) survey(absl::StrCat("x", i), 4 * i, 4);
+  files_.put("log/_END", "");
+  WindowState::Kind end;
+  ASSERT_OK_AND_ASSIGN(const auto steps,
+                       read_all(*begun_mix(text_of({.survey_source = "repeat: true"})), &end));
+  EXPECT_EQ(end, WindowState::kEnded);
+  EXPECT_EQ(by_window(steps).size(), 1u);
+}
+
+TEST_F(MixedWindowsTest, OnlyNewDataIsReadBeforeItIsTrainedOn) {
+  files_.put("more.csv", csv(5000, 5));
+  log("a", 0, 4);
+  survey("x", 0, 2);
+  survey("y", 2, 2);
+  const std::string of =
+      absl::StrReplaceAll(text_of({.log_windows = "repeat: 2", .survey_source = "repeat: true"}),
+                          {{"mix { ",
+                            "mix { source { proportion: 1 repeat: true data { format: CSV path: "
+                            "'more.csv' } } "}});
+  const auto data = begun_mix(of);
+  ASSERT_OK(data->next_window().status());
+  ASSERT_OK_AND_ASSIGN(const auto again, data->open_window_again());
+  ASSERT_NE(again, nullptr);
+  ASSERT_OK(again->start_epoch(0));
+  std::vector<int64_t> ids;
+  while (true) {
+    ASSERT_OK_AND_ASSIGN(const auto batch, again->next());
+    if (!batch.has_value()) break;
+    const int64_t* first = batch->example_ids.const_data_ptr<int64_t>();
+    ids.insert(ids.end(), first, first + batch->size);
+  }
+  EXPECT_THAT(ids, testing::UnorderedElementsAre(0, 1, 2, 3, 1000, 1001));
+  ASSERT_OK(data->next_window().status());
+  EXPECT_THAT(data->open_window_again(), IsOkAndHolds(testing::IsNull())) << "a was trained on";
+}
+
 TEST_F(MixedWindowsTest, AWindowOfDamagedPartsIsDamaged) {
   log("a", 0, 3);
   files_.put("log/b", "other\n1\n");
@@ -232,6 +300,37 @@ TEST_F(MixedWindowsTest, ASourceThatIsIdleEnds) {
   log("b", 3, 3);
   ASSERT_OK_AND_ASSIGN(const auto rest, read_all(*data, &end));
   EXPECT_EQ(by_window(rest), (Ids{{1, range(3, 3)}}));
+}
+
+TEST_F(MixedWindowsTest, AllRanksLeaveOutTheSame) {
+  log("a", 0, 20);
+  survey("x", 0, 8);
+  files_.put("log/b", "other\n1\n");
+  files_.put("survey/y", "other\n1\n");
+  log("c", 20, 20);
+  files_.put("survey/z", "other\n1\n");
+  const std::string skip = text_of({.log = "bad_data: SKIP", .survey = "bad_data: SKIP"});
+  std::vector<std::vector<int64_t>> third(2);
+  const auto statuses =
+      on_ranks(options_of(skip), 2, [&](int rank, WindowedDataset& data) -> absl::Status {
+        RETURN_IF_ERROR(data.start_epoch(0));
+        RETURN_IF_ERROR(data.next_window().status());
+        RETURN_IF_ERROR(data.next().status());  // and leaves the rest
+        ASSIGN_OR_RETURN(const WindowState damaged, data.next_window());
+        EXPECT_THAT(damaged.window.damage, HasSubstr("log/b"));
+        EXPECT_THAT(data.open_window_again(), IsOkAndHolds(testing::IsNull()));
+        EXPECT_THAT(data.next(), IsOkAndHolds(testing::Eq(std::nullopt)));
+        RETURN_IF_ERROR(data.next_window().status());
+        while (true) {
+          ASSIGN_OR_RETURN(const auto batch, data.next());
+          if (!batch.has_value()) return absl::OkStatus();
+          const int64_t* ids = batch->example_ids.const_data_ptr<int64_t>();
+          third[rank].insert(third[rank].end(), ids, ids + batch->size);
+        }
+      });
+  EXPECT_THAT(statuses, testing::Each(IsOk()));
+  third[0].insert(third[0].end(), third[1].begin(), third[1].end());
+  EXPECT_THAT(third[0], testing::UnorderedElementsAreArray(range(20, 20)));
 }
 
 // On two ranks, and then on three, every example of a window comes once.

@@ -38,11 +38,13 @@ bool is_window_damage(const absl::Status& status) {
 }
 
 absl::StatusOr<std::unique_ptr<WindowStream>> WindowStream::create(const DatasetOptions& options,
-                                                                   Clock& clock) {
+                                                                   Clock& clock,
+                                                                   int64_t taken_names) {
   std::unique_ptr<WindowStream> stream(new WindowStream(options, clock));
   const DatasetOptions& own = stream->options_;
   const auto count_rows = [&own](const std::string& path) { return rows_of(path, own); };
-  ASSIGN_OR_RETURN(stream->source_, create_window_source(*own.files, own.data, count_rows));
+  ASSIGN_OR_RETURN(stream->source_,
+                   create_window_source(*own.files, own.data, count_rows, taken_names));
   return stream;
 }
 

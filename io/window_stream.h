@@ -24,9 +24,10 @@ namespace millrace {
 //   ASSIGN_OR_RETURN(const Found found, stream->next(position));
 class WindowStream {
  public:
-  // Borrows options.files and `clock`. Errors: those of create_window_source.
+  // `taken_names`: how many of a directory a position keeps. Borrows options.files and `clock`.
+  // Errors: those of create_window_source.
   static absl::StatusOr<std::unique_ptr<WindowStream>> create(const DatasetOptions& options,
-                                                              Clock& clock);
+                                                              Clock& clock, int64_t taken_names);
 
   // Puts the window that follows into `position`: the same once more, or another, with digests of
   // its files. Without one it stays as it is. May be called for a position again.

@@ -5,12 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "io/batch_dataset.h"
+#include "io/directory_window_source.h"
 #include "io/mixed_dataset.h"
 #include "proto/mix_check.h"
 #include "proto/windows_check.h"
@@ -33,6 +33,29 @@ std::string literal(const std::string& path) {
 
 // Whether a part of a window has no rows: it is left out, or its stream has ended.
 bool is_missing(const WindowPosition& part) { return part.ended() || !part.damage().empty(); }
+
+// What comes in windows, once.
+DatasetOptions new_data_alone(DatasetOptions options) {
+  DatasetOptions alone = options;
+  MixConfig& mix = *alone.data.mutable_mix();
+  mix.clear_source();
+  mix.set_until(MixConfig::ALL_END);
+  alone.mix_parts.clear();
+  for (int i = 0; i < options.data.mix().source_size(); ++i) {
+    if (!options.mix_parts[i].may_be_empty) continue;
+    *mix.add_source() = options.data.mix().source(i);
+    mix.mutable_source(mix.source_size() - 1)->clear_repeat();
+    alone.mix_parts.push_back(options.mix_parts[i]);
+  }
+  return alone;
+}
+
+std::string first_damage(const WindowPosition& position) {
+  for (const WindowPosition& part : position.part()) {
+    if (!part.damage().empty()) return part.damage();
+  }
+  return "";
+}
 
 int64_t count_files(const WindowPosition& position) {
   int64_t files = position.file_size();
@@ -88,8 +111,10 @@ absl::Status WindowedFiles::make_streams() {
     parts.back().options.data = own;
     parts.back().options.data.set_batch_size(data.batch_size());
   }
+  // All of them share a position.
+  const int64_t names = kTakenNames / std::max<int64_t>(1, static_cast<int64_t>(parts.size()));
   for (Part& part : parts) {
-    ASSIGN_OR_RETURN(part.stream, WindowStream::create(part.options, *options_.clock));
+    ASSIGN_OR_RETURN(part.stream, WindowStream::create(part.options, *options_.clock, names));
   }
   parts_ = std::move(parts);
   return absl::OkStatus();
@@ -176,9 +201,7 @@ absl::StatusOr<WindowState> WindowedFiles::next_window() {
   WindowState state;
   state.kind = static_cast<WindowState::Kind>(announcement.kind());
   if (state.kind != WindowState::kReady) return state;
-  if (options_.dataset.rank != 0 && announcement.position().damage().empty()) {
-    RETURN_IF_ERROR(open(announcement.position()));
-  }
+  if (options_.dataset.rank != 0) RETURN_IF_ERROR(open(announcement.position()));
   return ready(std::move(*announcement.mutable_position()));
 }
 
@@ -231,7 +254,11 @@ absl::StatusOr<Found> WindowedFiles::find_part(size_t i, WindowPosition& positio
     if (!next.ended()) {
       ASSIGN_OR_RETURN(const Found found, part.stream->next(next));
       if (found == Found::kNotYet) return found;
-      if (found == Found::kEnded) next.Clear();
+      if (found == Found::kEnded) {
+        next.Clear();
+        MILLRACE_LOG(INFO) << mix_source_name(options_.dataset.data.mix(), part.source)
+                           << ": the stream has ended";
+      }
       next.set_ended(found == Found::kEnded);
     }
     part.found = std::move(next);
@@ -244,7 +271,7 @@ absl::StatusOr<Found> WindowedFiles::find_part(size_t i, WindowPosition& positio
 absl::StatusOr<Found> WindowedFiles::find_next_parts(WindowPosition& position) {
   const MixConfig& mix = options_.dataset.data.mix();
   size_t ended = 0;
-  bool waits = false;
+  bool waits = false, goes_on = false;
   std::vector<std::string> names;
   for (size_t i = 0; i < parts_.size(); ++i) {
     ASSIGN_OR_RETURN(const Found found, find_part(i, part_of(position, i)),
@@ -252,11 +279,11 @@ absl::StatusOr<Found> WindowedFiles::find_next_parts(WindowPosition& position) {
     parts_[i].stream->set_waiting(found == Found::kNotYet);
     waits |= found == Found::kNotYet;
     ended += found == Found::kEnded ? 1 : 0;
+    goes_on |= found != Found::kEnded && !mix.source(parts_[i].source).repeat();
     if (found == Found::kWindow) names.push_back(part_of(position, i).name());
   }
-  if (ended == parts_.size() || (ended > 0 && mix.until() == MixConfig::FIRST_ENDS)) {
-    return Found::kEnded;
-  }
+  // Sources that repeat make no window by themselves.
+  if (!goes_on || (ended > 0 && mix.until() == MixConfig::FIRST_ENDS)) return Found::kEnded;
   if (waits) return Found::kNotYet;
   position.set_index(position.has_index() ? position.index() + 1 : 0);
   position.set_name(absl::StrJoin(names, " + "));
@@ -291,12 +318,17 @@ absl::Status WindowedFiles::check_unchanged(const WindowPosition& position) cons
 }
 
 absl::Status WindowedFiles::open_or_leave_out(WindowPosition& position) {
-  if (!position.damage().empty()) return open(position);
   absl::Status status;
-  if (!sought_.empty()) status = check_unchanged(position);
+  if (!sought_.empty() && position.damage().empty()) status = check_unchanged(position);
   if (status.ok()) status = open(position);
-  if (status.ok() || !is_window_damage(status)) return status;
-  return leave_out_parts(status, position) ? open(position) : status;
+  if (!status.ok() && is_window_damage(status) && leave_out_parts(status, position)) {
+    status = open(position);
+  }
+  RETURN_IF_ERROR(status);
+  // Nothing is left, and damage is why.
+  const std::string damage = has_data(position) ? "" : first_damage(position);
+  if (!damage.empty()) position.set_damage(damage);
+  return absl::OkStatus();
 }
 
 // Those parts that are damaged where such are left out. Returns: whether there is any.
@@ -304,7 +336,8 @@ bool WindowedFiles::leave_out_parts(const absl::Status& why, WindowPosition& pos
   bool any = false;
   for (size_t i = 0; i < parts_.size(); ++i) {
     WindowPosition& part = part_of(position, i);
-    if (is_missing(part) || parts_[i].options.data.bad_data() != DataConfig::SKIP) continue;
+    if (is_missing(part) || part.file_size() == 0) continue;
+    if (parts_[i].options.data.bad_data() != DataConfig::SKIP) continue;
     const absl::Status status = is_mix() ? check_part(i, part) : why;
     if (status.ok() || !is_window_damage(status)) continue;
     any = true;
@@ -312,10 +345,8 @@ bool WindowedFiles::leave_out_parts(const absl::Status& why, WindowPosition& pos
     MILLRACE_LOG(WARNING) << "window " << position.index() << " (" << part.name()
                           << ") is left out: " << status.message();
   }
-  if (!any || has_data(position) || !position.damage().empty()) return any;
-  for (const WindowPosition& part : position.part()) {
-    if (position.damage().empty()) position.set_damage(part.damage());
-  }
+  // Where part of a window was trained on, what is left of it cannot be mixed otherwise.
+  if (any && is_mix() && !sought_.empty()) position.set_damage(first_damage(position));
   return any;
 }
 
@@ -374,13 +405,15 @@ DatasetOptions WindowedFiles::mix_options(const WindowPosition& position) const 
   for (int i = 0; i < options_.dataset.data.mix().source_size(); ++i) {
     MixSourceConfig source = options_.dataset.data.mix().source(i);
     MixPartOptions own;
+    own.source = i;
     if (next < parts_.size() && parts_[next].source == i) {
       const WindowPosition& part = part_of(position, next);
       const DatasetOptions plain = plain_options(next++, part);
       if (is_missing(part) || part.file_size() == 0) continue;
       *source.mutable_data() = plain.data;
       source.mutable_data()->clear_batch_size();
-      own = {plain.rows, plain.may_be_empty};
+      own.rows = plain.rows;
+      own.may_be_empty = plain.may_be_empty;
     }
     *mix.add_source() = std::move(source);
     options.mix_parts.push_back(own);
@@ -392,7 +425,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> WindowedFiles::open_window_again() {
   std::unique_ptr<Dataset> again;
   if (open_ == nullptr || !is_new_) return again;
   if (is_mix()) {
-    ASSIGN_OR_RETURN(again, open_mixed_dataset(mix_options(position_)));
+    ASSIGN_OR_RETURN(again, open_mixed_dataset(new_data_alone(mix_options(position_))));
   } else {
     ASSIGN_OR_RETURN(again, open_dataset(plain_options(0, position_)));
   }
@@ -422,7 +455,8 @@ absl::Status WindowedFiles::begin(const WindowPosition& position, std::unique_pt
 WindowState WindowedFiles::ready(WindowPosition position) {
   position_ = std::move(position);
   position_bytes_ = position_.SerializeAsString();
-  is_new_ = sought_.empty() && position_.repeat() == 0;
+  is_new_ = sought_.empty();
+  for (size_t i = 0; i < parts_.size(); ++i) is_new_ &= part_of(position_, i).repeat() == 0;
   sought_.clear();
   for (Part& part : parts_) part.found.reset();
   WindowState state;
@@ -435,6 +469,8 @@ WindowState WindowedFiles::ready(WindowPosition position) {
   for (size_t i = 0; i < parts_.size(); ++i) {
     const WindowPosition& part = part_of(position_, i);
     if (!part.last_repeat()) continue;
+    // A damaged part of a window that has others is not done with, nor is the reverse.
+    if (is_mix() && part.damage().empty() != position_.damage().empty()) continue;
     std::vector<std::string> paths = parts_[i].stream->paths_of(part);
     paths.resize(paths.size() - std::min(static_cast<size_t>(part.rest_files()), paths.size()));
     state.window.files.insert(state.window.files.end(), paths.begin(), paths.end());

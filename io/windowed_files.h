@@ -82,7 +82,6 @@ class WindowedFiles : public WindowedDataset {
   DatasetOptions plain_options(size_t part, const WindowPosition& position) const;
   DatasetOptions mix_options(const WindowPosition& position) const;
   WindowState ready(WindowPosition position);
-  std::vector<std::string> paths_of(const WindowPosition& position) const;
 
   // One of the windows that come together: of a source of the mix, or, where the data is none, the
   // only one.

@@ -64,6 +64,21 @@ absl::Status check_source(const std::string& where, const MixSourceConfig& sourc
   return absl::OkStatus();
 }
 
+// One would take, and move away, what the other needs.
+absl::Status check_directories(absl::string_view where, const MixConfig& mix) {
+  for (int i = 0; i < mix.source_size(); ++i) {
+    for (int j = 0; j < i; ++j) {
+      const DirectoryWindows& a = mix.source(j).data().windows().directory();
+      const DirectoryWindows& b = mix.source(i).data().windows().directory();
+      if (a.path().empty() || a.path() != b.path() || a.pattern() != b.pattern()) continue;
+      return wrong(absl::StrCat(where, ".source[", i, "]"),
+                   absl::StrCat("its windows are the files of source[", j, "]: directory ",
+                                a.path(), ", pattern ", a.pattern()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string mix_source_name(const MixConfig& mix, int source) {
@@ -81,6 +96,7 @@ absl::Status check_mix(absl::string_view where, const DataConfig& data) {
     RETURN_IF_ERROR(
         check_source(absl::StrCat(where, ".source[", i, "]"), sources[i], comes_in_windows(data)));
   }
+  RETURN_IF_ERROR(check_directories(where, data.mix()));
   const bool ends = std::any_of(sources.begin(), sources.end(),
                                 [](const MixSourceConfig& source) { return !source.repeat(); });
   if (ends) return absl::OkStatus();

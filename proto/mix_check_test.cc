@@ -77,6 +77,9 @@ INSTANTIATE_TEST_SUITE_P(
         in_source("proportion: 1 data { drop_remainder: true }", "data.drop_remainder is given"),
         in_source("proportion: 1 data { windows {} }",
                   "source[0]: has no windows, but another source has"),
+        Case{"mix { source { data { windows { directory { path: 'a' } } } proportion: 1 } "
+             "source { data { windows { directory { path: 'a' } rows: 9 } } proportion: 1 } }",
+             "source[1]: its windows are the files of source[0]: directory a, pattern *"},
         in_source("proportion: 1 data { mix {} }", "data.mix is given")));
 
 TEST(MixCheckTest, TooManySources) {
