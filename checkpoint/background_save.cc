@@ -14,7 +14,10 @@ namespace {
 constexpr int kNiceness = 10;
 
 // Of this thread and those it will start. That it cannot be done changes no result.
-void lower_priority() { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness); }
+void lower_priority() {
+  const auto thread = static_cast<id_t>(gettid());
+  if (getpriority(PRIO_PROCESS, thread) < kNiceness) setpriority(PRIO_PROCESS, thread, kNiceness);
+}
 
 }  // namespace
 

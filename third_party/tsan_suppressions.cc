@@ -8,5 +8,7 @@ extern "C" const char* __tsan_default_suppressions() {
          "race:libparquet.so\n"
          "called_from_lib:libtorch_cpu.so\n"
          "called_from_lib:libarrow.so\n"
-         "called_from_lib:libparquet.so\n";
+         "called_from_lib:libparquet.so\n"
+         // Arrow's allocator gives up its mutex when the program has ended.
+         "mutex:_dl_call_fini\n";
 }
