@@ -6,27 +6,30 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/log.h"
+
 namespace millrace {
 namespace {
 
 int64_t* int64_data(const at::Tensor& tensor) { return tensor.mutable_data_ptr<int64_t>(); }
 float* float_data(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
 
-// Rows that come, and whether they lie side by side in the block, which is the usual case.
+// Rows that lie side by side in a block.
 struct Piece {
   const Block* block;
-  absl::Span<const BlockRow> rows;
-  bool side_by_side;
+  int64_t first;
+  int64_t count;
 
-  int64_t count() const { return static_cast<int64_t>(rows.size()); }
-  int64_t first() const { return rows.front().row; }
+  int64_t end() const { return first + count; }
 };
 using Pieces = std::vector<Piece>;
 
 Pieces look_at(absl::Span<const BatchPiece> pieces) {
   Pieces out;
   for (const BatchPiece& piece : pieces) {
-    if (!piece.rows.empty()) out.push_back({piece.block, piece.rows, is_in_order(piece.rows)});
+    if (piece.rows.empty()) continue;
+    MILLRACE_CHECK(is_in_order(piece.rows)) << "a block that was not put in order";
+    out.push_back({piece.block, piece.rows.front().row, static_cast<int64_t>(piece.rows.size())});
   }
   return out;
 }
@@ -36,15 +39,12 @@ Pieces look_at(absl::Span<const BatchPiece> pieces) {
 template <typename T, typename ColumnOf>
 void gather(const Pieces& pieces, ColumnOf column, int64_t stride, T* out) {
   for (const Piece& piece : pieces) {
-    const T* const values = column(*piece.block).data();
-    if (piece.side_by_side && stride == 1) {
-      out = std::copy_n(values + piece.first(), piece.count(), out);
+    const T* const values = column(*piece.block).data() + piece.first;
+    if (stride == 1) {
+      out = std::copy_n(values, piece.count, out);
       continue;
     }
-    for (const BlockRow& row : piece.rows) {
-      *out = values[row.row];
-      out += stride;
-    }
+    for (int64_t i = 0; i < piece.count; ++i, out += stride) *out = values[i];
   }
 }
 
@@ -65,20 +65,13 @@ int64_t add_offsets(const Pieces& pieces, int64_t feature, int64_t total, int64_
   for (const Piece& piece : pieces) {
     const IdColumn& column = piece.block->sparse[feature];
     if (column.offsets.empty()) {
-      for (int64_t i = 0; i < piece.count(); ++i) *offsets++ = ++total;
+      for (int64_t i = 0; i < piece.count; ++i) *offsets++ = ++total;
       continue;
     }
-    const int64_t* const ends = column.offsets.data() + 1;
-    if (piece.side_by_side) {
-      const int64_t before = total - column.begin(piece.first());
-      for (int64_t i = 0; i < piece.count(); ++i) *offsets++ = before + ends[piece.first() + i];
-      total = offsets[-1];
-      continue;
-    }
-    for (const BlockRow& row : piece.rows) {
-      total += ends[row.row] - ends[row.row - 1];
-      *offsets++ = total;
-    }
+    const int64_t* const ends = column.offsets.data() + 1 + piece.first;
+    const int64_t before = total - column.begin(piece.first);
+    for (int64_t i = 0; i < piece.count; ++i) *offsets++ = before + ends[i];
+    total = offsets[-1];
   }
   return total;
 }
@@ -88,18 +81,7 @@ int64_t* copy_values(const Pieces& pieces, int64_t feature, int64_t* out) {
   for (const Piece& piece : pieces) {
     const IdColumn& column = piece.block->sparse[feature];
     const int64_t* const values = column.values.data();
-    if (piece.side_by_side) {
-      out = std::copy(values + column.begin(piece.first()),
-                      values + column.end(piece.first() + piece.count() - 1), out);
-    } else if (column.offsets.empty()) {
-      for (const BlockRow& row : piece.rows) *out++ = values[row.row];
-    } else {
-      const int64_t* const offsets = column.offsets.data();
-      for (const BlockRow& row : piece.rows) {
-        const int64_t end = offsets[row.row + 1];
-        for (int64_t i = offsets[row.row]; i < end; ++i) *out++ = values[i];
-      }
-    }
+    out = std::copy(values + column.begin(piece.first), values + column.begin(piece.end()), out);
   }
   return out;
 }
@@ -108,10 +90,11 @@ int64_t* copy_values(const Pieces& pieces, int64_t feature, int64_t* out) {
 float* copy_weights(const Pieces& pieces, int64_t feature, float* out) {
   for (const Piece& piece : pieces) {
     const IdColumn& column = piece.block->sparse[feature];
-    for (const BlockRow& row : piece.rows) {
-      for (int64_t i = column.begin(row.row); i < column.end(row.row); ++i) {
-        *out++ = column.weights.empty() ? 1.0f : column.weights[i];
-      }
+    const int64_t begin = column.begin(piece.first), end = column.begin(piece.end());
+    if (column.weights.empty()) {
+      out = std::fill_n(out, end - begin, 1.0f);
+    } else {
+      out = std::copy(column.weights.data() + begin, column.weights.data() + end, out);
     }
   }
   return out;
@@ -157,7 +140,8 @@ at::Tensor gather_weights(const Pieces& pieces, int64_t size) {
   float* out = float_data(weights);
   for (const Piece& piece : pieces) {
     const std::vector<float>& values = piece.block->weights;
-    for (const BlockRow& row : piece.rows) *out++ = values.empty() ? 1.0f : values[row.row];
+    out = values.empty() ? std::fill_n(out, piece.count, 1.0f)
+                         : std::copy_n(values.data() + piece.first, piece.count, out);
   }
   return weights;
 }
@@ -167,7 +151,7 @@ at::Tensor gather_weights(const Pieces& pieces, int64_t size) {
 Batch build_batch(absl::Span<const BatchPiece> parts) {
   Batch batch;
   const Pieces pieces = look_at(parts);
-  for (const Piece& piece : pieces) batch.size += piece.count();
+  for (const Piece& piece : pieces) batch.size += piece.count;
   const Block& first = *pieces.front().block;
   batch.sparse = gather_sparse(pieces, batch.size);
   batch.dense = gather_matrix(pieces, batch.size, &Block::dense);

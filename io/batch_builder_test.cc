@@ -39,9 +39,18 @@ Block block_b() {
   return block;
 }
 
+// Of all rows of these blocks in their orders.
+Batch batch_of(std::vector<Block> blocks) {
+  std::vector<BatchPiece> pieces;
+  for (Block& block : blocks) {
+    put_in_order(&block);
+    pieces.push_back({&block, block.order});
+  }
+  return build_batch(pieces);
+}
+
 TEST(BuildBatchTest, GathersRowsOfSeveralBlocksFeatureAfterFeature) {
-  const Block a = block_a(), b = block_b();
-  const Batch batch = build_batch({{&a, a.order}, {&b, b.order}});
+  const Batch batch = batch_of({block_a(), block_b()});
   EXPECT_EQ(batch.size, 3);
   EXPECT_THAT(values<int64_t>(batch.sparse.values), ElementsAre(11, 10, 12, 13, 20, 21, 22, 23));
   EXPECT_THAT(values<int64_t>(batch.sparse.offsets), ElementsAre(0, 1, 2, 4, 7, 7, 8));
@@ -58,7 +67,7 @@ TEST(BuildBatchTest, WeightsAndGroupsWhereTheSchemaHasThem) {
   Block block = block_a();
   block.weights = {0.5, 2};
   block.group_ids = {7, 8};
-  const Batch batch = build_batch({{&block, block.order}});
+  const Batch batch = batch_of({block});
   EXPECT_THAT(values<float>(batch.weights), ElementsAre(2, 0.5));
   EXPECT_THAT(values<int64_t>(batch.group_ids), ElementsAre(8, 7));
 }
@@ -67,17 +76,15 @@ TEST(BuildBatchTest, ExamplesOfABlockWithoutWeightsWeighOne) {
   const Block a = block_a();
   Block b = block_b();
   b.weights = {3};
-  EXPECT_THAT(values<float>(build_batch({{&a, a.order}, {&b, b.order}}).weights),
-              ElementsAre(1, 1, 3));
-  EXPECT_THAT(values<float>(build_batch({{&b, b.order}, {&a, a.order}}).weights),
-              ElementsAre(3, 1, 1));
+  EXPECT_THAT(values<float>(batch_of({a, b}).weights), ElementsAre(1, 1, 3));
+  EXPECT_THAT(values<float>(batch_of({b, a}).weights), ElementsAre(3, 1, 1));
 }
 
 TEST(BuildBatchTest, NoSparseAndNoDenseFeatures) {
   Block block = block_a();
   block.sparse.clear();
   block.dense.clear();
-  const Batch batch = build_batch({{&block, block.order}});
+  const Batch batch = batch_of({block});
   EXPECT_THAT(values<int64_t>(batch.sparse.offsets), ElementsAre(0));
   EXPECT_EQ(batch.sparse.values.numel(), 0);
   EXPECT_THAT(batch.dense.sizes(), ElementsAre(2, 0));
@@ -86,9 +93,9 @@ TEST(BuildBatchTest, NoSparseAndNoDenseFeatures) {
 TEST(BuildBatchTest, WeightsOfIdsWhereAColumnHasThem) {
   Block a = block_a();
   const Block b = block_b();
-  EXPECT_FALSE(build_batch({{&a, a.order}, {&b, b.order}}).sparse.weights.defined());
+  EXPECT_FALSE(batch_of({a, b}).sparse.weights.defined());
   a.sparse[1].weights = {0.5, 2, 3};
-  const Batch batch = build_batch({{&a, a.order}, {&b, b.order}});
+  const Batch batch = batch_of({a, b});
   EXPECT_THAT(values<float>(batch.sparse.weights), ElementsAre(1, 1, 1, 1, 0.5, 2, 3, 1));
 }
 
