@@ -18,14 +18,9 @@ namespace {
 
 using Patterns = google::protobuf::RepeatedPtrField<std::string>;
 
-bool any_matches(absl::string_view name, const Patterns& patterns) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return matches_pattern(name, pattern); });
-}
-
 // A pattern over parameters and tables is one over their slots too.
 bool matches_with_slots(absl::string_view name, const Patterns& patterns) {
-  return any_matches(name, patterns) || any_matches(owner_of(name), patterns);
+  return matches_any(name, patterns) || matches_any(owner_of(name), patterns);
 }
 
 SourceConfig::Part part_of(BankItem::Kind kind) {
@@ -91,10 +86,7 @@ class Planner {
   void check_patterns(int s, absl::string_view field, const Patterns& patterns,
                       const std::vector<std::string>& names) {
     for (const std::string& pattern : patterns) {
-      const bool used = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-        return matches_pattern(name, pattern);
-      });
-      if (!used) {
+      if (!fits_any(pattern, names)) {
         say(s, absl::StrCat(field, " \"", pattern, "\" matches nothing",
                             did_you_mean(pattern, names)));
       }
@@ -169,7 +161,7 @@ class Planner {
     BankItem to = *found->second;
     if (optimizer) to = {BankItem::kOptimizer, target, item.shape};
     const bool clear =
-        item.kind == BankItem::kTable && any_matches(target, config_.source(s).clear_rows());
+        item.kind == BankItem::kTable && matches_any(target, config_.source(s).clear_rows());
     plan_.loads.push_back({s, item.name, std::move(to), clear});
   }
 

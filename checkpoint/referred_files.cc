@@ -1,27 +1,18 @@
 #include "checkpoint/referred_files.h"
 
-#include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "checkpoint/json_text.h"
 
 namespace millrace {
 namespace {
 
 using ReferredFile = CheckpointManifest::ReferredFile;
-
-// The JSON library writes nothing else as it is.
-bool is_utf8(const std::string& text) {
-  const auto quoted =
-      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::ignore);
-  return nlohmann::json::parse(quoted, nullptr, false) == nlohmann::json(text);
-}
 
 std::string difference(const ReferredFile& before, const ReferredFile& now,
                        const std::vector<std::string>& users) {
@@ -38,7 +29,8 @@ absl::StatusOr<ReferredFile> refer_to(const std::string& path, const FileIdentit
                                       const std::vector<std::string>& used_by) {
   ReferredFile file;
   file.set_path(absolute_path(path));
-  if (!is_utf8(file.path())) {
+  std::string quoted;
+  if (!json_string(file.path(), &quoted)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the path \"", absl::CHexEscape(file.path()),
                      "\" is not UTF-8, so that no checkpoint can name it; rename it"));

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "checkpoint/json_text.h"
 
 namespace millrace {
 namespace {
@@ -23,12 +24,6 @@ constexpr absl::string_view kMetadata = "__metadata__";
 // Names and texts from files may hold anything; messages show them escaped.
 std::string shown(absl::string_view text) {
   return absl::StrCat("\"", absl::Utf8SafeCHexEscape(text), "\"");
-}
-
-// Whether the JSON library writes the text as it is, which it does for UTF-8 only.
-bool json_string(const std::string& text, std::string* quoted) {
-  *quoted = json(text).dump(-1, ' ', false, json::error_handler_t::ignore);
-  return json::parse(*quoted, nullptr, false) == json(text);
 }
 
 // Builds a header from the events of the JSON parser. The only nesting it takes is

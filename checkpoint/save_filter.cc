@@ -10,18 +10,13 @@
 namespace millrace {
 namespace {
 
-bool is_left_out(absl::string_view name, const std::vector<std::string>& exclude) {
-  return std::any_of(exclude.begin(), exclude.end(),
-                     [&](const std::string& pattern) { return matches_pattern(name, pattern); });
-}
-
 // Removes what is left out from a container; `name_of` an element.
 template <typename Container, typename NameOf>
 void remove_left_out(Container& all, const std::vector<std::string>& exclude, NameOf name_of,
                      std::vector<std::string>* removed) {
   const auto gone = [&](const auto& one) {
     const std::string name(name_of(one));
-    if (!is_left_out(name, exclude)) return false;
+    if (!matches_any(name, exclude)) return false;
     if (removed != nullptr) removed->push_back(name);
     return true;
   };
@@ -35,10 +30,7 @@ absl::Status check_save_filter(const TrainState& state, const std::vector<std::s
   for (const NamedParameter& tensor : state.dense) names.push_back(tensor.name);
   for (const EmbeddingTable* table : state.tables) names.emplace_back(table->name());
   for (const std::string& pattern : exclude) {
-    const bool used = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-      return matches_pattern(name, pattern);
-    });
-    if (used) continue;
+    if (fits_any(pattern, names)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "run.checkpoint.exclude \"", pattern, "\" fits no parameter, buffer or table",
         did_you_mean(pattern, names),

@@ -6,23 +6,18 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/checkpoint_names.h"
-#include "checkpoint/checkpoint_path.h"
 #include "checkpoint/commit_directory.h"
 #include "checkpoint/frozen_state.h"
-#include "checkpoint/job_check.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/referred_files.h"
 #include "checkpoint/save_filter.h"
 #include "checkpoint/state_messages.h"
-#include "checkpoint/state_reader.h"
 #include "distributed/agreed_result.h"
 
 namespace millrace {
@@ -30,11 +25,6 @@ namespace {
 
 // Undo logs may take as much, however small the tables are.
 constexpr int64_t kLeastUndoBytes = 16 << 20;
-
-// While some wait for the disk, others work.
-constexpr int kReadersForWriter = 4;
-
-constexpr absl::string_view kBetweenPaths("\0", 1);
 
 // Returns: what rank 0 has to know of this rank's files.
 absl::StatusOr<std::string> finish_files(CheckpointManifest manifest, CommitDirectory& directory,
@@ -403,112 +393,6 @@ absl::StatusOr<std::vector<CheckpointInfo>> Saver::finish(Collectives& ranks) {
   while (!saves_.empty()) first.Update(complete_oldest(ranks));
   RETURN_IF_ERROR(first);
   return std::exchange(durable_, {});
-}
-
-absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const TrainState& target) {
-  ASSIGN_OR_RETURN(const auto chain, open_chain(files_, path));
-  const CheckpointManifest& manifest = chain.back()->manifest();
-  RETURN_IF_ERROR(check_job(manifest, options_.fingerprint, options_.config), path);
-  RETURN_IF_ERROR(check_vocabularies(manifest, options_.vocabularies), path);
-  FoundCheckpoint found;
-  ThreadPool readers(kReadersForWriter * options_.write_threads);
-  ASSIGN_OR_RETURN(found.state, read_state(chain, target, readers));
-  found.info.path = path;
-  ASSIGN_OR_RETURN(found.info.progress, from_state(found.state.shared.progress()), path);
-  for (const auto& metric : manifest.metrics()) {
-    found.metrics[metric.name()] = metric.value();
-  }
-  return found;
-}
-
-// The newest first, as one text. "": none.
-absl::StatusOr<std::string> Saver::list(const std::string& folder) {
-  // Before it is read: what another run still saves there would be missed.
-  if (folder == options_.folder) {
-    was_missing_ = absl::IsNotFound(files_.info(folder).status());
-    if (!was_missing_ && !options_.read_only) RETURN_IF_ERROR(open_folder(/*chooses=*/true));
-  }
-  ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> all, list_checkpoints(files_, folder));
-  std::vector<std::string> paths;
-  for (auto entry = all.rbegin(); entry != all.rend(); ++entry) paths.push_back(entry->path);
-  return absl::StrJoin(paths, kBetweenPaths);
-}
-
-// On all ranks or none.
-absl::StatusOr<FoundCheckpoint> Saver::read_agreed(const std::string& path,
-                                                   const TrainState& target, Collectives& ranks) {
-  absl::StatusOr<FoundCheckpoint> found = catch_exceptions([&] { return read(path, target); });
-  const absl::StatusOr<std::string> own =
-      found.ok() ? absl::StatusOr<std::string>(std::string()) : found.status();
-  RETURN_IF_ERROR(gather_results(own, ranks).status());
-  return found;
-}
-
-// `listed`: as of list, the same on all ranks.
-absl::StatusOr<FoundCheckpoint> Saver::read_newest(absl::string_view listed,
-                                                   const TrainState& target, Collectives& ranks) {
-  const std::vector<std::string> paths = absl::StrSplit(listed, kBetweenPaths);
-  FoundCheckpoint found;
-  absl::Status reduced;
-  const auto read = [&](size_t i) -> absl::StatusOr<bool> {
-    absl::StatusOr<FoundCheckpoint> one = read_agreed(paths[i], target, ranks);
-    if (one.ok()) {
-      found = *std::move(one);
-      return true;
-    }
-    // One that training cannot go on from, since it was reduced to a model, is no damage, nor what
-    // is sought.
-    if (absl::IsFailedPrecondition(one.status())) {
-      reduced.Update(one.status());
-      return false;
-    }
-    if (is_damage(one.status())) unusable_.insert(paths[i]);
-    return one.status();
-  };
-  const absl::StatusOr<NewestSearch> search = search_newest(paths, options_.on_damage, read);
-  if (!search.ok()) {
-    return is_damage(search.status())
-               ? annotate(search.status(),
-                          "on_damage is STRICT, and the newest checkpoint is damaged")
-               : search.status();
-  }
-  for (const absl::Status& damaged : search->damaged) {
-    told_.insert(std::string(damaged.message()));
-    found.notes.push_back(absl::StrCat("passed over: ", damaged.message()));
-  }
-  if (search->found.has_value()) return found;
-  if (search->damaged.empty()) return reduced;
-  return annotate(search->damaged.front(),
-                  absl::StrCat("no checkpoint in ", directory_of(paths[0]),
-                               " is whole (to begin anew, remove them or choose another "
-                               "output_dir)"));
-}
-
-absl::StatusOr<FoundCheckpoint> Saver::restore_from(const std::string& path,
-                                                    const TrainState& target, Collectives& ranks) {
-  ASSIGN_OR_RETURN(
-      const std::string listed,
-      result_of_first(
-          [&]() -> absl::StatusOr<std::string> {
-            ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files_, path));
-            if (place.is_checkpoint) return place.path;
-            ASSIGN_OR_RETURN(std::string listed, list(place.path));
-            if (!listed.empty()) return listed;
-            return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", place.path));
-          },
-          ranks));
-  // One that is named itself is used or refused.
-  if (listed == path) return read_agreed(path, target, ranks);
-  return read_newest(listed, target, ranks);
-}
-
-absl::StatusOr<std::optional<FoundCheckpoint>> Saver::restore(const TrainState& target,
-                                                              Collectives& ranks) {
-  ASSIGN_OR_RETURN(const std::string listed,
-                   result_of_first([&] { return list(options_.folder); }, ranks));
-  if (listed.empty()) return std::nullopt;
-  ASSIGN_OR_RETURN(FoundCheckpoint found, read_newest(listed, target, ranks));
-  return std::optional<FoundCheckpoint>(std::move(found));
 }
 
 }  // namespace millrace

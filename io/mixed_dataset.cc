@@ -106,26 +106,26 @@ absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(const DatasetOp
   std::vector<std::unique_ptr<EpochSource>> sources;
   DatasetOptions kept = options;
   kept.data.mutable_mix()->clear_source();
+  kept.mix_parts.clear();
   int64_t files = 0;
   for (int i = 0; i < options.data.mix().source_size(); ++i) {
     const MixSourceConfig& config = options.data.mix().source(i);
     DatasetOptions source = options;
     source.data = config.data();
-    int number = i;
-    if (!options.mix_parts.empty()) {
-      number = options.mix_parts[i].source;
-      source.rows = options.mix_parts[i].rows;
-      source.may_be_empty = options.mix_parts[i].may_be_empty;
-    }
+    const MixPartOptions part =
+        options.mix_parts.empty() ? MixPartOptions{.source = i} : options.mix_parts[i];
+    source.rows = part.rows;
+    source.may_be_empty = part.may_be_empty;
     source.data.set_batch_size(options.data.batch_size());
-    source.seed = source_seed(options.seed, number);
+    source.seed = source_seed(options.seed, part.source);
     source.first_file = options.first_file + files;
     ASSIGN_OR_RETURN(std::unique_ptr<EpochSource> opened, EpochSource::open(source),
-                     entry("mix.source", number, config.name()));
+                     entry("mix.source", part.source, config.name()));
     files += static_cast<int64_t>(opened->files().size());
     if (opened->rows() == 0) continue;
     sources.push_back(std::move(opened));
     *kept.data.mutable_mix()->add_source() = config;
+    kept.mix_parts.push_back(part);
   }
   return std::unique_ptr<MixedDataset>(new MixedDataset(kept, std::move(sources)));
 }
@@ -179,7 +179,8 @@ absl::Status MixedDataset::seek(absl::Span<const Cursor> cursors) {
   }
   for (size_t i = 0; i < sources_.size(); ++i) {
     ASSIGN_OR_RETURN(own.parts.emplace_back(), go_on(i, cursors),
-                     mix_source_name(options_.data.mix(), static_cast<int>(i)));
+                     entry("mix.source", options_.mix_parts[i].source,
+                           options_.data.mix().source(static_cast<int>(i)).name()));
   }
   return start(std::move(own));
 }

@@ -111,7 +111,6 @@ TEST_F(MixedWindowsTest, TheFirstEndOrTheLastEndsTheStream) {
             (Ids{{0, {0, 1, 2, 3, 1000, 1001}}, {1, range(4, 4)}, {2, range(8, 4)}}));
 }
 
-// From every batch on, in a new dataset, comes what came after it, byte for byte.
 TEST_F(MixedWindowsTest, GoesOnFromEveryBatch) {
   for (int i = 0; i < 4; ++i) log(absl::StrCat("a", i), 30 * i, 14 + i);
   for (int i = 0; i < 3; ++i) survey(absl::StrCat("x", i), 10 * i, 5 - i);
@@ -122,20 +121,7 @@ TEST_F(MixedWindowsTest, GoesOnFromEveryBatch) {
                                 text_of({.log_windows = "rows: 9 repeat: 2"}),
                                 text_of({.survey_source = "repeat: true"})}) {
     SCOPED_TRACE(of);
-    ASSERT_OK_AND_ASSIGN(const auto whole, read_all(*begun_mix(of)));
-    ASSERT_GT(whole.size(), 10u);
-    for (size_t i = 0; i < whole.size(); ++i) {
-      Cursor cursor = whole[i].cursor;
-      for (const bool finished : {false, true}) {
-        const bool last = i + 1 == whole.size() || whole[i + 1].window != whole[i].window;
-        if (finished && !last) continue;
-        cursor.window_finished = finished;
-        const auto data = open(options_of(of));
-        ASSERT_OK(data->seek({&cursor, 1}));
-        ASSERT_OK_AND_ASSIGN(const auto rest, read_all(*data));
-        EXPECT_EQ(text(rest), text({whole.begin() + i + 1, whole.end()})) << "after batch " << i;
-      }
-    }
+    expect_to_go_on_from_every_batch(options_of(of), 10);
   }
 }
 

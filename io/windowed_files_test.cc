@@ -45,27 +45,13 @@ TEST_F(WindowedFilesTest, WindowsAsFilesCome) {
   EXPECT_THAT(data->next(), IsOkAndHolds(testing::Eq(std::nullopt)));
 }
 
-// From every batch on, in a new dataset, comes what came after it, byte for byte.
 TEST_F(WindowedFilesTest, GoesOnFromEveryBatch) {
   for (const char* more : {"", "windows { files: 2 }", "windows { rows: 7 }",
                            "windows { repeat: 3 }", "windows { rows: 9 repeat: 2 }"}) {
     SCOPED_TRACE(more);
     for (int i = 0; i < 4; ++i) put(absl::StrCat("f", i), 20 * i, 11 + i);
     files_.put("in/_END", "");
-    ASSERT_OK_AND_ASSIGN(const auto whole, read_all(*begun(more)));
-    ASSERT_GT(whole.size(), 12u);
-    for (size_t i = 0; i < whole.size(); ++i) {
-      Cursor cursor = whole[i].cursor;
-      for (const bool finished : {false, true}) {
-        const bool last = i + 1 == whole.size() || whole[i + 1].window != whole[i].window;
-        if (finished && !last) continue;
-        cursor.window_finished = finished;
-        const auto data = open(options(more));
-        ASSERT_OK(data->seek({&cursor, 1}));
-        ASSERT_OK_AND_ASSIGN(const auto rest, read_all(*data));
-        EXPECT_EQ(text(rest), text({whole.begin() + i + 1, whole.end()})) << "after batch " << i;
-      }
-    }
+    expect_to_go_on_from_every_batch(options(more), 12);
   }
 }
 

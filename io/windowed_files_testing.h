@@ -113,6 +113,26 @@ class WindowedFilesCase : public testing::Test {
       }
     }
   }
+  // From every batch on, in a new dataset, comes what came after it, byte for byte.
+  void expect_to_go_on_from_every_batch(const WindowedFilesOptions& options, size_t more_than) {
+    const auto first = open(options);
+    ASSERT_OK(first->start_epoch(0));
+    ASSERT_OK_AND_ASSIGN(const auto whole, read_all(*first));
+    ASSERT_GT(whole.size(), more_than);
+    for (size_t i = 0; i < whole.size(); ++i) {
+      Cursor cursor = whole[i].cursor;
+      for (const bool finished : {false, true}) {
+        const bool last = i + 1 == whole.size() || whole[i + 1].window != whole[i].window;
+        if (finished && !last) continue;
+        cursor.window_finished = finished;
+        const auto data = open(options);
+        ASSERT_OK(data->seek({&cursor, 1}));
+        ASSERT_OK_AND_ASSIGN(const auto rest, read_all(*data));
+        EXPECT_EQ(text(rest), text({whole.begin() + i + 1, whole.end()})) << "after batch " << i;
+      }
+    }
+  }
+
   static std::string text(const std::vector<Step>& steps) {
     std::string text;
     for (const Step& step : steps) {

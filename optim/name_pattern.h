@@ -2,6 +2,8 @@
 #ifndef MILLRACE_OPTIM_NAME_PATTERN_H_
 #define MILLRACE_OPTIM_NAME_PATTERN_H_
 
+#include <algorithm>
+
 #include "absl/strings/string_view.h"
 
 namespace millrace {
@@ -9,6 +11,18 @@ namespace millrace {
 // Whether the whole `name` fits `pattern`, in which * stands for any text, also none. The empty
 // pattern fits every name.
 bool matches_pattern(absl::string_view name, absl::string_view pattern);
+
+// Whether it fits one of some patterns; whether a pattern fits one of some names.
+template <typename Patterns>
+bool matches_any(absl::string_view name, const Patterns& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const auto& pattern) { return matches_pattern(name, pattern); });
+}
+template <typename Names>
+bool fits_any(absl::string_view pattern, const Names& names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const auto& name) { return matches_pattern(name, pattern); });
+}
 
 }  // namespace millrace
 
