@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -62,6 +64,10 @@ class EmbeddingCollection : public torch::nn::Module {
   // Errors: InvalidArgument naming the feature for tensors of another type or size than
   // KeyedJagged says; ResourceExhausted. After an error in training the step must be discarded.
   absl::StatusOr<EmbeddingOutput> forward(const KeyedJagged& features);
+
+  // What forward gives from here on, whatever it is asked and without looking anything up; none: as
+  // ever. For a model without its tables, evaluated or traced. Between calls.
+  void set_stand_in(std::optional<EmbeddingOutput> output) { stand_in_ = std::move(output); }
 
   // Looks at the gradients of the step so far. The norm needs a pass of its own over them.
   GradientSummary summarize(bool with_norm);
@@ -120,6 +126,7 @@ class EmbeddingCollection : public torch::nn::Module {
   int64_t pooled_dim_ = 0;
   int64_t unpooled_features_ = 0;
   bool cuts_ = false;  // whether a feature has max_ids
+  std::optional<EmbeddingOutput> stand_in_;
   std::shared_ptr<OutputBuffers> buffers_;
   std::mutex pool_mutex_;  // of whoever uses the pool
   std::unique_ptr<ThreadPool> pool_;

@@ -1,12 +1,9 @@
 #include "embedding/embedding_output.h"
 
-#include <ATen/ops/index_copy.h>
-#include <ATen/ops/index_fill.h>
-#include <ATen/ops/index_select.h>
-#include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/constant_pad_nd.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -48,24 +45,16 @@ absl::StatusOr<PaddedRows> EmbeddingOutput::padded(absl::string_view name, int64
     return absl::InvalidArgumentError(
         absl::StrCat("feature ", name, ": lists padded to a length of ", length));
   }
-  const int64_t batch = jagged.offsets.numel() - 1, dim = jagged.rows.size(1);
-  const int64_t* offsets = jagged.offsets.const_data_ptr<int64_t>();
-  // Where each row that is shown comes from and goes to.
-  std::vector<int64_t> from, to;
-  for (int64_t list = 0; list < batch; ++list) {
-    const int64_t count = std::min(offsets[list + 1] - offsets[list], length);
-    for (int64_t i = 0; i < count; ++i) {
-      from.push_back(offsets[list] + i);
-      to.push_back(list * length + i);
-    }
-  }
-  const at::Tensor places = at::tensor(to, at::kLong);
+  // Tensor operations throughout, so that a model that uses this can be traced. Places behind the
+  // end of a list read a row of zeros, which is the last one.
+  const at::Tensor begins = jagged.offsets.slice(0, 0, -1).unsqueeze(1);
+  const at::Tensor ends = jagged.offsets.slice(0, 1).unsqueeze(1);
+  const at::Tensor places = begins + at::arange(length, at::kLong);
+  const at::Tensor rows = at::constant_pad_nd(jagged.rows, {0, 0, 0, 1});
   PaddedRows result;
-  result.rows = at::zeros({batch * length, dim}, at::kFloat)
-                    .index_copy(0, places, jagged.rows.index_select(0, at::tensor(from, at::kLong)))
-                    .view({batch, length, dim});
-  result.mask = at::zeros({batch * length}, at::kBool).index_fill_(0, places, true);
-  result.mask = result.mask.view({batch, length});
+  result.mask = places < ends;
+  const at::Tensor from = places.where(result.mask, jagged.offsets.slice(0, -1));
+  result.rows = rows.index_select(0, from.flatten()).unflatten(0, {-1, length});
   return result;
 }
 

@@ -37,7 +37,7 @@ struct PaddedRows {
 // A value; copies share the tensors.
 //
 //   ASSIGN_OR_RETURN(EmbeddingOutput output, embeddings->forward(batch.sparse));
-//   at::Tensor x = output.pooled.view({batch.size, -1, dim});      // all features
+//   at::Tensor x = output.pooled.unflatten(1, {-1, dim});          // all features
 //   ASSIGN_OR_RETURN(at::Tensor user, output.feature("user"));     // float32 [batch, dim]
 class EmbeddingOutput {
  public:

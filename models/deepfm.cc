@@ -57,9 +57,8 @@ DeepFm::DeepFm(const ClickInputs& inputs, const DeepFmConfig& config,
 absl::StatusOr<ModelOutput> DeepFm::forward(const Batch& batch) {
   const int64_t dim = inputs_.dim;
   ASSIGN_OR_RETURN(const EmbeddingOutput looked_up, embeddings_->forward(batch.sparse));
-  const at::Tensor rows = looked_up.pooled.view({batch.size, inputs_.sparse, dim + 1});
-  const at::Tensor v = rows.narrow(2, 0, dim);
-  const at::Tensor flat = v.reshape({batch.size, inputs_.sparse * dim});
+  const at::Tensor rows = looked_up.pooled.unflatten(1, {inputs_.sparse, dim + 1});
+  const at::Tensor flat = rows.narrow(2, 0, dim).flatten(1);
 
   const at::Tensor sums = rows.sum(1);  // of the embeddings, and of the first-order weights
   at::Tensor logits =

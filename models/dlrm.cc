@@ -58,9 +58,8 @@ absl::StatusOr<ModelOutput> Dlrm::forward(const Batch& batch) {
   ASSIGN_OR_RETURN(const EmbeddingOutput looked_up, embeddings_->forward(batch.sparse));
   const int64_t vectors = inputs_.sparse + 1;
   const at::Tensor dense = bottom_->forward(batch.dense);
-  const at::Tensor z =
-      at::cat({dense, looked_up.pooled}, 1).view({batch.size, vectors, inputs_.dim});
-  const at::Tensor dots = at::bmm(z, z.transpose(1, 2)).view({batch.size, vectors * vectors});
+  const at::Tensor z = at::cat({dense, looked_up.pooled}, 1).unflatten(1, {vectors, inputs_.dim});
+  const at::Tensor dots = at::bmm(z, z.transpose(1, 2)).flatten(1);
   const at::Tensor logits = top_->forward(at::cat({dense, dots.index_select(1, pairs_)}, 1));
   return binary_output(logits.squeeze(1), batch);
 }

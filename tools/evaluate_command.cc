@@ -10,7 +10,6 @@
 #include "io/uri_file_system.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
-#include "tools/exit_code.h"
 #include "tools/job.h"
 #include "tools/job_checkpoints.h"
 #include "tools/ranks.h"
@@ -63,7 +62,6 @@ absl::Status evaluate(const EvaluateFlags& flags, const RankEnvironment& ranks,
   summary->checkpoint = loaded->path;
   summary->progress = loaded->progress;
   RETURN_IF_ERROR(evaluate_sets(config, *trainer, ranks.rank == 0, summary));
-  summary->outcome = Outcome::kCompleted;
   return absl::OkStatus();
 }
 
@@ -71,12 +69,9 @@ absl::StatusOr<int> run(const EvaluateFlags& flags, const RankListener& listener
   FileSystem& files = UriFileSystem::process();
   ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
   Summary summary;
-  absl::Status status = evaluate(flags, ranks, listener, files, &summary);
-  summary.error = std::string(status.message());
-  if (ranks.rank != 0) return status.ok() ? absl::StatusOr<int>(kExitFinished) : status;
-  status.Update(write_summary_file(files, flags.summary, summary_json(summary)));
-  RETURN_IF_ERROR(status);
-  return kExitFinished;
+  const absl::Status status = evaluate(flags, ranks, listener, files, &summary);
+  const std::string file = ranks.rank == 0 ? flags.summary : "";
+  return end_with_summary(files, file, summary, status);
 }
 
 }  // namespace

@@ -152,6 +152,12 @@ class JobBuilder {
     return trainer;
   }
 
+  absl::StatusOr<std::unique_ptr<Trainer>> loader() {
+    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    RETURN_IF_ERROR(make_loaded_parts());
+    return make_trainer();
+  }
+
  private:
   // The other ranks learn what is wrong here, rather than wait.
   absl::Status tell_others(absl::Status status) {
@@ -183,6 +189,10 @@ class JobBuilder {
       return absl::InvalidArgumentError(
           "all of train.eval_data comes in windows; name files with --eval_data");
     }
+    return make_loaded_parts();
+  }
+
+  absl::Status make_loaded_parts() {
     // For what a checkpoint was saved without.
     make_model_bank(weights_alone(model_bank_of(config_.train())));
     return make_model();
@@ -419,6 +429,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(const JobConfig& config
                                                          const JobResources& resources,
                                                          std::unique_ptr<Collectives> collectives) {
   return JobBuilder(config, resources, std::move(collectives)).evaluator();
+}
+
+absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,
+                                                      const JobResources& resources) {
+  return JobBuilder(config, resources, /*collectives=*/nullptr).loader();
 }
 
 absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& files,

@@ -43,6 +43,10 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(
     const JobConfig& config, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);
 
+// A trainer that only holds the model, for load_model: no data is opened.
+absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,
+                                                      const JobResources& resources);
+
 // What is known of generated data.
 struct GeneratedData {
   bool made = false;    // now; else it was there already

@@ -28,4 +28,12 @@ absl::Status check_output_place(FileSystem& files, const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status check_output_file(FileSystem& files, const std::string& path) {
+  const absl::StatusOr<FileInfo> there = files.info(path);
+  if (there.ok() && there->is_directory) {
+    return absl::PermissionDeniedError(absl::StrCat(path, " is a directory"));
+  }
+  return check_output_place(files, path);
+}
+
 }  // namespace millrace

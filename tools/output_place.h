@@ -13,6 +13,9 @@ namespace millrace {
 // saying what is wrong with the directory above it, and what to do. Writes nothing.
 absl::Status check_output_place(FileSystem& files, const std::string& path);
 
+// The same for a file, which may be there already but be no directory.
+absl::Status check_output_file(FileSystem& files, const std::string& path);
+
 // Whether this process may write a file, or make files in a directory.
 bool writable(const std::string& path, bool is_directory);
 

@@ -6,17 +6,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "distributed/rank_environment.h"
 #include "io/feature_schema.h"
 #include "io/file_set.h"
 #include "io/uri_file_system.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
-#include "tools/exit_code.h"
 #include "tools/job.h"
 #include "tools/job_checkpoints.h"
 #include "tools/output_place.h"
 #include "tools/prediction_hook.h"
+#include "tools/ranks.h"
 #include "tools/summary_json.h"
 
 namespace millrace {
@@ -33,17 +32,13 @@ class PredictCommand {
   explicit PredictCommand(const PredictFlags& flags) : flags_(flags) {}
 
   absl::StatusOr<int> run() {
-    absl::Status status = predict();
-    summary_.outcome = status.ok() ? Outcome::kCompleted : Outcome::kFailed;
-    summary_.error = std::string(status.message());
-    status.Update(write_summary_file(files_, flags_.summary, summary_json(summary_)));
-    RETURN_IF_ERROR(status);
-    return kExitFinished;
+    const absl::Status status = predict();
+    return end_with_summary(files_, flags_.summary, summary_, status);
   }
 
  private:
   absl::Status predict() {
-    RETURN_IF_ERROR(check_ranks());
+    RETURN_IF_ERROR(check_one_rank("predict"));
     RETURN_IF_ERROR(check_summary_file(files_, flags_.summary));
     ASSIGN_OR_RETURN(format_, prediction_format(flags_.output), "--output");
     RETURN_IF_ERROR(read_config());
@@ -62,14 +57,6 @@ class PredictCommand {
     return write_file_atomically(files_, flags_.output, [&](WritableFile& file) {
       return write_predictions(*trainer, file);
     });
-  }
-
-  static absl::Status check_ranks() {
-    ASSIGN_OR_RETURN(const RankEnvironment environment, read_rank_environment());
-    if (environment.world_size == 1) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("predict runs on one rank, but this is rank ",
-                                                   environment.rank, " of ",
-                                                   environment.world_size));
   }
 
   // The whole of each set in the order of its files.
@@ -100,11 +87,7 @@ class PredictCommand {
 
   // What would otherwise show when all is done, or replace what is being read.
   absl::Status check_output() {
-    const absl::StatusOr<FileInfo> there = files_.info(flags_.output);
-    if (there.ok() && there->is_directory) {
-      return absl::PermissionDeniedError(absl::StrCat(flags_.output, " is a directory"));
-    }
-    RETURN_IF_ERROR(check_output_place(files_, flags_.output));
+    RETURN_IF_ERROR(check_output_file(files_, flags_.output));
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files_, set.data()));
       if (std::find(paths.begin(), paths.end(), flags_.output) == paths.end()) continue;

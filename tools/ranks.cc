@@ -45,6 +45,13 @@ absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
   return collectives;
 }
 
+absl::Status check_one_rank(absl::string_view command) {
+  ASSIGN_OR_RETURN(const RankEnvironment environment, read_rank_environment());
+  if (environment.world_size == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(command, " runs on one rank, but this is rank ",
+                                                 environment.rank, " of ", environment.world_size));
+}
+
 absl::Status on_rank_0(Collectives& collectives, const std::function<absl::Status()>& work) {
   absl::Status status;
   if (collectives.rank() == 0) {

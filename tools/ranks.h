@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "distributed/collectives.h"
 #include "distributed/rank_environment.h"
 #include "proto/config.pb.h"
@@ -22,6 +24,10 @@ namespace millrace {
 absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
     const RankEnvironment& environment, const JobConfig& config,
     const std::function<void(RankPhase, int64_t step)>& published = nullptr);
+
+// For a command that runs on one rank. Errors: InvalidArgument, also where others are told of that
+// cannot be.
+absl::Status check_one_rank(absl::string_view command);
 
 // Does `work` on rank 0 while the others wait for it, however long that takes.
 // Errors: those of `work`, on the others as Aborted.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "tools/exit_code.h"
 
 namespace millrace {
 namespace {
@@ -108,6 +109,15 @@ absl::Status write_summary_file(FileSystem& files, const std::string& path,
   const absl::Status status = is_special(path) ? write_through(files, path, json)
                                                : write_file_atomically(files, path, json);
   return annotate(status, "--summary");
+}
+
+absl::StatusOr<int> end_with_summary(FileSystem& files, const std::string& path, Summary summary,
+                                     absl::Status status) {
+  summary.outcome = status.ok() ? Outcome::kCompleted : Outcome::kFailed;
+  summary.error = std::string(status.message());
+  status.Update(write_summary_file(files, path, summary_json(summary)));
+  RETURN_IF_ERROR(status);
+  return kExitFinished;
 }
 
 }  // namespace millrace

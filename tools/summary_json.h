@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/file_system.h"
 #include "framework/summary.h"
 
@@ -26,6 +27,10 @@ absl::Status check_summary_file(FileSystem& files, const std::string& path);
 // Errors: those of writing.
 absl::Status write_summary_file(FileSystem& files, const std::string& path,
                                 const std::string& json);
+
+// Ends a command of one rank: what came of it, to the file too. Returns: 0, or what went wrong.
+absl::StatusOr<int> end_with_summary(FileSystem& files, const std::string& path, Summary summary,
+                                     absl::Status status);
 
 }  // namespace millrace
 
