@@ -275,68 +275,62 @@ void pool_rows(const char* const* rows, const float* weights, int64_t count, int
 // ---- gradients ----
 
 constexpr int64_t kAhead = 6;  // summands
-constexpr int64_t kBlock = 8;  // of summands, added up in float32
 
-// The sum of a block, columns c to c + kVectors × kWidth. `left`: summands from the first of the
-// block on. REQUIRES: left >= 1.
+Floats product(const Summand& summand, int64_t c) {
+  return *reinterpret_cast<const Floats*>(summand.gradient + c) * summand.coefficient;
+}
+
+void add_to(Doubles totals[2], Floats value) {
+  const TwoHalves halves = bits_of<TwoHalves>(value);
+  totals[0] += __builtin_convertvector(halves.low, Doubles);
+  totals[1] += __builtin_convertvector(halves.high, Doubles);
+}
+
+// Columns c to c + kVectors × kWidth of more than two summands.
 template <int kVectors>
-void sum_block(const Summand* summands, int64_t left, int64_t c, Floats sums[kVectors]) {
-  const int64_t count = left < kBlock ? left : kBlock;
-  for (int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < left) {
-      const float* ahead = summands[i + kAhead].gradient + c;
-      for (int v = 0; v < kVectors * kWidth; v += 16) __builtin_prefetch(ahead + v);
+void reduce_columns(const Summand* summands, int64_t count, int64_t c, float* output) {
+  Doubles totals[kVectors][2];
+  for (auto& total : totals) total[0] = total[1] = Doubles{} - 0.0;
+  int64_t i = 0;
+  for (; i + 2 <= count; i += 2) {
+    for (int64_t ahead = i + kAhead; ahead < count && ahead < i + kAhead + 2; ++ahead) {
+      const float* gradient = summands[ahead].gradient + c;
+      for (int v = 0; v < kVectors * kWidth; v += 16) __builtin_prefetch(gradient + v);
     }
-    const float* gradient = summands[i].gradient + c;
-    const float coefficient = summands[i].coefficient;
     for (int v = 0; v < kVectors; ++v) {
-      const Floats product = *reinterpret_cast<const Floats*>(gradient + v * kWidth) * coefficient;
-      sums[v] = i == 0 ? product : sums[v] + product;
+      const int64_t at = c + v * kWidth;
+      add_to(totals[v], product(summands[i], at) + product(summands[i + 1], at));
     }
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t at = c + v * kWidth;
+    if (i < count) add_to(totals[v], product(summands[i], at));
+    const TwoHalves halves = {__builtin_convertvector(totals[v][0], HalfFloats),
+                              __builtin_convertvector(totals[v][1], HalfFloats)};
+    store(output + at, bits_of<Floats>(halves));
   }
 }
 
-template <int kVectors>
-void reduce_columns(const Summand* summands, int64_t count, int64_t c, float* output) {
-  Floats sums[kVectors] = {};
-  sum_block<kVectors>(summands, count, c, sums);
-  if (count <= kBlock) {
-    for (int v = 0; v < kVectors; ++v) store(output + c + v * kWidth, sums[v]);
-    return;
-  }
-  Doubles totals[2 * kVectors] = {};
-  for (int64_t i = 0; i < count; i += kBlock) {
-    if (i > 0) sum_block<kVectors>(summands + i, count - i, c, sums);
-    for (int v = 0; v < kVectors; ++v) {
-      const TwoHalves halves = bits_of<TwoHalves>(sums[v]);
-      const Doubles low = __builtin_convertvector(halves.low, Doubles);
-      const Doubles high = __builtin_convertvector(halves.high, Doubles);
-      totals[2 * v] = i == 0 ? low : totals[2 * v] + low;
-      totals[2 * v + 1] = i == 0 ? high : totals[2 * v + 1] + high;
-    }
-  }
-  for (int h = 0; h < 2 * kVectors; ++h) {
-    *reinterpret_cast<HalfFloats*>(output + c + h * kHalf) =
-        __builtin_convertvector(totals[h], HalfFloats);
-  }
+float reduce_column(const Summand* summands, int64_t count, int64_t c) {
+  const auto product = [&](int64_t i) { return summands[i].gradient[c] * summands[i].coefficient; };
+  double total = -0.0;  // adding to it changes nothing
+  for (int64_t i = 0; i + 2 <= count; i += 2) total += product(i) + product(i + 1);
+  if (count % 2 != 0) total += product(count - 1);
+  return static_cast<float>(total);
 }
 
 void reduce(const Summand* summands, int64_t count, int64_t dim, float* output) {
   int64_t c = 0;
-  for (; c + 4 * kWidth <= dim; c += 4 * kWidth) reduce_columns<4>(summands, count, c, output);
-  for (; c + kWidth <= dim; c += kWidth) reduce_columns<1>(summands, count, c, output);
-  for (; c < dim; ++c) {
-    double total = 0;
-    for (int64_t i = 0; i < count; i += kBlock) {
-      const int64_t end = i + kBlock < count ? i + kBlock : count;
-      float sum = summands[i].gradient[c] * summands[i].coefficient;
-      for (int64_t k = i + 1; k < end; ++k) {
-        sum += summands[k].gradient[c] * summands[k].coefficient;
-      }
-      total = i == 0 ? sum : total + sum;
+  if (count <= 2) {
+    for (; c + kWidth <= dim; c += kWidth) {
+      const Floats first = product(summands[0], c);
+      store(output + c, count == 1 ? first : first + product(summands[1], c));
     }
-    output[c] = static_cast<float>(total);
+  } else {
+    for (; c + 4 * kWidth <= dim; c += 4 * kWidth) reduce_columns<4>(summands, count, c, output);
+    for (; c + kWidth <= dim; c += kWidth) reduce_columns<1>(summands, count, c, output);
   }
+  for (; c < dim; ++c) output[c] = reduce_column(summands, count, c);
 }
 
 uint32_t largest_magnitude(const float* values, int64_t count) {

@@ -27,8 +27,9 @@ struct Kernels {
   // null: all 1. REQUIRES: count >= 1.
   void (*pool_rows[kRowTypes])(const char* const* rows, const float* weights, int64_t count,
                                int64_t dim, float divisor, float* output);
-  // output[c] = sum over i of coefficient × gradient[c], in order: eight summands at a time in
-  // float32, their sums in double, rounded once. REQUIRES: count >= 1.
+  // output[c] = sum over i of coefficient × gradient[c], in order: two summands at a time in
+  // float32, their sums in double, rounded once. Where gradients nearly cancel, optimizers like Adam
+  // magnify what is left of them. REQUIRES: count >= 1.
   void (*reduce)(const Summand* summands, int64_t count, int64_t dim, float* output);
   // The largest magnitude as the bits of a float32, which order like the magnitudes: infinite is
   // 0x7f800000, not-a-number is more. 0 for no values.

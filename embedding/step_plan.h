@@ -34,8 +34,7 @@ struct PoolingOutput {
 //   plan.apply(optimizer, context, step);        // or plan.discard()
 //
 // The gradient of a row is the sum of coefficient × gradient over its occurrences in the order
-// (lookup, list, place): eight of them at a time in float32, their sums in double, rounded once. A
-// row all of whose lookups got no gradient is counted as seen but not updated. Ids that the table
+// (lookup, list, place), of three and more in double, rounded once (Kernels::reduce). A row all of whose lookups got no gradient is counted as seen but not updated. Ids that the table
 // does not admit read its default and get no gradient.
 //
 // Called by one thread; different tables are independent.
@@ -88,7 +87,7 @@ class StepPlan {
   void place_summands(const Lookup& lookup);
   // The summed gradient of the row at place `place`, in `buffer` or where the only summand is.
   const float* reduce(uint32_t place, float* buffer) const;
-  // Has what the update of rows [begin, end) changes fetched.
+  // Has what the update of a row changes fetched, if there is that row.
   void prefetch_update(size_t begin, size_t end) const;
   void clear();
 
