@@ -203,16 +203,13 @@ double find_rate(const BenchedMap& map, Ids ids, int64_t threads) {
 
 // Ids of a step, numbered.
 double number_rate(IdMap& map, Ids ids) {
-  std::vector<uint64_t> hashes(kBatch);
   std::vector<uint32_t> places(kBatch);
   std::vector<RowIndex> distinct;
   const double start = thread_seconds();
   in_batches(ids, [&](size_t, Ids batch) {
     distinct.clear();
-    const auto batch_hashes = absl::MakeSpan(hashes).first(batch.size());
-    map.prefetch(batch, batch_hashes);
     map.find_or_insert_distinct(
-        batch, batch_hashes, [](int64_t) { return kNoRow; }, distinct,
+        batch, [](int64_t) { return kNoRow; }, distinct,
         absl::MakeSpan(places).first(batch.size()));
   });
   return static_cast<double>(ids.size()) / (thread_seconds() - start);

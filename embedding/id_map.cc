@@ -108,12 +108,10 @@ IdMap::Entry* IdMap::find_entry(int64_t id, uint64_t hash) const {
 }
 
 template <typename Use>
-Use IdMap::find_or_insert_each(absl::Span<const int64_t> ids, const uint64_t* hashes,
-                               MakeRow make_row, Use use) {
+Use IdMap::find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, Use use) {
   Entry none = {};
   IdMapSearch search;
   search.ids = ids.data();
-  search.hashes = hashes;
   search.count = static_cast<int64_t>(ids.size());
   search.none = &none;
   kernels_.start(view(), search, 0);
@@ -133,6 +131,7 @@ Use IdMap::find_or_insert_each(absl::Span<const int64_t> ids, const uint64_t* ha
       }
       use(i, entry);
     }
+    use.end_block(end);
   }
   return use;
 }
@@ -165,6 +164,7 @@ struct IdMap::Numbering {
   uint32_t* places;
   uint32_t end;   // of the distinct ones
   uint32_t last;  // that there is space for
+  EachBlock each_block;
 
   void operator()(int64_t i, Entry* entry) {
     if (ABSL_PREDICT_FALSE(entry == nullptr)) {
@@ -181,24 +181,30 @@ struct IdMap::Numbering {
     entry->mark = (mark & kPassed) | place;
     places[i] = place;
   }
+  void end_block(int64_t end_of_block) { each_block(end_of_block, {rows, end}); }
 };
 
-void IdMap::find_or_insert_distinct(absl::Span<const int64_t> ids,
-                                    absl::Span<const uint64_t> hashes, MakeRow make_row,
-                                    std::vector<RowIndex>& distinct, absl::Span<uint32_t> places) {
+void IdMap::find_or_insert_distinct(absl::Span<const int64_t> ids, MakeRow make_row,
+                                    std::vector<RowIndex>& distinct, absl::Span<uint32_t> places,
+                                    EachBlock each_block) {
   const auto end = static_cast<uint32_t>(distinct.size());
   // One more, for what is written at the end and not kept.
   distinct.resize(distinct.size() + ids.size() + 1);
   const Numbering numbering = {distinct.data(), places.data(), end,
-                               static_cast<uint32_t>(distinct.size() - 1)};
-  distinct.resize(find_or_insert_each(ids, hashes.data(), make_row, numbering).end);
+                               static_cast<uint32_t>(distinct.size() - 1), each_block};
+  distinct.resize(find_or_insert_each(ids, make_row, numbering).end);
 }
 
 void IdMap::find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows,
                            MakeRow make_row) {
-  find_or_insert_each(ids, nullptr, make_row, [rows](size_t i, const Entry* entry) {
-    rows[i] = entry == nullptr ? kNoRow : row_of(*entry);
-  });
+  struct Rows {
+    RowIndex* rows;
+    void operator()(int64_t i, const Entry* entry) {
+      rows[i] = entry == nullptr ? kNoRow : row_of(*entry);
+    }
+    void end_block(int64_t) {}
+  };
+  find_or_insert_each(ids, make_row, Rows{rows.data()});
 }
 
 IdMap::Entry* IdMap::place(const IdMapView& map, Entry* home, const Entry& entry) {

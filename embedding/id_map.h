@@ -62,17 +62,23 @@ class IdMap {
   // it come again, asked for again. Must not use the map.
   using MakeRow = absl::FunctionRef<RowIndex(int64_t)>;
 
-  // Stage two of a step: finds rows or makes them, and numbers the distinct ones. places[i] becomes
-  // the index of ids[i]'s row in `distinct`, to which rows not yet in it are appended in the order
-  // of their first occurrence; kNoPlace if make_row refused the id. make_row is called in the order
-  // of `ids`, once for an id that repeats (unless it refuses). Calls of the same step go on with
-  // the same `distinct`; a new step begins with an empty one, and needs no clearing here.
-  // REQUIRES: sizes as above; `distinct` holds less than 2^31 rows, each once.
-  void find_or_insert_distinct(absl::Span<const int64_t> ids, absl::Span<const uint64_t> hashes,
-                               MakeRow make_row, std::vector<RowIndex>& distinct,
-                               absl::Span<uint32_t> places);
+  // Called with how many ids have their places and which rows are distinct so far, some 32 ids
+  // after the call before, so that a caller works on these while the map has others fetched. Must
+  // not use the map.
+  using EachBlock = absl::FunctionRef<void(int64_t, absl::Span<const RowIndex>)>;
 
-  // Both stages, without numbers: rows[i] becomes the row of ids[i], or kNoRow if it was refused.
+  // Finds rows or makes them, and numbers the distinct ones of a step. places[i] becomes the index
+  // of ids[i]'s row in `distinct`, to which rows not yet in it are appended in the order of their
+  // first occurrence; kNoPlace if make_row refused the id. make_row is called in the order of
+  // `ids`, once for an id that repeats (unless it refuses). Calls of the same step go on with the
+  // same `distinct`; a new step begins with an empty one, and needs no clearing here.
+  // REQUIRES: places.size() == ids.size(); `distinct` holds less than 2^31 rows, each once.
+  void find_or_insert_distinct(
+      absl::Span<const int64_t> ids, MakeRow make_row, std::vector<RowIndex>& distinct,
+      absl::Span<uint32_t> places,
+      EachBlock each_block = [](int64_t, absl::Span<const RowIndex>) {});
+
+  // The same without numbers: rows[i] becomes the row of ids[i], or kNoRow if it was refused.
   void find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows, MakeRow make_row);
 
   // Makes room in an empty map for so many ids; they then come without growing. Does nothing to one
@@ -132,11 +138,10 @@ class IdMap {
   int64_t bucket_bytes() const { return static_cast<int64_t>((mask_ + 1) * sizeof(Bucket)); }
   int64_t entries_per_segment() const { return static_cast<int64_t>(mask_ + 1) * kEntries; }
 
-  // Calls use(i, entry) in order; nullptr where make_row refused. `hashes` may be null. Returns
-  // `use`, whose members stay in registers that way.
+  // Calls use(i, entry) in order; nullptr where make_row refused; and use.end_block(end) now and
+  // then. Returns `use`, whose members stay in registers that way.
   template <typename Use>
-  Use find_or_insert_each(absl::Span<const int64_t> ids, const uint64_t* hashes, MakeRow make_row,
-                          Use use);
+  Use find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, Use use);
   // `home`: a free entry in the home of the id, or, if there was none some time ago, `none`.
   // `moved` becomes true if other entries moved.
   Entry* find_or_insert_entry(int64_t id, Entry* home, const Entry* none, MakeRow make_row,

@@ -225,8 +225,7 @@ void find(const IdMapView& map, const int64_t* ids, const uint64_t* hashes, int6
 
 // Looks at the homes of the block that begins there. What is behind has time to come until the next
 // one.
-template <typename Hash>
-inline void look_at_block(const IdMapView& map, IdMapSearch& search, int64_t begin, Hash hash) {
+inline void look_at_block(const IdMapView& map, IdMapSearch& search, int64_t begin) {
   const int64_t* const ids = search.ids;
   IdMapEntry* const none = search.none;
   IdMapEntry** const located = search.located;
@@ -238,42 +237,27 @@ inline void look_at_block(const IdMapView& map, IdMapSearch& search, int64_t beg
     return !place.found;
   };
   const int64_t end = begin + kBlock < search.count ? begin + kBlock : search.count;
-  look_at_homes(map, begin, end, search.count, hash, search.homes, look, search.rests[search.turn]);
-}
-
-template <typename Hash>
-void start_with(const IdMapView& map, IdMapSearch& search, int64_t begin, Hash hash) {
-  search.turn = 0;
-  approach_first(map, hash, begin, search.count, search.homes);
-  look_at_block(map, search, begin, hash);
+  look_at_homes(map, begin, end, search.count, Computed{map.secrets, ids}, search.homes, look,
+                search.rests[search.turn]);
 }
 
 void start(const IdMapView& map, IdMapSearch& search, int64_t begin) {
-  if (search.hashes == nullptr) {
-    return start_with(map, search, begin, Computed{map.secrets, search.ids});
-  }
-  start_with(map, search, begin, Given{search.hashes});
+  search.turn = 0;
+  approach_first(map, Computed{map.secrets, search.ids}, begin, search.count, search.homes);
+  look_at_block(map, search, begin);
 }
 
-template <typename Hash>
-void locate_with(const IdMapView& view, IdMapSearch& search, int64_t begin, Hash hash) {
+void locate(const IdMapView& view, IdMapSearch& search, int64_t begin) {
   const IdMapView map = view;
   IdMapRest& rest = search.rests[search.turn];
   search.turn ^= 1;
-  look_at_block(map, search, begin + kBlock, hash);
+  look_at_block(map, search, begin + kBlock);
   const auto look = [&search](int64_t i, IdMapBucket* bucket) {
     const Place place = place_in<false>(bucket, search.ids[i], search.none);
     search.located[i & (2 * kBlock - 1)] = place.entry;
     return !place.found;
   };
   look_behind(map, look, rest);
-}
-
-void locate(const IdMapView& map, IdMapSearch& search, int64_t begin) {
-  if (search.hashes == nullptr) {
-    return locate_with(map, search, begin, Computed{map.secrets, search.ids});
-  }
-  locate_with(map, search, begin, Given{search.hashes});
 }
 
 }  // namespace

@@ -26,7 +26,6 @@ struct IdMapRest {
 // Ids whose entries are asked for, one block after the other.
 struct IdMapSearch {
   const int64_t* ids;
-  const uint64_t* hashes;  // or null: computed
   int64_t count;
   IdMapEntry* none;  // stands for no entry
   // The i-th id's is number i modulo the size: its entry; else where it would go, if its home has a

@@ -96,13 +96,10 @@ class IdMapKernelsTest : public testing::TestWithParam<InstructionSet> {
   }
 
   // Checks `start` and `locate` of one block after the other, from id number `begin` on.
-  void expect_locates(TinyMap& map, const std::vector<int64_t>& ids, bool hashes_given,
-                      int64_t begin = 0) {
-    const std::vector<uint64_t> hashes = map.hashes(ids);
+  void expect_locates(TinyMap& map, const std::vector<int64_t>& ids, int64_t begin = 0) {
     IdMapEntry none = {};
     IdMapSearch search;
     search.ids = ids.data();
-    search.hashes = hashes_given ? hashes.data() : nullptr;
     search.count = static_cast<int64_t>(ids.size());
     search.none = &none;
     kernels_.start(map.view(), search, begin);
@@ -144,9 +141,9 @@ TEST_P(IdMapKernelsTest, LocateWorksForEveryNumberOfIds) {
   for (int64_t id = 0; id < kEntries / 2; ++id) map.insert(id);
   for (int64_t count = 0; count <= 4 * kIdMapAhead + 2; ++count) {
     const std::vector<int64_t> ids = some_ids(count, kEntries / 2, random);
-    for (const bool hashes_given : {false, true}) expect_locates(map, ids, hashes_given);
+    expect_locates(map, ids);
     // Begun anew somewhere, as after a split.
-    expect_locates(map, ids, false, count / 3);
+    expect_locates(map, ids, count / 3);
     if (HasFatalFailure()) return;
   }
 }
@@ -162,7 +159,7 @@ TEST_P(IdMapKernelsTest, WorksAtEveryLoad) {
       if (id % 16 == 0) {
         const std::vector<int64_t> ids = some_ids(333, std::max<int64_t>(id, 1), random);
         expect_finds(map, ids);
-        for (const bool hashes_given : {false, true}) expect_locates(map, ids, hashes_given);
+        expect_locates(map, ids);
         if (HasFatalFailure()) return;
       }
       // One entry stays free, or else unknown ids have no end.

@@ -188,11 +188,33 @@ TEST(IdMapTest, HashesStayValidOverGrowth) {
   std::vector<uint32_t> places(ids.size());
   std::vector<RowIndex> distinct;
   auto make_row = [&](int64_t id) { return counter(id); };
-  map.find_or_insert_distinct(ids, hashes, make_row, distinct, absl::MakeSpan(places));
+  map.find_or_insert_distinct(ids, make_row, distinct, absl::MakeSpan(places));
   EXPECT_EQ(distinct.size(), ids.size());
   std::vector<RowIndex> rows(ids.size());
   map.find(ids, hashes, absl::MakeSpan(rows));
   for (size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(rows[i], i);
+}
+
+TEST(IdMapTest, TellsOfEachBlockOfNumberedIds) {
+  for (const int64_t count : {0, 1, 31, 32, 33, 1000, 100000}) {  // the last one splits segments
+    IdMap map;
+    RowCounter counter;
+    std::vector<int64_t> ids = id_range(0, count);
+    for (size_t i = 0; i < ids.size(); i += 3) ids[i] /= 2;
+    std::vector<uint32_t> places(ids.size(), kNoPlace);
+    std::vector<RowIndex> distinct = {};
+    int64_t seen = 0;
+    const auto each_block = [&](int64_t end, absl::Span<const RowIndex> so_far) {
+      ASSERT_GT(end, seen);
+      ASSERT_LE(end, count);
+      for (; seen < end; ++seen) ASSERT_LT(places[seen], so_far.size());
+      ASSERT_EQ(so_far.back(), so_far.size() - 1);
+    };
+    auto make_row = [&](int64_t id) { return counter(id); };
+    map.find_or_insert_distinct(ids, make_row, distinct, absl::MakeSpan(places), each_block);
+    EXPECT_EQ(seen, count);
+    EXPECT_EQ(distinct.size(), map.size());
+  }
 }
 
 TEST(IdMapTest, EraseForgetsAndIgnoresUnknownIds) {

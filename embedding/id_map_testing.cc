@@ -40,10 +40,8 @@ std::vector<RowIndex> insert_rows(IdMap& map, RowCounter& counter,
 
 std::vector<uint32_t> NumberingStep::look_up(const std::vector<int64_t>& ids,
                                              IdMap::MakeRow make_row) {
-  std::vector<uint64_t> hashes(ids.size());
-  map.prefetch(ids, absl::MakeSpan(hashes));
   std::vector<uint32_t> places(ids.size());
-  map.find_or_insert_distinct(ids, hashes, make_row, distinct, absl::MakeSpan(places));
+  map.find_or_insert_distinct(ids, make_row, distinct, absl::MakeSpan(places));
   return places;
 }
 

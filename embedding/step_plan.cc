@@ -19,6 +19,10 @@ constexpr uint32_t kSummandsAhead = 4;  // of a row, whose gradients are fetched
 void prefetch_to_read(const char* memory, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(memory + at, 0);
 }
+// To the second level of the caches, which takes more at a time.
+void prefetch_far(const char* memory, int64_t bytes) {
+  for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(memory + at, 0, 2);
+}
 void prefetch_to_write(char* memory, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(memory + at, 1);
 }
@@ -117,43 +121,47 @@ absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output
   Lookup lookup;
   lookup.lists = lists;
   lookup.first = occurrences();
+  lookup.copies = lists.copies();
   lookups_.push_back(lookup);
   places_.resize(lookup.first + count);
   found_.resize(count);
   Pooler pooler(*table_, lists, output, found_);
-  Hashes hashes;
-  run_stages(
-      count,
-      [&](int64_t begin, int64_t end) {
-        table_->map().prefetch(lists.ids.subspan(begin, end - begin), hashes.at(begin, end));
-      },
-      [&](int64_t begin, int64_t end) { resolve(lookup, begin, end, hashes.at(begin, end)); },
-      [&](int64_t end) { pooler.advance(end); });
+  const auto make_row = [this](int64_t id) { return table_->make_row(id); };
+  int64_t begin = 0;
+  const auto each_block = [&](int64_t end, absl::Span<const RowIndex> rows) {
+    resolve(lookup, begin, end, rows);
+    // What was resolved before has come meanwhile.
+    pooler.advance(begin);
+    begin = end;
+  };
+  const auto places = absl::MakeSpan(places_).subspan(lookup.first);
+  table_->map().find_or_insert_distinct(lists.ids, make_row, rows_, places, each_block);
+  pooler.advance(count);
   defaults_.clear();
   return absl::OkStatus();
 }
 
 void StepPlan::resolve(const Lookup& lookup, int64_t begin, int64_t end,
-                       absl::Span<const uint64_t> hashes) {
-  const absl::Span<const int64_t> ids = lookup.lists.ids.subspan(begin, end - begin);
-  const absl::Span<uint32_t> places =
-      absl::MakeSpan(places_).subspan(lookup.first + begin, end - begin);
-  const auto make_row = [this](int64_t id) { return table_->make_row(id); };
-  table_->map().find_or_insert_distinct(ids, hashes, make_row, rows_, places);
+                       absl::Span<const RowIndex> rows) {
   RowStore& store = table_->store();
   const int64_t bytes = store.weight_bytes();
-  for (size_t i = records_.size(); i < rows_.size(); ++i) {
-    records_.push_back(store.record(rows_[i]));
-    prefetch_to_read(records_.back(), bytes);
+  for (size_t i = records_.size(); i < rows.size(); ++i) {
+    records_.push_back(store.record(rows[i]));
+    if (lookup.copies) {
+      prefetch_far(records_.back(), bytes);
+    } else {
+      prefetch_to_read(records_.back(), bytes);
+    }
   }
-  counts_.resize(rows_.size());
-  for (size_t i = 0; i < ids.size(); ++i) {
+  counts_.resize(rows.size());
+  const uint32_t* const places = places_.data() + lookup.first;
+  for (int64_t i = begin; i < end; ++i) {
     if (places[i] == kNoPlace) {
-      defaults_.push_back(default_record(*table_, ids[i]));
-      found_[begin + i] = defaults_.back().data();
+      defaults_.push_back(default_record(*table_, lookup.lists.ids[i]));
+      found_[i] = defaults_.back().data();
     } else {
       ++counts_[places[i]];
-      found_[begin + i] = records_[places[i]];
+      found_[i] = records_[places[i]];
     }
   }
 }
@@ -186,7 +194,7 @@ void StepPlan::sort_summands() {
 void StepPlan::place_summands(const Lookup& lookup) {
   const uint32_t* places = places_.data() + lookup.first;
   const IdLists& lists = lookup.lists;
-  if (lists.copies()) {
+  if (lookup.copies) {
     const float* gradient = lookup.gradient;
     for (size_t i = 0; i < lists.ids.size(); ++i, gradient += lookup.stride) {
       if (places[i] != kNoPlace) summands_[begins_[places[i]]++] = {gradient, 1.0f};

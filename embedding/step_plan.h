@@ -76,13 +76,15 @@ class StepPlan {
  private:
   struct Lookup {
     IdLists lists;
-    int64_t first = 0;  // its first occurrence in places_
+    int64_t first = 0;    // its first occurrence in places_
+    bool copies = false;  // IdLists::copies
     const float* gradient = nullptr;
     int64_t stride = 0;
   };
 
-  // Finds the rows of ids [begin, end) and has them fetched.
-  void resolve(const Lookup& lookup, int64_t begin, int64_t end, absl::Span<const uint64_t> hashes);
+  // Has the records of ids [begin, end) fetched, whose places are known; `rows`: the distinct ones
+  // of the step so far.
+  void resolve(const Lookup& lookup, int64_t begin, int64_t end, absl::Span<const RowIndex> rows);
   void sort_summands();
   void place_summands(const Lookup& lookup);
   // The summed gradient of the row at place `place`, in `buffer` or where the only summand is.
