@@ -51,6 +51,18 @@ TEST_F(EmbeddingOutputTest, PaddedRowsEndInZeros) {
   EXPECT_THAT(output.padded("histroy", 2), StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST_F(EmbeddingOutputTest, PadsWhatIsEmpty) {
+  const auto places = std::make_shared<const std::vector<FeaturePlace>>(
+      std::vector<FeaturePlace>{{.name = "history", .dim = 2, .column = -1, .unpooled = 0}});
+  for (const int64_t batch : {0, 3}) {
+    const JaggedRows none{torch::empty({0, 2}), torch::zeros({batch + 1}, torch::kLong)};
+    const EmbeddingOutput output(at::Tensor(), {none}, places);
+    ASSERT_OK_AND_ASSIGN(const PaddedRows padded, output.padded("history", 4));
+    EXPECT_TRUE(padded.rows.equal(torch::zeros({batch, 4, 2})));
+    EXPECT_TRUE(padded.mask.equal(torch::zeros({batch, 4}, torch::kBool)));
+  }
+}
+
 TEST_F(EmbeddingOutputTest, WrongNamesAreErrors) {
   const EmbeddingOutput output = make();
   EXPECT_THAT(output.feature("users"),

@@ -21,15 +21,16 @@ struct ModelScriptOptions {
   Progress progress;     // of training
 };
 
-// Traces evaluate() with tensors in place of the outputs of its embedding collections, compares the
-// script with the model at other batch sizes and values, and appends an archive to `file` that
-// torch::jit::load and torch.jit.load read: forward(inputs...) gives the predictions, parameters
-// and buffers have their names, "millrace.json" beside them says what the inputs are
-// (docs/export.md). Returns: the inputs. The model is left in evaluation mode.
+// Traces evaluate() with tensors in place of the outputs of its embedding collections, reads the
+// script back and compares it with the model at other batch sizes, values and lengths of lists, and
+// appends an archive to `file` that torch::jit::load and torch.jit.load read: forward(inputs...)
+// gives the predictions, parameters and buffers have their names, "millrace.json" beside them says
+// what the inputs are (docs/export.md). Returns: the inputs. The model is left in evaluation mode.
 //
 // Errors: InvalidArgument if the script does not give what the model gives, because its operations
-// depend on something that is not among its inputs (such as batch.size); those of the model;
-// Internal for what LibTorch throws; those of the file.
+// depend on something that is not among its inputs (such as batch.size), if names of modules or
+// features cannot stand in a script, or if predictions are not finite; those of the model; Internal
+// for what LibTorch throws; those of the file.
 absl::StatusOr<std::vector<ScriptInput>> write_model_script(Model& model,
                                                             const ModelScriptOptions& options,
                                                             WritableFile& file);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/serialization/import.h>
+#include <torch/nn/modules/linear.h>
 
 #include <functional>
 #include <memory>
@@ -99,6 +100,7 @@ TEST_F(ModelScriptTest, SaysWhatItsInputsAre) {
   TrainConfig job = model_test_config(2, 1, 4);
   job.mutable_table(1)->mutable_default_value()->mutable_constant()->set_value(0.5);
   job.mutable_feature(1)->set_pooling(MEAN);
+  job.mutable_feature(1)->set_weight_column("w1");
   ASSERT_OK_AND_ASSIGN(const auto model, make_test_model(named("deepfm"), job));
   ASSERT_OK_AND_ASSIGN(const Script script, write(*model, job));
   EXPECT_EQ(script.description, json::parse(R"({
@@ -108,9 +110,9 @@ TEST_F(ModelScriptTest, SaysWhatItsInputsAre) {
       {"name": "embeddings", "type": "float32 [batch, 10]", "collection": "embeddings",
        "features": [
          {"feature": "s0", "table": "s0", "dim": 5, "first_column": 0, "pooling": "sum",
-          "max_ids": 0, "default_value": "initial"},
+          "weighted": false, "max_ids": 0, "default_value": "initial"},
          {"feature": "s1", "table": "s1", "dim": 5, "first_column": 5, "pooling": "mean",
-          "max_ids": 0, "default_value": 0.5}]}],
+          "weighted": true, "max_ids": 0, "default_value": 0.5}]}],
     "output": {"type": "float32 [batch, 1]", "columns": ["y"]}})"));
   const auto& arguments = script.module.get_method("forward").function().getSchema().arguments();
   ASSERT_EQ(arguments.size(), 3);
@@ -150,6 +152,27 @@ TrainConfig job_with_history() {
   return job;
 }
 
+// The predictions of `model` and of its script for batches of several sizes.
+void expect_equal_predictions(TestModel& model, Script& script, const TrainConfig& job) {
+  const int sparse = job.table_size(), dense = job.feature_size() - sparse - 1;
+  const at::NoGradGuard no_grad;
+  for (const int64_t size : {2, 6}) {
+    const Batch batch = model_test_batch(3, size, sparse, dense);
+    const EmbeddingOutput rows = model.embeddings->forward(batch.sparse).value();
+    std::vector<c10::IValue> inputs;
+    if (dense > 0) inputs.emplace_back(batch.dense);
+    if (model.embeddings->pooled_dim() > 0) inputs.emplace_back(rows.pooled);
+    for (const FeaturePlace& place : rows.places()) {
+      if (place.unpooled < 0) continue;
+      const JaggedRows jagged = rows.jagged(place.name).value();
+      inputs.insert(inputs.end(), {jagged.rows, jagged.offsets});
+    }
+    const at::Tensor scripted = script.module.forward(inputs).toTensor();
+    const at::Tensor expected = model.evaluate(batch)->predictions;
+    EXPECT_TRUE(scripted.allclose(expected, 1e-6, 1e-7)) << size;
+  }
+}
+
 TEST_F(ModelScriptTest, TakesRowsThatAreNotPooled) {
   const TrainConfig job = job_with_history();
   const auto model = std::make_shared<TestModel>(
@@ -166,40 +189,98 @@ TEST_F(ModelScriptTest, TakesRowsThatAreNotPooled) {
   for (const json& input : script.description["inputs"]) names.push_back(input["name"]);
   EXPECT_THAT(names,
               testing::ElementsAre("dense", "embeddings", "_0_history_rows", "_0_history_offsets"));
-  const at::NoGradGuard no_grad;
-  for (const int64_t size : {2, 6}) {
-    const Batch batch = model_test_batch(3, size, 3, 2);
-    const EmbeddingOutput rows = model->embeddings->forward(batch.sparse).value();
-    const JaggedRows history = rows.jagged("0.history").value();
-    ASSERT_OK_AND_ASSIGN(const ModelOutput expected, model->evaluate(batch));
-    const at::Tensor scripted =
-        script.module.forward({batch.dense, rows.pooled, history.rows, history.offsets}).toTensor();
-    EXPECT_TRUE(scripted.allclose(expected.predictions, 1e-6, 1e-7)) << size;
+  expect_equal_predictions(*model, script, job);
+}
+
+TEST_F(ModelScriptTest, WorksWithoutDenseFeaturesOrPooledOnes) {
+  TrainConfig pooled = model_test_config(1, 0, 4), unpooled = pooled;
+  unpooled.mutable_feature(0)->set_pooling(NONE);
+  for (const TrainConfig& job : {pooled, unpooled}) {
+    const auto model = std::make_shared<TestModel>(
+        job, [](TestModel& self, const Batch& batch) -> absl::StatusOr<at::Tensor> {
+          ASSIGN_OR_RETURN(const EmbeddingOutput output, self.embeddings->forward(batch.sparse));
+          at::Tensor rows = at::cat({batch.dense, output.pooled}, 1);
+          if (output.places()[0].unpooled >= 0) {
+            ASSIGN_OR_RETURN(const PaddedRows padded, output.padded("s0", 3));
+            rows = at::cat({rows, padded.rows.sum(1)}, 1);
+          }
+          return rows.matmul(self.weight);
+        });
+    ASSERT_OK_AND_ASSIGN(Script script, write(*model, job));
+    expect_equal_predictions(*model, script, job);
   }
+}
+
+TEST_F(ModelScriptTest, LeavesItsInputsAlone) {
+  const TrainConfig job = model_test_config(1, 0, 4);
+  const auto model = std::make_shared<TestModel>(
+      job, [](TestModel& self, const Batch& batch) -> absl::StatusOr<at::Tensor> {
+        ASSIGN_OR_RETURN(const EmbeddingOutput output, self.embeddings->forward(batch.sparse));
+        output.pooled.narrow(1, 0, 2).mul_(2);
+        return output.pooled.matmul(self.weight);
+      });
+  ASSERT_OK_AND_ASSIGN(Script script, write(*model, job));
+  const at::Tensor rows = at::ones({2, 4});
+  EXPECT_TRUE(script.module.forward({rows}).toTensor().equal(at::full({2, 1}, 6.0f)));
+  EXPECT_TRUE(rows.equal(at::ones({2, 4})));
+}
+
+TEST_F(ModelScriptTest, IsInEvaluationModeWithoutGradients) {
+  const TrainConfig job = model_test_config(0, 2, 4);
+  ASSERT_OK_AND_ASSIGN(const auto model, make_test_model(named("mlp"), job));
+  ASSERT_OK_AND_ASSIGN(Script script, write(*model, job));
+  EXPECT_FALSE(script.module.is_training());
+  EXPECT_FALSE(script.module.forward({at::ones({2, 2})}).toTensor().requires_grad());
+  for (const auto& parameter : model->parameters()) EXPECT_TRUE(parameter.requires_grad());
 }
 
 TEST_F(ModelScriptTest, RefusesModelsThatItCannotRepeat) {
   const TrainConfig job = job_with_history();
   const std::pair<std::string, TestModel::Predict> cases[] = {
-      {"it fails for a batch of 1 examples",  // its size is in the trace
+      {"it fails (shape '[3, 2, 4]' is invalid for input of size 8) for a batch of 1 examples",
        [](TestModel& self, const Batch& batch) -> absl::StatusOr<at::Tensor> {
          ASSIGN_OR_RETURN(const EmbeddingOutput output, self.embeddings->forward(batch.sparse));
          return output.pooled.view({batch.size, 2, 4}).sum(1).matmul(self.weight);
        }},
-      {"it predicts something else for a batch of",  // counts what it does not take from an input
+      {"it fails (shape '[3, 2, 4]' is invalid",  // the size of a tensor is a number, too
+       [](TestModel& self, const Batch& batch) -> absl::StatusOr<at::Tensor> {
+         ASSIGN_OR_RETURN(const EmbeddingOutput output, self.embeddings->forward(batch.sparse));
+         return output.pooled.view({output.pooled.size(0), 2, 4}).sum(1).matmul(self.weight);
+       }},
+      {"it predicts something else for a batch of",  // ids are no input
        [](TestModel& self, const Batch& batch) -> absl::StatusOr<at::Tensor> {
          ASSIGN_OR_RETURN(const EmbeddingOutput output, self.embeddings->forward(batch.sparse));
          const double ids = static_cast<double>(batch.sparse.values.numel());
          return output.pooled.narrow(1, 0, 4).matmul(self.weight) + ids;
+       }},
+      {"it predicts something else for a batch of",  // the longest list of those that are traced
+       [](TestModel& self, const Batch& batch) -> absl::StatusOr<at::Tensor> {
+         ASSIGN_OR_RETURN(const EmbeddingOutput output, self.embeddings->forward(batch.sparse));
+         ASSIGN_OR_RETURN(const JaggedRows jagged, output.jagged("0.history"));
+         const at::Tensor longest = jagged.offsets.diff().max();
+         ASSIGN_OR_RETURN(
+             const PaddedRows history,
+             output.padded("0.history", std::max<int64_t>(longest.item<int64_t>(), 1)));
+         return history.rows.sum(1).matmul(self.weight);
        }},
       {"it predicts something else for a batch of",  // a branch
        [](TestModel& self, const Batch& batch) -> absl::StatusOr<at::Tensor> {
          const at::Tensor sum = batch.dense.sum(1, true);
          return sum[0].item<float>() > 1 ? sum : -sum;
        }},
-      {"not [batch, tasks]",
+      {"predictions",
        [](TestModel&, const Batch& batch) -> absl::StatusOr<at::Tensor> {
          return batch.dense.sum(1);
+       }},
+      {"predictions",  // two tasks for one label
+       [](TestModel&, const Batch& batch) -> absl::StatusOr<at::Tensor> { return batch.dense; }},
+      {"its predictions are of type Double",
+       [](TestModel&, const Batch& batch) -> absl::StatusOr<at::Tensor> {
+         return batch.dense.sum(1, true).to(at::kDouble);
+       }},
+      {"no finite number",
+       [](TestModel&, const Batch& batch) -> absl::StatusOr<at::Tensor> {
+         return batch.dense.sum(1, true) / 0;
        }},
       {"no such thing",
        [](TestModel&, const Batch&) -> absl::StatusOr<at::Tensor> {
@@ -211,10 +292,39 @@ TEST_F(ModelScriptTest, RefusesModelsThatItCannotRepeat) {
     const auto model = std::make_shared<TestModel>(job, predict);
     EXPECT_THAT(write(*model, job),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr("a script of the model"), HasSubstr(what))));
+                         AllOf(HasSubstr("making a script of the model"), HasSubstr(what))));
     EXPECT_FALSE(files_.info("model.pt").ok());
     // The collection looks up again.
     EXPECT_EQ(model->embeddings->forward(model_test_batch(1, 5, 3, 2).sparse)->pooled.size(0), 5);
+  }
+}
+
+TEST_F(ModelScriptTest, RefusesNamesThatNoScriptCanHave) {
+  const TrainConfig job = model_test_config(1, 1, 4);
+  const TestModel::Predict predict = [](TestModel& self, const Batch& batch) {
+    return absl::StatusOr<at::Tensor>(batch.dense * self.weight.sum());
+  };
+  for (const std::string name : {"in", "torch"}) {
+    SCOPED_TRACE(name);
+    const auto model = std::make_shared<TestModel>(job, predict);
+    if (name == "torch") {
+      model->register_module(
+          name, EmbeddingCollection::create(model_test_resources(job).embeddings).value());
+    } else {
+      model->register_module(name, torch::nn::Linear(2, 2));
+    }
+    EXPECT_THAT(write(*model, job),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("name")));
+  }
+}
+
+TEST_F(ModelScriptTest, AFullDiskIsAnError) {
+  const TrainConfig job = model_test_config(2, 1, 4);
+  ASSERT_OK_AND_ASSIGN(const auto model, make_test_model(named("deepfm"), job));
+  for (const int64_t bytes : {0, 10, 1000, 5000}) {
+    files_.set_capacity(bytes);
+    EXPECT_THAT(write(*model, job), StatusIs(absl::StatusCode::kResourceExhausted));
+    EXPECT_FALSE(files_.info("model.pt").ok());
   }
 }
 

@@ -29,6 +29,17 @@ TEST(OutputPlaceTest, TheDirectoryAboveDecides) {
               HasSubstr("cannot write " + folder + "/file/p.parquet"));
 }
 
+TEST(OutputPlaceTest, AFileIsNoDirectory) {
+  FileSystem& files = FileSystem::local();
+  const std::string folder = fresh_test_dir();
+  EXPECT_OK(check_output_file(files, folder + "/model.pt"));
+  ASSERT_OK(write_file_atomically(files, folder + "/model.pt", "an older one"));
+  EXPECT_OK(check_output_file(files, folder + "/model.pt"));
+  EXPECT_THAT(check_output_file(files, folder), StatusIs(kDenied, folder + " is a directory"));
+  EXPECT_THAT(check_output_file(files, folder + "/no/model.pt"),
+              StatusIs(kDenied, HasSubstr("no directory")));
+}
+
 TEST(OutputPlaceTest, ADirectoryThatMayNotBeWrittenTo) {
   if (::geteuid() == 0) GTEST_SKIP() << "this user may write everywhere";
   const std::string folder = fresh_test_dir();

@@ -23,8 +23,6 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kMostIds = 3;  // of a list
-
 // `name` as an identifier that none of `inputs` has.
 std::string identifier(std::string name, const std::vector<ScriptInput>& inputs) {
   for (char& c : name) {
@@ -63,12 +61,12 @@ void add_inputs_of(const EmbeddingCollection& collection, const std::string& mod
 }
 
 // The lists of each sparse feature of a schema.
-KeyedJagged make_lists(const FeatureSchema& schema, int64_t size, uint64_t seed) {
+KeyedJagged make_lists(const FeatureSchema& schema, const ScriptExampleShape& shape) {
   std::vector<int64_t> offsets = {0};
   for (size_t f = 0; f < schema.sparse().size(); ++f) {
     const int64_t max_ids = schema.sparse()[f].max_ids;
-    for (int64_t e = 0; e < size; ++e) {
-      const int64_t ids = philox(seed, f, e)[0] % (kMostIds + 1);
+    for (int64_t e = 0; e < shape.size; ++e) {
+      const int64_t ids = philox(shape.seed, f, e)[0] % (shape.most_ids + 1);
       offsets.push_back(offsets.back() + (max_ids > 0 ? std::min(ids, max_ids) : ids));
     }
   }
@@ -85,6 +83,13 @@ at::Tensor offsets_of(const std::string& feature, const FeatureSchema& schema, c
   if (!index.ok()) return at::arange(batch.size + 1, at::kLong);
   const at::Tensor all = batch.sparse.offsets.narrow(0, *index * batch.size, batch.size + 1);
   return all - all[0];
+}
+
+// float32 [batch, 0], by operations on the first tensor, or if that is kRows on its offsets, which
+// come next.
+at::Tensor without_columns(const ScriptInput& first, const std::vector<at::Tensor>& tensors) {
+  if (first.kind != ScriptInput::Kind::kRows) return tensors[0].narrow(1, 0, 0);
+  return tensors[1].slice(0, 1).unsqueeze(1).narrow(1, 0, 0).to(at::kFloat);
 }
 
 }  // namespace
@@ -114,15 +119,16 @@ std::vector<ScriptInput> script_inputs(const Model& model, const FeatureSchema& 
 }
 
 ScriptExample make_script_example(const std::vector<ScriptInput>& inputs,
-                                  const FeatureSchema& schema, int64_t size, uint64_t seed) {
+                                  const FeatureSchema& schema, const ScriptExampleShape& shape) {
+  const int64_t size = shape.size;
   ScriptExample example;
   Batch& batch = example.batch;
   batch.size = size;
-  batch.sparse = make_lists(schema, size, seed);
+  batch.sparse = make_lists(schema, shape);
   batch.dense = at::empty({size, 0}, at::kFloat);
   batch.labels = at::zeros({size, static_cast<int64_t>(schema.labels().size())}, at::kFloat);
   batch.example_ids = at::arange(size, at::kLong);
-  const at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+  const at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(shape.seed);
   const auto rows = [&](int64_t count, int64_t columns) {
     return at::randn({count, columns}, generator, at::kFloat) * 0.1;
   };
@@ -149,10 +155,15 @@ ScriptExample make_script_example(const std::vector<ScriptInput>& inputs,
 }
 
 StandIns::StandIns(Model& model, const std::vector<ScriptInput>& inputs,
-                   const std::vector<at::Tensor>& tensors)
+                   const std::vector<at::Tensor>& tensors, Batch& batch)
     : collections_(collections_of(model)) {
+  const at::Tensor no_columns = without_columns(inputs[0], tensors);
+  batch.dense = no_columns;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].kind == ScriptInput::Kind::kDense) batch.dense = tensors[i];
+  }
   for (EmbeddingCollection* collection : collections_) {
-    at::Tensor pooled;
+    at::Tensor pooled = no_columns;
     std::vector<JaggedRows> unpooled;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].collection != collection) continue;

@@ -42,17 +42,24 @@ struct ScriptExample {
   std::vector<at::Tensor> inputs;  // of script_inputs
 };
 
-// Examples that follow from `seed`: dense features in [0, 1), rows normal with a deviation of 0.1,
-// lists of 0 to 3 ids.
-ScriptExample make_script_example(const std::vector<ScriptInput>& inputs,
-                                  const FeatureSchema& schema, int64_t size, uint64_t seed);
+struct ScriptExampleShape {
+  int64_t size = 0;      // examples
+  int64_t most_ids = 0;  // of a list, unless max_ids allows less
+  uint64_t seed = 0;     // what all numbers follow from
+};
 
-// While it lives, the collections of a model give these tensors, and look nothing up.
+// Dense features are in [0, 1), rows normal with a deviation of 0.1, lists as long as chance will.
+ScriptExample make_script_example(const std::vector<ScriptInput>& inputs,
+                                  const FeatureSchema& schema, const ScriptExampleShape& shape);
+
+// While it lives, the collections of a model give these tensors, and look nothing up. What a batch
+// without such an input holds, dense features or pooled rows without columns, comes from the
+// others, so that a trace has its size from them.
 class StandIns {
  public:
-  // Borrows the model.
+  // Borrows the model. Changes batch.dense.
   StandIns(Model& model, const std::vector<ScriptInput>& inputs,
-           const std::vector<at::Tensor>& tensors);
+           const std::vector<at::Tensor>& tensors, Batch& batch);
   ~StandIns();
   StandIns(const StandIns&) = delete;
   StandIns& operator=(const StandIns&) = delete;

@@ -28,7 +28,7 @@ absl::Status check_summary_file(FileSystem& files, const std::string& path);
 absl::Status write_summary_file(FileSystem& files, const std::string& path,
                                 const std::string& json);
 
-// Ends a command of one rank: what came of it, to the file too. Returns: 0, or what went wrong.
+// Ends a command: what came of it, to the file too. Returns: 0, or what went wrong.
 absl::StatusOr<int> end_with_summary(FileSystem& files, const std::string& path, Summary summary,
                                      absl::Status status);
 

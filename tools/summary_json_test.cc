@@ -130,6 +130,20 @@ TEST(SummaryFileTest, Writes) {
   EXPECT_THAT(read_file(files, path), IsOkAndHolds("{}\n"));
 }
 
+TEST(SummaryFileTest, EndsACommand) {
+  FileSystem& files = FileSystem::local();
+  const std::string path = testing::TempDir() + "/end.json";
+  EXPECT_THAT(end_with_summary(files, path, {}, absl::OkStatus()), IsOkAndHolds(0));
+  EXPECT_THAT(read_file(files, path), IsOkAndHolds(testing::HasSubstr("\"completed\"")));
+  const absl::Status failure = absl::NotFoundError("no such checkpoint");
+  EXPECT_THAT(end_with_summary(files, path, {}, failure), StatusIs(failure.code()));
+  EXPECT_THAT(read_file(files, path),
+              IsOkAndHolds(testing::AllOf(testing::HasSubstr("\"failed\""),
+                                          testing::HasSubstr("no such checkpoint"))));
+  EXPECT_THAT(end_with_summary(files, testing::TempDir(), {}, absl::OkStatus()),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+}
+
 TEST(SummaryFileTest, WhatIsNoFileIsWrittenToRatherThanReplaced) {
   FileSystem& files = FileSystem::local();
   const std::string link = testing::TempDir() + "/link";

@@ -129,6 +129,7 @@ class ExportTest : public ProgramTest {
 
 TEST_F(ExportTest, AScriptAndTheRowsOfACheckpointPredictWhatPredictDoes) {
   std::filesystem::remove(path("data.parquet"));  // no data is read
+  write("model.pt", "an older one, which is replaced");
   const ProgramResult result = millrace_ok({"export", "job.textproto", "--checkpoint", "out",
                                             "--output", "model.pt", "--summary", "s.json"});
   EXPECT_THAT(result.out, HasSubstr("input dense: float32 [batch, 2]\n"
@@ -156,6 +157,15 @@ TEST_F(ExportTest, Refusals) {
   refused({"--checkpoint", "out", "--output", "out"}, kCannotWrite, "out is a directory");
   refused({"--checkpoint", "out", "--output", "m.pt", "--set", "train.table[0].dim=8"}, kUsage,
           "table");
+}
+
+TEST_F(ExportTest, OneRankOnly) {
+  const ProgramResult result = run_program(
+      {"/usr/bin/env", "RANK=1", "WORLD_SIZE=2", "MASTER_PORT=1", "MASTER_ADDR=127.0.0.1",
+       millrace_path(), "export", "job.textproto", "--checkpoint", "out", "--output", "m.pt"},
+      {.directory = path(".")});
+  EXPECT_EQ(result.exit_code, kUsage) << result.err;
+  EXPECT_THAT(result.last_error(), HasSubstr("one rank, but this is rank 1 of 2"));
 }
 
 }  // namespace
