@@ -224,22 +224,27 @@ IdMap::Entry* IdMap::place(const IdMapView& map, Entry* home, const Entry& entry
 // the buckets would take longer than the placing.
 struct IdMap::Filling {
   Bucket* buckets;
+  uint64_t ready;  // buckets from the first on; the others hold what is still to be placed
   uint8_t counts[SegmentMemory::kFullBytes / sizeof(Bucket)] = {};
 
-  void place(const IdMapView& map, Entry* home, Entry entry) {
+  // Returns: whether there was a place among the ready ones.
+  bool place(const IdMapView& map, Entry* home, Entry entry) {
     Entry* here = home;
-    uint8_t* count = &counts[bucket_of(here) - buckets];
-    for (uint64_t distance = 1; ABSL_PREDICT_FALSE(*count == kEntries); ++distance) {
+    uint64_t at = bucket_of(here) - buckets;
+    for (uint64_t distance = 1;; ++distance) {
+      if (ABSL_PREDICT_FALSE(at >= ready)) return false;
+      if (ABSL_PREDICT_TRUE(counts[at] < kEntries)) break;
       here->mark |= kPassed;
       here = behind(map, home, distance);
-      count = &counts[bucket_of(here) - buckets];
+      at = bucket_of(here) - buckets;
     }
     entry.mark &= ~kPassed;  // a bucket with room has no such bit
-    bucket_of(here)->entries[(*count)++] = entry;
+    buckets[at].entries[counts[at]++] = entry;
+    return true;
   }
 };
 
-int64_t IdMap::place_all(const Bucket* from, uint64_t buckets, Filling& zero, Filling& one,
+int64_t IdMap::place_all(Bucket* from, uint64_t buckets, Filling& zero, Filling& one,
                          int bit) const {
   // A run of them at a time, first gathered without branches: how many of a bucket's entries are in
   // use cannot be predicted.
@@ -248,7 +253,9 @@ int64_t IdMap::place_all(const Bucket* from, uint64_t buckets, Filling& zero, Fi
   Filling* const fillings[] = {&zero, &one};
   int64_t ones = 0;
   const IdMapView map = view();
-  for (const Bucket* run = from; run != from + buckets; run += kRun) {
+  const bool in_place = zero.buckets == from;
+  std::vector<Entry> left;  // entries of `zero`
+  for (Bucket* run = from; run != from + buckets; run += kRun) {
     int64_t count = 0;
     for (const Bucket* bucket = run; bucket != run + kRun; ++bucket) {
       for (const Entry& entry : bucket->entries) {
@@ -256,14 +263,23 @@ int64_t IdMap::place_all(const Bucket* from, uint64_t buckets, Filling& zero, Fi
         count += entry.row_complement != 0;
       }
     }
+    if (in_place) {
+      std::fill_n(run, kRun, Bucket{});
+      zero.ready = run + kRun - from;
+    }
     for (int64_t i = 0; i < count; ++i) {
       const uint64_t hash = hash_(entries[i].id);
       const uint64_t target = hash >> bit & 1;
       ones += static_cast<int64_t>(target);
       Filling& filling = *fillings[target];
-      filling.place(map, home_in(filling.buckets, map, hash), entries[i]);
+      if (ABSL_PREDICT_TRUE(filling.place(map, home_in(filling.buckets, map, hash), entries[i]))) {
+        continue;
+      }
+      left.push_back(entries[i]);
     }
   }
+  // Those past the end of a run, or of the segment.
+  for (const Entry& entry : left) zero.place(map, home_in(from, map, hash_(entry.id)), entry);
   return ones;
 }
 
@@ -283,7 +299,7 @@ void IdMap::resize_only_segment(uint64_t buckets) {
   const uint64_t old_buckets = mask_ + 1;
   Bucket* const old = segments_[0].buckets;
   mask_ = buckets - 1;
-  Filling resized = {new_buckets()};
+  Filling resized = {new_buckets(), buckets};
   place_all(old, old_buckets, resized, resized, 0);
   memory_.release(old, old_bytes);
   segments_[0].buckets = resized.buckets;
@@ -315,12 +331,12 @@ void IdMap::reserve(int64_t ids) {
 void IdMap::split(uint32_t segment) {
   const Segment old = segments_[segment];
   if (old.depth == 64 - shift_) resize_directory(old.depth + 1);
-  Segment zero = {new_buckets(), 2 * old.prefix, old.depth + 1, 0};
+  // Half of the entries stay, in the homes that they had.
+  Segment zero = {old.buckets, 2 * old.prefix, old.depth + 1, 0};
   Segment one = {new_buckets(), 2 * old.prefix + 1, old.depth + 1, 0};
-  Filling zeros = {zero.buckets}, ones = {one.buckets};
+  Filling zeros = {zero.buckets, 0}, ones = {one.buckets, mask_ + 1};
   one.size = place_all(old.buckets, mask_ + 1, zeros, ones, 63 - old.depth);
   zero.size = old.size - one.size;
-  memory_.release(old.buckets, bucket_bytes());
   segments_[segment] = zero;
   segments_.push_back(one);
   enter(segment);
@@ -431,7 +447,7 @@ bool IdMap::shrink(uint64_t hash) {
 
 void IdMap::merge(uint32_t first, uint32_t second) {
   const Segment a = segments_[first], b = segments_[second];
-  Filling merged = {new_buckets()};
+  Filling merged = {new_buckets(), mask_ + 1};
   for (const Segment& old : {a, b}) {
     place_all(old.buckets, mask_ + 1, merged, merged, 0);
     memory_.release(old.buckets, bucket_bytes());

@@ -152,9 +152,8 @@ class IdMap {
   // REQUIRES: the id is not there, and there is room.
   static Entry* place(const IdMapView& map, Entry* home, const Entry& entry);
   // Places what `from` holds, by a bit of the hash. Returns: how many went to `one`.
-  // `zero` and `one` may be the same.
-  int64_t place_all(const Bucket* from, uint64_t buckets, Filling& zero, Filling& one,
-                    int bit) const;
+  // `zero` and `one` may be the same, or `zero` be what `from` is.
+  int64_t place_all(Bucket* from, uint64_t buckets, Filling& zero, Filling& one, int bit) const;
   void remove(Bucket* buckets, Entry* entry) const;
   // An entry behind bucket `at` whose home is not behind it, or nullptr. Sets the bucket's bits to
   // the kinds of all others of these.

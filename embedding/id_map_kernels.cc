@@ -232,8 +232,10 @@ inline void look_at_block(const IdMapView& map, IdMapSearch& search, int64_t beg
   const auto look = [=](int64_t i, IdMapBucket* bucket) {
     const Place place = place_in<true>(bucket, ids[i], none);
     located[i & (2 * kBlock - 1)] = place.entry;
-    // A full bucket: a new id goes behind.
-    __builtin_prefetch(bucket + (place.entry == none), 1);
+    // A full bucket: a new id goes behind, perhaps further.
+    const int full = place.entry == none;
+    __builtin_prefetch(bucket + full, 1);
+    __builtin_prefetch(bucket + 2 * full, 1);
     return !place.found;
   };
   const int64_t end = begin + kBlock < search.count ? begin + kBlock : search.count;
