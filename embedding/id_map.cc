@@ -331,12 +331,14 @@ void IdMap::reserve(int64_t ids) {
 void IdMap::split(uint32_t segment) {
   const Segment old = segments_[segment];
   if (old.depth == 64 - shift_) resize_directory(old.depth + 1);
-  // Half of the entries stay, in the homes that they had.
-  Segment zero = {old.buckets, 2 * old.prefix, old.depth + 1, 0};
+  // Half of the entries stay, in the homes that they had, but not where pages are small.
+  const bool moves = memory_.alone(old.buckets);
+  Segment zero = {moves ? new_buckets() : old.buckets, 2 * old.prefix, old.depth + 1, 0};
   Segment one = {new_buckets(), 2 * old.prefix + 1, old.depth + 1, 0};
-  Filling zeros = {zero.buckets, 0}, ones = {one.buckets, mask_ + 1};
+  Filling zeros = {zero.buckets, moves ? mask_ + 1 : 0}, ones = {one.buckets, mask_ + 1};
   one.size = place_all(old.buckets, mask_ + 1, zeros, ones, 63 - old.depth);
   zero.size = old.size - one.size;
+  if (moves) memory_.release(old.buckets, bucket_bytes());
   segments_[segment] = zero;
   segments_.push_back(one);
   enter(segment);

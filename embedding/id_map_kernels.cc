@@ -232,10 +232,12 @@ inline void look_at_block(const IdMapView& map, IdMapSearch& search, int64_t beg
   const auto look = [=](int64_t i, IdMapBucket* bucket) {
     const Place place = place_in<true>(bucket, ids[i], none);
     located[i & (2 * kBlock - 1)] = place.entry;
-    // A full bucket: a new id goes behind, perhaps further.
-    const int full = place.entry == none;
-    __builtin_prefetch(bucket + full, 1);
-    __builtin_prefetch(bucket + 2 * full, 1);
+    // A full bucket: a new id goes behind, perhaps further. Not predicted, but rare where most ids
+    // are known.
+    if (__builtin_expect(place.entry == none, 0)) {
+      __builtin_prefetch(bucket + 1, 1);
+      __builtin_prefetch(bucket + 2, 1);
+    }
     return !place.found;
   };
   const int64_t end = begin + kBlock < search.count ? begin + kBlock : search.count;

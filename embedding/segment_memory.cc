@@ -50,6 +50,11 @@ void SegmentMemory::release(void* memory, int64_t bytes) {
   arenas_.erase(arena);
 }
 
+bool SegmentMemory::alone(const void* memory) const {
+  return std::any_of(alone_.begin(), alone_.end(),
+                     [memory](const Piece& piece) { return piece.memory == memory; });
+}
+
 void* SegmentMemory::map_piece(int64_t bytes) {
   alone_.push_back({map_memory(bytes, bytes), bytes});
   bytes_ += bytes;

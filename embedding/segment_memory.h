@@ -36,6 +36,9 @@ class SegmentMemory {
   // REQUIRES: allocate(bytes) returned `memory`.
   void release(void* memory, int64_t bytes);
 
+  // Whether a piece is mapped alone, in small pages.
+  bool alone(const void* memory) const;
+
   // What is mapped now: pieces given out, and free ones in arenas.
   int64_t bytes() const { return bytes_; }
 

@@ -1,10 +1,13 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "io/feature_schema.h"
 #include "io/uri_file_system.h"
@@ -25,6 +28,20 @@ struct ExportFlags : ConfigFlags {
   std::string output;
 };
 
+// Whether `output` is one of the files that are read.
+absl::Status check_not_read(const std::string& output, const std::string& config,
+                            const std::string& checkpoint) {
+  std::error_code error;
+  if (std::filesystem::equivalent(output, config, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(output, " is the configuration"));
+  }
+  const std::string above = directory_of(output);
+  if (std::filesystem::equivalent(above, checkpoint, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(output, " would lie in a checkpoint"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status export_model(const ExportFlags& flags, FileSystem& files, Summary* summary) {
   RETURN_IF_ERROR(check_one_rank("export"));
   RETURN_IF_ERROR(check_summary_file(files, flags.summary));
@@ -35,6 +52,7 @@ absl::Status export_model(const ExportFlags& flags, FileSystem& files, Summary* 
   ASSIGN_OR_RETURN(const LoadedModel loaded,
                    load_model(train, files, flags.checkpoint, *trainer, /*print=*/true),
                    "--checkpoint");
+  RETURN_IF_ERROR(check_not_read(flags.output, flags.config, loaded.path), "--output");
   summary->checkpoint = loaded.path;
   summary->progress = loaded.progress;
   ASSIGN_OR_RETURN(FeatureSchema schema, FeatureSchema::create(train));

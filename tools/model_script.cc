@@ -238,16 +238,18 @@ Json feature_json(const ScriptInput& input, size_t f, const FeatureSchema& schem
   const EmbeddingCollectionOptions& options = input.collection->options();
   const EmbeddingFeature& feature = options.features[f];
   const FeaturePlace& place = input.collection->places()[f];
-  const DefaultValueConfig& missing = table_of(options, feature.table).default_value();
+  const TableConfig& table = table_of(options, feature.table);
   Json result = {{"feature", feature.name}, {"table", feature.table}, {"dim", place.dim}};
   if (place.column >= 0) result["first_column"] = place.column;
   result["pooling"] = absl::AsciiStrToLower(Pooling_Name(feature.pooling));
   result["weighted"] = is_weighted(schema, feature.name);
   result["max_ids"] = feature.max_ids;
-  if (missing.has_constant()) {
-    result["default_value"] = missing.constant().value();
+  if (table.default_value().has_constant()) {
+    result["default_value"] = table.default_value().constant().value();
   } else {
     result["default_value"] = "initial";
+    result["initializer"] = table.initializer().ShortDebugString();
+    result["seed"] = options.seed;
   }
   return result;
 }

@@ -110,7 +110,8 @@ TEST_F(ModelScriptTest, SaysWhatItsInputsAre) {
       {"name": "embeddings", "type": "float32 [batch, 10]", "collection": "embeddings",
        "features": [
          {"feature": "s0", "table": "s0", "dim": 5, "first_column": 0, "pooling": "sum",
-          "weighted": false, "max_ids": 0, "default_value": "initial"},
+          "weighted": false, "max_ids": 0, "default_value": "initial",
+          "initializer": "uniform { low: -0.5 high: 0.5 }", "seed": 1},
          {"feature": "s1", "table": "s1", "dim": 5, "first_column": 5, "pooling": "mean",
           "weighted": true, "max_ids": 0, "default_value": 0.5}]}],
     "output": {"type": "float32 [batch, 1]", "columns": ["y"]}})"));
@@ -189,6 +190,12 @@ TEST_F(ModelScriptTest, TakesRowsThatAreNotPooled) {
   for (const json& input : script.description["inputs"]) names.push_back(input["name"]);
   EXPECT_THAT(names,
               testing::ElementsAre("dense", "embeddings", "_0_history_rows", "_0_history_offsets"));
+  const json& described = script.description["inputs"];
+  EXPECT_EQ(described[2]["features"], described[3]["features"]);
+  EXPECT_EQ(described[2]["features"], json::parse(R"([
+      {"feature": "0.history", "table": "s0", "dim": 4, "pooling": "none", "weighted": false,
+       "max_ids": 0, "default_value": "initial", "seed": 1,
+       "initializer": "uniform { low: -0.5 high: 0.5 }"}])"));
   expect_equal_predictions(*model, script, job);
 }
 

@@ -29,9 +29,14 @@ absl::Status check_output_place(FileSystem& files, const std::string& path) {
 }
 
 absl::Status check_output_file(FileSystem& files, const std::string& path) {
+  if (path.empty()) return absl::InvalidArgumentError("it is empty; name a file");
   const absl::StatusOr<FileInfo> there = files.info(path);
   if (there.ok() && there->is_directory) {
     return absl::PermissionDeniedError(absl::StrCat(path, " is a directory"));
+  }
+  // It would be replaced.
+  if (there.ok() && there->kind == FileKind::kOther) {
+    return absl::PermissionDeniedError(absl::StrCat(path, " is no regular file; choose another"));
   }
   return check_output_place(files, path);
 }

@@ -13,7 +13,8 @@ namespace millrace {
 // saying what is wrong with the directory above it, and what to do. Writes nothing.
 absl::Status check_output_place(FileSystem& files, const std::string& path);
 
-// The same for a file, which may be there already but be no directory.
+// The same for a file, which may be there already and will be replaced: no directory or device.
+// Errors: InvalidArgument for "" too.
 absl::Status check_output_file(FileSystem& files, const std::string& path);
 
 // Whether this process may write a file, or make files in a directory.

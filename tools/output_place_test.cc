@@ -36,6 +36,9 @@ TEST(OutputPlaceTest, AFileIsNoDirectory) {
   ASSERT_OK(write_file_atomically(files, folder + "/model.pt", "an older one"));
   EXPECT_OK(check_output_file(files, folder + "/model.pt"));
   EXPECT_THAT(check_output_file(files, folder), StatusIs(kDenied, folder + " is a directory"));
+  EXPECT_THAT(check_output_file(files, "/dev/null"),
+              StatusIs(kDenied, HasSubstr("no regular file")));
+  EXPECT_THAT(check_output_file(files, ""), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(check_output_file(files, folder + "/no/model.pt"),
               StatusIs(kDenied, HasSubstr("no directory")));
 }

@@ -21,6 +21,10 @@ std::string runfile_path(absl::string_view runfile) {
   return absl::StrCat(program.string(), ".runfiles/", runfile);
 }
 
+bool takes_config(absl::string_view command) {
+  return command == "train" || command == "evaluate" || command == "predict" || command == "export";
+}
+
 }  // namespace
 
 std::vector<std::string> with_config(std::vector<std::string> arguments, absl::string_view config) {
@@ -28,7 +32,7 @@ std::vector<std::string> with_config(std::vector<std::string> arguments, absl::s
   size_t place = 2;  // behind the command
   if (arguments[1] == "config" && arguments.size() > 2 && !absl::StartsWith(arguments[2], "-")) {
     place = 3;
-  } else if (arguments[1] != "train" && arguments[1] != "evaluate" && arguments[1] != "predict") {
+  } else if (!takes_config(arguments[1])) {
     return arguments;
   }
   if (place < arguments.size() && !absl::StartsWith(arguments[place], "-")) return arguments;

@@ -19,6 +19,7 @@ TEST(RunJobTest, ConfigStandsBehindCommandsThatTakeOne) {
   EXPECT_EQ(line("job train --max_steps 5"), "job train own.textproto --max_steps 5");
   EXPECT_EQ(line("job evaluate --checkpoint out"), "job evaluate own.textproto --checkpoint out");
   EXPECT_EQ(line("job predict --output p.csv"), "job predict own.textproto --output p.csv");
+  EXPECT_EQ(line("job export --output m.pt"), "job export own.textproto --output m.pt");
   EXPECT_EQ(line("job config check"), "job config check own.textproto");
   EXPECT_EQ(line("job config defaults --seed 2"), "job config defaults own.textproto --seed 2");
 }

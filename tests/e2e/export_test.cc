@@ -155,6 +155,10 @@ TEST_F(ExportTest, Refusals) {
   refused({"--checkpoint", "out", "--output", "missing/m.pt"}, kCannotWrite, "missing/m.pt");
   refused({"--checkpoint", "nothing", "--output", "m.pt"}, kNoInput, "nothing");
   refused({"--checkpoint", "out", "--output", "out"}, kCannotWrite, "out is a directory");
+  refused({"--checkpoint", "out", "--output", ""}, kUsage, "--output: it is empty");
+  refused({"--checkpoint", "out", "--output", "job.textproto"}, kUsage, "is the configuration");
+  refused({"--checkpoint", "out", "--output", "out/checkpoints/step-00000020/manifest.json"},
+          kUsage, "would lie in a checkpoint");
   refused({"--checkpoint", "out", "--output", "m.pt", "--set", "train.table[0].dim=8"}, kUsage,
           "table");
 }
