@@ -39,6 +39,16 @@ TEST(SegmentMemoryTest, TheFirstFullPiecesBringNoArena) {
   EXPECT_EQ(memory.bytes(), 2 * kFull);
 }
 
+TEST(SegmentMemoryTest, TellsPiecesThatAreMappedAlone) {
+  SegmentMemory memory;
+  void* const small = memory.allocate(kSmallest);
+  EXPECT_TRUE(memory.alone(small));
+  std::vector<void*> pieces;
+  for (int i = 0; i < 8; ++i) pieces.push_back(memory.allocate(kFull));
+  EXPECT_TRUE(memory.alone(pieces.front()));
+  EXPECT_FALSE(memory.alone(pieces.back()));
+}
+
 TEST(SegmentMemoryTest, PiecesAreApartAndZeroAlsoWhenUsedAgain) {
   SegmentMemory memory;
   std::vector<char*> pieces;

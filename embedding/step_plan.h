@@ -34,8 +34,9 @@ struct PoolingOutput {
 //   plan.apply(optimizer, context, step);        // or plan.discard()
 //
 // The gradient of a row is the sum of coefficient × gradient over its occurrences in the order
-// (lookup, list, place), of three and more in double, rounded once (Kernels::reduce). A row all of whose lookups got no gradient is counted as seen but not updated. Ids that the table
-// does not admit read its default and get no gradient.
+// (lookup, list, place), as Kernels::reduce adds up. A row all of whose lookups got no gradient is
+// counted as seen but not updated. Ids that the table does not admit read its default and get no
+// gradient.
 //
 // Called by one thread; different tables are independent.
 class StepPlan {
