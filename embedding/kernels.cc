@@ -280,8 +280,10 @@ Floats product(const Summand& summand, int64_t c) {
   return *reinterpret_cast<const Floats*>(summand.gradient + c) * summand.coefficient;
 }
 
-void add_to(Doubles totals[2], Floats value) {
-  const TwoHalves halves = bits_of<TwoHalves>(value);
+// Without references to vectors, which would lose how little these are aligned.
+void add_to(Doubles* totals, Floats value) {
+  TwoHalves halves;
+  __builtin_memcpy(&halves, &value, sizeof(halves));
   totals[0] += __builtin_convertvector(halves.low, Doubles);
   totals[1] += __builtin_convertvector(halves.high, Doubles);
 }
@@ -289,8 +291,8 @@ void add_to(Doubles totals[2], Floats value) {
 // Columns c to c + kVectors × kWidth of more than two summands.
 template <int kVectors>
 void reduce_columns(const Summand* summands, int64_t count, int64_t c, float* output) {
-  Doubles totals[kVectors][2];
-  for (auto& total : totals) total[0] = total[1] = Doubles{} - 0.0;
+  Doubles totals[2 * kVectors];
+  for (int h = 0; h < 2 * kVectors; ++h) totals[h] = Doubles{} - 0.0;
   int64_t i = 0;
   for (; i + 2 <= count; i += 2) {
     for (int64_t ahead = i + kAhead; ahead < count && ahead < i + kAhead + 2; ++ahead) {
@@ -299,14 +301,14 @@ void reduce_columns(const Summand* summands, int64_t count, int64_t c, float* ou
     }
     for (int v = 0; v < kVectors; ++v) {
       const int64_t at = c + v * kWidth;
-      add_to(totals[v], product(summands[i], at) + product(summands[i + 1], at));
+      add_to(totals + 2 * v, product(summands[i], at) + product(summands[i + 1], at));
     }
   }
   for (int v = 0; v < kVectors; ++v) {
     const int64_t at = c + v * kWidth;
-    if (i < count) add_to(totals[v], product(summands[i], at));
-    const TwoHalves halves = {__builtin_convertvector(totals[v][0], HalfFloats),
-                              __builtin_convertvector(totals[v][1], HalfFloats)};
+    if (i < count) add_to(totals + 2 * v, product(summands[i], at));
+    const TwoHalves halves = {__builtin_convertvector(totals[2 * v], HalfFloats),
+                              __builtin_convertvector(totals[2 * v + 1], HalfFloats)};
     store(output + at, bits_of<Floats>(halves));
   }
 }
