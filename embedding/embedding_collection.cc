@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <utility>
 
@@ -19,7 +20,6 @@ namespace {
 constexpr int64_t kIdsWorthThreads = 2048;
 // Outputs of more bytes are written past the caches.
 constexpr int64_t kCacheBytes = 4 << 20;
-constexpr int64_t kGradientPiece = 1 << 16;  // numbers that one thread looks at
 
 // The lists of one feature.
 IdLists lists_of(const KeyedJagged& features, int64_t batch, int64_t feature, Pooling pooling) {
@@ -94,11 +94,10 @@ absl::Status EmbeddingCollection::Step::add_gradient(Lookups& call, int64_t outp
     const FeaturePlace& place = (*places)[f];
     if (call.lookup[f] < 0) continue;  // its table is frozen
     StepPlan& plan = *plans[table_of[f]];
-    if (place.column >= 0 && output == 0) {
-      plan.set_gradient(call.lookup[f], data + place.column, pooled_dim);
-    } else if (place.unpooled >= 0 && output == place.unpooled + 1) {
-      plan.set_gradient(call.lookup[f], data, place.dim);
-    }
+    if (output != place.output()) continue;
+    const bool pooled = place.column >= 0;
+    plan.set_gradient(call.lookup[f], data + (pooled ? place.column : 0),
+                      pooled ? pooled_dim : place.dim);
   }
   return absl::OkStatus();
 }
@@ -313,7 +312,7 @@ absl::Status EmbeddingCollection::look_up(const KeyedJagged& features, int64_t b
       const FeaturePlace& place = (*places_)[f];
       const IdLists lists = lists_of(features, batch, f, options_.features[f].pooling);
       PoolingOutput output;
-      const size_t number = place.column >= 0 ? 0 : place.unpooled + 1;
+      const int64_t number = place.output();
       output.data = data[number] + std::max<int64_t>(place.column, 0);
       output.stride = place.column >= 0 ? pooled_dim_ : place.dim;
       output.past_caches = static_cast<int64_t>(outputs[number].nbytes()) > kCacheBytes;
@@ -374,40 +373,34 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
   return EmbeddingOutput(outputs[0], std::move(unpooled), places_);
 }
 
-float EmbeddingCollection::largest_gradient() {
-  std::vector<absl::Span<const float>> pieces;
+bool EmbeddingCollection::frozen_gradients_are_finite(int64_t table) const {
+  const Kernels& kernels = millrace::kernels(options_.instruction_set);
   for (const Lookups& call : step_->lookups) {
-    for (const at::Tensor& gradient : call.gradients) {
+    for (const int64_t f : features_of_[table]) {
+      const FeaturePlace& place = (*places_)[f];
+      const at::Tensor& gradient = call.gradients[place.output()];
       if (!gradient.defined()) continue;
-      const float* values = gradient.const_data_ptr<float>();
-      for (int64_t at = 0; at < gradient.numel(); at += kGradientPiece) {
-        const int64_t count = std::min(gradient.numel() - at, kGradientPiece);
-        pieces.emplace_back(values + at, count);
-      }
+      const float* values = gradient.const_data_ptr<float>() + std::max<int64_t>(place.column, 0);
+      const uint32_t largest =
+          kernels.largest_magnitude(values, gradient.size(0), gradient.size(1), place.dim);
+      if (!std::isfinite(absl::bit_cast<float>(largest))) return false;
     }
   }
-  std::vector<uint32_t> largest(pieces.size());
-  const Kernels& kernels = millrace::kernels(options_.instruction_set);
-  for_each(step_->ids, static_cast<int64_t>(pieces.size()), [&](int64_t i) {
-    largest[i] =
-        kernels.largest_magnitude(pieces[i].data(), static_cast<int64_t>(pieces[i].size()));
-  });
-  uint32_t bits = 0;
-  for (const uint32_t piece : largest) bits = std::max(bits, piece);
-  return absl::bit_cast<float>(bits);
+  return true;
 }
 
 GradientSummary EmbeddingCollection::summarize(bool with_norm) {
-  GradientSummary summary;
   const auto count = static_cast<int64_t>(tables_.size());
-  const float largest = largest_gradient();
-  summary.finite = std::isfinite(largest);
-  for (int64_t t = 0; t < count && summary.finite; ++t) {
-    summary.finite = step_->plans[t]->sums_are_finite(largest);
-  }
-  if (!with_norm) return summary;
+  std::atomic<bool> finite = true;
   std::vector<double> norms(count);
-  for_each(step_->ids, count, [&](int64_t t) { norms[t] = step_->plans[t]->squared_norm(); });
+  for_each(step_->ids, count, [&](int64_t t) {
+    if (!finite) return;
+    StepPlan& plan = *step_->plans[t];
+    if (!(frozen(t) ? frozen_gradients_are_finite(t) : plan.gradients_are_finite())) finite = false;
+    if (finite && with_norm) norms[t] = plan.squared_norm();
+  });
+  GradientSummary summary;
+  summary.finite = finite;
   for (const double norm : norms) summary.norm_squared += norm;
   return summary;
 }

@@ -69,7 +69,7 @@ class EmbeddingCollection : public torch::nn::Module {
   // ever. For a model without its tables, evaluated or traced. Between calls.
   void set_stand_in(std::optional<EmbeddingOutput> output) { stand_in_ = std::move(output); }
 
-  // Looks at the gradients of the step so far. The norm needs a pass of its own over them.
+  // Looks at the gradients of the step so far. The norm is 0 if they are not finite.
   GradientSummary summarize(bool with_norm);
 
   // Updates the tables, updates[i] for tables()[i] (not looked at if that is frozen), and ends the
@@ -112,10 +112,11 @@ class EmbeddingCollection : public torch::nn::Module {
   // The same without the ids that come after the first max_ids of a list.
   KeyedJagged cut(KeyedJagged features, int64_t batch) const;
   bool frozen(int64_t table) const { return options_.tables[table].frozen(); }
-  // The number that the lookup of a feature will have in the plan of its table; -1 if that is frozen.
+  // The number that the lookup of a feature will have in the plan of its table; -1 if that is
+  // frozen.
   int64_t next_lookup(int64_t feature) const;
-  // The largest magnitude in the gradients of the step; may be infinite or not a number.
-  float largest_gradient();
+  // Of what came back to a frozen table, which no plan knows.
+  bool frozen_gradients_are_finite(int64_t table) const;
   // Calls body(i) for i below `count`, on several threads if the work is worth it.
   void for_each(int64_t ids, int64_t count, const std::function<void(int64_t)>& body);
 

@@ -20,6 +20,9 @@ struct FeaturePlace {
   int64_t dim = 0;
   int64_t column = -1;    // its first column in `pooled`; -1: not pooled
   int64_t unpooled = -1;  // its place among the unpooled features; -1: pooled
+
+  // The number of the tensor that it is in: 0 for `pooled`, then each unpooled feature.
+  int64_t output() const { return unpooled + 1; }
 };
 
 // The rows of a feature that is not pooled: those of example e are rows[offsets[e]] up to, not

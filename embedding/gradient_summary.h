@@ -5,9 +5,11 @@
 namespace millrace {
 
 struct GradientSummary {
-  // Whether no value is infinite or not a number in the gradients as the backward pass left them.
+  // Whether no value is infinite or not a number in the gradients as the backward pass left them,
+  // nor in their sums.
   bool finite = true;
-  // Sum of squares of the gradients of all rows, each summed over the step; 0 if not asked for.
+  // Sum of squares of the gradients of all rows, each summed over the step; 0 if not asked for,
+  // or not finite.
   double norm_squared = 0;
 
   GradientSummary& operator+=(const GradientSummary& other) {

@@ -211,13 +211,15 @@ void copy_whole_vectors(const char* const* rows, int64_t count, int64_t dim, flo
   }
 }
 
+// Lines that are not written whole are slow past the caches.
+bool whole_lines(const float* output, int64_t stride, int64_t dim) {
+  return (reinterpret_cast<uintptr_t>(output) | 4 * stride | 4 * dim) % kLine == 0;
+}
+
 template <typename Type>
 void copy_rows(const char* const* rows, int64_t count, int64_t dim, float* output, int64_t stride,
                bool past_caches) {
-  // Lines that are not written whole are slow past the caches.
-  const bool whole_lines =
-      (reinterpret_cast<uintptr_t>(output) | 4 * stride | 4 * dim) % kLine == 0;
-  if (past_caches && whole_lines) {
+  if (past_caches && whole_lines(output, stride, dim)) {
     copy_whole_vectors<Type, true>(rows, count, dim, output, stride);
   } else if (dim % kWidth == 0) {
     copy_whole_vectors<Type, false>(rows, count, dim, output, stride);
@@ -227,7 +229,7 @@ void copy_rows(const char* const* rows, int64_t count, int64_t dim, float* outpu
 }
 
 // Columns c to c + kVectors × kWidth of a list.
-template <typename Type, int kVectors>
+template <typename Type, int kVectors, bool kStream>
 void pool_columns(const char* const* rows, const float* weights, int64_t count, int64_t c,
                   float divisor, float* output) {
   typedef typename Type::Element Element;
@@ -246,21 +248,35 @@ void pool_columns(const char* const* rows, const float* weights, int64_t count, 
   }
   for (int v = 0; v < kVectors; ++v) {
     if (divisor != 1) sums[v] /= divisor;
-    store(output + c + v * kWidth, sums[v]);
+    if constexpr (kStream) {
+      stream(output + c + v * kWidth, sums[v]);
+    } else {
+      store(output + c + v * kWidth, sums[v]);
+    }
   }
+}
+
+// Returns: how many columns are done, all but some of the last.
+template <typename Type, bool kStream>
+int64_t pool_vectors(const char* const* rows, const float* weights, int64_t count, int64_t dim,
+                     float divisor, float* output) {
+  int64_t c = 0;
+  for (; c + 4 * kWidth <= dim; c += 4 * kWidth) {
+    pool_columns<Type, 4, kStream>(rows, weights, count, c, divisor, output);
+  }
+  for (; c + kWidth <= dim; c += kWidth) {
+    pool_columns<Type, 1, kStream>(rows, weights, count, c, divisor, output);
+  }
+  return c;
 }
 
 template <typename Type>
 void pool_rows(const char* const* rows, const float* weights, int64_t count, int64_t dim,
-               float divisor, float* output) {
+               float divisor, float* output, bool past_caches) {
   typedef typename Type::Element Element;
-  int64_t c = 0;
-  for (; c + 4 * kWidth <= dim; c += 4 * kWidth) {
-    pool_columns<Type, 4>(rows, weights, count, c, divisor, output);
-  }
-  for (; c + kWidth <= dim; c += kWidth) {
-    pool_columns<Type, 1>(rows, weights, count, c, divisor, output);
-  }
+  const bool streams = past_caches && whole_lines(output, 0, dim);
+  int64_t c = (streams ? pool_vectors<Type, true>
+                       : pool_vectors<Type, false>)(rows, weights, count, dim, divisor, output);
   for (; c < dim; ++c) {
     float sum = 0;
     for (int64_t i = 0; i < count; ++i) {
@@ -274,11 +290,34 @@ void pool_rows(const char* const* rows, const float* weights, int64_t count, int
 
 // ---- gradients ----
 
-constexpr int64_t kAhead = 6;  // summands
+// Gradients come from anywhere: they are fetched this far ahead, whatever row they belong to.
+constexpr int64_t kAheadBytes = 8 << 10;
+constexpr int64_t kLeastAhead = 2, kMostAhead = 32;  // summands
 
-Floats product(const Summand& summand, int64_t c) {
-  return *reinterpret_cast<const Floats*>(summand.gradient + c) * summand.coefficient;
-}
+// The largest magnitudes seen, as bits.
+struct Largest {
+  Words words = {};
+  uint32_t word = 0;
+
+  void see(const Floats* values) {
+    const Words bits = *reinterpret_cast<const Words*>(values) & kMagnitude;
+    words = bits > words ? bits : words;
+  }
+  void see(float value) {
+    const uint32_t bits = bits_of<uint32_t>(value) & kMagnitude;
+    word = bits > word ? bits : word;
+  }
+  void see(const float* row, int64_t dim) {
+    int64_t c = 0;
+    for (; c + kWidth <= dim; c += kWidth) see(reinterpret_cast<const Floats*>(row + c));
+    for (; c < dim; ++c) see(row[c]);
+  }
+  uint32_t all() const {
+    uint32_t result = word;
+    for (int l = 0; l < kWidth; ++l) result = words[l] > result ? words[l] : result;
+    return result;
+  }
+};
 
 // Without references to vectors, which would lose how little these are aligned.
 void add_to(Doubles* totals, Floats value) {
@@ -288,72 +327,118 @@ void add_to(Doubles* totals, Floats value) {
   totals[1] += __builtin_convertvector(halves.high, Doubles);
 }
 
-// Columns c to c + kVectors × kWidth of more than two summands.
-template <int kVectors>
-void reduce_columns(const Summand* summands, int64_t count, int64_t c, float* output) {
-  Doubles totals[2 * kVectors];
-  for (int h = 0; h < 2 * kVectors; ++h) totals[h] = Doubles{} - 0.0;
-  int64_t i = 0;
-  for (; i + 2 <= count; i += 2) {
-    for (int64_t ahead = i + kAhead; ahead < count && ahead < i + kAhead + 2; ++ahead) {
-      const float* gradient = summands[ahead].gradient + c;
-      for (int v = 0; v < kVectors * kWidth; v += 16) __builtin_prefetch(gradient + v);
+template <bool kWeighted>
+struct Adder {
+  const Summands& summands;
+  const int64_t dim;
+  const int64_t ahead;  // summands
+
+  Floats product(int64_t i, int64_t c) const {
+    const Floats value = *reinterpret_cast<const Floats*>(summands.gradients[i] + c);
+    return kWeighted ? value * summands.coefficients[i] : value;
+  }
+  float product_of_one(int64_t i, int64_t c) const {
+    const float value = summands.gradients[i][c];
+    return kWeighted ? value * summands.coefficients[i] : value;
+  }
+  // Columns [c, c + columns) of what comes `ahead` of summand i.
+  void fetch(int64_t i, int64_t c, int64_t columns) const {
+    if (i + ahead >= summands.end) return;
+    const float* gradient = summands.gradients[i + ahead] + c;
+    for (int64_t at = 0; at < columns; at += kLine / 4) __builtin_prefetch(gradient + at);
+  }
+
+  // Columns c to c + kVectors × kWidth of more than two summands.
+  template <int kVectors>
+  void add_columns(int64_t begin, int64_t end, int64_t c, float* output) const {
+    Doubles totals[2 * kVectors];
+    for (int h = 0; h < 2 * kVectors; ++h) totals[h] = Doubles{} - 0.0;
+    int64_t i = begin;
+    for (; i + 2 <= end; i += 2) {
+      fetch(i, c, kVectors * kWidth);
+      fetch(i + 1, c, kVectors * kWidth);
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t at = c + v * kWidth;
+        add_to(totals + 2 * v, product(i, at) + product(i + 1, at));
+      }
     }
+    if (i < end) fetch(i, c, kVectors * kWidth);
     for (int v = 0; v < kVectors; ++v) {
       const int64_t at = c + v * kWidth;
-      add_to(totals + 2 * v, product(summands[i], at) + product(summands[i + 1], at));
+      if (i < end) add_to(totals + 2 * v, product(i, at));
+      const TwoHalves halves = {__builtin_convertvector(totals[2 * v], HalfFloats),
+                                __builtin_convertvector(totals[2 * v + 1], HalfFloats)};
+      store(output + at, bits_of<Floats>(halves));
     }
   }
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t at = c + v * kWidth;
-    if (i < count) add_to(totals + 2 * v, product(summands[i], at));
-    const TwoHalves halves = {__builtin_convertvector(totals[2 * v], HalfFloats),
-                              __builtin_convertvector(totals[2 * v + 1], HalfFloats)};
-    store(output + at, bits_of<Floats>(halves));
+
+  float add_column(int64_t begin, int64_t end, int64_t c) const {
+    double total = -0.0;  // adding to it changes nothing
+    int64_t i = begin;
+    for (; i + 2 <= end; i += 2) total += product_of_one(i, c) + product_of_one(i + 1, c);
+    if (i < end) total += product_of_one(i, c);
+    return static_cast<float>(total);
   }
-}
 
-float reduce_column(const Summand* summands, int64_t count, int64_t c) {
-  const auto product = [&](int64_t i) { return summands[i].gradient[c] * summands[i].coefficient; };
-  double total = -0.0;  // adding to it changes nothing
-  for (int64_t i = 0; i + 2 <= count; i += 2) total += product(i) + product(i + 1);
-  if (count % 2 != 0) total += product(count - 1);
-  return static_cast<float>(total);
-}
-
-void reduce(const Summand* summands, int64_t count, int64_t dim, float* output) {
-  int64_t c = 0;
-  if (count <= 2) {
-    for (; c + kWidth <= dim; c += kWidth) {
-      const Floats first = product(summands[0], c);
-      store(output + c, count == 1 ? first : first + product(summands[1], c));
+  void add_row(int64_t begin, int64_t end, float* output) const {
+    int64_t c = 0;
+    if (end - begin <= 2) {
+      for (int64_t i = begin; i < end; ++i) fetch(i, 0, dim);
+      for (; c + kWidth <= dim; c += kWidth) {
+        const Floats first = product(begin, c);
+        store(output + c, end - begin == 1 ? first : first + product(begin + 1, c));
+      }
+    } else {
+      for (; c + 4 * kWidth <= dim; c += 4 * kWidth) add_columns<4>(begin, end, c, output);
+      for (; c + kWidth <= dim; c += kWidth) add_columns<1>(begin, end, c, output);
     }
-  } else {
-    for (; c + 4 * kWidth <= dim; c += 4 * kWidth) reduce_columns<4>(summands, count, c, output);
-    for (; c + kWidth <= dim; c += kWidth) reduce_columns<1>(summands, count, c, output);
+    for (; c < dim; ++c) output[c] = add_column(begin, end, c);
   }
-  for (; c < dim; ++c) output[c] = reduce_column(summands, count, c);
+
+  template <bool kSees>
+  uint32_t add_rows(const float** sums, float* memory) const {
+    Largest largest;
+    for (int64_t r = 0; r < summands.rows; ++r) {
+      const int64_t begin = summands.begins[r], end = summands.begins[r + 1];
+      if (begin == end) {
+        sums[r] = nullptr;
+        continue;
+      }
+      if (end - begin == 1 && (!kWeighted || summands.coefficients[begin] == 1)) {
+        fetch(begin, 0, dim);
+        sums[r] = summands.gradients[begin];
+      } else {
+        add_row(begin, end, memory);
+        sums[r] = memory;
+        memory += dim;
+      }
+      if constexpr (kSees) largest.see(sums[r], dim);
+    }
+    return largest.all();
+  }
+};
+
+template <bool kWeighted>
+uint32_t add_up_some(const Summands& summands, int64_t dim, const float** sums, float* memory,
+                     bool sees) {
+  int64_t ahead = kAheadBytes / (4 * dim);
+  if (ahead < kLeastAhead) ahead = kLeastAhead;
+  if (ahead > kMostAhead) ahead = kMostAhead;
+  const Adder<kWeighted> adder = {summands, dim, ahead};
+  return sees ? adder.template add_rows<true>(sums, memory)
+              : adder.template add_rows<false>(sums, memory);
 }
 
-uint32_t largest_magnitude(const float* values, int64_t count) {
-  constexpr int kVectors = 4;
-  Words largest[kVectors] = {};
-  int64_t i = 0;
-  for (; i + kVectors * kWidth <= count; i += kVectors * kWidth) {
-    for (int v = 0; v < kVectors; ++v) {
-      const Words bits = *reinterpret_cast<const Words*>(values + i + v * kWidth) & kMagnitude;
-      largest[v] = bits > largest[v] ? bits : largest[v];
-    }
-  }
-  uint32_t result = 0;
-  for (int v = 0; v < kVectors; ++v) {
-    for (int l = 0; l < kWidth; ++l) result = largest[v][l] > result ? largest[v][l] : result;
-  }
-  for (; i < count; ++i) {
-    const uint32_t bits = bits_of<uint32_t>(values[i]) & kMagnitude;
-    result = bits > result ? bits : result;
-  }
-  return result;
+uint32_t add_up(const Summands& summands, int64_t dim, const float** sums, float* memory,
+                bool sees) {
+  return (summands.coefficients != nullptr ? add_up_some<true>
+                                           : add_up_some<false>)(summands, dim, sums, memory, sees);
+}
+
+uint32_t largest_magnitude(const float* values, int64_t rows, int64_t stride, int64_t dim) {
+  Largest largest;
+  for (int64_t r = 0; r < rows; ++r) largest.see(values + r * stride, dim);
+  return largest.all();
 }
 
 }  // namespace
@@ -361,7 +446,7 @@ uint32_t largest_magnitude(const float* values, int64_t count) {
 const Kernels kKernels = {
     {copy_rows<Float32>, copy_rows<Float16>, copy_rows<Bfloat16>},
     {pool_rows<Float32>, pool_rows<Float16>, pool_rows<Bfloat16>},
-    reduce,
+    add_up,
     largest_magnitude,
     {widen<Float32>, widen<Float16>, widen<Bfloat16>},
     {keep_float32, round_near<float16_near>, round_near<bfloat16_near>},

@@ -10,30 +10,39 @@
 
 namespace millrace {
 
-// One summand of a row's gradient: coefficient × gradient[0 .. dim).
-struct Summand {
-  const float* gradient;
-  float coefficient;
+// What the gradients of rows consist of: that of row r, of i from begins[r] up to begins[r + 1],
+// coefficients[i] × gradients[i][0 .. dim).
+struct Summands {
+  const float* const* gradients = nullptr;
+  const float* coefficients = nullptr;  // null: all 1
+  const uint32_t* begins = nullptr;     // [rows + 1]
+  int64_t rows = 0;
+  // Gradients up to this number may be fetched: those of rows that come next.
+  uint32_t end = 0;
 };
 
 // All of them give the same bits on every instruction set. Pointers do not overlap and need no
 // alignment. Indexed by RowType: rows of that type.
 struct Kernels {
-  // output[i × stride + c] = rows[i][c]. `stream`: past the caches, for outputs that they cannot
-  // hold; only an advice.
+  // output[i × stride + c] = rows[i][c]. `past_caches`: for outputs that they cannot hold; only an
+  // advice.
   void (*copy_rows[kRowTypes])(const char* const* rows, int64_t count, int64_t dim, float* output,
-                               int64_t stride, bool stream);
+                               int64_t stride, bool past_caches);
   // output[c] = (sum over i of weights[i] × rows[i][c], in order) / divisor, in float32. weights
   // null: all 1. REQUIRES: count >= 1.
   void (*pool_rows[kRowTypes])(const char* const* rows, const float* weights, int64_t count,
-                               int64_t dim, float divisor, float* output);
-  // output[c] = sum over i of coefficient × gradient[c], in order: two summands at a time in
-  // float32, their sums in double, rounded once. Where gradients nearly cancel, optimizers like Adam
-  // magnify what is left of them. REQUIRES: count >= 1.
-  void (*reduce)(const Summand* summands, int64_t count, int64_t dim, float* output);
-  // The largest magnitude as the bits of a float32, which order like the magnitudes: infinite is
-  // 0x7f800000, not-a-number is more. 0 for no values.
-  uint32_t (*largest_magnitude)(const float* values, int64_t count);
+                               int64_t dim, float divisor, float* output, bool past_caches);
+  // sums[r] becomes where the sum of row r is, null if nothing is to be added up. Summands in
+  // order: two at a time in float32, those sums in double, rounded once. Where gradients nearly
+  // cancel, optimizers like Adam magnify what is left of them. The sum is in `memory`, row after
+  // row, but where one gradient, with coefficient 1, is all there is. Returns: the largest
+  // magnitude in the sums, as below, if `sees`; else 0.
+  uint32_t (*add_up)(const Summands& summands, int64_t dim, const float** sums, float* memory,
+                     bool sees);
+  // The largest magnitude among values[i × stride + c] for i < rows and c < dim, as the bits of a
+  // float32, which order like the magnitudes: infinite is 0x7f800000, not-a-number is more. 0 for
+  // no values.
+  uint32_t (*largest_magnitude)(const float* values, int64_t rows, int64_t stride, int64_t dim);
 
   // weights[c] = row[c]
   void (*widen[kRowTypes])(const char* row, int64_t dim, float* weights);

@@ -70,8 +70,7 @@ TEST_P(KernelsTest, PoolsLikeAPlainLoop) {
       for (int64_t count = 1; count <= 5; ++count) {
         for (const float* w : {static_cast<const float*>(nullptr), weights.data()}) {
           const auto divisor = static_cast<float>(count > 2 ? count : 1);
-          std::vector<float> output(dim), expected(dim);
-          kernels_.pool_rows[t](pointers.data(), w, count, dim, divisor, output.data());
+          std::vector<float> expected(dim);
           for (int64_t c = 0; c < dim; ++c) {
             for (int64_t i = 0; i < count; ++i) {
               const float value = weights_of(baseline_, type, rows[i])[c] * (w ? w[i] : 1);
@@ -79,7 +78,19 @@ TEST_P(KernelsTest, PoolsLikeAPlainLoop) {
             }
             expected[c] /= divisor;
           }
-          ASSERT_EQ(output, expected) << "dim " << dim << ", count " << count;
+          for (const bool past_caches : {false, true}) {
+            // Aligned to a line and not.
+            std::vector<float> memory(dim + 20, -7);
+            float* output = memory.data();
+            while (reinterpret_cast<uintptr_t>(output) % 64 != 0) ++output;
+            for (const int shift : {0, 1}) {
+              kernels_.pool_rows[t](pointers.data(), w, count, dim, divisor, output + shift,
+                                    past_caches);
+              ASSERT_EQ(std::vector<float>(output + shift, output + shift + dim), expected)
+                  << "dim " << dim << ", count " << count;
+              ASSERT_EQ(output[shift + dim], -7);
+            }
+          }
         }
       }
     }
@@ -119,82 +130,147 @@ TEST_P(KernelsTest, CopiesIntoAnyPlace) {
   }
 }
 
-// The definition of Kernels::reduce, for one column.
-float reduced(absl::Span<const Summand> summands, int64_t column) {
-  double total = -0.0;  // adding to it changes nothing
-  for (size_t begin = 0; begin < summands.size(); begin += 2) {
-    float sum = -0.0f;
-    for (const Summand& summand : summands.subspan(begin, 2)) {
-      sum += summand.gradient[column] * summand.coefficient;
+// Gradients of rows of any number of summands, and what Kernels::add_up makes of them.
+struct AddedUp {
+  std::vector<std::vector<float>> gradients;
+  std::vector<const float*> pointers;
+  std::vector<float> coefficients;  // empty: all 1
+  std::vector<uint32_t> begins = {0};
+
+  std::vector<const float*> sums;
+  std::vector<float> memory;
+  uint32_t largest = 0;
+
+  AddedUp(const std::vector<uint32_t>& counts, int64_t dim, bool weighted) {
+    for (const uint32_t count : counts) begins.push_back(begins.back() + count);
+    for (uint32_t i = 0; i < begins.back(); ++i) {
+      gradients.push_back(random_floats(dim, i, i % 20 == 3 ? 1e8f : 1));
+      if (i % 7 == 0) gradients[i][dim - 1] = -0.0f;
+      if (weighted) coefficients.push_back(i % 3 == 0 ? 0.1f : 1.0f);
     }
-    total += sum;
+    for (const std::vector<float>& gradient : gradients) pointers.push_back(gradient.data());
   }
-  return static_cast<float>(total);
+  void add_up(const Kernels& kernels, int64_t dim, bool sees) {
+    const auto rows = static_cast<int64_t>(begins.size()) - 1;
+    sums.assign(rows, nullptr);
+    memory.assign(rows * dim, 0);
+    largest = kernels.add_up({pointers.data(), coefficients.empty() ? nullptr : coefficients.data(),
+                              begins.data(), rows, begins.back()},
+                             dim, sums.data(), memory.data(), sees);
+  }
+  // The definition, for one column of a row.
+  float expected(size_t row, int64_t column) const {
+    double total = -0.0;  // adding to it changes nothing
+    for (uint32_t i = begins[row]; i < begins[row + 1]; i += 2) {
+      float sum = -0.0f;
+      for (uint32_t j = i; j < std::min(i + 2, begins[row + 1]); ++j) {
+        sum += gradients[j][column] * (coefficients.empty() ? 1 : coefficients[j]);
+      }
+      total += sum;
+    }
+    return static_cast<float>(total);
+  }
+};
+
+uint32_t bits_of(float value) {
+  uint32_t result;
+  std::memcpy(&result, &value, sizeof(result));
+  return result;
 }
 
-TEST_P(KernelsTest, ReducesTwoInFloatAndTheRestInDoubleInOrder) {
-  constexpr uint32_t kMost = 27;
+TEST_P(KernelsTest, AddsUpTwoInFloatAndTheRestInDoubleInOrder) {
+  const std::vector<uint32_t> counts = {1, 2, 0, 3, 7, 1, 0, 8, 9, 15, 16, 17, 27, 2, 1};
   for (int64_t dim = 1; dim <= 130; ++dim) {
-    std::vector<std::vector<float>> gradients;
-    std::vector<Summand> summands;
-    for (uint32_t i = 0; i < kMost; ++i) {
-      gradients.push_back(random_floats(dim, i, i == 3 ? 1e8f : 1));
-    }
-    gradients[0][dim - 1] = -0.0f;
-    for (uint32_t i = 0; i < kMost; ++i) {
-      summands.push_back({gradients[i].data(), i == 5 ? 0.1f : 1.0f});
-    }
-    for (const size_t count : {1, 2, 3, 7, 8, 9, 15, 16, 17, 27}) {
-      std::vector<float> output(dim), expected(dim);
-      kernels_.reduce(summands.data(), static_cast<int64_t>(count), dim, output.data());
-      for (int64_t c = 0; c < dim; ++c) {
-        expected[c] = reduced(absl::MakeSpan(summands).subspan(0, count), c);
+    for (const bool weighted : {false, true}) {
+      AddedUp added(counts, dim, weighted);
+      added.add_up(kernels_, dim, /*sees=*/true);
+      const float* next = added.memory.data();
+      uint32_t largest = 0;
+      for (size_t r = 0; r < counts.size(); ++r) {
+        if (counts[r] == 0) {
+          ASSERT_EQ(added.sums[r], nullptr);
+          continue;
+        }
+        if (counts[r] == 1 && (!weighted || added.coefficients[added.begins[r]] == 1)) {
+          ASSERT_EQ(added.sums[r], added.pointers[added.begins[r]]);
+        } else {
+          ASSERT_EQ(added.sums[r], next);
+          next += dim;
+        }
+        for (int64_t c = 0; c < dim; ++c) {
+          const float expected = added.expected(r, c);
+          ASSERT_EQ(bits_of(added.sums[r][c]), bits_of(expected))
+              << "dim " << dim << ", row " << r << ", column " << c;
+          largest = std::max(largest, bits_of(std::fabs(expected)));
+        }
       }
-      ASSERT_EQ(0, std::memcmp(output.data(), expected.data(), 4 * dim))
-          << "dim " << dim << ", count " << count;
+      EXPECT_EQ(added.largest, largest) << "dim " << dim;
+      const std::vector<float> memory = added.memory;
+      added.add_up(kernels_, dim, /*sees=*/false);
+      EXPECT_EQ(added.memory, memory);
     }
   }
 }
 
 TEST_P(KernelsTest, ManySummandsThatNearlyCancelKeepTheirDigits) {
   constexpr int64_t kDim = 19;
-  constexpr int64_t kCount = 20000;
-  std::vector<std::vector<float>> gradients;
-  std::vector<Summand> summands;
-  for (uint32_t i = 0; i < kCount; ++i) gradients.push_back(random_floats(kDim, i));
-  for (const std::vector<float>& gradient : gradients) summands.push_back({gradient.data(), 1});
-  std::vector<float> output(kDim);
-  kernels_.reduce(summands.data(), kCount, kDim, output.data());
+  AddedUp added({20000}, kDim, /*weighted=*/false);
+  for (uint32_t i = 0; i < 20000; ++i) {
+    const std::vector<float> values = random_floats(kDim, i);
+    std::copy(values.begin(), values.end(), added.gradients[i].begin());
+  }
+  added.add_up(kernels_, kDim, /*sees=*/false);
   for (int64_t c = 0; c < kDim; ++c) {
     double sum = 0, magnitudes = 0;
-    for (const std::vector<float>& gradient : gradients) {
+    for (const std::vector<float>& gradient : added.gradients) {
       sum += gradient[c];
       magnitudes += std::fabs(gradient[c]);
     }
     // Two err by about 2^-25, and the 10,000 of them in different directions.
-    EXPECT_NEAR(output[c], sum, 4 * 100 * 0x1p-25) << "column " << c;
+    EXPECT_NEAR(added.sums[0][c], sum, 4 * 100 * 0x1p-25) << "column " << c;
     EXPECT_GT(magnitudes, 10 * std::fabs(sum)) << "they are to cancel";
   }
 }
 
-TEST_P(KernelsTest, FindsTheLargestMagnitudeAnywhere) {
-  const auto bits = [](float value) {
-    uint32_t result;
-    std::memcpy(&result, &value, sizeof(result));
-    return result;
-  };
-  EXPECT_EQ(kernels_.largest_magnitude(nullptr, 0), 0);
-  for (int64_t count = 1; count <= 150; ++count) {
-    std::vector<float> values = random_floats(count, static_cast<uint32_t>(count));
-    for (int64_t at = 0; at < count; ++at) {
-      const float before = values[at];
-      for (const float value : {-3.5f, kInfinity, -kInfinity, std::nanf("")}) {
-        values[at] = value;
-        const uint32_t largest = kernels_.largest_magnitude(values.data(), count);
-        ASSERT_EQ(largest, bits(std::fabs(value))) << at << " of " << count;
+TEST_P(KernelsTest, SumsTellOfWhatIsNotFinite) {
+  for (const int64_t dim : {1, 5, 16, 21, 64, 70}) {
+    for (const uint32_t count : {1u, 2u, 3u, 6u}) {
+      for (uint32_t at = 0; at < count; ++at) {
+        for (const float value : {kInfinity, -kInfinity, std::nanf("")}) {
+          AddedUp added({2, count, 1}, dim, /*weighted=*/false);
+          added.gradients[2 + at][dim - 1] = value;
+          added.add_up(kernels_, dim, /*sees=*/true);
+          EXPECT_GE(added.largest, bits_of(kInfinity)) << dim << ", " << at << " of " << count;
+        }
       }
-      values[at] = before;
     }
+    // Finite ones whose sum is not.
+    AddedUp added({1, 2}, dim, /*weighted=*/false);
+    for (std::vector<float>& gradient : added.gradients) gradient[0] = -3e38f;
+    added.add_up(kernels_, dim, /*sees=*/true);
+    EXPECT_EQ(added.largest, bits_of(kInfinity)) << dim;
+  }
+}
+
+TEST_P(KernelsTest, FindsTheLargestMagnitudeAnywhere) {
+  EXPECT_EQ(kernels_.largest_magnitude(nullptr, 0, 5, 5), 0);
+  for (int64_t dim = 1; dim <= 75; ++dim) {
+    const int64_t stride = dim + dim % 3;
+    std::vector<float> values = random_floats(2 * stride, static_cast<uint32_t>(dim));
+    for (int64_t at = 0; at < 2 * dim; ++at) {
+      float& place = values[at / dim * stride + at % dim];
+      const float before = place;
+      for (const float value : {-3.5f, kInfinity, -kInfinity, std::nanf("")}) {
+        place = value;
+        const uint32_t largest = kernels_.largest_magnitude(values.data(), 2, stride, dim);
+        ASSERT_EQ(largest, bits_of(std::fabs(value))) << at << " of two rows of " << dim;
+      }
+      place = before;
+    }
+    // What is between rows does not count.
+    if (stride == dim) continue;
+    values[dim] = kInfinity;
+    EXPECT_LT(kernels_.largest_magnitude(values.data(), 2, stride, dim), bits_of(3.5f));
   }
 }
 

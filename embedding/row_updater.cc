@@ -12,7 +12,6 @@ RowUpdater::RowUpdater(EmbeddingTable& table, const RowOptimizer& optimizer,
       weight_bytes_(table.store().weight_bytes()),
       type_(static_cast<int>(table.store().type())),
       widens_(table.store().type() != RowType::kFloat32),
-      gradients_(kRows * dim_),
       weights_(widens_ ? kRows * dim_ : 0) {
   updates_.reserve(kRows);
   rows_.reserve(kRows);

@@ -13,7 +13,7 @@ namespace millrace {
 
 // Collects a few rows of a table and updates them in one call:
 //
-//   updater.add(row, record, reduced_into(updater.gradient_buffer()));   // up to kRows times
+//   updater.add(row, record, gradient);   // up to kRows times
 //   updater.update();
 //
 // 16-bit weights are widened for the optimizer and rounded stochastically afterwards, by bits that
@@ -26,8 +26,6 @@ class RowUpdater {
   RowUpdater(EmbeddingTable& table, const RowOptimizer& optimizer, const UpdateContext& context,
              int64_t step);
 
-  // [dim] for the gradient of the next row, if it needs a place.
-  float* gradient_buffer() { return gradients_.data() + next() * dim_; }
   // `record` is that of `row`; the gradient must stay until update(). REQUIRES: fewer than kRows.
   void add(RowIndex row, char* record, const float* gradient);
   // Updates what was added.
@@ -45,8 +43,7 @@ class RowUpdater {
   const int64_t weight_bytes_;
   const int type_;
   const bool widens_;
-  std::vector<float> gradients_;  // [kRows, dim]
-  std::vector<float> weights_;    // [kRows, dim]: widened
+  std::vector<float> weights_;  // [kRows, dim]: widened
   std::vector<RowUpdate> updates_;
   std::vector<RowIndex> rows_;
 };

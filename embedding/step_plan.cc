@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/base/casts.h"
 #include "base/status_macros.h"
 #include "embedding/row_math.h"
 #include "embedding/row_updater.h"
@@ -14,7 +15,6 @@ namespace {
 
 constexpr int64_t kChunk = 64;  // ids that go through a stage of a lookup together
 constexpr int64_t kCacheLine = 64;
-constexpr uint32_t kSummandsAhead = 4;  // of a row, whose gradients are fetched before its turn
 
 void prefetch_to_read(const char* memory, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(memory + at, 0);
@@ -41,14 +41,14 @@ std::vector<char> default_record(const EmbeddingTable& table, int64_t id) {
 class Pooler {
  public:
   Pooler(const EmbeddingTable& table, const IdLists& lists, const PoolingOutput& output,
-         const std::vector<const char*>& found)
+         const std::vector<const char*>& found, bool copies)
       : kernels_(table.kernels()),
         type_(static_cast<int>(table.store().type())),
         dim_(table.dim()),
         lists_(lists),
         output_(output),
         found_(found),
-        copies_(lists.copies()) {}
+        copies_(copies) {}
 
   // Pools what only needs ids below `ready`.
   void advance(int64_t ready) {
@@ -71,7 +71,7 @@ class Pooler {
     }
     const float* weights = lists_.weights.empty() ? nullptr : lists_.weights.data() + begin;
     kernels_.pool_rows[type_](found_.data() + begin, weights, count, dim_, lists_.divisor(list),
-                              output(list));
+                              output(list), output_.past_caches);
   }
 
   const Kernels& kernels_;
@@ -125,7 +125,7 @@ absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output
   lookups_.push_back(lookup);
   places_.resize(lookup.first + count);
   found_.resize(count);
-  Pooler pooler(*table_, lists, output, found_);
+  Pooler pooler(*table_, lists, output, found_, lookup.copies);
   const auto make_row = [this](int64_t id) { return table_->make_row(id); };
   int64_t begin = 0;
   const auto each_block = [&](int64_t end, absl::Span<const RowIndex> rows) {
@@ -137,7 +137,9 @@ absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output
   const auto places = absl::MakeSpan(places_).subspan(lookup.first);
   table_->map().find_or_insert_distinct(lists.ids, make_row, rows_, places, each_block);
   pooler.advance(count);
+  lookups_.back().told_by_sums = lookup.copies && defaults_.empty();
   defaults_.clear();
+  added_up_ = false;
   return absl::OkStatus();
 }
 
@@ -169,20 +171,24 @@ void StepPlan::resolve(const Lookup& lookup, int64_t begin, int64_t end,
 void StepPlan::set_gradient(int64_t lookup, const float* gradient, int64_t stride) {
   lookups_[lookup].gradient = gradient;
   lookups_[lookup].stride = stride;
+  added_up_ = false;
 }
 
 void StepPlan::sort_summands() {
   // A counting sort of the occurrences by row, stable: the order within a row is that of lookups.
   begins_.assign(rows_.size() + 1, 0);
+  bool weighted = false;
   for (const Lookup& lookup : lookups_) {
     if (lookup.gradient == nullptr) continue;
+    weighted = weighted || !lookup.sums();
     const uint32_t* places = places_.data() + lookup.first;
     for (size_t i = 0; i < lookup.lists.ids.size(); ++i) {
       if (places[i] != kNoPlace) ++begins_[places[i] + 1];
     }
   }
   for (size_t i = 0; i < rows_.size(); ++i) begins_[i + 1] += begins_[i];
-  summands_.resize(begins_.back());
+  gradients_.resize(begins_.back());
+  coefficients_.resize(weighted ? begins_.back() : 0);
   // Each begin moves to its end, which is the next row's begin, and is moved back afterwards.
   for (const Lookup& lookup : lookups_) {
     if (lookup.gradient != nullptr) place_summands(lookup);
@@ -194,91 +200,132 @@ void StepPlan::sort_summands() {
 void StepPlan::place_summands(const Lookup& lookup) {
   const uint32_t* places = places_.data() + lookup.first;
   const IdLists& lists = lookup.lists;
-  if (lookup.copies) {
-    const float* gradient = lookup.gradient;
+  const float* gradient = lookup.gradient;
+  if (lookup.copies && coefficients_.empty()) {
     for (size_t i = 0; i < lists.ids.size(); ++i, gradient += lookup.stride) {
-      if (places[i] != kNoPlace) summands_[begins_[places[i]]++] = {gradient, 1.0f};
+      if (places[i] != kNoPlace) gradients_[begins_[places[i]]++] = gradient;
     }
     return;
   }
-  for (int64_t list = 0; list < lists.batch(); ++list) {
-    const float* gradient = lookup.gradient + lookup.stride * list;
-    for (int64_t i = lists.begin(list); i < lists.end(list); ++i) {
+  const int64_t count = lists.pooling == NONE ? lists.ids.size() : lists.batch();
+  for (int64_t list = 0; list < count; ++list, gradient += lookup.stride) {
+    const int64_t begin = lists.pooling == NONE ? list : lists.begin(list);
+    const int64_t end = lists.pooling == NONE ? list + 1 : lists.end(list);
+    for (int64_t i = begin; i < end; ++i) {
       if (places[i] == kNoPlace) continue;
-      const auto coefficient = static_cast<float>(lists.coefficient(list, i));
-      summands_[begins_[places[i]]++] = {gradient, coefficient};
+      const uint32_t at = begins_[places[i]]++;
+      gradients_[at] = gradient;
+      if (coefficients_.empty()) continue;
+      coefficients_[at] = static_cast<float>(lists.coefficient(list, i));
     }
   }
 }
 
-const float* StepPlan::reduce(uint32_t place, float* buffer) const {
-  const Summand* begin = summands_.data() + begins_[place];
-  const int64_t count = begins_[place + 1] - begins_[place];
-  if (count == 1 && begin->coefficient == 1) return begin->gradient;
-  kernels_.reduce(begin, count, table_->dim(), buffer);
-  return buffer;
+Summands StepPlan::summands(size_t begin, size_t end) const {
+  const float* coefficients = coefficients_.empty() ? nullptr : coefficients_.data();
+  return {gradients_.data(), coefficients, begins_.data() + begin,
+          static_cast<int64_t>(end - begin), begins_.back()};
 }
 
-double StepPlan::squared_norm() {
+bool StepPlan::add_up() {
+  if (added_up_) return sums_are_finite_;
   sort_summands();
-  std::vector<float> buffer(table_->dim());
-  double sum = 0;
-  for (uint32_t place = 0; place < rows_.size(); ++place) {
-    if (begins_[place] == begins_[place + 1]) continue;
-    sum += sum_of_squares<double>(reduce(place, buffer.data()), table_->dim());
+  sums_.resize(rows_.size());
+  size_t most = 0;  // sums that need memory
+  for (size_t place = 0; place < rows_.size(); ++place) {
+    const bool one = begins_[place + 1] - begins_[place] == 1;
+    most += one && coefficients_.empty() ? 0 : 1;
   }
-  return sum;
+  sum_memory_.resize(most * table_->dim());
+  const uint32_t largest = kernels_.add_up(summands(0, rows_.size()), table_->dim(), sums_.data(),
+                                           sum_memory_.data(), /*sees=*/true);
+  added_up_ = true;
+  sums_are_finite_ = std::isfinite(absl::bit_cast<float>(largest));
+  return sums_are_finite_;
 }
 
-bool StepPlan::sums_are_finite(float largest) {
-  double most = 0;  // the largest possible magnitude of a sum
+bool StepPlan::gradients_are_finite() {
+  bool told_by_sums = false;
+  uint32_t largest = 0;  // of the others
+  for (const Lookup& lookup : lookups_) {
+    if (lookup.gradient == nullptr) continue;
+    told_by_sums = told_by_sums || lookup.told_by_sums;
+    if (!lookup.told_by_sums) largest = std::max(largest, largest_magnitude(lookup));
+  }
+  const auto magnitude = absl::bit_cast<float>(largest);
+  if (!std::isfinite(magnitude)) return false;
+  return told_by_sums || may_overflow(magnitude) ? add_up() : true;
+}
+
+uint32_t StepPlan::largest_magnitude(const Lookup& lookup) const {
+  const IdLists& lists = lookup.lists;
+  const int64_t rows =
+      lists.pooling == NONE ? static_cast<int64_t>(lists.ids.size()) : lists.batch();
+  return kernels_.largest_magnitude(lookup.gradient, rows, lookup.stride, table_->dim());
+}
+
+bool StepPlan::may_overflow(float largest) const {
+  double most = 0;
   for (const Lookup& lookup : lookups_) {
     double weight = 1;
     for (const float w : lookup.lists.weights) weight = std::max(weight, std::abs(double{w}));
     most += largest * weight * static_cast<double>(lookup.lists.ids.size());
   }
-  if (most < std::numeric_limits<float>::max()) return true;
-  sort_summands();
-  std::vector<float> buffer(table_->dim());
-  for (uint32_t place = 0; place < rows_.size(); ++place) {
-    if (begins_[place] == begins_[place + 1]) continue;
-    const float* sum = reduce(place, buffer.data());
-    if (!std::all_of(sum, sum + table_->dim(), [](float x) { return std::isfinite(x); })) {
-      return false;
-    }
-  }
-  return true;
+  return most >= std::numeric_limits<float>::max();
 }
 
-void StepPlan::prefetch_update(size_t begin, size_t end) const {
+double StepPlan::squared_norm() {
+  add_up();
+  double sum = 0;
+  for (const float* row : sums_) {
+    if (row != nullptr) sum += sum_of_squares<double>(row, table_->dim());
+  }
+  return sum;
+}
+
+void StepPlan::prefetch_rows(size_t begin, size_t end) const {
   RowStore& store = table_->store();
   const int64_t bytes = store.content_bytes();
-  const int64_t gradient_bytes = table_->dim() * static_cast<int64_t>(sizeof(float));
   for (size_t place = begin; place < std::min(end, rows_.size()); ++place) {
     prefetch_to_write(records_[place], bytes);
     __builtin_prefetch(&store.meta(rows_[place]), 1);
     store.prefetch_preserve(rows_[place]);
-    const uint32_t first = begins_[place];
-    const uint32_t last = std::min(begins_[place + 1], first + kSummandsAhead);
-    for (uint32_t i = first; i < last; ++i) {
-      prefetch_to_read(reinterpret_cast<const char*>(summands_[i].gradient), gradient_bytes);
-    }
+  }
+}
+
+void StepPlan::prefetch_sums(size_t begin, size_t end) const {
+  const int64_t bytes = table_->dim() * static_cast<int64_t>(sizeof(float));
+  for (size_t place = begin; place < std::min(end, sums_.size()); ++place) {
+    prefetch_to_read(reinterpret_cast<const char*>(sums_[place]), bytes);
   }
 }
 
 void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step) {
   WriterLock lock(table_->mutex());
-  sort_summands();
+  constexpr size_t kRows = RowUpdater::kRows;
+  if (!added_up_) {
+    sort_summands();
+    sums_.resize(kRows);
+    sum_memory_.resize(kRows * table_->dim());
+  }
   RowUpdater updater(*table_, optimizer, context, step);
-  prefetch_update(0, RowUpdater::kRows);
-  for (size_t begin = 0; begin < rows_.size(); begin += RowUpdater::kRows) {
-    const size_t end = std::min(begin + RowUpdater::kRows, rows_.size());
-    prefetch_update(end, end + RowUpdater::kRows);
+  prefetch_rows(0, kRows);
+  if (added_up_) prefetch_sums(0, kRows);
+  for (size_t begin = 0; begin < rows_.size(); begin += kRows) {
+    const size_t end = std::min(begin + kRows, rows_.size());
+    prefetch_rows(end, end + kRows);
+    const float** sums = sums_.data();
+    if (added_up_) {
+      prefetch_sums(end, end + kRows);
+      sums += begin;
+    } else {
+      kernels_.add_up(summands(begin, end), table_->dim(), sums, sum_memory_.data(),
+                      /*sees=*/false);
+    }
     const auto rows = absl::MakeConstSpan(rows_).subspan(begin, end - begin);
     table_->preserve(rows);
-    for (size_t place = begin; place < end; ++place) {
-      if (begins_[place] == begins_[place + 1]) continue;
-      updater.add(rows_[place], records_[place], reduce(place, updater.gradient_buffer()));
+    for (size_t place = begin; place < end; ++place, ++sums) {
+      if (*sums != nullptr) updater.add(rows_[place], records_[place], *sums);
     }
     updater.update();
     // Now: what is kept about a row stands beside it.
@@ -300,6 +347,7 @@ void StepPlan::clear() {
   records_.clear();
   counts_.clear();
   places_.clear();
+  added_up_ = false;
 }
 
 void look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
@@ -308,7 +356,7 @@ void look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
   ReaderLock lock(table.mutex());
   std::vector<const char*> found(count);
   std::deque<std::vector<char>> defaults;
-  Pooler pooler(table, lists, output, found);
+  Pooler pooler(table, lists, output, found, lists.copies());
   Hashes hashes;
   run_stages(
       count,

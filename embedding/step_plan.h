@@ -52,11 +52,11 @@ class StepPlan {
   // step ends. Replaces an earlier one.
   void set_gradient(int64_t lookup, const float* gradient, int64_t stride);
 
+  // Whether the gradients that were set, and their sums for all rows, are finite. Where ids are not
+  // pooled, the sums are made for that, and kept for apply.
+  bool gradients_are_finite();
   // The sum of squares of the gradients of all rows, in double.
   double squared_norm();
-  // Whether the summed gradients of all rows are finite, if none of those that were set holds a
-  // magnitude above `largest`.
-  bool sums_are_finite(float largest);
 
   // Updates every row that has a gradient, then commits the table's tentative rows, the counts
   // and last steps of all rows seen. The next step begins. REQUIRES: the table's slots are the
@@ -79,19 +79,32 @@ class StepPlan {
     IdLists lists;
     int64_t first = 0;    // its first occurrence in places_
     bool copies = false;  // IdLists::copies
+    // Whether each number of the gradient has a part in the sum of a row: if sums are finite, it
+    // is.
+    bool told_by_sums = false;
+    // Whether all coefficients are 1.
+    bool sums() const { return copies || (lists.pooling == SUM && lists.weights.empty()); }
     const float* gradient = nullptr;
     int64_t stride = 0;
   };
+
+  // Adds up the gradients of each row and keeps the sums, unless that has been done. Returns:
+  // whether they are finite.
+  bool add_up();
+  uint32_t largest_magnitude(const Lookup& lookup) const;
+  // Whether sums of gradients up to that magnitude may be infinite.
+  bool may_overflow(float largest) const;
 
   // Has the records of ids [begin, end) fetched, whose places are known; `rows`: the distinct ones
   // of the step so far.
   void resolve(const Lookup& lookup, int64_t begin, int64_t end, absl::Span<const RowIndex> rows);
   void sort_summands();
   void place_summands(const Lookup& lookup);
-  // The summed gradient of the row at place `place`, in `buffer` or where the only summand is.
-  const float* reduce(uint32_t place, float* buffer) const;
-  // Has what the update of a row changes fetched, if there is that row.
-  void prefetch_update(size_t begin, size_t end) const;
+  // Of rows [begin, end).
+  Summands summands(size_t begin, size_t end) const;
+  // Have what stands at these places, if there are so many, fetched.
+  void prefetch_rows(size_t begin, size_t end) const;
+  void prefetch_sums(size_t begin, size_t end) const;
   void clear();
 
   EmbeddingTable* table_;
@@ -100,9 +113,17 @@ class StepPlan {
   std::vector<RowIndex> rows_;
   std::vector<char*> records_;  // of rows_
   std::vector<uint32_t> counts_;
-  std::vector<uint32_t> places_;   // of each occurrence: the place of its row in rows_
-  std::vector<uint32_t> begins_;   // [rows + 1]: where the summands of each row begin
-  std::vector<Summand> summands_;  // row after row
+  std::vector<uint32_t> places_;  // of each occurrence: the place of its row in rows_
+  // Summands of the gradients, row after row.
+  std::vector<uint32_t> begins_;  // [rows + 1]: where those of each row begin
+  std::vector<const float*> gradients_;
+  std::vector<float> coefficients_;  // empty: all 1
+  bool added_up_ = false;
+  bool sums_are_finite_ = false;
+  // If it has been added up, the gradient of each row: in sum_memory_, or the only summand, or
+  // null.
+  std::vector<const float*> sums_;
+  std::vector<float> sum_memory_;
   // Scratch of look_up.
   std::vector<const char*> found_;          // the record of each id
   std::deque<std::vector<char>> defaults_;  // what ids without a row read

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <random>
 #include <thread>
@@ -35,7 +36,9 @@ struct Input {
 
 class StepPlanTest : public testing::Test {
  protected:
-  StepPlanTest() {
+  StepPlanTest() { begin_anew(); }
+
+  void begin_anew() {
     EmbeddingTableOptions options;
     options.name = "t";
     options.dim = 2;
@@ -259,18 +262,96 @@ TEST_F(StepPlanTest, ListsOfEveryLengthOverManyChunks) {
 }
 
 TEST_F(StepPlanTest, SeesSumsThatOverflow) {
-  Input input{{1, 1, 2}, NONE};
-  look_up(input);
-  const float large[] = {3e38f, 0, 3e38f, 0, 1, 1};
-  plan_->set_gradient(0, large, 2);
-  EXPECT_FALSE(plan_->sums_are_finite(3e38f));
-  const float opposite[] = {3e38f, 0, -3e38f, 0, 1, 1};
-  plan_->set_gradient(0, opposite, 2);
-  EXPECT_TRUE(plan_->sums_are_finite(3e38f));
-  const float small[] = {1, 2, 3, 4, 5, 6};
-  plan_->set_gradient(0, small, 2);
-  EXPECT_TRUE(plan_->sums_are_finite(6));
-  plan_->discard();
+  for (const Pooling pooling : {NONE, SUM}) {
+    Input input{{1, 1, 2}, pooling};
+    if (pooling == SUM) input = {{1, 3, 1, 2}, SUM, {}, {0, 2, 4}};
+    look_up(input);
+    const float large[] = {3e38f, 0, 3e38f, 0, 1, 1};
+    plan_->set_gradient(0, large, 2);
+    EXPECT_FALSE(plan_->gradients_are_finite());
+    const float opposite[] = {3e38f, 0, -3e38f, 0, 1, 1};
+    plan_->set_gradient(0, opposite, 2);
+    EXPECT_TRUE(plan_->gradients_are_finite());
+    const float small[] = {1, 2, 3, 4, 5, 6};
+    plan_->set_gradient(0, small, 2);
+    EXPECT_TRUE(plan_->gradients_are_finite());
+    plan_->discard();
+  }
+}
+
+TEST_F(StepPlanTest, SeesEveryNumberThatIsNotFinite) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<Input> inputs = {
+      {{1, 1, 2, 4}, NONE},
+      {{1, 1, 2, 4}, SUM, {}, {0, 1, 2, 3, 4}},   // lists of one id
+      {{1, 1, 2, 4}, MEAN, {}, {0, 0, 3, 3, 4}},  // empty lists, which no row learns from
+      {{1, 1, 2, 4}, SUM, {0, 1, 2, 3}, {0, 1, 2, 3, 4}},
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Input input = inputs[i];
+    look_up(input);
+    std::vector<float> gradient(8, 1);
+    plan_->set_gradient(0, gradient.data(), 2);
+    EXPECT_TRUE(plan_->gradients_are_finite());
+    for (float& place : gradient) {
+      for (const float value : {kInfinity, -kInfinity, std::nanf("")}) {
+        place = value;
+        plan_->set_gradient(0, gradient.data(), 2);  // what it knew of sums ends
+        EXPECT_FALSE(plan_->gradients_are_finite()) << "input " << i;
+      }
+      place = 1;
+    }
+    plan_->discard();
+  }
+}
+
+TEST_F(StepPlanTest, SeesWhatComesBackToIdsWithoutRows) {
+  EmbeddingTableOptions options;
+  options.name = "t";
+  options.dim = 2;
+  options.admission.mutable_read_only();
+  std::unique_ptr<EmbeddingTable> table = *EmbeddingTable::create(options);
+  StepPlan plan(*table);
+  Input input{{1, 2}, NONE};
+  std::vector<float> output(4);
+  ASSERT_OK(plan.look_up(input.lists(), {output.data(), 2}));
+  const float gradient[] = {1, 2, 3, std::nanf("")};
+  plan.set_gradient(0, gradient, 2);
+  EXPECT_FALSE(plan.gradients_are_finite());
+  plan.discard();
+}
+
+TEST_F(StepPlanTest, ApplyTakesTheSameSumsWhetherTheyWereLookedAtOrNot) {
+  std::mt19937 random(4);
+  for (const bool weighted : {false, true}) {
+    absl::uint128 digests[2];
+    for (const bool looked_at : {false, true}) {
+      begin_anew();
+      random.seed(weighted);
+      const auto look_at_sums = [&] { EXPECT_TRUE(!looked_at || plan_->gradients_are_finite()); };
+      for (int64_t step = 1; step <= 20; ++step) {
+        Input first{{}, NONE}, second{{}, weighted ? MEAN : SUM};
+        for (int i = 0; i < 60; ++i) first.ids.push_back(static_cast<int64_t>(random() % 40));
+        for (int i = 0; i < 50; ++i) second.ids.push_back(static_cast<int64_t>(random() % 40));
+        second.offsets = {0, 7, 7, 30, 50};
+        look_up(first);
+        std::vector<float> gradient1(120), gradient2(8);
+        for (float& x : gradient1) x = static_cast<float>(random() % 1000) / 7;
+        for (float& x : gradient2) x = static_cast<float>(random() % 1000) / 7;
+        plan_->set_gradient(0, gradient1.data(), 2);
+        // Sums that were made are not those of what comes after.
+        look_at_sums();
+        look_up(second);
+        look_at_sums();
+        plan_->set_gradient(1, gradient2.data(), 2);
+        look_at_sums();
+        EXPECT_GT(looked_at ? plan_->squared_norm() : 1, 0);
+        apply(step);
+      }
+      digests[looked_at] = table_->content_digest();
+    }
+    EXPECT_EQ(digests[0], digests[1]);
+  }
 }
 
 // 30 steps with repeated ids on a table of this kind.
