@@ -21,10 +21,10 @@ constexpr int64_t kNear = 8;  // ids ahead
 constexpr int64_t kAhead = kIdMapAhead;
 constexpr int64_t kBlock = kIdMapBlock;
 
-// Of a bucket's entries, those that have the id and those that are free: bit kStride × e. Free ones
-// may be among the first, too, if the id is 0.
+// Of a bucket's entries, those that have the id and those that are in use: bit kStride × e. The
+// first may be free, if the id is 0.
 struct Matches {
-  unsigned same, free;
+  unsigned same, used;
 };
 
 #if defined(__AVX512F__)
@@ -42,9 +42,11 @@ inline RowIndex row_complement(const IdMapBucket& bucket, int64_t id) {
 
 inline Matches matches(const IdMapBucket& bucket, int64_t id) {
   const __m512i all = load(bucket);
-  const unsigned same = _mm512_mask_cmpeq_epi64_mask(0x55, all, _mm512_set1_epi64(id));
-  const unsigned free = _mm512_mask_testn_epi64_mask(0xaa, all, _mm512_set1_epi64(0xffffffff)) >> 1;
-  return {same, free};
+  unsigned same = _mm512_mask_cmpeq_epi64_mask(0x55, all, _mm512_set1_epi64(id));
+  unsigned used = _mm512_mask_test_epi64_mask(0xaa, all, _mm512_set1_epi64(0xffffffff));
+  // Into ordinary registers: GCC would go on with masks, and move them there and back.
+  asm("" : "+r"(same), "+r"(used));
+  return {same, used >> 1};
 }
 
 #elif defined(__AVX2__)
@@ -82,7 +84,7 @@ inline Matches matches(const IdMapBucket& bucket, int64_t id) {
   const unsigned same = bits(_mm256_cmpeq_epi64(all.ids, _mm256_set1_epi64x(id)));
   const __m256i rows = _mm256_slli_epi64(all.others, 32);
   const unsigned free = bits(_mm256_cmpeq_epi64(rows, _mm256_setzero_si256()));
-  return {same, free};
+  return {same, free ^ 0xf};
 }
 
 #else
@@ -102,7 +104,7 @@ inline Matches matches(const IdMapBucket& bucket, int64_t id) {
   for (int e = 0; e < kIdMapEntries; ++e) {
     const IdMapEntry& entry = bucket.entries[e];
     all.same |= static_cast<unsigned>(entry.id == id) << e;
-    all.free |= static_cast<unsigned>(entry.row_complement == 0) << e;
+    all.used |= static_cast<unsigned>(entry.row_complement != 0) << e;
   }
   return all;
 }
@@ -119,13 +121,17 @@ struct Place {
 template <bool free>
 inline Place place_in(IdMapBucket* bucket, int64_t id, IdMapEntry* none) {
   constexpr unsigned kBits = kStride * kIdMapEntries;
+  constexpr unsigned kFirst = kStride == 2 ? 0x55 : 0xf;  // of all entries
   const Matches all = matches(*bucket, id);
-  const unsigned bits = (all.same & ~all.free) | (free ? all.free << kBits : 0) | 1u << 2 * kBits;
+  // Found, or else free, or else neither.
+  const unsigned bits =
+      (all.same & all.used) | (free ? (all.used ^ kFirst) << kBits : 0) | 1u << 2 * kBits;
   const auto bit = static_cast<unsigned>(__builtin_ctz(bits));
-  const auto entry = reinterpret_cast<uintptr_t>(bucket->entries + bit % kBits / kStride);
-  const auto otherwise = reinterpret_cast<uintptr_t>(none);
-  const uintptr_t missed = -static_cast<uintptr_t>(bit / (2 * kBits));
-  return {reinterpret_cast<IdMapEntry*>(entry ^ ((entry ^ otherwise) & missed)), bit < kBits};
+  auto entry = reinterpret_cast<IdMapEntry*>(reinterpret_cast<char*>(bucket) +
+                                             bit % kBits * (sizeof(IdMapEntry) / kStride));
+  // A conditional move, not the branch that GCC would make of it.
+  asm("cmp %2, %1\n\tcmovae %3, %0" : "+r"(entry) : "r"(bit), "i"(2 * kBits), "r"(none) : "cc");
+  return {entry, bit < kBits};
 }
 
 inline bool passed(const IdMapEntry* home) { return home->mark >> 31; }
@@ -143,30 +149,38 @@ struct Computed {
 // To the second level.
 inline void prefetch(const IdMapEntry* entry) { __builtin_prefetch(entry, 0, 2); }
 
-inline void approach(const IdMapView& map, uint64_t hash, IdMapEntry** home) {
-  *home = home_of(map, hash);
-  prefetch(*home);
-}
-
 // Approaches ids from number `begin` on, kAhead at most.
 template <typename Hash>
 inline void approach_first(const IdMapView& map, Hash hash, int64_t begin, int64_t end,
                            IdMapEntry** homes) {
   if (end > begin + kAhead) end = begin + kAhead;
-  for (int64_t i = begin; i < end; ++i) approach(map, hash(i), &homes[i & (kAhead - 1)]);
+  for (int64_t i = begin; i < end; ++i) {
+    IdMapEntry* const home = home_of(map, hash(i));
+    homes[i & (kAhead - 1)] = home;
+    prefetch(home);
+  }
 }
 
-// Calls look(i, bucket) with the homes of ids number `begin` to end - 1, and lists in `rest` those
-// for which it returns that they are not there, if they may be behind. Approaches ids that are
-// kAhead further, if less than `count`: their homes take the places of those seen.
+// Calls look(i, bucket) with the homes of ids number `begin` to end - 1, kAhead at most, and lists
+// in `rest` those for which it returns that they are not there, if they may be behind. Approaches
+// ids that are kAhead further, if less than `count`: their homes take the places of those seen.
 template <typename Hash, typename Look>
 inline void look_at_homes(const IdMapView& map, int64_t begin, int64_t end, int64_t count,
                           Hash hash, IdMapEntry** homes, Look look, IdMapRest& rest) {
+  // Apart from the rest: there are not registers enough for both. Where there are no more ids, any
+  // bucket.
+  IdMapEntry* further[kAhead];
+  const int64_t count_further =
+      count - kAhead - begin < end - begin ? count - kAhead - begin : end - begin;
+  int64_t f = 0;
+  for (; f < count_further; ++f) further[f] = home_of(map, hash(begin + kAhead + f));
+  for (; f < end - begin; ++f) further[f] = homes[begin & (kAhead - 1)];
   int64_t left = 0;
   for (int64_t i = begin; i < end; ++i) {
     IdMapEntry* const home = homes[i & (kAhead - 1)];
     __builtin_prefetch(homes[(i + kNear) & (kAhead - 1)]);
-    if (i + kAhead < count) approach(map, hash(i + kAhead), &homes[i & (kAhead - 1)]);
+    homes[i & (kAhead - 1)] = further[i - begin];
+    prefetch(further[i - begin]);
     const bool again = look(i, bucket_of(home)) & passed(home);
     rest.numbers[left] = i;
     rest.homes[left] = home;
