@@ -45,8 +45,8 @@ class CollectionPoliciesTest : public testing::Test {
     Ids all = a;
     all.insert(all.end(), b.begin(), b.end());
     const auto first = static_cast<int64_t>(a.size()), last = static_cast<int64_t>(all.size());
-    return collection_->forward({torch::tensor(all, torch::kLong),
-                                 torch::tensor(Ids{0, first, last}, torch::kLong), {}});
+    return collection_->forward(
+        {torch::tensor(all, torch::kLong), torch::tensor(Ids{0, first, last}, torch::kLong), {}});
   }
   Values run(const Ids& a, const Ids& b, bool backward = true) {
     absl::StatusOr<EmbeddingOutput> output = forward(a, b);
@@ -196,9 +196,10 @@ TEST_F(CollectionPoliciesTest, ThreadsChangeNothing) {
   std::vector<absl::uint128> digests;
   std::vector<AdmissionState> counts;
   for (const int threads : {1, 3}) {
-    make("admission { count { min_count: 3 sketch { capacity: 2000 } } } "
-         "limit { max_rows: 700 on_full: EVICT_LFU }",
-         threads);
+    make(
+        "admission { count { min_count: 3 sketch { capacity: 2000 } } } "
+        "limit { max_rows: 700 on_full: EVICT_LFU }",
+        threads);
     step_ = 0;
     for (int64_t step = 0; step < 12; ++step) {
       Ids a(2000), b(1500);

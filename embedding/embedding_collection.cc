@@ -4,14 +4,17 @@
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "embedding/collection_input.h"
 #include "embedding/step_plan.h"
 
 namespace millrace {
@@ -42,9 +45,9 @@ absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArr
   }
   if (gradient.scalar_type() != at::kFloat || !gradient.device().is_cpu() ||
       gradient.layout() != at::kStrided || gradient.sizes() != sizes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("gradient of type ", c10::toString(gradient.scalar_type()), " with ",
-                     gradient.numel(), " values; float32 like the output is due"));
+    return absl::InvalidArgumentError(absl::StrCat("a gradient ", type_and_shape(gradient),
+                                                   "; Float [", absl::StrJoin(sizes, ", "),
+                                                   "], like the output, is due"));
   }
   at::Tensor result = gradient.contiguous();
   // LibTorch copies a tensor that someone else holds before it adds to it, but not one that shares
@@ -82,7 +85,17 @@ struct EmbeddingCollection::Step {
     ++number;
   }
   absl::Status add_gradient(Lookups& lookups, int64_t output, const at::Tensor& gradient);
+  // Of an output: its features and their tables.
+  std::string name_of(int64_t output) const;
 };
+
+std::string EmbeddingCollection::Step::name_of(int64_t output) const {
+  std::vector<absl::string_view> names;
+  for (const FeaturePlace& place : *places) {
+    if (place.output_number() == output) names.push_back(place.name);
+  }
+  return absl::StrCat(output == 0 ? "pooled features " : "feature ", listed(names));
+}
 
 absl::Status EmbeddingCollection::Step::add_gradient(Lookups& call, int64_t output,
                                                      const at::Tensor& gradient) {
@@ -94,7 +107,7 @@ absl::Status EmbeddingCollection::Step::add_gradient(Lookups& call, int64_t outp
     const FeaturePlace& place = (*places)[f];
     if (call.lookup[f] < 0) continue;  // its table is frozen
     StepPlan& plan = *plans[table_of[f]];
-    if (output != place.output()) continue;
+    if (output != place.output_number()) continue;
     const bool pooled = place.column >= 0;
     plan.set_gradient(call.lookup[f], data + (pooled ? place.column : 0),
                       pooled ? pooled_dim : place.dim);
@@ -122,7 +135,10 @@ class EmbeddingCollection::Backward : public torch::autograd::Node {
     for (size_t output = 0; output < gradients.size(); ++output) {
       if (!gradients[output].defined()) continue;
       absl::Status added = step->add_gradient(call, output, gradients[output]);
-      if (!added.ok()) step->keep(annotate(std::move(added), "backward pass of embeddings"));
+      if (!added.ok()) {
+        step->keep(annotate(std::move(added),
+                            absl::StrCat("backward pass of embeddings, ", step->name_of(output))));
+      }
     }
     return {};
   }
@@ -204,7 +220,6 @@ absl::Status EmbeddingCollection::make_places() {
       pooled_dim_ += place.dim;
     }
     features_of_[number].push_back(static_cast<int64_t>(places.size()));
-    cuts_ = cuts_ || feature.max_ids > 0;
     step_->table_of.push_back(number);
     places.push_back(std::move(place));
   }
@@ -223,72 +238,12 @@ absl::StatusOr<EmbeddingTable*> EmbeddingCollection::table(absl::string_view nam
   return absl::NotFoundError(absl::StrCat("no table \"", name, "\"", did_you_mean(name, known)));
 }
 
-absl::StatusOr<KeyedJagged> EmbeddingCollection::checked(const KeyedJagged& features,
-                                                         int64_t* batch) const {
-  auto is = [](const at::Tensor& tensor, at::ScalarType type) {
-    return tensor.defined() && tensor.scalar_type() == type && tensor.dim() == 1 &&
-           tensor.device().is_cpu() && tensor.layout() == at::kStrided;
-  };
-  if (!is(features.values, at::kLong) || !is(features.offsets, at::kLong)) {
-    return absl::InvalidArgumentError("ids and offsets must be int64 vectors on the CPU");
-  }
-  if (features.weights.defined() &&
-      (!is(features.weights, at::kFloat) || features.weights.numel() != features.values.numel())) {
-    return absl::InvalidArgumentError("weights of ids must be float32, one for each id");
-  }
-  const auto count = static_cast<int64_t>(places_->size());
-  const int64_t lists = features.offsets.numel() - 1;
-  if (lists < 0 || lists % count != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "offsets have ", lists + 1, " numbers: not features × batch + 1 for ", count, " features"));
-  }
-  *batch = lists / count;
-  KeyedJagged result{features.values.contiguous(), features.offsets.contiguous(),
-                     features.weights.defined() ? features.weights.contiguous() : at::Tensor()};
-  const int64_t* offsets = result.offsets.const_data_ptr<int64_t>();
-  if (offsets[0] != 0 || offsets[lists] != result.values.numel()) {
-    return absl::InvalidArgumentError(absl::StrCat("offsets go from ", offsets[0], " to ",
-                                                   offsets[lists], ", not from 0 to ",
-                                                   result.values.numel(), ", the number of ids"));
-  }
-  for (int64_t i = 0; i < lists; ++i) {
-    if (offsets[i + 1] >= offsets[i]) continue;
-    return absl::InvalidArgumentError(absl::StrCat("feature ", (*places_)[i / *batch].name,
-                                                   ", example ", i % *batch, ": offsets decrease"));
-  }
-  return cuts_ ? cut(std::move(result), *batch) : result;
-}
-
-KeyedJagged EmbeddingCollection::cut(KeyedJagged features, int64_t batch) const {
-  const int64_t* offsets = features.offsets.const_data_ptr<int64_t>();
-  const int64_t lists = features.offsets.numel() - 1;
-  // How many ids of a list are looked up.
-  auto length = [&](int64_t list) {
-    const int64_t all = offsets[list + 1] - offsets[list];
-    const int64_t most = options_.features[list / batch].max_ids;
-    return most > 0 ? std::min(all, most) : all;
-  };
-  int64_t left_out = 0;
-  for (int64_t list = 0; list < lists; ++list) {
-    left_out += offsets[list + 1] - offsets[list] - length(list);
-  }
-  if (left_out == 0) return features;
-  KeyedJagged result;
-  const int64_t count = features.values.numel() - left_out;
-  result.values = at::empty({count}, at::kLong);
-  result.offsets = at::empty({lists + 1}, at::kLong);
-  if (features.weights.defined()) result.weights = at::empty({count}, at::kFloat);
-  int64_t* ends = result.offsets.mutable_data_ptr<int64_t>();
-  *ends = 0;
-  for (int64_t list = 0; list < lists; ++list) {
-    ends[list + 1] = ends[list] + length(list);
-    std::copy_n(features.values.const_data_ptr<int64_t>() + offsets[list], length(list),
-                result.values.mutable_data_ptr<int64_t>() + ends[list]);
-    if (!features.weights.defined()) continue;
-    std::copy_n(features.weights.const_data_ptr<float>() + offsets[list], length(list),
-                result.weights.mutable_data_ptr<float>() + ends[list]);
-  }
-  return result;
+std::string EmbeddingCollection::describe(int64_t table) const {
+  std::vector<absl::string_view> names;
+  for (const int64_t f : features_of_[table]) names.push_back((*places_)[f].name);
+  if (names.empty()) return absl::StrCat("table ", tables_[table]->name());
+  return absl::StrCat("table ", tables_[table]->name(), " (feature", names.size() == 1 ? " " : "s ",
+                      listed(names), ")");
 }
 
 void EmbeddingCollection::for_each(int64_t ids, int64_t count,
@@ -312,7 +267,7 @@ absl::Status EmbeddingCollection::look_up(const KeyedJagged& features, int64_t b
       const FeaturePlace& place = (*places_)[f];
       const IdLists lists = lists_of(features, batch, f, options_.features[f].pooling);
       PoolingOutput output;
-      const int64_t number = place.output();
+      const int64_t number = place.output_number();
       output.data = data[number] + std::max<int64_t>(place.column, 0);
       output.stride = place.column >= 0 ? pooled_dim_ : place.dim;
       output.past_caches = static_cast<int64_t>(outputs[number].nbytes()) > kCacheBytes;
@@ -342,7 +297,8 @@ int64_t EmbeddingCollection::next_lookup(int64_t feature) const {
 absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& features) {
   if (stand_in_.has_value()) return *stand_in_;
   int64_t batch = 0;
-  ASSIGN_OR_RETURN(KeyedJagged input, checked(features, &batch), "looking up embeddings");
+  ASSIGN_OR_RETURN(KeyedJagged input, checked_input(features, options_, &batch),
+                   "looking up embeddings");
   const bool training = is_training() && at::GradMode::is_enabled();
 
   // The pooled features, then each unpooled one.
@@ -359,14 +315,22 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
     outputs.push_back(buffers_->take(bounds[batch] - bounds[0], place.dim));
     unpooled.push_back({at::Tensor(), offsets - bounds[0]});
   }
-  RETURN_IF_ERROR(look_up(input, batch, training, outputs), "looking up embeddings");
-
+  const auto number = static_cast<int64_t>(step_->lookups.size());
   if (training) {
     for (const at::Tensor& output : outputs) call.sizes.push_back(output.sizes().vec());
     call.gradients.resize(outputs.size());
-    auto node = c10::make_intrusive<Backward>(step_, step_->number, step_->lookups.size());
+    // Before the lookup: plans borrow from it even if that fails.
     step_->lookups.push_back(std::move(call));
     step_->ids += input.values.numel();
+  }
+  absl::Status looked_up =
+      annotate(look_up(input, batch, training, outputs), "looking up embeddings");
+  if (!looked_up.ok()) {
+    if (training) step_->keep(looked_up);
+    return looked_up;
+  }
+  if (training) {
+    auto node = c10::make_intrusive<Backward>(step_, step_->number, number);
     for (at::Tensor& output : outputs) torch::autograd::set_history(output, node);
   }
   for (size_t i = 0; i < unpooled.size(); ++i) unpooled[i].rows = outputs[i + 1];
@@ -378,7 +342,7 @@ bool EmbeddingCollection::frozen_gradients_are_finite(int64_t table) const {
   for (const Lookups& call : step_->lookups) {
     for (const int64_t f : features_of_[table]) {
       const FeaturePlace& place = (*places_)[f];
-      const at::Tensor& gradient = call.gradients[place.output()];
+      const at::Tensor& gradient = call.gradients[place.output_number()];
       if (!gradient.defined()) continue;
       const float* values = gradient.const_data_ptr<float>() + std::max<int64_t>(place.column, 0);
       const uint32_t largest =
@@ -391,18 +355,18 @@ bool EmbeddingCollection::frozen_gradients_are_finite(int64_t table) const {
 
 GradientSummary EmbeddingCollection::summarize(bool with_norm) {
   const auto count = static_cast<int64_t>(tables_.size());
-  std::atomic<bool> finite = true;
-  std::vector<double> norms(count);
+  // All of them, whatever the first says: the answer depends on no thread.
+  std::vector<GradientSummary> summaries(count);
   for_each(step_->ids, count, [&](int64_t t) {
-    if (!finite) return;
     StepPlan& plan = *step_->plans[t];
-    if (!(frozen(t) ? frozen_gradients_are_finite(t) : plan.gradients_are_finite())) finite = false;
-    if (finite && with_norm) norms[t] = plan.squared_norm();
+    GradientSummary& summary = summaries[t];
+    summary.finite = frozen(t) ? frozen_gradients_are_finite(t) : plan.gradients_are_finite();
+    if (!summary.finite) summary.not_finite = describe(t);
+    if (summary.finite && with_norm) summary.norm_squared = plan.squared_norm();
   });
-  GradientSummary summary;
-  summary.finite = finite;
-  for (const double norm : norms) summary.norm_squared += norm;
-  return summary;
+  GradientSummary all;
+  for (const GradientSummary& summary : summaries) all += summary;
+  return all;
 }
 
 absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) const {
@@ -414,10 +378,12 @@ absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) c
   for (size_t t = 0; t < tables_.size(); ++t) {
     if (frozen(static_cast<int64_t>(t))) continue;
     const UpdateContext& context = updates[t].context;
-    if (!std::isfinite(context.learning_rate) || context.learning_rate < 0 ||
-        !std::isfinite(context.gradient_scale) || context.step < 1) {
+    // Optimizers compute in float32.
+    constexpr double kMost = std::numeric_limits<float>::max();
+    if (!(context.learning_rate >= 0 && context.learning_rate <= kMost) ||
+        !(std::abs(context.gradient_scale) <= kMost) || context.step < 1) {
       return absl::InvalidArgumentError(
-          absl::StrCat("table ", tables_[t]->name(), ": learning rate ", context.learning_rate,
+          absl::StrCat(describe(static_cast<int64_t>(t)), ": learning rate ", context.learning_rate,
                        ", gradient scale ", context.gradient_scale, " or step ", context.step,
                        " is out of range"));
     }

@@ -5,9 +5,11 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,9 +36,13 @@ struct TableUpdate {
 
 // Features that name tables; several may name one. Rows appear when their id does. One step:
 //
-//   ASSIGN_OR_RETURN(EmbeddingOutput output, collection->forward(batch.sparse));   // per
-//   micro-batch loss(output).backward(); RETURN_IF_ERROR(collection->apply(progress.step + 1,
-//   updates));   // or collection->discard()
+//   ASSIGN_OR_RETURN(EmbeddingOutput output, collection->forward(batch.sparse));
+//   loss(output).backward();   // both for each micro-batch
+//   if (collection->summarize(false).finite) {
+//     RETURN_IF_ERROR(collection->apply(progress.step + 1, updates));
+//   } else {
+//     collection->discard();
+//   }
 //
 // In training (the module is training and gradients are on) forward makes tentative rows and
 // remembers what it looked up; backward passes leave their gradients here. Otherwise forward
@@ -62,7 +68,8 @@ class EmbeddingCollection : public torch::nn::Module {
 
   // Looks up a micro-batch: `features` in the order of the options. The batch may be empty.
   // Errors: InvalidArgument naming the feature for tensors of another type or size than
-  // KeyedJagged says; ResourceExhausted. After an error in training the step must be discarded.
+  // KeyedJagged says; ResourceExhausted. After the latter in training apply gives the same error:
+  // the step is to be discarded.
   absl::StatusOr<EmbeddingOutput> forward(const KeyedJagged& features);
 
   // What forward gives from here on, whatever it is asked and without looking anything up; none: as
@@ -74,10 +81,11 @@ class EmbeddingCollection : public torch::nn::Module {
 
   // Updates the tables, updates[i] for tables()[i] (not looked at if that is frozen), and ends the
   // step. `step` becomes the last step
-  // of every row seen. A step without forward or backward counts as a step.
-  // Errors: the first one of the backward passes; InvalidArgument for the wrong number of updates
-  // or numbers out of range, FailedPrecondition for slots that are not bound. Nothing has changed
-  // then, and the step is still to be discarded.
+  // of every row seen. A step without forward or backward counts as a step. Does not look whether
+  // gradients are finite: summarize does.
+  // Errors: the first one of the forward and backward passes; InvalidArgument for the wrong number
+  // of updates or numbers out of range, FailedPrecondition for slots that are not bound. Nothing
+  // has changed then, and the step is still to be discarded.
   absl::Status apply(int64_t step, absl::Span<const TableUpdate> updates);
 
   // What apply would refuse, without doing anything.
@@ -106,11 +114,10 @@ class EmbeddingCollection : public torch::nn::Module {
   explicit EmbeddingCollection(EmbeddingCollectionOptions options);
   absl::Status make_tables();
   absl::Status make_places();
-  absl::StatusOr<KeyedJagged> checked(const KeyedJagged& features, int64_t* batch) const;
   absl::Status look_up(const KeyedJagged& features, int64_t batch, bool training,
                        std::vector<at::Tensor>& outputs);
-  // The same without the ids that come after the first max_ids of a list.
-  KeyedJagged cut(KeyedJagged features, int64_t batch) const;
+  // For messages: its name, and those of its features.
+  std::string describe(int64_t table) const;
   bool frozen(int64_t table) const { return options_.tables[table].frozen(); }
   // The number that the lookup of a feature will have in the plan of its table; -1 if that is
   // frozen.
@@ -122,14 +129,13 @@ class EmbeddingCollection : public torch::nn::Module {
 
   EmbeddingCollectionOptions options_;
   std::vector<std::unique_ptr<EmbeddingTable>> tables_;
-  std::vector<std::vector<int64_t>> features_of_;  // of each table
-  std::shared_ptr<const std::vector<FeaturePlace>> places_;
+  std::vector<std::vector<int64_t>> features_of_;            // of each table
+  std::shared_ptr<const std::vector<FeaturePlace>> places_;  // shared with outputs and the step
   int64_t pooled_dim_ = 0;
   int64_t unpooled_features_ = 0;
-  bool cuts_ = false;  // whether a feature has max_ids
   std::optional<EmbeddingOutput> stand_in_;
-  std::shared_ptr<OutputBuffers> buffers_;
-  std::mutex pool_mutex_;  // of whoever uses the pool
+  std::shared_ptr<OutputBuffers> buffers_;  // shared with tensors in their memory
+  std::mutex pool_mutex_;                   // of whoever uses the pool
   std::unique_ptr<ThreadPool> pool_;
   // Owned here; graphs of backward passes hold it weakly, since they may outlive the collection.
   std::shared_ptr<Step> step_;

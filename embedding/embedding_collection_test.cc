@@ -10,94 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
-#include "optim/row_optimizer_factory.h"
+#include "embedding/collection_testing.h"
 
 namespace millrace {
 namespace {
 
 using testing::HasSubstr;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-TableConfig table_config(const char* name, int64_t dim) {
-  TableConfig config;
-  config.set_name(name);
-  config.set_dim(dim);
-  config.mutable_initializer()->mutable_uniform()->set_low(-1);
-  config.mutable_initializer()->mutable_uniform()->set_high(1);
-  return config;
-}
-
-// Features a (sum), b (mean) and c (unpooled) share the table t of 3 columns; d (sum) has u of 2.
-EmbeddingCollectionOptions small_options() {
-  EmbeddingCollectionOptions options;
-  options.seed = 5;
-  options.tables = {table_config("t", 3), table_config("u", 2)};
-  options.features = {{"a", "t", SUM}, {"b", "t", MEAN}, {"c", "t", NONE}, {"d", "u", SUM}};
-  return options;
-}
-
-using Lists = std::vector<std::vector<int64_t>>;  // feature after feature, example after example
-
-KeyedJagged jagged(const Lists& lists) {
-  std::vector<int64_t> values, offsets = {0};
-  for (const std::vector<int64_t>& list : lists) {
-    values.insert(values.end(), list.begin(), list.end());
-    offsets.push_back(values.size());
-  }
-  return {torch::tensor(values, torch::kLong), torch::tensor(offsets, torch::kLong), {}};
-}
-
-// Two examples; ids repeat within lists, between features and examples, and lists are empty.
-const Lists kLists = {{1, 2, 1}, {}, /*b*/ {2, 3}, {-5}, /*c*/ {1, 1}, {3, 0}, /*d*/ {}, {9, 9}};
-
-// A collection with one optimizer for all its tables.
-struct Trained {
-  explicit Trained(const EmbeddingCollectionOptions& options, const char* kind = "sgd") {
-    absl::StatusOr<std::shared_ptr<EmbeddingCollection>> created =
-        EmbeddingCollection::create(options);
-    EXPECT_OK(created);
-    collection = *std::move(created);
-    SparseOptimizerConfig config;
-    if (std::string(kind) == "sgd") config.mutable_sgd();
-    if (std::string(kind) == "adagrad") config.mutable_adagrad();
-    if (std::string(kind) == "rowwise_adagrad") config.mutable_rowwise_adagrad();
-    optimizer = *create_row_optimizer(config);
-    for (const auto& table : collection->tables())
-      EXPECT_OK(table->bind(optimizer->slots(table->dim())));
-  }
-
-  EmbeddingOutput forward(const KeyedJagged& features) {
-    absl::StatusOr<EmbeddingOutput> output = collection->forward(features);
-    EXPECT_OK(output);
-    return *std::move(output);
-  }
-  EmbeddingOutput evaluate(const KeyedJagged& features) {
-    at::NoGradGuard no_grad;
-    return forward(features);
-  }
-  absl::Status apply(double rate = 1) {
-    TableUpdate update;
-    update.optimizer = optimizer.get();
-    update.context.learning_rate = rate;
-    update.context.step = ++step;
-    return collection->apply(step, std::vector<TableUpdate>(collection->tables().size(), update));
-  }
-  EmbeddingTable& table(int i) { return *collection->tables()[i]; }
-  std::vector<absl::uint128> digests() const {
-    std::vector<absl::uint128> result;
-    for (const auto& table : collection->tables()) result.push_back(table->content_digest());
-    return result;
-  }
-  float* row(int table_number, int64_t id) {
-    RowIndex row;
-    table(table_number).find({&id, 1}, {&row, 1});
-    return row == kNoRow ? nullptr : table(table_number).store().weights(row);
-  }
-
-  std::shared_ptr<EmbeddingCollection> collection;
-  std::unique_ptr<RowOptimizer> optimizer;
-  int64_t step = 0;
-};
 
 // A smooth function of everything an output holds; each number has its own factors.
 at::Tensor loss_of(const EmbeddingOutput& output) {
@@ -260,14 +179,6 @@ TEST(EmbeddingCollectionTest, ManyThreadsEvaluateWhileOneTrains) {
   }
   done = true;
   for (std::thread& thread : threads) thread.join();
-}
-
-TEST(EmbeddingCollectionTest, FiniteGradientsWhoseSumIsNotAreSeen) {
-  Trained trained(small_options());
-  const EmbeddingOutput output = trained.forward(jagged(kLists));
-  (output.pooled.sum() * 3e38).backward();  // id 1 comes twice in one list
-  EXPECT_FALSE(trained.collection->summarize(/*with_norm=*/false).finite);
-  trained.collection->discard();
 }
 
 TEST(EmbeddingCollectionTest, UsesOfOneOutputAddUp) {
@@ -460,58 +371,6 @@ TEST(EmbeddingCollectionTest, ThreadsDoNotChangeABit) {
   }
 }
 
-TEST(EmbeddingCollectionTest, Summaries) {
-  Trained trained(small_options());
-  EXPECT_TRUE(trained.collection->summarize(true).finite);
-  at::Tensor gradient = torch::zeros({2, 8});
-  gradient[1][3] = 4;  // b of the second example, id -5
-  gradient[0][0] = 1;  // a of the first: ids 1 (twice) and 2
-  trained.forward(jagged(kLists)).pooled.backward(gradient);
-  GradientSummary summary = trained.collection->summarize(true);
-  EXPECT_TRUE(summary.finite);
-  EXPECT_DOUBLE_EQ(summary.norm_squared, 16 + 4 + 1);
-  EXPECT_EQ(trained.collection->summarize(false).norm_squared, 0);
-  for (const double bad : {double{NAN}, double{INFINITY}, -double{INFINITY}}) {
-    trained.collection->discard();
-    gradient[1][7] = bad;
-    trained.forward(jagged(kLists)).pooled.backward(gradient);
-    EXPECT_FALSE(trained.collection->summarize(false).finite);
-  }
-  trained.collection->discard();
-  EXPECT_TRUE(trained.collection->summarize(true).finite);
-}
-
-TEST(EmbeddingCollectionTest, RefusesBadInput) {
-  Trained trained(small_options());
-  const std::vector<absl::uint128> digests = trained.digests();
-  auto refused = [&](const KeyedJagged& features, const char* message) {
-    EXPECT_THAT(trained.collection->forward(features), StatusIs(kInvalid, HasSubstr(message)));
-    EXPECT_EQ(trained.digests(), digests);
-  };
-  const KeyedJagged good = jagged(kLists);
-  auto with = [&](void (*change)(KeyedJagged&)) {
-    KeyedJagged features = good;
-    features.offsets = features.offsets.clone();
-    change(features);
-    return features;
-  };
-  refused(KeyedJagged(), "int64");
-  refused(with([](KeyedJagged& f) { f.values = f.values.to(torch::kInt); }), "int64");
-  refused(with([](KeyedJagged& f) { f.values = f.values.to(torch::kDouble); }), "int64");
-  refused(with([](KeyedJagged& f) { f.values = f.values.view({1, -1}); }), "vectors");
-  refused(with([](KeyedJagged& f) { f.offsets = f.offsets.to(torch::kInt); }), "int64");
-  refused(with([](KeyedJagged& f) { f.offsets = f.offsets.slice(0, 0, 8); }), "features");
-  refused(with([](KeyedJagged& f) { f.offsets = f.offsets.slice(0, 0, 0); }), "features");
-  refused(with([](KeyedJagged& f) { f.offsets[0] = 1; }), "from 1");
-  refused(with([](KeyedJagged& f) { f.offsets[8] = 11; }), "to 11");
-  refused(with([](KeyedJagged& f) { f.offsets[3] = 9; }), "feature b, example 1");
-  refused(with([](KeyedJagged& f) { f.offsets[1] = -1; }), "feature a, example 0");
-  refused(with([](KeyedJagged& f) { f.weights = torch::ones({3}); }), "weights");
-  refused(with([](KeyedJagged& f) { f.weights = torch::ones({f.values.numel()}, torch::kDouble); }),
-          "weights");
-  EXPECT_OK(trained.collection->forward(good));
-}
-
 TEST(EmbeddingCollectionTest, TakesStridedInput) {
   Trained trained(small_options()), reference(small_options());
   const KeyedJagged features = jagged(kLists);
@@ -524,67 +383,6 @@ TEST(EmbeddingCollectionTest, TakesStridedInput) {
   ASSERT_OK(trained.apply());
   ASSERT_OK(reference.apply());
   EXPECT_EQ(trained.digests(), reference.digests());
-}
-
-TEST(EmbeddingCollectionTest, ApplyRefusesBadUpdatesAndChangesNothing) {
-  Trained trained(small_options());
-  trained.forward(jagged(kLists)).pooled.sum().backward();
-  TableUpdate good;
-  good.optimizer = trained.optimizer.get();
-  auto apply = [&](const TableUpdate& second) {
-    return trained.collection->apply(1, {good, second});
-  };
-  EXPECT_THAT(trained.collection->apply(1, {good}), StatusIs(kInvalid, HasSubstr("1 updates")));
-  for (const double rate : {double{NAN}, double{INFINITY}, -0.1}) {
-    TableUpdate bad = good;
-    bad.context.learning_rate = rate;
-    EXPECT_THAT(apply(bad), StatusIs(kInvalid, HasSubstr("table u: learning rate")));
-  }
-  TableUpdate bad = good;
-  bad.context.gradient_scale = NAN;
-  EXPECT_THAT(apply(bad), StatusIs(kInvalid));
-  bad = good;
-  const std::unique_ptr<RowOptimizer> adam = *create_row_optimizer(SparseOptimizerConfig());
-  bad.optimizer = adam.get();
-  EXPECT_THAT(apply(bad), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("table u")));
-  EXPECT_EQ(trained.table(0).applied_steps(), 0);
-  EXPECT_EQ(trained.table(0).statistics().rows, 0);
-  EXPECT_OK(trained.apply());
-  EXPECT_EQ(trained.table(0).statistics().rows, 5);
-}
-
-TEST(EmbeddingCollectionTest, ErrorsOfBackwardPassesComeFromApply) {
-  Trained trained(small_options());
-  const at::Tensor stale = trained.forward(jagged(kLists)).pooled.sum();
-  trained.collection->discard();
-  const std::vector<absl::uint128> digests = trained.digests();
-  stale.backward();
-  trained.forward(jagged(kLists)).pooled.sum().backward();
-  EXPECT_THAT(trained.apply(),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has ended")));
-  trained.collection->discard();
-  EXPECT_EQ(trained.digests(), digests);
-
-  const at::Tensor pooled = trained.forward(jagged(kLists)).pooled;
-  (pooled * pooled).sum().backward({}, true, /*create_graph=*/true);
-  EXPECT_THAT(trained.apply(), StatusIs(absl::StatusCode::kUnimplemented));
-  trained.collection->discard();
-  EXPECT_OK(trained.apply());
-}
-
-TEST(EmbeddingCollectionTest, CreateRefusesBadOptions) {
-  auto refused = [](void (*change)(EmbeddingCollectionOptions&), const char* message) {
-    EmbeddingCollectionOptions options = small_options();
-    change(options);
-    EXPECT_THAT(EmbeddingCollection::create(options), StatusIs(kInvalid, HasSubstr(message)));
-  };
-  refused([](EmbeddingCollectionOptions& o) { o.features.clear(); }, "without features");
-  refused([](EmbeddingCollectionOptions& o) { o.threads = 0; }, "threads");
-  refused([](EmbeddingCollectionOptions& o) { o.features[1].max_ids = -1; }, "feature b: max_ids");
-  refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_name("t"); }, "two tables named t");
-  refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_dim(0); }, "table u");
-  refused([](EmbeddingCollectionOptions& o) { o.features[1].name = "a"; }, "two features named a");
-  refused([](EmbeddingCollectionOptions& o) { o.features[1].table = "v"; }, "feature b");
 }
 
 TEST(EmbeddingCollectionTest, TablesByName) {

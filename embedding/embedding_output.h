@@ -22,7 +22,7 @@ struct FeaturePlace {
   int64_t unpooled = -1;  // its place among the unpooled features; -1: pooled
 
   // The number of the tensor that it is in: 0 for `pooled`, then each unpooled feature.
-  int64_t output() const { return unpooled + 1; }
+  int64_t output_number() const { return unpooled + 1; }
 };
 
 // The rows of a feature that is not pooled: those of example e are rows[offsets[e]] up to, not

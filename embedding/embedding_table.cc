@@ -25,9 +25,12 @@ bool evicts(LimitConfig::OnFull on_full) {
 
 RowType row_type(RowDtype dtype) {
   switch (dtype) {
-    case FLOAT16: return RowType::kFloat16;
-    case BFLOAT16: return RowType::kBfloat16;
-    default: return RowType::kFloat32;
+    case FLOAT16:
+      return RowType::kFloat16;
+    case BFLOAT16:
+      return RowType::kBfloat16;
+    default:
+      return RowType::kFloat32;
   }
 }
 
@@ -334,7 +337,8 @@ absl::StatusOr<std::vector<int64_t>> EmbeddingTable::evicted_since(int64_t step)
 TableStatistics EmbeddingTable::statistics() const {
   TableStatistics statistics = counted_;
   statistics.rows = committed_rows();
-  statistics.bytes = store_.bytes() + map_.bytes() + admission_->bytes() + evicted_.bytes();
+  statistics.bytes = store_.bytes() + store_.bookkeeping_bytes() + map_.bytes() +
+                     admission_->bytes() + evicted_.bytes();
   statistics.load = map_.load();
   statistics.candidates = admission_->candidates();
   return statistics;

@@ -121,11 +121,11 @@ struct Place {
 template <bool free>
 inline Place place_in(IdMapBucket* bucket, int64_t id, IdMapEntry* none) {
   constexpr unsigned kBits = kStride * kIdMapEntries;
-  constexpr unsigned kFirst = kStride == 2 ? 0x55 : 0xf;  // of all entries
+  constexpr unsigned kAll = kStride == 2 ? 0x55 : 0xf;  // all entries
   const Matches all = matches(*bucket, id);
   // Found, or else free, or else neither.
   const unsigned bits =
-      (all.same & all.used) | (free ? (all.used ^ kFirst) << kBits : 0) | 1u << 2 * kBits;
+      (all.same & all.used) | (free ? (all.used ^ kAll) << kBits : 0) | 1u << 2 * kBits;
   const auto bit = static_cast<unsigned>(__builtin_ctz(bits));
   auto entry = reinterpret_cast<IdMapEntry*>(reinterpret_cast<char*>(bucket) +
                                              bit % kBits * (sizeof(IdMapEntry) / kStride));

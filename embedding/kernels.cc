@@ -395,7 +395,7 @@ struct Adder {
     for (; c < dim; ++c) output[c] = add_column(begin, end, c);
   }
 
-  template <bool kSees>
+  template <bool kWantsLargest>
   uint32_t add_rows(const float** sums, float* memory) const {
     Largest largest;
     for (int64_t r = 0; r < summands.rows; ++r) {
@@ -412,7 +412,7 @@ struct Adder {
         sums[r] = memory;
         memory += dim;
       }
-      if constexpr (kSees) largest.see(sums[r], dim);
+      if constexpr (kWantsLargest) largest.see(sums[r], dim);
     }
     return largest.all();
   }
@@ -420,19 +420,20 @@ struct Adder {
 
 template <bool kWeighted>
 uint32_t add_up_some(const Summands& summands, int64_t dim, const float** sums, float* memory,
-                     bool sees) {
+                     bool wants_largest) {
   int64_t ahead = kAheadBytes / (4 * dim);
   if (ahead < kLeastAhead) ahead = kLeastAhead;
   if (ahead > kMostAhead) ahead = kMostAhead;
   const Adder<kWeighted> adder = {summands, dim, ahead};
-  return sees ? adder.template add_rows<true>(sums, memory)
-              : adder.template add_rows<false>(sums, memory);
+  return wants_largest ? adder.template add_rows<true>(sums, memory)
+                       : adder.template add_rows<false>(sums, memory);
 }
 
 uint32_t add_up(const Summands& summands, int64_t dim, const float** sums, float* memory,
-                bool sees) {
-  return (summands.coefficients != nullptr ? add_up_some<true>
-                                           : add_up_some<false>)(summands, dim, sums, memory, sees);
+                bool wants_largest) {
+  return (summands.coefficients != nullptr ? add_up_some<true> : add_up_some<false>)(summands, dim,
+                                                                                     sums, memory,
+                                                                                     wants_largest);
 }
 
 uint32_t largest_magnitude(const float* values, int64_t rows, int64_t stride, int64_t dim) {

@@ -36,9 +36,9 @@ struct Kernels {
   // order: two at a time in float32, those sums in double, rounded once. Where gradients nearly
   // cancel, optimizers like Adam magnify what is left of them. The sum is in `memory`, row after
   // row, but where one gradient, with coefficient 1, is all there is. Returns: the largest
-  // magnitude in the sums, as below, if `sees`; else 0.
+  // magnitude in the sums, as below, if `wants_largest`; else 0.
   uint32_t (*add_up)(const Summands& summands, int64_t dim, const float** sums, float* memory,
-                     bool sees);
+                     bool wants_largest);
   // The largest magnitude among values[i × stride + c] for i < rows and c < dim, as the bits of a
   // float32, which order like the magnitudes: infinite is 0x7f800000, not-a-number is more. 0 for
   // no values.

@@ -150,13 +150,13 @@ struct AddedUp {
     }
     for (const std::vector<float>& gradient : gradients) pointers.push_back(gradient.data());
   }
-  void add_up(const Kernels& kernels, int64_t dim, bool sees) {
+  void add_up(const Kernels& kernels, int64_t dim, bool wants_largest) {
     const auto rows = static_cast<int64_t>(begins.size()) - 1;
     sums.assign(rows, nullptr);
     memory.assign(rows * dim, 0);
     largest = kernels.add_up({pointers.data(), coefficients.empty() ? nullptr : coefficients.data(),
                               begins.data(), rows, begins.back()},
-                             dim, sums.data(), memory.data(), sees);
+                             dim, sums.data(), memory.data(), wants_largest);
   }
   // The definition, for one column of a row.
   float expected(size_t row, int64_t column) const {
@@ -183,7 +183,7 @@ TEST_P(KernelsTest, AddsUpTwoInFloatAndTheRestInDoubleInOrder) {
   for (int64_t dim = 1; dim <= 130; ++dim) {
     for (const bool weighted : {false, true}) {
       AddedUp added(counts, dim, weighted);
-      added.add_up(kernels_, dim, /*sees=*/true);
+      added.add_up(kernels_, dim, /*wants_largest=*/true);
       const float* next = added.memory.data();
       uint32_t largest = 0;
       for (size_t r = 0; r < counts.size(); ++r) {
@@ -206,7 +206,7 @@ TEST_P(KernelsTest, AddsUpTwoInFloatAndTheRestInDoubleInOrder) {
       }
       EXPECT_EQ(added.largest, largest) << "dim " << dim;
       const std::vector<float> memory = added.memory;
-      added.add_up(kernels_, dim, /*sees=*/false);
+      added.add_up(kernels_, dim, /*wants_largest=*/false);
       EXPECT_EQ(added.memory, memory);
     }
   }
@@ -219,7 +219,7 @@ TEST_P(KernelsTest, ManySummandsThatNearlyCancelKeepTheirDigits) {
     const std::vector<float> values = random_floats(kDim, i);
     std::copy(values.begin(), values.end(), added.gradients[i].begin());
   }
-  added.add_up(kernels_, kDim, /*sees=*/false);
+  added.add_up(kernels_, kDim, /*wants_largest=*/false);
   for (int64_t c = 0; c < kDim; ++c) {
     double sum = 0, magnitudes = 0;
     for (const std::vector<float>& gradient : added.gradients) {
@@ -239,7 +239,7 @@ TEST_P(KernelsTest, SumsTellOfWhatIsNotFinite) {
         for (const float value : {kInfinity, -kInfinity, std::nanf("")}) {
           AddedUp added({2, count, 1}, dim, /*weighted=*/false);
           added.gradients[2 + at][dim - 1] = value;
-          added.add_up(kernels_, dim, /*sees=*/true);
+          added.add_up(kernels_, dim, /*wants_largest=*/true);
           EXPECT_GE(added.largest, bits_of(kInfinity)) << dim << ", " << at << " of " << count;
         }
       }
@@ -247,7 +247,7 @@ TEST_P(KernelsTest, SumsTellOfWhatIsNotFinite) {
     // Finite ones whose sum is not.
     AddedUp added({1, 2}, dim, /*weighted=*/false);
     for (std::vector<float>& gradient : added.gradients) gradient[0] = -3e38f;
-    added.add_up(kernels_, dim, /*sees=*/true);
+    added.add_up(kernels_, dim, /*wants_largest=*/true);
     EXPECT_EQ(added.largest, bits_of(kInfinity)) << dim;
   }
 }

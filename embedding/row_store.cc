@@ -204,6 +204,12 @@ void RowStore::write_weights(RowIndex row, absl::Span<const float> weights) {
       .round_to_nearest[static_cast<int>(type())](weights.data(), dim(), record(row));
 }
 
+int64_t RowStore::bookkeeping_bytes() const {
+  size_t bytes = blocks_.capacity() * sizeof(Block) + memory_.capacity() * sizeof(char*);
+  for (const Block& block : blocks_) bytes += block.free.capacity() * sizeof(uint32_t);
+  return static_cast<int64_t>(bytes);
+}
+
 int64_t RowStore::bytes() const {
   int64_t bytes = 0;
   for (const Block& block : blocks_) bytes += block.memory == nullptr ? 0 : BlockPool::kBlockBytes;

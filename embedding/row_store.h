@@ -100,6 +100,8 @@ class RowStore {
   // Memory of all blocks. The first one counts as far as rows ever reached into it, since its
   // pages appear when they are touched.
   int64_t bytes() const;
+  // Memory of what is kept about blocks, such as the places of removed rows.
+  int64_t bookkeeping_bytes() const;
 
   static constexpr int64_t kMaxRows = 0xfffffffe;
 

@@ -91,6 +91,17 @@ TEST(RowStoreTest, ARemovedRowIsUsedAgainAndNothingLeaks) {
   EXPECT_EQ(store.end(), 2);
 }
 
+TEST(RowStoreTest, CountsWhatItKeepsOfRemovedRows) {
+  RowStore store(16);
+  for (int64_t id = 0; id < 1000; ++id) store.add(id);
+  const int64_t before = store.bookkeeping_bytes();
+  EXPECT_GT(before, 0);
+  for (RowIndex row = 0; row < 1000; row += 2) store.remove(row);
+  EXPECT_GE(store.bookkeeping_bytes(), before + 4 * 500);
+  store.clear();
+  EXPECT_LT(store.bookkeeping_bytes(), before + 4 * 500);
+}
+
 TEST(RowStoreTest, CountsItsMemoryAndGivesItBack) {
   RowStore store(16);  // 80 bytes a row
   EXPECT_EQ(store.bytes(), 0);

@@ -180,7 +180,7 @@ void StepPlan::sort_summands() {
   bool weighted = false;
   for (const Lookup& lookup : lookups_) {
     if (lookup.gradient == nullptr) continue;
-    weighted = weighted || !lookup.sums();
+    weighted = weighted || !lookup.unweighted();
     const uint32_t* places = places_.data() + lookup.first;
     for (size_t i = 0; i < lookup.lists.ids.size(); ++i) {
       if (places[i] != kNoPlace) ++begins_[places[i] + 1];
@@ -201,17 +201,17 @@ void StepPlan::place_summands(const Lookup& lookup) {
   const uint32_t* places = places_.data() + lookup.first;
   const IdLists& lists = lookup.lists;
   const float* gradient = lookup.gradient;
-  if (lookup.copies && coefficients_.empty()) {
+  if (lookup.copies) {
     for (size_t i = 0; i < lists.ids.size(); ++i, gradient += lookup.stride) {
-      if (places[i] != kNoPlace) gradients_[begins_[places[i]]++] = gradient;
+      if (places[i] == kNoPlace) continue;
+      const uint32_t at = begins_[places[i]]++;
+      gradients_[at] = gradient;
+      if (!coefficients_.empty()) coefficients_[at] = 1;
     }
     return;
   }
-  const int64_t count = lists.pooling == NONE ? lists.ids.size() : lists.batch();
-  for (int64_t list = 0; list < count; ++list, gradient += lookup.stride) {
-    const int64_t begin = lists.pooling == NONE ? list : lists.begin(list);
-    const int64_t end = lists.pooling == NONE ? list + 1 : lists.end(list);
-    for (int64_t i = begin; i < end; ++i) {
+  for (int64_t list = 0; list < lists.batch(); ++list, gradient += lookup.stride) {
+    for (int64_t i = lists.begin(list); i < lists.end(list); ++i) {
       if (places[i] == kNoPlace) continue;
       const uint32_t at = begins_[places[i]]++;
       gradients_[at] = gradient;
@@ -231,17 +231,25 @@ bool StepPlan::add_up() {
   if (added_up_) return sums_are_finite_;
   sort_summands();
   sums_.resize(rows_.size());
-  size_t most = 0;  // sums that need memory
+  size_t made = 0;  // sums that are more than one gradient as it is
   for (size_t place = 0; place < rows_.size(); ++place) {
-    const bool one = begins_[place + 1] - begins_[place] == 1;
-    most += one && coefficients_.empty() ? 0 : 1;
+    const uint32_t begin = begins_[place], count = begins_[place + 1] - begin;
+    const bool scaled = !coefficients_.empty() && count == 1 && coefficients_[begin] != 1;
+    made += count > 1 || scaled ? 1 : 0;
   }
-  sum_memory_.resize(most * table_->dim());
+  provide_sum_memory(made);
   const uint32_t largest = kernels_.add_up(summands(0, rows_.size()), table_->dim(), sums_.data(),
-                                           sum_memory_.data(), /*sees=*/true);
+                                           sum_memory_.data(), /*wants_largest=*/true);
   added_up_ = true;
   sums_are_finite_ = std::isfinite(absl::bit_cast<float>(largest));
   return sums_are_finite_;
+}
+
+void StepPlan::provide_sum_memory(size_t sums) {
+  const size_t numbers = sums * table_->dim();
+  if (sum_memory_.size() >= numbers) return;
+  sum_memory_ = std::vector<float>();  // nothing is to be copied
+  sum_memory_.resize(numbers);
 }
 
 bool StepPlan::gradients_are_finite() {
@@ -254,7 +262,8 @@ bool StepPlan::gradients_are_finite() {
   }
   const auto magnitude = absl::bit_cast<float>(largest);
   if (!std::isfinite(magnitude)) return false;
-  return told_by_sums || may_overflow(magnitude) ? add_up() : true;
+  if (!told_by_sums && !may_overflow(magnitude)) return true;
+  return add_up();
 }
 
 uint32_t StepPlan::largest_magnitude(const Lookup& lookup) const {
@@ -267,11 +276,14 @@ uint32_t StepPlan::largest_magnitude(const Lookup& lookup) const {
 bool StepPlan::may_overflow(float largest) const {
   double most = 0;
   for (const Lookup& lookup : lookups_) {
-    double weight = 1;
-    for (const float w : lookup.lists.weights) weight = std::max(weight, std::abs(double{w}));
-    most += largest * weight * static_cast<double>(lookup.lists.ids.size());
+    if (lookup.gradient == nullptr) continue;
+    // A weight that is no number makes it one too.
+    double weights = 0;
+    for (const float weight : lookup.lists.weights) weights += std::abs(double{weight});
+    if (lookup.lists.weights.empty()) weights = static_cast<double>(lookup.lists.ids.size());
+    most += largest * weights;
   }
-  return most >= std::numeric_limits<float>::max();
+  return !(most < std::numeric_limits<float>::max());
 }
 
 double StepPlan::squared_norm() {
@@ -306,7 +318,7 @@ void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context
   if (!added_up_) {
     sort_summands();
     sums_.resize(kRows);
-    sum_memory_.resize(kRows * table_->dim());
+    provide_sum_memory(kRows);
   }
   RowUpdater updater(*table_, optimizer, context, step);
   prefetch_rows(0, kRows);
@@ -320,7 +332,7 @@ void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context
       sums += begin;
     } else {
       kernels_.add_up(summands(begin, end), table_->dim(), sums, sum_memory_.data(),
-                      /*sees=*/false);
+                      /*wants_largest=*/false);
     }
     const auto rows = absl::MakeConstSpan(rows_).subspan(begin, end - begin);
     table_->preserve(rows);

@@ -34,7 +34,7 @@ struct PoolingOutput {
 //   plan.apply(optimizer, context, step);        // or plan.discard()
 //
 // The gradient of a row is the sum of coefficient × gradient over its occurrences in the order
-// (lookup, list, place), as Kernels::reduce adds up. A row all of whose lookups got no gradient is
+// (lookup, list, place), as Kernels::add_up does. A row all of whose lookups got no gradient is
 // counted as seen but not updated. Ids that the table does not admit read its default and get no
 // gradient.
 //
@@ -52,8 +52,9 @@ class StepPlan {
   // step ends. Replaces an earlier one.
   void set_gradient(int64_t lookup, const float* gradient, int64_t stride);
 
-  // Whether the gradients that were set, and their sums for all rows, are finite. Where ids are not
-  // pooled, the sums are made for that, and kept for apply.
+  // Whether the gradients that were set, and their sums for all rows, are finite. Where each
+  // gradient belongs to one id that has a row (no pooling, or lists of one id without weights), and
+  // where sums might overflow, the sums are made for that, and kept for apply.
   bool gradients_are_finite();
   // The sum of squares of the gradients of all rows, in double.
   double squared_norm();
@@ -82,15 +83,17 @@ class StepPlan {
     // Whether each number of the gradient has a part in the sum of a row: if sums are finite, it
     // is.
     bool told_by_sums = false;
-    // Whether all coefficients are 1.
-    bool sums() const { return copies || (lists.pooling == SUM && lists.weights.empty()); }
     const float* gradient = nullptr;
     int64_t stride = 0;
+
+    // Whether all coefficients are 1.
+    bool unweighted() const { return copies || (lists.pooling == SUM && lists.weights.empty()); }
   };
 
   // Adds up the gradients of each row and keeps the sums, unless that has been done. Returns:
   // whether they are finite.
   bool add_up();
+  void provide_sum_memory(size_t sums);
   uint32_t largest_magnitude(const Lookup& lookup) const;
   // Whether sums of gradients up to that magnitude may be infinite.
   bool may_overflow(float largest) const;

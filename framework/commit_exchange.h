@@ -26,7 +26,7 @@ struct CommitInput {
   // float32 []: what the step's summed loss is to be divided by, summed over micro-batches;
   // undefined: its examples. All ranks that had examples give it, or none.
   at::Tensor targets;
-  // What else was not finite ("the gradient of a table"); "": nothing.
+  // What else was not finite ("the gradient of table items (feature clicked)"); "": nothing.
   std::string non_finite;
 };
 

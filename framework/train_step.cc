@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/philox.h"
 #include "base/status_macros.h"
 #include "framework/guarded.h"
@@ -58,8 +59,9 @@ class StepRun {
     CommitInput commit;
     commit.examples = input_.examples;
     RETURN_IF_ERROR(collect(commit));
-    if (parts_.sparse_optimizer != nullptr && !parts_.sparse_optimizer->summarize(false).finite) {
-      commit.non_finite = "the gradient of a table";
+    if (parts_.sparse_optimizer != nullptr) {
+      const GradientSummary summary = parts_.sparse_optimizer->summarize(false);
+      if (!summary.finite) commit.non_finite = absl::StrCat("the gradient of ", summary.not_finite);
     }
     ASSIGN_OR_RETURN(const CommitDecision decision, parts_.commit.run(commit));
     gradient_scale_ = decision.gradient_scale;

@@ -277,6 +277,15 @@ void check_refusal(const MakeStep& make) {
       expect_refused(bench, batches(2, 4));
       bench.parameter(0).remove_hook(handle);
     });
+    SCOPED_TRACE("only the gradient of a table is not finite");
+    check_undone(make, [&](Bench& bench) {
+      bench.model().on_pooled_gradient = [&](at::Tensor gradient) { return gradient * value; };
+      expect_refused(bench, batches(2, 4));
+      const absl::StatusOr<StepResult> again = bench.run(batches(2, 4));
+      ASSERT_OK(again);
+      EXPECT_THAT(again->refused, testing::HasSubstr("table items (features s0, s1)"));
+      bench.model().on_pooled_gradient = nullptr;
+    });
   }
 }
 

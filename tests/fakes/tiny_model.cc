@@ -22,6 +22,9 @@ absl::StatusOr<ModelOutput> TinyModel::forward(const Batch& batch) {
   at::Tensor logits = torch::addmm(bias_, batch.dense, weight_);
   if (collection_ != nullptr) {
     ASSIGN_OR_RETURN(const EmbeddingOutput output, collection_->forward(batch.sparse));
+    if (on_pooled_gradient && output.pooled.requires_grad()) {
+      output.pooled.register_hook(on_pooled_gradient);
+    }
     logits = logits + output.pooled.sum(1, /*keepdim=*/true);
   }
   ModelOutput output;

@@ -21,6 +21,8 @@ class TinyModel : public Model {
   std::function<absl::Status(const Batch&)> on_forward;
   // If set, may spoil what a forward pass returns.
   std::function<void(ModelOutput&)> on_output;
+  // If set, changes the gradient of the pooled output.
+  std::function<at::Tensor(at::Tensor)> on_pooled_gradient;
   // Whether to give targets (half the examples) instead of leaving them undefined.
   bool gives_targets = false;
 

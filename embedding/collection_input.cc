@@ -1,0 +1,133 @@
+#include "embedding/collection_input.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+bool is_vector(const at::Tensor& tensor, at::ScalarType type) {
+  return tensor.defined() && tensor.scalar_type() == type && tensor.dim() == 1 &&
+         tensor.device().is_cpu() && tensor.layout() == at::kStrided;
+}
+
+std::string all_features(const EmbeddingCollectionOptions& options) {
+  std::vector<absl::string_view> names;
+  for (const EmbeddingFeature& feature : options.features) names.push_back(feature.name);
+  return listed(names);
+}
+
+absl::Status check_tensors(const KeyedJagged& features, const EmbeddingCollectionOptions& options) {
+  for (const auto& [what, tensor] :
+       {std::pair("ids", &features.values), std::pair("offsets", &features.offsets)}) {
+    if (is_vector(*tensor, at::kLong)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(what, " of features ", all_features(options),
+                                                   " must be an int64 vector on the CPU, not ",
+                                                   type_and_shape(*tensor)));
+  }
+  const at::Tensor& weights = features.weights;
+  const int64_t ids = features.values.numel();
+  if (weights.defined() && (!is_vector(weights, at::kFloat) || weights.numel() != ids)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("weights of ids of features ", all_features(options), " must be Float [", ids,
+                     "], one for each id, not ", type_and_shape(weights)));
+  }
+  const int64_t lists = features.offsets.numel() - 1;
+  const auto count = static_cast<int64_t>(options.features.size());
+  if (lists < 0 || lists % count != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("offsets of features ", all_features(options),
+                                                   " have ", lists + 1,
+                                                   " numbers: not features × batch + 1"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_offsets(const int64_t* offsets, int64_t batch, int64_t ids,
+                           const EmbeddingCollectionOptions& options) {
+  const int64_t lists = batch * static_cast<int64_t>(options.features.size());
+  for (int64_t i = 0; i < lists; ++i) {
+    const bool decreases = offsets[i + 1] < offsets[i];
+    if (!decreases && offsets[i + 1] <= ids) continue;
+    const EmbeddingFeature& feature = options.features[i / batch];
+    return absl::InvalidArgumentError(absl::StrCat(
+        "feature ", feature.name, " of table ", feature.table, ", example ", i % batch,
+        ": offsets go from ", offsets[i], " to ", offsets[i + 1],
+        decreases ? ": they decrease" : absl::StrCat(", but there are ", ids, " ids")));
+  }
+  if (offsets[0] == 0 && offsets[lists] == ids) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("offsets of features ", all_features(options),
+                                                 " go from ", offsets[0], " to ", offsets[lists],
+                                                 ", not from 0 to ", ids, ", the number of ids"));
+}
+
+// Without the ids that come after the first max_ids of a list.
+KeyedJagged cut(KeyedJagged features, const EmbeddingCollectionOptions& options, int64_t batch) {
+  const int64_t* offsets = features.offsets.const_data_ptr<int64_t>();
+  const int64_t lists = features.offsets.numel() - 1;
+  // How many ids of a list are looked up.
+  auto length = [&](int64_t list) {
+    const int64_t all = offsets[list + 1] - offsets[list];
+    const int64_t most = options.features[list / batch].max_ids;
+    return most > 0 ? std::min(all, most) : all;
+  };
+  int64_t left_out = 0;
+  for (int64_t list = 0; list < lists; ++list) {
+    left_out += offsets[list + 1] - offsets[list] - length(list);
+  }
+  if (left_out == 0) return features;
+  KeyedJagged result;
+  const int64_t count = features.values.numel() - left_out;
+  result.values = at::empty({count}, at::kLong);
+  result.offsets = at::empty({lists + 1}, at::kLong);
+  if (features.weights.defined()) result.weights = at::empty({count}, at::kFloat);
+  int64_t* ends = result.offsets.mutable_data_ptr<int64_t>();
+  *ends = 0;
+  for (int64_t list = 0; list < lists; ++list) {
+    ends[list + 1] = ends[list] + length(list);
+    std::copy_n(features.values.const_data_ptr<int64_t>() + offsets[list], length(list),
+                result.values.mutable_data_ptr<int64_t>() + ends[list]);
+    if (!features.weights.defined()) continue;
+    std::copy_n(features.weights.const_data_ptr<float>() + offsets[list], length(list),
+                result.weights.mutable_data_ptr<float>() + ends[list]);
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<KeyedJagged> checked_input(const KeyedJagged& features,
+                                          const EmbeddingCollectionOptions& options,
+                                          int64_t* batch) {
+  RETURN_IF_ERROR(check_tensors(features, options));
+  const auto count = static_cast<int64_t>(options.features.size());
+  *batch = (features.offsets.numel() - 1) / count;
+  KeyedJagged result{features.values.contiguous(), features.offsets.contiguous(),
+                     features.weights.defined() ? features.weights.contiguous() : at::Tensor()};
+  RETURN_IF_ERROR(check_offsets(result.offsets.const_data_ptr<int64_t>(), *batch,
+                                result.values.numel(), options));
+  const bool cuts =
+      std::any_of(options.features.begin(), options.features.end(),
+                  [](const EmbeddingFeature& feature) { return feature.max_ids > 0; });
+  return cuts ? cut(std::move(result), options, *batch) : result;
+}
+
+std::string listed(const std::vector<absl::string_view>& names) {
+  constexpr size_t kMost = 8;
+  if (names.size() <= kMost) return absl::StrJoin(names, ", ");
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kMost, ", "), ", ...");
+}
+
+std::string type_and_shape(const at::Tensor& tensor) {
+  if (!tensor.defined()) return "an undefined tensor";
+  return absl::StrCat(c10::toString(tensor.scalar_type()), " [",
+                      absl::StrJoin(tensor.sizes(), ", "), "]");
+}
+
+}  // namespace millrace

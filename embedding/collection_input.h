@@ -1,0 +1,33 @@
+// What a collection is asked to look up.
+#ifndef MILLRACE_EMBEDDING_COLLECTION_INPUT_H_
+#define MILLRACE_EMBEDDING_COLLECTION_INPUT_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "embedding/collection_options.h"
+#include "io/batch.h"
+
+namespace millrace {
+
+// `features` in the order of the options, contiguous, without the ids that come after the first
+// max_ids of a list; sets *batch to the number of examples.
+// Errors: InvalidArgument for tensors of another type or size than KeyedJagged says, and offsets
+// that decrease or go beyond the ids, naming the feature, its table and the example.
+absl::StatusOr<KeyedJagged> checked_input(const KeyedJagged& features,
+                                          const EmbeddingCollectionOptions& options,
+                                          int64_t* batch);
+
+// For messages: "a, b, c"; of many, the first few.
+std::string listed(const std::vector<absl::string_view>& names);
+// For messages: such as "Double [3, 2]".
+std::string type_and_shape(const at::Tensor& tensor);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_COLLECTION_INPUT_H_

@@ -1,0 +1,118 @@
+#include "embedding/collection_input.h"
+
+#include <ATen/ATen.h>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+// Features a (of table t) and b (of u), two examples: a has 1, 2, 3 and nothing, b has 4 and 5, 6.
+class CollectionInputTest : public testing::Test {
+ protected:
+  CollectionInputTest() {
+    options_.features = {{"a", "t", SUM}, {"b", "u", NONE}};
+    features_.values = at::arange(1, 7, at::kLong);
+    const int64_t offsets[] = {0, 3, 3, 4, 6};
+    features_.offsets = at::empty({5}, at::kLong);
+    std::copy_n(offsets, 5, features_.offsets.mutable_data_ptr<int64_t>());
+  }
+  void refused(const char* message) const {
+    int64_t batch = 0;
+    EXPECT_THAT(checked_input(features_, options_, &batch),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
+  }
+
+  EmbeddingCollectionOptions options_;
+  KeyedJagged features_;
+};
+
+TEST_F(CollectionInputTest, TakesGoodInputAsItIs) {
+  int64_t batch = 0;
+  ASSERT_OK_AND_ASSIGN(const KeyedJagged input, checked_input(features_, options_, &batch));
+  EXPECT_EQ(batch, 2);
+  EXPECT_TRUE(input.values.is_same(features_.values));
+  EXPECT_TRUE(input.offsets.is_same(features_.offsets));
+  EXPECT_FALSE(input.weights.defined());
+  // An empty batch.
+  features_ = {at::empty({0}, at::kLong), at::zeros({1}, at::kLong), at::Tensor()};
+  ASSERT_OK(checked_input(features_, options_, &batch));
+  EXPECT_EQ(batch, 0);
+}
+
+TEST_F(CollectionInputTest, CutsLists) {
+  options_.features[0].max_ids = 2;
+  options_.features[1].max_ids = 1;
+  features_.weights = at::arange(6, at::kFloat);
+  int64_t batch = 0;
+  ASSERT_OK_AND_ASSIGN(const KeyedJagged input, checked_input(features_, options_, &batch));
+  const auto text = [](const at::Tensor& tensor) {
+    std::string result;
+    for (int64_t i = 0; i < tensor.numel(); ++i) {
+      result += std::to_string(tensor[i].item<int64_t>()) + " ";
+    }
+    return result;
+  };
+  EXPECT_EQ(text(input.values), "1 2 4 5 ");
+  EXPECT_EQ(text(input.offsets), "0 2 2 3 4 ");
+  EXPECT_EQ(text(input.weights), "0 1 3 4 ");
+}
+
+TEST_F(CollectionInputTest, RefusesOtherTypesAndShapes) {
+  const KeyedJagged good = features_;
+  features_ = KeyedJagged();
+  refused("ids of features a, b must be an int64 vector on the CPU, not an undefined tensor");
+  features_ = good;
+  features_.values = good.values.to(at::kInt);
+  refused("ids of features a, b must be an int64 vector on the CPU, not Int [6]");
+  features_.values = good.values.to(at::kDouble);
+  refused("not Double [6]");
+  features_.values = good.values.view({1, -1});
+  refused("not Long [1, 6]");
+  features_ = good;
+  features_.offsets = good.offsets.to(at::kInt);
+  refused("offsets of features a, b must be an int64 vector on the CPU, not Int [5]");
+  features_ = good;
+  features_.weights = at::ones({3});
+  refused("weights of ids of features a, b must be Float [6], one for each id, not Float [3]");
+  features_.weights = at::ones({6}, at::kDouble);
+  refused("not Double [6]");
+}
+
+TEST_F(CollectionInputTest, RefusesOffsetsThatDoNotFit) {
+  const at::Tensor good = features_.offsets;
+  const auto with = [&](int64_t at, int64_t offset) {
+    features_.offsets = good.clone();
+    features_.offsets[at] = offset;
+  };
+  features_.offsets = good.slice(0, 0, 4);
+  refused("offsets of features a, b have 4 numbers: not features × batch + 1");
+  features_.offsets = good.slice(0, 0, 0);
+  refused("have 0 numbers");
+  with(0, 1);
+  refused("offsets of features a, b go from 1 to 6, not from 0 to 6, the number of ids");
+  with(4, 5);
+  refused("go from 0 to 5, not from 0 to 6");
+  with(4, 7);
+  refused("feature b of table u, example 1: offsets go from 4 to 7, but there are 6 ids");
+  with(1, 1 << 30);
+  refused("feature a of table t, example 0: offsets go from 0 to 1073741824, but there are 6 ids");
+  with(3, 2);
+  refused("feature b of table u, example 0: offsets go from 3 to 2: they decrease");
+  with(1, -1);
+  refused("feature a of table t, example 0: offsets go from 0 to -1: they decrease");
+}
+
+TEST_F(CollectionInputTest, ListsTheFirstFeatures) {
+  options_.features.clear();
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h", "i"}) {
+    options_.features.push_back({name, "t", SUM});
+  }
+  features_.values = at::Tensor();
+  refused("of features a, b, c, d, e, f, g, h, ... must");
+}
+
+}  // namespace
+}  // namespace millrace
