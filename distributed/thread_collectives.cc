@@ -155,8 +155,6 @@ class ThreadCollectives : public Collectives {
  public:
   ThreadCollectives(World& world, int rank, const ThreadRanksOptions& options)
       : world_(world), rank_(rank), options_(options) {}
-  ~ThreadCollectives() override { world_.leave(rank_); }
-
   int rank() const override { return rank_; }
   int world_size() const override { return world_.world_size(); }
 
@@ -298,6 +296,7 @@ std::vector<absl::Status> run_thread_ranks(
     threads.emplace_back([&, rank] {
       outcomes[rank] = catch_exceptions(
           [&] { return body(std::make_unique<ThreadCollectives>(world, rank, options)); });
+      // Not when its collectives end, which may be sooner: others would hear of that alone.
       if (!outcomes[rank].ok()) world.fail(rank, outcomes[rank].message());
       world.leave(rank);
     });
