@@ -353,19 +353,12 @@ struct Adder {
   void add_columns(int64_t begin, int64_t end, int64_t c, float* output) const {
     Doubles totals[2 * kVectors];
     for (int h = 0; h < 2 * kVectors; ++h) totals[h] = Doubles{} - 0.0;
-    int64_t i = begin;
-    for (; i + 2 <= end; i += 2) {
+    for (int64_t i = begin; i < end; ++i) {
       fetch(i, c, kVectors * kWidth);
-      fetch(i + 1, c, kVectors * kWidth);
-      for (int v = 0; v < kVectors; ++v) {
-        const int64_t at = c + v * kWidth;
-        add_to(totals + 2 * v, product(i, at) + product(i + 1, at));
-      }
+      for (int v = 0; v < kVectors; ++v) add_to(totals + 2 * v, product(i, c + v * kWidth));
     }
-    if (i < end) fetch(i, c, kVectors * kWidth);
     for (int v = 0; v < kVectors; ++v) {
       const int64_t at = c + v * kWidth;
-      if (i < end) add_to(totals + 2 * v, product(i, at));
       const TwoHalves halves = {__builtin_convertvector(totals[2 * v], HalfFloats),
                                 __builtin_convertvector(totals[2 * v + 1], HalfFloats)};
       store(output + at, bits_of<Floats>(halves));
@@ -374,9 +367,7 @@ struct Adder {
 
   float add_column(int64_t begin, int64_t end, int64_t c) const {
     double total = -0.0;  // adding to it changes nothing
-    int64_t i = begin;
-    for (; i + 2 <= end; i += 2) total += product_of_one(i, c) + product_of_one(i + 1, c);
-    if (i < end) total += product_of_one(i, c);
+    for (int64_t i = begin; i < end; ++i) total += product_of_one(i, c);
     return static_cast<float>(total);
   }
 

@@ -33,7 +33,7 @@ struct Kernels {
   void (*pool_rows[kRowTypes])(const char* const* rows, const float* weights, int64_t count,
                                int64_t dim, float divisor, float* output, bool past_caches);
   // sums[r] becomes where the sum of row r is, null if nothing is to be added up. Summands in
-  // order: two at a time in float32, those sums in double, rounded once. Where gradients nearly
+  // order: up to two in float32, more in double, rounded once. Where gradients nearly
   // cancel, optimizers like Adam magnify what is left of them. The sum is in `memory`, row after
   // row, but where one gradient, with coefficient 1, is all there is. Returns: the largest
   // magnitude in the sums, as below, if `wants_largest`; else 0.
