@@ -6,11 +6,14 @@ namespace {
 InstructionSet detect() {
   // These ask the operating system too, whether it saves the registers.
   __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) {
+    return InstructionSet::kBaseline;
+  }
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
     return InstructionSet::kAvx512;
   }
-  return __builtin_cpu_supports("avx2") ? InstructionSet::kAvx2 : InstructionSet::kBaseline;
+  return InstructionSet::kAvx2;
 }
 
 }  // namespace

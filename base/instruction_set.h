@@ -9,7 +9,7 @@ namespace millrace {
 // speed alone.
 enum class InstructionSet {
   kBaseline,  // SSE2, which every x86-64 machine has
-  kAvx2,
+  kAvx2,      // and BMI2
   kAvx512,  // F, VL, BW and DQ
 };
 

@@ -6,8 +6,12 @@ load("@rules_cc//cc:defs.bzl", "cc_library")
 # not there cannot be used.
 INSTRUCTION_SETS = {
     "baseline": [],
-    "avx2": ["-mavx2"],
+    "avx2": [
+        "-mavx2",
+        "-mbmi2",
+    ],
     "avx512": [
+        "-mbmi2",
         "-mavx512f",
         "-mavx512vl",
         "-mavx512bw",

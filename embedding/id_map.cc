@@ -8,6 +8,7 @@
 #include "absl/base/attributes.h"
 #include "base/huge_memory.h"
 #include "base/log.h"
+#include "embedding/segment_filling.h"
 
 namespace millrace {
 namespace {
@@ -33,11 +34,12 @@ IdMap::IdMap(uint64_t seed, InstructionSet set) : kernels_(id_map_kernels(set)),
 }
 
 void IdMap::start() {
-  mask_ = SegmentMemory::kSmallestBytes / sizeof(Bucket) - 1;
+  set_segment_buckets(SegmentMemory::kSmallestBytes / sizeof(Bucket));
   shift_ = 63;
   directory_.resize(2);
   owners_.resize(2);
-  segments_.push_back({new_buckets(), 0, 0, 0});
+  segments_.push_back({new_buckets(), 0, 0});
+  sizes_.push_back(0);
   enter(0);
 }
 
@@ -46,6 +48,7 @@ void IdMap::clear() {
   std::vector<Bucket*>().swap(directory_);
   std::vector<uint32_t>().swap(owners_);
   std::vector<Segment>().swap(segments_);
+  std::vector<int32_t>().swap(sizes_);
   size_ = 0;
   start();
 }
@@ -56,15 +59,18 @@ void IdMap::swap(IdMap& other) {
   std::swap(directory_, other.directory_);
   std::swap(owners_, other.owners_);
   std::swap(segments_, other.segments_);
+  std::swap(sizes_, other.sizes_);
   std::swap(shift_, other.shift_);
   std::swap(mask_, other.mask_);
+  std::swap(split_size_, other.split_size_);
   std::swap(size_, other.size_);
 }
 
 int64_t IdMap::bytes() const {
   return memory_.bytes() + static_cast<int64_t>(directory_.capacity() * sizeof(Bucket*) +
                                                 owners_.capacity() * sizeof(uint32_t) +
-                                                segments_.capacity() * sizeof(Segment));
+                                                segments_.capacity() * sizeof(Segment) +
+                                                sizes_.capacity() * sizeof(int32_t));
 }
 
 double IdMap::load() const {
@@ -72,21 +78,8 @@ double IdMap::load() const {
          static_cast<double>(entries_per_segment() * static_cast<int64_t>(segments_.size()));
 }
 
-void IdMap::prefetch(absl::Span<const int64_t> ids, absl::Span<uint64_t> hashes) const {
-  for (size_t i = 0; i < ids.size(); ++i) hashes[i] = hash_(ids[i]);
-  const IdMapView map = view();
-  for (const uint64_t hash : hashes.first(std::min<size_t>(kIdMapAhead, hashes.size()))) {
-    __builtin_prefetch(home_of(map, hash), 0, 2);
-  }
-}
-
-void IdMap::find(absl::Span<const int64_t> ids, absl::Span<const uint64_t> hashes,
-                 absl::Span<RowIndex> rows) const {
-  kernels_.find(view(), ids.data(), hashes.data(), static_cast<int64_t>(ids.size()), rows.data());
-}
-
 void IdMap::find(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows) const {
-  kernels_.find(view(), ids.data(), nullptr, static_cast<int64_t>(ids.size()), rows.data());
+  kernels_.find(view(), ids.data(), static_cast<int64_t>(ids.size()), rows.data());
 }
 
 bool IdMap::passed(const Bucket& bucket) {
@@ -95,15 +88,16 @@ bool IdMap::passed(const Bucket& bucket) {
   return (marks & kPassed) != 0;
 }
 
-IdMap::Entry* IdMap::find_entry(int64_t id, uint64_t hash) const {
-  const IdMapView map = view();
-  Entry* const home = home_of(map, hash);
-  for (uint64_t distance = 0;; ++distance) {
-    Entry* const here = behind(map, home, distance);
+inline IdMap::Probe IdMap::probe(const IdMapView& map, int64_t id, uint64_t hash) {
+  Probe probe = {nullptr, home_of(map, hash), 0};
+  for (Entry* here = probe.home;; here = behind(map, probe.home, ++probe.distance)) {
     for (Entry& entry : bucket_of(here)->entries) {
-      if (entry.id == id && entry.row_complement != 0) return &entry;
+      if (entry.id == id && entry.row_complement != 0) {
+        probe.found = &entry;
+        return probe;
+      }
     }
-    if ((here->mark & kPassed) == 0) return nullptr;
+    if ((here->mark & kPassed) == 0) return probe;
   }
 }
 
@@ -111,51 +105,75 @@ template <typename Use>
 Use IdMap::find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, Use use) {
   Entry none = {};
   IdMapSearch search;
-  search.ids = ids.data();
-  search.count = static_cast<int64_t>(ids.size());
   search.none = &none;
-  kernels_.start(view(), search, 0);
-  int64_t end = 0;
-  for (int64_t begin = 0; begin < search.count; begin = end) {
-    kernels_.locate(view(), search, begin);
-    end = std::min(begin + kIdMapBlock, search.count);
-    for (int64_t i = begin; i < end; ++i) {
-      Entry* entry = search.located[i & (2 * kIdMapBlock - 1)];
-      if (ABSL_PREDICT_FALSE(entry->id != ids[i] || entry->row_complement == 0)) {
-        bool moved = false;
-        entry = find_or_insert_entry(ids[i], entry, &none, make_row, moved);
-        if (moved) {
-          end = i + 1;
-          kernels_.start(view(), search, end);
+  const auto count = static_cast<int64_t>(ids.size());
+  for (int64_t first = 0; first < count;) {
+    search.ids = ids.data() + first;
+    search.count = count - first;
+    kernels_.start(view(), search);
+    // Until entries move.
+    int64_t begin = 0;
+    for (bool moved = false; begin < search.count && !moved;) {
+      kernels_.locate(view(), search, begin);
+      int64_t end = std::min(begin + kIdMapBlock, search.count);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t id = search.ids[i];
+        Entry* entry = search.located[i & (2 * kIdMapBlock - 1)];
+        if (ABSL_PREDICT_FALSE(entry->id != id || entry->row_complement == 0)) {
+          entry = find_or_insert_entry(id, entry, &none, make_row, moved);
+          if (ABSL_PREDICT_FALSE(moved)) end = i + 1;
         }
+        use(first + i, entry);
       }
-      use(i, entry);
+      begin = end;
+      use.end_block(first + end);
     }
-    use.end_block(end);
+    first += begin;
   }
   return use;
 }
 
-IdMap::Entry* IdMap::find_or_insert_entry(int64_t id, Entry* home, const Entry* none,
-                                          MakeRow make_row, bool& moved) {
-  const uint64_t hash = hash_(id);
+inline IdMap::Entry* IdMap::find_or_insert_entry(int64_t id, Entry* home, const Entry* none,
+                                                 MakeRow make_row, bool& moved) {
   // If the id came since it was looked for it took this entry.
-  const bool fits = home != none && home->row_complement == 0;
-  if (!fits) {
-    if (Entry* const entry = find_entry(id, hash)) return entry;
-  }
+  if (home == none || home->row_complement != 0) return find_or_insert_behind(id, make_row, moved);
   const RowIndex row = make_row(id);
   if (row == kNoRow) return nullptr;
-  moved = make_room(hash);
-  ++segments_[owners_[hash >> shift_]].size;
-  ++size_;
-  const Entry entry = {id, ~row, 0};
-  if (!fits || moved) {
-    const IdMapView map = view();
-    return place(map, home_of(map, hash), entry);
-  }
-  assign(*home, entry);
+  const uint64_t hash = hash_(id);
+  moved = count_in(hash);
+  if (ABSL_PREDICT_FALSE(moved)) return place_anew({id, ~row, 0}, hash);
+  *home = {id, ~row, 0};
   return home;
+}
+
+IdMap::Entry* IdMap::find_or_insert_behind(int64_t id, MakeRow make_row, bool& moved) {
+  const uint64_t hash = hash_(id);
+  const IdMapView map = view();
+  const Probe probe = IdMap::probe(map, id, hash);
+  if (probe.found != nullptr) return probe.found;
+  const RowIndex row = make_row(id);
+  if (row == kNoRow) return nullptr;
+  moved = count_in(hash);
+  if (ABSL_PREDICT_FALSE(moved)) return place_anew({id, ~row, 0}, hash);
+  return place(map, probe, {id, ~row, 0});
+}
+
+inline bool IdMap::count_in(uint64_t hash) {
+  ++size_;
+  int32_t& size = sizes_[owners_[hash >> shift_]];
+  const bool grows = size >= split_size_;
+  if (ABSL_PREDICT_FALSE(grows)) {
+    make_room(hash);
+    ++sizes_[owners_[hash >> shift_]];
+  } else {
+    ++size;
+  }
+  return grows;
+}
+
+IdMap::Entry* IdMap::place_anew(const Entry& entry, uint64_t hash) {
+  const IdMapView map = view();
+  return place(map, {nullptr, home_of(map, hash), 0}, entry);
 }
 
 // Numbers distinct rows.
@@ -207,102 +225,40 @@ void IdMap::find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> r
   find_or_insert_each(ids, make_row, Rows{rows.data()});
 }
 
-IdMap::Entry* IdMap::place(const IdMapView& map, Entry* home, const Entry& entry) {
-  Entry* here = home;
-  for (uint64_t distance = 1; full(*bucket_of(here)); ++distance) {
+inline IdMap::Entry* IdMap::place(const IdMapView& map, const Probe& probe, const Entry& entry) {
+  uint64_t distance = probe.distance;
+  Entry* here = behind(map, probe.home, distance);
+  while (full(*bucket_of(here))) {
     here->mark |= kPassed;
-    here = behind(map, home, distance);
+    here = behind(map, probe.home, ++distance);
   }
   Entry* const entries = bucket_of(here)->entries;
   int in_use = 0;
   for (int e = 0; e < kEntries - 1; ++e) in_use += entries[e].row_complement != 0;
-  assign(entries[in_use], entry);
+  entries[in_use] = entry;
   return &entries[in_use];
 }
 
-// A segment that entries are placed in, and how many each of its buckets has: looking that up in
-// the buckets would take longer than the placing.
-struct IdMap::Filling {
-  Bucket* buckets;
-  uint64_t ready;  // buckets from the first on; the others hold what is still to be placed
-  uint8_t counts[SegmentMemory::kFullBytes / sizeof(Bucket)] = {};
-
-  // Returns: whether there was a place among the ready ones.
-  bool place(const IdMapView& map, Entry* home, Entry entry) {
-    Entry* here = home;
-    uint64_t at = bucket_of(here) - buckets;
-    for (uint64_t distance = 1;; ++distance) {
-      if (ABSL_PREDICT_FALSE(at >= ready)) return false;
-      if (ABSL_PREDICT_TRUE(counts[at] < kEntries)) break;
-      here->mark |= kPassed;
-      here = behind(map, home, distance);
-      at = bucket_of(here) - buckets;
-    }
-    entry.mark &= ~kPassed;  // a bucket with room has no such bit
-    buckets[at].entries[counts[at]++] = entry;
-    return true;
-  }
-};
-
-int64_t IdMap::place_all(Bucket* from, uint64_t buckets, Filling& zero, Filling& one,
-                         int bit) const {
-  // A run of them at a time, first gathered without branches: how many of a bucket's entries are in
-  // use cannot be predicted.
-  constexpr uint64_t kRun = 64;  // divides the buckets of every segment
-  Entry entries[kRun * kEntries];
-  Filling* const fillings[] = {&zero, &one};
-  int64_t ones = 0;
-  const IdMapView map = view();
-  const bool in_place = zero.buckets == from;
-  std::vector<Entry> left;  // entries of `zero`
-  for (Bucket* run = from; run != from + buckets; run += kRun) {
-    int64_t count = 0;
-    for (const Bucket* bucket = run; bucket != run + kRun; ++bucket) {
-      for (const Entry& entry : bucket->entries) {
-        entries[count] = entry;
-        count += entry.row_complement != 0;
-      }
-    }
-    if (in_place) {
-      std::fill_n(run, kRun, Bucket{});
-      zero.ready = run + kRun - from;
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      const uint64_t hash = hash_(entries[i].id);
-      const uint64_t target = hash >> bit & 1;
-      ones += static_cast<int64_t>(target);
-      Filling& filling = *fillings[target];
-      if (ABSL_PREDICT_TRUE(filling.place(map, home_in(filling.buckets, map, hash), entries[i]))) {
-        continue;
-      }
-      left.push_back(entries[i]);
-    }
-  }
-  // Those past the end of a run, or of the segment.
-  for (const Entry& entry : left) zero.place(map, home_in(from, map, hash_(entry.id)), entry);
-  return ones;
+void IdMap::make_room(uint64_t hash) {
+  if (bucket_bytes() < SegmentMemory::kFullBytes) return resize_only_segment(2 * (mask_ + 1));
+  split(owners_[hash >> shift_]);
 }
 
-bool IdMap::make_room(uint64_t hash) {
-  const uint32_t segment = owners_[hash >> shift_];
-  if (100 * segments_[segment].size < kGrowPercent * entries_per_segment()) return false;
-  if (bucket_bytes() < SegmentMemory::kFullBytes) {
-    resize_only_segment(2 * (mask_ + 1));
-  } else {
-    split(segment);
-  }
-  return true;
+void IdMap::set_segment_buckets(uint64_t buckets) {
+  mask_ = buckets - 1;
+  split_size_ = static_cast<int32_t>((kGrowPercent * entries_per_segment() + 99) / 100);
 }
 
 void IdMap::resize_only_segment(uint64_t buckets) {
   const int64_t old_bytes = bucket_bytes();
   const uint64_t old_buckets = mask_ + 1;
   Bucket* const old = segments_[0].buckets;
-  mask_ = buckets - 1;
-  Filling resized = {new_buckets(), buckets};
-  place_all(old, old_buckets, resized, resized, 0);
+  set_segment_buckets(buckets);
+  Bucket* const fresh = new_buckets();
+  const IdMapView map = view();
+  SegmentFilling(map, fresh, fresh, 0).place_all(old, old_buckets);
   memory_.release(old, old_bytes);
-  segments_[0].buckets = resized.buckets;
+  segments_[0].buckets = fresh;
   enter(0);
 }
 
@@ -320,8 +276,10 @@ void IdMap::reserve(int64_t ids) {
   if (depth == 0) return;
   memory_.release(segments_[0].buckets, bucket_bytes());
   segments_.clear();
+  sizes_.clear();
   for (uint64_t prefix = 0; prefix < uint64_t{1} << depth; ++prefix) {
-    segments_.push_back({new_buckets(), prefix, depth, 0});
+    segments_.push_back({new_buckets(), prefix, depth});
+    sizes_.push_back(0);
     // Else looking for an id would find a page that is made again when the id is written.
     touch_memory(reinterpret_cast<char*>(segments_.back().buckets), bucket_bytes());
   }
@@ -333,14 +291,16 @@ void IdMap::split(uint32_t segment) {
   if (old.depth == 64 - shift_) resize_directory(old.depth + 1);
   // Half of the entries stay, in the homes that they had, but not where pages are small.
   const bool moves = memory_.alone(old.buckets);
-  Segment zero = {moves ? new_buckets() : old.buckets, 2 * old.prefix, old.depth + 1, 0};
-  Segment one = {new_buckets(), 2 * old.prefix + 1, old.depth + 1, 0};
-  Filling zeros = {zero.buckets, moves ? mask_ + 1 : 0}, ones = {one.buckets, mask_ + 1};
-  one.size = place_all(old.buckets, mask_ + 1, zeros, ones, 63 - old.depth);
-  zero.size = old.size - one.size;
+  Segment zero = {moves ? new_buckets() : old.buckets, 2 * old.prefix, old.depth + 1};
+  Segment one = {new_buckets(), 2 * old.prefix + 1, old.depth + 1};
+  const IdMapView map = view();
+  SegmentFilling filling(map, zero.buckets, one.buckets, uint64_t{1} << (63 - old.depth));
+  filling.place_all(old.buckets, mask_ + 1);
   if (moves) memory_.release(old.buckets, bucket_bytes());
   segments_[segment] = zero;
   segments_.push_back(one);
+  sizes_.push_back(filling.size_of_one());
+  sizes_[segment] -= sizes_.back();
   enter(segment);
   enter(static_cast<uint32_t>(segments_.size() - 1));
 }
@@ -370,14 +330,17 @@ void IdMap::erase(absl::Span<const int64_t> ids) {
   uint64_t hashes[kBlock];
   for (size_t begin = 0; begin < ids.size(); begin += kBlock) {
     const absl::Span<const int64_t> block = ids.subspan(begin, kBlock);
-    prefetch(block, absl::MakeSpan(hashes, block.size()));
+    for (size_t i = 0; i < block.size(); ++i) hashes[i] = hash_(block[i]);
+    for (size_t i = 0; i < std::min<size_t>(kIdMapAhead, block.size()); ++i) {
+      __builtin_prefetch(home_of(view(), hashes[i]));
+    }
     for (size_t i = 0; i < block.size(); ++i) {
       const size_t ahead = std::min<size_t>(i + kIdMapAhead, block.size() - 1);
       __builtin_prefetch(home_of(view(), hashes[ahead]));
-      Entry* const entry = find_entry(block[i], hashes[i]);
+      Entry* const entry = probe(view(), block[i], hashes[i]).found;
       if (entry == nullptr) continue;
       remove(segment_of(hashes[i]), entry);
-      --segments_[owners_[hashes[i] >> shift_]].size;
+      --sizes_[owners_[hashes[i] >> shift_]];
       --size_;
       while (shrink(hashes[i])) {
       }
@@ -439,8 +402,7 @@ bool IdMap::shrink(uint64_t hash) {
   const int below = 64 - shift_ - segment.depth;
   const uint32_t sibling = owners_[(segment.prefix ^ 1) << below];
   if (segments_[sibling].depth != segment.depth) return false;
-  if (100 * (segment.size + segments_[sibling].size) >=
-      2 * kShrinkPercent * entries_per_segment()) {
+  if (100 * (sizes_[index] + sizes_[sibling]) >= 2 * kShrinkPercent * entries_per_segment()) {
     return false;
   }
   merge(std::min(index, sibling), std::max(index, sibling));
@@ -449,14 +411,19 @@ bool IdMap::shrink(uint64_t hash) {
 
 void IdMap::merge(uint32_t first, uint32_t second) {
   const Segment a = segments_[first], b = segments_[second];
-  Filling merged = {new_buckets(), mask_ + 1};
+  Bucket* const fresh = new_buckets();
+  const IdMapView map = view();
+  SegmentFilling filling(map, fresh, fresh, 0);
   for (const Segment& old : {a, b}) {
-    place_all(old.buckets, mask_ + 1, merged, merged, 0);
+    filling.place_all(old.buckets, mask_ + 1);
     memory_.release(old.buckets, bucket_bytes());
   }
-  segments_[first] = {merged.buckets, a.prefix / 2, a.depth - 1, a.size + b.size};
+  segments_[first] = {fresh, a.prefix / 2, a.depth - 1};
+  sizes_[first] += sizes_[second];
   segments_[second] = segments_.back();
   segments_.pop_back();
+  sizes_[second] = sizes_.back();
+  sizes_.pop_back();
   enter(first);
   if (second < segments_.size()) enter(second);
   const int depth = 64 - shift_;

@@ -20,12 +20,7 @@ namespace millrace {
 inline constexpr uint32_t kNoPlace = 0xffffffff;
 
 // A map from 64-bit ids to row numbers; every int64 is a legal id. Calls take many ids at once, so
-// that their memory accesses overlap, and may be split in two stages, so that a caller with many
-// tables overlaps those of all:
-//
-//   map.prefetch(ids, absl::MakeSpan(hashes));
-//   ... other work ...
-//   map.find(ids, hashes, absl::MakeSpan(rows));
+// that their memory accesses overlap: the more, the better.
 //
 // A directory, indexed by the upper bits of the hash, points to segments of up to 512 KiB, hash
 // tables of their own with linear probing over buckets of four entries, a cache line each. At 70 %
@@ -36,8 +31,7 @@ inline constexpr uint32_t kNoPlace = 0xffffffff;
 // any result; results of the calls below do not depend on it.
 //
 // Const methods may be called from many threads at once as long as nobody calls another method;
-// readers beside a writer need a lock, held for each call. The two stages are separate calls: the
-// map may change in between.
+// readers beside a writer need a lock, held for each call.
 class IdMap {
  public:
   // A seed from the system: nobody can build ids that collide.
@@ -46,16 +40,7 @@ class IdMap {
   IdMap(const IdMap&) = delete;
   IdMap& operator=(const IdMap&) = delete;
 
-  // Stage one: hashes of the ids, valid as long as the map lives. What stage two needs for the
-  // first 64 ids is on its way to the cache afterwards; stage two itself sees to the others.
-  // REQUIRES: hashes.size() == ids.size().
-  void prefetch(absl::Span<const int64_t> ids, absl::Span<uint64_t> hashes) const;
-
-  // Stage two: rows[i] becomes the row of ids[i], or kNoRow. Ids may repeat.
-  // REQUIRES: all sizes are equal; hashes are those of the ids.
-  void find(absl::Span<const int64_t> ids, absl::Span<const uint64_t> hashes,
-            absl::Span<RowIndex> rows) const;
-  // Both stages, overlapping.
+  // rows[i] becomes the row of ids[i], or kNoRow. Ids may repeat. REQUIRES: sizes are equal.
   void find(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows) const;
 
   // Makes the row of an unknown id, or returns kNoRow: then nothing is inserted, and the id, should
@@ -125,10 +110,8 @@ class IdMap {
     Bucket* buckets;
     uint64_t prefix;
     int depth;
-    int64_t size;
   };
   struct Numbering;
-  struct Filling;
   static constexpr int64_t kBlock = 1024;  // ids hashed at once
 
   IdMapView view() const {
@@ -138,6 +121,13 @@ class IdMap {
   int64_t bucket_bytes() const { return static_cast<int64_t>((mask_ + 1) * sizeof(Bucket)); }
   int64_t entries_per_segment() const { return static_cast<int64_t>(mask_ + 1) * kEntries; }
 
+  // Where the looking for an id ended.
+  struct Probe {
+    Entry* found;  // or nullptr: then the buckets up to this distance are passed by it
+    Entry* home;
+    uint64_t distance;  // of the last bucket looked at, from the home
+  };
+
   // Calls use(i, entry) in order; nullptr where make_row refused; and use.end_block(end) now and
   // then. Returns `use`, whose members stay in registers that way.
   template <typename Use>
@@ -146,21 +136,22 @@ class IdMap {
   // `moved` becomes true if other entries moved.
   Entry* find_or_insert_entry(int64_t id, Entry* home, const Entry* none, MakeRow make_row,
                               bool& moved);
-  // An id's entry, or nullptr.
-  Entry* find_entry(int64_t id, uint64_t hash) const;
+  Entry* find_or_insert_behind(int64_t id, MakeRow make_row, bool& moved);
+  static Probe probe(const IdMapView& map, int64_t id, uint64_t hash);
+  // Counts one more id, and makes room for it. Returns: whether entries moved.
+  bool count_in(uint64_t hash);
 
-  // REQUIRES: the id is not there, and there is room.
-  static Entry* place(const IdMapView& map, Entry* home, const Entry& entry);
-  // Places what `from` holds, by a bit of the hash. Returns: how many went to `one`.
-  // `zero` and `one` may be the same, or `zero` be what `from` is.
-  int64_t place_all(Bucket* from, uint64_t buckets, Filling& zero, Filling& one, int bit) const;
+  // REQUIRES: the id is not there, as the probe says, and there is room.
+  static Entry* place(const IdMapView& map, const Probe& probe, const Entry& entry);
+  // The same after entries moved.
+  Entry* place_anew(const Entry& entry, uint64_t hash);
   void remove(Bucket* buckets, Entry* entry) const;
   // An entry behind bucket `at` whose home is not behind it, or nullptr. Sets the bucket's bits to
   // the kinds of all others of these.
   Entry* find_passed(Bucket* buckets, uint64_t at) const;
 
+  void make_room(uint64_t hash);
   // Returns: whether entries moved.
-  bool make_room(uint64_t hash);
   bool shrink(uint64_t hash);
   void split(uint32_t segment);
   void merge(uint32_t first, uint32_t second);
@@ -168,6 +159,7 @@ class IdMap {
   void resize_directory(int depth);
   void enter(uint32_t segment);  // into the directory
   Bucket* new_buckets();
+  void set_segment_buckets(uint64_t buckets);
   void start();
 
   const IdMapKernels& kernels_;
@@ -176,8 +168,10 @@ class IdMap {
   std::vector<Bucket*> directory_;  // 2^(64 - shift_) of them, at least two
   std::vector<uint32_t> owners_;    // beside directory_: index into segments_
   std::vector<Segment> segments_;   // while there is only one, it may be smaller than full
+  std::vector<int32_t> sizes_;      // beside segments_, but close together: ids
   int shift_ = 63;
-  uint64_t mask_ = 0;  // buckets of a segment, less one
+  uint64_t mask_ = 0;       // buckets of a segment, less one
+  int32_t split_size_ = 0;  // ids of a segment with which it splits
   int64_t size_ = 0;
 };
 

@@ -17,7 +17,7 @@ namespace {
 // twice: the second level of the caches takes more of them at a time than the first, but what comes
 // from there should be in the first when it is used, or a busy neighbour makes it late.
 
-constexpr int64_t kNear = 8;  // ids ahead
+constexpr int64_t kNear = kIdMapNear;
 constexpr int64_t kAhead = kIdMapAhead;
 constexpr int64_t kBlock = kIdMapBlock;
 
@@ -136,105 +136,90 @@ inline Place place_in(IdMapBucket* bucket, int64_t id, IdMapEntry* none) {
 
 inline bool passed(const IdMapEntry* home) { return home->mark >> 31; }
 
-struct Given {
-  const uint64_t* hashes;
-  uint64_t operator()(int64_t i) const { return hashes[i]; }
-};
-struct Computed {
-  IdHashSecrets secrets;
-  const int64_t* ids;
-  uint64_t operator()(int64_t i) const { return hash_id(secrets, ids[i]); }
-};
-
 // To the second level.
 inline void prefetch(const IdMapEntry* entry) { __builtin_prefetch(entry, 0, 2); }
 
-// Approaches ids from number `begin` on, kAhead at most.
-template <typename Hash>
-inline void approach_first(const IdMapView& map, Hash hash, int64_t begin, int64_t end,
-                           IdMapEntry** homes) {
-  if (end > begin + kAhead) end = begin + kAhead;
-  for (int64_t i = begin; i < end; ++i) {
-    IdMapEntry* const home = home_of(map, hash(i));
-    homes[i & (kAhead - 1)] = home;
-    prefetch(home);
-  }
+// The homes of the block of ids that begins there, counted from where the search began.
+inline IdMapEntry** block_at(IdMapHomes& homes, int64_t begin) {
+  return homes.ring + (begin & (IdMapHomes::kSize - 1));
 }
 
-// Calls look(i, bucket) with the homes of ids number `begin` to end - 1, kAhead at most, and lists
-// in `rest` those for which it returns that they are not there, if they may be behind. Approaches
-// ids that are kAhead further, if less than `count`: their homes take the places of those seen.
-template <typename Hash, typename Look>
-inline void look_at_homes(const IdMapView& map, int64_t begin, int64_t end, int64_t count,
-                          Hash hash, IdMapEntry** homes, Look look, IdMapRest& rest) {
-  // Apart from the rest: there are not registers enough for both. Where there are no more ids, any
-  // bucket.
-  IdMapEntry* further[kAhead];
-  const int64_t count_further =
-      count - kAhead - begin < end - begin ? count - kAhead - begin : end - begin;
-  int64_t f = 0;
-  for (; f < count_further; ++f) further[f] = home_of(map, hash(begin + kAhead + f));
-  for (; f < end - begin; ++f) further[f] = homes[begin & (kAhead - 1)];
-  int64_t left = 0;
-  for (int64_t i = begin; i < end; ++i) {
-    IdMapEntry* const home = homes[i & (kAhead - 1)];
-    __builtin_prefetch(homes[(i + kNear) & (kAhead - 1)]);
-    homes[i & (kAhead - 1)] = further[i - begin];
-    prefetch(further[i - begin]);
-    const bool again = look(i, bucket_of(home)) & passed(home);
-    rest.numbers[left] = i;
-    rest.homes[left] = home;
-    left += again;
+// Finds the homes of the block of ids that begins there; where there are no more ids, any bucket.
+inline void approach(const IdMapView& map, const int64_t* ids, int64_t begin, int64_t count,
+                     IdMapHomes& homes) {
+  IdMapEntry** const block = block_at(homes, begin);
+  const int64_t used = count - begin < kBlock ? count - begin : kBlock;
+  int64_t i = 0;
+  for (; i < used; ++i) block[i] = home_of(map, hash_id(map.secrets, ids[begin + i]));
+  for (; i < kBlock; ++i) {
+    block[i] = map.directory[0]->entries;
+    asm("" ::: "memory");  // few, rarely: no vectors
   }
-  rest.count = left;
-  for (int64_t r = 0; r < left; ++r) prefetch(rest.homes[r] + kIdMapEntries);
+  if (block != homes.ring) return;
+  for (int64_t i = 0; i < kNear; ++i) homes.ring[IdMapHomes::kSize + i] = homes.ring[i];
 }
 
-// The same with the bucket behind, and the next one, until none are left.
+// For the blocks that begin there, before they are looked at.
+inline void approach_first(const IdMapView& map, const int64_t* ids, int64_t count,
+                           IdMapHomes& homes) {
+  for (int64_t i = 0; i < kAhead; i += kBlock) approach(map, ids, i, count, homes);
+  for (int64_t i = 0; i < kAhead; ++i) prefetch(homes.ring[i]);
+}
+
+// Calls look(i, bucket) with the homes of the block that begins there. Returns: a bit for each id
+// for which it says that it is not there, if it may be behind. Approaches ids that are kAhead
+// further.
 template <typename Look>
-inline void look_behind(const IdMapView& map, Look look, IdMapRest& rest) {
-  for (uint64_t distance = 1; rest.count > 0; ++distance) {
-    const int64_t count = rest.count;
-    rest.count = 0;
-    for (int64_t r = 0; r < count; ++r) {
-      const int64_t i = rest.numbers[r];
-      IdMapEntry* const home = rest.homes[r];
-      IdMapEntry* const here = behind(map, home, distance);
-      const bool again = look(i, bucket_of(here)) & passed(here);
-      rest.numbers[rest.count] = i;
-      rest.homes[rest.count] = home;
-      rest.count += again;
-    }
+inline uint32_t look_at_homes(const IdMapView& map, const int64_t* ids, int64_t begin,
+                              int64_t count, IdMapHomes& homes, Look look) {
+  // Apart from the rest: there are not registers enough for both.
+  approach(map, ids, begin + kAhead, count, homes);
+  const int64_t used = count - begin < kBlock ? count - begin : kBlock;
+  IdMapEntry** const block = block_at(homes, begin);
+  IdMapEntry** const ahead = block_at(homes, begin + kAhead);
+  uint32_t left = 0;
+  for (int64_t i = 0; i < used; ++i) {
+    IdMapEntry* const home = block[i];
+    __builtin_prefetch(block[i + kNear]);
+    prefetch(ahead[i]);
+    left |= static_cast<uint32_t>(look(begin + i, bucket_of(home)) & passed(home)) << i;
+  }
+  return left;
+}
+
+// The same with the buckets behind, for the ids with a bit in `left`, until none are left.
+template <typename Look>
+inline void look_behind(const IdMapView& map, int64_t begin, uint32_t left, IdMapHomes& homes,
+                        Look look) {
+  for (; left != 0; left &= left - 1) {
+    const int64_t i = __builtin_ctz(left);
+    IdMapEntry* here;
+    uint64_t distance = 0;
+    do {
+      here = behind(map, block_at(homes, begin)[i], ++distance);
+    } while (look(begin + i, bucket_of(here)) & passed(here));
   }
 }
 
-template <typename Hash>
-void find_with(const IdMapView& view, const int64_t* ids, Hash hash, int64_t count,
-               RowIndex* rows) {
+void find(const IdMapView& view, const int64_t* ids, int64_t count, RowIndex* rows) {
   const IdMapView map = view;
   const auto look = [ids, rows](int64_t i, const IdMapBucket* bucket) {
     const RowIndex complement = row_complement(*bucket, ids[i]);
     rows[i] = ~complement;
     return complement == 0;
   };
-  IdMapEntry* homes[kAhead] = {};
-  approach_first(map, hash, 0, count, homes);
-  // What is behind has time to come while others are looked at.
-  IdMapRest rests[2];
-  rests[1].count = 0;
-  int turn = 0;
-  for (int64_t begin = 0; begin < count; begin += kAhead, turn ^= 1) {
-    const int64_t end = begin + kAhead < count ? begin + kAhead : count;
-    look_at_homes(map, begin, end, count, hash, homes, look, rests[turn]);
-    look_behind(map, look, rests[turn ^ 1]);
+  IdMapHomes homes;
+  approach_first(map, ids, count, homes);
+  // What is behind has time to come while the next block is looked at.
+  uint32_t left_before = 0;
+  for (int64_t begin = 0; begin < count + kBlock; begin += kBlock) {
+    const uint32_t left = look_at_homes(map, ids, begin, count, homes, look);
+    for (uint32_t each = left; each != 0; each &= each - 1) {
+      prefetch(block_at(homes, begin)[__builtin_ctz(each)] + kIdMapEntries);
+    }
+    look_behind(map, begin - kBlock, left_before, homes, look);
+    left_before = left;
   }
-  look_behind(map, look, rests[turn ^ 1]);
-}
-
-void find(const IdMapView& map, const int64_t* ids, const uint64_t* hashes, int64_t count,
-          RowIndex* rows) {
-  if (hashes == nullptr) return find_with(map, ids, Computed{map.secrets, ids}, count, rows);
-  find_with(map, ids, Given{hashes}, count, rows);
 }
 
 // Looks at the homes of the block that begins there. What is behind has time to come until the next
@@ -243,39 +228,36 @@ inline void look_at_block(const IdMapView& map, IdMapSearch& search, int64_t beg
   const int64_t* const ids = search.ids;
   IdMapEntry* const none = search.none;
   IdMapEntry** const located = search.located;
-  const auto look = [=](int64_t i, IdMapBucket* bucket) {
+  uint32_t full = 0;  // a new id goes behind, perhaps further
+  const auto look = [=, &full](int64_t i, IdMapBucket* bucket) {
     const Place place = place_in<true>(bucket, ids[i], none);
     located[i & (2 * kBlock - 1)] = place.entry;
-    // A full bucket: a new id goes behind, perhaps further. Not predicted, but rare where most ids
-    // are known.
-    if (__builtin_expect(place.entry == none, 0)) {
-      __builtin_prefetch(bucket + 1, 1);
-      __builtin_prefetch(bucket + 2, 1);
-    }
+    full |= static_cast<uint32_t>(place.entry == none) << (i - begin);
     return !place.found;
   };
-  const int64_t end = begin + kBlock < search.count ? begin + kBlock : search.count;
-  look_at_homes(map, begin, end, search.count, Computed{map.secrets, ids}, search.homes, look,
-                search.rests[search.turn]);
+  search.left = look_at_homes(map, ids, begin, search.count, search.homes, look);
+  for (; full != 0; full &= full - 1) {
+    const IdMapEntry* const home = block_at(search.homes, begin)[__builtin_ctz(full)];
+    __builtin_prefetch(home + kIdMapEntries, 1);
+    __builtin_prefetch(home + 2 * kIdMapEntries, 1);
+  }
 }
 
-void start(const IdMapView& map, IdMapSearch& search, int64_t begin) {
-  search.turn = 0;
-  approach_first(map, Computed{map.secrets, search.ids}, begin, search.count, search.homes);
-  look_at_block(map, search, begin);
+void start(const IdMapView& map, IdMapSearch& search) {
+  approach_first(map, search.ids, search.count, search.homes);
+  look_at_block(map, search, 0);
 }
 
 void locate(const IdMapView& view, IdMapSearch& search, int64_t begin) {
   const IdMapView map = view;
-  IdMapRest& rest = search.rests[search.turn];
-  search.turn ^= 1;
+  const uint32_t left = search.left;
   look_at_block(map, search, begin + kBlock);
   const auto look = [&search](int64_t i, IdMapBucket* bucket) {
     const Place place = place_in<false>(bucket, search.ids[i], search.none);
     search.located[i & (2 * kBlock - 1)] = place.entry;
     return !place.found;
   };
-  look_behind(map, look, rest);
+  look_behind(map, begin, left, search.homes, look);
 }
 
 }  // namespace

@@ -10,17 +10,18 @@
 
 namespace millrace {
 
-// Homes are found, and prefetched, for ids that are this much further than those looked at.
-// Powers of two, as the next one.
+// Powers of two. Homes are found, and prefetched, for ids that are this much further than those
+// looked at, and prefetched again, to be near, when they are that much further.
 inline constexpr int64_t kIdMapAhead = 64;
-// Ids that are located at once.
+inline constexpr int64_t kIdMapNear = 8;
+// Ids that are located at once; no more than the bits of a mask.
 inline constexpr int64_t kIdMapBlock = 32;
 
-// Ids that are not in their home, and may be behind.
-struct IdMapRest {
-  int64_t count;
-  int64_t numbers[kIdMapAhead];
-  IdMapEntry* homes[kIdMapAhead];
+// Homes of ids, from the block before the one looked at to those that are approached.
+struct IdMapHomes {
+  static constexpr int64_t kSize = 2 * kIdMapAhead;
+  // The i-th id's is number i modulo the size; the first ones come again behind the last.
+  IdMapEntry* ring[kSize + kIdMapNear];
 };
 
 // Ids whose entries are asked for, one block after the other.
@@ -33,20 +34,18 @@ struct IdMapSearch {
   IdMapEntry* located[2 * kIdMapBlock];
 
   // For the kernels.
-  IdMapEntry* homes[kIdMapAhead] = {};
-  IdMapRest rests[2];
-  int turn;  // whose it is
+  IdMapHomes homes;
+  uint32_t left;  // a bit for each id of the last block that is not in its home, and may be behind
 };
 
 // The same results on every instruction set.
 struct IdMapKernels {
-  // rows[i] = the row of ids[i], or kNoRow. hashes null: computed.
-  void (*find)(const IdMapView& map, const int64_t* ids, const uint64_t* hashes, int64_t count,
-               RowIndex* rows);
-  // Begins a search at id number `begin`, also anew after entries moved.
-  void (*start)(const IdMapView& map, IdMapSearch& search, int64_t begin);
+  // rows[i] = the row of ids[i], or kNoRow.
+  void (*find)(const IdMapView& map, const int64_t* ids, int64_t count, RowIndex* rows);
+  // Begins a search; after entries moved, those of the other ids begin anew.
+  void (*start)(const IdMapView& map, IdMapSearch& search);
   // Sets search.located for the block that begins there; it tells of some time since the last call
-  // but one. REQUIRES: the call before was for the block before, or to start here.
+  // but one. REQUIRES: the call before was for the block before, or to start.
   void (*locate)(const IdMapView& map, IdMapSearch& search, int64_t begin);
 };
 

@@ -21,7 +21,7 @@ std::vector<InstructionSet> instruction_sets_here();
 // begin, begin + 1, ... end - 1
 std::vector<int64_t> id_range(int64_t begin, int64_t end);
 
-// The map's rows of the ids; expects that both ways of asking agree.
+// The map's rows of the ids.
 std::vector<RowIndex> find_rows(const IdMap& map, const std::vector<int64_t>& ids);
 
 // Gives out 0, 1, 2, ...

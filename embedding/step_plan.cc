@@ -1,7 +1,6 @@
 #include "embedding/step_plan.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -13,7 +12,7 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kChunk = 64;  // ids that go through a stage of a lookup together
+constexpr int64_t kChunk = 64;  // ids whose rows are fetched together
 constexpr int64_t kCacheLine = 64;
 
 void prefetch_to_read(const char* memory, int64_t bytes) {
@@ -82,32 +81,6 @@ class Pooler {
   const std::vector<const char*>& found_;
   const bool copies_;  // output row i is the row of id i
   int64_t next_ = 0;   // list, or id if it copies
-};
-
-// Runs the stages of a lookup over chunks of ids, so that memory is fetched for the next ones while
-// the present ones are worked on: prefetch(begin, end), then resolve(begin, end) a chunk later,
-// then pool(end) another one later.
-template <typename Prefetch, typename Resolve, typename Pool>
-void run_stages(int64_t count, const Prefetch& prefetch, const Resolve& resolve, const Pool& pool) {
-  for (int64_t begin = 0; begin < count + 2 * kChunk; begin += kChunk) {
-    if (begin < count) prefetch(begin, std::min(begin + kChunk, count));
-    const int64_t second = begin - kChunk;
-    if (second >= 0 && second < count) resolve(second, std::min(second + kChunk, count));
-    const int64_t third = begin - 2 * kChunk;
-    if (third >= 0 && third < count) pool(std::min(third + kChunk, count));
-  }
-  pool(count);
-}
-
-// Hashes of the chunk that is resolved and of the one being fetched.
-class Hashes {
- public:
-  absl::Span<uint64_t> at(int64_t begin, int64_t end) {
-    return {hashes_[begin / kChunk % 2].data(), static_cast<size_t>(end - begin)};
-  }
-
- private:
-  std::array<std::array<uint64_t, kChunk>, 2> hashes_;
 };
 
 }  // namespace
@@ -366,27 +339,21 @@ void look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
                        const PoolingOutput& output) {
   const auto count = static_cast<int64_t>(lists.ids.size());
   ReaderLock lock(table.mutex());
+  std::vector<RowIndex> rows(count);
+  table.map().find(lists.ids, absl::MakeSpan(rows));
   std::vector<const char*> found(count);
   std::deque<std::vector<char>> defaults;
   Pooler pooler(table, lists, output, found, lists.copies());
-  Hashes hashes;
-  run_stages(
-      count,
-      [&](int64_t begin, int64_t end) {
-        table.map().prefetch(lists.ids.subspan(begin, end - begin), hashes.at(begin, end));
-      },
-      [&](int64_t begin, int64_t end) {
-        std::array<RowIndex, kChunk> rows;
-        table.map().find(lists.ids.subspan(begin, end - begin), hashes.at(begin, end),
-                         {rows.data(), static_cast<size_t>(end - begin)});
-        for (int64_t i = begin; i < end; ++i) {
-          const RowIndex row = rows[i - begin];
-          if (row == kNoRow) defaults.push_back(default_record(table, lists.ids[i]));
-          found[i] = row == kNoRow ? defaults.back().data() : table.store().record(row);
-          prefetch_to_read(found[i], table.store().weight_bytes());
-        }
-      },
-      [&](int64_t end) { pooler.advance(end); });
+  for (int64_t begin = 0; begin < count; begin += kChunk) {
+    for (int64_t i = begin; i < std::min(begin + kChunk, count); ++i) {
+      if (rows[i] == kNoRow) defaults.push_back(default_record(table, lists.ids[i]));
+      found[i] = rows[i] == kNoRow ? defaults.back().data() : table.store().record(rows[i]);
+      prefetch_to_read(found[i], table.store().weight_bytes());
+    }
+    // What was asked for before has come meanwhile.
+    pooler.advance(begin);
+  }
+  pooler.advance(count);
 }
 
 }  // namespace millrace

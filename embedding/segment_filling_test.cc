@@ -1,0 +1,129 @@
+#include "embedding/segment_filling.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "embedding/id_hash.h"
+
+namespace millrace {
+namespace {
+
+constexpr uint64_t kBuckets = 256;  // four runs
+constexpr uint64_t kBit = uint64_t{1} << 40;
+
+struct alignas(kBuckets * sizeof(IdMapBucket)) Segment {
+  IdMapBucket buckets[kBuckets] = {};
+};
+
+using Content = std::map<int64_t, std::pair<RowIndex, uint32_t>>;  // row complements and marks
+
+class SegmentFillingTest : public testing::TestWithParam<int> {
+ protected:
+  SegmentFillingTest() {
+    for (auto& segment : segments_) segment = std::make_unique<Segment>();
+  }
+
+  // Puts ids where they belong until so many percent of the entries are in use.
+  Content fill(Segment& segment, int percent) {
+    Content content;
+    const auto count = static_cast<int64_t>(kBuckets * kIdMapEntries) * percent / 100;
+    for (int64_t id = 0; id < count; ++id) {
+      for (uint64_t at = home(id);; at = (at + 1) % kBuckets) {
+        if (IdMapEntry* const free = free_entry(segment.buckets[at])) {
+          free->id = id;
+          free->row_complement = static_cast<RowIndex>(7 * id + 1);
+          free->mark |= static_cast<uint32_t>(id);
+          content[id] = {free->row_complement, static_cast<uint32_t>(id)};
+          break;
+        }
+        segment.buckets[at].entries[kind(id)].mark |= kIdMapPassed;
+      }
+    }
+    return content;
+  }
+  static IdMapEntry* free_entry(IdMapBucket& bucket) {
+    for (IdMapEntry& entry : bucket.entries) {
+      if (entry.row_complement == 0) return &entry;
+    }
+    return nullptr;
+  }
+  uint64_t home(int64_t id) const { return hash_(id) / sizeof(IdMapBucket) % kBuckets; }
+  uint64_t kind(int64_t id) const { return hash_(id) / sizeof(IdMapEntry) % kIdMapEntries; }
+
+  // What a segment holds, checked to be as id_map_bucket.h says.
+  Content content_of(const Segment& segment) {
+    Content content;
+    for (uint64_t at = 0; at < kBuckets; ++at) {
+      bool free = false;
+      for (const IdMapEntry& entry : segment.buckets[at].entries) {
+        if (entry.row_complement == 0) {
+          free = true;
+          EXPECT_EQ(entry.mark, 0u) << "of a bucket that is not full";
+          continue;
+        }
+        EXPECT_FALSE(free) << "entries in use come first";
+        for (uint64_t passed = home(entry.id); passed != at; passed = (passed + 1) % kBuckets) {
+          EXPECT_TRUE(segment.buckets[passed].entries[kind(entry.id)].mark & kIdMapPassed);
+        }
+        content[entry.id] = {entry.row_complement, entry.mark & ~kIdMapPassed};
+      }
+    }
+    return content;
+  }
+
+  Content with_bit(const Content& content, bool bit) const {
+    Content with;
+    for (const auto& [id, row] : content) {
+      if (((hash_(id) & kBit) != 0) == bit) with[id] = row;
+    }
+    return with;
+  }
+
+  const IdHash hash_{3};
+  const IdMapView view_ = {nullptr, 63, sizeof(Segment) - 1, hash_.secrets()};
+  std::unique_ptr<Segment> segments_[3];
+};
+
+TEST_P(SegmentFillingTest, SplitsInTwo) {
+  const Content content = fill(*segments_[0], GetParam());
+  const Segment before = *segments_[0];
+  SegmentFilling filling(view_, segments_[1]->buckets, segments_[2]->buckets, kBit);
+  filling.place_all(segments_[0]->buckets, kBuckets);
+  EXPECT_EQ(content_of(*segments_[1]), with_bit(content, false));
+  EXPECT_EQ(content_of(*segments_[2]), with_bit(content, true));
+  EXPECT_EQ(filling.size_of_one(), with_bit(content, true).size());
+  EXPECT_EQ(std::memcmp(&before, segments_[0].get(), sizeof before), 0);
+}
+
+TEST_P(SegmentFillingTest, SplitsInPlace) {
+  const Content content = fill(*segments_[0], GetParam());
+  SegmentFilling filling(view_, segments_[0]->buckets, segments_[1]->buckets, kBit);
+  filling.place_all(segments_[0]->buckets, kBuckets);
+  EXPECT_EQ(content_of(*segments_[0]), with_bit(content, false));
+  EXPECT_EQ(content_of(*segments_[1]), with_bit(content, true));
+  EXPECT_EQ(filling.size_of_one(), with_bit(content, true).size());
+}
+
+TEST_P(SegmentFillingTest, GathersTwoSegments) {
+  const Content content = fill(*segments_[0], GetParam());
+  {
+    SegmentFilling apart(view_, segments_[0]->buckets, segments_[1]->buckets, kBit);
+    apart.place_all(segments_[0]->buckets, kBuckets);
+  }
+  SegmentFilling filling(view_, segments_[2]->buckets, segments_[2]->buckets, 0);
+  filling.place_all(segments_[0]->buckets, kBuckets);
+  filling.place_all(segments_[1]->buckets, kBuckets);
+  EXPECT_EQ(content_of(*segments_[2]), content);
+}
+
+// At 98 % runs of full buckets are long, and some go past the segment's end.
+INSTANTIATE_TEST_SUITE_P(Loads, SegmentFillingTest, testing::Values(0, 30, 70, 98),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace millrace
