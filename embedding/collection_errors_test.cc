@@ -140,13 +140,25 @@ TEST(CollectionErrorsTest, ASecondBackwardPassAfterASummaryCounts) {
   EXPECT_EQ(trained.digests(), reference.digests());
 }
 
+TEST(CollectionErrorsTest, ASummaryMayBeAskedForAgainWithItsNorm) {
+  Trained asked(small_options()), once(small_options());
+  for (Trained* trained : {&asked, &once}) trained->forward(jagged(kLists)).pooled.sum().backward();
+  EXPECT_TRUE(asked.collection->summarize(false).finite);
+  const GradientSummary again = asked.collection->summarize(true);
+  const GradientSummary summary = once.collection->summarize(true);
+  EXPECT_TRUE(again.finite);
+  EXPECT_GT(again.norm_squared, 0);
+  EXPECT_EQ(again.norm_squared, summary.norm_squared);
+}
+
 TEST(CollectionErrorsTest, RefusesGradientsOfAnotherShapeOrType) {
   Trained trained(small_options());
   const std::vector<absl::uint128> digests = trained.digests();
   const std::vector<std::pair<std::vector<at::Tensor>, const char*>> cases = {
-      {{torch::ones({3, 8}), {}}, "pooled features a, b, d: a gradient Float [3, 8]; Float [2, 8]"},
+      {{torch::ones({3, 8}), {}},
+       "pooled features a, b, d of tables t, u: a gradient Float [3, 8]; Float [2, 8]"},
       {{torch::ones({2, 8}, torch::kDouble), {}}, "a gradient Double [2, 8]"},
-      {{{}, torch::ones({4, 2})}, "feature c: a gradient Float [4, 2]; Float [4, 3]"},
+      {{{}, torch::ones({4, 2})}, "feature c of table t: a gradient Float [4, 2]; Float [4, 3]"},
   };
   for (const auto& [gradients, message] : cases) {
     // The engine of LibTorch looks at shapes itself; who calls the node does not.

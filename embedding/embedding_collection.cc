@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -67,10 +68,10 @@ struct Lookups {
 
 struct EmbeddingCollection::Step {
   std::vector<std::unique_ptr<StepPlan>> plans;  // of each table
+  std::vector<std::string> table_names;
   std::vector<Lookups> lookups;
   std::vector<int64_t> table_of;  // of each feature
   std::shared_ptr<const std::vector<FeaturePlace>> places;
-  int64_t pooled_dim = 0;
   int64_t number = 0;  // steps begun so far
   int64_t ids = 0;
   absl::Status error;
@@ -90,11 +91,15 @@ struct EmbeddingCollection::Step {
 };
 
 std::string EmbeddingCollection::Step::name_of(int64_t output) const {
-  std::vector<absl::string_view> names;
-  for (const FeaturePlace& place : *places) {
-    if (place.output_number() == output) names.push_back(place.name);
+  std::vector<absl::string_view> features, tables;
+  for (size_t f = 0; f < places->size(); ++f) {
+    if ((*places)[f].output_number() != output) continue;
+    features.push_back((*places)[f].name);
+    const absl::string_view table = table_names[table_of[f]];
+    if (!absl::c_linear_search(tables, table)) tables.push_back(table);
   }
-  return absl::StrCat(output == 0 ? "pooled features " : "feature ", listed(names));
+  return absl::StrCat(output == 0 ? "pooled features " : "feature ", listed(features),
+                      tables.size() == 1 ? " of table " : " of tables ", listed(tables));
 }
 
 absl::Status EmbeddingCollection::Step::add_gradient(Lookups& call, int64_t output,
@@ -106,11 +111,9 @@ absl::Status EmbeddingCollection::Step::add_gradient(Lookups& call, int64_t outp
   for (size_t f = 0; f < places->size(); ++f) {
     const FeaturePlace& place = (*places)[f];
     if (call.lookup[f] < 0) continue;  // its table is frozen
-    StepPlan& plan = *plans[table_of[f]];
     if (output != place.output_number()) continue;
-    const bool pooled = place.column >= 0;
-    plan.set_gradient(call.lookup[f], data + (pooled ? place.column : 0),
-                      pooled ? pooled_dim : place.dim);
+    StepPlan& plan = *plans[table_of[f]];
+    plan.set_gradient(call.lookup[f], data + place.first_column(), kept.size(1));
   }
   return absl::OkStatus();
 }
@@ -189,6 +192,7 @@ absl::Status EmbeddingCollection::make_tables() {
     ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
                      EmbeddingTable::create(std::move(options)));
     step_->plans.push_back(std::make_unique<StepPlan>(*table));
+    step_->table_names.push_back(table->name());
     tables_.push_back(std::move(table));
   }
   features_of_.resize(tables_.size());
@@ -225,7 +229,6 @@ absl::Status EmbeddingCollection::make_places() {
   }
   places_ = std::make_shared<const std::vector<FeaturePlace>>(std::move(places));
   step_->places = places_;
-  step_->pooled_dim = pooled_dim_;
   return absl::OkStatus();
 }
 
@@ -268,8 +271,8 @@ absl::Status EmbeddingCollection::look_up(const KeyedJagged& features, int64_t b
       const IdLists lists = lists_of(features, batch, f, options_.features[f].pooling);
       PoolingOutput output;
       const int64_t number = place.output_number();
-      output.data = data[number] + std::max<int64_t>(place.column, 0);
-      output.stride = place.column >= 0 ? pooled_dim_ : place.dim;
+      output.data = data[number] + place.first_column();
+      output.stride = outputs[number].size(1);
       output.past_caches = static_cast<int64_t>(outputs[number].nbytes()) > kCacheBytes;
       if (!training || frozen(t)) {
         look_up_read_only(*tables_[t], lists, output);
@@ -344,7 +347,7 @@ bool EmbeddingCollection::frozen_gradients_are_finite(int64_t table) const {
       const FeaturePlace& place = (*places_)[f];
       const at::Tensor& gradient = call.gradients[place.output_number()];
       if (!gradient.defined()) continue;
-      const float* values = gradient.const_data_ptr<float>() + std::max<int64_t>(place.column, 0);
+      const float* values = gradient.const_data_ptr<float>() + place.first_column();
       const uint32_t largest =
           kernels.largest_magnitude(values, gradient.size(0), gradient.size(1), place.dim);
       if (!std::isfinite(absl::bit_cast<float>(largest))) return false;

@@ -23,6 +23,8 @@ struct FeaturePlace {
 
   // The number of the tensor that it is in: 0 for `pooled`, then each unpooled feature.
   int64_t output_number() const { return unpooled + 1; }
+  // Its first column there.
+  int64_t first_column() const { return unpooled < 0 ? column : 0; }
 };
 
 // The rows of a feature that is not pooled: those of example e are rows[offsets[e]] up to, not

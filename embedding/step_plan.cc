@@ -112,7 +112,7 @@ absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output
   pooler.advance(count);
   lookups_.back().told_by_sums = lookup.copies && defaults_.empty();
   defaults_.clear();
-  added_up_ = false;
+  forget_sums();
   return absl::OkStatus();
 }
 
@@ -144,7 +144,7 @@ void StepPlan::resolve(const Lookup& lookup, int64_t begin, int64_t end,
 void StepPlan::set_gradient(int64_t lookup, const float* gradient, int64_t stride) {
   lookups_[lookup].gradient = gradient;
   lookups_[lookup].stride = stride;
-  added_up_ = false;
+  forget_sums();
 }
 
 void StepPlan::sort_summands() {
@@ -226,6 +226,11 @@ void StepPlan::provide_sum_memory(size_t sums) {
 }
 
 bool StepPlan::gradients_are_finite() {
+  if (!finite_.has_value()) finite_ = find_finite();
+  return *finite_;
+}
+
+bool StepPlan::find_finite() {
   bool told_by_sums = false;
   uint32_t largest = 0;  // of the others
   for (const Lookup& lookup : lookups_) {
@@ -332,7 +337,7 @@ void StepPlan::clear() {
   records_.clear();
   counts_.clear();
   places_.clear();
-  added_up_ = false;
+  forget_sums();
 }
 
 void look_up_read_only(const EmbeddingTable& table, const IdLists& lists,

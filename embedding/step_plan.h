@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -90,6 +91,11 @@ class StepPlan {
     bool unweighted() const { return copies || (lists.pooling == SUM && lists.weights.empty()); }
   };
 
+  bool find_finite();
+  void forget_sums() {
+    added_up_ = false;
+    finite_.reset();
+  }
   // Adds up the gradients of each row and keeps the sums, unless that has been done. Returns:
   // whether they are finite.
   bool add_up();
@@ -121,6 +127,7 @@ class StepPlan {
   std::vector<uint32_t> begins_;  // [rows + 1]: where those of each row begin
   std::vector<const float*> gradients_;
   std::vector<float> coefficients_;  // empty: all 1
+  std::optional<bool> finite_;       // what gradients_are_finite said
   bool added_up_ = false;
   bool sums_are_finite_ = false;
   // If it has been added up, the gradient of each row: in sum_memory_, or the only summand, or
