@@ -22,6 +22,7 @@ constexpr double kWindowSeconds = 1.5;  // of a measurement, about
 constexpr int64_t kCheckedSteps = 20;
 
 constexpr const char* kPhaseNames[] = {"forward", "backward", "summarize", "apply"};
+
 template <typename T>
 absl::Status write_numbers(const std::string& path, const std::vector<T>& numbers) {
   return write_file_atomically(
@@ -77,9 +78,7 @@ absl::Status measure(const BenchmarkFlags& flags, EmbeddingSteps& steps, int64_t
   const int64_t count =
       flags.steps > 0
           ? flags.steps
-
           : EmbeddingSteps::kBatches * static_cast<int64_t>(std::ceil(kWindowSeconds / round));
-
   const std::map<std::string, std::string> parameters = parameters_of(flags);
   Measurement rate{"embedding", parameters, "ids/s", true, {}};
   Measurement foreign{"embedding/foreign", parameters, "cores", false, {}};

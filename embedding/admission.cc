@@ -36,12 +36,15 @@ class NoNewId : public Admission {
 class HashAdmission : public Admission {
  public:
   HashAdmission(double probability, uint64_t key)
-      : certain_(probability >= 1), below_(static_cast<uint64_t>(std::ldexp(probability, 64))),
+      : certain_(probability >= 1),
+        below_(static_cast<uint64_t>(std::ldexp(probability, 64))),
         key_(key) {}
-  std::unique_ptr<Admission> clone() const override { return std::make_unique<HashAdmission>(*this); }
+  std::unique_ptr<Admission> clone() const override {
+    return std::make_unique<HashAdmission>(*this);
+  }
   bool admits(int64_t id, int64_t steps) const override {
-    return certain_ || philox64(key_, static_cast<uint64_t>(id), static_cast<uint64_t>(steps)) <
-                           below_;
+    return certain_ ||
+           philox64(key_, static_cast<uint64_t>(id), static_cast<uint64_t>(steps)) < below_;
   }
 
  private:
@@ -54,7 +57,9 @@ class ExactCountAdmission : public Admission {
  public:
   explicit ExactCountAdmission(uint32_t min_count) : min_count_(min_count) {}
 
-  std::unique_ptr<Admission> clone() const override { return std::make_unique<ExactCountAdmission>(*this); }
+  std::unique_ptr<Admission> clone() const override {
+    return std::make_unique<ExactCountAdmission>(*this);
+  }
   bool admits(int64_t id, int64_t) const override {
     if (min_count_ == 1) return true;
     const auto found = counts_.find(id);
@@ -111,7 +116,9 @@ class SketchCountAdmission : public Admission {
   SketchCountAdmission(uint32_t min_count, const CountSketchConfig& config)
       : min_count_(min_count), sketch_(config.capacity(), config.error_probability()) {}
 
-  std::unique_ptr<Admission> clone() const override { return std::make_unique<SketchCountAdmission>(*this); }
+  std::unique_ptr<Admission> clone() const override {
+    return std::make_unique<SketchCountAdmission>(*this);
+  }
   bool admits(int64_t id, int64_t) const override {
     return min_count_ == 1 || sketch_.count(id) >= min_count_ - 1;
   }

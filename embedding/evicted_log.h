@@ -15,7 +15,8 @@ namespace millrace {
 // What a log holds, for checkpoints.
 struct EvictedLogState {
   int64_t begins = 0;          // see EvictedLog::begins
-  std::vector<int64_t> ids;    // in the order they went, those of one step by ascending placement_hash
+  // In the order they went, those of one step by ascending placement_hash.
+  std::vector<int64_t> ids;
   std::vector<int64_t> steps;  // [ids], the steps that had been applied; they do not decrease
 
   friend bool operator==(const EvictedLogState&, const EvictedLogState&) = default;

@@ -4,7 +4,8 @@
 namespace millrace {
 
 const InitializerKernels& initializer_kernels(InstructionSet set) {
-  return choose(set, baseline::kInitializerKernels, avx2::kInitializerKernels, avx512::kInitializerKernels);
+  return choose(set, baseline::kInitializerKernels, avx2::kInitializerKernels,
+                avx512::kInitializerKernels);
 }
 
 }  // namespace millrace

@@ -28,8 +28,8 @@ class EmbeddingCollection;
 class SparseOptimizer {
  public:
   // A table's own optimizer (TableConfig.optimizer) goes before `config`. Gives every table the
-  // slots of its optimizer, and none to frozen ones. The collections are borrowed and must outlive this object; each table
-  // belongs to one of them. None is fine.
+  // slots of its optimizer, and none to frozen ones. The collections are borrowed and must outlive
+  // this object; each table belongs to one of them. None is fine.
   // Errors: InvalidArgument for numbers out of range, FailedPrecondition for a table that has rows
   // already, both naming the table.
   static absl::StatusOr<std::unique_ptr<SparseOptimizer>> create(
