@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
@@ -124,6 +126,26 @@ TEST_F(EvictRowsHookTest, IdleWindows) {
   end_window();  // an empty one
   EXPECT_THAT(ids(0), ElementsAre());
   EXPECT_THAT(ids(1), UnorderedElementsAre(2, 3));
+}
+
+TEST_F(EvictRowsHookTest, RowsThatAreNearZero) {
+  make({"initializer { constant { value: 0 } } eviction { norm_below: 0.5 }", ""});
+  step(1);  // made and gone
+  RowIndex row = 0;
+  const int64_t id = 2;
+  StepResult result;
+  result.applied = true;
+  for (const float value : {0.6f, 0.4f}) {
+    ASSERT_OK(table(0).find_or_insert({&id, 1}, {&row, 1}));
+    std::fill_n(table(0).store().weights(row), table(0).dim(), 0.0f);
+    table(0).store().weights(row)[0] = value;
+    table(0).commit(++context_.at.step);
+    ASSERT_OK(hook_->after_step(context_, result));
+    EXPECT_EQ(table(0).statistics().rows, value > 0.5f ? 1 : 0);
+  }
+  EXPECT_THAT(table(0).evicted_since(0), IsOkAndHolds(UnorderedElementsAre(1, 2)));
+  EXPECT_EQ(table(0).statistics().evicted[static_cast<int>(EvictionReason::kSmallNorm)], 2);
+  EXPECT_EQ(table(1).statistics().rows, 1);
 }
 
 TEST_F(EvictRowsHookTest, OnlyWhenItIsDueAndNeverInEvaluation) {
