@@ -1,5 +1,7 @@
 #include "bench/embedding_workload.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -27,6 +29,22 @@ absl::Status check_at_least(const char* name, int64_t value, int64_t least) {
       absl::StrCat("--", name, " is ", value, "; at least ", least, " is due"));
 }
 
+// In doubles, as nobody knows how large the factors are.
+absl::Status check_memory(const EmbeddingShape& shape) {
+  const auto tables = static_cast<double>(shape.tables), dim = static_cast<double>(shape.dim);
+  const double rows = tables * static_cast<double>(shape.rows) * dim * sizeof(float);
+  const double examples = tables * static_cast<double>(shape.batch);
+  const double batch = examples * dim * sizeof(float) +
+                       examples * static_cast<double>(shape.ids_per_feature) * sizeof(int64_t);
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (rows + batch <= memory) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the weights (--tables, --rows, --dim) and one batch (--batch, "
+                   "--ids_per_feature) take ",
+                   (rows + batch) / 1e9, " GB; this machine has ", memory / 1e9));
+}
+
 }  // namespace
 
 absl::StatusOr<EmbeddingWorkload> EmbeddingWorkload::create(const EmbeddingShape& shape) {
@@ -46,6 +64,7 @@ absl::StatusOr<EmbeddingWorkload> EmbeddingWorkload::create(const EmbeddingShape
     return absl::InvalidArgumentError(
         absl::StrCat("--ids is \"", shape.ids, "\"; it may be static or hashed"));
   }
+  if (absl::Status status = check_memory(shape); !status.ok()) return status;
   return EmbeddingWorkload(shape);
 }
 

@@ -43,7 +43,7 @@ std::vector<int64_t> adversarial_ids(int64_t begin, int64_t count) {
 absl::StatusOr<std::vector<int64_t>> benchmark_ids(const std::string& kind, int64_t begin,
                                                    int64_t count) {
   if (begin < 0 || count < 0 || begin + count > kMostIds) {
-    return absl::InvalidArgumentError(absl::StrCat("ids ", begin, " to ", begin + count,
+    return absl::InvalidArgumentError(absl::StrCat("--rows: ids ", begin, " to ", begin + count,
                                                    " of a benchmark; at most 2^31 are there"));
   }
   if (kind == "adversarial") return adversarial_ids(begin, count);

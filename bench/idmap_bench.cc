@@ -117,11 +117,11 @@ struct Workload {
 
 absl::StatusOr<Workload> make_workload(const std::string& kind, int64_t rows) {
   Workload workload;
-  ASSIGN_OR_RETURN(workload.ids, benchmark_ids(kind, 0, rows), "--rows");
+  ASSIGN_OR_RETURN(workload.ids, benchmark_ids(kind, 0, rows));
   workload.uniform = draw_ids(workload.ids, 0, kLookups);
   workload.zipf = draw_ids(workload.ids, kZipf, kLookups);
   ASSIGN_OR_RETURN(const std::vector<int64_t> others,
-                   benchmark_ids(kind, rows, std::min(rows, kLookups)), "--rows");
+                   benchmark_ids(kind, rows, std::min(rows, kLookups)));
   workload.misses = draw_ids(others, 0, kLookups);
   return workload;
 }
@@ -298,7 +298,8 @@ absl::Status measure(std::vector<Contender>& contenders, int64_t threads, Figure
 
 absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& print) {
   if (flags.idmap.rows < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("--rows is ", flags.idmap.rows));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--rows is ", flags.idmap.rows, "; at least 1 is due"));
   }
   ASSIGN_OR_RETURN(const Workload workload, make_workload(flags.idmap.ids, flags.idmap.rows));
   std::vector<Contender> contenders;

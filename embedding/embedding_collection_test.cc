@@ -109,6 +109,24 @@ TEST(EmbeddingCollectionTest, GradientsOfRootsAndCutListsAgreeWithDifferences) {
   check_gradients(features, options);
 }
 
+TEST(EmbeddingCollectionTest, GradientsOfPaddedRowsReachTheirRows) {
+  Trained padded(small_options()), jagged_rows(small_options());
+  const KeyedJagged features = jagged({{}, {}, {}, {}, /*c*/ {1, 1, 2}, {3}, {}, {}});
+  const at::Tensor factors = torch::arange(1, 13, torch::kFloat).view({2, 2, 3});
+  // The first two of each list, a row that repeats among them; 2 is cut off.
+  const EmbeddingOutput output = padded.forward(features);
+  ASSERT_OK_AND_ASSIGN(const PaddedRows rows, output.padded("c", 2));
+  EXPECT_TRUE(rows.mask.equal(torch::tensor({{true, true}, {true, false}})));
+  (rows.rows * factors).sum().backward();
+  const at::Tensor all = jagged_rows.forward(features).jagged("c")->rows;
+  (all[0] * factors[0][0] + all[1] * factors[0][1] + all[3] * factors[1][0]).sum().backward();
+  const std::vector<absl::uint128> before = padded.digests();
+  ASSERT_OK(padded.apply());
+  ASSERT_OK(jagged_rows.apply());
+  EXPECT_EQ(padded.digests(), jagged_rows.digests());
+  EXPECT_NE(padded.digests(), before);
+}
+
 TEST(EmbeddingCollectionTest, OnlyTheFirstIdsOfAListAreLookedUp) {
   EmbeddingCollectionOptions options = small_options();
   for (EmbeddingFeature& feature : options.features) feature.max_ids = 1;

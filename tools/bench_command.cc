@@ -2,13 +2,16 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
+#include "tools/output_place.h"
 
 namespace millrace {
 namespace {
@@ -72,7 +75,21 @@ struct BenchFlags : BenchmarkFlags {
   const Entry* chosen = nullptr;
 };
 
+absl::Status check(const BenchFlags& flags) {
+  const std::tuple<const char*, int64_t, int64_t> counts[] = {
+      {"repeats", flags.repeats, 1}, {"threads", flags.threads, 1}, {"steps", flags.steps, 0}};
+  for (const auto& [name, value, least] : counts) {
+    if (value >= least) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", name, " is ", value, "; at least ", least, " is due"));
+  }
+  // Before minutes of measuring.
+  if (flags.output.empty()) return absl::OkStatus();
+  return annotate(check_output_file(FileSystem::local(), flags.output), "--output");
+}
+
 absl::StatusOr<int> run(const BenchFlags& flags) {
+  RETURN_IF_ERROR(check(flags));
   std::string lines;
   RETURN_IF_ERROR(flags.chosen->run(flags, [&](const Measurement& measurement) {
     const std::string line = to_json_line(measurement);
@@ -93,10 +110,9 @@ Command add_bench_command(CLI::App& program) {
   command->require_subcommand(1);
   for (const Entry& entry : kBenchmarks) {
     CLI::App* bench = command->add_subcommand(entry.name, entry.description);
-    bench->add_option("--repeats", flags->repeats, "measurements of each figure")
-        ->check(CLI::PositiveNumber);
+    bench->add_option("--repeats", flags->repeats, "measurements of each figure");
     bench->add_option("--steps", flags->steps, "steps of a measurement; 0: what suits");
-    bench->add_option("--threads", flags->threads, "threads of a step")->check(CLI::PositiveNumber);
+    bench->add_option("--threads", flags->threads, "threads of a step");
     bench->add_option("--config", flags->config,
                       "the job to run (start, train) or whose data to read (ingest)");
     bench->add_option("--set", flags->set, "changes to it, as for train")->allow_extra_args(false);

@@ -1,0 +1,91 @@
+// `millrace bench embedding` and `bench idmap` as programs: flags, lines and what is refused.
+#include <map>
+
+#include "base/status_matchers.h"
+#include "tests/e2e/program_test.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+class BenchTest : public ProgramTest {
+ protected:
+  // Lines of a run, which must be those of its --output too.
+  std::vector<nlohmann::json> measure(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "bench");
+    arguments.insert(arguments.end(), {"--repeats", "2", "--output", "figures.jsonl"});
+    const ProgramResult result = millrace_ok(arguments);
+    EXPECT_EQ(read("figures.jsonl"), result.out);
+    std::vector<nlohmann::json> lines = read_json_lines("figures.jsonl");
+    for (const nlohmann::json& line : lines) {
+      EXPECT_EQ(line.at("repeats"), 2) << line;
+      EXPECT_EQ(line.at("values").size(), 2) << line;
+      EXPECT_TRUE(line.at("median").is_number() && line.at("best").is_number()) << line;
+    }
+    return lines;
+  }
+  void expect_refused(std::vector<std::string> arguments, int exit_code, const char* message) {
+    arguments.insert(arguments.begin(), "bench");
+    const ProgramResult result = millrace(arguments);
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(message));
+    EXPECT_EQ(result.out, "");
+  }
+};
+
+TEST_F(BenchTest, EmbeddingTakesTheShapeFromItsFlags) {
+  const std::vector<nlohmann::json> lines = measure(
+      {"embedding", "--tables=3", "--rows=50", "--dim=6", "--batch=8", "--ids_per_feature=2",
+       "--zipf=0.5", "--optimizer=adam", "--threads=1", "--steps=2", "--ids=static"});
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines[0].at("name"), "embedding");
+  EXPECT_EQ(lines[0].at("unit"), "ids/s");
+  EXPECT_GT(lines[0].at("median"), 0);
+  for (const nlohmann::json& line : lines) {
+    for (const auto& [name, value] : std::map<std::string, std::string>{{"tables", "3"},
+                                                                        {"rows", "50"},
+                                                                        {"dim", "6"},
+                                                                        {"batch", "8"},
+                                                                        {"ids_per_feature", "2"},
+                                                                        {"zipf", "0.5"},
+                                                                        {"optimizer", "adam"},
+                                                                        {"threads", "1"},
+                                                                        {"ids", "static"}}) {
+      EXPECT_EQ(line.at(name), value) << line;
+    }
+  }
+}
+
+TEST_F(BenchTest, IdMapTakesRowsAndKinds) {
+  const std::vector<nlohmann::json> lines = measure({"idmap", "--rows=3000", "--ids=strided"});
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines[0].at("name"), "idmap/insert");
+  for (const nlohmann::json& line : lines) {
+    EXPECT_EQ(line.at("rows"), "3000");
+    EXPECT_EQ(line.at("ids"), "strided");
+  }
+}
+
+TEST_F(BenchTest, WrongFlagsAreRefusedBeforeAnythingIsMeasured) {
+  expect_refused({"embedding", "--tables=0"}, kUsage, "--tables is 0; at least 1 is due");
+  expect_refused({"embedding", "--dim=-1"}, kUsage, "--dim is -1; at least 1 is due");
+  expect_refused({"embedding", "--tables=1000000000"}, kUsage, "this machine has");
+  expect_refused({"embedding", "--batch=1000000000000"}, kUsage, "this machine has");
+  expect_refused({"embedding", "--zipf=nan"}, kUsage, "--zipf is nan");
+  expect_refused({"embedding", "--ids=hashd"}, kUsage, "--ids is \"hashd\"");
+  expect_refused({"embedding", "--optimizer=adm"}, kUsage, "--optimizer: no optimizer \"adm\"");
+  expect_refused({"embedding", "--rows=many"}, kUsage, "--rows = many");
+  for (const char* benchmark : {"embedding", "idmap"}) {
+    expect_refused({benchmark, "--rows=0"}, kUsage, "--rows is 0; at least 1 is due");
+    expect_refused({benchmark, "--repeats=0"}, kUsage, "--repeats is 0; at least 1 is due");
+    expect_refused({benchmark, "--threads=0"}, kUsage, "--threads is 0; at least 1 is due");
+    expect_refused({benchmark, "--steps=-1"}, kUsage, "--steps is -1; at least 0 is due");
+    expect_refused({benchmark, "--output=no/figures"}, kCannotWrite, "--output: cannot write no/");
+  }
+  expect_refused({"idmap", "--ids=randm"}, kUsage, "millrace: --ids is \"randm\"");
+  expect_refused({"idmap", "--rows=9999999999"}, kUsage, "--rows: ids 0 to 9999999999");
+}
+
+}  // namespace
+}  // namespace millrace
