@@ -31,9 +31,9 @@ TEST(InstructionSetTest, AgreesWithTheOperatingSystem) {
     return std::find(flags.begin(), flags.end(), flag) != flags.end();
   };
   EXPECT_TRUE(has_instruction_set(InstructionSet::kBaseline));
-  EXPECT_EQ(has_instruction_set(InstructionSet::kAvx2), has("avx2"));
+  EXPECT_EQ(has_instruction_set(InstructionSet::kAvx2), has("avx2") && has("bmi2"));
   EXPECT_EQ(has_instruction_set(InstructionSet::kAvx512),
-            has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512dq"));
+            has("avx2") && has("bmi2") && has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512dq"));
 }
 
 TEST(InstructionSetTest, TheBestIsTheLastThatIsThere) {

@@ -2,22 +2,34 @@
 #ifndef MILLRACE_BASE_SHARED_MUTEX_H_
 #define MILLRACE_BASE_SHARED_MUTEX_H_
 
-#include <shared_mutex>
+#include <pthread.h>
 
 #include "absl/base/thread_annotations.h"
 
 namespace millrace {
 
-// std::shared_mutex for thread annotations.
+// A writer that waits goes before readers that come later: readers without a pause cannot keep it
+// waiting, as they can with std::shared_mutex. So a thread that reads must not lock it again.
 class ABSL_LOCKABLE SharedMutex {
  public:
-  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
-  void unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
-  void lock_shared() ABSL_SHARED_LOCK_FUNCTION() { mutex_.lock_shared(); }
-  void unlock_shared() ABSL_UNLOCK_FUNCTION() { mutex_.unlock_shared(); }
+  SharedMutex() {
+    pthread_rwlockattr_t attributes;
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&lock_, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+  }
+  ~SharedMutex() { pthread_rwlock_destroy(&lock_); }
+  SharedMutex(const SharedMutex&) = delete;
+  SharedMutex& operator=(const SharedMutex&) = delete;
+
+  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { pthread_rwlock_wrlock(&lock_); }
+  void unlock() ABSL_UNLOCK_FUNCTION() { pthread_rwlock_unlock(&lock_); }
+  void lock_shared() ABSL_SHARED_LOCK_FUNCTION() { pthread_rwlock_rdlock(&lock_); }
+  void unlock_shared() ABSL_UNLOCK_FUNCTION() { pthread_rwlock_unlock(&lock_); }
 
  private:
-  std::shared_mutex mutex_;
+  pthread_rwlock_t lock_;
 };
 
 // Holds the mutex alone as long as it lives.

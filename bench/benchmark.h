@@ -37,6 +37,8 @@ struct EmbeddingFlags {
 struct IdMapFlags {
   int64_t rows = 10000000;
   std::string ids = "random";  // as benchmark_ids of bench/id_workload.h
+  int64_t batch = 2048;        // ids of a call
+  double zipf = 1.05;
 };
 
 // Of bench_checkpoint alone.
@@ -63,8 +65,8 @@ using PrintMeasurement = std::function<void(const Measurement&)>;
 // Steps of full embedding tables with autograd, finiteness and updates; ids/s, ms of each phase,
 // and how many cores others kept busy in each window. With --data, into that directory, in the
 // order of this machine's bytes, for other programs to do the same with:
-//   rows.i64      int64 [8, tables, batch, ids_per_feature]: row numbers of the batches taking
-//   turns gradient.f32  float32 [batch, tables * dim]: of the pooled output, the same in every step
+//   rows.i64      int64 [8, tables, batch, ids_per_feature]: row numbers of the batches, in turn
+//   gradient.f32  float32 [batch, tables * dim]: of the pooled output, the same in every step
 // and with --check, measuring nothing, float32 [rows, tables, dim]:
 //   before.f32, after.f32   the weights of all rows before and after --steps [20] steps
 absl::Status bench_embedding(const BenchmarkFlags& flags, const PrintMeasurement& print);
@@ -77,7 +79,7 @@ absl::Status bench_embedding(const BenchmarkFlags& flags, const PrintMeasurement
 absl::Status bench_checkpoint(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
 // The id map beside ska::flat_hash_map and absl::flat_hash_map, alternating, all three in huge
-// pages: ids/s of inserting --rows ids into an empty map and of finding them, in batches of 2048,
+// pages: ids/s of inserting --rows ids into an empty map and of finding them, --batch in a call,
 // on one thread by its CPU time and on --threads by the clock; the longest call that inserts, in
 // CPU ms; bytes a row; and ratios. For --ids other than random also our map with random ones.
 absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& print);

@@ -13,7 +13,8 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kMostIds = int64_t{1} << 31;
-constexpr uint64_t kKnownSeed = 1, kSameBits = 0x1f;
+// Of the bits that choose a bucket: with this seed, a 128th of a segment would get all ids.
+constexpr uint64_t kKnownSeed = 1, kSameBits = 0x1fc0;
 constexpr uint64_t kDrawSeed = 20261121;
 
 int64_t shifted(int64_t i, int bits) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,9 +27,8 @@ namespace {
 using Ids = absl::Span<const int64_t>;
 using Rows = absl::Span<RowIndex>;
 
-constexpr int64_t kBatch = 2048;       // ids of a call
 constexpr int64_t kLookups = 1 << 22;  // of a measurement
-constexpr double kZipf = 1.05;
+constexpr int64_t kChecked = 1 << 20;  // ids of the check before
 
 double thread_seconds() {
   timespec time;
@@ -115,11 +115,11 @@ struct Workload {
   std::vector<int64_t> uniform, zipf, misses;  // lookups
 };
 
-absl::StatusOr<Workload> make_workload(const std::string& kind, int64_t rows) {
+absl::StatusOr<Workload> make_workload(const std::string& kind, int64_t rows, double zipf) {
   Workload workload;
   ASSIGN_OR_RETURN(workload.ids, benchmark_ids(kind, 0, rows));
   workload.uniform = draw_ids(workload.ids, 0, kLookups);
-  workload.zipf = draw_ids(workload.ids, kZipf, kLookups);
+  workload.zipf = draw_ids(workload.ids, zipf, kLookups);
   ASSIGN_OR_RETURN(const std::vector<int64_t> others,
                    benchmark_ids(kind, rows, std::min(rows, kLookups)));
   workload.misses = draw_ids(others, 0, kLookups);
@@ -136,9 +136,9 @@ struct Contender {
 
 // Calls use(first, ids) for batch after batch.
 template <typename Use>
-void in_batches(Ids ids, Use use) {
-  for (size_t begin = 0; begin < ids.size(); begin += kBatch)
-    use(begin, ids.subspan(begin, kBatch));
+void in_batches(Ids ids, int64_t batch, Use use) {
+  const auto size = static_cast<size_t>(batch);
+  for (size_t begin = 0; begin < ids.size(); begin += size) use(begin, ids.subspan(begin, size));
 }
 
 struct Insertion {
@@ -161,12 +161,12 @@ absl::Status warm_memory(int64_t bytes) {
   return absl::OkStatus();
 }
 
-Insertion insert_all(BenchedMap& map, Ids ids) {
-  std::vector<RowIndex> rows(kBatch);
+Insertion insert_all(BenchedMap& map, Ids ids, int64_t size) {
+  std::vector<RowIndex> rows(size);
   double longest = 0;
   const double start = thread_seconds();
   double last = start;
-  in_batches(ids, [&](size_t, Ids batch) {
+  in_batches(ids, size, [&](size_t, Ids batch) {
     map.find_or_insert(batch, absl::MakeSpan(rows).first(batch.size()));
     const double now = thread_seconds();
     longest = std::max(longest, now - last);
@@ -175,26 +175,26 @@ Insertion insert_all(BenchedMap& map, Ids ids) {
   return {static_cast<double>(ids.size()) / (last - start), 1e3 * longest};
 }
 
-void find_all(const BenchedMap& map, Ids ids) {
-  std::vector<RowIndex> rows(kBatch);
-  in_batches(ids,
+void find_all(const BenchedMap& map, Ids ids, int64_t size) {
+  std::vector<RowIndex> rows(size);
+  in_batches(ids, size,
              [&](size_t, Ids batch) { map.find(batch, absl::MakeSpan(rows).first(batch.size())); });
 }
 
 // Ids/s by the time of the thread.
-double find_rate(const BenchedMap& map, Ids ids) {
+double find_rate(const BenchedMap& map, Ids ids, int64_t size) {
   const double start = thread_seconds();
-  find_all(map, ids);
+  find_all(map, ids, size);
   return static_cast<double>(ids.size()) / (thread_seconds() - start);
 }
 
 // Ids/s of all threads by the clock; each finds its share.
-double find_rate(const BenchedMap& map, Ids ids, int64_t threads) {
+double find_rate(const BenchedMap& map, Ids ids, int64_t size, int64_t threads) {
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::thread> running;
   const size_t share = ids.size() / static_cast<size_t>(threads);
   for (int64_t t = 0; t < threads; ++t) {
-    running.emplace_back([&, t] { find_all(map, ids.subspan(t * share, share)); });
+    running.emplace_back([&, t] { find_all(map, ids.subspan(t * share, share), size); });
   }
   for (std::thread& thread : running) thread.join();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -202,11 +202,11 @@ double find_rate(const BenchedMap& map, Ids ids, int64_t threads) {
 }
 
 // Ids of a step, numbered.
-double number_rate(IdMap& map, Ids ids) {
-  std::vector<uint32_t> places(kBatch);
+double number_rate(IdMap& map, Ids ids, int64_t size) {
+  std::vector<uint32_t> places(size);
   std::vector<RowIndex> distinct;
   const double start = thread_seconds();
-  in_batches(ids, [&](size_t, Ids batch) {
+  in_batches(ids, size, [&](size_t, Ids batch) {
     distinct.clear();
     map.find_or_insert_distinct(
         batch, [](int64_t) { return kNoRow; }, distinct,
@@ -216,15 +216,31 @@ double number_rate(IdMap& map, Ids ids) {
 }
 
 // Maps that number rows alike must give the same rows.
-absl::Status check_equal(const BenchedMap& a, const BenchedMap& b, Ids ids) {
+absl::Status check_equal(const BenchedMap& a, const BenchedMap& b, Ids ids, int64_t size) {
   absl::Status status;
-  std::vector<RowIndex> rows_a(kBatch), rows_b(kBatch);
-  in_batches(ids, [&](size_t, Ids batch) {
+  std::vector<RowIndex> rows_a(size), rows_b(size);
+  in_batches(ids, size, [&](size_t, Ids batch) {
     a.find(batch, absl::MakeSpan(rows_a).first(batch.size()));
     b.find(batch, absl::MakeSpan(rows_b).first(batch.size()));
     if (rows_a != rows_b) status = absl::InternalError("the maps differ in what they find");
   });
   return status;
+}
+
+// The same rows from all of them, for some ids, before anything is measured.
+absl::Status check(const std::vector<Contender>& contenders, int64_t size) {
+  const std::unique_ptr<BenchedMap> ours = contenders[0].make();
+  const Workload& workload = *contenders[0].workload;
+  const Ids ids = Ids(workload.ids).subspan(0, kChecked);
+  insert_all(*ours, ids, size);
+  for (size_t peer = 1; peer < contenders.size(); ++peer) {
+    if (contenders[peer].workload != &workload) continue;
+    const std::unique_ptr<BenchedMap> theirs = contenders[peer].make();
+    insert_all(*theirs, ids, size);
+    for (const Ids lookups : {ids, Ids(workload.uniform), Ids(workload.zipf), Ids(workload.misses)})
+      RETURN_IF_ERROR(check_equal(*ours, *theirs, lookups, size), contenders[peer].name);
+  }
+  return absl::OkStatus();
 }
 
 // Measurements by name, in the order in which they were begun.
@@ -233,7 +249,8 @@ class Figures {
   Figures(const BenchmarkFlags& flags)
       : parameters_{{"rows", absl::StrCat(flags.idmap.rows)},
                     {"ids", flags.idmap.ids},
-                    {"batch", absl::StrCat(kBatch)}} {}
+                    {"batch", absl::StrCat(flags.idmap.batch)},
+                    {"zipf", absl::StrCat(flags.idmap.zipf)}} {}
 
   void add(const std::string& name, const std::string& map, const std::string& unit, double value) {
     for (Measurement& each : all_) {
@@ -269,13 +286,15 @@ class Figures {
   std::vector<Measurement> all_;
 };
 
-absl::Status measure(std::vector<Contender>& contenders, int64_t threads, Figures& figures) {
+absl::Status measure(std::vector<Contender>& contenders, const BenchmarkFlags& flags,
+                     Figures& figures) {
+  const int64_t size = flags.idmap.batch, threads = flags.threads;
   for (Contender& each : contenders) {
     // What the largest takes while it grows.
     constexpr int64_t kBytesPerRow = 160;
     RETURN_IF_ERROR(warm_memory(static_cast<int64_t>(each.workload->ids.size()) * kBytesPerRow));
     each.map = each.make();
-    const Insertion insertion = insert_all(*each.map, each.workload->ids);
+    const Insertion insertion = insert_all(*each.map, each.workload->ids, size);
     figures.add("idmap/insert", each.name, "ids/s", insertion.ids_per_second);
     figures.add("idmap/insert/longest_call", each.name, "ms", insertion.longest_call_ms);
   }
@@ -284,11 +303,11 @@ absl::Status measure(std::vector<Contender>& contenders, int64_t threads, Figure
   for (const auto& [name, ids] : lookups) {
     for (Contender& each : contenders) {
       figures.add(absl::StrCat("idmap/find/", name), each.name, "ids/s",
-                  find_rate(*each.map, each.workload->*ids));
+                  find_rate(*each.map, each.workload->*ids, size));
     }
     for (Contender& each : contenders) {
       figures.add(absl::StrCat("idmap/find/", name, "/threads", threads), each.name, "ids/s",
-                  find_rate(*each.map, each.workload->*ids, threads));
+                  find_rate(*each.map, each.workload->*ids, size, threads));
     }
   }
   return absl::OkStatus();
@@ -301,7 +320,16 @@ absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& pr
     return absl::InvalidArgumentError(
         absl::StrCat("--rows is ", flags.idmap.rows, "; at least 1 is due"));
   }
-  ASSIGN_OR_RETURN(const Workload workload, make_workload(flags.idmap.ids, flags.idmap.rows));
+  constexpr int64_t kMostIds = 1 << 30;
+  if (flags.idmap.batch < 1 || flags.idmap.batch > kMostIds) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--batch is ", flags.idmap.batch, "; 1 to 2^30 is due"));
+  }
+  if (!std::isfinite(flags.idmap.zipf) || flags.idmap.zipf < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("--zipf is ", flags.idmap.zipf));
+  }
+  ASSIGN_OR_RETURN(const Workload workload,
+                   make_workload(flags.idmap.ids, flags.idmap.rows, flags.idmap.zipf));
   std::vector<Contender> contenders;
   const auto ours = [] { return std::make_unique<OurMap>(); };
   contenders.push_back({Figures::kOurs, ours, &workload, nullptr});
@@ -312,19 +340,16 @@ absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& pr
   // What hostile ids cost: the same map with random ones.
   Workload random;
   if (flags.idmap.ids != "random") {
-    ASSIGN_OR_RETURN(random, make_workload("random", flags.idmap.rows));
+    ASSIGN_OR_RETURN(random, make_workload("random", flags.idmap.rows, flags.idmap.zipf));
     contenders.push_back({"millrace_with_random_ids", ours, &random, nullptr});
   }
+  RETURN_IF_ERROR(check(contenders, flags.idmap.batch));
   Figures figures(flags);
   for (int64_t repeat = 0; repeat < flags.repeats; ++repeat) {
-    RETURN_IF_ERROR(measure(contenders, flags.threads, figures));
+    RETURN_IF_ERROR(measure(contenders, flags, figures));
     IdMap& map = static_cast<OurMap&>(*contenders[0].map).map();
-    for (int peer = 1; peer <= 2 && repeat == 0; ++peer) {
-      RETURN_IF_ERROR(check_equal(*contenders[0].map, *contenders[peer].map, workload.uniform));
-      RETURN_IF_ERROR(check_equal(*contenders[0].map, *contenders[peer].map, workload.misses));
-    }
     figures.add("idmap/number_distinct/zipf", Figures::kOurs, "ids/s",
-                number_rate(map, workload.zipf));
+                number_rate(map, workload.zipf, flags.idmap.batch));
     figures.add("idmap/bytes_per_row", Figures::kOurs, "bytes",
                 static_cast<double>(map.bytes()) / static_cast<double>(map.size()));
     figures.add_ratios();

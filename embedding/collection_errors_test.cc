@@ -151,6 +151,41 @@ TEST(CollectionErrorsTest, ASummaryMayBeAskedForAgainWithItsNorm) {
   EXPECT_EQ(again.norm_squared, summary.norm_squared);
 }
 
+TEST(CollectionErrorsTest, RefusesGradientsThatChangedSinceTheyCame) {
+  Trained trained(small_options());
+  const std::vector<absl::uint128> digests = trained.digests();
+  const at::Tensor gradient = torch::ones({2, 8});
+  trained.forward(jagged(kLists)).pooled.backward(gradient);
+  gradient.fill_(5);
+  EXPECT_THAT(trained.apply(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("the gradient of pooled features a, b, d of tables t, u was "
+                                 "changed in place after the backward pass")));
+  trained.collection->discard();
+  EXPECT_EQ(trained.digests(), digests);
+}
+
+// Micro-batches may come in the same tensors.
+TEST(CollectionErrorsTest, InputsMayChangeBeforeTheStepEnds) {
+  Trained refilled(small_options()), fresh(small_options());
+  const Lists lists = {{1, 2}, {3}, {1}, {1, 3, 3}, {7}, {8, 9}, {9}, {9, 2}};
+  const Lists others = {{3}, {1, 2}, {1, 5, 1}, {1}, {7, 8}, {8}, {9, 4}, {9}};
+  const KeyedJagged input = jagged(lists), other = jagged(others);
+  ASSERT_EQ(input.values.numel(), other.values.numel());
+  for (const KeyedJagged* each : {&input, &other}) {
+    fresh.forward(jagged(each == &input ? lists : others)).pooled.sum().backward();
+    input.values.copy_(each->values);
+    input.offsets.copy_(each->offsets);
+    refilled.forward(input).pooled.sum().backward();
+  }
+  input.values.fill_(-1);
+  input.offsets.fill_(int64_t{1} << 40);
+  EXPECT_TRUE(refilled.collection->summarize(true).finite);
+  ASSERT_OK(refilled.apply());
+  ASSERT_OK(fresh.apply());
+  EXPECT_EQ(refilled.digests(), fresh.digests());
+}
+
 TEST(CollectionErrorsTest, RefusesGradientsOfAnotherShapeOrType) {
   Trained trained(small_options());
   const std::vector<absl::uint128> digests = trained.digests();
@@ -226,9 +261,11 @@ TEST(CollectionErrorsTest, CreateRefusesBadOptions) {
   };
   refused([](EmbeddingCollectionOptions& o) { o.features.clear(); }, "without features");
   refused([](EmbeddingCollectionOptions& o) { o.threads = 0; }, "threads");
-  refused([](EmbeddingCollectionOptions& o) { o.features[1].max_ids = -1; }, "feature b: max_ids");
+  refused([](EmbeddingCollectionOptions& o) { o.features[1].max_ids = -1; },
+          "feature b of table t: max_ids");
   refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_name("t"); }, "two tables named t");
-  refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_dim(0); }, "table u");
+  refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_dim(0); },
+          "feature d of table u: table u: dim is 0");
   refused([](EmbeddingCollectionOptions& o) { o.features[1].name = "a"; }, "two features named a");
   refused([](EmbeddingCollectionOptions& o) { o.features[1].table = "v"; }, "feature b");
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,16 +20,19 @@ bool is_vector(const at::Tensor& tensor, at::ScalarType type) {
 }
 
 std::string all_features(const EmbeddingCollectionOptions& options) {
-  std::vector<absl::string_view> names;
-  for (const EmbeddingFeature& feature : options.features) names.push_back(feature.name);
-  return listed(names);
+  std::vector<absl::string_view> features, tables;
+  for (const EmbeddingFeature& feature : options.features) {
+    features.push_back(feature.name);
+    if (!absl::c_linear_search(tables, feature.table)) tables.push_back(feature.table);
+  }
+  return features_of_tables(features, tables);
 }
 
 absl::Status check_tensors(const KeyedJagged& features, const EmbeddingCollectionOptions& options) {
   for (const auto& [what, tensor] :
        {std::pair("ids", &features.values), std::pair("offsets", &features.offsets)}) {
     if (is_vector(*tensor, at::kLong)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(what, " of features ", all_features(options),
+    return absl::InvalidArgumentError(absl::StrCat(what, " of ", all_features(options),
                                                    " must be an int64 vector on the CPU, not ",
                                                    type_and_shape(*tensor)));
   }
@@ -36,14 +40,14 @@ absl::Status check_tensors(const KeyedJagged& features, const EmbeddingCollectio
   const int64_t ids = features.values.numel();
   if (weights.defined() && (!is_vector(weights, at::kFloat) || weights.numel() != ids)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("weights of ids of features ", all_features(options), " must be Float [", ids,
+        absl::StrCat("weights of ids of ", all_features(options), " must be Float [", ids,
                      "], one for each id, not ", type_and_shape(weights)));
   }
   const int64_t lists = features.offsets.numel() - 1;
   const auto count = static_cast<int64_t>(options.features.size());
   if (lists < 0 || lists % count != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("offsets of features ", all_features(options),
-                                                   " have ", lists + 1,
+    return absl::InvalidArgumentError(absl::StrCat("offsets of ", all_features(options), " have ",
+                                                   lists + 1,
                                                    " numbers: not features × batch + 1"));
   }
   return absl::OkStatus();
@@ -62,8 +66,8 @@ absl::Status check_offsets(const int64_t* offsets, int64_t batch, int64_t ids,
         decreases ? ": they decrease" : absl::StrCat(", but there are ", ids, " ids")));
   }
   if (offsets[0] == 0 && offsets[lists] == ids) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("offsets of features ", all_features(options),
-                                                 " go from ", offsets[0], " to ", offsets[lists],
+  return absl::InvalidArgumentError(absl::StrCat("offsets of ", all_features(options), " go from ",
+                                                 offsets[0], " to ", offsets[lists],
                                                  ", not from 0 to ", ids, ", the number of ids"));
 }
 
@@ -122,6 +126,12 @@ std::string listed(const std::vector<absl::string_view>& names) {
   constexpr size_t kMost = 8;
   if (names.size() <= kMost) return absl::StrJoin(names, ", ");
   return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kMost, ", "), ", ...");
+}
+
+std::string features_of_tables(const std::vector<absl::string_view>& features,
+                               const std::vector<absl::string_view>& tables) {
+  return absl::StrCat(features.size() == 1 ? "feature " : "features ", listed(features),
+                      tables.size() == 1 ? " of table " : " of tables ", listed(tables));
 }
 
 std::string type_and_shape(const at::Tensor& tensor) {

@@ -25,6 +25,9 @@ absl::StatusOr<KeyedJagged> checked_input(const KeyedJagged& features,
 
 // For messages: "a, b, c"; of many, the first few.
 std::string listed(const std::vector<absl::string_view>& names);
+// For messages: "features a, b of table t".
+std::string features_of_tables(const std::vector<absl::string_view>& features,
+                               const std::vector<absl::string_view>& tables);
 // For messages: such as "Double [3, 2]".
 std::string type_and_shape(const at::Tensor& tensor);
 

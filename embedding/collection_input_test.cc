@@ -63,20 +63,25 @@ TEST_F(CollectionInputTest, CutsLists) {
 TEST_F(CollectionInputTest, RefusesOtherTypesAndShapes) {
   const KeyedJagged good = features_;
   features_ = KeyedJagged();
-  refused("ids of features a, b must be an int64 vector on the CPU, not an undefined tensor");
+  refused(
+      "ids of features a, b of tables t, u must be an int64 vector on the CPU, not an undefined "
+      "tensor");
   features_ = good;
   features_.values = good.values.to(at::kInt);
-  refused("ids of features a, b must be an int64 vector on the CPU, not Int [6]");
+  refused("ids of features a, b of tables t, u must be an int64 vector on the CPU, not Int [6]");
   features_.values = good.values.to(at::kDouble);
   refused("not Double [6]");
   features_.values = good.values.view({1, -1});
   refused("not Long [1, 6]");
   features_ = good;
   features_.offsets = good.offsets.to(at::kInt);
-  refused("offsets of features a, b must be an int64 vector on the CPU, not Int [5]");
+  refused(
+      "offsets of features a, b of tables t, u must be an int64 vector on the CPU, not Int [5]");
   features_ = good;
   features_.weights = at::ones({3});
-  refused("weights of ids of features a, b must be Float [6], one for each id, not Float [3]");
+  refused(
+      "weights of ids of features a, b of tables t, u must be Float [6], one for each id, not "
+      "Float [3]");
   features_.weights = at::ones({6}, at::kDouble);
   refused("not Double [6]");
 }
@@ -88,11 +93,12 @@ TEST_F(CollectionInputTest, RefusesOffsetsThatDoNotFit) {
     features_.offsets[at] = offset;
   };
   features_.offsets = good.slice(0, 0, 4);
-  refused("offsets of features a, b have 4 numbers: not features × batch + 1");
+  refused("offsets of features a, b of tables t, u have 4 numbers: not features × batch + 1");
   features_.offsets = good.slice(0, 0, 0);
   refused("have 0 numbers");
   with(0, 1);
-  refused("offsets of features a, b go from 1 to 6, not from 0 to 6, the number of ids");
+  refused(
+      "offsets of features a, b of tables t, u go from 1 to 6, not from 0 to 6, the number of ids");
   with(4, 5);
   refused("go from 0 to 5, not from 0 to 6");
   with(4, 7);
@@ -111,7 +117,7 @@ TEST_F(CollectionInputTest, ListsTheFirstFeatures) {
     options_.features.push_back({name, "t", SUM});
   }
   features_.values = at::Tensor();
-  refused("of features a, b, c, d, e, f, g, h, ... must");
+  refused("of features a, b, c, d, e, f, g, h, ... of table t must");
 }
 
 }  // namespace

@@ -39,7 +39,13 @@ IdLists lists_of(const KeyedJagged& features, int64_t batch, int64_t feature, Po
   return lists;
 }
 
-// A gradient as contiguous float32 that nobody will change while we hold it.
+// Changes with every operation in place.
+int64_t version_of(const at::Tensor& tensor) {
+  return tensor.is_inference() ? 0 : static_cast<int64_t>(tensor._version());
+}
+
+// A gradient as contiguous float32, not shared with whoever could change it unnoticed: under
+// another handle to its memory, which may have another version, or without versions.
 absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArrayRef sizes) {
   if (gradient.requires_grad()) {
     return absl::UnimplementedError("second derivatives of embeddings");
@@ -51,17 +57,17 @@ absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArr
                                                    "], like the output, is due"));
   }
   at::Tensor result = gradient.contiguous();
-  // LibTorch copies a tensor that someone else holds before it adds to it, but not one that shares
-  // its memory under another handle.
-  return result.storage().use_count() > 1 && result.is_same(gradient) ? result.clone() : result;
+  const bool shared =
+      result.is_same(gradient) && (result.storage().use_count() > 1 || result.is_inference());
+  return shared ? result.clone() : result;
 }
 
 }  // namespace
 
 // One forward call in training.
 struct Lookups {
-  KeyedJagged features;                     // what the plans borrow
   std::vector<at::Tensor> gradients;        // of each output; undefined: none came
+  std::vector<int64_t> versions;            // of those, when they came
   std::vector<std::vector<int64_t>> sizes;  // of each output
   std::vector<int64_t> lookup;              // of each feature: its number in the plan of its table
 };
@@ -86,9 +92,24 @@ struct EmbeddingCollection::Step {
     ++number;
   }
   absl::Status add_gradient(Lookups& lookups, int64_t output, const at::Tensor& gradient);
+  // Errors: FailedPrecondition if a gradient has changed since it came.
+  absl::Status check_versions() const;
   // Of an output: its features and their tables.
   std::string name_of(int64_t output) const;
 };
+
+absl::Status EmbeddingCollection::Step::check_versions() const {
+  for (const Lookups& call : lookups) {
+    for (size_t i = 0; i < call.gradients.size(); ++i) {
+      if (!call.gradients[i].defined()) continue;
+      if (version_of(call.gradients[i]) == call.versions[i]) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("the gradient of ", name_of(static_cast<int64_t>(i)),
+                       " was changed in place after the backward pass; change a copy"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 std::string EmbeddingCollection::Step::name_of(int64_t output) const {
   std::vector<absl::string_view> features, tables;
@@ -98,8 +119,7 @@ std::string EmbeddingCollection::Step::name_of(int64_t output) const {
     const absl::string_view table = table_names[table_of[f]];
     if (!absl::c_linear_search(tables, table)) tables.push_back(table);
   }
-  return absl::StrCat(output == 0 ? "pooled features " : "feature ", listed(features),
-                      tables.size() == 1 ? " of table " : " of tables ", listed(tables));
+  return absl::StrCat(output == 0 ? "pooled " : "", features_of_tables(features, tables));
 }
 
 absl::Status EmbeddingCollection::Step::add_gradient(Lookups& call, int64_t output,
@@ -107,6 +127,7 @@ absl::Status EmbeddingCollection::Step::add_gradient(Lookups& call, int64_t outp
   ASSIGN_OR_RETURN(at::Tensor owned, owned_gradient(gradient, call.sizes[output]));
   at::Tensor& kept = call.gradients[output];
   kept = kept.defined() ? kept.add(owned) : owned;  // a second backward pass through one graph
+  call.versions[output] = version_of(kept);
   const float* data = kept.const_data_ptr<float>();
   for (size_t f = 0; f < places->size(); ++f) {
     const FeaturePlace& place = (*places)[f];
@@ -171,8 +192,8 @@ absl::StatusOr<std::shared_ptr<EmbeddingCollection>> EmbeddingCollection::create
   }
   for (const EmbeddingFeature& feature : options.features) {
     if (feature.max_ids >= 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("feature ", feature.name, ": max_ids is ", feature.max_ids));
+    return absl::InvalidArgumentError(absl::StrCat(
+        features_of_tables({feature.name}, {feature.table}), ": max_ids is ", feature.max_ids));
   }
   std::shared_ptr<EmbeddingCollection> collection(new EmbeddingCollection(options));
   RETURN_IF_ERROR(collection->make_tables());
@@ -189,8 +210,13 @@ absl::Status EmbeddingCollection::make_tables() {
     EmbeddingTableOptions options = EmbeddingTableOptions::from_config(config, options_.seed);
     options.instruction_set = options_.instruction_set;
     options.blocks = blocks;
+    std::vector<absl::string_view> features;
+    for (const EmbeddingFeature& feature : options_.features) {
+      if (feature.table == config.name()) features.push_back(feature.name);
+    }
     ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
-                     EmbeddingTable::create(std::move(options)));
+                     EmbeddingTable::create(std::move(options)),
+                     features_of_tables(features, {config.name()}));
     step_->plans.push_back(std::make_unique<StepPlan>(*table));
     step_->table_names.push_back(table->name());
     tables_.push_back(std::move(table));
@@ -308,7 +334,6 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
   std::vector<at::Tensor> outputs = {buffers_->take(batch, pooled_dim_)};
   std::vector<JaggedRows> unpooled;
   Lookups call;
-  call.features = input;
   for (size_t f = 0; f < places_->size(); ++f) {
     const FeaturePlace& place = (*places_)[f];
     if (training) call.lookup.push_back(next_lookup(static_cast<int64_t>(f)));
@@ -318,11 +343,12 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
     outputs.push_back(buffers_->take(bounds[batch] - bounds[0], place.dim));
     unpooled.push_back({at::Tensor(), offsets - bounds[0]});
   }
-  const auto number = static_cast<int64_t>(step_->lookups.size());
+  int64_t number = 0;
   if (training) {
+    number = static_cast<int64_t>(step_->lookups.size());
     for (const at::Tensor& output : outputs) call.sizes.push_back(output.sizes().vec());
     call.gradients.resize(outputs.size());
-    // Before the lookup: plans borrow from it even if that fails.
+    call.versions.resize(outputs.size());
     step_->lookups.push_back(std::move(call));
     step_->ids += input.values.numel();
   }
@@ -374,6 +400,7 @@ GradientSummary EmbeddingCollection::summarize(bool with_norm) {
 
 absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) const {
   RETURN_IF_ERROR(step_->error);
+  RETURN_IF_ERROR(step_->check_versions());
   if (updates.size() != tables_.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(updates.size(), " updates for ", tables_.size(), " tables"));

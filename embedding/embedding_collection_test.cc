@@ -174,16 +174,21 @@ TEST(EmbeddingCollectionTest, RowsOf16BitsTrainAlikeWhateverTheThreads) {
   }
 }
 
+// They read without a pause while rows are made, updated and evicted.
 TEST(EmbeddingCollectionTest, ManyThreadsEvaluateWhileOneTrains) {
   EmbeddingCollectionOptions options = small_options();
   options.threads = 2;
+  for (TableConfig& table : options.tables) table.mutable_eviction()->set_idle_steps(1);
   Trained trained(options);
-  Lists lists(4);
-  for (int64_t i = 0; i < 3000; ++i) lists[i % 4].push_back(i % 701);
-  const KeyedJagged features = jagged(lists);
+  Lists lists(4), others(4);
+  for (int64_t i = 0; i < 3000; ++i) {
+    lists[i % 4].push_back(i % 701);
+    others[i % 4].push_back(i % 701 + 500);
+  }
+  const KeyedJagged features = jagged(lists), other_features = jagged(others);
   std::atomic<bool> done{false};
   std::vector<std::thread> threads;
-  for (int t = 0; t < 3; ++t) {
+  for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       do {
         const EmbeddingOutput output = trained.evaluate(features);
@@ -192,11 +197,13 @@ TEST(EmbeddingCollectionTest, ManyThreadsEvaluateWhileOneTrains) {
     });
   }
   for (int step = 0; step < 30; ++step) {
-    trained.forward(features).pooled.sum().backward();
+    trained.forward(step % 4 < 2 ? features : other_features).pooled.sum().backward();
     EXPECT_OK(trained.apply(0.01));
+    for (int t = 0; t < 2; ++t) EXPECT_OK(trained.table(t).evict({.step = trained.step}));
   }
   done = true;
   for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(trained.table(0).statistics().evicted_rows(), 0);
 }
 
 TEST(EmbeddingCollectionTest, UsesOfOneOutputAddUp) {

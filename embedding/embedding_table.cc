@@ -83,7 +83,8 @@ EmbeddingTable::EmbeddingTable(EmbeddingTableOptions options, Initializer initia
       kernels_(millrace::kernels(options_.instruction_set)),
       rounding_key_(xxh3(options_.name + "/rounding", options_.seed)),
       admission_(std::move(admission)),
-      store_(options_.dim, options_.type, options_.blocks),
+      map_(options_.instruction_set),
+      store_(options_.dim, options_.type, options_.blocks, options_.instruction_set),
       weights_(options_.dim),
       evicted_(options_.evicted_log_ids) {}
 
@@ -295,6 +296,7 @@ void EmbeddingTable::remove(absl::Span<const RowIndex> rows, int64_t step) {
 }
 
 absl::StatusOr<EvictionCounts> EmbeddingTable::evict(const EvictionTime& now) {
+  WriterLock lock(mutex_);
   if (!tentative_.empty() || !unadmitted_.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("evicting from table ", name(), " inside a step"));

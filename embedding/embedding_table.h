@@ -163,8 +163,8 @@ class EmbeddingTable {
   const Kernels& kernels() const { return kernels_; }  // for this machine
   // Of the stochastic rounding of 16-bit rows: xxh3 of "<name>/rounding" with the seed.
   uint64_t rounding_key() const { return rounding_key_; }
-  // For those who work on the table from several threads (embedding/step_plan.h); the table itself
-  // does not touch it.
+  // For those who work on the table from several threads (embedding/step_plan.h). evict, load_rows,
+  // drop_rows, reset and swap_content hold it alone themselves; the others do not touch it.
   SharedMutex& mutex() const { return mutex_; }
 
   TableStatistics statistics() const;  // no pass over rows

@@ -114,6 +114,7 @@ absl::Status EmbeddingTable::load_rows(const TableRows& rows) {
     return absl::FailedPreconditionError(what + " inside a step");
   }
   RETURN_IF_ERROR(check_rows(rows), what);
+  WriterLock lock(mutex_);
   ASSIGN_OR_RETURN(const std::vector<RowIndex> numbers, place_rows(rows.ids, NewSlots::kUnset));
   const std::vector<int64_t> places = places_of(slots(), rows.slots);
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -155,6 +156,7 @@ absl::StatusOr<std::vector<RowIndex>> EmbeddingTable::place_rows(absl::Span<cons
 
 void EmbeddingTable::drop_rows(absl::Span<const int64_t> ids) {
   MILLRACE_CHECK(tentative_.empty()) << "rows dropped inside a step";
+  WriterLock lock(mutex_);
   std::vector<RowIndex> rows(ids.size());
   find(ids, absl::MakeSpan(rows));
   map_.erase(ids);
@@ -165,6 +167,7 @@ void EmbeddingTable::drop_rows(absl::Span<const int64_t> ids) {
 }
 
 void EmbeddingTable::reset() {
+  WriterLock lock(mutex_);
   map_.clear();
   store_.clear();
   tentative_.clear();
@@ -208,6 +211,7 @@ std::unique_ptr<EmbeddingTable> EmbeddingTable::make_empty() const {
 
 void EmbeddingTable::swap_content(EmbeddingTable& other) {
   MILLRACE_CHECK(tentative_.empty() && other.tentative_.empty()) << "rows swapped inside a step";
+  WriterLock lock(mutex_);  // nobody else has the other one
   map_.swap(other.map_);
   store_.swap_rows(other.store_);
   std::swap(admission_, other.admission_);

@@ -159,15 +159,10 @@ IdMap::Entry* IdMap::find_or_insert_behind(int64_t id, MakeRow make_row, bool& m
 }
 
 inline bool IdMap::count_in(uint64_t hash) {
+  const bool grows = sizes_[owners_[hash >> shift_]] >= split_size_;
+  if (ABSL_PREDICT_FALSE(grows)) make_room(hash);  // or throws, and nothing is counted
+  ++sizes_[owners_[hash >> shift_]];
   ++size_;
-  int32_t& size = sizes_[owners_[hash >> shift_]];
-  const bool grows = size >= split_size_;
-  if (ABSL_PREDICT_FALSE(grows)) {
-    make_room(hash);
-    ++sizes_[owners_[hash >> shift_]];
-  } else {
-    ++size;
-  }
   return grows;
 }
 
@@ -348,7 +343,7 @@ void IdMap::erase(absl::Span<const int64_t> ids) {
   }
 }
 
-void IdMap::remove(Bucket* buckets, Entry* entry) const {
+void IdMap::remove(Bucket* buckets, Entry* entry) {
   for (;;) {
     const uint64_t at = bucket_of(entry) - buckets;
     Bucket& bucket = buckets[at];
@@ -364,7 +359,7 @@ void IdMap::remove(Bucket* buckets, Entry* entry) const {
   }
 }
 
-IdMap::Entry* IdMap::find_passed(Bucket* buckets, uint64_t at) const {
+IdMap::Entry* IdMap::find_passed(Bucket* buckets, uint64_t at) {
   Entry* first = nullptr;
   uint32_t kinds[kEntries] = {};
   const IdMapView map = view();

@@ -112,7 +112,7 @@ class IdMap {
     int depth;
   };
   struct Numbering;
-  static constexpr int64_t kBlock = 1024;  // ids hashed at once
+  static constexpr int64_t kBlock = 1024;  // ids that are erased together
 
   IdMapView view() const {
     return {directory_.data(), shift_, (mask_ + 1) * sizeof(Bucket) - 1, hash_.secrets()};
@@ -145,10 +145,10 @@ class IdMap {
   static Entry* place(const IdMapView& map, const Probe& probe, const Entry& entry);
   // The same after entries moved.
   Entry* place_anew(const Entry& entry, uint64_t hash);
-  void remove(Bucket* buckets, Entry* entry) const;
+  void remove(Bucket* buckets, Entry* entry);
   // An entry behind bucket `at` whose home is not behind it, or nullptr. Sets the bucket's bits to
   // the kinds of all others of these.
-  Entry* find_passed(Bucket* buckets, uint64_t at) const;
+  Entry* find_passed(Bucket* buckets, uint64_t at);
 
   void make_room(uint64_t hash);
   // Returns: whether entries moved.

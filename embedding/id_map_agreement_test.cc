@@ -75,15 +75,19 @@ INSTANTIATE_TEST_SUITE_P(
 // Someone who knows this code, and another map's seed, builds ids that all have the same home
 // there.
 TEST(IdMapAgreementTest, AnAdversaryNeedsTheSeed) {
-  const IdHash known(12345);
+  constexpr uint64_t kSeed = 12345;
+  constexpr uint64_t kBucket = 0x7ffc0;  // bits of the hash that say which bucket of a full segment
+  const IdHash known(kSeed);
   std::vector<int64_t> ids;
-  for (int64_t id = 0; ids.size() < 30000; ++id) {
-    if ((known(id) & 0x3f) == 0) ids.push_back(id);
+  for (int64_t id = 0; ids.size() < 2000; ++id) {
+    if ((known(id) & kBucket) == 0) ids.push_back(id);
   }
-  IdMap map;
-  RowCounter counter;
-  insert_rows(map, counter, ids);
-  EXPECT_LE(map.longest_probe(), 50);
+  IdMap victim(kSeed), map;
+  RowCounter of_victim, of_map;
+  insert_rows(victim, of_victim, ids);
+  insert_rows(map, of_map, ids);
+  EXPECT_GE(victim.longest_probe(), 400);  // four in a bucket
+  EXPECT_LE(map.longest_probe(), 20);
 }
 
 // Keys drawn from few or many ids, so that each is inserted and erased often and the map grows and

@@ -21,6 +21,11 @@ constexpr int64_t kNear = kIdMapNear;
 constexpr int64_t kAhead = kIdMapAhead;
 constexpr int64_t kBlock = kIdMapBlock;
 
+// Homes that are found take the places of those that nobody looks at any more, and what comes again
+// behind the ring is of one block; a bit for each id of a block.
+static_assert(kAhead % kBlock == 0 && kAhead >= 2 * kBlock && IdMapHomes::kSize == 2 * kAhead);
+static_assert(kNear <= kBlock && kBlock <= 32);
+
 // Of a bucket's entries, those that have the id and those that are in use: bit kStride × e. The
 // first may be free, if the id is 0.
 struct Matches {

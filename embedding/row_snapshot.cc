@@ -70,10 +70,10 @@ bool RowSnapshot::contains(RowIndex row) const {
 }
 
 bool RowSnapshot::has_block(uint64_t number) const {
+  if (number >= blocks_.size()) return false;  // newer than this
   const auto begin = bits_.begin() + static_cast<int64_t>(number * layout_.bit_words());
-  return number < blocks_.size() && std::any_of(
-                                        begin, begin + static_cast<int64_t>(layout_.bit_words()),
-                                        [](uint64_t word) { return word != 0; });
+  return std::any_of(begin, begin + static_cast<int64_t>(layout_.bit_words()),
+                     [](uint64_t word) { return word != 0; });
 }
 
 void RowSnapshot::finish() {

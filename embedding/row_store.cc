@@ -18,8 +18,9 @@ int64_t round_up(int64_t value, int64_t multiple) {
 
 }  // namespace
 
-RowStore::RowStore(int64_t dim, RowType type, std::shared_ptr<BlockPool> pool)
+RowStore::RowStore(int64_t dim, RowType type, std::shared_ptr<BlockPool> pool, InstructionSet set)
     : layout_(RowLayout::create(dim, type, 0)),
+      instruction_set_(set),
       pool_(pool != nullptr ? std::move(pool) : std::make_shared<BlockPool>(/*background=*/false)) {
 }
 
@@ -195,12 +196,11 @@ void RowStore::clear() {
 }
 
 void RowStore::read_weights(RowIndex row, absl::Span<float> weights) const {
-  kernels(best_instruction_set())
-      .widen[static_cast<int>(type())](record(row), dim(), weights.data());
+  kernels(instruction_set_).widen[static_cast<int>(type())](record(row), dim(), weights.data());
 }
 
 void RowStore::write_weights(RowIndex row, absl::Span<const float> weights) {
-  kernels(best_instruction_set())
+  kernels(instruction_set_)
       .round_to_nearest[static_cast<int>(type())](weights.data(), dim(), record(row));
 }
 

@@ -30,9 +30,10 @@ namespace millrace {
 class RowStore {
  public:
   // `pool`: where blocks come from; shared with other stores, or by default one of its own.
-  // REQUIRES: dim in 1 to 4096.
+  // `set` changes no result. REQUIRES: dim in 1 to 4096.
   explicit RowStore(int64_t dim, RowType type = RowType::kFloat32,
-                    std::shared_ptr<BlockPool> pool = nullptr);
+                    std::shared_ptr<BlockPool> pool = nullptr,
+                    InstructionSet set = best_instruction_set());
   ~RowStore() { clear(); }
   RowStore(const RowStore&) = delete;
   RowStore& operator=(const RowStore&) = delete;
@@ -141,6 +142,7 @@ class RowStore {
   void empty_block(uint64_t number, absl::FunctionRef<void(int64_t id, RowIndex to)> moved);
 
   RowLayout layout_;
+  const InstructionSet instruction_set_;
   const std::shared_ptr<BlockPool> pool_;
   std::vector<SlotSpec> slots_;
   std::vector<float> initial_slots_;

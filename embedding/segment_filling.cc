@@ -60,7 +60,7 @@ void SegmentFilling::place_all(IdMapBucket* from, uint64_t count) {
   if (in_place) std::memset(counts_[0], kNotReady, count);
   // First gathered without branches: how many of a bucket's entries are in use cannot be predicted.
   // All four are copied, and those not in use overwritten by the next.
-  IdMapEntry entries[(kRun + 1) * kIdMapEntries];
+  IdMapEntry entries[kRun * kIdMapEntries];
   std::vector<IdMapEntry> left;
   for (uint64_t begin = 0; begin < count; begin += kRun) {
     IdMapBucket* const run = from + begin;

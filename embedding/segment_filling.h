@@ -18,8 +18,8 @@ class SegmentFilling {
   SegmentFilling(const IdMapView& map, IdMapBucket* zero, IdMapBucket* one, uint64_t bit)
       : map_(map), buckets_{zero, one}, bit_(bit) {}
 
-  // Places what the `count` buckets at `from` hold, a multiple of 64. `from` may be `zero`, of the
-  // same size, which is then cleared on the way; else it is left as it is.
+  // Places what the `count` buckets at `from` hold, a multiple of 64. In the first call `from` may
+  // be `zero`, of the same size, which is then cleared on the way; else it is left as it is.
   void place_all(IdMapBucket* from, uint64_t count);
 
   // Entries placed in the segment at `one`.

@@ -91,11 +91,11 @@ absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output
   const auto count = static_cast<int64_t>(lists.ids.size());
   RETURN_IF_ERROR(table_->check_room(lists.ids));
   WriterLock lock(table_->mutex());
-  Lookup lookup;
+  Lookup& lookup = lookups_.emplace_back();
   lookup.lists = lists;
   lookup.first = occurrences();
   lookup.copies = lists.copies();
-  lookups_.push_back(lookup);
+  lookup.keep_lists();
   places_.resize(lookup.first + count);
   found_.resize(count);
   Pooler pooler(*table_, lists, output, found_, lookup.copies);
@@ -110,7 +110,9 @@ absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output
   const auto places = absl::MakeSpan(places_).subspan(lookup.first);
   table_->map().find_or_insert_distinct(lists.ids, make_row, rows_, places, each_block);
   pooler.advance(count);
-  lookups_.back().told_by_sums = lookup.copies && defaults_.empty();
+  // Other threads may be handed the output: what was written past the caches is to be seen first.
+  if (output.past_caches) __builtin_ia32_sfence();
+  lookup.told_by_sums = lookup.copies && defaults_.empty();
   defaults_.clear();
   forget_sums();
   return absl::OkStatus();
@@ -359,6 +361,7 @@ void look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
     pooler.advance(begin);
   }
   pooler.advance(count);
+  if (output.past_caches) __builtin_ia32_sfence();
 }
 
 }  // namespace millrace

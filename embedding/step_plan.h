@@ -46,7 +46,7 @@ class StepPlan {
   explicit StepPlan(EmbeddingTable& table);
 
   // Looks ids up, making tentative rows, and pools them (see IdLists). Lookups are numbered from 0.
-  // `lists` must stay until the step ends. Errors: those of EmbeddingTable::find_or_insert.
+  // `lists` and what it shows need not stay. Errors: those of EmbeddingTable::find_or_insert.
   absl::Status look_up(const IdLists& lists, const PoolingOutput& output);
 
   // The derivative of the loss by what that lookup put out, laid out like it, borrowed until the
@@ -78,7 +78,10 @@ class StepPlan {
 
  private:
   struct Lookup {
-    IdLists lists;
+    IdLists lists;  // after look_up, of the ids only how many there are
+    // What lists shows: its owner may change it before the step ends.
+    std::vector<int64_t> offsets;  // empty: not needed
+    std::vector<float> weights;
     int64_t first = 0;    // its first occurrence in places_
     bool copies = false;  // IdLists::copies
     // Whether each number of the gradient has a part in the sum of a row: if sums are finite, it
@@ -87,6 +90,13 @@ class StepPlan {
     const float* gradient = nullptr;
     int64_t stride = 0;
 
+    void keep_lists() {
+      weights.assign(lists.weights.begin(), lists.weights.end());
+      lists.weights = weights;
+      if (copies) return;
+      offsets.assign(lists.offsets.begin(), lists.offsets.end());
+      lists.offsets = offsets;
+    }
     // Whether all coefficients are 1.
     bool unweighted() const { return copies || (lists.pooling == SUM && lists.weights.empty()); }
   };

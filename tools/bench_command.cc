@@ -48,6 +48,8 @@ void add_idmap_flags(CLI::App& bench, BenchmarkFlags& flags) {
   bench.add_option("--ids", flags.idmap.ids,
                    "what ids look like: random, strided, low_bits_equal, high_bits_equal or "
                    "adversarial");
+  bench.add_option("--batch", flags.idmap.batch, "ids of a call");
+  bench.add_option("--zipf", flags.idmap.zipf, "exponent of Zipf's law, of lookups by it");
 }
 
 void add_checkpoint_flags(CLI::App& bench, BenchmarkFlags& flags) {

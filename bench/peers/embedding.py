@@ -33,6 +33,9 @@ MOST_FOREIGN = 0.15    # cores, or the window is flagged
 # TBE's Adagrad runs at one of two speeds, 1.5 x apart: the fast one is what counts. Values below
 # this share of the best are of the slow one.
 FAST_SHARE = 0.8
+# Of its rate, two threads keep at least this beside a neighbour that keeps one of two cores busy:
+# a fair share of two thirds, less 5 % for noise.
+LEAST_KEPT = 0.95 * 2 / 3
 
 SHAPES = ["2048/1/16", "2048/1/64", "2048/1/128", "8192/1/16", "8192/1/64", "8192/1/128",
           "2048/10/64"]
@@ -290,6 +293,9 @@ class Table:
                 self.ratios.setdefault(optimizer, []).append(ratio)
             text += f" {peer:>6} {rates[peer] / 1e6:7.2f} {ratio:6.2f} {bar:5.1f} "
             text += self.verdict(f"{optimizer} {shape.text}", ratio >= bar)
+        else:
+            text += "  no peer loads: not judged"
+            self.failed.append(f"{optimizer} {shape.text}: not judged")
         if deviations and deviations["ours"] > MOST_DEVIATION:
             text += "  WRONG NUMBERS"
             self.failed.append(f"{optimizer} {shape.text}: numbers")
@@ -299,6 +305,9 @@ class Table:
             if busy:
                 kept = each.rate() / figures[(side, False)].rate()
                 text += f"  {side} keeps {100 * kept:.0f} %"
+                if side == "ours":
+                    what = f"{optimizer} {shape.text} beside a neighbour"
+                    text += " " + self.verdict(what, kept >= LEAST_KEPT)
         self.rows.append((optimizer, shape, ours, text))
 
     def verdict(self, what, passed):

@@ -58,12 +58,15 @@ TEST_F(BenchTest, EmbeddingTakesTheShapeFromItsFlags) {
 }
 
 TEST_F(BenchTest, IdMapTakesRowsAndKinds) {
-  const std::vector<nlohmann::json> lines = measure({"idmap", "--rows=3000", "--ids=strided"});
+  const std::vector<nlohmann::json> lines =
+      measure({"idmap", "--rows=3000", "--ids=strided", "--batch=100", "--zipf=0.9"});
   ASSERT_FALSE(lines.empty());
   EXPECT_EQ(lines[0].at("name"), "idmap/insert");
   for (const nlohmann::json& line : lines) {
     EXPECT_EQ(line.at("rows"), "3000");
     EXPECT_EQ(line.at("ids"), "strided");
+    EXPECT_EQ(line.at("batch"), "100");
+    EXPECT_EQ(line.at("zipf"), "0.9");
   }
 }
 
@@ -84,6 +87,8 @@ TEST_F(BenchTest, WrongFlagsAreRefusedBeforeAnythingIsMeasured) {
     expect_refused({benchmark, "--output=no/figures"}, kCannotWrite, "--output: cannot write no/");
   }
   expect_refused({"idmap", "--ids=randm"}, kUsage, "millrace: --ids is \"randm\"");
+  expect_refused({"idmap", "--batch=0"}, kUsage, "--batch is 0");
+  expect_refused({"idmap", "--zipf=-1"}, kUsage, "--zipf is -1");
   expect_refused({"idmap", "--rows=9999999999"}, kUsage, "--rows: ids 0 to 9999999999");
 }
 
