@@ -250,6 +250,7 @@ class Figures {
       : parameters_{{"rows", absl::StrCat(flags.idmap.rows)},
                     {"ids", flags.idmap.ids},
                     {"batch", absl::StrCat(flags.idmap.batch)},
+                    {"threads", absl::StrCat(flags.threads)},
                     {"zipf", absl::StrCat(flags.idmap.zipf)}} {}
 
   void add(const std::string& name, const std::string& map, const std::string& unit, double value) {

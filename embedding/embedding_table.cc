@@ -103,9 +103,10 @@ absl::Status EmbeddingTable::set_row_limit(absl::Span<const SlotSpec> slots) {
   if (limit.max_bytes() > 0) {
     const int64_t bytes = row_bytes(slots);
     if (limit.max_bytes() < bytes) {
-      return absl::InvalidArgumentError(absl::StrCat("table ", name(), ".limit: max_bytes is ",
-                                                     limit.max_bytes(), ", but one row takes ",
-                                                     bytes));
+      // What the optimizer needs is not known before bind().
+      return absl::InvalidArgumentError(absl::StrCat(
+          "table ", name(), ".limit: max_bytes is ", limit.max_bytes(), ", but one row takes ",
+          slots.empty() ? "at least " : "", bytes, slots.empty() ? ", and its slots" : ""));
     }
     rows = std::min(rows, limit.max_bytes() / bytes);
   }

@@ -41,7 +41,7 @@ TEST(TablePoliciesTest, RefusesBadConfigurationsNamingTheTable) {
   EXPECT_THAT(create("default_value { constant { value: inf } }"), StatusIs(kInvalid));
   EXPECT_THAT(create("limit { max_bytes: 127 }"),
               StatusIs(kInvalid, HasSubstr("table items.limit: max_bytes is 127, but one row takes "
-                                           "128")));
+                                           "at least 128, and its slots")));
 }
 
 TEST(TablePoliciesTest, MaxBytesIsAPriceForRows) {

@@ -20,8 +20,20 @@ struct Entry {
   const char* name;
   const char* description;
   absl::Status (*run)(const BenchmarkFlags&, const PrintMeasurement&);
-  void (*add_flags)(CLI::App&, BenchmarkFlags&) = nullptr;  // of this benchmark alone
+  void (*add_flags)(CLI::App&, BenchmarkFlags&);  // of this benchmark alone
 };
+
+constexpr int64_t kMostThreads = 1024;
+
+void add_steps_flag(CLI::App& bench, BenchmarkFlags& flags) {
+  bench.add_option("--steps", flags.steps, "steps of a measurement; 0: what suits");
+}
+
+void add_job_flags(CLI::App& bench, BenchmarkFlags& flags) {
+  bench.add_option("--config", flags.config,
+                   "the job to run (start, train) or whose data to read (ingest)");
+  bench.add_option("--set", flags.set, "changes to it, as for train")->allow_extra_args(false);
+}
 
 void add_table_flags(CLI::App& bench, EmbeddingShape& shape, std::string& optimizer) {
   bench.add_option("--tables", shape.tables, "tables, each read by one feature");
@@ -35,6 +47,7 @@ void add_embedding_flags(CLI::App& bench, BenchmarkFlags& flags) {
   EmbeddingFlags& embedding = flags.embedding;
   EmbeddingShape& shape = embedding.shape;
   add_table_flags(bench, shape, embedding.optimizer);
+  add_steps_flag(bench, flags);
   bench.add_option("--ids_per_feature", shape.ids_per_feature, "ids of each feature and example");
   bench.add_option("--zipf", shape.zipf, "exponent of Zipf's law; 0: all rows alike");
   bench.add_option("--ids", shape.ids, "what ids are: hashed (64 bits) or static (row numbers)");
@@ -64,12 +77,13 @@ constexpr Entry kBenchmarks[] = {
      bench_checkpoint, add_checkpoint_flags},
     {"embedding", "ids/s of whole steps of embedding tables", bench_embedding, add_embedding_flags},
     {"exchange", "what the step exchange of several ranks adds, hidden and synchronous",
-     bench_exchange},
+     bench_exchange, add_steps_flag},
     {"idmap", "ids/s of the map from ids to rows, beside other maps", bench_idmap, add_idmap_flags},
-    {"ingest", "rows/s of a job's training data made into batches", bench_ingest},
-    {"loop", "what the trainer with five idle hooks adds to a bare loop", bench_loop},
-    {"start", "process start to the end of a run of one step", bench_start},
-    {"train", "examples/s of a job, alone and beside a busy process", bench_train},
+    {"ingest", "rows/s of a job's training data made into batches", bench_ingest, add_job_flags},
+    {"loop", "what the trainer with five idle hooks adds to a bare loop", bench_loop,
+     add_steps_flag},
+    {"start", "process start to the end of a run of one step", bench_start, add_job_flags},
+    {"train", "examples/s of a job, alone and beside a busy process", bench_train, add_job_flags},
 };
 
 struct BenchFlags : BenchmarkFlags {
@@ -84,6 +98,10 @@ absl::Status check(const BenchFlags& flags) {
     if (value >= least) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--", name, " is ", value, "; at least ", least, " is due"));
+  }
+  if (flags.threads > kMostThreads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--threads is ", flags.threads, "; at most ", kMostThreads, " are due"));
   }
   // Before minutes of measuring.
   if (flags.output.empty()) return absl::OkStatus();
@@ -112,14 +130,11 @@ Command add_bench_command(CLI::App& program) {
   command->require_subcommand(1);
   for (const Entry& entry : kBenchmarks) {
     CLI::App* bench = command->add_subcommand(entry.name, entry.description);
+    bench->option_defaults()->always_capture_default();
     bench->add_option("--repeats", flags->repeats, "measurements of each figure");
-    bench->add_option("--steps", flags->steps, "steps of a measurement; 0: what suits");
     bench->add_option("--threads", flags->threads, "threads of a step");
-    bench->add_option("--config", flags->config,
-                      "the job to run (start, train) or whose data to read (ingest)");
-    bench->add_option("--set", flags->set, "changes to it, as for train")->allow_extra_args(false);
     bench->add_option("--output", flags->output, "file for the lines too");
-    if (entry.add_flags != nullptr) entry.add_flags(*bench, *flags);
+    entry.add_flags(*bench, *flags);
     bench->callback([flags, &entry] { flags->chosen = &entry; });
   }
   return [flags] { return run(*flags); };

@@ -83,9 +83,13 @@ TEST_F(BenchTest, WrongFlagsAreRefusedBeforeAnythingIsMeasured) {
     expect_refused({benchmark, "--rows=0"}, kUsage, "--rows is 0; at least 1 is due");
     expect_refused({benchmark, "--repeats=0"}, kUsage, "--repeats is 0; at least 1 is due");
     expect_refused({benchmark, "--threads=0"}, kUsage, "--threads is 0; at least 1 is due");
-    expect_refused({benchmark, "--steps=-1"}, kUsage, "--steps is -1; at least 0 is due");
+    expect_refused({benchmark, "--threads=5000"}, kUsage, "--threads is 5000; at most 1024");
     expect_refused({benchmark, "--output=no/figures"}, kCannotWrite, "--output: cannot write no/");
+    expect_refused({benchmark, "--output=/dev/null"}, kCannotWrite, "no regular file");
   }
+  expect_refused({"embedding", "--steps=-1"}, kUsage, "--steps is -1; at least 0 is due");
+  expect_refused({"idmap", "--steps=1"}, kUsage, "--steps");
+  expect_refused({"embedding", "--config=job"}, kUsage, "--config");
   expect_refused({"idmap", "--ids=randm"}, kUsage, "millrace: --ids is \"randm\"");
   expect_refused({"idmap", "--batch=0"}, kUsage, "--batch is 0");
   expect_refused({"idmap", "--zipf=-1"}, kUsage, "--zipf is -1");
