@@ -80,8 +80,9 @@ absl::Status bench_checkpoint(const BenchmarkFlags& flags, const PrintMeasuremen
 
 // The id map beside ska::flat_hash_map and absl::flat_hash_map, alternating, all three in huge
 // pages: ids/s of inserting --rows ids into an empty map and of finding them, --batch in a call,
-// on one thread by its CPU time and on --threads by the clock; the longest call that inserts, in
-// CPU ms; bytes a row; and ratios. For --ids other than random also our map with random ones.
+// on one thread by its CPU time and on --threads by the clock; the same with room made for all
+// before; the longest call that inserts, in CPU ms; bytes a row; and ratios. For --ids other than
+// random also our map with random ones.
 absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
 // Trainer with five hooks that do nothing, against the same model in a bare loop; µs a step.

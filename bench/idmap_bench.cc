@@ -64,12 +64,14 @@ struct HugePages {
 class BenchedMap {
  public:
   virtual ~BenchedMap() = default;
+  virtual void reserve(int64_t ids) = 0;
   virtual void find_or_insert(Ids ids, Rows rows) = 0;
   virtual void find(Ids ids, Rows rows) const = 0;
 };
 
 class OurMap : public BenchedMap {
  public:
+  void reserve(int64_t ids) override { map_.reserve(ids); }
   void find_or_insert(Ids ids, Rows rows) override {
     map_.find_or_insert(ids, rows, [this](int64_t) { return next_++; });
   }
@@ -85,6 +87,7 @@ class OurMap : public BenchedMap {
 template <typename Map>
 class PeerMap : public BenchedMap {
  public:
+  void reserve(int64_t ids) override { map_.reserve(static_cast<size_t>(ids)); }
   void find_or_insert(Ids ids, Rows rows) override {
     for (size_t i = 0; i < ids.size(); ++i) {
       const auto [entry, is_new] = map_.emplace(ids[i], next_);
@@ -227,6 +230,16 @@ absl::Status check_equal(const BenchedMap& a, const BenchedMap& b, Ids ids, int6
   return status;
 }
 
+// Ids/s of reserving room and inserting all, without growth.
+double reserved_rate(const Contender& contender, int64_t size) {
+  const Ids ids = contender.workload->ids;
+  const std::unique_ptr<BenchedMap> map = contender.make();
+  const double start = thread_seconds();
+  map->reserve(static_cast<int64_t>(ids.size()));
+  insert_all(*map, ids, size);
+  return static_cast<double>(ids.size()) / (thread_seconds() - start);
+}
+
 // The same rows from all of them, for some ids, before anything is measured.
 absl::Status check(const std::vector<Contender>& contenders, int64_t size) {
   const std::unique_ptr<BenchedMap> ours = contenders[0].make();
@@ -294,10 +307,13 @@ absl::Status measure(std::vector<Contender>& contenders, const BenchmarkFlags& f
     // What the largest takes while it grows.
     constexpr int64_t kBytesPerRow = 160;
     RETURN_IF_ERROR(warm_memory(static_cast<int64_t>(each.workload->ids.size()) * kBytesPerRow));
+    // First, as it gives its memory back.
+    const double reserved = reserved_rate(each, size);
     each.map = each.make();
     const Insertion insertion = insert_all(*each.map, each.workload->ids, size);
     figures.add("idmap/insert", each.name, "ids/s", insertion.ids_per_second);
     figures.add("idmap/insert/longest_call", each.name, "ms", insertion.longest_call_ms);
+    figures.add("idmap/insert/reserved", each.name, "ids/s", reserved);
   }
   const std::pair<const char*, std::vector<int64_t> Workload::*> lookups[] = {
       {"uniform", &Workload::uniform}, {"zipf", &Workload::zipf}, {"miss", &Workload::misses}};
