@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/philox.h"
+#include "bench/flag_checks.h"
 
 namespace millrace {
 namespace {
@@ -21,12 +22,6 @@ constexpr int64_t kPermutation = 0, kGradient = 1, kArrival = 2, kBatches = 3;
 uint64_t random_bits(int64_t table, int64_t stream, int64_t index) {
   return philox64(kSeed, static_cast<uint64_t>(table) << 32 | static_cast<uint64_t>(stream),
                   static_cast<uint64_t>(index));
-}
-
-absl::Status check_at_least(const char* name, int64_t value, int64_t least) {
-  if (value >= least) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", name, " is ", value, "; at least ", least, " is due"));
 }
 
 // In doubles, as nobody knows how large the factors are.
@@ -51,14 +46,11 @@ absl::StatusOr<EmbeddingWorkload> EmbeddingWorkload::create(const EmbeddingShape
   for (const absl::Status& status :
        {check_at_least("tables", shape.tables, 1), check_at_least("rows", shape.rows, 1),
         check_at_least("dim", shape.dim, 1), check_at_least("batch", shape.batch, 1),
-        check_at_least("ids_per_feature", shape.ids_per_feature, 1)}) {
+        check_at_least("ids_per_feature", shape.ids_per_feature, 1), check_zipf(shape.zipf)}) {
     if (!status.ok()) return status;
   }
   if (shape.rows > int64_t{1} << 31) {
     return absl::InvalidArgumentError(absl::StrCat("--rows is ", shape.rows, "; at most 2^31"));
-  }
-  if (!std::isfinite(shape.zipf) || shape.zipf < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("--zipf is ", shape.zipf));
   }
   if (shape.ids != "hashed" && shape.ids != "static") {
     return absl::InvalidArgumentError(

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
+#include "bench/flag_checks.h"
 #include "bench/id_workload.h"
 #include "embedding/id_map.h"
 
@@ -28,7 +28,6 @@ using Ids = absl::Span<const int64_t>;
 using Rows = absl::Span<RowIndex>;
 
 constexpr int64_t kLookups = 1 << 22;  // of a measurement
-constexpr int64_t kChecked = 1 << 20;  // ids of the check before
 
 double thread_seconds() {
   timespec time;
@@ -240,11 +239,11 @@ double reserved_rate(const Contender& contender, int64_t size) {
   return static_cast<double>(ids.size()) / (thread_seconds() - start);
 }
 
-// The same rows from all of them, for some ids, before anything is measured.
+// The same rows from all of them, before anything is measured.
 absl::Status check(const std::vector<Contender>& contenders, int64_t size) {
   const std::unique_ptr<BenchedMap> ours = contenders[0].make();
   const Workload& workload = *contenders[0].workload;
-  const Ids ids = Ids(workload.ids).subspan(0, kChecked);
+  const Ids ids = workload.ids;
   insert_all(*ours, ids, size);
   for (size_t peer = 1; peer < contenders.size(); ++peer) {
     if (contenders[peer].workload != &workload) continue;
@@ -333,17 +332,12 @@ absl::Status measure(std::vector<Contender>& contenders, const BenchmarkFlags& f
 }  // namespace
 
 absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& print) {
-  if (flags.idmap.rows < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--rows is ", flags.idmap.rows, "; at least 1 is due"));
-  }
+  RETURN_IF_ERROR(check_at_least("rows", flags.idmap.rows, 1));
+  RETURN_IF_ERROR(check_zipf(flags.idmap.zipf));
   constexpr int64_t kMostIds = 1 << 30;
   if (flags.idmap.batch < 1 || flags.idmap.batch > kMostIds) {
     return absl::InvalidArgumentError(
         absl::StrCat("--batch is ", flags.idmap.batch, "; 1 to 2^30 is due"));
-  }
-  if (!std::isfinite(flags.idmap.zipf) || flags.idmap.zipf < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("--zipf is ", flags.idmap.zipf));
   }
   ASSIGN_OR_RETURN(const Workload workload,
                    make_workload(flags.idmap.ids, flags.idmap.rows, flags.idmap.zipf));

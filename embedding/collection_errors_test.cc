@@ -266,6 +266,13 @@ TEST(CollectionErrorsTest, CreateRefusesBadOptions) {
   refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_name("t"); }, "two tables named t");
   refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_dim(0); },
           "feature d of table u: table u: dim is 0");
+  refused(
+      [](EmbeddingCollectionOptions& o) {
+        o.tables.push_back(o.tables[0]);
+        o.tables[2].set_name("unread");
+        o.tables[2].set_dim(0);
+      },
+      "table unread: table unread: dim is 0");
   refused([](EmbeddingCollectionOptions& o) { o.features[1].name = "a"; }, "two features named a");
   refused([](EmbeddingCollectionOptions& o) { o.features[1].table = "v"; }, "feature b");
 }

@@ -23,7 +23,7 @@ std::string all_features(const EmbeddingCollectionOptions& options) {
   std::vector<absl::string_view> features, tables;
   for (const EmbeddingFeature& feature : options.features) {
     features.push_back(feature.name);
-    if (!absl::c_linear_search(tables, feature.table)) tables.push_back(feature.table);
+    tables.push_back(feature.table);
   }
   return features_of_tables(features, tables);
 }
@@ -130,8 +130,15 @@ std::string listed(const std::vector<absl::string_view>& names) {
 
 std::string features_of_tables(const std::vector<absl::string_view>& features,
                                const std::vector<absl::string_view>& tables) {
-  return absl::StrCat(features.size() == 1 ? "feature " : "features ", listed(features),
-                      tables.size() == 1 ? " of table " : " of tables ", listed(tables));
+  std::vector<absl::string_view> distinct;
+  for (const absl::string_view table : tables) {
+    if (!absl::c_linear_search(distinct, table)) distinct.push_back(table);
+  }
+  const std::string of =
+      absl::StrCat(distinct.size() == 1 ? "table " : "tables ", listed(distinct));
+  if (features.empty()) return of;
+  return absl::StrCat(features.size() == 1 ? "feature " : "features ", listed(features), " of ",
+                      of);
 }
 
 std::string type_and_shape(const at::Tensor& tensor) {

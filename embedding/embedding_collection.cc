@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -74,7 +73,6 @@ struct Lookups {
 
 struct EmbeddingCollection::Step {
   std::vector<std::unique_ptr<StepPlan>> plans;  // of each table
-  std::vector<std::string> table_names;
   std::vector<Lookups> lookups;
   std::vector<int64_t> table_of;  // of each feature
   std::shared_ptr<const std::vector<FeaturePlace>> places;
@@ -116,8 +114,7 @@ std::string EmbeddingCollection::Step::name_of(int64_t output) const {
   for (size_t f = 0; f < places->size(); ++f) {
     if ((*places)[f].output_number() != output) continue;
     features.push_back((*places)[f].name);
-    const absl::string_view table = table_names[table_of[f]];
-    if (!absl::c_linear_search(tables, table)) tables.push_back(table);
+    tables.push_back(plans[table_of[f]]->table().name());
   }
   return absl::StrCat(output == 0 ? "pooled " : "", features_of_tables(features, tables));
 }
@@ -218,7 +215,6 @@ absl::Status EmbeddingCollection::make_tables() {
                      EmbeddingTable::create(std::move(options)),
                      features_of_tables(features, {config.name()}));
     step_->plans.push_back(std::make_unique<StepPlan>(*table));
-    step_->table_names.push_back(table->name());
     tables_.push_back(std::move(table));
   }
   features_of_.resize(tables_.size());

@@ -60,6 +60,13 @@ class Pooler {
     for (; next_ < lists_.batch() && lists_.end(next_) <= ready; ++next_) pool_list(next_);
   }
 
+  // Pools what is left. What was written past the caches is seen by all threads that are handed
+  // the output.
+  void finish() {
+    advance(static_cast<int64_t>(found_.size()));
+    if (output_.past_caches) __builtin_ia32_sfence();
+  }
+
  private:
   float* output(int64_t row) const { return output_.data + row * output_.stride; }
   void pool_list(int64_t list) const {
@@ -109,9 +116,7 @@ absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output
   };
   const auto places = absl::MakeSpan(places_).subspan(lookup.first);
   table_->map().find_or_insert_distinct(lists.ids, make_row, rows_, places, each_block);
-  pooler.advance(count);
-  // Other threads may be handed the output: what was written past the caches is to be seen first.
-  if (output.past_caches) __builtin_ia32_sfence();
+  pooler.finish();
   lookup.told_by_sums = lookup.copies && defaults_.empty();
   defaults_.clear();
   forget_sums();
@@ -360,8 +365,7 @@ void look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
     // What was asked for before has come meanwhile.
     pooler.advance(begin);
   }
-  pooler.advance(count);
-  if (output.past_caches) __builtin_ia32_sfence();
+  pooler.finish();
 }
 
 }  // namespace millrace

@@ -68,6 +68,7 @@ class StepPlan {
   // Ends the step as if it had not been.
   void discard();
 
+  const EmbeddingTable& table() const { return *table_; }
   int64_t lookups() const { return static_cast<int64_t>(lookups_.size()); }
   // Occurrences of ids so far.
   int64_t occurrences() const { return static_cast<int64_t>(places_.size()); }

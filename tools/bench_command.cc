@@ -2,13 +2,13 @@
 #include <iostream>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
+#include "bench/flag_checks.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/output_place.h"
@@ -92,13 +92,9 @@ struct BenchFlags : BenchmarkFlags {
 };
 
 absl::Status check(const BenchFlags& flags) {
-  const std::tuple<const char*, int64_t, int64_t> counts[] = {
-      {"repeats", flags.repeats, 1}, {"threads", flags.threads, 1}, {"steps", flags.steps, 0}};
-  for (const auto& [name, value, least] : counts) {
-    if (value >= least) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", name, " is ", value, "; at least ", least, " is due"));
-  }
+  RETURN_IF_ERROR(check_at_least("repeats", flags.repeats, 1));
+  RETURN_IF_ERROR(check_at_least("threads", flags.threads, 1));
+  RETURN_IF_ERROR(check_at_least("steps", flags.steps, 0));
   if (flags.threads > kMostThreads) {
     return absl::InvalidArgumentError(
         absl::StrCat("--threads is ", flags.threads, "; at most ", kMostThreads, " are due"));

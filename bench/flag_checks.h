@@ -1,0 +1,18 @@
+// Checks of numbers given as flags.
+#ifndef MILLRACE_BENCH_FLAG_CHECKS_H_
+#define MILLRACE_BENCH_FLAG_CHECKS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+namespace millrace {
+
+// Errors: InvalidArgument naming the flag --`name`, its value and what is due.
+absl::Status check_at_least(const char* name, int64_t value, int64_t least);
+// Of the flag --zipf: finite, not negative.
+absl::Status check_zipf(double zipf);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BENCH_FLAG_CHECKS_H_
