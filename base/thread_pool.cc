@@ -1,9 +1,13 @@
 #include "base/thread_pool.h"
 
+#include "absl/time/time.h"
 #include "base/catch_exceptions.h"
 
 namespace millrace {
 namespace {
+
+// After which one looks again for workers that were taken off their CPUs.
+constexpr absl::Duration kPatience = absl::Milliseconds(1);
 
 // Looks at a condition for a while, without sleeping. Returns: whether it came true.
 template <typename Condition>
@@ -21,6 +25,7 @@ bool spin(const Condition& condition) {
 ThreadPool::ThreadPool(int threads) {
   auto start = [this] {
     workers_.emplace_back([this] { work(); });
+    placement_.add(workers_.back().native_handle());
     return absl::OkStatus();
   };
   for (int i = 1; i < threads; ++i) {
@@ -41,6 +46,7 @@ void ThreadPool::parallel_for(int64_t count, const std::function<void(int64_t)>&
     for (int64_t i = 0; i < count; ++i) body(i);
     return;
   }
+  placement_.keep_off_caller();
   body_ = &body;
   count_ = count;
   next_.store(0, std::memory_order_relaxed);
@@ -53,9 +59,11 @@ void ThreadPool::parallel_for(int64_t count, const std::function<void(int64_t)>&
   // A worker that has not woken up yet is not waited for.
   state_.fetch_or(kClosed, std::memory_order_acq_rel);
   auto left = [this] { return (state_.load(std::memory_order_acquire) & kWorkers) == 0; };
-  if (spin(left)) return;
-  MutexLock lock(mutex_);
-  mutex_.await(left);
+  while (!spin(left)) {
+    placement_.fetch_stalled();
+    MutexLock lock(mutex_);
+    if (mutex_.await_for(kPatience, left)) return;
+  }
 }
 
 void ThreadPool::run_iterations() {

@@ -10,13 +10,15 @@
 
 #include "absl/base/thread_annotations.h"
 #include "base/mutex.h"
+#include "base/worker_placement.h"
 
 namespace millrace {
 
 // Runs the iterations of a loop on `threads` threads, the caller's among them. Threads that have
 // nothing to do look for work for some 20 µs, since loops of one step follow each other closely,
-// and then sleep: a busy neighbour costs no more than its share. parallel_for is called by one
-// thread at a time.
+// and then sleep. A busy neighbour costs no more than its share: a worker that does not wake up in
+// time is not waited for, and WorkerPlacement chooses the CPUs of the workers.
+// parallel_for is called by one thread at a time.
 class ThreadPool {
  public:
   // One thread starts none. Where the system refuses to start more, fewer do the work.
@@ -49,6 +51,7 @@ class ThreadPool {
   Mutex mutex_;  // of those who sleep
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> workers_;
+  WorkerPlacement placement_;
 };
 
 }  // namespace millrace

@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <barrier>
 #include <fstream>
 #include <set>
 #include <thread>
 #include <vector>
-
-#include <barrier>
 
 namespace millrace {
 namespace {
@@ -67,6 +66,27 @@ TEST(ThreadPoolTest, OneThreadRunsInOrderOnTheCaller) {
   std::vector<int64_t> order;
   pool.parallel_for(5, [&](int64_t i) { order.push_back(i); });
   EXPECT_EQ(order, (std::vector<int64_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(ThreadPoolTest, WorksBesideThreadsThatWantAllCpus) {
+  std::atomic<bool> end = false;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 2; ++i) {
+    others.emplace_back([&] {
+      while (!end.load()) continue;
+    });
+  }
+  ThreadPool pool(2);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<double> sums(8);
+    pool.parallel_for(8, [&](int64_t i) {
+      for (int k = 1; k <= 10000; ++k) sums[i] += 1.0 / k;
+    });
+    for (const double sum : sums) ASSERT_EQ(sum, sums[0]);
+    ASSERT_GT(sums[0], 9);
+  }
+  end = true;
+  for (std::thread& other : others) other.join();
 }
 
 TEST(ThreadPoolTest, MayBeDestroyedUnused) { ThreadPool pool(4); }
