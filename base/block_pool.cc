@@ -12,6 +12,20 @@ constexpr int64_t kReady = 4;  // blocks
 
 }  // namespace
 
+BlockPool::BlockPool(bool background) : background_(background) {
+  if (!background) return;
+  // Without the thread memory is touched when it is used.
+  catch_exceptions([this] {
+    thread_ = std::thread([this] {
+      catch_exceptions([this] {
+        run();
+        return absl::OkStatus();
+      }).IgnoreError();
+    });
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
 BlockPool::~BlockPool() {
   {
     MutexLock lock(mutex_);
@@ -40,7 +54,7 @@ char* BlockPool::fresh() {
 
 char* BlockPool::take() {
   MutexLock lock(mutex_);
-  if (background_ && !started_) start_thread();
+  in_use_ = true;
   if (ready_.empty()) return fresh();
   char* block = ready_.back();
   ready_.pop_back();
@@ -78,27 +92,13 @@ int64_t BlockPool::ready_bytes() const {
   return static_cast<int64_t>(ready_.size()) * kBlockBytes;
 }
 
-void BlockPool::start_thread() {
-  started_ = true;
-  // Without the thread memory is touched when it is used.
-  catch_exceptions([this] {
-    thread_ = std::thread([this] {
-      catch_exceptions([this] {
-        run();
-        return absl::OkStatus();
-      }).IgnoreError();
-    });
-    return absl::OkStatus();
-  }).IgnoreError();
-}
-
 void BlockPool::run() {
   while (true) {
     char* block;
     {
       MutexLock lock(mutex_);
       auto wanted = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-        return stop_ || static_cast<int64_t>(ready_.size()) < kReady;
+        return stop_ || (in_use_ && static_cast<int64_t>(ready_.size()) < kReady);
       };
       mutex_.await(wanted);
       if (stop_) return;

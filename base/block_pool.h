@@ -21,8 +21,9 @@ class BlockPool {
  public:
   static constexpr int64_t kBlockBytes = kHugePageBytes;
 
-  // The thread starts with the first block taken.
-  explicit BlockPool(bool background) : background_(background) {}
+  // The thread starts here, on the CPUs of whoever makes the pool, and to work with the first block
+  // taken.
+  explicit BlockPool(bool background);
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
@@ -41,13 +42,12 @@ class BlockPool {
 
  private:
   char* fresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void start_thread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void run();
 
   const bool background_;
   mutable Mutex mutex_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  bool in_use_ ABSL_GUARDED_BY(mutex_) = false;        // a block was taken
   std::vector<char*> arenas_ ABSL_GUARDED_BY(mutex_);  // what the system gave
   std::vector<char*> empty_ ABSL_GUARDED_BY(mutex_);   // blocks without memory
   std::vector<char*> ready_ ABSL_GUARDED_BY(mutex_);   // blocks that were touched

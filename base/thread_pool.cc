@@ -22,10 +22,12 @@ bool spin(const Condition& condition) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads, Placement placement) {
+  if (placement == Placement::kOffCaller) placement_.emplace(threads - 1);
   auto start = [this] {
-    workers_.emplace_back([this] { work(); });
-    placement_.add(workers_.back().native_handle());
+    const int number = static_cast<int>(workers_.size());
+    workers_.emplace_back([this, number] { work(number); });
+    if (placement_) placement_->add(workers_.back().native_handle());
     return absl::OkStatus();
   };
   for (int i = 1; i < threads; ++i) {
@@ -46,7 +48,7 @@ void ThreadPool::parallel_for(int64_t count, const std::function<void(int64_t)>&
     for (int64_t i = 0; i < count; ++i) body(i);
     return;
   }
-  placement_.keep_off_caller();
+  if (placement_) placement_->keep_off_caller();
   body_ = &body;
   count_ = count;
   next_.store(0, std::memory_order_relaxed);
@@ -59,10 +61,11 @@ void ThreadPool::parallel_for(int64_t count, const std::function<void(int64_t)>&
   // A worker that has not woken up yet is not waited for.
   state_.fetch_or(kClosed, std::memory_order_acq_rel);
   auto left = [this] { return (state_.load(std::memory_order_acquire) & kWorkers) == 0; };
+  const absl::Duration patience = placement_ ? kPatience : absl::InfiniteDuration();
   while (!spin(left)) {
-    placement_.fetch_stalled();
+    if (placement_) placement_->fetch_stalled();
     MutexLock lock(mutex_);
-    if (mutex_.await_for(kPatience, left)) return;
+    if (mutex_.await_for(patience, left)) return;
   }
 }
 
@@ -85,7 +88,7 @@ uint64_t ThreadPool::await_loop(uint64_t seen) {
   return state_.load(std::memory_order_acquire);
 }
 
-void ThreadPool::work() {
+void ThreadPool::work(int number) {
   uint64_t seen = 0;
   while (true) {
     uint64_t state = await_loop(seen);
@@ -97,7 +100,9 @@ void ThreadPool::work() {
       if (state / kLoop == seen && (state & kClosed) == 0) --seen;
       continue;
     }
+    if (placement_) placement_->enter(number);
     run_iterations();
+    if (placement_) placement_->leave(number);
     if ((state_.fetch_sub(1, std::memory_order_acq_rel) & kWorkers) == 1) {
       // Whoever waits for the last one looks again.
       MutexLock lock(mutex_);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -16,14 +17,21 @@ namespace millrace {
 
 // Runs the iterations of a loop on `threads` threads, the caller's among them. Threads that have
 // nothing to do look for work for some 20 µs, since loops of one step follow each other closely,
-// and then sleep. A busy neighbour costs no more than its share: a worker that does not wake up in
-// time is not waited for, and WorkerPlacement chooses the CPUs of the workers.
-// parallel_for is called by one thread at a time.
+// and then sleep; a worker that does not wake up in time is not waited for. parallel_for is called
+// by one thread at a time.
 class ThreadPool {
  public:
+  // Who chooses the CPUs of the workers.
+  enum class Placement {
+    kSystem,
+    // WorkerPlacement, against busy neighbours. For loops that compute: a worker that sleeps is
+    // taken for one without a CPU, and threads that it starts inherit its CPUs for good.
+    kOffCaller,
+  };
+
   // One thread starts none. Where the system refuses to start more, fewer do the work.
   // REQUIRES: threads >= 1.
-  explicit ThreadPool(int threads);
+  explicit ThreadPool(int threads, Placement placement = Placement::kSystem);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -38,7 +46,7 @@ class ThreadPool {
   // state_: the number of the loop, whether it takes no more workers, and how many are in it.
   static constexpr uint64_t kLoop = 1 << 16, kClosed = 1 << 15, kWorkers = kClosed - 1;
 
-  void work();
+  void work(int number);
   void run_iterations();
   // Waits for a loop after number `seen`. Returns: the state then; 0 if the pool ends.
   uint64_t await_loop(uint64_t seen) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -51,7 +59,7 @@ class ThreadPool {
   Mutex mutex_;  // of those who sleep
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> workers_;
-  WorkerPlacement placement_;
+  std::optional<WorkerPlacement> placement_;  // if not the system's
 };
 
 }  // namespace millrace

@@ -1,9 +1,5 @@
 #include "base/worker_placement.h"
 
-#include <sched.h>
-
-#include <cstdint>
-
 namespace millrace {
 namespace {
 
@@ -19,38 +15,52 @@ void pause_for(int64_t nanoseconds) {
   while (now(CLOCK_MONOTONIC) < end) __builtin_ia32_pause();
 }
 
+bool place(pthread_t thread, const cpu_set_t& cpus) {
+  return ::pthread_setaffinity_np(thread, sizeof(cpus), &cpus) == 0;
+}
+
 }  // namespace
 
-void WorkerPlacement::add(pthread_t worker) {
-  clockid_t clock;
-  if (::pthread_getcpuclockid(worker, &clock) == 0) workers_.push_back({worker, clock});
+void WorkerPlacement::add(pthread_t thread) {
+  Worker& worker = workers_[added_++];
+  worker.thread = thread;
+  ::pthread_getcpuclockid(thread, &worker.clock);
 }
 
 void WorkerPlacement::keep_off_caller() {
   const int cpu = ::sched_getcpu();
-  if (cpu < 0 || cpu == kept_off_) return;
-  kept_off_ = cpu;  // also if it fails: tried again when the caller has moved
   cpu_set_t cpus;
-  if (::sched_getaffinity(0, sizeof(cpus), &cpus) != 0) return;
-  if (CPU_COUNT(&cpus) > static_cast<int>(workers_.size())) CPU_CLR(cpu, &cpus);
-  for (const Worker& worker : workers_) {
-    ::pthread_setaffinity_np(worker.thread, sizeof(cpus), &cpus);
+  if (cpu < 0 || ::sched_getaffinity(0, sizeof(cpus), &cpus) != 0) {
+    placed_ = false;
+    return;
+  }
+  const bool in_place = placed_ && !fetched_;
+  if (in_place && cpu == caller_cpu_ && CPU_EQUAL(&cpus, &caller_cpus_)) return;
+  caller_cpu_ = cpu;
+  caller_cpus_ = cpus;
+  if (CPU_COUNT(&cpus) > added_) CPU_CLR(cpu, &cpus);
+  placed_ = true;
+  fetched_ = false;
+  for (int i = 0; i < added_; ++i) {
+    workers_[i].fetched = false;
+    placed_ = place(workers_[i].thread, cpus) && placed_;
   }
 }
 
 void WorkerPlacement::fetch_stalled() {
   const int cpu = ::sched_getcpu();
-  if (cpu < 0) return;
-  std::vector<int64_t> before;
-  for (const Worker& worker : workers_) before.push_back(now(worker.clock));
+  if (!placed_ || cpu < 0) return;
+  for (Worker& worker : workers_) worker.time = worker.inside ? now(worker.clock) : 0;
   pause_for(10'000);
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   CPU_SET(cpu, &cpus);
-  for (size_t i = 0; i < workers_.size(); ++i) {
-    if (now(workers_[i].clock) != before[i]) continue;
-    ::pthread_setaffinity_np(workers_[i].thread, sizeof(cpus), &cpus);
-    kept_off_ = kNone;
+  for (Worker& worker : workers_) {
+    // Whoever came only now runs.
+    if (!worker.inside || worker.fetched || now(worker.clock) != worker.time) continue;
+    worker.fetched = place(worker.thread, cpus);
+    fetched_ = fetched_ || worker.fetched;
+    return;
   }
 }
 

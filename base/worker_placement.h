@@ -3,7 +3,10 @@
 #define MILLRACE_BASE_WORKER_PLACEMENT_H_
 
 #include <pthread.h>
+#include <sched.h>
 
+#include <atomic>
+#include <cstdint>
 #include <ctime>
 #include <vector>
 
@@ -16,34 +19,48 @@ namespace millrace {
 // affinity of the workers. That of other threads, the caller included, is never changed.
 //
 // Workers may run on the CPUs of whoever calls keep_off_caller(): without the one it is on, if
-// there are enough for all workers then. Nothing is done where the system does not let affinities
-// be changed.
+// there are enough for all workers then. Where the system does not let all this be known and set
+// (it refuses, or has more than 1024 CPUs), workers stay as they are.
 //
-// All functions are called by one thread at a time, add() first.
+// enter() and leave() are called by the workers, all other functions by one thread at a time.
 class WorkerPlacement {
  public:
-  // The thread outlives the calls of the other functions.
-  void add(pthread_t worker);
+  // For at most so many workers.
+  explicit WorkerPlacement(int workers) : workers_(workers) {}
 
-  // Before the workers and the caller share a loop: keeps the workers off the caller's CPU.
-  // Costs some ns while the caller stays on its CPU.
+  // The next worker, the first one being number 0. It outlives the calls of the other functions.
+  void add(pthread_t thread);
+
+  // A worker begins and ends its part in a loop.
+  void enter(int worker) { workers_[worker].inside.store(true, std::memory_order_relaxed); }
+  void leave(int worker) { workers_[worker].inside.store(false, std::memory_order_relaxed); }
+
+  // Before the workers and the caller share a loop: keeps the workers off the caller's CPU. Costs a
+  // short system call, and one more for each worker if the caller's CPU, or those it may run on,
+  // changed, or a worker was fetched.
   void keep_off_caller();
 
-  // For a caller that is about to wait for workers: those that do not run now (asleep, or waiting
-  // for a CPU) may run only on the caller's CPU until the next keep_off_caller(). Looks at them
-  // for some 10 µs.
+  // For a caller that is about to wait for workers: looks for some 10 µs at those inside, and lets
+  // the first that does not run, if any, run only on the caller's CPU until the next
+  // keep_off_caller(). Allocates nothing.
   void fetch_stalled();
 
  private:
-  static constexpr int kNone = -1;
-
   struct Worker {
     pthread_t thread;
-    clockid_t clock;  // its CPU time
+    clockid_t clock;   // its CPU time
+    int64_t time = 0;  // scratch of fetch_stalled: what the clock showed, ns
+    bool fetched = false;
+    std::atomic<bool> inside = false;
   };
 
   std::vector<Worker> workers_;
-  int kept_off_ = kNone;  // the CPU that workers are kept off, if any
+  int added_ = 0;
+  // The last keep_off_caller() knew the caller's CPUs and set those of all workers.
+  bool placed_ = false;
+  bool fetched_ = false;  // a worker, since then
+  int caller_cpu_ = 0;
+  cpu_set_t caller_cpus_;  // on which it may run
 };
 
 }  // namespace millrace

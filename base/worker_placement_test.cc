@@ -12,6 +12,8 @@
 namespace millrace {
 namespace {
 
+constexpr int kTries = 10000;
+
 cpu_set_t cpus_of(pthread_t thread) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
@@ -19,31 +21,25 @@ cpu_set_t cpus_of(pthread_t thread) {
   return cpus;
 }
 
-// All of `cpus` are among `others`.
-bool within(const cpu_set_t& cpus, const cpu_set_t& others) {
-  cpu_set_t both;
-  CPU_AND(&both, &cpus, &others);
-  return CPU_EQUAL(&both, &cpus);
+bool restrict_to(const cpu_set_t& cpus) {
+  return ::pthread_setaffinity_np(::pthread_self(), sizeof(cpus), &cpus) == 0;
 }
 
-class WorkerPlacementTest : public testing::Test {
- protected:
-  void SetUp() override {
-    if (CPU_COUNT(&all_) < 2) GTEST_SKIP() << "one CPU only";
-    cpu_set_t same = all_;
-    if (::pthread_setaffinity_np(::pthread_self(), sizeof(same), &same) != 0) {
-      GTEST_SKIP() << "affinities cannot be changed here";
-    }
-  }
-  void TearDown() override {
-    const cpu_set_t own = cpus_of(::pthread_self());
-    EXPECT_TRUE(CPU_EQUAL(&all_, &own)) << "the caller's was changed";
-  }
+cpu_set_t only(int cpu) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  CPU_SET(cpu, &cpus);
+  return cpus;
+}
 
-  const cpu_set_t all_ = cpus_of(::pthread_self());
-};
+cpu_set_t without(cpu_set_t cpus, int cpu) {
+  CPU_CLR(cpu, &cpus);
+  return cpus;
+}
 
-// A thread that sleeps until the end of the test.
+bool operator==(const cpu_set_t& a, const cpu_set_t& b) { return CPU_EQUAL(&a, &b) != 0; }
+
+// A thread that sleeps until its end.
 class Sleeper {
  public:
   Sleeper() : thread_([this] { end_.get_future().wait(); }) {}
@@ -59,82 +55,155 @@ class Sleeper {
   std::thread thread_;
 };
 
+// A thread that computes until its end.
+class Runner {
+ public:
+  Runner()
+      : thread_([this] {
+          while (!end_.load()) continue;
+        }) {}
+  ~Runner() {
+    end_ = true;
+    thread_.join();
+  }
+  pthread_t handle() { return thread_.native_handle(); }
+  cpu_set_t cpus() { return cpus_of(handle()); }
+
+ private:
+  std::atomic<bool> end_ = false;
+  std::thread thread_;
+};
+
+class WorkerPlacementTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (CPU_COUNT(&all_) < 2) GTEST_SKIP() << "one CPU only";
+    if (!restrict_to(all_)) GTEST_SKIP() << "affinities cannot be changed here";
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &all_)) numbers_.push_back(cpu);
+    }
+  }
+  void TearDown() override { EXPECT_TRUE(restrict_to(all_)); }
+
+  // Keeps workers off, and knows of which CPU: that of this thread, before and after.
+  int keep_off(WorkerPlacement& placement) {
+    for (int i = 0; i < kTries; ++i) {
+      const int before = ::sched_getcpu();
+      placement.keep_off_caller();
+      if (::sched_getcpu() == before) return before;
+    }
+    ADD_FAILURE() << "this thread never stays where it is";
+    return 0;
+  }
+  // Fetches from a CPU, until the worker is there.
+  static bool fetch_to(int cpu, Sleeper& worker, WorkerPlacement& placement) {
+    EXPECT_TRUE(restrict_to(only(cpu)));
+    for (int i = 0; i < kTries; ++i) {  // it may not sleep yet
+      placement.fetch_stalled();
+      if (worker.cpus() == only(cpu)) return true;
+    }
+    return false;
+  }
+
+  const cpu_set_t all_ = cpus_of(::pthread_self());
+  std::vector<int> numbers_;
+};
+
 TEST_F(WorkerPlacementTest, KeepsWorkersOffTheCallersCpu) {
   Sleeper worker;
-  WorkerPlacement placement;
+  WorkerPlacement placement(1);
   placement.add(worker.handle());
-  placement.keep_off_caller();
-  const cpu_set_t cpus = worker.cpus();
-  EXPECT_TRUE(within(cpus, all_));
-  EXPECT_EQ(CPU_COUNT(&cpus), CPU_COUNT(&all_) - 1);
+  for (const int cpu : numbers_) {
+    ASSERT_TRUE(restrict_to(only(cpu)));  // goes there
+    ASSERT_TRUE(restrict_to(all_));
+    const int own = keep_off(placement);
+    EXPECT_TRUE(worker.cpus() == without(all_, own)) << own;
+    EXPECT_TRUE(cpus_of(::pthread_self()) == all_) << "the caller's were changed";
+  }
 }
 
 TEST_F(WorkerPlacementTest, WorkersMayRunWhereTheCallerMay) {
   Sleeper worker;
-  WorkerPlacement placement;
+  WorkerPlacement placement(1);
   placement.add(worker.handle());
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &all_)) continue;
-    cpu_set_t only;
-    CPU_ZERO(&only);
-    CPU_SET(cpu, &only);
-    ASSERT_EQ(::pthread_setaffinity_np(::pthread_self(), sizeof(only), &only), 0);
+  for (const int cpu : numbers_) {
+    ASSERT_TRUE(restrict_to(only(cpu)));
     placement.keep_off_caller();
-    const cpu_set_t cpus = worker.cpus();
-    EXPECT_TRUE(CPU_EQUAL(&cpus, &only)) << "CPU " << cpu;
+    EXPECT_TRUE(worker.cpus() == only(cpu)) << cpu;
+    // The caller is where it was, but may go elsewhere now.
+    ASSERT_TRUE(restrict_to(all_));
+    EXPECT_TRUE(worker.cpus() == only(cpu)) << cpu;
+    const int own = keep_off(placement);
+    EXPECT_TRUE(worker.cpus() == without(all_, own)) << own;
   }
-  ASSERT_EQ(::pthread_setaffinity_np(::pthread_self(), sizeof(all_), &all_), 0);
 }
 
 TEST_F(WorkerPlacementTest, LeavesMoreWorkersThanCpusAlone) {
   std::vector<std::unique_ptr<Sleeper>> workers;
-  WorkerPlacement placement;
+  WorkerPlacement placement(CPU_COUNT(&all_));
   for (int i = 0; i < CPU_COUNT(&all_); ++i) {
     workers.push_back(std::make_unique<Sleeper>());
     placement.add(workers.back()->handle());
   }
   placement.keep_off_caller();
-  for (const auto& worker : workers) {
-    const cpu_set_t cpus = worker->cpus();
-    EXPECT_TRUE(CPU_EQUAL(&cpus, &all_));
-  }
+  for (const auto& worker : workers) EXPECT_TRUE(worker->cpus() == all_);
 }
 
 TEST_F(WorkerPlacementTest, FetchesAStalledWorkerUntilTheNextLoop) {
   Sleeper worker;
-  WorkerPlacement placement;
+  WorkerPlacement placement(1);
   placement.add(worker.handle());
+  for (const int cpu : numbers_) {
+    keep_off(placement);
+    placement.enter(0);
+    EXPECT_TRUE(fetch_to(cpu, worker, placement)) << cpu;
+    placement.leave(0);
+    ASSERT_TRUE(restrict_to(all_));
+    const int own = keep_off(placement);
+    EXPECT_TRUE(worker.cpus() == without(all_, own)) << own;
+  }
+}
+
+TEST_F(WorkerPlacementTest, FetchesOneWorkerAtATime) {
+  Sleeper first, second;
+  WorkerPlacement placement(2);
+  placement.add(first.handle());
+  placement.add(second.handle());
   placement.keep_off_caller();
-  cpu_set_t cpus;
-  do {  // it may not sleep yet
-    placement.fetch_stalled();
-    cpus = worker.cpus();
-  } while (CPU_COUNT(&cpus) > 1);
-  EXPECT_TRUE(within(cpus, all_));
-  placement.keep_off_caller();
-  cpus = worker.cpus();
-  EXPECT_EQ(CPU_COUNT(&cpus), CPU_COUNT(&all_) - 1);
+  const cpu_set_t before = second.cpus();
+  placement.enter(0);
+  const int cpu = CPU_ISSET(numbers_[0], &before) ? numbers_[0] : numbers_[1];
+  ASSERT_TRUE(fetch_to(cpu, first, placement));
+  EXPECT_TRUE(second.cpus() == before) << "it takes no part";
+  placement.enter(1);
+  EXPECT_TRUE(fetch_to(cpu, second, placement));
+  EXPECT_TRUE(first.cpus() == only(cpu));
 }
 
 TEST_F(WorkerPlacementTest, LeavesARunningWorkerWhereItIs) {
-  std::atomic<bool> end = false;
-  std::thread worker([&] {
-    while (!end.load()) continue;
-  });
-  WorkerPlacement placement;
-  placement.add(worker.native_handle());
+  Runner worker;
+  WorkerPlacement placement(1);
+  placement.add(worker.handle());
+  placement.enter(0);
   // It may be off its CPU at times, but not at all times.
   bool left = false;
-  for (int i = 0; i < 1000 && !left; ++i) {
-    placement.keep_off_caller();
-    const cpu_set_t before = cpus_of(worker.native_handle());
+  for (int i = 0; i < kTries && !left; ++i) {
+    const int own = keep_off(placement);
+    ASSERT_TRUE(restrict_to(only(own)));
     placement.fetch_stalled();
-    const cpu_set_t after = cpus_of(worker.native_handle());
-    left = CPU_EQUAL(&before, &after);
+    left = worker.cpus() == without(all_, own);
+    ASSERT_TRUE(restrict_to(all_));
   }
   EXPECT_TRUE(left);
-  end = true;
-  worker.join();
+}
+
+TEST_F(WorkerPlacementTest, FetchesNobodyBeforeTheFirstLoop) {
+  Sleeper worker;
+  WorkerPlacement placement(1);
+  placement.add(worker.handle());
+  placement.enter(0);
+  for (int i = 0; i < 100; ++i) placement.fetch_stalled();
+  EXPECT_TRUE(worker.cpus() == all_);
 }
 
 }  // namespace

@@ -174,8 +174,9 @@ EmbeddingCollection::EmbeddingCollection(EmbeddingCollectionOptions options)
     : torch::nn::Module("EmbeddingCollection"),
       options_(std::move(options)),
       buffers_(OutputBuffers::create()),
-      pool_(std::make_unique<ThreadPool>(options_.threads)),
-      step_(std::make_shared<Step>()) {}
+      step_(std::make_shared<Step>()) {
+  set_threads(options_.threads);
+}
 
 EmbeddingCollection::~EmbeddingCollection() = default;
 
@@ -261,6 +262,10 @@ absl::StatusOr<EmbeddingTable*> EmbeddingCollection::table(absl::string_view nam
     known.push_back(table->name());
   }
   return absl::NotFoundError(absl::StrCat("no table \"", name, "\"", did_you_mean(name, known)));
+}
+
+void EmbeddingCollection::set_threads(int threads) {
+  pool_ = std::make_unique<ThreadPool>(threads, ThreadPool::Placement::kOffCaller);
 }
 
 std::string EmbeddingCollection::describe(int64_t table) const {

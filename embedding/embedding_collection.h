@@ -105,7 +105,7 @@ class EmbeddingCollection : public torch::nn::Module {
   int64_t pooled_dim() const { return pooled_dim_; }
 
   // REQUIRES: threads >= 1. Between calls at any time.
-  void set_threads(int threads) { pool_ = std::make_unique<ThreadPool>(threads); }
+  void set_threads(int threads);
 
  private:
   struct Step;  // what has happened since the last apply or discard
