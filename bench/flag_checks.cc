@@ -14,7 +14,8 @@ absl::Status check_at_least(const char* name, int64_t value, int64_t least) {
 
 absl::Status check_zipf(double zipf) {
   if (std::isfinite(zipf) && zipf >= 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--zipf is ", zipf));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--zipf is ", zipf, "; at least 0 and finite is due"));
 }
 
 }  // namespace millrace

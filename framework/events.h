@@ -90,7 +90,8 @@ struct Report {
   double data_wait_share = 0;                    // of the time since the last report, in [0, 1]
   std::map<std::string, double> metrics;         // loss, auc, logloss, …; over the steps above
   std::map<std::string, double> values;          // what hooks and the model reported
-  std::map<std::string, double> learning_rates;  // optimizer → rate of the next step
+  // Optimizer → rate of the next step: "dense", "dense1", …, SparseOptimizer::learning_rates.
+  std::map<std::string, double> learning_rates;
   std::map<std::string, TableReport> tables;
 };
 

@@ -152,7 +152,7 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
     report.learning_rates[i == 0 ? "dense" : absl::StrCat("dense", i)] =
         dense_[i]->learning_rate(progress);
   }
-  if (sparse_ != nullptr) report.learning_rates["sparse"] = sparse_->learning_rate(progress);
+  if (sparse_ != nullptr) report.learning_rates.merge(sparse_->learning_rates(progress));
   for (const EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {
       const TableStatistics now = table->statistics();

@@ -71,6 +71,18 @@ absl::Status SparseOptimizer::step(const Progress& progress, double gradient_sca
   return absl::OkStatus();
 }
 
+std::map<std::string, double> SparseOptimizer::learning_rates(const Progress& progress) const {
+  std::map<std::string, double> rates = {{"sparse", learning_rate(progress)}};
+  for (size_t i = 0; i < collections_.size(); ++i) {
+    for (size_t t = 0; t < optimizers_[i].size(); ++t) {
+      const TableConfig& own = collections_[i]->options().tables[t];
+      if (!own.has_optimizer() || own.frozen()) continue;
+      rates[absl::StrCat("sparse/", own.name())] = optimizers_[i][t].learning_rate;
+    }
+  }
+  return rates;
+}
+
 GradientSummary SparseOptimizer::summarize(bool with_norm) {
   GradientSummary summary;
   for (EmbeddingCollection* collection : collections_) summary += collection->summarize(with_norm);

@@ -2,7 +2,9 @@
 #ifndef MILLRACE_OPTIM_SPARSE_OPTIMIZER_H_
 #define MILLRACE_OPTIM_SPARSE_OPTIMIZER_H_
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -52,6 +54,9 @@ class SparseOptimizer {
 
   // The rate of the next step, for tables without an optimizer of their own.
   double learning_rate(const Progress& progress) const { return learning_rate_; }
+  // Rates of the next step by what they are for: "sparse", as above, and "sparse/NAME" of each
+  // table with an optimizer of its own.
+  std::map<std::string, double> learning_rates(const Progress& progress) const;
 
   absl::Span<EmbeddingCollection* const> collections() const { return collections_; }
 

@@ -12,6 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 // Tables "own" (its optimizer is SGD at rate 0.5) and "plain", two columns of zeros, a feature each.
@@ -63,6 +64,8 @@ TEST_F(SparseOptimizerTest, ATablesOwnOptimizerGoesFirst) {
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<SparseOptimizer> optimizer,
                        SparseOptimizer::create(adagrad_config(), {collection.get()}));
   EXPECT_EQ(optimizer->learning_rate(Progress()), 0.25);
+  EXPECT_THAT(optimizer->learning_rates(Progress()),
+              ElementsAre(Pair("sparse", 0.25), Pair("sparse/own", 0.5)));
   EXPECT_TRUE(collection->tables()[0]->slots().empty());
   EXPECT_EQ(collection->tables()[1]->slots().size(), 1);
   backward(*collection, 4);

@@ -357,7 +357,7 @@ absl::Status check_hooks(const std::string& list,
   return absl::OkStatus();
 }
 
-// Rules of eviction without the hook that looks at them would never do anything.
+// Rules of eviction without what they look at, or the hook that looks, would never do anything.
 absl::Status check_eviction_hook(const JobConfig& config) {
   const auto is_it = [](const HookConfig& hook) { return hook.name() == kEvictionHook; };
   const auto& hooks = config.train().hooks();
@@ -365,12 +365,17 @@ absl::Status check_eviction_hook(const JobConfig& config) {
   if (std::any_of(others.begin(), others.end(), is_it)) {
     return wrong("run.hooks", "evict_rows changes the result: it belongs in train.hooks");
   }
-  if (std::any_of(hooks.begin(), hooks.end(), is_it)) return absl::OkStatus();
+  const bool evicts = std::any_of(hooks.begin(), hooks.end(), is_it);
+  const bool windows = comes_in_windows(config.train().train_data());
   for (int i = 0; i < config.train().table_size(); ++i) {
     const TableConfig& table = config.train().table(i);
-    if (!table.has_eviction()) continue;
-    return wrong(entry("train.table", i, table.name()),
-                 "eviction is given, but train.hooks has no hook evict_rows to do it");
+    const std::string where = entry("train.table", i, table.name());
+    if (table.has_eviction() && !evicts) {
+      return wrong(where, "eviction is given, but train.hooks has no hook evict_rows to do it");
+    }
+    if (table.eviction().has_idle_windows() && !windows) {
+      return wrong(where + ".eviction", "idle_windows needs train_data.windows");
+    }
   }
   return absl::OkStatus();
 }

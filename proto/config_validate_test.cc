@@ -45,6 +45,17 @@ TEST(ValidateTest, AcceptsAValidJobWithItsDefaultsWrittenOut) {
   EXPECT_OK(validate(full));
 }
 
+TEST(ValidateTest, IdleWindowsNeedWindows) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("train.table[2].eviction={idle_windows: 5}", &config));
+  ASSERT_OK(apply_override("train.hooks=[{name: 'evict_rows'}]", &config));
+  EXPECT_THAT(validate(config), StatusIs(kInvalid,
+                                         "train.table[2] \"c3\".eviction: idle_windows needs "
+                                         "train_data.windows"));
+  ASSERT_OK(apply_override("train.train_data={windows {directory {path: 'in'}}}", &config));
+  EXPECT_OK(validate(config));
+}
+
 TEST(ValidateTest, AcceptsTablesWithEveryPolicy) {
   JobConfig config = valid();
   ASSERT_OK(apply_override("train.table[0].eviction={idle_steps: 5}", &config));

@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -38,7 +39,9 @@ void collect_enum_values(const Descriptor& message, const std::string& field,
       collect_enum_values(*candidate->message_type(), field, seen, values);
     } else if (candidate->enum_type() != nullptr && candidate->name() == field) {
       for (int i = 0; i < candidate->enum_type()->value_count(); ++i) {
-        values->push_back(candidate->enum_type()->value(i)->name());
+        const std::string& value = candidate->enum_type()->value(i)->name();
+        // Other fields of that name may have the same values.
+        if (!absl::c_linear_search(*values, value)) values->push_back(value);
       }
     }
   }

@@ -43,8 +43,12 @@ TEST(TextErrorTest, UnknownEnumValueNamesTheNearest) {
             "no value \"DENS\" of field \"kind\"; did you mean \"DENSE\"?");
   EXPECT_EQ(error_of("train { feature { pooling: AVERAGE } }").what,
             "no value \"AVERAGE\" of field \"pooling\"; known: SUM, MEAN, NONE, SQUARE_ROOT_N");
-  EXPECT_EQ(error_of("train { train_data { format: 77 } }").what,
-            "no value \"77\" of field \"format\"; known: AUTO, ORC, PARQUET, CSV, TFRECORD, LIBSVM");
+  EXPECT_EQ(
+      error_of("train { train_data { format: 77 } }").what,
+      "no value \"77\" of field \"format\"; known: AUTO, ORC, PARQUET, CSV, TFRECORD, LIBSVM");
+  // Of two messages.
+  EXPECT_EQ(error_of("train { table { initializer { xavier { distribution: 7 } } } }").what,
+            "no value \"7\" of field \"distribution\"; known: UNIFORM, NORMAL");
 }
 
 TEST(TextErrorTest, UnknownExtensionSaysWhatToLink) {
