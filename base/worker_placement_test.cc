@@ -174,6 +174,7 @@ TEST_F(WorkerPlacementTest, FetchesOneWorkerAtATime) {
   placement.enter(0);
   const int cpu = CPU_ISSET(numbers_[0], &before) ? numbers_[0] : numbers_[1];
   ASSERT_TRUE(fetch_to(cpu, first, placement));
+  for (int i = 0; i < 100; ++i) placement.fetch_stalled();
   EXPECT_TRUE(second.cpus() == before) << "it takes no part";
   placement.enter(1);
   EXPECT_TRUE(fetch_to(cpu, second, placement));
