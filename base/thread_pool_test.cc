@@ -14,6 +14,8 @@
 #include <tuple>
 #include <vector>
 
+#include "base/cpu_testing.h"
+
 namespace millrace {
 namespace {
 
@@ -25,33 +27,6 @@ class ThreadPoolTest : public testing::TestWithParam<std::tuple<int, Placement>>
   int threads() const { return std::get<0>(GetParam()); }
   ThreadPool pool_{threads(), std::get<1>(GetParam())};
 };
-
-// A thread for each CPU that computes until its end.
-class Neighbours {
- public:
-  Neighbours() {
-    for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i) {
-      threads_.emplace_back([this] {
-        while (!end_.load()) continue;
-      });
-    }
-  }
-  ~Neighbours() {
-    end_ = true;
-    for (std::thread& thread : threads_) thread.join();
-  }
-
- private:
-  std::atomic<bool> end_ = false;
-  std::vector<std::thread> threads_;
-};
-
-int cpus_of_this_thread() {
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  EXPECT_EQ(::pthread_getaffinity_np(::pthread_self(), sizeof(cpus), &cpus), 0);
-  return CPU_COUNT(&cpus);
-}
 
 TEST_P(ThreadPoolTest, RunsEveryIterationOnce) {
   EXPECT_EQ(pool_.threads(), threads());
@@ -81,7 +56,7 @@ TEST_P(ThreadPoolTest, ResultsDoNotDependOnTheNumberOfThreads) {
   ThreadPool one(1);
   const std::vector<double> expected = work(one);
   EXPECT_EQ(work(pool_), expected);
-  const Neighbours neighbours;
+  const std::vector<Runner> neighbours(std::thread::hardware_concurrency());
   for (int round = 0; round < 50; ++round) ASSERT_EQ(work(pool_), expected);
 }
 
@@ -91,13 +66,10 @@ INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest,
                                                           Placement::kOffCaller)));
 
 TEST(ThreadPoolPlacementTest, WorkersAreKeptOffTheCallersCpuIfWanted) {
-  const int all = cpus_of_this_thread();
+  const cpu_set_t own = cpus_of(::pthread_self());
+  const int all = CPU_COUNT(&own);
   if (all < 2) GTEST_SKIP() << "one CPU only";
-  cpu_set_t own;
-  if (::pthread_getaffinity_np(::pthread_self(), sizeof(own), &own) != 0 ||
-      ::pthread_setaffinity_np(::pthread_self(), sizeof(own), &own) != 0) {
-    GTEST_SKIP() << "affinities cannot be changed here";
-  }
+  if (!restrict_to(own)) GTEST_SKIP() << "affinities cannot be changed here";
   for (const Placement placement : {Placement::kSystem, Placement::kOffCaller}) {
     ThreadPool pool(2, placement);
     std::barrier barrier(2);  // each thread has one iteration
@@ -105,12 +77,13 @@ TEST(ThreadPoolPlacementTest, WorkersAreKeptOffTheCallersCpuIfWanted) {
     const std::thread::id caller = std::this_thread::get_id();
     pool.parallel_for(2, [&](int64_t) {
       barrier.arrive_and_wait();
-      const int cpus = cpus_of_this_thread();
-      if (std::this_thread::get_id() != caller) workers_cpus = cpus;
+      const cpu_set_t cpus = cpus_of(::pthread_self());
+      if (std::this_thread::get_id() != caller) workers_cpus = CPU_COUNT(&cpus);
       barrier.arrive_and_wait();
     });
     EXPECT_EQ(workers_cpus, placement == Placement::kSystem ? all : all - 1);
-    EXPECT_EQ(cpus_of_this_thread(), all);
+    const cpu_set_t still = cpus_of(::pthread_self());
+    EXPECT_TRUE(CPU_EQUAL(&still, &own));
   }
 }
 

@@ -3,27 +3,17 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include <atomic>
 #include <future>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "base/cpu_testing.h"
+
 namespace millrace {
 namespace {
 
 constexpr int kTries = 10000;
-
-cpu_set_t cpus_of(pthread_t thread) {
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  EXPECT_EQ(::pthread_getaffinity_np(thread, sizeof(cpus), &cpus), 0);
-  return cpus;
-}
-
-bool restrict_to(const cpu_set_t& cpus) {
-  return ::pthread_setaffinity_np(::pthread_self(), sizeof(cpus), &cpus) == 0;
-}
 
 cpu_set_t only(int cpu) {
   cpu_set_t cpus;
@@ -52,25 +42,6 @@ class Sleeper {
 
  private:
   std::promise<void> end_;
-  std::thread thread_;
-};
-
-// A thread that computes until its end.
-class Runner {
- public:
-  Runner()
-      : thread_([this] {
-          while (!end_.load()) continue;
-        }) {}
-  ~Runner() {
-    end_ = true;
-    thread_.join();
-  }
-  pthread_t handle() { return thread_.native_handle(); }
-  cpu_set_t cpus() { return cpus_of(handle()); }
-
- private:
-  std::atomic<bool> end_ = false;
   std::thread thread_;
 };
 

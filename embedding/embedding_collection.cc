@@ -75,7 +75,7 @@ struct EmbeddingCollection::Step {
   std::vector<std::unique_ptr<StepPlan>> plans;  // of each table
   std::vector<Lookups> lookups;
   std::vector<int64_t> table_of;  // of each feature
-  std::shared_ptr<const std::vector<FeaturePlace>> places;
+  std::shared_ptr<const std::vector<FeaturePlace>> places;  // the collection's
   int64_t number = 0;  // steps begun so far
   int64_t ids = 0;
   absl::Status error;
@@ -265,6 +265,7 @@ absl::StatusOr<EmbeddingTable*> EmbeddingCollection::table(absl::string_view nam
 }
 
 void EmbeddingCollection::set_threads(int threads) {
+  // Loops over tables compute, and start no threads.
   pool_ = std::make_unique<ThreadPool>(threads, ThreadPool::Placement::kOffCaller);
 }
 
