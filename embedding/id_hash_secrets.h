@@ -8,24 +8,26 @@
 
 namespace millrace {
 
-// What a seed stands for: two numbers that are added, and two odd ones to multiply with.
+// What a seed stands for: a number that is added, and two odd ones to multiply with.
 struct IdHashSecrets {
-  uint64_t added[2];
+  uint64_t added;
   uint64_t factors[2];
 };
 
 namespace MILLRACE_ISA {
 
-constexpr uint64_t folded_product(uint64_t a, uint64_t b) {
-  const auto product = static_cast<unsigned __int128>(a) * b;
-  return static_cast<uint64_t>(product >> 64) ^ static_cast<uint64_t>(product);
+// Of one id, or of a vector of ids.
+template <typename Word>
+constexpr Word hash_words(const IdHashSecrets& secrets, Word ids) {
+  Word x = ids ^ secrets.added;
+  x = (x ^ (x >> 32)) * secrets.factors[0];
+  x = (x ^ (x >> 32)) * secrets.factors[1];
+  return x ^ (x >> 32);
 }
 
 // The same for every instruction set.
 constexpr uint64_t hash_id(const IdHashSecrets& secrets, int64_t id) {
-  const uint64_t once =
-      folded_product(static_cast<uint64_t>(id) ^ secrets.added[0], secrets.factors[0]);
-  return folded_product(once ^ secrets.added[1], secrets.factors[1]);
+  return hash_words(secrets, static_cast<uint64_t>(id));
 }
 
 }  // namespace MILLRACE_ISA

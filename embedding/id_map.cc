@@ -88,16 +88,15 @@ bool IdMap::passed(const Bucket& bucket) {
   return (marks & kPassed) != 0;
 }
 
-inline IdMap::Probe IdMap::probe(const IdMapView& map, int64_t id, uint64_t hash) {
-  Probe probe = {nullptr, home_of(map, hash), 0};
-  for (Entry* here = probe.home;; here = behind(map, probe.home, ++probe.distance)) {
+IdMap::Entry* IdMap::find_entry(const IdMapView& map, int64_t id, uint64_t hash) {
+  Entry* const home = home_of(map, hash);
+  Entry* here = home;
+  for (uint64_t distance = 1;; ++distance) {
     for (Entry& entry : bucket_of(here)->entries) {
-      if (entry.id == id && entry.row_complement != 0) {
-        probe.found = &entry;
-        return probe;
-      }
+      if (entry.id == id && entry.row_complement != 0) return &entry;
     }
-    if ((here->mark & kPassed) == 0) return probe;
+    if ((here->mark & kPassed) == 0) return nullptr;
+    here = behind(map, home, distance);
   }
 }
 
@@ -120,7 +119,10 @@ Use IdMap::find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, 
         const int64_t id = search.ids[i];
         Entry* entry = search.located[i & (2 * kIdMapBlock - 1)];
         if (ABSL_PREDICT_FALSE(entry->id != id || entry->row_complement == 0)) {
-          entry = find_or_insert_entry(id, entry, &none, make_row, moved);
+          // If the id came since it was looked for it took this entry.
+          entry = entry == &none || entry->row_complement != 0
+                      ? find_or_insert_anew(id, make_row, moved)
+                      : insert_at(entry, search.homes.of(i), id, make_row, moved);
           if (ABSL_PREDICT_FALSE(moved)) end = i + 1;
         }
         use(first + i, entry);
@@ -133,29 +135,25 @@ Use IdMap::find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, 
   return use;
 }
 
-inline IdMap::Entry* IdMap::find_or_insert_entry(int64_t id, Entry* home, const Entry* none,
-                                                 MakeRow make_row, bool& moved) {
-  // If the id came since it was looked for it took this entry.
-  if (home == none || home->row_complement != 0) return find_or_insert_behind(id, make_row, moved);
+inline IdMap::Entry* IdMap::insert_at(Entry* free, Entry* home, int64_t id, MakeRow make_row,
+                                      bool& moved) {
   const RowIndex row = make_row(id);
   if (row == kNoRow) return nullptr;
   const uint64_t hash = hash_(id);
   moved = count_in(hash);
-  if (ABSL_PREDICT_FALSE(moved)) return place_anew({id, ~row, 0}, hash);
-  *home = {id, ~row, 0};
-  return home;
+  if (ABSL_PREDICT_FALSE(moved)) return place_entry(view(), segment_of(hash), {id, ~row, 0}, hash);
+  home->mark |= bucket_of(free) == bucket_of(home) ? 0 : kPassed;
+  *free = {id, ~row, 0};
+  return free;
 }
 
-IdMap::Entry* IdMap::find_or_insert_behind(int64_t id, MakeRow make_row, bool& moved) {
+IdMap::Entry* IdMap::find_or_insert_anew(int64_t id, MakeRow make_row, bool& moved) {
   const uint64_t hash = hash_(id);
-  const IdMapView map = view();
-  const Probe probe = IdMap::probe(map, id, hash);
-  if (probe.found != nullptr) return probe.found;
+  if (Entry* const found = find_entry(view(), id, hash)) return found;
   const RowIndex row = make_row(id);
   if (row == kNoRow) return nullptr;
   moved = count_in(hash);
-  if (ABSL_PREDICT_FALSE(moved)) return place_anew({id, ~row, 0}, hash);
-  return place(map, probe, {id, ~row, 0});
+  return place_entry(view(), segment_of(hash), {id, ~row, 0}, hash);
 }
 
 inline bool IdMap::count_in(uint64_t hash) {
@@ -164,11 +162,6 @@ inline bool IdMap::count_in(uint64_t hash) {
   ++sizes_[owners_[hash >> shift_]];
   ++size_;
   return grows;
-}
-
-IdMap::Entry* IdMap::place_anew(const Entry& entry, uint64_t hash) {
-  const IdMapView map = view();
-  return place(map, {nullptr, home_of(map, hash), 0}, entry);
 }
 
 // Numbers distinct rows.
@@ -220,20 +213,6 @@ void IdMap::find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> r
   find_or_insert_each(ids, make_row, Rows{rows.data()});
 }
 
-inline IdMap::Entry* IdMap::place(const IdMapView& map, const Probe& probe, const Entry& entry) {
-  uint64_t distance = probe.distance;
-  Entry* here = behind(map, probe.home, distance);
-  while (full(*bucket_of(here))) {
-    here->mark |= kPassed;
-    here = behind(map, probe.home, ++distance);
-  }
-  Entry* const entries = bucket_of(here)->entries;
-  int in_use = 0;
-  for (int e = 0; e < kEntries - 1; ++e) in_use += entries[e].row_complement != 0;
-  entries[in_use] = entry;
-  return &entries[in_use];
-}
-
 void IdMap::make_room(uint64_t hash) {
   if (bucket_bytes() < SegmentMemory::kFullBytes) return resize_only_segment(2 * (mask_ + 1));
   split(owners_[hash >> shift_]);
@@ -250,8 +229,7 @@ void IdMap::resize_only_segment(uint64_t buckets) {
   Bucket* const old = segments_[0].buckets;
   set_segment_buckets(buckets);
   Bucket* const fresh = new_buckets();
-  const IdMapView map = view();
-  SegmentFilling(map, fresh, fresh, 0).place_all(old, old_buckets);
+  place_entries(view(), old, old_buckets, fresh);
   memory_.release(old, old_bytes);
   segments_[0].buckets = fresh;
   enter(0);
@@ -288,14 +266,13 @@ void IdMap::split(uint32_t segment) {
   const bool moves = memory_.alone(old.buckets);
   Segment zero = {moves ? new_buckets() : old.buckets, 2 * old.prefix, old.depth + 1};
   Segment one = {new_buckets(), 2 * old.prefix + 1, old.depth + 1};
-  const IdMapView map = view();
-  SegmentFilling filling(map, zero.buckets, one.buckets, uint64_t{1} << (63 - old.depth));
-  filling.place_all(old.buckets, mask_ + 1);
+  const int32_t size_of_one = split_entries(
+      kernels_, view(), old.buckets, uint64_t{1} << (63 - old.depth), zero.buckets, one.buckets);
   if (moves) memory_.release(old.buckets, bucket_bytes());
   segments_[segment] = zero;
   segments_.push_back(one);
-  sizes_.push_back(filling.size_of_one());
-  sizes_[segment] -= sizes_.back();
+  sizes_.push_back(size_of_one);
+  sizes_[segment] -= size_of_one;
   enter(segment);
   enter(static_cast<uint32_t>(segments_.size() - 1));
 }
@@ -332,7 +309,7 @@ void IdMap::erase(absl::Span<const int64_t> ids) {
     for (size_t i = 0; i < block.size(); ++i) {
       const size_t ahead = std::min<size_t>(i + kIdMapAhead, block.size() - 1);
       __builtin_prefetch(home_of(view(), hashes[ahead]));
-      Entry* const entry = probe(view(), block[i], hashes[i]).found;
+      Entry* const entry = find_entry(view(), block[i], hashes[i]);
       if (entry == nullptr) continue;
       remove(segment_of(hashes[i]), entry);
       --sizes_[owners_[hashes[i] >> shift_]];
@@ -407,10 +384,8 @@ bool IdMap::shrink(uint64_t hash) {
 void IdMap::merge(uint32_t first, uint32_t second) {
   const Segment a = segments_[first], b = segments_[second];
   Bucket* const fresh = new_buckets();
-  const IdMapView map = view();
-  SegmentFilling filling(map, fresh, fresh, 0);
   for (const Segment& old : {a, b}) {
-    filling.place_all(old.buckets, mask_ + 1);
+    place_entries(view(), old.buckets, mask_ + 1, fresh);
     memory_.release(old.buckets, bucket_bytes());
   }
   segments_[first] = {fresh, a.prefix / 2, a.depth - 1};

@@ -96,9 +96,6 @@ class IdMap {
   static constexpr uint32_t kPassed = kIdMapPassed;
 
   static RowIndex row_of(const Entry& entry) { return ~entry.row_complement; }
-  static bool full(const Bucket& bucket) {
-    return bucket.entries[kEntries - 1].row_complement != 0;
-  }
   // Ids of any kind.
   static bool passed(const Bucket& bucket);
   // Keeps the bit that is the bucket's.
@@ -121,30 +118,20 @@ class IdMap {
   int64_t bucket_bytes() const { return static_cast<int64_t>((mask_ + 1) * sizeof(Bucket)); }
   int64_t entries_per_segment() const { return static_cast<int64_t>(mask_ + 1) * kEntries; }
 
-  // Where the looking for an id ended.
-  struct Probe {
-    Entry* found;  // or nullptr: then the buckets up to this distance are passed by it
-    Entry* home;
-    uint64_t distance;  // of the last bucket looked at, from the home
-  };
-
   // Calls use(i, entry) in order; nullptr where make_row refused; and use.end_block(end) now and
   // then. Returns `use`, whose members stay in registers that way.
   template <typename Use>
   Use find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, Use use);
-  // `home`: a free entry in the home of the id, or, if there was none some time ago, `none`.
-  // `moved` becomes true if other entries moved.
-  Entry* find_or_insert_entry(int64_t id, Entry* home, const Entry* none, MakeRow make_row,
-                              bool& moved);
-  Entry* find_or_insert_behind(int64_t id, MakeRow make_row, bool& moved);
-  static Probe probe(const IdMapView& map, int64_t id, uint64_t hash);
+  // Calls of these: `moved` becomes true if other entries moved; nullptr if make_row refuses.
+  // For an id that is not there, and whose place is `free`: in its home or, if that is full, in the
+  // bucket behind it. `home`: as home_in says.
+  Entry* insert_at(Entry* free, Entry* home, int64_t id, MakeRow make_row, bool& moved);
+  Entry* find_or_insert_anew(int64_t id, MakeRow make_row, bool& moved);
+  // Or nullptr.
+  static Entry* find_entry(const IdMapView& map, int64_t id, uint64_t hash);
   // Counts one more id, and makes room for it. Returns: whether entries moved.
   bool count_in(uint64_t hash);
 
-  // REQUIRES: the id is not there, as the probe says, and there is room.
-  static Entry* place(const IdMapView& map, const Probe& probe, const Entry& entry);
-  // The same after entries moved.
-  Entry* place_anew(const Entry& entry, uint64_t hash);
   void remove(Bucket* buckets, Entry* entry);
   // An entry behind bucket `at` whose home is not behind it, or nullptr. Sets the bucket's bits to
   // the kinds of all others of these.

@@ -42,10 +42,14 @@ struct IdMapView {
 
 namespace MILLRACE_ISA {
 
+// `offset`: in bytes.
+inline IdMapEntry* entry_at(IdMapBucket* segment, uint64_t offset) {
+  return reinterpret_cast<IdMapEntry*>(reinterpret_cast<uintptr_t>(segment) + offset);
+}
+
 // In the home of an id that belongs to the segment, the entry whose mark has the bit of its kind.
 inline IdMapEntry* home_in(IdMapBucket* segment, const IdMapView& map, uint64_t hash) {
-  const uint64_t offset = hash & map.offsets & ~(sizeof(IdMapEntry) - 1);
-  return reinterpret_cast<IdMapEntry*>(reinterpret_cast<uintptr_t>(segment) + offset);
+  return entry_at(segment, hash & map.offsets & ~(sizeof(IdMapEntry) - 1));
 }
 
 inline IdMapEntry* home_of(const IdMapView& map, uint64_t hash) {

@@ -38,6 +38,9 @@ constexpr int kStride = 2;
 
 inline __m512i load(const IdMapBucket& bucket) { return _mm512_load_si512(&bucket); }
 
+// What has operators: a bucket, or a word of each of eight ids.
+using Words = uint64_t __attribute__((vector_size(64)));
+
 inline RowIndex row_complement(const IdMapBucket& bucket, int64_t id) {
   const __m512i all = load(bucket);
   const __mmask8 same = _mm512_mask_cmpeq_epi64_mask(0x55, all, _mm512_set1_epi64(id));
@@ -149,16 +152,33 @@ inline IdMapEntry** block_at(IdMapHomes& homes, int64_t begin) {
   return homes.ring + (begin & (IdMapHomes::kSize - 1));
 }
 
+// Finds the homes of a block of ids.
+inline void find_homes(const IdMapView& map, const int64_t* ids, IdMapEntry** homes) {
+#if defined(__AVX512F__)
+  uint64_t segments[kBlock], offsets[kBlock];
+  for (int64_t i = 0; i < kBlock; i += 8) {
+    const Words hashes = hash_words(map.secrets, Words(_mm512_loadu_si512(ids + i)));
+    _mm512_storeu_si512(segments + i, __m512i(hashes >> map.shift));
+    _mm512_storeu_si512(offsets + i, __m512i(hashes & map.offsets & ~(sizeof(IdMapEntry) - 1)));
+  }
+  for (int64_t i = 0; i < kBlock; ++i) homes[i] = entry_at(map.directory[segments[i]], offsets[i]);
+#else
+  for (int64_t i = 0; i < kBlock; ++i) homes[i] = home_of(map, hash_id(map.secrets, ids[i]));
+#endif
+}
+
 // Finds the homes of the block of ids that begins there; where there are no more ids, any bucket.
 inline void approach(const IdMapView& map, const int64_t* ids, int64_t begin, int64_t count,
                      IdMapHomes& homes) {
   IdMapEntry** const block = block_at(homes, begin);
-  const int64_t used = count - begin < kBlock ? count - begin : kBlock;
-  int64_t i = 0;
-  for (; i < used; ++i) block[i] = home_of(map, hash_id(map.secrets, ids[begin + i]));
-  for (; i < kBlock; ++i) {
-    block[i] = map.directory[0]->entries;
-    asm("" ::: "memory");  // few, rarely: no vectors
+  if (count - begin >= kBlock) {
+    find_homes(map, ids + begin, block);
+  } else {
+    for (int64_t i = 0; i < kBlock; ++i) {
+      block[i] = begin + i < count ? home_of(map, hash_id(map.secrets, ids[begin + i]))
+                                   : map.directory[0]->entries;
+      asm("" ::: "memory");  // few, rarely: no vectors
+    }
   }
   if (block != homes.ring) return;
   for (int64_t i = 0; i < kNear; ++i) homes.ring[IdMapHomes::kSize + i] = homes.ring[i];
@@ -233,14 +253,15 @@ inline void look_at_block(const IdMapView& map, IdMapSearch& search, int64_t beg
   const int64_t* const ids = search.ids;
   IdMapEntry* const none = search.none;
   IdMapEntry** const located = search.located;
-  uint32_t full = 0;  // a new id goes behind, perhaps further
+  uint32_t full = 0;
   const auto look = [=, &full](int64_t i, IdMapBucket* bucket) {
     const Place place = place_in<true>(bucket, ids[i], none);
     located[i & (2 * kBlock - 1)] = place.entry;
     full |= static_cast<uint32_t>(place.entry == none) << (i - begin);
-    return !place.found;
+    return false;
   };
-  search.left = look_at_homes(map, ids, begin, search.count, search.homes, look);
+  look_at_homes(map, ids, begin, search.count, search.homes, look);
+  search.left = full;
   for (; full != 0; full &= full - 1) {
     const IdMapEntry* const home = block_at(search.homes, begin)[__builtin_ctz(full)];
     __builtin_prefetch(home + kIdMapEntries, 1);
@@ -253,20 +274,118 @@ void start(const IdMapView& map, IdMapSearch& search) {
   look_at_block(map, search, 0);
 }
 
+// The same behind a full home.
+inline IdMapEntry* locate_behind(const IdMapView& map, int64_t id, IdMapEntry* home,
+                                 IdMapEntry* none) {
+  IdMapEntry* here = behind(map, home, 1);
+  Place place = place_in<true>(bucket_of(here), id, none);
+  if (__builtin_expect(place.entry != none || !passed(home), 1)) return place.entry;
+  for (uint64_t distance = 2; !place.found && passed(here); ++distance) {
+    here = behind(map, home, distance);
+    place = place_in<false>(bucket_of(here), id, none);
+  }
+  return place.entry;
+}
+
 void locate(const IdMapView& view, IdMapSearch& search, int64_t begin) {
   const IdMapView map = view;
-  const uint32_t left = search.left;
+  uint32_t left = search.left;
   look_at_block(map, search, begin + kBlock);
-  const auto look = [&search](int64_t i, IdMapBucket* bucket) {
-    const Place place = place_in<false>(bucket, search.ids[i], search.none);
-    search.located[i & (2 * kBlock - 1)] = place.entry;
-    return !place.found;
-  };
-  look_behind(map, begin, left, search.homes, look);
+  for (; left != 0; left &= left - 1) {
+    const int64_t i = begin + __builtin_ctz(left);
+    search.located[i & (2 * kBlock - 1)] =
+        locate_behind(map, search.ids[i], search.homes.of(i), search.none);
+  }
 }
+
+// The next run is prefetched, each bucket beside one that is split.
+inline void prefetch_next(const IdMapView& map, const IdMapSplit& split, uint64_t at) {
+  const uint64_t next = (at + kIdMapRun) & map.offsets / sizeof(IdMapBucket);
+  __builtin_prefetch(split.from + next, 1, 2);
+  __builtin_prefetch(split.one + next, 1, 2);
+}
+
+#if defined(__AVX512F__)
+
+// Of a bucket, the entries with a bit 1 << kStride * e, without the bits that are the bucket's.
+// Free ones come behind.
+inline __m512i chosen(unsigned entries, Words bucket) {
+  constexpr uint64_t kAll = ~uint64_t{0}, kMine = ~(uint64_t{kIdMapPassed} << 32);
+  const Words kept = bucket & Words{kAll, kMine, kAll, kMine, kAll, kMine, kAll, kMine};
+  return _mm512_maskz_compress_epi64(static_cast<__mmask8>(3 * entries), __m512i(kept));
+}
+
+void split(const IdMapView& view, IdMapSplit& split, uint64_t begin) {
+  const IdMapView map = view;
+  const uint64_t offsets = map.offsets & ~(sizeof(IdMapBucket) - 1);
+  int64_t size_of_one = 0;
+  IdMapEntry* away = split.away;
+  for (uint64_t at = begin; at < begin + kIdMapRun; at += 2) {
+    prefetch_next(map, split, at);
+    prefetch_next(map, split, at + 1);
+    // Entries of two buckets by turns, and so their bits.
+    constexpr unsigned kFirst = 0x55;
+    const auto first = Words(load(split.from[at])), second = Words(load(split.from[at + 1]));
+    const Words ids = __builtin_shufflevector(first, second, 0, 8, 2, 10, 4, 12, 6, 14);
+    const Words rows = __builtin_shufflevector(first, second, 1, 9, 3, 11, 5, 13, 7, 15);
+    const Words hashes = hash_words(map.secrets, ids);
+    const uint64_t a = at * sizeof(IdMapBucket), b = a + sizeof(IdMapBucket);
+    const unsigned used = _mm512_test_epi64_mask(__m512i(rows), _mm512_set1_epi64(0xffffffff));
+    const unsigned home = _mm512_mask_cmpeq_epi64_mask(used, __m512i(hashes & offsets),
+                                                       __m512i(Words{a, b, a, b, a, b, a, b}));
+    const unsigned one =
+        _mm512_mask_test_epi64_mask(home, __m512i(hashes), __m512i(Words{} + split.bit));
+    const unsigned zero = home ^ one, others = used ^ home;
+    _mm512_store_si512(split.zero + at, chosen(zero & kFirst, first));
+    _mm512_store_si512(split.zero + at + 1, chosen(zero >> 1 & kFirst, second));
+    _mm512_store_si512(split.one + at, chosen(one & kFirst, first));
+    _mm512_store_si512(split.one + at + 1, chosen(one >> 1 & kFirst, second));
+    size_of_one += __builtin_popcount(one);
+    _mm512_storeu_si512(away, chosen(others & kFirst, first));
+    away += __builtin_popcount(others & kFirst);
+    _mm512_storeu_si512(away, chosen(others >> 1 & kFirst, second));
+    away += __builtin_popcount(others >> 1 & kFirst);
+  }
+  split.size_of_one = size_of_one;
+  split.away_count = away - split.away;
+}
+
+#else
+
+void split(const IdMapView& view, IdMapSplit& split, uint64_t begin) {
+  const IdMapView map = view;
+  const uint64_t bit = split.bit, offsets = map.offsets & ~(sizeof(IdMapBucket) - 1);
+  int64_t size_of_one = 0;
+  IdMapEntry* away = split.away;
+  for (uint64_t at = begin; at < begin + kIdMapRun; ++at) {
+    prefetch_next(map, split, at);
+    const IdMapBucket bucket = split.from[at];
+    split.zero[at] = {};
+    split.one[at] = {};
+    // All are copied, and those not in use overwritten by the next: there are no branches.
+    IdMapEntry* zero = split.zero[at].entries;
+    IdMapEntry* one = split.one[at].entries;
+    for (const IdMapEntry& entry : bucket.entries) {
+      const uint64_t hash = hash_id(map.secrets, entry.id);
+      const bool used = entry.row_complement != 0;
+      const bool home = (hash & offsets) == at * sizeof(IdMapBucket), to_one = (hash & bit) != 0;
+      IdMapEntry* to = to_one ? one : zero;
+      to = home ? to : away;
+      *to = {entry.id, entry.row_complement, entry.mark & ~kIdMapPassed};
+      zero += used & home & !to_one;
+      one += used & home & to_one;
+      away += used & !home;
+    }
+    size_of_one += one - split.one[at].entries;
+  }
+  split.size_of_one = size_of_one;
+  split.away_count = away - split.away;
+}
+
+#endif
 
 }  // namespace
 
-const IdMapKernels kIdMapKernels = {find, start, locate};
+const IdMapKernels kIdMapKernels = {find, start, locate, split};
 
 }  // namespace millrace::MILLRACE_ISA

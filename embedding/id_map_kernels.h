@@ -22,6 +22,8 @@ struct IdMapHomes {
   static constexpr int64_t kSize = 2 * kIdMapAhead;
   // The i-th id's is number i modulo the size; the first ones come again behind the last.
   IdMapEntry* ring[kSize + kIdMapNear];
+
+  IdMapEntry* of(int64_t i) const { return ring[i & (kSize - 1)]; }
 };
 
 // Ids whose entries are asked for, one block after the other.
@@ -29,13 +31,31 @@ struct IdMapSearch {
   const int64_t* ids;
   int64_t count;
   IdMapEntry* none;  // stands for no entry
-  // The i-th id's is number i modulo the size: its entry; else where it would go, if its home has a
-  // free entry; else `none`.
+  // The i-th id's is number i modulo the size: its entry; else where it would go, if its home or
+  // the bucket behind has a free entry; else `none`.
   IdMapEntry* located[2 * kIdMapBlock];
-
-  // For the kernels.
+  // Of the block that was located last, the i-th id's home is homes.of(i).
   IdMapHomes homes;
-  uint32_t left;  // a bit for each id of the last block that is not in its home, and may be behind
+
+  // For the kernels: a bit for each id of the next block whose home is full of others.
+  uint32_t left;
+};
+
+// Buckets of a segment that are split at once.
+inline constexpr uint64_t kIdMapRun = 64;
+
+// A segment that is split in two.
+struct IdMapSplit {
+  const IdMapBucket* from;
+  IdMapBucket* zero;  // for ids whose hash lacks the bit; may be `from`
+  IdMapBucket* one;   // for the others
+  uint64_t bit;       // a power of two
+
+  // Of the run that was split last: how many entries went to `one`, and those that went nowhere, as
+  // they were not in their home. What comes behind these is overwritten.
+  int64_t size_of_one;
+  int64_t away_count;
+  IdMapEntry away[(kIdMapRun + 1) * kIdMapEntries];
 };
 
 // The same results on every instruction set.
@@ -47,6 +67,9 @@ struct IdMapKernels {
   // Sets search.located for the block that begins there; it tells of some time since the last call
   // but one. REQUIRES: the call before was for the block before, or to start.
   void (*locate)(const IdMapView& map, IdMapSearch& search, int64_t begin);
+  // Splits the run of buckets that begins there, and sets what is said of it: entries in their home
+  // go to the same bucket of `zero` or `one`, in order; nothing else is left in those.
+  void (*split)(const IdMapView& map, IdMapSplit& split, uint64_t begin);
 };
 
 // REQUIRES: has_instruction_set(set).

@@ -29,9 +29,8 @@ class TinyMap {
     return {directory_, 63, sizeof memory_->buckets[0] - 1, hash_.secrets()};
   }
   uint64_t hash(int64_t id) const { return hash_(id); }
-  IdMapBucket& home(int64_t id) {
-    return memory_->buckets[hash(id) >> 63][hash(id) / sizeof(IdMapBucket) % kBuckets];
-  }
+  IdMapBucket& home(int64_t id) { return bucket(id, 0); }
+  IdMapBucket& behind_home(int64_t id) { return bucket(id, 1); }
   void insert(int64_t id) {
     IdMapBucket* const segment = memory_->buckets[hash(id) >> 63];
     const uint64_t kind = hash(id) / sizeof(IdMapEntry) % kIdMapEntries;
@@ -57,6 +56,9 @@ class TinyMap {
   }
 
  private:
+  IdMapBucket& bucket(int64_t id, int64_t distance) {
+    return memory_->buckets[hash(id) >> 63][(hash(id) / sizeof(IdMapBucket) + distance) % kBuckets];
+  }
   struct alignas(kBuckets * sizeof(IdMapBucket)) Memory {
     IdMapBucket buckets[kSegments][kBuckets] = {};
   };
@@ -106,8 +108,10 @@ class IdMapKernelsTest : public testing::TestWithParam<InstructionSet> {
   // As the header says.
   static IdMapEntry* expected(TinyMap& map, int64_t id, IdMapEntry* none) {
     if (IdMapEntry* const entry = map.entry(id)) return entry;
-    for (IdMapEntry& entry : map.home(id).entries) {
-      if (entry.row_complement == 0) return &entry;
+    for (IdMapBucket* bucket : {&map.home(id), &map.behind_home(id)}) {
+      for (IdMapEntry& entry : bucket->entries) {
+        if (entry.row_complement == 0) return &entry;
+      }
     }
     return none;
   }

@@ -8,7 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/instruction_set.h"
 #include "embedding/id_hash.h"
+#include "embedding/id_map_kernels.h"
+#include "embedding/id_map_testing.h"
 
 namespace millrace {
 namespace {
@@ -92,32 +95,56 @@ class SegmentFillingTest : public testing::TestWithParam<int> {
 TEST_P(SegmentFillingTest, SplitsInTwo) {
   const Content content = fill(*segments_[0], GetParam());
   const Segment before = *segments_[0];
-  SegmentFilling filling(view_, segments_[1]->buckets, segments_[2]->buckets, kBit);
-  filling.place_all(segments_[0]->buckets, kBuckets);
-  EXPECT_EQ(content_of(*segments_[1]), with_bit(content, false));
-  EXPECT_EQ(content_of(*segments_[2]), with_bit(content, true));
-  EXPECT_EQ(filling.size_of_one(), with_bit(content, true).size());
-  EXPECT_EQ(std::memcmp(&before, segments_[0].get(), sizeof before), 0);
+  for (const InstructionSet set : instruction_sets_here()) {
+    for (Segment* const segment : {segments_[1].get(), segments_[2].get()}) *segment = {};
+    EXPECT_EQ(split_entries(id_map_kernels(set), view_, segments_[0]->buckets, kBit,
+                            segments_[1]->buckets, segments_[2]->buckets),
+              with_bit(content, true).size());
+    EXPECT_EQ(content_of(*segments_[1]), with_bit(content, false)) << name_of(set);
+    EXPECT_EQ(content_of(*segments_[2]), with_bit(content, true)) << name_of(set);
+    EXPECT_EQ(std::memcmp(&before, segments_[0].get(), sizeof before), 0);
+  }
 }
 
 TEST_P(SegmentFillingTest, SplitsInPlace) {
   const Content content = fill(*segments_[0], GetParam());
-  SegmentFilling filling(view_, segments_[0]->buckets, segments_[1]->buckets, kBit);
-  filling.place_all(segments_[0]->buckets, kBuckets);
-  EXPECT_EQ(content_of(*segments_[0]), with_bit(content, false));
-  EXPECT_EQ(content_of(*segments_[1]), with_bit(content, true));
-  EXPECT_EQ(filling.size_of_one(), with_bit(content, true).size());
+  const Segment before = *segments_[0];
+  for (const InstructionSet set : instruction_sets_here()) {
+    *segments_[0] = before;
+    *segments_[1] = {};
+    EXPECT_EQ(split_entries(id_map_kernels(set), view_, segments_[0]->buckets, kBit,
+                            segments_[0]->buckets, segments_[1]->buckets),
+              with_bit(content, true).size());
+    EXPECT_EQ(content_of(*segments_[0]), with_bit(content, false)) << name_of(set);
+    EXPECT_EQ(content_of(*segments_[1]), with_bit(content, true)) << name_of(set);
+  }
+}
+
+// What stood in the new segment does not matter.
+TEST_P(SegmentFillingTest, SplitsAlikeOnAllInstructionSets) {
+  fill(*segments_[0], GetParam());
+  const Segment before = *segments_[0];
+  Segment zero, one;
+  for (const InstructionSet set : instruction_sets_here()) {
+    *segments_[0] = before;
+    std::memset(static_cast<void*>(segments_[1].get()), 0xff, sizeof(Segment));
+    split_entries(id_map_kernels(set), view_, segments_[0]->buckets, kBit, segments_[0]->buckets,
+                  segments_[1]->buckets);
+    if (set == InstructionSet::kBaseline) {
+      zero = *segments_[0];
+      one = *segments_[1];
+    }
+    EXPECT_EQ(std::memcmp(&zero, segments_[0].get(), sizeof zero), 0) << name_of(set);
+    EXPECT_EQ(std::memcmp(&one, segments_[1].get(), sizeof one), 0) << name_of(set);
+  }
 }
 
 TEST_P(SegmentFillingTest, GathersTwoSegments) {
   const Content content = fill(*segments_[0], GetParam());
-  {
-    SegmentFilling apart(view_, segments_[0]->buckets, segments_[1]->buckets, kBit);
-    apart.place_all(segments_[0]->buckets, kBuckets);
-  }
-  SegmentFilling filling(view_, segments_[2]->buckets, segments_[2]->buckets, 0);
-  filling.place_all(segments_[0]->buckets, kBuckets);
-  filling.place_all(segments_[1]->buckets, kBuckets);
+  split_entries(id_map_kernels(InstructionSet::kBaseline), view_, segments_[0]->buckets, kBit,
+                segments_[0]->buckets, segments_[1]->buckets);
+  place_entries(view_, segments_[0]->buckets, kBuckets, segments_[2]->buckets);
+  place_entries(view_, segments_[1]->buckets, kBuckets, segments_[2]->buckets);
   EXPECT_EQ(content_of(*segments_[2]), content);
 }
 
