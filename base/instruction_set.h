@@ -10,7 +10,7 @@ namespace millrace {
 enum class InstructionSet {
   kBaseline,  // SSE2, which every x86-64 machine has
   kAvx2,      // and BMI2
-  kAvx512,  // F, VL, BW and DQ
+  kAvx512,    // F, VL, BW and DQ
 };
 
 inline constexpr InstructionSet kInstructionSets[] = {

@@ -34,13 +34,11 @@ void WorkerPlacement::keep_off_caller() {
     placed_ = false;
     return;
   }
-  const bool in_place = placed_ && !fetched_;
-  if (in_place && cpu == caller_cpu_ && CPU_EQUAL(&cpus, &caller_cpus_)) return;
+  if (placed_ && cpu == caller_cpu_ && CPU_EQUAL(&cpus, &caller_cpus_)) return;
   caller_cpu_ = cpu;
   caller_cpus_ = cpus;
   if (CPU_COUNT(&cpus) > added_) CPU_CLR(cpu, &cpus);
   placed_ = true;
-  fetched_ = false;
   for (int i = 0; i < added_; ++i) {
     workers_[i].fetched = false;
     placed_ = place(workers_[i].thread, cpus) && placed_;
@@ -59,7 +57,7 @@ void WorkerPlacement::fetch_stalled() {
     // Whoever came only now runs.
     if (!worker.inside || worker.fetched || now(worker.clock) != worker.time) continue;
     worker.fetched = place(worker.thread, cpus);
-    fetched_ = fetched_ || worker.fetched;
+    if (worker.fetched) caller_cpu_ = kUnknown;
     return;
   }
 }

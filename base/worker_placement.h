@@ -46,6 +46,7 @@ class WorkerPlacement {
   void fetch_stalled();
 
  private:
+  static constexpr int kUnknown = -1;
   struct Worker {
     pthread_t thread;
     clockid_t clock;   // its CPU time
@@ -58,9 +59,8 @@ class WorkerPlacement {
   int added_ = 0;
   // The last keep_off_caller() knew the caller's CPUs and set those of all workers.
   bool placed_ = false;
-  bool fetched_ = false;  // a worker, since then
-  int caller_cpu_ = 0;
-  cpu_set_t caller_cpus_;  // on which it may run
+  int caller_cpu_ = kUnknown;  // then, and no worker was fetched since
+  cpu_set_t caller_cpus_;      // on which it may run
 };
 
 }  // namespace millrace

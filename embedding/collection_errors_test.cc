@@ -87,11 +87,11 @@ TEST(CollectionErrorsTest, SummariesDependOnNoThread) {
       const GradientSummary summary = trained.collection->summarize(true);
       EXPECT_FALSE(summary.finite);
       EXPECT_EQ(summary.norm_squared, 0);
-      EXPECT_EQ(summary.not_finite, "table u (feature d)");
+      EXPECT_EQ(summary.not_finite, "feature d of table u");
       trained.collection->discard();
       gradient[0][0] = INFINITY;
       trained.forward(jagged(lists)).pooled.backward(gradient);
-      EXPECT_EQ(trained.collection->summarize(false).not_finite, "table t (features a, b, c)");
+      EXPECT_EQ(trained.collection->summarize(false).not_finite, "features a, b, c of table t");
     }
   }
 }
@@ -109,7 +109,7 @@ TEST(CollectionErrorsTest, GradientsOfFrozenTablesAreLookedAt) {
     at::Tensor gradient = torch::ones_like(rows);
     gradient[1][1] = NAN;
     rows.backward(gradient);
-    EXPECT_EQ(trained.collection->summarize(false).not_finite, "table u (feature d)");
+    EXPECT_EQ(trained.collection->summarize(false).not_finite, "feature d of table u");
     trained.collection->discard();
   }
 }
@@ -217,7 +217,7 @@ TEST(CollectionErrorsTest, ApplyRefusesBadUpdatesAndChangesNothing) {
   for (const double rate : {double{NAN}, double{INFINITY}, -0.1, 1e39}) {
     TableUpdate bad = good;
     bad.context.learning_rate = rate;
-    EXPECT_THAT(apply(bad), StatusIs(kInvalid, HasSubstr("table u (feature d): learning rate")));
+    EXPECT_THAT(apply(bad), StatusIs(kInvalid, HasSubstr("feature d of table u: learning rate")));
   }
   TableUpdate bad = good;
   for (const double scale : {double{NAN}, 1e39, -1e39}) {

@@ -104,6 +104,13 @@ KeyedJagged cut(KeyedJagged features, const EmbeddingCollectionOptions& options,
   return result;
 }
 
+// "a, b, c"; of many, the first few.
+std::string listed(const std::vector<absl::string_view>& names) {
+  constexpr size_t kMost = 8;
+  if (names.size() <= kMost) return absl::StrJoin(names, ", ");
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kMost, ", "), ", ...");
+}
+
 }  // namespace
 
 absl::StatusOr<KeyedJagged> checked_input(const KeyedJagged& features,
@@ -120,12 +127,6 @@ absl::StatusOr<KeyedJagged> checked_input(const KeyedJagged& features,
       std::any_of(options.features.begin(), options.features.end(),
                   [](const EmbeddingFeature& feature) { return feature.max_ids > 0; });
   return cuts ? cut(std::move(result), options, *batch) : result;
-}
-
-std::string listed(const std::vector<absl::string_view>& names) {
-  constexpr size_t kMost = 8;
-  if (names.size() <= kMost) return absl::StrJoin(names, ", ");
-  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kMost, ", "), ", ...");
 }
 
 std::string features_of_tables(const std::vector<absl::string_view>& features,

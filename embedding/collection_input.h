@@ -23,9 +23,8 @@ absl::StatusOr<KeyedJagged> checked_input(const KeyedJagged& features,
                                           const EmbeddingCollectionOptions& options,
                                           int64_t* batch);
 
-// For messages: "a, b, c"; of many, the first few.
-std::string listed(const std::vector<absl::string_view>& names);
-// For messages: "features a, b of table t", each table once; "table t" if there are no features.
+// For messages: "features a, b of table t", each table once, of many the first few; "table t" if
+// there are no features.
 std::string features_of_tables(const std::vector<absl::string_view>& features,
                                const std::vector<absl::string_view>& tables);
 // For messages: such as "Double [3, 2]".

@@ -272,9 +272,7 @@ void EmbeddingCollection::set_threads(int threads) {
 std::string EmbeddingCollection::describe(int64_t table) const {
   std::vector<absl::string_view> names;
   for (const int64_t f : features_of_[table]) names.push_back((*places_)[f].name);
-  if (names.empty()) return absl::StrCat("table ", tables_[table]->name());
-  return absl::StrCat("table ", tables_[table]->name(), " (feature", names.size() == 1 ? " " : "s ",
-                      listed(names), ")");
+  return features_of_tables(names, {tables_[table]->name()});
 }
 
 void EmbeddingCollection::for_each(int64_t ids, int64_t count,

@@ -14,7 +14,7 @@ namespace millrace {
 
 // What a log holds, for checkpoints.
 struct EvictedLogState {
-  int64_t begins = 0;          // see EvictedLog::begins
+  int64_t begins = 0;  // see EvictedLog::begins
   // In the order they went, those of one step by ascending placement_hash.
   std::vector<int64_t> ids;
   std::vector<int64_t> steps;  // [ids], the steps that had been applied; they do not decrease

@@ -283,7 +283,7 @@ void check_refusal(const MakeStep& make) {
       expect_refused(bench, batches(2, 4));
       const absl::StatusOr<StepResult> again = bench.run(batches(2, 4));
       ASSERT_OK(again);
-      EXPECT_THAT(again->refused, testing::HasSubstr("table items (features s0, s1)"));
+      EXPECT_THAT(again->refused, testing::HasSubstr("features s0, s1 of table items"));
       bench.model().on_pooled_gradient = nullptr;
     });
   }
