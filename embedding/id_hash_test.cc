@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 #include <vector>
+
+#include "base/hash.h"
 
 namespace millrace {
 namespace {
@@ -43,6 +46,37 @@ TEST(IdHashTest, CollisionsOfOneSeedAreNoneOfAnother) {
     hashes.insert(other(id) & kBits);
   }
   EXPECT_GT(hashes.size(), 90);
+}
+
+// Ids of a pattern fill buckets, chosen by the bits that an id map takes, as unevenly as random
+// ones would: the variance of how many a bucket gets is their mean (Poisson).
+TEST(IdHashTest, PatternsSpreadOverBucketsLikeChance) {
+  constexpr int64_t kIds = 1 << 20, kBuckets = 1 << 18;
+  const std::vector<std::function<uint64_t(uint64_t)>> patterns = {
+      [](uint64_t i) { return i; },
+      [](uint64_t i) { return i << 12; },
+      [](uint64_t i) { return i << 32; },
+      [](uint64_t i) { return i << 44; },
+      [](uint64_t i) { return i + (uint64_t{1} << 63); },
+      [](uint64_t i) { return i * 1000003; },
+      [](uint64_t i) { return (i & 0xff) | (i >> 8) << 40; },
+      [](uint64_t i) { return inverse_placement_hash(uint64_t{5} << 60 | i); },
+  };
+  for (size_t pattern = 0; pattern < patterns.size(); ++pattern) {
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+      const IdHash hash(seed);
+      std::vector<int> sizes(kBuckets);
+      for (uint64_t i = 0; i < kIds; ++i) {
+        const uint64_t hashed = hash(static_cast<int64_t>(patterns[pattern](i)));
+        ++sizes[hashed >> 59 << 13 | (hashed >> 6 & 0x1fff)];
+      }
+      constexpr double kMean = static_cast<double>(kIds) / kBuckets;
+      double squares = 0;
+      for (const int size : sizes) squares += (size - kMean) * (size - kMean);
+      // Seven standard deviations of it.
+      EXPECT_NEAR(squares / kBuckets / kMean, 1, 0.02) << pattern << ", seed " << seed;
+    }
+  }
 }
 
 }  // namespace
