@@ -59,8 +59,8 @@ class WorkerPlacement {
   int added_ = 0;
   // The last keep_off_caller() knew the caller's CPUs and set those of all workers.
   bool placed_ = false;
-  int caller_cpu_ = kUnknown;  // then, and no worker was fetched since
-  cpu_set_t caller_cpus_;      // on which it may run
+  int caller_cpu_ = kUnknown;  // at that call; kUnknown if a worker was fetched since
+  cpu_set_t caller_cpus_;      // on which the caller could run then
 };
 
 }  // namespace millrace

@@ -9,19 +9,18 @@
 
 namespace millrace {
 
-// One function of a family, picked by the seed: a secret is added (xor); then twice the upper half
-// is added to the lower and the sum multiplied by a secret odd number; then the upper half is added
-// to the lower once more. So every bit of the id reaches every bit of the hash, and different ids
-// have different hashes. Multiplications of 64 bits, as vectors have them and those of 128 bits
-// not. Whoever does not know the seed cannot build ids that agree in many bits of it, though he
-// knows this code: of a product with a secret odd number, the upper bits of two given numbers agree
-// by chance only (M. Dietzfelbinger et al., "A Reliable Randomized Algorithm for the Closest-Pair
-// Problem", 1997). Apart from placement_hash on purpose: ids may arrive sorted by that one, or be
-// those of one rank, which have its upper bits in common.
+// One function of a family, picked by the seed: a secret is added (xor); then, three times, the
+// number is multiplied by a secret odd one and its upper half added to its lower half. So every bit
+// of the id reaches every bit of the hash, and different ids have different hashes. Multiplications
+// have 64 bits, as vectors have those. Whoever does not know the seed cannot build ids that
+// collide, though he knows this code: a secret comes before all that could make differences vanish.
+// Apart from placement_hash on purpose: ids may arrive sorted by that one, or be those of one rank,
+// which have its upper bits in common.
 class IdHash {
  public:
   explicit constexpr IdHash(uint64_t seed)
-      : secrets_{secret(seed, 1), {secret(seed, 2) | 1, secret(seed, 3) | 1}} {}
+      : secrets_{secret(seed, 1), {secret(seed, 2) | 1, secret(seed, 3) | 1, secret(seed, 4) | 1}} {
+  }
 
   constexpr uint64_t operator()(int64_t id) const { return hash_id(secrets_, id); }
 

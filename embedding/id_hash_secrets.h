@@ -8,10 +8,10 @@
 
 namespace millrace {
 
-// What a seed stands for: a number that is added, and two odd ones to multiply with.
+// What a seed stands for: a number that is added, and odd ones to multiply with.
 struct IdHashSecrets {
   uint64_t added;
-  uint64_t factors[2];
+  uint64_t factors[3];
 };
 
 namespace MILLRACE_ISA {
@@ -19,9 +19,9 @@ namespace MILLRACE_ISA {
 // Of one id, or of a vector of ids.
 template <typename Word>
 constexpr Word hash_words(const IdHashSecrets& secrets, Word ids) {
-  Word x = ids ^ secrets.added;
-  x = (x ^ (x >> 32)) * secrets.factors[0];
+  Word x = (ids ^ secrets.added) * secrets.factors[0];
   x = (x ^ (x >> 32)) * secrets.factors[1];
+  x = (x ^ (x >> 32)) * secrets.factors[2];
   return x ^ (x >> 32);
 }
 

@@ -48,33 +48,44 @@ TEST(IdHashTest, CollisionsOfOneSeedAreNoneOfAnother) {
   EXPECT_GT(hashes.size(), 90);
 }
 
+// So that different ids have different hashes.
+TEST(IdHashTest, FactorsAreOdd) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const IdHash hash(seed);
+    for (const uint64_t factor : hash.secrets().factors) EXPECT_EQ(factor % 2, 1u);
+  }
+}
+
 // Ids of a pattern fill buckets, chosen by the bits that an id map takes, as unevenly as random
-// ones would: the variance of how many a bucket gets is their mean (Poisson).
+// ones would, whatever the seed: the variance of how many a bucket gets is their mean (Poisson).
 TEST(IdHashTest, PatternsSpreadOverBucketsLikeChance) {
-  constexpr int64_t kIds = 1 << 20, kBuckets = 1 << 18;
+  constexpr uint64_t kIds = 1 << 16, kBuckets = 1 << 13;
   const std::vector<std::function<uint64_t(uint64_t)>> patterns = {
       [](uint64_t i) { return i; },
       [](uint64_t i) { return i << 12; },
       [](uint64_t i) { return i << 32; },
-      [](uint64_t i) { return i << 44; },
+      [](uint64_t i) { return i << 48; },
       [](uint64_t i) { return i + (uint64_t{1} << 63); },
       [](uint64_t i) { return i * 1000003; },
       [](uint64_t i) { return (i & 0xff) | (i >> 8) << 40; },
+      // Halves that differ alike.
+      [](uint64_t i) { return i << 32 | i; },
+      [](uint64_t i) { return i << 40 | i << 8; },
+      [](uint64_t i) { return i << 48 | i << 16; },
       [](uint64_t i) { return inverse_placement_hash(uint64_t{5} << 60 | i); },
   };
   for (size_t pattern = 0; pattern < patterns.size(); ++pattern) {
-    for (uint64_t seed = 0; seed < 3; ++seed) {
+    for (uint64_t seed = 0; seed < 100; ++seed) {
       const IdHash hash(seed);
       std::vector<int> sizes(kBuckets);
       for (uint64_t i = 0; i < kIds; ++i) {
-        const uint64_t hashed = hash(static_cast<int64_t>(patterns[pattern](i)));
-        ++sizes[hashed >> 59 << 13 | (hashed >> 6 & 0x1fff)];
+        ++sizes[hash(static_cast<int64_t>(patterns[pattern](i))) / 64 % kBuckets];
       }
       constexpr double kMean = static_cast<double>(kIds) / kBuckets;
       double squares = 0;
       for (const int size : sizes) squares += (size - kMean) * (size - kMean);
       // Seven standard deviations of it.
-      EXPECT_NEAR(squares / kBuckets / kMean, 1, 0.02) << pattern << ", seed " << seed;
+      EXPECT_NEAR(squares / kBuckets / kMean, 1, 0.11) << pattern << ", seed " << seed;
     }
   }
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/base/attributes.h"
+#include "absl/base/optimization.h"
 #include "base/huge_memory.h"
 #include "base/log.h"
 #include "embedding/segment_filling.h"
@@ -18,6 +18,11 @@ constexpr int64_t kGrowPercent = 70;  // load at which a segment splits
 constexpr int64_t kReservePercent = 68;
 // A map of one segment halves it at this load; two segments merge where that makes twice as much.
 constexpr int64_t kShrinkPercent = 15;
+
+template <typename T>
+void make_room_for_one(std::vector<T>& all) {
+  if (all.size() == all.capacity()) all.reserve(2 * all.size());
+}
 
 uint64_t seed_from_system() {
   uint64_t seed = 0;
@@ -38,7 +43,7 @@ void IdMap::start() {
   shift_ = 63;
   directory_.resize(2);
   owners_.resize(2);
-  segments_.push_back({new_buckets(), 0, 0});
+  segments_.push_back({new_buckets(mask_ + 1), 0, 0});
   sizes_.push_back(0);
   enter(0);
 }
@@ -119,10 +124,11 @@ Use IdMap::find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, 
         const int64_t id = search.ids[i];
         Entry* entry = search.located[i & (2 * kIdMapBlock - 1)];
         if (ABSL_PREDICT_FALSE(entry->id != id || entry->row_complement == 0)) {
-          // If the id came since it was looked for it took this entry.
+          // If the id came since it was looked for it took this entry: the first free one, as
+          // nothing is erased meanwhile.
           entry = entry == &none || entry->row_complement != 0
                       ? find_or_insert_anew(id, make_row, moved)
-                      : insert_at(entry, search.homes.of(i), id, make_row, moved);
+                      : insert_at(entry, home_at(search.homes, i), id, make_row, moved);
           if (ABSL_PREDICT_FALSE(moved)) end = i + 1;
         }
         use(first + i, entry);
@@ -141,19 +147,17 @@ inline IdMap::Entry* IdMap::insert_at(Entry* free, Entry* home, int64_t id, Make
   if (row == kNoRow) return nullptr;
   const uint64_t hash = hash_(id);
   moved = count_in(hash);
-  if (ABSL_PREDICT_FALSE(moved)) return place_entry(view(), segment_of(hash), {id, ~row, 0}, hash);
+  if (ABSL_PREDICT_FALSE(moved) || free == nullptr) {
+    return place_entry(view(), segment_of(hash), {id, ~row, 0}, hash);
+  }
   home->mark |= bucket_of(free) == bucket_of(home) ? 0 : kPassed;
   *free = {id, ~row, 0};
   return free;
 }
 
 IdMap::Entry* IdMap::find_or_insert_anew(int64_t id, MakeRow make_row, bool& moved) {
-  const uint64_t hash = hash_(id);
-  if (Entry* const found = find_entry(view(), id, hash)) return found;
-  const RowIndex row = make_row(id);
-  if (row == kNoRow) return nullptr;
-  moved = count_in(hash);
-  return place_entry(view(), segment_of(hash), {id, ~row, 0}, hash);
+  Entry* const found = find_entry(view(), id, hash_(id));
+  return found != nullptr ? found : insert_at(nullptr, nullptr, id, make_row, moved);
 }
 
 inline bool IdMap::count_in(uint64_t hash) {
@@ -224,11 +228,11 @@ void IdMap::set_segment_buckets(uint64_t buckets) {
 }
 
 void IdMap::resize_only_segment(uint64_t buckets) {
+  Bucket* const fresh = new_buckets(buckets);
   const int64_t old_bytes = bucket_bytes();
   const uint64_t old_buckets = mask_ + 1;
   Bucket* const old = segments_[0].buckets;
   set_segment_buckets(buckets);
-  Bucket* const fresh = new_buckets();
   place_entries(view(), old, old_buckets, fresh);
   memory_.release(old, old_bytes);
   segments_[0].buckets = fresh;
@@ -251,7 +255,7 @@ void IdMap::reserve(int64_t ids) {
   segments_.clear();
   sizes_.clear();
   for (uint64_t prefix = 0; prefix < uint64_t{1} << depth; ++prefix) {
-    segments_.push_back({new_buckets(), prefix, depth});
+    segments_.push_back({new_buckets(mask_ + 1), prefix, depth});
     sizes_.push_back(0);
     // Else looking for an id would find a page that is made again when the id is written.
     touch_memory(reinterpret_cast<char*>(segments_.back().buckets), bucket_bytes());
@@ -261,11 +265,14 @@ void IdMap::reserve(int64_t ids) {
 
 void IdMap::split(uint32_t segment) {
   const Segment old = segments_[segment];
+  // What may fail comes first.
+  make_room_for_one(segments_);
+  make_room_for_one(sizes_);
   if (old.depth == 64 - shift_) resize_directory(old.depth + 1);
   // Half of the entries stay, in the homes that they had, but not where pages are small.
   const bool moves = memory_.alone(old.buckets);
-  Segment zero = {moves ? new_buckets() : old.buckets, 2 * old.prefix, old.depth + 1};
-  Segment one = {new_buckets(), 2 * old.prefix + 1, old.depth + 1};
+  Segment zero = {moves ? new_buckets(mask_ + 1) : old.buckets, 2 * old.prefix, old.depth + 1};
+  Segment one = {new_buckets(mask_ + 1), 2 * old.prefix + 1, old.depth + 1};
   const int32_t size_of_one = split_entries(
       kernels_, view(), old.buckets, uint64_t{1} << (63 - old.depth), zero.buckets, one.buckets);
   if (moves) memory_.release(old.buckets, bucket_bytes());
@@ -277,8 +284,8 @@ void IdMap::split(uint32_t segment) {
   enter(static_cast<uint32_t>(segments_.size() - 1));
 }
 
-IdMap::Bucket* IdMap::new_buckets() {
-  return static_cast<Bucket*>(memory_.allocate(bucket_bytes()));
+IdMap::Bucket* IdMap::new_buckets(uint64_t count) {
+  return static_cast<Bucket*>(memory_.allocate(static_cast<int64_t>(count * sizeof(Bucket))));
 }
 
 void IdMap::enter(uint32_t segment) {
@@ -290,11 +297,11 @@ void IdMap::enter(uint32_t segment) {
 }
 
 void IdMap::resize_directory(int depth) {
+  std::vector<Bucket*> directory(size_t{1} << depth);
+  std::vector<uint32_t> owners(size_t{1} << depth);
+  directory_.swap(directory);
+  owners_.swap(owners);
   shift_ = 64 - depth;
-  directory_.resize(size_t{1} << depth);
-  owners_.resize(size_t{1} << depth);
-  directory_.shrink_to_fit();
-  owners_.shrink_to_fit();
   for (size_t i = 0; i < segments_.size(); ++i) enter(static_cast<uint32_t>(i));
 }
 
@@ -383,7 +390,7 @@ bool IdMap::shrink(uint64_t hash) {
 
 void IdMap::merge(uint32_t first, uint32_t second) {
   const Segment a = segments_[first], b = segments_[second];
-  Bucket* const fresh = new_buckets();
+  Bucket* const fresh = new_buckets(mask_ + 1);
   for (const Segment& old : {a, b}) {
     place_entries(view(), old.buckets, mask_ + 1, fresh);
     memory_.release(old.buckets, bucket_bytes());
@@ -430,6 +437,37 @@ int64_t IdMap::longest_probe() const {
     }
   }
   return longest;
+}
+
+bool IdMap::is_consistent() const {
+  const IdMapView map = view();
+  int64_t size = 0;
+  for (size_t s = 0; s < segments_.size(); ++s) {
+    Bucket* const buckets = segments_[s].buckets;
+    int64_t size_of_segment = 0;
+    for (uint64_t at = 0; at <= mask_; ++at) {
+      int in_use = 0;
+      for (Entry& entry : buckets[at].entries) {
+        if (entry.row_complement == 0) continue;
+        const bool gap = &entry != buckets[at].entries + in_use++;
+        const uint64_t hash = hash_(entry.id);
+        Entry* const home = home_of(map, hash);
+        if (gap || segment_of(hash) != buckets || find_entry(map, entry.id, hash) != &entry) {
+          return false;
+        }
+        uint64_t distance = 0;
+        for (Entry* here = home; bucket_of(here) != buckets + at;
+             here = behind(map, home, ++distance)) {
+          if (bucket_of(here)->entries[kEntries - 1].row_complement == 0) return false;
+        }
+      }
+      if (in_use < kEntries && passed(buckets[at])) return false;
+      size_of_segment += in_use;
+    }
+    if (size_of_segment != sizes_[s]) return false;
+    size += size_of_segment;
+  }
+  return size == size_;
 }
 
 }  // namespace millrace

@@ -84,6 +84,8 @@ class IdMap {
   double load() const;
   // The most buckets that a find of an id reads if that id is here. Looks at every entry.
   int64_t longest_probe() const;
+  // Whether each entry is where id_map_bucket.h says, and counted. Looks at every entry; for tests.
+  bool is_consistent() const;
   // Removes everything and gives memory back.
   void clear();
   // Exchanges all entries, and hashes with them.
@@ -122,10 +124,11 @@ class IdMap {
   // then. Returns `use`, whose members stay in registers that way.
   template <typename Use>
   Use find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, Use use);
-  // Calls of these: `moved` becomes true if other entries moved; nullptr if make_row refuses.
-  // For an id that is not there, and whose place is `free`: in its home or, if that is full, in the
-  // bucket behind it. `home`: as home_in says.
+  // Inserts an id that is not there. `free`: its place, in its home or, if that is full, in the
+  // bucket behind it; or nullptr, if that is not known. `home`: as home_in says. Sets `moved` if
+  // other entries moved. Returns: its entry, or nullptr if make_row refuses.
   Entry* insert_at(Entry* free, Entry* home, int64_t id, MakeRow make_row, bool& moved);
+  // The same for one that may be there: it is looked for once more.
   Entry* find_or_insert_anew(int64_t id, MakeRow make_row, bool& moved);
   // Or nullptr.
   static Entry* find_entry(const IdMapView& map, int64_t id, uint64_t hash);
@@ -145,7 +148,7 @@ class IdMap {
   void resize_only_segment(uint64_t buckets);
   void resize_directory(int depth);
   void enter(uint32_t segment);  // into the directory
-  Bucket* new_buckets();
+  Bucket* new_buckets(uint64_t count);
   void set_segment_buckets(uint64_t buckets);
   void start();
 

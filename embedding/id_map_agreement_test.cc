@@ -166,6 +166,7 @@ void agrees_with_abseil(InstructionSet set, int64_t operations) {
         ASSERT_EQ(row_in_reference(id), row);
       });
       ASSERT_EQ(visited, map.size());
+      ASSERT_TRUE(map.is_consistent());
     }
   }
 }

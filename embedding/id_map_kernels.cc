@@ -119,15 +119,9 @@ inline Matches matches(const IdMapBucket& bucket, int64_t id) {
 
 #endif
 
-// Where an id is, or would go.
-struct Place {
-  IdMapEntry* entry;
-  bool found;
-};
-
-// The entry of an id in its home or, where `free` says so, the first free one; else `none`.
+// The entry of an id in a bucket, or else, where `free` says so, the first free one; or `none`.
 template <bool free>
-inline Place place_in(IdMapBucket* bucket, int64_t id, IdMapEntry* none) {
+inline IdMapEntry* place_in(IdMapBucket* bucket, int64_t id, IdMapEntry* none) {
   constexpr unsigned kBits = kStride * kIdMapEntries;
   constexpr unsigned kAll = kStride == 2 ? 0x55 : 0xf;  // all entries
   const Matches all = matches(*bucket, id);
@@ -139,7 +133,7 @@ inline Place place_in(IdMapBucket* bucket, int64_t id, IdMapEntry* none) {
                                              bit % kBits * (sizeof(IdMapEntry) / kStride));
   // A conditional move, not the branch that GCC would make of it.
   asm("cmp %2, %1\n\tcmovae %3, %0" : "+r"(entry) : "r"(bit), "i"(2 * kBits), "r"(none) : "cc");
-  return {entry, bit < kBits};
+  return entry;
 }
 
 inline bool passed(const IdMapEntry* home) { return home->mark >> 31; }
@@ -191,9 +185,8 @@ inline void approach_first(const IdMapView& map, const int64_t* ids, int64_t cou
   for (int64_t i = 0; i < kAhead; ++i) prefetch(homes.ring[i]);
 }
 
-// Calls look(i, bucket) with the homes of the block that begins there. Returns: a bit for each id
-// for which it says that it is not there, if it may be behind. Approaches ids that are kAhead
-// further.
+// Calls look(i, home) for the block that begins there. Returns: a bit for each id for which it says
+// so. Approaches ids that are kAhead further.
 template <typename Look>
 inline uint32_t look_at_homes(const IdMapView& map, const int64_t* ids, int64_t begin,
                               int64_t count, IdMapHomes& homes, Look look) {
@@ -207,12 +200,12 @@ inline uint32_t look_at_homes(const IdMapView& map, const int64_t* ids, int64_t 
     IdMapEntry* const home = block[i];
     __builtin_prefetch(block[i + kNear]);
     prefetch(ahead[i]);
-    left |= static_cast<uint32_t>(look(begin + i, bucket_of(home)) & passed(home)) << i;
+    left |= static_cast<uint32_t>(look(begin + i, home)) << i;
   }
   return left;
 }
 
-// The same with the buckets behind, for the ids with a bit in `left`, until none are left.
+// The same with the buckets behind, for the ids with a bit in `left`, until it says so of none.
 template <typename Look>
 inline void look_behind(const IdMapView& map, int64_t begin, uint32_t left, IdMapHomes& homes,
                         Look look) {
@@ -222,16 +215,17 @@ inline void look_behind(const IdMapView& map, int64_t begin, uint32_t left, IdMa
     uint64_t distance = 0;
     do {
       here = behind(map, block_at(homes, begin)[i], ++distance);
-    } while (look(begin + i, bucket_of(here)) & passed(here));
+    } while (look(begin + i, here));
   }
 }
 
 void find(const IdMapView& view, const int64_t* ids, int64_t count, RowIndex* rows) {
   const IdMapView map = view;
-  const auto look = [ids, rows](int64_t i, const IdMapBucket* bucket) {
-    const RowIndex complement = row_complement(*bucket, ids[i]);
+  // Whether the id may be behind.
+  const auto look = [ids, rows](int64_t i, IdMapEntry* home) {
+    const RowIndex complement = row_complement(*bucket_of(home), ids[i]);
     rows[i] = ~complement;
-    return complement == 0;
+    return (complement == 0) & passed(home);
   };
   IdMapHomes homes;
   approach_first(map, ids, count, homes);
@@ -253,17 +247,14 @@ inline void look_at_block(const IdMapView& map, IdMapSearch& search, int64_t beg
   const int64_t* const ids = search.ids;
   IdMapEntry* const none = search.none;
   IdMapEntry** const located = search.located;
-  uint32_t full = 0;
-  const auto look = [=, &full](int64_t i, IdMapBucket* bucket) {
-    const Place place = place_in<true>(bucket, ids[i], none);
-    located[i & (2 * kBlock - 1)] = place.entry;
-    full |= static_cast<uint32_t>(place.entry == none) << (i - begin);
-    return false;
+  const auto look = [=](int64_t i, IdMapEntry* home) {
+    IdMapEntry* const entry = place_in<true>(bucket_of(home), ids[i], none);
+    located[i & (2 * kBlock - 1)] = entry;
+    return entry == none;
   };
-  look_at_homes(map, ids, begin, search.count, search.homes, look);
-  search.left = full;
-  for (; full != 0; full &= full - 1) {
-    const IdMapEntry* const home = block_at(search.homes, begin)[__builtin_ctz(full)];
+  search.left = look_at_homes(map, ids, begin, search.count, search.homes, look);
+  for (uint32_t full = search.left; full != 0; full &= full - 1) {
+    const IdMapEntry* const home = home_at(search.homes, begin + __builtin_ctz(full));
     __builtin_prefetch(home + kIdMapEntries, 1);
     __builtin_prefetch(home + 2 * kIdMapEntries, 1);
   }
@@ -274,17 +265,17 @@ void start(const IdMapView& map, IdMapSearch& search) {
   look_at_block(map, search, 0);
 }
 
-// The same behind a full home.
+// The same behind a home that is full of others.
 inline IdMapEntry* locate_behind(const IdMapView& map, int64_t id, IdMapEntry* home,
                                  IdMapEntry* none) {
   IdMapEntry* here = behind(map, home, 1);
-  Place place = place_in<true>(bucket_of(here), id, none);
-  if (__builtin_expect(place.entry != none || !passed(home), 1)) return place.entry;
-  for (uint64_t distance = 2; !place.found && passed(here); ++distance) {
+  IdMapEntry* entry = place_in<true>(bucket_of(here), id, none);
+  if (__builtin_expect(entry != none || !passed(home), 1)) return entry;
+  for (uint64_t distance = 2; entry == none && passed(here); ++distance) {
     here = behind(map, home, distance);
-    place = place_in<false>(bucket_of(here), id, none);
+    entry = place_in<false>(bucket_of(here), id, none);
   }
-  return place.entry;
+  return entry;
 }
 
 void locate(const IdMapView& view, IdMapSearch& search, int64_t begin) {
@@ -294,11 +285,11 @@ void locate(const IdMapView& view, IdMapSearch& search, int64_t begin) {
   for (; left != 0; left &= left - 1) {
     const int64_t i = begin + __builtin_ctz(left);
     search.located[i & (2 * kBlock - 1)] =
-        locate_behind(map, search.ids[i], search.homes.of(i), search.none);
+        locate_behind(map, search.ids[i], home_at(search.homes, i), search.none);
   }
 }
 
-// The next run is prefetched, each bucket beside one that is split.
+// The next run, after the last one the first, is prefetched: each bucket beside one that is split.
 inline void prefetch_next(const IdMapView& map, const IdMapSplit& split, uint64_t at) {
   const uint64_t next = (at + kIdMapRun) & map.offsets / sizeof(IdMapBucket);
   __builtin_prefetch(split.from + next, 1, 2);

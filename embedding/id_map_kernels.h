@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/instruction_set.h"
+#include "base/isa_namespace.h"
 #include "embedding/id_map_bucket.h"
 #include "embedding/row_index.h"
 
@@ -22,9 +23,15 @@ struct IdMapHomes {
   static constexpr int64_t kSize = 2 * kIdMapAhead;
   // The i-th id's is number i modulo the size; the first ones come again behind the last.
   IdMapEntry* ring[kSize + kIdMapNear];
-
-  IdMapEntry* of(int64_t i) const { return ring[i & (kSize - 1)]; }
 };
+
+namespace MILLRACE_ISA {
+
+inline IdMapEntry* home_at(const IdMapHomes& homes, int64_t i) {
+  return homes.ring[i & (IdMapHomes::kSize - 1)];
+}
+
+}  // namespace MILLRACE_ISA
 
 // Ids whose entries are asked for, one block after the other.
 struct IdMapSearch {
@@ -34,7 +41,7 @@ struct IdMapSearch {
   // The i-th id's is number i modulo the size: its entry; else where it would go, if its home or
   // the bucket behind has a free entry; else `none`.
   IdMapEntry* located[2 * kIdMapBlock];
-  // Of the block that was located last, the i-th id's home is homes.of(i).
+  // Of the block that was located last, the i-th id's home is home_at(homes, i).
   IdMapHomes homes;
 
   // For the kernels: a bit for each id of the next block whose home is full of others.
@@ -55,7 +62,7 @@ struct IdMapSplit {
   // they were not in their home. What comes behind these is overwritten.
   int64_t size_of_one;
   int64_t away_count;
-  IdMapEntry away[(kIdMapRun + 1) * kIdMapEntries];
+  IdMapEntry away[kIdMapRun * kIdMapEntries];
 };
 
 // The same results on every instruction set.
@@ -64,11 +71,13 @@ struct IdMapKernels {
   void (*find)(const IdMapView& map, const int64_t* ids, int64_t count, RowIndex* rows);
   // Begins a search; after entries moved, those of the other ids begin anew.
   void (*start)(const IdMapView& map, IdMapSearch& search);
-  // Sets search.located for the block that begins there; it tells of some time since the last call
-  // but one. REQUIRES: the call before was for the block before, or to start.
+  // Sets search.located for the block that begins there: homes are looked at in the call before,
+  // buckets behind them now; entries may come meanwhile. REQUIRES: the call before was for the
+  // block before, or to start.
   void (*locate)(const IdMapView& map, IdMapSearch& search, int64_t begin);
-  // Splits the run of buckets that begins there, and sets what is said of it: entries in their home
-  // go to the same bucket of `zero` or `one`, in order; nothing else is left in those.
+  // Splits the run of buckets that begins there, a multiple of kIdMapRun, and sets what is said of
+  // it: entries in their home go to the same bucket of `zero` or `one`, in order and without the
+  // bits that are the bucket's; nothing else is left in those.
   void (*split)(const IdMapView& map, IdMapSplit& split, uint64_t begin);
 };
 

@@ -101,6 +101,7 @@ class IdMapKernelsTest : public testing::TestWithParam<InstructionSet> {
       for (int64_t i = begin; i < std::min(begin + kIdMapBlock, search.count); ++i) {
         ASSERT_EQ(search.located[i % std::size(search.located)], expected(map, ids[i], &none))
             << i << " of " << search.count;
+        ASSERT_EQ(bucket_of(home_at(search.homes, i)), &map.home(ids[i]));
       }
     }
   }

@@ -151,6 +151,7 @@ TEST(IdMapTest, GrowsOneByOneThroughEverySize) {
   for (int64_t i = 0; i < kCount; ++i) {
     ASSERT_THAT(find_rows(map, {i * i}), ElementsAre(static_cast<RowIndex>(i)));
   }
+  EXPECT_TRUE(map.is_consistent());
 }
 
 TEST(IdMapTest, RoomThatIsReservedIsEnough) {
@@ -236,6 +237,7 @@ TEST(IdMapTest, EraseAtManySizesLeavesTheOthers) {
       const int64_t end = std::min(count, begin + step);
       map.erase(absl::MakeSpan(ids).subspan(begin, end - begin));
       ASSERT_EQ(map.size(), count - end);
+      ASSERT_TRUE(map.is_consistent());
       const std::vector<RowIndex> rows = find_rows(map, ids);
       for (int64_t i = 0; i < count; ++i) ASSERT_EQ(rows[i], i < end ? kNoRow : i);
     }

@@ -45,6 +45,7 @@ class SegmentFillingTest : public testing::TestWithParam<int> {
           break;
         }
         segment.buckets[at].entries[kind(id)].mark |= kIdMapPassed;
+        wraps_ = wraps_ || at + 1 == kBuckets;
       }
     }
     return content;
@@ -62,11 +63,12 @@ class SegmentFillingTest : public testing::TestWithParam<int> {
   Content content_of(const Segment& segment) {
     Content content;
     for (uint64_t at = 0; at < kBuckets; ++at) {
-      bool free = false;
+      bool free = false, passed = false;
       for (const IdMapEntry& entry : segment.buckets[at].entries) {
+        passed = passed || (entry.mark & kIdMapPassed) != 0;
         if (entry.row_complement == 0) {
           free = true;
-          EXPECT_EQ(entry.mark, 0u) << "of a bucket that is not full";
+          EXPECT_EQ(entry.mark, 0u);
           continue;
         }
         EXPECT_FALSE(free) << "entries in use come first";
@@ -75,6 +77,7 @@ class SegmentFillingTest : public testing::TestWithParam<int> {
         }
         content[entry.id] = {entry.row_complement, entry.mark & ~kIdMapPassed};
       }
+      EXPECT_FALSE(free && passed) << "a bucket that is not full has been passed";
     }
     return content;
   }
@@ -90,6 +93,7 @@ class SegmentFillingTest : public testing::TestWithParam<int> {
   const IdHash hash_{3};
   const IdMapView view_ = {nullptr, 63, sizeof(Segment) - 1, hash_.secrets()};
   std::unique_ptr<Segment> segments_[3];
+  bool wraps_ = false;  // an entry went past the segment's end
 };
 
 TEST_P(SegmentFillingTest, SplitsInTwo) {
@@ -148,7 +152,25 @@ TEST_P(SegmentFillingTest, GathersTwoSegments) {
   EXPECT_EQ(content_of(*segments_[2]), content);
 }
 
-// At 98 % runs of full buckets are long, and some go past the segment's end.
+// Some are alone then that had been full before: their bits stay behind.
+TEST_P(SegmentFillingTest, PlacesSomeBuckets) {
+  fill(*segments_[0], GetParam());
+  size_t count = 0;
+  for (uint64_t at = 0; at < kBuckets; at += 2) {
+    place_entries(view_, segments_[0]->buckets + at, 1, segments_[1]->buckets);
+    for (const IdMapEntry& entry : segments_[0]->buckets[at].entries) {
+      count += entry.row_complement != 0;
+    }
+  }
+  EXPECT_EQ(content_of(*segments_[1]).size(), count);
+}
+
+TEST_P(SegmentFillingTest, EntriesGoPastTheEnd) {
+  fill(*segments_[0], GetParam());
+  EXPECT_EQ(wraps_, GetParam() >= 70);
+}
+
+// At 98 % runs of full buckets are long.
 INSTANTIATE_TEST_SUITE_P(Loads, SegmentFillingTest, testing::Values(0, 30, 70, 98),
                          testing::PrintToStringParamName());
 
