@@ -1,0 +1,65 @@
+// What an id map does when memory runs out. A binary of its own, as it has its own operator new.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "embedding/id_map.h"
+#include "embedding/id_map_testing.h"
+
+namespace {
+
+constexpr int kNever = -1;
+int allocations_that_succeed = kNever;
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  if (allocations_that_succeed == 0) throw std::bad_alloc();
+  if (allocations_that_succeed > 0) --allocations_that_succeed;
+  if (void* const memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace millrace {
+namespace {
+
+// Ids come one by one, and whatever growth asks for first, second, ... fails.
+TEST(IdMapMemoryTest, AFailedGrowthLosesNothingAndMayBeTriedAgain) {
+  constexpr int64_t kIds = 400'000;  // several splits and directories
+  int failures = 0;
+  for (int succeed = 0; succeed < 6; ++succeed) {
+    IdMap map(/*seed=*/5);
+    RowIndex rows[1], next = 0;
+    const auto insert = [&](int64_t id) {
+      map.find_or_insert({&id, 1}, rows, [&](int64_t) { return next++; });
+    };
+    for (int64_t id = 0; id < kIds; ++id) {
+      bool failed = false;
+      allocations_that_succeed = succeed;
+      try {
+        insert(id);
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+      allocations_that_succeed = kNever;
+      if (!failed) continue;
+      ++failures;
+      ASSERT_EQ(map.size(), id);
+      ASSERT_TRUE(map.is_consistent());
+      next = static_cast<RowIndex>(id);
+      insert(id);
+    }
+    ASSERT_EQ(map.size(), kIds);
+    ASSERT_TRUE(map.is_consistent());
+    const std::vector<RowIndex> found = find_rows(map, id_range(0, kIds));
+    for (int64_t id = 0; id < kIds; ++id) ASSERT_EQ(found[id], static_cast<RowIndex>(id));
+  }
+  EXPECT_GT(failures, 20);
+}
+
+}  // namespace
+}  // namespace millrace
