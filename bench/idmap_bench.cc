@@ -299,10 +299,16 @@ class Figures {
   std::vector<Measurement> all_;
 };
 
-absl::Status measure(std::vector<Contender>& contenders, const BenchmarkFlags& flags,
+// `first`: who begins; each in turn, as what one leaves behind may cost the next.
+absl::Status measure(std::vector<Contender>& contenders, const BenchmarkFlags& flags, int64_t first,
                      Figures& figures) {
   const int64_t size = flags.idmap.batch, threads = flags.threads;
-  for (Contender& each : contenders) {
+  std::vector<Contender*> turns;
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    turns.push_back(&contenders[(static_cast<size_t>(first) + i) % contenders.size()]);
+  }
+  for (Contender* const turn : turns) {
+    Contender& each = *turn;
     // What the largest takes while it grows.
     constexpr int64_t kBytesPerRow = 160;
     RETURN_IF_ERROR(warm_memory(static_cast<int64_t>(each.workload->ids.size()) * kBytesPerRow));
@@ -317,13 +323,13 @@ absl::Status measure(std::vector<Contender>& contenders, const BenchmarkFlags& f
   const std::pair<const char*, std::vector<int64_t> Workload::*> lookups[] = {
       {"uniform", &Workload::uniform}, {"zipf", &Workload::zipf}, {"miss", &Workload::misses}};
   for (const auto& [name, ids] : lookups) {
-    for (Contender& each : contenders) {
-      figures.add(absl::StrCat("idmap/find/", name), each.name, "ids/s",
-                  find_rate(*each.map, each.workload->*ids, size));
+    for (const Contender* const turn : turns) {
+      figures.add(absl::StrCat("idmap/find/", name), turn->name, "ids/s",
+                  find_rate(*turn->map, turn->workload->*ids, size));
     }
-    for (Contender& each : contenders) {
-      figures.add(absl::StrCat("idmap/find/", name, "/threads", threads), each.name, "ids/s",
-                  find_rate(*each.map, each.workload->*ids, size, threads));
+    for (const Contender* const turn : turns) {
+      figures.add(absl::StrCat("idmap/find/", name, "/threads", threads), turn->name, "ids/s",
+                  find_rate(*turn->map, turn->workload->*ids, size, threads));
     }
   }
   return absl::OkStatus();
@@ -357,7 +363,7 @@ absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& pr
   RETURN_IF_ERROR(check(contenders, flags.idmap.batch));
   Figures figures(flags);
   for (int64_t repeat = 0; repeat < flags.repeats; ++repeat) {
-    RETURN_IF_ERROR(measure(contenders, flags, figures));
+    RETURN_IF_ERROR(measure(contenders, flags, repeat, figures));
     IdMap& map = static_cast<OurMap&>(*contenders[0].map).map();
     figures.add("idmap/number_distinct/zipf", Figures::kOurs, "ids/s",
                 number_rate(map, workload.zipf, flags.idmap.batch));
