@@ -207,15 +207,12 @@ inline uint32_t look_at_homes(const IdMapView& map, const int64_t* ids, int64_t 
 
 // The same with the buckets behind, for the ids with a bit in `left`, until it says so of none.
 template <typename Look>
-inline void look_behind(const IdMapView& map, int64_t begin, uint32_t left, IdMapHomes& homes,
+inline void look_behind(const IdMapView& map, int64_t begin, uint32_t left, const IdMapHomes& homes,
                         Look look) {
   for (; left != 0; left &= left - 1) {
-    const int64_t i = __builtin_ctz(left);
-    IdMapEntry* here;
-    uint64_t distance = 0;
-    do {
-      here = behind(map, block_at(homes, begin)[i], ++distance);
-    } while (look(begin + i, here));
+    const int64_t i = begin + __builtin_ctz(left);
+    uint64_t distance = 1;
+    while (look(i, behind(map, home_at(homes, i), distance))) ++distance;
   }
 }
 
@@ -234,7 +231,7 @@ void find(const IdMapView& view, const int64_t* ids, int64_t count, RowIndex* ro
   for (int64_t begin = 0; begin < count + kBlock; begin += kBlock) {
     const uint32_t left = look_at_homes(map, ids, begin, count, homes, look);
     for (uint32_t each = left; each != 0; each &= each - 1) {
-      prefetch(block_at(homes, begin)[__builtin_ctz(each)] + kIdMapEntries);
+      prefetch(home_at(homes, begin + __builtin_ctz(each)) + kIdMapEntries);
     }
     look_behind(map, begin - kBlock, left_before, homes, look);
     left_before = left;
