@@ -107,9 +107,7 @@ IdMap::Entry* IdMap::find_entry(const IdMapView& map, int64_t id, uint64_t hash)
 
 template <typename Use>
 Use IdMap::find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, Use use) {
-  Entry none = {};
   IdMapSearch search;
-  search.none = &none;
   const auto count = static_cast<int64_t>(ids.size());
   for (int64_t first = 0; first < count;) {
     search.ids = ids.data() + first;
@@ -126,7 +124,7 @@ Use IdMap::find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, 
         if (ABSL_PREDICT_FALSE(entry->id != id || entry->row_complement == 0)) {
           // If the id came since it was looked for it took this entry: the first free one, as
           // nothing is erased meanwhile.
-          entry = entry == &none || entry->row_complement != 0
+          entry = entry->row_complement != 0
                       ? find_or_insert_anew(id, make_row, moved)
                       : insert_at(entry, home_at(search.homes, i), id, make_row, moved);
           if (ABSL_PREDICT_FALSE(moved)) end = i + 1;
@@ -147,10 +145,13 @@ inline IdMap::Entry* IdMap::insert_at(Entry* free, Entry* home, int64_t id, Make
   if (row == kNoRow) return nullptr;
   const uint64_t hash = hash_(id);
   moved = count_in(hash);
-  if (ABSL_PREDICT_FALSE(moved) || free == nullptr) {
+  if (ABSL_PREDICT_FALSE(moved || free == nullptr)) {
     return place_entry(view(), segment_of(hash), {id, ~row, 0}, hash);
   }
-  home->mark |= bucket_of(free) == bucket_of(home) ? 0 : kPassed;
+  const uint64_t distance = (bucket_of(free) - bucket_of(home)) & mask_;
+  home->mark |= distance == 0 ? 0 : kPassed;
+  for (uint64_t passed = 1; passed < distance; ++passed)
+    behind(view(), home, passed)->mark |= kPassed;
   *free = {id, ~row, 0};
   return free;
 }

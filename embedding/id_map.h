@@ -124,9 +124,9 @@ class IdMap {
   // then. Returns `use`, whose members stay in registers that way.
   template <typename Use>
   Use find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, Use use);
-  // Inserts an id that is not there. `free`: its place, in its home or, if that is full, in the
-  // bucket behind it; or nullptr, if that is not known. `home`: as home_in says. Sets `moved` if
-  // other entries moved. Returns: its entry, or nullptr if make_row refuses.
+  // Inserts an id that is not there. `free`: its place, or nullptr, if that is not known. `home`:
+  // as home_in says. Sets `moved` if other entries moved. Returns: its entry, or nullptr if
+  // make_row refuses.
   Entry* insert_at(Entry* free, Entry* home, int64_t id, MakeRow make_row, bool& moved);
   // The same for one that may be there: it is looked for once more.
   Entry* find_or_insert_anew(int64_t id, MakeRow make_row, bool& moved);

@@ -23,7 +23,7 @@ constexpr int64_t kBlock = kIdMapBlock;
 
 // Homes that are found take the places of those that nobody looks at any more, and what comes again
 // behind the ring is of one block; a bit for each id of a block.
-static_assert(kAhead % kBlock == 0 && kAhead >= 2 * kBlock && IdMapHomes::kSize == 2 * kAhead);
+static_assert(kAhead % kBlock == 0 && IdMapHomes::kSize >= kAhead + 3 * kBlock);
 static_assert(kNear <= kBlock && kBlock <= 32);
 
 // Of a bucket's entries, those that have the id and those that are in use: bit kStride × e. The
@@ -119,20 +119,18 @@ inline Matches matches(const IdMapBucket& bucket, int64_t id) {
 
 #endif
 
-// The entry of an id in a bucket, or else, where `free` says so, the first free one; or `none`.
-template <bool free>
-inline IdMapEntry* place_in(IdMapBucket* bucket, int64_t id, IdMapEntry* none) {
+// The entry of an id in a bucket, or else the first free one, or else nullptr.
+inline IdMapEntry* place_in(IdMapBucket* bucket, int64_t id) {
   constexpr unsigned kBits = kStride * kIdMapEntries;
   constexpr unsigned kAll = kStride == 2 ? 0x55 : 0xf;  // all entries
   const Matches all = matches(*bucket, id);
   // Found, or else free, or else neither.
-  const unsigned bits =
-      (all.same & all.used) | (free ? (all.used ^ kAll) << kBits : 0) | 1u << 2 * kBits;
+  const unsigned bits = (all.same & all.used) | (all.used ^ kAll) << kBits | 1u << 2 * kBits;
   const auto bit = static_cast<unsigned>(__builtin_ctz(bits));
   auto entry = reinterpret_cast<IdMapEntry*>(reinterpret_cast<char*>(bucket) +
                                              bit % kBits * (sizeof(IdMapEntry) / kStride));
   // A conditional move, not the branch that GCC would make of it.
-  asm("cmp %2, %1\n\tcmovae %3, %0" : "+r"(entry) : "r"(bit), "i"(2 * kBits), "r"(none) : "cc");
+  asm("cmp %2, %1\n\tcmovae %3, %0" : "+r"(entry) : "r"(bit), "i"(2 * kBits), "r"(nullptr) : "cc");
   return entry;
 }
 
@@ -185,8 +183,13 @@ inline void approach_first(const IdMapView& map, const int64_t* ids, int64_t cou
   for (int64_t i = 0; i < kAhead; ++i) prefetch(homes.ring[i]);
 }
 
-// Calls look(i, home) for the block that begins there. Returns: a bit for each id for which it says
-// so. Approaches ids that are kAhead further.
+// Ids are looked for a block at a time in three stages, so that what a stage has fetched has time
+// to come while others are at work: in their homes, in the bucket behind, and in those further
+// behind. Each stage calls look(i, entry) with home_at(homes, i) or the same in a bucket behind,
+// for each id of the block that begins at `begin`, and goes on with those for which it says so: the
+// first two return a bit for each of them, the later two get these as `left`.
+
+// Approaches ids that are kAhead further.
 template <typename Look>
 inline uint32_t look_at_homes(const IdMapView& map, const int64_t* ids, int64_t begin,
                               int64_t count, IdMapHomes& homes, Look look) {
@@ -202,16 +205,34 @@ inline uint32_t look_at_homes(const IdMapView& map, const int64_t* ids, int64_t 
     prefetch(ahead[i]);
     left |= static_cast<uint32_t>(look(begin + i, home)) << i;
   }
+  for (uint32_t each = left; each != 0; each &= each - 1) {
+    prefetch(home_at(homes, begin + __builtin_ctz(each)) + kIdMapEntries);
+  }
   return left;
 }
 
-// The same with the buckets behind, for the ids with a bit in `left`, until it says so of none.
 template <typename Look>
-inline void look_behind(const IdMapView& map, int64_t begin, uint32_t left, const IdMapHomes& homes,
-                        Look look) {
+inline uint32_t look_behind(const IdMapView& map, int64_t begin, uint32_t left,
+                            const IdMapHomes& homes, Look look) {
+  uint32_t further = 0;
+  for (; left != 0; left &= left - 1) {
+    const int id = __builtin_ctz(left);
+    IdMapEntry* const home = home_at(homes, begin + id);
+    const bool more = look(begin + id, behind(map, home, 1));
+    // Or the home once more.
+    prefetch(home + more * 2 * kIdMapEntries);
+    prefetch(home + more * 3 * kIdMapEntries);
+    further |= static_cast<uint32_t>(more) << id;
+  }
+  return further;
+}
+
+template <typename Look>
+inline void look_further(const IdMapView& map, int64_t begin, uint32_t left,
+                         const IdMapHomes& homes, Look look) {
   for (; left != 0; left &= left - 1) {
     const int64_t i = begin + __builtin_ctz(left);
-    uint64_t distance = 1;
+    uint64_t distance = 2;
     while (look(i, behind(map, home_at(homes, i), distance))) ++distance;
   }
 }
@@ -219,71 +240,47 @@ inline void look_behind(const IdMapView& map, int64_t begin, uint32_t left, cons
 void find(const IdMapView& view, const int64_t* ids, int64_t count, RowIndex* rows) {
   const IdMapView map = view;
   // Whether the id may be behind.
-  const auto look = [ids, rows](int64_t i, IdMapEntry* home) {
-    const RowIndex complement = row_complement(*bucket_of(home), ids[i]);
+  const auto look = [ids, rows](int64_t i, IdMapEntry* here) {
+    const RowIndex complement = row_complement(*bucket_of(here), ids[i]);
     rows[i] = ~complement;
-    return (complement == 0) & passed(home);
+    return (complement == 0) & passed(here);
   };
   IdMapHomes homes;
   approach_first(map, ids, count, homes);
-  // What is behind has time to come while the next block is looked at.
-  uint32_t left_before = 0;
-  for (int64_t begin = 0; begin < count + kBlock; begin += kBlock) {
-    const uint32_t left = look_at_homes(map, ids, begin, count, homes, look);
-    for (uint32_t each = left; each != 0; each &= each - 1) {
-      prefetch(home_at(homes, begin + __builtin_ctz(each)) + kIdMapEntries);
-    }
-    look_behind(map, begin - kBlock, left_before, homes, look);
-    left_before = left;
+  uint32_t left = 0, further = 0;  // of the block before, and of the one before that
+  for (int64_t begin = 0; begin < count + 2 * kBlock; begin += kBlock) {
+    const uint32_t now = look_at_homes(map, ids, begin, count, homes, look);
+    look_further(map, begin - 2 * kBlock, further, homes, look);
+    further = look_behind(map, begin - kBlock, left, homes, look);
+    left = now;
   }
 }
 
-// Looks at the homes of the block that begins there. What is behind has time to come until the next
-// one.
-inline void look_at_block(const IdMapView& map, IdMapSearch& search, int64_t begin) {
-  const int64_t* const ids = search.ids;
-  IdMapEntry* const none = search.none;
-  IdMapEntry** const located = search.located;
-  const auto look = [=](int64_t i, IdMapEntry* home) {
-    IdMapEntry* const entry = place_in<true>(bucket_of(home), ids[i], none);
+// What says of an id whether its entry, or else a free one, is still to be found, and where if not.
+inline auto locating(IdMapSearch& search) {
+  return [ids = search.ids, located = search.located](int64_t i, IdMapEntry* here) {
+    IdMapEntry* const entry = place_in(bucket_of(here), ids[i]);
     located[i & (2 * kBlock - 1)] = entry;
-    return entry == none;
+    return entry == nullptr;
   };
-  search.left = look_at_homes(map, ids, begin, search.count, search.homes, look);
-  for (uint32_t full = search.left; full != 0; full &= full - 1) {
-    const IdMapEntry* const home = home_at(search.homes, begin + __builtin_ctz(full));
-    __builtin_prefetch(home + kIdMapEntries, 1);
-    __builtin_prefetch(home + 2 * kIdMapEntries, 1);
-  }
+}
+
+// Of the block that begins there.
+inline void locate_in_homes(const IdMapView& map, IdMapSearch& search, int64_t begin) {
+  search.left = look_at_homes(map, search.ids, begin, search.count, search.homes, locating(search));
 }
 
 void start(const IdMapView& map, IdMapSearch& search) {
   approach_first(map, search.ids, search.count, search.homes);
-  look_at_block(map, search, 0);
+  locate_in_homes(map, search, 0);
 }
 
-// The same behind a home that is full of others.
-inline IdMapEntry* locate_behind(const IdMapView& map, int64_t id, IdMapEntry* home,
-                                 IdMapEntry* none) {
-  IdMapEntry* here = behind(map, home, 1);
-  IdMapEntry* entry = place_in<true>(bucket_of(here), id, none);
-  if (__builtin_expect(entry != none || !passed(home), 1)) return entry;
-  for (uint64_t distance = 2; entry == none && passed(here); ++distance) {
-    here = behind(map, home, distance);
-    entry = place_in<false>(bucket_of(here), id, none);
-  }
-  return entry;
-}
-
+// Between two calls the caller works on a block, and what was fetched last comes.
 void locate(const IdMapView& view, IdMapSearch& search, int64_t begin) {
   const IdMapView map = view;
-  uint32_t left = search.left;
-  look_at_block(map, search, begin + kBlock);
-  for (; left != 0; left &= left - 1) {
-    const int64_t i = begin + __builtin_ctz(left);
-    search.located[i & (2 * kBlock - 1)] =
-        locate_behind(map, search.ids[i], home_at(search.homes, i), search.none);
-  }
+  const uint32_t left = look_behind(map, begin, search.left, search.homes, locating(search));
+  locate_in_homes(map, search, begin + kBlock);
+  look_further(map, begin, left, search.homes, locating(search));
 }
 
 // The next run, after the last one the first, is prefetched: each bucket beside one that is split.

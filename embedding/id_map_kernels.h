@@ -18,9 +18,9 @@ inline constexpr int64_t kIdMapNear = 8;
 // Ids that are located at once; no more than the bits of a mask.
 inline constexpr int64_t kIdMapBlock = 32;
 
-// Homes of ids, from the block before the one looked at to those that are approached.
+// Homes of ids, from two blocks before the one looked at to those that are approached.
 struct IdMapHomes {
-  static constexpr int64_t kSize = 2 * kIdMapAhead;
+  static constexpr int64_t kSize = 4 * kIdMapAhead;
   // The i-th id's is number i modulo the size; the first ones come again behind the last.
   IdMapEntry* ring[kSize + kIdMapNear];
 };
@@ -37,9 +37,7 @@ inline IdMapEntry* home_at(const IdMapHomes& homes, int64_t i) {
 struct IdMapSearch {
   const int64_t* ids;
   int64_t count;
-  IdMapEntry* none;  // stands for no entry
-  // The i-th id's is number i modulo the size: its entry; else where it would go, if its home or
-  // the bucket behind has a free entry; else `none`.
+  // The i-th id's is number i modulo the size: its entry, or else the free one where it would go.
   IdMapEntry* located[2 * kIdMapBlock];
   // Of the block that was located last, the i-th id's home is home_at(homes, i).
   IdMapHomes homes;
@@ -73,7 +71,7 @@ struct IdMapKernels {
   void (*start)(const IdMapView& map, IdMapSearch& search);
   // Sets search.located for the block that begins there: homes are looked at in the call before,
   // buckets behind them now; entries may come meanwhile. REQUIRES: the call before was for the
-  // block before, or to start.
+  // block before, or to start; no segment is full.
   void (*locate)(const IdMapView& map, IdMapSearch& search, int64_t begin);
   // Splits the run of buckets that begins there, a multiple of kIdMapRun, and sets what is said of
   // it: entries in their home go to the same bucket of `zero` or `one`, in order and without the

@@ -29,8 +29,11 @@ class TinyMap {
     return {directory_, 63, sizeof memory_->buckets[0] - 1, hash_.secrets()};
   }
   uint64_t hash(int64_t id) const { return hash_(id); }
+  // The id's home, or the bucket `distance` behind it.
+  IdMapBucket& bucket(int64_t id, int64_t distance) {
+    return memory_->buckets[hash(id) >> 63][(hash(id) / sizeof(IdMapBucket) + distance) % kBuckets];
+  }
   IdMapBucket& home(int64_t id) { return bucket(id, 0); }
-  IdMapBucket& behind_home(int64_t id) { return bucket(id, 1); }
   void insert(int64_t id) {
     IdMapBucket* const segment = memory_->buckets[hash(id) >> 63];
     const uint64_t kind = hash(id) / sizeof(IdMapEntry) % kIdMapEntries;
@@ -56,9 +59,6 @@ class TinyMap {
   }
 
  private:
-  IdMapBucket& bucket(int64_t id, int64_t distance) {
-    return memory_->buckets[hash(id) >> 63][(hash(id) / sizeof(IdMapBucket) + distance) % kBuckets];
-  }
   struct alignas(kBuckets * sizeof(IdMapBucket)) Memory {
     IdMapBucket buckets[kSegments][kBuckets] = {};
   };
@@ -90,16 +90,14 @@ class IdMapKernelsTest : public testing::TestWithParam<InstructionSet> {
 
   // Checks `start` and `locate` of one block after the other.
   void expect_locates(TinyMap& map, const std::vector<int64_t>& ids) {
-    IdMapEntry none = {};
     IdMapSearch search;
     search.ids = ids.data();
     search.count = static_cast<int64_t>(ids.size());
-    search.none = &none;
     kernels_.start(map.view(), search);
     for (int64_t begin = 0; begin < search.count; begin += kIdMapBlock) {
       kernels_.locate(map.view(), search, begin);
       for (int64_t i = begin; i < std::min(begin + kIdMapBlock, search.count); ++i) {
-        ASSERT_EQ(search.located[i % std::size(search.located)], expected(map, ids[i], &none))
+        ASSERT_EQ(search.located[i % std::size(search.located)], expected(map, ids[i]))
             << i << " of " << search.count;
         ASSERT_EQ(bucket_of(home_at(search.homes, i)), &map.home(ids[i]));
       }
@@ -107,14 +105,13 @@ class IdMapKernelsTest : public testing::TestWithParam<InstructionSet> {
   }
 
   // As the header says.
-  static IdMapEntry* expected(TinyMap& map, int64_t id, IdMapEntry* none) {
+  static IdMapEntry* expected(TinyMap& map, int64_t id) {
     if (IdMapEntry* const entry = map.entry(id)) return entry;
-    for (IdMapBucket* bucket : {&map.home(id), &map.behind_home(id)}) {
-      for (IdMapEntry& entry : bucket->entries) {
+    for (int64_t distance = 0;; ++distance) {
+      for (IdMapEntry& entry : map.bucket(id, distance).entries) {
         if (entry.row_complement == 0) return &entry;
       }
     }
-    return none;
   }
 
   const IdMapKernels& kernels_;
