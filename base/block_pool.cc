@@ -3,6 +3,7 @@
 #include "base/catch_exceptions.h"
 #include "base/huge_memory.h"
 #include "base/log.h"
+#include "base/make_room.h"
 
 namespace millrace {
 namespace {
@@ -14,6 +15,10 @@ constexpr int64_t kReady = 4;  // blocks
 
 BlockPool::BlockPool(bool background) : background_(background) {
   if (!background) return;
+  {
+    MutexLock lock(mutex_);
+    ready_.reserve(kReady + 1);  // one may come back while another is touched
+  }
   // Without the thread memory is touched when it is used.
   catch_exceptions([this] {
     thread_ = std::thread([this] {
@@ -41,6 +46,9 @@ BlockPool::~BlockPool() {
 
 char* BlockPool::fresh() {
   if (empty_.empty()) {
+    // What may fail comes first.
+    make_room_for_one(arenas_);
+    empty_.reserve((arenas_.size() + 1) * kBlocksPerArena);
     char* arena = map_memory(kBlocksPerArena * kBlockBytes);
     // Once for all of them: each such call keeps those out who touch memory elsewhere meanwhile.
     use_huge_pages(arena, kBlocksPerArena * kBlockBytes);
@@ -61,12 +69,13 @@ char* BlockPool::take() {
   return block;
 }
 
+char* BlockPool::take_zeros() {
+  MutexLock lock(mutex_);
+  return fresh();
+}
+
 char* BlockPool::take_sparse() {
-  char* block;
-  {
-    MutexLock lock(mutex_);
-    block = fresh();
-  }
+  char* const block = take_zeros();
   use_small_pages(block, kBlockBytes);
   return block;
 }

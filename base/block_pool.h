@@ -28,8 +28,11 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // A block; what it holds is not defined. Ends the process if there is no memory, as new does.
+  // A block; what it holds is not defined. Like those below it throws std::bad_alloc if there is no
+  // address space, and then nothing changed.
   char* take();
+  // A block of zeros; its memory appears where it is touched.
+  char* take_zeros();
   // The same, but in small pages that exist only once they are touched: for the first rows of
   // what may stay small.
   char* take_sparse();
@@ -49,8 +52,9 @@ class BlockPool {
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool in_use_ ABSL_GUARDED_BY(mutex_) = false;        // a block was taken
   std::vector<char*> arenas_ ABSL_GUARDED_BY(mutex_);  // what the system gave
-  std::vector<char*> empty_ ABSL_GUARDED_BY(mutex_);   // blocks without memory
-  std::vector<char*> ready_ ABSL_GUARDED_BY(mutex_);   // blocks that were touched
+  // Blocks without memory, and blocks that were touched. There is room for each that may come back.
+  std::vector<char*> empty_ ABSL_GUARDED_BY(mutex_);
+  std::vector<char*> ready_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -1,5 +1,6 @@
 #include "base/block_pool.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <thread>
@@ -37,6 +38,25 @@ TEST(BlockPoolTest, BlocksGivenBackAreHandedOutAgain) {
   EXPECT_EQ(second, first);
   EXPECT_EQ(pool.ready_bytes(), 0);
   pool.give_back(second);
+}
+
+TEST(BlockPoolTest, ZerosAlsoWhereOtherThingsStood) {
+  for (const bool background : {false, true}) {
+    BlockPool pool(background);
+    std::vector<char*> blocks;
+    for (int round = 0; round < 2; ++round) {
+      for (int i = 0; i < 40; ++i) {
+        blocks.push_back(round == 0 ? pool.take() : pool.take_zeros());
+        const auto is_zero = [](char c) { return c == 0; };
+        if (round == 1) {
+          ASSERT_TRUE(std::all_of(blocks.back(), blocks.back() + BlockPool::kBlockBytes, is_zero));
+        }
+        std::memset(blocks.back(), 1, BlockPool::kBlockBytes);
+      }
+      for (char* block : blocks) pool.give_back(block);
+      blocks.clear();
+    }
+  }
 }
 
 TEST(BlockPoolTest, ManyThreadsTakeAndGiveBack) {

@@ -35,8 +35,9 @@ BenchmarkFlags small() {
 
 TEST(IdMapBench, MeasuresThreeMapsAndTheirRatios) {
   const std::vector<Measurement> measured = measure(small());
-  for (const char* figure : {"idmap/insert", "idmap/insert/reserved", "idmap/find/uniform",
-                             "idmap/find/zipf", "idmap/find/miss", "idmap/find/uniform/threads2"}) {
+  for (const char* figure :
+       {"idmap/insert", "idmap/insert/all_threads", "idmap/insert/reserved", "idmap/find/uniform",
+        "idmap/find/zipf", "idmap/find/miss", "idmap/find/uniform/threads2"}) {
     for (const char* map : {" millrace", " ska", " absl"}) {
       EXPECT_THAT(names(measured), Contains(std::string(figure) + map));
     }

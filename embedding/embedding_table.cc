@@ -83,7 +83,7 @@ EmbeddingTable::EmbeddingTable(EmbeddingTableOptions options, Initializer initia
       kernels_(millrace::kernels(options_.instruction_set)),
       rounding_key_(xxh3(options_.name + "/rounding", options_.seed)),
       admission_(std::move(admission)),
-      map_(options_.instruction_set),
+      map_(options_.instruction_set, options_.blocks),
       store_(options_.dim, options_.type, options_.blocks, options_.instruction_set),
       weights_(options_.dim),
       evicted_(options_.evicted_log_ids) {}

@@ -8,6 +8,7 @@
 #include "absl/base/optimization.h"
 #include "base/huge_memory.h"
 #include "base/log.h"
+#include "base/make_room.h"
 #include "embedding/segment_filling.h"
 
 namespace millrace {
@@ -19,11 +20,6 @@ constexpr int64_t kReservePercent = 68;
 // A map of one segment halves it at this load; two segments merge where that makes twice as much.
 constexpr int64_t kShrinkPercent = 15;
 
-template <typename T>
-void make_room_for_one(std::vector<T>& all) {
-  if (all.size() == all.capacity()) all.reserve(2 * all.size());
-}
-
 uint64_t seed_from_system() {
   uint64_t seed = 0;
   MILLRACE_CHECK(getentropy(&seed, sizeof seed) == 0);
@@ -32,9 +28,11 @@ uint64_t seed_from_system() {
 
 }  // namespace
 
-IdMap::IdMap(InstructionSet set) : IdMap(seed_from_system(), set) {}
+IdMap::IdMap(InstructionSet set, std::shared_ptr<BlockPool> pool)
+    : IdMap(seed_from_system(), set, std::move(pool)) {}
 
-IdMap::IdMap(uint64_t seed, InstructionSet set) : kernels_(id_map_kernels(set)), hash_(seed) {
+IdMap::IdMap(uint64_t seed, InstructionSet set, std::shared_ptr<BlockPool> pool)
+    : kernels_(id_map_kernels(set)), hash_(seed), memory_(std::move(pool)) {
   start();
 }
 
@@ -272,8 +270,9 @@ void IdMap::split(uint32_t segment) {
   if (old.depth == 64 - shift_) resize_directory(old.depth + 1);
   // Half of the entries stay, in the homes that they had, but not where pages are small.
   const bool moves = memory_.alone(old.buckets);
-  Segment zero = {moves ? new_buckets(mask_ + 1) : old.buckets, 2 * old.prefix, old.depth + 1};
-  Segment one = {new_buckets(mask_ + 1), 2 * old.prefix + 1, old.depth + 1};
+  const auto buckets = [this] { return static_cast<Bucket*>(memory_.allocate(bucket_bytes())); };
+  Segment zero = {moves ? buckets() : old.buckets, 2 * old.prefix, old.depth + 1};
+  Segment one = {buckets(), 2 * old.prefix + 1, old.depth + 1};
   const int32_t size_of_one = split_entries(
       kernels_, view(), old.buckets, uint64_t{1} << (63 - old.depth), zero.buckets, one.buckets);
   if (moves) memory_.release(old.buckets, bucket_bytes());
@@ -286,7 +285,7 @@ void IdMap::split(uint32_t segment) {
 }
 
 IdMap::Bucket* IdMap::new_buckets(uint64_t count) {
-  return static_cast<Bucket*>(memory_.allocate(static_cast<int64_t>(count * sizeof(Bucket))));
+  return static_cast<Bucket*>(memory_.allocate_zeros(static_cast<int64_t>(count * sizeof(Bucket))));
 }
 
 void IdMap::enter(uint32_t segment) {

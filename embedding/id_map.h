@@ -3,6 +3,7 @@
 #define MILLRACE_EMBEDDING_ID_MAP_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -34,9 +35,13 @@ inline constexpr uint32_t kNoPlace = 0xffffffff;
 // readers beside a writer need a lock, held for each call.
 class IdMap {
  public:
-  // A seed from the system: nobody can build ids that collide.
-  explicit IdMap(InstructionSet set = best_instruction_set());
-  explicit IdMap(uint64_t seed, InstructionSet set = best_instruction_set());
+  // A seed from the system: nobody can build ids that collide. `pool`: where memory comes from,
+  // that of a large map; shared with others, or by default one of its own. With a background thread
+  // it spares those who insert the first touch of memory.
+  explicit IdMap(InstructionSet set = best_instruction_set(),
+                 std::shared_ptr<BlockPool> pool = nullptr);
+  explicit IdMap(uint64_t seed, InstructionSet set = best_instruction_set(),
+                 std::shared_ptr<BlockPool> pool = nullptr);
   IdMap(const IdMap&) = delete;
   IdMap& operator=(const IdMap&) = delete;
 
@@ -147,8 +152,8 @@ class IdMap {
   void merge(uint32_t first, uint32_t second);
   void resize_only_segment(uint64_t buckets);
   void resize_directory(int depth);
-  void enter(uint32_t segment);  // into the directory
-  Bucket* new_buckets(uint64_t count);
+  void enter(uint32_t segment);         // into the directory
+  Bucket* new_buckets(uint64_t count);  // free ones
   void set_segment_buckets(uint64_t buckets);
   void start();
 

@@ -250,7 +250,7 @@ TEST(IdMapTest, BytesAreWithinWhatTheHeaderSays) {
   RowCounter counter;
   for (int64_t begin = 0; begin < 2000000; begin += 1000) {
     insert_rows(map, counter, id_range(begin, begin + 1000));
-    // A mere beginner has a page, and an arena may have been begun.
+    // A mere beginner has a page, and a block may have been begun.
     ASSERT_LE(map.bytes(), map.size() * 48 + (2 << 20)) << map.size();
     ASSERT_GE(map.bytes(), map.size() * 22) << map.size();
     ASSERT_LE(map.load(), 0.71);

@@ -3,38 +3,49 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/block_pool.h"
 #include "base/huge_memory.h"
 #include "base/log.h"
+#include "base/make_room.h"
 
 namespace millrace {
+
+SegmentMemory::SegmentMemory(std::shared_ptr<BlockPool> pool)
+    : pool_(pool != nullptr ? std::move(pool) : std::make_shared<BlockPool>(/*background=*/false)) {
+  static_assert(kBlockBytes == BlockPool::kBlockBytes);
+}
+
 SegmentMemory::~SegmentMemory() {
-  for (const Arena& arena : arenas_) unmap_memory(arena.begin, kArenaBytes);
+  for (const Block& block : blocks_) pool_->give_back(block.begin);
   for (const Piece& piece : alone_) unmap_memory(piece.memory, piece.bytes);
 }
 
-void* SegmentMemory::allocate(int64_t bytes) {
+void* SegmentMemory::allocate(int64_t bytes, bool zeros) {
   if (bytes < kFullBytes) return map_piece(bytes);
-  for (Arena& arena : arenas_) {
-    bool* const free = std::find(arena.used, arena.used + kPiecesPerArena, false);
-    const auto i = free - arena.used;
-    if (i == kPiecesPerArena) continue;
+  for (Block& block : blocks_) {
+    bool* const free = std::find(block.used, block.used + kPiecesPerBlock, false);
+    const auto i = free - block.used;
+    if (i == kPiecesPerBlock) continue;
     *free = true;
-    char* const memory = arena.begin + i * kFullBytes;
-    if (arena.dirty[i]) std::memset(memory, 0, kFullBytes);
-    arena.dirty[i] = true;
+    char* const memory = block.begin + i * kFullBytes;
+    if (zeros && !block.zeros[i]) std::memset(memory, 0, kFullBytes);
+    block.zeros[i] = false;
     return memory;
   }
   if (bytes_ < kPiecesAlone * kFullBytes) return map_piece(bytes);
-  add_arena();
-  return allocate(bytes);
+  make_room_for_one(blocks_);
+  blocks_.push_back({zeros ? pool_->take_zeros() : pool_->take(), {}, {}});
+  std::fill_n(blocks_.back().zeros, kPiecesPerBlock, zeros);
+  bytes_ += kBlockBytes;
+  return allocate(bytes, zeros);
 }
 
 void SegmentMemory::release(void* memory, int64_t bytes) {
   const auto begin = static_cast<char*>(memory);
-  auto arena = std::find_if(arenas_.begin(), arenas_.end(), [&](const Arena& arena) {
-    return begin >= arena.begin && begin < arena.begin + kArenaBytes;
+  auto block = std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& block) {
+    return begin >= block.begin && begin < block.begin + kBlockBytes;
   });
-  if (arena == arenas_.end()) {
+  if (block == blocks_.end()) {
     auto piece = std::find_if(alone_.begin(), alone_.end(),
                               [&](const Piece& piece) { return piece.memory == memory; });
     MILLRACE_CHECK(piece != alone_.end() && piece->bytes == bytes);
@@ -43,11 +54,11 @@ void SegmentMemory::release(void* memory, int64_t bytes) {
     bytes_ -= bytes;
     return;
   }
-  arena->used[(begin - arena->begin) / kFullBytes] = false;
-  if (std::count(arena->used, arena->used + kPiecesPerArena, true) > 0) return;
-  unmap_memory(arena->begin, kArenaBytes);
-  bytes_ -= kArenaBytes;
-  arenas_.erase(arena);
+  block->used[(begin - block->begin) / kFullBytes] = false;
+  if (std::count(block->used, block->used + kPiecesPerBlock, true) > 0) return;
+  pool_->give_back(block->begin);
+  bytes_ -= kBlockBytes;
+  blocks_.erase(block);
 }
 
 bool SegmentMemory::alone(const void* memory) const {
@@ -56,16 +67,10 @@ bool SegmentMemory::alone(const void* memory) const {
 }
 
 void* SegmentMemory::map_piece(int64_t bytes) {
+  make_room_for_one(alone_);
   alone_.push_back({map_memory(bytes, bytes), bytes});
   bytes_ += bytes;
   return alone_.back().memory;
-}
-
-void SegmentMemory::add_arena() {
-  char* const begin = map_memory(kArenaBytes);
-  use_huge_pages(begin, kArenaBytes);
-  arenas_.push_back({begin, {}, {}});
-  bytes_ += kArenaBytes;
 }
 
 }  // namespace millrace

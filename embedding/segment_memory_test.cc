@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <vector>
+
+#include "base/block_pool.h"
 
 namespace millrace {
 namespace {
@@ -21,7 +24,7 @@ bool all_zero(const void* memory, int64_t bytes) {
 TEST(SegmentMemoryTest, SmallPiecesCountForWhatTheyAre) {
   SegmentMemory memory;
   EXPECT_EQ(memory.bytes(), 0);
-  void* const small = memory.allocate(kSmallest);
+  void* const small = memory.allocate_zeros(kSmallest);
   void* const larger = memory.allocate(2 * kSmallest);
   EXPECT_TRUE(all_zero(small, kSmallest));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(larger) % (2 * kSmallest), 0);
@@ -32,7 +35,7 @@ TEST(SegmentMemoryTest, SmallPiecesCountForWhatTheyAre) {
   EXPECT_EQ(memory.bytes(), 0);
 }
 
-TEST(SegmentMemoryTest, TheFirstFullPiecesBringNoArena) {
+TEST(SegmentMemoryTest, TheFirstFullPiecesTakeNoBlock) {
   SegmentMemory memory;
   memory.allocate(kFull);
   memory.allocate(kFull);
@@ -50,12 +53,16 @@ TEST(SegmentMemoryTest, TellsPiecesThatAreMappedAlone) {
 }
 
 TEST(SegmentMemoryTest, PiecesAreApartAndZeroAlsoWhenUsedAgain) {
-  SegmentMemory memory;
+  const auto pool = std::make_shared<BlockPool>(/*background=*/true);
+  SegmentMemory memory(pool);
   std::vector<char*> pieces;
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 10; ++i) {
-      auto* const piece = static_cast<char*>(memory.allocate(kFull));
-      ASSERT_TRUE(all_zero(piece, kFull));
+      // Both kinds share blocks.
+      const bool zeros = i % 3 != 0;
+      auto* const piece =
+          static_cast<char*>(zeros ? memory.allocate_zeros(kFull) : memory.allocate(kFull));
+      ASSERT_TRUE(!zeros || all_zero(piece, kFull));
       ASSERT_EQ(reinterpret_cast<uintptr_t>(piece) % kFull, 0);
       std::memset(piece, i + 1, kFull);
       pieces.push_back(piece);
@@ -64,7 +71,7 @@ TEST(SegmentMemoryTest, PiecesAreApartAndZeroAlsoWhenUsedAgain) {
     for (const char* a : pieces) {
       for (const char* b : pieces) ASSERT_TRUE(a == b || a + kFull <= b || b + kFull <= a);
     }
-    // Every other one goes, so that arenas stay and have free pieces.
+    // Every other one goes, so that blocks stay and have free pieces.
     std::vector<char*> kept;
     for (size_t i = 0; i < pieces.size(); ++i) {
       if (i % 2 == 0) {
@@ -77,15 +84,19 @@ TEST(SegmentMemoryTest, PiecesAreApartAndZeroAlsoWhenUsedAgain) {
   }
 }
 
-TEST(SegmentMemoryTest, FreeArenasGoBackToTheSystem) {
-  SegmentMemory memory;
+TEST(SegmentMemoryTest, FreeBlocksGoBackToThePool) {
+  const auto pool = std::make_shared<BlockPool>(/*background=*/false);
+  SegmentMemory memory(pool);
   std::vector<void*> pieces;
   for (int i = 0; i < 20; ++i) pieces.push_back(memory.allocate(kFull));
   EXPECT_EQ(memory.bytes(), 20 * kFull);
   std::vector<void*> again(pieces.begin() + 4, pieces.end());
   for (void* piece : again) memory.release(piece, kFull);
   EXPECT_EQ(memory.bytes(), 4 * kFull);
-  // A free piece is used before a new arena comes.
+  char* const block = pool->take();
+  EXPECT_TRUE(std::any_of(again.begin(), again.end(), [&](void* piece) { return piece == block; }));
+  pool->give_back(block);
+  // A free piece is used before a new block is taken.
   for (int i = 0; i < 5; ++i) again[i] = memory.allocate(kFull);
   EXPECT_EQ(memory.bytes(), 12 * kFull);
   memory.release(again[0], kFull);
