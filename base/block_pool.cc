@@ -1,5 +1,7 @@
 #include "base/block_pool.h"
 
+#include <utility>
+
 #include "base/catch_exceptions.h"
 #include "base/huge_memory.h"
 #include "base/log.h"
@@ -117,6 +119,10 @@ void BlockPool::run() {
     MutexLock lock(mutex_);
     ready_.push_back(block);
   }
+}
+
+std::shared_ptr<BlockPool> pool_or_own(std::shared_ptr<BlockPool> pool) {
+  return pool != nullptr ? std::move(pool) : std::make_shared<BlockPool>(/*background=*/false);
 }
 
 }  // namespace millrace

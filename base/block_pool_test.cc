@@ -1,5 +1,7 @@
 #include "base/block_pool.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -57,6 +59,27 @@ TEST(BlockPoolTest, ZerosAlsoWhereOtherThingsStood) {
       blocks.clear();
     }
   }
+}
+
+// Its thread begins with take() alone, so nothing happens behind what follows.
+TEST(BlockPoolTest, WhoeverTakesNothingReadyWakesNoThread) {
+  BlockPool pool(true);
+  pool.give_back(pool.take_zeros());
+  pool.give_back(pool.take_sparse());
+  EXPECT_EQ(pool.ready_bytes(), 2 * BlockPool::kBlockBytes);
+}
+
+// Locked memory cannot be given back to the system.
+TEST(BlockPoolTest, ZerosAlsoWhereMemoryIsLocked) {
+  BlockPool pool(false);
+  char* const block = pool.take();
+  if (mlock(block, 4096) != 0) GTEST_SKIP() << "no memory may be locked here";
+  block[0] = 1;
+  pool.give_back(block);
+  EXPECT_EQ(pool.take_zeros(), block);
+  EXPECT_EQ(block[0], 0);
+  munlock(block, 4096);
+  pool.give_back(block);
 }
 
 TEST(BlockPoolTest, ManyThreadsTakeAndGiveBack) {

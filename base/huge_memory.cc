@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <cstring>
 #include <new>
 
 #ifndef MADV_COLLAPSE
@@ -38,6 +39,8 @@ void touch_memory(char* memory, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += kPageBytes) static_cast<volatile char*>(memory)[at] = 0;
 }
 
-void forget_memory(char* memory, int64_t bytes) { madvise(memory, bytes, MADV_DONTNEED); }
+void forget_memory(char* memory, int64_t bytes) {
+  if (madvise(memory, bytes, MADV_DONTNEED) != 0) std::memset(memory, 0, bytes);
+}
 
 }  // namespace millrace

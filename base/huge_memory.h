@@ -22,7 +22,8 @@ void use_small_pages(char* memory, int64_t bytes);
 void collapse_pages(char* memory, int64_t bytes);
 // Makes memory appear that is all zeros yet.
 void touch_memory(char* memory, int64_t bytes);
-// Gives the memory back and keeps the addresses; it holds zeros again.
+// Gives the memory back, or overwrites what is locked, and keeps the addresses; it holds zeros
+// again.
 void forget_memory(char* memory, int64_t bytes);
 
 }  // namespace millrace

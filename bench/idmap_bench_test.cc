@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,14 @@ TEST(IdMapBench, MeasuresThreeMapsAndTheirRatios) {
     EXPECT_THAT(names(measured), Contains(std::string(figure) + "/ratio millrace/ska"));
     EXPECT_THAT(names(measured), Contains(std::string(figure) + "/ratio millrace/absl"));
   }
+  std::map<std::string, double> by_thread;
   for (const Measurement& each : measured) {
     ASSERT_EQ(each.values.size(), 2) << each.name;
+    const std::string& map = each.parameters.at("map");
+    if (each.name == "idmap/insert") by_thread[map] = each.values[0];
+    if (each.name == "idmap/insert/all_threads") {
+      EXPECT_LE(each.values[0], by_thread.at(map)) << map;
+    }
     EXPECT_EQ(each.parameters.at("rows"), "5000");
     EXPECT_EQ(each.parameters.at("ids"), "random");
     EXPECT_GT(each.values[0], 0) << each.name;

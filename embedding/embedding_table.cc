@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "base/block_pool.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "proto/table_policy_check.h"
@@ -69,6 +70,7 @@ absl::StatusOr<std::unique_ptr<EmbeddingTable>> EmbeddingTable::create(
   if (options.eviction.has_value()) {
     ASSIGN_OR_RETURN(eviction, EvictionRules::create(*options.eviction, options.name));
   }
+  options.blocks = pool_or_own(std::move(options.blocks));
   std::unique_ptr<EmbeddingTable> table(
       new EmbeddingTable(std::move(options), initializer, std::move(admission)));
   table->eviction_ = std::move(eviction);

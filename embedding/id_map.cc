@@ -37,24 +37,24 @@ IdMap::IdMap(uint64_t seed, InstructionSet set, std::shared_ptr<BlockPool> pool)
 }
 
 void IdMap::start() {
-  set_segment_buckets(SegmentMemory::kSmallestBytes / sizeof(Bucket));
+  constexpr uint64_t kBuckets = SegmentMemory::kSmallestBytes / sizeof(Bucket);
+  std::vector<Bucket*> directory(2);
+  std::vector<uint32_t> owners(2);
+  std::vector<Segment> segments(1);
+  std::vector<int32_t> sizes(1);
+  segments[0].buckets = new_buckets(kBuckets).release();
+  for (const Segment& segment : segments_) memory_.release(segment.buckets, bucket_bytes());
+  directory_.swap(directory);
+  owners_.swap(owners);
+  segments_.swap(segments);
+  sizes_.swap(sizes);
+  size_ = 0;
   shift_ = 63;
-  directory_.resize(2);
-  owners_.resize(2);
-  segments_.push_back({new_buckets(mask_ + 1), 0, 0});
-  sizes_.push_back(0);
+  set_segment_buckets(kBuckets);
   enter(0);
 }
 
-void IdMap::clear() {
-  for (const Segment& segment : segments_) memory_.release(segment.buckets, bucket_bytes());
-  std::vector<Bucket*>().swap(directory_);
-  std::vector<uint32_t>().swap(owners_);
-  std::vector<Segment>().swap(segments_);
-  std::vector<int32_t>().swap(sizes_);
-  size_ = 0;
-  start();
-}
+void IdMap::clear() { start(); }
 
 void IdMap::swap(IdMap& other) {
   std::swap(hash_, other.hash_);
@@ -146,10 +146,12 @@ inline IdMap::Entry* IdMap::insert_at(Entry* free, Entry* home, int64_t id, Make
   if (ABSL_PREDICT_FALSE(moved || free == nullptr)) {
     return place_entry(view(), segment_of(hash), {id, ~row, 0}, hash);
   }
+  // Whether it is behind its home cannot be predicted, but it is rarely further behind.
   const uint64_t distance = (bucket_of(free) - bucket_of(home)) & mask_;
   home->mark |= distance == 0 ? 0 : kPassed;
-  for (uint64_t passed = 1; passed < distance; ++passed)
-    behind(view(), home, passed)->mark |= kPassed;
+  for (uint64_t between = 1; between < distance; ++between) {
+    behind(view(), home, between)->mark |= kPassed;
+  }
   *free = {id, ~row, 0};
   return free;
 }
@@ -227,14 +229,14 @@ void IdMap::set_segment_buckets(uint64_t buckets) {
 }
 
 void IdMap::resize_only_segment(uint64_t buckets) {
-  Bucket* const fresh = new_buckets(buckets);
+  OwnedBuckets fresh = new_buckets(buckets);
   const int64_t old_bytes = bucket_bytes();
   const uint64_t old_buckets = mask_ + 1;
   Bucket* const old = segments_[0].buckets;
   set_segment_buckets(buckets);
-  place_entries(view(), old, old_buckets, fresh);
+  place_entries(view(), old, old_buckets, fresh.get());
   memory_.release(old, old_bytes);
-  segments_[0].buckets = fresh;
+  segments_[0].buckets = fresh.release();
   enter(0);
 }
 
@@ -250,16 +252,24 @@ void IdMap::reserve(int64_t ids) {
   int depth = 0;
   while (!fits(buckets << depth)) ++depth;
   if (depth == 0) return;
-  memory_.release(segments_[0].buckets, bucket_bytes());
-  segments_.clear();
-  sizes_.clear();
-  for (uint64_t prefix = 0; prefix < uint64_t{1} << depth; ++prefix) {
-    segments_.push_back({new_buckets(mask_ + 1), prefix, depth});
-    sizes_.push_back(0);
+  // What may fail comes first.
+  const size_t count = size_t{1} << depth;
+  segments_.reserve(count);
+  sizes_.reserve(count);
+  std::vector<OwnedBuckets> fresh;
+  while (fresh.size() < count) {
+    fresh.push_back(new_buckets(mask_ + 1));
     // Else looking for an id would find a page that is made again when the id is written.
-    touch_memory(reinterpret_cast<char*>(segments_.back().buckets), bucket_bytes());
+    touch_memory(reinterpret_cast<char*>(fresh.back().get()), bucket_bytes());
   }
   resize_directory(depth);
+  memory_.release(segments_[0].buckets, bucket_bytes());
+  segments_.clear();
+  sizes_.assign(count, 0);
+  for (uint64_t prefix = 0; prefix < count; ++prefix) {
+    segments_.push_back({fresh[prefix].release(), prefix, depth});
+    enter(static_cast<uint32_t>(prefix));
+  }
 }
 
 void IdMap::split(uint32_t segment) {
@@ -268,24 +278,25 @@ void IdMap::split(uint32_t segment) {
   make_room_for_one(segments_);
   make_room_for_one(sizes_);
   if (old.depth == 64 - shift_) resize_directory(old.depth + 1);
+  OwnedBuckets fresh = new_buckets(mask_ + 1, /*free=*/false), moved;
   // Half of the entries stay, in the homes that they had, but not where pages are small.
-  const bool moves = memory_.alone(old.buckets);
-  const auto buckets = [this] { return static_cast<Bucket*>(memory_.allocate(bucket_bytes())); };
-  Segment zero = {moves ? buckets() : old.buckets, 2 * old.prefix, old.depth + 1};
-  Segment one = {buckets(), 2 * old.prefix + 1, old.depth + 1};
-  const int32_t size_of_one = split_entries(
-      kernels_, view(), old.buckets, uint64_t{1} << (63 - old.depth), zero.buckets, one.buckets);
-  if (moves) memory_.release(old.buckets, bucket_bytes());
-  segments_[segment] = zero;
-  segments_.push_back(one);
+  if (memory_.alone(old.buckets)) moved = new_buckets(mask_ + 1, /*free=*/false);
+  Bucket* const staying = moved != nullptr ? moved.get() : old.buckets;
+  const int32_t size_of_one = split_entries(kernels_, view(), old.buckets,
+                                            uint64_t{1} << (63 - old.depth), staying, fresh.get());
+  if (moved.release() != nullptr) memory_.release(old.buckets, bucket_bytes());
+  segments_[segment] = {staying, 2 * old.prefix, old.depth + 1};
+  segments_.push_back({fresh.release(), 2 * old.prefix + 1, old.depth + 1});
   sizes_.push_back(size_of_one);
   sizes_[segment] -= size_of_one;
   enter(segment);
   enter(static_cast<uint32_t>(segments_.size() - 1));
 }
 
-IdMap::Bucket* IdMap::new_buckets(uint64_t count) {
-  return static_cast<Bucket*>(memory_.allocate_zeros(static_cast<int64_t>(count * sizeof(Bucket))));
+IdMap::OwnedBuckets IdMap::new_buckets(uint64_t count, bool free) {
+  const auto bytes = static_cast<int64_t>(count * sizeof(Bucket));
+  void* const memory = free ? memory_.allocate_zeros(bytes) : memory_.allocate(bytes);
+  return OwnedBuckets(static_cast<Bucket*>(memory), {&memory_, bytes});
 }
 
 void IdMap::enter(uint32_t segment) {
@@ -390,12 +401,12 @@ bool IdMap::shrink(uint64_t hash) {
 
 void IdMap::merge(uint32_t first, uint32_t second) {
   const Segment a = segments_[first], b = segments_[second];
-  Bucket* const fresh = new_buckets(mask_ + 1);
+  OwnedBuckets fresh = new_buckets(mask_ + 1);
   for (const Segment& old : {a, b}) {
-    place_entries(view(), old.buckets, mask_ + 1, fresh);
+    place_entries(view(), old.buckets, mask_ + 1, fresh.get());
     memory_.release(old.buckets, bucket_bytes());
   }
-  segments_[first] = {fresh, a.prefix / 2, a.depth - 1};
+  segments_[first] = {fresh.release(), a.prefix / 2, a.depth - 1};
   sizes_[first] += sizes_[second];
   segments_[second] = segments_.back();
   segments_.pop_back();

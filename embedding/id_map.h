@@ -35,9 +35,9 @@ inline constexpr uint32_t kNoPlace = 0xffffffff;
 // readers beside a writer need a lock, held for each call.
 class IdMap {
  public:
-  // A seed from the system: nobody can build ids that collide. `pool`: where memory comes from,
-  // that of a large map; shared with others, or by default one of its own. With a background thread
-  // it spares those who insert the first touch of memory.
+  // A seed from the system: nobody can build ids that collide. `pool`: where the segments of a
+  // large map come from; may be shared with others, by default one of its own. With a background
+  // thread it spares those who insert the first touch of memory.
   explicit IdMap(InstructionSet set = best_instruction_set(),
                  std::shared_ptr<BlockPool> pool = nullptr);
   explicit IdMap(uint64_t seed, InstructionSet set = best_instruction_set(),
@@ -116,6 +116,13 @@ class IdMap {
     int depth;
   };
   struct Numbering;
+  // Given back unless they become a segment's.
+  struct GiveBack {
+    SegmentMemory* memory;
+    int64_t bytes;
+    void operator()(Bucket* buckets) const { memory->release(buckets, bytes); }
+  };
+  using OwnedBuckets = std::unique_ptr<Bucket[], GiveBack>;
   static constexpr int64_t kBlock = 1024;  // ids that are erased together
 
   IdMapView view() const {
@@ -152,9 +159,11 @@ class IdMap {
   void merge(uint32_t first, uint32_t second);
   void resize_only_segment(uint64_t buckets);
   void resize_directory(int depth);
-  void enter(uint32_t segment);         // into the directory
-  Bucket* new_buckets(uint64_t count);  // free ones
+  void enter(uint32_t segment);  // into the directory
+  // Free ones, or whatever stands there.
+  OwnedBuckets new_buckets(uint64_t count, bool free = true);
   void set_segment_buckets(uint64_t buckets);
+  // Lets go of everything and begins with one small segment. Or throws, and nothing changed.
   void start();
 
   const IdMapKernels& kernels_;

@@ -12,9 +12,9 @@
 namespace millrace::MILLRACE_ISA {
 namespace {
 
-// There are no branches on what a comparison gives, as that cannot be predicted. Prefetches come
-// one by one, each beside a comparison, since of many at once the processor drops some. They come
-// twice: the second level of the caches takes more of them at a time than the first, but what comes
+// There are no branches on what a comparison gives, as that cannot be predicted. Homes are
+// prefetched one by one, each beside a comparison, since of many at once the processor drops some,
+// and twice: the second level of the caches takes more at a time than the first, but what comes
 // from there should be in the first when it is used, or a busy neighbour makes it late.
 
 constexpr int64_t kNear = kIdMapNear;
@@ -24,6 +24,7 @@ constexpr int64_t kBlock = kIdMapBlock;
 // Homes that are found take the places of those that nobody looks at any more, and what comes again
 // behind the ring is of one block; a bit for each id of a block.
 static_assert(kAhead % kBlock == 0 && IdMapHomes::kSize >= kAhead + 3 * kBlock);
+static_assert((IdMapHomes::kSize & (IdMapHomes::kSize - 1)) == 0);
 static_assert(kNear <= kBlock && kBlock <= 32);
 
 // Of a bucket's entries, those that have the id and those that are in use: bit kStride × e. The
@@ -183,11 +184,12 @@ inline void approach_first(const IdMapView& map, const int64_t* ids, int64_t cou
   for (int64_t i = 0; i < kAhead; ++i) prefetch(homes.ring[i]);
 }
 
-// Ids are looked for a block at a time in three stages, so that what a stage has fetched has time
-// to come while others are at work: in their homes, in the bucket behind, and in those further
-// behind. Each stage calls look(i, entry) with home_at(homes, i) or the same in a bucket behind,
-// for each id of the block that begins at `begin`, and goes on with those for which it says so: the
-// first two return a bit for each of them, the later two get these as `left`.
+// Ids are looked for a block at a time in three stages, so that what a stage has prefetched has
+// time to come while others are at work: in their homes, in the bucket behind, and in those further
+// behind, of which two are prefetched. Each stage calls look(i, entry) with home_at(homes, i) or
+// the same in a bucket behind, for each id of the block that begins at `begin`, and goes on with
+// those for which it says so: the first two return a bit for each of them, the later two get these
+// as `left`.
 
 // Approaches ids that are kAhead further.
 template <typename Look>
@@ -216,13 +218,13 @@ inline uint32_t look_behind(const IdMapView& map, int64_t begin, uint32_t left,
                             const IdMapHomes& homes, Look look) {
   uint32_t further = 0;
   for (; left != 0; left &= left - 1) {
-    const int id = __builtin_ctz(left);
-    IdMapEntry* const home = home_at(homes, begin + id);
-    const bool more = look(begin + id, behind(map, home, 1));
+    const int bit = __builtin_ctz(left);
+    IdMapEntry* const home = home_at(homes, begin + bit);
+    const bool more = look(begin + bit, behind(map, home, 1));
     // Or the home once more.
     prefetch(home + more * 2 * kIdMapEntries);
     prefetch(home + more * 3 * kIdMapEntries);
-    further |= static_cast<uint32_t>(more) << id;
+    further |= static_cast<uint32_t>(more) << bit;
   }
   return further;
 }

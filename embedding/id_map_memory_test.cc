@@ -31,7 +31,8 @@ namespace {
 TEST(IdMapMemoryTest, AFailedGrowthLosesNothingAndMayBeTriedAgain) {
   constexpr int64_t kIds = 400'000;  // several splits and directories
   int failures = 0;
-  for (int succeed = 0; succeed < 6; ++succeed) {
+  int64_t bytes = 0;  // of the first map, for which nothing fails
+  for (int succeed = kNever; succeed < 6; ++succeed) {
     IdMap map(/*seed=*/5);
     RowIndex rows[1], next = 0;
     const auto insert = [&](int64_t id) {
@@ -57,8 +58,41 @@ TEST(IdMapMemoryTest, AFailedGrowthLosesNothingAndMayBeTriedAgain) {
     ASSERT_TRUE(map.is_consistent());
     const std::vector<RowIndex> found = find_rows(map, id_range(0, kIds));
     for (int64_t id = 0; id < kIds; ++id) ASSERT_EQ(found[id], static_cast<RowIndex>(id));
+    if (succeed == kNever) bytes = map.bytes();
+    // A piece or two more, since the order in which they come differs.
+    EXPECT_LE(map.bytes(), bytes + (2 << 20));
   }
   EXPECT_GT(failures, 20);
+}
+
+TEST(IdMapMemoryTest, FailedRoomOrClearingChangesNothing) {
+  int failures = 0;
+  for (int succeed = 0; succeed < 20; ++succeed) {
+    IdMap map(/*seed=*/6);
+    RowCounter counter;
+    const auto fails = [&](auto change) {
+      allocations_that_succeed = succeed;
+      bool failed = false;
+      try {
+        change();
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+      allocations_that_succeed = kNever;
+      failures += failed;
+      return failed;
+    };
+    fails([&] { map.reserve(200'000); });
+    ASSERT_TRUE(map.is_consistent());
+    const std::vector<RowIndex> rows = insert_rows(map, counter, id_range(0, 100'000));
+    const bool failed = fails([&] { map.clear(); });
+    ASSERT_TRUE(map.is_consistent());
+    ASSERT_EQ(map.size(), failed ? 100'000 : 0);
+    if (failed) {
+      ASSERT_EQ(find_rows(map, id_range(0, 100'000)), rows);
+    }
+  }
+  EXPECT_GT(failures, 15);
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/block_pool.h"
 #include "base/status_matchers.h"
 #include "embedding/id_map_testing.h"
 
@@ -257,6 +259,29 @@ TEST(IdMapTest, BytesAreWithinWhatTheHeaderSays) {
   }
   EXPECT_LE(map.bytes(), map.size() * 47);
   EXPECT_GE(map.load(), 0.34);
+}
+
+TEST(IdMapTest, SegmentsComeFromThePool) {
+  const auto pool = std::make_shared<BlockPool>(/*background=*/true);
+  RowCounter counter;
+  IdMap map(best_instruction_set(), pool);
+  EXPECT_EQ(pool.use_count(), 2);
+  insert_rows(map, counter, id_range(0, 200'000));
+  EXPECT_TRUE(map.is_consistent());
+  // All but a page are given back, and of the pool's blocks some stay ready.
+  map.clear();
+  EXPECT_GT(pool->ready_bytes(), 0);
+  // A map with another pool takes this one along.
+  {
+    IdMap other;
+    insert_rows(other, counter, id_range(0, 200'000));
+    map.swap(other);
+    insert_rows(other, counter, id_range(0, 200'000));
+    EXPECT_TRUE(other.is_consistent());
+  }
+  EXPECT_EQ(pool.use_count(), 1);
+  EXPECT_EQ(map.size(), 200'000);
+  EXPECT_TRUE(map.is_consistent());
 }
 
 TEST(IdMapTest, GivesMemoryBackWhenMostIdsAreErased) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/make_room.h"
 #include "embedding/kernels.h"
 
 namespace millrace {
@@ -21,8 +22,7 @@ int64_t round_up(int64_t value, int64_t multiple) {
 RowStore::RowStore(int64_t dim, RowType type, std::shared_ptr<BlockPool> pool, InstructionSet set)
     : layout_(RowLayout::create(dim, type, 0)),
       instruction_set_(set),
-      pool_(pool != nullptr ? std::move(pool) : std::make_shared<BlockPool>(/*background=*/false)) {
-}
+      pool_(pool_or_own(std::move(pool))) {}
 
 void RowStore::swap_rows(RowStore& other) {
   MILLRACE_CHECK(dim() == other.dim() && type() == other.type() && pool_ == other.pool_ &&
@@ -53,6 +53,7 @@ uint64_t RowStore::block_with_room() {
     if (block.used + block.held < static_cast<int64_t>(layout_.rows_per_block)) break;
   }
   if (first_room_ == blocks_.size()) {
+    make_room_for_one(memory_);
     blocks_.emplace_back();
     memory_.push_back(nullptr);
     if (blocks_.size() == 2 && memory_[0] != nullptr) BlockPool::densify(memory_[0]);

@@ -11,7 +11,7 @@
 namespace millrace {
 
 SegmentMemory::SegmentMemory(std::shared_ptr<BlockPool> pool)
-    : pool_(pool != nullptr ? std::move(pool) : std::make_shared<BlockPool>(/*background=*/false)) {
+    : pool_(pool_or_own(std::move(pool))) {
   static_assert(kBlockBytes == BlockPool::kBlockBytes);
 }
 

@@ -84,6 +84,24 @@ TEST(SegmentMemoryTest, PiecesAreApartAndZeroAlsoWhenUsedAgain) {
   }
 }
 
+// A block that comes from the pool holds what others left there.
+TEST(SegmentMemoryTest, ZerosAlsoInABlockOfOthers) {
+  const auto pool = std::make_shared<BlockPool>(/*background=*/true);
+  std::vector<char*> blocks(4);
+  for (char*& block : blocks) {
+    block = pool->take_zeros();
+    std::memset(block, 1, BlockPool::kBlockBytes);
+  }
+  for (char* block : blocks) pool->give_back(block);
+  ASSERT_EQ(pool->ready_bytes(), 4 * BlockPool::kBlockBytes);
+  SegmentMemory memory(pool);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(memory.alone(memory.allocate(kFull)));
+  const auto piece = static_cast<char*>(memory.allocate(kFull));
+  ASSERT_FALSE(all_zero(piece, kFull));
+  ASSERT_EQ(static_cast<char*>(memory.allocate_zeros(kFull)), piece + kFull) << "of the same block";
+  EXPECT_TRUE(all_zero(piece + kFull, kFull));
+}
+
 TEST(SegmentMemoryTest, FreeBlocksGoBackToThePool) {
   const auto pool = std::make_shared<BlockPool>(/*background=*/false);
   SegmentMemory memory(pool);
