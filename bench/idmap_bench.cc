@@ -1,6 +1,5 @@
 #include <c10/util/flat_hash_map.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +17,7 @@
 #include "base/block_pool.h"
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
+#include "bench/cpu_time.h"
 #include "bench/flag_checks.h"
 #include "bench/id_workload.h"
 #include "embedding/id_map.h"
@@ -29,14 +29,6 @@ using Ids = absl::Span<const int64_t>;
 using Rows = absl::Span<RowIndex>;
 
 constexpr int64_t kLookups = 1 << 22;  // of a measurement
-
-double cpu_seconds(clockid_t clock) {
-  timespec time;
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-double thread_seconds() { return cpu_seconds(CLOCK_THREAD_CPUTIME_ID); }
 
 // Large pieces in huge pages, as our map has them: peers get their best.
 template <typename T>
@@ -172,16 +164,16 @@ absl::Status warm_memory(int64_t bytes) {
 Insertion insert_all(BenchedMap& map, Ids ids, int64_t size) {
   std::vector<RowIndex> rows(size);
   double longest = 0;
-  const double process_start = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
-  const double start = thread_seconds();
+  const double process_start = process_cpu_seconds();
+  const double start = thread_cpu_seconds();
   double last = start;
   in_batches(ids, size, [&](size_t, Ids batch) {
     map.find_or_insert(batch, absl::MakeSpan(rows).first(batch.size()));
-    const double now = thread_seconds();
+    const double now = thread_cpu_seconds();
     longest = std::max(longest, now - last);
     last = now;
   });
-  const double process_seconds = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - process_start;
+  const double process_seconds = process_cpu_seconds() - process_start;
   const auto count = static_cast<double>(ids.size());
   return {count / (last - start), count / process_seconds, 1e3 * longest};
 }
@@ -194,9 +186,9 @@ void find_all(const BenchedMap& map, Ids ids, int64_t size) {
 
 // Ids/s by the time of the thread.
 double find_rate(const BenchedMap& map, Ids ids, int64_t size) {
-  const double start = thread_seconds();
+  const double start = thread_cpu_seconds();
   find_all(map, ids, size);
-  return static_cast<double>(ids.size()) / (thread_seconds() - start);
+  return static_cast<double>(ids.size()) / (thread_cpu_seconds() - start);
 }
 
 // Ids/s of all threads by the clock; each finds its share.
@@ -216,14 +208,14 @@ double find_rate(const BenchedMap& map, Ids ids, int64_t size, int64_t threads) 
 double number_rate(IdMap& map, Ids ids, int64_t size) {
   std::vector<uint32_t> places(size);
   std::vector<RowIndex> distinct;
-  const double start = thread_seconds();
+  const double start = thread_cpu_seconds();
   in_batches(ids, size, [&](size_t, Ids batch) {
     distinct.clear();
     map.find_or_insert_distinct(
         batch, [](int64_t) { return kNoRow; }, distinct,
         absl::MakeSpan(places).first(batch.size()));
   });
-  return static_cast<double>(ids.size()) / (thread_seconds() - start);
+  return static_cast<double>(ids.size()) / (thread_cpu_seconds() - start);
 }
 
 // Maps that number rows alike must give the same rows.
@@ -242,10 +234,10 @@ absl::Status check_equal(const BenchedMap& a, const BenchedMap& b, Ids ids, int6
 double reserved_rate(const Contender& contender, int64_t size) {
   const Ids ids = contender.workload->ids;
   const std::unique_ptr<BenchedMap> map = contender.make();
-  const double start = thread_seconds();
+  const double start = thread_cpu_seconds();
   map->reserve(static_cast<int64_t>(ids.size()));
   insert_all(*map, ids, size);
-  return static_cast<double>(ids.size()) / (thread_seconds() - start);
+  return static_cast<double>(ids.size()) / (thread_cpu_seconds() - start);
 }
 
 // The same rows from all of them, before anything is measured.
@@ -316,30 +308,29 @@ absl::Status measure(std::vector<Contender>& contenders, const BenchmarkFlags& f
   for (size_t i = 0; i < contenders.size(); ++i) {
     turns.push_back(&contenders[(static_cast<size_t>(first) + i) % contenders.size()]);
   }
-  for (Contender* const turn : turns) {
-    Contender& each = *turn;
+  for (Contender* const each : turns) {
     // What the largest takes while it grows.
     constexpr int64_t kBytesPerRow = 160;
-    RETURN_IF_ERROR(warm_memory(static_cast<int64_t>(each.workload->ids.size()) * kBytesPerRow));
+    RETURN_IF_ERROR(warm_memory(static_cast<int64_t>(each->workload->ids.size()) * kBytesPerRow));
     // First, as it gives its memory back.
-    const double reserved = reserved_rate(each, size);
-    each.map = each.make();
-    const Insertion insertion = insert_all(*each.map, each.workload->ids, size);
-    figures.add("idmap/insert", each.name, "ids/s", insertion.ids_per_second);
-    figures.add("idmap/insert/all_threads", each.name, "ids/s", insertion.ids_per_process_second);
-    figures.add("idmap/insert/longest_call", each.name, "ms", insertion.longest_call_ms);
-    figures.add("idmap/insert/reserved", each.name, "ids/s", reserved);
+    const double reserved = reserved_rate(*each, size);
+    each->map = each->make();
+    const Insertion insertion = insert_all(*each->map, each->workload->ids, size);
+    figures.add("idmap/insert", each->name, "ids/s", insertion.ids_per_second);
+    figures.add("idmap/insert/all_threads", each->name, "ids/s", insertion.ids_per_process_second);
+    figures.add("idmap/insert/longest_call", each->name, "ms", insertion.longest_call_ms);
+    figures.add("idmap/insert/reserved", each->name, "ids/s", reserved);
   }
   const std::pair<const char*, std::vector<int64_t> Workload::*> lookups[] = {
       {"uniform", &Workload::uniform}, {"zipf", &Workload::zipf}, {"miss", &Workload::misses}};
   for (const auto& [name, ids] : lookups) {
-    for (const Contender* const turn : turns) {
-      figures.add(absl::StrCat("idmap/find/", name), turn->name, "ids/s",
-                  find_rate(*turn->map, turn->workload->*ids, size));
+    for (const Contender* const each : turns) {
+      figures.add(absl::StrCat("idmap/find/", name), each->name, "ids/s",
+                  find_rate(*each->map, each->workload->*ids, size));
     }
-    for (const Contender* const turn : turns) {
-      figures.add(absl::StrCat("idmap/find/", name, "/threads", threads), turn->name, "ids/s",
-                  find_rate(*turn->map, turn->workload->*ids, size, threads));
+    for (const Contender* const each : turns) {
+      figures.add(absl::StrCat("idmap/find/", name, "/threads", threads), each->name, "ids/s",
+                  find_rate(*each->map, each->workload->*ids, size, threads));
     }
   }
   return absl::OkStatus();

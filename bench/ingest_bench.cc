@@ -1,5 +1,3 @@
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -13,6 +11,7 @@
 #include "base/status_macros.h"
 #include "bench/arrow_read.h"
 #include "bench/benchmark.h"
+#include "bench/cpu_time.h"
 #include "io/batch_dataset.h"
 #include "io/feature_schema.h"
 #include "io/feature_transform.h"
@@ -47,22 +46,15 @@ struct Pass {
   int64_t rows = 0;
 };
 
-// Of all threads of this process, so far.
-double cpu_seconds() {
-  timespec used = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-}
-
 // Measures `read`, which returns how many rows it read.
 template <typename Read>
 absl::StatusOr<Pass> measure(Read read) {
   const auto start = std::chrono::steady_clock::now();
-  const double cpu = cpu_seconds();
+  const double cpu = process_cpu_seconds();
   Pass pass;
   ASSIGN_OR_RETURN(pass.rows, read());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  pass.cpu_seconds = cpu_seconds() - cpu;
+  pass.cpu_seconds = process_cpu_seconds() - cpu;
   pass.rows_per_second = static_cast<double>(pass.rows) / seconds.count();
   return pass;
 }

@@ -1,6 +1,5 @@
 #include "bench/measured_window.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,15 +10,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "bench/cpu_time.h"
 
 namespace millrace {
 namespace {
-
-double own_processor_seconds() {
-  timespec time = {};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 absl::StatusOr<ProcessorTicks> read_processor_ticks() {
   // Files of /proc have no size, which FileSystem goes by.
@@ -54,7 +48,7 @@ absl::StatusOr<ProcessorTicks> parse_processor_ticks(absl::string_view stat) {
 absl::StatusOr<MeasuredWindow> MeasuredWindow::begin() {
   MeasuredWindow window;
   ASSIGN_OR_RETURN(window.ticks_, read_processor_ticks());
-  window.own_seconds_ = own_processor_seconds();
+  window.own_seconds_ = process_cpu_seconds();
   window.start_ = std::chrono::steady_clock::now();
   return window;
 }
@@ -63,7 +57,7 @@ absl::StatusOr<MeasuredWindow::Figures> MeasuredWindow::end() const {
   Figures figures;
   figures.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  const double own_seconds = own_processor_seconds() - own_seconds_;
+  const double own_seconds = process_cpu_seconds() - own_seconds_;
   ASSIGN_OR_RETURN(const ProcessorTicks ticks, read_processor_ticks());
   const double scale = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK)) / figures.seconds;
   const double busy = static_cast<double>(ticks.busy - ticks_.busy) * scale;

@@ -13,6 +13,20 @@ namespace {
 constexpr int kNever = -1;
 int allocations_that_succeed = kNever;
 
+// Whether `change` runs out of memory where only so many allocations succeed.
+template <typename Change>
+bool fails(int succeed, Change change) {
+  bool failed = false;
+  allocations_that_succeed = succeed;
+  try {
+    change();
+  } catch (const std::bad_alloc&) {
+    failed = true;
+  }
+  allocations_that_succeed = kNever;
+  return failed;
+}
+
 }  // namespace
 
 void* operator new(size_t bytes) {
@@ -39,15 +53,7 @@ TEST(IdMapMemoryTest, AFailedGrowthLosesNothingAndMayBeTriedAgain) {
       map.find_or_insert({&id, 1}, rows, [&](int64_t) { return next++; });
     };
     for (int64_t id = 0; id < kIds; ++id) {
-      bool failed = false;
-      allocations_that_succeed = succeed;
-      try {
-        insert(id);
-      } catch (const std::bad_alloc&) {
-        failed = true;
-      }
-      allocations_that_succeed = kNever;
-      if (!failed) continue;
+      if (!fails(succeed, [&] { insert(id); })) continue;
       ++failures;
       ASSERT_EQ(map.size(), id);
       ASSERT_TRUE(map.is_consistent());
@@ -70,22 +76,11 @@ TEST(IdMapMemoryTest, FailedRoomOrClearingChangesNothing) {
   for (int succeed = 0; succeed < 20; ++succeed) {
     IdMap map(/*seed=*/6);
     RowCounter counter;
-    const auto fails = [&](auto change) {
-      allocations_that_succeed = succeed;
-      bool failed = false;
-      try {
-        change();
-      } catch (const std::bad_alloc&) {
-        failed = true;
-      }
-      allocations_that_succeed = kNever;
-      failures += failed;
-      return failed;
-    };
-    fails([&] { map.reserve(200'000); });
+    failures += fails(succeed, [&] { map.reserve(200'000); });
     ASSERT_TRUE(map.is_consistent());
     const std::vector<RowIndex> rows = insert_rows(map, counter, id_range(0, 100'000));
-    const bool failed = fails([&] { map.clear(); });
+    const bool failed = fails(succeed, [&] { map.clear(); });
+    failures += failed;
     ASSERT_TRUE(map.is_consistent());
     ASSERT_EQ(map.size(), failed ? 100'000 : 0);
     if (failed) {

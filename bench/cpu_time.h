@@ -1,0 +1,13 @@
+// Time that processors spent.
+#ifndef MILLRACE_BENCH_CPU_TIME_H_
+#define MILLRACE_BENCH_CPU_TIME_H_
+
+namespace millrace {
+
+// In seconds: of the calling thread, and of all threads of this process, since each began.
+double thread_cpu_seconds();
+double process_cpu_seconds();
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BENCH_CPU_TIME_H_
