@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/block_pool.h"
+#include "base/huge_memory.h"
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
 #include "bench/cpu_time.h"
@@ -37,14 +38,14 @@ struct HugePages {
   HugePages() = default;
   template <typename U>
   HugePages(const HugePages<U>&) {}
-  static constexpr size_t kHugePage = 2 << 20;
+  static constexpr size_t kHugePage = kHugePageBytes;
   static size_t rounded(size_t count) {
     return (count * sizeof(T) + kHugePage - 1) / kHugePage * kHugePage;
   }
   T* allocate(size_t count) {
     if (count * sizeof(T) < kHugePage) return static_cast<T*>(::operator new(count * sizeof(T)));
     void* const memory = ::operator new(rounded(count), std::align_val_t(kHugePage));
-    madvise(memory, rounded(count), MADV_HUGEPAGE);
+    use_huge_pages(static_cast<char*>(memory), static_cast<int64_t>(rounded(count)));
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, size_t count) {
@@ -155,8 +156,8 @@ absl::Status warm_memory(int64_t bytes) {
   if (memory == MAP_FAILED) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory of ", bytes, " bytes"));
   }
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  for (int64_t i = 0; i < bytes; i += 4096) static_cast<volatile char*>(memory)[i] = 1;
+  use_huge_pages(static_cast<char*>(memory), bytes);
+  touch_memory(static_cast<char*>(memory), bytes);
   munmap(memory, bytes);
   return absl::OkStatus();
 }
