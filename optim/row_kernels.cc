@@ -9,33 +9,86 @@
 namespace millrace::MILLRACE_ISA {
 namespace {
 
-void sgd(const SgdNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
-  const float rate = numbers.rate, scale = numbers.scale, decay = numbers.weight_decay;
+// Calls column(c) for all columns, in any order. Long bodies of few branches: processors look only
+// so many instructions ahead for what is not in the caches.
+template <typename Column>
+void each_column(int64_t dim, const Column& column) {
+  constexpr int64_t kColumns = 32;
+  int64_t c = 0;
+  for (; c + kColumns <= dim; c += kColumns) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < kColumns; ++i) column(c + i);
+  }
+#pragma GCC ivdep
+  for (; c < dim; ++c) column(c);
+}
+
+// Reads something of each cache line of rows and gradients.
+void fetch(int64_t dim, int64_t slots, const RowUpdate* rows, int64_t count) {
+  constexpr int64_t kLine = 16;  // columns
+  const auto read = [](const float* values, int64_t columns) {
+    for (int64_t c = 0; c < columns; c += kLine) *static_cast<const volatile float*>(values + c);
+  };
   for (int64_t r = 0; r < count; ++r) {
-    float* __restrict weights = rows[r].weights;
-    const float* __restrict gradient = rows[r].gradient;
-    for (int64_t c = 0; c < dim; ++c) {
-      const float g = scale * gradient[c] + decay * weights[c];
-      weights[c] -= rate * g;
-    }
+    read(rows[r].weights, dim);
+    read(rows[r].slots, slots);
+    read(rows[r].gradient, dim);
   }
 }
 
-void adagrad(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
+// Calls update(row) for all rows, each with slots of `slots` numbers. For updates that compute for
+// long, during which a processor would not come to what the next ones need: a few rows are fetched
+// before the first of them is computed with.
+template <typename Update>
+void each_fetched_row(int64_t dim, int64_t slots, const RowUpdate* rows, int64_t count,
+                      const Update& update) {
+  constexpr int64_t kRows = 16;
+  for (int64_t begin = 0; begin < count; begin += kRows) {
+    const int64_t end = begin + kRows < count ? begin + kRows : count;
+    fetch(dim, slots, rows + begin, end - begin);
+    for (int64_t r = begin; r < end; ++r) update(rows[r]);
+  }
+}
+
+// g of row_kernels.h. kDecays: whether weight_decay is not 0; that saves short loops a lot.
+template <bool kDecays>
+float whole_gradient(float scale, float gradient, float decay, float weight) {
+  return kDecays ? scale * gradient + decay * weight : scale * gradient;
+}
+
+template <bool kDecays>
+void sgd_rows(const SgdNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
+  const float rate = numbers.rate, scale = numbers.scale, decay = numbers.weight_decay;
+  for (int64_t r = 0; r < count; ++r) {
+    each_column(dim, [=, weights = rows[r].weights, gradient = rows[r].gradient](int64_t c) {
+      weights[c] -= rate * whole_gradient<kDecays>(scale, gradient[c], decay, weights[c]);
+    });
+  }
+}
+
+void sgd(const SgdNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
+  (numbers.weight_decay != 0 ? sgd_rows<true> : sgd_rows<false>)(numbers, dim, rows, count);
+}
+
+template <bool kDecays>
+void adagrad_rows(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows,
+                  int64_t count) {
   const float rate = numbers.rate, scale = numbers.scale, decay = numbers.weight_decay;
   const float epsilon = numbers.epsilon;
-  for (int64_t r = 0; r < count; ++r) {
-    float* __restrict weights = rows[r].weights;
-    float* __restrict sum = rows[r].slots;
-    const float* __restrict gradient = rows[r].gradient;
-    for (int64_t c = 0; c < dim; ++c) {
-      const float g = scale * gradient[c] + decay * weights[c];
+  each_fetched_row(dim, dim, rows, count, [=](const RowUpdate& row) {
+    float* const sum = row.slots;
+    each_column(dim, [=, weights = row.weights, gradient = row.gradient](int64_t c) {
+      const float g = whole_gradient<kDecays>(scale, gradient[c], decay, weights[c]);
       sum[c] += g * g;
       // Nothing has been learned where no gradient came: 0 / 0 is 0 here.
       const float divisor = __builtin_sqrtf(sum[c]) + epsilon;
       weights[c] -= divisor > 0 ? rate * g / divisor : 0.0f;
-    }
-  }
+    });
+  });
+}
+
+void adagrad(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
+  (numbers.weight_decay != 0 ? adagrad_rows<true> : adagrad_rows<false>)(numbers, dim, rows, count);
 }
 
 // Rows whose sums and quotients are worked out side by side: one after the other each would wait
@@ -43,6 +96,7 @@ void adagrad(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows, 
 constexpr int64_t kTogether = 16;
 
 // The sums of sum_of_squared_terms, bit for bit.
+template <bool kDecays>
 void sums_of_squares(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows,
                      int64_t count, float sums[kTogether]) {
   const float scale = numbers.scale, decay = numbers.weight_decay;
@@ -52,7 +106,9 @@ void sums_of_squares(const AdagradNumbers& numbers, int64_t dim, const RowUpdate
     const float* gradient = rows[r].gradient;
     float lanes[16];
     lanes_of_squared_terms<float>(
-        dim, [=](int64_t c) { return scale * gradient[c] + decay * weights[c]; }, lanes);
+        dim,
+        [=](int64_t c) { return whole_gradient<kDecays>(scale, gradient[c], decay, weights[c]); },
+        lanes);
     for (int l = 0; l < 8; ++l) lanes[l] += lanes[l + 8];
     for (int l = 0; l < 4; ++l) quads[r][l] = lanes[l] + lanes[l + 4];
   }
@@ -62,11 +118,12 @@ void sums_of_squares(const AdagradNumbers& numbers, int64_t dim, const RowUpdate
 }
 
 // REQUIRES: count <= kTogether.
+template <bool kDecays>
 void rowwise_adagrad_together(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows,
                               int64_t count) {
   const float scale = numbers.scale, decay = numbers.weight_decay;
   float sums[kTogether], accumulated[kTogether] = {}, multipliers[kTogether];
-  sums_of_squares(numbers, dim, rows, count, sums);
+  sums_of_squares<kDecays>(numbers, dim, rows, count, sums);
   for (int64_t r = 0; r < count; ++r) accumulated[r] = rows[r].slots[0];
   for (int64_t r = 0; r < kTogether; ++r) {
     accumulated[r] += sums[r] / static_cast<float>(dim);
@@ -74,23 +131,22 @@ void rowwise_adagrad_together(const AdagradNumbers& numbers, int64_t dim, const 
     multipliers[r] = divisor > 0 ? numbers.rate / divisor : 0.0f;
   }
   for (int64_t r = 0; r < count; ++r) {
-    float* __restrict weights = rows[r].weights;
-    const float* __restrict gradient = rows[r].gradient;
     rows[r].slots[0] = accumulated[r];
     const float multiplier = multipliers[r];
     if (!(multiplier > 0)) continue;  // no gradient has come yet
-    for (int64_t c = 0; c < dim; ++c) {
-      const float g = scale * gradient[c] + decay * weights[c];
-      weights[c] -= multiplier * g;
-    }
+    each_column(dim, [=, weights = rows[r].weights, gradient = rows[r].gradient](int64_t c) {
+      weights[c] -= multiplier * whole_gradient<kDecays>(scale, gradient[c], decay, weights[c]);
+    });
   }
 }
 
 void rowwise_adagrad(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows,
                      int64_t count) {
+  const auto together =
+      numbers.weight_decay != 0 ? rowwise_adagrad_together<true> : rowwise_adagrad_together<false>;
   for (int64_t begin = 0; begin < count; begin += kTogether) {
     const int64_t left = count - begin;
-    rowwise_adagrad_together(numbers, dim, rows + begin, left < kTogether ? left : kTogether);
+    together(numbers, dim, rows + begin, left < kTogether ? left : kTogether);
   }
 }
 
@@ -125,37 +181,33 @@ void adam(const AdamNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_
   const auto share2 = static_cast<float>(1 - numbers.beta2);
   const float scale = numbers.scale, decay = numbers.weight_decay;
   const float shrinkage = numbers.shrinkage;
-  AdamStep step = adam_step(numbers, numbers.step);
-  for (int64_t r = 0; r < count; ++r) {
-    float* __restrict weights = rows[r].weights;
-    float* __restrict m = rows[r].slots;
-    float* __restrict v = rows[r].slots + dim;
-    const float* __restrict gradient = rows[r].gradient;
-    if (numbers.row_steps) step = adam_step(numbers, next_step(rows[r].slots[2 * dim]));
-    const float rate = step.rate, epsilon = step.epsilon;
-    for (int64_t c = 0; c < dim; ++c) {
+  const AdamStep table_step = adam_step(numbers, numbers.step);
+  each_fetched_row(dim, 2 * dim, rows, count, [=, &numbers](const RowUpdate& row) {
+    float* const m = row.slots;
+    float* const v = row.slots + dim;
+    const AdamStep step =
+        numbers.row_steps ? adam_step(numbers, next_step(row.slots[2 * dim])) : table_step;
+    each_column(dim, [=, weights = row.weights, gradient = row.gradient](int64_t c) {
       const float w = weights[c];
       const float g = scale * gradient[c] + decay * w;
       m[c] += share1 * (g - m[c]);
       v[c] += share2 * (g * g - v[c]);
       // With epsilon 0, a column no gradient has reached is 0 / 0: it stays.
-      const float divisor = __builtin_sqrtf(v[c]) + epsilon;
-      const float change = divisor > 0 ? rate * m[c] / divisor : 0.0f;
+      const float divisor = __builtin_sqrtf(v[c]) + step.epsilon;
+      const float change = divisor > 0 ? step.rate * m[c] / divisor : 0.0f;
       weights[c] = w - (shrinkage * w + change);
-    }
-  }
+    });
+  });
 }
 
 void ftrl(const FtrlNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
   if (!(numbers.rate > 0)) return;
   const float rate = numbers.rate, scale = numbers.scale, beta = numbers.beta;
   const float l1 = numbers.l1, l2 = numbers.l2;
-  for (int64_t r = 0; r < count; ++r) {
-    float* __restrict weights = rows[r].weights;
-    float* __restrict z = rows[r].slots;
-    float* __restrict n = rows[r].slots + dim;
-    const float* __restrict gradient = rows[r].gradient;
-    for (int64_t c = 0; c < dim; ++c) {
+  each_fetched_row(dim, 2 * dim, rows, count, [=](const RowUpdate& row) {
+    float* const z = row.slots;
+    float* const n = row.slots + dim;
+    each_column(dim, [=, weights = row.weights, gradient = row.gradient](int64_t c) {
       const float w = weights[c];
       const float g = scale * gradient[c];
       n[c] += g * g;
@@ -168,8 +220,8 @@ void ftrl(const FtrlNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_
       const float closed =
           __builtin_fabsf(sum) > l1 ? (__builtin_copysignf(l1, sum) - sum) / divisor : 0.0f;
       weights[c] = divisor > 0 ? (keeps_sign ? moved : closed) : w;
-    }
-  }
+    });
+  });
 }
 
 }  // namespace
