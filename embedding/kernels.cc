@@ -28,12 +28,10 @@ typedef uint16_t Shorts __attribute__((vector_size(2 * kWidth), aligned(2), may_
 typedef float HalfFloats __attribute__((vector_size(4 * kHalf), aligned(4), may_alias));
 typedef double Doubles __attribute__((vector_size(8 * kHalf), aligned(8), may_alias));
 
-struct TwoHalves {
-  HalfFloats low, high;
-};
-
 constexpr uint32_t kMagnitude = 0x7fffffff, kInfinite = 0x7f800000;
 constexpr int64_t kLine = 64;  // bytes
+// Vectors that loops take at once, so that more of what they wait for is on its way.
+constexpr int kTogether = 4;
 
 template <typename To, typename From>
 To bits_of(const From& value) {
@@ -196,18 +194,29 @@ void stream(float* to, const Floats& value) {
 #endif
 }
 
+template <typename Type, int kVectors, bool kStream>
+void copy_vectors(const typename Type::Element* row, float* output) {
+  Floats values[kVectors];
+  for (int v = 0; v < kVectors; ++v) values[v] = Type::many(row + v * kWidth);
+  for (int v = 0; v < kVectors; ++v) {
+    if constexpr (kStream) {
+      stream(output + v * kWidth, values[v]);
+    } else {
+      store(output + v * kWidth, values[v]);
+    }
+  }
+}
+
 template <typename Type, bool kStream>
 void copy_whole_vectors(const char* const* rows, int64_t count, int64_t dim, float* output,
                         int64_t stride) {
   for (int64_t i = 0; i < count; ++i, output += stride) {
     const auto* row = reinterpret_cast<const typename Type::Element*>(rows[i]);
-    for (int64_t c = 0; c < dim; c += kWidth) {
-      if constexpr (kStream) {
-        stream(output + c, Type::many(row + c));
-      } else {
-        store(output + c, Type::many(row + c));
-      }
+    int64_t c = 0;
+    for (; c + kTogether * kWidth <= dim; c += kTogether * kWidth) {
+      copy_vectors<Type, kTogether, kStream>(row + c, output + c);
     }
+    for (; c < dim; c += kWidth) copy_vectors<Type, 1, kStream>(row + c, output + c);
   }
 }
 
@@ -261,8 +270,8 @@ template <typename Type, bool kStream>
 int64_t pool_vectors(const char* const* rows, const float* weights, int64_t count, int64_t dim,
                      float divisor, float* output) {
   int64_t c = 0;
-  for (; c + 4 * kWidth <= dim; c += 4 * kWidth) {
-    pool_columns<Type, 4, kStream>(rows, weights, count, c, divisor, output);
+  for (; c + kTogether * kWidth <= dim; c += kTogether * kWidth) {
+    pool_columns<Type, kTogether, kStream>(rows, weights, count, c, divisor, output);
   }
   for (; c + kWidth <= dim; c += kWidth) {
     pool_columns<Type, 1, kStream>(rows, weights, count, c, divisor, output);
@@ -309,6 +318,11 @@ struct Largest {
   }
   void see(const float* row, int64_t dim) {
     int64_t c = 0;
+    for (; c + kTogether * kWidth <= dim; c += kTogether * kWidth) {
+      for (int v = 0; v < kTogether; ++v) {
+        see(reinterpret_cast<const Floats*>(row + c + v * kWidth));
+      }
+    }
     for (; c + kWidth <= dim; c += kWidth) see(reinterpret_cast<const Floats*>(row + c));
     for (; c < dim; ++c) see(row[c]);
   }
@@ -319,12 +333,28 @@ struct Largest {
   }
 };
 
-// Without references to vectors, which would lose how little these are aligned.
-void add_to(Doubles* totals, Floats value) {
-  TwoHalves halves;
-  __builtin_memcpy(&halves, &value, sizeof(halves));
-  totals[0] += __builtin_convertvector(halves.low, Doubles);
-  totals[1] += __builtin_convertvector(halves.high, Doubles);
+// Explicit, as compilers make several narrower conversions of a wide one. The masks, of everything,
+// are there because without them GCC 12 warns of what its own header leaves uninitialized.
+Doubles to_doubles(const HalfFloats& values) {
+#if defined(__AVX512F__)
+  const auto floats = reinterpret_cast<__m256>(values);
+  return reinterpret_cast<Doubles>(_mm512_maskz_cvtps_pd(0xff, floats));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Doubles>(_mm256_cvtps_pd(reinterpret_cast<__m128>(values)));
+#else
+  return __builtin_convertvector(values, Doubles);
+#endif
+}
+
+HalfFloats to_floats(const Doubles& values) {
+#if defined(__AVX512F__)
+  const auto doubles = reinterpret_cast<__m512d>(values);
+  return reinterpret_cast<HalfFloats>(_mm512_maskz_cvtpd_ps(0xff, doubles));
+#elif defined(__AVX2__)
+  return reinterpret_cast<HalfFloats>(_mm256_cvtpd_ps(reinterpret_cast<__m256d>(values)));
+#else
+  return __builtin_convertvector(values, HalfFloats);
+#endif
 }
 
 template <bool kWeighted>
@@ -333,6 +363,10 @@ struct Adder {
   const int64_t dim;
   const int64_t ahead;  // summands
 
+  HalfFloats half_product(int64_t i, int64_t c) const {
+    const HalfFloats value = *reinterpret_cast<const HalfFloats*>(summands.gradients[i] + c);
+    return kWeighted ? value * summands.coefficients[i] : value;
+  }
   Floats product(int64_t i, int64_t c) const {
     const Floats value = *reinterpret_cast<const Floats*>(summands.gradients[i] + c);
     return kWeighted ? value * summands.coefficients[i] : value;
@@ -355,13 +389,12 @@ struct Adder {
     for (int h = 0; h < 2 * kVectors; ++h) totals[h] = Doubles{} - 0.0;
     for (int64_t i = begin; i < end; ++i) {
       fetch(i, c, kVectors * kWidth);
-      for (int v = 0; v < kVectors; ++v) add_to(totals + 2 * v, product(i, c + v * kWidth));
+      for (int h = 0; h < 2 * kVectors; ++h) {
+        totals[h] += to_doubles(half_product(i, c + h * kHalf));
+      }
     }
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t at = c + v * kWidth;
-      const TwoHalves halves = {__builtin_convertvector(totals[2 * v], HalfFloats),
-                                __builtin_convertvector(totals[2 * v + 1], HalfFloats)};
-      store(output + at, bits_of<Floats>(halves));
+    for (int h = 0; h < 2 * kVectors; ++h) {
+      *reinterpret_cast<HalfFloats*>(output + c + h * kHalf) = to_floats(totals[h]);
     }
   }
 
@@ -380,7 +413,9 @@ struct Adder {
         store(output + c, end - begin == 1 ? first : first + product(begin + 1, c));
       }
     } else {
-      for (; c + 4 * kWidth <= dim; c += 4 * kWidth) add_columns<4>(begin, end, c, output);
+      for (; c + kTogether * kWidth <= dim; c += kTogether * kWidth) {
+        add_columns<kTogether>(begin, end, c, output);
+      }
       for (; c + kWidth <= dim; c += kWidth) add_columns<1>(begin, end, c, output);
     }
     for (; c < dim; ++c) output[c] = add_column(begin, end, c);
