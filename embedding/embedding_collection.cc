@@ -280,7 +280,12 @@ void EmbeddingCollection::for_each(int64_t ids, int64_t count,
   // Evaluation may come from several threads: the others work alone.
   std::unique_lock<std::mutex> lock(pool_mutex_, std::defer_lock);
   if (ids >= kIdsWorthThreads && lock.try_lock()) {
-    pool_->parallel_for(count, body);
+    backwards_ = !backwards_;
+    if (backwards_) {
+      pool_->parallel_for(count, [&](int64_t i) { body(count - 1 - i); });
+    } else {
+      pool_->parallel_for(count, body);
+    }
   } else {
     for (int64_t i = 0; i < count; ++i) body(i);
   }
