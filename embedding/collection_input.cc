@@ -53,9 +53,11 @@ absl::Status check_tensors(const KeyedJagged& features, const EmbeddingCollectio
   return absl::OkStatus();
 }
 
-absl::Status check_offsets(const int64_t* offsets, int64_t batch, int64_t ids,
+// Of offsets that go wrong.
+absl::Status wrong_offsets(const KeyedJagged& features, int64_t batch,
                            const EmbeddingCollectionOptions& options) {
-  const int64_t lists = batch * static_cast<int64_t>(options.features.size());
+  const int64_t* offsets = features.offsets.const_data_ptr<int64_t>();
+  const int64_t ids = features.values.numel(), lists = features.offsets.numel() - 1;
   for (int64_t i = 0; i < lists; ++i) {
     const bool decreases = offsets[i + 1] < offsets[i];
     if (!decreases && offsets[i + 1] <= ids) continue;
@@ -65,14 +67,36 @@ absl::Status check_offsets(const int64_t* offsets, int64_t batch, int64_t ids,
         ": offsets go from ", offsets[i], " to ", offsets[i + 1],
         decreases ? ": they decrease" : absl::StrCat(", but there are ", ids, " ids")));
   }
-  if (offsets[0] == 0 && offsets[lists] == ids) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("offsets of ", all_features(options), " go from ",
                                                  offsets[0], " to ", offsets[lists],
                                                  ", not from 0 to ", ids, ", the number of ids"));
 }
 
+// Fills in one_id_each.
+absl::Status check_offsets(CheckedInput& input, const EmbeddingCollectionOptions& options) {
+  const int64_t* offsets = input.features.offsets.const_data_ptr<int64_t>();
+  // Every offset of every batch comes by here. Those that start at 0, do not decrease and end at
+  // the number of ids are right; the highest bit tells of a difference or an offset below 0.
+  bool right = offsets[0] == 0;
+  input.one_id_each.clear();
+  for (size_t f = 0; f < options.features.size(); ++f, offsets += input.batch) {
+    uint64_t negative = 0, others = 0;  // others: lists of more or fewer ids than one
+    for (int64_t i = 0; i < input.batch; ++i) {
+      const auto begin = static_cast<uint64_t>(offsets[i]),
+                 end = static_cast<uint64_t>(offsets[i + 1]);
+      negative |= end | (end - begin);
+      others |= (end - begin) ^ 1;
+    }
+    right = right && negative >> 63 == 0;
+    input.one_id_each.push_back(others == 0 ? 1 : 0);
+  }
+  if (right && *offsets == input.features.values.numel()) return absl::OkStatus();
+  return wrong_offsets(input.features, input.batch, options);
+}
+
 // Without the ids that come after the first max_ids of a list.
-KeyedJagged cut(KeyedJagged features, const EmbeddingCollectionOptions& options, int64_t batch) {
+KeyedJagged cut(const KeyedJagged& features, const EmbeddingCollectionOptions& options,
+                int64_t batch) {
   const int64_t* offsets = features.offsets.const_data_ptr<int64_t>();
   const int64_t lists = features.offsets.numel() - 1;
   // How many ids of a list are looked up.
@@ -113,20 +137,21 @@ std::string listed(const std::vector<absl::string_view>& names) {
 
 }  // namespace
 
-absl::StatusOr<KeyedJagged> checked_input(const KeyedJagged& features,
-                                          const EmbeddingCollectionOptions& options,
-                                          int64_t* batch) {
+absl::StatusOr<CheckedInput> checked_input(const KeyedJagged& features,
+                                           const EmbeddingCollectionOptions& options) {
   RETURN_IF_ERROR(check_tensors(features, options));
-  const auto count = static_cast<int64_t>(options.features.size());
-  *batch = (features.offsets.numel() - 1) / count;
-  KeyedJagged result{features.values.contiguous(), features.offsets.contiguous(),
-                     features.weights.defined() ? features.weights.contiguous() : at::Tensor()};
-  RETURN_IF_ERROR(check_offsets(result.offsets.const_data_ptr<int64_t>(), *batch,
-                                result.values.numel(), options));
+  CheckedInput input;
+  input.features = {features.values.contiguous(), features.offsets.contiguous(),
+                    features.weights.defined() ? features.weights.contiguous() : at::Tensor()};
+  input.batch = (features.offsets.numel() - 1) / static_cast<int64_t>(options.features.size());
+  RETURN_IF_ERROR(check_offsets(input, options));
   const bool cuts =
       std::any_of(options.features.begin(), options.features.end(),
                   [](const EmbeddingFeature& feature) { return feature.max_ids > 0; });
-  return cuts ? cut(std::move(result), options, *batch) : result;
+  if (!cuts) return input;
+  input.features = cut(input.features, options, input.batch);
+  RETURN_IF_ERROR(check_offsets(input, options));  // looks at the lists that are left
+  return input;
 }
 
 std::string features_of_tables(const std::vector<absl::string_view>& features,

@@ -15,13 +15,18 @@
 
 namespace millrace {
 
-// `features` in the order of the options, contiguous, without the ids that come after the first
-// max_ids of a list; sets *batch to the number of examples.
+struct CheckedInput {
+  // In the order of the options, contiguous, without the ids that come after the first max_ids of a
+  // list.
+  KeyedJagged features;
+  int64_t batch = 0;              // examples
+  std::vector<char> one_id_each;  // of each feature: whether all its lists have one id
+};
+
 // Errors: InvalidArgument for tensors of another type or size than KeyedJagged says, and offsets
 // that decrease or go beyond the ids, naming the feature, its table and the example.
-absl::StatusOr<KeyedJagged> checked_input(const KeyedJagged& features,
-                                          const EmbeddingCollectionOptions& options,
-                                          int64_t* batch);
+absl::StatusOr<CheckedInput> checked_input(const KeyedJagged& features,
+                                           const EmbeddingCollectionOptions& options);
 
 // For messages: "features a, b of table t", each table once, of many the first few; "table t" if
 // there are no features.

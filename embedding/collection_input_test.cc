@@ -2,11 +2,16 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+
 #include "base/status_matchers.h"
 
 namespace millrace {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Features a (of table t) and b (of u), two examples: a has 1, 2, 3 and nothing, b has 4 and 5, 6.
@@ -20,8 +25,7 @@ class CollectionInputTest : public testing::Test {
     std::copy_n(offsets, 5, features_.offsets.mutable_data_ptr<int64_t>());
   }
   void refused(const char* message) const {
-    int64_t batch = 0;
-    EXPECT_THAT(checked_input(features_, options_, &batch),
+    EXPECT_THAT(checked_input(features_, options_),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
   }
 
@@ -30,24 +34,22 @@ class CollectionInputTest : public testing::Test {
 };
 
 TEST_F(CollectionInputTest, TakesGoodInputAsItIs) {
-  int64_t batch = 0;
-  ASSERT_OK_AND_ASSIGN(const KeyedJagged input, checked_input(features_, options_, &batch));
-  EXPECT_EQ(batch, 2);
-  EXPECT_TRUE(input.values.is_same(features_.values));
-  EXPECT_TRUE(input.offsets.is_same(features_.offsets));
-  EXPECT_FALSE(input.weights.defined());
+  ASSERT_OK_AND_ASSIGN(const CheckedInput input, checked_input(features_, options_));
+  EXPECT_EQ(input.batch, 2);
+  EXPECT_TRUE(input.features.values.is_same(features_.values));
+  EXPECT_TRUE(input.features.offsets.is_same(features_.offsets));
+  EXPECT_FALSE(input.features.weights.defined());
   // An empty batch.
   features_ = {at::empty({0}, at::kLong), at::zeros({1}, at::kLong), at::Tensor()};
-  ASSERT_OK(checked_input(features_, options_, &batch));
-  EXPECT_EQ(batch, 0);
+  ASSERT_OK_AND_ASSIGN(const CheckedInput nothing, checked_input(features_, options_));
+  EXPECT_EQ(nothing.batch, 0);
 }
 
 TEST_F(CollectionInputTest, CutsLists) {
   options_.features[0].max_ids = 2;
   options_.features[1].max_ids = 1;
   features_.weights = at::arange(6, at::kFloat);
-  int64_t batch = 0;
-  ASSERT_OK_AND_ASSIGN(const KeyedJagged input, checked_input(features_, options_, &batch));
+  ASSERT_OK_AND_ASSIGN(const CheckedInput input, checked_input(features_, options_));
   const auto text = [](const at::Tensor& tensor) {
     std::string result;
     for (int64_t i = 0; i < tensor.numel(); ++i) {
@@ -55,9 +57,28 @@ TEST_F(CollectionInputTest, CutsLists) {
     }
     return result;
   };
-  EXPECT_EQ(text(input.values), "1 2 4 5 ");
-  EXPECT_EQ(text(input.offsets), "0 2 2 3 4 ");
-  EXPECT_EQ(text(input.weights), "0 1 3 4 ");
+  EXPECT_EQ(text(input.features.values), "1 2 4 5 ");
+  EXPECT_EQ(text(input.features.offsets), "0 2 2 3 4 ");
+  EXPECT_EQ(text(input.features.weights), "0 1 3 4 ");
+}
+
+TEST_F(CollectionInputTest, TellsFeaturesOfOneIdAList) {
+  const auto one_id_each = [&](std::initializer_list<int64_t> offsets) {
+    std::copy(offsets.begin(), offsets.end(), features_.offsets.mutable_data_ptr<int64_t>());
+    absl::StatusOr<CheckedInput> input = checked_input(features_, options_);
+    EXPECT_OK(input);
+    return input->one_id_each;
+  };
+  EXPECT_THAT(one_id_each({0, 3, 3, 4, 6}), ElementsAre(0, 0));
+  EXPECT_THAT(one_id_each({0, 1, 2, 4, 6}), ElementsAre(1, 0));
+  EXPECT_THAT(one_id_each({0, 4, 4, 5, 6}), ElementsAre(0, 1));
+  EXPECT_THAT(one_id_each({0, 2, 2, 4, 6}), ElementsAre(0, 0));
+  // Of the ids that are looked up.
+  options_.features[1].max_ids = 1;
+  EXPECT_THAT(one_id_each({0, 2, 2, 4, 6}), ElementsAre(0, 1));
+  EXPECT_THAT(one_id_each({0, 1, 2, 2, 6}), ElementsAre(1, 0));
+  features_.values = at::arange(4);
+  EXPECT_THAT(one_id_each({0, 1, 2, 3, 4}), ElementsAre(1, 1));
 }
 
 TEST_F(CollectionInputTest, RefusesOtherTypesAndShapes) {
@@ -109,6 +130,15 @@ TEST_F(CollectionInputTest, RefusesOffsetsThatDoNotFit) {
   refused("feature b of table u, example 0: offsets go from 3 to 2: they decrease");
   with(1, -1);
   refused("feature a of table t, example 0: offsets go from 0 to -1: they decrease");
+  // Their differences in 64 bits are those of offsets that do not decrease.
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  features_.offsets[0] = 0, features_.offsets[1] = 1, features_.offsets[2] = kLeast;
+  features_.offsets[3] = -1, features_.offsets[4] = 6;
+  refused("feature a of table t, example 1: offsets go from 1 to -9223372036854775808");
+  with(0, kLeast);
+  refused("of tables t, u go from -9223372036854775808 to 6");
+  with(2, std::numeric_limits<int64_t>::max());
+  refused("feature a of table t, example 1: offsets go from 3 to 9223372036854775807, but");
 }
 
 TEST_F(CollectionInputTest, ListsTheFirstFeatures) {

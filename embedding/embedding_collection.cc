@@ -25,7 +25,9 @@ constexpr int64_t kIdsWorthThreads = 2048;
 constexpr int64_t kCacheBytes = 4 << 20;
 
 // The lists of one feature.
-IdLists lists_of(const KeyedJagged& features, int64_t batch, int64_t feature, Pooling pooling) {
+IdLists lists_of(const CheckedInput& input, int64_t feature, Pooling pooling) {
+  const KeyedJagged& features = input.features;
+  const int64_t batch = input.batch;
   const int64_t* offsets = features.offsets.const_data_ptr<int64_t>() + feature * batch;
   const int64_t begin = offsets[0], count = offsets[batch] - offsets[0];
   IdLists lists;
@@ -35,6 +37,7 @@ IdLists lists_of(const KeyedJagged& features, int64_t batch, int64_t feature, Po
     lists.weights = {features.weights.const_data_ptr<float>() + begin, static_cast<size_t>(count)};
   }
   lists.pooling = pooling;
+  lists.one_id_each = input.one_id_each[feature] != 0;
   return lists;
 }
 
@@ -74,9 +77,9 @@ struct Lookups {
 struct EmbeddingCollection::Step {
   std::vector<std::unique_ptr<StepPlan>> plans;  // of each table
   std::vector<Lookups> lookups;
-  std::vector<int64_t> table_of;  // of each feature
+  std::vector<int64_t> table_of;                            // of each feature
   std::shared_ptr<const std::vector<FeaturePlace>> places;  // the collection's
-  int64_t number = 0;  // steps begun so far
+  int64_t number = 0;                                       // steps begun so far
   int64_t ids = 0;
   absl::Status error;
 
@@ -291,15 +294,15 @@ void EmbeddingCollection::for_each(int64_t ids, int64_t count,
   }
 }
 
-absl::Status EmbeddingCollection::look_up(const KeyedJagged& features, int64_t batch, bool training,
+absl::Status EmbeddingCollection::look_up(const CheckedInput& input, bool training,
                                           std::vector<at::Tensor>& outputs) {
   std::vector<float*> data;
   for (const at::Tensor& output : outputs) data.push_back(output.mutable_data_ptr<float>());
   std::vector<absl::Status> statuses(tables_.size());
-  for_each(features.values.numel(), static_cast<int64_t>(tables_.size()), [&](int64_t t) {
+  for_each(input.features.values.numel(), static_cast<int64_t>(tables_.size()), [&](int64_t t) {
     for (const int64_t f : features_of_[t]) {
       const FeaturePlace& place = (*places_)[f];
-      const IdLists lists = lists_of(features, batch, f, options_.features[f].pooling);
+      const IdLists lists = lists_of(input, f, options_.features[f].pooling);
       PoolingOutput output;
       const int64_t number = place.output_number();
       output.data = data[number] + place.first_column();
@@ -330,9 +333,9 @@ int64_t EmbeddingCollection::next_lookup(int64_t feature) const {
 
 absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& features) {
   if (stand_in_.has_value()) return *stand_in_;
-  int64_t batch = 0;
-  ASSIGN_OR_RETURN(KeyedJagged input, checked_input(features, options_, &batch),
+  ASSIGN_OR_RETURN(const CheckedInput input, checked_input(features, options_),
                    "looking up embeddings");
+  const int64_t batch = input.batch;
   const bool training = is_training() && at::GradMode::is_enabled();
 
   // The pooled features, then each unpooled one.
@@ -343,7 +346,7 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
     const FeaturePlace& place = (*places_)[f];
     if (training) call.lookup.push_back(next_lookup(static_cast<int64_t>(f)));
     if (place.unpooled < 0) continue;
-    const at::Tensor offsets = input.offsets.narrow(0, f * batch, batch + 1);
+    const at::Tensor offsets = input.features.offsets.narrow(0, f * batch, batch + 1);
     const int64_t* bounds = offsets.const_data_ptr<int64_t>();
     outputs.push_back(buffers_->take(bounds[batch] - bounds[0], place.dim));
     unpooled.push_back({at::Tensor(), offsets - bounds[0]});
@@ -355,10 +358,9 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
     call.gradients.resize(outputs.size());
     call.versions.resize(outputs.size());
     step_->lookups.push_back(std::move(call));
-    step_->ids += input.values.numel();
+    step_->ids += input.features.values.numel();
   }
-  absl::Status looked_up =
-      annotate(look_up(input, batch, training, outputs), "looking up embeddings");
+  absl::Status looked_up = annotate(look_up(input, training, outputs), "looking up embeddings");
   if (!looked_up.ok()) {
     if (training) step_->keep(looked_up);
     return looked_up;

@@ -28,6 +28,8 @@
 
 namespace millrace {
 
+struct CheckedInput;
+
 // How one table is updated. The optimizer is borrowed for the call.
 struct TableUpdate {
   const RowOptimizer* optimizer = nullptr;
@@ -114,8 +116,7 @@ class EmbeddingCollection : public torch::nn::Module {
   explicit EmbeddingCollection(EmbeddingCollectionOptions options);
   absl::Status make_tables();
   absl::Status make_places();
-  absl::Status look_up(const KeyedJagged& features, int64_t batch, bool training,
-                       std::vector<at::Tensor>& outputs);
+  absl::Status look_up(const CheckedInput& input, bool training, std::vector<at::Tensor>& outputs);
   // For messages: its name, and those of its features.
   std::string describe(int64_t table) const;
   bool frozen(int64_t table) const { return options_.tables[table].frozen(); }

@@ -19,6 +19,7 @@ double IdLists::coefficient(int64_t list, int64_t at) const {
 bool IdLists::copies() const {
   if (pooling == NONE) return true;
   if (!weights.empty() || static_cast<int64_t>(ids.size()) != batch()) return false;
+  if (one_id_each.has_value()) return *one_id_each;
   int64_t others = 0;
   for (int64_t list = 0; list < batch(); ++list) others += end(list) - begin(list) != 1 ? 1 : 0;
   return others == 0;

@@ -3,6 +3,7 @@
 #define MILLRACE_EMBEDDING_POOLING_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/types/span.h"
 #include "proto/config.pb.h"
@@ -22,6 +23,8 @@ struct IdLists {
   absl::Span<const int64_t> offsets;
   absl::Span<const float> weights;  // one for each id, or empty: all 1
   Pooling pooling = SUM;
+  // Whether each list has one id, if somebody has looked.
+  std::optional<bool> one_id_each;
 
   int64_t batch() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t begin(int64_t list) const { return offsets[list] - offsets[0]; }
@@ -32,7 +35,7 @@ struct IdLists {
   // divisor, in double; 1 for NONE.
   double coefficient(int64_t list, int64_t at) const;
   // Whether output row i is the row of ids[i] as it is: pooling NONE, or no weights and one id in
-  // each list. Looks at all offsets.
+  // each list. Looks at all offsets if nobody has.
   bool copies() const;
 };
 

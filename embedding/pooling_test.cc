@@ -60,6 +60,10 @@ TEST_F(PoolingTest, OnlyListsOfOneIdWithoutWeightsAreCopies) {
   EXPECT_FALSE(lists(SUM, weights_).copies());
   offsets_ = {3, 4, 4, 6, 7, 8};  // as many lists as ids
   EXPECT_FALSE(lists(SUM).copies());
+  // Whoever says to have looked is believed.
+  IdLists looked_at = lists(SUM);
+  looked_at.one_id_each = true;
+  EXPECT_TRUE(looked_at.copies());
   ids_ = {};
   offsets_ = {7};
   EXPECT_TRUE(lists(SUM).copies());
