@@ -92,6 +92,39 @@ class Pooler {
 
 }  // namespace
 
+// The summands of the gradients, row after row.
+struct StepPlan::SortedSummands {
+  std::vector<uint32_t> begins;  // [rows + 1]: where those of each row begin
+  std::vector<const float*> gradients;
+  std::vector<float> coefficients;  // empty: all 1
+
+  // Of rows [begin, end).
+  Summands of(size_t begin, size_t end) const {
+    return {gradients.data(), coefficients.empty() ? nullptr : coefficients.data(),
+            begins.data() + begin, static_cast<int64_t>(end - begin), begins.back()};
+  }
+  // How many rows have a sum that is not a gradient as it is.
+  size_t sums() const {
+    size_t count = 0;
+    for (size_t row = 0; row + 1 < begins.size(); ++row) {
+      const uint32_t begin = begins[row], summands = begins[row + 1] - begin;
+      const bool scaled = !coefficients.empty() && summands == 1 && coefficients[begin] != 1;
+      count += summands > 1 || scaled ? 1 : 0;
+    }
+    return count;
+  }
+};
+
+struct StepPlan::Scratch {
+  std::vector<const char*> found;  // of look_up: the record of each id
+  SortedSummands summands;         // of add_up and apply
+};
+
+StepPlan::Scratch& StepPlan::scratch() {
+  static thread_local Scratch scratch;
+  return scratch;
+}
+
 StepPlan::StepPlan(EmbeddingTable& table) : table_(&table), kernels_(table.kernels()) {}
 
 absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output) {
@@ -104,12 +137,13 @@ absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output
   lookup.copies = lists.copies();
   lookup.keep_lists();
   places_.resize(lookup.first + count);
-  found_.resize(count);
-  Pooler pooler(*table_, lists, output, found_, lookup.copies);
+  std::vector<const char*>& found = scratch().found;
+  found.resize(count);
+  Pooler pooler(*table_, lists, output, found, lookup.copies);
   const auto make_row = [this](int64_t id) { return table_->make_row(id); };
   int64_t begin = 0;
   const auto each_block = [&](int64_t end, absl::Span<const RowIndex> rows) {
-    resolve(lookup, begin, end, rows);
+    resolve(lookup, begin, end, rows, found);
     // What was resolved before has come meanwhile.
     pooler.advance(begin);
     begin = end;
@@ -124,7 +158,7 @@ absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output
 }
 
 void StepPlan::resolve(const Lookup& lookup, int64_t begin, int64_t end,
-                       absl::Span<const RowIndex> rows) {
+                       absl::Span<const RowIndex> rows, std::vector<const char*>& found) {
   RowStore& store = table_->store();
   const int64_t bytes = store.weight_bytes();
   for (size_t i = records_.size(); i < rows.size(); ++i) {
@@ -140,10 +174,10 @@ void StepPlan::resolve(const Lookup& lookup, int64_t begin, int64_t end,
   for (int64_t i = begin; i < end; ++i) {
     if (places[i] == kNoPlace) {
       defaults_.push_back(default_record(*table_, lookup.lists.ids[i]));
-      found_[i] = defaults_.back().data();
+      found[i] = defaults_.back().data();
     } else {
       ++counts_[places[i]];
-      found_[i] = records_[places[i]];
+      found[i] = records_[places[i]];
     }
   }
 }
@@ -154,72 +188,63 @@ void StepPlan::set_gradient(int64_t lookup, const float* gradient, int64_t strid
   forget_sums();
 }
 
-void StepPlan::sort_summands() {
+void StepPlan::sort_summands(SortedSummands& sorted) const {
   // A counting sort of the occurrences by row, stable: the order within a row is that of lookups.
-  begins_.assign(rows_.size() + 1, 0);
+  std::vector<uint32_t>& begins = sorted.begins;
+  begins.assign(rows_.size() + 1, 0);
   bool weighted = false;
   for (const Lookup& lookup : lookups_) {
     if (lookup.gradient == nullptr) continue;
     weighted = weighted || !lookup.unweighted();
     const uint32_t* places = places_.data() + lookup.first;
     for (size_t i = 0; i < lookup.lists.ids.size(); ++i) {
-      if (places[i] != kNoPlace) ++begins_[places[i] + 1];
+      if (places[i] != kNoPlace) ++begins[places[i] + 1];
     }
   }
-  for (size_t i = 0; i < rows_.size(); ++i) begins_[i + 1] += begins_[i];
-  gradients_.resize(begins_.back());
-  coefficients_.resize(weighted ? begins_.back() : 0);
+  for (size_t i = 0; i < rows_.size(); ++i) begins[i + 1] += begins[i];
+  sorted.gradients.resize(begins.back());
+  sorted.coefficients.resize(weighted ? begins.back() : 0);
   // Each begin moves to its end, which is the next row's begin, and is moved back afterwards.
   for (const Lookup& lookup : lookups_) {
-    if (lookup.gradient != nullptr) place_summands(lookup);
+    if (lookup.gradient != nullptr) place_summands(lookup, sorted);
   }
-  std::copy_backward(begins_.begin(), begins_.end() - 1, begins_.end());
-  begins_[0] = 0;
+  std::copy_backward(begins.begin(), begins.end() - 1, begins.end());
+  begins[0] = 0;
 }
 
-void StepPlan::place_summands(const Lookup& lookup) {
+void StepPlan::place_summands(const Lookup& lookup, SortedSummands& sorted) const {
   const uint32_t* places = places_.data() + lookup.first;
   const IdLists& lists = lookup.lists;
   const float* gradient = lookup.gradient;
+  const bool weighted = !sorted.coefficients.empty();
   if (lookup.copies) {
     for (size_t i = 0; i < lists.ids.size(); ++i, gradient += lookup.stride) {
       if (places[i] == kNoPlace) continue;
-      const uint32_t at = begins_[places[i]]++;
-      gradients_[at] = gradient;
-      if (!coefficients_.empty()) coefficients_[at] = 1;
+      const uint32_t at = sorted.begins[places[i]]++;
+      sorted.gradients[at] = gradient;
+      if (weighted) sorted.coefficients[at] = 1;
     }
     return;
   }
   for (int64_t list = 0; list < lists.batch(); ++list, gradient += lookup.stride) {
     for (int64_t i = lists.begin(list); i < lists.end(list); ++i) {
       if (places[i] == kNoPlace) continue;
-      const uint32_t at = begins_[places[i]]++;
-      gradients_[at] = gradient;
-      if (coefficients_.empty()) continue;
-      coefficients_[at] = static_cast<float>(lists.coefficient(list, i));
+      const uint32_t at = sorted.begins[places[i]]++;
+      sorted.gradients[at] = gradient;
+      if (weighted) sorted.coefficients[at] = static_cast<float>(lists.coefficient(list, i));
     }
   }
 }
 
-Summands StepPlan::summands(size_t begin, size_t end) const {
-  const float* coefficients = coefficients_.empty() ? nullptr : coefficients_.data();
-  return {gradients_.data(), coefficients, begins_.data() + begin,
-          static_cast<int64_t>(end - begin), begins_.back()};
-}
-
 bool StepPlan::add_up() {
   if (added_up_) return sums_are_finite_;
-  sort_summands();
+  SortedSummands& summands = scratch().summands;
+  sort_summands(summands);
   sums_.resize(rows_.size());
-  size_t made = 0;  // sums that are more than one gradient as it is
-  for (size_t place = 0; place < rows_.size(); ++place) {
-    const uint32_t begin = begins_[place], count = begins_[place + 1] - begin;
-    const bool scaled = !coefficients_.empty() && count == 1 && coefficients_[begin] != 1;
-    made += count > 1 || scaled ? 1 : 0;
-  }
-  provide_sum_memory(made);
-  const uint32_t largest = kernels_.add_up(summands(0, rows_.size()), table_->dim(), sums_.data(),
-                                           sum_memory_.data(), /*wants_largest=*/true);
+  provide_sum_memory(summands.sums());
+  const uint32_t largest =
+      kernels_.add_up(summands.of(0, rows_.size()), table_->dim(), sums_.data(), sum_memory_.data(),
+                      /*wants_largest=*/true);
   added_up_ = true;
   sums_are_finite_ = std::isfinite(absl::bit_cast<float>(largest));
   return sums_are_finite_;
@@ -300,8 +325,9 @@ void StepPlan::prefetch_sums(size_t begin, size_t end) const {
 void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step) {
   WriterLock lock(table_->mutex());
   constexpr size_t kRows = RowUpdater::kRows;
+  SortedSummands& summands = scratch().summands;
   if (!added_up_) {
-    sort_summands();
+    sort_summands(summands);
     sums_.resize(kRows);
     provide_sum_memory(kRows);
   }
@@ -316,7 +342,7 @@ void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context
       prefetch_sums(end, end + kRows);
       sums += begin;
     } else {
-      kernels_.add_up(summands(begin, end), table_->dim(), sums, sum_memory_.data(),
+      kernels_.add_up(summands.of(begin, end), table_->dim(), sums, sum_memory_.data(),
                       /*wants_largest=*/false);
     }
     const auto rows = absl::MakeConstSpan(rows_).subspan(begin, end - begin);

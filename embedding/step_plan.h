@@ -78,6 +78,9 @@ class StepPlan {
   absl::Span<const uint32_t> counts() const { return counts_; }
 
  private:
+  struct SortedSummands;
+  // Memory of a thread with which its plans take turns, so that it stays in the caches.
+  struct Scratch;
   struct Lookup {
     IdLists lists;  // after look_up, of the ids only how many there are
     // What lists shows: its owner may change it before the step ends.
@@ -115,13 +118,13 @@ class StepPlan {
   // Whether sums of gradients up to that magnitude may be infinite.
   bool may_overflow(float largest) const;
 
-  // Has the records of ids [begin, end) fetched, whose places are known; `rows`: the distinct ones
-  // of the step so far.
-  void resolve(const Lookup& lookup, int64_t begin, int64_t end, absl::Span<const RowIndex> rows);
-  void sort_summands();
-  void place_summands(const Lookup& lookup);
-  // Of rows [begin, end).
-  Summands summands(size_t begin, size_t end) const;
+  // Has the records of ids [begin, end) fetched, whose places are known, and sets found[i] to that
+  // of each; `rows`: the distinct ones of the step so far.
+  void resolve(const Lookup& lookup, int64_t begin, int64_t end, absl::Span<const RowIndex> rows,
+               std::vector<const char*>& found);
+  static Scratch& scratch();
+  void sort_summands(SortedSummands& sorted) const;
+  void place_summands(const Lookup& lookup, SortedSummands& sorted) const;
   // Have what stands at these places, if there are so many, fetched.
   void prefetch_rows(size_t begin, size_t end) const;
   void prefetch_sums(size_t begin, size_t end) const;
@@ -134,20 +137,14 @@ class StepPlan {
   std::vector<char*> records_;  // of rows_
   std::vector<uint32_t> counts_;
   std::vector<uint32_t> places_;  // of each occurrence: the place of its row in rows_
-  // Summands of the gradients, row after row.
-  std::vector<uint32_t> begins_;  // [rows + 1]: where those of each row begin
-  std::vector<const float*> gradients_;
-  std::vector<float> coefficients_;  // empty: all 1
-  std::optional<bool> finite_;       // what gradients_are_finite said
+  std::optional<bool> finite_;    // what gradients_are_finite said
   bool added_up_ = false;
   bool sums_are_finite_ = false;
   // If it has been added up, the gradient of each row: in sum_memory_, or the only summand, or
   // null.
   std::vector<const float*> sums_;
   std::vector<float> sum_memory_;
-  // Scratch of look_up.
-  std::vector<const char*> found_;          // the record of each id
-  std::deque<std::vector<char>> defaults_;  // what ids without a row read
+  std::deque<std::vector<char>> defaults_;  // of look_up: what ids without a row read
 };
 
 // Looks ids up without changing anything: an unknown id reads what its row would hold at first, or
