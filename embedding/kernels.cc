@@ -334,8 +334,9 @@ struct Largest {
 };
 
 // Explicit, as compilers make several narrower conversions of a wide one. The masks, of everything,
-// are there because without them GCC 12 warns of what its own header leaves uninitialized.
-Doubles to_doubles(const HalfFloats& values) {
+// are there because without them GCC 12 warns of what its own header leaves uninitialized. Without
+// references to vectors, which would lose how little these are aligned.
+Doubles to_doubles(HalfFloats values) {
 #if defined(__AVX512F__)
   const auto floats = reinterpret_cast<__m256>(values);
   return reinterpret_cast<Doubles>(_mm512_maskz_cvtps_pd(0xff, floats));
@@ -346,7 +347,7 @@ Doubles to_doubles(const HalfFloats& values) {
 #endif
 }
 
-HalfFloats to_floats(const Doubles& values) {
+HalfFloats to_floats(Doubles values) {
 #if defined(__AVX512F__)
   const auto doubles = reinterpret_cast<__m512d>(values);
   return reinterpret_cast<HalfFloats>(_mm512_maskz_cvtpd_ps(0xff, doubles));
@@ -363,6 +364,7 @@ struct Adder {
   const int64_t dim;
   const int64_t ahead;  // summands
 
+  // Not one template, which would forget how little the vectors are aligned.
   HalfFloats half_product(int64_t i, int64_t c) const {
     const HalfFloats value = *reinterpret_cast<const HalfFloats*>(summands.gradients[i] + c);
     return kWeighted ? value * summands.coefficients[i] : value;
@@ -386,7 +388,7 @@ struct Adder {
   template <int kVectors>
   void add_columns(int64_t begin, int64_t end, int64_t c, float* output) const {
     Doubles totals[2 * kVectors];
-    for (int h = 0; h < 2 * kVectors; ++h) totals[h] = Doubles{} - 0.0;
+    for (int h = 0; h < 2 * kVectors; ++h) totals[h] = -Doubles{};  // as in add_column
     for (int64_t i = begin; i < end; ++i) {
       fetch(i, c, kVectors * kWidth);
       for (int h = 0; h < 2 * kVectors; ++h) {

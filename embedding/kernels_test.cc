@@ -99,7 +99,7 @@ TEST_P(KernelsTest, PoolsLikeAPlainLoop) {
 
 TEST_P(KernelsTest, CopiesIntoAnyPlace) {
   for (const RowType type : kTypes) {
-    for (const int64_t dim : {1, 7, 16, 32, 48, 64, 100, 128}) {
+    for (const int64_t dim : {1, 7, 16, 32, 48, 64, 80, 100, 128}) {
       std::vector<Bytes> rows;
       std::vector<const char*> pointers;
       for (uint32_t i = 0; i < 9; ++i)
@@ -146,6 +146,7 @@ struct AddedUp {
     for (uint32_t i = 0; i < begins.back(); ++i) {
       gradients.push_back(random_floats(dim, i, i % 20 == 3 ? 1e8f : 1));
       if (i % 7 == 0) gradients[i][dim - 1] = -0.0f;
+      gradients[i][dim / 2] = -0.0f;  // of all summands
       if (weighted) coefficients.push_back(i % 3 == 0 ? 0.1f : 1.0f);
     }
     for (const std::vector<float>& gradient : gradients) pointers.push_back(gradient.data());
