@@ -23,7 +23,7 @@ void each_column(int64_t dim, const Column& column) {
   for (; c < dim; ++c) column(c);
 }
 
-// Reads something of each cache line of rows and gradients.
+// Reads something of each 16 columns of rows and gradients: of nearly each of their cache lines.
 void fetch(int64_t dim, int64_t slots, const RowUpdate* rows, int64_t count) {
   constexpr int64_t kLine = 16;  // columns
   const auto read = [](const float* values, int64_t columns) {
@@ -50,7 +50,8 @@ void each_fetched_row(int64_t dim, int64_t slots, const RowUpdate* rows, int64_t
   }
 }
 
-// g of row_kernels.h. kDecays: whether weight_decay is not 0; that saves short loops a lot.
+// g of row_kernels.h; kDecays: whether weight_decay is not 0. Without it loops that compute little
+// have less to do. 0 times a weight that is not finite would be no number.
 template <bool kDecays>
 float whole_gradient(float scale, float gradient, float decay, float weight) {
   return kDecays ? scale * gradient + decay * weight : scale * gradient;
@@ -176,7 +177,8 @@ int64_t next_step(float& steps) {
   return steps >= 1 ? static_cast<int64_t>(steps) : 1;
 }
 
-void adam(const AdamNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
+template <bool kDecays>
+void adam_rows(const AdamNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
   const auto share1 = static_cast<float>(1 - numbers.beta1);
   const auto share2 = static_cast<float>(1 - numbers.beta2);
   const float scale = numbers.scale, decay = numbers.weight_decay;
@@ -189,7 +191,7 @@ void adam(const AdamNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_
         numbers.row_steps ? adam_step(numbers, next_step(row.slots[2 * dim])) : table_step;
     each_column(dim, [=, weights = row.weights, gradient = row.gradient](int64_t c) {
       const float w = weights[c];
-      const float g = scale * gradient[c] + decay * w;
+      const float g = whole_gradient<kDecays>(scale, gradient[c], decay, w);
       m[c] += share1 * (g - m[c]);
       v[c] += share2 * (g * g - v[c]);
       // With epsilon 0, a column no gradient has reached is 0 / 0: it stays.
@@ -198,6 +200,10 @@ void adam(const AdamNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_
       weights[c] = w - (shrinkage * w + change);
     });
   });
+}
+
+void adam(const AdamNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {
+  (numbers.weight_decay != 0 ? adam_rows<true> : adam_rows<false>)(numbers, dim, rows, count);
 }
 
 void ftrl(const FtrlNumbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count) {

@@ -10,7 +10,7 @@
 namespace millrace {
 
 // What the formulas need, beside rows; they stand in the headers named. Everywhere:
-// g = scale × gradient + weight_decay × w.
+// g = scale × gradient + weight_decay × w, but scale × gradient where weight_decay is 0.
 
 // optim/sparse_sgd.h
 struct SgdNumbers {

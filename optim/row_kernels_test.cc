@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "base/status_matchers.h"
 #include "optim/row_optimizer_factory.h"
 
@@ -39,13 +40,16 @@ struct Rows {
     }
   }
 
-  void update(const RowOptimizer& optimizer, UpdateContext context) {
+  // `together`: rows in a call.
+  void update(const RowOptimizer& optimizer, UpdateContext context, size_t together = 1000) {
     std::vector<RowUpdate> updates;
     for (size_t r = 0; r * dim < weights.size(); ++r) {
       updates.push_back(
           {weights.data() + r * dim, slots.data() + r * slot_floats, gradients.data() + r * dim});
     }
-    optimizer.update(context, dim, updates);
+    for (size_t r = 0; r < updates.size(); r += together) {
+      optimizer.update(context, dim, absl::MakeSpan(updates).subspan(r, together));
+    }
   }
 };
 
@@ -78,6 +82,26 @@ TEST_P(RowKernelsTest, EqualToTheLastBitOnEveryInstructionSet) {
           << "dim " << dim << ", " << name_of(set);
       EXPECT_TRUE(same_bytes(results.back().slots, results[0].slots))
           << "dim " << dim << ", " << name_of(set);
+    }
+  }
+}
+
+TEST_P(RowKernelsTest, RowsOfACallAreIndependent) {
+  const std::unique_ptr<RowOptimizer> optimizer = *create_row_optimizer(GetParam());
+  for (const int64_t dim : {5, 64, 100}) {
+    Rows together(*optimizer, dim, 53, 1);
+    Rows alone = together;
+    for (const InstructionSet set : kInstructionSets) {
+      if (!has_instruction_set(set)) continue;
+      UpdateContext context;
+      context.instruction_set = set;
+      context.learning_rate = 0.0123;
+      for (context.step = 1; context.step <= 2; ++context.step) {
+        together.update(*optimizer, context);
+        alone.update(*optimizer, context, 1);
+      }
+      EXPECT_TRUE(same_bytes(together.weights, alone.weights)) << dim << ", " << name_of(set);
+      EXPECT_TRUE(same_bytes(together.slots, alone.slots)) << dim << ", " << name_of(set);
     }
   }
 }
