@@ -53,7 +53,7 @@ absl::Status check_tensors(const KeyedJagged& features, const EmbeddingCollectio
   return absl::OkStatus();
 }
 
-// Of offsets that go wrong.
+// Of the first offset that is wrong. REQUIRES: one is.
 absl::Status wrong_offsets(const KeyedJagged& features, int64_t batch,
                            const EmbeddingCollectionOptions& options) {
   const int64_t* offsets = features.offsets.const_data_ptr<int64_t>();
@@ -72,7 +72,7 @@ absl::Status wrong_offsets(const KeyedJagged& features, int64_t batch,
                                                  ", not from 0 to ", ids, ", the number of ids"));
 }
 
-// Fills in one_id_each.
+// Checks the offsets, and fills in one_id_each.
 absl::Status check_offsets(CheckedInput& input, const EmbeddingCollectionOptions& options) {
   const int64_t* offsets = input.features.offsets.const_data_ptr<int64_t>();
   // Every offset of every batch comes by here. Those that start at 0, do not decrease and end at
@@ -150,7 +150,7 @@ absl::StatusOr<CheckedInput> checked_input(const KeyedJagged& features,
                   [](const EmbeddingFeature& feature) { return feature.max_ids > 0; });
   if (!cuts) return input;
   input.features = cut(input.features, options, input.batch);
-  RETURN_IF_ERROR(check_offsets(input, options));  // looks at the lists that are left
+  RETURN_IF_ERROR(check_offsets(input, options));  // for one_id_each of the lists that are left
   return input;
 }
 
@@ -160,11 +160,12 @@ std::string features_of_tables(const std::vector<absl::string_view>& features,
   for (const absl::string_view table : tables) {
     if (!absl::c_linear_search(distinct, table)) distinct.push_back(table);
   }
-  const std::string of =
-      absl::StrCat(distinct.size() == 1 ? "table " : "tables ", listed(distinct));
-  if (features.empty()) return of;
-  return absl::StrCat(features.size() == 1 ? "feature " : "features ", listed(features), " of ",
-                      of);
+  const auto named = [](absl::string_view what, const std::vector<absl::string_view>& names) {
+    return absl::StrCat(what, names.size() == 1 ? " " : "s ", listed(names));
+  };
+  if (features.empty()) return tables.empty() ? "" : named("table", distinct);
+  const std::string result = named("feature", features);
+  return tables.empty() ? result : absl::StrCat(result, " of ", named("table", distinct));
 }
 
 std::string type_and_shape(const at::Tensor& tensor) {

@@ -28,8 +28,8 @@ struct CheckedInput {
 absl::StatusOr<CheckedInput> checked_input(const KeyedJagged& features,
                                            const EmbeddingCollectionOptions& options);
 
-// For messages: "features a, b of table t", each table once, of many the first few; "table t" if
-// there are no features.
+// For messages: "features a, b of table t", each table once, of many the first few; "table t"
+// without features, "features a, b" without tables, "" without both.
 std::string features_of_tables(const std::vector<absl::string_view>& features,
                                const std::vector<absl::string_view>& tables);
 // For messages: such as "Double [3, 2]".

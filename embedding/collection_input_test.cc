@@ -43,6 +43,7 @@ TEST_F(CollectionInputTest, TakesGoodInputAsItIs) {
   features_ = {at::empty({0}, at::kLong), at::zeros({1}, at::kLong), at::Tensor()};
   ASSERT_OK_AND_ASSIGN(const CheckedInput nothing, checked_input(features_, options_));
   EXPECT_EQ(nothing.batch, 0);
+  EXPECT_THAT(nothing.one_id_each, ElementsAre(1, 1));
 }
 
 TEST_F(CollectionInputTest, CutsLists) {
@@ -67,7 +68,7 @@ TEST_F(CollectionInputTest, TellsFeaturesOfOneIdAList) {
     std::copy(offsets.begin(), offsets.end(), features_.offsets.mutable_data_ptr<int64_t>());
     absl::StatusOr<CheckedInput> input = checked_input(features_, options_);
     EXPECT_OK(input);
-    return input->one_id_each;
+    return input.ok() ? input->one_id_each : std::vector<char>();
   };
   EXPECT_THAT(one_id_each({0, 3, 3, 4, 6}), ElementsAre(0, 0));
   EXPECT_THAT(one_id_each({0, 1, 2, 4, 6}), ElementsAre(1, 0));
@@ -132,8 +133,8 @@ TEST_F(CollectionInputTest, RefusesOffsetsThatDoNotFit) {
   refused("feature a of table t, example 0: offsets go from 0 to -1: they decrease");
   // Their differences in 64 bits are those of offsets that do not decrease.
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
-  features_.offsets[0] = 0, features_.offsets[1] = 1, features_.offsets[2] = kLeast;
-  features_.offsets[3] = -1, features_.offsets[4] = 6;
+  const int64_t wrapping[] = {0, 1, kLeast, -1, 6};
+  std::copy_n(wrapping, 5, features_.offsets.mutable_data_ptr<int64_t>());
   refused("feature a of table t, example 1: offsets go from 1 to -9223372036854775808");
   with(0, kLeast);
   refused("of tables t, u go from -9223372036854775808 to 6");

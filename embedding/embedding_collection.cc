@@ -216,8 +216,7 @@ absl::Status EmbeddingCollection::make_tables() {
       if (feature.table == config.name()) features.push_back(feature.name);
     }
     ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
-                     EmbeddingTable::create(std::move(options)),
-                     features_of_tables(features, {config.name()}));
+                     EmbeddingTable::create(std::move(options)), features_of_tables(features, {}));
     step_->plans.push_back(std::make_unique<StepPlan>(*table));
     tables_.push_back(std::move(table));
   }

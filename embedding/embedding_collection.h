@@ -138,8 +138,8 @@ class EmbeddingCollection : public torch::nn::Module {
   std::shared_ptr<OutputBuffers> buffers_;  // shared with tensors in their memory
   std::mutex pool_mutex_;                   // of whoever uses the pool
   std::unique_ptr<ThreadPool> pool_;
-  // Under pool_mutex_: the way of the last loop over tables. Each goes the other way than the one
-  // before, and begins with what that one left in the caches.
+  // Under pool_mutex_: the way of the pool's last loop over tables. Each goes the other way than
+  // the one before, and begins with what that one left in the caches.
   bool backwards_ = true;
   // Owned here; graphs of backward passes hold it weakly, since they may outlive the collection.
   std::shared_ptr<Step> step_;
