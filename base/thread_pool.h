@@ -15,6 +15,9 @@
 
 namespace millrace {
 
+// More are a mistake of whoever asks for them: the threads of `run` and of benchmarks refuse it.
+inline constexpr int kMostThreads = 1024;
+
 // Runs the iterations of a loop on `threads` threads, the caller's among them. Threads that have
 // nothing to do look for work for some 20 µs, since loops of one step follow each other closely,
 // and then sleep; a worker that does not wake up in time is not waited for. parallel_for is called

@@ -11,6 +11,7 @@
 #include "base/file_system.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "proto/config_reader.h"
 #include "proto/data_check.h"
 #include "proto/field_check.h"
@@ -27,7 +28,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 constexpr int64_t kMaxDim = 4096;
-constexpr int64_t kMaxThreads = 1024;  // batches made ahead too
+constexpr int64_t kMostBatchesAhead = 1024;
 constexpr char kEvictionHook[] = "evict_rows";
 
 // Not-a-number is wrong everywhere, in extensions too.
@@ -423,11 +424,11 @@ absl::Status check_checkpoint(const CheckpointConfig& checkpoint) {
 
 absl::Status check_run(const RunConfig& run) {
   if (run.output_dir().empty()) return wrong("run", "output_dir is empty");
-  RETURN_IF_ERROR(within("run", "threads", run.threads(), 0, kMaxThreads));
+  RETURN_IF_ERROR(within("run", "threads", run.threads(), 0, kMostThreads));
   RETURN_IF_ERROR(
-      within("run.read", "reader_threads", run.read().reader_threads(), 1, kMaxThreads));
+      within("run.read", "reader_threads", run.read().reader_threads(), 1, kMostThreads));
   RETURN_IF_ERROR(
-      within("run.read", "prefetch_batches", run.read().prefetch_batches(), 1, kMaxThreads));
+      within("run.read", "prefetch_batches", run.read().prefetch_batches(), 1, kMostBatchesAhead));
   RETURN_IF_ERROR(check_distributed(run.distributed()));
   RETURN_IF_ERROR(check_checkpoint(run.checkpoint()));
   if (run.resume().empty()) return wrong("run", "resume is empty; auto, never or a path");

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
+#include "base/thread_pool.h"
 #include "bench/benchmark.h"
 #include "bench/flag_checks.h"
 #include "tools/commands.h"
@@ -22,8 +23,6 @@ struct Entry {
   absl::Status (*run)(const BenchmarkFlags&, const PrintMeasurement&);
   void (*add_flags)(CLI::App&, BenchmarkFlags&);  // of this benchmark alone
 };
-
-constexpr int64_t kMostThreads = 1024;
 
 void add_steps_flag(CLI::App& bench, BenchmarkFlags& flags) {
   bench.add_option("--steps", flags.steps, "steps of a measurement; 0: what suits");
