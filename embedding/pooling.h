@@ -24,7 +24,7 @@ struct IdLists {
   absl::Span<const float> weights;  // one for each id, or empty: all 1
   Pooling pooling = SUM;
   // Whether each list has one id, if somebody has looked.
-  std::optional<bool> one_id_each;
+  std::optional<bool> one_id_each = std::nullopt;
 
   int64_t batch() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t begin(int64_t list) const { return offsets[list] - offsets[0]; }

@@ -64,6 +64,11 @@ TEST_F(PoolingTest, OnlyListsOfOneIdWithoutWeightsAreCopies) {
   IdLists looked_at = lists(SUM);
   looked_at.one_id_each = true;
   EXPECT_TRUE(looked_at.copies());
+  looked_at.weights = weights_;
+  EXPECT_FALSE(looked_at.copies());
+  looked_at.pooling = NONE;
+  looked_at.one_id_each = false;
+  EXPECT_TRUE(looked_at.copies());
   ids_ = {};
   offsets_ = {7};
   EXPECT_TRUE(lists(SUM).copies());

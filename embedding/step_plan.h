@@ -79,7 +79,8 @@ class StepPlan {
 
  private:
   struct SortedSummands;
-  // Memory of a thread with which its plans take turns, so that it stays in the caches.
+  // Memory of a thread with which its plans take turns, so that it stays in the caches. Holds
+  // nothing between calls, which do not nest; keeps its largest size until the thread ends.
   struct Scratch;
   struct Lookup {
     IdLists lists;  // after look_up, of the ids only how many there are

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <random>
@@ -37,12 +38,15 @@ struct Input {
 class StepPlanTest : public testing::Test {
  protected:
   StepPlanTest() {
+    table_ = make_table();
+    plan_ = std::make_unique<StepPlan>(*table_);
+  }
+  static std::unique_ptr<EmbeddingTable> make_table() {
     EmbeddingTableOptions options;
     options.name = "t";
     options.dim = 2;
     options.initializer.mutable_constant()->set_value(0);
-    table_ = *EmbeddingTable::create(options);
-    plan_ = std::make_unique<StepPlan>(*table_);
+    return *EmbeddingTable::create(options);
   }
 
   std::vector<float> look_up(Input& input) {
@@ -57,12 +61,13 @@ class StepPlanTest : public testing::Test {
     context.learning_rate = 1;
     plan_->apply(SparseSgdOptimizer(), context, step);
   }
-  std::vector<float> row(int64_t id) const {
+  static std::vector<float> row_of(const EmbeddingTable& table, int64_t id) {
     RowIndex row;
-    table_->find({&id, 1}, {&row, 1});
+    table.find({&id, 1}, {&row, 1});
     if (row == kNoRow) return {};
-    return {table_->store().weights(row), table_->store().weights(row) + 2};
+    return {table.store().weights(row), table.store().weights(row) + 2};
   }
+  std::vector<float> row(int64_t id) const { return row_of(*table_, id); }
   int64_t frequency(int64_t id) const {
     RowIndex row;
     table_->find({&id, 1}, {&row, 1});
@@ -117,6 +122,56 @@ TEST_F(StepPlanTest, ManyOccurrencesKeepTheirDigits) {
   plan_->set_gradient(0, gradient.data(), 2);
   apply();
   EXPECT_THAT(row(5), ElementsAre(-1000, -1002));
+}
+
+TEST_F(StepPlanTest, PlansOfAThreadTakeTurns) {
+  // Two plans whose calls alternate, on one thread and on several, do what they do alone.
+  std::vector<float> gradient(2 * 600);
+  for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = static_cast<float>(i % 7) - 2.5f;
+  const auto run = [&](const std::function<void(const std::function<void()>&)>& call) {
+    std::vector<std::unique_ptr<EmbeddingTable>> tables;
+    std::vector<std::unique_ptr<StepPlan>> plans;
+    for (int t = 0; t < 2; ++t) {
+      tables.push_back(make_table());
+      plans.push_back(std::make_unique<StepPlan>(*tables.back()));
+    }
+    // Many ids with weights beside few without.
+    Input many, few{{5, 1, 5}, NONE};
+    for (int64_t i = 0; i < 600; ++i) {
+      many.ids.push_back(i * i % 97);
+      many.weights.push_back(static_cast<float>(i % 5));
+      many.offsets.push_back(i);
+    }
+    many.offsets.push_back(600);
+    std::vector<float> output(2 * 600);
+    UpdateContext context;
+    context.learning_rate = 1;
+    const auto apply = [&](int t) {
+      call([&] { plans[t]->apply(SparseSgdOptimizer(), context, 1); });
+    };
+    call([&] { EXPECT_OK(plans[0]->look_up(many.lists(), {output.data(), 2})); });
+    call([&] { EXPECT_OK(plans[1]->look_up(few.lists(), {output.data(), 2})); });
+    for (int t = 0; t < 2; ++t) call([&] { plans[t]->set_gradient(0, gradient.data(), 2); });
+    call([&] { EXPECT_TRUE(plans[0]->squared_norm() > 0); });
+    apply(1);
+    apply(0);
+    std::vector<std::vector<float>> rows;
+    for (int t = 0; t < 2; ++t) {
+      for (int64_t id = 0; id < 97; ++id) rows.push_back(row_of(*tables[t], id));
+    }
+    return rows;
+  };
+  const auto here = run([](const std::function<void()>& body) { body(); });
+  const auto elsewhere = run([](const std::function<void()>& body) { std::thread(body).join(); });
+  EXPECT_EQ(here, elsewhere);
+  EXPECT_THAT(here[97 + 5],
+              ElementsAre(-(gradient[0] + gradient[4]), -(gradient[1] + gradient[5])));
+  std::vector<double> expected(2);
+  for (int64_t i = 0; i < 600; ++i) {
+    if (i * i % 97 != 4) continue;
+    for (int c = 0; c < 2; ++c) expected[c] -= static_cast<double>(i % 5) * gradient[2 * i + c];
+  }
+  EXPECT_THAT(here[4], ElementsAre(expected[0], expected[1]));
 }
 
 TEST_F(StepPlanTest, RowsWithoutGradientAreSeenButNotUpdated) {
