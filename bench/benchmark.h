@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/instruction_set.h"
 #include "bench/embedding_workload.h"
 
 namespace millrace {
@@ -29,6 +30,7 @@ std::string to_json_line(const Measurement& measurement);
 struct EmbeddingFlags {
   EmbeddingShape shape;
   std::string optimizer = "sgd";
+  InstructionSet instruction_set = best_instruction_set();  // one that this machine has
   std::string data;    // directory for the batches and their gradient; "": none
   bool check = false;  // write rows before and after some steps there and measure nothing
 };

@@ -64,6 +64,7 @@ std::map<std::string, std::string> parameters_of(const BenchmarkFlags& flags) {
           {"zipf", absl::StrCat(shape.zipf)},
           {"ids", shape.ids},
           {"optimizer", flags.embedding.optimizer},
+          {"instruction_set", name_of(flags.embedding.instruction_set)},
           {"threads", absl::StrCat(flags.threads)}};
 }
 
@@ -117,7 +118,7 @@ absl::Status bench_embedding(const BenchmarkFlags& flags, const PrintMeasurement
   ASSIGN_OR_RETURN(const EmbeddingWorkload workload, EmbeddingWorkload::create(embedding.shape));
   if (!embedding.data.empty()) RETURN_IF_ERROR(write_data(workload, embedding.data));
   EmbeddingSteps steps(workload);
-  RETURN_IF_ERROR(steps.prepare(embedding.optimizer, flags.threads));
+  RETURN_IF_ERROR(steps.prepare(embedding.optimizer, flags.threads, embedding.instruction_set));
   if (embedding.check) return write_check(steps, flags.steps, embedding.data);
   return measure(flags, steps, workload.ids_in_batch(), print);
 }

@@ -50,8 +50,10 @@ KeyedJagged jagged(const std::vector<int64_t>& ids, int64_t lists) {
   return result;
 }
 
-EmbeddingCollectionOptions collection_options(const EmbeddingShape& shape, int64_t threads) {
+EmbeddingCollectionOptions collection_options(const EmbeddingShape& shape, int64_t threads,
+                                              InstructionSet set) {
   EmbeddingCollectionOptions options;
+  options.instruction_set = set;
   options.threads = static_cast<int>(threads);
   for (int64_t t = 0; t < shape.tables; ++t) {
     TableConfig config;
@@ -69,10 +71,12 @@ EmbeddingSteps::EmbeddingSteps(EmbeddingWorkload workload) : workload_(std::move
 
 EmbeddingSteps::~EmbeddingSteps() = default;
 
-absl::Status EmbeddingSteps::prepare(const std::string& optimizer, int64_t threads) {
+absl::Status EmbeddingSteps::prepare(const std::string& optimizer, int64_t threads,
+                                     InstructionSet set) {
   const EmbeddingShape& shape = workload_.shape();
   ASSIGN_OR_RETURN(const SparseOptimizerConfig config, optimizer_named(optimizer));
-  ASSIGN_OR_RETURN(collection_, EmbeddingCollection::create(collection_options(shape, threads)));
+  ASSIGN_OR_RETURN(collection_,
+                   EmbeddingCollection::create(collection_options(shape, threads, set)));
   EmbeddingCollection* const collections[] = {collection_.get()};
   ASSIGN_OR_RETURN(optimizer_, SparseOptimizer::create(config, collections));
   RETURN_IF_ERROR(fill());

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/instruction_set.h"
 #include "base/progress.h"
 #include "bench/embedding_workload.h"
 #include "io/batch.h"
@@ -39,7 +40,8 @@ class EmbeddingSteps {
 
   // Makes the tables and fills them with initial rows, which no step has seen.
   // Errors: InvalidArgument for an unknown optimizer, with the nearest name.
-  absl::Status prepare(const std::string& optimizer, int64_t threads);
+  absl::Status prepare(const std::string& optimizer, int64_t threads,
+                       InstructionSet set = best_instruction_set());
 
   // One step; adds what its phases took.
   absl::Status run(Seconds& seconds);

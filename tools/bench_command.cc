@@ -12,23 +12,32 @@
 #include "bench/flag_checks.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
+#include "tools/instruction_set_choice.h"
 #include "tools/output_place.h"
 
 namespace millrace {
 namespace {
 
+struct Entry;
+
+struct BenchFlags : BenchmarkFlags {
+  std::string instruction_set = "auto";
+  std::string output;
+  const Entry* chosen = nullptr;
+};
+
 struct Entry {
   const char* name;
   const char* description;
   absl::Status (*run)(const BenchmarkFlags&, const PrintMeasurement&);
-  void (*add_flags)(CLI::App&, BenchmarkFlags&);  // of this benchmark alone
+  void (*add_flags)(CLI::App&, BenchFlags&);  // of this benchmark alone
 };
 
-void add_steps_flag(CLI::App& bench, BenchmarkFlags& flags) {
+void add_steps_flag(CLI::App& bench, BenchFlags& flags) {
   bench.add_option("--steps", flags.steps, "steps of a measurement; 0: what suits");
 }
 
-void add_job_flags(CLI::App& bench, BenchmarkFlags& flags) {
+void add_job_flags(CLI::App& bench, BenchFlags& flags) {
   bench.add_option("--config", flags.config,
                    "the job to run (start, train) or whose data to read (ingest)");
   bench.add_option("--set", flags.set, "changes to it, as for train")->allow_extra_args(false);
@@ -42,7 +51,7 @@ void add_table_flags(CLI::App& bench, EmbeddingShape& shape, std::string& optimi
   bench.add_option("--optimizer", optimizer, "as in train.sparse_optimizer");
 }
 
-void add_embedding_flags(CLI::App& bench, BenchmarkFlags& flags) {
+void add_embedding_flags(CLI::App& bench, BenchFlags& flags) {
   EmbeddingFlags& embedding = flags.embedding;
   EmbeddingShape& shape = embedding.shape;
   add_table_flags(bench, shape, embedding.optimizer);
@@ -50,12 +59,14 @@ void add_embedding_flags(CLI::App& bench, BenchmarkFlags& flags) {
   bench.add_option("--ids_per_feature", shape.ids_per_feature, "ids of each feature and example");
   bench.add_option("--zipf", shape.zipf, "exponent of Zipf's law; 0: all rows alike");
   bench.add_option("--ids", shape.ids, "what ids are: hashed (64 bits) or static (row numbers)");
+  bench.add_option("--instruction_set", flags.instruction_set,
+                   "vector instructions: auto, baseline, avx2 or avx512");
   bench.add_option("--data", embedding.data, "directory for the batches and their gradient");
   bench.add_flag("--check", embedding.check,
                  "write rows before and after --steps [20] steps into --data, measure nothing");
 }
 
-void add_idmap_flags(CLI::App& bench, BenchmarkFlags& flags) {
+void add_idmap_flags(CLI::App& bench, BenchFlags& flags) {
   bench.add_option("--rows", flags.idmap.rows, "ids in the map");
   bench.add_option("--ids", flags.idmap.ids,
                    "what ids look like: random, strided, low_bits_equal, high_bits_equal or "
@@ -64,7 +75,7 @@ void add_idmap_flags(CLI::App& bench, BenchmarkFlags& flags) {
   bench.add_option("--zipf", flags.idmap.zipf, "exponent of Zipf's law, of lookups by it");
 }
 
-void add_checkpoint_flags(CLI::App& bench, BenchmarkFlags& flags) {
+void add_checkpoint_flags(CLI::App& bench, BenchFlags& flags) {
   CheckpointFlags& checkpoint = flags.checkpoint;
   add_table_flags(bench, checkpoint.shape, checkpoint.optimizer);
   bench.add_option("--directory", checkpoint.directory,
@@ -85,11 +96,6 @@ constexpr Entry kBenchmarks[] = {
     {"train", "examples/s of a job, alone and beside a busy process", bench_train, add_job_flags},
 };
 
-struct BenchFlags : BenchmarkFlags {
-  std::string output;
-  const Entry* chosen = nullptr;
-};
-
 absl::Status check(const BenchFlags& flags) {
   RETURN_IF_ERROR(check_at_least("repeats", flags.repeats, 1));
   RETURN_IF_ERROR(check_at_least("threads", flags.threads, 1));
@@ -103,8 +109,11 @@ absl::Status check(const BenchFlags& flags) {
   return annotate(check_output_file(FileSystem::local(), flags.output), "--output");
 }
 
-absl::StatusOr<int> run(const BenchFlags& flags) {
+absl::StatusOr<int> run(BenchFlags flags) {
   RETURN_IF_ERROR(check(flags));
+  ASSIGN_OR_RETURN(const RunConfig::InstructionSet choice,
+                   parse_instruction_set(flags.instruction_set), "--instruction_set");
+  ASSIGN_OR_RETURN(flags.embedding.instruction_set, chosen_instruction_set(choice));
   std::string lines;
   RETURN_IF_ERROR(flags.chosen->run(flags, [&](const Measurement& measurement) {
     const std::string line = to_json_line(measurement);

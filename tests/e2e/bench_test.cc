@@ -35,23 +35,26 @@ class BenchTest : public ProgramTest {
 };
 
 TEST_F(BenchTest, EmbeddingTakesTheShapeFromItsFlags) {
-  const std::vector<nlohmann::json> lines = measure(
-      {"embedding", "--tables=3", "--rows=50", "--dim=6", "--batch=8", "--ids_per_feature=2",
-       "--zipf=0.5", "--optimizer=adam", "--threads=1", "--steps=2", "--ids=static"});
+  const std::vector<nlohmann::json> lines =
+      measure({"embedding", "--tables=3", "--rows=50", "--dim=6", "--batch=8",
+               "--ids_per_feature=2", "--zipf=0.5", "--optimizer=adam", "--threads=1", "--steps=2",
+               "--ids=static", "--instruction_set=baseline"});
   ASSERT_FALSE(lines.empty());
   EXPECT_EQ(lines[0].at("name"), "embedding");
   EXPECT_EQ(lines[0].at("unit"), "ids/s");
   EXPECT_GT(lines[0].at("median"), 0);
   for (const nlohmann::json& line : lines) {
-    for (const auto& [name, value] : std::map<std::string, std::string>{{"tables", "3"},
-                                                                        {"rows", "50"},
-                                                                        {"dim", "6"},
-                                                                        {"batch", "8"},
-                                                                        {"ids_per_feature", "2"},
-                                                                        {"zipf", "0.5"},
-                                                                        {"optimizer", "adam"},
-                                                                        {"threads", "1"},
-                                                                        {"ids", "static"}}) {
+    for (const auto& [name, value] :
+         std::map<std::string, std::string>{{"tables", "3"},
+                                            {"rows", "50"},
+                                            {"dim", "6"},
+                                            {"batch", "8"},
+                                            {"ids_per_feature", "2"},
+                                            {"zipf", "0.5"},
+                                            {"optimizer", "adam"},
+                                            {"instruction_set", "baseline"},
+                                            {"threads", "1"},
+                                            {"ids", "static"}}) {
       EXPECT_EQ(line.at(name), value) << line;
     }
   }
@@ -78,6 +81,8 @@ TEST_F(BenchTest, WrongFlagsAreRefusedBeforeAnythingIsMeasured) {
   expect_refused({"embedding", "--zipf=nan"}, kUsage, "--zipf is nan");
   expect_refused({"embedding", "--ids=hashd"}, kUsage, "--ids is \"hashd\"");
   expect_refused({"embedding", "--optimizer=adm"}, kUsage, "--optimizer: no optimizer \"adm\"");
+  expect_refused({"embedding", "--instruction_set=sse"}, kUsage,
+                 "--instruction_set: \"sse\" is none");
   expect_refused({"embedding", "--rows=many"}, kUsage, "--rows = many");
   for (const char* benchmark : {"embedding", "idmap"}) {
     expect_refused({benchmark, "--rows=0"}, kUsage, "--rows is 0; at least 1 is due");
