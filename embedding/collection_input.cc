@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "embedding/kernels.h"
 
 namespace millrace {
 namespace {
@@ -73,24 +74,23 @@ absl::Status wrong_offsets(const KeyedJagged& features, int64_t batch,
 }
 
 // Checks the offsets, and fills in one_id_each.
-absl::Status check_offsets(CheckedInput& input, const EmbeddingCollectionOptions& options) {
+absl::Status check_offsets(CheckedInput& input, const EmbeddingCollectionOptions& options,
+                           InputLoop loop) {
   const int64_t* offsets = input.features.offsets.const_data_ptr<int64_t>();
+  const auto count = static_cast<int64_t>(options.features.size());
+  const Kernels& kernels = millrace::kernels(options.instruction_set);
   // Every offset of every batch comes by here. Those that start at 0, do not decrease and end at
-  // the number of ids are right; the highest bit tells of a difference or an offset below 0.
-  bool right = offsets[0] == 0;
+  // the number of ids are right.
+  std::vector<ListsSeen> seen(count);
+  loop(count,
+       [&](int64_t f) { seen[f] = kernels.look_at_lists(offsets + f * input.batch, input.batch); });
+  bool right = offsets[0] == 0 && offsets[count * input.batch] == input.features.values.numel();
   input.one_id_each.clear();
-  for (size_t f = 0; f < options.features.size(); ++f, offsets += input.batch) {
-    uint64_t negative = 0, others = 0;  // others: lists of more or fewer ids than one
-    for (int64_t i = 0; i < input.batch; ++i) {
-      const auto begin = static_cast<uint64_t>(offsets[i]),
-                 end = static_cast<uint64_t>(offsets[i + 1]);
-      negative |= end | (end - begin);
-      others |= (end - begin) ^ 1;
-    }
-    right = right && negative >> 63 == 0;
-    input.one_id_each.push_back(others == 0 ? 1 : 0);
+  for (const ListsSeen& lists : seen) {
+    right = right && lists.in_order;
+    input.one_id_each.push_back(lists.one_id_each ? 1 : 0);
   }
-  if (right && *offsets == input.features.values.numel()) return absl::OkStatus();
+  if (right) return absl::OkStatus();
   return wrong_offsets(input.features, input.batch, options);
 }
 
@@ -137,20 +137,26 @@ std::string listed(const std::vector<absl::string_view>& names) {
 
 }  // namespace
 
+void one_after_another(int64_t count, const std::function<void(int64_t)>& body) {
+  for (int64_t i = 0; i < count; ++i) body(i);
+}
+
 absl::StatusOr<CheckedInput> checked_input(const KeyedJagged& features,
-                                           const EmbeddingCollectionOptions& options) {
+                                           const EmbeddingCollectionOptions& options,
+                                           InputLoop loop) {
   RETURN_IF_ERROR(check_tensors(features, options));
   CheckedInput input;
   input.features = {features.values.contiguous(), features.offsets.contiguous(),
                     features.weights.defined() ? features.weights.contiguous() : at::Tensor()};
   input.batch = (features.offsets.numel() - 1) / static_cast<int64_t>(options.features.size());
-  RETURN_IF_ERROR(check_offsets(input, options));
+  RETURN_IF_ERROR(check_offsets(input, options, loop));
   const bool cuts =
       std::any_of(options.features.begin(), options.features.end(),
                   [](const EmbeddingFeature& feature) { return feature.max_ids > 0; });
   if (!cuts) return input;
   input.features = cut(input.features, options, input.batch);
-  RETURN_IF_ERROR(check_offsets(input, options));  // for one_id_each of the lists that are left
+  // For one_id_each of the lists that are left.
+  RETURN_IF_ERROR(check_offsets(input, options, loop));
   return input;
 }
 

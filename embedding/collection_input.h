@@ -5,9 +5,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "embedding/collection_options.h"
@@ -23,10 +25,15 @@ struct CheckedInput {
   std::vector<char> one_id_each;  // of each feature: whether all its lists have one id
 };
 
+// Calls body(i) for all i below count, on several threads if that pays.
+using InputLoop = absl::FunctionRef<void(int64_t count, const std::function<void(int64_t)>& body)>;
+void one_after_another(int64_t count, const std::function<void(int64_t)>& body);
+
 // Errors: InvalidArgument for tensors of another type or size than KeyedJagged says, and offsets
 // that decrease or go beyond the ids, naming the feature, its table and the example.
 absl::StatusOr<CheckedInput> checked_input(const KeyedJagged& features,
-                                           const EmbeddingCollectionOptions& options);
+                                           const EmbeddingCollectionOptions& options,
+                                           InputLoop loop = one_after_another);
 
 // For messages: "features a, b of table t", each table once, of many the first few; "table t"
 // without features, "features a, b" without tables, "" without both.

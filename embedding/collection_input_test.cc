@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 
@@ -44,6 +45,19 @@ TEST_F(CollectionInputTest, TakesGoodInputAsItIs) {
   ASSERT_OK_AND_ASSIGN(const CheckedInput nothing, checked_input(features_, options_));
   EXPECT_EQ(nothing.batch, 0);
   EXPECT_THAT(nothing.one_id_each, ElementsAre(1, 1));
+}
+
+TEST_F(CollectionInputTest, LooksAtFeaturesInAnyOrder) {
+  const auto backwards = [](int64_t count, const std::function<void(int64_t)>& body) {
+    for (int64_t i = count; i-- > 0;) body(i);
+  };
+  features_.offsets = at::tensor({0, 1, 2, 4, 6}, at::kLong);
+  ASSERT_OK_AND_ASSIGN(const CheckedInput input, checked_input(features_, options_, backwards));
+  EXPECT_THAT(input.one_id_each, ElementsAre(1, 0));
+  features_.offsets = at::tensor({0, 1, 2, 1, 6}, at::kLong);
+  EXPECT_THAT(checked_input(features_, options_, backwards),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("feature b of table u, example 0: offsets go from 2 to 1")));
 }
 
 TEST_F(CollectionInputTest, CutsLists) {

@@ -282,15 +282,16 @@ void EmbeddingCollection::for_each(int64_t ids, int64_t count,
   // Evaluation may come from several threads: the others work alone.
   std::unique_lock<std::mutex> lock(pool_mutex_, std::defer_lock);
   if (ids >= kIdsWorthThreads && lock.try_lock()) {
-    backwards_ = !backwards_;
-    if (backwards_) {
-      pool_->parallel_for(count, [&](int64_t i) { body(count - 1 - i); });
-    } else {
-      pool_->parallel_for(count, body);
-    }
+    pool_->parallel_for(count, body);
   } else {
-    for (int64_t i = 0; i < count; ++i) body(i);
+    one_after_another(count, body);
   }
+}
+
+void EmbeddingCollection::for_each_table(int64_t ids, const std::function<void(int64_t)>& body) {
+  const auto count = static_cast<int64_t>(tables_.size());
+  const bool backwards = table_loops_.fetch_add(1, std::memory_order_relaxed) % 2 == 1;
+  for_each(ids, count, [&](int64_t i) { body(backwards ? count - 1 - i : i); });
 }
 
 absl::Status EmbeddingCollection::look_up(const CheckedInput& input, bool training,
@@ -298,7 +299,7 @@ absl::Status EmbeddingCollection::look_up(const CheckedInput& input, bool traini
   std::vector<float*> data;
   for (const at::Tensor& output : outputs) data.push_back(output.mutable_data_ptr<float>());
   std::vector<absl::Status> statuses(tables_.size());
-  for_each(input.features.values.numel(), static_cast<int64_t>(tables_.size()), [&](int64_t t) {
+  for_each_table(input.features.values.numel(), [&](int64_t t) {
     for (const int64_t f : features_of_[t]) {
       const FeaturePlace& place = (*places_)[f];
       const IdLists lists = lists_of(input, f, options_.features[f].pooling);
@@ -332,7 +333,10 @@ int64_t EmbeddingCollection::next_lookup(int64_t feature) const {
 
 absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& features) {
   if (stand_in_.has_value()) return *stand_in_;
-  ASSIGN_OR_RETURN(const CheckedInput input, checked_input(features, options_),
+  const auto loop = [&](int64_t count, const std::function<void(int64_t)>& body) {
+    for_each(features.values.numel(), count, body);
+  };
+  ASSIGN_OR_RETURN(const CheckedInput input, checked_input(features, options_, loop),
                    "looking up embeddings");
   const int64_t batch = input.batch;
   const bool training = is_training() && at::GradMode::is_enabled();
@@ -389,10 +393,9 @@ bool EmbeddingCollection::frozen_gradients_are_finite(int64_t table) const {
 }
 
 GradientSummary EmbeddingCollection::summarize(bool with_norm) {
-  const auto count = static_cast<int64_t>(tables_.size());
   // All of them, whatever the first says: the answer depends on no thread.
-  std::vector<GradientSummary> summaries(count);
-  for_each(step_->ids, count, [&](int64_t t) {
+  std::vector<GradientSummary> summaries(tables_.size());
+  for_each_table(step_->ids, [&](int64_t t) {
     StepPlan& plan = *step_->plans[t];
     GradientSummary& summary = summaries[t];
     summary.finite = frozen(t) ? frozen_gradients_are_finite(t) : plan.gradients_are_finite();
@@ -434,7 +437,7 @@ absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) c
 
 absl::Status EmbeddingCollection::apply(int64_t step, absl::Span<const TableUpdate> updates) {
   RETURN_IF_ERROR(check(updates), "updating embeddings");
-  for_each(step_->ids, static_cast<int64_t>(tables_.size()), [&](int64_t t) {
+  for_each_table(step_->ids, [&](int64_t t) {
     if (!frozen(t)) step_->plans[t]->apply(*updates[t].optimizer, updates[t].context, step);
   });
   step_->end();

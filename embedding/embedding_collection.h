@@ -4,6 +4,7 @@
 
 #include <torch/nn/module.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -127,6 +128,9 @@ class EmbeddingCollection : public torch::nn::Module {
   bool frozen_gradients_are_finite(int64_t table) const;
   // Calls body(i) for i below `count`, on several threads if the work is worth it.
   void for_each(int64_t ids, int64_t count, const std::function<void(int64_t)>& body);
+  // The same for all tables. Each loop over them goes the other way than the one before, and begins
+  // with what that one left in the caches.
+  void for_each_table(int64_t ids, const std::function<void(int64_t)>& body);
 
   EmbeddingCollectionOptions options_;
   std::vector<std::unique_ptr<EmbeddingTable>> tables_;
@@ -138,9 +142,7 @@ class EmbeddingCollection : public torch::nn::Module {
   std::shared_ptr<OutputBuffers> buffers_;  // shared with tensors in their memory
   std::mutex pool_mutex_;                   // of whoever uses the pool
   std::unique_ptr<ThreadPool> pool_;
-  // Under pool_mutex_: the way of the pool's last loop over tables. Each goes the other way than
-  // the one before, and begins with what that one left in the caches.
-  bool backwards_ = true;
+  std::atomic<uint32_t> table_loops_{0};  // so far
   // Owned here; graphs of backward passes hold it weakly, since they may outlive the collection.
   std::shared_ptr<Step> step_;
 };

@@ -470,6 +470,20 @@ uint32_t largest_magnitude(const float* values, int64_t rows, int64_t stride, in
   return largest.all();
 }
 
+// ---- lists ----
+
+ListsSeen look_at_lists(const int64_t* offsets, int64_t lists) {
+  // The highest bit of `negative` tells of an offset below 0 or a difference.
+  uint64_t negative = 0, others = 0;  // others: lengths of lists other than 1
+  for (int64_t i = 0; i < lists; ++i) {
+    const auto begin = static_cast<uint64_t>(offsets[i]);
+    const auto end = static_cast<uint64_t>(offsets[i + 1]);
+    negative |= end | (end - begin);
+    others |= (end - begin) ^ 1;
+  }
+  return {negative >> 63 == 0, others == 0};
+}
+
 }  // namespace
 
 const Kernels kKernels = {
@@ -477,6 +491,7 @@ const Kernels kKernels = {
     {pool_rows<Float32>, pool_rows<Float16>, pool_rows<Bfloat16>},
     add_up,
     largest_magnitude,
+    look_at_lists,
     {widen<Float32>, widen<Float16>, widen<Bfloat16>},
     {keep_float32, round_near<float16_near>, round_near<bfloat16_near>},
     {keep_float32_randomly, round_randomly<float16_random>, round_randomly<bfloat16_random>},

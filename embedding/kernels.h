@@ -21,6 +21,12 @@ struct Summands {
   uint32_t end = 0;
 };
 
+// What offsets say about lists.
+struct ListsSeen {
+  bool in_order = true;     // none is negative or less than the one before
+  bool one_id_each = true;  // all lists have one id
+};
+
 // All of them give the same bits on every instruction set. Pointers do not overlap and need no
 // alignment. Indexed by RowType: rows of that type.
 struct Kernels {
@@ -43,6 +49,9 @@ struct Kernels {
   // float32, which order like the magnitudes: infinite is 0x7f800000, not-a-number is more. 0 for
   // no values.
   uint32_t (*largest_magnitude)(const float* values, int64_t rows, int64_t stride, int64_t dim);
+
+  // Of lists from offsets[i] up to offsets[i + 1] for i < lists; offsets[0] itself may be negative.
+  ListsSeen (*look_at_lists)(const int64_t* offsets, int64_t lists);
 
   // weights[c] = row[c]
   void (*widen[kRowTypes])(const char* row, int64_t dim, float* weights);

@@ -57,6 +57,27 @@ class KernelsTest : public testing::TestWithParam<InstructionSet> {
   const Kernels& baseline_;
 };
 
+TEST_P(KernelsTest, SeesWhetherOffsetsAreInOrderAndListsHaveOneId) {
+  constexpr int64_t kLists = 37;  // vectors, and what is left over
+  std::vector<int64_t> offsets(kLists + 1);
+  const auto seen = [&] { return kernels_.look_at_lists(offsets.data(), kLists); };
+  for (int64_t i = 0; i <= kLists; ++i) offsets[i] = 5 + i;
+  EXPECT_TRUE(seen().in_order && seen().one_id_each);
+  for (int64_t i = 1; i <= kLists; ++i) {
+    const int64_t right = offsets[i];
+    offsets[i] = right - 1;  // a list without ids, then one of two
+    EXPECT_TRUE(seen().in_order) << i;
+    EXPECT_FALSE(seen().one_id_each) << i;
+    for (const int64_t wrong : {offsets[i - 1] - 1, int64_t{-1}, INT64_MIN}) {
+      offsets[i] = wrong;
+      EXPECT_FALSE(seen().in_order) << i << ' ' << wrong;
+    }
+    offsets[i] = right;
+  }
+  EXPECT_TRUE(kernels_.look_at_lists(offsets.data(), 0).in_order);
+  EXPECT_TRUE(kernels_.look_at_lists(offsets.data(), 0).one_id_each);
+}
+
 TEST_P(KernelsTest, PoolsLikeAPlainLoop) {
   for (const RowType type : kTypes) {
     const auto t = static_cast<int>(type);
