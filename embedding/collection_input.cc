@@ -154,7 +154,9 @@ absl::StatusOr<CheckedInput> checked_input(const KeyedJagged& features,
       std::any_of(options.features.begin(), options.features.end(),
                   [](const EmbeddingFeature& feature) { return feature.max_ids > 0; });
   if (!cuts) return input;
+  const at::Tensor looked_at = input.features.offsets;
   input.features = cut(input.features, options, input.batch);
+  if (input.features.offsets.is_same(looked_at)) return input;  // no list was too long
   // For one_id_each of the lists that are left.
   RETURN_IF_ERROR(check_offsets(input, options, loop));
   return input;

@@ -25,7 +25,8 @@ struct CheckedInput {
   std::vector<char> one_id_each;  // of each feature: whether all its lists have one id
 };
 
-// Calls body(i) for all i below count, on several threads if that pays.
+// Calls body(i) for all i below count, in any order and from any threads; the second: in order, by
+// the caller alone.
 using InputLoop = absl::FunctionRef<void(int64_t count, const std::function<void(int64_t)>& body)>;
 void one_after_another(int64_t count, const std::function<void(int64_t)>& body);
 

@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include "base/instruction_set.h"
+#include "embedding/kernels.h"
+
 namespace millrace {
 
 float IdLists::divisor(int64_t list) const {
@@ -20,9 +23,7 @@ bool IdLists::copies() const {
   if (pooling == NONE) return true;
   if (!weights.empty() || static_cast<int64_t>(ids.size()) != batch()) return false;
   if (one_id_each.has_value()) return *one_id_each;
-  int64_t others = 0;
-  for (int64_t list = 0; list < batch(); ++list) others += end(list) - begin(list) != 1 ? 1 : 0;
-  return others == 0;
+  return kernels(best_instruction_set()).look_at_lists(offsets.data(), batch()).one_id_each;
 }
 
 }  // namespace millrace
