@@ -377,11 +377,12 @@ struct Adder {
     const float value = summands.gradients[i][c];
     return kWeighted ? value * summands.coefficients[i] : value;
   }
-  // Columns [c, c + columns) of what comes `ahead` of summand i.
+  // Columns [c, c + columns) of what comes `ahead` of summand i, to the second level of the caches,
+  // which takes more at a time.
   void fetch(int64_t i, int64_t c, int64_t columns) const {
     if (i + ahead >= summands.end) return;
     const float* gradient = summands.gradients[i + ahead] + c;
-    for (int64_t at = 0; at < columns; at += kLine / 4) __builtin_prefetch(gradient + at);
+    for (int64_t at = 0; at < columns; at += kLine / 4) __builtin_prefetch(gradient + at, 0, 2);
   }
 
   // Columns c to c + kVectors × kWidth of more than two summands.

@@ -15,15 +15,11 @@ namespace {
 constexpr int64_t kChunk = 64;  // ids whose rows are fetched together
 constexpr int64_t kCacheLine = 64;
 
-void prefetch_to_read(const char* memory, int64_t bytes) {
-  for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(memory + at, 0);
-}
-// To the second level of the caches, which takes more at a time.
-void prefetch_far(const char* memory, int64_t bytes) {
-  for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(memory + at, 0, 2);
-}
-void prefetch_to_write(char* memory, int64_t bytes) {
-  for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(memory + at, 1);
+// To the second level of the caches, which takes more at a time than the first and is not full so
+// soon. In place: GCC might leave out a call that does nothing else.
+__attribute__((always_inline)) inline void prefetch(const void* memory, int64_t bytes) {
+  const auto* begin = static_cast<const char*>(memory);
+  for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(begin + at, 0, 2);
 }
 
 // What an id without a row reads, in the table's type.
@@ -163,11 +159,7 @@ void StepPlan::resolve(const Lookup& lookup, int64_t begin, int64_t end,
   const int64_t bytes = store.weight_bytes();
   for (size_t i = records_.size(); i < rows.size(); ++i) {
     records_.push_back(store.record(rows[i]));
-    if (lookup.copies) {
-      prefetch_far(records_.back(), bytes);
-    } else {
-      prefetch_to_read(records_.back(), bytes);
-    }
+    prefetch(records_.back(), bytes);
   }
   counts_.resize(rows.size());
   const uint32_t* const places = places_.data() + lookup.first;
@@ -309,8 +301,8 @@ void StepPlan::prefetch_rows(size_t begin, size_t end) const {
   RowStore& store = table_->store();
   const int64_t bytes = store.content_bytes();
   for (size_t place = begin; place < std::min(end, rows_.size()); ++place) {
-    prefetch_to_write(records_[place], bytes);
-    __builtin_prefetch(&store.meta(rows_[place]), 1);
+    prefetch(records_[place], bytes);
+    prefetch(&store.meta(rows_[place]), sizeof(RowMeta));
     store.prefetch_preserve(rows_[place]);
   }
 }
@@ -318,13 +310,13 @@ void StepPlan::prefetch_rows(size_t begin, size_t end) const {
 void StepPlan::prefetch_sums(size_t begin, size_t end) const {
   const int64_t bytes = table_->dim() * static_cast<int64_t>(sizeof(float));
   for (size_t place = begin; place < std::min(end, sums_.size()); ++place) {
-    prefetch_to_read(reinterpret_cast<const char*>(sums_[place]), bytes);
+    if (sums_[place] != nullptr) prefetch(sums_[place], bytes);
   }
 }
 
 void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step) {
   WriterLock lock(table_->mutex());
-  constexpr size_t kRows = RowUpdater::kRows;
+  constexpr size_t kRows = RowUpdater::kRows, kAhead = 2 * kRows;
   SortedSummands& summands = scratch().summands;
   if (!added_up_) {
     sort_summands(summands);
@@ -332,14 +324,14 @@ void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context
     provide_sum_memory(kRows);
   }
   RowUpdater updater(*table_, optimizer, context, step);
-  prefetch_rows(0, kRows);
-  if (added_up_) prefetch_sums(0, kRows);
+  prefetch_rows(0, kAhead);
+  if (added_up_) prefetch_sums(0, kAhead);
   for (size_t begin = 0; begin < rows_.size(); begin += kRows) {
     const size_t end = std::min(begin + kRows, rows_.size());
-    prefetch_rows(end, end + kRows);
+    prefetch_rows(begin + kAhead, end + kAhead);
     const float** sums = sums_.data();
     if (added_up_) {
-      prefetch_sums(end, end + kRows);
+      prefetch_sums(begin + kAhead, end + kAhead);
       sums += begin;
     } else {
       kernels_.add_up(summands.of(begin, end), table_->dim(), sums, sum_memory_.data(),
@@ -386,7 +378,7 @@ void look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
     for (int64_t i = begin; i < std::min(begin + kChunk, count); ++i) {
       if (rows[i] == kNoRow) defaults.push_back(default_record(table, lists.ids[i]));
       found[i] = rows[i] == kNoRow ? defaults.back().data() : table.store().record(rows[i]);
-      prefetch_to_read(found[i], table.store().weight_bytes());
+      prefetch(found[i], table.store().weight_bytes());
     }
     // What was asked for before has come meanwhile.
     pooler.advance(begin);
