@@ -16,7 +16,7 @@ constexpr int64_t kChunk = 64;  // ids whose rows are fetched together
 constexpr int64_t kCacheLine = 64;
 
 // To the second level of the caches, which takes more at a time than the first and is not full so
-// soon. In place: GCC might leave out a call that does nothing else.
+// soon. In place: GCC 12 has left out calls of a function of this file that did nothing else.
 __attribute__((always_inline)) inline void prefetch(const void* memory, int64_t bytes) {
   const auto* begin = static_cast<const char*>(memory);
   for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(begin + at, 0, 2);
