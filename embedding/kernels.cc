@@ -377,8 +377,7 @@ struct Adder {
     const float value = summands.gradients[i][c];
     return kWeighted ? value * summands.coefficients[i] : value;
   }
-  // Columns [c, c + columns) of what comes `ahead` of summand i, to the second level of the caches,
-  // which takes more at a time.
+  // Columns [c, c + columns) of what comes `ahead` of summand i, to the second level of the caches.
   void fetch(int64_t i, int64_t c, int64_t columns) const {
     if (i + ahead >= summands.end) return;
     const float* gradient = summands.gradients[i + ahead] + c;
