@@ -42,6 +42,7 @@ void BackgroundSave::run(int threads) {
   lower_priority();
   ThreadPool pool(threads);
   const absl::Status copied = catch_exceptions([&] { return work_.copy(pool); });
+  work_.copy = nullptr;
   enter(Stage::kSyncing);
   absl::StatusOr<std::string> part =
       copied.ok() ? catch_exceptions([&] { return work_.sync(pool); }) : copied;

@@ -17,7 +17,8 @@ namespace millrace {
 
 // What the thread of a BackgroundSave does, in this order. Exceptions are errors.
 struct SaveWork {
-  // Reads the state and writes the files. Nothing of training is needed when it has returned.
+  // Reads the state and writes the files. It is destroyed once it has returned, with the state that
+  // it owns, whatever came of it.
   std::function<absl::Status(ThreadPool&)> copy;
   // Makes them durable. Returns: what the rank that commits has to know of them.
   std::function<absl::StatusOr<std::string>(ThreadPool&)> sync;
@@ -63,7 +64,7 @@ class BackgroundSave {
   void enter(Stage stage);
   static bool is_ready(Stage stage) { return stage == Stage::kWritten || stage >= Stage::kDone; }
 
-  const SaveWork work_;
+  SaveWork work_;  // of thread_
   mutable Mutex mutex_;
   Stage stage_ ABSL_GUARDED_BY(mutex_) = Stage::kCopying;
   absl::StatusOr<std::string> part_ ABSL_GUARDED_BY(mutex_);

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status_matchers.h"
@@ -66,6 +68,23 @@ TEST_F(BackgroundSaveTest, GoesStepByStep) {
   EXPECT_THAT(parts_, ElementsAre("a", "b"));
   EXPECT_EQ(threads_, 3);
   EXPECT_EQ(priority_, std::max(10, getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()))));
+}
+
+// What it owns, such as frozen tables, is released before anything else may take long.
+TEST_F(BackgroundSaveTest, WhatCopyOwnsIsReleasedOnceItHasReturned) {
+  for (const int outcome : {0, 1, 2}) {
+    const auto state = std::make_shared<int>(1);
+    SaveWork owns = work();
+    owns.copy = [outcome, state](ThreadPool&) {
+      if (outcome == 1) throw std::runtime_error("no copy");
+      return outcome == 2 ? absl::DataLossError("no copy") : absl::OkStatus();
+    };
+    owns.sync = [](ThreadPool&) { return std::string("part"); };
+    BackgroundSave save(std::exchange(owns, {}), 1);
+    save.await_copied();
+    EXPECT_EQ(state.use_count(), 1) << outcome;
+    save.await_ready();
+  }
 }
 
 TEST_F(BackgroundSaveTest, ErrorsAndExceptionsOfTheFirstPart) {

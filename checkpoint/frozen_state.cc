@@ -4,6 +4,10 @@
 
 #include <utility>
 
+#include "absl/status/status.h"
+#include "base/catch_exceptions.h"
+#include "base/status_macros.h"
+
 namespace millrace {
 namespace {
 
@@ -45,8 +49,8 @@ FrozenState view_state(const TrainState& state) {
   return frozen;
 }
 
-FrozenState freeze_state(const TrainState& state, std::shared_ptr<UndoBudget> budget,
-                         ThreadPool& threads) {
+absl::StatusOr<FrozenState> freeze_state(const TrainState& state,
+                                         std::shared_ptr<UndoBudget> budget, ThreadPool& threads) {
   FrozenState frozen = without_tables(state);
   for (auto* tensors : {&frozen.dense, &frozen.optimizer_tensors}) {
     for (NamedParameter& tensor : *tensors) {
@@ -54,8 +58,14 @@ FrozenState freeze_state(const TrainState& state, std::shared_ptr<UndoBudget> bu
     }
   }
   frozen.tables.resize(state.tables.size());
-  threads.parallel_for(static_cast<int64_t>(state.tables.size()),
-                       [&](int64_t t) { frozen.tables[t] = state.tables[t]->freeze(budget); });
+  std::vector<absl::Status> outcomes(state.tables.size());
+  threads.parallel_for(static_cast<int64_t>(state.tables.size()), [&](int64_t t) {
+    outcomes[t] = catch_exceptions([&] {
+      frozen.tables[t] = state.tables[t]->freeze(budget);
+      return absl::OkStatus();
+    });
+  });
+  for (const absl::Status& outcome : outcomes) RETURN_IF_ERROR(outcome);
   return frozen;
 }
 

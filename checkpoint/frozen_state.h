@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "checkpoint/train_state.h"
 #include "embedding/table_snapshot.h"
@@ -30,10 +31,12 @@ struct FrozenState {
 // A view: what `state` refers to must stay as it is.
 FrozenState view_state(const TrainState& state);
 
-// A copy of what is dense, and the tables frozen: training may go on.
+// Copies what is dense and freezes the tables: training may continue. Tables stay frozen as long as
+// the result, or who takes its snapshots, lives or until they have been read.
 // REQUIRES: earlier snapshots of the tables have been read (EmbeddingTable::freeze).
-FrozenState freeze_state(const TrainState& state, std::shared_ptr<UndoBudget> budget,
-                         ThreadPool& threads);
+// Errors: ResourceExhausted if memory runs out; no table is frozen then.
+absl::StatusOr<FrozenState> freeze_state(const TrainState& state,
+                                         std::shared_ptr<UndoBudget> budget, ThreadPool& threads);
 
 // Memory of the rows of all tables of `state`, weights and slots.
 int64_t row_bytes(const TrainState& state);

@@ -24,7 +24,7 @@ class FrozenStateTest : public testing::Test {
 TEST_F(FrozenStateTest, AFrozenOneStaysAndAViewGoesOn) {
   const FrozenState view = view_state(state_.state());
   const auto budget = std::make_shared<UndoBudget>(int64_t{1} << 20);
-  const FrozenState frozen = freeze_state(state_.state(), budget, threads_);
+  ASSERT_OK_AND_ASSIGN(const FrozenState frozen, freeze_state(state_.state(), budget, threads_));
   const at::Tensor weight = state_.dense[0].value.detach().clone();
   const absl::uint128 rows = state_.tables[1]->content_digest();
   ASSERT_EQ(frozen.tables.size(), 2);
@@ -43,8 +43,9 @@ TEST_F(FrozenStateTest, AFrozenOneStaysAndAViewGoesOn) {
 }
 
 TEST_F(FrozenStateTest, OfOptimizersToo) {
-  const FrozenState frozen =
-      freeze_state(state_.state(), std::make_shared<UndoBudget>(int64_t{1} << 20), threads_);
+  ASSERT_OK_AND_ASSIGN(
+      const FrozenState frozen,
+      freeze_state(state_.state(), std::make_shared<UndoBudget>(int64_t{1} << 20), threads_));
   const std::vector<NamedParameter> before = state_.state().optimizer_tensors();
   std::vector<at::Tensor> values;
   for (const NamedParameter& tensor : before) values.push_back(tensor.value.clone());

@@ -26,6 +26,23 @@ namespace {
 // Undo logs may take as much, however small the tables are.
 constexpr int64_t kLeastUndoBytes = 16 << 20;
 
+// Joins what the ranks have of one checkpoint, in their order. Errors: Internal if that cannot be
+// parsed.
+absl::StatusOr<CheckpointManifest> join_manifests(const std::vector<std::string>& parts) {
+  CheckpointManifest manifest;
+  for (const std::string& part : parts) {
+    CheckpointManifest other;
+    if (!other.ParseFromString(part)) return absl::InternalError("a rank sent a bad manifest");
+    if (!manifest.has_progress()) {
+      manifest = std::move(other);
+    } else {
+      manifest.mutable_files()->MergeFrom(other.files());
+      manifest.mutable_state_digests()->MergeFrom(other.state_digests());
+    }
+  }
+  return manifest;
+}
+
 // Returns: what rank 0 has to know of this rank's files.
 absl::StatusOr<std::string> finish_files(CheckpointManifest manifest, CommitDirectory& directory,
                                          ThreadPool& threads) {
@@ -41,11 +58,9 @@ struct Saver::Pending {
   CheckpointInfo info;
   std::map<std::string, double> metrics;
   StateWriterOptions options;
-  std::shared_ptr<UndoBudget> budget;  // shared with the snapshots in `state`
-  FrozenState state;                   // until it is written
-  absl::StatusOr<std::unique_ptr<CommitDirectory>> directory = absl::UnknownError("not begun");
+  std::shared_ptr<UndoBudget> budget;  // shared with the snapshots that `work` reads
+  std::unique_ptr<CommitDirectory> directory;
   CheckpointManifest manifest;
-  bool there = false;                    // the same was saved before; on rank 0
   std::unique_ptr<BackgroundSave> work;  // last: its thread uses the others
 };
 
@@ -115,24 +130,38 @@ absl::Status Saver::open(Collectives& ranks) {
       .status();
 }
 
-bool Saver::is_there(CheckpointManifest manifest, ThreadPool& threads) const {
-  manifest.set_fingerprint(options_.fingerprint);
-  const std::string name = checkpoint_name(manifest.progress().step());
-  return is_saved(files_, join_path(options_.folder, name), manifest, threads);
+std::string Saver::path_of(int64_t step) const {
+  return join_path(options_.folder, checkpoint_name(step));
 }
 
-// Returns: the nonce; none if `there`, which rank 0 asks in the open folder, says that nothing is
-// to be written. Nothing has been written but the lock.
-absl::StatusOr<std::string> Saver::make_room(int64_t bytes, absl::FunctionRef<bool()> there,
+// `parts`: what StateWriter::manifest() is on each rank.
+absl::StatusOr<bool> Saver::is_there(const std::vector<std::string>& parts) {
+  ASSIGN_OR_RETURN(CheckpointManifest manifest, join_manifests(parts));
+  manifest.set_fingerprint(options_.fingerprint);
+  return is_saved(files_, path_of(manifest.progress().step()), manifest, threads_);
+}
+
+// Agrees on a checkpoint of which this rank writes `own`. Rank 0 calls `there` in the open folder
+// with the texts of all ranks.
+// Returns: the nonce; none if `there` is true: nothing is to be written. Nothing has been written
+// but the lock.
+absl::StatusOr<std::string> Saver::make_room(const absl::StatusOr<Share>& own, There there,
                                              Collectives& ranks) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> sizes,
-                   gather_results(absl::StrCat(bytes), ranks));
+  const auto packed = own.ok()
+                          ? absl::StatusOr<std::string>(absl::StrCat(own->bytes, "\n", own->text))
+                          : absl::StatusOr<std::string>(own.status());
+  ASSIGN_OR_RETURN(std::vector<std::string> shares, gather_results(packed, ranks));
   return result_of_first(
       [&]() -> absl::StatusOr<std::string> {
         int64_t total = 0, size = 0;
-        for (const std::string& text : sizes) total += absl::SimpleAtoi(text, &size) ? size : 0;
+        for (std::string& share : shares) {
+          const size_t end = share.find('\n');
+          total += absl::SimpleAtoi(share.substr(0, end), &size) ? size : 0;
+          share.erase(0, end + 1);
+        }
         RETURN_IF_ERROR(open_folder(/*chooses=*/false));
-        if (there()) return std::string();
+        ASSIGN_OR_RETURN(const bool is_there, there(shares));
+        if (is_there) return std::string();
         RETURN_IF_ERROR(check_free_space(files_, options_.folder, total));
         return new_nonce();
       },
@@ -143,17 +172,7 @@ absl::StatusOr<std::string> Saver::make_room(int64_t bytes, absl::FunctionRef<bo
 absl::Status Saver::commit(const std::vector<std::string>& parts,
                            const std::map<std::string, double>& metrics, CommitDirectory& directory,
                            ThreadPool& threads) {
-  CheckpointManifest manifest;
-  for (const std::string& part : parts) {
-    CheckpointManifest other;
-    if (!other.ParseFromString(part)) return absl::InternalError("a rank sent a bad manifest");
-    if (!manifest.has_progress()) {
-      manifest = std::move(other);
-    } else {
-      manifest.mutable_files()->MergeFrom(other.files());
-      manifest.mutable_state_digests()->MergeFrom(other.state_digests());
-    }
-  }
+  ASSIGN_OR_RETURN(CheckpointManifest manifest, join_manifests(parts));
   manifest.set_producer(options_.producer);
   manifest.set_created(absl::FormatTime(absl::RFC3339_sec, clock_.now(), absl::UTCTimeZone()));
   manifest.set_fingerprint(options_.fingerprint);
@@ -196,15 +215,15 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& whole,
                                              next_base(state, progress.step, ranks.world_size())};
   absl::StatusOr<StateWriter> writer = catch_exceptions(
       [&] { return StateWriter::create(view_state(state), writer_options, threads_); });
-  // Ranks that cannot go on say so where the others wait for their sizes.
-  const absl::StatusOr<std::string> nonce =
+  // Ranks that failed report it where the others wait for their sizes.
+  const absl::StatusOr<Share> own =
       writer.ok()
-          ? make_room(
-                writer->size_bytes(), [&] { return is_there(writer->manifest(), threads_); }, ranks)
-          : gather_results(writer.status(), ranks).status();
+          ? absl::StatusOr<Share>({writer->size_bytes(), writer->manifest().SerializeAsString()})
+          : writer.status();
+  const absl::StatusOr<std::string> nonce = make_room(
+      own, [&](const std::vector<std::string>& parts) { return is_there(parts); }, ranks);
   RETURN_IF_ERROR(nonce.status(), what);
-  const CheckpointInfo info = {join_path(options_.folder, checkpoint_name(progress.step)),
-                               progress};
+  const CheckpointInfo info = {path_of(progress.step), progress};
   if (!nonce->empty()) {
     RETURN_IF_ERROR(
         write({options_.folder, progress.step, *nonce, ranks.rank(), ranks.world_size()}, *writer,
@@ -259,7 +278,7 @@ std::optional<CheckpointManifest::Base> Saver::next_base(const TrainState& state
     return std::nullopt;
   }
   // It may have been removed or replaced meanwhile.
-  const std::string path = join_path(options_.folder, checkpoint_name(base->step()));
+  const std::string path = path_of(base->step());
   const auto reader = CheckpointReader::open(files_, path);
   const bool same = reader.ok() && (*reader)->manifest().digest() == base->digest();
   return same ? base : std::nullopt;
@@ -280,25 +299,22 @@ void Saver::remember(const std::string& path) {
   last_->left_out = {manifest.left_out().begin(), manifest.left_out().end()};
 }
 
-SaveWork Saver::work_of(Pending& save, int rank) {
+// `state` is released once it has been copied, or cannot be: nothing stays frozen for a save that
+// fails.
+SaveWork Saver::work_of(Pending& save, FrozenState state, int rank) {
   SaveWork work;
-  work.copy = [this, &save, rank](ThreadPool& threads) {
-    RETURN_IF_ERROR(save.directory.status());
+  const auto frozen = std::make_shared<FrozenState>(std::move(state));  // std::function copies
+  work.copy = [&save, frozen](ThreadPool& threads) {
     ASSIGN_OR_RETURN(StateWriter writer,
-                     StateWriter::create(std::move(save.state), save.options, threads));
+                     StateWriter::create(std::move(*frozen), save.options, threads));
     save.manifest = writer.manifest();
-    save.there = rank == 0 && is_there(save.manifest, threads);
-    return save.there ? absl::OkStatus() : writer.write(**save.directory, threads);
+    return writer.write(*save.directory, threads);
   };
-  work.sync = [&save](ThreadPool& threads) -> absl::StatusOr<std::string> {
-    if (save.there) return std::string();
-    return finish_files(std::move(save.manifest), **save.directory, threads);
+  work.sync = [&save](ThreadPool& threads) {
+    return finish_files(std::move(save.manifest), *save.directory, threads);
   };
   work.commit = [this, &save, rank](const std::vector<std::string>& parts, ThreadPool& threads) {
-    if (rank != 0) return absl::OkStatus();
-    if (!save.there) return commit(parts, save.metrics, **save.directory, threads);
-    retain(save.info.progress.step, threads);
-    return (*save.directory)->discard();
+    return rank == 0 ? commit(parts, save.metrics, *save.directory, threads) : absl::OkStatus();
   };
   return work;
 }
@@ -309,33 +325,53 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
   const TrainState state = filter_state(whole, options_.exclude);
   ASSIGN_OR_RETURN(const Progress progress, from_state(state.shared.progress()));
   if (saves_.size() > 1) RETURN_IF_ERROR(complete_oldest(ranks));
-  // Of one step the one is compared with the other.
+  // Two saves of one step are compared.
   while (!saves_.empty() && saves_.back()->info.progress.step == progress.step) {
     RETURN_IF_ERROR(complete_oldest(ranks));
   }
   if (!saves_.empty()) saves_.back()->work->await_copied();
+  const std::string what = absl::StrCat("saving step ", progress.step);
   auto save = std::make_unique<Pending>();
   save->options = {ranks.rank(), ranks.world_size(),
                    next_base(state, progress.step, ranks.world_size())};
   const auto limit =
       static_cast<int64_t>(static_cast<double>(row_bytes(state)) * options_.undo_share);
   save->budget = std::make_shared<UndoBudget>(std::max(limit, kLeastUndoBytes));
-  absl::StatusOr<FrozenState> frozen = catch_exceptions(
-      [&]() -> absl::StatusOr<FrozenState> { return freeze_state(state, save->budget, threads_); });
-  const absl::StatusOr<std::string> nonce =
-      frozen.ok() ? make_room(
-                        frozen->size_bytes(), [] { return false; }, ranks)
-                  : gather_results(frozen.status(), ranks).status();
-  RETURN_IF_ERROR(nonce.status(), absl::StrCat("saving step ", progress.step));
-  save->state = *std::move(frozen);
-  save->directory = CommitDirectory::begin(
-      files_, {options_.folder, progress.step, *nonce, ranks.rank(), ranks.world_size()});
-  if (save->directory.ok()) save->info.path = (*save->directory)->path();
-  save->info.progress = progress;
+  save->info = {path_of(progress.step), progress};
   save->metrics = metrics;
-  save->work =
-      std::make_unique<BackgroundSave>(work_of(*save, ranks.rank()), options_.write_threads);
+  absl::StatusOr<FrozenState> frozen =
+      catch_exceptions([&] { return freeze_state(state, save->budget, threads_); });
+  const absl::StatusOr<Share> own =
+      frozen.ok() ? absl::StatusOr<Share>({frozen->size_bytes(), ""}) : frozen.status();
+  const absl::StatusOr<std::string> nonce = make_room(
+      own, [&](const std::vector<std::string>&) { return files_.link_info(save->info.path).ok(); },
+      ranks);
+  RETURN_IF_ERROR(nonce.status(), what);
+  if (nonce->empty()) {
+    frozen = absl::CancelledError();  // released
+    return begin_again(whole, metrics, ranks);
+  }
+  // The last step that fails before begin() returns: all ranks report it, and free their tables.
+  const absl::StatusOr<std::string> begun = catch_exceptions([&]() -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(save->directory,
+                     CommitDirectory::begin(files_, {options_.folder, progress.step, *nonce,
+                                                     ranks.rank(), ranks.world_size()}));
+    save->work = std::make_unique<BackgroundSave>(work_of(*save, *std::move(frozen), ranks.rank()),
+                                                  options_.write_threads);
+    return std::string();
+  });
+  RETURN_IF_ERROR(gather_results(begun, ranks).status(), what);
   saves_.push_back(std::move(save));
+  return absl::OkStatus();
+}
+
+// A step that has a checkpoint already is compared, and written only if it differs. That takes what
+// all ranks have, and so is done at once.
+absl::Status Saver::begin_again(const TrainState& whole,
+                                const std::map<std::string, double>& metrics, Collectives& ranks) {
+  while (!saves_.empty()) RETURN_IF_ERROR(complete_oldest(ranks));
+  ASSIGN_OR_RETURN(CheckpointInfo info, save(whole, metrics, ranks));
+  durable_.push_back(std::move(info));
   return absl::OkStatus();
 }
 

@@ -22,6 +22,7 @@
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/commit_directory.h"
 #include "checkpoint/directory_lock.h"
+#include "checkpoint/frozen_state.h"
 #include "checkpoint/retention.h"
 #include "checkpoint/state_saver.h"
 #include "checkpoint/state_writer.h"
@@ -100,7 +101,8 @@ class Saver : public StateSaver {
 
   bool asynchronous() const override { return options_.asynchronous; }
   // If another save is still being read, two are under way or one of the same step is, waits for
-  // that first.
+  // that first. A step that is in the folder already is saved before this returns, as by save().
+  // After an error no table is frozen.
   absl::Status begin(const TrainState& whole, const std::map<std::string, double>& metrics,
                      Collectives& ranks) override;
   bool ready() const override;
@@ -133,6 +135,13 @@ class Saver : public StateSaver {
     std::vector<std::string> left_out;
   };
 
+  // What one rank writes.
+  struct Share {
+    int64_t bytes = 0;
+    std::string text;  // for rank 0
+  };
+  using There = absl::FunctionRef<absl::StatusOr<bool>(const std::vector<std::string>&)>;
+
   Saver(SaverOptions options, FileSystem& files, const Clock& clock);
   // `chooses`: what the run goes on from is looked up in the folder after this.
   absl::Status open_folder(bool chooses);
@@ -140,9 +149,10 @@ class Saver : public StateSaver {
   std::optional<CheckpointManifest::Base> next_base(const TrainState& state, int64_t step,
                                                     int world_size) const;
   void remember(const std::string& path);
-  // Whether the state that `manifest` is of is in the folder already.
-  bool is_there(CheckpointManifest manifest, ThreadPool& threads) const;
-  absl::StatusOr<std::string> make_room(int64_t bytes, absl::FunctionRef<bool()> there,
+  std::string path_of(int64_t step) const;
+  // Returns: whether the state that the ranks have is in the folder already.
+  absl::StatusOr<bool> is_there(const std::vector<std::string>& parts);
+  absl::StatusOr<std::string> make_room(const absl::StatusOr<Share>& own, There there,
                                         Collectives& ranks);
   absl::Status write(const CommitOptions& options, StateWriter& writer,
                      const std::map<std::string, double>& metrics, Collectives& ranks);
@@ -150,7 +160,9 @@ class Saver : public StateSaver {
                       const std::map<std::string, double>& metrics, CommitDirectory& directory,
                       ThreadPool& threads);
   void retain(int64_t saved, ThreadPool& threads);
-  SaveWork work_of(Pending& save, int rank);
+  SaveWork work_of(Pending& save, FrozenState state, int rank);
+  absl::Status begin_again(const TrainState& whole, const std::map<std::string, double>& metrics,
+                           Collectives& ranks);
   absl::Status advance(Collectives& ranks);
   absl::Status complete_oldest(Collectives& ranks);
   absl::StatusOr<FoundCheckpoint> read(const std::string& path, const TrainState& target);

@@ -164,6 +164,20 @@ TEST(RowSnapshotTest, ItOutlivesTheRowsAndTheStore) {
   EXPECT_EQ(content(*second), ids(3, 8));
 }
 
+// A reader that fails on any path lets go of it.
+TEST(RowSnapshotTest, ItIsFinishedWhenNobodyReadsItAnyMore) {
+  RowStore store(2);
+  add(store, 0, 64);
+  auto frozen = store.freeze(budget());
+  std::shared_ptr<RowSnapshot> another = frozen;
+  frozen.reset();
+  EXPECT_FALSE(store.thaw());
+  another.reset();
+  EXPECT_TRUE(store.thaw());
+  EXPECT_EQ(store.freeze(budget())->size(), 64);
+  EXPECT_TRUE(store.thaw());
+}
+
 TEST(RowSnapshotTest, ARowIsLoggedOnceAndNothingAfterItHasBeenRead) {
   RowStore store(2);
   add(store, 0, 64);

@@ -134,7 +134,8 @@ void RowStore::give_back(uint64_t number) {
 std::shared_ptr<RowSnapshot> RowStore::freeze(std::shared_ptr<UndoBudget> budget) {
   MILLRACE_CHECK(!frozen()) << "frozen twice";
   snapshot_ = std::make_shared<RowSnapshot>(layout_, memory_, end_, pool_, std::move(budget));
-  return snapshot_;
+  // The readers' pointer: its end is the end of reading, on every path.
+  return {snapshot_.get(), [kept = snapshot_](RowSnapshot* snapshot) { snapshot->finish(); }};
 }
 
 bool RowStore::thaw() {

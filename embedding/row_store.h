@@ -110,7 +110,8 @@ class RowStore {
   std::shared_ptr<RowSnapshot> view() const {
     return std::make_shared<RowSnapshot>(layout_, memory_, end_);
   }
-  // The rows as they are now, to be read while they change; see preserve. It may outlive the store.
+  // Returns: the rows as they are now, to be read while they change; see preserve. It may outlive
+  // the store, and is finished when the last copy of this pointer ends, if not before.
   // REQUIRES: not frozen().
   std::shared_ptr<RowSnapshot> freeze(std::shared_ptr<UndoBudget> budget);
   // Whether a frozen snapshot may still be read.
@@ -151,7 +152,7 @@ class RowStore {
   uint64_t first_room_ = 0;  // no block below it has room
   RowIndex end_ = 0;
   int64_t size_ = 0;
-  // Shared with whoever reads it; null: none, or it has been read and let go.
+  // Shared with the pointers that freeze gave out; null: none, or it has been read and let go.
   std::shared_ptr<RowSnapshot> snapshot_;
 };
 

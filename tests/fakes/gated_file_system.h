@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/memory_file_system.h"
 #include "base/mutex.h"
@@ -13,7 +14,8 @@
 namespace millrace {
 
 // Whoever makes a new file whose path contains the text given to hold() waits until release(). With
-// the text given to fail(), it is Unavailable. Thread-safe.
+// the text given to fail(), it is Unavailable; so is, with that given to fail_directories(),
+// whoever makes such a directory. Thread-safe.
 class GatedFileSystem : public MemoryFileSystem {
  public:
   // Empty: nobody waits.
@@ -27,6 +29,20 @@ class GatedFileSystem : public MemoryFileSystem {
     failing_ = text;
   }
 
+  void fail_directories(const std::string& text) {
+    MutexLock lock(mutex_);
+    failing_directories_ = text;
+  }
+
+  absl::Status create_directories(const std::string& path) override {
+    {
+      MutexLock lock(mutex_);
+      if (!failing_directories_.empty() && path.find(failing_directories_) != std::string::npos) {
+        return absl::UnavailableError("injected");
+      }
+    }
+    return MemoryFileSystem::create_directories(path);
+  }
   absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
                                                              int64_t size_bytes) override {
     {
@@ -43,6 +59,7 @@ class GatedFileSystem : public MemoryFileSystem {
   Mutex mutex_;
   std::string held_ ABSL_GUARDED_BY(mutex_);
   std::string failing_ ABSL_GUARDED_BY(mutex_);
+  std::string failing_directories_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

@@ -16,6 +16,7 @@
 #include "checkpoint/saver.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
+#include "embedding/embedding_table.h"
 #include "framework/trainer.h"
 #include "tests/fakes/gated_file_system.h"
 #include "tests/fakes/memory_checkpoint.h"
@@ -313,6 +314,88 @@ TEST_F(AsynchronousSaverTest, AFullDiskIsRefusedBeforeTheFirstByte) {
   ASSERT_OK(saver->finish(ranks_).status());
 }
 
+// A state of one table whose rows take more than an undo log may at once.
+class LargeTable {
+ public:
+  LargeTable() {
+    EmbeddingTableOptions options;
+    options.name = "items";
+    options.dim = 4096;
+    auto table = EmbeddingTable::create(std::move(options));
+    EXPECT_OK(table.status());
+    table_ = *std::move(table);
+    for (int64_t id = 0; id < 2000; ++id) ids_.push_back(id);
+    step();
+  }
+  // One that changes all rows.
+  void step() {
+    std::vector<RowIndex> rows(ids_.size());
+    EXPECT_OK(table_->find_or_insert(ids_, absl::MakeSpan(rows)));
+    table_->preserve(rows);
+    for (const RowIndex row : rows) table_->store().weights(row)[0] += 1;
+    table_->see(++step_, rows, std::vector<uint32_t>(rows.size(), 1));
+    table_->commit(step_);
+  }
+  TrainState state() {
+    TrainState state;
+    state.tables = {table_.get()};
+    state.shared.mutable_progress()->set_step(step_);
+    return state;
+  }
+  // Whether nothing is kept for a snapshot.
+  bool thawed() { return table_->store().thaw(); }
+
+ private:
+  std::unique_ptr<EmbeddingTable> table_;
+  std::vector<int64_t> ids_;
+  int64_t step_ = 0;
+};
+
+// Whatever a save could not do, no table stays frozen: steps do not wait, and the next save works.
+TEST_F(AsynchronousSaverTest, ADirectoryThatCannotBeMadeIsToldAtOnceAndFreezesNothing) {
+  LargeTable job;
+  for (const bool asynchronous : {true, false}) {
+    GatedFileSystem files;
+    const auto saver = this->saver(files);
+    ASSERT_OK(saver->open(ranks_));
+    files.fail_directories("step-");
+    for (int saves = 0; saves < 3; ++saves) {
+      const absl::Status status = asynchronous ? saver->begin(job.state(), {}, ranks_)
+                                               : saver->save(job.state(), {}, ranks_).status();
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                                   AllOf(HasSubstr("saving step"), HasSubstr("injected"))));
+      ASSERT_TRUE(job.thawed()) << "a step would wait for ever";
+      EXPECT_FALSE(saver->ready());
+    }
+    job.step();
+    files.fail_directories("");
+    ASSERT_OK(saver->begin(job.state(), {}, ranks_));
+    EXPECT_THAT(saver->finish(ranks_), IsOkAndHolds(testing::SizeIs(1)));
+    ASSERT_OK_AND_ASSIGN(const auto list, list_checkpoints(files, kFolder));
+    EXPECT_EQ(list.size(), 1);
+  }
+}
+
+// A file that cannot be written is found later; the tables are free as soon as it is.
+TEST_F(AsynchronousSaverTest, AFileThatCannotBeWrittenFreezesNothing) {
+  LargeTable job;
+  GatedFileSystem files;
+  const auto saver = this->saver(files);
+  for (const char* name : {"table-items", "state-"}) {
+    files.fail(name);
+    for (int saves = 0; saves < 2; ++saves) {
+      ASSERT_OK(saver->begin(job.state(), {}, ranks_));
+      job.step();  // waits until the tables are no longer read
+      EXPECT_THAT(saver->finish(ranks_).status(),
+                  StatusIs(absl::StatusCode::kUnavailable, HasSubstr("injected")));
+      ASSERT_TRUE(job.thawed());
+    }
+  }
+  files.fail("");
+  ASSERT_OK(saver->begin(job.state(), {}, ranks_));
+  EXPECT_THAT(saver->finish(ranks_), IsOkAndHolds(testing::SizeIs(1)));
+}
+
 // Of two ranks, with dense tensors alone.
 std::vector<absl::Status> save_on_two_ranks(FileSystem& files) {
   return run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) {
@@ -350,6 +433,69 @@ TEST(AsynchronousSaverOfTwoRanksTest, WhatOneCannotWriteFailsOnAll) {
   }
   ASSERT_OK_AND_ASSIGN(const auto list, list_checkpoints(files, kFolder));
   EXPECT_THAT(list, IsEmpty());
+}
+
+TEST(AsynchronousSaverOfTwoRanksTest, ADirectoryThatOneCannotMakeFailsOnAllAtOnce) {
+  MemoryFileSystem disk;
+  GatedFileSystem guilty;
+  guilty.fail_directories("step-");
+  const auto statuses =
+      run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
+        StepByStep job(/*tables=*/false);
+        job.step();
+        FileSystem& files = ranks->rank() == 1 ? static_cast<FileSystem&>(guilty) : disk;
+        ASSIGN_OR_RETURN(const auto saver,
+                         Saver::create({.folder = kFolder}, files, Clock::real()));
+        const absl::Status begun = saver->begin(job.state(), {}, *ranks);
+        EXPECT_THAT(begun, StatusIs(absl::StatusCode::kUnavailable,
+                                    AllOf(HasSubstr("saving step 1"), HasSubstr("rank 1"))));
+        return saver->finish(*ranks).status();
+      });
+  for (const absl::Status& status : statuses) EXPECT_OK(status) << "told once";
+  ASSERT_OK_AND_ASSIGN(const auto entries, disk.list(kFolder));
+  EXPECT_EQ(entries.size(), 1) << "only the lock";
+}
+
+// The content is known once every rank has said what it has of it.
+TEST(AsynchronousSaverOfTwoRanksTest, AStepThatIsSavedIsNotWrittenAgain) {
+  for (const bool asynchronous : {true, false}) {
+    GatedFileSystem files;
+    for (const absl::Status& status : save_on_two_ranks(files)) ASSERT_OK(status);
+    const absl::uint128 once = files.fingerprint();
+    files.fail("step-00000001");  // nobody is to make a file
+    const auto statuses = run_thread_ranks(
+        {.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
+          StepByStep job(/*tables=*/false);
+          job.step();
+          ASSIGN_OR_RETURN(const auto saver,
+                           Saver::create({.folder = kFolder}, files, Clock::real()));
+          if (!asynchronous) return saver->save(job.state(), {}, *ranks).status();
+          RETURN_IF_ERROR(saver->begin(job.state(), {}, *ranks));
+          EXPECT_THAT(saver->finish(*ranks), IsOkAndHolds(testing::SizeIs(1)));
+          return absl::OkStatus();
+        });
+    for (const absl::Status& status : statuses) EXPECT_OK(status) << asynchronous;
+    EXPECT_EQ(files.fingerprint(), once) << asynchronous;
+  }
+}
+
+// What one rank has differs from what is saved.
+TEST(AsynchronousSaverOfTwoRanksTest, AnotherStateOfOneRankIsWritten) {
+  MemoryFileSystem files;
+  for (const absl::Status& status : save_on_two_ranks(files)) ASSERT_OK(status);
+  const absl::uint128 once = files.fingerprint();
+  const auto statuses =
+      run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
+        StepByStep job(/*tables=*/false);
+        job.step();
+        TrainState state = job.state();
+        if (ranks->rank() == 1) state.rank.add_object()->set_name("more");
+        ASSIGN_OR_RETURN(const auto saver,
+                         Saver::create({.folder = kFolder}, files, Clock::real()));
+        return saver->save(state, {}, *ranks).status();
+      });
+  for (const absl::Status& status : statuses) EXPECT_OK(status);
+  EXPECT_NE(files.fingerprint(), once);
 }
 
 }  // namespace
