@@ -244,9 +244,11 @@ class BankLoad {
   absl::Status add_rows(const EmbeddingTable& own, std::unique_ptr<EmbeddingTable> rows,
                         const RowParts& parts, bool table_state, bool admission, bool clear) {
     std::unique_ptr<EmbeddingTable>& result = tables_[own.name()];
-    // The log of evicted ids knows nothing of rows that came in other ways.
+    // No step notes the rows of a reload, so a delta on what was saved before it would lack them.
+    // What the job begins with, also where it is read again, is not in what was saved before.
     const int64_t step = step_of(own);
-    const int64_t log_begins = step == 0 ? 0 : step + 1;
+    const bool reload = !options_.whole && !options_.step_by_table;
+    const int64_t log_begins = reload ? step + 1 : step;
     if (result != nullptr || (!clear && own.store().size() > 0)) {
       if (result == nullptr) {
         ASSIGN_OR_RETURN(result, copy_of(own));

@@ -17,8 +17,8 @@
 namespace millrace {
 
 struct BankLoadOptions {
-  // Everything the target has, where no source gives it as it is there; else only what changes,
-  // but of optimizer state all or none.
+  // The job begins with it: everything the target has, where no source gives it as it is there.
+  // Else only what changes, but of optimizer state all or none.
   bool whole = true;
   int64_t step = 0;  // where training stands afterwards: new rows count as seen then
   // They count as seen when their table was seen last.

@@ -180,7 +180,8 @@ class EmbeddingTable {
   // value. Errors: InvalidArgument for sizes that do not fit, an id that comes twice and an
   // unknown slot; ResourceExhausted for more rows than a limit with on_full FAIL allows;
   // FailedPrecondition inside a step. The table is as before then. Other limits act from the next
-  // step on. The log of evicted ids begins anew, at the last step of any row.
+  // step on. The log of evicted ids begins anew, after the last step of any row: a copy of
+  // the table as it was then lacks these rows.
   absl::Status load_rows(const TableRows& rows);
   // For those who load rows in pieces, straight into store(): rows[i] becomes the row of ids[i],
   // made if it is not there, with initial slots or (kUnset) any; what else there is of it is to be

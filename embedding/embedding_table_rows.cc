@@ -131,7 +131,8 @@ absl::Status EmbeddingTable::load_rows(const TableRows& rows) {
     }
   }
   for (const int64_t last_step : rows.last_step) step_ = std::max(step_, last_step);
-  evicted_.restart(step_);
+  // A copy of the table as it was at that step lacks them.
+  evicted_.restart(step_ + 1);
   return absl::OkStatus();
 }
 

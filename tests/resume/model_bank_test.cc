@@ -12,6 +12,7 @@
 #include "base/memory_file_system.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/model_only.h"
 #include "checkpoint/saver.h"
 #include "distributed/one_rank_collectives.h"
@@ -288,6 +289,39 @@ TEST_F(ModelBankTest, DynamicSourcesAreLoadedWhenTheyChange) {
     EXPECT_EQ(table_of(*to).store().last_step(rows[i]), old.last_step[i]);
   }
   EXPECT_EQ(table_of(*to).evicted_log_begins(), 6) << "a delta cannot know of the new rows";
+}
+
+// Rows that come at step 0 note that step, as those of the first checkpoint do.
+TEST_F(ModelBankTest, ADeltaOnTheStartHasTheRowsThatWereLoadedAfterIt) {
+  for (const bool reloaded : {false, true}) {
+    SCOPED_TRACE(reloaded ? "reloaded" : "loaded at first alone");
+    save(*trained(job(1)));
+    const std::unique_ptr<Trainer> to = tiny_trainer(job(2));
+    ModelBank bank(bank_config("source { parts: WEIGHTS dynamic: true }"), files_, 1);
+    ASSERT_OK(to->add_state(kModelBank, bank, StatePlacement::kOnce));
+    ASSERT_OK_AND_ASSIGN(LoadedState loaded, bank.load(state_of(*to), ranks_));
+    ASSERT_OK(to->restore(std::move(loaded), &notes_));
+    SaverOptions options;
+    options.folder = absl::StrCat("b/", reloaded, "/checkpoints");
+    options.write_threads = 1;
+    options.max_deltas = 3;
+    ASSERT_OK_AND_ASSIGN(const auto saver, Saver::create(options, files_, Clock::real()));
+    ASSERT_OK(saver->save(state_of(*to), {}, ranks_).status());  // at_start
+    if (reloaded) {
+      save(*trained(job(9)));  // with rows that the steps to come do not see
+      ASSERT_THAT(bank.reload(state_of(*to), ranks_), IsOkAndHolds(true));
+    }
+    ASSERT_OK(to->train().status());
+    ASSERT_OK_AND_ASSIGN(const CheckpointInfo info, saver->save(state_of(*to), {}, ranks_));
+    ASSERT_OK_AND_ASSIGN(const auto reader, CheckpointReader::open(files_, info.path));
+    EXPECT_EQ(reader->manifest().has_base(), !reloaded);
+    const std::unique_ptr<Trainer> back = tiny_trainer(job(2));
+    ASSERT_OK_AND_ASSIGN(FoundCheckpoint found,
+                         saver->restore_from(info.path, state_of(*back), ranks_));
+    ASSERT_OK(back->restore(std::move(found.state), &notes_));
+    EXPECT_EQ(table_of(*back).store().size(), table_of(*to).store().size());
+    EXPECT_EQ(table_of(*back).content_digest(), table_of(*to).content_digest());
+  }
 }
 
 TEST_F(ModelBankTest, WhatWasLoadedIsKnownAfterAResume) {
