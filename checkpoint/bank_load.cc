@@ -183,6 +183,7 @@ class BankLoad {
 
   absl::Status read_table_of(const BankPlan::Load& load) {
     const EmbeddingTable& own = target_table(load.to.name);
+    RETURN_IF_ERROR(own.check_step(step_of(own)));
     const SourceConfig& config = config_.source(load.source);
     const BankSource& source = *sources_[load.source];
     std::unique_ptr<EmbeddingTable> rows = own.make_empty();

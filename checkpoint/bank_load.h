@@ -32,7 +32,9 @@ struct BankLoadOptions {
 // last step, slots; and what is counted of ids without rows.
 // REQUIRES: `sources` are those the plan was made for, null where there is none.
 // Errors: DataLoss naming file and place for damage; ResourceExhausted for a table whose limits do
-// not allow the rows; InvalidArgument for counts of another kind of admission; those of reading.
+// not allow the rows; OutOfRange, naming table and step, for a step that rows cannot note
+// (EmbeddingTable::check_step); InvalidArgument for counts of another kind of admission; those of
+// reading.
 absl::StatusOr<LoadedState> load_bank(const ModelBankConfig& config, const BankPlan& plan,
                                       absl::Span<const std::unique_ptr<BankSource>> sources,
                                       const TrainState& target, const BankLoadOptions& options,

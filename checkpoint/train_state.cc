@@ -263,7 +263,12 @@ absl::Status check_state(const TrainState& target, int rank, int world_size,
     if (!table->has_tentative_rows()) continue;
     return absl::FailedPreconditionError(absl::StrCat("table ", table->name(), " is inside a step"));
   }
-  return counters_of(loaded.ranks, rank, world_size).status();
+  ASSIGN_OR_RETURN(const auto counters, counters_of(loaded.ranks, rank, world_size));
+  for (const EmbeddingTable* table : target.tables) {
+    const auto own = counters.find(table->name());
+    if (own != counters.end()) RETURN_IF_ERROR(table->check_step(own->second.last_step));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status put_state(const TrainState& target, int rank, int world_size, LoadedState& loaded) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "embedding/collection_testing.h"
 #include "embedding/embedding_collection.h"
@@ -233,6 +234,26 @@ TEST(CollectionErrorsTest, ApplyRefusesBadUpdatesAndChangesNothing) {
   EXPECT_EQ(trained.table(0).statistics().rows, 0);
   EXPECT_OK(trained.apply());
   EXPECT_EQ(trained.table(0).statistics().rows, 5);
+}
+
+// A row notes the last step that saw it in 32 bits.
+TEST(CollectionErrorsTest, AStepThatRowsCannotNoteIsRefusedAndChangesNothing) {
+  Trained trained(small_options());
+  TableUpdate update;
+  update.optimizer = trained.optimizer.get();
+  const std::vector<TableUpdate> updates = {update, update};
+  const std::vector<absl::uint128> digests = trained.digests();
+  for (const int64_t step : {int64_t{-1}, int64_t{1} << 32, (int64_t{1} << 32) + 7}) {
+    trained.forward(jagged(kLists)).pooled.sum().backward();
+    EXPECT_THAT(trained.collection->apply(step, updates),
+                StatusIs(absl::StatusCode::kOutOfRange,
+                         HasSubstr(absl::StrCat("table t cannot note step ", step))));
+    trained.collection->discard();
+    EXPECT_EQ(trained.digests(), digests);
+  }
+  trained.forward(jagged(kLists)).pooled.sum().backward();
+  ASSERT_OK(trained.collection->apply((int64_t{1} << 32) - 1, updates));
+  EXPECT_THAT(trained.table(0).export_rows().last_step, testing::Each(4294967295));
 }
 
 TEST(CollectionErrorsTest, ErrorsOfBackwardPassesComeFromApply) {

@@ -435,7 +435,15 @@ absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) c
   return absl::OkStatus();
 }
 
+absl::Status EmbeddingCollection::check_step(int64_t step) const {
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (!frozen(static_cast<int64_t>(t))) RETURN_IF_ERROR(tables_[t]->check_step(step));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status EmbeddingCollection::apply(int64_t step, absl::Span<const TableUpdate> updates) {
+  RETURN_IF_ERROR(check_step(step), "updating embeddings");
   RETURN_IF_ERROR(check(updates), "updating embeddings");
   for_each_table(step_->ids, [&](int64_t t) {
     if (!frozen(t)) step_->plans[t]->apply(*updates[t].optimizer, updates[t].context, step);

@@ -87,11 +87,15 @@ class EmbeddingCollection : public torch::nn::Module {
   // of every row seen. A step without forward or backward counts as a step. Does not look whether
   // gradients are finite: summarize does.
   // Errors: the first one of the forward and backward passes; InvalidArgument for the wrong number
-  // of updates or numbers out of range, FailedPrecondition for slots that are not bound. Nothing
-  // has changed then, and the step is still to be discarded.
+  // of updates or numbers out of range, FailedPrecondition for slots that are not bound; those of
+  // check_step. Nothing has changed then, and the step is still to be discarded.
   absl::Status apply(int64_t step, absl::Span<const TableUpdate> updates);
 
-  // What apply would refuse, without doing anything.
+  // Checks that the tables that are not frozen can be updated in this step. Errors: those of
+  // EmbeddingTable::check_step.
+  absl::Status check_step(int64_t step) const;
+
+  // What apply would refuse but for its step, without doing anything.
   absl::Status check(absl::Span<const TableUpdate> updates) const;
 
   // Ends the step as if it had not been: tables and counts are as before, errors are forgotten.

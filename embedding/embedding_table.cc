@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/block_pool.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "proto/table_policy_check.h"
 
@@ -198,6 +199,7 @@ absl::Status EmbeddingTable::find_or_insert(absl::Span<const int64_t> ids,
 void EmbeddingTable::see(int64_t step, absl::Span<const RowIndex> rows,
                          absl::Span<const uint32_t> counts) {
   constexpr uint64_t kMaxFrequency = std::numeric_limits<uint32_t>::max();
+  MILLRACE_CHECK(step >= 0 && step <= kMaxStep) << "table " << name() << ", step " << step;
   store_.preserve(rows);
   for (size_t i = 0; i < rows.size(); ++i) {
     RowMeta& meta = store_.meta(rows[i]);

@@ -107,8 +107,15 @@ class EmbeddingTable {
   IdMap& map() { return map_; }
   const IdMap& map() const { return map_; }
 
+  // The largest step: the format of checkpoints keeps the last step of a row in 32 bits.
+  static constexpr int64_t kMaxStep = std::numeric_limits<uint32_t>::max();
+  // Checks that rows can note `step` as the last one that saw them. To be called before anything of
+  // a step or of a loaded state is changed. Errors: OutOfRange naming table and step.
+  absl::Status check_step(int64_t step) const;
+
   // Of a step that is about to be committed: rows[i] was seen counts[i] more times, and last in
   // `step`. In as many calls as suit, each row once. Only commit may follow.
+  // REQUIRES: check_step(step) is OK.
   void see(int64_t step, absl::Span<const RowIndex> rows, absl::Span<const uint32_t> counts);
   // Ends a step: tentative rows are there for good, and what the ids without rows counted is
   // counted. Then the limit is kept: rows may be gone. REQUIRES: `step` is above that of earlier
@@ -136,7 +143,8 @@ class EmbeddingTable {
   AdmissionState admission_state() const { return admission_->state(); }
   EvictedLogState evicted_log() const { return evicted_.state(); }
   TableCounters counters() const { return {applied_steps_, step_, counted_}; }
-  // Errors: InvalidArgument naming the table if it does not fit; nothing changes then.
+  // Errors: InvalidArgument naming the table if it does not fit, OutOfRange for counters of a step
+  // that check_step refuses; nothing changes then.
   absl::Status set_admission_state(const AdmissionState& state);
   absl::Status set_evicted_log(const EvictedLogState& state);
   absl::Status set_counters(const TableCounters& counters);

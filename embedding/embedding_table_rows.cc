@@ -136,6 +136,14 @@ absl::Status EmbeddingTable::load_rows(const TableRows& rows) {
   return absl::OkStatus();
 }
 
+absl::Status EmbeddingTable::check_step(int64_t step) const {
+  if (step >= 0 && step <= kMaxStep) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(
+      "table ", name(), " cannot note step ", step, ": the last step that saw a row is kept in 32 ",
+      "bits, so ", kMaxStep, " is the largest; begin a new job with this one's model ",
+      "(train.initialize_from)"));
+}
+
 absl::StatusOr<std::vector<RowIndex>> EmbeddingTable::place_rows(absl::Span<const int64_t> ids,
                                                                  NewSlots slots) {
   MILLRACE_CHECK(tentative_.empty() && unadmitted_.empty()) << "rows placed inside a step";
@@ -188,12 +196,12 @@ absl::Status EmbeddingTable::set_evicted_log(const EvictedLogState& state) {
 }
 
 absl::Status EmbeddingTable::set_counters(const TableCounters& counters) {
-  if (counters.applied_steps < 0 || counters.last_step < 0 ||
-      counters.last_step > std::numeric_limits<uint32_t>::max()) {
+  if (counters.applied_steps < 0 || counters.last_step < 0) {
     return absl::InvalidArgumentError(absl::StrCat("table ", name(), ": ", counters.applied_steps,
                                                    " steps were applied, the last of them step ",
                                                    counters.last_step));
   }
+  RETURN_IF_ERROR(check_step(counters.last_step));
   applied_steps_ = counters.applied_steps;
   step_ = counters.last_step;
   counted_ = counters.counted;

@@ -135,7 +135,9 @@ TEST(TableContentTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(table->set_counters({.applied_steps = -1}),
               StatusIs(kInvalid, AllOf(HasSubstr("items"), HasSubstr("-1 steps"))));
   EXPECT_THAT(table->set_counters({.applied_steps = 1, .last_step = int64_t{1} << 32}),
-              StatusIs(kInvalid, HasSubstr("step 4294967296")));
+              StatusIs(absl::StatusCode::kOutOfRange,
+                       AllOf(HasSubstr("table items cannot note step 4294967296"),
+                             HasSubstr("4294967295 is the largest"))));
   EXPECT_EQ(table->applied_steps(), 1);
   EXPECT_THAT(table->set_evicted_log({0, {1}, {}}), StatusIs(kInvalid, HasSubstr("items")));
 }

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "embedding/embedding_collection.h"
 #include "framework/guarded.h"
 #include "framework/model.h"
 #include "framework/padding.h"
@@ -223,6 +224,10 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data, int64_t e
   if (summary_.steps_begun == 0 && parts_.saver != nullptr) {
     RETURN_IF_ERROR(agreement_->meet({"opening the checkpoints"}));
     RETURN_IF_ERROR(parts_.saver->open(*parts_.collectives));
+  }
+  // All ranks are at this step, and have the same tables.
+  for (const EmbeddingCollection* collection : collections_) {
+    RETURN_IF_ERROR(collection->check_step(progress_.step + 1));
   }
   agreement_->start({"step", steps_done() + 1}, share(next));
   ++summary_.steps_begun;

@@ -194,6 +194,36 @@ TEST(TrainerStateTest, DamageIsNamedAndChangesNothing) {
   });
 }
 
+// Rows note the last step that saw them in 32 bits: the largest is the last one of a job.
+TEST(TrainerStateTest, AStepThatRowsCannotNoteEndsTheRunBeforeAnythingChanges) {
+  constexpr int64_t kLast = 4294967295;
+  TinyTrainerOptions options = adam_with_table();
+  options.train.batches = 10;
+  const MemoryCheckpoint checkpoint = captured(*trained(options));
+  options.trainer.max_steps = 0;
+  std::unique_ptr<Trainer> trainer = tiny_trainer(options);
+  std::vector<std::string> notes;
+  LoadedState state = loaded(checkpoint, *trainer);
+  state.shared.mutable_progress()->set_step(kLast - 1);
+  state.ranks[0].mutable_table(0)->set_last_step(kLast - 1);
+  ASSERT_OK(trainer->restore(std::move(state), &notes));
+  EXPECT_THAT(trainer->train(), StatusIs(absl::StatusCode::kOutOfRange,
+                                         HasSubstr("table items cannot note step 4294967296")));
+  EXPECT_EQ(trainer->progress().step, kLast);
+  ASSERT_OK_AND_ASSIGN(const TrainState end, trainer->capture());
+  EXPECT_EQ(end.rank.table(0).applied_steps(), 4) << "one step, and nothing of the next";
+  EXPECT_EQ(end.rank.table(0).last_step(), kLast);
+
+  // Nor is such a state loaded.
+  const std::string before = captured(*trainer).to_string();
+  state = loaded(checkpoint, *trainer);
+  state.ranks[0].mutable_table(0)->set_last_step(kLast + 1);
+  EXPECT_THAT(trainer->restore(std::move(state), &notes),
+              StatusIs(absl::StatusCode::kOutOfRange,
+                       HasSubstr("table items cannot note step 4294967296")));
+  EXPECT_EQ(captured(*trainer).to_string(), before);
+}
+
 // Fake data that says which files it is.
 class NamedData : public FakeDataset {
  public:

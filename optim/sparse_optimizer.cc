@@ -64,6 +64,7 @@ absl::Status SparseOptimizer::step(const Progress& progress, double gradient_sca
   // All of them before the first changes.
   for (size_t i = 0; i < collections_.size(); ++i) {
     RETURN_IF_ERROR(collections_[i]->check(updates[i]), "updating embeddings");
+    RETURN_IF_ERROR(collections_[i]->check_step(progress.step + 1), "updating embeddings");
   }
   for (size_t i = 0; i < collections_.size(); ++i) {
     RETURN_IF_ERROR(collections_[i]->apply(progress.step + 1, updates[i]));

@@ -324,6 +324,22 @@ TEST_F(ModelBankTest, ADeltaOnTheStartHasTheRowsThatWereLoadedAfterIt) {
   }
 }
 
+// The step from which rows come is one that rows can note.
+TEST_F(ModelBankTest, AStepThatRowsCannotNoteIsRefused) {
+  const std::unique_ptr<Trainer> from = trained();
+  TrainState state = state_of(*from);
+  state.shared.mutable_progress()->set_step(int64_t{1} << 32);
+  SaverOptions options;
+  options.folder = kFolder;
+  options.write_threads = 1;
+  ASSERT_OK_AND_ASSIGN(const auto saver, Saver::create(options, files_, Clock::real()));
+  ASSERT_OK(saver->save(state, {}, ranks_).status());
+  const std::unique_ptr<Trainer> to = tiny_trainer(job());
+  EXPECT_THAT(load("source { parts: [WEIGHTS, PROGRESS] }", *to),
+              StatusIs(absl::StatusCode::kOutOfRange,
+                       HasSubstr("table items cannot note step 4294967296")));
+}
+
 TEST_F(ModelBankTest, WhatWasLoadedIsKnownAfterAResume) {
   save(*trained(job(2)));
   const ModelBankConfig config = bank_config("source { parts: WEIGHTS dynamic: true }");
