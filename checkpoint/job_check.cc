@@ -39,7 +39,10 @@ absl::Status check_job(const CheckpointManifest& manifest, const std::string& fi
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "this checkpoint is of another job; go back to its configuration, or begin anew in another "
-      "output_dir (train.initialize_from takes its weights along)",
+      "output_dir: train.initialize_from takes its weights along, a source of train.model_bank "
+      "with parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER, PROGRESS, CURSOR, HOOKS] takes along "
+      "its optimizers, progress, place in the data and hooks too, so that training continues where "
+      "it stood (docs/model_bank.md)",
       lines.empty() ? "" : ". What differs, then → now:", in_lines(lines)));
 }
 

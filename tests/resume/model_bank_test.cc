@@ -115,6 +115,28 @@ TEST_F(ModelBankTest, AllPartsAreAFullResume) {
   EXPECT_EQ(table_of(*to).applied_steps(), 9);
 }
 
+// What the message on a resume with another configuration promises.
+TEST_F(ModelBankTest, AllPartsKeepEverythingWithAnotherLearningRate) {
+  const std::unique_ptr<Trainer> from = trained();
+  save(*from);
+  TinyTrainerOptions slower = job(9);
+  slower.learning_rate /= 8;
+  const std::unique_ptr<Trainer> to = tiny_trainer(slower), same = trained(job(9));
+  ASSERT_OK(load(absl::StrCat("source { ", kEverything, " }"), *to));
+  EXPECT_EQ(to->progress().step, 5);
+  EXPECT_EQ(dense_text(*to), dense_text(*from));
+  EXPECT_EQ(table_of(*to).content_digest(), table_of(*from).content_digest());
+  const std::vector<NamedParameter> own = state_of(*to).optimizer_tensors();
+  const std::vector<NamedParameter> theirs = state_of(*from).optimizer_tensors();
+  ASSERT_EQ(own.size(), theirs.size());
+  for (size_t i = 0; i < own.size(); ++i) EXPECT_TRUE(own[i].value.equal(theirs[i].value));
+  EXPECT_EQ(state_of(*to).rank.cursor(0).SerializeAsString(),
+            state_of(*from).rank.cursor(0).SerializeAsString());
+  ASSERT_OK(to->train().status());
+  EXPECT_EQ(to->progress().step, 9);
+  EXPECT_NE(dense_text(*to), dense_text(*same));
+}
+
 TEST_F(ModelBankTest, WeightsAloneBeginANewTraining) {
   const std::unique_ptr<Trainer> from = trained();
   save(*from);

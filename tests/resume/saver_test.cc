@@ -264,7 +264,9 @@ TEST_F(SaverTest, AnotherJobIsRefusedAndSaysInWhat) {
   EXPECT_THAT(
       restored(files_, now).status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
-               AllOf(HasSubstr("another job"), HasSubstr("seed: 1 → 2"), HasSubstr("output_dir"))));
+               AllOf(HasSubstr("another job"), HasSubstr("seed: 1 → 2"), HasSubstr("output_dir"),
+                     HasSubstr("train.model_bank with parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER, "
+                               "PROGRESS, CURSOR, HOOKS] takes along"))));
 }
 
 TEST_F(SaverTest, TheSecondWriterIsToldWhoHoldsTheLock) {
