@@ -20,15 +20,17 @@
 namespace millrace {
 namespace {
 
-// What of a row is copied beside its weights.
+// What of a row is copied.
 struct RowParts {
+  // Of its weights, if the row is there already: the first ones, or (-1) all. A new row gets all.
+  int64_t columns = -1;
   bool frequency = false;
   bool last_step = false;
   std::set<std::string> slots;
 };
 
 RowParts all_parts(const EmbeddingTable& table) {
-  RowParts parts = {true, true, {}};
+  RowParts parts = {.frequency = true, .last_step = true, .slots = {}};
   for (const SlotSpec& slot : table.slots()) parts.slots.insert(slot.name);
   return parts;
 }
@@ -51,7 +53,8 @@ absl::Status copy_rows(const EmbeddingTable& from, const RowParts& parts, int64_
     const char* source = from.store().record(sources[i]);
     char* record = to.store().record(rows[i]);
     int64_t at = to.store().weight_bytes();
-    std::memcpy(record, source, at);
+    const bool some = before[i] != kNoRow && parts.columns >= 0;
+    std::memcpy(record, source, some ? parts.columns * row_type_bytes(to.store().type()) : at);
     for (const SlotSpec& slot : to.slots()) {
       if (parts.slots.count(slot.name) > 0) std::memcpy(record + at, source + at, 4 * slot.size);
       at += 4 * slot.size;
@@ -192,6 +195,8 @@ class BankLoad {
     int64_t applied_steps = 0;
     if (source.chain().empty()) {
       RETURN_IF_ERROR(rows->load_rows(source.rows()));
+      // The others are the model's own, and may have been trained.
+      parts.columns = source.file_columns();
     } else {
       TableReaderOptions options = reader_options(load);
       parts.frequency = options.row_state;

@@ -45,6 +45,20 @@ std::string optimizer_item(absl::string_view name) {
   return absl::StrCat(name.substr(begin, end - begin), "@", name.substr(end + 1));
 }
 
+// Gives rows the columns of the table that they lack: the last ones, with their initial values.
+void add_columns(const EmbeddingTable& table, TableRows* rows) {
+  if (rows->dim == table.dim()) return;
+  std::vector<float> weights(rows->ids.size() * table.dim());
+  for (size_t i = 0; i < rows->ids.size(); ++i) {
+    const auto row = absl::MakeSpan(weights).subspan(i * table.dim(), table.dim());
+    table.initial_row(rows->ids[i], row);
+    std::copy_n(rows->weights.begin() + static_cast<int64_t>(i) * rows->dim, rows->dim,
+                row.begin());
+  }
+  rows->weights = std::move(weights);
+  rows->dim = table.dim();
+}
+
 absl::StatusOr<SourcePlace> find_checkpoint(const std::string& path, FileSystem& files,
                                             ThreadPool& threads) {
   const absl::StatusOr<NewestCheckpoint> found =
@@ -92,14 +106,13 @@ absl::StatusOr<SourcePlace> find_source(const SourceConfig& config, FileSystem& 
   return place;
 }
 
-absl::StatusOr<std::unique_ptr<BankSource>> BankSource::open(const SourceConfig& config,
-                                                             const SourcePlace& place,
-                                                             FileSystem& files,
-                                                             const TrainState& target) {
+absl::StatusOr<std::unique_ptr<BankSource>> BankSource::open(
+    const SourceConfig& config, const SourcePlace& place, FileSystem& files,
+    const TrainState& target, const std::vector<FeatureConfig>& features) {
   std::unique_ptr<BankSource> source(new BankSource);
   std::string version = place.version;
   if (config.has_rows()) {
-    RETURN_IF_ERROR(source->open_rows(config, place.path, files, target));
+    RETURN_IF_ERROR(source->open_rows(config, place.path, files, target, features));
     ASSIGN_OR_RETURN(source->identity_, identify_file(files, place.path));
     version = source->identity_.digest;
   } else {
@@ -113,10 +126,14 @@ absl::StatusOr<std::unique_ptr<BankSource>> BankSource::open(const SourceConfig&
 }
 
 absl::Status BankSource::open_rows(const SourceConfig& config, const std::string& path,
-                                   FileSystem& files, const TrainState& target) {
+                                   FileSystem& files, const TrainState& target,
+                                   const std::vector<FeatureConfig>& features) {
   for (const EmbeddingTable* table : target.tables) {
     if (table->name() != config.rows().table()) continue;
-    ASSIGN_OR_RETURN(rows_, read_rows_file(files, path, config.rows(), table->dim()));
+    ASSIGN_OR_RETURN(rows_, read_rows_file(files, path, config.rows(),
+                                           {table->dim(), table->added_columns(), features}));
+    file_columns_ = rows_.dim;
+    add_columns(*table, &rows_);
     add_table(table_entry(*table->view(), /*row_state=*/false), &items_);
     return absl::OkStatus();
   }

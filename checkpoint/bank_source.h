@@ -40,32 +40,33 @@ absl::StatusOr<SourcePlace> find_source(const SourceConfig& config, FileSystem& 
 // An open one. Borrows the file system.
 class BankSource {
  public:
-  // `target`: what it is for.
+  // `target`: what it is for. `features`: of the job, for files whose ids are text.
   // Errors: those of CheckpointReader, open_chain and read_rows_file; FailedPrecondition if a
   // checkpoint lacks a part that is asked for; Aborted if it is not the one that was found.
-  static absl::StatusOr<std::unique_ptr<BankSource>> open(const SourceConfig& config,
-                                                          const SourcePlace& place,
-                                                          FileSystem& files,
-                                                          const TrainState& target);
+  static absl::StatusOr<std::unique_ptr<BankSource>> open(
+      const SourceConfig& config, const SourcePlace& place, FileSystem& files,
+      const TrainState& target, const std::vector<FeatureConfig>& features);
 
   const std::vector<BankItem>& items() const { return items_; }
   // Of a checkpoint: it and those it is a delta on, itself last. Empty for a file with rows.
   const std::vector<std::unique_ptr<CheckpointReader>>& chain() const { return chain_; }
   const CheckpointReader& checkpoint() const { return *chain_.back(); }
-  // Of a file.
+  // Of a file. Columns that the model adds and the file lacks hold the initial values of the ids.
   const TableRows& rows() const { return rows_; }
+  int64_t file_columns() const { return file_columns_; }  // that the file has
   const FileIdentity& identity() const { return identity_; }
 
  private:
   BankSource() = default;
   absl::Status open_rows(const SourceConfig& config, const std::string& path, FileSystem& files,
-                         const TrainState& target);
+                         const TrainState& target, const std::vector<FeatureConfig>& features);
   absl::Status check_parts(const SourceConfig& config) const;
   void list_items();
 
   std::vector<BankItem> items_;
   std::vector<std::unique_ptr<CheckpointReader>> chain_;
   TableRows rows_;
+  int64_t file_columns_ = 0;
   FileIdentity identity_;
 };
 

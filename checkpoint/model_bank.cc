@@ -91,8 +91,12 @@ void log_plan(absl::string_view what, const std::string& plan,
 
 }  // namespace
 
-ModelBank::ModelBank(ModelBankConfig config, FileSystem& files, int threads)
-    : config_(std::move(config)), files_(files), threads_(threads) {}
+ModelBank::ModelBank(ModelBankConfig config, FileSystem& files, int threads,
+                     std::vector<FeatureConfig> features)
+    : config_(std::move(config)),
+      features_(std::move(features)),
+      files_(files),
+      threads_(threads) {}
 
 bool ModelBank::dynamic() const {
   return std::any_of(config_.source().begin(), config_.source().end(),
@@ -158,7 +162,7 @@ absl::StatusOr<LoadedState> ModelBank::read(const std::vector<SourcePlace>& plac
     sources->emplace_back();
     if (places[s].path.empty()) continue;
     ASSIGN_OR_RETURN(sources->back(),
-                     BankSource::open(config_.source(s), places[s], files_, target),
+                     BankSource::open(config_.source(s), places[s], files_, target, features_),
                      absl::StrCat("source ", s, " of the model bank"));
     items.back() = sources->back()->items();
   }

@@ -29,8 +29,10 @@ namespace millrace {
 // Its state is which version of each dynamic source was loaded last.
 class ModelBank : public StateLoader {
  public:
-  // Borrows `files`. REQUIRES: check_model_bank accepts the configuration.
-  ModelBank(ModelBankConfig config, FileSystem& files, int threads);
+  // Borrows `files`. `features`: of the job, for files whose ids are text. REQUIRES:
+  // check_model_bank accepts the configuration.
+  ModelBank(ModelBankConfig config, FileSystem& files, int threads,
+            std::vector<FeatureConfig> features = {});
 
   // Whether a source is to be looked at again.
   bool dynamic() const override;
@@ -76,6 +78,7 @@ class ModelBank : public StateLoader {
   const BankSource* giver(const Sources& sources, SourceConfig::Part part) const;
 
   const ModelBankConfig config_;
+  const std::vector<FeatureConfig> features_;
   FileSystem& files_;
   ThreadPool threads_;
   std::string plan_;

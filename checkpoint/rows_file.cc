@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,10 +14,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "checkpoint/safetensors_reader.h"
 #include "io/file_reader.h"
+#include "io/text_ids.h"
 
 namespace millrace {
 namespace {
@@ -71,6 +74,56 @@ absl::Status check_ids(const TableRows& rows, absl::string_view unit,
   return absl::OkStatus();
 }
 
+// Whether rows of a file may have so many numbers.
+bool fits(const RowsFileTable& table, int64_t columns) {
+  return columns == table.dim || columns == table.dim - table.added_columns;
+}
+
+// How many numbers a row has, for messages.
+std::string due(const RowsFileTable& table) {
+  if (table.added_columns == 0) return absl::StrCat("the table has ", table.dim);
+  return absl::StrCat("the table takes ", table.dim - table.added_columns, ", or ", table.dim,
+                      " with what the model adds");
+}
+
+// Of a row, where `columns` are those of the rows before it. Errors: DataLoss.
+absl::Status check_width(const RowsFileTable& table, int64_t columns, int64_t numbers) {
+  if (numbers == columns) return absl::OkStatus();
+  return bad(fits(table, numbers) ? absl::StrCat(numbers, " numbers; rows before it have ", columns)
+                                  : absl::StrCat(numbers, " numbers; ", due(table)));
+}
+
+// Gives each row the id of its text, and drops those whose text has none. `places`: of rows, or
+// empty. `first`: where a text stands that is no integer.
+absl::Status take_text_ids(FileSystem& files, const RowsFileConfig& config,
+                           const RowsFileTable& table, const StringValues& texts,
+                           absl::string_view first, std::vector<int64_t>* places, TableRows* rows) {
+  ASSIGN_OR_RETURN(const std::optional<TextIds> text_ids,
+                   TextIds::create(table.features, config.table(), files));
+  if (!text_ids.has_value()) {
+    return bad(absl::StrCat(first, " is no 64-bit id, and no feature of table ", config.table(),
+                            " makes ids of text (transform hash or vocabulary)"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::optional<int64_t>> found, text_ids->find(texts));
+  size_t kept = 0;
+  for (size_t row = 0; row < found.size(); ++row) {
+    if (!found[row].has_value()) continue;
+    rows->ids.push_back(*found[row]);
+    std::copy_n(rows->weights.begin() + static_cast<int64_t>(row) * rows->dim, rows->dim,
+                rows->weights.begin() + static_cast<int64_t>(kept) * rows->dim);
+    if (!places->empty()) (*places)[kept] = (*places)[row];
+    ++kept;
+  }
+  rows->weights.resize(kept * rows->dim);
+  if (!places->empty()) places->resize(kept);
+  if (kept < found.size()) {
+    MILLRACE_LOG(INFO) << found.size() - kept << " of " << found.size()
+                       << " rows are omitted: the vocabulary of feature " << text_ids->feature()
+                       << " lacks their words";
+  }
+  return absl::OkStatus();
+}
+
 absl::Status check_tensor(const TensorInfo& tensor, TensorType type,
                           const std::vector<int64_t>& shape) {
   if (tensor.type == type && tensor.shape == shape) return absl::OkStatus();
@@ -80,7 +133,8 @@ absl::Status check_tensor(const TensorInfo& tensor, TensorType type,
 }
 
 absl::StatusOr<TableRows> read_safetensors(FileSystem& files, const std::string& path,
-                                           const RowsFileConfig& config, int64_t dim) {
+                                           const RowsFileConfig& config,
+                                           const RowsFileTable& table) {
   const std::vector<std::string> names = weight_names(config);
   if (names.size() > 1) return wrong("a safetensors file has one tensor of weights");
   ASSIGN_OR_RETURN(const auto reader, SafetensorsReader::open(files, path));
@@ -88,6 +142,8 @@ absl::StatusOr<TableRows> read_safetensors(FileSystem& files, const std::string&
   ASSIGN_OR_RETURN(const TensorInfo* weights, reader->find(names[0]));
   const int64_t count = ids->shape.empty() ? 0 : ids->shape[0];
   RETURN_IF_ERROR(check_tensor(*ids, TensorType::kI64, {count}));
+  const bool own = weights->shape.size() == 2 && fits(table, weights->shape[1]);
+  const int64_t dim = own ? weights->shape[1] : table.dim - table.added_columns;
   RETURN_IF_ERROR(check_tensor(*weights, TensorType::kF32, {count, dim}));
   TableRows rows;
   rows.dim = dim;
@@ -103,23 +159,29 @@ absl::StatusOr<TableRows> read_safetensors(FileSystem& files, const std::string&
 // Parquet and ORC.
 class ColumnRows {
  public:
-  ColumnRows(FileReader& file, int64_t dim) : file_(file) { rows_.dim = dim; }
+  ColumnRows(FileReader& file, const RowsFileTable& table) : file_(file), table_(table) {}
 
-  absl::StatusOr<TableRows> run(const RowsFileConfig& config) {
+  absl::StatusOr<TableRows> run(FileSystem& files, const RowsFileConfig& config) {
     RETURN_IF_ERROR(request(config.ids(), /*ids=*/true));
     for (const std::string& name : weight_names(config)) {
       RETURN_IF_ERROR(request(name, /*ids=*/false));
     }
     const auto columns = static_cast<int64_t>(requests_.size()) - 1;
-    if (columns != 1 && columns != rows_.dim) {
-      return wrong(absl::StrCat(columns, " columns of weights; must be one of lists, or ",
-                                rows_.dim));
+    if (columns != 1 && !fits(table_, columns)) {
+      return wrong(absl::StrCat(columns, " columns of weights, not one of lists; ", due(table_)));
     }
     for (size_t group = 0; group < file_.group_rows().size(); ++group) {
       RETURN_IF_ERROR(read_group(static_cast<int64_t>(group)));
     }
+    if (rows_.dim == 0) rows_.dim = table_.dim;
     RETURN_IF_ERROR(check_numbers(rows_, row_place));
-    RETURN_IF_ERROR(check_ids(rows_, "row", {}));
+    std::vector<int64_t> places;
+    if (texts_.size() > 0) {
+      for (int64_t row = 0; row < texts_.size(); ++row) places.push_back(row);
+      const std::string first = absl::StrCat("row 0: \"", texts_[0].substr(0, 40), "\"");
+      RETURN_IF_ERROR(take_text_ids(files, config, table_, texts_, first, &places, &rows_));
+    }
+    RETURN_IF_ERROR(check_ids(rows_, "row", places));
     return std::move(rows_);
   }
 
@@ -132,10 +194,11 @@ class ColumnRows {
       return wrong(absl::StrCat("no column \"", name, "\"", did_you_mean(name, names)));
     }
     const FileColumn& column = file_.columns()[found - names.begin()];
-    const bool integers = column.type == ValueType::kInt64 || column.type == ValueType::kUint64;
-    if (!column.supported || (ids ? !integers : column.type != ValueType::kDouble)) {
+    const bool may_be_ids = column.type == ValueType::kInt64 || column.type == ValueType::kUint64 ||
+                            column.type == ValueType::kString;
+    if (!column.supported || (ids ? !may_be_ids : column.type != ValueType::kDouble)) {
       return wrong(absl::StrCat("column ", name, " is ", column.type_name, "; must be of ",
-                                ids ? "integers" : "floating-point numbers"));
+                                ids ? "integers or text" : "floating-point numbers"));
     }
     requests_.push_back({found - names.begin(), column.type});
     return absl::OkStatus();
@@ -146,12 +209,16 @@ class ColumnRows {
     ASSIGN_OR_RETURN(const std::vector<Column> columns,
                      file_.read({.group = group, .begin = 0, .count = count}, requests_));
     for (int64_t row = 0; row < count; ++row) {
-      const std::string place = row_place(static_cast<int64_t>(rows_.ids.size()));
+      const std::string place = row_place(static_cast<int64_t>(read_++));
       const int64_t at = columns[0].begin(row);
       if (columns[0].end(row) != at + 1) {
         return bad(absl::StrCat(place, ": ", columns[0].end(row) - at, " ids; must be one"));
       }
-      rows_.ids.push_back(columns[0].int64s[at]);
+      if (columns[0].type == ValueType::kString) {
+        texts_.push_back(columns[0].strings[at]);
+      } else {
+        rows_.ids.push_back(columns[0].int64s[at]);
+      }
       const size_t before = rows_.weights.size();
       for (size_t c = 1; c < columns.size(); ++c) {
         for (int64_t i = columns[c].begin(row); i < columns[c].end(row); ++i) {
@@ -159,24 +226,27 @@ class ColumnRows {
         }
       }
       const auto numbers = static_cast<int64_t>(rows_.weights.size() - before);
-      if (numbers == rows_.dim) continue;
-      return bad(absl::StrCat(place, ": ", numbers, " numbers; the table has ", rows_.dim));
+      if (rows_.dim == 0 && fits(table_, numbers)) rows_.dim = numbers;
+      RETURN_IF_ERROR(check_width(table_, rows_.dim, numbers), place);
     }
     return absl::OkStatus();
   }
 
   FileReader& file_;
+  const RowsFileTable& table_;
   std::vector<ColumnRequest> requests_;
-  TableRows rows_;
+  int64_t read_ = 0;    // rows
+  StringValues texts_;  // ids that are text; then rows_.ids is still empty
+  TableRows rows_;      // dim 0: no row yet
 };
 
 class TextRows {
  public:
-  TextRows(const RowsFileConfig& config, int64_t dim) : delimiter_(config.delimiter()) {
-    rows_.dim = dim;
-  }
+  TextRows(const RowsFileConfig& config, const RowsFileTable& table)
+      : config_(config), table_(table), delimiter_(config.delimiter()) {}
 
-  absl::StatusOr<TableRows> run(absl::string_view text) {
+  absl::StatusOr<TableRows> run(FileSystem& files, absl::string_view text) {
+    look_at(text);
     int64_t line = 0;
     for (absl::string_view content : absl::StrSplit(text, '\n')) {
       ++line;
@@ -184,14 +254,34 @@ class TextRows {
       if (content.empty()) continue;
       RETURN_IF_ERROR(take(content, line), absl::StrCat("line ", line));
     }
-    if (announced_ >= 0 && announced_ != static_cast<int64_t>(rows_.ids.size())) {
-      return bad(absl::StrCat("line 1 says ", announced_, " rows; there are ", rows_.ids.size()));
+    if (announced_ >= 0 && announced_ != static_cast<int64_t>(lines_.size())) {
+      return bad(absl::StrCat("line 1 says ", announced_, " rows; there are ", lines_.size()));
+    }
+    if (!first_text_.empty()) {
+      RETURN_IF_ERROR(take_text_ids(files, config_, table_, texts_, first_text_, &lines_, &rows_));
     }
     RETURN_IF_ERROR(check_ids(rows_, "line", lines_));
     return std::move(rows_);
   }
 
  private:
+  // How many numbers rows have, and whether ids are texts. The first line may be no row.
+  void look_at(absl::string_view text) {
+    int64_t line = 0, rows = 0;
+    rows_.dim = table_.dim;
+    for (absl::string_view content : absl::StrSplit(text, '\n')) {
+      ++line;
+      content = absl::StripAsciiWhitespace(content);
+      if (content.empty()) continue;
+      const std::vector<absl::string_view> words = split(content);
+      const auto numbers = static_cast<int64_t>(words.size()) - 1;
+      if (++rows <= 2 && fits(table_, numbers)) rows_.dim = numbers;
+      int64_t id = 0;
+      if (!first_text_.empty() || absl::SimpleAtoi(words[0], &id)) continue;
+      first_text_ = absl::StrCat("line ", line, ": \"", words[0].substr(0, 40), "\"");
+    }
+  }
+
   std::vector<absl::string_view> split(absl::string_view line) const {
     if (delimiter_.empty()) return absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
     std::vector<absl::string_view> words = absl::StrSplit(line, delimiter_);
@@ -207,16 +297,14 @@ class TextRows {
         absl::SimpleAtoi(words[1], &columns)) {
       announced_ = id;
       if (columns == rows_.dim) return absl::OkStatus();
-      return bad(absl::StrCat(columns, " columns; the table has ", rows_.dim));
+      return bad(absl::StrCat(columns, " columns; ", due(table_)));
     }
-    if (!absl::SimpleAtoi(words[0], &id)) {
-      return bad(absl::StrCat("\"", words[0].substr(0, 40), "\" is no 64-bit id"));
+    RETURN_IF_ERROR(check_width(table_, rows_.dim, static_cast<int64_t>(words.size()) - 1));
+    if (!first_text_.empty()) {
+      texts_.push_back(words[0]);
+    } else if (absl::SimpleAtoi(words[0], &id)) {
+      rows_.ids.push_back(id);
     }
-    const auto numbers = static_cast<int64_t>(words.size()) - 1;
-    if (numbers != rows_.dim) {
-      return bad(absl::StrCat(numbers, " numbers; the table has ", rows_.dim));
-    }
-    rows_.ids.push_back(id);
     lines_.push_back(line);
     for (size_t i = 1; i < words.size(); ++i) {
       float value = 0;
@@ -228,32 +316,37 @@ class TextRows {
     return absl::OkStatus();
   }
 
+  const RowsFileConfig& config_;
+  const RowsFileTable& table_;
   const std::string delimiter_;
+  std::string first_text_;  // the first id that is no integer, and where; "": all are integers
+  StringValues texts_;      // ids, if they are texts
   TableRows rows_;
   std::vector<int64_t> lines_;
   int64_t announced_ = -1;  // rows, by the first line
 };
 
 absl::StatusOr<TableRows> read_any(FileSystem& files, const std::string& path,
-                                   const RowsFileConfig& config, int64_t dim) {
+                                   const RowsFileConfig& config, const RowsFileTable& table) {
   switch (layout_of(path, config)) {
-    case RowsFileConfig::SAFETENSORS: return read_safetensors(files, path, config, dim);
+    case RowsFileConfig::SAFETENSORS:
+      return read_safetensors(files, path, config, table);
     case RowsFileConfig::COLUMNS: {
       ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> file,
                        open_file(files, path, DataConfig()));
-      return ColumnRows(*file, dim).run(config);
+      return ColumnRows(*file, table).run(files, config);
     }
     default: break;
   }
   ASSIGN_OR_RETURN(const std::string text, read_file(files, path));
-  return TextRows(config, dim).run(text);
+  return TextRows(config, table).run(files, text);
 }
 
 }  // namespace
 
 absl::StatusOr<TableRows> read_rows_file(FileSystem& files, const std::string& path,
-                                         const RowsFileConfig& config, int64_t dim) {
-  absl::StatusOr<TableRows> rows = read_any(files, path, config, dim);
+                                         const RowsFileConfig& config, const RowsFileTable& table) {
+  absl::StatusOr<TableRows> rows = read_any(files, path, config, table);
   // Readers name the file where they can.
   if (!rows.ok() && !absl::StrContains(rows.status().message(), path)) {
     return annotate(rows.status(), path);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
@@ -12,18 +13,31 @@
 
 namespace millrace {
 
+// The table that rows are for.
+struct RowsFileTable {
+  int64_t dim = 0;
+  // Of `dim`, the last ones; the rows of a file have all columns, or these not.
+  int64_t added_columns = 0;
+  // Of the job: those of this table make ids of text (io/text_ids.h).
+  std::vector<FeatureConfig> features = {};
+};
+
 // Reads all rows of a file: ids and weights. Memory: twice the file.
 //
 //   safetensors       ids: I64 [rows], weights: F32 [rows, dim]
-//   Parquet, ORC      a column of integers; a column of lists of `dim` numbers, or `dim` columns
+//   Parquet, ORC      a column of integers or text; a column of lists of `dim` numbers, or `dim`
+//                     columns
 //   text              "id number number …" on each line; blank lines are passed over
 //
-// Errors: DataLoss naming the file and the line, from 1, or the row, from 0: another dimension than
-// `dim`, an id that comes twice (and where it was before), what is no number or not finite, a
-// damaged file; InvalidArgument for columns that `config` names and that are not there, with the
-// nearest, or of a type that cannot be, NotFound for tensors; those of opening and reading.
+// In text, ids are integers if all of them are; else all are texts, also those of digits. Rows
+// whose text is not in the vocabulary are omitted; how many is logged. TableRows.dim is the number
+// of columns of the file. Errors: DataLoss naming the file and the line, from 1, or the row, from
+// 0: another dimension than the table's, an id that comes twice (and where it was before), what is
+// no number or not finite, a text where no feature makes ids of text, a damaged file;
+// InvalidArgument for columns that `config` names and that are not there, with the nearest, or of a
+// type that cannot be, NotFound for tensors; those of TextIds, of opening and reading.
 absl::StatusOr<TableRows> read_rows_file(FileSystem& files, const std::string& path,
-                                         const RowsFileConfig& config, int64_t dim);
+                                         const RowsFileConfig& config, const RowsFileTable& table);
 
 }  // namespace millrace
 

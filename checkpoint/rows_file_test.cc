@@ -11,6 +11,7 @@
 #include "base/memory_file_system.h"
 #include "base/status_matchers.h"
 #include "checkpoint/safetensors_writer.h"
+#include "io/transform.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {
@@ -29,7 +30,8 @@ class RowsFileTest : public ::testing::Test {
                                  int64_t dim = 2) {
     RowsFileConfig rows;
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(config, &rows)) << config;
-    return read_rows_file(files_, path, rows, dim);
+    rows.set_table("items");
+    return read_rows_file(files_, path, rows, {dim, added_columns_, features_});
   }
   absl::StatusOr<TableRows> text(const std::string& content, const std::string& config = "",
                                  int64_t dim = 2) {
@@ -37,8 +39,63 @@ class RowsFileTest : public ::testing::Test {
     return read("rows.txt", config, dim);
   }
 
+  // A feature of the table, in text format.
+  void add_feature(const std::string& text) {
+    features_.emplace_back();
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &features_.back())) << text;
+    features_.back().set_table("items");
+  }
+
   MemoryFileSystem files_;
+  int64_t added_columns_ = 0;
+  std::vector<FeatureConfig> features_;
 };
+
+// A model adds a column to the two of the configuration.
+TEST_F(RowsFileTest, RowsMayLackWhatTheModelAdds) {
+  added_columns_ = 1;
+  for (const int64_t columns : {2, 3}) {
+    const std::string rest = columns == 3 ? " 9" : "";
+    for (const std::string& first : {std::string(), absl::StrCat("2 ", columns, "\n")}) {
+      ASSERT_OK_AND_ASSIGN(const TableRows rows,
+                           text(absl::StrCat(first, "7 1 2", rest, "\n8 3 4", rest, "\n"), "", 3));
+      EXPECT_EQ(rows.dim, columns);
+      EXPECT_THAT(rows.ids, ElementsAre(7, 8));
+      EXPECT_EQ(rows.weights.size(), 2 * columns);
+    }
+  }
+  EXPECT_THAT(text("7 1 2 3 4\n", "", 3).status(),
+              StatusIs(kDataLoss,
+                       "rows.txt: line 1: 4 numbers; the table takes 2, or 3 with what the model "
+                       "adds"));
+  EXPECT_THAT(text("7 1 2\n8 1 2\n9 1 2 3\n", "", 3).status(),
+              StatusIs(kDataLoss, "rows.txt: line 3: 3 numbers; rows before it have 2"));
+}
+
+TEST_F(RowsFileTest, TextIdsAreHashedAsByTheFeature) {
+  add_feature("name: 'item' transform { hash { seed: 5 } }");
+  const auto hash = [](absl::string_view word) {
+    return static_cast<int64_t>(hash_bytes(HashTransform::XXH3, word, 5));
+  };
+  ASSERT_OK_AND_ASSIGN(TableRows rows, text("2 2\nring 1 2\nbook 3 4\n"));
+  EXPECT_THAT(rows.ids, ElementsAre(hash("ring"), hash("book")));
+  EXPECT_THAT(rows.weights, ElementsAre(1, 2, 3, 4));
+  // One that is no integer makes texts of all of them.
+  ASSERT_OK_AND_ASSIGN(rows, text("ring 1 2\n17 3 4\n"));
+  EXPECT_THAT(rows.ids, ElementsAre(hash("ring"), hash("17")));
+  ASSERT_OK_AND_ASSIGN(rows, text("16 1 2\n17 3 4\n"));
+  EXPECT_THAT(rows.ids, ElementsAre(16, 17));
+  EXPECT_THAT(text("ring 1 2\nbook 3 4\nring 5 6\n").status(),
+              StatusIs(kDataLoss, HasSubstr("line 3: id ")));
+}
+
+TEST_F(RowsFileTest, WordsThatTheVocabularyLacksAreOmitted) {
+  files_.put("words.txt", "lamp\nring\n");
+  add_feature("name: 'item' transform { vocabulary { path: 'words.txt' other_ids: 3 } }");
+  ASSERT_OK_AND_ASSIGN(const TableRows rows, text("book 1 2\nring 3 4\nlamp 5 6\n"));
+  EXPECT_THAT(rows.ids, ElementsAre(1, 0));
+  EXPECT_THAT(rows.weights, ElementsAre(3, 4, 5, 6));
+}
 
 TEST_F(RowsFileTest, Text) {
   ASSERT_OK_AND_ASSIGN(const TableRows rows, text("7 0.5 -1e3\n\n-9\t2  3\r\n"));
@@ -139,7 +196,7 @@ TEST(RowsFileColumnsTest, ListsAndPlainColumns) {
       ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
           absl::StrCat("ids: \"id\" ", weights), &config));
       ASSERT_OK_AND_ASSIGN(const TableRows rows,
-                           read_rows_file(FileSystem::local(), path, config, 2));
+                           read_rows_file(FileSystem::local(), path, config, {2}));
       EXPECT_THAT(rows.ids, ElementsAre(5, -6, 7));
       EXPECT_THAT(rows.weights, ElementsAre(1, 2, 3, 4, 5, 6));
     }
@@ -165,14 +222,14 @@ TEST(RowsFileColumnsTest, ErrorsNameFileAndRow) {
       {"ids: \"vector\" weights: \"vector\"", "must be of integers"},
       {"ids: \"good\" weights: \"text\"", "must be of floating-point numbers"},
       {"ids: \"good\" weights: [\"vector\", \"short\", \"vector\"]",
-       "3 columns of weights; must be one of lists, or 2"},
+       "3 columns of weights, not one of lists; the table has 2"},
   };
   for (const auto& [text, message] : cases) {
     RowsFileConfig config;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config));
     const bool of_file = absl::StartsWith(message, "row ");
     EXPECT_THAT(
-        read_rows_file(FileSystem::local(), path, config, 2).status(),
+        read_rows_file(FileSystem::local(), path, config, {2}).status(),
         StatusIs(of_file ? kDataLoss : kInvalid, AllOf(HasSubstr(path), HasSubstr(message))));
   }
 }

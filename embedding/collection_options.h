@@ -24,6 +24,9 @@ struct EmbeddingFeature {
 struct EmbeddingCollectionOptions {
   uint64_t seed = 1;
   std::vector<TableConfig> tables;  // names are unique
+  // How many columns of each table, the last ones, the model has added to its configured dim; part
+  // of TableConfig.dim here. See EmbeddingTableOptions.
+  int64_t added_columns = 0;
   // In the order of the KeyedJagged that forward gets. Each names one of the tables.
   std::vector<EmbeddingFeature> features;
   // Threads that share the work of one call; the caller's is one of them. Default: one.

@@ -209,6 +209,7 @@ absl::Status EmbeddingCollection::make_tables() {
       return absl::InvalidArgumentError(absl::StrCat("two tables named ", config.name()));
     }
     EmbeddingTableOptions options = EmbeddingTableOptions::from_config(config, options_.seed);
+    options.added_columns = options_.added_columns;
     options.instruction_set = options_.instruction_set;
     options.blocks = blocks;
     std::vector<absl::string_view> features;

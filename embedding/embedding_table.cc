@@ -59,6 +59,10 @@ absl::StatusOr<std::unique_ptr<EmbeddingTable>> EmbeddingTable::create(
     return absl::InvalidArgumentError(
         absl::StrCat("table ", options.name, ": dim is ", options.dim, ", not in 1 to ", kMaxDim));
   }
+  if (options.added_columns < 0 || options.added_columns >= options.dim) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table ", options.name, ": ", options.added_columns, " added columns of ", options.dim));
+  }
   ASSIGN_OR_RETURN(Initializer initializer,
                    Initializer::create({options.initializer, options.seed, options.name,
                                         options.dim, options.instruction_set}));

@@ -38,6 +38,9 @@ namespace millrace {
 struct EmbeddingTableOptions {
   std::string name;
   int64_t dim = 16;  // columns; 1 to 4096
+  // How many of these, the last ones, the model has added to those of the configuration. Rows from
+  // files may come without them. Decides no result by itself. Below dim.
+  int64_t added_columns = 0;
   InitializerConfig initializer;
   uint64_t seed = 1;
   AdmissionConfig admission;
@@ -77,6 +80,7 @@ class EmbeddingTable {
 
   const std::string& name() const { return options_.name; }
   int64_t dim() const { return options_.dim; }
+  int64_t added_columns() const { return options_.added_columns; }
   const std::vector<SlotSpec>& slots() const { return store_.slots(); }
 
   // Gives rows the state an optimizer needs. Errors: FailedPrecondition if there are rows already

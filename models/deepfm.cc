@@ -33,6 +33,7 @@ absl::StatusOr<std::shared_ptr<Model>> DeepFm::create(const ModelConfig& config,
   }
   ASSIGN_OR_RETURN(const ClickInputs inputs, check_click_inputs(resources));
   EmbeddingCollectionOptions options = resources.embeddings;
+  options.added_columns = 1;  // the first-order weight
   for (TableConfig& table : options.tables) {
     if (table.dim() >= kMaxDim) {
       return absl::InvalidArgumentError(

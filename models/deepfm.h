@@ -25,7 +25,8 @@ namespace millrace {
 //         + mlp([x, v_1, ..., v_n])
 //
 // w_f is looked up together with v_f: the model adds one column to every table, the last one, so
-// that a table configured with dim 16 has rows of 17 columns. It starts like the others.
+// that a table configured with dim 16 has rows of 17 columns. It starts like the others, also where
+// the others come from a file of 16 numbers a row.
 //
 // Parameters: "linear.*" (only with dense features), "mlp.*"; the collection is "embeddings".
 // Registered as "deepfm"; its message is DeepFmConfig.

@@ -52,6 +52,23 @@ TEST(DeepFmTest, WorksWithoutDenseFeatures) {
   EXPECT_TRUE(std::isfinite(output.loss.item<double>()));
 }
 
+// So vectors of the configured dim can be loaded; the first-order weight has its initial value.
+TEST(DeepFmTest, TablesSayWhichColumnTheModelAdds) {
+  ASSERT_OK_AND_ASSIGN(const auto model,
+                       make_test_model(small_config(), model_test_config(2, 0, 4)));
+  int64_t tables = 0;
+  for (const auto& child : model->children()) {
+    const auto* collection = child->as<EmbeddingCollection>();
+    if (collection == nullptr) continue;
+    for (const auto& table : collection->tables()) {
+      EXPECT_EQ(table->dim(), 5);
+      EXPECT_EQ(table->added_columns(), 1);
+      ++tables;
+    }
+  }
+  EXPECT_GT(tables, 0);
+}
+
 TEST(DeepFmTest, DefaultLayers) {
   ModelConfig config;
   config.set_name("deepfm");

@@ -38,7 +38,8 @@ struct CheckpointFlags {
   std::vector<std::string> paths;
   std::string tensor;
   std::string table;
-  std::vector<int64_t> ids;
+  std::vector<std::string> ids;
+  bool text = false;
   std::string output;
   std::string format;
   bool delta = false;
@@ -96,8 +97,10 @@ absl::StatusOr<int> read(const CheckpointFlags& flags) {
     text = flags.json ? tensor_json(*content, flags.tensor)
                       : tensor_text(*content, flags.tensor, kMaxTensorLines);
   } else {
-    text = flags.json ? rows_json(*content, flags.table, flags.ids)
-                      : rows_text(*content, flags.table, flags.ids);
+    ASSIGN_OR_RETURN(const AskedRows asked, asked_rows(content->manifest(), flags.table, flags.ids,
+                                                       flags.text, UriFileSystem::process()));
+    text = flags.json ? rows_json(*content, flags.table, asked)
+                      : rows_text(*content, flags.table, asked);
   }
   RETURN_IF_ERROR(text.status());
   std::cout << *text << std::flush;
@@ -250,7 +253,11 @@ Subcommand add_read(CLI::App& command, CheckpointFlags& flags) {
   app->add_option("--tensor", flags.tensor,
                   "a dense tensor, or table/NAME/ids, table/NAME/weights, ...");
   CLI::Option* ids =
-      app->add_option("--ids", flags.ids, "ids of rows, with commas between")->delimiter(',');
+      app->add_option("--ids", flags.ids,
+                      "ids of rows, with commas between: integers, or texts that the features of "
+                      "the table make ids of")
+          ->delimiter(',');
+  app->add_flag("--text", flags.text, "take ids of digits as texts too")->needs(ids);
   app->add_option("--table", flags.table, "a table")->needs(ids);
   add_json(*app, flags);
   return {app, read};

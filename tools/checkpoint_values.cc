@@ -1,17 +1,23 @@
 #include "tools/checkpoint_values.h"
 
+#include <google/protobuf/text_format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "checkpoint/tensor_values.h"
+#include "io/text_ids.h"
+#include "proto/config.pb.h"
 
 namespace millrace {
 namespace {
@@ -63,6 +69,24 @@ struct FoundRows {
   RowBlock rows;
 };
 
+// The features of the job; as far as this program knows its messages.
+std::vector<FeatureConfig> features_of(const CheckpointManifest& manifest) {
+  TrainConfig config;
+  google::protobuf::TextFormat::Parser parser;
+  parser.AllowUnknownExtension(true);
+  parser.AllowUnknownField(true);
+  if (!parser.ParseFromString(manifest.config(), &config)) return {};
+  return {config.feature().begin(), config.feature().end()};
+}
+
+// "id 7", and the text that was asked for.
+std::string id_text(int64_t id, const AskedRows& asked) {
+  for (const auto& [text, of] : asked.texts) {
+    if (of == id) return absl::StrCat("id ", id, " (\"", text, "\")");
+  }
+  return absl::StrCat("id ", id);
+}
+
 absl::StatusOr<FoundRows> find_rows(const CheckpointContent& content, const std::string& table,
                                     absl::Span<const int64_t> ids) {
   FoundRows found;
@@ -111,27 +135,63 @@ absl::StatusOr<std::string> tensor_json(const CheckpointContent& content,
                {"values", list_json(info.type, bytes)}});
 }
 
+absl::StatusOr<AskedRows> asked_rows(const CheckpointManifest& manifest, const std::string& table,
+                                     const std::vector<std::string>& words, bool text,
+                                     FileSystem& files) {
+  AskedRows asked;
+  StringValues texts;
+  std::vector<std::string> of_texts;
+  for (const std::string& word : words) {
+    int64_t id = 0;
+    if (!text && absl::SimpleAtoi(word, &id)) {
+      asked.ids.push_back(id);
+    } else {
+      texts.push_back(word);
+      of_texts.push_back(word);
+    }
+  }
+  if (of_texts.empty()) return asked;
+  ASSIGN_OR_RETURN(const std::optional<TextIds> text_ids,
+                   TextIds::create(features_of(manifest), table, files));
+  if (!text_ids.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--ids: \"", of_texts[0], "\" is no 64-bit id, and no feature of table ",
+                     table, " makes ids of text (transform hash or vocabulary)"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::optional<int64_t>> found, text_ids->find(texts));
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].has_value()) {
+      return absl::NotFoundError(absl::StrCat("--ids: \"", of_texts[i],
+                                              "\" is not in the vocabulary of feature ",
+                                              text_ids->feature()));
+    }
+    asked.ids.push_back(*found[i]);
+    asked.texts[of_texts[i]] = *found[i];
+  }
+  return asked;
+}
+
 absl::StatusOr<std::string> rows_text(const CheckpointContent& content, const std::string& table,
-                                      absl::Span<const int64_t> ids) {
-  ASSIGN_OR_RETURN(const FoundRows found, find_rows(content, table, ids));
+                                      const AskedRows& asked) {
+  ASSIGN_OR_RETURN(const FoundRows found, find_rows(content, table, asked.ids));
   std::string text;
   for (int64_t row = 0; row < found.rows.rows(); ++row) {
-    absl::StrAppend(&text, "id ", found.rows.ids[row], "\n");
+    absl::StrAppend(&text, id_text(found.rows.ids[row], asked), "\n");
     for (size_t i = 0; i < found.columns.size(); ++i) {
       const TableColumn& column = found.columns[i];
       absl::StrAppend(&text, "  ", column.name, ": ",
                       list_text(column.type, found.rows.row(i, row, column.row_bytes())), "\n");
     }
   }
-  for (const int64_t id : missing_ids(found.rows, ids)) {
-    absl::StrAppend(&text, "id ", id, " has no row\n");
+  for (const int64_t id : missing_ids(found.rows, asked.ids)) {
+    absl::StrAppend(&text, id_text(id, asked), " has no row\n");
   }
   return text;
 }
 
 absl::StatusOr<std::string> rows_json(const CheckpointContent& content, const std::string& table,
-                                      absl::Span<const int64_t> ids) {
-  ASSIGN_OR_RETURN(const FoundRows found, find_rows(content, table, ids));
+                                      const AskedRows& asked) {
+  ASSIGN_OR_RETURN(const FoundRows found, find_rows(content, table, asked.ids));
   Json rows = Json::array();
   for (int64_t row = 0; row < found.rows.rows(); ++row) {
     Json entry = {{"id", found.rows.ids[row]}};
@@ -143,9 +203,10 @@ absl::StatusOr<std::string> rows_json(const CheckpointContent& content, const st
     }
     rows.push_back(std::move(entry));
   }
-  return dump({{"table", table},
-               {"rows", std::move(rows)},
-               {"missing", missing_ids(found.rows, ids)}});
+  Json all = {
+      {"table", table}, {"rows", std::move(rows)}, {"missing", missing_ids(found.rows, asked.ids)}};
+  if (!asked.texts.empty()) all["ids"] = asked.texts;
+  return dump(all);
 }
 
 }  // namespace millrace

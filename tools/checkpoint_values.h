@@ -3,11 +3,14 @@
 #define MILLRACE_TOOLS_CHECKPOINT_VALUES_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
+#include "base/file_system.h"
 #include "checkpoint/checkpoint_content.h"
+#include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
 
@@ -20,12 +23,27 @@ absl::StatusOr<std::string> tensor_text(const CheckpointContent& content, const 
 // file. Those that are not finite are null, booleans are true and false.
 absl::StatusOr<std::string> tensor_json(const CheckpointContent& content, const std::string& name);
 
+// Rows that are asked for.
+struct AskedRows {
+  std::vector<int64_t> ids;
+  std::map<std::string, int64_t> texts = {};  // those of `ids` that were given as text
+};
+
+// Understands ids of a table: integers as they are, texts (with `text` all of them) as the features
+// of the configuration in the manifest make ids of them. `files` hold vocabularies.
+// Errors: InvalidArgument for a text where no feature of the table makes ids of text; NotFound for
+// words that a vocabulary lacks; those of TextIds.
+absl::StatusOr<AskedRows> asked_rows(const CheckpointManifest& manifest, const std::string& table,
+                                     const std::vector<std::string>& words, bool text,
+                                     FileSystem& files);
+
 // Rows of ids: a line for each id and column, or that the id has no row.
 absl::StatusOr<std::string> rows_text(const CheckpointContent& content, const std::string& table,
-                                      absl::Span<const int64_t> ids);
-// As one JSON object: table, rows: [{id, COLUMN: a number or a list}], missing: ids without a row.
+                                      const AskedRows& asked);
+// As one JSON object: table, rows: [{id, COLUMN: a number or a list}], missing: ids without a row;
+// if there are texts, ids: {TEXT: id}.
 absl::StatusOr<std::string> rows_json(const CheckpointContent& content, const std::string& table,
-                                      absl::Span<const int64_t> ids);
+                                      const AskedRows& asked);
 
 }  // namespace millrace
 

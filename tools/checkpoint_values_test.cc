@@ -6,10 +6,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "base/memory_file_system.h"
 #include "base/status_matchers.h"
 #include "checkpoint/rows_checkpoint.h"
 #include "checkpoint/small_checkpoint.h"
+#include "io/transform.h"
 
 namespace millrace {
 namespace {
@@ -62,21 +64,42 @@ TEST_F(CheckpointValuesTest, BooleansAndSixteenBits) {
 }
 
 TEST_F(CheckpointValuesTest, Rows) {
-  ASSERT_OK_AND_ASSIGN(const std::string json, rows_json(*content_, "items", {7, 8, -9}));
+  ASSERT_OK_AND_ASSIGN(const std::string json, rows_json(*content_, "items", {{7, 8, -9}}));
   EXPECT_EQ(Json::parse(json),
             Json::parse(R"({"table": "items", "missing": [8], "rows": [
               {"id": 7, "weights": [0.10000000149011612, null], "slot/sum": [3], "frequency": 4,
                "last_step": 5},
               {"id": -9, "weights": [1, 2], "slot/sum": [30], "frequency": 40,
                "last_step": 50}]})"));
-  ASSERT_OK_AND_ASSIGN(const std::string text, rows_text(*content_, "items", {8, 7}));
+  ASSERT_OK_AND_ASSIGN(const std::string text, rows_text(*content_, "items", {{8, 7}}));
   EXPECT_THAT(text, HasSubstr("id 7\n  weights: 0.100000001 nan\n  slot/sum: 3\n"
                               "  frequency: 4\n  last_step: 5\nid 8 has no row\n"));
 }
 
+// The features are in the configuration that the manifest holds.
+TEST_F(CheckpointValuesTest, IdsThatAreText) {
+  CheckpointManifest manifest;
+  manifest.set_config("feature { name: 'items' transform { hash { seed: 5 } } }");
+  const auto hash = [](absl::string_view text) {
+    return static_cast<int64_t>(hash_bytes(HashTransform::XXH3, text, 5));
+  };
+  ASSERT_OK_AND_ASSIGN(AskedRows asked,
+                       asked_rows(manifest, "items", {"7", "ring", "-9"}, false, files_));
+  EXPECT_THAT(asked.ids, testing::ElementsAre(7, -9, hash("ring")));
+  ASSERT_OK_AND_ASSIGN(const std::string text, rows_text(*content_, "items", asked));
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("id ", hash("ring"), " (\"ring\") has no row\n")));
+  ASSERT_OK_AND_ASSIGN(const std::string json, rows_json(*content_, "items", asked));
+  EXPECT_EQ(Json::parse(json)["ids"], Json::object({{"ring", hash("ring")}}));
+  ASSERT_OK_AND_ASSIGN(asked, asked_rows(manifest, "items", {"7"}, /*text=*/true, files_));
+  EXPECT_THAT(asked.ids, testing::ElementsAre(hash("7")));
+  EXPECT_THAT(asked_rows(manifest, "users", {"ring"}, false, files_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("\"ring\" is no 64-bit id, and no feature of table users")));
+}
+
 TEST_F(CheckpointValuesTest, WhatIsNotThere) {
   EXPECT_THAT(tensor_text(*content_, "c", 1).status(), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(rows_json(*content_, "item", {1}).status(),
+  EXPECT_THAT(rows_json(*content_, "item", {{1}}).status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean \"items\"")));
 }
 

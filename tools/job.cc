@@ -325,7 +325,10 @@ class JobBuilder {
 
   void make_model_bank(ModelBankConfig config) {
     if (config.source_size() == 0) return;
-    auto bank = std::make_unique<ModelBank>(std::move(config), resources_.files, threads_);
+    const auto& features = config_.train().feature();
+    auto bank =
+        std::make_unique<ModelBank>(std::move(config), resources_.files, threads_,
+                                    std::vector<FeatureConfig>(features.begin(), features.end()));
     reloads_ = bank->dynamic();
     parts_.model_bank = std::move(bank);
   }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_matchers.h"
 #include "tests/e2e/program_test.h"
 #include "tests/io_testing/data_files.h"
@@ -79,6 +80,40 @@ TEST_F(ModelBankTest, TheModelIsThatOfTheSource) {
                                Not(HasSubstr("model bank:"))));
 }
 
+// deepfm adds the first-order weight to the four columns of the table.
+TEST_F(ModelBankTest, VectorsOfTheConfiguredDimFitDeepFm) {
+  for (const std::string rest : {"", " 9"}) {
+    write("vectors.txt", absl::StrCat("1001 1 2 3 4", rest, "\n1002 5 6 7 8", rest, "\n"));
+    millrace_ok(
+        with("train.model_bank={ source { path: \"vectors.txt\" rows { table: \"c1\" } "
+             "allow_missing: \"*\" } }",
+             {"--set", "train.table[0].frozen=true", "--output_dir", "out" + rest}));
+    const ProgramResult read =
+        millrace_ok({"checkpoint", "read", "out" + rest, "--table", "c1", "--ids", "1002"});
+    EXPECT_THAT(read.out, HasSubstr("weights: 5 6 7 8 "));
+  }
+}
+
+TEST_F(ModelBankTest, IdsThatAreTextAreHashedAsTheFeature) {
+  write("vectors.txt", "ring 1 2 3 4\nbook 5 6 7 8\n");
+  const auto assignment =
+      "train.model_bank={ source { path: \"vectors.txt\" rows { table: \"c1\" } allow_missing: "
+      "\"*\" } }";
+  const ProgramResult refused = millrace(with(assignment));
+  EXPECT_EQ(refused.exit_code, kBadData);
+  EXPECT_THAT(refused.last_error(),
+              HasSubstr("line 1: \"ring\" is no 64-bit id, and no feature of table c1"));
+  write("job.textproto",
+        absl::StrReplaceAll(kJob, {{"feature { name: \"c{1..2}\" }",
+                                    "feature { name: \"c1\" transform { hash {} } } "
+                                    "feature { name: \"c2\" }"}}));
+  millrace_ok(with(assignment, {"--set", "train.table[0].frozen=true"}));
+  const ProgramResult read =
+      millrace_ok({"checkpoint", "read", "out", "--table", "c1", "--ids", "ring,lamp"});
+  EXPECT_THAT(read.out, AllOf(HasSubstr("(\"ring\")\n  weights: 1 2 3 4 "),
+                              HasSubstr("(\"lamp\") has no row")));
+}
+
 TEST_F(ModelBankTest, AllPartsGoOnWhereTheSourceStood) {
   train_source();
   millrace_ok({"train", "job.textproto", "--max_steps", "20", "--output_dir", "out", "--set",
@@ -131,7 +166,8 @@ TEST_F(ModelBankTest, BadRowsAreBadData) {
       millrace(with("train.model_bank={ source { path: \"bad.txt\" rows { table: \"c1\" } "
                     "allow_missing: \"*\" } }"));
   EXPECT_EQ(result.exit_code, kBadData);
-  EXPECT_THAT(result.last_error(), HasSubstr("bad.txt: line 1: 1 numbers; the table has"));
+  EXPECT_THAT(result.last_error(),
+              HasSubstr("bad.txt: line 1: 1 numbers; the table takes 4, or 5"));
 }
 
 TEST_F(ModelBankTest, ADynamicSourceIsLoadedAgainWhenItHasChanged) {

@@ -346,6 +346,44 @@ TEST_F(ModelBankTest, ADeltaOnTheStartHasTheRowsThatWereLoadedAfterIt) {
   }
 }
 
+// The last column is the model's own: a new row begins with its initial value there, a row that is
+// there keeps what it has learned.
+TEST_F(ModelBankTest, VectorsMayLackTheColumnThatTheModelAdds) {
+  EmbeddingTableOptions options;
+  options.name = "items";
+  options.dim = 4;
+  options.added_columns = 1;
+  ASSERT_OK_AND_ASSIGN(const auto owned, EmbeddingTable::create(options));
+  EmbeddingTable& table = *owned;
+  TrainState state;
+  state.tables = {&table};
+  state.shared.mutable_progress()->set_step(0);
+  files_.put("rows.txt", "777777 5 6 7\n888888 1 2 3\n");
+  ModelBank bank(bank_config("source { path: \"rows.txt\" dynamic: true rows { table: \"items\" } "
+                             "parts: WEIGHTS }"),
+                 files_, 1);
+  ASSERT_THAT(bank.reload(state, ranks_), IsOkAndHolds(true));
+  const auto weights = [&](int64_t id) {
+    RowIndex row = kNoRow;
+    table.find({&id, 1}, {&row, 1});
+    return table.store().weights(row);
+  };
+  std::vector<float> initial(4);
+  for (const int64_t id : {777777, 888888}) {
+    table.initial_row(id, absl::MakeSpan(initial));
+    EXPECT_EQ(weights(id)[3], initial[3]);
+  }
+  EXPECT_EQ(weights(777777)[2], 7);
+  weights(777777)[3] = 0.5;  // as training does
+  files_.put("rows.txt", "777777 8 9 10\n999999 1 2 3\n");
+  ASSERT_THAT(bank.reload(state, ranks_), IsOkAndHolds(true));
+  EXPECT_EQ(weights(777777)[2], 10);
+  EXPECT_EQ(weights(777777)[3], 0.5);
+  table.initial_row(999999, absl::MakeSpan(initial));
+  EXPECT_EQ(weights(999999)[3], initial[3]);
+  EXPECT_EQ(weights(888888)[2], 3) << "it stays";
+}
+
 // The step from which rows come is one that rows can note.
 TEST_F(ModelBankTest, AStepThatRowsCannotNoteIsRefused) {
   const std::unique_ptr<Trainer> from = trained();
