@@ -17,8 +17,8 @@ namespace millrace {
 
 // What the thread of a BackgroundSave does, in this order. Exceptions are errors.
 struct SaveWork {
-  // Reads the state and writes the files. It is destroyed once it has returned, with the state that
-  // it owns, whatever came of it.
+  // Reads the state and writes the files. The function, and with it the state that it owns, is
+  // destroyed once it has returned, also after an error.
   std::function<absl::Status(ThreadPool&)> copy;
   // Makes them durable. Returns: what the rank that commits has to know of them.
   std::function<absl::StatusOr<std::string>(ThreadPool&)> sync;

@@ -20,9 +20,10 @@
 namespace millrace {
 namespace {
 
-// What of a row is copied.
+// Parts of a row that are copied.
 struct RowParts {
-  // Of its weights, if the row is there already: the first ones, or (-1) all. A new row gets all.
+  // Number of weights, the first ones, that replace those of an existing row; -1: all. A new row
+  // gets all weights.
   int64_t columns = -1;
   bool frequency = false;
   bool last_step = false;

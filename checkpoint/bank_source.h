@@ -51,9 +51,11 @@ class BankSource {
   // Of a checkpoint: it and those it is a delta on, itself last. Empty for a file with rows.
   const std::vector<std::unique_ptr<CheckpointReader>>& chain() const { return chain_; }
   const CheckpointReader& checkpoint() const { return *chain_.back(); }
-  // Of a file. Columns that the model adds and the file lacks hold the initial values of the ids.
+  // Rows of a file; empty for a checkpoint. Columns that the model adds and the file lacks have the
+  // initial values of each id.
   const TableRows& rows() const { return rows_; }
-  int64_t file_columns() const { return file_columns_; }  // that the file has
+  // Number of columns in the file, without those that were added to rows().
+  int64_t file_columns() const { return file_columns_; }
   const FileIdentity& identity() const { return identity_; }
 
  private:

@@ -74,27 +74,28 @@ absl::Status check_ids(const TableRows& rows, absl::string_view unit,
   return absl::OkStatus();
 }
 
-// Whether rows of a file may have so many numbers.
+// True if a file whose rows have `columns` numbers suits the table: with the columns that the model
+// adds, or without them.
 bool fits(const RowsFileTable& table, int64_t columns) {
   return columns == table.dim || columns == table.dim - table.added_columns;
 }
 
-// How many numbers a row has, for messages.
+// Returns: the numbers of columns that `fits` accepts, for messages.
 std::string due(const RowsFileTable& table) {
   if (table.added_columns == 0) return absl::StrCat("the table has ", table.dim);
   return absl::StrCat("the table takes ", table.dim - table.added_columns, ", or ", table.dim,
                       " with what the model adds");
 }
 
-// Of a row, where `columns` are those of the rows before it. Errors: DataLoss.
+// Checks that a row has `columns` numbers, as the rows before it. Errors: DataLoss.
 absl::Status check_width(const RowsFileTable& table, int64_t columns, int64_t numbers) {
   if (numbers == columns) return absl::OkStatus();
   return bad(fits(table, numbers) ? absl::StrCat(numbers, " numbers; rows before it have ", columns)
                                   : absl::StrCat(numbers, " numbers; ", due(table)));
 }
 
-// Gives each row the id of its text, and drops those whose text has none. `places`: of rows, or
-// empty. `first`: where a text stands that is no integer.
+// Sets the id of each row from its text, and drops each row whose text has no id. `places` has the
+// place of each row, or is empty. `first` names the place of a text that is no integer.
 absl::Status take_text_ids(FileSystem& files, const RowsFileConfig& config,
                            const RowsFileTable& table, const StringValues& texts,
                            absl::string_view first, std::vector<int64_t>* places, TableRows* rows) {
@@ -246,7 +247,7 @@ class TextRows {
       : config_(config), table_(table), delimiter_(config.delimiter()) {}
 
   absl::StatusOr<TableRows> run(FileSystem& files, absl::string_view text) {
-    look_at(text);
+    detect_layout(text);
     int64_t line = 0;
     for (absl::string_view content : absl::StrSplit(text, '\n')) {
       ++line;
@@ -265,21 +266,32 @@ class TextRows {
   }
 
  private:
-  // How many numbers rows have, and whether ids are texts. The first line may be no row.
-  void look_at(absl::string_view text) {
+  // Finds the number of columns, from the first two lines since the first may be a header, and the
+  // first id that is no integer. Reads no more than the ids of the lines behind.
+  void detect_layout(absl::string_view text) {
     int64_t line = 0, rows = 0;
     rows_.dim = table_.dim;
     for (absl::string_view content : absl::StrSplit(text, '\n')) {
       ++line;
       content = absl::StripAsciiWhitespace(content);
       if (content.empty()) continue;
-      const std::vector<absl::string_view> words = split(content);
-      const auto numbers = static_cast<int64_t>(words.size()) - 1;
-      if (++rows <= 2 && fits(table_, numbers)) rows_.dim = numbers;
+      if (++rows <= 2) {
+        const auto numbers = static_cast<int64_t>(split(content).size()) - 1;
+        if (fits(table_, numbers)) rows_.dim = numbers;
+      }
+      const absl::string_view word = first_word(content);
       int64_t id = 0;
-      if (!first_text_.empty() || absl::SimpleAtoi(words[0], &id)) continue;
-      first_text_ = absl::StrCat("line ", line, ": \"", words[0].substr(0, 40), "\"");
+      if (first_text_.empty() && !absl::SimpleAtoi(word, &id)) {
+        first_text_ = absl::StrCat("line ", line, ": \"", word.substr(0, 40), "\"");
+      }
+      if (rows >= 2 && !first_text_.empty()) return;
     }
+  }
+
+  // The same as split(line)[0].
+  absl::string_view first_word(absl::string_view line) const {
+    if (delimiter_.empty()) return line.substr(0, line.find_first_of(" \t"));
+    return absl::StripAsciiWhitespace(line.substr(0, line.find(delimiter_)));
   }
 
   std::vector<absl::string_view> split(absl::string_view line) const {

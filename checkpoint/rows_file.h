@@ -16,9 +16,10 @@ namespace millrace {
 // The table that rows are for.
 struct RowsFileTable {
   int64_t dim = 0;
-  // Of `dim`, the last ones; the rows of a file have all columns, or these not.
+  // Number of columns, the last ones of `dim`, that the model adds. A file has all columns, or all
+  // but these.
   int64_t added_columns = 0;
-  // Of the job: those of this table make ids of text (io/text_ids.h).
+  // All features of the job. The features of this table make ids of text (io/text_ids.h).
   std::vector<FeatureConfig> features = {};
 };
 

@@ -143,8 +143,8 @@ absl::StatusOr<bool> Saver::is_there(const std::vector<std::string>& parts) {
 
 // Agrees on a checkpoint of which this rank writes `own`. Rank 0 calls `there` in the open folder
 // with the texts of all ranks.
-// Returns: the nonce; none if `there` is true: nothing is to be written. Nothing has been written
-// but the lock.
+// Returns: the nonce; empty if `there` returns true, so that nothing needs to be written. Writes
+// nothing but the lock.
 absl::StatusOr<std::string> Saver::make_room(const absl::StatusOr<Share>& own, There there,
                                              Collectives& ranks) {
   const auto packed = own.ok()

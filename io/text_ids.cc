@@ -50,7 +50,7 @@ absl::StatusOr<std::optional<TextIds>> TextIds::create(absl::Span<const FeatureC
     for (const TransformConfig& step : one.transform()) {
       if (!step.has_multi_hash() && !step.has_cross()) continue;
       return absl::InvalidArgumentError(absl::StrCat(
-          "table ", table, ": feature ", feature.name(), " makes several ids of a ", "text (",
+          "table ", table, ": feature ", feature.name(), " makes several ids of a text (",
           step.has_cross() ? "cross" : "multi_hash", "); give the ids as integers"));
     }
     if (chosen.has_value() && !same_transforms(*chosen, one)) {

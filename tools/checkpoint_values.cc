@@ -140,33 +140,31 @@ absl::StatusOr<AskedRows> asked_rows(const CheckpointManifest& manifest, const s
                                      FileSystem& files) {
   AskedRows asked;
   StringValues texts;
-  std::vector<std::string> of_texts;
   for (const std::string& word : words) {
     int64_t id = 0;
     if (!text && absl::SimpleAtoi(word, &id)) {
       asked.ids.push_back(id);
     } else {
       texts.push_back(word);
-      of_texts.push_back(word);
     }
   }
-  if (of_texts.empty()) return asked;
+  if (texts.size() == 0) return asked;
   ASSIGN_OR_RETURN(const std::optional<TextIds> text_ids,
                    TextIds::create(features_of(manifest), table, files));
   if (!text_ids.has_value()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--ids: \"", of_texts[0], "\" is no 64-bit id, and no feature of table ",
+        absl::StrCat("--ids: \"", texts[0], "\" is no 64-bit id, and no feature of table ",
                      table, " makes ids of text (transform hash or vocabulary)"));
   }
   ASSIGN_OR_RETURN(const std::vector<std::optional<int64_t>> found, text_ids->find(texts));
   for (size_t i = 0; i < found.size(); ++i) {
     if (!found[i].has_value()) {
-      return absl::NotFoundError(absl::StrCat("--ids: \"", of_texts[i],
+      return absl::NotFoundError(absl::StrCat("--ids: \"", texts[i],
                                               "\" is not in the vocabulary of feature ",
                                               text_ids->feature()));
     }
     asked.ids.push_back(*found[i]);
-    asked.texts[of_texts[i]] = *found[i];
+    asked.texts[std::string(texts[i])] = *found[i];
   }
   return asked;
 }
