@@ -31,7 +31,7 @@ def millrace_job(name, config, deps = [], data = [], **kwargs):
     Args:
       name: name of the program.
       config: the configuration, a JobConfig in text format; may be generated.
-      deps: libraries that register models, hooks and formats (`alwayslink = True`).
+      deps: libraries that register models and hooks (`alwayslink = True`).
       data: files that the program finds in its runfiles.
       **kwargs: for cc_binary.
     """

@@ -24,8 +24,9 @@ namespace millrace {
 // What all ranks agree has no more data.
 enum class DataEnd { kWindow, kEpoch, kStream };
 
-// The gradients of one step: complete over all micro-batches, unscaled and clipped. Valid during
-// the event only; reading them changes nothing.
+// The gradients of one step, as the optimizers will apply them: summed over all micro-batches and
+// ranks, divided by the examples of the step, and finite. Valid during the event only; reading
+// them changes nothing.
 class Gradients {
  public:
   // `sparse_norm_squared` is called at most once per question: it costs a reduction.
@@ -56,7 +57,7 @@ struct StepResult {
   bool applied = false;    // false: refused as non-finite; nothing changed
   std::string refused;     // then: what was not finite
   int64_t examples = 0;    // of the whole step: all micro-batches, all ranks
-  at::Tensor loss;         // float32 [], on the device: mean over targets
+  at::Tensor loss;         // float32 []: mean over targets
   at::Tensor predictions;  // float32 [examples of this rank, tasks]
   at::Tensor labels;       // float32 [examples of this rank, tasks]
   at::Tensor weights;      // float32 [examples of this rank], or undefined: all 1

@@ -47,8 +47,8 @@ using HookState = ObjectState;
 //     before_epoch
 //       before_window                             windowed data only
 //         before_step                             a batch is certain
-//           after_data                            once per micro-batch, with its index; the batch is on the device
-//           after_backward                        gradients are complete, unscaled and clipped; nothing is updated yet
+//           after_data                            once per micro-batch, with its index, before its forward pass
+//           after_backward                        gradients are complete and finite; nothing is updated yet
 //         after_step                              Progress already counts this step
 //         out_of_data(window)                     all ranks agree that this window has no more data
 //       after_window
