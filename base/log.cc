@@ -2,7 +2,9 @@
 
 #include <glog/logging.h>
 #include <glog/vlog_is_on.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -16,6 +18,13 @@ static_assert(sizeof(internal::VlogSite) >= sizeof(google::SiteFlag));
 
 constexpr size_t kMostEarlyLines = 1000;
 
+// The line of a person who reads along.
+std::string plain_line(google::LogSeverity severity, const char* message, size_t length) {
+  const std::string text(message, length);
+  if (severity == google::GLOG_INFO) return text;
+  return (severity == google::GLOG_WARNING ? "warning: " : "error: ") + text;
+}
+
 // Writes to the sink of set_log_sink, or to stderr, and to the file of log_to_file. The first such
 // file gets what was logged before it, too.
 class Router : public google::LogSink {
@@ -23,6 +32,9 @@ class Router : public google::LogSink {
   void send(google::LogSeverity severity, const char*, const char* base_filename, int line,
             const google::LogMessageTime& time, const char* message, size_t length) override {
     const std::string text = ToString(severity, base_filename, line, time, message, length);
+    // A bug of ours keeps its place in the code.
+    const bool plain = plain_ && severity != google::GLOG_FATAL;
+    const std::string shown = plain ? plain_line(severity, message, length) : text;
     std::lock_guard<std::mutex> lock(mutex_);
     if (file_ != nullptr) {
       std::fprintf(file_, "%s\n", text.c_str());
@@ -31,9 +43,9 @@ class Router : public google::LogSink {
       early_.push_back(text);
     }
     if (sink_) {
-      sink_(static_cast<LogSeverity>(severity), text);
+      sink_(static_cast<LogSeverity>(severity), shown);
     } else {
-      std::fprintf(stderr, "%s\n", text.c_str());
+      std::fprintf(stderr, "%s\n", shown.c_str());
     }
   }
 
@@ -41,6 +53,8 @@ class Router : public google::LogSink {
     std::lock_guard<std::mutex> lock(mutex_);
     sink_ = std::move(sink);
   }
+
+  void set_plain(bool plain) { plain_ = plain; }
 
   bool set_file(const std::string& path) {
     std::FILE* file = std::fopen(path.c_str(), "ae");
@@ -55,6 +69,7 @@ class Router : public google::LogSink {
   }
 
  private:
+  std::atomic<bool> plain_{false};  // whether lines that are not for a file have no prefix
   std::mutex mutex_;
   std::function<void(LogSeverity, absl::string_view)> sink_;
   std::FILE* file_ = nullptr;
@@ -71,6 +86,7 @@ Router& router() {
 void initialize_logging(absl::string_view program) {
   static std::string* name = new std::string(program);
   if (google::IsGoogleLoggingInitialized()) return;
+  router().set_plain(::isatty(STDERR_FILENO) == 1);
   // Files are written only where GLOG_log_dir asks for them.
   if (std::getenv("GLOG_log_dir") == nullptr) {
     for (int severity = 0; severity < google::NUM_SEVERITIES; ++severity) {

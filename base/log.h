@@ -7,6 +7,9 @@
 //
 // glog's environment switches work as usual: GLOG_v, GLOG_vmodule, GLOG_minloglevel,
 // GLOG_logtostderr, GLOG_log_dir. Without GLOG_log_dir and log_to_file, lines go to stderr.
+// If stderr is a terminal when initialize_logging is called, lines there have no prefix: INFO is the
+// message alone, WARNING and ERROR begin with "warning: " and "error: ". FATAL lines, files and every
+// other stderr have glog's prefix of severity, time, thread and place.
 // All functions may be called from any thread.
 #ifndef MILLRACE_BASE_LOG_H_
 #define MILLRACE_BASE_LOG_H_
@@ -24,7 +27,7 @@ enum class LogSeverity { INFO = 0, WARNING = 1, ERROR = 2, FATAL = 3 };
 // Starts glog; called once by main. Logging before it works and goes to stderr.
 void initialize_logging(absl::string_view program);
 
-// Receives each formatted line (without newline) instead of stderr; an empty function
+// Receives each line as stderr would (without newline) instead of stderr; an empty function
 // restores stderr. The logger hook uses it to keep log lines apart from its progress line.
 // The sink is called with a lock held: it must not log.
 void set_log_sink(std::function<void(LogSeverity, absl::string_view line)> sink);

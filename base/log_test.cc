@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -75,6 +76,29 @@ TEST_F(LogProcessTest, EachLineIsPrintedOnce) {
     EXPECT_EXIT(log_and_exit(initialize), testing::ExitedWithCode(0),
                 Not(MatchesRegex("(.|\n)*at error(.|\n)*at error(.|\n)*")));
   }
+}
+
+// Logs with a terminal as stderr, and writes what the terminal shows to the stderr of before.
+[[noreturn]] void log_on_terminal_and_exit() {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0) ::_exit(2);
+  const int original = ::dup(STDERR_FILENO);
+  const int shown = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY);
+  ::dup2(shown, STDERR_FILENO);
+  initialize_logging("log_test");
+  log_at_all_levels();
+  ::dup2(original, STDERR_FILENO);
+  char text[4096];
+  const ssize_t length = ::read(terminal, text, sizeof(text));
+  if (length < 0 || ::write(original, text, length) != length) ::_exit(3);
+  ::_exit(0);
+}
+
+TEST_F(LogProcessTest, TerminalShowsMessagesWithoutPrefix) {
+  EXPECT_EXIT(log_on_terminal_and_exit(), testing::ExitedWithCode(0),
+              HasSubstr("at info\r\nerror: at error"));
+  EXPECT_EXIT(log_on_terminal_and_exit(), testing::ExitedWithCode(0),
+              Not(HasSubstr("log_test.cc")));
 }
 
 TEST_F(LogProcessTest, FailedChecksSayWhatFailedAndAbort) {
