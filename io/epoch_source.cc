@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "proto/split_check.h"
 
 namespace millrace {
 namespace {
@@ -48,9 +49,10 @@ std::string sample_text(const DatasetOptions& options) {
 uint64_t fingerprint_of(const DatasetOptions& options, const FileSet& files) {
   const bool shuffled = options.data.shuffle_rows() > 0;
   const SplitConfig& split = options.data.split();
+  const SplitBounds bounds = split_bounds(split);
   std::string text = absl::StrCat("2 ", kMaxUnitRows, " ", options.data.shuffle_rows(), " ",
                                   shuffled ? options.seed : 0, " ", split.by(), " ", split.column(),
-                                  " ", split.from(), " ", split.to());
+                                  " ", bounds.from, " ", bounds.to);
   if (options.rows.end > 0) {
     absl::StrAppend(&text, " rows ", options.rows.begin, " ", options.rows.end);
   }

@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "io/list_transform.h"
 #include "io/transform.h"
+#include "proto/transform_check.h"
 
 namespace millrace {
 namespace {
@@ -17,83 +19,6 @@ namespace {
 bool is_id_kind(FeatureConfig::Kind kind) {
   return kind == FeatureConfig::SPARSE || kind == FeatureConfig::EXAMPLE_ID ||
          kind == FeatureConfig::GROUP_ID;
-}
-
-absl::string_view step_name(const TransformConfig& step) {
-  switch (step.kind_case()) {
-    case TransformConfig::kHash: return "hash";
-    case TransformConfig::kModulo: return "modulo";
-    case TransformConfig::kBucketize: return "bucketize";
-    case TransformConfig::kLog1P: return "log1p";
-    case TransformConfig::kClip: return "clip";
-    case TransformConfig::kThreshold: return "threshold";
-    case TransformConfig::kMultiHash: return "multi_hash";
-    case TransformConfig::kCross: return "cross";
-    case TransformConfig::kTruncate: return "truncate";
-    case TransformConfig::kUnique: return "unique";
-    case TransformConfig::kVocabulary: return "vocabulary";
-    case TransformConfig::KIND_NOT_SET: break;
-  }
-  return "transform";
-}
-
-absl::Status check_parameters(const TransformConfig& step) {
-  switch (step.kind_case()) {
-    case TransformConfig::kHash:
-      if (step.hash().function() == HashTransform::FARM_HASH && step.hash().seed() != 0) {
-        return absl::InvalidArgumentError("hash: FARM_HASH takes no seed");
-      }
-      break;
-    case TransformConfig::kModulo:
-      if (step.modulo().divisor() < 1) {
-        return absl::InvalidArgumentError("modulo: divisor must be at least 1");
-      }
-      break;
-    case TransformConfig::kBucketize: {
-      const auto& boundaries = step.bucketize().boundary();
-      for (int i = 0; i < boundaries.size(); ++i) {
-        if (std::isnan(boundaries[i]) || (i > 0 && !(boundaries[i - 1] < boundaries[i]))) {
-          return absl::InvalidArgumentError("bucketize: boundaries must increase strictly");
-        }
-      }
-      break;
-    }
-    case TransformConfig::kClip:
-      if (!(step.clip().min() <= step.clip().max())) {
-        return absl::InvalidArgumentError("clip: min must not be above max");
-      }
-      break;
-    case TransformConfig::kThreshold:
-      if (!step.threshold().has_at_least() || std::isnan(step.threshold().at_least())) {
-        return absl::InvalidArgumentError("threshold: at_least must be given, as a number");
-      }
-      break;
-    case TransformConfig::kMultiHash: {
-      const MultiHashTransform& hash = step.multi_hash();
-      if (hash.function() == HashTransform::FARM_HASH || hash.count() < 1 || hash.count() > 64 ||
-          hash.divisor() < 1 || hash.divisor() > uint64_t{1} << 57) {
-        return absl::InvalidArgumentError(
-            "multi_hash: count must be 1 to 64, divisor 1 to 2^57, and FARM_HASH takes no seed");
-      }
-      break;
-    }
-    case TransformConfig::kTruncate:
-      if (step.truncate().count() < 1) {
-        return absl::InvalidArgumentError("truncate: count must be at least 1");
-      }
-      break;
-    case TransformConfig::kVocabulary:
-      if (step.vocabulary().other_ids() < 0) {
-        return absl::InvalidArgumentError("vocabulary: other_ids must be at least 0");
-      }
-      break;
-    case TransformConfig::kCross:
-    case TransformConfig::kUnique:
-    case TransformConfig::kLog1P: break;
-    case TransformConfig::KIND_NOT_SET:
-      return absl::InvalidArgumentError("a transform that says nothing");
-  }
-  return absl::OkStatus();
 }
 
 bool is_integer(ValueType type) { return type == ValueType::kInt64 || type == ValueType::kUint64; }
@@ -119,11 +44,23 @@ absl::StatusOr<ValueType> step_type(const TransformConfig& step, ValueType in) {
       needs = "integers";
       break;
     case TransformConfig::kBucketize: break;
+    case TransformConfig::kCast:
+      if (is_integer(in)) out = in;
+      break;
     default: out = ValueType::kDouble;
   }
   if (fits) return out;
-  return absl::InvalidArgumentError(
-      absl::StrCat(step_name(step), " needs ", needs, " and gets ", describe(in)));
+  const bool wants_cast = in == ValueType::kDouble;
+  return absl::InvalidArgumentError(absl::StrCat(
+      transform_name(step), " needs ", needs, " and gets ", describe(in),
+      wants_cast ? "; if they are ids stored as numbers, put the transform cast before it" : ""));
+}
+
+// What to do about ids that are not integers.
+absl::string_view advice_for_ids(ValueType type) {
+  if (type == ValueType::kString) return "; add the transform hash";
+  return "; add the transform cast if they are ids stored as numbers, as pandas stores ids with "
+         "nulls, or bucketize to make ids of ranges";
 }
 
 // What delimited text is read as.
@@ -199,6 +136,13 @@ absl::Status refuse_non_finite(const FeatureInput& input, const Column& column,
   return absl::OkStatus();
 }
 
+// Below it every integer is a number of its own.
+constexpr double kExactIntegers = 0x1p53;
+
+bool is_exact_integer(double number) {
+  return std::abs(number) < kExactIntegers && number == std::trunc(number);
+}
+
 // Appends rows without defaults.
 void append_lists(const IdColumn& list, IdColumn* out) {
   if (!list.weights.empty() && out->weights.empty()) out->weights.resize(out->values.size(), 1);
@@ -234,6 +178,7 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
   const std::string what =
       absl::StrCat("feature \"", feature.name(), "\" from column \"", column_of(feature), "\"");
   RETURN_IF_ERROR(transform.check_types(feature, column), what);
+  transform.drop_idle_casts();
   RETURN_IF_ERROR(transform.load_vocabularies(files), what);
   size_t crosses = 0;
   for (const TransformConfig& step : transform.steps_) {
@@ -254,6 +199,12 @@ absl::Status FeatureTransform::load_vocabularies(FileSystem& files) {
   return absl::OkStatus();
 }
 
+void FeatureTransform::drop_idle_casts() {
+  if (!is_integer(reads_as_)) return;
+  const auto is_cast = [](const TransformConfig& step) { return step.has_cast(); };
+  steps_.erase(steps_.begin(), std::find_if_not(steps_.begin(), steps_.end(), is_cast));
+}
+
 absl::Status FeatureTransform::check_types(const FeatureConfig& feature, ValueType column) {
   if (wants_ids_ ? feature.has_default_value() : feature.has_default_id()) {
     return absl::InvalidArgumentError(wants_ids_ ? "default_value is for numbers; use default_id"
@@ -267,14 +218,14 @@ absl::Status FeatureTransform::check_types(const FeatureConfig& feature, ValueTy
   }
   reads_as_ = column == ValueType::kText ? type_for_text(feature) : column;
   ValueType type = reads_as_;
-  for (const TransformConfig& step : steps_) {
-    RETURN_IF_ERROR(check_parameters(step));
-    ASSIGN_OR_RETURN(type, step_type(step, type));
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    RETURN_IF_ERROR(check_transform(absl::StrCat("transform[", i, "]"), steps_[i]));
+    ASSIGN_OR_RETURN(type, step_type(steps_[i], type));
   }
   if (wants_ids_ && !is_integer(type)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        FeatureConfig::Kind_Name(feature.kind()), " needs integers and gets ", describe(type),
-        type == ValueType::kString ? "; add the transform hash" : "; add the transform bucketize"));
+    return absl::InvalidArgumentError(absl::StrCat(FeatureConfig::Kind_Name(feature.kind()),
+                                                   " needs integers and gets ", describe(type),
+                                                   advice_for_ids(type)));
   }
   if (!wants_ids_ && type == ValueType::kString) {
     return absl::InvalidArgumentError(
@@ -298,6 +249,26 @@ void FeatureTransform::apply_vocabulary(size_t step, const FeatureInput& input,
   std::vector<uint8_t> known(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) known[i] = ids[i] >= 0;
   keep_values(known, &values->list);
+}
+
+absl::Status FeatureTransform::apply_cast(const FeatureInput& input, Values* values) const {
+  if (values->are_ids) return absl::OkStatus();
+  IdColumn& list = values->list;
+  list.values.resize(values->numbers.size());
+  for (int64_t row = 0; row < list.rows; ++row) {
+    for (int64_t i = list.begin(row); i < list.end(row); ++i) {
+      const double number = values->numbers[i];
+      const bool exact = is_exact_integer(number);
+      list.values[i] = exact ? static_cast<int64_t>(number) : 0;
+      if (exact || input.bad.contains(row)) continue;
+      RETURN_IF_ERROR(input.bad.add(
+          row, input.place.error(row, absl::StrFormat("%.17g is no integer below 2^53, which the "
+                                                      "transform cast needs",
+                                                      number))));
+    }
+  }
+  values->are_ids = true;
+  return absl::OkStatus();
 }
 
 // `values->are_ids` is false for text too, which is then still in the column.
@@ -401,7 +372,13 @@ absl::StatusOr<FeatureTransform::Values> FeatureTransform::run(const FeatureInpu
     RETURN_IF_ERROR(take_weights(input, &values.list));
   }
   values.list.offsets = input.owned != nullptr ? std::move(input.owned->offsets) : column.offsets;
-  for (size_t step = 0; step < steps_.size(); ++step) apply(step, input, &values);
+  for (size_t step = 0; step < steps_.size(); ++step) {
+    if (steps_[step].has_cast()) {
+      RETURN_IF_ERROR(apply_cast(input, &values));
+    } else {
+      apply(step, input, &values);
+    }
+  }
   return values;
 }
 

@@ -45,7 +45,7 @@ struct FeatureInput {
 // Values flow through the transforms as they are written: text or integers into `hash`,
 // `multi_hash` and `vocabulary`, integers into `modulo`, `cross`, `truncate` and `unique`, numbers
 // (integers too) into the others; `log1p`, `clip` and `threshold` give numbers, the others
-// integers. Sparse features and ids must end as integers, the others as numbers. Defaults stand for
+// integers. `cast` leaves integers as they are. Sparse features and ids must end as integers, the others as numbers. Defaults stand for
 // the result: no transform is applied to them. Each step runs over the whole column, in place where
 // it keeps the number of values. Immutable; thread-safe.
 //
@@ -63,7 +63,8 @@ class FeatureTransform {
   // (without one, the feature) needs.
   ValueType reads_as() const { return reads_as_; }
 
-  // Appends the rows as lists of ids. Bad: NaN; weights of another number than ids, or not finite.
+  // Appends the rows as lists of ids. Bad: NaN; weights of another number than ids, or not finite;
+  // a number that `cast` does not make an integer.
   absl::Status append_ids(const FeatureInput& input, IdColumn* out) const;
 
   // Appends exactly one id for each row. Bad: a row with none and no default, or with several; NaN.
@@ -88,6 +89,10 @@ class FeatureTransform {
   absl::Status load_vocabularies(FileSystem& files);
   absl::StatusOr<Values> run(const FeatureInput& input) const;
   absl::Status take_weights(const FeatureInput& input, IdColumn* list) const;
+  // Removes the casts with which a column of integers begins: nothing is left for them to do.
+  void drop_idle_casts();
+  absl::Status apply_cast(const FeatureInput& input, Values* values) const;
+  // Applies any other step. REQUIRES: the step is no `cast`.
   void apply(size_t step, const FeatureInput& input, Values* values) const;
   void apply_vocabulary(size_t step, const FeatureInput& input, Values* values) const;
   absl::Status append_number(const FeatureInput& input, int64_t row, int64_t count, double value,

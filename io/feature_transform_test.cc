@@ -302,6 +302,53 @@ TEST(FeatureTransformTest, BadValuesNameFileRowAndColumn) {
         "nan is not");
 }
 
+TEST(FeatureTransformTest, CastMakesIntegersOfNumbersThatEqualThem) {
+  ASSERT_OK_AND_ASSIGN(
+      const IdColumn out,
+      ids("default_id: 7 transform { cast {} }",
+          doubles({{3, -0.0}, {}, {0x1p53 - 1}, {-(0x1p53 - 1)}})));
+  EXPECT_THAT(out.values, ElementsAre(3, 0, 7, (int64_t{1} << 53) - 1, 1 - (int64_t{1} << 53)));
+  EXPECT_THAT(out.offsets, ElementsAre(0, 2, 3, 4, 5));
+  ASSERT_OK_AND_ASSIGN(const IdColumn hashed,
+                       ids("transform { cast {} } transform { hash {} }", doubles({{5}})));
+  EXPECT_EQ(hashed.values, ids("transform { hash {} }", ints({{5}}))->values)
+      << "a column of numbers and one of integers share rows of a table";
+  EXPECT_THAT(numbers("kind: DENSE transform { cast {} }", doubles({{4}})),
+              IsOkAndHolds(ElementsAre(4)));
+}
+
+TEST(FeatureTransformTest, CastLeavesIntegersAsTheyAre) {
+  const int64_t large = (int64_t{1} << 53) + 1;
+  EXPECT_THAT(ids("transform { cast {} }", ints({{large}}))->values, ElementsAre(large));
+  Column unsigned_ids = ints({{-1}});
+  unsigned_ids.type = ValueType::kUint64;
+  EXPECT_THAT(ids("transform { cast {} }", unsigned_ids)->values, ElementsAre(-1));
+  EXPECT_THAT(numbers("kind: DENSE transform { cast {} }", unsigned_ids),
+              IsOkAndHolds(ElementsAre(0x1p64f)));
+}
+
+TEST(FeatureTransformTest, CastRefusesWhatIsNoInteger) {
+  const auto fails = [](double number, const std::string& what) {
+    EXPECT_THAT(ids("transform { cast {} }", doubles({{1}, {1}, {2, number}})),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("f.orc, row 102, column x"), HasSubstr(what))));
+  };
+  fails(0.5, "0.5 is no integer below 2^53");
+  fails(0x1p53, "9007199254740992 is no integer below 2^53");
+  fails(-0x1p53, "is no integer below 2^53");
+  fails(std::numeric_limits<double>::infinity(), "inf is not a finite number");
+  fails(std::nan(""), "is not a finite number");
+  BadRows bad(3, /*skip=*/true);
+  IdColumn out;
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
+                       make("transform { cast {} }", ValueType::kDouble));
+  const Column column = doubles({{1}, {0.5}, {3}});
+  ASSERT_OK(transform.append_ids({column, kPlace, bad}, &out));
+  EXPECT_EQ(bad.count(), 1);
+  EXPECT_TRUE(bad.contains(1));
+  EXPECT_THAT(out.values, ElementsAre(1, 0, 3));
+}
+
 TEST(FeatureTransformTest, LabelsOfOtherTasksMayBeAnyNumber) {
   ASSERT_OK_AND_ASSIGN(
       const FeatureTransform transform,
@@ -331,8 +378,11 @@ TEST(FeatureTransformTest, TypesThatDoNotFitNameFeatureAndColumn) {
   };
   fails("kind: DENSE", ValueType::kString, "DENSE needs numbers and gets text");
   fails("", ValueType::kString, "add the transform hash");
-  fails("", ValueType::kDouble, "add the transform bucketize");
-  fails("transform { hash {} }", ValueType::kDouble, "hash needs text or integers");
+  fails("", ValueType::kDouble, "add the transform cast if they are ids stored as numbers");
+  fails("transform { hash {} }", ValueType::kDouble,
+        "hash needs text or integers and gets numbers; if they are ids stored as numbers, put the "
+        "transform cast before it");
+  fails("transform { cast {} }", ValueType::kString, "cast needs numbers and gets text");
   fails("transform { modulo { divisor: 3 } }", ValueType::kString, "modulo needs integers");
   fails("transform { log1p {} }", ValueType::kString, "log1p needs numbers and gets text");
   fails("transform { log1p {} }", ValueType::kInt64, "SPARSE needs integers");
@@ -346,17 +396,18 @@ TEST(FeatureTransformTest, ParametersOutOfRange) {
     EXPECT_THAT(make(text, ValueType::kInt64),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
   };
-  fails("transform { modulo {} }", "divisor must be at least 1");
+  fails("transform { modulo {} }", "transform[0].modulo: divisor is 0; must be at least 1");
   fails("transform { bucketize { boundary: [1, 1] } }", "increase strictly");
-  fails("transform { bucketize { boundary: nan } }", "increase strictly");
-  fails("kind: DENSE transform { clip { min: 2 max: 1 } }", "min must not be above max");
+  fails("transform { bucketize { boundary: nan } }", "boundary[0] is not a number");
+  fails("transform { bucketize {} }", "transform[0].bucketize: boundary is missing");
+  fails("kind: DENSE transform { clip { min: 2 max: 1 } }", "min 2 is above max 1");
   fails("transform { hash { function: FARM_HASH seed: 1 } }", "takes no seed");
-  fails("kind: LABEL transform { threshold {} }", "at_least must be given");
-  fails("kind: LABEL transform { threshold { at_least: nan } }", "at_least must be given");
-  fails("transform {}", "says nothing");
-  fails("transform { multi_hash { count: 3 } }", "divisor 1 to 2^57");
+  fails("kind: LABEL transform { threshold {} }", "at_least is missing");
+  fails("kind: LABEL transform { threshold { at_least: nan } }", "at_least is not a number");
+  fails("transform {}", "says not which transform");
+  fails("transform { multi_hash { count: 3 } }", "divisor is 0; must be 1 to 2^57");
   fails("transform { multi_hash { divisor: 5 function: FARM_HASH } }", "FARM_HASH");
-  fails("transform { truncate {} }", "count must be at least 1");
+  fails("transform { truncate {} }", "count is 0; must be at least 1");
   fails("transform { vocabulary { path: '/words' other_ids: -1 } }", "other_ids");
   fails("default_value: 1", "use default_id");
   fails("kind: DENSE default_id: 1", "use default_value");
@@ -367,6 +418,7 @@ TEST(FeatureTransformTest, ParametersOutOfRange) {
 TEST(FeatureTransformTest, DelimitedTextIsReadAsTheFeatureNeeds) {
   auto reads = [](const std::string& text) { return make(text, ValueType::kText)->reads_as(); };
   EXPECT_EQ(reads(""), ValueType::kInt64);
+  EXPECT_EQ(reads("transform { cast {} }"), ValueType::kDouble);
   EXPECT_EQ(reads("kind: DENSE"), ValueType::kDouble);
   EXPECT_EQ(reads("transform { hash {} }"), ValueType::kString);
   EXPECT_EQ(reads("transform { modulo { divisor: 2 } }"), ValueType::kInt64);

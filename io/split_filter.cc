@@ -50,23 +50,13 @@ double number_at(const Column& column, int64_t i) {
 
 absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueType column) {
   const bool by_order = split.by() == SplitConfig::ORDER_OF_COLUMN;
-  if ((split.by() == SplitConfig::HASH_OF_EXAMPLE) != split.column().empty()) {
-    return absl::InvalidArgumentError(split.column().empty()
-                                          ? "split: `column` is missing"
-                                          : "split: HASH_OF_EXAMPLE takes no column");
-  }
-  if (!(split.from() <= split.to())) {
-    return absl::InvalidArgumentError("split: `from` must not be above `to`");
-  }
-  if (!by_order && (split.from() < 0 || split.to() > 1)) {
-    return absl::InvalidArgumentError("split: `from` and `to` must lie in [0, 1]");
-  }
+  RETURN_IF_ERROR(check_split("split", split));
   if (by_order && column == ValueType::kString) {
     return absl::InvalidArgumentError(absl::StrCat(
         "split: ORDER_OF_COLUMN needs numbers, and column \"", split.column(), "\" holds text"));
   }
   SplitFilter filter(split);
-  filter.takes_all_ = !by_order && split.from() == 0 && split.to() == 1;
+  filter.takes_all_ = !by_order && filter.bounds_.from == 0 && filter.bounds_.to == 1;
   filter.reads_as_ = column;
   if (column == ValueType::kText) {
     filter.reads_as_ = by_order ? ValueType::kDouble : ValueType::kString;
@@ -96,7 +86,7 @@ absl::Status SplitFilter::append(absl::Span<const int64_t> row_numbers, const Co
     const auto at = position(row_numbers[row], column, row, place);
     if (!at.ok()) RETURN_IF_ERROR(bad.add(row, at.status()));
     // Bad rows count where they would have been: in no other part.
-    keep->push_back(at.ok() ? *at >= split_.from() && *at < split_.to() : 1);
+    keep->push_back(at.ok() ? *at >= bounds_.from && *at < bounds_.to : 1);
   }
   return absl::OkStatus();
 }

@@ -12,18 +12,18 @@
 #include "io/column.h"
 #include "io/feature_transform.h"
 #include "proto/config.pb.h"
+#include "proto/split_check.h"
 
 namespace millrace {
 
-// A row belongs to the part if its position lies in [from, to). Positions by hash are XXH3 of
+// A row belongs to the part if its position lies in [from, to) (proto/split_check.h). Positions by hash are XXH3 of
 // the row's number (file ordinal << 40 | row, 8 little-endian bytes) or of the values of a column
 // (text, or 8 bytes each; the hash of each value is the seed of the next), divided by 2^64. So
 // the parts [0, 0.9) and [0.9, 1) share no example and leave none out. Immutable; thread-safe.
 class SplitFilter {
  public:
   // `column`: the type of split.column, if one is given.
-  // Errors: InvalidArgument for numbers out of range, from above to, or a column that is missing,
-  // superfluous or without an order.
+  // Errors: those of check_split; InvalidArgument for a column without an order.
   static absl::StatusOr<SplitFilter> create(const SplitConfig& split, ValueType column);
 
   bool takes_all() const { return takes_all_; }
@@ -37,11 +37,13 @@ class SplitFilter {
                       const ColumnPlace& place, BadRows& bad, std::vector<uint8_t>* keep) const;
 
  private:
-  explicit SplitFilter(SplitConfig split) : split_(std::move(split)) {}
+  explicit SplitFilter(SplitConfig split)
+      : split_(std::move(split)), bounds_(split_bounds(split_)) {}
   absl::StatusOr<double> position(int64_t row_number, const Column& column, int64_t row,
                                   const ColumnPlace& place) const;
 
   SplitConfig split_;
+  SplitBounds bounds_;
   bool takes_all_ = false;
   ValueType reads_as_ = ValueType::kInt64;
 };

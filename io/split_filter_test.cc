@@ -88,10 +88,18 @@ TEST(SplitFilterTest, OrderOfColumn) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("f.orc, row 101, column x")));
 }
 
+TEST(SplitFilterTest, AnUnsetBoundOfAnOrderIsNone) {
+  EXPECT_THAT(run("by: ORDER_OF_COLUMN column: 'x' from: 10", ints({-5, 9, 10, 1 << 30})),
+              IsOkAndHolds(ElementsAre(0, 0, 1, 1)));
+  EXPECT_THAT(run("by: ORDER_OF_COLUMN column: 'x' to: 10", ints({-5, 9, 10, 1 << 30})),
+              IsOkAndHolds(ElementsAre(1, 1, 0, 0)));
+}
+
 TEST(SplitFilterTest, KnowsWhenItTakesAll) {
   EXPECT_TRUE(make("")->takes_all());
+  EXPECT_TRUE(make("from: 0 to: 1")->takes_all());
   EXPECT_FALSE(make("to: 0.5")->takes_all());
-  EXPECT_FALSE(make("by: ORDER_OF_COLUMN column: 'x'")->takes_all());
+  EXPECT_FALSE(make("by: ORDER_OF_COLUMN column: 'x' from: 0")->takes_all());
 }
 
 TEST(SplitFilterTest, Refuses) {
@@ -100,11 +108,12 @@ TEST(SplitFilterTest, Refuses) {
     EXPECT_THAT(make(text, type), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
   };
   fails("from: 0.5 to: 0.2", "must not be above");
-  fails("to: 1.5", "in [0, 1]");
+  fails("to: 1.5", "both must be 0 to 1");
   fails("from: nan", "must not be above");
   fails("column: 'x'", "takes no column");
-  fails("by: HASH_OF_COLUMN", "`column` is missing");
-  fails("by: ORDER_OF_COLUMN column: 'x'", "holds text", ValueType::kString);
+  fails("by: HASH_OF_COLUMN", "needs a column");
+  fails("by: ORDER_OF_COLUMN column: 'x'", "give from, to or both");
+  fails("by: ORDER_OF_COLUMN column: 'x' to: 3", "holds text", ValueType::kString);
 }
 
 }  // namespace

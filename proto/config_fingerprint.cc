@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "proto/config_reader.h"
+#include "proto/split_check.h"
 
 namespace millrace {
 namespace {
@@ -133,12 +134,23 @@ bool within(const std::string& path, const std::vector<std::string>& missing) {
   });
 }
 
-// Where data is, and how long it is waited for.
-void clear_paths(DataConfig& data) {
+// Writes the bounds of a split so that equal parts have equal texts: 0 below and 1 above are left
+// out, which is also the text of checkpoints from before ORDER_OF_COLUMN had parts without bounds.
+void normalize(SplitConfig& split) {
+  const SplitBounds bounds = split_bounds(split);
+  split.set_from(bounds.from);
+  split.set_to(bounds.to);
+  if (bounds.from == 0) split.clear_from();
+  if (bounds.to == 1) split.clear_to();
+}
+
+// Reduces data to what decides the result: clears where data is and how long it is waited for.
+void reduce(DataConfig& data) {
   data.clear_path();
+  if (data.has_split()) normalize(*data.mutable_split());
   if (data.has_mix()) {
     for (MixSourceConfig& source : *data.mutable_mix()->mutable_source()) {
-      if (source.has_data()) clear_paths(*source.mutable_data());
+      if (source.has_data()) reduce(*source.mutable_data());
     }
   }
   if (!data.has_windows()) return;
@@ -157,7 +169,7 @@ TrainConfig identity_of(const TrainConfig& config) {
   identity.clear_max_epochs();
   identity.clear_max_seconds();
   identity.clear_max_windows();
-  if (identity.has_train_data()) clear_paths(*identity.mutable_train_data());
+  if (identity.has_train_data()) reduce(*identity.mutable_train_data());
   for (FeatureConfig& feature : *identity.mutable_feature()) {
     for (TransformConfig& transform : *feature.mutable_transform()) {
       // Its content is compared by itself (checkpoint/referred_files.h).
@@ -165,7 +177,7 @@ TrainConfig identity_of(const TrainConfig& config) {
     }
   }
   for (EvaluationSetConfig& set : *identity.mutable_eval_data()) {
-    if (set.has_data()) clear_paths(*set.mutable_data());
+    if (set.has_data()) reduce(*set.mutable_data());
   }
   // What is loaded once was loaded when the job began. Of sources that are loaded again it matters
   // that they are there, and what they lie on, not where they are.

@@ -18,6 +18,7 @@
 #include "proto/model_bank_check.h"
 #include "proto/table_number_check.h"
 #include "proto/table_policy_check.h"
+#include "proto/transform_check.h"
 #include "proto/windows_check.h"
 
 namespace millrace {
@@ -92,64 +93,6 @@ absl::Status check_evaluation_sets(const TrainConfig& train) {
     }
   }
   return absl::OkStatus();
-}
-
-absl::Status check_bucketize(const std::string& where, const BucketizeTransform& bucketize) {
-  if (bucketize.boundary_size() == 0) return wrong(where, "boundary is missing");
-  for (int i = 1; i < bucketize.boundary_size(); ++i) {
-    if (!(bucketize.boundary(i - 1) < bucketize.boundary(i))) {
-      return wrong(where, absl::StrCat("boundary[", i, "] is ", bucketize.boundary(i), " after ",
-                                       bucketize.boundary(i - 1), "; must increase strictly"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status check_multi_hash(const std::string& where, const MultiHashTransform& hash) {
-  if (hash.function() == HashTransform::FARM_HASH) return wrong(where, "FARM_HASH takes no seed");
-  RETURN_IF_ERROR(within(where, "count", hash.count(), 1, 64));
-  if (hash.divisor() >= 1 && hash.divisor() <= uint64_t{1} << 57) return absl::OkStatus();
-  return wrong_number(where, "divisor", hash.divisor(), "1 to 2^57");
-}
-
-absl::Status check_transform(const std::string& where, const TransformConfig& transform) {
-  switch (transform.kind_case()) {
-    case TransformConfig::kHash:
-      if (transform.hash().function() == HashTransform::FARM_HASH && transform.hash().seed() != 0) {
-        return wrong(where + ".hash", "FARM_HASH takes no seed");
-      }
-      return absl::OkStatus();
-    case TransformConfig::kModulo:
-      if (transform.modulo().divisor() >= 1) return absl::OkStatus();
-      return wrong_number(where + ".modulo", "divisor", transform.modulo().divisor(), "at least 1");
-    case TransformConfig::kBucketize:
-      return check_bucketize(where + ".bucketize", transform.bucketize());
-    case TransformConfig::kClip:
-      if (transform.clip().min() <= transform.clip().max()) return absl::OkStatus();
-      return wrong(where + ".clip", absl::StrCat("min ", transform.clip().min(), " is above max ",
-                                                 transform.clip().max()));
-    case TransformConfig::kLog1P: return absl::OkStatus();
-    case TransformConfig::kThreshold:
-      if (transform.threshold().has_at_least()) return absl::OkStatus();
-      return wrong(where + ".threshold", "at_least is missing");
-    case TransformConfig::kMultiHash:
-      return check_multi_hash(where + ".multi_hash", transform.multi_hash());
-    case TransformConfig::kCross:
-      if (!transform.cross().feature().empty()) return absl::OkStatus();
-      return wrong(where + ".cross", "feature is missing");
-    case TransformConfig::kTruncate:
-      return at_least(where + ".truncate", "count", transform.truncate().count(), 1);
-    case TransformConfig::kUnique: return absl::OkStatus();
-    case TransformConfig::kVocabulary:
-      if (transform.vocabulary().path().empty()) {
-        return wrong(where + ".vocabulary", "path is missing");
-      }
-      return at_least(where + ".vocabulary", "other_ids", transform.vocabulary().other_ids(), 0);
-    case TransformConfig::KIND_NOT_SET: break;
-  }
-  return wrong(where,
-               "says not which transform; known: hash, modulo, bucketize, log1p, clip, "
-               "threshold, multi_hash, cross, truncate, unique, vocabulary");
 }
 
 absl::Status check_no_list_transforms(const std::string& where, const FeatureConfig& feature) {

@@ -7,26 +7,11 @@
 #include "proto/field_check.h"
 #include "proto/mix_check.h"
 #include "proto/sample_check.h"
+#include "proto/split_check.h"
 #include "proto/windows_check.h"
 
 namespace millrace {
 namespace {
-
-absl::Status check_split(const std::string& where, const SplitConfig& split) {
-  const std::string range = absl::StrCat("from ", split.from(), " to ", split.to());
-  if (split.from() > split.to()) {
-    return wrong(where, absl::StrCat(range, "; from must not be above to"));
-  }
-  if (split.by() != SplitConfig::ORDER_OF_COLUMN && (split.from() < 0 || split.to() > 1)) {
-    return wrong(where, absl::StrCat(range, "; both must be 0 to 1"));
-  }
-  const bool needs_column = split.by() != SplitConfig::HASH_OF_EXAMPLE;
-  if (needs_column != !split.column().empty()) {
-    return wrong(where, absl::StrCat("by ", SplitConfig::By_Name(split.by()),
-                                     needs_column ? " needs a column" : " takes no column"));
-  }
-  return absl::OkStatus();
-}
 
 absl::Status check_csv(const std::string& where, const DataConfig& data) {
   const CsvConfig& csv = data.csv();
