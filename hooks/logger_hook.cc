@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,25 +13,46 @@ namespace millrace {
 namespace {
 
 constexpr absl::Duration kRedraw = absl::Milliseconds(200);
-// Shown in this order where they exist; the rest stands in the metrics files.
-constexpr const char* kShown[] = {"loss", "auc", "logloss", "ne"};
+constexpr absl::Duration kKeep = absl::Seconds(5);
+constexpr int64_t kDefaultColumns = 80;
 
-std::string metrics_text(const std::map<std::string, double>& metrics) {
-  std::string text;
-  for (const char* name : kShown) {
+// What stays on a narrow terminal, from the most important on.
+enum Importance {
+  kOfLogloss,
+  kOfExamples,
+  kOfNe,
+  kOfRows,
+  kOfEpoch,
+  kOfTimeLeft,
+  kOfSpeed,
+  kOfAuc,
+  kOfLoss,
+  kOfSet,
+  kOfStep
+};
+
+// Adds the metrics that exist and are finite, in this order; the metrics files have the others.
+void add_metrics(const std::map<std::string, double>& metrics, ConsoleLine& line) {
+  const auto text = [&metrics](const char* name) {
     const auto found = metrics.find(name);
-    if (found != metrics.end() && std::isfinite(found->second)) {
-      absl::StrAppend(&text, "  ", name, absl::StrFormat(" %.4f", found->second));
-    }
-  }
-  return text;
+    const bool shown = found != metrics.end() && std::isfinite(found->second);
+    return shown ? absl::StrFormat("%.4f", found->second) : std::string();
+  };
+  const auto add = [&](const char* name, Importance importance) {
+    const std::string value = text(name);
+    if (!value.empty()) line.add(absl::StrCat(name, " ", value), importance);
+  };
+  add("loss", kOfLoss);
+  add("auc", kOfAuc);
+  if (text("logloss") != text("loss")) add("logloss", kOfLogloss);
+  add("ne", kOfNe);
 }
 
-std::string rows_text(const std::map<std::string, TableReport>& tables) {
-  if (tables.empty()) return "";
+void add_rows(const std::map<std::string, TableReport>& tables, ConsoleLine& line) {
+  if (tables.empty()) return;
   int64_t rows = 0;
   for (const auto& [name, table] : tables) rows += table.rows;
-  return absl::StrCat("  rows ", short_number(static_cast<double>(rows)));
+  line.add(absl::StrCat("rows ", short_number(static_cast<double>(rows))), kOfRows);
 }
 
 std::string duration_text(absl::Duration duration) {
@@ -57,8 +80,10 @@ LoggerHook::~LoggerHook() { release_log_sink(); }
 absl::Status LoggerHook::start(HookContext& context) {
   started_at_ = context.progress();
   epoch_steps_ = 0;
-  report_text_.clear();
+  report_line_ = ConsoleLine();
   last_draw_ = -absl::InfiniteDuration();
+  last_kept_ = -absl::InfiniteDuration();
+  kept_.clear();
   stale_ = false;
   moving_ = options_.progress_line && context.rank() == 0;
   if (!moving_) return absl::OkStatus();
@@ -87,36 +112,60 @@ absl::Status LoggerHook::after_epoch(HookContext& context) {
 
 absl::Status LoggerHook::after_report(HookContext& context, const Report& report) {
   if (context.rank() != 0) return absl::OkStatus();
-  report_text_ = absl::StrCat("  ", short_number(report.examples_per_second), " examples/s",
-                              metrics_text(report.metrics), rows_text(report.tables));
-  if (moving_) {
-    move_to(report.progress);
-  } else {
-    write_line(progress_text(report.progress) + report_text_);
+  report_line_ = ConsoleLine();
+  report_line_.add(absl::StrCat(short_number(report.examples_per_second), " examples/s"), kOfSpeed);
+  add_metrics(report.metrics, report_line_);
+  add_rows(report.tables, report_line_);
+  ConsoleLine line = progress_line(report.progress);
+  line.add(report_line_);
+  const absl::Duration now = clock_.elapsed();
+  if (!moving_) {
+    write_figures(line);
+  } else if (now - last_kept_ >= kKeep) {
+    last_kept_ = now;
+    kept_ = line.text(width());
+    write_line(kept_);
   }
+  if (moving_) move_to(report.progress);
   return absl::OkStatus();
 }
 
 absl::Status LoggerHook::after_evaluate(HookContext& context, const EvaluationResult& result) {
   if (context.rank() != 0) return absl::OkStatus();
-  write_line(absl::StrCat("step ", result.progress.step, "  ", result.set, ":",
-                          metrics_text(result.metrics), "  ", result.examples, " examples in ",
-                          absl::StrFormat("%.2f s", absl::ToDoubleSeconds(result.elapsed))));
+  ConsoleLine line;
+  line.add(absl::StrCat("step ", result.progress.step), kOfStep);
+  line.add(absl::StrCat(result.set, ":"), kOfSet);
+  add_metrics(result.metrics, line);
+  line.add(absl::StrCat(result.examples, " examples in ",
+                        absl::StrFormat("%.2f s", absl::ToDoubleSeconds(result.elapsed))),
+           kOfExamples);
+  write_figures(line);
   return absl::OkStatus();
 }
 
 absl::Status LoggerHook::end(HookContext&, const absl::Status&) {
   if (!moving_) return absl::OkStatus();
-  if (stale_) set_line(progress_text(latest_) + report_text_);
+  if (stale_) {
+    ConsoleLine line = progress_line(latest_);
+    line.add(report_line_);
+    set_line(std::move(line));
+  }
   {
     MutexLock lock(mutex_);
-    if (!line_.empty()) out_ << '\n';
+    if (drawn_ == kept_) {
+      erase();  // the line above says the same
+    } else if (!drawn_.empty()) {
+      out_ << '\n';
+    }
     out_.flush();
-    line_.clear();
+    line_ = ConsoleLine();
+    drawn_.clear();
   }
   release_log_sink();
   return absl::OkStatus();
 }
+
+void LoggerHook::write_figures(const ConsoleLine& line) { write_line(line.text(width())); }
 
 // Also the log sink: it must not log, and takes no lock but this one.
 void LoggerHook::write_line(const std::string& line) {
@@ -132,27 +181,37 @@ void LoggerHook::move_to(const Progress& progress) {
   const absl::Duration now = clock_.elapsed();
   if (now - last_draw_ < kRedraw) return;
   last_draw_ = now;
-  set_line(progress_text(progress) + report_text_);
+  ConsoleLine line = progress_line(progress);
+  line.add(report_line_);
+  set_line(std::move(line));
 }
 
-void LoggerHook::set_line(std::string line) {
+void LoggerHook::set_line(ConsoleLine line) {
   MutexLock lock(mutex_);
   erase();
   line_ = std::move(line);
-  // A line as wide as the terminal would already wrap, and could not be erased.
-  line_.resize(std::min<size_t>(line_.size(), std::max<int64_t>(options_.columns - 1, 0)));
   draw();
   stale_ = false;
 }
 
+int64_t LoggerHook::width() const {
+  if (!options_.progress_line) return std::numeric_limits<int64_t>::max();
+  // A line as wide as the terminal would already wrap, and could not be erased.
+  return (options_.columns ? options_.columns() : kDefaultColumns) - 1;
+}
+
 void LoggerHook::draw() {
-  out_ << line_;
+  drawn_ = line_.text(width());
+  out_ << drawn_;
   out_.flush();
 }
 
-// Back to the first column, and clear to the end of the line.
+// Goes back to the first column and clears to the end of the line. A terminal that became narrower
+// has wrapped the line, so that it cannot be erased: it stays, and what follows begins below it.
 void LoggerHook::erase() {
-  if (!line_.empty()) out_ << "\r\x1b[K";
+  if (drawn_.empty()) return;
+  const bool wrapped = static_cast<int64_t>(drawn_.size()) > width();
+  out_ << (wrapped ? "\n" : "\r\x1b[K");
 }
 
 void LoggerHook::release_log_sink() {
@@ -160,18 +219,21 @@ void LoggerHook::release_log_sink() {
   moving_ = false;
 }
 
-std::string LoggerHook::progress_text(const Progress& progress) const {
-  std::string text = absl::StrCat("step ", progress.step);
-  if (options_.max_steps > 0) absl::StrAppend(&text, "/", options_.max_steps);
+ConsoleLine LoggerHook::progress_line(const Progress& progress) const {
+  ConsoleLine line;
+  std::string step = absl::StrCat("step ", progress.step);
+  if (options_.max_steps > 0) absl::StrAppend(&step, "/", options_.max_steps);
+  line.add(std::move(step), kOfStep);
   // At the end of the last epoch the count of finished ones is all there are.
   const bool last = options_.max_epochs > 0 && progress.epoch >= options_.max_epochs;
-  absl::StrAppend(&text, "  epoch ", last ? progress.epoch : progress.epoch + 1);
-  if (options_.max_epochs > 0) absl::StrAppend(&text, "/", options_.max_epochs);
+  std::string epoch = absl::StrCat("epoch ", last ? progress.epoch : progress.epoch + 1);
+  if (options_.max_epochs > 0) absl::StrAppend(&epoch, "/", options_.max_epochs);
+  line.add(std::move(epoch), kOfEpoch);
   const absl::Duration left = time_left(progress);
   if (left > absl::ZeroDuration() && left < absl::InfiniteDuration()) {
-    absl::StrAppend(&text, "  ", duration_text(left), " left");
+    line.add(duration_text(left) + " left", kOfTimeLeft);
   }
-  return text;
+  return line;
 }
 
 absl::Duration LoggerHook::time_left(const Progress& progress) const {

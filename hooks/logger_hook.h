@@ -3,6 +3,7 @@
 #define MILLRACE_HOOKS_LOGGER_HOOK_H_
 
 #include <cstdint>
+#include <functional>
 #include <ostream>
 #include <string>
 
@@ -10,21 +11,28 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "framework/hook.h"
+#include "hooks/console_line.h"
 
 namespace millrace {
 
 struct LoggerOptions {
-  int64_t columns = 80;        // of the terminal: the progress line is cut to fit
-  bool progress_line = false;  // one line that moves, for a terminal; else a line per report
+  // If true, shows one line that moves, for a terminal; else writes a line per report.
+  bool progress_line = false;
+  // With progress_line: the columns of the terminal, which lines of figures fit. Called at each
+  // drawing, from any thread. Default: 80 columns.
+  std::function<int64_t()> columns = nullptr;
   int64_t max_steps = 0;       // known limits, for the time left; 0: none
   int64_t max_epochs = 0;
   absl::Duration max_elapsed = absl::ZeroDuration();
 };
 
-// Writes what a report says — step, epoch, examples/s, loss, AUC, rows, time left when a limit is
-// known — to `out` on rank 0: a plain line for each report, or one progress line that moves with
-// every step, drawn at most five times a second and once more at the end. While the line moves, log
-// lines of all threads go above it.
+// Writes the figures of reports (step, epoch, examples/s, loss, AUC, rows, the time left if a limit
+// is known) and of evaluations to `out`, on rank 0. `logloss` is omitted where it equals `loss`.
+//
+// Without progress_line: a line per report. With it: one line that moves with every step, drawn at
+// most five times a second and once more at the end. Above it stay the lines of evaluations, the log
+// lines of all threads and, at most every five seconds, the figures of a report. No line of figures
+// is wider than the terminal: those that matter less are omitted.
 class LoggerHook : public Hook {
  public:
   // Borrows both.
@@ -41,13 +49,16 @@ class LoggerHook : public Hook {
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
 
  private:
+  void write_figures(const ConsoleLine& line);
   void write_line(const std::string& line);
   void move_to(const Progress& progress);
-  void set_line(std::string line);
+  void set_line(ConsoleLine line);
+  // The widest line that the terminal shows in one row; without progress_line no limit.
+  int64_t width() const;
   void draw() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void erase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void release_log_sink();
-  std::string progress_text(const Progress& progress) const;
+  ConsoleLine progress_line(const Progress& progress) const;
   // Until the first limit, at the speed of this run; infinite: not known.
   absl::Duration time_left(const Progress& progress) const;
 
@@ -55,16 +66,19 @@ class LoggerHook : public Hook {
   std::ostream& out_;
   Clock& clock_;
   bool moving_ = false;      // between start and end, with a progress line
-  std::string report_text_;  // of the last report
+  ConsoleLine report_line_;  // of the last report
   absl::Duration last_draw_ = absl::ZeroDuration();
-  bool stale_ = false;  // whether the line says less than latest_ and report_text_
+  absl::Duration last_kept_ = absl::ZeroDuration();  // when a report last became a line that stays
+  std::string kept_;                                 // that line
+  bool stale_ = false;  // whether the line lacks something of latest_ or report_line_
   Progress latest_;
   Progress started_at_;
   Progress epoch_began_;     // where the epoch that goes on did
   Progress epoch_ended_;     // where the last whole one of this run did
   int64_t epoch_steps_ = 0;  // its length; 0: there was none yet
   Mutex mutex_;              // log lines come from any thread; also serialises `out_`
-  std::string line_ ABSL_GUARDED_BY(mutex_);  // the progress line as it stands on the terminal
+  ConsoleLine line_ ABSL_GUARDED_BY(mutex_);   // the progress line
+  std::string drawn_ ABSL_GUARDED_BY(mutex_);  // its text on the terminal
 };
 
 // 1234567 → "1.23 M"; three digits, so that columns stay narrow.

@@ -15,6 +15,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
@@ -155,16 +156,84 @@ TEST_F(LoggerHookTest, LineOfAnEvaluation) {
             "step 98  part5:  loss 0.5000  auc 0.7000  10000 examples in 1.23 s\n");
 }
 
+TEST_F(LoggerHookTest, LoglossThatEqualsTheLossIsOmitted) {
+  LoggerHook hook({}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  Report report = report_at({.step = 1});
+  report.metrics["logloss"] = report.metrics["loss"] + 1e-6;
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
+              AllOf(HasSubstr("loss 0.1300"), Not(HasSubstr("logloss"))));
+}
+
+LoggerOptions terminal(int64_t columns) {
+  return {.progress_line = true, .columns = [columns] { return columns; }};
+}
+
+TEST_F(LoggerHookTest, LinesOfFiguresFitATerminal) {
+  LoggerOptions options = terminal(80);
+  options.max_steps = 200000;
+  options.max_epochs = 10;
+  LoggerHook hook(options, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  Report report = report_at({.step = 123456, .elapsed = absl::Seconds(60000)});
+  report.metrics["ne"] = 0.8;
+  // Whole items alone are omitted, and those that matter most stay.
+  EXPECT_EQ(written([&] { return hook.after_report(context_, report); }),
+            "step 123456/200000  10:20:00 left  15.2 k examples/s  loss 0.1300  auc 0.7123\n"
+            "step 123456/200000  10:20:00 left  15.2 k examples/s  loss 0.1300  auc 0.7123");
+  EvaluationResult result;
+  result.set = "of_the_last_day";
+  result.progress.step = 123456;
+  result.examples = 10000;
+  result.metrics = report.metrics;
+  EXPECT_THAT(written([&] { return hook.after_evaluate(context_, result); }),
+              HasSubstr("step 123456  of_the_last_day:  loss 0.1300  auc 0.7123  ne 0.8000\n"));
+  ASSERT_OK(hook.end(context_, absl::OkStatus()));
+}
+
 TEST_F(LoggerHookTest, ProgressLineIsCutToTheTerminal) {
-  LoggerHook hook({.columns = 12, .progress_line = true}, out_, clock_);
+  LoggerHook hook(terminal(12), out_, clock_);
   ASSERT_OK(hook.start(context_));
   context_.at.step = 123456789;
   clock_.advance(absl::Seconds(1));
-  const std::string text = written([&] { return hook.after_step(context_, {}); });
-  EXPECT_EQ(text.substr(text.rfind('\r') == std::string::npos ? 0 : text.rfind('\r')).find("epoch"),
-            std::string::npos);
-  EXPECT_THAT(text, testing::EndsWith("step 123456"));
+  EXPECT_EQ(written([&] { return hook.after_step(context_, {}); }), "step 123456");
   ASSERT_OK(hook.end(context_, absl::OkStatus()));
+}
+
+TEST_F(LoggerHookTest, NarrowerTerminalKeepsTheLineThatItWrapped) {
+  int64_t columns = 80;
+  LoggerHook hook({.progress_line = true, .columns = [&columns] { return columns; }}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  const auto step = [&] {
+    ++context_.at.step;
+    clock_.advance(absl::Seconds(1));
+    return written([&] { return hook.after_step(context_, {}); });
+  };
+  EXPECT_EQ(step(), "step 1  epoch 1");
+  columns = 10;
+  EXPECT_EQ(step(), "\nstep 2");
+  EXPECT_EQ(step(), std::string(kErase) + "step 3");
+  columns = 80;
+  EXPECT_EQ(step(), std::string(kErase) + "step 4  epoch 1");
+  ASSERT_OK(hook.end(context_, absl::OkStatus()));
+}
+
+TEST_F(LoggerHookTest, FiguresStayAboveTheProgressLineEveryFiveSeconds) {
+  LoggerHook hook({.progress_line = true}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  const auto report = [&] {
+    context_.at.step += 100;
+    return written([&] { return hook.after_report(context_, report_at(context_.at)); });
+  };
+  const std::string figures = "  epoch 1  15.2 k examples/s  loss 0.1300  auc 0.7123  rows 1.25 k";
+  EXPECT_EQ(report(), "step 100" + figures + "\nstep 100" + figures);
+  clock_.advance(absl::Milliseconds(4999));
+  EXPECT_EQ(report(), kErase + ("step 200" + figures));
+  clock_.advance(absl::Milliseconds(1));
+  EXPECT_EQ(report(), kErase + ("step 300" + figures) + "\nstep 200" + figures);
+  // The last line says what the one above it does.
+  EXPECT_EQ(written([&] { return hook.end(context_, absl::OkStatus()); }),
+            kErase + ("step 300" + figures) + kErase);
 }
 
 TEST_F(LoggerHookTest, OtherRanksAreSilent) {
@@ -197,6 +266,8 @@ TEST_F(LoggerHookTest, ProgressLineMovesFiveTimesASecond) {
   EXPECT_EQ(step(), std::string(kErase) + "step 4  epoch 1");
 
   // Reports do not draw more often; what they say appears with the next drawing.
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report_at(context_.at)); }),
+              EndsWith("\nstep 4  epoch 1"));
   EXPECT_EQ(written([&] { return hook.after_report(context_, report_at(context_.at)); }), "");
   clock_.advance(absl::Milliseconds(200));
   EXPECT_THAT(step(), MatchesRegex(".*step 5  epoch 1  15.2 k examples/s  loss 0.1300.*"));

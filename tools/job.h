@@ -21,7 +21,8 @@ struct JobResources {
   Clock& clock = Clock::real();
   std::ostream* log = nullptr;  // lines for people; null: none
   bool terminal = false;        // whether `log` is one
-  int64_t columns = 80;         // of that terminal
+  // The columns of that terminal at the moment; empty: 80. Any thread may call it.
+  std::function<int64_t()> columns = nullptr;
   int local_world_size = 1;     // ranks that share this machine's cores
   // See DatasetOptions.
   bool labels_may_miss = false;

@@ -1,5 +1,4 @@
 #include <ATen/core/Tensor.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -27,6 +26,7 @@
 #include "tools/run_end.h"
 #include "tools/signal_exit.h"
 #include "tools/summary_json.h"
+#include "tools/terminal.h"
 
 namespace millrace {
 namespace {
@@ -66,16 +66,11 @@ class TrainCommand {
     resources.local_world_size = ranks_.local_world_size;
     resources.log = &std::cerr;
     resources.terminal = ::isatty(STDERR_FILENO) == 1;
-    winsize size = {};
-    if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-      resources.columns = size.ws_col;
-    }
+    resources.columns = [] { return terminal_columns(STDERR_FILENO); };
     Collectives& others = *collectives;  // the trainer's from here on
     ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                      build_trainer(config_, resources, std::move(collectives)));
-    if (is_first()) {
-      MILLRACE_LOG(INFO) << "hooks: " << absl::StrJoin(trainer->hook_names(), ", ");
-    }
+    if (is_first()) log_hooks(*trainer, resources.terminal);
     absl::StatusOr<Resumption> resumption = resume_training(config_, files_, *trainer, is_first());
     if (!resumption.ok()) {
       others.fail(resumption.status());  // rather than let them wait
@@ -111,6 +106,13 @@ class TrainCommand {
     return absl::OkStatus();
   }
 
+  // Too long a line for a terminal.
+  static void log_hooks(const Trainer& trainer, bool terminal) {
+    const std::string text = absl::StrCat("hooks: ", absl::StrJoin(trainer.hook_names(), ", "));
+    if (terminal) return log_for_the_file(text);
+    MILLRACE_LOG(INFO) << text;
+  }
+
   void log_beginning() const {
     log_for_the_file(absl::StrCat("train of Millrace ", kVersion, ": process ", ::getpid(),
                                   ", rank ", ranks_.rank, " of ", ranks_.world_size,
@@ -140,7 +142,7 @@ class TrainCommand {
                      make_generated_data(files_, config_.train()));
     if (!data.has_value()) return absl::OkStatus();
     std::cerr << absl::StrFormat(
-        "%s %d examples in %s; the best AUC anyone can reach on them is %.4f\n",
+        "%s %d examples in %s\nthe best AUC anyone can reach on them is %.4f\n",
         data->made ? "generated" : "using", config_.train().generated_data().rows(),
         config_.train().generated_data().directory(), data->best_auc);
     return absl::OkStatus();

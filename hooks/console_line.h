@@ -1,0 +1,42 @@
+// One line of figures for people, as wide as the terminal allows.
+#ifndef MILLRACE_HOOKS_CONSOLE_LINE_H_
+#define MILLRACE_HOOKS_CONSOLE_LINE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+// Collects the items of a line, such as "step 200" and "loss 0.4733".
+//
+//   ConsoleLine line;
+//   line.add("step 200", 9);
+//   line.add("rows 1.25 k", 1);
+//   line.text(12);  // "step 200"
+class ConsoleLine {
+ public:
+  // Appends an item. Items with a higher importance are kept where not all fit.
+  void add(std::string text, int importance);
+  // Appends the items of `other`.
+  void add(const ConsoleLine& other);
+  bool empty() const { return items_.empty(); }
+
+  // Returns the items in the order of add(), two spaces between them. While they take more than
+  // `width` bytes, omits the least important item, of equals the last one. Cuts the text of an item
+  // only if it is the one that is left.
+  std::string text(int64_t width) const;
+  // Returns all items.
+  std::string text() const;
+
+ private:
+  struct Item {
+    std::string text;
+    int importance;
+  };
+  std::vector<Item> items_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_CONSOLE_LINE_H_

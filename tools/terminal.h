@@ -1,0 +1,15 @@
+// What a terminal shows.
+#ifndef MILLRACE_TOOLS_TERMINAL_H_
+#define MILLRACE_TOOLS_TERMINAL_H_
+
+#include <cstdint>
+
+namespace millrace {
+
+// Returns the width of the terminal behind the file descriptor, as it is now; 80 if it is no terminal
+// or does not say. Any thread may call it.
+int64_t terminal_columns(int descriptor);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_TERMINAL_H_

@@ -1,0 +1,31 @@
+#include "tools/terminal.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace millrace {
+namespace {
+
+TEST(TerminalTest, ColumnsFollowTheTerminal) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(::unlockpt(terminal), 0);
+  EXPECT_EQ(terminal_columns(terminal), 80) << "a new one does not say";
+  winsize size = {};
+  size.ws_col = 132;
+  ASSERT_EQ(::ioctl(terminal, TIOCSWINSZ, &size), 0);
+  EXPECT_EQ(terminal_columns(terminal), 132);
+  size.ws_col = 40;
+  ASSERT_EQ(::ioctl(terminal, TIOCSWINSZ, &size), 0);
+  EXPECT_EQ(terminal_columns(terminal), 40);
+  ::close(terminal);
+}
+
+TEST(TerminalTest, WhatIsNoTerminal) { EXPECT_EQ(terminal_columns(-1), 80); }
+
+}  // namespace
+}  // namespace millrace
