@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,19 @@ void log_for_the_file(absl::string_view text) {
   set_log_sink([](LogSeverity, absl::string_view) {});
   MILLRACE_LOG(INFO) << text;
   set_log_sink({});
+}
+
+// Names and values; logloss is omitted where it equals the loss.
+std::string metrics_text(const std::map<std::string, double>& metrics) {
+  std::string text;
+  const auto loss = metrics.find("loss");
+  for (const auto& [name, value] : metrics) {
+    const std::string number = absl::StrFormat("%.5f", value);
+    const bool repeated = name == "logloss" && loss != metrics.end() &&
+                          absl::StrFormat("%.5f", loss->second) == number;
+    if (!repeated) absl::StrAppend(&text, "  ", name, " ", number);
+  }
+  return text;
 }
 
 class TrainCommand {
@@ -184,9 +198,7 @@ class TrainCommand {
       std::cout << set;
       if (step != summary_.progress.step) std::cout << " (of step " << step << ")";
       std::cout << ":";
-      for (const auto& [name, value] : metrics)
-        std::cout << absl::StrFormat("  %s %.5f", name, value);
-      std::cout << "\n";
+      std::cout << metrics_text(metrics) << "\n";
     }
     if (!summary_.checkpoint.empty()) std::cout << "checkpoint: " << summary_.checkpoint << "\n";
     std::cout << std::flush;
