@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status_matchers.h"
+#include "tests/environment/skip.h"
 
 namespace millrace {
 namespace {
@@ -73,7 +74,7 @@ TEST(BlockPoolTest, WhoeverTakesNothingReadyWakesNoThread) {
 TEST(BlockPoolTest, ZerosAlsoWhereMemoryIsLocked) {
   BlockPool pool(false);
   char* const block = pool.take();
-  if (mlock(block, 4096) != 0) GTEST_SKIP() << "no memory may be locked here";
+  if (mlock(block, 4096) != 0) GTEST_SKIP() << skip_kernel_feature("locked memory", "none allowed");
   block[0] = 1;
   pool.give_back(block);
   EXPECT_EQ(pool.take_zeros(), block);

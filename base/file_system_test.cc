@@ -8,6 +8,8 @@
 
 #include "base/fault_file_system.h"
 #include "base/status_matchers.h"
+#include "tests/environment/obey_permissions.h"
+#include "tests/environment/skip.h"
 
 namespace millrace {
 namespace {
@@ -98,8 +100,8 @@ TEST_F(FileSystemTest, DirectoriesAreNoFilesAndFilesNoDirectories) {
 }
 
 TEST_F(FileSystemTest, UnwritableDirectory) {
-  if (::geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
   ASSERT_EQ(::chmod(root_.c_str(), 0555), 0);
+  const ObeyPermissions obey;
   EXPECT_THAT(files_.create(path("a")), StatusIs(absl::StatusCode::kPermissionDenied));
   EXPECT_THAT(files_.create_directories(path("a/b")),
               StatusIs(absl::StatusCode::kPermissionDenied));
@@ -107,7 +109,7 @@ TEST_F(FileSystemTest, UnwritableDirectory) {
 }
 
 TEST_F(FileSystemTest, FullDisk) {
-  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << skip_kernel_feature("/dev/full", "none here");
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<WritableFile> out, files_.create("/dev/full"));
   EXPECT_THAT(out->append("x"),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("/dev/full")));
@@ -147,9 +149,9 @@ TEST_F(FileSystemTest, GlobOfNothingIsEmpty) {
 }
 
 TEST_F(FileSystemTest, GlobReportsDirectoriesItMayNotRead) {
-  if (::geteuid() == 0) GTEST_SKIP() << "root may read anything";
   ASSERT_OK(files_.create_directories(path("closed")));
   ASSERT_EQ(::chmod(path("closed").c_str(), 0), 0);
+  const ObeyPermissions obey;
   EXPECT_THAT(files_.glob(path("closed/*")),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr(path("closed"))));
   ::chmod(path("closed").c_str(), 0755);

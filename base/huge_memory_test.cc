@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "tests/environment/skip.h"
+
 namespace millrace {
 namespace {
 
@@ -37,7 +39,7 @@ TEST(HugeMemoryTest, ForgottenMemoryIsZeroLockedOrNot) {
   char* const memory = map_memory(kHugePageBytes);
   for (const bool locked : {false, true}) {
     std::memset(memory, 1, kHugePageBytes);
-    if (locked && mlock(memory, 4096) != 0) GTEST_SKIP() << "no memory may be locked here";
+    if (locked && mlock(memory, 4096) != 0) GTEST_SKIP() << skip_kernel_feature("locked memory", "none allowed");
     forget_memory(memory, kHugePageBytes);
     EXPECT_TRUE(all_zero(memory, kHugePageBytes)) << locked;
   }

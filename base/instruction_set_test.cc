@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status_matchers.h"
+#include "tests/environment/skip.h"
 
 namespace millrace {
 namespace {
@@ -26,7 +27,7 @@ std::vector<std::string> processor_flags() {
 
 TEST(InstructionSetTest, AgreesWithTheOperatingSystem) {
   const std::vector<std::string> flags = processor_flags();
-  if (flags.empty()) GTEST_SKIP() << "/proc/cpuinfo names no flags";
+  if (flags.empty()) GTEST_SKIP() << skip_kernel_feature("processor flags", "/proc/cpuinfo names none");
   auto has = [&](const char* flag) {
     return std::find(flags.begin(), flags.end(), flag) != flags.end();
   };

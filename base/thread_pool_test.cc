@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/cpu_testing.h"
+#include "tests/environment/skip.h"
 
 namespace millrace {
 namespace {
@@ -68,8 +69,8 @@ INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest,
 TEST(ThreadPoolPlacementTest, WorkersAreKeptOffTheCallersCpuIfWanted) {
   const cpu_set_t own = cpus_of(::pthread_self());
   const int all = CPU_COUNT(&own);
-  if (all < 2) GTEST_SKIP() << "one CPU only";
-  if (!restrict_to(own)) GTEST_SKIP() << "affinities cannot be changed here";
+  if (all < 2) GTEST_SKIP() << skip_hardware("two CPUs", "one CPU only");
+  if (!restrict_to(own)) GTEST_SKIP() << skip_kernel_feature("affinities", "cannot be changed");
   for (const Placement placement : {Placement::kSystem, Placement::kOffCaller}) {
     ThreadPool pool(2, placement);
     std::barrier barrier(2);  // each thread has one iteration
@@ -110,7 +111,7 @@ TEST(ThreadPoolTest, MayBeDestroyedUnused) { ThreadPool pool(4); }
 
 TEST(ThreadPoolTest, WorksWithTheThreadsThatCouldBeStarted) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers need address space";
+  GTEST_SKIP() << skip_build("sanitizers need address space");
 #endif
   // Address space for a few stacks more.
   int64_t pages = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/cpu_testing.h"
+#include "tests/environment/skip.h"
 
 namespace millrace {
 namespace {
@@ -48,8 +49,8 @@ class Sleeper {
 class WorkerPlacementTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (CPU_COUNT(&all_) < 2) GTEST_SKIP() << "one CPU only";
-    if (!restrict_to(all_)) GTEST_SKIP() << "affinities cannot be changed here";
+    if (CPU_COUNT(&all_) < 2) GTEST_SKIP() << skip_hardware("two CPUs", "one CPU only");
+    if (!restrict_to(all_)) GTEST_SKIP() << skip_kernel_feature("affinities", "cannot be changed");
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
       if (CPU_ISSET(cpu, &all_)) numbers_.push_back(cpu);
     }

@@ -17,6 +17,7 @@
 #include "base/status_matchers.h"
 #include "distributed/control_mesh.h"
 #include "distributed/memory_job_store.h"
+#include "tests/environment/skip.h"
 
 namespace millrace {
 namespace {
@@ -103,7 +104,7 @@ TEST(ConnectMeshTest, EveryRankToEveryOtherOne) {
 TEST(ConnectMeshTest, Ipv6) {
   auto addresses = find_addresses("::1", 0);
   ASSERT_OK(addresses.status());
-  if (!listen_on(addresses->at(0)).ok()) GTEST_SKIP() << "this machine has no IPv6";
+  if (!listen_on(addresses->at(0)).ok()) GTEST_SKIP() << skip_kernel_feature("IPv6", "no address ::1");
   MemoryJobStore store;
   expect_connected(connect_all(3, store, "::1"));
 }

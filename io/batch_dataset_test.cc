@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "tests/campaigns/forwarding_file_system.h"
+#include "tests/environment/skip.h"
 #include "tests/io_testing/batches.h"
 #include "tests/io_testing/data_files.h"
 
@@ -65,7 +66,7 @@ std::vector<int64_t> ids_of(const std::vector<Batch>& batches) {
 
 TEST(BatchDatasetTest, ReadsRealOrcInOrder) {
   const std::string dir = real_data_dir();
-  if (dir.empty()) GTEST_SKIP() << "no real data: set MILLRACE_DATA";
+  if (dir.empty()) GTEST_SKIP() << skip_not_provided("MILLRACE_DATA", "no real data");
   DatasetOptions options = options_for({dir + "/criteo_orc/part-*.orc"});
   options.schema = *FeatureSchema::create(criteo_like_features(13, 26));
   options.data.set_batch_size(512);

@@ -6,6 +6,7 @@
 #include "base/instruction_set.h"
 #include "base/philox.h"
 #include "base/status_matchers.h"
+#include "tests/environment/skip.h"
 
 namespace millrace {
 namespace {
@@ -39,7 +40,8 @@ Index with(InstructionSet set, const std::string& text, int64_t size, char delim
 class CellIndexTest : public testing::TestWithParam<InstructionSet> {
  protected:
   void SetUp() override {
-    if (!has_instruction_set(GetParam())) GTEST_SKIP() << "this machine lacks it";
+    if (has_instruction_set(GetParam())) return;
+    GTEST_SKIP() << skip_hardware(name_of(GetParam()), "this machine lacks it");
   }
 };
 

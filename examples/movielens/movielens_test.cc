@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/e2e/program_test.h"
+#include "tests/environment/skip.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {
@@ -16,7 +17,7 @@ class MovieLensTest : public ProgramTest {
   void SetUp() override {
     const std::string data = real_data_dir();
     if (data.empty() || !std::filesystem::exists(data + "/ml-100k/ml-100k.inter")) {
-      GTEST_SKIP() << "no real data: set MILLRACE_DATA";
+      GTEST_SKIP() << skip_not_provided("MILLRACE_DATA", "no real data");
     }
     file_ = std::filesystem::absolute(data).string() + "/ml-100k/ml-100k.inter";
   }

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "tests/campaigns/campaigns.h"
+#include "tests/campaigns/trace_probe.h"
 
 namespace millrace {
 namespace {
@@ -27,6 +29,10 @@ TEST(FaultsTest, EachIsCaught) {
             result.figure("planted"));
   EXPECT_GT(result.figure("caught"), 15);
   remove_recursively(FileSystem::local(), options.directory).IgnoreError();
+  const int64_t skipped = result.figure("not looked for");
+  if (skipped == 0) return;
+  const std::string cases = absl::StrCat(skipped, " of ", planted_faults().size(), " planted faults");
+  GTEST_SKIP() << skip_traced(cases, "as their campaign was");
 }
 
 TEST(FaultsTest, EachIsListedOnce) {

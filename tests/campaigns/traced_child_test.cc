@@ -11,6 +11,7 @@
 
 #include "base/file_system.h"
 #include "base/status_matchers.h"
+#include "tests/campaigns/trace_probe.h"
 
 namespace millrace {
 namespace {
@@ -24,7 +25,9 @@ class TracedChildTest : public testing::Test {
 
   void SetUp() override {
     const auto life = run({});
-    if (absl::IsUnimplemented(life.status())) GTEST_SKIP() << life.status();
+    if (absl::IsUnimplemented(life.status())) {
+      GTEST_SKIP() << skip_traced("one test", life.status().message());
+    }
     ASSERT_OK(life.status());
     calls_ = life->calls;
     ASSERT_EQ(calls_.size(), 3u);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/program_test.h"
+#include "tests/environment/skip.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {
@@ -19,7 +20,7 @@ class RealDataTest : public ProgramTest {
   void SetUp() override {
     const std::string data = real_data_dir();
     if (data.empty() || !std::filesystem::exists(data + "/criteo_orc/part-5.orc")) {
-      GTEST_SKIP() << "no real data: set MILLRACE_DATA";
+      GTEST_SKIP() << skip_not_provided("MILLRACE_DATA", "no real data");
     }
     data_ = std::filesystem::absolute(data).string() + "/criteo_orc";
   }

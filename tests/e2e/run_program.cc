@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_join.h"
+#include "tests/environment/obey_permissions.h"
 
 namespace millrace {
 namespace {
@@ -19,10 +20,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // In the child, between fork and exec: system calls only.
-[[noreturn]] void become(char** arguments, const char* directory, int out, int err) {
+[[noreturn]] void become(char** arguments, const ProgramOptions& options, int out, int err) {
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
-  if (*directory == '\0' || ::chdir(directory) == 0) ::execv(arguments[0], arguments);
+  const char* const directory = options.directory.c_str();
+  const bool stands = *directory == '\0' || ::chdir(directory) == 0;
+  const bool obeys = !options.obeys_permissions || obey_permissions_for_good();
+  if (stands && obeys) ::execv(arguments[0], arguments);
   ::_exit(127);
 }
 
@@ -43,10 +47,10 @@ RunningProgram::RunningProgram(std::vector<std::string> arguments, ProgramOption
     : options_(std::move(options)),
       deadline_(Clock::now() + options_.timeout),
       name_(absl::StrJoin(arguments, " ")) {
-  start(arguments, options_.directory);
+  start(arguments);
 }
 
-void RunningProgram::start(std::vector<std::string>& arguments, const std::string& directory) {
+void RunningProgram::start(std::vector<std::string>& arguments) {
   ::setenv("OMP_NUM_THREADS", "1", 1);
   ::unsetenv("BUILD_WORKING_DIRECTORY");
   int out[2], err[2];
@@ -58,7 +62,7 @@ void RunningProgram::start(std::vector<std::string>& arguments, const std::strin
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   process_ = ::fork();
-  if (process_ == 0) become(argv.data(), directory.c_str(), out[1], err[1]);
+  if (process_ == 0) become(argv.data(), options_, out[1], err[1]);
   EXPECT_GT(process_, 0) << "no process: errno " << errno;
   ::close(out[1]);
   ::close(err[1]);

@@ -24,6 +24,8 @@ struct ProgramOptions {
   std::string directory;  // where it stands; "": where the test does
   // Killed after that, and the test fails.
   std::chrono::seconds timeout{30};
+  // If true, permissions of files hold for it also where the user is root.
+  bool obeys_permissions = false;
 };
 
 // A program that runs beside the test. Both of its outputs are read all the time that the test
@@ -56,7 +58,7 @@ class RunningProgram {
     std::string text;
   };
 
-  void start(std::vector<std::string>& arguments, const std::string& directory);
+  void start(std::vector<std::string>& arguments);
   // Waits for output and reads it. Returns: false if there is no more, or the time is over.
   bool read_some();
   void kill_and_fail();

@@ -19,6 +19,7 @@
 #include "base/status_matchers.h"
 #include "distributed/process_ranks.h"
 #include "tests/e2e/streaming_case.h"
+#include "tests/environment/skip.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {
@@ -30,7 +31,7 @@ class S3Test : public StreamingCase {
  protected:
   void SetUp() override {
     const char* server = ::getenv("MILLRACE_S3_SERVER");
-    if (server == nullptr) GTEST_SKIP() << "MILLRACE_S3_SERVER names no server";
+    if (server == nullptr) GTEST_SKIP() << skip_not_provided("MILLRACE_S3_SERVER", "no server");
     const int port = free_port();
     server_ = std::make_unique<RunningProgram>(
         std::vector<std::string>{server, "-p", absl::StrCat(port)},

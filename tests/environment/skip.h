@@ -1,0 +1,40 @@
+// Reasons to skip a test case, in the one form that `.ci/run` counts and checks.
+#ifndef MILLRACE_TESTS_ENVIRONMENT_SKIP_H_
+#define MILLRACE_TESTS_ENVIRONMENT_SKIP_H_
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// All return the text for GTEST_SKIP():
+//
+//   if (CPU_COUNT(&cpus) < 2) GTEST_SKIP() << skip_hardware("two CPUs", "one CPU only");
+//
+// Under CI=true a skip without one of these forms fails the run, and so does one whose `feature`
+// the machine has: `tests/ci/skipped_cases.py` has a probe for each feature.
+
+// The kernel, or what the machine permits to its processes, lacks `feature`.
+inline std::string skip_kernel_feature(absl::string_view feature, absl::string_view why) {
+  return absl::StrCat("kernel: ", feature, ": ", why);
+}
+
+// The processor lacks `feature`.
+inline std::string skip_hardware(absl::string_view feature, absl::string_view why) {
+  return absl::StrCat("hardware: ", feature, ": ", why);
+}
+
+// The environment variable `variable` names no data or no service, which a user provides.
+inline std::string skip_not_provided(absl::string_view variable, absl::string_view why) {
+  return absl::StrCat("not provided: ", variable, ": ", why);
+}
+
+// This configuration of the build, such as a sanitizer, cannot run the case. No such case is
+// skipped by the default configuration.
+inline std::string skip_build(absl::string_view why) { return absl::StrCat("build: ", why); }
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_ENVIRONMENT_SKIP_H_
