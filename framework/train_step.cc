@@ -60,6 +60,8 @@ class StepRun {
     commit.examples = input_.examples;
     RETURN_IF_ERROR(collect(commit));
     if (parts_.sparse_optimizer != nullptr) {
+      // What tables refuse joins the decision: afterwards dense parameters are updated first.
+      RETURN_IF_ERROR(parts_.sparse_optimizer->check(input_.progress));
       const GradientSummary summary = parts_.sparse_optimizer->summarize(false);
       if (!summary.finite) commit.non_finite = absl::StrCat("the gradient of ", summary.not_finite);
     }

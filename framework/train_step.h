@@ -54,6 +54,8 @@ class StepObserver {
 // what tests/conformance/train_step_conformance.h checks:
 //  * before each micro-batch, seed the generators by (seed, step, micro-batch, rank);
 //  * sum gradients over micro-batches so that N of them equal one large batch;
+//  * call parts.sparse_optimizer->check() before parts.commit.run(), so that an error which a
+//    collection kept from a forward or backward pass fails the step before anything is updated;
 //  * call parts.commit.run() once, after the last backward pass and before any update, and do what
 //  it
 //    decides: gradients are sums over ranks from then on;

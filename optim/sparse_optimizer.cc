@@ -48,7 +48,7 @@ absl::Status SparseOptimizer::bind(const SparseOptimizerConfig& config,
   return absl::OkStatus();
 }
 
-absl::Status SparseOptimizer::step(const Progress& progress, double gradient_scale) {
+std::vector<std::vector<TableUpdate>> SparseOptimizer::updates(double gradient_scale) const {
   std::vector<std::vector<TableUpdate>> updates(collections_.size());
   for (size_t i = 0; i < collections_.size(); ++i) {
     for (size_t t = 0; t < optimizers_[i].size(); ++t) {
@@ -61,13 +61,28 @@ absl::Status SparseOptimizer::step(const Progress& progress, double gradient_sca
       updates[i].push_back(update);
     }
   }
-  // All of them before the first changes.
+  return updates;
+}
+
+absl::Status SparseOptimizer::check(const Progress& progress) const {
+  return check(progress, updates(/*gradient_scale=*/1));
+}
+
+absl::Status SparseOptimizer::check(const Progress& progress,
+                                    const std::vector<std::vector<TableUpdate>>& updates) const {
   for (size_t i = 0; i < collections_.size(); ++i) {
     RETURN_IF_ERROR(collections_[i]->check(updates[i]), "updating embeddings");
     RETURN_IF_ERROR(collections_[i]->check_step(progress.step + 1), "updating embeddings");
   }
+  return absl::OkStatus();
+}
+
+absl::Status SparseOptimizer::step(const Progress& progress, double gradient_scale) {
+  const std::vector<std::vector<TableUpdate>> all = updates(gradient_scale);
+  // All of them before the first changes.
+  RETURN_IF_ERROR(check(progress, all));
   for (size_t i = 0; i < collections_.size(); ++i) {
-    RETURN_IF_ERROR(collections_[i]->apply(progress.step + 1, updates[i]));
+    RETURN_IF_ERROR(collections_[i]->apply(progress.step + 1, all[i]));
   }
   return absl::OkStatus();
 }

@@ -18,10 +18,12 @@
 namespace millrace {
 
 class EmbeddingCollection;
+struct TableUpdate;
 
 // Drives row optimizers over the tables of a model. Owned by the trainer and called from its
 // thread. One step, after all its forward and backward passes:
 //
+//   RETURN_IF_ERROR(optimizer->check(progress));
 //   if (optimizer->summarize(false).finite) {
 //     RETURN_IF_ERROR(optimizer->step(progress));   // then progress.step advances
 //   } else {
@@ -37,6 +39,11 @@ class SparseOptimizer {
   static absl::StatusOr<std::unique_ptr<SparseOptimizer>> create(
       const SparseOptimizerConfig& config, absl::Span<EmbeddingCollection* const> collections);
   ~SparseOptimizer();
+
+  // Returns what step(progress) would refuse, first of all an error that a collection kept from a
+  // forward or backward pass of this step. For before anything else of the step is updated.
+  // Errors: as step(). Nothing has changed.
+  absl::Status check(const Progress& progress) const;
 
   // One update of all tables, and the end of their step. `progress` stands before this step; rows
   // seen get last step progress.step + 1. Bias corrections count the steps applied to each table
@@ -68,6 +75,9 @@ class SparseOptimizer {
   };
 
   SparseOptimizer() = default;
+  std::vector<std::vector<TableUpdate>> updates(double gradient_scale) const;
+  absl::Status check(const Progress& progress,
+                     const std::vector<std::vector<TableUpdate>>& updates) const;
   absl::Status bind(const SparseOptimizerConfig& config, EmbeddingCollection& collection);
 
   double learning_rate_ = 0;

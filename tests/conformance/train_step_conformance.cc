@@ -244,6 +244,7 @@ void check_undone(const MakeStep& make, const std::function<void(Bench&)>& spoil
   spoiled_step(bench);
   bench.model().on_forward = nullptr;
   bench.model().on_output = nullptr;
+  bench.model().on_pooled_gradient = nullptr;
   bench.model().gives_targets = false;
   bench.observer.fail_at = "";
   EXPECT_EQ(bench.state(), before) << "parameters or rows changed";
@@ -343,6 +344,21 @@ void check_errors(const MakeStep& make) {
       output.loss.register_hook(
           [](at::Tensor) -> at::Tensor { throw std::runtime_error("planted"); });
     };
+  });
+}
+
+// What a collection refuses in a backward pass it keeps until the step ends: it must not surface
+// after the dense parameters were updated.
+void check_kept_errors(const MakeStep& make) {
+  check_undone(make, [](Bench& bench) {
+    bench.model().on_pooled_gradient = [](at::Tensor gradient) {
+      return gradient.clone().requires_grad_();
+    };
+    bench.observer.events.clear();
+    EXPECT_THAT(bench.run(batches(2, 4)), StatusIs(absl::StatusCode::kUnimplemented,
+                                                   testing::HasSubstr("second derivatives")));
+    EXPECT_THAT(bench.observer.events, testing::Not(testing::Contains("after_backward")))
+        << "the ranks decided to apply the step";
   });
 }
 
@@ -472,6 +488,7 @@ void check_train_step(const MakeStep& make) {
   traced("division", check_division);
   traced("refusal", check_refusal);
   traced("errors", check_errors);
+  traced("kept errors", check_kept_errors);
   traced("no parameters", check_models_without_parameters);
   traced("two ranks", check_ranks);
   traced("a bad rank", check_bad_rank);
