@@ -45,6 +45,7 @@ absl::Status write_error(int error, absl::string_view doing, const std::string& 
     case EPERM:
     case EROFS: code = absl::StatusCode::kPermissionDenied; break;
     case ENOSPC:
+    case EFBIG:  // the limit of file sizes
     case EDQUOT: code = absl::StatusCode::kResourceExhausted; break;
     default: break;
   }

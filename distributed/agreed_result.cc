@@ -4,22 +4,25 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/status_macros.h"
 
 namespace millrace {
 namespace {
 
-// A result on its way to other ranks: the code as one character, then the message or the value.
+// A result on its way to other ranks: the code and the kind of failure as one character each, then
+// the message or the value.
 std::string pack(const absl::StatusOr<std::string>& result) {
-  const std::string code(1, static_cast<char>(result.status().raw_code()));
-  return code + (result.ok() ? *result : std::string(result.status().message()));
+  const std::string head = {static_cast<char>(result.status().raw_code()),
+                            static_cast<char>(kind_of(result.status()))};
+  return head + (result.ok() ? *result : std::string(result.status().message()));
 }
 
 absl::StatusOr<std::string> unpack(absl::string_view packed) {
-  if (packed.empty()) return absl::InternalError("another rank sent nothing");
+  if (packed.size() < 2) return absl::InternalError("another rank sent nothing");
   const auto code = static_cast<absl::StatusCode>(packed[0]);
-  if (code == absl::StatusCode::kOk) return std::string(packed.substr(1));
-  return absl::Status(code, packed.substr(1));
+  if (code == absl::StatusCode::kOk) return std::string(packed.substr(2));
+  return with_kind(absl::Status(code, packed.substr(2)), static_cast<FailureKind>(packed[1]));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "absl/strings/str_cat.h"
+#include "base/failure_kind.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "distributed/thread_collectives.h"
@@ -36,9 +37,13 @@ TEST(AgreedResultTest, AnErrorIsThatOfAllAndNamesItsRank) {
   const auto statuses =
       run_thread_ranks({.world_size = 3}, [](std::unique_ptr<Collectives> ranks) -> absl::Status {
         absl::StatusOr<std::string> own = std::string("good");
-        if (ranks->rank() > 0) own = absl::DataLossError(absl::StrCat("disk ", ranks->rank()));
-        EXPECT_THAT(gather_results(own, *ranks).status(),
-                    StatusIs(absl::StatusCode::kDataLoss, "rank 1: disk 1"));
+        if (ranks->rank() > 0) {
+          own = with_kind(absl::DataLossError(absl::StrCat("disk ", ranks->rank())),
+                          FailureKind::kMachine);
+        }
+        const absl::Status gathered = gather_results(own, *ranks).status();
+        EXPECT_THAT(gathered, StatusIs(absl::StatusCode::kDataLoss, "rank 1: disk 1"));
+        EXPECT_EQ(kind_of(gathered), FailureKind::kMachine);
         const auto first = result_of_first(
             []() -> absl::StatusOr<std::string> { throw std::runtime_error("odd"); }, *ranks);
         EXPECT_THAT(first.status(), StatusIs(absl::StatusCode::kInternal, HasSubstr("odd")));

@@ -1,12 +1,16 @@
 #include "framework/data_watch.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "io/names_files.h"
 
 namespace millrace {
 namespace {
 
 constexpr int kLooks = 10;  // within the time-out
 constexpr int64_t kCancelling = -1;
+constexpr absl::Duration kPatience = absl::Milliseconds(100);  // with whoever interrupts
 
 }  // namespace
 
@@ -51,21 +55,38 @@ absl::StatusOr<std::optional<Batch>> DataWatch::next(Dataset& data) {
   if (!thread_.joinable()) thread_ = std::thread([this] { watch(); });
   Call call(*this, data, call_.load(std::memory_order_relaxed) + 1);
   absl::StatusOr<std::optional<Batch>> batch = data.next();
-  if (!call.end() || batch.ok()) return batch;
+  const bool cancelled = call.end();
+  gave_up_ |= cancelled;
+  if (!cancelled || batch.ok()) return batch;
+  if (was_interrupted_) return absl::CancelledError("reading was interrupted");
   return absl::UnavailableError(
       absl::StrCat("no batch came for ", absl::FormatDuration(timeout_),
-                   " (the data time-out): the source hangs or is slower than that"));
+                   " (run.distributed.data_timeout_seconds): the source hangs or is slower than "
+                   "that",
+                   place_.empty() ? "" : "; it waits for ", place_));
 }
 
+// A call that is under way at two looks blocks.
 void DataWatch::watch() {
-  int64_t seen = 0;  // call_ at the last look
-  int looks = 0;     // at which the same call was under way
+  const absl::Duration pause = interrupted_ == nullptr ? timeout_ / kLooks
+                                                       : std::min(timeout_ / kLooks, kPatience);
+  absl::Duration rest;
+  const int64_t most = std::max<int64_t>(1, absl::IDivDuration(timeout_, pause, &rest));
+  int64_t seen = 0;   // call_ at the last look
+  int64_t looks = 0;  // at which the same call was under way
   MutexLock lock(mutex_);
-  while (!mutex_.await_for(timeout_ / kLooks, [this] { return stopping_; })) {
+  while (!mutex_.await_for(pause, [this] { return stopping_; })) {
     int64_t call = call_.load(std::memory_order_acquire);
     looks = call == seen && call % 2 == 1 ? looks + 1 : 0;
     seen = call;
-    if (looks >= kLooks && call_.compare_exchange_strong(call, kCancelling)) data_->cancel();
+    if (looks == 0) continue;
+    const bool interrupted = interrupted_ != nullptr && interrupted_();
+    if (looks < most && !interrupted) continue;
+    if (!call_.compare_exchange_strong(call, kCancelling)) continue;
+    was_interrupted_ = interrupted;
+    const auto* files = dynamic_cast<const NamesFiles*>(data_);
+    place_ = files == nullptr ? "" : files->files_being_read();
+    data_->cancel();
   }
 }
 

@@ -5,21 +5,24 @@
 
 #include "base/mutex.h"
 #include "base/status_matchers.h"
+#include "io/names_files.h"
 #include "tests/fakes/fake_dataset.h"
 
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Gives two batches, then blocks until it is cancelled.
-class Hanging : public FakeDataset {
+class Hanging : public FakeDataset, public NamesFiles {
  public:
   Hanging() : FakeDataset({.batches = 2}) {}
   absl::StatusOr<std::optional<Batch>> next() override {
     absl::StatusOr<std::optional<Batch>> batch = FakeDataset::next();
     if (!batch.ok() || batch->has_value()) return batch;
     MutexLock lock(mutex_);
+    hangs_ = true;
     mutex_.await([this] { return cancelled_; });
     return absl::CancelledError("cancelled");
   }
@@ -27,10 +30,16 @@ class Hanging : public FakeDataset {
     MutexLock lock(mutex_);
     cancelled_ = true;
   }
+  std::string files_being_read() const override { return "data/part-3.orc"; }
+  bool hangs() const {
+    MutexLock lock(mutex_);
+    return hangs_;
+  }
 
  private:
-  Mutex mutex_;
+  mutable Mutex mutex_;
   bool cancelled_ = false;
+  bool hangs_ = false;
 };
 
 TEST(DataWatch, GivesWhatTheDatasetGives) {
@@ -53,7 +62,22 @@ TEST(DataWatch, CancelsADatasetThatHangs) {
   ASSERT_OK(watch.next(data));
   ASSERT_OK(watch.next(data));
   EXPECT_THAT(watch.next(data),
-              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no batch came for 20ms")));
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("no batch came for 20ms"),
+                             HasSubstr("it waits for data/part-3.orc"))));
+  EXPECT_TRUE(watch.gave_up());
+}
+
+// Long before the time-out, but only while it waits.
+TEST(DataWatch, CancelsADatasetThatHangsWhenItIsInterrupted) {
+  Hanging data;
+  DataWatch watch(absl::Hours(1), [&] { return data.hangs(); });
+  ASSERT_OK(data.start_epoch(0));
+  ASSERT_OK(watch.next(data));
+  ASSERT_OK(watch.next(data));
+  EXPECT_FALSE(watch.gave_up());
+  EXPECT_THAT(watch.next(data), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_TRUE(watch.gave_up());
 }
 
 TEST(DataWatch, LeavesTheDatasetsOwnErrorsAlone) {

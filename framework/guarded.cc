@@ -3,29 +3,21 @@
 #include <c10/util/Exception.h>
 
 #include <exception>
-#include <new>
-#include <string>
+#include <stdexcept>
 
 #include "absl/strings/str_cat.h"
+#include "base/failure_kind.h"
+#include "base/status_macros.h"
 
 namespace millrace {
-namespace {
-
-std::string first_line(absl::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
-}
-
-}  // namespace
 
 absl::Status guarded(absl::string_view doing, absl::FunctionRef<absl::Status()> body) {
   try {
     return body();
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(absl::StrCat(doing, ": out of memory"));
   } catch (const c10::Error& error) {
-    return absl::InternalError(absl::StrCat(doing, ": ", first_line(error.what_without_backtrace())));
+    return annotate(status_of_exception(std::runtime_error(error.what_without_backtrace())), doing);
   } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat(doing, ": ", first_line(error.what())));
+    return annotate(status_of_exception(error), doing);
   } catch (...) {
     return absl::InternalError(absl::StrCat(doing, ": something was thrown that is no std::exception"));
   }

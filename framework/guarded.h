@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// Calls `body` and returns its status; an exception becomes a status instead, annotated with `doing`:
-// c10::Error and others Internal with the first line of their message, std::bad_alloc ResourceExhausted.
+// Calls `body` and returns its status; an exception becomes status_of_exception (c10::Error without
+// its backtrace), annotated with `doing`.
 absl::Status guarded(absl::string_view doing, absl::FunctionRef<absl::Status()> body);
 
 }  // namespace millrace

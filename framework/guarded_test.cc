@@ -38,7 +38,15 @@ TEST(GuardedTest, OtherExceptions) {
   EXPECT_THAT(guarded("x", []() -> absl::Status { throw std::runtime_error("boom\nmore"); }),
               StatusIs(absl::StatusCode::kInternal, "x: boom"));
   EXPECT_THAT(guarded("x", []() -> absl::Status { throw std::bad_alloc(); }),
-              StatusIs(absl::StatusCode::kResourceExhausted, "x: out of memory"));
+              StatusIs(absl::StatusCode::kResourceExhausted, StartsWith("x: out of memory")));
+  // LibTorch's own allocator.
+  EXPECT_THAT(guarded("x",
+                      []() -> absl::Status {
+                        at::empty({1LL << 60}, at::kByte);
+                        return absl::OkStatus();
+                      }),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("1152921504606846976 bytes were asked for")));
   EXPECT_THAT(guarded("x", []() -> absl::Status { throw 7; }),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("no std::exception")));
 }

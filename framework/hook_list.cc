@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
@@ -79,7 +80,8 @@ absl::Status HookList::call(HookContext& context, Entry& entry, Event event, abs
   try {
     status = call(*entry.hook);
   } catch (const std::exception& error) {
-    status = absl::InternalError(absl::StrCat("threw an exception: ", error.what()));
+    status = status_of_exception(error);
+    if (absl::IsInternal(status)) status = annotate(status, "threw an exception");
   } catch (...) {
     status = absl::InternalError("threw something that is no std::exception");
   }

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/failure_kind.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/stop_signals.h"
 #include "base/text.h"
 #include "distributed/one_rank_collectives.h"
 #include "embedding/embedding_collection.h"
@@ -59,7 +61,7 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts)
       windows_(dynamic_cast<WindowedDataset*>(parts_.train_data.get())),
       hooks_(std::make_unique<HookList>(clock_)),
       context_(std::make_unique<Context>(*this)),
-      data_watch_(options_.data_timeout) {}
+      data_watch_(options_.data_timeout, [] { return noted_stop_signal() != 0; }) {}
 
 // Collectives that are under way work on buffers of the other parts.
 Trainer::~Trainer() { parts_.collectives.reset(); }
@@ -115,6 +117,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   summary_ = Summary();
   stopped_ = false;
   running_ = true;
+  interrupted_ = false;
   run_started_ = clock_.elapsed();
   elapsed_before_ = progress_.elapsed;
   const int64_t examples_before = progress_.examples;
@@ -122,6 +125,8 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   if (phase == Phase::kTrain) {
     finished_ = false;
     save_failed_ = false;
+    evaluation_failed_ = false;
+    saved_step_ = -1;
     interrupted_save_ = false;
     at_boundary_ = true;
     reporter_->resume_clock();
@@ -138,7 +143,10 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   if (outcome.ok()) outcome = guarded("the run", body);
   // A rank that failed anywhere above is heard of here, if it was not before.
   outcome = agreement_->settle({"the end of the run"}, outcome);
-  if (!outcome.ok() && phase == Phase::kTrain) save_after_failure();
+  if (!outcome.ok() && phase == Phase::kTrain) {
+    save_after_failure();
+    outcome = explain_failed_evaluation(outcome);
+  }
   parts_.collectives->set_phase(RankPhase::kEnd, steps_done());
   context_->set_ending(true);
   const absl::Status ended = hooks_->end(*context_, outcome);
@@ -204,6 +212,10 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
   parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
   if (outer == Phase::kTrain) reporter_->resume_clock();
   run_started_ += clock_.elapsed() - start;  // no time of training
+  if (!result.ok() && outer == Phase::kTrain && !absl::IsAborted(result.status())) {
+    evaluation_failed_ = true;
+    result = with_kind(result.status(), FailureKind::kEvaluation);
+  }
   RETURN_IF_ERROR(result.status());
   if (result->has_value()) {
     summary_.eval[options.name] = (*result)->metrics;
@@ -228,7 +240,7 @@ absl::StatusOr<std::optional<Batch>> Trainer::Ranks::next(Dataset& data) {
 
 void Trainer::Ranks::start(const Batch* next) {
   RankShare share;
-  share.has_data = next != nullptr;
+  share.has_data = next != nullptr || trainer_.interrupted_;
   share.examples = next != nullptr ? next->size : 0;
   share.elapsed = trainer_.progress_.elapsed;
   trainer_.agreement_->start({"evaluation", batches_++}, share);
@@ -238,7 +250,10 @@ absl::StatusOr<bool> Trainer::Ranks::finish() {
   RETURN_IF_ERROR(trainer_.agreement_->verify());
   const bool more = trainer_.agreement_->result().ranks_with_data > 0;
   // Without a stop the rest is carried to the next exchange of training.
-  if (trainer_.agreement_->result().stop == 0) return more;
+  if (trainer_.agreement_->result().stop == 0) {
+    RETURN_IF_ERROR(trainer_.check_interruption());
+    return more;
+  }
   ASSIGN_OR_RETURN(asked_, trainer_.agreement_->requests());
   return false;
 }

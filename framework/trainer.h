@@ -114,6 +114,9 @@ class Trainer {
 
   const Progress& progress() const { return progress_; }
   const Summary& summary() const { return summary_; }  // of the last run
+  // Returns true once a source of data was given up: its threads may hang, and so would whoever
+  // destroys the trainer. After a stop that came while data was waited for, no further run reads.
+  bool data_hangs() const { return data_watch_.gave_up(); }
   Model& model() { return *parts_.model; }
   const std::vector<EmbeddingCollection*>& collections() const { return collections_; }
   // Every dense parameter, by name.
@@ -154,6 +157,7 @@ class Trainer {
   std::unique_ptr<StepData> padding() const;
   absl::Status drop_rest(std::unique_ptr<StepData> next);
   absl::StatusOr<std::optional<Batch>> next_batch(Dataset& data, RankPhase then);
+  absl::Status check_interruption() const;
   bool time_is_up() const;
   absl::StatusOr<ExchangeResult> run_step(const StepData& data, int64_t examples,
                                           const StepData* next);
@@ -185,6 +189,9 @@ class Trainer {
   absl::Status tell_of(absl::StatusOr<std::vector<CheckpointInfo>> durable);
   absl::Status reload();
   absl::Status save_at_end();
+  absl::Status save_before_evaluation(const RequestSet& requests, Scope scope, bool at_end);
+  void keep_unserved(const RequestSet& requests, Scope scope);
+  absl::Status explain_failed_evaluation(const absl::Status& outcome) const;
   void save_after_failure();
   std::map<std::string, double> checkpoint_metrics() const;
   absl::Status go_on_from(FoundCheckpoint found, std::vector<std::string>* notes);
@@ -231,7 +238,10 @@ class Trainer {
   bool running_ = false, stopped_ = false;
   bool served_any_ = false;   // request, since it was last looked at
   bool at_boundary_ = false;  // between steps: what a failure leaves is a state to save
+  bool interrupted_ = false;   // by a stop, while this rank waited for data
   bool save_failed_ = false;
+  bool evaluation_failed_ = false;  // within this run: the state of training is whole all the same
+  int64_t saved_step_ = -1;         // steps_done() of the newest save of this run
   bool interrupted_save_ = false;  // was asked for within an evaluation that a stop ended
   std::string checkpoint_;         // the newest that was saved, or else resumed from
   std::vector<BegunSave> begun_saves_;              // in their order

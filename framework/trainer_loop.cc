@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/stop_signals.h"
 #include "embedding/embedding_collection.h"
 #include "framework/guarded.h"
 #include "framework/model.h"
@@ -108,6 +109,7 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_st
   RETURN_IF_ERROR(serve_agreed());
   ask_for_later();
   if (stopped_) return PassEnd::kInterrupted;
+  RETURN_IF_ERROR(check_interruption());
   if (agreed.ranks_with_data == 0 && !may_be_empty) {
     return absl::InvalidArgumentError(
         absl::StrCat(place.what, " ", place.number,
@@ -129,6 +131,7 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_st
     }
     ASSIGN_OR_RETURN(agreed, run_step(*current, examples, next.get()));
     if (stopped_) return PassEnd::kInterrupted;
+    RETURN_IF_ERROR(check_interruption());
   }
   if (agreed.ranks_with_data > 0) RETURN_IF_ERROR(drop_rest(std::move(next)));
   return stopped_ ? PassEnd::kInterrupted : PassEnd::kOutOfData;
@@ -146,6 +149,7 @@ absl::StatusOr<std::unique_ptr<Trainer::StepData>> Trainer::fetch() {
     ASSIGN_OR_RETURN(std::optional<Batch> batch,
                      next_batch(*parts_.train_data, RankPhase::kBetweenSteps),
                      absl::StrCat("reading the data of a step after step ", progress_.step));
+    if (interrupted_) return nullptr;
     if (!batch.has_value()) break;
     data->examples += batch->size;
     data->micro_batches.push_back(*std::move(batch));
@@ -166,7 +170,18 @@ absl::StatusOr<std::optional<Batch>> Trainer::next_batch(Dataset& data, RankPhas
   parts_.collectives->set_phase(RankPhase::kData, steps_done());
   absl::StatusOr<std::optional<Batch>> batch = data_watch_.next(data);
   parts_.collectives->set_phase(then, steps_done());
+  if (absl::IsCancelled(batch.status()) && noted_stop_signal() != 0) {
+    // The exchange that follows carries the stop, so that nobody needs the batch.
+    interrupted_ = true;
+    return std::optional<Batch>();
+  }
   return batch;
+}
+
+// What interrupts reading must end the run: the data gives no more batches.
+absl::Status Trainer::check_interruption() const {
+  if (!interrupted_ || stopped_) return absl::OkStatus();
+  return absl::CancelledError("a signal interrupted reading, but no hook asked to stop");
 }
 
 // For a rank whose data has ended before that of others.
@@ -200,7 +215,8 @@ absl::Status Trainer::drop_rest(std::unique_ptr<StepData> next) {
       ASSIGN_OR_RETURN(const std::optional<Batch> batch,
                        next_batch(*parts_.train_data, RankPhase::kBetweenSteps),
                        "counting examples that are dropped");
-      share.has_data = batch.has_value();
+      share.has_data = batch.has_value() || interrupted_;
+      if (interrupted_) break;
       if (batch.has_value()) share.examples += batch->size;
     }
     share.elapsed = own_elapsed();
@@ -300,7 +316,8 @@ void Trainer::update_elapsed() {
 }
 
 RankShare Trainer::share(const StepData* next) const {
-  return {next != nullptr, next != nullptr ? next->examples : 0, own_elapsed(),
+  // Whoever was interrupted has more, but does not know it.
+  return {next != nullptr || interrupted_, next != nullptr ? next->examples : 0, own_elapsed(),
           parts_.saver != nullptr && parts_.saver->ready()};
 }
 

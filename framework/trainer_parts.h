@@ -67,10 +67,12 @@ struct TrainerOptions {
   bool until_first = false;
 
   // Do not.
-  // With a saver: whether a run saves when it ends, also by a stop.
+  // With a saver: whether a run saves when it ends, also by a stop. What is evaluated after the last
+  // step is evaluated behind a first save, so that nothing there costs the model; the save at the
+  // end then adds what the evaluations said.
   bool save_at_end = true;
-  // With a saver and one rank: whether a run that fails between two steps, in reading data say,
-  // saves the last finished one. What fails in a step, a hook or an evaluation leaves hooks and
+  // With a saver and one rank: whether a run that fails between two steps (in reading data, say) or
+  // in an evaluation saves the last finished one. What fails in a step or a hook leaves hooks and
   // requests in the midst of something.
   bool save_on_failure = true;
   Cadence report = {.every_steps = 100, .at_end = true};

@@ -98,7 +98,10 @@ absl::Status Trainer::serve_each(const RequestSet& requests, Scope scope) {
   context_->mark_served();
   RequestSet left = stopped_by_rank(scope) ? requests : RequestSet();
   if (left.empty()) {
-    ASSIGN_OR_RETURN(left, evaluate_sets(requests, scope, /*only_new=*/false));
+    absl::StatusOr<RequestSet> rest = evaluate_sets(requests, scope, /*only_new=*/false);
+    if (!rest.ok()) keep_unserved(requests, scope);
+    RETURN_IF_ERROR(rest.status());
+    left = *std::move(rest);
   }
   if (!left.empty()) {
     // A rank asked to stop, so this is for who goes on. A checkpoint of here and now does no harm.
@@ -171,6 +174,7 @@ absl::StatusOr<RequestSet> Trainer::evaluate_sets(const RequestSet& requests, Sc
   for (EvaluationSet* set : sets) {
     const auto last = last_evaluated_step_.find(set->name);
     if (only_new && last != last_evaluated_step_.end() && last->second == progress_.step) continue;
+    RETURN_IF_ERROR(save_before_evaluation(requests, scope, /*at_end=*/only_new));
     ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result,
                      evaluate_inside(*set->data, named(set->name)));
     if (!result.has_value()) return without_sets(requests, done, names_of(parts_.evaluation_sets));

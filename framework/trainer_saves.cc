@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "framework/guarded.h"
@@ -58,6 +59,7 @@ absl::Status Trainer::save(const RequestSet& asked, Scope scope) {
         parts_.saver->begin(*state, checkpoint_metrics(), *parts_.collectives);
     parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
     save_failed_ = !begun.ok();
+    if (begun.ok()) saved_step_ = steps_done();
     if (begun.ok()) begun_saves_.push_back({progress_.step, asked, scope});
     // Of a failure also others are heard that it waited for.
     return begun.ok() ? begun : tell_of(begun);
@@ -68,6 +70,7 @@ absl::Status Trainer::save(const RequestSet& asked, Scope scope) {
   save_failed_ = !saved.ok();
   RETURN_IF_ERROR(saved.status(), "making a checkpoint");
   checkpoint_ = saved->path;
+  saved_step_ = steps_done();
   RETURN_IF_ERROR(hooks_->after_checkpoint(*context_, *saved));
   record_served(Request::kCheckpoint, asked, scope);
   return absl::OkStatus();
@@ -126,6 +129,52 @@ absl::Status Trainer::save_at_end() {
   return absl::OkStatus();
 }
 
+// What follows the last step may fail, or end the process: the model is durable before that. The
+// checkpoint is not marked as finished, so that a run that goes on from it evaluates.
+// `at_end`: hooks ask for the evaluations again when that run starts.
+absl::Status Trainer::save_before_evaluation(const RequestSet& requests, Scope scope, bool at_end) {
+  const bool last = at_end || training_is_over() || stream_ended_;
+  if (!last || context_->phase() != Phase::kTrain || parts_.saver == nullptr ||
+      !options_.save_at_end || summary_.steps_begun == 0 || saved_step_ == steps_done()) {
+    return absl::OkStatus();
+  }
+  RequestSet asked;
+  const RequestSet restored = restored_requests_;
+  for (const Request& request : requests.asked) {
+    if (request.kind == Request::kEvaluate && !at_end && scope == Scope::kCommon) {
+      restored_requests_.add(request);
+    }
+    if (request.kind == Request::kStop) asked.add(request);
+  }
+  const absl::Status saved = save(asked, scope);
+  restored_requests_ = restored;
+  RETURN_IF_ERROR(saved);
+  RETURN_IF_ERROR(finish_saves());
+  record(LoopEvent::kServed, "checkpoint", "before the last evaluation");
+  return absl::OkStatus();
+}
+
+// An evaluation of these requests failed: whoever goes on serves them.
+void Trainer::keep_unserved(const RequestSet& requests, Scope scope) {
+  if (scope == Scope::kThisRank) {
+    put_aside(requests, due_now_);
+    return;
+  }
+  for (const Request& request : requests.asked) {
+    if (request.kind != Request::kCheckpoint) restored_requests_.add(request);
+  }
+}
+
+absl::Status Trainer::explain_failed_evaluation(const absl::Status& outcome) const {
+  const bool saved =
+      saved_step_ == steps_done() || (summary_.steps_begun == 0 && !checkpoint_.empty());
+  if (kind_of(outcome) != FailureKind::kEvaluation || !saved) return outcome;
+  return with_more(outcome, absl::StrCat("; training is saved up to step ", progress_.step, " in ",
+                                         checkpoint_,
+                                         ": mend what the evaluation lacks and run again, which "
+                                         "evaluates first"));
+}
+
 void Trainer::save_after_failure() {
   if (parts_.saver != nullptr && parts_.saver->asynchronous()) {
     // With more ranks what is under way is given up, but what is durable already is told.
@@ -136,7 +185,9 @@ void Trainer::save_after_failure() {
     });
     if (!finished.ok()) MILLRACE_LOG(ERROR) << finished.message();
   }
-  const bool clean = at_boundary_ && !save_failed_ && context_->world_size() == 1;
+  const bool clean =
+      (at_boundary_ || evaluation_failed_) && !save_failed_ && context_->world_size() == 1;
+  if (evaluation_failed_ && saved_step_ == steps_done()) return;
   if (parts_.saver == nullptr || !options_.save_on_failure || !clean || summary_.steps_begun == 0) {
     return;
   }

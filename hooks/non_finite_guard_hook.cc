@@ -2,11 +2,16 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/failure_kind.h"
 
 namespace millrace {
 namespace {
 
 constexpr int32_t kVersion = 1;
+
+absl::Status diverged(absl::string_view what) {
+  return with_kind(absl::FailedPreconditionError(what), FailureKind::kDiverged);
+}
 
 }  // namespace
 
@@ -21,15 +26,14 @@ absl::Status NonFiniteGuardHook::after_step(HookContext& context, const StepResu
       absl::StrCat(result.refused, " was infinite or not-a-number in the step after step ",
                    context.progress().step, " (nothing of it was applied)");
   if (config_.policy() == NonFiniteConfig::FAIL) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(what,
-                     "; lower the learning rate, look at the data, or set "
-                     "train.non_finite.policy to SKIP"));
+    return diverged(absl::StrCat(what,
+                                 "; lower the learning rate, look at the data, or set "
+                                 "train.non_finite.policy to SKIP"));
   }
   if (in_a_row_ > config_.max_in_a_row()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        what, "; ", in_a_row_, " such steps in a row, train.non_finite.max_in_a_row is ",
-        config_.max_in_a_row()));
+    return diverged(absl::StrCat(what, "; ", in_a_row_,
+                                 " such steps in a row, train.non_finite.max_in_a_row is ",
+                                 config_.max_in_a_row()));
   }
   return absl::OkStatus();
 }

@@ -9,10 +9,10 @@
 
 namespace millrace {
 
-// From start to end, SIGTERM, SIGINT and SIGUSR1 make this rank ask for a stop, which is served
-// after the step that begins next, and also while ranks wait for a window or evaluate. A second
-// SIGTERM or SIGINT (not the first one after a SIGUSR1, which schedulers send as a warning) ends
-// the process at once. Signals outside training (evaluate() on its own) keep their usual effect.
+// From start to end, the signals of base/stop_signals.h make this rank ask for a stop, which is
+// served after the step that begins next, and also while ranks wait for a window or evaluate. A
+// second SIGTERM or SIGINT ends the process at once. The other signals are warnings, which
+// schedulers, terminals and limits may send several times: they never do. Signals outside training (evaluate() on its own) keep their usual effect.
 // One such hook may be started in a process at a time: start fails with FailedPrecondition
 // otherwise.
 class SignalStopHook : public Hook {

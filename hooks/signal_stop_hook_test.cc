@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "tests/conformance/hook_conformance.h"
+#include "tests/fakes/fake_dataset.h"
 #include "tests/fakes/fake_hook_context.h"
 #include "tests/fakes/tiny_trainer.h"
 
@@ -40,7 +42,10 @@ TEST(SignalStopHookTest, Conformance) {
 TEST(SignalStopHookTest, StopsAfterTheStepThatBeginsNext) {
   for (const auto& [signal, reason] : {std::pair(SIGTERM, "signal SIGTERM"),
                                        {SIGINT, "signal SIGINT"},
-                                       {SIGUSR1, "signal SIGUSR1"}}) {
+                                       {SIGHUP, "signal SIGHUP"},
+                                       {SIGUSR1, "signal SIGUSR1"},
+                                       {SIGUSR2, "signal SIGUSR2"},
+                                       {SIGXCPU, "signal SIGXCPU"}}) {
     std::unique_ptr<Trainer> trainer = raising_trainer(signal, 2);
     ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
     EXPECT_EQ(summary.outcome, Outcome::kStopped);
@@ -102,6 +107,59 @@ TEST(SignalStopHookTest, ASignalInAnEvaluationEndsIt) {
   EXPECT_LT(*forwards, 10);
 }
 
+// Gives so many batches of six; then a signal comes while it waits for the next.
+class Hanging : public FakeDataset {
+ public:
+  explicit Hanging(int64_t batches) : FakeDataset({.batches = 6}), left_(batches) {}
+  absl::StatusOr<std::optional<Batch>> next() override {
+    if (left_-- > 0) return FakeDataset::next();
+    std::raise(SIGTERM);
+    MutexLock lock(mutex_);
+    mutex_.await([this] { return cancelled_; });
+    return absl::CancelledError("cancelled");
+  }
+  void cancel() override {
+    MutexLock lock(mutex_);
+    cancelled_ = true;
+  }
+
+ private:
+  int64_t left_;
+  Mutex mutex_;
+  bool cancelled_ = false;
+};
+
+// Not when a batch comes, which may be never.
+TEST(SignalStopHookTest, ASignalWhileDataIsWaitedForIsServedAtOnce) {
+  for (const int64_t batches : {0, 1, 3}) {
+    SCOPED_TRACE(batches);
+    TrainerParts parts = tiny_parts();
+    parts.train_data = std::make_unique<Hanging>(batches);
+    ASSERT_OK_AND_ASSIGN(const auto trainer, Trainer::create({}, std::move(parts)));
+    ASSERT_OK(trainer->add_hook(std::make_unique<SignalStopHook>()));
+    ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+    EXPECT_EQ(summary.outcome, Outcome::kStopped);
+    EXPECT_EQ(summary.stop_reason, "signal SIGTERM");
+    EXPECT_TRUE(summary.stopped_by_rank);
+    EXPECT_EQ(summary.progress.step, batches) << "what was read is trained on";
+    EXPECT_EQ(summary.progress.epoch, 0);
+    EXPECT_TRUE(trainer->data_hangs());
+    ASSERT_OK_AND_ASSIGN(const TrainState state, trainer->capture());
+    EXPECT_FALSE(state.shared.data_ended()) << "the epoch has more, whatever that is";
+  }
+}
+
+TEST(SignalStopHookTest, SoItIsInAnEvaluation) {
+  TrainerParts parts = tiny_parts();
+  parts.evaluation_sets[0].data = std::make_unique<Hanging>(2);
+  ASSERT_OK_AND_ASSIGN(const auto trainer, Trainer::create({}, std::move(parts)));
+  ASSERT_OK(trainer->add_hook(std::make_unique<SignalStopHook>()));
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train_and_evaluate());
+  EXPECT_EQ(summary.outcome, Outcome::kStopped);
+  EXPECT_EQ(summary.progress.step, 4);
+  EXPECT_TRUE(summary.eval.empty());
+}
+
 TEST(SignalStopHookTest, AsksOnceInARun) {
   FakeHookContext context;
   SignalStopHook hook;
@@ -146,6 +204,17 @@ TEST(SignalStopHookTest, PutsHandlersBack) {
   std::signal(SIGUSR1, SIG_DFL);
 }
 
+TEST(SignalStopHookTest, AHangUpThatNohupIgnoresStaysIgnored) {
+  std::signal(SIGHUP, SIG_IGN);
+  FakeHookContext context;
+  SignalStopHook hook;
+  ASSERT_OK(hook.start(context));
+  EXPECT_EQ(handler_of(SIGHUP), SIG_IGN);
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+  EXPECT_EQ(handler_of(SIGHUP), SIG_IGN);
+  std::signal(SIGHUP, SIG_DFL);
+}
+
 TEST(SignalStopHookTest, EvaluationAloneKeepsTheHandlers) {
   FakeHookContext context;
   context.phase_is = Phase::kEvaluate;
@@ -184,10 +253,12 @@ TEST(SignalStopHookTest, AWarningBeforeTheFirstTerminationIsNoSecondOne) {
   FakeHookContext context;
   SignalStopHook hook;
   ASSERT_OK(hook.start(context));
-  std::raise(SIGUSR1);
-  std::raise(SIGUSR1);
+  // A shell passes on the SIGHUP that the terminal has sent already; SIGXCPU comes every second.
+  for (const int warning : {SIGUSR1, SIGUSR1, SIGHUP, SIGHUP, SIGXCPU, SIGXCPU, SIGUSR2}) {
+    std::raise(warning);
+  }
   std::raise(SIGTERM);
-  std::raise(SIGUSR1);
+  for (const int warning : {SIGUSR1, SIGHUP, SIGXCPU, SIGUSR2}) std::raise(warning);
   EXPECT_OK(context.asked.look());
   EXPECT_EQ(context.asked.take_this_rank().stop_reason, "signal SIGUSR1");
   ASSERT_OK(hook.end(context, absl::OkStatus()));

@@ -14,6 +14,7 @@
 #include "io/dataset.h"
 #include "io/dataset_options.h"
 #include "io/epoch_source.h"
+#include "io/names_files.h"
 #include "io/open_run.h"
 
 namespace millrace {
@@ -24,7 +25,7 @@ namespace millrace {
 //
 // Memory: up to reader_threads + 2 blocks of max(shuffle_rows, kMaxUnitRows) rows each, and
 // prefetch_batches + 1 batches.
-class BatchDataset : public Dataset {
+class BatchDataset : public Dataset, public NamesFiles {
  public:
   ~BatchDataset() override;  // cancels and joins
 
@@ -35,6 +36,7 @@ class BatchDataset : public Dataset {
   absl::StatusOr<std::optional<Batch>> next() override;
   absl::StatusOr<DataIdentity> identity() const override;
   void cancel() override;
+  std::string files_being_read() const override { return source_->blocks().files_being_read(); }
 
   // Of all ranks, and outside split and sample too.
   int64_t rows() const { return source_->rows(); }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -164,6 +165,12 @@ void BlockSource::find_last_uses() {
   }
 }
 
+std::string BlockSource::files_being_read() const {
+  std::vector<std::string> paths;
+  for (const int64_t file : in_use_.files()) paths.push_back(files_.paths()[file]);
+  return absl::StrJoin(paths, ", ");
+}
+
 int64_t BlockSource::add_request(Request request) {
   const auto found = std::find(requests_.begin(), requests_.end(), request);
   if (found != requests_.end()) return found - requests_.begin();
@@ -226,6 +233,7 @@ absl::StatusOr<FileSet::OpenFile*> BlockReader::file(int64_t file) {
 }
 
 absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, BadRows& bad) {
+  const FilesInUse::Use use(source_.in_use_, unit.file);
   ASSIGN_OR_RETURN(FileSet::OpenFile * open, file(unit.file));
   std::vector<ColumnRequest> requests;
   for (const BlockSource::Request& request : source_.requests_) {

@@ -18,6 +18,7 @@
 #include "io/feature_schema.h"
 #include "io/feature_transform.h"
 #include "io/file_set.h"
+#include "io/files_in_use.h"
 #include "io/sample_filter.h"
 #include "io/split_filter.h"
 #include "proto/config.pb.h"
@@ -39,7 +40,8 @@ struct SourceOptions {
   int64_t first_file = 0;
 };
 
-// Files and features, checked against each other. Immutable; thread-safe.
+// Files and features, checked against each other. Immutable but for what readers say that they read;
+// thread-safe.
 class BlockSource {
  public:
   // `files` must outlive the source. Errors: those of FileSet, FeatureTransform, SplitFilter and
@@ -52,6 +54,8 @@ class BlockSource {
   const FileSet& files() const { return files_; }
   const std::vector<Unit>& units() const { return units_; }
   int64_t rows() const { return rows_; }  // of all units
+  // Paths of the files that readers are opening or reading now, for NamesFiles.
+  std::string files_being_read() const;
 
  private:
   friend class BlockReader;
@@ -90,6 +94,7 @@ class BlockSource {
   int64_t rows_ = 0;
   std::vector<Feature> features_;
   std::vector<Request> requests_;
+  mutable FilesInUse in_use_;  // by readers
 };
 
 // Reads blocks of a source; one for each thread. Keeps a few files open.

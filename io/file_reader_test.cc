@@ -1,6 +1,8 @@
 // The conformance suite of file readers: each case runs for every format.
 #include "io/file_reader.h"
 
+#include <sys/stat.h>
+
 #include <string>
 #include <vector>
 
@@ -172,6 +174,13 @@ TEST_P(FileReaderTest, MissingFileAndDirectory) {
   ASSERT_OK(FileSystem::local().create_directories(path_));
   EXPECT_THAT(open(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path_ + " is a directory")));
+}
+
+// It would be waited for without a word, and then be found empty.
+TEST_P(FileReaderTest, Pipe) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THAT(open(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path_ + " is a pipe")));
 }
 
 // Reads everything. Returns: the first error.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/hash.h"
 #include "base/philox.h"
 #include "base/status_macros.h"
@@ -245,5 +246,14 @@ absl::StatusOr<DataIdentity> MixedDataset::identity() const {
 }
 
 void MixedDataset::cancel() { run_.cancel(); }
+
+std::string MixedDataset::files_being_read() const {
+  std::vector<std::string> paths;
+  for (const auto& source : sources_) {
+    std::string some = source->blocks().files_being_read();
+    if (!some.empty()) paths.push_back(std::move(some));
+  }
+  return absl::StrJoin(paths, ", ");
+}
 
 }  // namespace millrace

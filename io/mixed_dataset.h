@@ -14,6 +14,7 @@
 #include "io/dataset.h"
 #include "io/dataset_options.h"
 #include "io/epoch_source.h"
+#include "io/names_files.h"
 #include "io/open_run.h"
 
 namespace millrace {
@@ -29,7 +30,7 @@ namespace millrace {
 //
 // Memory: that of a BatchDataset for each source, without its batches, and prefetch_batches + 1
 // batches.
-class MixedDataset : public Dataset {
+class MixedDataset : public Dataset, public NamesFiles {
  public:
   ~MixedDataset() override;  // cancels and joins
 
@@ -39,6 +40,7 @@ class MixedDataset : public Dataset {
   // The files of all sources, in their order.
   absl::StatusOr<DataIdentity> identity() const override;
   void cancel() override;
+  std::string files_being_read() const override;
 
   // Of the sources that do not repeat: rows of all ranks, and of this rank's share those before
   // `cursor`, which is its own.

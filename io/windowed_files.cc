@@ -495,4 +495,10 @@ void WindowedFiles::cancel() {
   if (open_ != nullptr) open_->cancel();
 }
 
+std::string WindowedFiles::files_being_read() const {
+  MutexLock lock(mutex_);
+  const auto* files = dynamic_cast<const NamesFiles*>(open_.get());
+  return files == nullptr ? "" : files->files_being_read();
+}
+
 }  // namespace millrace

@@ -18,6 +18,7 @@
 #include "base/mutex.h"
 #include "io/dataset.h"
 #include "io/dataset_options.h"
+#include "io/names_files.h"
 #include "io/window_stream.h"
 #include "io/windowed_dataset.h"
 #include "proto/window_position.pb.h"
@@ -43,7 +44,7 @@ struct WindowedFilesOptions {
 // windows. A source whose stream has ended is missing from then on (ALL_END), or ends the whole.
 //
 // Memory: that of one BatchDataset or MixedDataset; nothing grows with the number of windows.
-class WindowedFiles : public WindowedDataset {
+class WindowedFiles : public WindowedDataset, public NamesFiles {
  public:
   // Errors: InvalidArgument without windows; those of WindowStream::create.
   static absl::StatusOr<std::unique_ptr<WindowedDataset>> create(WindowedFilesOptions options);
@@ -59,6 +60,7 @@ class WindowedFiles : public WindowedDataset {
   absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() override;
   std::vector<std::string> upcoming_files() override;
   void cancel() override;
+  std::string files_being_read() const override;
 
  private:
   explicit WindowedFiles(WindowedFilesOptions options) : options_(std::move(options)) {}
@@ -112,7 +114,7 @@ class WindowedFiles : public WindowedDataset {
   std::optional<absl::Time> waits_since_;
   absl::Duration last_said_ = absl::ZeroDuration();  // the clock's elapsed()
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   // Changed by the one user, under the mutex, since cancel() looks at it. Null: no window is open,
   // or one without rows.

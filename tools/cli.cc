@@ -4,12 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <exception>
 #include <iostream>
 #include <utility>
 #include <vector>
 
+#include "base/catch_exceptions.h"
 #include "base/log.h"
+#include "base/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/summary_json.h"
@@ -66,6 +67,7 @@ int run_command(CLI::App& program, int argc, char** argv, const RankListener& li
 }  // namespace
 
 int run_program(int argc, char** argv, const RankListener& listener) {
+  ignore_write_signals();
   initialize_logging(argv[0]);
   // Under `bazel run`, paths are relative to where the user stands.
   const char* directory = std::getenv("BUILD_WORKING_DIRECTORY");
@@ -74,11 +76,9 @@ int run_program(int argc, char** argv, const RankListener& listener) {
   }
   CLI::App program("Trains recommendation models.", "millrace");
   program.require_subcommand(1);
-  try {
-    return run_command(program, argc, argv, listener);
-  } catch (const std::exception& error) {
-    return fail(absl::InternalError(std::string("unexpected exception: ") + error.what()));
-  }
+  const absl::StatusOr<int> code = catch_exceptions(
+      [&]() -> absl::StatusOr<int> { return run_command(program, argc, argv, listener); });
+  return code.ok() ? *code : fail(code.status());
 }
 
 }  // namespace millrace

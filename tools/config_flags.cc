@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "metrics/metric.h"
 #include "proto/config_reader.h"
 #include "proto/windows_check.h"
 #include "tools/instruction_set_choice.h"
@@ -77,6 +78,17 @@ void use_generated_data(TrainConfig* train) {
   }
 }
 
+// The families that configurations name are known to programs, not to proto/.
+absl::Status check_metrics(const TrainConfig& train) {
+  for (int i = 0; i < train.metric_size(); ++i) {
+    const absl::Status status = create_metric(train.metric(i)).status();
+    if (status.ok()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("train.metric[", i, "]: ", status.message()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string check_not_negative(const std::string& text) {
@@ -108,6 +120,7 @@ absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flag
   expand_names(config.mutable_train());
   use_generated_data(config.mutable_train());
   RETURN_IF_ERROR(validate(config), flags.config);
+  RETURN_IF_ERROR(check_metrics(config.train()), flags.config);
   return config;
 }
 

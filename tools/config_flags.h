@@ -44,7 +44,8 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags);
 std::string check_not_negative(const std::string& text);
 
 // Reads the configuration, applies --set and then the other flags, expands names and validates.
-// Errors: those of config_reader.h; InvalidArgument for a flag that does not fit.
+// Errors: those of config_reader.h; InvalidArgument for a flag that does not fit and for an unknown
+// metric.
 absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags);
 
 }  // namespace millrace

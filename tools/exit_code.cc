@@ -1,8 +1,17 @@
 #include "tools/exit_code.h"
 
+#include "base/failure_kind.h"
+
 namespace millrace {
 
 int exit_code(const absl::Status& status) {
+  switch (kind_of(status)) {
+    case FailureKind::kMachine: return kExitMachine;
+    case FailureKind::kEvaluation: return kExitEvaluation;
+    case FailureKind::kDiverged: return kExitDiverged;
+    case FailureKind::kLimit: return kExitUsage;
+    case FailureKind::kOther: break;
+  }
   switch (status.code()) {
     case absl::StatusCode::kOk: return kExitFinished;
     case absl::StatusCode::kInvalidArgument:

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/failure_kind.h"
+
 namespace millrace {
 namespace {
 
@@ -18,6 +20,14 @@ TEST(ExitCode, FollowsSysexits) {
   EXPECT_EQ(exit_code(absl::ResourceExhaustedError("x")), 73);
   EXPECT_EQ(exit_code(absl::UnavailableError("x")), 74);
   EXPECT_EQ(exit_code(absl::AbortedError("x")), 76);
+}
+
+TEST(ExitCode, TheKindOfAFailureGoesFirst) {
+  const absl::Status full = absl::ResourceExhaustedError("x");
+  EXPECT_EQ(exit_code(with_kind(full, FailureKind::kMachine)), 71);
+  EXPECT_EQ(exit_code(with_kind(full, FailureKind::kLimit)), 64);
+  EXPECT_EQ(exit_code(with_kind(absl::DataLossError("x"), FailureKind::kEvaluation)), 79);
+  EXPECT_EQ(exit_code(with_kind(absl::FailedPreconditionError("x"), FailureKind::kDiverged)), 80);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <cstring>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/catch_exceptions.h"
+#include "base/mutex.h"
 #include "base/status_macros.h"
 #include "checkpoint/model_bank.h"
 #include "distributed/one_rank_collectives.h"
@@ -47,6 +50,28 @@ namespace {
 
 constexpr char kGeneratedMarker[] = "generated.textproto";
 constexpr char kBestAuc[] = "# best AUC on the evaluation examples: ";
+
+// libgomp ends the process if it cannot start its threads: they are tried first.
+absl::Status check_threads(int count) {
+  Mutex mutex;
+  bool all_started = false;
+  std::vector<std::thread> threads;
+  const absl::Status status = catch_exceptions([&] {
+    for (int i = 1; i < count; ++i) {
+      threads.emplace_back([&] {
+        MutexLock lock(mutex);
+        mutex.await([&] { return all_started; });
+      });
+    }
+    return absl::OkStatus();
+  });
+  {
+    MutexLock lock(mutex);
+    all_started = true;
+  }
+  for (std::thread& thread : threads) thread.join();
+  return status;
+}
 
 Cadence cadence_or(bool given, const CadenceConfig& config, Cadence otherwise) {
   return given ? Cadence::from_config(config) : otherwise;
@@ -169,6 +194,7 @@ class JobBuilder {
     ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
+    RETURN_IF_ERROR(find_empty_evaluation_sets());
     RETURN_IF_ERROR(open_paired_sets());
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
@@ -262,7 +288,33 @@ class JobBuilder {
     return absl::OkStatus();
   }
 
+  // Sets without rows are found where they are opened; those that a split or a sample leaves nothing
+  // of only by reading up to the first example that stays. Rank 0 reads for all.
+  absl::Status find_empty_evaluation_sets() const {
+    if (!config_.run().evaluation().enabled() || collectives_->rank() != 0) return absl::OkStatus();
+    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      const bool chooses = set.data().has_split() || set.data().has_sample();
+      if (!chooses || set.data().has_windows() || set.data().has_mix()) continue;
+      const std::string what = absl::StrCat("train.eval_data \"", set.name(), "\"");
+      DatasetOptions options = dataset_options(set.data());
+      options.data.set_batch_size(1);
+      options.rank = 0;
+      options.world_size = 1;
+      options.reader_threads = 1;
+      options.prefetch_batches = 1;
+      ASSIGN_OR_RETURN(const std::unique_ptr<BatchDataset> data, open_dataset(options), what);
+      RETURN_IF_ERROR(data->start_epoch(0), what);
+      ASSIGN_OR_RETURN(const std::optional<Batch> first, data->next(), what);
+      if (first.has_value()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, ": no example of its ", data->rows(),
+                       " rows is in the set; check its split and sample"));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status make_model() {
+    RETURN_IF_ERROR(check_threads(threads_), absl::StrCat("run.threads: ", threads_));
     at::set_num_threads(threads_);
     const TrainConfig& train = config_.train();
     ModelResources resources;

@@ -30,7 +30,12 @@
 namespace millrace {
 namespace {
 
-constexpr int kForwarded[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGQUIT};
+constexpr int kForwarded[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGXCPU, SIGHUP, SIGQUIT};
+
+// Whether it only warns: schedulers and limits send it before they end anything.
+bool is_warning(uint32_t signal) {
+  return signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGXCPU;
+}
 
 absl::Status system_error(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat("cannot ", what, ": ", std::strerror(errno)));
@@ -266,7 +271,7 @@ class LocalRanks {
       ::poll(fds.data(), fds.size(), -1);
       signalfd_siginfo info;
       while (::read(signals_.fd(), &info, sizeof info) == sizeof info) {
-        if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1) return;
+        if (info.ssi_signo != SIGCHLD && !is_warning(info.ssi_signo)) return;
       }
     }
   }

@@ -29,7 +29,7 @@ struct LocalRanksOptions {
 // group of its own, so that Ctrl-C on a terminal reaches it only through this function. Each line
 // of its outputs appears whole, behind "[RANK] ".
 //
-// SIGTERM, SIGINT, SIGUSR1, SIGHUP and SIGQUIT, each time they arrive, are passed on to all ranks.
+// SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU and SIGQUIT, each time they arrive, are passed on to all ranks.
 // When a rank fails (any exit code but 0 and 75), the others have `grace` to leave, then get
 // SIGTERM, and after `grace` again SIGKILL; `err` says how each that fails ended. Processes that a rank leaves behind in its group are
 // killed when it ends; if this process is killed, so are the ranks. All of this goes on while

@@ -3,13 +3,11 @@
 #include <unistd.h>
 
 #include "absl/strings/string_view.h"
+#include "base/stop_signals.h"
 #include "tools/exit_code.h"
 
 namespace millrace {
 namespace {
-
-constexpr absl::string_view kName[] = {"SIGTERM", "SIGINT", "SIGUSR1"};
-constexpr int kSignals[] = {SIGTERM, SIGINT, SIGUSR1};
 
 void say(absl::string_view text) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
@@ -18,9 +16,7 @@ void say(absl::string_view text) {
 // In a signal handler: system calls only.
 [[noreturn]] void leave(int signal) {
   say("millrace: stopped by ");
-  for (size_t i = 0; i < std::size(kSignals); ++i) {
-    if (kSignals[i] == signal) say(kName[i]);
-  }
+  say(stop_signal_name(signal));
   say(" outside of training, where there is nothing to save: run again to go on\n");
   ::_exit(kExitRunAgain);
 }
@@ -30,9 +26,10 @@ void say(absl::string_view text) {
 SignalExit::SignalExit() {
   struct sigaction action = {};
   action.sa_handler = leave;
-  for (const int signal : kSignals) {
-    Saved saved{signal, {}};
-    if (::sigaction(signal, &action, &saved.action) == 0) saved_.push_back(saved);
+  for (const StopSignal& stop : kStopSignals) {
+    if (stays_ignored(stop.number)) continue;
+    Saved saved{stop.number, {}};
+    if (::sigaction(stop.number, &action, &saved.action) == 0) saved_.push_back(saved);
   }
 }
 

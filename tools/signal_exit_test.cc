@@ -11,7 +11,8 @@ namespace {
 TEST(SignalExitTest, EachSignalEndsTheProcessWithALine) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const std::pair<int, const char*> signals[] = {
-      {SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGUSR1, "SIGUSR1"}};
+      {SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"},   {SIGHUP, "SIGHUP"},
+      {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}, {SIGXCPU, "SIGXCPU"}};
   for (const auto& [signal, name] : signals) {
     EXPECT_EXIT(
         {
@@ -33,6 +34,19 @@ TEST(SignalExitTest, AfterwardsTheyDoWhatTheyDidBefore) {
         ::_exit(0);
       },
       testing::KilledBySignal(SIGTERM), "");
+}
+
+// As nohup leaves it.
+TEST(SignalExitTest, AHangUpThatIsIgnoredStaysIgnored) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        ::signal(SIGHUP, SIG_IGN);
+        const SignalExit exit;
+        ::raise(SIGHUP);
+        ::_exit(0);
+      },
+      testing::ExitedWithCode(0), "^$");
 }
 
 }  // namespace

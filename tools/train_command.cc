@@ -62,11 +62,21 @@ class TrainCommand {
     absl::Status status = train();
     if (!status.ok()) log_for_the_file(absl::StrCat("failed: ", status.message()));
     status.Update(write_summaries(status));
+    if (trainer_ != nullptr && trainer_->data_hangs()) leave(status);
     RETURN_IF_ERROR(status);
-    return summary_.stopped_by_rank ? kExitRunAgain : kExitFinished;
+    return code();
   }
 
  private:
+  int code() const { return summary_.stopped_by_rank ? kExitRunAgain : kExitFinished; }
+
+  // Ends the process where threads that read may never come back: everything is written by now.
+  [[noreturn]] void leave(const absl::Status& status) const {
+    if (!status.ok()) std::cerr << "millrace: " << status.message() << std::endl;
+    std::cout << std::flush;
+    ::_exit(status.ok() ? code() : exit_code(status));
+  }
+
   absl::Status train() {
     ASSIGN_OR_RETURN(ranks_, read_rank_environment());
     if (is_first()) RETURN_IF_ERROR(check_summary_file(files_, flags_.summary));
@@ -82,8 +92,8 @@ class TrainCommand {
     resources.terminal = ::isatty(STDERR_FILENO) == 1;
     resources.columns = [] { return terminal_columns(STDERR_FILENO); };
     Collectives& others = *collectives;  // the trainer's from here on
-    ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
-                     build_trainer(config_, resources, std::move(collectives)));
+    ASSIGN_OR_RETURN(trainer_, build_trainer(config_, resources, std::move(collectives)));
+    Trainer* const trainer = trainer_.get();
     if (is_first()) log_hooks(*trainer, resources.terminal);
     absl::StatusOr<Resumption> resumption = resume_training(config_, files_, *trainer, is_first());
     if (!resumption.ok()) {
@@ -211,6 +221,7 @@ class TrainCommand {
   JobConfig config_;
   Summary summary_;
   bool started_ = false;
+  std::unique_ptr<Trainer> trainer_;
   std::optional<SignalExit> signal_exit_;  // unless signals are to have their usual effect
 };
 

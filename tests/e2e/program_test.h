@@ -17,9 +17,12 @@ inline constexpr int kUsage = 64;
 inline constexpr int kBadData = 65;
 inline constexpr int kNoInput = 66;
 inline constexpr int kBug = 70;
+inline constexpr int kMachine = 71;
 inline constexpr int kCannotWrite = 73;
 inline constexpr int kRunAgain = 75;
 inline constexpr int kPeer = 76;
+inline constexpr int kEvaluation = 79;
+inline constexpr int kDiverged = 80;
 
 // The path of the program that is tested. REQUIRES: the test has //tools:millrace as data.
 std::string millrace_path();

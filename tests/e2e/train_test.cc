@@ -321,8 +321,63 @@ TEST_P(SignalTest, StopsTrainingWithACheckpointAndSaysRunAgain) {
 
 INSTANTIATE_TEST_SUITE_P(Signals, SignalTest,
                          testing::Values(std::pair(SIGTERM, "SIGTERM"), std::pair(SIGINT, "SIGINT"),
-                                         std::pair(SIGUSR1, "SIGUSR1")),
+                                         std::pair(SIGHUP, "SIGHUP"),
+                                         std::pair(SIGUSR1, "SIGUSR1"),
+                                         std::pair(SIGUSR2, "SIGUSR2"),
+                                         std::pair(SIGXCPU, "SIGXCPU")),
                          [](const auto& info) { return std::string(info.param.second); });
+
+class OutputTest : public TrainTest {
+ protected:
+  // Runs a line of bash in which $TRAIN trains the job.
+  ProgramResult bash(const std::string& line) const {
+    const std::string train = absl::StrCat("TRAIN='", millrace_path(), " train job.textproto'; ");
+    return run_program({"/bin/bash", "-c", train + line}, {.directory = path("")});
+  }
+
+  void expect_whole(const std::string& output_dir) const {
+    const Json summary = read_json(output_dir + "/summary.json");
+    EXPECT_EQ(summary["outcome"], "completed");
+    EXPECT_EQ(summary["steps"], kSteps);
+    EXPECT_EQ(newest_checkpoint(output_dir), output_dir + "/checkpoints/step-00000032");
+  }
+};
+
+TEST_F(OutputTest, ReadersThatLeaveDoNotEndTraining) {
+  // `true` has left long before the first line is written.
+  const ProgramResult both = bash("$TRAIN 2>&1 | true; exit ${PIPESTATUS[0]}");
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  expect_whole("out");
+  const ProgramResult first_line =
+      bash("$TRAIN --output_dir b 2>&1 | head -n 1; exit ${PIPESTATUS[0]}");
+  EXPECT_EQ(first_line.exit_code, 0) << first_line.err;
+  expect_whole("b");
+  const ProgramResult closed = bash("$TRAIN --output_dir c >&- 2>&-");
+  EXPECT_EQ(closed.exit_code, 0) << closed.err;
+  expect_whole("c");
+}
+
+TEST_F(OutputTest, NohupOutlivesTheTerminal) {
+  RunningProgram program({"/bin/bash", "-c",
+                          absl::StrCat("trap '' HUP; exec ", millrace_path(),
+                                       " train job.textproto --set train.max_epochs=40")},
+                         {.directory = path("")});
+  ASSERT_TRUE(program.wait_for("step 10 "));
+  program.send(SIGHUP);
+  EXPECT_EQ(program.finish().exit_code, 0);
+  EXPECT_EQ(read_json("out/summary.json")["outcome"], "completed");
+}
+
+// The limit of file sizes sends SIGXFSZ, which would end the process without a word.
+TEST_F(OutputTest, AFileBeyondTheLimitIsAFullDisk) {
+  const ProgramResult result = bash(
+      "ulimit -f 64; exec $TRAIN --summary s.json --set "
+      "'train.model.[millrace.deepfm].hidden=[256]'");
+  EXPECT_EQ(result.exit_code, kCannotWrite) << result.err;
+  EXPECT_THAT(result.last_error(), HasSubstr("File too large"));
+  EXPECT_EQ(newest_checkpoint("out"), "");
+  EXPECT_EQ(read_json("s.json")["outcome"], "failed");
+}
 
 }  // namespace
 }  // namespace millrace

@@ -482,7 +482,7 @@ std::string describe(const Summary& summary, const absl::Status& status,
                      const std::vector<int64_t>& evaluated) {
   std::string text;
   if (!status.ok()) {
-    text = status.ToString();
+    text = status.ToString(absl::StatusToStringMode::kWithNoExtraData);
   } else if (summary.outcome == Outcome::kStopped) {
     text = absl::StrCat("stopped (", summary.stop_reason, ")");
   } else {
@@ -525,7 +525,7 @@ std::string run_rank_case(const RankCase& rank_case, int guilty,
   }
   parts.collectives = std::move(collectives);
   auto trainer = Trainer::create(setup.options.trainer, std::move(parts));
-  if (!trainer.ok()) return trainer.status().ToString();
+  if (!trainer.ok()) return trainer.status().ToString(absl::StatusToStringMode::kWithNoExtraData);
   std::vector<std::string> events;
   std::vector<int64_t> evaluated;
   absl::Status status = (*trainer)->add_hook(

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/failure_kind.h"
 #include "base/memory_file_system.h"
 #include "base/status_matchers.h"
 #include "checkpoint/checkpoint_list.h"
@@ -20,6 +21,7 @@
 namespace millrace {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -139,10 +141,80 @@ TEST_F(TrainerSaveTest, AtTheEndWithWhatEvaluationsSaid) {
   for (const auto& metric : manifest.metrics()) metrics[metric.name()] = metric.value();
   EXPECT_THAT(metrics, Contains(Pair("eval/auc", summary.eval.at("eval").at("auc"))));
   ASSERT_GE(events_.size(), 3u);
+  // The first of two saves is before the evaluation: what that says joins the second.
+  EXPECT_EQ(std::count(events_.begin(), events_.end(), "after_checkpoint"), 2);
+  EXPECT_LT(std::find(events_.begin(), events_.end(), "after_checkpoint"),
+            std::find(events_.begin(), events_.end(), "after_evaluate"));
   EXPECT_EQ(events_[events_.size() - 3], "after_evaluate");
   EXPECT_EQ(events_[events_.size() - 2], "after_checkpoint");
   EXPECT_EQ(events_.back(), "end");
   EXPECT_EQ(trainer.finished(), "completed");
+}
+
+// Whatever it fails with, and also if all evaluations after the last step come due by a cadence.
+TEST_F(TrainerSaveTest, AFailedLastEvaluationCostsNothingAndIsMadeAgain) {
+  for (const bool asynchronous : {false, true}) {
+    for (const std::string asked_in : {"start", "after_epoch", "after_step"}) {
+      SCOPED_TRACE(absl::StrCat(asked_in, asynchronous ? ", asynchronously" : ""));
+      fresh_disk();
+      asynchronous_ = asynchronous;
+      on_event_ = [&](HookContext& context, absl::string_view event) {
+        if (event != asked_in) return absl::OkStatus();
+        if (event == "start") context.requests().evaluate_at_end();
+        if (event == "after_epoch" && context.progress().epoch == 2) context.requests().evaluate();
+        if (event == "after_step" && context.progress().step == 8) context.requests().evaluate();
+        return absl::OkStatus();
+      };
+      options_.eval.fail_at = 1;
+      const absl::Status failed = start().train().status();
+      EXPECT_EQ(kind_of(failed), FailureKind::kEvaluation) << failed;
+      EXPECT_THAT(std::string(failed.message()),
+                  AllOf(HasSubstr("evaluating \"eval\""),
+                        HasSubstr("saved up to step 8 in out/checkpoints/step-00000008")));
+      EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000008"));
+      EXPECT_FALSE(newest().finished());
+      EXPECT_EQ(trainer_->summary().checkpoint, checkpoints()[0]);
+      // As long as it fails, the checkpoint stays as it is.
+      ASSERT_OK(start().resume(&notes_));
+      EXPECT_THAT(trainer_->train().status().message(), HasSubstr("saved up to step 8"));
+      EXPECT_FALSE(newest().finished());
+      options_.eval.fail_at = -1;
+      ASSERT_OK(start().resume(&notes_));
+      ASSERT_OK_AND_ASSIGN(const Summary summary, trainer_->train());
+      EXPECT_EQ(summary.steps_begun, 0);
+      EXPECT_EQ(summary.eval_step.at("eval"), 8);
+      EXPECT_TRUE(newest().finished());
+      EXPECT_GT(newest().metrics_size(), 0) << "what keep_best chooses by";
+      expect_what_an_unbroken_run_comes_to();
+    }
+  }
+}
+
+TEST_F(TrainerSaveTest, AFailedEvaluationWithinTrainingCostsNothing) {
+  on_event_ = [](HookContext& context, absl::string_view event) {
+    if (event == "after_step" && context.progress().step == 3) context.requests().evaluate();
+    return absl::OkStatus();
+  };
+  options_.eval.fail_at = 0;
+  EXPECT_EQ(kind_of(start().train().status()), FailureKind::kEvaluation);
+  EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000003"));
+  options_.eval.fail_at = -1;
+  ASSERT_OK(start().resume(&notes_));
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer_->train());
+  EXPECT_EQ(summary.eval_step.at("eval"), 3) << "it is made first";
+  expect_what_an_unbroken_run_comes_to();
+}
+
+// What only an evaluation that is finished decides is not decided by one that was cut off.
+TEST_F(TrainerSaveTest, AStopThatTheLastEvaluationLeadsToIsSaved) {
+  on_event_ = [](HookContext& context, absl::string_view event) {
+    if (event == "start") context.requests().evaluate_at_end();
+    if (event == "after_evaluate") context.requests().stop("good enough");
+    return absl::OkStatus();
+  };
+  ASSERT_OK(start().train());
+  ASSERT_OK(start().resume(&notes_));
+  EXPECT_EQ(trainer_->finished(), "stopped: good enough");
 }
 
 TEST_F(TrainerSaveTest, AsynchronouslyTheSameComesOfIt) {

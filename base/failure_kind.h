@@ -1,0 +1,37 @@
+// What a failure is, where its status code alone does not say it.
+#ifndef MILLRACE_BASE_FAILURE_KIND_H_
+#define MILLRACE_BASE_FAILURE_KIND_H_
+
+#include <exception>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+enum class FailureKind {
+  kOther = 0,       // what the code says
+  kDiverged = 1,    // a loss or gradient that is not finite ended training
+  kEvaluation = 2,  // an evaluation within training failed
+  kMachine = 3,     // the machine gives no more memory or threads
+  kLimit = 4,       // a limit that the configuration sets was reached
+};
+
+// Marks a failure; annotate() keeps the mark. A mark that is there already stays. OK stays OK.
+absl::Status with_kind(absl::Status status, FailureKind kind);
+FailureKind kind_of(const absl::Status& status);
+
+// Appends to the message of a failure; code and payloads stay. OK stays OK.
+absl::Status with_more(const absl::Status& status, absl::string_view text);
+
+// The failure that an exception stands for: ResourceExhausted of kind kMachine, with what to do, if
+// memory or threads ran out (in a library such as LibTorch, too), else Internal with the first line
+// of its text.
+absl::Status status_of_exception(const std::exception& exception);
+
+// The same for memory alone, for whoever asked for it without an exception.
+absl::Status out_of_memory(absl::string_view detail = "");
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BASE_FAILURE_KIND_H_

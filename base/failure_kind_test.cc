@@ -1,0 +1,66 @@
+#include "base/failure_kind.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <new>
+#include <stdexcept>
+#include <system_error>
+
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(FailureKindTest, GoesWithTheStatus) {
+  const absl::Status plain = absl::InvalidArgumentError("x");
+  EXPECT_EQ(kind_of(plain), FailureKind::kOther);
+  const absl::Status marked = with_kind(plain, FailureKind::kDiverged);
+  EXPECT_EQ(marked.message(), "x");
+  EXPECT_EQ(kind_of(marked), FailureKind::kDiverged);
+  EXPECT_EQ(kind_of(annotate(marked, "step 3")), FailureKind::kDiverged);
+  EXPECT_EQ(kind_of(with_kind(marked, FailureKind::kMachine)), FailureKind::kDiverged);
+  EXPECT_OK(with_kind(absl::OkStatus(), FailureKind::kMachine));
+}
+
+TEST(FailureKindTest, MoreTextKeepsCodeAndKind) {
+  const absl::Status longer =
+      with_more(with_kind(absl::DataLossError("bad"), FailureKind::kEvaluation), "; look");
+  EXPECT_THAT(longer, StatusIs(absl::StatusCode::kDataLoss, "bad; look"));
+  EXPECT_EQ(kind_of(longer), FailureKind::kEvaluation);
+  EXPECT_OK(with_more(absl::OkStatus(), "; look"));
+}
+
+void expect_machine(const std::exception& exception, const std::string& text) {
+  const absl::Status status = status_of_exception(exception);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(text)));
+  EXPECT_EQ(kind_of(status), FailureKind::kMachine);
+}
+
+TEST(FailureKindTest, MemoryAndThreads) {
+  expect_machine(std::bad_alloc(), "out of memory; use smaller");
+  expect_machine(std::runtime_error("[enforce fail at alloc_cpu.cpp:118] err == 0. "
+                                    "DefaultCPUAllocator: can't allocate memory: you tried to "
+                                    "allocate 40000000000 bytes. Error code 12 (Cannot allocate "
+                                    "memory)\nframe #0: ..."),
+                 "out of memory: 40000000000 bytes were asked for; use smaller");
+  EXPECT_THAT(std::string(status_of_exception(std::runtime_error("can't allocate memory\nframe"))
+                              .message()),
+              Not(HasSubstr("frame")));
+  expect_machine(
+      std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)),
+      "ulimit -u");
+}
+
+TEST(FailureKindTest, AnythingElseIsOurs) {
+  const absl::Status status = status_of_exception(std::logic_error("first\nsecond"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, "first"));
+  EXPECT_EQ(kind_of(status), FailureKind::kOther);
+}
+
+}  // namespace
+}  // namespace millrace
