@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/status/statusor.h"
+#include "base/failure_kind.h"
 #include "base/text.h"
 #include "io/arrow_message.h"
 
@@ -54,7 +55,7 @@ absl::Status from_arrow(const arrow::Status& status, const ArrowFile& file) {
   if (!file.error().ok()) return file.error();
   if (status.ok()) return absl::OkStatus();
   const std::string message = arrow_message(status);
-  if (status.IsOutOfMemory()) return absl::ResourceExhaustedError(message);
+  if (status.IsOutOfMemory()) return out_of_memory(message);
   return absl::DataLossError(message);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "base/failure_kind.h"
 #include "io/arrow_message.h"
 
 namespace millrace {
@@ -25,7 +26,7 @@ absl::Status from_arrow(const arrow::Status& status, const ArrowOutput& output) 
   if (!output.error().ok()) return output.error();
   if (status.ok()) return absl::OkStatus();
   const std::string message = arrow_message(status);
-  if (status.IsOutOfMemory()) return absl::ResourceExhaustedError(message);
+  if (status.IsOutOfMemory()) return out_of_memory(message);
   return absl::InternalError(message);
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/failure_kind.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -73,7 +74,7 @@ class GzipBytes : public ByteSource {
   absl::StatusOr<int64_t> read(absl::Span<char> out) override {
     if (!open_) {
       if (inflateInit2(&stream_, kGzipWindow) != Z_OK) {
-        return absl::ResourceExhaustedError("no memory to decompress with");
+        return out_of_memory("decompressing");
       }
       open_ = true;
     }
