@@ -154,6 +154,13 @@ TEST_F(FailureTest, WithoutMemory) {
   EXPECT_FALSE(exists("out"));
 }
 
+// Their stacks do not fit into the address space.
+TEST_F(FailureTest, WithoutThreads) {
+  const ProgramResult failed = train_with_limit("ulimit -v 6000000", "--threads 1000");
+  expect_failed(failed, kMachine, "run.threads: 1000: the system starts no more threads");
+  EXPECT_FALSE(exists("out"));
+}
+
 TEST_F(FailureTest, ATableThatIsFullIsALimitOfTheConfiguration) {
   const ProgramResult failed = train({"--set", "train.table[0].limit={ max_rows: 5 on_full: FAIL }"});
   expect_failed(failed, kUsage, "table id has ");
