@@ -15,8 +15,10 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -91,6 +93,37 @@ class LocalReadableFile : public ReadableFile {
   const int fd_;
   const std::string path_;
   const int64_t size_;
+};
+
+// A pipe, a terminal or a device: bytes come once, in their order, and how many is not known.
+class LocalStreamFile : public ReadableFile {
+ public:
+  LocalStreamFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~LocalStreamFile() override { ::close(fd_); }
+  const std::string& path() const override { return path_; }
+  int64_t size_bytes() const override { return 0; }
+
+  // REQUIRES: `offset` is where the last read ended.
+  absl::StatusOr<int64_t> read_at(int64_t offset, int64_t count, void* buffer) override {
+    const MutexLock lock(mutex_);
+    if (offset != position_) return read_error(ESPIPE, "read", path_);
+    int64_t done = 0;
+    while (done < count) {
+      const ssize_t n = ::read(fd_, static_cast<char*>(buffer) + done, count - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return read_error(errno, "read", path_);
+      if (n == 0) break;
+      done += n;
+    }
+    position_ += done;
+    return done;
+  }
+
+ private:
+  const int fd_;
+  const std::string path_;
+  Mutex mutex_;
+  int64_t position_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 class LocalWritableFile : public WritableFile {
@@ -202,6 +235,9 @@ class LocalFileSystem : public FileSystem {
       const int error = S_ISDIR(stat.st_mode) ? EISDIR : errno;
       ::close(fd);
       return read_error(error, "open", path);
+    }
+    if (kind_of(stat.st_mode) == FileKind::kOther) {
+      return std::make_unique<LocalStreamFile>(fd, path);
     }
     return std::make_unique<LocalReadableFile>(fd, path, stat.st_size);
   }
@@ -349,6 +385,25 @@ class LocalFileSystem : public FileSystem {
   }
 };
 
+constexpr int64_t kMaxStreamBytes = 256 << 20;
+
+// Reads a file that does not say how long it is, such as a pipe.
+absl::StatusOr<std::string> read_to_end(ReadableFile& file) {
+  constexpr int64_t kPiece = 64 << 10;
+  std::string content;
+  while (true) {
+    const int64_t at = static_cast<int64_t>(content.size());
+    content.resize(at + kPiece);
+    ASSIGN_OR_RETURN(const int64_t count, file.read_at(at, kPiece, content.data() + at));
+    content.resize(at + count);
+    if (count < kPiece) return content;
+    if (at + count > kMaxStreamBytes) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "cannot read ", file.path(), ": it has no end within ", kMaxStreamBytes, " bytes"));
+    }
+  }
+}
+
 }  // namespace
 
 FileSystem& FileSystem::local() {
@@ -356,8 +411,10 @@ FileSystem& FileSystem::local() {
   return *files;
 }
 
+// A pipe or a device is read to its end.
 absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.open(path));
+  if (file->size_bytes() == 0) return read_to_end(*file);
   std::string content(file->size_bytes(), '\0');
   ASSIGN_OR_RETURN(const int64_t count, file->read_at(0, content.size(), content.data()));
   content.resize(count);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <thread>
 
 #include "base/fault_file_system.h"
 #include "base/status_matchers.h"
@@ -65,6 +66,28 @@ TEST_F(FileSystemTest, ReadsAnyPlaceAndStopsAtTheEnd) {
   EXPECT_THAT(in->read_at(8, 8, buffer), IsOkAndHolds(2));
   EXPECT_THAT(in->read_at(10, 1, buffer), IsOkAndHolds(0));
   EXPECT_THAT(in->read_at(99, 1, buffer), IsOkAndHolds(0));
+}
+
+// As `millrace train <(make_config)` gives one.
+TEST_F(FileSystemTest, PipesAreReadToTheirEnd) {
+  std::string text;
+  for (int i = 0; i < 40000; ++i) text += std::to_string(i) + "\n";
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  std::thread writer([&] {
+    EXPECT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    ::close(ends[1]);
+  });
+  EXPECT_THAT(read_file(files_, "/dev/fd/" + std::to_string(ends[0])), IsOkAndHolds(text));
+  writer.join();
+  ::close(ends[0]);
+}
+
+TEST_F(FileSystemTest, DevicesWithoutAnEndAreRefused) {
+  EXPECT_THAT(read_file(files_, "/dev/zero"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no end")));
+  EXPECT_THAT(read_file(files_, "/dev/null"), IsOkAndHolds(""));
+  EXPECT_THAT(read_file(files_, "/proc/self/status"), IsOkAndHolds(HasSubstr("Pid:")));
 }
 
 TEST_F(FileSystemTest, MissingFilesAreNotFoundAndNamed) {

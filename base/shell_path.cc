@@ -1,0 +1,36 @@
+#include "base/shell_path.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace millrace {
+namespace {
+
+bool is_name(char c) { return absl::ascii_isalnum(c) || c == '_'; }
+
+// Returns the first part of a path that a shell would replace, or "".
+std::string shell_part(absl::string_view path) {
+  if (absl::StartsWith(path, "./")) return "";
+  if (absl::StartsWith(path, "~")) return std::string(path.substr(0, path.find('/')));
+  for (size_t at = path.find('$'); at != absl::string_view::npos; at = path.find('$', at + 1)) {
+    const bool braces = path.substr(at + 1, 1) == "{";
+    size_t end = at + 1 + braces;
+    while (end < path.size() && is_name(path[end])) ++end;
+    if (end == at + 1 + braces) continue;  // no name
+    return std::string(path.substr(at, end + braces - at));
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::Status check_shell_path(absl::string_view path) {
+  const std::string part = shell_part(path);
+  if (part.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", path, "\": only a shell replaces ", part,
+                   ", here it is a name; write the whole path, or \"./", path, "\" for that name"));
+}
+
+}  // namespace millrace
