@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
+#include "base/shell_path.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
@@ -30,6 +31,7 @@ using google::protobuf::Reflection;
 
 constexpr int64_t kMaxDim = 4096;
 constexpr int64_t kMostBatchesAhead = 1024;
+constexpr int64_t kMostDeltas = 1000;  // as deep as manifests say (checkpoint/manifest.h)
 constexpr char kEvictionHook[] = "evict_rows";
 
 // Not-a-number is wrong everywhere, in extensions too.
@@ -72,6 +74,7 @@ absl::Status no_nan(const std::string& where, const Message& message) {
 absl::Status check_generated(const GeneratedDataConfig& data) {
   const std::string where = "train.generated_data";
   if (data.directory().empty()) return wrong(where, "directory is missing");
+  RETURN_IF_ERROR(check_shell_path(data.directory()), where + ": directory");
   RETURN_IF_ERROR(at_least(where, "rows", data.rows(), 1));
   return at_least(where, "eval_rows", data.eval_rows(), 0);
 }
@@ -351,7 +354,7 @@ absl::Status check_checkpoint(const CheckpointConfig& checkpoint) {
   RETURN_IF_ERROR(at_least(where, "keep_last", checkpoint.keep_last(), 1));
   RETURN_IF_ERROR(at_least(where, "keep_every", checkpoint.keep_every(), 0));
   RETURN_IF_ERROR(at_least(where, "full_last", checkpoint.full_last(), 0));
-  RETURN_IF_ERROR(at_least(where, "max_deltas", checkpoint.max_deltas(), 0));
+  RETURN_IF_ERROR(within(where, "max_deltas", checkpoint.max_deltas(), 0, kMostDeltas));
   for (const CheckpointConfig::Best& best : checkpoint.keep_best()) {
     const std::string entry = absl::StrCat(where, ".keep_best \"", best.metric(), "\"");
     if (best.metric().find('/') == std::string::npos) {
@@ -367,6 +370,7 @@ absl::Status check_checkpoint(const CheckpointConfig& checkpoint) {
 
 absl::Status check_run(const RunConfig& run) {
   if (run.output_dir().empty()) return wrong("run", "output_dir is empty");
+  RETURN_IF_ERROR(check_shell_path(run.output_dir()), "run: output_dir");
   RETURN_IF_ERROR(within("run", "threads", run.threads(), 0, kMostThreads));
   RETURN_IF_ERROR(
       within("run.read", "reader_threads", run.read().reader_threads(), 1, kMostThreads));
@@ -415,6 +419,7 @@ absl::Status validate(const JobConfig& config) {
       return wrong("run.window_io",
                    absl::StrCat("cannot move files to ", to, ": what is behind URIs is only read"));
     }
+    RETURN_IF_ERROR(check_shell_path(to), "run.window_io");
   }
   return check_run(config.run());
 }
