@@ -178,7 +178,8 @@ class CheckpointBench {
 
  private:
   std::string folder(absl::string_view name) const {
-    return join_path(flags_.checkpoint.directory, name);
+    // A directory of that name is removed: not one of a run.
+    return join_path(flags_.checkpoint.directory, absl::StrCat("bench-", name));
   }
   absl::Status remove_all() const {
     for (const char* name : {"checkpoints", "raw", "delta"}) {

@@ -3,10 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
@@ -61,6 +65,18 @@ absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::acquire(FileSystem
   RETURN_IF_ERROR(lock->write(this_process(clock) + "\n"));
   RETURN_IF_ERROR(sync_way_to(files, folder));
   return std::unique_ptr<DirectoryLock>(new DirectoryLock(std::move(lock)));
+}
+
+bool is_directory_lock(FileSystem& files, const std::string& path) {
+  const auto content = read_regular_file(files, path, kMaxHolderBytes);
+  if (!content.ok()) return false;
+  const std::vector<std::string> words =
+      absl::StrSplit(content->substr(0, content->find('\n')), ' ');
+  absl::Time since;
+  int64_t process = 0;
+  return words.size() == 6 && words[0] == "host" && words[2] == "pid" && words[4] == "since" &&
+         absl::SimpleAtoi(words[3], &process) &&
+         absl::ParseTime(absl::RFC3339_full, words[5], &since, nullptr);
 }
 
 }  // namespace millrace

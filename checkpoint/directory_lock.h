@@ -31,6 +31,11 @@ class DirectoryLock {
   const std::unique_ptr<FileLock> lock_;
 };
 
+// True if the file is a lock that DirectoryLock made, held or not: its first line says by which
+// host and process, and since when. A lock that was never written to, as in a process that was
+// killed, is none.
+bool is_directory_lock(FileSystem& files, const std::string& path);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_CHECKPOINT_DIRECTORY_LOCK_H_

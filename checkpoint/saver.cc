@@ -92,6 +92,14 @@ absl::Status Saver::check(const TrainState& state) const {
 }
 
 absl::Status Saver::open_folder(bool chooses) {
+  // Somebody removed the folder, and with it the locks.
+  if (opened_ && !options_.read_only && absl::IsNotFound(files_.info(options_.folder).status())) {
+    MILLRACE_LOG(WARNING) << options_.folder << " was removed while this run writes there: it is "
+                          << "made again, but what was in it is gone";
+    run_lock_.reset();
+    lock_.reset();
+    opened_ = false;
+  }
   if (opened_) return absl::OkStatus();
   std::unique_ptr<DirectoryLock> run_lock, lock;
   if (!options_.run_folder.empty()) {

@@ -13,7 +13,8 @@
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/instruction_set_choice.h"
-#include "tools/output_place.h"
+#include "tools/output_file.h"
+#include "tools/output_kinds.h"
 
 namespace millrace {
 namespace {
@@ -23,6 +24,7 @@ struct Entry;
 struct BenchFlags : BenchmarkFlags {
   std::string instruction_set = "auto";
   std::string output;
+  bool overwrite = false;
   const Entry* chosen = nullptr;
 };
 
@@ -106,7 +108,11 @@ absl::Status check(const BenchFlags& flags) {
   }
   // Before minutes of measuring.
   if (flags.output.empty()) return absl::OkStatus();
-  return annotate(check_output_file(FileSystem::local(), flags.output), "--output");
+  std::vector<RunInput> inputs;
+  if (!flags.config.empty()) inputs.push_back({"the configuration", flags.config});
+  return annotate(check_output(FileSystem::local(), flags.output, measurements_kind(), inputs,
+                               flags.overwrite),
+                  "--output");
 }
 
 absl::StatusOr<int> run(BenchFlags flags) {
@@ -138,6 +144,8 @@ Command add_bench_command(CLI::App& program) {
     bench->add_option("--repeats", flags->repeats, "measurements of each figure");
     bench->add_option("--threads", flags->threads, "threads of a step");
     bench->add_option("--output", flags->output, "file for the lines too");
+    bench->add_flag("--overwrite", flags->overwrite,
+                    "let --output replace a file that holds something else");
     entry.add_flags(*bench, *flags);
     bench->callback([flags, &entry] { flags->chosen = &entry; });
   }

@@ -13,6 +13,7 @@
 #include "base/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
+#include "tools/summary_file.h"
 #include "tools/summary_json.h"
 #include "tools/usage_error.h"
 
@@ -29,7 +30,9 @@ int fail_usage(const CLI::App& program, const CLI::ParseError& error,
   const UsageError usage = explain_usage_error(program, error, arguments);
   Summary summary;
   summary.error = usage.message;
-  write_summary_file(FileSystem::local(), usage.summary, summary_json(summary)).IgnoreError();
+  SummaryFile(FileSystem::local(), usage.summary, /*overwrite=*/false)
+      .write(summary_json(summary))
+      .IgnoreError();
   return fail(absl::InvalidArgumentError(usage.message));
 }
 

@@ -10,6 +10,7 @@
 #include "proto/config_reader.h"
 #include "proto/windows_check.h"
 #include "tools/instruction_set_choice.h"
+#include "tools/run_inputs.h"
 
 namespace millrace {
 namespace {
@@ -111,7 +112,17 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   command.add_option("--instruction_set", flags.instruction_set,
                      "vector instructions of tables: auto, baseline, avx2 or avx512");
   command.add_option("--summary", flags.summary, "file for the summary as JSON");
+  command.add_flag("--overwrite", flags.overwrite,
+                   "let outputs replace files of any kind, but not what the run reads");
   command.add_option("--device", flags.device, "auto or cpu")->capture_default_str();
+}
+
+absl::Status check_config_file(FileSystem& files, const std::string& path, int world_size) {
+  const absl::StatusOr<FileInfo> info = files.info(path);
+  if (world_size == 1 || !info.ok() || info->kind != FileKind::kOther) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " is a pipe, which gives its text to one of ", world_size,
+                   " ranks; write the configuration to a file"));
 }
 
 absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags) {
@@ -121,6 +132,7 @@ absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flag
   use_generated_data(config.mutable_train());
   RETURN_IF_ERROR(validate(config), flags.config);
   RETURN_IF_ERROR(check_metrics(config.train()), flags.config);
+  RETURN_IF_ERROR(check_input_paths(files, config.train()), flags.config);
   return config;
 }
 

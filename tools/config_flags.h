@@ -29,6 +29,7 @@ struct ConfigFlags {
   std::optional<std::string> instruction_set;  // auto, baseline, avx2 or avx512
   std::optional<std::string> resume;           // auto, never or a path
   std::string summary;                         // path; "": none
+  bool overwrite = false;                      // outputs may replace files of any kind
   std::string device = "cpu";                  // auto or cpu
 };
 
@@ -43,9 +44,13 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags);
 // Returns: the complaint, or "".
 std::string check_not_negative(const std::string& text);
 
+// Refuses a configuration that several ranks cannot all read: a pipe gives its text once.
+// Errors: InvalidArgument naming it.
+absl::Status check_config_file(FileSystem& files, const std::string& path, int world_size);
+
 // Reads the configuration, applies --set and then the other flags, expands names and validates.
-// Errors: those of config_reader.h; InvalidArgument for a flag that does not fit and for an unknown
-// metric.
+// Errors: those of config_reader.h and check_input_paths; InvalidArgument for a flag that does not
+// fit and for an unknown metric.
 absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags);
 
 }  // namespace millrace

@@ -13,7 +13,8 @@
 #include "tools/job.h"
 #include "tools/job_checkpoints.h"
 #include "tools/ranks.h"
-#include "tools/summary_json.h"
+#include "tools/run_inputs.h"
+#include "tools/summary_file.h"
 
 namespace millrace {
 namespace {
@@ -40,12 +41,16 @@ absl::Status evaluate_sets(const JobConfig& config, Trainer& trainer, bool print
 }
 
 absl::Status evaluate(const EvaluateFlags& flags, const RankEnvironment& ranks,
-                      const RankListener& listener, FileSystem& files, Summary* summary) {
-  if (ranks.rank == 0) RETURN_IF_ERROR(check_summary_file(files, flags.summary));
+                      const RankListener& listener, FileSystem& files, SummaryFile& summary_file,
+                      Summary* summary) {
+  RETURN_IF_ERROR(summary_file.check());
+  RETURN_IF_ERROR(check_config_file(files, flags.config, ranks.world_size));
   ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
+  RETURN_IF_ERROR(summary_file.check_inputs(run_inputs(files, flags.config, config.train())));
   ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, join_ranks(ranks, config, listener));
-  RETURN_IF_ERROR(
-      on_rank_0(*collectives, [&] { return make_generated_data(files, config.train()).status(); }));
+  RETURN_IF_ERROR(on_rank_0(*collectives, [&] {
+    return make_generated_data(files, config.train(), flags.overwrite).status();
+  }));
   JobResources resources;
   resources.log = &std::cerr;
   resources.local_world_size = ranks.local_world_size;
@@ -69,9 +74,9 @@ absl::StatusOr<int> run(const EvaluateFlags& flags, const RankListener& listener
   FileSystem& files = UriFileSystem::process();
   ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
   Summary summary;
-  const absl::Status status = evaluate(flags, ranks, listener, files, &summary);
-  const std::string file = ranks.rank == 0 ? flags.summary : "";
-  return end_with_summary(files, file, summary, status);
+  SummaryFile file(files, ranks.rank == 0 ? flags.summary : "", flags.overwrite);
+  const absl::Status status = evaluate(flags, ranks, listener, files, file, &summary);
+  return file.end_command(summary, status);
 }
 
 }  // namespace

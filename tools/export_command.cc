@@ -1,13 +1,10 @@
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "io/feature_schema.h"
 #include "io/uri_file_system.h"
@@ -16,9 +13,11 @@
 #include "tools/job.h"
 #include "tools/job_checkpoints.h"
 #include "tools/model_script.h"
-#include "tools/output_place.h"
+#include "tools/output_file.h"
+#include "tools/output_kinds.h"
 #include "tools/ranks.h"
-#include "tools/summary_json.h"
+#include "tools/run_inputs.h"
+#include "tools/summary_file.h"
 
 namespace millrace {
 namespace {
@@ -28,37 +27,32 @@ struct ExportFlags : ConfigFlags {
   std::string output;
 };
 
-// Whether `output` is one of the files that are read.
-absl::Status check_not_read(const std::string& output, const std::string& config,
-                            const std::string& checkpoint) {
-  std::error_code error;
-  if (std::filesystem::equivalent(output, config, error)) {
-    return absl::InvalidArgumentError(absl::StrCat(output, " is the configuration"));
-  }
-  const std::string above = directory_of(output);
-  if (std::filesystem::equivalent(above, checkpoint, error)) {
-    return absl::InvalidArgumentError(absl::StrCat(output, " would lie in a checkpoint"));
-  }
-  return absl::OkStatus();
+absl::Status check_outputs(const ExportFlags& flags, const JobConfig& config, FileSystem& files,
+                           SummaryFile& summary_file) {
+  std::vector<RunInput> taken = run_inputs(files, flags.config, config.train());
+  RETURN_IF_ERROR(check_output(files, flags.output, script_kind(), taken, flags.overwrite),
+                  "--output");
+  taken.push_back({"the file of --output", flags.output});
+  return summary_file.check_inputs(taken);
 }
 
-absl::Status export_model(const ExportFlags& flags, FileSystem& files, Summary* summary) {
+absl::Status export_model(const ExportFlags& flags, FileSystem& files, SummaryFile& summary_file,
+                          Summary* summary) {
   RETURN_IF_ERROR(check_one_rank("export"));
-  RETURN_IF_ERROR(check_summary_file(files, flags.summary));
-  RETURN_IF_ERROR(check_output_file(files, flags.output), "--output");
+  RETURN_IF_ERROR(summary_file.check());
   ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
+  RETURN_IF_ERROR(check_outputs(flags, config, files, summary_file));
   const TrainConfig& train = config.train();
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_loader(config, {}));
   ASSIGN_OR_RETURN(const LoadedModel loaded,
                    load_model(train, files, flags.checkpoint, *trainer, /*print=*/true),
                    "--checkpoint");
-  RETURN_IF_ERROR(check_not_read(flags.output, flags.config, loaded.path), "--output");
   summary->checkpoint = loaded.path;
   summary->progress = loaded.progress;
   ASSIGN_OR_RETURN(FeatureSchema schema, FeatureSchema::create(train));
   const ModelScriptOptions options = {std::move(schema), train.model().name(), loaded.progress};
   std::vector<ScriptInput> inputs;
-  RETURN_IF_ERROR(write_file_atomically(files, flags.output, [&](WritableFile& file) {
+  RETURN_IF_ERROR(write_output_file(files, flags.output, [&](WritableFile& file) {
     absl::StatusOr<std::vector<ScriptInput>> written =
         write_model_script(trainer->model(), options, file);
     if (written.ok()) inputs = *std::move(written);
@@ -75,8 +69,9 @@ absl::Status export_model(const ExportFlags& flags, FileSystem& files, Summary* 
 absl::StatusOr<int> run(const ExportFlags& flags) {
   FileSystem& files = UriFileSystem::process();
   Summary summary;
-  const absl::Status status = export_model(flags, files, &summary);
-  return end_with_summary(files, flags.summary, summary, status);
+  SummaryFile file(files, flags.summary, flags.overwrite);
+  const absl::Status status = export_model(flags, files, file, &summary);
+  return file.end_command(summary, status);
 }
 
 }  // namespace

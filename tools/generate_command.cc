@@ -45,6 +45,7 @@ Command add_generate_command(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--files", options.files, "files of training examples")
       ->capture_default_str();
+  command->add_flag("--overwrite", options.overwrite, "replace files that were not generated");
   command->add_option("--format", flags->format, "parquet or orc")->capture_default_str();
   command->add_option("--seed", options.model.seed, "of the planted model and the examples")
       ->check(check_not_negative)

@@ -48,7 +48,6 @@
 namespace millrace {
 namespace {
 
-constexpr char kGeneratedMarker[] = "generated.textproto";
 constexpr char kBestAuc[] = "# best AUC on the evaluation examples: ";
 
 // libgomp ends the process if it cannot start its threads: they are tried first.
@@ -492,7 +491,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,
 }
 
 absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& files,
-                                                                 const TrainConfig& config) {
+                                                                 const TrainConfig& config,
+                                                                 bool overwrite) {
   if (!config.has_generated_data()) return std::nullopt;
   const GeneratedDataConfig& generated = config.generated_data();
   const std::string marker = join_path(generated.directory(), kGeneratedMarker);
@@ -505,6 +505,7 @@ absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& fil
   options.eval_rows = generated.eval_rows();
   options.output_dir = generated.directory();
   options.files = kGeneratedFiles;
+  options.overwrite = overwrite;
   ASSIGN_OR_RETURN(const GenerateResult result, generate(files, options), "train.generated_data");
   data.made = true;
   data.best_auc = result.best_auc;

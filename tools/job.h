@@ -55,9 +55,11 @@ struct GeneratedData {
 };
 
 // Makes `generated_data` if it is configured and not there as a whole. Returns: none if it is not
-// configured. By one rank only. Errors: those of generate().
+// configured. By one rank only. Errors: those of generate(), such as PermissionDenied for files
+// that were not generated, unless `overwrite` is true.
 absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& files,
-                                                                 const TrainConfig& config);
+                                                                 const TrainConfig& config,
+                                                                 bool overwrite = false);
 
 }  // namespace millrace
 

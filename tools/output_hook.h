@@ -22,7 +22,7 @@ absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank);
 
 // Makes the output directory just before the first step, so that a run that fails earlier leaves
 // nothing. Each rank puts its logs/rank-N.log there; rank 0 config.textproto and events.jsonl
-// too. Logs every checkpoint. `start` refuses what check_output_directory does.
+// too. Logs every checkpoint, and writes config.textproto again if it was removed. `start` refuses what check_output_directory does.
 class OutputHook : public Hook {
  public:
   // Borrows `files` and `events`, which is opened when the directory is there; null: none.

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/shell_path.h"
+#include "base/status_macros.h"
 
 namespace millrace {
 
@@ -13,6 +15,7 @@ bool writable(const std::string& path, bool is_directory) {
 }
 
 absl::Status check_output_place(FileSystem& files, const std::string& path) {
+  RETURN_IF_ERROR(check_shell_path(path));
   const std::string above = directory_of(path);
   const auto refuse = [&](absl::string_view what) {
     return absl::PermissionDeniedError(absl::StrCat("cannot write ", path, ": ", what));

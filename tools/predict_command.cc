@@ -1,22 +1,24 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "io/feature_schema.h"
-#include "io/file_set.h"
 #include "io/uri_file_system.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
 #include "tools/job.h"
 #include "tools/job_checkpoints.h"
-#include "tools/output_place.h"
+#include "tools/output_file.h"
+#include "tools/output_kinds.h"
 #include "tools/prediction_hook.h"
 #include "tools/ranks.h"
-#include "tools/summary_json.h"
+#include "tools/run_inputs.h"
+#include "tools/summary_file.h"
 
 namespace millrace {
 namespace {
@@ -29,21 +31,22 @@ struct PredictFlags : ConfigFlags {
 
 class PredictCommand {
  public:
-  explicit PredictCommand(const PredictFlags& flags) : flags_(flags) {}
+  explicit PredictCommand(const PredictFlags& flags)
+      : flags_(flags), summary_file_(files_, flags.summary, flags.overwrite) {}
 
   absl::StatusOr<int> run() {
     const absl::Status status = predict();
-    return end_with_summary(files_, flags_.summary, summary_, status);
+    return summary_file_.end_command(summary_, status);
   }
 
  private:
   absl::Status predict() {
     RETURN_IF_ERROR(check_one_rank("predict"));
-    RETURN_IF_ERROR(check_summary_file(files_, flags_.summary));
+    RETURN_IF_ERROR(summary_file_.check());
     ASSIGN_OR_RETURN(format_, prediction_format(flags_.output), "--output");
     RETURN_IF_ERROR(read_config());
-    RETURN_IF_ERROR(make_generated_data(files_, config_.train()).status());
-    RETURN_IF_ERROR(check_output(), "--output");
+    RETURN_IF_ERROR(check_outputs());
+    RETURN_IF_ERROR(make_generated_data(files_, config_.train(), flags_.overwrite).status());
     JobResources resources;
     resources.log = &std::cerr;
     resources.labels_may_miss = true;
@@ -54,7 +57,7 @@ class PredictCommand {
         "--checkpoint");
     summary_.checkpoint = loaded.path;
     summary_.progress = loaded.progress;
-    return write_file_atomically(files_, flags_.output, [&](WritableFile& file) {
+    return write_output_file(files_, flags_.output, [&](WritableFile& file) {
       return write_predictions(*trainer, file);
     });
   }
@@ -86,15 +89,13 @@ class PredictCommand {
   }
 
   // What would otherwise show when all is done, or replace what is being read.
-  absl::Status check_output() {
-    RETURN_IF_ERROR(check_output_file(files_, flags_.output));
-    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
-      ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files_, set.data()));
-      if (std::find(paths.begin(), paths.end(), flags_.output) == paths.end()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(flags_.output, " is one of the files to predict from"));
-    }
-    return absl::OkStatus();
+  absl::Status check_outputs() {
+    std::vector<RunInput> taken = run_inputs(files_, flags_.config, config_.train());
+    RETURN_IF_ERROR(
+        check_output(files_, flags_.output, predictions_kind(), taken, flags_.overwrite),
+        "--output");
+    taken.push_back({"the file of --output", flags_.output});
+    return summary_file_.check_inputs(taken);
   }
 
   absl::Status write_predictions(Trainer& trainer, WritableFile& file) {
@@ -123,6 +124,7 @@ class PredictCommand {
 
   const PredictFlags& flags_;
   FileSystem& files_ = UriFileSystem::process();
+  SummaryFile summary_file_;
   PredictionFormat format_ = PredictionFormat::kParquet;
   JobConfig config_;
   Summary summary_;

@@ -2,11 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
-
-#include "base/status_matchers.h"
 
 namespace millrace {
 namespace {
@@ -103,65 +100,6 @@ TEST(SummaryJsonTest, AnyBytesInTextsGiveValidJson) {
   EXPECT_EQ(json["stop_reason"], "π");
   EXPECT_EQ(json["checkpoint"], "a\\b");
   EXPECT_EQ(json["error"].get<std::string>().substr(0, 8), "\"quoted\"");
-}
-
-TEST(SummaryFileTest, WhereItCannotBeWrittenIsKnownBefore) {
-  FileSystem& files = FileSystem::local();
-  const std::string directory = testing::TempDir();
-  EXPECT_OK(check_summary_file(files, ""));
-  EXPECT_OK(check_summary_file(files, "s.json"));
-  EXPECT_OK(check_summary_file(files, directory + "/s.json"));
-  EXPECT_OK(check_summary_file(files, "/dev/null"));
-  for (const std::string& path : {directory, directory + "/none/s.json"}) {
-    EXPECT_THAT(
-        check_summary_file(files, path),
-        StatusIs(absl::StatusCode::kPermissionDenied,
-                 testing::AllOf(testing::HasSubstr("--summary"), testing::HasSubstr(path))));
-    EXPECT_THAT(write_summary_file(files, path, "{}"),
-                StatusIs(absl::StatusCode::kPermissionDenied, testing::HasSubstr("--summary")));
-  }
-}
-
-TEST(SummaryFileTest, Writes) {
-  FileSystem& files = FileSystem::local();
-  const std::string path = testing::TempDir() + "/s.json";
-  EXPECT_OK(write_summary_file(files, "", "{}"));
-  EXPECT_OK(write_summary_file(files, path, "{}\n"));
-  EXPECT_THAT(read_file(files, path), IsOkAndHolds("{}\n"));
-}
-
-TEST(SummaryFileTest, EndsACommand) {
-  FileSystem& files = FileSystem::local();
-  const std::string path = testing::TempDir() + "/end.json";
-  EXPECT_THAT(end_with_summary(files, path, {}, absl::OkStatus()), IsOkAndHolds(0));
-  EXPECT_THAT(read_file(files, path), IsOkAndHolds(testing::HasSubstr("\"completed\"")));
-  const absl::Status failure = absl::NotFoundError("no such checkpoint");
-  EXPECT_THAT(end_with_summary(files, path, {}, failure), StatusIs(failure.code()));
-  EXPECT_THAT(read_file(files, path),
-              IsOkAndHolds(testing::AllOf(testing::HasSubstr("\"failed\""),
-                                          testing::HasSubstr("no such checkpoint"))));
-  EXPECT_THAT(end_with_summary(files, testing::TempDir(), {}, absl::OkStatus()),
-              StatusIs(absl::StatusCode::kPermissionDenied));
-}
-
-TEST(SummaryFileTest, WhatIsNoFileIsWrittenToRatherThanReplaced) {
-  FileSystem& files = FileSystem::local();
-  const std::string link = testing::TempDir() + "/link";
-  const std::string target = testing::TempDir() + "/target";
-  // Through links in a folder of ours: a mistake must not replace the machine's devices.
-  for (const std::string& to : {target, std::string("/dev/null"), std::string("/dev/full")}) {
-    std::filesystem::remove(link);
-    std::filesystem::create_symlink(to, link);
-    const absl::Status status = write_summary_file(files, link, "{}\n");
-    if (to == "/dev/full") {
-      EXPECT_THAT(status,
-                  StatusIs(absl::StatusCode::kResourceExhausted, testing::HasSubstr("--summary")));
-    } else {
-      EXPECT_OK(status);
-    }
-    EXPECT_TRUE(std::filesystem::is_symlink(link)) << to;
-  }
-  EXPECT_THAT(read_file(files, target), IsOkAndHolds("{}\n"));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -24,8 +26,11 @@
 #include "tools/job_checkpoints.h"
 #include "tools/output_hook.h"
 #include "tools/ranks.h"
+#include "tools/run_directory.h"
 #include "tools/run_end.h"
+#include "tools/run_inputs.h"
 #include "tools/signal_exit.h"
+#include "tools/summary_file.h"
 #include "tools/summary_json.h"
 #include "tools/terminal.h"
 
@@ -56,7 +61,9 @@ std::string metrics_text(const std::map<std::string, double>& metrics) {
 class TrainCommand {
  public:
   TrainCommand(const ConfigFlags& flags, const RankListener& listener)
-      : flags_(flags), listener_(listener) {}
+      : flags_(flags),
+        listener_(listener),
+        summary_file_(files_, flags.summary, flags.overwrite) {}
 
   absl::StatusOr<int> run() {
     absl::Status status = train();
@@ -79,12 +86,14 @@ class TrainCommand {
 
   absl::Status train() {
     ASSIGN_OR_RETURN(ranks_, read_rank_environment());
-    if (is_first()) RETURN_IF_ERROR(check_summary_file(files_, flags_.summary));
+    if (is_first()) RETURN_IF_ERROR(summary_file_.check());
+    RETURN_IF_ERROR(check_config_file(files_, flags_.config, ranks_.world_size));
     ASSIGN_OR_RETURN(config_, load_config(files_, flags_));
     if (config_.run().signal_stop().enabled()) signal_exit_.emplace();
     log_beginning();
     ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
                      join_ranks(ranks_, config_, listener_));
+    RETURN_IF_ERROR(on_rank_0(*collectives, [this] { return check_outputs(); }));
     RETURN_IF_ERROR(on_rank_0(*collectives, [this] { return make_data(); }));
     JobResources resources;
     resources.local_world_size = ranks_.local_world_size;
@@ -161,9 +170,17 @@ class TrainCommand {
     std::cout << text << "\ncheckpoint: " << checkpoint.path << std::endl;
   }
 
+  // Refuses to write where something of the user's would be lost.
+  absl::Status check_outputs() {
+    std::vector<RunInput> taken = run_inputs(files_, flags_.config, config_.train());
+    for (RunInput& output : run_outputs(config_.run())) taken.push_back(std::move(output));
+    RETURN_IF_ERROR(summary_file_.check_inputs(taken));
+    return check_run_directory(files_, config_.run().output_dir(), flags_.overwrite);
+  }
+
   absl::Status make_data() {
     ASSIGN_OR_RETURN(const std::optional<GeneratedData> data,
-                     make_generated_data(files_, config_.train()));
+                     make_generated_data(files_, config_.train(), flags_.overwrite));
     if (!data.has_value()) return absl::OkStatus();
     std::cerr << absl::StrFormat(
         "%s %d examples in %s\nthe best AUC anyone can reach on them is %.4f\n",
@@ -188,7 +205,7 @@ class TrainCommand {
       status.Update(write_file_atomically(
           files_, join_path(config_.run().output_dir(), "summary.json"), json));
     }
-    status.Update(write_summary_file(files_, flags_.summary, json));
+    status.Update(summary_file_.write(json));
     return status;
   }
 
@@ -219,6 +236,7 @@ class TrainCommand {
   FileSystem& files_ = UriFileSystem::process();
   RankEnvironment ranks_;
   JobConfig config_;
+  SummaryFile summary_file_;
   Summary summary_;
   bool started_ = false;
   std::unique_ptr<Trainer> trainer_;

@@ -129,9 +129,14 @@ class ExportTest : public ProgramTest {
 
 TEST_F(ExportTest, AScriptAndTheRowsOfACheckpointPredictWhatPredictDoes) {
   std::filesystem::remove(path("data.parquet"));  // no data is read
-  write("model.pt", "an older one, which is replaced");
-  const ProgramResult result = millrace_ok({"export", "job.textproto", "--checkpoint", "out",
-                                            "--output", "model.pt", "--summary", "s.json"});
+  write("model.pt", "another file, which is replaced only if asked for");
+  std::vector<std::string> command = {"export",   "job.textproto", "--checkpoint", "out",
+                                      "--output", "model.pt",      "--summary",    "s.json"};
+  EXPECT_EQ(millrace(command).exit_code, kCannotWrite);
+  command.push_back("--overwrite");
+  millrace_ok(command);
+  command.pop_back();
+  const ProgramResult result = millrace_ok(command);
   EXPECT_THAT(result.out, HasSubstr("input dense: float32 [batch, 2]\n"
                                     "input embeddings: float32 [batch, 10]\n"));
   const Json summary = read_json("s.json");

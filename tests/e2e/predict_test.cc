@@ -213,7 +213,7 @@ TEST_F(PredictTest, Refusals) {
   refused({"--output", "p.orc"}, kUsage, "p.orc: the extension says what is written");
   refused({}, kUsage, "--output");
   refused({"--output", "missing/p.csv"}, kCannotWrite, "missing/p.csv");
-  refused({"--output", "data.parquet"}, kUsage, "is one of the files to predict from");
+  refused({"--output", "data.parquet"}, kUsage, "it is a file of train.");
   refused({"--output", "p.csv", "--data", "none.parquet"}, kNoInput, "none.parquet");
   refused({"--output", "p.csv", "--data", "data.parquet", "--eval_data", "data.parquet"}, kUsage,
           "--data and --eval_data");

@@ -288,7 +288,7 @@ TEST_F(TrainTest, HelpOfEveryCommand) {
 TEST_F(TrainTest, GeneratedOrcTrainsToo) {
   millrace_ok({"generate", "--output_dir", "d", "--rows", "500", "--eval_rows", "100", "--files",
                "2", "--format", "orc"});
-  EXPECT_THAT(files_below("d"), ElementsAre("eval.orc", "part-0.orc", "part-1.orc"));
+  EXPECT_THAT(files_below("d"), ElementsAre(".generated", "eval.orc", "part-0.orc", "part-1.orc"));
   train("out", {"--train_data", "d/part-*.orc", "--eval_data", "d/eval.orc"});
   EXPECT_EQ(read_json("out/summary.json")["examples"], 500);
 }

@@ -463,6 +463,23 @@ TEST_F(SaverTest, EveryFailingCallLeavesTheOlderOneAndTheNextSaveSucceeds) {
   EXPECT_GT(failures, 20);
 }
 
+TEST_F(SaverTest, AFolderThatIsRemovedIsMadeAgain) {
+  TinyTrainerOptions job = small_job();
+  job.trainer.max_steps = 3;
+  const std::unique_ptr<Trainer> older = trained(job);
+  const std::unique_ptr<Trainer> trainer = trained();
+  SaverOptions options;
+  options.run_folder = "out";
+  std::unique_ptr<Saver> one = saver(files_, options);
+  ASSERT_OK(one->save(state_of(*older), {}, ranks_));
+  ASSERT_OK(remove_recursively(files_, "out"));
+  ASSERT_OK(one->save(state_of(*trainer), {}, ranks_));
+  EXPECT_THAT(save(*trainer, files_, options).message(), HasSubstr("another run writes in out"))
+      << "it is locked as before";
+  one.reset();
+  EXPECT_THAT(restored(files_), IsOkAndHolds(MemoryCheckpoint(state_of(*trainer)).to_string()));
+}
+
 // A trainer that saves after every step, through one saver; returns what it was at the end.
 class DeltaTest : public SaverTest {
  protected:

@@ -27,6 +27,8 @@ struct GenerateOptions {
   int64_t files = 4;  // for training, as equal as can be; 1 to rows
   int64_t rows_in_group =
       16384;  // rows drawn and written at once, which bounds the memory; at least 1
+  // If true, files in a directory without such a file are replaced, too.
+  bool overwrite = false;
 };
 
 struct GenerateResult {
@@ -39,9 +41,16 @@ struct GenerateResult {
   double best_logloss = 0;
 };
 
+// A directory with a file of one of these names is one of generated files: generate() writes the
+// first, which patterns pass over, and train.generated_data the second.
+inline constexpr char kGeneratedSign[] = ".generated";
+inline constexpr char kGeneratedMarker[] = "generated.textproto";
+
 // Draws the examples and writes them; equal options give equal files. Existing files of the same
-// names are replaced. After an error the files finished before it stay, and no half of one.
-// Errors: InvalidArgument naming the option; those of the file system, which name the path.
+// names are replaced if generate() wrote in this directory before. After an error the files
+// finished before it stay, and no half of one. Writes kGeneratedSign first.
+// Errors: InvalidArgument naming the option; PermissionDenied naming a file that would be replaced;
+// those of the file system, which name the path.
 absl::StatusOr<GenerateResult> generate(FileSystem& files, const GenerateOptions& options);
 
 // "parquet" or "orc". Errors: InvalidArgument naming both.

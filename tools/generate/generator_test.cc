@@ -8,6 +8,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -110,6 +111,26 @@ TEST(GeneratorTest, FileInPlaceOfTheDirectoryIsNamed) {
   const absl::Status status = generate(FileSystem::local(), options).status();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("taken"));
+}
+
+TEST(GeneratorTest, FilesOfOthersStay) {
+  FileSystem& files = FileSystem::local();
+  GenerateOptions options = small_options("others");
+  for (const std::string name : {"/part-2.parquet", "/eval.parquet"}) {
+    const std::string path = options.output_dir + name;
+    remove_recursively(files, options.output_dir).IgnoreError();
+    ASSERT_OK(files.create_directories(options.output_dir));
+    ASSERT_OK(write_file_atomically(files, path, "mine"));
+    EXPECT_THAT(generate(files, options),
+                StatusIs(absl::StatusCode::kPermissionDenied,
+                         AllOf(HasSubstr(path), HasSubstr("--overwrite"))));
+    EXPECT_THAT(files.list(options.output_dir), IsOkAndHolds(testing::SizeIs(1)));
+    EXPECT_THAT(read_file(files, path), IsOkAndHolds("mine"));
+  }
+  options.overwrite = true;
+  EXPECT_OK(generate(files, options).status());
+  options.overwrite = false;
+  EXPECT_OK(generate(files, options).status()) << "they are generated ones now";
 }
 
 TEST(GeneratorTest, FullDiskLeavesNoHalfFile) {

@@ -1,0 +1,237 @@
+// Nothing of a user's is lost to what the program writes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/file_system.h"
+#include "base/status_matchers.h"
+#include "tests/e2e/program_test.h"
+#include "tests/e2e/streaming_case.h"
+#include "tests/io_testing/data_files.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kJob[] = R"(
+train {
+  train_data { path: "data.parquet" batch_size: 50 }
+  eval_data { data { path: "data.parquet" batch_size: 100 } }
+  feature { name: "label" kind: LABEL }
+  feature { name: "i1" kind: DENSE default_value: 0 }
+  feature { name: "c1" }
+  table { name: "c1" dim: 4 }
+  model { name: "deepfm" [millrace.deepfm] { hidden: [4] } }
+}
+run { output_dir: "out" threads: 1 }
+)";
+
+class OutputsTest : public ProgramTest {
+ protected:
+  void SetUp() override {
+    write("job.textproto", kJob);
+    write("notes.csv", "my own notes");
+    EXPECT_OK(write_data_file(criteo_like_table(200, 1, 1), DataConfig::PARQUET, 100,
+                              path("data.parquet")));
+  }
+
+  // Name and content of every file.
+  std::map<std::string, std::string> all_files() const {
+    std::map<std::string, std::string> files;
+    for (const std::string& name : files_below(".")) files[name] = read(name);
+    return files;
+  }
+
+  // Runs what must fail and change nothing.
+  void refused(const std::vector<std::string>& arguments, int exit_code,
+               const std::vector<std::string>& words) const {
+    SCOPED_TRACE(absl::StrJoin(arguments, " "));
+    const auto before = all_files();
+    const ProgramResult result = millrace(arguments);
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    for (const std::string& word : words) EXPECT_THAT(result.last_error(), HasSubstr(word));
+    EXPECT_EQ(all_files(), before);
+  }
+
+  // Runs the program from a shell.
+  ProgramResult shell(const std::string& command) const {
+    const std::string text =
+        absl::StrCat("millrace() { ", millrace_path(), " \"$@\"; }; ", command);
+    return run_program({"/bin/bash", "-c", text}, {.directory = path("")});
+  }
+};
+
+TEST_F(OutputsTest, ASummaryReplacesNoFileOfAnotherKind) {
+  for (const std::string name : {"data.parquet", "job.textproto", "notes.csv"}) {
+    refused({"train", "job.textproto", "--summary", name}, kCannotWrite,
+            {"--summary", name, "not a summary", "--overwrite"});
+  }
+  refused({"train", "job.textproto", "--summary", "notes.csv", "--bogus"}, kUsage, {"--bogus"});
+  refused({"train", "job.textproto", "--summary", "notes.csv", "--overwrite", "--set", "x=1"},
+          kUsage, {"--set"});
+  refused({"train", "none.textproto", "--summary", "notes.csv", "--overwrite"}, kNoInput, {"none"});
+  for (const std::string name : {"data.parquet", "job.textproto", "./data.parquet"}) {
+    refused({"train", "job.textproto", "--summary", name, "--overwrite"}, kUsage,
+            {"--summary", name});
+  }
+  refused({"train", "job.textproto", "--summary", "out/config.textproto"}, kCannotWrite, {"out"});
+  millrace_ok({"train", "job.textproto", "--summary", "notes.csv", "--overwrite"});
+  EXPECT_EQ(read_json("notes.csv")["outcome"], "completed");
+  millrace_ok({"train", "job.textproto", "--summary", "notes.csv"});
+  refused({"train", "job.textproto", "--summary", "out/events.jsonl", "--overwrite"}, kUsage,
+          {"a file that the run itself writes"});
+}
+
+TEST_F(OutputsTest, NorDoOtherOutputs) {
+  millrace_ok({"train", "job.textproto"});
+  const auto predict = [](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"predict", "job.textproto", "--checkpoint", "out", "--output"});
+    return flags;
+  };
+  refused(predict({"notes.csv"}), kCannotWrite, {"--output", "not a file of predictions"});
+  refused(predict({"data.parquet", "--overwrite"}), kUsage, {"it is a file of train."});
+  refused(predict({"out/checkpoints/step-00000004/p.csv"}), kUsage, {"checkpoint"});
+  refused(predict({"p.csv", "--summary", "p.csv"}), kUsage, {"--summary", "--output"});
+  refused(predict({"p.csv", "--summary", "notes.csv"}), kCannotWrite, {"--summary"});
+  refused(predict({"p.csv", "--summary", "data.parquet", "--overwrite"}), kUsage, {"--summary"});
+  millrace_ok(predict({"p.csv"}));
+  millrace_ok(predict({"p.csv"}));
+  refused(
+      {"predict", "job.textproto", "--checkpoint", "out", "--data", "p.csv", "--output", "p.csv"},
+      kUsage, {"--output"});
+  refused({"evaluate", "job.textproto", "--checkpoint", "out", "--summary", "data.parquet"},
+          kCannotWrite, {"--summary"});
+  refused({"export", "job.textproto", "--checkpoint", "out", "--output", "notes.csv"}, kCannotWrite,
+          {"not an exported model"});
+  refused({"bench", "loop", "--output", "notes.csv"}, kCannotWrite, {"not a file of measurements"});
+  millrace_ok(predict({"notes.csv", "--overwrite"}));
+  EXPECT_EQ(read("notes.csv"), read("p.csv"));
+}
+
+TEST_F(OutputsTest, GeneratedFilesReplaceNoOthers) {
+  std::filesystem::create_directory(path("d"));
+  write("d/part-1.parquet", "mine");
+  const std::vector<std::string> generate = {"generate", "--output_dir", "d", "--rows",
+                                             "50",       "--eval_rows",  "50"};
+  refused(generate, kCannotWrite, {"d/part-1.parquet", "--overwrite"});
+  std::filesystem::remove(path("d/part-1.parquet"));
+  millrace_ok(generate);
+  millrace_ok(generate);
+}
+
+TEST_F(OutputsTest, ADirectoryOfOthersIsNoOutputDirectory) {
+  for (const std::string name : {"config.textproto", "summary.json", "lock", "events.jsonl",
+                                 "metrics/train.jsonl", "part-0.csv"}) {
+    std::filesystem::create_directories(path("mine/metrics"));
+    write("mine/" + name, "mine");
+    refused({"train", "job.textproto", "--output_dir", "mine"}, kCannotWrite,
+            {"output_dir mine", "mine/" + name.substr(0, name.find('/')), "--output_dir"});
+    std::filesystem::remove_all(path("mine"));
+  }
+  refused({"train", "job.textproto", "--output_dir", "."}, kCannotWrite, {"./data.parquet"});
+  std::filesystem::create_directory(path("mine"));
+  write("mine/notes", "mine");
+  millrace_ok({"train", "job.textproto", "--output_dir", "mine", "--overwrite"});
+  EXPECT_EQ(read("mine/notes"), "mine");
+}
+
+TEST_F(OutputsTest, RunsGoOnInTheirDirectoryHoweverItCameThere) {
+  const auto train = [&](const std::string& directory, const std::string& steps) {
+    millrace_ok({"train", "job.textproto", "--output_dir", directory, "--max_steps", steps});
+  };
+  train("a", "1");
+  train("a", "2");
+  // A lock that somebody removed, and one of a run that saves nothing.
+  std::filesystem::remove(path("a/lock"));
+  train("a", "3");
+  millrace_ok({"train", "job.textproto", "--output_dir", "b", "--max_steps", "1", "--set",
+               "run.checkpoint.enabled=false"});
+  train("b", "1");
+  // Of a run that failed before its first step.
+  std::filesystem::create_directory(path("c"));
+  EXPECT_EQ(millrace({"train", "job.textproto", "--output_dir", "c", "--train_data", "none.orc",
+                      "--summary", "c/summary.json"})
+                .exit_code,
+            kNoInput);
+  train("c", "1");
+}
+
+TEST_F(OutputsTest, TheLogOfTheRunMayLieInItsDirectory) {
+  const ProgramResult result = shell(
+      "mkdir o; millrace train job.textproto --output_dir o --summary /dev/stdout >> o/log 2>&1");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(read("o/log"), AllOf(HasSubstr("completed: "), HasSubstr("\"outcome\"")));
+}
+
+TEST_F(OutputsTest, WhatAKilledPredictLeftGoes) {
+  millrace_ok({"train", "job.textproto"});
+  const pid_t process = ::fork();
+  if (process == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(process, nullptr, 0), process);
+  write(absl::StrCat("p.csv.tmp-", process), "half of it");
+  millrace_ok({"predict", "job.textproto", "--checkpoint", "out", "--output", "p.csv"});
+  EXPECT_FALSE(exists(absl::StrCat("p.csv.tmp-", process)));
+}
+
+TEST_F(OutputsTest, ConfigurationsFromPipes) {
+  EXPECT_EQ(shell("millrace train <(cat job.textproto) --output_dir a").exit_code, 0);
+  EXPECT_EQ(shell("cat job.textproto | millrace train /dev/stdin --output_dir b").exit_code, 0);
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(shell("cat job.textproto > fifo & millrace train fifo --output_dir c").exit_code, 0);
+  EXPECT_EQ(content_of("a"), content_of("b"));
+  EXPECT_EQ(content_of("a"), content_of("c"));
+  EXPECT_EQ(shell("millrace config check <(cat job.textproto)").exit_code, 0);
+  const ProgramResult ranks =
+      shell("millrace launch -n 2 -- train <(cat job.textproto) --output_dir d");
+  EXPECT_EQ(ranks.exit_code, kUsage) << ranks.err;
+  EXPECT_THAT(ranks.err, HasSubstr("is a pipe, which gives its text to one of 2 ranks"));
+  EXPECT_FALSE(exists("d"));
+}
+
+TEST_F(OutputsTest, PathsThatAShellShouldHaveExpanded) {
+  const std::string advice = "only a shell replaces ";
+  for (const std::string place : {"~/out", "~", "$HOME/o", "runs/${USER}"}) {
+    refused({"train", "job.textproto", "--output_dir", place}, kUsage, {"output_dir", advice});
+  }
+  refused({"train", "job.textproto", "--summary", "~/s.json"}, kUsage, {"--summary", advice});
+  refused({"train", "job.textproto", "--train_data", "~/d/*.orc"}, kNoInput,
+          {"train.train_data", advice});
+  refused({"generate", "--output_dir", "$HOME/d"}, kUsage, {advice});
+  refused({"predict", "job.textproto", "--checkpoint", "out", "--output", "~/p.csv"}, kUsage,
+          {"--output", advice});
+  refused({"config", "check", "job.textproto", "--set", "run.window_io.move_done_to=~/done"},
+          kUsage, {"run.window_io", advice});
+}
+
+// Before the next save.
+TEST_F(StreamingCase, AnOutputDirectoryThatIsRemovedIsMadeAgain) {
+  produce(0);
+  RunningProgram program = start();
+  ASSERT_TRUE(program.wait_for("step 4 "));
+  ASSERT_TRUE(program.wait_for("waiting since"));
+  std::filesystem::remove_all(path("out"));
+  produce(1);
+  produce_end();
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("out/checkpoints was removed while this run writes there"));
+  EXPECT_EQ(newest_step("out"), 8);
+  EXPECT_TRUE(exists("out/config.textproto"));
+  EXPECT_EQ(read_json("out/summary.json")["steps"], 8);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,120 @@
+#include "tools/output_file.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "checkpoint/checkpoint_names.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "tools/output_place.h"
+
+namespace millrace {
+namespace {
+
+std::string normal_path(const std::string& path) {
+  return std::filesystem::path(absolute_path(path)).lexically_normal().string();
+}
+
+bool is_checkpoint(FileSystem& files, const std::string& directory) {
+  if (!files.link_info(join_path(directory, kManifestName)).ok()) return false;
+  // A damaged one is known by its name, one that was copied elsewhere by its content.
+  return parse_checkpoint_name(base_name(directory)).has_value() ||
+         CheckpointReader::open(files, directory).ok();
+}
+
+bool lies_in_checkpoint(FileSystem& files, const std::string& path) {
+  std::string above = directory_of(normal_path(path));
+  while (!is_checkpoint(files, above)) {
+    if (above == directory_of(above)) return false;
+    above = directory_of(above);
+  }
+  return true;
+}
+
+// Returns the process that wrote this file aside, or 0 if `name` is none of those of `output`.
+int64_t writer_of(absl::string_view name, absl::string_view output) {
+  const std::string prefix = absl::StrCat(output, ".tmp-");
+  int64_t process = 0;
+  if (!absl::StartsWith(name, prefix)) return 0;
+  return absl::SimpleAtoi(name.substr(prefix.size()), &process) && process > 0 ? process : 0;
+}
+
+bool is_alive(int64_t process) {
+  return ::kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH;
+}
+
+}  // namespace
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  if (normal_path(a) == normal_path(b)) return true;
+  struct stat info_a, info_b;
+  if (::stat(a.c_str(), &info_a) != 0 || ::stat(b.c_str(), &info_b) != 0) return false;
+  return info_a.st_dev == info_b.st_dev && info_a.st_ino == info_b.st_ino;
+}
+
+absl::Status check_not_input(FileSystem& files, const std::string& path,
+                             absl::Span<const RunInput> inputs) {
+  for (const RunInput& input : inputs) {
+    if (!is_same_file(path, input.path)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write ", path, ": it is ", input.what, "; choose another name"));
+  }
+  if (lies_in_checkpoint(files, path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write ", path, ": it would lie in a checkpoint and damage it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_replaceable(FileSystem& files, const std::string& path, const OutputKind& kind,
+                               bool overwrite) {
+  const absl::StatusOr<FileInfo> there = files.info(path);
+  if (!there.ok() || there->kind != FileKind::kRegular || there->size_bytes == 0) {
+    return absl::OkStatus();
+  }
+  if (overwrite || kind.matches(files, path)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("cannot write ", path, ": it is there already and not ", kind.name,
+                   " of Millrace; choose another name, or replace it with --overwrite"));
+}
+
+absl::Status check_output(FileSystem& files, const std::string& path, const OutputKind& kind,
+                          absl::Span<const RunInput> inputs, bool overwrite) {
+  RETURN_IF_ERROR(check_output_file(files, path));
+  RETURN_IF_ERROR(check_not_input(files, path, inputs));
+  return check_replaceable(files, path, kind, overwrite);
+}
+
+void remove_leftovers(FileSystem& files, const std::string& path) {
+  const std::string folder = directory_of(path), output = base_name(path);
+  const absl::StatusOr<std::vector<DirectoryEntry>> entries = files.list(folder);
+  if (!entries.ok()) return;
+  for (const DirectoryEntry& entry : *entries) {
+    const int64_t process = writer_of(entry.name, output);
+    if (process == 0 || entry.kind != FileKind::kRegular || is_alive(process)) continue;
+    const std::string leftover = join_path(folder, entry.name);
+    // The process may be one of another machine that shares this directory: it has the lock then.
+    const absl::StatusOr<std::unique_ptr<FileLock>> lock = files.lock(leftover);
+    if (lock.ok() && *lock != nullptr) files.remove(leftover).IgnoreError();
+  }
+}
+
+absl::Status write_output_file(FileSystem& files, const std::string& path,
+                               const std::function<absl::Status(WritableFile&)>& write) {
+  remove_leftovers(files, path);
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, files.lock(aside_path(path)));
+  if (lock == nullptr) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot write ", path, ": another process writes ", aside_path(path)));
+  }
+  return write_file_atomically(files, path, write);
+}
+
+}  // namespace millrace

@@ -1,0 +1,145 @@
+#include "tools/output_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "tests/io_testing/data_files.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+const OutputKind kKind = {"a poem", [](FileSystem& files, const std::string& path) {
+                            return read_file(files, path).value_or("") == "a poem";
+                          }};
+
+// The number of a process that is gone.
+pid_t dead_process() {
+  const pid_t process = ::fork();
+  if (process == 0) ::_exit(0);
+  EXPECT_EQ(::waitpid(process, nullptr, 0), process);
+  return process;
+}
+
+class OutputFileTest : public testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return join_path(folder_, name); }
+  void write(const std::string& name, const std::string& content) {
+    ASSERT_OK(write_file_atomically(files_, path(name), content));
+  }
+  bool exists(const std::string& name) const { return fs::exists(fs::symlink_status(path(name))); }
+
+  FileSystem& files_ = FileSystem::local();
+  const std::string folder_ = fresh_test_dir();
+};
+
+TEST_F(OutputFileTest, NoOutputIsAnInputUnderAnyName) {
+  write("data.csv", "1,2");
+  fs::create_symlink("data.csv", path("link"));
+  fs::create_hard_link(path("data.csv"), path("hard"));
+  fs::create_directory_symlink(folder_, path("here"));
+  const std::vector<RunInput> inputs = {{"the configuration", path("job")},
+                                        {"a file of train.train_data", path("data.csv")}};
+  for (const char* name : {"data.csv", "./x/../data.csv", "link", "hard", "here/data.csv"}) {
+    EXPECT_THAT(check_not_input(files_, path(name), inputs),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(path(name)), HasSubstr("a file of train.train_data"))))
+        << name;
+  }
+  EXPECT_THAT(check_not_input(files_, path("job"), inputs).message(), HasSubstr("configuration"))
+      << "that is not there";
+  EXPECT_OK(check_not_input(files_, path("other"), inputs));
+}
+
+TEST_F(OutputFileTest, NoOutputLiesInACheckpoint) {
+  fs::create_directories(path("step-00000007/deep"));
+  EXPECT_OK(check_not_input(files_, path("step-00000007/p.csv"), {})) << "it is none";
+  write("step-00000007/manifest.json", "{}");
+  for (const char* name : {"step-00000007/p.csv", "step-00000007/deep/p.csv"}) {
+    EXPECT_THAT(check_not_input(files_, path(name), {}),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("checkpoint")));
+  }
+  write("manifest.json", "{\"name\": \"something else\"}");
+  EXPECT_OK(check_not_input(files_, path("p.csv"), {}));
+}
+
+TEST_F(OutputFileTest, OnlyItsKindIsReplaced) {
+  EXPECT_OK(check_replaceable(files_, path("new"), kKind, false));
+  write("poem", "a poem");
+  write("empty", "");
+  EXPECT_OK(check_replaceable(files_, path("poem"), kKind, false));
+  EXPECT_OK(check_replaceable(files_, path("empty"), kKind, false)) << "nothing is lost";
+  write("mine", "my thesis");
+  EXPECT_THAT(check_replaceable(files_, path("mine"), kKind, false),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       AllOf(HasSubstr(path("mine")), HasSubstr("not a poem of Millrace"),
+                             HasSubstr("--overwrite"))));
+  EXPECT_OK(check_replaceable(files_, path("mine"), kKind, true));
+  fs::create_symlink("mine", path("link"));
+  EXPECT_FALSE(check_replaceable(files_, path("link"), kKind, false).ok());
+}
+
+TEST_F(OutputFileTest, AllChecksTogether) {
+  write("mine", "my thesis");
+  const std::vector<RunInput> inputs = {{"the configuration", path("mine")}};
+  EXPECT_THAT(check_output(files_, path("no/p"), kKind, {}, true),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("no directory")));
+  EXPECT_THAT(check_output(files_, path("mine"), kKind, inputs, true),
+              StatusIs(absl::StatusCode::kInvalidArgument))
+      << "--overwrite is not for inputs";
+  EXPECT_THAT(check_output(files_, path("mine"), kKind, {}, false),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_OK(check_output(files_, path("mine"), kKind, {}, true));
+}
+
+TEST_F(OutputFileTest, WhatKilledWritersLeftGoes) {
+  const std::string left = absl::StrCat("p.csv.tmp-", dead_process());
+  write(left, "half");
+  const std::string alive = absl::StrCat("p.csv.tmp-", ::getppid());
+  const std::string other = absl::StrCat("q.csv.tmp-", dead_process());
+  for (const std::string& name :
+       {alive, other, std::string("p.csv.tmp-x"), std::string("p.csv.tmp-")}) {
+    write(name, "not ours");
+  }
+  ASSERT_OK(write_output_file(files_, path("p.csv"), [&](WritableFile& file) {
+    EXPECT_FALSE(exists(left)) << "before the work";
+    return file.append("whole");
+  }));
+  EXPECT_THAT(read_file(files_, path("p.csv")), IsOkAndHolds("whole"));
+  EXPECT_FALSE(exists(absl::StrCat("p.csv.tmp-", ::getpid())));
+  for (const std::string& name : {alive, other, std::string("p.csv.tmp-x")}) {
+    EXPECT_TRUE(exists(name)) << name;
+  }
+}
+
+// As a writer on another machine, whose number is free here.
+TEST_F(OutputFileTest, AFileThatIsLockedIsLeftAlone) {
+  const std::string left = absl::StrCat("p.csv.tmp-", dead_process());
+  ASSERT_OK_AND_ASSIGN(const auto lock, files_.lock(path(left)));
+  remove_leftovers(files_, path("p.csv"));
+  EXPECT_TRUE(exists(left));
+}
+
+TEST_F(OutputFileTest, AFailureLeavesTheOldFile) {
+  write("p.csv", "old");
+  EXPECT_THAT(write_output_file(files_, path("p.csv"),
+                                [](WritableFile& file) {
+                                  EXPECT_OK(file.append("half"));
+                                  return absl::DataLossError("no more");
+                                }),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(read_file(files_, path("p.csv")), IsOkAndHolds("old"));
+  EXPECT_FALSE(exists(absl::StrCat("p.csv.tmp-", ::getpid())));
+}
+
+}  // namespace
+}  // namespace millrace
