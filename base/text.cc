@@ -20,6 +20,15 @@ bool parse_range(absl::string_view text, int64_t* first, int64_t* last) {
          static_cast<uint64_t>(*last) - static_cast<uint64_t>(*first) < kMaxRange;
 }
 
+// Whether `candidate` shares enough with `name` to be no accident: of short names many others are one
+// edit away.
+bool is_hint(absl::string_view name, absl::string_view candidate, int distance) {
+  if (distance == 0) return true;
+  if (name.size() < 2) return false;
+  return 2 * distance < static_cast<int>(std::max(name.size(), candidate.size())) ||
+         name.size() != candidate.size();
+}
+
 }  // namespace
 
 int edit_distance(absl::string_view a, absl::string_view b) {
@@ -47,7 +56,7 @@ std::string nearest(absl::string_view name, const std::vector<std::string>& cand
   int best_distance = static_cast<int>(std::max<size_t>(name.size(), 3)) / 3 + 1;
   for (const std::string& candidate : candidates) {
     const int distance = edit_distance(name, candidate);
-    if (distance < best_distance) {
+    if (distance < best_distance && is_hint(name, candidate, distance)) {
       best_distance = distance;
       best = candidate;
     }

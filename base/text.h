@@ -18,8 +18,9 @@ inline absl::string_view to_absl(std::string_view text) { return {text.data(), t
 // words, ignoring case.
 int edit_distance(absl::string_view a, absl::string_view b);
 
-// The candidate nearest to `name`, or "" if none is near (more than a third of the letters
-// differ). Ties go to the first.
+// Returns the candidate nearest to `name`, or "" if none is near: more than a third of the letters
+// differ. A name of one letter is near itself alone, one of two letters also what has a letter more
+// or less. Ties go to the first.
 std::string nearest(absl::string_view name, const std::vector<std::string>& candidates);
 
 // "; did you mean "x"?" when a candidate is near, else "; known: a, b, c" (at most `limit`

@@ -34,7 +34,18 @@ TEST(NearestTest, FindsWhatIsNearAndNothingElse) {
   EXPECT_EQ(nearest("paths", names), "path");
   EXPECT_EQ(nearest("optimizer", names), "");
   EXPECT_EQ(nearest("x", {}), "");
-  EXPECT_EQ(nearest("c3", {"c1", "c2"}), "c1") << "ties go to the first";
+  EXPECT_EQ(nearest("item3", {"item1", "item2"}), "item1") << "ties go to the first";
+}
+
+TEST(NearestTest, ShortNamesAreNearWhatSharesMoreThanHalf) {
+  EXPECT_EQ(nearest("x", {"a", "b"}), "");
+  EXPECT_EQ(nearest("A", {"b", "a"}), "a") << "case does not count";
+  EXPECT_EQ(nearest("c", {"c1", "c2"}), "");
+  EXPECT_EQ(nearest("c3", {"c1", "c2"}), "");
+  EXPECT_EQ(nearest("cc", {"a", "c"}), "c");
+  EXPECT_EQ(nearest("ac", {"auc", "ne"}), "auc");
+  EXPECT_EQ(nearest("ua", {"au"}), "");
+  EXPECT_EQ(nearest("acu", {"auc", "ne"}), "auc");
 }
 
 TEST(DidYouMeanTest, SuggestsOrLists) {

@@ -1,16 +1,12 @@
 #include "optim/adam_numbers.h"
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "optim/checked_number.h"
+#include "proto/table_number_check.h"
 
 namespace millrace {
 
 absl::StatusOr<AdamNumbers> adam_numbers(absl::string_view name, const SparseAdam& config) {
-  RETURN_IF_ERROR(check_below_one(absl::StrCat(name, ".beta1"), config.beta1()));
-  RETURN_IF_ERROR(check_below_one(absl::StrCat(name, ".beta2"), config.beta2()));
-  RETURN_IF_ERROR(check_not_negative(absl::StrCat(name, ".epsilon"), config.epsilon()));
-  RETURN_IF_ERROR(check_not_negative(absl::StrCat(name, ".weight_decay"), config.weight_decay()));
+  RETURN_IF_ERROR(check_sparse_adam(name, config));
   AdamNumbers numbers;
   numbers.beta1 = config.beta1();
   numbers.beta2 = config.beta2();

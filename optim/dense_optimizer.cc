@@ -12,9 +12,9 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "optim/checked_number.h"
 #include "optim/name_pattern.h"
 #include "optim/torch_state.h"
+#include "proto/dense_optimizer_check.h"
 
 namespace millrace {
 namespace {
@@ -62,7 +62,7 @@ class TorchOptimizer : public DenseOptimizer {
 };
 
 using Parameters = std::vector<at::Tensor>;
-using Optimizer = absl::StatusOr<std::unique_ptr<torch::optim::Optimizer>>;
+using Optimizer = std::unique_ptr<torch::optim::Optimizer>;
 
 const TorchState& state_kind(const DenseOptimizerConfig& config) {
   switch (config.kind_case()) {
@@ -74,11 +74,6 @@ const TorchState& state_kind(const DenseOptimizerConfig& config) {
 }
 
 Optimizer create_sgd(const Sgd& config, double rate, Parameters parameters) {
-  RETURN_IF_ERROR(check_not_negative("sgd.momentum", config.momentum()));
-  RETURN_IF_ERROR(check_not_negative("sgd.weight_decay", config.weight_decay()));
-  if (config.nesterov() && config.momentum() == 0) {
-    return absl::InvalidArgumentError("sgd.nesterov needs a momentum above 0");
-  }
   return std::make_unique<torch::optim::SGD>(std::move(parameters),
                                              torch::optim::SGDOptions(rate)
                                                  .momentum(config.momentum())
@@ -87,10 +82,6 @@ Optimizer create_sgd(const Sgd& config, double rate, Parameters parameters) {
 }
 
 Optimizer create_adagrad(const Adagrad& config, double rate, Parameters parameters) {
-  RETURN_IF_ERROR(check_not_negative("adagrad.lr_decay", config.lr_decay()));
-  RETURN_IF_ERROR(check_not_negative("adagrad.weight_decay", config.weight_decay()));
-  RETURN_IF_ERROR(check_not_negative("adagrad.initial_accumulator", config.initial_accumulator()));
-  RETURN_IF_ERROR(check_not_negative("adagrad.epsilon", config.epsilon()));
   return std::make_unique<torch::optim::Adagrad>(
       std::move(parameters), torch::optim::AdagradOptions(rate)
                                  .lr_decay(config.lr_decay())
@@ -102,10 +93,6 @@ Optimizer create_adagrad(const Adagrad& config, double rate, Parameters paramete
 // Torch is torch::optim::Adam or AdamW, whose options have the same names.
 template <typename Torch, typename Options>
 Optimizer create_adam(const Adam& config, double rate, Parameters parameters) {
-  RETURN_IF_ERROR(check_below_one("adam.beta1", config.beta1()));
-  RETURN_IF_ERROR(check_below_one("adam.beta2", config.beta2()));
-  RETURN_IF_ERROR(check_not_negative("adam.epsilon", config.epsilon()));
-  RETURN_IF_ERROR(check_not_negative("adam.weight_decay", config.weight_decay()));
   return std::make_unique<Torch>(std::move(parameters),
                                  Options(rate)
                                      .betas(std::make_tuple(config.beta1(), config.beta2()))
@@ -115,7 +102,6 @@ Optimizer create_adam(const Adam& config, double rate, Parameters parameters) {
 
 Optimizer create_torch_optimizer(const DenseOptimizerConfig& config, Parameters parameters) {
   const double rate = config.learning_rate();
-  RETURN_IF_ERROR(check_not_negative("learning_rate", rate));
   switch (config.kind_case()) {
     case DenseOptimizerConfig::kSgd:
       return create_sgd(config.sgd(), rate, std::move(parameters));
@@ -142,8 +128,9 @@ absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
     names.push_back(std::move(parameter.name));
     values.push_back(std::move(parameter.value));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<torch::optim::Optimizer> optimizer,
-                   create_torch_optimizer(config, std::move(values)), "dense optimizer");
+  RETURN_IF_ERROR(check_dense_optimizer("dense optimizer", config));
+  std::unique_ptr<torch::optim::Optimizer> optimizer =
+      create_torch_optimizer(config, std::move(values));
   return std::make_unique<TorchOptimizer>(std::move(optimizer), state_kind(config),
                                           std::move(names), config.learning_rate());
 }

@@ -258,6 +258,9 @@ TEST(DenseOptimizerTest, RefusesBadNumbers) {
   refused([](DenseOptimizerConfig& c) { c.mutable_sgd()->set_nesterov(true); }, "nesterov");
   refused([](DenseOptimizerConfig& c) { c.mutable_adagrad()->set_lr_decay(-1); }, "lr_decay");
   refused([](DenseOptimizerConfig& c) { c.mutable_adam()->set_beta1(1); }, "beta1");
+  refused([](DenseOptimizerConfig& c) { c.mutable_adagrad()->set_epsilon(0); }, "epsilon is 0");
+  refused([](DenseOptimizerConfig& c) { c.mutable_adam()->set_epsilon(0); }, "epsilon is 0");
+  refused([](DenseOptimizerConfig& c) { c.mutable_adamw()->set_epsilon(0); }, "epsilon is 0");
   refused([](DenseOptimizerConfig& c) { c.mutable_adamw()->set_weight_decay(-1); }, "weight_decay");
 }
 

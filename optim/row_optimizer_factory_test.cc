@@ -36,10 +36,10 @@ TEST(RowOptimizerFactoryTest, PassesNumbersOn) {
   EXPECT_THAT(create_row_optimizer(config), StatusIs(absl::StatusCode::kInvalidArgument));
   config.mutable_sgd()->set_weight_decay(-1);
   EXPECT_THAT(create_row_optimizer(config),
-              StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr("sgd.weight_decay")));
+              StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr("sgd: weight_decay")));
   config.mutable_adamw()->set_beta1(1);
   EXPECT_THAT(create_row_optimizer(config),
-              StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr("adamw.beta1")));
+              StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr("adamw: beta1")));
   config.mutable_adamw()->set_beta1(0.9);
   config.mutable_adamw()->set_step_count(SparseAdam::ROW);
   EXPECT_EQ((*create_row_optimizer(config))->slots(4)[2], (SlotSpec{"step", 1, 0.0f}));

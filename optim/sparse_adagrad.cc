@@ -1,16 +1,14 @@
 #include "optim/sparse_adagrad.h"
 
 #include "base/status_macros.h"
-#include "optim/checked_number.h"
 #include "optim/row_kernels.h"
+#include "proto/table_number_check.h"
 
 namespace millrace {
 
 absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseAdagradOptimizer::create(
     const SparseAdagrad& config) {
-  RETURN_IF_ERROR(check_not_negative("adagrad.initial_accumulator", config.initial_accumulator()));
-  RETURN_IF_ERROR(check_not_negative("adagrad.epsilon", config.epsilon()));
-  RETURN_IF_ERROR(check_not_negative("adagrad.weight_decay", config.weight_decay()));
+  RETURN_IF_ERROR(check_sparse_adagrad("adagrad", config));
   return std::unique_ptr<RowOptimizer>(new SparseAdagradOptimizer(config));
 }
 

@@ -41,15 +41,15 @@ TEST(SparseAdagradTest, ThreeStepsByHand) {
 }
 
 TEST(SparseAdagradTest, BeginsAtTheInitialAccumulator) {
-  const std::unique_ptr<RowOptimizer> optimizer = make(16, 0);
+  const std::unique_ptr<RowOptimizer> optimizer = make(16, 1e-300);
   TestRow row(*optimizer, {1});
   row.update(*optimizer, 0.5, {3});
   EXPECT_THAT(row.slots, ElementsAre(25));
   EXPECT_THAT(row.weights, ElementsAre(FloatEq(0.7f)));  // 1 - 0.5 × 3 / 5
 }
 
-TEST(SparseAdagradTest, NoGradientAndNoEpsilonIsNoUpdate) {
-  const std::unique_ptr<RowOptimizer> optimizer = make(0, 0);
+TEST(SparseAdagradTest, NoGradientAndAnEpsilonOfZeroInFloatIsNoUpdate) {
+  const std::unique_ptr<RowOptimizer> optimizer = make(0, 1e-300);
   TestRow row(*optimizer, {1});
   row.update(*optimizer, 0.5, {0});
   EXPECT_THAT(row.weights, ElementsAre(1));
@@ -98,17 +98,17 @@ TEST(SparseAdagradTest, Conforms) {
 
 TEST(SparseAdagradTest, RefusesBadNumbers) {
   SparseAdagrad config;
-  config.set_epsilon(-1);
-  EXPECT_THAT(SparseAdagradOptimizer::create(config),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("epsilon")));
   config.set_epsilon(0);
+  EXPECT_THAT(SparseAdagradOptimizer::create(config),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("adagrad: epsilon is 0")));
+  config.set_epsilon(1e-8);
   config.set_initial_accumulator(INFINITY);
   EXPECT_THAT(SparseAdagradOptimizer::create(config),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("initial_accumulator")));
   config.set_initial_accumulator(0);
   config.set_weight_decay(1e39);
   EXPECT_THAT(SparseAdagradOptimizer::create(config),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("adagrad.weight_decay")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("adagrad: weight_decay")));
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ TEST(SparseAdamTest, ThreeStepsByHand) {
   EXPECT_THAT(row.weights, ElementsAre(FloatEq(0.91026680f), FloatEq(1.9420689f)));
 }
 
-TEST(SparseAdamTest, NoGradientAndNoEpsilonIsNoUpdate) {
-  const std::unique_ptr<RowOptimizer> optimizer = make(0.9, 0.999, 0);
+TEST(SparseAdamTest, NoGradientAndAnEpsilonOfZeroInFloatIsNoUpdate) {
+  const std::unique_ptr<RowOptimizer> optimizer = make(0.9, 0.999, 1e-300);
   TestRow row(*optimizer, {1});
   row.update(*optimizer, 0.5, {0});
   EXPECT_THAT(row.weights, ElementsAre(1));
@@ -69,8 +69,8 @@ TEST(SparseAdamTest, AgreesWithALoopInDouble) {
 }
 
 TEST(SparseAdamTest, ARowCountsItsOwnSteps) {
-  const std::unique_ptr<RowOptimizer> table = make(0.9, 0.99, 0);
-  const std::unique_ptr<RowOptimizer> own = make(0.9, 0.99, 0, 0, SparseAdam::ROW);
+  const std::unique_ptr<RowOptimizer> table = make(0.9, 0.99, 1e-300);
+  const std::unique_ptr<RowOptimizer> own = make(0.9, 0.99, 1e-300, 0, SparseAdam::ROW);
   TestRow late(*own, {1}), early(*table, {1});
   late.step = 1000;  // of the table
   for (int i = 1; i <= 3; ++i) {
@@ -137,11 +137,12 @@ TEST(SparseAdamTest, RefusesBadNumbers) {
   refused(1, 0.5, 0, "beta1");
   refused(-0.1, 0.5, 0, "beta1");
   refused(0.5, NAN, 0, "beta2");
-  refused(0.5, 0.5, -1e-8, "epsilon");
+  refused(0.5, 0.5, -1e-8, "adam: epsilon");
+  refused(0.5, 0.5, 0, "adam: epsilon is 0");
   SparseAdam config;
   config.set_weight_decay(-1);
   EXPECT_THAT(SparseAdamOptimizer::create(config),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("adam.weight_decay")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("adam: weight_decay")));
 }
 
 }  // namespace

@@ -85,10 +85,10 @@ TEST(SparseAdamwTest, RefusesBadNumbers) {
   SparseAdam config;
   config.set_weight_decay(NAN);
   EXPECT_THAT(SparseAdamwOptimizer::create(config),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("adamw.weight_decay")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("adamw: weight_decay")));
   config.set_beta2(1);
   EXPECT_THAT(SparseAdamwOptimizer::create(config),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("adamw.beta2")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("adamw: beta2")));
 }
 
 }  // namespace

@@ -1,17 +1,14 @@
 #include "optim/sparse_ftrl.h"
 
 #include "base/status_macros.h"
-#include "optim/checked_number.h"
 #include "optim/row_kernels.h"
+#include "proto/table_number_check.h"
 
 namespace millrace {
 
 absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseFtrlOptimizer::create(
     const SparseFtrl& config) {
-  RETURN_IF_ERROR(check_not_negative("ftrl.beta", config.beta()));
-  RETURN_IF_ERROR(check_not_negative("ftrl.l1", config.l1()));
-  RETURN_IF_ERROR(check_not_negative("ftrl.l2", config.l2()));
-  RETURN_IF_ERROR(check_not_negative("ftrl.initial_accumulator", config.initial_accumulator()));
+  RETURN_IF_ERROR(check_sparse_ftrl("ftrl", config));
   return std::unique_ptr<RowOptimizer>(new SparseFtrlOptimizer(config));
 }
 

@@ -140,10 +140,10 @@ TEST(SparseFtrlTest, RefusesBadNumbers) {
     EXPECT_THAT(SparseFtrlOptimizer::create(config),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(field)));
   };
-  refused(numbers(-1, 0, 0, 0), "ftrl.beta");
-  refused(numbers(1, NAN, 0, 0), "ftrl.l1");
-  refused(numbers(1, 0, INFINITY, 0), "ftrl.l2");
-  refused(numbers(1, 0, 0, -1), "ftrl.initial_accumulator");
+  refused(numbers(-1, 0, 0, 0), "ftrl: beta");
+  refused(numbers(1, NAN, 0, 0), "ftrl: l1");
+  refused(numbers(1, 0, INFINITY, 0), "ftrl: l2");
+  refused(numbers(1, 0, 0, -1), "ftrl: initial_accumulator");
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
-#include "optim/checked_number.h"
 #include "optim/row_optimizer_factory.h"
+#include "proto/table_number_check.h"
 
 namespace millrace {
 
@@ -14,7 +14,7 @@ SparseOptimizer::~SparseOptimizer() = default;
 
 absl::StatusOr<std::unique_ptr<SparseOptimizer>> SparseOptimizer::create(
     const SparseOptimizerConfig& config, absl::Span<EmbeddingCollection* const> collections) {
-  RETURN_IF_ERROR(check_not_negative("sparse_optimizer.learning_rate", config.learning_rate()));
+  RETURN_IF_ERROR(check_sparse_optimizer("sparse_optimizer", config));
   std::unique_ptr<SparseOptimizer> result(new SparseOptimizer);
   result->learning_rate_ = config.learning_rate();
   for (EmbeddingCollection* collection : collections) {
@@ -36,7 +36,7 @@ absl::Status SparseOptimizer::bind(const SparseOptimizerConfig& config,
     }
     const SparseOptimizerConfig& chosen = own.has_optimizer() ? own.optimizer() : config;
     const std::string what = absl::StrCat("sparse optimizer of table ", table.name());
-    RETURN_IF_ERROR(check_not_negative("learning_rate", chosen.learning_rate()), what);
+    RETURN_IF_ERROR(check_sparse_optimizer("optimizer", chosen), what);
     TableOptimizer optimizer;
     ASSIGN_OR_RETURN(optimizer.optimizer, create_row_optimizer(chosen), what);
     optimizer.learning_rate = chosen.learning_rate();

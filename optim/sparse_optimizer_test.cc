@@ -34,7 +34,7 @@ EmbeddingCollectionOptions make_options() {
 SparseOptimizerConfig adagrad_config() {
   SparseOptimizerConfig config;
   config.set_learning_rate(0.25);
-  config.mutable_adagrad()->set_epsilon(0);
+  config.mutable_adagrad()->set_epsilon(1e-300);
   return config;
 }
 
@@ -110,7 +110,7 @@ TEST_F(SparseOptimizerTest, BiasCorrectionCountsTheStepsOfTheTable) {
   auto collection = make();
   SparseOptimizerConfig adam;
   adam.set_learning_rate(1);
-  adam.mutable_adam()->set_epsilon(0);
+  adam.mutable_adam()->set_epsilon(1e-300);
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<SparseOptimizer> optimizer,
                        SparseOptimizer::create(adam, {collection.get()}));
   // With a constant gradient every corrected step is the rate, if t counts from 1.
@@ -195,9 +195,9 @@ TEST_F(SparseOptimizerTest, CreateRefusesBadConfigurations) {
   config.set_learning_rate(-1);
   EXPECT_THAT(SparseOptimizer::create(config, {}), StatusIs(kInvalid, HasSubstr("learning_rate")));
   config = adagrad_config();
-  config.mutable_adagrad()->set_epsilon(-1);
+  config.mutable_adagrad()->set_epsilon(0);
   EXPECT_THAT(SparseOptimizer::create(config, {collection.get()}),
-              StatusIs(kInvalid, HasSubstr("table plain")));
+              StatusIs(kInvalid, HasSubstr("sparse_optimizer.adagrad: epsilon is 0")));
   EmbeddingCollectionOptions options = make_options();
   options.tables[0].mutable_optimizer()->set_learning_rate(NAN);
   auto bad = *EmbeddingCollection::create(options);

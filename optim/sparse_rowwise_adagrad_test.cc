@@ -42,14 +42,14 @@ TEST(SparseRowwiseAdagradTest, ThreeStepsByHand) {
 }
 
 TEST(SparseRowwiseAdagradTest, BeginsAtTheInitialAccumulator) {
-  const std::unique_ptr<RowOptimizer> optimizer = make(16, 0);
+  const std::unique_ptr<RowOptimizer> optimizer = make(16, 1e-300);
   TestRow row(*optimizer, {1});
   row.update(*optimizer, 0.5, {3});
   EXPECT_THAT(row.weights, ElementsAre(FloatEq(0.7f)));  // 1 - 0.5 × 3 / √(16 + 9)
 }
 
-TEST(SparseRowwiseAdagradTest, NoGradientAndNoEpsilonIsNoUpdate) {
-  const std::unique_ptr<RowOptimizer> optimizer = make(0, 0);
+TEST(SparseRowwiseAdagradTest, NoGradientAndAnEpsilonOfZeroInFloatIsNoUpdate) {
+  const std::unique_ptr<RowOptimizer> optimizer = make(0, 1e-300);
   TestRow row(*optimizer, {1, 2});
   row.update(*optimizer, 0.5, {0, 0});
   EXPECT_THAT(row.weights, ElementsAre(1, 2));
@@ -105,6 +105,10 @@ TEST(SparseRowwiseAdagradTest, RefusesBadNumbers) {
   EXPECT_THAT(SparseRowwiseAdagradOptimizer::create(config),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("epsilon")));
   config.set_epsilon(0);
+  EXPECT_THAT(SparseRowwiseAdagradOptimizer::create(config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("rowwise_adagrad: epsilon is 0")));
+  config.set_epsilon(1e-8);
   config.set_initial_accumulator(-1);
   EXPECT_THAT(SparseRowwiseAdagradOptimizer::create(config),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("initial_accumulator")));
@@ -112,7 +116,7 @@ TEST(SparseRowwiseAdagradTest, RefusesBadNumbers) {
   config.set_weight_decay(-1);
   EXPECT_THAT(
       SparseRowwiseAdagradOptimizer::create(config),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rowwise_adagrad.weight_decay")));
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rowwise_adagrad: weight_decay")));
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 #include "optim/sparse_sgd.h"
 
 #include "base/status_macros.h"
-#include "optim/checked_number.h"
 #include "optim/row_kernels.h"
+#include "proto/table_number_check.h"
 
 namespace millrace {
 
 absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseSgdOptimizer::create(const SparseSgd& config) {
-  RETURN_IF_ERROR(check_not_negative("sgd.weight_decay", config.weight_decay()));
+  RETURN_IF_ERROR(check_sparse_sgd("sgd", config));
   return std::unique_ptr<RowOptimizer>(new SparseSgdOptimizer(config));
 }
 

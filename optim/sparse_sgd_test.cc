@@ -61,7 +61,7 @@ TEST(SparseSgdTest, RefusesBadNumbers) {
   SparseSgd config;
   config.set_weight_decay(-1);
   EXPECT_THAT(SparseSgdOptimizer::create(config),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sgd.weight_decay")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sgd: weight_decay")));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "proto/text_dialect.h"
 #include "proto/text_error.h"
 
 namespace millrace {
@@ -171,10 +172,12 @@ bool absence_has_meaning(const FieldDescriptor& field) {
 
 absl::Status parse_text(absl::string_view text, absl::string_view source, Message* message) {
   const std::unique_ptr<Message> parsed(message->New());
+  text = without_byte_order_mark(text);
   if (const std::optional<TextError> error = parse_text_strictly(text, parsed.get())) {
     const std::string place =
         error->line > 0 ? absl::StrCat(":", error->line, ":", error->column) : "";
-    return absl::InvalidArgumentError(absl::StrCat(source, place, ": ", error->what));
+    return absl::InvalidArgumentError(
+        absl::StrCat(source, place, ": ", error->what, dialect_hint(text, error->line)));
   }
   message->MergeFrom(*parsed);
   return absl::OkStatus();

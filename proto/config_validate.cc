@@ -15,6 +15,7 @@
 #include "base/thread_pool.h"
 #include "proto/config_reader.h"
 #include "proto/data_check.h"
+#include "proto/dense_optimizer_check.h"
 #include "proto/field_check.h"
 #include "proto/model_bank_check.h"
 #include "proto/table_number_check.h"
@@ -210,42 +211,6 @@ absl::Status check_features(const TrainConfig& train) {
   return absl::OkStatus();
 }
 
-absl::Status check_adagrad(const std::string& where, double initial_accumulator, double epsilon) {
-  RETURN_IF_ERROR(not_negative(where, "initial_accumulator", initial_accumulator));
-  return positive(where, "epsilon", epsilon);
-}
-
-absl::Status check_adam(const std::string& where, const Adam& adam) {
-  RETURN_IF_ERROR(below_one(where, "beta1", adam.beta1()));
-  RETURN_IF_ERROR(below_one(where, "beta2", adam.beta2()));
-  RETURN_IF_ERROR(positive(where, "epsilon", adam.epsilon()));
-  return not_negative(where, "weight_decay", adam.weight_decay());
-}
-
-absl::Status check_sgd(const std::string& where, const Sgd& sgd) {
-  RETURN_IF_ERROR(not_negative(where, "momentum", sgd.momentum()));
-  RETURN_IF_ERROR(not_negative(where, "weight_decay", sgd.weight_decay()));
-  if (sgd.nesterov() && sgd.momentum() == 0) return wrong(where, "nesterov needs a momentum");
-  return absl::OkStatus();
-}
-
-absl::Status check_dense_optimizer(const std::string& where, const DenseOptimizerConfig& config) {
-  RETURN_IF_ERROR(not_negative(where, "learning_rate", config.learning_rate()));
-  switch (config.kind_case()) {
-    case DenseOptimizerConfig::kSgd: return check_sgd(where + ".sgd", config.sgd());
-    case DenseOptimizerConfig::kAdagrad:
-      RETURN_IF_ERROR(not_negative(where + ".adagrad", "lr_decay", config.adagrad().lr_decay()));
-      RETURN_IF_ERROR(
-          not_negative(where + ".adagrad", "weight_decay", config.adagrad().weight_decay()));
-      return check_adagrad(where + ".adagrad", config.adagrad().initial_accumulator(),
-                           config.adagrad().epsilon());
-    case DenseOptimizerConfig::kAdam: return check_adam(where + ".adam", config.adam());
-    case DenseOptimizerConfig::kAdamw: return check_adam(where + ".adamw", config.adamw());
-    case DenseOptimizerConfig::KIND_NOT_SET: break;
-  }
-  return absl::OkStatus();
-}
-
 absl::Status check_tables(const TrainConfig& train) {
   std::set<std::string> names;
   for (int i = 0; i < train.table_size(); ++i) {
@@ -380,6 +345,11 @@ absl::Status check_run(const RunConfig& run) {
   RETURN_IF_ERROR(check_checkpoint(run.checkpoint()));
   if (run.resume().empty()) return wrong("run", "resume is empty; auto, never or a path");
   RETURN_IF_ERROR(check_cadence("run.report.when", run.report().when()));
+  if (run.report().when().at_start()) {
+    return wrong("run.report.when",
+                 "at_start is set, but a report is of the steps since the one before it: there is "
+                 "nothing to report at the start");
+  }
   return check_cadence("run.evaluation.when", run.evaluation().when());
 }
 

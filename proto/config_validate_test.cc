@@ -199,7 +199,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.feature[1].name=i{1..}", "name holds a brace; a range is written {1..26}"},
         Case{"train.feature[1].column={}", "column is \"{}\""},
         Case{"train.feature[4].name=c1", "train.feature[4] \"c1\": the name is taken"},
-        Case{"train.feature[4].table=c9", "train.feature[4] \"c2\": no table \"c9\"; did you mean"},
+        Case{"train.feature[4].table=c9", "train.feature[4] \"c2\": no table \"c9\"; known: c1, c2"},
         Case{"train.feature[4].table=users", "no table \"users\"; known: c1, c2, c3, c4"},
         Case{"train.feature[1].table=c1", "table is set, but a DENSE feature looks up none"},
         Case{"train.feature[1].pooling=MEAN", "pooling is chosen, but a DENSE feature has none"},
@@ -303,6 +303,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"run.read.prefetch_batches=0", "run.read: prefetch_batches is 0"},
         Case{"run.report.when.every_steps=-1", "run.report.when: every_steps is -1"},
         Case{"run.report.when.every_seconds=-1", "run.report.when: every_seconds is -1"},
+        Case{"run.report.when.at_start=true", "nothing to report at the start"},
         Case{"run.evaluation.when.every_epochs=-1", "run.evaluation.when: every_epochs is -1"},
         Case{"run.evaluation.when.every_windows=-1", "every_windows is -1"}));
 

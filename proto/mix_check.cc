@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/field_check.h"
+#include "proto/split_check.h"
 #include "proto/windows_check.h"
 
 namespace millrace {
@@ -18,9 +19,11 @@ namespace {
 
 // Whether a field is set to anything but its default: defaults may be written out.
 bool says_something(const DataConfig& data, const google::protobuf::FieldDescriptor& field) {
-  DataConfig without = data;
+  DataConfig plain = data;
+  if (plain.has_split() && takes_all(plain.split())) plain.clear_split();
+  DataConfig without = plain;
   without.GetReflection()->ClearField(&without, &field);
-  return !google::protobuf::util::MessageDifferencer::Equivalent(data, without);
+  return !google::protobuf::util::MessageDifferencer::Equivalent(plain, without);
 }
 
 // Beside the sources, only what all of them share.

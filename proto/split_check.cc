@@ -17,6 +17,12 @@ SplitBounds split_bounds(const SplitConfig& split) {
   return bounds;
 }
 
+bool takes_all(const SplitConfig& split) {
+  if (split.by() == SplitConfig::ORDER_OF_COLUMN) return false;
+  const SplitBounds bounds = split_bounds(split);
+  return bounds.from == 0 && bounds.to == 1;
+}
+
 absl::Status check_split(absl::string_view where, const SplitConfig& split) {
   const bool by_order = split.by() == SplitConfig::ORDER_OF_COLUMN;
   const bool needs_column = split.by() != SplitConfig::HASH_OF_EXAMPLE;

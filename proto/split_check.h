@@ -18,6 +18,9 @@ struct SplitBounds {
 // infinity for ORDER_OF_COLUMN.
 SplitBounds split_bounds(const SplitConfig& split);
 
+// True if every example is in the part, whatever its position.
+bool takes_all(const SplitConfig& split);
+
 // Checks a split without the type of its column. `where` is the place of `split` in the
 // configuration and begins every message.
 // Errors: InvalidArgument if `from` is not below or equal to `to`, a bound of HASH_* is not in

@@ -60,26 +60,6 @@ absl::Status check_truncated(absl::string_view where, const TruncatedNormalIniti
       absl::StrCat(where, ": low ", config.low(), " is not below high ", config.high()));
 }
 
-absl::Status check_adagrad(absl::string_view where, const SparseAdagrad& adagrad) {
-  RETURN_IF_ERROR(not_negative(where, "initial_accumulator", adagrad.initial_accumulator()));
-  RETURN_IF_ERROR(positive(where, "epsilon", adagrad.epsilon()));
-  return not_negative(where, "weight_decay", adagrad.weight_decay());
-}
-
-absl::Status check_adam(absl::string_view where, const SparseAdam& adam) {
-  RETURN_IF_ERROR(below_one(where, "beta1", adam.beta1()));
-  RETURN_IF_ERROR(below_one(where, "beta2", adam.beta2()));
-  RETURN_IF_ERROR(positive(where, "epsilon", adam.epsilon()));
-  return not_negative(where, "weight_decay", adam.weight_decay());
-}
-
-absl::Status check_ftrl(absl::string_view where, const SparseFtrl& ftrl) {
-  RETURN_IF_ERROR(not_negative(where, "beta", ftrl.beta()));
-  RETURN_IF_ERROR(not_negative(where, "l1", ftrl.l1()));
-  RETURN_IF_ERROR(not_negative(where, "l2", ftrl.l2()));
-  return not_negative(where, "initial_accumulator", ftrl.initial_accumulator());
-}
-
 }  // namespace
 
 absl::Status check_initializer(absl::string_view where, const InitializerConfig& config) {
@@ -104,22 +84,46 @@ absl::Status check_initializer(absl::string_view where, const InitializerConfig&
   return absl::OkStatus();
 }
 
+absl::Status check_sparse_sgd(absl::string_view where, const SparseSgd& sgd) {
+  return not_negative(where, "weight_decay", sgd.weight_decay());
+}
+
+absl::Status check_sparse_adagrad(absl::string_view where, const SparseAdagrad& adagrad) {
+  RETURN_IF_ERROR(not_negative(where, "initial_accumulator", adagrad.initial_accumulator()));
+  RETURN_IF_ERROR(positive(where, "epsilon", adagrad.epsilon()));
+  return not_negative(where, "weight_decay", adagrad.weight_decay());
+}
+
+absl::Status check_sparse_adam(absl::string_view where, const SparseAdam& adam) {
+  RETURN_IF_ERROR(below_one(where, "beta1", adam.beta1()));
+  RETURN_IF_ERROR(below_one(where, "beta2", adam.beta2()));
+  RETURN_IF_ERROR(positive(where, "epsilon", adam.epsilon()));
+  return not_negative(where, "weight_decay", adam.weight_decay());
+}
+
+absl::Status check_sparse_ftrl(absl::string_view where, const SparseFtrl& ftrl) {
+  RETURN_IF_ERROR(not_negative(where, "beta", ftrl.beta()));
+  RETURN_IF_ERROR(not_negative(where, "l1", ftrl.l1()));
+  RETURN_IF_ERROR(not_negative(where, "l2", ftrl.l2()));
+  return not_negative(where, "initial_accumulator", ftrl.initial_accumulator());
+}
+
 absl::Status check_sparse_optimizer(absl::string_view where, const SparseOptimizerConfig& config) {
   const auto in = [&](absl::string_view kind) { return absl::StrCat(where, ".", kind); };
   RETURN_IF_ERROR(not_negative(where, "learning_rate", config.learning_rate()));
   switch (config.kind_case()) {
     case SparseOptimizerConfig::kSgd:
-      return not_negative(in("sgd"), "weight_decay", config.sgd().weight_decay());
+      return check_sparse_sgd(in("sgd"), config.sgd());
     case SparseOptimizerConfig::kAdagrad:
-      return check_adagrad(in("adagrad"), config.adagrad());
+      return check_sparse_adagrad(in("adagrad"), config.adagrad());
     case SparseOptimizerConfig::kRowwiseAdagrad:
-      return check_adagrad(in("rowwise_adagrad"), config.rowwise_adagrad());
+      return check_sparse_adagrad(in("rowwise_adagrad"), config.rowwise_adagrad());
     case SparseOptimizerConfig::kAdam:
-      return check_adam(in("adam"), config.adam());
+      return check_sparse_adam(in("adam"), config.adam());
     case SparseOptimizerConfig::kAdamw:
-      return check_adam(in("adamw"), config.adamw());
+      return check_sparse_adam(in("adamw"), config.adamw());
     case SparseOptimizerConfig::kFtrl:
-      return check_ftrl(in("ftrl"), config.ftrl());
+      return check_sparse_ftrl(in("ftrl"), config.ftrl());
     case SparseOptimizerConfig::KIND_NOT_SET:
       break;
   }

@@ -14,6 +14,11 @@ namespace millrace {
 
 absl::Status check_initializer(absl::string_view where, const InitializerConfig& config);
 
+absl::Status check_sparse_sgd(absl::string_view where, const SparseSgd& config);
+absl::Status check_sparse_adagrad(absl::string_view where, const SparseAdagrad& config);
+absl::Status check_sparse_adam(absl::string_view where, const SparseAdam& config);
+absl::Status check_sparse_ftrl(absl::string_view where, const SparseFtrl& config);
+// Checks the learning rate and the kind that is chosen.
 absl::Status check_sparse_optimizer(absl::string_view where, const SparseOptimizerConfig& config);
 
 }  // namespace millrace
