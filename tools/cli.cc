@@ -16,6 +16,7 @@
 #include "tools/summary_file.h"
 #include "tools/summary_json.h"
 #include "tools/usage_error.h"
+#include "tools/whole_numbers.h"
 
 namespace millrace {
 namespace {
@@ -53,6 +54,7 @@ int run_command(CLI::App& program, int argc, char** argv, const RankListener& li
   add(add_explain_command);
   add(add_bench_command);
   add(add_launch_command);
+  read_whole_numbers_strictly(program);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -124,7 +124,7 @@ absl::StatusOr<std::string> describe_hook(absl::string_view name) {
     if (hook.name == name) return describe_registered(hook);
     names.push_back(hook.name);
   }
-  return absl::NotFoundError(
+  return absl::InvalidArgumentError(
       absl::StrCat("there is no hook \"", name, "\"", did_you_mean(name, names)));
 }
 

@@ -72,11 +72,11 @@ TEST(DefaultHooksTest, DescribesWhatIsLinkedIn) {
 
 TEST(DefaultHooksTest, AMisspeltNameNamesTheNearest) {
   EXPECT_THAT(describe_hook("loger"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean \"logger\"?")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"logger\"?")));
   EXPECT_THAT(describe_hook("sinc"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean \"sink\"?")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"sink\"?")));
   EXPECT_THAT(describe_hook("something_else"),
-              StatusIs(absl::StatusCode::kNotFound, Not(HasSubstr("did you mean"))));
+              StatusIs(absl::StatusCode::kInvalidArgument, Not(HasSubstr("did you mean"))));
 }
 
 TEST(DefaultHooksTest, Preferences) {

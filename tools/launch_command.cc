@@ -19,10 +19,13 @@ struct LaunchFlags {
   std::vector<std::string> command;
 };
 
+// More processes than a machine has use for are a typing mistake.
+constexpr int kMostRanks = 1024;
+
 absl::Status check(const LaunchFlags& flags) {
-  if (flags.ranks < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("-n ", flags.ranks, ": give the number of ranks, at least 1"));
+  if (flags.ranks < 1 || flags.ranks > kMostRanks) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "-n ", flags.ranks, ": give the number of ranks on this machine, 1 to ", kMostRanks));
   }
   if (flags.master_port < 0 || flags.master_port > 65535) {
     return absl::InvalidArgumentError(

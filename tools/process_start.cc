@@ -1,5 +1,6 @@
 #include "tools/process_start.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -7,7 +8,15 @@
 
 namespace millrace {
 
+void open_standard_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    // open() gives the lowest number that is free: this one, as those below are open.
+    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
+  }
+}
+
 void prepare_process(char** argv) {
+  open_standard_streams();
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
   ::setenv("THP_MEM_ALLOC_ENABLE", "1", /*overwrite=*/0);

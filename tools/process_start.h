@@ -12,12 +12,18 @@ namespace millrace {
 //
 // THP_MEM_ALLOC_ENABLE: LibTorch's large tensors take huge pages where the system has them.
 //
+// Standard input, output and error that are closed become /dev/null.
+//
 // And tells malloc to keep what batches are made of for the next ones: given back to the system, it
 // comes back page by page, which was a fifth of the time of reading data. Tables have memory of
 // their own.
 //
 // Returns if there is nothing to do or the restart failed.
 void prepare_process(char** argv);
+
+// Opens /dev/null in the place of a standard stream that is closed: the next file that is opened
+// would get its number, and what is printed would go into that file.
+void open_standard_streams();
 
 }  // namespace millrace
 

@@ -1,0 +1,52 @@
+#include "tools/process_start.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace millrace {
+namespace {
+
+// What a process prints whose standard output is closed goes into no file that it opens.
+TEST(ProcessStartTest, ClosedStreamsBecomeNothing) {
+  const std::string path = testing::TempDir() + "/checkpoint";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) ::close(stream);
+    open_standard_streams();
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    const bool printed = ::write(STDOUT_FILENO, "a", 1) == 1 && ::write(STDERR_FILENO, "b", 1) == 1;
+    ::_exit(file > STDERR_FILENO && printed ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  const int file = ::open(path.c_str(), O_RDONLY);
+  char byte;
+  EXPECT_EQ(::read(file, &byte, 1), 0);
+  ::close(file);
+}
+
+TEST(ProcessStartTest, OpenStreamsStay) {
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(pipe[1], STDOUT_FILENO);
+    ::close(STDIN_FILENO);
+    open_standard_streams();
+    ::_exit(::write(STDOUT_FILENO, "a", 1) == 1 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  char byte = 0;
+  EXPECT_EQ(::read(pipe[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'a');
+}
+
+}  // namespace
+}  // namespace millrace
