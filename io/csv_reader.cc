@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/instruction_set.h"
 #include "base/status_macros.h"
@@ -182,6 +184,7 @@ class CsvReader : public FileReader {
     while (absl::StartsWith(text, "\n") || absl::StartsWith(text, "\r")) text.remove_prefix(1);
     text = text.substr(0, text.find('\n'));
     if (absl::EndsWith(text, "\r")) text.remove_suffix(1);
+    RETURN_IF_ERROR(check_is_text(text));
     std::vector<std::string> names = absl::StrSplit(text, config_.delimiter()[0]);
     for (const std::string& name : names) {
       if (!absl::StartsWith(name, "\"") || config_.literal_quotes()) continue;
@@ -189,6 +192,20 @@ class CsvReader : public FileReader {
                                               " is quoted; quoted cells are not supported"));
     }
     return names;
+  }
+
+  // Another format, or a compressed file, is no column that is missing; and its bytes would be
+  // printed.
+  absl::Status check_is_text(absl::string_view line) const {
+    for (size_t i = 0; i < line.size(); ++i) {
+      const char c = line[i];
+      if (!absl::ascii_iscntrl(c) || c == '\t' || c == config_.delimiter()[0]) continue;
+      return absl::DataLossError(absl::StrFormat(
+          "this is no text: byte %d of its first line is 0x%02x; check the format, and unpack what "
+          "is compressed",
+          i, static_cast<unsigned char>(c)));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status set_columns(const std::vector<std::string>& names) {

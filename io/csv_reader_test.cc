@@ -282,6 +282,18 @@ TEST(CsvReaderTest, ErrorsNameLineAndColumn) {
                        HasSubstr("data.csv, line 3: 3 cells where 2 are due")));
 }
 
+// Such as a compressed file: its bytes are no names of columns.
+TEST(CsvReaderTest, NamesOfColumnsAreText) {
+  EXPECT_THAT(open(std::string("a,\x1f\x8b\n1,2\n", 9)),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("this is no text: byte 2 of its first line is 0x1f")));
+  EXPECT_THAT(open(std::string("a,b\0c\n1,2\n", 10)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("byte 3 of its first line is 0x00")));
+  CsvConfig config;
+  config.set_delimiter("\x01");
+  EXPECT_OK(open("a\x01" "b\n1\x01" "2\n", config));
+}
+
 TEST(CsvReaderTest, RefusesWhatItCannotOpen) {
   EXPECT_THAT(open(""),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no line of column names")));

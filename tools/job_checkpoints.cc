@@ -170,7 +170,9 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
     ASSIGN_OR_RETURN(resumption.from, trainer.resume_from(place.path, &notes));
   }
   if (!resumption.from.has_value()) {
-    RETURN_IF_ERROR(trainer.load_model_bank(&notes), "train.model_bank");
+    const bool short_form = config.train().has_initialize_from();
+    RETURN_IF_ERROR(trainer.load_model_bank(&notes),
+                    short_form ? "train.initialize_from" : "train.model_bank");
   }
   resumption.finished = trainer.finished();
   if (!print) return resumption;

@@ -11,9 +11,9 @@
 namespace millrace {
 namespace {
 
-// The path itself, or the nearest directory above it that exists.
+// The path itself, or the nearest one above it that exists, be it as a link to nothing.
 std::string nearest_existing(FileSystem& files, std::string path) {
-  while (!files.info(path).ok()) {
+  while (!files.link_info(path).ok()) {
     const size_t slash = path.find_last_of('/');
     if (slash == std::string::npos) return ".";
     if (slash == 0) return "/";
@@ -58,8 +58,10 @@ absl::Status check_content(FileSystem& files, const std::string& directory) {
 absl::Status check_output_directory(FileSystem& files, const RunConfig& run) {
   const std::string& wanted = run.output_dir();
   const std::string existing = nearest_existing(files, wanted);
-  ASSIGN_OR_RETURN(const FileInfo info, files.info(existing));
-  if (!info.is_directory) return refuse(wanted, existing, "no directory");
+  const absl::StatusOr<FileInfo> info = files.info(existing);
+  if (absl::IsNotFound(info.status())) return refuse(wanted, existing, "a link to nothing");
+  RETURN_IF_ERROR(info.status());
+  if (!info->is_directory) return refuse(wanted, existing, "no directory");
   if (!writable(existing, /*is_directory=*/true)) return refuse(wanted, existing, "not writable");
   return existing == wanted ? check_content(files, wanted) : absl::OkStatus();
 }

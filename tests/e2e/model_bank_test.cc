@@ -196,7 +196,7 @@ TEST_F(ModelBankTest, ADynamicSourceIsLoadedAgainWhenItHasChanged) {
 TEST_F(ModelBankTest, WhatDoesNotFitIsListed) {
   const ProgramResult missing = millrace(initialized_from("nowhere"));
   EXPECT_EQ(missing.exit_code, kNoInput);
-  EXPECT_THAT(missing.err, AllOf(HasSubstr("train.model_bank"), HasSubstr("nowhere")));
+  EXPECT_THAT(missing.err, AllOf(HasSubstr("train.initialize_from"), HasSubstr("nowhere")));
   train_source();
   const ProgramResult shape =
       millrace(initialized_from("source/checkpoints", {"--set", "train.table[0].dim=8"}));
