@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "tools/exit_code.h"
 #include "tools/output_kinds.h"
+#include "tools/output_place.h"
 #include "tools/summary_json.h"
 
 namespace millrace {
@@ -57,6 +58,11 @@ absl::Status check_place(FileSystem& files, const std::string& path) {
   const absl::StatusOr<FileInfo> there = files.info(path);
   if (there.ok() && there->is_directory) {
     return absl::PermissionDeniedError(absl::StrCat("cannot write ", path, ": it is a directory"));
+  }
+  const bool local = !absl::StrContains(path, "://");
+  if (local && way_to(path) == Way::kReplace && !writable(directory, /*is_directory=*/true)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot write ", path, ": ", directory, " is not writable"));
   }
   return absl::OkStatus();
 }

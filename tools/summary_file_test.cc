@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/status_matchers.h"
+#include "tests/environment/obey_permissions.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {
@@ -45,6 +46,15 @@ TEST_F(SummaryFileTest, WhereItCannotBeWrittenIsKnownBefore) {
   }
   EXPECT_THAT(file("~/s.json").check(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--summary: \"~/s.json\"")));
+}
+
+TEST_F(SummaryFileTest, ADirectoryThatMayNotBeWrittenToIsKnownBefore) {
+  fs::permissions(folder_, fs::perms(0555));
+  const ObeyPermissions obey;
+  EXPECT_THAT(file(path("s.json")).check(),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       AllOf(HasSubstr("--summary"), HasSubstr(folder_ + " is not writable"))));
+  fs::permissions(folder_, fs::perms(0777));
 }
 
 TEST_F(SummaryFileTest, Writes) {
