@@ -1,0 +1,27 @@
+// What lies below a directory, to be compared with what lies there later.
+#ifndef MILLRACE_TESTS_HOSTILE_FILE_SNAPSHOT_H_
+#define MILLRACE_TESTS_HOSTILE_FILE_SNAPSHOT_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+// Path relative to the directory -> kind, mode and content of the file. A file that was replaced by
+// one of the same bytes differs, too. Links are not followed.
+using FileSnapshot = std::map<std::string, std::string>;
+
+FileSnapshot take_snapshot(const std::string& directory);
+
+struct FileChange {
+  std::string path;
+  std::string what;  // "appeared", "changed" or "is gone"
+};
+
+// Sorted by path.
+std::vector<FileChange> changes_between(const FileSnapshot& before, const FileSnapshot& after);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_HOSTILE_FILE_SNAPSHOT_H_
