@@ -183,6 +183,8 @@ void EmbeddingTable::reset() {
   unadmitted_.clear();
   admission_->clear();
   evicted_.restart(0);
+  counted_ = TableStatistics();
+  hottest_ = 0;
   step_ = 0;
   applied_steps_ = 0;
 }

@@ -219,9 +219,16 @@ TEST(EmbeddingTableTest, DigestSeesEveryPart) {
 
 TEST(EmbeddingTableTest, ResetBeginsAnew) {
   std::unique_ptr<EmbeddingTable> table = make_table();
-  step(*table, 1, {1});
+  step(*table, 1, {1, 1, 2});
+  ASSERT_GT(table->statistics().occurrences, 0);
   table->reset();
-  EXPECT_EQ(table->statistics().rows, 0);
+  const TableStatistics statistics = table->statistics(), fresh = make_table()->statistics();
+  EXPECT_EQ(statistics.rows, 0);
+  EXPECT_EQ(statistics.steps, fresh.steps);
+  EXPECT_EQ(statistics.occurrences, fresh.occurrences);
+  EXPECT_EQ(statistics.unique_ids, fresh.unique_ids);
+  EXPECT_EQ(statistics.inserted, fresh.inserted);
+  EXPECT_EQ(statistics.hottest, fresh.hottest);
   EXPECT_EQ(table->applied_steps(), 0);
   EXPECT_EQ(table->slots().size(), 2);
   EXPECT_THAT(find(*table, {1}), ElementsAre(kNoRow));

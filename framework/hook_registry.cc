@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "base/text.h"
 #include "framework/guarded.h"
+#include "framework/not_linked.h"
 
 namespace millrace {
 namespace {
@@ -41,12 +40,7 @@ absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
   if (found == registry().end()) {
     std::vector<std::string> names;
     for (const auto& [name, entry] : registry()) names.push_back(name);
-    return absl::InvalidArgumentError(absl::StrCat(
-        "no hook \"", config.name(), "\" is linked into this program",
-        did_you_mean(config.name(), names),
-        " Linked in: ", names.empty() ? "none" : absl::StrJoin(names, ", "),
-        " (to add one, put the cc_library that registers it, with alwayslink = True, into the "
-        "`deps` of the job's millrace_job)"));
+    return not_linked("hook", config.name(), names);
   }
   std::unique_ptr<Hook> hook;
   RETURN_IF_ERROR(

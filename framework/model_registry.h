@@ -27,14 +27,24 @@ struct ModelResources {
 using ModelFactory =
     std::function<absl::StatusOr<std::shared_ptr<Model>>(const ModelConfig&, const ModelResources&)>;
 
+// The labels for which the loss of a model has a meaning.
+enum class ModelLabels {
+  kAny,            // any number
+  kProbabilities,  // in [0, 1], as of a cross entropy; a label outside is bad data
+};
+
 // Makes a model known by name; called during static initialization by MILLRACE_REGISTER_MODEL.
 // The registry never changes afterwards. REQUIRES: the name is not taken (aborts otherwise).
-bool register_model(absl::string_view name, ModelFactory factory);
+bool register_model(absl::string_view name, ModelFactory factory,
+                    ModelLabels labels = ModelLabels::kAny);
 
 // Errors: InvalidArgument listing what is linked in and saying how to add one; those of the factory,
 // annotated with the model's name. Libraries seeding: parameters are initialised from `seed`.
 absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     const ModelResources& resources, uint64_t seed);
+
+// Returns the labels that the model of this name takes; kAny if it is not registered.
+ModelLabels labels_of_model(absl::string_view name);
 
 std::vector<std::string> registered_models();  // sorted
 
@@ -42,8 +52,10 @@ std::vector<std::string> registered_models();  // sorted
 
 // At namespace scope in the .cc of a model, whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_MODEL(my_model, &MyModel::create);
-#define MILLRACE_REGISTER_MODEL(name, factory)                     \
+// A model whose loss is a cross entropy adds its ModelLabels:
+//   MILLRACE_REGISTER_MODEL(my_model, &MyModel::create, ModelLabels::kProbabilities);
+#define MILLRACE_REGISTER_MODEL(name, ...)                         \
   [[maybe_unused]] static const bool millrace_model_##name##_ =    \
-      ::millrace::register_model(#name, (factory))
+      ::millrace::register_model(#name, __VA_ARGS__)
 
 #endif  // MILLRACE_FRAMEWORK_MODEL_REGISTRY_H_

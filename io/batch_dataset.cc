@@ -52,7 +52,9 @@ absl::Status BatchDataset::start(Cursor cursor) {
 absl::StatusOr<std::optional<Batch>> BatchDataset::next() { return run_.next(); }
 
 absl::StatusOr<DataIdentity> BatchDataset::identity() const {
-  return data_identity(*source_->options().files, files());
+  const DatasetOptions& options = source_->options();
+  return data_identity(*options.files, files(),
+                       /*may_be_missing=*/options.data.bad_data() == DataConfig::SKIP);
 }
 
 void BatchDataset::cancel() { run_.cancel(); }

@@ -351,7 +351,7 @@ TEST(BatchDatasetTest, BadRowsEndTheEpochInTheirTurn) {
     EXPECT_THAT(data->next(), StatusIs(absl::StatusCode::kDataLoss,
                                        HasSubstr("bad.parquet, row 35, column label: label 2")));
   }
-  options.binary_labels = false;
+  options.labels = LabelRange::kAny;
   EXPECT_OK(read_epoch(options));
   labels[35] = {};
   EXPECT_THAT(read_epoch(with_labels(labels)),

@@ -32,12 +32,22 @@ std::vector<std::string> needed_columns(const DataConfig& config, const FeatureS
   return columns;
 }
 
+// Opens the first file that can be read. Errors: those of open_file, unless the file is left out.
+absl::StatusOr<std::unique_ptr<FileReader>> open_first(FileSystem& files,
+                                                       const DataConfig& config) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files, config));
+  absl::StatusOr<std::unique_ptr<FileReader>> first = open_file(files, paths.front(), config);
+  if (config.bad_data() != DataConfig::SKIP) return first;
+  for (size_t i = 1; i < paths.size() && !first.ok(); ++i) {
+    first = open_file(files, paths[i], config);
+  }
+  return first;
+}
+
 // The labels and weights whose column the first file lacks; further files must be like it.
 absl::StatusOr<std::set<std::string>> missing_features(FileSystem& files, const DataConfig& config,
                                                        const FeatureSchema& schema) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files, config));
-  ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> first,
-                   open_file(files, paths.front(), config));
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> first, open_first(files, config));
   std::set<std::string> missing;
   for (const FeatureConfig& feature : schema.features()) {
     if (feature.kind() == FeatureConfig::LABEL || feature.kind() == FeatureConfig::WEIGHT) {
@@ -82,7 +92,8 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files
   }
   ASSIGN_OR_RETURN(
       FileSet set,
-      FileSet::open(files, config, needed_columns(config, schema, missing), options.may_be_empty));
+      FileSet::open(files, config, needed_columns(config, schema, missing), options.may_be_empty,
+                    options.bad_files));
   const std::string& split_column = config.split().column();
   const int64_t column = index_of(set.columns(), split_column);
   ASSIGN_OR_RETURN(
@@ -111,7 +122,7 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files
       source->features_.push_back({.kind = feature.kind()});
       continue;
     }
-    RETURN_IF_ERROR(source->add_feature(feature, options.labels.binary, schema, files),
+    RETURN_IF_ERROR(source->add_feature(feature, options.labels.range, schema, files),
                     source->files_.paths().front());
   }
   source->find_last_uses();
@@ -121,13 +132,13 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files
   return source;
 }
 
-absl::Status BlockSource::add_feature(const FeatureConfig& config, bool binary_labels,
+absl::Status BlockSource::add_feature(const FeatureConfig& config, LabelRange labels,
                                       const FeatureSchema& schema, FileSystem& files) {
   const int64_t column = index_of(files_.columns(), column_of(config));
   Feature feature{.kind = config.kind()};
   ASSIGN_OR_RETURN(
       feature.transform,
-      FeatureTransform::create(config, files_.column_types()[column], binary_labels, files));
+      FeatureTransform::create(config, files_.column_types()[column], labels, files));
   feature.request = add_request({column, feature.transform->reads_as()});
   if (config.has_weight_column()) {
     const int64_t weights = index_of(files_.columns(), config.weight_column());

@@ -19,6 +19,7 @@
 #include "io/feature_transform.h"
 #include "io/file_set.h"
 #include "io/files_in_use.h"
+#include "io/label_range.h"
 #include "io/sample_filter.h"
 #include "io/split_filter.h"
 #include "proto/config.pb.h"
@@ -27,7 +28,7 @@ namespace millrace {
 
 // See DatasetOptions.
 struct LabelRules {
-  bool binary = true;
+  LabelRange range = LabelRange::kBinary;
   bool may_miss = false;
 };
 
@@ -38,6 +39,7 @@ struct SourceOptions {
   bool may_be_empty = false;
   uint64_t seed = 1;
   int64_t first_file = 0;
+  BadFiles* bad_files = nullptr;
 };
 
 // Files and features, checked against each other. Immutable but for what readers say that they read;
@@ -78,7 +80,7 @@ class BlockSource {
 
   BlockSource(FileSet files, SplitFilter split, SampleFilter sample)
       : files_(std::move(files)), split_(std::move(split)), sample_(std::move(sample)) {}
-  absl::Status add_feature(const FeatureConfig& config, bool binary_labels,
+  absl::Status add_feature(const FeatureConfig& config, LabelRange labels,
                            const FeatureSchema& schema, FileSystem& files);
   int64_t add_request(Request request);
   void find_last_uses();

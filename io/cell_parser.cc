@@ -1,5 +1,6 @@
 #include "io/cell_parser.h"
 
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +13,7 @@
 namespace millrace {
 namespace {
 
+constexpr char kCast[] = "; the transform cast makes integers of numbers such as 7.0";
 constexpr char kQuotes[] =
     "; quoted cells are not supported (literal_quotes makes quotes characters like others)";
 
@@ -64,6 +66,13 @@ bool slow_double(absl::string_view cell, double* value) {
   return parse_double(cell.data(), static_cast<int64_t>(cell.size()), value);
 }
 
+// "7.0", say.
+bool is_integer_as_number(absl::string_view cell, ValueType type, bool hexadecimal) {
+  double value = 0;
+  return type != ValueType::kDouble && !hexadecimal && slow_double(cell, &value) &&
+         std::abs(value) < 0x1p53 && value == std::trunc(value);
+}
+
 std::string complaint(absl::string_view cell, ValueType type, bool hexadecimal) {
   if (type == ValueType::kString) {
     return absl::StrCat("\"", absl::CEscape(cell.substr(0, 40)), "\" begins with a quote", kQuotes);
@@ -72,7 +81,9 @@ std::string complaint(absl::string_view cell, ValueType type, bool hexadecimal) 
                       hexadecimal                  ? "a hexadecimal number of up to 64 bits"
                       : type == ValueType::kDouble ? "a number"
                                                    : "an integer",
-                      !cell.empty() && cell[0] == '"' ? kQuotes : "");
+                      !cell.empty() && cell[0] == '"' ? kQuotes
+                      : is_integer_as_number(cell, type, hexadecimal) ? kCast
+                                                                     : "");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "io/cell_index.h"
 #include "io/cell_parser.h"
+#include "io/delimiter_hint.h"
 #include "io/text_lines.h"
 
 namespace millrace {
@@ -284,9 +285,11 @@ class CsvReader : public FileReader {
         continue;
       }
       first_cells_.push_back(tile.no_cells());
-      RETURN_IF_ERROR(
-          bad.add(r, absl::DataLossError(absl::StrCat(place(line + l), ": ", cells, " cells where ",
-                                                      columns, " are due"))));
+      const absl::string_view text(tile.text() + tile.begin(l), tile.end(l) - tile.begin(l));
+      RETURN_IF_ERROR(bad.add(
+          r, absl::DataLossError(absl::StrCat(place(line + l), ": ", cells, " cells where ",
+                                              columns, " are due",
+                                              cells == 1 ? delimiter_hint(text) : ""))));
     }
     return absl::OkStatus();
   }

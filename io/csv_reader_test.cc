@@ -274,12 +274,19 @@ TEST(CsvReaderTest, ErrorsNameLineAndColumn) {
                        HasSubstr("data.csv, line 4, column a: \"x\" is not an integer")));
   EXPECT_THAT(read("a,b\n1.5,2\n", {0, ValueType::kInt64}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("\"1.5\" is not an integer")));
+  EXPECT_THAT(read("a,b\n7.0,2\n", {0, ValueType::kInt64}),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("\"7.0\" is not an integer; the transform cast")));
   EXPECT_THAT(read("a,b\n1,2 3\n", {1, ValueType::kDouble}),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("line 2, column b: \"2 3\" is not a number")));
   EXPECT_THAT(read("a,b\n1,2\n1,2,3\n", {0, ValueType::kInt64}),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("data.csv, line 3: 3 cells where 2 are due")));
+  EXPECT_THAT(read("a,b\n1;2\n", {0, ValueType::kInt64}),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("line 2: 1 cells where 2 are due; the line has \";\" 1 time: if it "
+                                 "separates the cells, set csv { delimiter: \";\" }")));
 }
 
 // Such as a compressed file: its bytes are no names of columns.

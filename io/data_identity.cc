@@ -33,6 +33,9 @@ std::optional<std::string> difference(int index, const DataIdentity::File& befor
   if (before.name() != now.name()) {
     return absl::StrCat("file ", index + 1, " is ", now.name(), ", not ", before.name());
   }
+  if (before.has_size() != now.has_size()) {
+    return absl::StrCat(now.name(), now.has_size() ? " is there, and was missing" : " is missing");
+  }
   if (before.size() != now.size()) {
     return absl::StrCat(now.name(), " has ", now.size(), " bytes, not ", before.size());
   }
@@ -45,10 +48,17 @@ std::optional<std::string> difference(int index, const DataIdentity::File& befor
 }  // namespace
 
 absl::StatusOr<DataIdentity> data_identity(FileSystem& files,
-                                           const std::vector<std::string>& paths) {
+                                           const std::vector<std::string>& paths,
+                                           bool may_be_missing) {
   DataIdentity identity;
   for (const std::string& path : paths) {
-    ASSIGN_OR_RETURN(*identity.add_file(), file_identity(files, path));
+    absl::StatusOr<DataIdentity::File> file = file_identity(files, path);
+    if (may_be_missing && absl::IsNotFound(file.status())) {
+      identity.add_file()->set_name(base_name(path));
+      continue;
+    }
+    RETURN_IF_ERROR(file.status());
+    *identity.add_file() = *std::move(file);
   }
   return identity;
 }

@@ -69,5 +69,16 @@ TEST_F(DataIdentityTest, AFileThatIsNotThere) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
+TEST_F(DataIdentityTest, AFileThatMayBeMissing) {
+  const std::string path = testing::TempDir() + "/none";
+  ASSERT_OK_AND_ASSIGN(const DataIdentity missing,
+                       data_identity(FileSystem::local(), {path}, /*may_be_missing=*/true));
+  EXPECT_THAT(data_differences(missing, missing), IsEmpty());
+  DataIdentity there = missing;
+  there.mutable_file(0)->set_size(0);
+  EXPECT_THAT(data_differences(missing, there), ElementsAre("none is there, and was missing"));
+  EXPECT_THAT(data_differences(there, missing), ElementsAre("none is missing"));
+}
+
 }  // namespace
 }  // namespace millrace

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "base/file_system.h"
+#include "io/bad_files.h"
 #include "io/cursor.h"
 #include "io/feature_schema.h"
+#include "io/label_range.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -26,8 +28,7 @@ struct DatasetOptions {
   uint64_t seed = 1;  // of shuffle and sample
   int64_t rank = 0;
   int64_t world_size = 1;
-  // Whether a label other than 0 and 1 is an error.
-  bool binary_labels = true;
+  LabelRange labels = LabelRange::kBinary;
   // Whether columns of labels and of weights may be missing, as in data to predict from: then
   // those labels are not-a-number, and weights are undefined.
   bool labels_may_miss = false;
@@ -45,6 +46,7 @@ struct DatasetOptions {
   int reader_threads = 1;                    // at least 1
   int64_t prefetch_batches = 8;              // at least 1
   FileSystem* files = &FileSystem::local();  // must outlive the dataset
+  BadFiles* bad_files = nullptr;  // gets the files that are left out; must outlive the dataset
 };
 
 }  // namespace millrace

@@ -70,11 +70,12 @@ absl::StatusOr<std::unique_ptr<EpochSource>> EpochSource::open(const DatasetOpti
   RETURN_IF_ERROR(check_options(options));
   ASSIGN_OR_RETURN(std::unique_ptr<BlockSource> blocks,
                    BlockSource::open(*options.files, options.data, options.schema,
-                                     {.labels = {options.binary_labels, options.labels_may_miss},
+                                     {.labels = {options.labels, options.labels_may_miss},
                                       .rows = options.rows,
                                       .may_be_empty = options.may_be_empty,
                                       .seed = options.seed,
-                                      .first_file = options.first_file}));
+                                      .first_file = options.first_file,
+                                      .bad_files = options.bad_files}));
   return std::unique_ptr<EpochSource>(new EpochSource(options, std::move(blocks)));
 }
 

@@ -143,6 +143,13 @@ bool is_exact_integer(double number) {
   return std::abs(number) < kExactIntegers && number == std::trunc(number);
 }
 
+// What is wrong with a label that is not in the range.
+absl::string_view outside_text(LabelRange range) {
+  if (range == LabelRange::kBinary) return "of a binary task is neither 0 nor 1";
+  return "is outside [0, 1], but the loss of this model is a cross entropy; the transform threshold "
+         "makes 0 and 1 of other labels";
+}
+
 // Appends rows without defaults.
 void append_lists(const IdColumn& list, IdColumn* out) {
   if (!list.weights.empty() && out->weights.empty()) out->weights.resize(out->values.size(), 1);
@@ -165,11 +172,11 @@ absl::Status ColumnPlace::error(int64_t row, absl::string_view what) const {
 }
 
 absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& feature,
-                                                          ValueType column, bool binary_labels,
+                                                          ValueType column, LabelRange labels,
                                                           FileSystem& files) {
   FeatureTransform transform;
   transform.wants_ids_ = is_id_kind(feature.kind());
-  transform.binary_ = binary_labels && feature.kind() == FeatureConfig::LABEL;
+  transform.labels_ = feature.kind() == FeatureConfig::LABEL ? labels : LabelRange::kAny;
   transform.has_default_ =
       transform.wants_ids_ ? feature.has_default_id() : feature.has_default_value();
   transform.default_id_ = feature.default_id();
@@ -213,8 +220,9 @@ absl::Status FeatureTransform::check_types(const FeatureConfig& feature, ValueTy
   if (!wants_ids_ && has_default_ && !std::isfinite(static_cast<float>(default_number_))) {
     return absl::InvalidArgumentError("default_value must be a finite 32-bit number");
   }
-  if (binary_ && has_default_ && default_number_ != 0 && default_number_ != 1) {
-    return absl::InvalidArgumentError("default_value of a binary label must be 0 or 1");
+  if (!wants_ids_ && has_default_ && !in_range(labels_, default_number_)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("default_value ", default_number_, " ", outside_text(labels_)));
   }
   reads_as_ = column == ValueType::kText ? type_for_text(feature) : column;
   ValueType type = reads_as_;
@@ -447,8 +455,8 @@ absl::Status FeatureTransform::append_number(const FeatureInput& input, int64_t 
     wrong = "no value, and the feature has no default_value";
   } else if (std::abs(value) > std::numeric_limits<float>::max()) {
     wrong = absl::StrCat(value, " does not fit a 32-bit float");
-  } else if (binary_ && value != 0 && value != 1) {
-    wrong = absl::StrCat("label ", value, " of a binary task is neither 0 nor 1");
+  } else if (!in_range(labels_, value)) {
+    wrong = absl::StrCat("label ", value, " ", outside_text(labels_));
   }
   if (wrong.empty()) return absl::OkStatus();
   *out = 0;
@@ -470,7 +478,7 @@ absl::Status FeatureTransform::append_numbers(const FeatureInput& input,
     next[row] = static_cast<float>(value);
     odd |= count > 1 || (count == 0 && !has_default_);
     odd |= !(std::abs(value) <= std::numeric_limits<float>::max());
-    odd |= binary_ && value != 0 && value != 1;
+    odd |= !in_range(labels_, value);
   };
   auto value_of = [&](int64_t row) {
     return list.begin(row) == list.end(row) ? default_number_ : numbers[list.begin(row)];

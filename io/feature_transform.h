@@ -15,6 +15,7 @@
 #include "io/bad_rows.h"
 #include "io/block.h"
 #include "io/column.h"
+#include "io/label_range.h"
 #include "io/vocabulary.h"
 #include "proto/config.pb.h"
 
@@ -53,11 +54,11 @@ struct FeatureInput {
 // same, so that columns stay of one length.
 class FeatureTransform {
  public:
-  // `binary_labels`: whether a label must be 0 or 1. `files` hold vocabularies.
+  // `labels`: what a label must be. `files` hold vocabularies.
   // Errors: InvalidArgument naming feature and column where the types do not fit or a
   // parameter is out of range; those of Vocabulary.
   static absl::StatusOr<FeatureTransform> create(const FeatureConfig& feature, ValueType column,
-                                                 bool binary_labels, FileSystem& files);
+                                                 LabelRange labels, FileSystem& files);
 
   // What the column is to be read as: its type, or for delimited text what the first transform
   // (without one, the feature) needs.
@@ -71,8 +72,8 @@ class FeatureTransform {
   absl::Status append_single_ids(const FeatureInput& input, std::vector<int64_t>* out) const;
 
   // Appends exactly one number for each row.
-  // Bad: as append_single_ids; a value that is not finite or beyond float32; a label that is
-  // neither 0 nor 1 where it must be.
+  // Bad: as append_single_ids; a value that is not finite or beyond float32; a label outside
+  // its range.
   absl::Status append_numbers(const FeatureInput& input, std::vector<float>* out) const;
 
  private:
@@ -99,7 +100,7 @@ class FeatureTransform {
                              float* out) const;
 
   bool wants_ids_ = false;
-  bool binary_ = false;
+  LabelRange labels_ = LabelRange::kAny;  // kAny for other kinds of feature
   bool has_default_ = false;
   int64_t default_id_ = 0;
   double default_number_ = 0;

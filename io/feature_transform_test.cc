@@ -40,7 +40,7 @@ FileSystem& test_files() {
 }
 
 absl::StatusOr<FeatureTransform> make(const std::string& text, ValueType type) {
-  return FeatureTransform::create(feature(text), type, /*binary_labels=*/true, test_files());
+  return FeatureTransform::create(feature(text), type, LabelRange::kBinary, test_files());
 }
 
 template <typename T>
@@ -352,10 +352,29 @@ TEST(FeatureTransformTest, CastRefusesWhatIsNoInteger) {
 TEST(FeatureTransformTest, LabelsOfOtherTasksMayBeAnyNumber) {
   ASSERT_OK_AND_ASSIGN(
       const FeatureTransform transform,
-      FeatureTransform::create(feature("kind: LABEL"), ValueType::kDouble, false, test_files()));
+      FeatureTransform::create(feature("kind: LABEL"), ValueType::kDouble, LabelRange::kAny,
+                               test_files()));
   std::vector<float> out;
   ASSERT_OK(append(transform, doubles({{0.5}, {-7}}), &out));
   EXPECT_THAT(out, ElementsAre(0.5, -7));
+}
+
+TEST(FeatureTransformTest, LabelsOfACrossEntropyAreProbabilities) {
+  const auto create = [](const std::string& text) {
+    return FeatureTransform::create(feature("kind: LABEL " + text), ValueType::kDouble,
+                                    LabelRange::kProbability, test_files());
+  };
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform, create(""));
+  std::vector<float> out;
+  ASSERT_OK(append(transform, doubles({{0}, {0.5}, {1}}), &out));
+  EXPECT_THAT(out, ElementsAre(0, 0.5, 1));
+  for (const double label : {2.0, -0.25}) {
+    EXPECT_THAT(append(transform, doubles({{1}, {label}}), &out),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("row 101, column x: label"), HasSubstr("[0, 1]"))));
+  }
+  EXPECT_THAT(create("default_value: 3"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                   HasSubstr("default_value 3 is outside [0, 1]")));
 }
 
 TEST(FeatureTransformTest, SingleIds) {
@@ -412,7 +431,7 @@ TEST(FeatureTransformTest, ParametersOutOfRange) {
   fails("default_value: 1", "use default_id");
   fails("kind: DENSE default_id: 1", "use default_value");
   fails("kind: DENSE default_value: inf", "finite");
-  fails("kind: LABEL default_value: 2", "must be 0 or 1");
+  fails("kind: LABEL default_value: 2", "default_value 2 of a binary task is neither 0 nor 1");
 }
 
 TEST(FeatureTransformTest, DelimitedTextIsReadAsTheFeatureNeeds) {

@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "io/deep_glob.h"
+#include "io/delimiter_hint.h"
 
 namespace millrace {
 namespace {
@@ -28,8 +30,10 @@ absl::StatusOr<int64_t> find_column(const FileReader& reader, const std::string&
   if (found < 0) {
     std::vector<std::string> names;
     for (const FileColumn& column : columns) names.push_back(column.name);
-    return absl::InvalidArgumentError(
-        absl::StrCat(reader.path(), " has no column \"", name, "\"", did_you_mean(name, names)));
+    const bool one_text = columns.size() == 1 && columns[0].type == ValueType::kText;
+    return absl::InvalidArgumentError(absl::StrCat(
+        reader.path(), " has no column \"", name, "\"", did_you_mean(name, names),
+        one_text ? delimiter_hint(columns[0].name) : ""));
   }
   if (!columns[found].supported) {
     return absl::InvalidArgumentError(absl::StrCat(reader.path(), ", column \"", name,
@@ -50,7 +54,7 @@ absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const D
   for (const std::string& pattern : config.path()) {
     std::vector<std::string> matches = {pattern};
     if (pattern.find_first_of("*?[{") != std::string::npos) {
-      ASSIGN_OR_RETURN(matches, files.glob(pattern));
+      ASSIGN_OR_RETURN(matches, deep_glob(files, pattern));
       if (matches.empty()) {
         return absl::NotFoundError(absl::StrCat("no file matches ", pattern));
       }
@@ -67,13 +71,16 @@ absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const D
 }
 
 absl::StatusOr<FileSet> FileSet::open(FileSystem& files, const DataConfig& config,
-                                      std::vector<std::string> columns, bool may_be_empty) {
+                                      std::vector<std::string> columns, bool may_be_empty,
+                                      BadFiles* bad_files) {
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files, config));
   FileSet set(files, config);
   set.columns_ = std::move(columns);
   for (const std::string& path : paths) {
     const absl::Status status = set.add(path);
-    if (!status.ok()) RETURN_IF_ERROR(set.skip(path, paths.size(), status));
+    if (status.ok()) continue;
+    RETURN_IF_ERROR(set.skip(path, paths.size(), status));
+    if (bad_files != nullptr) bad_files->add(path);
   }
   // Without types no file could be read.
   if (set.rows_ == 0 && (!may_be_empty || set.types_.empty())) {
@@ -129,7 +136,7 @@ absl::Status FileSet::add(const std::string& path) {
 // Returns: `why`, or OK if the file may be left out.
 absl::Status FileSet::skip(const std::string& path, size_t path_count, const absl::Status& why) {
   const bool is_bad =
-      why.code() == absl::StatusCode::kDataLoss || why.code() == absl::StatusCode::kInvalidArgument;
+      absl::IsDataLoss(why) || absl::IsInvalidArgument(why) || absl::IsNotFound(why);
   if (config_.bad_data() != DataConfig::SKIP || !is_bad) return why;
   ++bad_files_;
   if (static_cast<double>(bad_files_) >

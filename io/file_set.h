@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/file_system.h"
+#include "io/bad_files.h"
 #include "io/column.h"
 #include "io/file_reader.h"
 #include "proto/config.pb.h"
@@ -19,7 +20,7 @@ namespace millrace {
 // The paths a configuration names, patterns expanded: in the order of the configuration, and
 // by name within a pattern.
 // Errors: NotFound for a missing file or a pattern that no file matches; InvalidArgument for no
-// path at all and for a file named twice.
+// path at all and for a file named twice; those of deep_glob.
 absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const DataConfig& config);
 
 // Files that hold the same columns. Immutable; thread-safe.
@@ -31,15 +32,15 @@ class FileSet {
   };
 
   // Opens every file once and checks that it has all `columns`, of one type in all files.
-  // `files` must outlive the set.
+  // `files` must outlive the set; `bad_files`, if given, gets the files that are left out.
   // Errors: those of expand_paths and open_file; InvalidArgument naming file and column for a
   // missing or ambiguous column, one that is not readable, or of another type than in the
   // first file; DataLoss if no file has a row, unless the set may be empty. With DataConfig::SKIP,
-  // files that are damaged or of another schema have no rows, and are an error only if they are
-  // more than max_bad_fraction of all.
+  // files that are missing, damaged or of another schema have no rows, and are an error only if
+  // they are more than max_bad_fraction of all.
   static absl::StatusOr<FileSet> open(FileSystem& files, const DataConfig& config,
                                       std::vector<std::string> columns,
-                                      bool may_be_empty = false);
+                                      bool may_be_empty = false, BadFiles* bad_files = nullptr);
 
   const std::vector<std::string>& paths() const { return paths_; }
   const std::vector<std::string>& columns() const { return columns_; }
@@ -49,7 +50,6 @@ class FileSet {
   // The number of a group's first row in its file.
   int64_t first_row(int64_t file, int64_t group) const { return first_row_[file][group]; }
   int64_t rows() const { return rows_; }
-  int64_t bad_files() const { return bad_files_; }  // that were left out
 
   // Opens a file again, for one thread. Errors: those of open(); DataLoss if the file changed.
   absl::StatusOr<OpenFile> open_again(int64_t file) const;

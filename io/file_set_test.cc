@@ -48,6 +48,38 @@ TEST_F(FileSetTest, ListsFilesInOrder) {
   EXPECT_THAT(set.column_types(), ElementsAre(ValueType::kInt64));
 }
 
+TEST_F(FileSetTest, AMissingPathIsABadFile) {
+  const std::string none = join_path(dir_, "none.parquet"), a = write("a.parquet", ints_);
+  DataConfig skip = config({none, a});
+  skip.set_bad_data(DataConfig::SKIP);
+  skip.set_max_bad_fraction(0.5);
+  BadFiles bad;
+  ASSERT_OK_AND_ASSIGN(const FileSet set, FileSet::open(FileSystem::local(), skip, {"x"},
+                                                        /*may_be_empty=*/false, &bad));
+  EXPECT_THAT(set.paths(), ElementsAre(none, a)) << "the numbers of other files stay";
+  EXPECT_EQ(set.rows(), 6);
+  EXPECT_THAT(bad.paths(10), ElementsAre(none));
+  skip.set_max_bad_fraction(0.49);
+  EXPECT_THAT(FileSet::open(FileSystem::local(), skip, {"x"}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("1 of 2 files are bad data"), HasSubstr("none.parquet"))));
+}
+
+TEST_F(FileSetTest, DelimitedTextThatIsOneCellNamesItsDelimiter) {
+  const std::string path = join_path(dir_, "semicolons.csv");
+  ASSERT_OK(write_file_atomically(FileSystem::local(), path, "user;item;label\n1;2;0\n"));
+  EXPECT_THAT(open({path}, {"label"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("set csv { delimiter: \";\" }")));
+}
+
+TEST_F(FileSetTest, PatternsMayGoDeep) {
+  ASSERT_OK(FileSystem::local().create_directories(join_path(dir_, "in/b/c")));
+  const std::string deep = write("in/b/c/x.parquet", ints_), flat = write("in/y.parquet", ints_);
+  ASSERT_OK_AND_ASSIGN(const FileSet set, open({join_path(dir_, "in/**/*.parquet")}, {"x"}));
+  EXPECT_THAT(set.paths(), ElementsAre(deep, flat));
+}
+
 TEST_F(FileSetTest, MissingFiles) {
   EXPECT_THAT(open({join_path(dir_, "no.parquet")}, {}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no.parquet")));

@@ -238,11 +238,21 @@ absl::Status MixedDataset::start(Cursor cursor) {
 absl::StatusOr<std::optional<Batch>> MixedDataset::next() { return run_.next(); }
 
 absl::StatusOr<DataIdentity> MixedDataset::identity() const {
-  std::vector<std::string> files;
+  DataIdentity all;
   for (const auto& source : sources_) {
-    files.insert(files.end(), source->files().begin(), source->files().end());
+    ASSIGN_OR_RETURN(
+        const DataIdentity own,
+        data_identity(*options_.files, source->files(),
+                      /*may_be_missing=*/source->options().data.bad_data() == DataConfig::SKIP));
+    all.MergeFrom(own);
   }
-  return data_identity(*options_.files, files);
+  return all;
+}
+
+int64_t MixedDataset::file_count() const {
+  int64_t files = 0;
+  for (const auto& source : sources_) files += static_cast<int64_t>(source->files().size());
+  return files;
 }
 
 void MixedDataset::cancel() { run_.cancel(); }

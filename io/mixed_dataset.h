@@ -46,6 +46,7 @@ class MixedDataset : public Dataset, public NamesFiles {
   // `cursor`, which is its own.
   int64_t rows() const;
   int64_t rows_done(const Cursor& cursor) const;
+  int64_t file_count() const;  // of all sources
 
  private:
   friend absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(

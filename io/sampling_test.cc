@@ -210,7 +210,7 @@ TEST_F(SamplingTest, ByAnotherLabel) {
 TEST_F(SamplingTest, WhatIsLeftOutIsNotBad) {
   files_.put("part-0.csv", "label,other,i1,w,id\n0,1,1,1,0\n0.5,1,1,1,1\n1,1,1,1,2\n");
   set_data("bad_data: SKIP sample { negative_rate: 1e-9 }");
-  options_.binary_labels = false;
+  options_.labels = LabelRange::kAny;
   ASSERT_OK_AND_ASSIGN(const std::vector<Batch> batches, read_epoch());
   int64_t bad = 0;
   for (const Batch& batch : batches) bad += batch.bad_examples;

@@ -56,7 +56,7 @@ absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueT
         "split: ORDER_OF_COLUMN needs numbers, and column \"", split.column(), "\" holds text"));
   }
   SplitFilter filter(split);
-  filter.takes_all_ = !by_order && filter.bounds_.from == 0 && filter.bounds_.to == 1;
+  filter.takes_all_ = millrace::takes_all(split);
   filter.reads_as_ = column;
   if (column == ValueType::kText) {
     filter.reads_as_ = by_order ? ValueType::kDouble : ValueType::kString;

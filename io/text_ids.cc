@@ -62,7 +62,7 @@ absl::StatusOr<std::optional<TextIds>> TextIds::create(absl::Span<const FeatureC
   }
   if (!chosen.has_value()) return std::optional<TextIds>();
   ASSIGN_OR_RETURN(FeatureTransform transform,
-                   FeatureTransform::create(*chosen, ValueType::kString, false, files));
+                   FeatureTransform::create(*chosen, ValueType::kString, LabelRange::kAny, files));
   return std::optional<TextIds>(TextIds(chosen->name(), std::move(transform)));
 }
 

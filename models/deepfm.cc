@@ -73,6 +73,6 @@ absl::StatusOr<ModelOutput> DeepFm::forward(const Batch& batch) {
   return binary_output(logits, batch);
 }
 
-MILLRACE_REGISTER_MODEL(deepfm, &DeepFm::create);
+MILLRACE_REGISTER_MODEL(deepfm, &DeepFm::create, ModelLabels::kProbabilities);
 
 }  // namespace millrace

@@ -64,6 +64,6 @@ absl::StatusOr<ModelOutput> Dlrm::forward(const Batch& batch) {
   return binary_output(logits.squeeze(1), batch);
 }
 
-MILLRACE_REGISTER_MODEL(dlrm, &Dlrm::create);
+MILLRACE_REGISTER_MODEL(dlrm, &Dlrm::create, ModelLabels::kProbabilities);
 
 }  // namespace millrace

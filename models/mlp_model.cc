@@ -56,6 +56,6 @@ absl::StatusOr<ModelOutput> MlpModel::forward(const Batch& batch) {
   return binary_output(mlp_->forward(batch.dense).squeeze(1), batch);
 }
 
-MILLRACE_REGISTER_MODEL(mlp, &MlpModel::create);
+MILLRACE_REGISTER_MODEL(mlp, &MlpModel::create, ModelLabels::kProbabilities);
 
 }  // namespace millrace

@@ -27,6 +27,7 @@ struct EvaluateFlags : ConfigFlags {
 absl::Status evaluate_sets(const JobConfig& config, Trainer& trainer, bool print,
                            Summary* summary) {
   for (const EvaluationSetConfig& set : config.train().eval_data()) {
+    if (set.data().has_windows()) continue;  // see build_evaluator
     ASSIGN_OR_RETURN(const EvaluationResult result, trainer.evaluate(set.name()));
     summary->rows = trainer.summary().rows;
     summary->eval[set.name()] = result.metrics;
@@ -54,6 +55,8 @@ absl::Status evaluate(const EvaluateFlags& flags, const RankEnvironment& ranks,
   JobResources resources;
   resources.log = &std::cerr;
   resources.local_world_size = ranks.local_world_size;
+  DataReport data;
+  resources.data = &data;
   Collectives& others = *collectives;  // the trainer's from here on
   ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                    build_evaluator(config, resources, std::move(collectives)));

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/catch_exceptions.h"
+#include "base/log.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "checkpoint/model_bank.h"
@@ -92,6 +93,14 @@ bool read_marker(FileSystem& files, const std::string& marker, const std::string
   return absl::SimpleAtod(absl::StripAsciiWhitespace(parts.second), best_auc);
 }
 
+// A model that computes a cross entropy takes labels between 0 and 1 alone.
+LabelRange label_range(const TrainConfig& train) {
+  if (train.binary_labels()) return LabelRange::kBinary;
+  const bool probabilities =
+      labels_of_model(train.model().name()) == ModelLabels::kProbabilities;
+  return probabilities ? LabelRange::kProbability : LabelRange::kAny;
+}
+
 // Collectives that their owner lends to a trainer, so that a trainer that cannot be made does not
 // leave the job before the other ranks were told why.
 class SharedCollectives : public Collectives {
@@ -156,6 +165,7 @@ class JobBuilder {
       : config_(config),
         resources_(resources),
         threads_(threads_of_rank(config.run(), resources.local_world_size)),
+        report_(resources.data != nullptr ? *resources.data : own_report_),
         collectives_(std::move(collectives)) {
     if (collectives_ == nullptr) collectives_ = std::make_shared<OneRankCollectives>();
     parts_.collectives = std::make_unique<SharedCollectives>(collectives_);
@@ -166,6 +176,7 @@ class JobBuilder {
     absl::StatusOr<std::unique_ptr<Trainer>> trainer = make_trainer();
     RETURN_IF_ERROR(tell_others(trainer.status()));
     RETURN_IF_ERROR(tell_others(add_hooks(**trainer)));
+    log_data();
     return trainer;
   }
 
@@ -173,6 +184,7 @@ class JobBuilder {
     RETURN_IF_ERROR(tell_others(make_evaluation_parts()));
     absl::StatusOr<std::unique_ptr<Trainer>> trainer = make_trainer();
     RETURN_IF_ERROR(tell_others(trainer.status()));
+    log_data();
     return trainer;
   }
 
@@ -194,7 +206,7 @@ class JobBuilder {
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
     RETURN_IF_ERROR(find_empty_evaluation_sets());
-    RETURN_IF_ERROR(open_paired_sets());
+    if (config_.run().evaluation().enabled()) RETURN_IF_ERROR(open_paired_sets());
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
     make_event_log();
@@ -214,6 +226,11 @@ class JobBuilder {
       return absl::InvalidArgumentError(
           "all of train.eval_data comes in windows; name files with --eval_data");
     }
+    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      if (!set.data().has_windows() || collectives_->rank() != 0) continue;
+      MILLRACE_LOG(INFO) << "evaluation set \"" << set.name()
+                         << "\" comes in windows and is left out: training alone evaluates it";
+    }
     return make_loaded_parts();
   }
 
@@ -223,34 +240,44 @@ class JobBuilder {
     return make_model();
   }
 
-  DatasetOptions dataset_options(const DataConfig& data) const {
+  DatasetOptions dataset_options(const DataConfig& data, DataSetReport* report = nullptr) const {
     DatasetOptions options;
     options.data = data;
     options.schema = schema_;
     options.seed = config_.train().seed();
     options.rank = collectives_->rank();
     options.world_size = collectives_->world_size();
-    options.binary_labels = config_.train().binary_labels();
+    options.labels = label_range(config_.train());
     options.labels_may_miss = resources_.labels_may_miss;
     options.reader_threads = config_.run().read().reader_threads();
     options.prefetch_batches = config_.run().read().prefetch_batches();
     options.files = &resources_.files;
+    if (report != nullptr && resources_.data != nullptr) options.bad_files = &report->bad_files;
     return options;
   }
 
-  absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data) const {
+  absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data, absl::string_view name) {
+    DataSetReport& report = report_.add(name);
     if (data.has_mix()) {
       ASSIGN_OR_RETURN(std::unique_ptr<MixedDataset> mixed,
-                       open_mixed_dataset(dataset_options(data)));
+                       open_mixed_dataset(dataset_options(data, &report)));
+      report.files = mixed->file_count();
+      report.rows = mixed->rows();
       return mixed;
     }
-    ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> dataset, open_dataset(dataset_options(data)));
+    ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> dataset,
+                     open_dataset(dataset_options(data, &report)));
+    report.files = static_cast<int64_t>(dataset->files().size());
+    report.rows = dataset->rows();
     return dataset;
   }
 
-  absl::StatusOr<std::unique_ptr<WindowedDataset>> open_windows(const DataConfig& data) const {
+  absl::StatusOr<std::unique_ptr<WindowedDataset>> open_windows(const DataConfig& data,
+                                                                absl::string_view name) {
+    DataSetReport& report = report_.add(name);
+    report.in_windows = true;
     WindowedFilesOptions options;
-    options.dataset = dataset_options(data);
+    options.dataset = dataset_options(data, &report);
     options.clock = &resources_.clock;
     options.broadcast = [collectives = collectives_](absl::string_view bytes) {
       return collectives->broadcast(bytes, /*root=*/0);
@@ -260,8 +287,8 @@ class JobBuilder {
 
   absl::StatusOr<std::unique_ptr<Dataset>> open_train_data() {
     const DataConfig& data = config_.train().train_data();
-    if (!comes_in_windows(data)) return open(data);
-    ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(data));
+    if (!comes_in_windows(data)) return open(data, "train_data");
+    ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(data, "train_data"));
     windows_ = windows.get();
     return windows;
   }
@@ -269,8 +296,9 @@ class JobBuilder {
   absl::Status open_paired_sets() {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       if (!set.data().has_windows()) continue;
-      ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(set.data()),
-                       absl::StrCat("train.eval_data \"", set.name(), "\""));
+      const std::string name = absl::StrCat("eval_data \"", set.name(), "\"");
+      ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(set.data(), name),
+                       absl::StrCat("train.", name));
       parts_.paired_sets.push_back({set.name(), std::move(windows)});
     }
     return absl::OkStatus();
@@ -279,8 +307,9 @@ class JobBuilder {
   absl::Status open_evaluation_sets() {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       if (set.data().has_windows()) continue;
-      ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, open(set.data()),
-                       absl::StrCat("train.eval_data \"", set.name(), "\""));
+      const std::string name = absl::StrCat("eval_data \"", set.name(), "\"");
+      ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, open(set.data(), name),
+                       absl::StrCat("train.", name));
       parts_.evaluation_sets.push_back({set.name(), std::move(data)});
       has_evaluation_sets_ = true;
     }
@@ -310,6 +339,11 @@ class JobBuilder {
                        " rows is in the set; check its split and sample"));
     }
     return absl::OkStatus();
+  }
+
+  void log_data() const {
+    if (collectives_->rank() != 0 || resources_.data == nullptr) return;
+    for (const DataSetReport& set : report_.sets()) MILLRACE_LOG(INFO) << to_string(set);
   }
 
   absl::Status make_model() {
@@ -462,6 +496,8 @@ class JobBuilder {
   const JobConfig& config_;
   const JobResources& resources_;
   const int threads_;
+  DataReport own_report_;  // if nobody wants one
+  DataReport& report_;
   FeatureSchema schema_;
   TrainerParts parts_;
   bool has_evaluation_sets_ = false;

@@ -13,6 +13,7 @@
 #include "framework/trainer.h"
 #include "io/uri_file_system.h"
 #include "proto/config.pb.h"
+#include "tools/data_report.h"
 
 namespace millrace {
 
@@ -26,6 +27,7 @@ struct JobResources {
   int local_world_size = 1;     // ranks that share this machine's cores
   // See DatasetOptions.
   bool labels_may_miss = false;
+  DataReport* data = nullptr;  // gets what the data is; must outlive the trainer
 };
 
 // A trainer for `train`: opens all data, makes model, optimizers and hooks. Hooks are called in
@@ -39,7 +41,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(
     const JobConfig& config, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);
 
-// A trainer for `evaluate`: evaluation sets and model only; no optimizer, no hook.
+// A trainer for `evaluate`: evaluation sets and model only; no optimizer, no hook. Sets that come in
+// windows are left out, with a line in the log, unless there is no other.
 absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(
     const JobConfig& config, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);

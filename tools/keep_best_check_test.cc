@@ -64,6 +64,29 @@ TEST_F(KeepBestCheckTest, MetricsThatTheJobDoesNotCompute) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("click/auc")));
 }
 
+TEST_F(KeepBestCheckTest, EvaluationsThatAreNeverMade) {
+  const auto refuses = [&](const std::string& run, const std::string& what) {
+    EXPECT_THAT(check(best("eval/auc") + "} " + run), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                              HasSubstr(what)));
+  };
+  refuses("evaluation { enabled: false ", "evaluates nothing; run.evaluation.enabled is false");
+  refuses("evaluation { when {} ", "evaluates nothing; run.evaluation.when has no trigger");
+  EXPECT_OK(check(best("eval/auc") + "} evaluation { when { every_steps: 5 } "));
+  EXPECT_OK(check(best("eval/auc") + "} hooks { name: 'my_own' } evaluation { enabled: false "))
+      << "a hook of the job's own may ask";
+  EXPECT_FALSE(
+      check(best("eval/auc") + "} hooks { name: 'example_trace' } evaluation { enabled: false ")
+          .ok());
+}
+
+TEST_F(KeepBestCheckTest, SetsInWindowsNeedEvaluationsToBeEnabled) {
+  const std::string sets = "eval_data { name: 'late' data { windows {} } } eval_data {}";
+  EXPECT_OK(check(best("late/auc") + "} evaluation { when {} ", sets));
+  EXPECT_THAT(check(best("late/auc") + "} hooks { name: 'my_own' } evaluation { enabled: false ",
+                    sets),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sets: eval;")));
+}
+
 TEST_F(KeepBestCheckTest, NothingToEvaluate) {
   EXPECT_THAT(check(best("eval/auc"), ""),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -50,6 +51,8 @@ class PredictCommand {
     JobResources resources;
     resources.log = &std::cerr;
     resources.labels_may_miss = true;
+    DataReport data;
+    resources.data = &data;
     ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_evaluator(config_, resources));
     ASSIGN_OR_RETURN(
         const LoadedModel loaded,
@@ -101,7 +104,10 @@ class PredictCommand {
   absl::Status write_predictions(Trainer& trainer, WritableFile& file) {
     ASSIGN_OR_RETURN(const FeatureSchema schema, FeatureSchema::create(config_.train()));
     const auto& sets = config_.train().eval_data();
-    auto owned = std::make_unique<PredictionHook>(file, format_, schema.labels(), sets.size() > 1);
+    const auto fixed = std::count_if(sets.begin(), sets.end(), [](const EvaluationSetConfig& set) {
+      return !set.data().has_windows();
+    });
+    auto owned = std::make_unique<PredictionHook>(file, format_, schema.labels(), fixed > 1);
     PredictionHook& hook = *owned;
     RETURN_IF_ERROR(trainer.add_hook(std::move(owned)));
     absl::Status status = predict_sets(trainer, hook);
@@ -115,6 +121,7 @@ class PredictCommand {
 
   absl::Status predict_sets(Trainer& trainer, PredictionHook& hook) {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      if (set.data().has_windows()) continue;  // see build_evaluator
       hook.begin_set(set.name());
       RETURN_IF_ERROR(trainer.evaluate(set.name()).status());
       summary_.rows = trainer.summary().rows;

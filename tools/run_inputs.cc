@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/shell_path.h"
 #include "base/status_macros.h"
+#include "io/deep_glob.h"
 
 namespace millrace {
 namespace {
@@ -56,7 +57,7 @@ bool is_pattern(const std::string& path) { return path.find_first_of("*?[{") != 
 
 std::vector<std::string> expand(FileSystem& files, const std::string& path) {
   if (!is_pattern(path)) return {path};
-  return files.glob(path).value_or(std::vector<std::string>());
+  return deep_glob(files, path).value_or(std::vector<std::string>());
 }
 
 }  // namespace

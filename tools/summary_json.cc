@@ -7,6 +7,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int64_t kNamedBadFiles = 100;
+
 const char* word(Outcome outcome) {
   switch (outcome) {
     case Outcome::kCompleted: return "completed";
@@ -33,9 +35,21 @@ Json hooks_json(const std::map<std::string, HookStatistics>& hooks) {
   return json;
 }
 
+// Set → its files, its rows and the files that were left out.
+Json data_json(const DataReport& report) {
+  Json json = Json::object();
+  for (const DataSetReport& set : report.sets()) {
+    Json& own = json[set.name];
+    if (!set.in_windows) own = {{"files", set.files}, {"rows", set.rows}};
+    own["bad_files"] = set.bad_files.count();
+    own["bad_file_names"] = set.bad_files.paths(kNamedBadFiles);
+  }
+  return json;
+}
+
 }  // namespace
 
-std::string summary_json(const Summary& summary) {
+std::string summary_json(const Summary& summary, const DataReport* data) {
   Json json;
   json["outcome"] = word(summary.outcome);
   json["stop_reason"] = summary.stop_reason;
@@ -61,6 +75,7 @@ std::string summary_json(const Summary& summary) {
   }
   json["eval_step"] = Json(summary.eval_step);
   json["rows"] = Json(summary.rows);
+  if (data != nullptr) json["data"] = data_json(*data);
   json["checkpoint"] = summary.checkpoint;
   json["hooks"] = hooks_json(summary.hooks);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

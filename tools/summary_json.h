@@ -5,6 +5,7 @@
 #include <string>
 
 #include "framework/summary.h"
+#include "tools/data_report.h"
 
 namespace millrace {
 
@@ -13,8 +14,9 @@ namespace millrace {
 // examples_per_second (of this run), world_size, train (metric → number), eval (the same;
 // "set/metric" for sets not named "eval"), rows (table → count), checkpoint (path of the newest, or
 // ""), hooks (name → seconds, errors, first_error, disabled, events: name → calls and seconds;
-// of this run, on rank 0). Numbers are numbers; not-a-number is null.
-std::string summary_json(const Summary& summary);
+// of this run, on rank 0); with `data` also data (train_data or eval_data "NAME" → files, rows,
+// bad_files: how many were left out, bad_file_names: the first 100). Numbers are numbers; not-a-number is null.
+std::string summary_json(const Summary& summary, const DataReport* data = nullptr);
 
 }  // namespace millrace
 

@@ -42,6 +42,19 @@ Summary full_summary() {
   return summary;
 }
 
+TEST(SummaryJsonTest, DataWithTheNamesOfBadFiles) {
+  DataReport data;
+  DataSetReport& train = data.add("train_data");
+  train.files = 3;
+  train.rows = 500;
+  train.bad_files.add("in/b.csv");
+  data.add("eval_data \"late\"").in_windows = true;
+  EXPECT_EQ(Json::parse(summary_json(Summary(), &data))["data"], Json::parse(R"({
+    "train_data": {"files": 3, "rows": 500, "bad_files": 1, "bad_file_names": ["in/b.csv"]},
+    "eval_data \"late\"": {"bad_files": 0, "bad_file_names": []}})"));
+  EXPECT_FALSE(Json::parse(summary_json(Summary())).contains("data"));
+}
+
 TEST(SummaryJsonTest, EveryField) {
   const std::string text = summary_json(full_summary());
   EXPECT_EQ(text.back(), '\n');

@@ -100,6 +100,7 @@ class TrainCommand {
     resources.log = &std::cerr;
     resources.terminal = ::isatty(STDERR_FILENO) == 1;
     resources.columns = [] { return terminal_columns(STDERR_FILENO); };
+    resources.data = &data_;
     Collectives& others = *collectives;  // the trainer's from here on
     ASSIGN_OR_RETURN(trainer_, build_trainer(config_, resources, std::move(collectives)));
     Trainer* const trainer = trainer_.get();
@@ -199,7 +200,7 @@ class TrainCommand {
       summary_.error = std::string(outcome.message());
     }
     if (!is_first()) return absl::OkStatus();
-    const std::string json = summary_json(summary_);
+    const std::string json = summary_json(summary_, &data_);
     absl::Status status;
     if (started_) {
       status.Update(write_file_atomically(
@@ -237,6 +238,7 @@ class TrainCommand {
   RankEnvironment ranks_;
   JobConfig config_;
   SummaryFile summary_file_;
+  DataReport data_;
   Summary summary_;
   bool started_ = false;
   std::unique_ptr<Trainer> trainer_;

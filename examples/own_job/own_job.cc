@@ -36,7 +36,7 @@ class OneLayer : public Model {
   std::shared_ptr<EmbeddingCollection> embeddings_;
   torch::nn::Sequential layers_;
 };
-MILLRACE_REGISTER_MODEL(one_layer, &OneLayer::create);
+MILLRACE_REGISTER_MODEL(one_layer, &OneLayer::create, ModelLabels::kProbabilities);
 
 // Ends training at the first report in which a metric is good enough.
 class TargetMetricHook : public Hook {
