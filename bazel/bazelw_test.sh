@@ -1,0 +1,168 @@
+#!/usr/bin/env bash
+# Runs bazelw in a copy of what it needs, with programs of its own in place of apt-get, dpkg and
+# bazel: set-ups that succeed, and one line for each way in which they fail.
+set -uo pipefail
+
+source=$PWD
+work=$(mktemp -d /tmp/bazelw.XXXXXX)  # another user must get there, too
+trap 'rm -rf "$work"' EXIT
+failures=0 skipped=0
+
+# A fresh repository, cache and folder of programs, all in $here. With a second argument the environment
+# is to be made, too.
+fresh() {
+  here=$work/$1
+  mkdir -p "$here/repo/third_party" "$here/bin"
+  [[ -n ${2:-} ]] || mkdir -p "$here/cache/venv"
+  chmod 755 "$work" "$here"
+  cp "$source/bazelw" "$here/repo/"
+  mkdir -p "$here/repo/bazel"
+  cp "$source"/bazel/{setup.sh,disk_cache.sh,show_progress} "$here/repo/bazel/"
+  : > "$here/repo/third_party/requirements.txt"
+  echo "some-package $here/installed" > "$here/repo/third_party/debian_packages.txt"
+  program apt-get "[[ \"\$*\" != *install* ]] || touch $here/installed"
+  program dpkg "exit 0"
+  program bazel "echo bazel \"\$@\""
+}
+
+program() {
+  printf '#!/bin/bash\n%s\n' "$2" > "$here/bin/$1"
+  chmod 755 "$here/bin/$1"
+}
+
+# call [COMMAND...]: bazelw, through COMMAND; the exit code and what it wrote.
+call() {
+  output=$(cd "$here/repo" && MILLRACE_CACHE=${cache:-$here/cache} PATH=$here/bin:$PATH PIP_NO_INDEX=1 \
+    BAZELW_RETRIES=2 BAZELW_RETRY_SECONDS=0 "$@" ./bazelw "${arguments[@]}" 2>&1)
+  code=$?
+}
+
+expect() {  # expect CODE PATTERN: the code, and a last line that matches
+  local last
+  last=$(tail -n 1 <<< "$output")
+  if [[ $code != "$1" || ! $last =~ $2 ]]; then
+    printf 'FAILED %s: exit code %s (not %s), last line not like "%s":\n%s\n' "${here##*/}" "$code" "$1" "$2" "$output"
+    failures=$((failures + 1))
+  fi
+}
+
+check() {  # check WHAT COMMAND...: the command succeeds
+  local what=$1
+  shift
+  "$@" || { printf 'FAILED %s: %s\n%s\n' "${here##*/}" "$what" "$output"; failures=$((failures + 1)); }
+}
+
+arguments=(build //x)
+
+fresh installs_what_is_missing venv
+call env
+expect 0 '^bazel build .*//x$'
+check "an environment" test -d "$here/cache/venv"
+call env
+expect 0 '^bazel build .*//x$'
+check "quiet once all is there" test "$(wc -l <<< "$output")" -le 2
+
+fresh no_network
+program apt-get "echo \"Temporary failure resolving 'deb.debian.org'\"; exit 100"
+call env
+expect 1 '^bazelw: apt-get failed: the network or its package index cannot be reached'
+
+fresh unknown_package
+program apt-get '[[ "$*" != *install* ]] || { echo "E: Unable to locate package some-package"; exit 100; }'
+call env
+expect 1 'apt knows no package some-package'
+
+fresh lock_that_is_held
+program apt-get "if [[ \$* == *update* && ! -e $here/second ]]; then touch $here/second
+  echo 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 12 (apt-get)'; exit 100; fi
+  touch $here/installed"
+call env
+expect 0 '^bazel build'
+
+fresh lock_that_is_never_released
+program apt-get "echo 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 12'; exit 100"
+call env
+expect 1 'another apt or dpkg has held its lock'
+
+fresh wrong_pin
+touch "$here/installed"
+echo 'no-such-thing==9.9' > "$here/repo/third_party/requirements.txt"
+call env
+expect 1 'the package index has no no-such-thing==9.9: check the pin'
+check "no environment" test -z "$(ls -d "$here"/cache/venv-* 2> /dev/null)"
+
+fresh interrupted_before_and_another_python_first venv
+touch "$here/installed"
+mkdir -p "$here/cache/venv.building-1/bin"
+program python3 "exit 7"
+call env PYTHONHOME=/nowhere PYTHONPATH=/nowhere
+expect 0 '^bazel build'
+check "nothing of the interrupted set-up" test ! -e "$here/cache/venv.building-1"
+
+fresh file_in_place_of_the_cache venv
+echo > "$here/cache"
+call env
+expect 1 'set MILLRACE_CACHE to a folder that can be written'
+
+if ((EUID == 0)); then
+  fresh no_root
+  chmod 777 "$here/cache"
+  program sudo "exit 1"
+  call setpriv --reuid=65534 --regid=65534 --clear-groups
+  expect 1 'only root can install them: sudo apt-get install --no-install-recommends some-package'
+fi
+
+# mounted OPTIONS: bazelw with a cache that is a file system of its own.
+mounted() {
+  mkdir -p "$here/cache"
+  call unshare -m sh -c 'mount -t tmpfs -o "$0" none "$MILLRACE_CACHE" && exec "$@"' "$1"
+}
+if ((EUID == 0)) && unshare -m mount -t tmpfs none /mnt 2> /dev/null; then
+  fresh no_space
+  mounted size=8m
+  expect 1 'has 0 GB of space left, and 3 GB are needed; make room, or set MILLRACE_CACHE'
+  fresh noexec
+  mounted size=8m,noexec
+  expect 1 'programs cannot be run from .*mounted noexec.*set MILLRACE_CACHE'
+  fresh read_only
+  mounted size=8m,ro
+  expect 1 'cannot write .*set MILLRACE_CACHE'
+else
+  skipped=3
+fi
+
+# The disk cache: the oldest files go, unless another build runs.
+fresh disk_cache
+touch "$here/installed"
+mkdir -p "$here/cache/venv" "$here/cache/disk"
+for age in 1 2 3 4 5; do
+  truncate -s 300M "$here/cache/disk/$age"
+  touch -d "$age days ago" "$here/cache/disk/$age"
+done
+export MILLRACE_DISK_CACHE_GB=1
+program bazel-of-another-build 'read -r line'
+mkdir -p "$here/cache/builds"
+"$here/bin/bazel-of-another-build" < <(sleep 60) &
+another=$!
+touch "$here/cache/builds/$another"
+call env
+expect 0 '^bazel build'
+check "all files while another build runs" test "$(ls "$here/cache/disk" | wc -l)" = 5
+kill "$another"
+wait "$another" 2> /dev/null
+call env
+check "the newest files, up to 0.8 GB" test "$(ls "$here/cache/disk" | tr '\n' ' ')" = "1 2 "
+unset MILLRACE_DISK_CACHE_GB
+
+# Progress: a line for what takes long, none in the first 30 s.
+fresh progress
+text=$(printf '[1 / 2] Compiling a.cc; 1s local\nINFO: done\n' | "$source/bazel/show_progress" 2>&1)
+output=$text
+check "nothing of the first 30 s" test "$text" = "INFO: done"
+text=$(printf '[1,534 / 2,545] Compiling a.cc; 1s local\n' | SHOW_PROGRESS_SECONDS=0 "$source/bazel/show_progress" 2>&1)
+output=$text
+check "a line" test "$text" = "bazelw: 1,534 of 2,545 actions done in 0:00; Compiling a.cc"
+
+echo "$skipped cases skipped: file systems cannot be mounted here"
+((failures == 0)) && echo "all pass"
+exit $((failures > 0))

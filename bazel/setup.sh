@@ -1,0 +1,148 @@
+# Sourced by bazelw where something is missing: installs Debian packages and the wheels.
+
+needed_kb=$((3 * 1000 * 1000))  # of the file system of the cache: wheels, as downloaded and unpacked, and objects
+
+# Installs what is missing, one process at a time.
+set_up() {
+  local venv=$1 packages
+  check_cache
+  exec 9> "$cache/setup.lock"
+  flock -n 9 || { say "waiting for another set-up of $cache"; flock 9; }
+  packages=$(missing_packages)
+  [[ -z $packages ]] || install_packages "$packages"
+  [[ -d $venv ]] || install_wheels "$venv"
+  exec 9>&-
+}
+
+check_cache() {
+  local other="set MILLRACE_CACHE to a folder of another file system" probe free
+  mkdir -p "$cache" 2> /dev/null || die "cannot make $cache; set MILLRACE_CACHE to a folder that can be written"
+  probe=$cache/probe-$$
+  printf '#!/bin/sh\n' 2> /dev/null > "$probe" || die "cannot write $cache; $other"
+  chmod +x "$probe"
+  if ! "$probe" 2> /dev/null; then
+    rm -f "$probe"
+    die "programs cannot be run from $cache (mounted noexec?); $other"
+  fi
+  rm -f "$probe"
+  free=$(df -Pk "$cache" | awk 'NR == 2 { print $4 }')
+  ((free >= needed_kb)) ||
+    die "$cache has $((free / 1000000)) GB of space left, and $((needed_kb / 1000000)) GB are needed; make room, or $other"
+}
+
+# with_progress LOG STATUS COMMAND...: runs the command with its output behind LOG's. Meanwhile shows
+# what STATUS prints: each second on a terminal, every 30 s elsewhere.
+with_progress() {
+  local log=$1 status=$2 pid code=0 began=$SECONDS shown=$SECONDS text
+  shift 2
+  "$@" >> "$log" 2>&1 9>&- &
+  pid=$!
+  trap 'kill $pid 2> /dev/null; exit 130' INT TERM
+  while kill -0 "$pid" 2> /dev/null; do
+    if [[ -t 2 ]] || ((SECONDS - shown >= 30)); then
+      shown=$SECONDS
+      text="bazelw:   $($status), $(((SECONDS - began) / 60)):$(printf %02d $(((SECONDS - began) % 60))) so far"
+      if [[ -t 2 ]]; then printf '\r%s\033[K' "$text" >&2; else printf '%s\n' "$text" >&2; fi
+    fi
+    sleep 0.5
+  done
+  [[ ! -t 2 ]] || printf '\r\033[K' >&2
+  wait "$pid" || code=$?
+  trap - INT TERM
+  return "$code"
+}
+
+# What the last line of the log that names a known cause means for the user, or nothing.
+cause_in() {
+  local log=$1
+  if grep -qE 'No space left on device' "$log"; then
+    echo "no space is left: make room, or set MILLRACE_CACHE to a folder of another file system"
+  elif grep -qE 'Could not resolve|Temporary failure|Name or service not known|Network is unreachable|Failed to fetch|Could not connect|NewConnectionError|Connection (refused|timed out)|Max retries' "$log"; then
+    echo "the network or its package index cannot be reached: check the connection and the proxy"
+  elif grep -qE 'No matching distribution found for' "$log"; then
+    echo "the package index has no $(grep -oE 'No matching distribution found for [^ ]+' "$log" | tail -n 1 | sed 's/.* for //'): check the pin in third_party/requirements.txt and pip's index"
+  elif grep -qE 'Unable to locate package' "$log"; then
+    echo "apt knows no package $(grep -oE 'Unable to locate package [^ ]+' "$log" | head -n 1 | sed 's/.* //'): this needs the packages of Debian 12"
+  elif grep -qE 'Could not get lock' "$log"; then
+    echo "another apt or dpkg has held its lock for 5 minutes: wait for it, or end it"
+  elif grep -qE 'No module named .?(ensurepip|venv)' "$log"; then
+    echo "python3-venv is missing"
+  fi
+}
+
+# fail WHAT LOG: one line with the cause, where it is known.
+fail() {
+  local what=$1 log=$2 cause
+  cause=$(cause_in "$log")
+  die "$what failed: ${cause:-see the end of its output} ($log)"
+}
+
+run_apt() {
+  local sudo=$1 packages=$2
+  local apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2"
+  local attempt
+  # The timeout is not for the lock on the lists of packages.
+  for ((attempt = 0; attempt < ${BAZELW_RETRIES:-60}; ++attempt)); do
+    if $apt update; then break; fi
+    tail -n 20 "$cache/apt.log" | grep -q 'Could not get lock' || return 1
+    sleep "${BAZELW_RETRY_SECONDS:-5}"
+  done
+  $sudo dpkg --configure -a || return 1  # an installation that was interrupted
+  # shellcheck disable=SC2086
+  $apt install -y --no-install-recommends $packages
+}
+
+apt_status() {
+  local log=$cache/apt.log all done
+  if all=$(grep -oE '[0-9]+ newly installed' "$log" | tail -n 1); then
+    done=$(grep -c '^Setting up ' "$log" || true)
+    echo "packages: $done of ${all%% *} set up$(grep -oE 'Need to get [^ ]+ [kMG]?B' "$log" | tail -n 1 | sed 's/Need to get/, to download:/')"
+  elif grep -q 'Could not get lock' "$log"; then
+    echo "waiting for another apt-get"
+  else
+    echo "lists of packages"
+  fi
+}
+
+install_packages() {
+  local packages=$1 sudo=""
+  if [[ $EUID -ne 0 ]]; then
+    command -v sudo > /dev/null && sudo -n true 2> /dev/null && sudo="sudo -n"
+    [[ -n $sudo ]] ||
+      die "packages are missing, and only root can install them: sudo apt-get install --no-install-recommends $packages"
+  fi
+  command -v apt-get > /dev/null || die "no apt-get here; install what these Debian packages hold: $packages"
+  say "installing Debian packages: $packages"
+  : > "$cache/apt.log"
+  with_progress "$cache/apt.log" apt_status run_apt "$sudo" "$packages" || fail "apt-get" "$cache/apt.log"
+}
+
+wheels_status() {
+  local now
+  now=$(du -sm "$cache"/venv*.building-* 2> /dev/null | awk '{ total += $1 } END { print total + 0 }')
+  echo "$(grep -oE 'Downloading [^ ]+\.whl \([^)]*\)' "$cache/pip.log" | tail -n 1 | sed -E 's|Downloading ([^/]*/)*([a-z_]+)-[^ ]* |\2 |'): $now MB of about 1200 MB downloaded and unpacked"
+}
+
+make_environment() {
+  local building=$1
+  mkdir -p "$building/tmp" &&
+    env -u PYTHONHOME -u PYTHONPATH /usr/bin/python3 -m venv "$building" &&
+    env -u PYTHONHOME -u PYTHONPATH TMPDIR="$building/tmp" "$building/bin/pip" install --no-deps \
+      --disable-pip-version-check -r "$root/third_party/requirements.txt" &&
+    rm -rf "$building/tmp"
+}
+
+# The environment is built aside and renamed into place, so that a broken set-up never looks ready.
+install_wheels() {
+  local venv=$1 building=$1.building-$$
+  env -u PYTHONHOME -u PYTHONPATH /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2> /dev/null ||
+    die "/usr/bin/python3 is older than Python 3.10, which LibTorch's wheel needs: this needs Debian 12 or newer"
+  say "installing LibTorch and Arrow into $venv"
+  rm -rf "$venv" "$cache"/venv*.building-*  # of set-ups that were interrupted
+  : > "$cache/pip.log"
+  if ! with_progress "$cache/pip.log" wheels_status make_environment "$building"; then
+    rm -rf "$building"
+    fail "installing the wheels" "$cache/pip.log"
+  fi
+  mv "$building" "$venv"
+}
