@@ -168,7 +168,6 @@ class EmbeddingTable {
 
   // Steps committed, the t of bias corrections is one more. Part of the table's state.
   int64_t applied_steps() const { return applied_steps_; }
-  void set_applied_steps(int64_t steps) { applied_steps_ = steps; }
 
   RowStore& store() { return store_; }
   const RowStore& store() const { return store_; }
