@@ -9,15 +9,20 @@ namespace {
 
 bool is_name(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 
+// True if the name that holds path[at] is behind "./", as users write a name that is meant as it stands.
+bool is_meant(absl::string_view path, size_t at) {
+  const absl::string_view folder = path.substr(0, path.substr(0, at).rfind('/') + 1);
+  return absl::StartsWith(path, "./") || absl::EndsWith(folder, "/./");
+}
+
 // Returns the first part of a path that a shell would replace, or "".
 std::string shell_part(absl::string_view path) {
-  if (absl::StartsWith(path, "./")) return "";
   if (absl::StartsWith(path, "~")) return std::string(path.substr(0, path.find('/')));
   for (size_t at = path.find('$'); at != absl::string_view::npos; at = path.find('$', at + 1)) {
     const bool braces = path.substr(at + 1, 1) == "{";
     size_t end = at + 1 + braces;
     while (end < path.size() && is_name(path[end])) ++end;
-    if (end == at + 1 + braces) continue;  // no name
+    if (end == at + 1 + braces || is_meant(path, at)) continue;  // no name, or not the shell's
     return std::string(path.substr(at, end + braces - at));
   }
   return "";
@@ -28,9 +33,12 @@ std::string shell_part(absl::string_view path) {
 absl::Status check_shell_path(absl::string_view path) {
   const std::string part = shell_part(path);
   if (part.empty()) return absl::OkStatus();
+  // The same name behind "./": at the begin of the path, or of the part of an absolute one.
+  const size_t at = absl::StartsWith(path, "/") ? path.substr(0, path.find(part)).rfind('/') + 1 : 0;
   return absl::InvalidArgumentError(
       absl::StrCat("\"", path, "\": only a shell replaces ", part,
-                   ", here it is a name; write the whole path, or \"./", path, "\" for that name"));
+                   ", here it is a name; write the whole path, or \"", path.substr(0, at), "./",
+                   path.substr(at), "\" for that name"));
 }
 
 }  // namespace millrace

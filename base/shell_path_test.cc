@@ -26,6 +26,18 @@ TEST(ShellPathTest, WhatAShellReplaces) {
   }
 }
 
+TEST(ShellPathTest, AdviceForThatNameIsTaken) {
+  for (const auto& [path, advised] :
+       std::vector<std::pair<std::string, std::string>>{{"~/out", "./~/out"},
+                                                        {"a/$HOME", "./a/$HOME"},
+                                                        {"/mnt/a$b/out", "/mnt/./a$b/out"}}) {
+    EXPECT_THAT(check_shell_path(path),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("or \"" + advised + "\" for that name")));
+    EXPECT_OK(check_shell_path(advised));
+  }
+}
+
 TEST(ShellPathTest, WhatIsAPath) {
   for (const char* path : {"", "out", "a~b", "out~", "/x/~/y", "price$", "a$/b", "a$-b", "./~/out",
                            "./$HOME", "s3://bucket/a$"}) {

@@ -214,7 +214,9 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
   run_started_ += clock_.elapsed() - start;  // no time of training
   if (!result.ok() && outer == Phase::kTrain && !absl::IsAborted(result.status())) {
     evaluation_failed_ = true;
-    result = with_kind(result.status(), FailureKind::kEvaluation);
+    // Whatever its cause, and whatever kind that has: the message tells.
+    result = with_kind(absl::Status(result.status().code(), result.status().message()),
+                       FailureKind::kEvaluation);
   }
   RETURN_IF_ERROR(result.status());
   if (result->has_value()) {

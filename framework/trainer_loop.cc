@@ -224,6 +224,7 @@ absl::Status Trainer::drop_rest(std::unique_ptr<StepData> next) {
     agreed = agreement_->result();
     update_elapsed();
     RETURN_IF_ERROR(serve_agreed());
+    RETURN_IF_ERROR(check_interruption());
   } while (agreed.ranks_with_data > 0 && !stopped_ && !time_is_up());
   const int64_t dropped = agreed.examples;
   summary_.dropped_examples += dropped;

@@ -135,9 +135,10 @@ absl::Status Trainer::save_at_end() {
 absl::Status Trainer::save_before_evaluation(const RequestSet& requests, Scope scope, bool at_end) {
   const bool last = at_end || training_is_over() || stream_ended_;
   if (!last || context_->phase() != Phase::kTrain || parts_.saver == nullptr ||
-      !options_.save_at_end || summary_.steps_begun == 0 || saved_step_ == steps_done()) {
+      !options_.save_at_end || summary_.steps_begun == 0) {
     return absl::OkStatus();
   }
+  if (saved_step_ == steps_done()) return finish_saves();  // it may only have begun
   RequestSet asked;
   const RequestSet restored = restored_requests_;
   for (const Request& request : requests.asked) {

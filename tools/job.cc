@@ -49,6 +49,8 @@
 namespace millrace {
 namespace {
 
+// About a second of reading.
+constexpr int64_t kMostRowsBeforeTraining = 1000000;
 constexpr char kBestAuc[] = "# best AUC on the evaluation examples: ";
 
 // libgomp ends the process if it cannot start its threads: they are tried first.
@@ -317,7 +319,8 @@ class JobBuilder {
   }
 
   // Sets without rows are found where they are opened; those that a split or a sample leaves nothing
-  // of only by reading up to the first example that stays. Rank 0 reads for all.
+  // of only by reading up to the first example that stays. Rank 0 reads for all, while the others
+  // wait: a set of which it may have to read everything is left to its evaluation if it is large.
   absl::Status find_empty_evaluation_sets() const {
     if (!config_.run().evaluation().enabled() || collectives_->rank() != 0) return absl::OkStatus();
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
@@ -331,6 +334,10 @@ class JobBuilder {
       options.reader_threads = 1;
       options.prefetch_batches = 1;
       ASSIGN_OR_RETURN(const std::unique_ptr<BatchDataset> data, open_dataset(options), what);
+      // A part by hash of the example has its first one near the begin.
+      const bool may_read_all =
+          set.data().has_sample() || set.data().split().by() != SplitConfig::HASH_OF_EXAMPLE;
+      if (may_read_all && data->rows() > kMostRowsBeforeTraining) continue;
       RETURN_IF_ERROR(data->start_epoch(0), what);
       ASSIGN_OR_RETURN(const std::optional<Batch> first, data->next(), what);
       if (first.has_value()) continue;

@@ -22,6 +22,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "base/failure_kind.h"
 #include "distributed/reserved_port.h"
 #include "tools/exit_code.h"
 #include "tools/line_prefixer.h"
@@ -38,7 +39,13 @@ bool is_warning(uint32_t signal) {
 }
 
 absl::Status system_error(absl::string_view what) {
-  return absl::UnavailableError(absl::StrCat("cannot ", what, ": ", std::strerror(errno)));
+  const int error = errno;
+  const std::string text = absl::StrCat("cannot ", what, ": ", std::strerror(error));
+  if (error != EAGAIN && error != ENOMEM) return absl::UnavailableError(text);
+  return with_kind(absl::ResourceExhaustedError(absl::StrCat(
+                       text, "; raise the limit of processes (ulimit -u, or pids.max of the "
+                             "container), or start fewer ranks")),
+                   FailureKind::kMachine);
 }
 
 class Descriptor {

@@ -241,8 +241,9 @@ class TrainCommand {
   DataReport data_;
   Summary summary_;
   bool started_ = false;
+  // None: signals have their usual effect. Outlives the trainer, which may take seconds to free tables.
+  std::optional<SignalExit> signal_exit_;
   std::unique_ptr<Trainer> trainer_;
-  std::optional<SignalExit> signal_exit_;  // unless signals are to have their usual effect
 };
 
 }  // namespace

@@ -156,7 +156,7 @@ TEST_F(FailureTest, WithoutMemory) {
 
 // Their stacks do not fit into the address space.
 TEST_F(FailureTest, WithoutThreads) {
-  const ProgramResult failed = train_with_limit("ulimit -v 6000000", "--threads 1000");
+  const ProgramResult failed = train_with_limit("ulimit -s 8192; ulimit -v 6000000", "--threads 1000");
   expect_failed(failed, kMachine, "run.threads: 1000: the system starts no more threads");
   EXPECT_FALSE(exists("out"));
 }
