@@ -1,10 +1,10 @@
 #include "hooks/signal_stop_hook.h"
 
 #include <atomic>
-#include <cerrno>
-#include <cstring>
+#include <csignal>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/stop_signals.h"
 
 namespace millrace {
@@ -37,19 +37,9 @@ absl::Status SignalStopHook::start(HookContext& context) {
   struct sigaction action = {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;
-  for (const StopSignal& stop : kStopSignals) {
-    const int signal = stop.number;
-    if (stays_ignored(signal)) continue;
-    Saved saved{signal, {}};
-    if (::sigaction(signal, &action, &saved.action) != 0) {
-      const int error = errno;
-      restore();
-      installed = false;
-      return absl::InternalError(
-          absl::StrCat("sigaction(", stop.name, "): ", std::strerror(error)));
-    }
-    saved_.push_back(saved);
-  }
+  const absl::Status status = handlers_.install(action);
+  if (!status.ok()) installed = false;
+  RETURN_IF_ERROR(status);
   Requests& requests = context.requests();
   requests.before_exchange([this, &requests] { ask_if_signalled(requests); });
   return absl::OkStatus();
@@ -61,16 +51,15 @@ absl::Status SignalStopHook::end(HookContext&, const absl::Status&) {
 }
 
 void SignalStopHook::ask_if_signalled(Requests& requests) {
-  const int signal = saved_.empty() || asked_ ? 0 : noted_stop_signal();
+  const int signal = !handlers_.installed() || asked_ ? 0 : noted_stop_signal();
   if (signal == 0) return;
   asked_ = true;  // once is enough: nothing takes a stop back
   requests.stop(absl::StrCat("signal ", stop_signal_name(signal)), Scope::kThisRank);
 }
 
 void SignalStopHook::restore() {
-  if (saved_.empty()) return;
-  for (const Saved& saved : saved_) ::sigaction(saved.signal, &saved.action, nullptr);
-  saved_.clear();
+  if (!handlers_.installed()) return;
+  handlers_.restore();
   forget_stop_signals();
   installed = false;
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "tests/conformance/hook_conformance.h"

@@ -26,15 +26,7 @@ void say(absl::string_view text) {
 SignalExit::SignalExit() {
   struct sigaction action = {};
   action.sa_handler = leave;
-  for (const StopSignal& stop : kStopSignals) {
-    if (stays_ignored(stop.number)) continue;
-    Saved saved{stop.number, {}};
-    if (::sigaction(stop.number, &action, &saved.action) == 0) saved_.push_back(saved);
-  }
-}
-
-SignalExit::~SignalExit() {
-  for (const Saved& saved : saved_) ::sigaction(saved.signal, &saved.action, nullptr);
+  handlers_.install(action).IgnoreError();  // without it signals have their usual effect
 }
 
 }  // namespace millrace

@@ -2,9 +2,7 @@
 #ifndef MILLRACE_TOOLS_SIGNAL_EXIT_H_
 #define MILLRACE_TOOLS_SIGNAL_EXIT_H_
 
-#include <signal.h>
-
-#include <vector>
+#include "base/stop_signal_handlers.h"
 
 namespace millrace {
 
@@ -15,16 +13,9 @@ namespace millrace {
 class SignalExit {
  public:
   SignalExit();
-  ~SignalExit();
-  SignalExit(const SignalExit&) = delete;
-  SignalExit& operator=(const SignalExit&) = delete;
 
  private:
-  struct Saved {
-    int signal;
-    struct sigaction action;
-  };
-  std::vector<Saved> saved_;  // what was in force before
+  StopSignalHandlers handlers_;
 };
 
 }  // namespace millrace
