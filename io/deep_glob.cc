@@ -9,21 +9,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "io/glob_pattern.h"
 
 namespace millrace {
 namespace {
 
 constexpr absl::string_view kAnyDirectories = "**";
-
-// A pattern that `path` alone matches.
-std::string literal(absl::string_view path) {
-  std::string pattern;
-  for (const char c : path) {
-    if (absl::string_view("*?[]{},\\").find(c) != absl::string_view::npos) pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
 
 // Appends `directory` and all directories below it.
 absl::Status add_directories(FileSystem& files, const std::string& directory,
@@ -91,7 +82,7 @@ absl::Status match(FileSystem& files, const std::string& pattern, std::vector<st
     if (after.empty()) {
       RETURN_IF_ERROR(add_files(files, directory, paths));
     } else {
-      const std::string below = directory.empty() ? after : join_path(literal(directory), after);
+      const std::string below = directory.empty() ? after : join_path(literal_pattern(directory), after);
       RETURN_IF_ERROR(match(files, below, paths));
     }
   }

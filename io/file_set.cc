@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "io/deep_glob.h"
 #include "io/delimiter_hint.h"
+#include "io/glob_pattern.h"
 
 namespace millrace {
 namespace {
@@ -53,7 +54,7 @@ absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const D
   absl::flat_hash_set<std::string> seen;
   for (const std::string& pattern : config.path()) {
     std::vector<std::string> matches = {pattern};
-    if (pattern.find_first_of("*?[{") != std::string::npos) {
+    if (is_glob_pattern(pattern)) {
       ASSIGN_OR_RETURN(matches, deep_glob(files, pattern));
       if (matches.empty()) {
         return absl::NotFoundError(absl::StrCat("no file matches ", pattern));

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "io/batch_dataset.h"
 #include "io/directory_window_source.h"
+#include "io/glob_pattern.h"
 #include "io/mixed_dataset.h"
 #include "proto/mix_check.h"
 #include "proto/windows_check.h"
@@ -19,17 +20,6 @@ namespace millrace {
 namespace {
 
 constexpr absl::Duration kSayAgain = absl::Minutes(5);
-
-// A pattern for expand_paths that this path alone matches.
-std::string literal(const std::string& path) {
-  if (path.find_first_of("*?[{") == std::string::npos) return path;
-  std::string pattern;
-  for (const char c : path) {
-    const bool special = absl::string_view("*?[]{},\\").find(c) != absl::string_view::npos;
-    absl::StrAppend(&pattern, special ? "\\" : "", absl::string_view(&c, 1));
-  }
-  return pattern;
-}
 
 // Whether a part of a window has no rows: it is left out, or its stream has ended.
 bool is_missing(const WindowPosition& part) { return part.ended() || !part.damage().empty(); }
@@ -390,7 +380,7 @@ DatasetOptions WindowedFiles::plain_options(size_t part, const WindowPosition& p
   options.data.clear_windows();
   options.data.clear_path();
   for (const std::string& path : parts_[part].stream->paths_of(position)) {
-    options.data.add_path(literal(path));
+    options.data.add_path(is_glob_pattern(path) ? literal_pattern(path) : path);
   }
   options.rows = {position.begin_row(), position.end_row()};
   options.may_be_empty = true;

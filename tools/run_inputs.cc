@@ -4,6 +4,7 @@
 #include "base/shell_path.h"
 #include "base/status_macros.h"
 #include "io/deep_glob.h"
+#include "io/glob_pattern.h"
 
 namespace millrace {
 namespace {
@@ -53,10 +54,8 @@ std::vector<RunInput> named_inputs(const TrainConfig& config) {
   return inputs;
 }
 
-bool is_pattern(const std::string& path) { return path.find_first_of("*?[{") != std::string::npos; }
-
 std::vector<std::string> expand(FileSystem& files, const std::string& path) {
-  if (!is_pattern(path)) return {path};
+  if (!is_glob_pattern(path)) return {path};
   return deep_glob(files, path).value_or(std::vector<std::string>());
 }
 
