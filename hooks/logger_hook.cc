@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/log.h"
+#include "hooks/metric_text.h"
 
 namespace millrace {
 namespace {
@@ -33,18 +34,14 @@ enum Importance {
 
 // Adds the metrics that exist and are finite, in this order; the metrics files have the others.
 void add_metrics(const std::map<std::string, double>& metrics, ConsoleLine& line) {
-  const auto text = [&metrics](const char* name) {
-    const auto found = metrics.find(name);
-    const bool shown = found != metrics.end() && std::isfinite(found->second);
-    return shown ? absl::StrFormat("%.4f", found->second) : std::string();
-  };
   const auto add = [&](const char* name, Importance importance) {
-    const std::string value = text(name);
-    if (!value.empty()) line.add(absl::StrCat(name, " ", value), importance);
+    const auto found = metrics.find(name);
+    if (found == metrics.end() || !std::isfinite(found->second)) return;
+    line.add(absl::StrFormat("%s %.4f", name, found->second), importance);
   };
   add("loss", kOfLoss);
   add("auc", kOfAuc);
-  if (text("logloss") != text("loss")) add("logloss", kOfLogloss);
+  if (!logloss_repeats_loss(metrics, 4)) add("logloss", kOfLogloss);
   add("ne", kOfNe);
 }
 

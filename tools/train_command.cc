@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "hooks/metric_text.h"
 #include "io/uri_file_system.h"
 #include "proto/config_fingerprint.h"
 #include "tools/commands.h"
@@ -47,13 +48,11 @@ void log_for_the_file(absl::string_view text) {
 
 // Names and values; logloss is omitted where it equals the loss.
 std::string metrics_text(const std::map<std::string, double>& metrics) {
+  constexpr int kDecimals = 5;
   std::string text;
-  const auto loss = metrics.find("loss");
   for (const auto& [name, value] : metrics) {
-    const std::string number = absl::StrFormat("%.5f", value);
-    const bool repeated = name == "logloss" && loss != metrics.end() &&
-                          absl::StrFormat("%.5f", loss->second) == number;
-    if (!repeated) absl::StrAppend(&text, "  ", name, " ", number);
+    if (name == "logloss" && logloss_repeats_loss(metrics, kDecimals)) continue;
+    absl::StrAppendFormat(&text, "  %s %.*f", name, kDecimals, value);
   }
   return text;
 }

@@ -1,0 +1,15 @@
+#include "hooks/metric_text.h"
+
+#include "absl/strings/str_format.h"
+
+namespace millrace {
+
+bool logloss_repeats_loss(const std::map<std::string, double>& metrics, int decimals) {
+  const auto logloss = metrics.find("logloss");
+  const auto loss = metrics.find("loss");
+  if (logloss == metrics.end() || loss == metrics.end()) return false;
+  return absl::StrFormat("%.*f", decimals, logloss->second) ==
+         absl::StrFormat("%.*f", decimals, loss->second);
+}
+
+}  // namespace millrace
