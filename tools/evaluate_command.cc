@@ -47,7 +47,8 @@ absl::Status evaluate(const EvaluateFlags& flags, const RankEnvironment& ranks,
   RETURN_IF_ERROR(summary_file.check());
   RETURN_IF_ERROR(check_config_file(files, flags.config, ranks.world_size));
   ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
-  RETURN_IF_ERROR(summary_file.check_inputs(run_inputs(files, flags.config, config.train())));
+  RETURN_IF_ERROR(
+      summary_file.check_inputs([&] { return run_inputs(files, flags.config, config.train()); }));
   ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, join_ranks(ranks, config, listener));
   RETURN_IF_ERROR(on_rank_0(*collectives, [&] {
     return make_generated_data(files, config.train(), flags.overwrite).status();

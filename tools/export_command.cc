@@ -33,7 +33,7 @@ absl::Status check_outputs(const ExportFlags& flags, const JobConfig& config, Fi
   RETURN_IF_ERROR(check_output(files, flags.output, script_kind(), taken, flags.overwrite),
                   "--output");
   taken.push_back({"the file of --output", flags.output});
-  return summary_file.check_inputs(taken);
+  return summary_file.check_inputs([&] { return taken; });
 }
 
 absl::Status export_model(const ExportFlags& flags, FileSystem& files, SummaryFile& summary_file,

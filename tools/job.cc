@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -326,7 +327,14 @@ class JobBuilder {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       const bool chooses = set.data().has_split() || set.data().has_sample();
       if (!chooses || set.data().has_windows() || set.data().has_mix()) continue;
-      const std::string what = absl::StrCat("train.eval_data \"", set.name(), "\"");
+      // A part by hash of the example has its first one near the begin.
+      const bool may_read_all =
+          set.data().has_sample() || set.data().split().by() != SplitConfig::HASH_OF_EXAMPLE;
+      const std::string name = absl::StrCat("eval_data \"", set.name(), "\"");
+      const auto report = std::find_if(report_.sets().begin(), report_.sets().end(),
+                                       [&](const DataSetReport& r) { return r.name == name; });
+      if (may_read_all && report->rows > kMostRowsBeforeTraining) continue;
+      const std::string what = absl::StrCat("train.", name);
       DatasetOptions options = dataset_options(set.data());
       options.data.set_batch_size(1);
       options.rank = 0;
@@ -334,15 +342,11 @@ class JobBuilder {
       options.reader_threads = 1;
       options.prefetch_batches = 1;
       ASSIGN_OR_RETURN(const std::unique_ptr<BatchDataset> data, open_dataset(options), what);
-      // A part by hash of the example has its first one near the begin.
-      const bool may_read_all =
-          set.data().has_sample() || set.data().split().by() != SplitConfig::HASH_OF_EXAMPLE;
-      if (may_read_all && data->rows() > kMostRowsBeforeTraining) continue;
       RETURN_IF_ERROR(data->start_epoch(0), what);
       ASSIGN_OR_RETURN(const std::optional<Batch> first, data->next(), what);
       if (first.has_value()) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat(what, ": no example of its ", data->rows(),
+          absl::StrCat(what, ": no example of its ", report->rows,
                        " rows is in the set; check its split and sample"));
     }
     return absl::OkStatus();

@@ -98,7 +98,7 @@ class PredictCommand {
         check_output(files_, flags_.output, predictions_kind(), taken, flags_.overwrite),
         "--output");
     taken.push_back({"the file of --output", flags_.output});
-    return summary_file_.check_inputs(taken);
+    return summary_file_.check_inputs([&] { return taken; });
   }
 
   absl::Status write_predictions(Trainer& trainer, WritableFile& file) {

@@ -78,9 +78,9 @@ absl::Status SummaryFile::check() const {
                   "--summary");
 }
 
-absl::Status SummaryFile::check_inputs(absl::Span<const RunInput> inputs) {
+absl::Status SummaryFile::check_inputs(absl::FunctionRef<std::vector<RunInput>()> inputs) {
   if (path_.empty()) return absl::OkStatus();
-  const absl::Status status = check_not_input(files_, path_, inputs);
+  const absl::Status status = check_not_input(files_, path_, inputs());
   knows_inputs_ = status.ok();
   if (!status.ok()) path_.clear();
   return annotate(status, "--summary");

@@ -3,10 +3,11 @@
 #define MILLRACE_TOOLS_SUMMARY_FILE_H_
 
 #include <string>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "base/file_system.h"
 #include "framework/summary.h"
 #include "tools/output_file.h"
@@ -19,7 +20,7 @@ namespace millrace {
 //
 //   SummaryFile file(files, flags.summary, flags.overwrite);
 //   RETURN_IF_ERROR(file.check());                       // before anything is read
-//   RETURN_IF_ERROR(file.check_inputs(run_inputs(...)));  // before the work begins
+//   RETURN_IF_ERROR(file.check_inputs([&] { return run_inputs(...); }));  // before the work
 //   return file.end_command(summary, status);
 class SummaryFile {
  public:
@@ -31,9 +32,10 @@ class SummaryFile {
   // PermissionDenied naming path and reason.
   absl::Status check() const;
 
-  // Checks that the path is no input of the run. After an error nothing will be written.
+  // Checks that the path is none of `inputs`, which is called only if there is a path: finding the
+  // inputs may take listing many directories. After an error nothing will be written.
   // Errors: InvalidArgument naming the path and what it is; PermissionDenied of check_replaceable.
-  absl::Status check_inputs(absl::Span<const RunInput> inputs);
+  absl::Status check_inputs(absl::FunctionRef<std::vector<RunInput>()> inputs);
 
   // Writes `json`: a file atomically, what a link points to in place, and a pipe, a device or an
   // open file of this process (/dev/stdout) at its end. Errors: those of check(); those of writing.

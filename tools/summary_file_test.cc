@@ -82,7 +82,7 @@ TEST_F(SummaryFileTest, FilesOfAnotherKindStay) {
                                AllOf(HasSubstr("--summary"), HasSubstr("--overwrite")));
   EXPECT_THAT(summary.check(), denied);
   EXPECT_THAT(summary.write("{}"), denied);
-  EXPECT_OK(summary.check_inputs({}));
+  EXPECT_OK(summary.check_inputs([] { return std::vector<RunInput>(); }));
   EXPECT_THAT(summary.write("{}"), denied) << "whatever came of the checks";
   fs::create_symlink("mine", path("link"));
   EXPECT_THAT(file(path("link")).write("{}"), denied);
@@ -98,7 +98,7 @@ TEST_F(SummaryFileTest, OverwriteCountsOnceTheInputsAreKnown) {
   EXPECT_OK(summary.check());
   EXPECT_FALSE(summary.write("{}").ok());
   expect_mine("mine");
-  EXPECT_OK(summary.check_inputs({}));
+  EXPECT_OK(summary.check_inputs([] { return std::vector<RunInput>(); }));
   EXPECT_OK(summary.write("{}"));
   EXPECT_THAT(read_file(files_, path("mine")), IsOkAndHolds("{}"));
 }
@@ -107,11 +107,19 @@ TEST_F(SummaryFileTest, InputsAreNeverReplaced) {
   write("mine", "mine");
   SummaryFile summary = file(path("mine"), /*overwrite=*/true);
   const std::vector<RunInput> inputs = {{"a file of train.train_data", path("mine")}};
-  EXPECT_THAT(summary.check_inputs(inputs),
+  EXPECT_THAT(summary.check_inputs([&] { return inputs; }),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("--summary"), HasSubstr("a file of train.train_data"))));
   EXPECT_OK(summary.write("{}")) << "nothing is written any more";
   expect_mine("mine");
+}
+
+TEST_F(SummaryFileTest, InputsAreFoundOnlyForAFile) {
+  SummaryFile none = file("");
+  EXPECT_OK(none.check_inputs([]() -> std::vector<RunInput> {
+    ADD_FAILURE() << "nothing to compare them with";
+    return {};
+  }));
 }
 
 TEST_F(SummaryFileTest, WhatIsNoFileIsWrittenToRatherThanReplaced) {

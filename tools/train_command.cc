@@ -172,9 +172,11 @@ class TrainCommand {
 
   // Refuses to write where something of the user's would be lost.
   absl::Status check_outputs() {
-    std::vector<RunInput> taken = run_inputs(files_, flags_.config, config_.train());
-    for (RunInput& output : run_outputs(config_.run())) taken.push_back(std::move(output));
-    RETURN_IF_ERROR(summary_file_.check_inputs(taken));
+    RETURN_IF_ERROR(summary_file_.check_inputs([this] {
+      std::vector<RunInput> taken = run_inputs(files_, flags_.config, config_.train());
+      for (RunInput& output : run_outputs(config_.run())) taken.push_back(std::move(output));
+      return taken;
+    }));
     return check_run_directory(files_, config_.run().output_dir(), flags_.overwrite);
   }
 
