@@ -15,10 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kJob[] = R"(train {
-  train_data { path: "train.csv" batch_size: 50 csv { list_delimiter: "|" } }
-  eval_data { data { path: "eval.csv" batch_size: 100 csv { list_delimiter: "|" } } }
-  feature { name: "label" kind: LABEL }
+// What both jobs have in common.
+constexpr char kFeaturesAndModel[] = R"(  feature { name: "label" kind: LABEL }
   feature { name: "i1" kind: DENSE default_value: 0 }
   feature { name: "i2" kind: DENSE default_value: 0 }
   feature { name: "c1" }
@@ -26,36 +24,39 @@ constexpr char kJob[] = R"(train {
   table { name: "c1" dim: 4 }
   table { name: "c2" dim: 4 }
   model { name: "deepfm" [millrace.deepfm] { hidden: [4] } }
-}
+)";
+
+std::string job() {
+  return absl::StrCat(R"(train {
+  train_data { path: "train.csv" batch_size: 50 csv { list_delimiter: "|" } }
+  eval_data { data { path: "eval.csv" batch_size: 100 csv { list_delimiter: "|" } } }
+)",
+                      kFeaturesAndModel, R"(}
 run {
   output_dir: "out"
   threads: 1
   checkpoint { when { every_steps: 2 } }
 }
-)";
+)");
+}
 
-constexpr char kStream[] = R"(train {
+std::string stream_job() {
+  return absl::StrCat(R"(train {
   train_data {
     batch_size: 50
     format: CSV
     csv { list_delimiter: "|" }
     windows { directory { path: "incoming" } }
   }
-  feature { name: "label" kind: LABEL }
-  feature { name: "i1" kind: DENSE default_value: 0 }
-  feature { name: "i2" kind: DENSE default_value: 0 }
-  feature { name: "c1" }
-  feature { name: "c2" }
-  table { name: "c1" dim: 4 }
-  table { name: "c2" dim: 4 }
-  model { name: "deepfm" [millrace.deepfm] { hidden: [4] } }
-}
+)",
+                      kFeaturesAndModel, R"(}
 run {
   output_dir: "out"
   threads: 1
   distributed { poll_interval_seconds: 0.02 }
 }
-)";
+)");
+}
 
 // Of this process: shards of a test may run at the same time.
 std::string work_folder() { return absl::StrCat(testing::TempDir(), "/hostile-", ::getpid()); }
@@ -68,8 +69,8 @@ void HostileTest::SetUpTestSuite() {
   if (fs::exists(folder)) return;
   fs::create_directories(folder);
   FileSystem& files = FileSystem::local();
-  ASSERT_OK(write_file_atomically(files, folder + "/job.textproto", kJob));
-  ASSERT_OK(write_file_atomically(files, folder + "/stream.textproto", kStream));
+  ASSERT_OK(write_file_atomically(files, folder + "/job.textproto", job()));
+  ASSERT_OK(write_file_atomically(files, folder + "/stream.textproto", stream_job()));
   const TestTable train = criteo_like_table(200, 2, 2);
   for (const DataConfig::Format format : {DataConfig::CSV, DataConfig::ORC, DataConfig::PARQUET}) {
     const std::string path = folder + "/train" + std::string(extension_of(format));
