@@ -62,6 +62,19 @@ call env
 expect 0 '^bazel build .*//x$'
 check "quiet once all is there" test "$(wc -l <<< "$output")" -le 2
 
+fresh keeps_no_pipe_open
+touch "$here/installed"
+# Bazel's server inherits each descriptor of Bazel but the first three, and outlives it.
+program bazel 'for fd in /proc/$$/fd/*; do
+  [[ ${fd##*/} -le 2 || ! $fd -ef /proc/$$/fd/2 ]] || echo "descriptor ${fd##*/} is standard error, too"
+done'
+for command in build run; do
+  arguments=($command //x)
+  call env
+  check "bazelw $command" test "$code:$output" = 0:"$(grep building <<< "$output")"
+done
+arguments=(build //x)
+
 fresh no_network
 program apt-get "echo \"Temporary failure resolving 'deb.debian.org'\"; exit 100"
 call env
