@@ -1,5 +1,5 @@
-"""cc_library, cc_test and cc_binary of this repository: those of rules_cc, and with --config=precompiled
-with a precompiled header."""
+"""cc_library, cc_test and cc_binary of this repository: those of rules_cc with a precompiled header, but for
+--config=headers_as_text."""
 
 load("@rules_cc//cc:defs.bzl", _cc_binary = "cc_binary", _cc_library = "cc_library", _cc_test = "cc_test")
 load("//bazel/precompiled:classes.bzl", "CLASSES")
@@ -16,14 +16,14 @@ def _precompiled(name, srcs, deps, kwargs, testonly):
     if testonly:
         header += "_test"
     package = "bazel/precompiled"
-    on = str(Label("//bazel/precompiled:on"))
+    off = str(Label("//bazel/precompiled:off"))
     kwargs["copts"] = select({
-        on: ["-include", "%s/%s.h" % (package, header), "-fpch-deps"],
-        "//conditions:default": [],
+        off: [],
+        "//conditions:default": ["-include", "%s/%s.h" % (package, header), "-fpch-deps"],
     })
     kwargs["deps"] = deps + select({
-        on: [str(Label("//%s:%s" % (package, header)))],
-        "//conditions:default": [],
+        off: [],
+        "//conditions:default": [str(Label("//%s:%s" % (package, header)))],
     })
     return kwargs
 
