@@ -43,6 +43,7 @@ absl::Status add_files(FileSystem& files, const std::string& directory,
     bool is_file = entry.kind != FileKind::kDirectory;
     if (entry.kind == FileKind::kSymbolicLink) {
       const absl::StatusOr<FileInfo> target = files.info(path);
+      if (absl::IsUnavailable(target.status())) return target.status();
       is_file = target.ok() && !target->is_directory;
     }
     if (is_file) paths->push_back(path);
@@ -57,6 +58,7 @@ absl::StatusOr<std::vector<std::string>> bases_of(FileSystem& files, const std::
   std::vector<std::string> bases;
   for (const std::string& path : found) {
     const absl::StatusOr<FileInfo> info = files.info(path);
+    if (absl::IsUnavailable(info.status())) return info.status();
     if (info.ok() && info->is_directory) bases.push_back(path);
   }
   return bases;
@@ -82,7 +84,8 @@ absl::Status match(FileSystem& files, const std::string& pattern, std::vector<st
     if (after.empty()) {
       RETURN_IF_ERROR(add_files(files, directory, paths));
     } else {
-      const std::string below = directory.empty() ? after : join_path(literal_pattern(directory), after);
+      const std::string below =
+          directory.empty() ? after : join_path(literal_pattern(directory), after);
       RETURN_IF_ERROR(match(files, below, paths));
     }
   }

@@ -12,8 +12,8 @@ namespace millrace {
 
 // Returns the paths that match `pattern`, sorted by name, as FileSystem::glob does. A part of the
 // pattern that is ** also matches any number of directories, including none; as the last part it
-// matches every file below. Names that begin with a dot are not matched by **, and symbolic links to
-// directories are not followed.
+// matches every file below. ** does not match names that begin with a dot, and does not follow
+// symbolic links to directories.
 // Errors: InvalidArgument for ** that is not a whole part of the path; those of FileSystem.
 absl::StatusOr<std::vector<std::string>> deep_glob(FileSystem& files, const std::string& pattern);
 

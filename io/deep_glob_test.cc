@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fault_file_system.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -69,6 +70,19 @@ TEST_F(DeepGlobTest, MatchesNothingWhereNothingIs) {
   EXPECT_THAT(glob("none/**/*.orc"), IsOkAndHolds(IsEmpty()));
   EXPECT_THAT(glob("a/**/*.parquet"), IsOkAndHolds(IsEmpty()));
   EXPECT_THAT(glob("top.orc/**"), IsOkAndHolds(IsEmpty()));
+}
+
+// Whichever call fails, no file is passed over.
+TEST_F(DeepGlobTest, ReportsAFileSystemThatDoesNotAnswer) {
+  for (const char* pattern : {"{a,d}*/**/*.orc", "**"}) {
+    for (int64_t call = 0;; ++call) {
+      FaultFileSystem files(files_);
+      files.fail(call, 1, absl::UnavailableError("no answer"));
+      const absl::StatusOr<std::vector<std::string>> found = deep_glob(files, path(pattern));
+      if (files.calls() <= call) break;
+      EXPECT_THAT(found, StatusIs(absl::StatusCode::kUnavailable)) << pattern << ", call " << call;
+    }
+  }
 }
 
 TEST_F(DeepGlobTest, RefusesPartsThatHoldMore) {

@@ -117,23 +117,45 @@ absl::Status read_only(const std::string& uri) {
       absl::StrCat("cannot write ", uri, ": files behind URIs are only read; name a local path"));
 }
 
-// Patterns without braces that together mean the same, as in a shell.
-std::vector<std::string> expand_braces(const std::string& pattern) {
-  const size_t open = pattern.find('{');
-  const size_t close = open == std::string::npos ? open : pattern.find('}', open);
-  if (close == std::string::npos) return {pattern};
+std::vector<std::string> expand_braces(const std::string& pattern);
+
+// `open` is the place of a brace that opens, `ends` those of its commas and the brace that closes.
+std::vector<std::string> expand_choices(const std::string& pattern, size_t open,
+                                        const std::vector<size_t>& ends) {
   std::vector<std::string> expanded;
-  for (const absl::string_view choice :
-       absl::StrSplit(pattern.substr(open + 1, close - open - 1), ',')) {
-    for (std::string& more :
-         expand_braces(absl::StrCat(pattern.substr(0, open), choice, pattern.substr(close + 1)))) {
-      expanded.push_back(std::move(more));
-    }
+  size_t begin = open + 1;
+  for (const size_t end : ends) {
+    const std::string choice = absl::StrCat(pattern.substr(0, open),
+                                            pattern.substr(begin, end - begin),
+                                            pattern.substr(ends.back() + 1));
+    for (std::string& more : expand_braces(choice)) expanded.push_back(std::move(more));
+    begin = end + 1;
   }
   return expanded;
 }
 
-bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
+// Returns the patterns without braces that together match the same names, as in a shell. A
+// character behind a backslash is not special, and neither is a brace without its other one.
+std::vector<std::string> expand_braces(const std::string& pattern) {
+  size_t open = 0;
+  int depth = 0;
+  std::vector<size_t> ends;
+  for (size_t at = 0; at < pattern.size(); ++at) {
+    const char c = pattern[at];
+    if (c == '\\') {
+      ++at;
+      continue;
+    }
+    if (c == '{' && ++depth == 1) open = at;
+    if (depth == 1 && (c == ',' || c == '}')) ends.push_back(at);
+    if (c == '}' && depth > 0 && --depth == 0) return expand_choices(pattern, open, ends);
+  }
+  return {pattern};
+}
+
+bool is_pattern(const std::string& name) {
+  return name.find_first_of("*?[\\") != std::string::npos;
+}
 
 // Arrow wants its S3 client to be taken down before its own objects are, so after these were made.
 void finalize_s3_at_exit() {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/memory_file_system.h"
 #include "base/status_matchers.h"
+#include "io/deep_glob.h"
 
 namespace millrace {
 namespace {
@@ -30,6 +31,10 @@ class UriFileSystemTest : public testing::Test {
     }
   }
   std::string uri(const std::string& name) { return absl::StrCat("file://", folder_, "/", name); }
+  static std::vector<std::string> as_uris(std::vector<std::string> paths) {
+    for (std::string& path : paths) path.insert(0, "file://");
+    return paths;
+  }
 
   std::string folder_;
   MemoryFileSystem local_;
@@ -67,11 +72,25 @@ TEST_F(UriFileSystemTest, ListsAndMatchesAsLocalFilesDo) {
                                        DirectoryEntry{"b.csv"}, DirectoryEntry{"c.txt"},
                                        DirectoryEntry{"sub", FileKind::kDirectory})));
   for (const char* pattern : {"*.csv", "*", "?.csv", "[ab].*", "{c,a}.*", "*/*.csv", "s*/e.*",
-                              "sub/e.csv", "nothing", "nothing/*", "a.csv/*", "{*,*/*}.csv"}) {
+                              "sub/e.csv", "nothing", "nothing/*", "a.csv/*", "{*,*/*}.csv",
+                              "{a,{b,c}}.*", "{a.csv,{b", "{a.csv,\\{b}", "\\a.csv", "a.*v\\"}) {
     ASSERT_OK_AND_ASSIGN(const auto due, FileSystem::local().glob(join_path(folder_, pattern)));
-    std::vector<std::string> due_uris;
-    for (const std::string& path : due) due_uris.push_back("file://" + path);
-    EXPECT_THAT(files_.glob(uri(pattern)), IsOkAndHolds(due_uris)) << pattern;
+    EXPECT_THAT(files_.glob(uri(pattern)), IsOkAndHolds(as_uris(due))) << pattern;
+  }
+}
+
+// A directory that ** found is named in a pattern, with its special characters escaped.
+TEST_F(UriFileSystemTest, TwoStarsMatchAsInLocalPaths) {
+  for (const char* name : {"x,y", "{z}", "w]", "[v", "b\\s", "q?*", "deep/er", ".hidden"}) {
+    const std::string directory = join_path(folder_, name);
+    EXPECT_OK(FileSystem::local().create_directories(directory));
+    EXPECT_OK(write_file_atomically(FileSystem::local(), join_path(directory, "f.csv"), "x"));
+  }
+  for (const char* pattern : {"**/*.csv", "**/f.csv", "**", "*/**/f.csv", "deep/**/*.csv"}) {
+    ASSERT_OK_AND_ASSIGN(const auto due,
+                         deep_glob(FileSystem::local(), join_path(folder_, pattern)));
+    EXPECT_GE(due.size(), 1u) << pattern;
+    EXPECT_THAT(deep_glob(files_, uri(pattern)), IsOkAndHolds(as_uris(due))) << pattern;
   }
 }
 
