@@ -47,25 +47,13 @@ TableReport table_report(const TableStatistics& now, const TableStatistics& last
 
 Reporter::Reporter(MetricSet metrics, absl::Span<const std::unique_ptr<DenseOptimizer>> dense,
                    const SparseOptimizer* sparse, std::vector<EmbeddingCollection*> collections,
-                   Clock& clock)
+                   const TrainingClock& clock)
     : metrics_(std::move(metrics)),
       dense_(dense),
       sparse_(sparse),
       collections_(std::move(collections)),
-      clock_(clock) {}
-
-void Reporter::resume_clock() {
-  if (!resumed_.has_value()) resumed_ = clock_.elapsed();
-}
-
-void Reporter::pause_clock() {
-  trained_ = trained();
-  resumed_.reset();
-}
-
-absl::Duration Reporter::trained() const {
-  return resumed_.has_value() ? trained_ + (clock_.elapsed() - *resumed_) : trained_;
-}
+      clock_(clock),
+      last_report_(clock.trained()) {}
 
 absl::Status Reporter::add(const StepResult& step) {
   ++steps_;
@@ -121,7 +109,7 @@ absl::Status Reporter::load_state(const ReportState& own,
   steps_ = good.steps();
   examples_ = good.examples();
   data_wait_ = absl::Nanoseconds(good.data_wait_nanoseconds());
-  trained_ = absl::Nanoseconds(good.trained_nanoseconds());
+  last_report_ = clock_.trained() - absl::Nanoseconds(good.trained_nanoseconds());
   return annotate(status, "what was collected for the next report");
 }
 
@@ -143,8 +131,8 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
     report.examples_per_second = static_cast<double>(report.examples) / seconds;
     report.data_wait_share = merged_times[kDataWaitSeconds] / seconds;
   }
-  trained_ = data_wait_ = absl::ZeroDuration();
-  if (resumed_.has_value()) resumed_ = clock_.elapsed();
+  data_wait_ = absl::ZeroDuration();
+  last_report_ = clock_.trained();
   report.metrics = metrics_.compute();
   metrics_.reset();
   values_.drain(&report.values);

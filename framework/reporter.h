@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "base/clock.h"
 #include "embedding/table_statistics.h"
 #include "framework/events.h"
+#include "framework/loop/training_clock.h"
 #include "framework/metric_set.h"
 #include "framework/pending_steps.h"
 #include "framework/reported_values.h"
@@ -32,18 +31,13 @@ class SparseOptimizer;
 class Reporter {
  public:
   // REQUIRES: `metrics` were made with LossScope::kWholeStep.
-  // Borrows the others until it goes; `sparse` may be null.
+  // Borrows the others until it goes; `sparse` may be null. Rates are over the time of `clock`.
   Reporter(MetricSet metrics, absl::Span<const std::unique_ptr<DenseOptimizer>> dense,
            const SparseOptimizer* sparse, std::vector<EmbeddingCollection*> collections,
-           Clock& clock);
+           const TrainingClock& clock);
 
   // What hooks report.
   ReportedValues& values() { return values_; }
-
-  // The time between resume_clock and pause_clock is time of training, which rates are over: not
-  // that between two runs nor that of evaluations. Each may be called again to no effect.
-  void resume_clock();
-  void pause_clock();
 
   // Adds an applied step; its tensors are read later. Errors: those of PendingSteps::add.
   absl::Status add(const StepResult& step);
@@ -52,11 +46,11 @@ class Reporter {
   // Errors: those of PendingSteps::fold.
   absl::Status fold() { return pending_.fold(metrics_, values_); }
 
-  // What was collected since the last report. Reads the tensors of all steps added. Errors: those of
-  // fold.
+  // What was collected since the last report. Reads the tensors of all steps added. Errors: those
+  // of fold.
   absl::Status save_state(ReportState& state);
   // Replaces it: counts and times by those of `own`, figures by those of all `parts` together.
-  // Outside training: the clock is paused. Errors: DataLoss for damaged parts, InvalidArgument for
+  // Outside training: the clock stands. Errors: DataLoss for damaged parts, InvalidArgument for
   // other metrics; nothing is collected then.
   absl::Status load_state(const ReportState& own, absl::Span<const ReportState* const> parts);
 
@@ -71,21 +65,20 @@ class Reporter {
  private:
   absl::Status load_figures(absl::Span<const ReportState* const> parts);
   // Time of training since the last report.
-  absl::Duration trained() const;
+  absl::Duration trained() const { return clock_.trained() - last_report_; }
 
   MetricSet metrics_;
   absl::Span<const std::unique_ptr<DenseOptimizer>> dense_;
   const SparseOptimizer* sparse_;
   std::vector<EmbeddingCollection*> collections_;
-  Clock& clock_;
+  const TrainingClock& clock_;
   std::map<std::string, TableStatistics> tables_;  // at the last report
   ReportedValues values_;
   PendingSteps pending_;
   int64_t steps_ = 0;
   int64_t examples_ = 0;
   absl::Duration data_wait_ = absl::ZeroDuration();
-  absl::Duration trained_ = absl::ZeroDuration();  // until the clock was resumed
-  std::optional<absl::Duration> resumed_;          // the clock's elapsed(); none: it is paused
+  absl::Duration last_report_;  // the clock's trained() then; of a restored report before its first
 };
 
 }  // namespace millrace

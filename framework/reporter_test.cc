@@ -44,19 +44,20 @@ class ReporterTest : public testing::Test {
     const auto collections = parts_.sparse_optimizer->collections();
     return Reporter(*MetricSet::create({"mean"}, {"label"}, LossScope::kWholeStep),
                     parts_.dense_optimizers, parts_.sparse_optimizer.get(),
-                    {collections.begin(), collections.end()}, clock_);
+                    {collections.begin(), collections.end()}, training_);
   }
   Report take(Reporter& reporter, const Progress& progress) {
     return *reporter.take(progress, alone_);
   }
   FakeClock clock_;
+  TrainingClock training_{clock_};
   OneRankCollectives alone_;
   TrainerParts parts_;
 };
 
 TEST_F(ReporterTest, CollectsSteps) {
   Reporter reporter = this->reporter();
-  reporter.resume_clock();
+  training_.start(absl::ZeroDuration());
   ASSERT_OK(reporter.add(step(4, 1)));
   ASSERT_OK(reporter.add(step(12, 2)));
   clock_.advance(absl::Seconds(8));
@@ -127,7 +128,7 @@ TEST_F(ReporterTest, EvictedRowsByReason) {
 
 TEST_F(ReporterTest, EachReportBeginsAnew) {
   Reporter reporter = this->reporter();
-  reporter.resume_clock();
+  training_.start(absl::ZeroDuration());
   ASSERT_OK(reporter.add(step(4, 1)));
   clock_.advance(absl::Seconds(10));
   take(reporter, {.step = 1});
@@ -146,22 +147,22 @@ TEST_F(ReporterTest, EachReportBeginsAnew) {
 TEST_F(ReporterTest, RatesAreOverTimeOfTrainingAlone) {
   Reporter reporter = this->reporter();
   clock_.advance(absl::Seconds(100));  // before the run
-  reporter.resume_clock();
+  training_.start(absl::ZeroDuration());
   ASSERT_OK(reporter.add(step(8, 1)));
   clock_.advance(absl::Seconds(1));
-  reporter.pause_clock();
-  reporter.pause_clock();
+  training_.stop();
+  training_.stop();
   clock_.advance(absl::Seconds(100));  // an evaluation
-  reporter.resume_clock();
+  training_.start(absl::ZeroDuration());
   clock_.advance(absl::Seconds(2));
-  reporter.resume_clock();
+  training_.start(absl::ZeroDuration());
   clock_.advance(absl::Seconds(1));
   EXPECT_EQ(take(reporter, {}).examples_per_second, 2);
   ASSERT_OK(reporter.add(step(8, 1)));
   clock_.advance(absl::Seconds(1));
   EXPECT_EQ(take(reporter, {}).examples_per_second, 8);
   clock_.advance(absl::Seconds(5));
-  reporter.pause_clock();
+  training_.stop();
   clock_.advance(absl::Seconds(7));
   EXPECT_EQ(take(reporter, {}).examples_per_second, 0) << "no step";
   ASSERT_OK(reporter.add(step(8, 1)));
@@ -188,9 +189,10 @@ TEST_F(ReporterTest, AReportIsOverAllRanksWithOneExchange) {
   const auto statuses = run_thread_ranks(
       {.world_size = 2, .inject = inject}, [](std::unique_ptr<Collectives> self) -> absl::Status {
         FakeClock clock;
+        TrainingClock training(clock);
         Reporter reporter(*MetricSet::create({"mean"}, {"label"}, LossScope::kWholeStep), {},
-                          nullptr, {}, clock);
-        reporter.resume_clock();
+                          nullptr, {}, training);
+        training.start(absl::ZeroDuration());
         StepResult of_this_rank = step(self->rank() == 0 ? 6 : 2, 3);
         of_this_rank.examples = 8;
         of_this_rank.predictions.fill_(self->rank());
@@ -213,8 +215,9 @@ TEST_F(ReporterTest, AReportIsOverAllRanksWithOneExchange) {
 TEST_F(ReporterTest, AValueThatRanksReduceDifferently) {
   const auto statuses = run_thread_ranks({.world_size = 2}, [](std::unique_ptr<Collectives> self) {
     FakeClock clock;
+    const TrainingClock training(clock);
     Reporter reporter(*MetricSet::create({}, {"label"}, LossScope::kWholeStep), {}, nullptr, {},
-                      clock);
+                      training);
     reporter.values().add("clicks", 1, self->rank() == 0 ? Reduction::kSum : Reduction::kMax);
     return reporter.take({}, *self).status();
   });
@@ -240,7 +243,7 @@ TEST_F(ReporterTest, WithoutStepsMetricsAreNotANumber) {
 }
 
 TEST_F(ReporterTest, WithoutTables) {
-  Reporter reporter(*MetricSet::create({}, {"label"}), {}, nullptr, {}, clock_);
+  Reporter reporter(*MetricSet::create({}, {"label"}), {}, nullptr, {}, training_);
   const Report report = take(reporter, {});
   EXPECT_THAT(report.learning_rates, IsEmpty());
   EXPECT_THAT(report.tables, IsEmpty());

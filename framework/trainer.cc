@@ -58,10 +58,15 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts)
     : options_(std::move(options)),
       parts_(std::move(parts)),
       clock_(parts_.clock != nullptr ? *parts_.clock : Clock::real()),
+      training_(clock_),
       windows_(dynamic_cast<WindowedDataset*>(parts_.train_data.get())),
       hooks_(std::make_unique<HookList>(clock_)),
       context_(std::make_unique<Context>(*this)),
-      data_watch_(options_.data_timeout, [] { return noted_stop_signal() != 0; }) {}
+      feed_({.micro_batches = options_.micro_batches,
+             .tasks = static_cast<int64_t>(options_.tasks.size()),
+             .data_timeout = options_.data_timeout,
+             .stop_waiting = [] { return noted_stop_signal() != 0; }},
+            parts_.train_data.get(), position_, *parts_.collectives, clock_) {}
 
 // Collectives that are under way work on buffers of the other parts.
 Trainer::~Trainer() { parts_.collectives.reset(); }
@@ -88,7 +93,7 @@ absl::Status Trainer::initialize() {
   ASSIGN_OR_RETURN(MetricSet metrics,
                    MetricSet::create(options_.metrics, options_.tasks, LossScope::kWholeStep));
   reporter_ = std::make_unique<Reporter>(std::move(metrics), parts_.dense_optimizers,
-                                         parts_.sparse_optimizer.get(), collections_, clock_);
+                                         parts_.sparse_optimizer.get(), collections_, training_);
   agreement_ = std::make_unique<Agreement>(collectives, context_->requests(),
                                            names_of(parts_.evaluation_sets));
   commit_ = std::make_unique<CommitExchange>(*agreement_, parameters_);
@@ -117,23 +122,21 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   summary_ = Summary();
   stopped_ = false;
   running_ = true;
-  interrupted_ = false;
-  run_started_ = clock_.elapsed();
-  elapsed_before_ = progress_.elapsed;
-  const int64_t examples_before = progress_.examples;
+  feed_.begin_run();
+  const absl::Duration elapsed_before = position_.progress.elapsed;
+  const int64_t examples_before = position_.progress.examples;
   context_->begin_run(phase);
   if (phase == Phase::kTrain) {
-    finished_ = false;
+    position_.finished = false;
     save_failed_ = false;
     evaluation_failed_ = false;
     saved_step_ = -1;
     interrupted_save_ = false;
     at_boundary_ = true;
-    reporter_->resume_clock();
+    training_.start(position_.progress.elapsed);
     context_->requests().ask_again(std::exchange(restored_requests_, {}), Scope::kCommon);
     context_->requests().ask_again(std::exchange(due_now_, {}), Scope::kThisRank);
-    const bool in_pass = open_cursor_.has_value() && !open_cursor_->window_finished;
-    if (!in_pass) ask_for_later();
+    if (!position_.within_pass()) ask_for_later();
   }
   agreement_->begin_run();
   record(LoopEvent::kStarted, phase == Phase::kTrain ? "train" : "evaluate", "");
@@ -147,14 +150,14 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
     save_after_failure();
     outcome = explain_failed_evaluation(outcome);
   }
-  parts_.collectives->set_phase(RankPhase::kEnd, steps_done());
+  parts_.collectives->set_phase(RankPhase::kEnd, position_.steps_done());
   context_->set_ending(true);
   const absl::Status ended = hooks_->end(*context_, outcome);
   context_->set_ending(false);
-  reporter_->pause_clock();
+  training_.stop();
   outcome.Update(agreement_->settle({"leaving"}, ended));
-  summary_.examples_this_run = progress_.examples - examples_before;
-  summary_.elapsed_this_run = progress_.elapsed - elapsed_before_;
+  summary_.examples_this_run = position_.progress.examples - examples_before;
+  summary_.elapsed_this_run = position_.progress.elapsed - elapsed_before;
   fill_summary(outcome);
   running_ = false;
   return outcome;
@@ -188,8 +191,8 @@ absl::Status Trainer::report_if_due() {
 
 absl::Status Trainer::report() {
   RETURN_IF_ERROR(guarded("the report", [this] { return reporter_->fold(); }));
-  RETURN_IF_ERROR(agreement_->meet({"report", steps_done()}));
-  ASSIGN_OR_RETURN(const Report report, reporter_->take(progress_, *parts_.collectives));
+  RETURN_IF_ERROR(agreement_->meet({"report", position_.steps_done()}));
+  ASSIGN_OR_RETURN(const Report report, reporter_->take(position_.progress, *parts_.collectives));
   summary_.train = report.metrics;
   return hooks_->after_report(*context_, report);
 }
@@ -201,17 +204,16 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
   if (options.metrics.empty()) options.metrics = options_.metrics;
   if (options.max_steps == 0) options.max_steps = options_.max_evaluation_steps;
   const Phase outer = context_->phase();
-  const absl::Duration start = clock_.elapsed();
   Ranks ranks(*this);
   context_->set_phase(Phase::kEvaluate);
-  reporter_->pause_clock();
-  absl::StatusOr<std::optional<EvaluationResult>> result =
-      run_evaluation(*parts_.model, data, options, progress_, *context_, *hooks_, ranks,
-                     context_->evaluation_values(), clock_);
+  absl::StatusOr<std::optional<EvaluationResult>> result = std::nullopt;
+  {
+    const TrainingClock::Pause no_training(training_);
+    result = run_evaluation(*parts_.model, data, options, position_.progress, *context_, *hooks_,
+                            ranks, context_->evaluation_values(), clock_);
+  }
   context_->set_phase(outer);
-  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
-  if (outer == Phase::kTrain) reporter_->resume_clock();
-  run_started_ += clock_.elapsed() - start;  // no time of training
+  parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
   if (!result.ok() && outer == Phase::kTrain && !absl::IsAborted(result.status())) {
     evaluation_failed_ = true;
     // Whatever its cause, and whatever kind that has: the message tells.
@@ -221,7 +223,7 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
   RETURN_IF_ERROR(result.status());
   if (result->has_value()) {
     summary_.eval[options.name] = (*result)->metrics;
-    summary_.eval_step[options.name] = progress_.step;
+    summary_.eval_step[options.name] = position_.progress.step;
   }
   // After a stop nothing more is evaluated, nor is the state one to save before what is served
   // around this is put aside.
@@ -237,14 +239,14 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
 }
 
 absl::StatusOr<std::optional<Batch>> Trainer::Ranks::next(Dataset& data) {
-  return trainer_.next_batch(data, RankPhase::kEvaluation);
+  return trainer_.feed_.read(data, RankPhase::kEvaluation);
 }
 
 void Trainer::Ranks::start(const Batch* next) {
   RankShare share;
-  share.has_data = next != nullptr || trainer_.interrupted_;
+  share.has_data = next != nullptr || trainer_.feed_.interrupted();
   share.examples = next != nullptr ? next->size : 0;
-  share.elapsed = trainer_.progress_.elapsed;
+  share.elapsed = trainer_.position_.progress.elapsed;
   trainer_.agreement_->start({"evaluation", batches_++}, share);
 }
 
@@ -303,7 +305,7 @@ void Trainer::record(LoopEvent::Kind kind, absl::string_view what, absl::string_
                    ? agreement_->failed_rank()
                    : context_->rank();
   event.detail = std::string(detail);
-  event.progress = progress_;
+  event.progress = position_.progress;
   event.world_size = context_->world_size();
   parts_.event_log->record(event);
 }
@@ -317,7 +319,7 @@ void Trainer::record(LoopEvent::Kind kind, const Request& request, Scope scope) 
   event.rank = scope == Scope::kThisRank ? request.rank : context_->rank();
   event.scope = scope;
   event.detail = request.detail;
-  event.progress = progress_;
+  event.progress = position_.progress;
   parts_.event_log->record(event);
 }
 
@@ -326,7 +328,7 @@ void Trainer::fill_summary(const absl::Status& outcome) {
                      : stopped_    ? Outcome::kStopped
                                    : Outcome::kCompleted;
   summary_.error = std::string(outcome.message());
-  summary_.progress = progress_;
+  summary_.progress = position_.progress;
   summary_.world_size = context_->world_size();
   summary_.checkpoint = checkpoint_;
   summary_.hooks = hooks_->statistics();

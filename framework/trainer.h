@@ -16,9 +16,11 @@
 #include "checkpoint/train_state.h"
 #include "framework/agreement.h"
 #include "framework/commit_exchange.h"
-#include "framework/data_watch.h"
 #include "framework/events.h"
 #include "framework/hook.h"
+#include "framework/loop/batch_feed.h"
+#include "framework/loop/loop_position.h"
+#include "framework/loop/training_clock.h"
 #include "framework/on_error.h"
 #include "framework/paired_evaluation.h"
 #include "framework/summary.h"
@@ -112,11 +114,11 @@ class Trainer {
   // saved then: train() would have nothing to do. Why: "stopped: ...", "completed".
   std::optional<std::string> finished() const;
 
-  const Progress& progress() const { return progress_; }
+  const Progress& progress() const { return position_.progress; }
   const Summary& summary() const { return summary_; }  // of the last run
   // Returns true once a source of data was given up: its threads may hang, and so would whoever
   // destroys the trainer. After a stop that came while data was waited for, no further run reads.
-  bool data_hangs() const { return data_watch_.gave_up(); }
+  bool data_hangs() const { return feed_.gave_up(); }
   Model& model() { return *parts_.model; }
   const std::vector<EmbeddingCollection*>& collections() const { return collections_; }
   // Every dense parameter, by name.
@@ -126,7 +128,6 @@ class Trainer {
   class Context;
   class Observer;
   class Ranks;
-  struct StepData;
   struct Position;
   struct BegunSave;
   // How a pass over an epoch or a window ended.
@@ -147,18 +148,13 @@ class Trainer {
   absl::Status complete_epoch(bool out_of_data);
   absl::StatusOr<PassEnd> train_windows();
   absl::StatusOr<std::optional<WindowState>> wait_for_window(WindowedDataset& windows);
-  void open_window(const Window& window);
   absl::Status evaluate_window();
   absl::Status evaluate_paired(const Window& window);
   absl::Status complete_window(const Window& window, bool out_of_data);
   absl::StatusOr<PassEnd> train_pass(Place place, int64_t max_steps, bool may_be_empty);
   bool goes_on(const ExchangeResult& agreed) const;
-  absl::StatusOr<std::unique_ptr<StepData>> fetch();
-  std::unique_ptr<StepData> padding() const;
   absl::Status drop_rest(std::unique_ptr<StepData> next);
-  absl::StatusOr<std::optional<Batch>> next_batch(Dataset& data, RankPhase then);
   absl::Status check_interruption() const;
-  bool time_is_up() const;
   absl::StatusOr<ExchangeResult> run_step(const StepData& data, int64_t examples,
                                           const StepData* next);
   absl::StatusOr<StepResult> compute_step(const StepData& data, int64_t examples,
@@ -166,10 +162,7 @@ class Trainer {
   absl::Status finish();
   void advance(const StepResult& result);
   void update_elapsed();
-  absl::Duration own_elapsed() const;
   RankShare share(const StepData* next) const;
-  int64_t steps_done() const { return progress_.step + progress_.skipped_steps; }
-  bool limit_reached() const;
   bool training_is_over() const;
 
   // State for checkpoints, in trainer_state.cc, and saving it, in trainer_saves.cc.
@@ -220,6 +213,7 @@ class Trainer {
   const TrainerOptions options_;
   TrainerParts parts_;
   Clock& clock_;
+  TrainingClock training_;
   WindowedDataset* const windows_;  // parts_.train_data, if it comes in windows
   std::vector<std::unique_ptr<PairedEvaluation>> paired_;
   std::vector<EmbeddingCollection*> collections_;
@@ -229,42 +223,25 @@ class Trainer {
   std::unique_ptr<Context> context_;
   std::unique_ptr<Agreement> agreement_;
   std::unique_ptr<CommitExchange> commit_;
-  DataWatch data_watch_;
-  Progress progress_;
+  LoopPosition position_;
+  BatchFeed feed_;
   Summary summary_;
   std::map<std::string, int64_t> last_evaluated_step_;
-  absl::Duration run_started_ = absl::ZeroDuration();     // the clock's elapsed()
-  absl::Duration elapsed_before_ = absl::ZeroDuration();  // progress_.elapsed then
   bool running_ = false, stopped_ = false;
   bool served_any_ = false;   // request, since it was last looked at
   bool at_boundary_ = false;  // between steps: what a failure leaves is a state to save
-  bool interrupted_ = false;   // by a stop, while this rank waited for data
   bool save_failed_ = false;
   bool evaluation_failed_ = false;  // within this run: the state of training is whole all the same
-  int64_t saved_step_ = -1;         // steps_done() of the newest save of this run
-  bool interrupted_save_ = false;  // was asked for within an evaluation that a stop ended
-  std::string checkpoint_;         // the newest that was saved, or else resumed from
+  int64_t saved_step_ = -1;         // steps done at the newest save of this run
+  bool interrupted_save_ = false;   // was asked for within an evaluation that a stop ended
+  std::string checkpoint_;          // the newest that was saved, or else resumed from
   std::vector<BegunSave> begun_saves_;              // in their order
   std::map<std::string, double> restored_metrics_;  // of the checkpoint of this step
   int64_t restored_metrics_step_ = -1;
-  bool finished_ = false;  // training came to its end; why it was stopped, if it was
-  std::string stopped_for_;
   ReferredFiles began_with_;
   const RequestSet* serving_ = nullptr;   // requests whose checkpoint is being made
   Scope serving_scope_ = Scope::kCommon;  // of what is served, or saved, now
-  std::optional<Batch> like_;            // the last batch of this rank, for the shape of padding
-  // The position of the loop, part of its state. Of the epoch that is open: how many steps there
-  // were before it and before its open window, the position after its last step, and whether all
-  // ranks agree that the epoch or window, which is not closed yet, has no more data.
-  int64_t epoch_first_step_ = 0;
-  int64_t window_first_step_ = 0;
-  Window window_;  // that is open
-  std::optional<Cursor> open_cursor_;
-  bool data_ended_ = false;
-  bool stream_ended_ = false;  // of windows
-  // Restored, and not used yet: the positions of all ranks of another world size, and requests; of
-  // those also what a rank's stop came before.
-  std::vector<Cursor> restored_cursors_;
+  // Requests that were restored, and not used yet; also what a rank's stop came before.
   RequestSet restored_requests_;
   // The same of what this rank alone asked for: see RankState.
   RequestSet due_now_, due_later_;

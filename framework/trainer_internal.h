@@ -38,7 +38,7 @@ class Trainer::Context : public HookContext {
   explicit Context(Trainer& trainer) : trainer_(trainer) {}
 
   Phase phase() const override { return phase_; }
-  const Progress& progress() const override { return trainer_.progress_; }
+  const Progress& progress() const override { return trainer_.position_.progress; }
   bool windowed() const override { return trainer_.windows_ != nullptr; }
   int rank() const override { return trainer_.parts_.collectives->rank(); }
   int world_size() const override { return trainer_.parts_.collectives->world_size(); }
@@ -46,7 +46,7 @@ class Trainer::Context : public HookContext {
 
   bool due(const Cadence& cadence) const override {
     return (starting_ && cadence.at_start) || (ending_ && cadence.at_end) ||
-           cadence.crossed(served_, trainer_.progress_);
+           cadence.crossed(served_, trainer_.position_.progress);
   }
 
   void report(absl::string_view name, double value, Reduction reduction) override {
@@ -65,7 +65,7 @@ class Trainer::Context : public HookContext {
   void set_starting(bool starting) { starting_ = starting; }
   void set_ending(bool ending) { ending_ = ending; }
   // Cadences count from here.
-  void mark_served() { served_ = trainer_.progress_; }
+  void mark_served() { served_ = trainer_.position_.progress; }
   ReportedValues& evaluation_values() { return evaluation_values_; }
 
  private:
@@ -95,13 +95,6 @@ class Trainer::Observer : public StepObserver {
   HookList& hooks_;
   HookContext& context_;
   absl::Status after_backward_;
-};
-
-// The micro-batches of one step.
-struct Trainer::StepData {
-  std::vector<Batch> micro_batches;
-  int64_t examples = 0;  // of this rank
-  absl::Duration wait = absl::ZeroDuration();
 };
 
 // Keeps the ranks of an evaluation in step.

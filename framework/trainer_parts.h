@@ -15,6 +15,7 @@
 #include "framework/cadence.h"
 #include "framework/evaluator.h"
 #include "framework/event_log.h"
+#include "framework/loop/limits.h"
 #include "framework/train_step.h"
 #include "io/windowed_dataset.h"
 #include "optim/dense_optimizer.h"
@@ -50,15 +51,10 @@ struct TrainerParts {
   Clock* clock = nullptr;                    // borrowed; null: the real one
 };
 
-struct TrainerOptions {
-  // Decide the result.
+struct TrainerOptions : Limits {
+  // Decide the result, as limits do.
   uint64_t seed = 1;
   int64_t micro_batches = 1;  // of one step; at least 1
-  // Limits, as totals over resumes; 0: none.
-  int64_t max_steps = 0;
-  int64_t max_epochs = 1;
-  int64_t max_windows = 0;
-  absl::Duration max_elapsed = absl::ZeroDuration();
   int64_t max_steps_per_epoch = 0;   // 0: none
   int64_t max_steps_per_window = 0;  // 0: none
   int64_t max_evaluation_steps = 0;  // batches of each evaluation; 0: all

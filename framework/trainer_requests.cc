@@ -173,13 +173,14 @@ absl::StatusOr<RequestSet> Trainer::evaluate_sets(const RequestSet& requests, Sc
   std::set<std::string> done;
   for (EvaluationSet* set : sets) {
     const auto last = last_evaluated_step_.find(set->name);
-    if (only_new && last != last_evaluated_step_.end() && last->second == progress_.step) continue;
+    if (only_new && last != last_evaluated_step_.end() && last->second == position_.progress.step)
+      continue;
     RETURN_IF_ERROR(save_before_evaluation(requests, scope, /*at_end=*/only_new));
     ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result,
                      evaluate_inside(*set->data, named(set->name)));
     if (!result.has_value()) return without_sets(requests, done, names_of(parts_.evaluation_sets));
     done.insert(set->name);
-    last_evaluated_step_[set->name] = progress_.step;
+    last_evaluated_step_[set->name] = position_.progress.step;
     for (Request request : requests.asked) {
       if (request.kind != Request::kEvaluate) continue;
       if (!request.detail.empty() && request.detail != set->name) continue;

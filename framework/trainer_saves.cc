@@ -29,10 +29,10 @@ RequestSet without_stops(const RequestSet& requests) {
 // What evaluations said of the model as it is.
 std::map<std::string, double> Trainer::checkpoint_metrics() const {
   std::map<std::string, double> metrics;
-  if (restored_metrics_step_ == progress_.step) metrics = restored_metrics_;
+  if (restored_metrics_step_ == position_.progress.step) metrics = restored_metrics_;
   for (const auto& [set, values] : summary_.eval) {
     const auto last = last_evaluated_step_.find(set);
-    if (last == last_evaluated_step_.end() || last->second != progress_.step) continue;
+    if (last == last_evaluated_step_.end() || last->second != position_.progress.step) continue;
     for (const auto& [name, value] : values) metrics[absl::StrCat(set, "/", name)] = value;
   }
   return metrics;
@@ -52,25 +52,25 @@ absl::Status Trainer::save(const RequestSet& asked, Scope scope) {
   serving_scope_ = outer;
   serving_ = nullptr;
   RETURN_IF_ERROR(state.status(), "making a checkpoint");
-  RETURN_IF_ERROR(agreement_->meet({"checkpoint", steps_done()}));
-  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  RETURN_IF_ERROR(agreement_->meet({"checkpoint", position_.steps_done()}));
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, position_.steps_done());
   if (parts_.saver->asynchronous()) {
     const absl::Status begun =
         parts_.saver->begin(*state, checkpoint_metrics(), *parts_.collectives);
-    parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+    parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
     save_failed_ = !begun.ok();
-    if (begun.ok()) saved_step_ = steps_done();
-    if (begun.ok()) begun_saves_.push_back({progress_.step, asked, scope});
+    if (begun.ok()) saved_step_ = position_.steps_done();
+    if (begun.ok()) begun_saves_.push_back({position_.progress.step, asked, scope});
     // Of a failure also others are heard that it waited for.
     return begun.ok() ? begun : tell_of(begun);
   }
   const absl::StatusOr<CheckpointInfo> saved =
       parts_.saver->save(*state, checkpoint_metrics(), *parts_.collectives);
-  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+  parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
   save_failed_ = !saved.ok();
   RETURN_IF_ERROR(saved.status(), "making a checkpoint");
   checkpoint_ = saved->path;
-  saved_step_ = steps_done();
+  saved_step_ = position_.steps_done();
   RETURN_IF_ERROR(hooks_->after_checkpoint(*context_, *saved));
   record_served(Request::kCheckpoint, asked, scope);
   return absl::OkStatus();
@@ -101,7 +101,8 @@ absl::Status Trainer::poll_saves(const ExchangeResult& agreed) {
   if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
   const bool all_ready = agreed.durable == context_->world_size();
   // Hooks have run since that exchange.
-  if (all_ready) RETURN_IF_ERROR(agreement_->meet({"checkpoint under way", steps_done()}));
+  if (all_ready)
+    RETURN_IF_ERROR(agreement_->meet({"checkpoint under way", position_.steps_done()}));
   const bool boundary = std::exchange(at_boundary_, false);
   RETURN_IF_ERROR(tell_of(parts_.saver->poll(all_ready, *parts_.collectives)));
   at_boundary_ = boundary;
@@ -110,17 +111,17 @@ absl::Status Trainer::poll_saves(const ExchangeResult& agreed) {
 
 absl::Status Trainer::finish_saves() {
   if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
-  RETURN_IF_ERROR(agreement_->meet({"checkpoints under way", steps_done()}));
-  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  RETURN_IF_ERROR(agreement_->meet({"checkpoints under way", position_.steps_done()}));
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, position_.steps_done());
   const auto durable = parts_.saver->finish(*parts_.collectives);
-  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+  parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
   return tell_of(durable);
 }
 
 // A run that did nothing leaves nothing, unless it ends what another began.
 absl::Status Trainer::save_at_end() {
-  finished_ = !summary_.stopped_by_rank;
-  stopped_for_ = stopped_ ? summary_.stop_reason : "";
+  position_.finished = !summary_.stopped_by_rank;
+  position_.stopped_for = stopped_ ? summary_.stop_reason : "";
   const bool saves = options_.save_at_end && (summary_.steps_begun > 0 || !checkpoint_.empty());
   if (parts_.saver == nullptr || !saves) return finish_saves();
   RETURN_IF_ERROR(save(RequestSet(), Scope::kThisRank));
@@ -133,12 +134,12 @@ absl::Status Trainer::save_at_end() {
 // checkpoint is not marked as finished, so that a run that goes on from it evaluates.
 // `at_end`: hooks ask for the evaluations again when that run starts.
 absl::Status Trainer::save_before_evaluation(const RequestSet& requests, Scope scope, bool at_end) {
-  const bool last = at_end || training_is_over() || stream_ended_;
+  const bool last = at_end || training_is_over() || position_.stream_ended;
   if (!last || context_->phase() != Phase::kTrain || parts_.saver == nullptr ||
       !options_.save_at_end || summary_.steps_begun == 0) {
     return absl::OkStatus();
   }
-  if (saved_step_ == steps_done()) return finish_saves();  // it may only have begun
+  if (saved_step_ == position_.steps_done()) return finish_saves();  // it may only have begun
   RequestSet asked;
   const RequestSet restored = restored_requests_;
   for (const Request& request : requests.asked) {
@@ -168,10 +169,10 @@ void Trainer::keep_unserved(const RequestSet& requests, Scope scope) {
 
 absl::Status Trainer::explain_failed_evaluation(const absl::Status& outcome) const {
   const bool saved =
-      saved_step_ == steps_done() || (summary_.steps_begun == 0 && !checkpoint_.empty());
+      saved_step_ == position_.steps_done() || (summary_.steps_begun == 0 && !checkpoint_.empty());
   if (kind_of(outcome) != FailureKind::kEvaluation || !saved) return outcome;
-  return with_more(outcome, absl::StrCat("; training is saved up to step ", progress_.step, " in ",
-                                         checkpoint_,
+  return with_more(outcome, absl::StrCat("; training is saved up to step ", position_.progress.step,
+                                         " in ", checkpoint_,
                                          ": mend what the evaluation lacks and run again, which "
                                          "evaluates first"));
 }
@@ -188,7 +189,7 @@ void Trainer::save_after_failure() {
   }
   const bool clean =
       (at_boundary_ || evaluation_failed_) && !save_failed_ && context_->world_size() == 1;
-  if (evaluation_failed_ && saved_step_ == steps_done()) return;
+  if (evaluation_failed_ && saved_step_ == position_.steps_done()) return;
   if (parts_.saver == nullptr || !options_.save_on_failure || !clean || summary_.steps_begun == 0) {
     return;
   }

@@ -1,7 +1,6 @@
 // What of a trainer goes into checkpoints, and how it comes back.
 #include <torch/nn/module.h>
 
-#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -16,7 +15,6 @@
 #include "framework/model.h"
 #include "framework/trainer.h"
 #include "framework/trainer_internal.h"
-#include "io/cursor_state.h"
 #include "io/data_identity.h"
 
 namespace millrace {
@@ -52,8 +50,7 @@ absl::StatusOr<RequestSet> from_state(const PendingRequests& all, int rank) {
 
 // What is read of a loaded state before anything changes.
 struct Trainer::Position {
-  Progress progress;
-  std::vector<Cursor> cursors;  // of all ranks that wrote
+  LoopPosition loop;
   RequestSet requests, due_now, due_later;
 };
 
@@ -104,14 +101,7 @@ TrainState Trainer::state_parts() {
 
 SharedState Trainer::loop_state() const {
   SharedState state;
-  *state.mutable_progress() = to_state(progress_);
-  state.set_epoch_first_step(epoch_first_step_);
-  state.set_window_first_step(window_first_step_);
-  state.set_data_ended(data_ended_);
-  state.set_stream_ended(stream_ended_);
   *state.mutable_began_with() = began_with_;
-  if (finished_) state.set_finished(true);
-  if (finished_ && !stopped_for_.empty()) state.set_stop_reason(stopped_for_);
   for (const auto& [set, step] : last_evaluated_step_) {
     EvaluatedSet& evaluated = *state.add_evaluated();
     evaluated.set_set(set);
@@ -123,7 +113,7 @@ SharedState Trainer::loop_state() const {
   // Of the set that is served, evaluations are done.
   add_pending(*serving_, {Request::kEvaluate, Request::kCheckpoint}, pending);
   add_pending(context_->requests().common(), {Request::kCheckpoint}, pending);
-  if (stopped_ && !summary_.stopped_by_rank && !finished_) {
+  if (stopped_ && !summary_.stopped_by_rank && !position_.finished) {
     // Still to be done by who goes on.
     RequestSet stop;
     stop.add({Request::kStop, summary_.stop_reason, "", context_->rank()});
@@ -191,27 +181,15 @@ absl::StatusOr<TrainState> Trainer::capture() {
     *state.rank.add_table() = to_state(table->name(), table->counters());
   }
   add_own_requests(state.rank);
-  if (!restored_cursors_.empty()) {
-    // Nothing was read yet since ranks of another number wrote these.
-    for (const Cursor& cursor : restored_cursors_) {
-      if (context_->rank() == 0) *state.rank.add_cursor() = to_state(cursor);
-    }
-  } else if (open_cursor_.has_value()) {
-    *state.rank.add_cursor() = to_state(*open_cursor_);
-  }
+  position_.save(context_->rank(), &state.shared, &state.rank);
   return state;
 }
 
 absl::StatusOr<Trainer::Position> Trainer::read_position(const LoadedState& loaded) const {
-  if (loaded.ranks.empty()) return absl::DataLossError("the state has no rank's part");
   Position position;
-  ASSIGN_OR_RETURN(position.progress, from_state(loaded.shared.progress()));
-  for (const RankState& rank : loaded.ranks) {
-    for (const CursorState& cursor : rank.cursor()) {
-      ASSIGN_OR_RETURN(position.cursors.emplace_back(), from_state(cursor));
-    }
-  }
   const int rank = context_->rank();
+  ASSIGN_OR_RETURN(position.loop,
+                   LoopPosition::load(loaded.shared, loaded.ranks, rank, context_->world_size()));
   ASSIGN_OR_RETURN(position.requests, from_state(loaded.shared.pending(), rank));
   // Where there are other ranks now, the first asks for what all had asked for.
   const bool same_world = static_cast<int>(loaded.ranks.size()) == context_->world_size();
@@ -288,26 +266,11 @@ absl::Status Trainer::restore(LoadedState loaded, std::vector<std::string>* note
     status.Update(reporter_->load_state(*own, {&own, 1}));
     return status;
   }
-  progress_ = position.progress;
-  epoch_first_step_ = loaded.shared.epoch_first_step();
-  window_first_step_ = loaded.shared.window_first_step();
-  data_ended_ = loaded.shared.data_ended();
-  stream_ended_ = loaded.shared.stream_ended();
-  finished_ = loaded.shared.finished();
-  stopped_for_ = loaded.shared.stop_reason();
+  position_ = std::move(position.loop);
   began_with_ = loaded.shared.began_with();
   last_evaluated_step_.clear();
   for (const EvaluatedSet& set : loaded.shared.evaluated()) {
     last_evaluated_step_[set.set()] = set.step();
-  }
-  open_cursor_.reset();
-  restored_cursors_.clear();
-  if (!position.cursors.empty()) {
-    const auto own = static_cast<size_t>(context_->rank());
-    open_cursor_ = position.cursors[std::min(own, position.cursors.size() - 1)];
-    if (static_cast<int>(position.cursors.size()) != context_->world_size()) {
-      restored_cursors_ = std::move(position.cursors);
-    }
   }
   restored_requests_ = std::move(position.requests);
   due_now_ = std::move(position.due_now);
@@ -323,11 +286,11 @@ absl::Status Trainer::reload() {
   }
   RETURN_IF_ERROR(finish_saves());  // which read the tables as they are
   TrainState target = state_parts();
-  *target.shared.mutable_progress() = to_state(progress_);
-  RETURN_IF_ERROR(agreement_->meet({"reload", steps_done()}));
-  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  *target.shared.mutable_progress() = to_state(position_.progress);
+  RETURN_IF_ERROR(agreement_->meet({"reload", position_.steps_done()}));
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, position_.steps_done());
   const absl::StatusOr<bool> changed = parts_.model_bank->reload(target, *parts_.collectives);
-  parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+  parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
   RETURN_IF_ERROR(changed.status(), "reloading");
   if (!*changed) return absl::OkStatus();
   // What is known of the model is known of a former one.
@@ -356,17 +319,17 @@ absl::Status Trainer::go_on_from(FoundCheckpoint found, std::vector<std::string>
   parts_.saver->restored(found.info);
   checkpoint_ = found.info.path;
   restored_metrics_ = std::move(found.metrics);
-  restored_metrics_step_ = progress_.step;
+  restored_metrics_step_ = position_.progress.step;
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<CheckpointInfo>> Trainer::resume(std::vector<std::string>* notes) {
   if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
   ASSIGN_OR_RETURN(const TrainState target, capture());
-  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, position_.steps_done());
   ASSIGN_OR_RETURN(std::optional<FoundCheckpoint> found,
                    parts_.saver->restore(target, *parts_.collectives));
-  parts_.collectives->set_phase(RankPhase::kStart, steps_done());
+  parts_.collectives->set_phase(RankPhase::kStart, position_.steps_done());
   if (!found.has_value()) return std::optional<CheckpointInfo>();
   const CheckpointInfo info = found->info;
   RETURN_IF_ERROR(go_on_from(*std::move(found), notes));
@@ -377,10 +340,10 @@ absl::StatusOr<CheckpointInfo> Trainer::resume_from(const std::string& path,
                                                     std::vector<std::string>* notes) {
   if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
   ASSIGN_OR_RETURN(const TrainState target, capture());
-  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, position_.steps_done());
   ASSIGN_OR_RETURN(FoundCheckpoint found,
                    parts_.saver->restore_from(path, target, *parts_.collectives));
-  parts_.collectives->set_phase(RankPhase::kStart, steps_done());
+  parts_.collectives->set_phase(RankPhase::kStart, position_.steps_done());
   const CheckpointInfo info = found.info;
   RETURN_IF_ERROR(go_on_from(std::move(found), notes));
   return info;
@@ -389,9 +352,9 @@ absl::StatusOr<CheckpointInfo> Trainer::resume_from(const std::string& path,
 absl::Status Trainer::load_model_bank(std::vector<std::string>* notes) {
   if (parts_.model_bank == nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(const TrainState target, capture());
-  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, position_.steps_done());
   ASSIGN_OR_RETURN(LoadedState loaded, parts_.model_bank->load(target, *parts_.collectives));
-  parts_.collectives->set_phase(RankPhase::kStart, steps_done());
+  parts_.collectives->set_phase(RankPhase::kStart, position_.steps_done());
   const absl::Status status = restore(std::move(loaded), notes);
   if (!status.ok()) parts_.collectives->fail(status);
   return status;
@@ -401,19 +364,21 @@ absl::StatusOr<std::vector<std::string>> Trainer::load_left_out(
     const std::vector<std::string>& names, const ReferredFiles& began_with) {
   if (names.empty() || parts_.model_bank == nullptr) return names;
   TrainState target = state_parts();
-  *target.shared.mutable_progress() = to_state(progress_);
+  *target.shared.mutable_progress() = to_state(position_.progress);
   *target.shared.mutable_began_with() = began_with;
-  parts_.collectives->set_phase(RankPhase::kCheckpoint, steps_done());
+  parts_.collectives->set_phase(RankPhase::kCheckpoint, position_.steps_done());
   auto fresh = parts_.model_bank->fill(target, names, *parts_.collectives);
-  parts_.collectives->set_phase(RankPhase::kStart, steps_done());
+  parts_.collectives->set_phase(RankPhase::kStart, position_.steps_done());
   return fresh;
 }
 
 std::optional<std::string> Trainer::finished() const {
-  if (!finished_) return std::nullopt;
-  if (!stopped_for_.empty()) return absl::StrCat("stopped: ", stopped_for_);
+  if (!position_.finished) return std::nullopt;
+  if (!position_.stopped_for.empty()) return absl::StrCat("stopped: ", position_.stopped_for);
   // Limits may be others than they were.
-  if (stream_ended_ || (limit_reached() && !data_ended_)) return "completed";
+  if (position_.stream_ended ||
+      (limit_reached(options_, position_.progress) && !position_.data_ended))
+    return "completed";
   return std::nullopt;
 }
 

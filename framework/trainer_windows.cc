@@ -17,11 +17,11 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_windows() {
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<WindowState> state, wait_for_window(*windows_));
     if (!state.has_value()) return PassEnd::kInterrupted;
-    stream_ended_ = state->kind == WindowState::kEnded;
-    if (stream_ended_ && !paired_.empty())
+    position_.stream_ended = state->kind == WindowState::kEnded;
+    if (position_.stream_ended && !paired_.empty())
       MILLRACE_LOG(INFO) << "the windows to train on have ended";
-    if (stream_ended_) return PassEnd::kOutOfData;
-    open_window(state->window);
+    if (position_.stream_ended) return PassEnd::kOutOfData;
+    position_.open_window(state->window);
     if (!state->window.damage.empty()) ++summary_.damaged_windows;
     at_boundary_ = false;
     RETURN_IF_ERROR(hooks_->before_window(*context_, state->window));
@@ -30,13 +30,13 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_windows() {
     if (stopped_) return PassEnd::kInterrupted;
     const int64_t cap = options_.max_steps_per_window;
     ASSIGN_OR_RETURN(const PassEnd end, train_pass({"window", state->window.index},
-                                                   cap > 0 ? window_first_step_ + cap : 0,
+                                                   cap > 0 ? position_.window_first_step + cap : 0,
                                                    /*may_be_empty=*/true));
     if (end == PassEnd::kInterrupted) return end;
     RETURN_IF_ERROR(evaluate_paired(state->window));
     if (stopped_) return PassEnd::kInterrupted;
     RETURN_IF_ERROR(complete_window(state->window, end == PassEnd::kOutOfData));
-    if (stream_ended_) return PassEnd::kOutOfData;
+    if (position_.stream_ended) return PassEnd::kOutOfData;
     if (training_is_over()) return PassEnd::kInterrupted;
   }
 }
@@ -44,8 +44,8 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_windows() {
 // Returns: ready or ended; none if a stop or a limit came first.
 absl::StatusOr<std::optional<WindowState>> Trainer::wait_for_window(WindowedDataset& windows) {
   while (true) {
-    parts_.collectives->set_phase(RankPhase::kWindowWait, steps_done());
-    RETURN_IF_ERROR(agreement_->meet({"window wait", progress_.window}, share(nullptr)));
+    parts_.collectives->set_phase(RankPhase::kWindowWait, position_.steps_done());
+    RETURN_IF_ERROR(agreement_->meet({"window wait", position_.progress.window}, share(nullptr)));
     update_elapsed();
     served_any_ = false;
     RETURN_IF_ERROR(poll_saves(agreement_->result()));
@@ -53,27 +53,19 @@ absl::StatusOr<std::optional<WindowState>> Trainer::wait_for_window(WindowedData
     // What comes due by time while there is no window is due after the next step.
     RETURN_IF_ERROR(serve_common(/*marks=*/false));
     if (training_is_over()) {
-      parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+      parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
       return std::nullopt;
     }
     // What was served may have failed on a rank, which must be heard of before next_window.
     if (served_any_) continue;
     const absl::StatusOr<WindowState> state = windows.next_window();
     if (!state.ok() || state->kind != WindowState::kNotYet) {
-      parts_.collectives->set_phase(RankPhase::kBetweenSteps, steps_done());
+      parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
       RETURN_IF_ERROR(state.status(), "looking for a window");
       return *state;
     }
     clock_.sleep(options_.poll_interval);
   }
-}
-
-// A window that a resume continues counts the steps made before.
-void Trainer::open_window(const Window& window) {
-  const bool continues = open_cursor_.has_value() && !open_cursor_->window_finished &&
-                         open_cursor_->window == window.index;
-  if (!continues) window_first_step_ = steps_done();
-  window_ = window;
 }
 
 // Before it is trained on, so that its figures are those of data that the model has not seen.
@@ -85,7 +77,7 @@ absl::Status Trainer::evaluate_window() {
   options.name = kNextWindow;
   ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result, evaluate_inside(*data, options));
   if (!result.has_value()) return absl::OkStatus();
-  last_evaluated_step_[options.name] = progress_.step;
+  last_evaluated_step_[options.name] = position_.progress.step;
   return hooks_->after_evaluate(*context_, *result);
 }
 
@@ -100,7 +92,7 @@ absl::Status Trainer::evaluate_paired(const Window& window) {
                      absl::StrCat("evaluation set ", set->name()));
     if (!state.has_value()) break;
     if (state->kind == WindowState::kEnded) {
-      stream_ended_ = true;
+      position_.stream_ended = true;
       MILLRACE_LOG(INFO) << "the windows of evaluation set " << set->name()
                          << " have ended, and training ends with them";
       continue;
@@ -111,7 +103,7 @@ absl::Status Trainer::evaluate_paired(const Window& window) {
                      evaluate_inside(set->open_window(), options));
     if (!result.has_value()) break;
     set->evaluated(state->window, window.index);
-    last_evaluated_step_[set->name()] = progress_.step;
+    last_evaluated_step_[set->name()] = position_.progress.step;
     RETURN_IF_ERROR(hooks_->after_evaluate(*context_, *result));
   }
   at_boundary_ = true;
@@ -120,16 +112,8 @@ absl::Status Trainer::evaluate_paired(const Window& window) {
 
 absl::Status Trainer::complete_window(const Window& window, bool out_of_data) {
   if (out_of_data) RETURN_IF_ERROR(hooks_->out_of_data(*context_, DataEnd::kWindow));
-  // Also where the window had no step.
   at_boundary_ = false;
-  if (!open_cursor_.has_value()) open_cursor_.emplace().epoch = progress_.epoch;
-  restored_cursors_.clear();
-  open_cursor_->rows_left.clear();
-  open_cursor_->window = window.index;
-  open_cursor_->window_finished = true;
-  open_cursor_->stream = window.stream;
-  data_ended_ = false;
-  ++progress_.window;
+  position_.complete_window(window);
   RETURN_IF_ERROR(hooks_->after_window(*context_, window));
   RETURN_IF_ERROR(report_if_due());
   RETURN_IF_ERROR(serve_common());

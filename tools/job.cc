@@ -46,6 +46,7 @@
 #include "tools/job_checkpoints.h"
 #include "tools/output_hook.h"
 #include "tools/ranks.h"
+#include "tools/run_end.h"
 
 namespace millrace {
 namespace {
@@ -396,13 +397,9 @@ class JobBuilder {
   absl::StatusOr<std::unique_ptr<Trainer>> make_trainer() {
     const TrainConfig& train = config_.train();
     const RunConfig& run = config_.run();
-    TrainerOptions options;
+    TrainerOptions options{limits_of(train)};
     options.seed = train.seed();
     options.micro_batches = train.micro_batches();
-    options.max_steps = train.max_steps();
-    options.max_epochs = train.max_epochs();
-    options.max_windows = train.max_windows();
-    options.max_elapsed = absl::Seconds(train.max_seconds());
     options.max_steps_per_window = train.max_steps_per_window();
     options.max_steps_per_epoch = train.max_steps_per_epoch();
     options.max_evaluation_steps = train.max_evaluation_steps();

@@ -1,33 +1,24 @@
 #include "tools/run_end.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "proto/windows_check.h"
 
 namespace millrace {
 
+Limits limits_of(const TrainConfig& config) {
+  return {.max_steps = config.max_steps(),
+          .max_epochs = config.max_epochs(),
+          .max_windows = config.max_windows(),
+          .max_elapsed = absl::Seconds(config.max_seconds())};
+}
+
 std::vector<std::string> reached_limits(const TrainConfig& config, const Progress& progress) {
-  std::vector<std::string> limits;
-  const auto add = [&](const char* name, int64_t limit, int64_t at, const char* unit) {
-    if (limit <= 0 || at < limit) return;
-    limits.push_back(absl::StrCat("train.", name, " is ", limit));
-    if (at == limit) return;
-    absl::StrAppend(&limits.back(), ", but this run stands at ", unit, " ", at, " already");
-  };
-  add("max_steps", config.max_steps(), progress.step, "step");
+  Limits limits = limits_of(config);
   // A stream is an epoch, and no other follows.
-  if (!comes_in_windows(config.train_data())) {
-    add("max_epochs", config.max_epochs(), progress.epoch, "epoch");
-  }
-  add("max_windows", config.max_windows(), progress.window, "window");
-  const double seconds = absl::ToDoubleSeconds(progress.elapsed);
-  if (config.max_seconds() > 0 && seconds >= config.max_seconds()) {
-    limits.push_back(absl::StrFormat("train.max_seconds is %g, and this run has trained for %.1f s",
-                                     config.max_seconds(), seconds));
-  }
-  return limits;
+  if (comes_in_windows(config.train_data())) limits.max_epochs = 0;
+  return reached_limits(limits, progress);
 }
 
 std::string finished_text(const TrainConfig& config, const Progress& progress,

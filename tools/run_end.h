@@ -7,12 +7,15 @@
 
 #include "absl/strings/string_view.h"
 #include "base/progress.h"
+#include "framework/loop/limits.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
 
-// The limits that leave no further step, each with what it stands at: "train.max_steps is 10, but
-// this run stands at step 20 already". None: it is not a limit that ends training here.
+Limits limits_of(const TrainConfig& config);
+
+// Those that leave no further step, as of the function for Limits. None: it is not a limit that ends
+// training here.
 std::vector<std::string> reached_limits(const TrainConfig& config, const Progress& progress);
 
 // Of a run that was finished before it was started: how it came to its end, and what would let it

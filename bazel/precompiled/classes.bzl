@@ -151,6 +151,12 @@ CLASSES = {
         "trainer_test": "torch",
         "trainer_windows_test": "tensor",
     },
+    "framework/loop": {
+        "batch_feed": "tensor",
+        "batch_feed_test": "tensor",
+        "loop_position": "tensor",
+        "loop_position_test": "tensor",
+    },
     "hooks": {
         "cadence_hook": "tensor",
         "checkpoint_load_hook_test": "tensor",
@@ -233,6 +239,8 @@ CLASSES = {
         "time_window_source_test": "proto",
         "transform": "proto",
         "transform_test": "proto",
+        "window_cursor": "tensor",
+        "window_cursor_test": "tensor",
         "window_cutter": "proto",
         "window_cutter_test": "proto",
         "window_source": "proto",

@@ -1,0 +1,80 @@
+#include "framework/loop/batch_feed.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "framework/padding.h"
+#include "io/window_cursor.h"
+
+namespace millrace {
+
+BatchFeed::BatchFeed(BatchFeedOptions options, Dataset* data, const LoopPosition& position,
+                     Collectives& ranks, Clock& clock)
+    : options_(std::move(options)),
+      data_(data),
+      position_(position),
+      ranks_(ranks),
+      clock_(clock),
+      watch_(options_.data_timeout, options_.stop_waiting) {}
+
+absl::StatusOr<std::unique_ptr<StepData>> BatchFeed::next_step() {
+  auto data = std::make_unique<StepData>();
+  const absl::Duration start = clock_.elapsed();
+  for (int64_t i = 0; i < options_.micro_batches; ++i) {
+    ASSIGN_OR_RETURN(
+        std::optional<Batch> batch, read(*data_, RankPhase::kBetweenSteps),
+        absl::StrCat("reading the data of a step after step ", position_.progress.step));
+    if (interrupted_) return nullptr;
+    if (!batch.has_value()) break;
+    data->examples += batch->size;
+    data->micro_batches.push_back(*std::move(batch));
+  }
+  data->wait = clock_.elapsed() - start;
+  if (data->micro_batches.empty()) return nullptr;
+  last_ = data->micro_batches.back();
+  while (ranks_.world_size() > 1 &&
+         static_cast<int64_t>(data->micro_batches.size()) < options_.micro_batches) {
+    data->micro_batches.push_back(padding_batch(&*last_, options_.tasks, last_->cursor));
+  }
+  return data;
+}
+
+std::unique_ptr<StepData> BatchFeed::padding() const {
+  // The last batch may be of another window.
+  const bool same_window = last_.has_value() && last_->cursor.window == position_.window.index;
+  const Cursor cursor = nothing_left(position_.progress.epoch, position_.window,
+                                     same_window ? last_->cursor.fingerprint : 0);
+  auto data = std::make_unique<StepData>();
+  data->micro_batches.assign(
+      static_cast<size_t>(options_.micro_batches),
+      padding_batch(last_.has_value() ? &*last_ : nullptr, options_.tasks, cursor));
+  return data;
+}
+
+absl::StatusOr<bool> BatchFeed::count_rest(absl::Duration at_most, int64_t* examples) {
+  const absl::Duration start = clock_.elapsed();
+  while (clock_.elapsed() - start < at_most) {
+    ASSIGN_OR_RETURN(const std::optional<Batch> batch, read(*data_, RankPhase::kBetweenSteps),
+                     "counting examples that are dropped");
+    if (interrupted_) return true;
+    if (!batch.has_value()) return false;
+    *examples += batch->size;
+  }
+  return true;
+}
+
+absl::StatusOr<std::optional<Batch>> BatchFeed::read(Dataset& data, RankPhase then) {
+  ranks_.set_phase(RankPhase::kData, position_.steps_done());
+  absl::StatusOr<std::optional<Batch>> batch = watch_.next(data);
+  ranks_.set_phase(then, position_.steps_done());
+  if (absl::IsCancelled(batch.status()) && options_.stop_waiting != nullptr &&
+      options_.stop_waiting()) {
+    // The exchange that follows carries the stop, so that nobody needs the batch.
+    interrupted_ = true;
+    return std::optional<Batch>();
+  }
+  return batch;
+}
+
+}  // namespace millrace

@@ -1,0 +1,159 @@
+#include "framework/loop/batch_feed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/mutex.h"
+#include "base/status_matchers.h"
+#include "distributed/one_rank_collectives.h"
+#include "tests/fakes/fake_dataset.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// One of two ranks, for a feed that sends nothing.
+class OneOfTwoRanks : public OneRankCollectives {
+ public:
+  int world_size() const override { return 2; }
+};
+
+// Blocks until it is cancelled.
+class Hanging : public FakeDataset {
+ public:
+  Hanging() : FakeDataset({}) {}
+  absl::StatusOr<std::optional<Batch>> next() override {
+    MutexLock lock(mutex_);
+    hangs_ = true;
+    mutex_.await([this] { return cancelled_; });
+    return absl::CancelledError("cancelled");
+  }
+  void cancel() override {
+    MutexLock lock(mutex_);
+    cancelled_ = true;
+  }
+  bool hangs() const {
+    MutexLock lock(mutex_);
+    return hangs_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  bool cancelled_ = false;
+  bool hangs_ = false;
+};
+
+class BatchFeedTest : public testing::Test {
+ protected:
+  BatchFeed feed(Dataset& data, int64_t micro_batches = 1) {
+    EXPECT_OK(data.start_epoch(0));
+    return {{.micro_batches = micro_batches}, &data, position_, alone_, clock_};
+  }
+  FakeClock clock_;
+  LoopPosition position_;
+  OneRankCollectives alone_;
+};
+
+TEST_F(BatchFeedTest, AStepHasItsMicroBatches) {
+  FakeDataset data({.batches = 5, .batch_size = 3});
+  BatchFeed feed = this->feed(data, 2);
+  for (const int64_t examples : {6, 6, 3}) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<StepData> step, feed.next_step());
+    ASSERT_NE(step, nullptr);
+    EXPECT_EQ(step->examples, examples);
+    EXPECT_EQ(step->micro_batches.size(), static_cast<size_t>(examples / 3));
+  }
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<StepData> none, feed.next_step());
+  EXPECT_EQ(none, nullptr);
+}
+
+TEST_F(BatchFeedTest, RanksHaveAsManyMicroBatches) {
+  FakeDataset data({.batches = 1, .batch_size = 3});
+  ASSERT_OK(data.start_epoch(0));
+  OneOfTwoRanks ranks;
+  BatchFeed feed({.micro_batches = 3}, &data, position_, ranks, clock_);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<StepData> step, feed.next_step());
+  ASSERT_NE(step, nullptr);
+  EXPECT_EQ(step->examples, 3);
+  ASSERT_EQ(step->micro_batches.size(), 3);
+  EXPECT_EQ(step->micro_batches[2].size, 0);
+  EXPECT_EQ(step->micro_batches[2].cursor, step->micro_batches[0].cursor);
+}
+
+TEST_F(BatchFeedTest, PaddingStandsWhereTheOthersStand) {
+  FakeDataset data({.batches = 1});
+  BatchFeed feed = this->feed(data, 2);
+  position_.progress.epoch = 4;
+  position_.window.index = 0;
+  position_.window.stream = "here";
+  ASSERT_OK(feed.next_step());
+  const std::unique_ptr<StepData> step = feed.padding();
+  EXPECT_EQ(step->examples, 0);
+  ASSERT_EQ(step->micro_batches.size(), 2);
+  EXPECT_EQ(step->micro_batches[0].size, 0);
+  EXPECT_EQ(step->micro_batches[0].cursor.epoch, 4);
+  EXPECT_EQ(step->micro_batches[0].cursor.stream, "here");
+  EXPECT_THAT(step->micro_batches[0].cursor.rows_left, IsEmpty());
+}
+
+TEST_F(BatchFeedTest, TheRestIsCountedForAWhile) {
+  // Reading takes a second a batch.
+  class Slow : public FakeDataset {
+   public:
+    Slow(FakeClock& clock) : FakeDataset({.batches = 5, .batch_size = 3}), clock_(clock) {}
+    absl::StatusOr<std::optional<Batch>> next() override {
+      clock_.advance(absl::Seconds(1));
+      return FakeDataset::next();
+    }
+
+   private:
+    FakeClock& clock_;
+  };
+  Slow data(clock_);
+  BatchFeed feed = this->feed(data);
+  int64_t examples = 100;
+  ASSERT_OK_AND_ASSIGN(bool more, feed.count_rest(absl::Seconds(2), &examples));
+  EXPECT_TRUE(more);
+  EXPECT_EQ(examples, 106);
+  ASSERT_OK_AND_ASSIGN(more, feed.count_rest(absl::Seconds(10), &examples));
+  EXPECT_FALSE(more);
+  EXPECT_EQ(examples, 115);
+}
+
+TEST_F(BatchFeedTest, ErrorsSayWhatWasRead) {
+  FakeDataset data({.fail_at = 0});
+  BatchFeed feed = this->feed(data);
+  position_.progress.step = 7;
+  EXPECT_THAT(feed.next_step().status().message(),
+              HasSubstr("reading the data of a step after step 7"));
+}
+
+TEST_F(BatchFeedTest, AWaitThatIsInterruptedIsNoError) {
+  Hanging data;
+  ASSERT_OK(data.start_epoch(0));
+  BatchFeed feed({.data_timeout = absl::Hours(1), .stop_waiting = [&] { return data.hangs(); }},
+                 &data, position_, alone_, clock_);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<StepData> step, feed.next_step());
+  EXPECT_EQ(step, nullptr);
+  EXPECT_TRUE(feed.interrupted());
+  EXPECT_TRUE(feed.gave_up());
+  int64_t examples = 0;
+  ASSERT_OK_AND_ASSIGN(const bool more, feed.count_rest(absl::Seconds(1), &examples));
+  EXPECT_TRUE(more) << "it does not know";
+  feed.begin_run();
+  EXPECT_FALSE(feed.interrupted());
+}
+
+TEST_F(BatchFeedTest, ASourceThatHangsIsAnError) {
+  Hanging data;
+  ASSERT_OK(data.start_epoch(0));
+  BatchFeed feed({.data_timeout = absl::Milliseconds(20)}, &data, position_, alone_, clock_);
+  EXPECT_THAT(feed.next_step(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_TRUE(feed.gave_up());
+  EXPECT_FALSE(feed.interrupted());
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,86 @@
+#include "framework/loop/loop_position.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "checkpoint/state_messages.h"
+#include "io/cursor_state.h"
+#include "io/window_cursor.h"
+
+namespace millrace {
+
+void LoopPosition::open_epoch() {
+  if (!cursor.has_value()) epoch_first_step = steps_done();
+}
+
+void LoopPosition::open_window(const Window& opened) {
+  const bool goes_on = within_pass() && cursor->window == opened.index;
+  if (!goes_on) window_first_step = steps_done();
+  window = opened;
+}
+
+void LoopPosition::after_step(Cursor read, bool ended) {
+  cursor = std::move(read);
+  former_ranks.clear();
+  data_ended = ended;
+}
+
+void LoopPosition::complete_window(const Window& completed) {
+  // Also where the window had no step.
+  if (!cursor.has_value()) cursor.emplace().epoch = progress.epoch;
+  leave_window(completed, *cursor);
+  former_ranks.clear();
+  data_ended = false;
+  ++progress.window;
+}
+
+void LoopPosition::complete_epoch() {
+  cursor.reset();
+  former_ranks.clear();
+  data_ended = false;
+  ++progress.epoch;
+}
+
+void LoopPosition::save(int rank, SharedState* shared, RankState* own) const {
+  *shared->mutable_progress() = to_state(progress);
+  shared->set_epoch_first_step(epoch_first_step);
+  shared->set_window_first_step(window_first_step);
+  shared->set_data_ended(data_ended);
+  shared->set_stream_ended(stream_ended);
+  if (finished) shared->set_finished(true);
+  if (finished && !stopped_for.empty()) shared->set_stop_reason(stopped_for);
+  if (!former_ranks.empty()) {
+    for (const Cursor& former : former_ranks) {
+      if (rank == 0) *own->add_cursor() = to_state(former);
+    }
+  } else if (cursor.has_value()) {
+    *own->add_cursor() = to_state(*cursor);
+  }
+}
+
+absl::StatusOr<LoopPosition> LoopPosition::load(const SharedState& shared,
+                                                absl::Span<const RankState> ranks, int rank,
+                                                int world_size) {
+  if (ranks.empty()) return absl::DataLossError("the state has no rank's part");
+  LoopPosition position;
+  ASSIGN_OR_RETURN(position.progress, from_state(shared.progress()));
+  std::vector<Cursor> cursors;
+  for (const RankState& state : ranks) {
+    for (const CursorState& cursor : state.cursor()) {
+      ASSIGN_OR_RETURN(cursors.emplace_back(), from_state(cursor));
+    }
+  }
+  position.epoch_first_step = shared.epoch_first_step();
+  position.window_first_step = shared.window_first_step();
+  position.data_ended = shared.data_ended();
+  position.stream_ended = shared.stream_ended();
+  position.finished = shared.finished();
+  position.stopped_for = shared.stop_reason();
+  if (cursors.empty()) return position;
+  position.cursor = cursors[std::min(static_cast<size_t>(rank), cursors.size() - 1)];
+  if (static_cast<int>(cursors.size()) != world_size) position.former_ranks = std::move(cursors);
+  return position;
+}
+
+}  // namespace millrace

@@ -1,0 +1,142 @@
+#include "framework/loop/loop_position.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Cursor cursor_at(int64_t rows_read) {
+  Cursor cursor;
+  cursor.rows_left = {{rows_read, 100}};
+  return cursor;
+}
+
+Window window_at(int64_t index) {
+  Window window;
+  window.index = index;
+  window.stream = "after";
+  return window;
+}
+
+class LoopPositionTest : public testing::Test {
+ protected:
+  void step(int64_t rows_read, bool ended = false) {
+    ++position_.progress.step;
+    position_.after_step(cursor_at(rows_read), ended);
+  }
+  // Of several ranks that stand at these positions.
+  LoopPosition loaded(const std::vector<LoopPosition>& written, int rank, int world_size) {
+    SharedState shared;
+    std::vector<RankState> ranks(written.size());
+    for (size_t i = 0; i < written.size(); ++i) {
+      written[i].save(static_cast<int>(i), &shared, &ranks[i]);
+    }
+    const auto loaded = LoopPosition::load(shared, ranks, rank, world_size);
+    EXPECT_OK(loaded.status());
+    return loaded.value_or(LoopPosition());
+  }
+  LoopPosition position_;
+};
+
+TEST_F(LoopPositionTest, AnEpochIsOpenFromItsFirstStepToItsEnd) {
+  position_.open_epoch();
+  EXPECT_FALSE(position_.within_pass());
+  step(10);
+  step(20, /*ended=*/true);
+  EXPECT_TRUE(position_.within_pass());
+  EXPECT_TRUE(position_.data_ended);
+  position_.open_epoch();  // as a resume does
+  EXPECT_EQ(position_.epoch_first_step, 0);
+  position_.complete_epoch();
+  EXPECT_FALSE(position_.within_pass());
+  EXPECT_FALSE(position_.data_ended);
+  EXPECT_EQ(position_.progress.epoch, 1);
+  position_.open_epoch();
+  EXPECT_EQ(position_.epoch_first_step, 2);
+}
+
+TEST_F(LoopPositionTest, RefusedStepsCount) {
+  position_.progress.skipped_steps = 3;
+  position_.open_epoch();
+  EXPECT_EQ(position_.epoch_first_step, 3);
+  EXPECT_EQ(position_.steps_done(), 3);
+}
+
+TEST_F(LoopPositionTest, AWindowThatIsGoneOnWithKeepsItsFirstStep) {
+  position_.open_epoch();
+  position_.open_window(window_at(0));
+  step(10);
+  position_.open_window(window_at(0));
+  EXPECT_EQ(position_.window_first_step, 0);
+  position_.complete_window(window_at(0));
+  EXPECT_FALSE(position_.within_pass());
+  EXPECT_EQ(position_.progress.window, 1);
+  position_.open_window(window_at(1));
+  EXPECT_EQ(position_.window_first_step, 1);
+}
+
+TEST_F(LoopPositionTest, AWindowWithoutAStepIsLeftToo) {
+  position_.progress.epoch = 2;
+  position_.open_epoch();
+  position_.open_window(window_at(4));
+  position_.complete_window(window_at(4));
+  ASSERT_TRUE(position_.cursor.has_value());
+  EXPECT_EQ(position_.cursor->epoch, 2);
+  EXPECT_EQ(position_.cursor->window, 4);
+  EXPECT_TRUE(position_.cursor->window_finished);
+  EXPECT_THAT(position_.cursor->rows_left, IsEmpty());
+}
+
+TEST_F(LoopPositionTest, ComesBackFromItsState) {
+  position_.progress.examples = 7;
+  position_.open_epoch();
+  position_.window_first_step = 4;
+  step(10, /*ended=*/true);
+  position_.stream_ended = position_.finished = true;
+  position_.stopped_for = "enough";
+  const LoopPosition loaded = this->loaded({position_}, 0, 1);
+  EXPECT_EQ(loaded.progress, position_.progress);
+  EXPECT_EQ(loaded.window_first_step, 4);
+  EXPECT_EQ(loaded.cursor, position_.cursor);
+  EXPECT_THAT(loaded.former_ranks, IsEmpty());
+  EXPECT_TRUE(loaded.data_ended && loaded.stream_ended && loaded.finished);
+  EXPECT_EQ(loaded.stopped_for, "enough");
+}
+
+TEST_F(LoopPositionTest, ButForAReasonItDidNotStopFor) {
+  position_.stopped_for = "a rank's signal";
+  EXPECT_EQ(loaded({position_}, 0, 1).stopped_for, "");
+}
+
+TEST_F(LoopPositionTest, OtherRanksKnowAllCursorsUntilAStep) {
+  LoopPosition first, second;
+  first.after_step(cursor_at(10), false);
+  second.after_step(cursor_at(20), false);
+  EXPECT_EQ(loaded({first, second}, 1, 2).cursor, cursor_at(20));
+  EXPECT_THAT(loaded({first, second}, 1, 2).former_ranks, IsEmpty());
+  position_ = loaded({first, second}, 0, 1);
+  EXPECT_THAT(position_.former_ranks, ElementsAre(cursor_at(10), cursor_at(20)));
+  // Saved again before a step, it is as it was.
+  EXPECT_THAT(loaded({position_}, 0, 1).former_ranks, ElementsAre(cursor_at(10), cursor_at(20)));
+  const LoopPosition third = loaded({first, second}, 2, 3);
+  EXPECT_EQ(third.cursor, cursor_at(20));
+  step(30);
+  EXPECT_THAT(position_.former_ranks, IsEmpty());
+}
+
+TEST_F(LoopPositionTest, DamagedStatesAreRefused) {
+  EXPECT_THAT(LoopPosition::load({}, {}, 0, 1), StatusIs(absl::StatusCode::kDataLoss));
+  SharedState shared;
+  shared.mutable_progress()->set_step(-1);
+  EXPECT_THAT(LoopPosition::load(shared, {RankState()}, 0, 1),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
+}  // namespace
+}  // namespace millrace
