@@ -19,6 +19,7 @@ fresh() {
   mkdir -p "$here/repo/bazel"
   cp "$source"/bazel/{setup.sh,disk_cache.sh,show_progress} "$here/repo/bazel/"
   : > "$here/repo/third_party/requirements.txt"
+  : > "$here/repo/third_party/test_requirements.txt"
   echo "some-package $here/installed" > "$here/repo/third_party/debian_packages.txt"
   program apt-get "[[ \"\$*\" != *install* ]] || touch $here/installed"
   program dpkg "exit 0"
@@ -104,6 +105,86 @@ call env
 expect 1 'the package index has no no-such-thing==9.9: check the pin'
 check "no environment" test -z "$(ls -d "$here"/cache/venv-* 2> /dev/null)"
 
+# What tests need. The wheel is the whole index, and has a server that prints its arguments.
+wheel_with_a_server() {
+  mkdir -p "$here/wheels"
+  /usr/bin/python3 - "$here/wheels/some_server-1.0-py3-none-any.whl" << 'END'
+import sys, zipfile
+files = {
+    "some_server.py": "import sys\ndef main(): print('serving', *sys.argv[1:])\n",
+    "some_server-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: some-server\nVersion: 1.0\n",
+    "some_server-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    "some_server-1.0.dist-info/entry_points.txt": "[console_scripts]\nmoto_server = some_server:main\n",
+}
+record = "some_server-1.0.dist-info/RECORD"
+files[record] = "".join(name + ",,\n" for name in [*files, record])
+with zipfile.ZipFile(sys.argv[1], "w") as wheel:
+    for name, content in files.items():
+        wheel.writestr(name, content)
+END
+  echo 'some-server==1.0' > "$here/repo/third_party/test_requirements.txt"
+}
+
+fresh what_tests_need
+touch "$here/installed"
+wheel_with_a_server
+program bazel 'echo "server: ${MILLRACE_S3_SERVER:-none}"'
+arguments=(test //x)
+call env
+expect 0 '^server: none$'
+arguments=(test_setup)
+call env PIP_FIND_LINKS="$here/wheels"
+expect 0 'installing what tests need into'
+server=$(echo "$here"/cache/test-venv-*/bin/moto_server)
+check "a server that runs" test "$("$server" -p 1)" = "serving -p 1"
+call env
+check "quiet once it is there" test "$code:$output" = 0:
+arguments=(test //x)
+call env
+expect 0 "^server: $server\$"
+call env MILLRACE_S3_SERVER=/mine
+expect 0 '^server: /mine$'
+arguments=(test_setup)
+echo 'some-server==2.0' > "$here/repo/third_party/test_requirements.txt"
+call env PIP_FIND_LINKS="$here/wheels"
+expect 1 'installing what tests need failed: the package index has no some-server==2.0: check the pin'
+check "no environment of it" test "$(ls -d "$here"/cache/test-venv-*)" = "${server%/bin/*}"
+arguments=(test //x)
+call env
+expect 0 '^server: none$'
+
+# CI goes on without them, and counts the target whose case was skipped as failed.
+fresh ci
+touch "$here/installed"
+echo 'some-server==2.0' > "$here/repo/third_party/test_requirements.txt"
+mkdir -p "$here/repo/.ci" "$here/repo/tests/ci"
+cp "$source/.ci/run" "$here/repo/.ci/"
+cp "$source/tests/ci/skipped_cases.py" "$here/repo/tests/ci/"
+cat > "$here/test.xml" << 'END'
+<testsuites><testsuite><testcase classname="A" name="b">
+<skipped message="not provided: MILLRACE_S3_SERVER: none"/></testcase></testsuite></testsuites>
+END
+cat > "$here/events" << END
+{"id": {"testResult": {"label": "//a:a"}}, "testResult": {"testActionOutput": [{"name": "test.xml", "uri": "file://$here/test.xml"}]}}
+{"id": {"testSummary": {"label": "//a:a"}}, "testSummary": {"overallStatus": "PASSED"}}
+END
+program bazel "for argument; do
+  [[ \$argument != --build_event_json_file=* ]] || cp $here/events \"\${argument#*=}\"
+done
+echo 'Executed 1 out of 1 test: 1 test passes.'"
+in_ci() {
+  output=$(cd "$here/repo" && MILLRACE_CACHE=$here/cache PATH=$here/bin:$PATH PIP_NO_INDEX=1 CI=$1 .ci/run 2>&1)
+  code=$?
+}
+in_ci false
+expect 0 '^1 passed, 0 failed$'
+check "a line that says why" grep -q '^bazelw: installing what tests need failed: ' <<< "$output"
+check "the number of skipped cases" grep -q '^1 cases skipped$' <<< "$output"
+in_ci true
+expect 1 '^0 passed, 1 failed$'
+check "why it is not allowed" grep -q 'not allowed: ./bazelw test_setup installs it' <<< "$output"
+arguments=(build //x)
+
 fresh interrupted_before_and_another_python_first venv
 touch "$here/installed"
 mkdir -p "$here/cache/venv.building-1/bin"
@@ -133,7 +214,7 @@ mounted() {
 if ((EUID == 0)) && unshare -m mount -t tmpfs none /mnt 2> /dev/null; then
   fresh no_space
   mounted size=8m
-  expect 1 'has 0 GB of space left, and 3 GB are needed; make room, or set MILLRACE_CACHE'
+  expect 1 'has [0-9]+ MB of space left, and 3000 MB are needed; make room, or set MILLRACE_CACHE'
   fresh noexec
   mounted size=8m,noexec
   expect 1 'programs cannot be run from .*mounted noexec.*set MILLRACE_CACHE'

@@ -1,21 +1,34 @@
 # Sourced by bazelw where something is missing: installs Debian packages and the wheels.
 
-needed_kb=$((3 * 1000 * 1000))  # of the file system of the cache: wheels, as downloaded and unpacked, and objects
-
-# Installs what is missing, one process at a time.
+# Installs what the build lacks.
 set_up() {
   local venv=$1 packages
-  check_cache
-  exec 9> "$cache/setup.lock"
-  flock -n 9 || { say "waiting for another set-up of $cache"; flock 9; }
+  lock_cache 3000  # wheels, as downloaded and unpacked, and objects
   packages=$(missing_packages)
   [[ -z $packages ]] || install_packages "$packages"
-  [[ -d $venv ]] || install_wheels "$venv"
-  exec 9>&-
+  [[ -d $venv ]] || install_wheels "$venv" requirements.txt "LibTorch and Arrow" 1200
+  unlock_cache
 }
 
+# Installs what tests need beyond the build.
+set_up_tests() {
+  local venv=$1
+  lock_cache 500
+  [[ -d $venv ]] || install_wheels "$venv" test_requirements.txt "what tests need" 140
+  unlock_cache
+}
+
+# Checks that the cache has MB of space left and can be used, and waits for other set-ups to end.
+lock_cache() {
+  check_cache "$1"
+  exec 9> "$cache/setup.lock"
+  flock -n 9 || { say "waiting for another set-up of $cache"; flock 9; }
+}
+
+unlock_cache() { exec 9>&-; }
+
 check_cache() {
-  local other="set MILLRACE_CACHE to a folder of another file system" probe free
+  local needed_mb=$1 other="set MILLRACE_CACHE to a folder of another file system" probe free
   mkdir -p "$cache" 2> /dev/null || die "cannot make $cache; set MILLRACE_CACHE to a folder that can be written"
   probe=$cache/probe-$$
   printf '#!/bin/sh\n' 2> /dev/null > "$probe" || die "cannot write $cache; $other"
@@ -26,8 +39,8 @@ check_cache() {
   fi
   rm -f "$probe"
   free=$(df -Pk "$cache" | awk 'NR == 2 { print $4 }')
-  ((free >= needed_kb)) ||
-    die "$cache has $((free / 1000000)) GB of space left, and $((needed_kb / 1000000)) GB are needed; make room, or $other"
+  ((free >= needed_mb * 1000)) ||
+    die "$cache has $((free / 1000)) MB of space left, and $needed_mb MB are needed; make room, or $other"
 }
 
 # with_progress LOG STATUS COMMAND...: runs the command with its output behind LOG's. Meanwhile shows
@@ -60,7 +73,7 @@ cause_in() {
   elif grep -qE 'Could not resolve|Temporary failure|Name or service not known|Network is unreachable|Failed to fetch|Could not connect|NewConnectionError|Connection (refused|timed out)|Max retries' "$log"; then
     echo "the network or its package index cannot be reached: check the connection and the proxy"
   elif grep -qE 'No matching distribution found for' "$log"; then
-    echo "the package index has no $(grep -oE 'No matching distribution found for [^ ]+' "$log" | tail -n 1 | sed 's/.* for //'): check the pin in third_party/requirements.txt and pip's index"
+    echo "the package index has no $(grep -oE 'No matching distribution found for [^ ]+' "$log" | tail -n 1 | sed 's/.* for //'): check the pin in third_party/*requirements.txt and pip's index"
   elif grep -qE 'Unable to locate package' "$log"; then
     echo "apt knows no package $(grep -oE 'Unable to locate package [^ ]+' "$log" | head -n 1 | sed 's/.* //'): this needs the packages of Debian 12"
   elif grep -qE 'Could not get lock' "$log"; then
@@ -117,32 +130,37 @@ install_packages() {
   with_progress "$cache/apt.log" apt_status run_apt "$sudo" "$packages" || fail "apt-get" "$cache/apt.log"
 }
 
+# Called by install_wheels, whose variables it reads.
 wheels_status() {
   local now
-  now=$(du -sm "$cache"/venv*.building-* 2> /dev/null | awk '{ total += $1 } END { print total + 0 }')
-  echo "$(grep -oE 'Downloading [^ ]+\.whl \([^)]*\)' "$cache/pip.log" | tail -n 1 | sed -E 's|Downloading ([^/]*/)*([a-z_]+)-[^ ]* |\2 |'): $now MB of about 1200 MB downloaded and unpacked"
+  now=$(du -sm "$building" 2> /dev/null | awk '{ print $1 }')
+  echo "$(grep -oE 'Downloading [^ ]+\.whl \([^)]*\)' "$log" | tail -n 1 | sed -E 's|Downloading ([^/]*/)*([a-zA-Z0-9_.]+)-[^ ]* |\2 |'): ${now:-0} MB of about $megabytes MB downloaded and unpacked"
 }
 
+# make_environment FOLDER LIST: an environment with the wheels of the list.
 make_environment() {
-  local building=$1
+  local building=$1 list=$2
   mkdir -p "$building/tmp" &&
     env -u PYTHONHOME -u PYTHONPATH /usr/bin/python3 -m venv "$building" &&
     env -u PYTHONHOME -u PYTHONPATH TMPDIR="$building/tmp" "$building/bin/pip" install --no-deps \
-      --disable-pip-version-check -r "$root/third_party/requirements.txt" &&
+      --disable-pip-version-check -r "$list" &&
+    # The first lines of scripts name the environment, which is about to be renamed.
+    find "$building/bin" -type f -exec sed -i '1,2s|\.building-[0-9]*/|/|' {} + &&
     rm -rf "$building/tmp"
 }
 
-# The environment is built aside and renamed into place, so that a broken set-up never looks ready.
+# install_wheels ENVIRONMENT LIST WHAT MEGABYTES: the wheels of a list in third_party. The environment is
+# built aside and renamed into place, so that a broken set-up never looks ready.
 install_wheels() {
-  local venv=$1 building=$1.building-$$
+  local venv=$1 list=$2 what=$3 megabytes=$4 building=$1.building-$$ log=$cache/pip.log
   env -u PYTHONHOME -u PYTHONPATH /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2> /dev/null ||
-    die "/usr/bin/python3 is older than Python 3.10, which LibTorch's wheel needs: this needs Debian 12 or newer"
-  say "installing LibTorch and Arrow into $venv"
-  rm -rf "$venv" "$cache"/venv*.building-*  # of set-ups that were interrupted
-  : > "$cache/pip.log"
-  if ! with_progress "$cache/pip.log" wheels_status make_environment "$building"; then
+    die "/usr/bin/python3 is older than Python 3.10, which the wheels need: this needs Debian 12 or newer"
+  say "installing $what into $venv"
+  rm -rf "$venv" "$cache"/*venv*.building-*  # of set-ups that were interrupted
+  : > "$log"
+  if ! with_progress "$log" wheels_status make_environment "$building" "$root/third_party/$list"; then
     rm -rf "$building"
-    fail "installing the wheels" "$cache/pip.log"
+    fail "installing $what" "$log"
   fi
   mv "$building" "$venv"
 }

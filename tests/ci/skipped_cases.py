@@ -4,8 +4,9 @@
 
 Prints the number of skipped cases and a line for each reason. With CI=true in the environment
 it also prints a line `refused TARGET` for each target that passed with skips that are refused, and
-exits with 1 if a skip is refused. A skip is refused unless its reason has a form of tests/environment/skip.h and the
-machine lacks what the reason names, as far as a probe of this file finds.
+exits with 1 if a skip is refused. A skip is refused unless its reason has a form of
+tests/environment/skip.h and names a feature that the machine lacks, as far as a probe of this file
+finds, or data of users. Packages are no such reason: `./bazelw test_setup` installs them.
 """
 import ctypes
 import json
@@ -60,6 +61,9 @@ def may_mount_tmpfs():
     return False
 
 
+# The variables that name data of users.
+USER_DATA = {"MILLRACE_DATA"}
+
 # Feature by its name in tests/environment/skip.h -> a function that is true if the machine has it.
 PROBES = {
     "/dev/full": lambda: os.access("/dev/full", os.W_OK),
@@ -83,6 +87,8 @@ def why_refused(reason):
     return "no reason of tests/environment/skip.h that CI allows"
   kind, feature = parts[:2]
   if kind == "not provided":
+    if feature not in USER_DATA:
+      return "./bazelw test_setup installs it"
     return "%s is set" % feature if os.environ.get(feature) else ""
   if feature not in PROBES:
     return "no probe for %s in tests/ci/skipped_cases.py" % feature

@@ -24,8 +24,9 @@ class SkippedCasesTest : public ProgramTest {
         reason.empty() ? ""
                        : absl::StrCat("<skipped message=\"a_test.cc:7&#x0A;", reason,
                                       "\"><![CDATA[a_test.cc:7\n", reason, "]]></skipped>");
-    write(name + ".xml", absl::StrCat("<testsuites><testsuite name=\"A\"><testcase classname=\"A\" "
-                                      "name=\"b\">", skipped, "</testcase></testsuite></testsuites>"));
+    write(name + ".xml",
+          absl::StrCat("<testsuites><testsuite name=\"A\"><testcase classname=\"A\" name=\"b\">",
+                       skipped, "</testcase></testsuite></testsuites>"));
     absl::StrAppend(&events_, R"({"id":{"testResult":{"label":"//a:)", name,
                     R"("}},"testResult":{"status":")", status,
                     R"(","testActionOutput":[{"name":"test.xml","uri":"file://)",
@@ -82,15 +83,26 @@ TEST_F(SkippedCasesTest, ReasonsWithoutAFormOrAProbeAreRefusedInCi) {
   add_target("unknown", skip_hardware("a floppy disk", "none"));
   const ProgramResult result = count(true);
   EXPECT_EQ(result.exit_code, 1) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("refused //a:build\nrefused //a:package\nrefused //a:unknown\n"));
+  EXPECT_THAT(result.out,
+              HasSubstr("refused //a:build\nrefused //a:package\nrefused //a:unknown\n"));
 }
 
-TEST_F(SkippedCasesTest, WhatAUserDoesNotProvideMayBeMissing) {
-  add_target("data", skip_not_provided("MILLRACE_SOMETHING", "no real data"));
+TEST_F(SkippedCasesTest, DataOfUsersMayBeMissing) {
+  add_target("data", skip_not_provided("MILLRACE_DATA", "no real data"));
+  ::unsetenv("MILLRACE_DATA");
   EXPECT_EQ(count(true).exit_code, 0);
-  ::setenv("MILLRACE_SOMETHING", "/data", 1);
+  ::setenv("MILLRACE_DATA", "/data", 1);
   EXPECT_EQ(count(true).exit_code, 1);
-  ::unsetenv("MILLRACE_SOMETHING");
+}
+
+TEST_F(SkippedCasesTest, WhatTheSetUpInstallsMayNotBeMissingInCi) {
+  add_target("bucket", skip_not_provided("MILLRACE_S3_SERVER", "no server"));
+  ::unsetenv("MILLRACE_S3_SERVER");
+  EXPECT_EQ(count(false).exit_code, 0);
+  const ProgramResult result = count(true);
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("(not allowed: ./bazelw test_setup installs it)"));
+  EXPECT_THAT(result.out, HasSubstr("\nrefused //a:bucket\n"));
 }
 
 // The target is among the failed ones already.

@@ -1,5 +1,5 @@
-// `millrace train` on a bucket: MILLRACE_S3_SERVER names a server program that takes `-p PORT` and
-// says "Running on", as moto's does (docs/data.md).
+// `millrace train` on a bucket. MILLRACE_S3_SERVER names a server program that takes `-p PORT` and
+// says "Running on", such as the moto_server that `./bazelw test_setup` installs.
 #include <arrow/filesystem/filesystem.h>
 #include <arrow/filesystem/s3fs.h>
 #include <arrow/io/interfaces.h>
@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -31,7 +32,10 @@ class S3Test : public StreamingCase {
  protected:
   void SetUp() override {
     const char* server = ::getenv("MILLRACE_S3_SERVER");
-    if (server == nullptr) GTEST_SKIP() << skip_not_provided("MILLRACE_S3_SERVER", "no server");
+    if (server == nullptr) {
+      GTEST_SKIP() << skip_not_provided("MILLRACE_S3_SERVER",
+                                        "./bazelw test_setup installs a server");
+    }
     const int port = free_port();
     server_ = std::make_unique<RunningProgram>(
         std::vector<std::string>{server, "-p", absl::StrCat(port)},
@@ -129,6 +133,32 @@ TEST_F(S3Test, EveryFormatIsReadFromABucket) {
     millrace_ok({"train", "there.textproto", "--output_dir", absl::StrCat("there-", name)});
     EXPECT_EQ(content_of(absl::StrCat("here-", name)), content_of(absl::StrCat("there-", name)));
   }
+}
+
+TEST_F(S3Test, TwoStarsTakeObjectsAtAnyDepth) {
+  for (const std::string name :
+       {"data/part-0.csv", "data/day=1/part-1.csv", "data/day=1/hour,{2}/part-2.csv",
+        "data/day=1/other.csv", "data/.old/part-3.csv", "part-4.csv"}) {
+    std::string rows = "label,c\n";
+    for (int64_t row = 0; row < 100; ++row) absl::StrAppend(&rows, row % 2, ",", row % 30, "\n");
+    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
+    write(name, rows);
+    put(name, rows);
+  }
+  const auto train = [&](const std::string& pattern, const std::string& output_dir) {
+    write("job.textproto", absl::StrFormat(kFilesJob, pattern));
+    return run({"--output_dir", output_dir});
+  };
+  ASSERT_EQ(train("data/**/part-*.csv", "here").exit_code, 0);
+  const ProgramResult there = train("s3://bucket/data/**/part-*.csv", "there");
+  ASSERT_EQ(there.exit_code, 0) << there.err;
+  EXPECT_EQ(read_json("there/summary.json")["examples"], 300);
+  EXPECT_EQ(content_of("here"), content_of("there"));
+  const ProgramResult whole = train("s3://bucket/**/part-*.csv", "whole");
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_EQ(read_json("whole/summary.json")["examples"], 400) << "the bucket itself, too";
+  EXPECT_EQ(train("s3://bucket/**/none-*.csv", "none").exit_code, kNoInput);
+  EXPECT_EQ(train("s3://bucket/part-**.csv", "none").exit_code, kUsage);
 }
 
 TEST_F(S3Test, WhatIsNotThereIsNamed) {

@@ -14,7 +14,8 @@ namespace millrace {
 //   if (CPU_COUNT(&cpus) < 2) GTEST_SKIP() << skip_hardware("two CPUs", "one CPU only");
 //
 // Under CI=true a skip without one of these forms fails the run, and so does one whose `feature`
-// the machine has: `tests/ci/skipped_cases.py` has a probe for each feature.
+// the machine has: `tests/ci/skipped_cases.py` has a probe for each feature. A missing package
+// fails the run, too: `./bazelw test_setup` installs what tests need.
 
 // The kernel, or what the machine permits to its processes, lacks `feature`.
 inline std::string skip_kernel_feature(absl::string_view feature, absl::string_view why) {
@@ -26,7 +27,8 @@ inline std::string skip_hardware(absl::string_view feature, absl::string_view wh
   return absl::StrCat("hardware: ", feature, ": ", why);
 }
 
-// The environment variable `variable` names no data or no service, which a user provides.
+// The environment variable `variable` is not set. It names data of users, or a program that
+// `./bazelw test_setup` installs: only the data may be missing under CI=true.
 inline std::string skip_not_provided(absl::string_view variable, absl::string_view why) {
   return absl::StrCat("not provided: ", variable, ": ", why);
 }
