@@ -15,6 +15,7 @@
 #include "io/feature_schema.h"
 #include "proto/config.pb.h"
 #include "tests/e2e/program_test.h"
+#include "tests/e2e/small_job.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {
@@ -27,21 +28,14 @@ using Json = nlohmann::json;
 
 constexpr int64_t kRows = 300;
 
-constexpr char kJob[] = R"(
-train {
-  train_data { path: "good.parquet" batch_size: 50 }
-  eval_data { data { path: "good.parquet" batch_size: 100 } }
-  feature { name: "label" kind: LABEL }
-  feature { name: "i1" kind: DENSE default_value: 0 }
-  feature { name: "i2" kind: DENSE default_value: 0 }
-  feature { name: "c1" }
-  feature { name: "c2" }
-  table { name: "c1" dim: 4 }
-  table { name: "c2" dim: 4 }
-  model { name: "deepfm" [millrace.deepfm] { hidden: [4] } }
+SmallJob job() {
+  return {
+      .train_path = "good.parquet",
+      .eval_path = "good.parquet",
+      .dense = {"i1", "i2"},
+      .ids = {"c1", "c2"},
+  };
 }
-run { output_dir: "out" threads: 1 }
-)";
 
 TestTable good_table() { return criteo_like_table(kRows, 2, 2); }
 
@@ -56,7 +50,7 @@ TestColumn& column_of(TestTable& table, const std::string& name) {
 class BadInputTest : public ProgramTest {
  protected:
   BadInputTest() {
-    write("job.textproto", kJob);
+    write("job.textproto", small_job(job()));
     write_data(good_table(), "good.parquet", DataConfig::PARQUET);
   }
 

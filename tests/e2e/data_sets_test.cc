@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "tests/e2e/program_test.h"
+#include "tests/e2e/small_job.h"
 
 namespace millrace {
 namespace {
@@ -18,23 +19,14 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
 
-constexpr char kJob[] = R"(
-train {
-  train_data { path: "in/**/*.csv" batch_size: 10 }
-  eval_data { data { path: "in/a.csv" } }
-  feature { name: "label" kind: LABEL }
-  feature { name: "day" kind: DENSE }
-  feature { name: "c1" }
-  table { name: "c1" dim: 2 }
-  model { name: "deepfm" [millrace.deepfm] { hidden: [4] } }
+SmallJob job() {
+  return {.train_path = "in/**/*.csv", .eval_path = "in/a.csv", .batch_size = 10, .dense = {"day"}};
 }
-run { output_dir: "out" threads: 1 }
-)";
 
 class DataSetsTest : public ProgramTest {
  protected:
   DataSetsTest() {
-    write("job.textproto", kJob);
+    write("job.textproto", small_job(job()));
     std::filesystem::create_directories(path("in/deep/er"));
     write_rows("in/a.csv", 20);
     write_rows("in/deep/b.csv", 20);
@@ -167,7 +159,7 @@ TEST_F(DataSetsTest, ConfigurationsInOtherLanguages) {
   refused("{ \"train\": { \"seed\": 3 } }", "this looks like JSON");
   refused("train:\n  seed: 3\n", "this looks like YAML");
   refused("// my job\ntrain { seed: 3 }\n", "comments begin with #");
-  write("mark.textproto", absl::StrCat("\xEF\xBB\xBF", kJob));
+  write("mark.textproto", absl::StrCat("\xEF\xBB\xBF", small_job(job())));
   millrace_ok({"config", "check", "mark.textproto"});
 }
 
@@ -175,12 +167,12 @@ TEST_F(DataSetsTest, ConfigurationsInOtherLanguages) {
 class PairedSetsTest : public DataSetsTest {
  protected:
   PairedSetsTest() {
-    std::string job = kJob;
-    job.replace(job.find("  feature"), 0,
-                "eval_data { name: \"late\" data { format: CSV "
-                "windows { directory { path: \"late\" } } } }\n");
-    job.replace(job.find("batch_size"), 0, "windows {} ");
-    write("job.textproto", job);
+    SmallJob paired = job();
+    paired.train_data = "windows {}";
+    paired.train =
+        "eval_data { name: \"late\" data { format: CSV "
+        "windows { directory { path: \"late\" } } } }";
+    write("job.textproto", small_job(paired));
     std::filesystem::create_directories(path("late"));
     for (const char* name : {"late/0.csv", "late/1.csv", "late/2.csv"}) write_rows(name, 10);
     write("late/_END", "");

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/program_test.h"
+#include "tests/e2e/small_job.h"
 
 namespace millrace {
 namespace {
@@ -20,23 +21,20 @@ using Json = nlohmann::json;
 constexpr int kRows = 200;
 constexpr int kSteps = 4;
 
-constexpr char kJob[] = R"(
-train {
-  train_data { path: "train.csv" batch_size: 50 }
-  eval_data { data { path: "eval.csv" batch_size: 50 } }
-  feature { name: "label" kind: LABEL }
-  feature { name: "x" kind: DENSE }
-  feature { name: "id" }
-  table { name: "id" dim: 4 }
-  model { name: "deepfm" [millrace.deepfm] { hidden: [4] } }
+SmallJob job() {
+  return {
+      .train_path = "train.csv",
+      .eval_path = "eval.csv",
+      .dense = {"x"},
+      .ids = {"id"},
+      .run = "checkpoint { keep_best { metric: \"eval/auc\" } }",
+  };
 }
-run { output_dir: "out" threads: 1 checkpoint { keep_best { metric: "eval/auc" } } }
-)";
 
 class FailureTest : public ProgramTest {
  protected:
   FailureTest() {
-    write("job.textproto", kJob);
+    write("job.textproto", small_job(job()));
     write("train.csv", rows(0));
     write("eval.csv", rows(0));
   }
@@ -119,7 +117,8 @@ TEST_F(FailureTest, AnEvaluationNeverCostsTheModel) {
 TEST_F(FailureTest, ASplitWithoutExamplesIsFoundBeforeTheFirstStep) {
   const ProgramResult failed =
       train({"--set", "train.eval_data[0].data.split={ from: 0.9999999 to: 1 }"});
-  expect_failed(failed, kUsage, "train.eval_data \"eval\": no example of its 200 rows is in the set");
+  expect_failed(failed, kUsage,
+                "train.eval_data \"eval\": no example of its 200 rows is in the set");
   EXPECT_FALSE(exists("out"));
   EXPECT_EQ(train({"--output_dir", "b", "--set",
                    "train.eval_data[0].data.split={ from: 0.9999999 to: 1 }", "--set",
@@ -156,13 +155,15 @@ TEST_F(FailureTest, WithoutMemory) {
 
 // Their stacks do not fit into the address space.
 TEST_F(FailureTest, WithoutThreads) {
-  const ProgramResult failed = train_with_limit("ulimit -s 8192; ulimit -v 6000000", "--threads 1000");
+  const ProgramResult failed =
+      train_with_limit("ulimit -s 8192; ulimit -v 6000000", "--threads 1000");
   expect_failed(failed, kMachine, "run.threads: 1000: the system starts no more threads");
   EXPECT_FALSE(exists("out"));
 }
 
 TEST_F(FailureTest, ATableThatIsFullIsALimitOfTheConfiguration) {
-  const ProgramResult failed = train({"--set", "train.table[0].limit={ max_rows: 5 on_full: FAIL }"});
+  const ProgramResult failed =
+      train({"--set", "train.table[0].limit={ max_rows: 5 on_full: FAIL }"});
   expect_failed(failed, kUsage, "table id has ");
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_matchers.h"
 #include "tests/e2e/program_test.h"
+#include "tests/e2e/small_job.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {
@@ -20,29 +21,21 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int kUsage = 64;
-constexpr int kBadData = 65;
-constexpr int kNoInput = 66;
-constexpr int kRunAgain = 75;
-
-constexpr char kJob[] = R"(
-train {
-  train_data { path: "data.parquet" batch_size: 50 }
-  eval_data { data { path: "data.parquet" batch_size: 100 } }
-  feature { name: "label" kind: LABEL }
-  feature { name: "i{1..2}" kind: DENSE default_value: 0 }
-  feature { name: "c{1..2}" }
-  table { name: "c{1..2}" dim: 4 }
-  model { name: "deepfm" [millrace.deepfm] { hidden: [4] } }
-  max_steps: 10
+SmallJob job() {
+  return {
+      .train_path = "data.parquet",
+      .eval_path = "data.parquet",
+      .dense = {"i{1..2}"},
+      .ids = {"c{1..2}"},
+      .train = "max_steps: 10",
+      .run = "report { when { every_steps: 1 } }",
+  };
 }
-run { threads: 1 report { when { every_steps: 1 } } }
-)";
 
 class ModelBankTest : public ProgramTest {
  protected:
   ModelBankTest() {
-    write("job.textproto", kJob);
+    write("job.textproto", small_job(job()));
     EXPECT_OK(write_data_file(criteo_like_table(1000, 2, 2), DataConfig::PARQUET, 300,
                               path("data.parquet")));
   }
@@ -104,9 +97,10 @@ TEST_F(ModelBankTest, IdsThatAreTextAreHashedAsTheFeature) {
   EXPECT_THAT(refused.last_error(),
               HasSubstr("line 1: \"ring\" is no 64-bit id, and no feature of table c1"));
   write("job.textproto",
-        absl::StrReplaceAll(kJob, {{"feature { name: \"c{1..2}\" }",
-                                    "feature { name: \"c1\" transform { hash {} } } "
-                                    "feature { name: \"c2\" }"}}));
+        absl::StrReplaceAll(read("job.textproto"),
+                            {{"feature { name: \"c{1..2}\" }",
+                              "feature { name: \"c1\" transform { hash {} } } "
+                              "feature { name: \"c2\" }"}}));
   millrace_ok(with(assignment, {"--set", "train.table[0].frozen=true"}));
   const ProgramResult read =
       millrace_ok({"checkpoint", "read", "out", "--table", "c1", "--ids", "ring,lamp"});

@@ -17,6 +17,7 @@
 #include "base/file_system.h"
 #include "base/status_matchers.h"
 #include "tests/e2e/program_test.h"
+#include "tests/e2e/small_job.h"
 #include "tests/e2e/streaming_case.h"
 #include "tests/io_testing/data_files.h"
 
@@ -26,23 +27,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr char kJob[] = R"(
-train {
-  train_data { path: "data.parquet" batch_size: 50 }
-  eval_data { data { path: "data.parquet" batch_size: 100 } }
-  feature { name: "label" kind: LABEL }
-  feature { name: "i1" kind: DENSE default_value: 0 }
-  feature { name: "c1" }
-  table { name: "c1" dim: 4 }
-  model { name: "deepfm" [millrace.deepfm] { hidden: [4] } }
-}
-run { output_dir: "out" threads: 1 }
-)";
+SmallJob job() { return {.train_path = "data.parquet", .eval_path = "data.parquet"}; }
 
 class OutputsTest : public ProgramTest {
  protected:
   void SetUp() override {
-    write("job.textproto", kJob);
+    write("job.textproto", small_job(job()));
     write("notes.csv", "my own notes");
     EXPECT_OK(write_data_file(criteo_like_table(200, 1, 1), DataConfig::PARQUET, 100,
                               path("data.parquet")));
