@@ -1,4 +1,4 @@
-// The signals that ask a run to stop, and what happens to those that would end it without a word.
+// Signals that stop a run, and signals that a run ignores.
 #ifndef MILLRACE_BASE_STOP_SIGNALS_H_
 #define MILLRACE_BASE_STOP_SIGNALS_H_
 
@@ -13,27 +13,32 @@ struct StopSignal {
   absl::string_view name;
 };
 
-// SIGTERM and SIGINT come from people and schedulers, SIGHUP from a terminal that closes, SIGUSR1
-// and SIGUSR2 from schedulers as warnings, SIGXCPU from the soft limit of CPU time (ulimit -St),
-// every second until the hard limit.
+// The signals that ask a run to stop. People and schedulers send SIGTERM and SIGINT; a terminal
+// that closes sends SIGHUP; schedulers send SIGUSR1 and SIGUSR2 as warnings; the kernel sends
+// SIGXCPU at the soft limit of CPU time (ulimit -St), and every second from there to the hard
+// limit.
 inline constexpr StopSignal kStopSignals[] = {
     {SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"},   {SIGHUP, "SIGHUP"},
     {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}, {SIGXCPU, "SIGXCPU"}};
 
-// Returns "" for a signal that is none of these. Safe in a signal handler.
+// Returns the name of a signal of kStopSignals, "" for other signals. Safe in a signal handler.
 absl::string_view stop_signal_name(int number);
 
-// The first of these signals that arrived since forget_stop_signals(); 0: none. A signal handler
-// can reach nothing but such globals; any thread may ask.
+// Records that a signal arrived, unless one is recorded already. Safe in a signal handler; the
+// record is a global variable because a handler has access to nothing else.
 void note_stop_signal(int number);
+// Returns the first signal recorded since forget_stop_signals(), 0 if there is none. Any thread may
+// call it.
 int noted_stop_signal();
+// Removes the record.
 void forget_stop_signals();
 
-// Returns true for SIGHUP while it is ignored: nohup asks for that, and no handler may replace it.
+// Returns true for SIGHUP while the process ignores it, as under nohup: no handler may replace
+// this.
 bool stays_ignored(int number);
 
-// Ignores SIGPIPE and SIGXFSZ for the rest of the process: an output that nobody reads is dropped,
-// and a file beyond the limit of file sizes fails to be written like one on a full disk.
+// Ignores SIGPIPE and SIGXFSZ for the rest of the process. Output to a pipe without a reader is
+// dropped. Writing a file beyond the limit of file sizes fails as on a full disk.
 void ignore_write_signals();
 
 }  // namespace millrace

@@ -30,8 +30,8 @@ absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const 
 // checkpoint; that of the newest if all are damaged.
 absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
                                                  const UseChain& use);
-// The same, but of a folder the newest that verifies. One that is named is only opened: who reads it
-// checks every byte.
+// The same, but of a folder the newest that verifies. One that is named is only opened: who reads
+// it checks every byte.
 absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
                                                  Check check, ThreadPool& threads);
 

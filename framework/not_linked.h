@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-// Returns InvalidArgument that names the nearest of `names`, lists all of them once, and says how to
-// link another. `kind` is "model" or "hook"; `names` are the registered ones.
+// Returns InvalidArgument that names the nearest of `names`, lists all of them once, and says how
+// to link another. `kind` is "model" or "hook"; `names` are the registered ones.
 absl::Status not_linked(absl::string_view kind, absl::string_view name,
                         const std::vector<std::string>& names);
 

@@ -30,9 +30,9 @@ struct LoggerOptions {
 // is known) and of evaluations to `out`, on rank 0. `logloss` is omitted where it equals `loss`.
 //
 // Without progress_line: a line per report. With it: one line that moves with every step, drawn at
-// most five times a second and once more at the end. Above it stay the lines of evaluations, the log
-// lines of all threads and, at most every five seconds, the figures of a report. No line of figures
-// is wider than the terminal: those that matter less are omitted.
+// most five times a second and once more at the end. Above it stay the lines of evaluations, the
+// log lines of all threads and, at most every five seconds, the figures of a report. No line of
+// figures is wider than the terminal: those that matter less are omitted.
 class LoggerHook : public Hook {
  public:
   // Borrows both.

@@ -26,13 +26,13 @@ struct CellTile {
 // How the cells of a column are written.
 struct CellFormat {
   bool hexadecimal = false;     // integers, of 1 to 16 digits; else decimal
-  char list_delimiter = 0;      // 0: one value; else pieces of a list, of which empty ones are left out
+  char list_delimiter = 0;      // 0: one value; else a list, whose empty pieces are omitted
   bool literal_quotes = false;  // else text that begins with " is bad
-  bool is_last = false;         // of its line: a carriage return at its end is part of the line's end
+  bool is_last = false;         // of its line: a carriage return at its end ends the line
 };
 
-// Called for a cell that holds something else: `row` within the tile, what is wrong. Returns: an error
-// that ends parsing, or OK to go on with the cell as a missing value.
+// Called for a cell that holds something else: `row` within the tile, what is wrong. Returns: an
+// error that ends parsing, or OK to go on with the cell as a missing value.
 using OnBadCell = std::function<absl::Status(int64_t row, absl::string_view what)>;
 
 // Fills one column from tiles, one after the other. An empty cell is a missing value; numbers may

@@ -1,4 +1,4 @@
-// Whether two jobs read the same data.
+// Identity of data files, to find out whether a job resumes with the same data.
 #ifndef MILLRACE_IO_DATA_IDENTITY_H_
 #define MILLRACE_IO_DATA_IDENTITY_H_
 
@@ -11,17 +11,18 @@
 
 namespace millrace {
 
-// Of each file its name without the directory, its size and the XXH3-128 of its last 64 KiB (32
-// hexadecimal digits), where Parquet and ORC keep their footers. What changes neither size nor end
-// of a file goes unseen. If `may_be_missing`, a missing file has neither size nor digest.
-// Errors: those of reading.
+// Returns for each file its name without the directory, its size and the XXH3-128 of its last 64
+// KiB (32 hexadecimal digits), which contain the footers of Parquet and ORC. A change that keeps
+// both size and end of a file is not detected. If `may_be_missing`, a missing file has neither size
+// nor digest; otherwise it is an error. Errors: FileSystem's, and DataLoss for a file that became
+// shorter; all name the file.
 absl::StatusOr<DataIdentity> data_identity(FileSystem& files,
                                            const std::vector<std::string>& paths,
                                            bool may_be_missing = false);
 
-// In what they differ, a line for each file: "file 2 is c.csv, not b.csv", "b.csv has 80 bytes, not
-// 90", "b.csv is missing"; at most `limit` lines and one that says how many more there are. None: they are the same, or
-// one of them is not known.
+// Returns a line for each file that differs: "file 2 is c.csv, not b.csv", "b.csv has 80 bytes, not
+// 90", "b.csv is missing"; after `limit` lines, one line with the number of further files. Returns
+// nothing if both are the same, or if one of them is not known.
 std::vector<std::string> data_differences(const DataIdentity& before, const DataIdentity& now,
                                           size_t limit = 20);
 

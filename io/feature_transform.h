@@ -1,4 +1,4 @@
-// From a column of a file to what a feature of a batch is made of.
+// Transforms of a feature: makes its values in a batch from a column of a file.
 #ifndef MILLRACE_IO_FEATURE_TRANSFORM_H_
 #define MILLRACE_IO_FEATURE_TRANSFORM_H_
 
@@ -21,7 +21,7 @@
 
 namespace millrace {
 
-// Where rows come from, for messages.
+// The place of rows, for error messages.
 struct ColumnPlace {
   absl::string_view path;
   absl::string_view column;
@@ -31,54 +31,54 @@ struct ColumnPlace {
   absl::Status error(int64_t row, absl::string_view what) const;  // DataLoss
 };
 
-// What a feature is made from: the rows of one unit. Borrowed.
+// The input of a feature: the rows of one unit. All is borrowed.
 struct FeatureInput {
   const Column& column;
   ColumnPlace place;
-  BadRows& bad;                     // those that are bad already are not looked at
+  BadRows& bad;                     // rows that are bad already are skipped
   const Column* weights = nullptr;  // of FeatureConfig.weight_column
-  // For each `cross` its other feature, whose last rows are those of the unit.
+  // The other feature of each `cross`. Its last rows are the rows of the unit.
   absl::Span<const IdColumn* const> crossed = {};
-  Column* owned = nullptr;  // `column`, if nobody else needs it: its content may be moved out
+  Column* owned = nullptr;  // `column`, if its content may be moved out
 };
 
-// The configuration of one feature, checked against the type of its column, ready to run.
-// Values flow through the transforms as they are written: text or integers into `hash`,
-// `multi_hash` and `vocabulary`, integers into `modulo`, `cross`, `truncate` and `unique`, numbers
-// (integers too) into the others; `log1p`, `clip` and `threshold` give numbers, the others
-// integers. `cast` leaves integers as they are. Sparse features and ids must end as integers, the others as numbers. Defaults stand for
-// the result: no transform is applied to them. Each step runs over the whole column, in place where
-// it keeps the number of values. Immutable; thread-safe.
+// The transforms of one feature, checked against the type of its column. They are applied in the
+// order of the configuration: `hash`, `multi_hash` and `vocabulary` take text or integers;
+// `modulo`, `cross`, `truncate` and `unique` take integers; the others take numbers (also
+// integers). `log1p`, `clip` and `threshold` give numbers, the others integers. `cast` does not
+// change integers. The result must be integers for sparse features and ids, numbers for other
+// features. A default replaces the result: no transform is applied to it. Each step runs over the
+// whole column, in place if it keeps the number of values. Immutable; thread-safe.
 //
-// What is wrong with a row goes to FeatureInput::bad; a row that is bad gets some value all the
-// same, so that columns stay of one length.
+// Adds bad rows to FeatureInput::bad. A bad row also gets a value, so that all columns keep the
+// same length.
 class FeatureTransform {
  public:
-  // `labels`: what a label must be. `files` hold vocabularies.
+  // `labels`: the valid labels. `files` hold vocabularies.
   // Errors: InvalidArgument naming feature and column where the types do not fit or a
-  // parameter is out of range; those of Vocabulary.
+  // parameter is out of range; errors of Vocabulary::load.
   static absl::StatusOr<FeatureTransform> create(const FeatureConfig& feature, ValueType column,
                                                  LabelRange labels, FileSystem& files);
 
-  // What the column is to be read as: its type, or for delimited text what the first transform
-  // (without one, the feature) needs.
+  // Returns the type as which the column must be read: for delimited text the type that the first
+  // transform (without one, the feature) takes, else the type of the column.
   ValueType reads_as() const { return reads_as_; }
 
-  // Appends the rows as lists of ids. Bad: NaN; weights of another number than ids, or not finite;
-  // a number that `cast` does not make an integer.
+  // Appends the rows as lists of ids. Bad rows: NaN; more or fewer weights than ids; weights that
+  // are not finite; a number that `cast` cannot make an integer.
   absl::Status append_ids(const FeatureInput& input, IdColumn* out) const;
 
-  // Appends exactly one id for each row. Bad: a row with none and no default, or with several; NaN.
+  // Appends exactly one id for each row. Bad rows: no id and no default; several ids; NaN.
   absl::Status append_single_ids(const FeatureInput& input, std::vector<int64_t>* out) const;
 
   // Appends exactly one number for each row.
-  // Bad: as append_single_ids; a value that is not finite or beyond float32; a label outside
-  // its range.
+  // Bad rows: as in append_single_ids; a value that is not finite or beyond float32; a label
+  // outside its range.
   absl::Status append_numbers(const FeatureInput& input, std::vector<float>* out) const;
 
  private:
-  // The values of all rows on their way: numbers, end to end, or else ids. Offsets and weights are
-  // those of `list`.
+  // The values of all rows between two steps: numbers, one after the other, or ids in `list`. The
+  // offsets and weights in `list` belong to both.
   struct Values {
     bool are_ids = false;
     IdColumn list;
@@ -90,7 +90,7 @@ class FeatureTransform {
   absl::Status load_vocabularies(FileSystem& files);
   absl::StatusOr<Values> run(const FeatureInput& input) const;
   absl::Status take_weights(const FeatureInput& input, IdColumn* list) const;
-  // Removes the casts with which a column of integers begins: nothing is left for them to do.
+  // Removes the casts at the beginning of the steps of a column of integers: they change nothing.
   void drop_idle_casts();
   absl::Status apply_cast(const FeatureInput& input, Values* values) const;
   // Applies any other step. REQUIRES: the step is no `cast`.
@@ -108,10 +108,10 @@ class FeatureTransform {
   std::vector<TransformConfig> steps_;
   // For each step; shared with copies of this. Null for steps other than `vocabulary`.
   std::vector<std::shared_ptr<const Vocabulary>> vocabularies_;
-  std::vector<size_t> cross_number_;  // for each step: how many `cross` stand before it
+  std::vector<size_t> cross_number_;  // for each step: the number of `cross` steps before it
 };
 
-// The column a feature is made from: its `column`, or its name.
+// Returns the name of the column that a feature is made from: its `column`, or its own name.
 const std::string& column_of(const FeatureConfig& feature);
 
 }  // namespace millrace

@@ -18,8 +18,8 @@ class OptimizerParamState;
 
 namespace millrace {
 
-// What one kind of optimizer keeps about a parameter. There is one object for each kind, which lives
-// as long as the process.
+// What one kind of optimizer keeps about a parameter. There is one object for each kind, which
+// lives as long as the process.
 class TorchState {
  public:
   using ParamState = torch::optim::OptimizerParamState;

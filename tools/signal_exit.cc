@@ -14,7 +14,7 @@ void say(absl::string_view text) {
 }
 
 // In a signal handler: system calls only.
-[[noreturn]] void leave(int signal) {
+[[noreturn]] void exit_on_signal(int signal) {
   say("millrace: stopped by ");
   say(stop_signal_name(signal));
   say(" outside of training, where there is nothing to save: run again to go on\n");
@@ -25,7 +25,7 @@ void say(absl::string_view text) {
 
 SignalExit::SignalExit() {
   struct sigaction action = {};
-  action.sa_handler = leave;
+  action.sa_handler = exit_on_signal;
   handlers_.install(action).IgnoreError();  // without it signals have their usual effect
 }
 

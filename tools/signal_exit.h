@@ -7,9 +7,9 @@
 namespace millrace {
 
 // While it lives, the signals of base/stop_signals.h end the process at once with a line on stderr
-// and kExitRunAgain. For what comes before training and after it: data that is made, a checkpoint that
-// is loaded, ranks that are waited for. All of that may end anywhere. From its start to its end
-// SignalStopHook takes the signals over. At most one at a time; used by one thread.
+// and kExitRunAgain. For what comes before training and after it: data that is made, a checkpoint
+// that is loaded, ranks that are waited for. All of that may end anywhere. From its start to its
+// end SignalStopHook takes the signals over. At most one at a time; used by one thread.
 class SignalExit {
  public:
   SignalExit();

@@ -15,7 +15,8 @@ namespace millrace {
 // "set/metric" for sets not named "eval"), rows (table → count), checkpoint (path of the newest, or
 // ""), hooks (name → seconds, errors, first_error, disabled, events: name → calls and seconds;
 // of this run, on rank 0); with `data` also data (train_data or eval_data "NAME" → files, rows,
-// bad_files: how many were left out, bad_file_names: the first 100). Numbers are numbers; not-a-number is null.
+// bad_files: how many were left out, bad_file_names: the first 100). Numbers are numbers;
+// not-a-number is null.
 std::string summary_json(const Summary& summary, const DataReport* data = nullptr);
 
 }  // namespace millrace

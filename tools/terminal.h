@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-// Returns the width of the terminal behind the file descriptor, as it is now; 80 if it is no terminal
-// or does not say. Any thread may call it.
+// Returns the width of the terminal behind the file descriptor, as it is now; 80 if it is no
+// terminal or does not say. Any thread may call it.
 int64_t terminal_columns(int descriptor);
 
 }  // namespace millrace
