@@ -50,7 +50,7 @@ class Reporter {
   // of fold.
   absl::Status save_state(ReportState& state);
   // Replaces it: counts and times by those of `own`, figures by those of all `parts` together.
-  // Outside training: the clock stands. Errors: DataLoss for damaged parts, InvalidArgument for
+  // REQUIRES: the clock is stopped. Errors: DataLoss for damaged parts, InvalidArgument for
   // other metrics; nothing is collected then.
   absl::Status load_state(const ReportState& own, absl::Span<const ReportState* const> parts);
 

@@ -1,6 +1,7 @@
 #include "tools/run_end.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "proto/windows_check.h"
@@ -15,10 +16,26 @@ Limits limits_of(const TrainConfig& config) {
 }
 
 std::vector<std::string> reached_limits(const TrainConfig& config, const Progress& progress) {
-  Limits limits = limits_of(config);
+  const Limits limits = limits_of(config);
+  std::vector<std::string> reached;
+  const auto add = [&](const char* name, int64_t limit, int64_t at, const char* unit) {
+    if (limit <= 0 || at < limit) return;
+    reached.push_back(absl::StrCat("train.", name, " is ", limit));
+    if (at == limit) return;
+    absl::StrAppend(&reached.back(), ", but this run stands at ", unit, " ", at, " already");
+  };
+  add("max_steps", limits.max_steps, progress.step, "step");
   // A stream is an epoch, and no other follows.
-  if (comes_in_windows(config.train_data())) limits.max_epochs = 0;
-  return reached_limits(limits, progress);
+  if (!comes_in_windows(config.train_data())) {
+    add("max_epochs", limits.max_epochs, progress.epoch, "epoch");
+  }
+  add("max_windows", limits.max_windows, progress.window, "window");
+  if (time_is_up(limits, progress)) {
+    reached.push_back(
+        absl::StrFormat("train.max_seconds is %g, and this run has trained for %.1f s",
+                        config.max_seconds(), absl::ToDoubleSeconds(progress.elapsed)));
+  }
+  return reached;
 }
 
 std::string finished_text(const TrainConfig& config, const Progress& progress,

@@ -12,10 +12,11 @@
 
 namespace millrace {
 
+// The limits of a configuration, where 0 is none as well.
 Limits limits_of(const TrainConfig& config);
 
-// Those that leave no further step, as of the function for Limits. None: it is not a limit that ends
-// training here.
+// A sentence for each limit that is reached, with what the run stands at: "train.max_steps is 10,
+// but this run stands at step 20 already". Empty if no limit ends training.
 std::vector<std::string> reached_limits(const TrainConfig& config, const Progress& progress);
 
 // Of a run that was finished before it was started: how it came to its end, and what would let it

@@ -1,5 +1,6 @@
 #include "framework/loop/batch_feed.h"
 
+#include <ATen/core/Tensor.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +87,7 @@ TEST_F(BatchFeedTest, PaddingStandsWhereTheOthersStand) {
   FakeDataset data({.batches = 1});
   BatchFeed feed = this->feed(data, 2);
   position_.progress.epoch = 4;
-  position_.window.index = 0;
+  position_.window.index = 2;
   position_.window.stream = "here";
   ASSERT_OK(feed.next_step());
   const std::unique_ptr<StepData> step = feed.padding();
@@ -96,6 +97,38 @@ TEST_F(BatchFeedTest, PaddingStandsWhereTheOthersStand) {
   EXPECT_EQ(step->micro_batches[0].cursor.epoch, 4);
   EXPECT_EQ(step->micro_batches[0].cursor.stream, "here");
   EXPECT_THAT(step->micro_batches[0].cursor.rows_left, IsEmpty());
+}
+
+// Data of window 2, in an order with a fingerprint.
+class OfWindow2 : public FakeDataset {
+ public:
+  OfWindow2() : FakeDataset({.dense = 3}) {}
+  absl::StatusOr<std::optional<Batch>> next() override {
+    absl::StatusOr<std::optional<Batch>> batch = FakeDataset::next();
+    (*batch)->cursor.window = 2;
+    (*batch)->cursor.fingerprint = 7;
+    return batch;
+  }
+};
+
+TEST_F(BatchFeedTest, PaddingHasTheFingerprintOfItsOwnWindow) {
+  OfWindow2 data;
+  BatchFeed feed = this->feed(data);
+  position_.window.index = 2;
+  ASSERT_OK(feed.next_step());
+  EXPECT_EQ(feed.padding()->micro_batches[0].cursor.fingerprint, 7);
+  position_.window.index = 3;
+  EXPECT_EQ(feed.padding()->micro_batches[0].cursor.fingerprint, 0);
+}
+
+TEST_F(BatchFeedTest, PaddingHasTheShapesOfTheLastBatch) {
+  OfWindow2 data;
+  ASSERT_OK(data.start_epoch(0));
+  BatchFeed feed({.tasks = 2}, &data, position_, alone_, clock_);
+  EXPECT_EQ(feed.padding()->micro_batches[0].labels.size(1), 2) << "no batch is known";
+  ASSERT_OK(feed.next_step());
+  EXPECT_EQ(feed.padding()->micro_batches[0].dense.size(0), 0);
+  EXPECT_EQ(feed.padding()->micro_batches[0].dense.size(1), 3);
 }
 
 TEST_F(BatchFeedTest, TheRestIsCountedForAWhile) {

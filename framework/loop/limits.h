@@ -1,10 +1,8 @@
-// Which limits end training, and how.
+// The limits that end training.
 #ifndef MILLRACE_FRAMEWORK_LOOP_LIMITS_H_
 #define MILLRACE_FRAMEWORK_LOOP_LIMITS_H_
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "base/progress.h"
@@ -23,10 +21,6 @@ struct Limits {
 bool limit_reached(const Limits& limits, const Progress& progress);
 // The same for max_elapsed alone.
 bool time_is_up(const Limits& limits, const Progress& progress);
-
-// A sentence for each limit that is reached, with the name of its field and what it stands at:
-// "train.max_steps is 10, but this run stands at step 20 already".
-std::vector<std::string> reached_limits(const Limits& limits, const Progress& progress);
 
 }  // namespace millrace
 

@@ -95,6 +95,7 @@ TEST_F(LoopPositionTest, AWindowWithoutAStepIsLeftToo) {
 
 TEST_F(LoopPositionTest, ComesBackFromItsState) {
   position_.progress.examples = 7;
+  position_.progress.skipped_steps = 3;
   position_.open_epoch();
   position_.window_first_step = 4;
   step(10, /*ended=*/true);
@@ -102,6 +103,7 @@ TEST_F(LoopPositionTest, ComesBackFromItsState) {
   position_.stopped_for = "enough";
   const LoopPosition loaded = this->loaded({position_}, 0, 1);
   EXPECT_EQ(loaded.progress, position_.progress);
+  EXPECT_EQ(loaded.epoch_first_step, 3);
   EXPECT_EQ(loaded.window_first_step, 4);
   EXPECT_EQ(loaded.cursor, position_.cursor);
   EXPECT_THAT(loaded.former_ranks, IsEmpty());
@@ -109,7 +111,7 @@ TEST_F(LoopPositionTest, ComesBackFromItsState) {
   EXPECT_EQ(loaded.stopped_for, "enough");
 }
 
-TEST_F(LoopPositionTest, ButForAReasonItDidNotStopFor) {
+TEST_F(LoopPositionTest, AReasonToStopIsKeptOnlyWithTheEnd) {
   position_.stopped_for = "a rank's signal";
   EXPECT_EQ(loaded({position_}, 0, 1).stopped_for, "");
 }
@@ -124,6 +126,9 @@ TEST_F(LoopPositionTest, OtherRanksKnowAllCursorsUntilAStep) {
   EXPECT_THAT(position_.former_ranks, ElementsAre(cursor_at(10), cursor_at(20)));
   // Saved again before a step, it is as it was.
   EXPECT_THAT(loaded({position_}, 0, 1).former_ranks, ElementsAre(cursor_at(10), cursor_at(20)));
+  // Both know all of them, and the first writes.
+  EXPECT_THAT(loaded({position_, position_}, 0, 1).former_ranks,
+              ElementsAre(cursor_at(10), cursor_at(20)));
   const LoopPosition third = loaded({first, second}, 2, 3);
   EXPECT_EQ(third.cursor, cursor_at(20));
   step(30);
