@@ -153,6 +153,11 @@ absl::Status FaultFileSystem::rename(const std::string& from, const std::string&
   return under_.rename(from, to);
 }
 
+absl::Status FaultFileSystem::link(const std::string& from, const std::string& to) {
+  RETURN_IF_ERROR(next_call());
+  return link_file(under_, from, to);
+}
+
 absl::Status FaultFileSystem::remove(const std::string& path) {
   RETURN_IF_ERROR(next_call());
   return under_.remove(path);

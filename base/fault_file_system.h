@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file_system.h"
+#include "base/hard_links.h"
 
 namespace millrace {
 
@@ -25,7 +26,7 @@ namespace millrace {
 //   }
 //
 // Files and locks that it gave borrow it. Calls may come from many threads; fail may not.
-class FaultFileSystem : public FileSystem {
+class FaultFileSystem : public FileSystem, public HardLinks {
  public:
   // `under` must outlive it.
   explicit FaultFileSystem(FileSystem& under) : under_(under) {}
@@ -50,6 +51,7 @@ class FaultFileSystem : public FileSystem {
   absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) override;
   absl::Status create_directories(const std::string& path) override;
   absl::Status rename(const std::string& from, const std::string& to) override;
+  absl::Status link(const std::string& from, const std::string& to) override;
   absl::Status remove(const std::string& path) override;
   absl::Status sync_directory(const std::string& path) override;
   absl::StatusOr<int64_t> free_bytes(const std::string& path) override;

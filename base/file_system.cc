@@ -18,6 +18,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/hard_links.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 
@@ -225,7 +226,7 @@ FileKind kind_of(mode_t mode) {
   return S_ISLNK(mode) ? FileKind::kSymbolicLink : FileKind::kOther;
 }
 
-class LocalFileSystem : public FileSystem {
+class LocalFileSystem : public FileSystem, public HardLinks {
  public:
   absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -357,6 +358,13 @@ class LocalFileSystem : public FileSystem {
   absl::Status rename(const std::string& from, const std::string& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) {
       return write_error(errno, "rename", absl::StrCat(from, " to ", to));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status link(const std::string& from, const std::string& to) override {
+    if (::link(from.c_str(), to.c_str()) != 0) {
+      return write_error(errno, "link", absl::StrCat(from, " to ", to));
     }
     return absl::OkStatus();
   }

@@ -17,6 +17,7 @@ namespace millrace {
 struct MemoryFileSystem::Node {
   bool is_directory = false;
   bool locked = false;
+  int64_t names = 1;  // of a file
   std::string content;
   std::map<std::string, std::shared_ptr<Node>> entries;
 };
@@ -83,6 +84,11 @@ struct MemoryFileSystem::State {
     used += more;
     node.content.resize(size);
     return absl::OkStatus();
+  }
+
+  // A name of a node is gone.
+  void drop(Node& node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    if (--node.names == 0) used -= static_cast<int64_t>(node.content.size());
   }
 
   absl::StatusOr<std::shared_ptr<Node>> make_file(const std::string& path)
@@ -310,15 +316,26 @@ absl::Status MemoryFileSystem::rename(const std::string& from, const std::string
   const std::shared_ptr<Node> node = moved->second;
   const auto replaced = to_parent->entries.find(to_name);
   if (replaced != to_parent->entries.end()) {
-    const Node& old = *replaced->second;
+    Node& old = *replaced->second;
     if (&old == node.get()) return absl::OkStatus();
     if (old.is_directory != node->is_directory || !old.entries.empty()) {
       return denied(to, "something else is there");
     }
-    state_->used -= static_cast<int64_t>(old.content.size());
+    state_->drop(old);
   }
   from_parent->entries.erase(from_name);
   to_parent->entries[to_name] = node;
+  return absl::OkStatus();
+}
+
+absl::Status MemoryFileSystem::link(const std::string& from, const std::string& to) {
+  MutexLock lock(state_->mutex);
+  const std::shared_ptr<Node> node = state_->find(from);
+  if (node == nullptr || node->is_directory) return denied(from, "there is no such file");
+  std::string name;
+  ASSIGN_OR_RETURN(const std::shared_ptr<Node> directory, state_->parent(to, &name));
+  if (!directory->entries.emplace(name, node).second) return denied(to, "it is there already");
+  ++node->names;
   return absl::OkStatus();
 }
 
@@ -331,7 +348,7 @@ absl::Status MemoryFileSystem::remove(const std::string& path) {
   if (!entry->second->entries.empty()) {
     return absl::UnavailableError(absl::StrCat("cannot remove ", path, ": not empty"));
   }
-  state_->used -= static_cast<int64_t>(entry->second->content.size());
+  state_->drop(*entry->second);
   directory->entries.erase(entry);
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/numeric/int128.h"
 #include "base/file_system.h"
+#include "base/hard_links.h"
 #include "base/mutex.h"
 
 namespace millrace {
@@ -18,11 +19,11 @@ namespace millrace {
 // Behaves as the local file system does, with regular files and directories alone. Paths may be
 // absolute or relative, which is the same; "" is the root, which is there from the start. Files may
 // outlive it. Thread-safe.
-class MemoryFileSystem : public FileSystem {
+class MemoryFileSystem : public FileSystem, public HardLinks {
  public:
   MemoryFileSystem();
 
-  // What files may hold together, in bytes; writing more is ResourceExhausted. Default: no limit.
+  // What files may hold together, in bytes, one with several names once; writing more is ResourceExhausted. Default: no limit.
   void set_capacity(int64_t bytes);
   int64_t used_bytes() const;
 
@@ -44,6 +45,7 @@ class MemoryFileSystem : public FileSystem {
   absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) override;
   absl::Status create_directories(const std::string& path) override;
   absl::Status rename(const std::string& from, const std::string& to) override;
+  absl::Status link(const std::string& from, const std::string& to) override;
   absl::Status remove(const std::string& path) override;
   absl::Status sync_directory(const std::string& path) override;
   absl::StatusOr<int64_t> free_bytes(const std::string& path) override;

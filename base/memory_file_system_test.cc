@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/hard_links.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -89,6 +90,20 @@ TEST_P(LikeLocalTest, Renames) {
   EXPECT_FALSE(files().rename(at("empty/f"), at("full")).ok());
 }
 
+TEST_P(LikeLocalTest, Links) {
+  ASSERT_OK(files().create_directories(at("d")));
+  ASSERT_OK(write_file_atomically(files(), at("a"), "x"));
+  ASSERT_OK(link_file(files(), at("a"), at("d/b")));
+  EXPECT_THAT(link_file(files(), at("a"), at("d/b")), StatusIs(kDenied));
+  EXPECT_THAT(link_file(files(), at("no"), at("c")), StatusIs(kDenied));
+  EXPECT_THAT(link_file(files(), at("a"), at("no/c")), StatusIs(kDenied));
+  EXPECT_FALSE(link_file(files(), at("d"), at("e")).ok()) << "a directory";
+  ASSERT_OK_AND_ASSIGN(auto out, files().open_for_append(at("a")));
+  ASSERT_OK(out->append("y"));
+  ASSERT_OK(files().remove(at("a")));
+  EXPECT_THAT(read_file(files(), at("d/b")), IsOkAndHolds("xy"));
+}
+
 TEST_P(LikeLocalTest, Locks) {
   ASSERT_OK_AND_ASSIGN(auto lock, files().lock(at("lock")));
   ASSERT_OK(lock->write("me"));
@@ -113,6 +128,21 @@ TEST(MemoryFileSystemTest, ASmallDiskFillsUp) {
   ASSERT_OK(files.remove("d/a"));
   EXPECT_OK(out->append("7"));
   EXPECT_EQ(files.used_bytes(), 7);
+}
+
+TEST(MemoryFileSystemTest, AFileWithTwoNamesCountsOnce) {
+  MemoryFileSystem files;
+  files.put("a", "1234");
+  ASSERT_OK(files.link("a", "b"));
+  ASSERT_OK(files.link("a", "c"));
+  EXPECT_EQ(files.used_bytes(), 4);
+  ASSERT_OK(files.remove("a"));
+  EXPECT_EQ(files.used_bytes(), 4);
+  files.put("d", "12");
+  ASSERT_OK(files.rename("d", "b"));
+  EXPECT_EQ(files.used_bytes(), 6);
+  ASSERT_OK(files.remove("c"));
+  EXPECT_EQ(files.used_bytes(), 2);
 }
 
 TEST(MemoryFileSystemTest, FingerprintsOfTrees) {

@@ -110,6 +110,12 @@ absl::Status RecordingFileSystem::rename(const std::string& from, const std::str
   return absl::OkStatus();
 }
 
+absl::Status RecordingFileSystem::link(const std::string& from, const std::string& to) {
+  RETURN_IF_ERROR(link_file(under_, from, to));
+  record({Kind::kLink, from, to});
+  return absl::OkStatus();
+}
+
 absl::Status RecordingFileSystem::remove(const std::string& path) {
   RETURN_IF_ERROR(under_.remove(path));
   record({Kind::kRemove, path});

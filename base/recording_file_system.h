@@ -10,6 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "base/file_system.h"
+#include "base/hard_links.h"
 #include "base/mutex.h"
 
 namespace millrace {
@@ -22,6 +23,7 @@ struct FileOperation {
     kSync,           // of file number `file`
     kMakeDirectory,  // `path`
     kRename,         // `path` to `to`
+    kLink,           // `to` is a second name of the file `path`
     kRemove,         // `path`
     kSyncDirectory,  // `path`
     kMark            // none: the test says in `path` what has been promised by now
@@ -36,7 +38,7 @@ struct FileOperation {
 
 // Passes every call on to another file system. Locks are not recorded. Files that it gave borrow
 // it. Thread-safe.
-class RecordingFileSystem : public FileSystem {
+class RecordingFileSystem : public FileSystem, public HardLinks {
  public:
   // `under` must outlive it.
   explicit RecordingFileSystem(FileSystem& under) : under_(under) {}
@@ -64,6 +66,7 @@ class RecordingFileSystem : public FileSystem {
   }
   absl::Status create_directories(const std::string& path) override;
   absl::Status rename(const std::string& from, const std::string& to) override;
+  absl::Status link(const std::string& from, const std::string& to) override;
   absl::Status remove(const std::string& path) override;
   absl::Status sync_directory(const std::string& path) override;
   absl::StatusOr<int64_t> free_bytes(const std::string& path) override {

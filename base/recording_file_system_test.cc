@@ -15,8 +15,8 @@ namespace {
 using ::testing::ElementsAre;
 
 std::vector<std::string> texts(const RecordingFileSystem& files) {
-  static const char* const kNames[] = {"create", "write",  "sync",    "mkdir",
-                                       "rename", "remove", "syncdir", "mark"};
+  static const char* const kNames[] = {"create", "write",  "sync",    "mkdir", "rename",
+                                       "link",   "remove", "syncdir", "mark"};
   std::vector<std::string> texts;
   for (const FileOperation& operation : files.operations()) {
     std::string text =
@@ -43,13 +43,15 @@ TEST(RecordingFileSystemTest, WritesDownWhatChanges) {
   ASSERT_OK(more->append("4"));
   files.mark("done");
   ASSERT_OK(files.rename("g", "h"));
+  ASSERT_OK(files.link("h", "a/h"));
+  EXPECT_FALSE(files.link("h", "a/h").ok());
   ASSERT_OK(files.sync_directory("a"));
   ASSERT_OK(files.remove("h"));
   EXPECT_FALSE(files.remove("h").ok()) << "what fails is not recorded";
   EXPECT_THAT(texts(files), ElementsAre("mkdir a", "mkdir a/b", "create a/b/f#0@4", "write #0@2xy",
                                         "sync #0@0", "create g#1@0", "write #1@012", "write #1@23",
                                         "create g#2@0", "write #2@0123", "write #2@34", "mark done",
-                                        "rename gh", "syncdir a", "remove h"));
+                                        "rename gh", "link ha/h", "syncdir a", "remove h"));
   EXPECT_THAT(read_file(files, "a/b/f"), IsOkAndHolds(std::string("\0\0xy", 4)));
 }
 

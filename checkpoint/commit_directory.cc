@@ -1,10 +1,12 @@
 #include "checkpoint/commit_directory.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/hard_links.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -23,11 +25,24 @@ std::string path_of(const CommitOptions& options, Kind kind) {
                                        : checkpoint_name(options.step, kind, options.nonce));
 }
 
-// Syncs and closes; the file is closed whatever happens, and never synced again.
+// Syncs and closes; the file is closed whatever happens, and never synced again. One that was kept
+// is on disk already.
 absl::Status finish(std::unique_ptr<PositionedFile> file) {
+  if (file == nullptr) return absl::OkStatus();
   const absl::Status synced = file->sync();
   const absl::Status closed = file->close();
   return synced.ok() ? closed : synced;
+}
+
+// Puts those last that were replaced and cannot be opened: where two of one step are there, one may
+// have been taken apart before a crash gave it its name back.
+void put_damaged_last(FileSystem& files, const std::string& folder,
+                      std::vector<DirectoryEntry>* entries) {
+  std::stable_partition(entries->begin(), entries->end(), [&](const DirectoryEntry& entry) {
+    const auto name = parse_checkpoint_name(entry.name);
+    return !name || name->kind != Kind::kOld ||
+           CheckpointReader::open(files, join_path(folder, entry.name)).ok();
+  });
 }
 
 // Takes apart what readers do not look at any more. Failure costs room, nothing else.
@@ -58,19 +73,21 @@ absl::StatusOr<std::unique_ptr<CommitDirectory>> CommitDirectory::begin(FileSyst
   }
   std::unique_ptr<CommitDirectory> directory(new CommitDirectory(files, std::move(options)));
   RETURN_IF_ERROR(files.create_directories(directory->temporary_));
+  if (directory->options_.keep_files) {
+    absl::StatusOr<std::unique_ptr<KeptFiles>> kept = KeptFiles::open(files, directory->path_);
+    if (kept.ok()) directory->kept_ = *std::move(kept);  // else all files are written
+  }
   return directory;
 }
 
 absl::Status CommitDirectory::write_tensors(const File& entry, const TensorFileLayout& layout,
                                             const TensorFileLayout::Fill& fill,
                                             ThreadPool& threads) {
-  const std::string path = join_path(temporary_, entry.name());
-  ASSIGN_OR_RETURN(WrittenFile written, write_chunks(
-                                            files_, path, layout.size_bytes(),
-                                            [&](int64_t offset, absl::Span<char> bytes) {
-                                              return layout.fill(offset, bytes, fill);
-                                            },
-                                            threads));
+  const auto fill_bytes = [&](int64_t offset, absl::Span<char> bytes) {
+    return layout.fill(offset, bytes, fill);
+  };
+  ASSIGN_OR_RETURN(WrittenFile written,
+                   write_or_keep(entry.name(), layout.size_bytes(), fill_bytes, threads));
   File complete = entry;
   complete.clear_tensors();
   for (const TensorInfo& info : layout.tensors()) {
@@ -80,7 +97,24 @@ absl::Status CommitDirectory::write_tensors(const File& entry, const TensorFileL
     for (const int64_t dimension : info.shape) tensor->add_shape(dimension);
     tensor->set_offset(layout.data_begin() + info.begin);
   }
-  return keep(std::move(complete), std::move(written));
+  return add(std::move(complete), std::move(written));
+}
+
+absl::StatusOr<WrittenFile> CommitDirectory::write_or_keep(const std::string& name,
+                                                           int64_t size_bytes,
+                                                           const KeptFiles::Fill& fill,
+                                                           ThreadPool& threads) {
+  const std::string path = join_path(temporary_, name);
+  if (options_.keep_files) {
+    std::optional<FileChunks> chunks;
+    if (kept_ != nullptr) chunks = kept_->match(name, size_bytes, fill, threads);
+    // A disk without hard links takes a copy, as long as there is room for it.
+    if (chunks.has_value() && link_file(files_, join_path(path_, name), path).ok()) {
+      return WrittenFile{*std::move(chunks), nullptr};
+    }
+    RETURN_IF_ERROR(check_free_space(files_, options_.folder, size_bytes));
+  }
+  return write_chunks(files_, path, size_bytes, fill, threads);
 }
 
 absl::Status CommitDirectory::write(const File& entry, absl::string_view content) {
@@ -89,10 +123,10 @@ absl::Status CommitDirectory::write(const File& entry, absl::string_view content
   ASSIGN_OR_RETURN(written.file,
                    files_.create_new(join_path(temporary_, entry.name()), content.size()));
   RETURN_IF_ERROR(written.file->write_at(0, content));
-  return keep(entry, std::move(written));
+  return add(entry, std::move(written));
 }
 
-absl::Status CommitDirectory::keep(File entry, WrittenFile written) {
+absl::Status CommitDirectory::add(File entry, WrittenFile written) {
   entry.set_rank(options_.rank);
   entry.set_size(written.chunks.size_bytes);
   entry.set_digest(format_digest(file_digest(written.chunks.digests)));
@@ -225,7 +259,8 @@ absl::Status remove_checkpoint(FileSystem& files, const std::string& path) {
 
 absl::StatusOr<std::vector<std::string>> clean_up(FileSystem& files, const std::string& folder) {
   std::vector<std::string> done;
-  ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files.list(folder));
+  ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, files.list(folder));
+  put_damaged_last(files, folder, &entries);
   for (const DirectoryEntry& entry : entries) {
     const auto name = parse_checkpoint_name(entry.name);
     const std::string path = join_path(folder, entry.name);

@@ -14,6 +14,7 @@
 #include "base/file_system.h"
 #include "base/thread_pool.h"
 #include "checkpoint/chunked_file.h"
+#include "checkpoint/kept_files.h"
 #include "checkpoint/tensor_file_layout.h"
 #include "proto/checkpoint_manifest.pb.h"
 
@@ -25,6 +26,9 @@ struct CommitOptions {
   std::string nonce;  // the same on all ranks (checkpoint/checkpoint_names.h)
   int rank = 0;
   int world_size = 1;
+  // Safetensors files whose bytes the checkpoint of this step in `folder` has are not written
+  // again: they get a second name, a hard link, in the new one.
+  bool keep_files = false;
 };
 
 // One rank's part in one checkpoint. Every rank writes its files and finishes them; when all have,
@@ -50,7 +54,9 @@ class CommitDirectory {
   CommitDirectory& operator=(const CommitDirectory&) = delete;
 
   // Writes a safetensors file. Of `entry` name, kind and, for a table, table and hashes are given.
-  // The bytes do not depend on the number of threads. Errors: those of `fill`; those of writing.
+  // The bytes do not depend on the number of threads. Errors: those of `fill`; those of writing;
+  // with keep_files ResourceExhausted, before anything is written, if there is no room for a file
+  // that cannot be kept.
   absl::Status write_tensors(const File& entry, const TensorFileLayout& layout,
                              const TensorFileLayout::Fill& fill, ThreadPool& threads);
   // Writes a small file: name and kind are given.
@@ -78,13 +84,16 @@ class CommitDirectory {
 
  private:
   CommitDirectory(FileSystem& files, CommitOptions options);
-  absl::Status keep(File entry, WrittenFile written);
+  absl::StatusOr<WrittenFile> write_or_keep(const std::string& name, int64_t size_bytes,
+                                            const KeptFiles::Fill& fill, ThreadPool& threads);
+  absl::Status add(File entry, WrittenFile written);
   absl::Status write_manifest(absl::string_view text);
   absl::Status replace(bool exists);
 
   FileSystem& files_;
   const CommitOptions options_;
   const std::string temporary_, path_;
+  std::unique_ptr<KeptFiles> kept_;  // null: every file is written
   std::vector<File> entries_;
   std::vector<WrittenFile> written_;
   bool done_ = false;  // committed or discarded

@@ -1,8 +1,10 @@
 #include "checkpoint/commit_directory.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,6 +47,8 @@ class CommitDirectoryTest : public testing::Test {
     return check_small_checkpoint(files_, at(checkpoint_name(options.step)), options);
   }
 
+  void expect_replacing_loses_nothing(const SmallCheckpoint& first, const SmallCheckpoint& second);
+
   FileSystem& files_ = FileSystem::local();
   std::string folder_;
 };
@@ -85,6 +89,83 @@ TEST_F(CommitDirectoryTest, ADamagedOneOfTheStepIsReplaced) {
   EXPECT_THAT(write_small_checkpoint(files_, folder_, {.nonce = "n2"}), IsOkAndHolds(true));
   EXPECT_OK(check({}));
   EXPECT_THAT(names(), ElementsAre("step-00000001"));
+}
+
+// By name, the number that the file system knows each file by.
+std::map<std::string, ino_t> inodes_in(FileSystem& files, const std::string& directory) {
+  std::map<std::string, ino_t> inodes;
+  const auto entries = files.list(directory);
+  EXPECT_OK(entries.status());
+  for (const DirectoryEntry& entry : *entries) {
+    struct stat info;
+    EXPECT_EQ(::stat(join_path(directory, entry.name).c_str(), &info), 0);
+    inodes[entry.name] = info.st_ino;
+  }
+  return inodes;
+}
+
+TEST_F(CommitDirectoryTest, DataFilesOfTheSameBytesAreKept) {
+  for (const int world_size : {1, 2}) {
+    start_anew();
+    ASSERT_OK(write_small_checkpoint(files_, folder_, {.world_size = world_size}));
+    const auto before = inodes_in(files_, at("step-00000001"));
+    const SmallCheckpoint finished = {
+        .world_size = world_size, .nonce = "n2", .finished = true, .keep_files = true};
+    EXPECT_THAT(write_small_checkpoint(files_, folder_, finished), IsOkAndHolds(true));
+    EXPECT_OK(check(finished));
+    ThreadPool threads(1);
+    ASSERT_OK_AND_ASSIGN(const auto reader, CheckpointReader::open(files_, at("step-00000001")));
+    EXPECT_OK(reader->verify(threads));
+    EXPECT_TRUE(reader->manifest().finished());
+    for (const auto& [name, inode] : inodes_in(files_, at("step-00000001"))) {
+      const bool data = name.find(".safetensors") != std::string::npos;
+      EXPECT_EQ(inode == before.at(name), data) << name;
+    }
+    EXPECT_THAT(names(), ElementsAre("step-00000001"));
+  }
+}
+
+TEST_F(CommitDirectoryTest, OtherBytesAndDamagedFilesAreNotKept) {
+  ASSERT_OK(write_small_checkpoint(files_, folder_, {}));
+  const std::string victim = "dense-00000-of-00001.safetensors";
+  std::string content = *read_file(files_, at("step-00000001/" + victim));
+  content.back() ^= 1;
+  ASSERT_OK(write_file_atomically(files_, at("step-00000001/" + victim), content));
+  const auto before = inodes_in(files_, at("step-00000001"));
+  const SmallCheckpoint again = {.nonce = "n2", .keep_files = true};
+  EXPECT_THAT(write_small_checkpoint(files_, folder_, again), IsOkAndHolds(true));
+  EXPECT_OK(check(again));
+  for (const auto& [name, inode] : inodes_in(files_, at("step-00000001"))) {
+    const bool kept = name.find("table-") != std::string::npos;
+    EXPECT_EQ(inode == before.at(name), kept) << name;
+  }
+  const SmallCheckpoint another = {.seed = 2, .nonce = "n3", .keep_files = true};
+  EXPECT_THAT(write_small_checkpoint(files_, folder_, another), IsOkAndHolds(true));
+  EXPECT_OK(check(another));
+}
+
+// A file system that gives a file no second name.
+class WithoutLinks : public MemoryFileSystem {
+ public:
+  absl::Status link(const std::string&, const std::string&) override {
+    return absl::PermissionDeniedError("Operation not permitted");
+  }
+};
+
+TEST_F(CommitDirectoryTest, WithoutLinksFilesAreWrittenIfThereIsRoom) {
+  WithoutLinks files;
+  ASSERT_OK(files.create_directories("c"));
+  ASSERT_OK(write_small_checkpoint(files, "c", {}));
+  const int64_t used = files.used_bytes();
+  files.set_capacity(used + 100);
+  SmallCheckpoint finished = {.nonce = "n2", .finished = true, .keep_files = true};
+  EXPECT_THAT(write_small_checkpoint(files, "c", finished),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("has room for 100")));
+  EXPECT_OK(check_small_checkpoint(files, "c/step-00000001", {}));
+  EXPECT_EQ(files.used_bytes(), used);
+  files.set_capacity(int64_t{1} << 30);
+  EXPECT_THAT(write_small_checkpoint(files, "c", finished), IsOkAndHolds(true));
+  EXPECT_OK(check_small_checkpoint(files, "c/step-00000001", finished));
 }
 
 TEST_F(CommitDirectoryTest, OtherThingsOfTheNameStay) {
@@ -156,7 +237,15 @@ TEST_F(CommitDirectoryTest, EveryCallThatFailsIsReported) {
 
 // The same while a checkpoint of the same step is replaced: one of both is always there.
 TEST_F(CommitDirectoryTest, ReplacingLosesNothing) {
-  const SmallCheckpoint first = {.seed = 1}, second = {.seed = 2, .nonce = "n2"};
+  for (const SmallCheckpoint& second :
+       {SmallCheckpoint{.seed = 2, .nonce = "n2"},
+        SmallCheckpoint{.nonce = "n2", .finished = true, .keep_files = true}}) {
+    expect_replacing_loses_nothing({.seed = 1}, second);
+  }
+}
+
+void CommitDirectoryTest::expect_replacing_loses_nothing(const SmallCheckpoint& first,
+                                                         const SmallCheckpoint& second) {
   int64_t failures = 0;
   for (const int64_t count : {int64_t{1}, int64_t{1} << 40}) {
     for (int64_t n = 0;; ++n) {

@@ -150,6 +150,7 @@ class Resolver {
         set_entries(i, {{from, from_name, kNothing}, {to, to_name, node}});
         break;
       }
+      case Kind::kLink: make(i, operation.to, find(operation.path)); break;
       case Kind::kRemove: {
         const auto [directory, name] = place(operation.path);
         set_entries(i, {{directory, name, kNothing}});

@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/catch_exceptions.h"
 #include "base/log.h"
@@ -14,6 +15,7 @@
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/commit_directory.h"
 #include "checkpoint/frozen_state.h"
+#include "checkpoint/kept_files.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/referred_files.h"
 #include "checkpoint/save_filter.h"
@@ -25,6 +27,9 @@ namespace {
 
 // Undo logs may take as much, however small the tables are.
 constexpr int64_t kLeastUndoBytes = 16 << 20;
+
+// Before the nonce of a checkpoint that keeps files, where rank 0 tells it to the others.
+constexpr char kKeepFiles[] = "keep ";
 
 // Joins what the ranks have of one checkpoint, in their order. Errors: Internal if that cannot be
 // parsed.
@@ -142,24 +147,26 @@ std::string Saver::path_of(int64_t step) const {
   return join_path(options_.folder, checkpoint_name(step));
 }
 
-// `parts`: what StateWriter::manifest() is on each rank.
-absl::StatusOr<bool> Saver::is_there(const std::vector<std::string>& parts) {
+// Looks for the step in the folder. `parts`: what StateWriter::manifest() is on each rank.
+absl::StatusOr<Saver::Found> Saver::find(const std::vector<std::string>& parts) {
   ASSIGN_OR_RETURN(CheckpointManifest manifest, join_manifests(parts));
   manifest.set_fingerprint(options_.fingerprint);
-  return is_saved(files_, path_of(manifest.progress().step()), manifest, threads_);
+  manifest.set_world_size(static_cast<int32_t>(parts.size()));
+  const std::string path = path_of(manifest.progress().step());
+  if (is_saved(files_, path, manifest, threads_)) return Found{.same = true};
+  const auto kept = KeptFiles::open(files_, path);
+  return Found{.kept_bytes = kept.ok() ? (*kept)->expected_bytes(manifest) : 0};
 }
 
-// Agrees on a checkpoint of which this rank writes `own`. Rank 0 calls `there` in the open folder
-// with the texts of all ranks.
-// Returns: the nonce; empty if `there` returns true, so that nothing needs to be written. Writes
-// nothing but the lock.
-absl::StatusOr<std::string> Saver::make_room(const absl::StatusOr<Share>& own, There there,
-                                             Collectives& ranks) {
+// Agrees on a checkpoint of which this rank writes `own`. Rank 0 calls `look` in the open folder
+// with the texts of all ranks. Writes nothing but the lock.
+absl::StatusOr<Saver::Leave> Saver::make_room(const absl::StatusOr<Share>& own, Look look,
+                                              Collectives& ranks) {
   const auto packed = own.ok()
                           ? absl::StatusOr<std::string>(absl::StrCat(own->bytes, "\n", own->text))
                           : absl::StatusOr<std::string>(own.status());
   ASSIGN_OR_RETURN(std::vector<std::string> shares, gather_results(packed, ranks));
-  return result_of_first(
+  const absl::StatusOr<std::string> agreed = result_of_first(
       [&]() -> absl::StatusOr<std::string> {
         int64_t total = 0, size = 0;
         for (std::string& share : shares) {
@@ -168,12 +175,16 @@ absl::StatusOr<std::string> Saver::make_room(const absl::StatusOr<Share>& own, T
           share.erase(0, end + 1);
         }
         RETURN_IF_ERROR(open_folder(/*chooses=*/false));
-        ASSIGN_OR_RETURN(const bool is_there, there(shares));
-        if (is_there) return std::string();
-        RETURN_IF_ERROR(check_free_space(files_, options_.folder, total));
-        return new_nonce();
+        ASSIGN_OR_RETURN(const Found found, look(shares));
+        if (found.same) return std::string();
+        RETURN_IF_ERROR(check_free_space(files_, options_.folder, total - found.kept_bytes));
+        return absl::StrCat(found.kept_bytes > 0 ? kKeepFiles : "", new_nonce());
       },
       ranks);
+  RETURN_IF_ERROR(agreed.status());
+  absl::string_view nonce = *agreed;
+  const bool keep_files = absl::ConsumePrefix(&nonce, kKeepFiles);
+  return Leave{std::string(nonce), keep_files};
 }
 
 // `parts`: the manifests of all ranks.
@@ -228,17 +239,19 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& whole,
       writer.ok()
           ? absl::StatusOr<Share>({writer->size_bytes(), writer->manifest().SerializeAsString()})
           : writer.status();
-  const absl::StatusOr<std::string> nonce = make_room(
-      own, [&](const std::vector<std::string>& parts) { return is_there(parts); }, ranks);
-  RETURN_IF_ERROR(nonce.status(), what);
+  ASSIGN_OR_RETURN(
+      const Leave leave,
+      make_room(own, [&](const std::vector<std::string>& parts) { return find(parts); }, ranks),
+      what);
   const CheckpointInfo info = {path_of(progress.step), progress};
-  if (!nonce->empty()) {
-    RETURN_IF_ERROR(
-        write({options_.folder, progress.step, *nonce, ranks.rank(), ranks.world_size()}, *writer,
-              metrics, ranks),
-        what);
+  if (leave.nonce.empty()) {
+    if (ranks.rank() == 0) retain(progress.step, threads_);
+  } else {
+    RETURN_IF_ERROR(write({options_.folder, progress.step, leave.nonce, ranks.rank(),
+                           ranks.world_size(), leave.keep_files},
+                          *writer, metrics, ranks),
+                    what);
   }
-  if (nonce->empty() && ranks.rank() == 0) retain(progress.step, threads_);
   remember(info.path);
   return info;
 }
@@ -351,18 +364,18 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
       catch_exceptions([&] { return freeze_state(state, save->budget, threads_); });
   const absl::StatusOr<Share> own =
       frozen.ok() ? absl::StatusOr<Share>({frozen->size_bytes(), ""}) : frozen.status();
-  const absl::StatusOr<std::string> nonce = make_room(
-      own, [&](const std::vector<std::string>&) { return files_.link_info(save->info.path).ok(); },
-      ranks);
-  RETURN_IF_ERROR(nonce.status(), what);
-  if (nonce->empty()) {
+  const auto look = [&](const std::vector<std::string>&) -> absl::StatusOr<Found> {
+    return Found{.same = files_.link_info(save->info.path).ok()};  // compared in begin_again
+  };
+  ASSIGN_OR_RETURN(const Leave leave, make_room(own, look, ranks), what);
+  if (leave.nonce.empty()) {
     frozen = absl::CancelledError();  // released
     return begin_again(whole, metrics, ranks);
   }
   // The last step that fails before begin() returns: all ranks report it, and free their tables.
   const absl::StatusOr<std::string> begun = catch_exceptions([&]() -> absl::StatusOr<std::string> {
     ASSIGN_OR_RETURN(save->directory,
-                     CommitDirectory::begin(files_, {options_.folder, progress.step, *nonce,
+                     CommitDirectory::begin(files_, {options_.folder, progress.step, leave.nonce,
                                                      ranks.rank(), ranks.world_size()}));
     save->work = std::make_unique<BackgroundSave>(work_of(*save, *std::move(frozen), ranks.rank()),
                                                   options_.write_threads);

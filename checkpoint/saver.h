@@ -89,7 +89,9 @@ class Saver : public StateSaver {
 
   // Saves `whole`, but for what options leave out. Durable when it returns: see "Commit" in
   // docs/checkpoint_format.md. A step that is there already with the same content is read, and not
-  // written again. `metrics` are what retention may choose by: names as in its policy. Old
+  // written again. If it is there with another state, such as that of hooks, the new checkpoint
+  // keeps the files of tensors and tables whose bytes are the same, and needs no room for them.
+  // `metrics` are what retention may choose by: names as in its policy. Old
   // checkpoints are then removed or reduced; if that fails it is only logged. Takes the folder's
   // lock first if it has not been taken. Errors: FailedPrecondition naming who holds the lock;
   // ResourceExhausted if there is no room for it, before anything is written; InvalidArgument for
@@ -140,7 +142,17 @@ class Saver : public StateSaver {
     int64_t bytes = 0;
     std::string text;  // for rank 0
   };
-  using There = absl::FunctionRef<absl::StatusOr<bool>(const std::vector<std::string>&)>;
+  // What the folder has of a step already.
+  struct Found {
+    bool same = false;       // all of it
+    int64_t kept_bytes = 0;  // of files that a new checkpoint of the step will keep
+  };
+  using Look = absl::FunctionRef<absl::StatusOr<Found>(const std::vector<std::string>&)>;
+  // Leave to write a checkpoint.
+  struct Leave {
+    std::string nonce;        // "": it is there already
+    bool keep_files = false;  // CommitOptions::keep_files
+  };
 
   Saver(SaverOptions options, FileSystem& files, const Clock& clock);
   // `chooses`: what the run goes on from is looked up in the folder after this.
@@ -150,10 +162,8 @@ class Saver : public StateSaver {
                                                     int world_size) const;
   void remember(const std::string& path);
   std::string path_of(int64_t step) const;
-  // Returns: whether the state that the ranks have is in the folder already.
-  absl::StatusOr<bool> is_there(const std::vector<std::string>& parts);
-  absl::StatusOr<std::string> make_room(const absl::StatusOr<Share>& own, There there,
-                                        Collectives& ranks);
+  absl::StatusOr<Found> find(const std::vector<std::string>& parts);
+  absl::StatusOr<Leave> make_room(const absl::StatusOr<Share>& own, Look look, Collectives& ranks);
   absl::Status write(const CommitOptions& options, StateWriter& writer,
                      const std::map<std::string, double>& metrics, Collectives& ranks);
   absl::Status commit(const std::vector<std::string>& parts,

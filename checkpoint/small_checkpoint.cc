@@ -95,7 +95,8 @@ std::vector<TensorFile> tensor_files(const SmallCheckpoint& options, int rank) {
 }
 
 std::string state_of(const SmallCheckpoint& options, int rank) {
-  return absl::StrCat("state of rank ", rank, ", seed ", options.seed);
+  return absl::StrCat("state of rank ", rank, ", seed ", options.seed,
+                      options.finished ? ", finished" : "");
 }
 
 absl::Status write_file(CommitDirectory& writer, const TensorFile& file, ThreadPool& threads) {
@@ -142,6 +143,7 @@ CheckpointManifest manifest_of(const SmallCheckpoint& options) {
   }
   if (options.base) *manifest.mutable_base() = *options.base;
   manifest.set_fingerprint("job");
+  if (options.finished) manifest.set_finished(true);
   for (const auto& [name, value] : options.metrics) {
     CheckpointManifest::Metric* metric = manifest.add_metrics();
     metric->set_name(name);
@@ -172,8 +174,8 @@ absl::StatusOr<bool> write_small_checkpoint(FileSystem& files, const std::string
   std::vector<std::unique_ptr<CommitDirectory>> writers;
   for (int rank = 0; rank < options.world_size; ++rank) {
     ASSIGN_OR_RETURN(std::unique_ptr<CommitDirectory> writer,
-                     CommitDirectory::begin(
-                         files, {folder, options.step, options.nonce, rank, options.world_size}));
+                     CommitDirectory::begin(files, {folder, options.step, options.nonce, rank,
+                                                    options.world_size, options.keep_files}));
     writers.push_back(std::move(writer));
     for (const TensorFile& file : tensor_files(options, rank)) {
       RETURN_IF_ERROR(write_file(*writers[rank], file, threads));

@@ -15,7 +15,7 @@ namespace millrace {
 
 // A model with the dense tensors "fc.weight" [3, 2], its optimizer state, and "on" (bool [3]), and
 // a table "items" of dimension 3 in bfloat16 with a slot, in two files. Equal options give equal
-// bytes but for the nonce.
+// bytes, whatever the nonce and keep_files.
 struct SmallCheckpoint {
   int64_t step = 1;
   int64_t seed = 1;  // of all values
@@ -24,6 +24,8 @@ struct SmallCheckpoint {
   std::map<std::string, double> metrics = {};
   std::optional<CheckpointManifest::Base> base = std::nullopt;
   std::string nonce = "n1";
+  bool finished = false;    // in the manifest and the state files
+  bool keep_files = false;  // CommitOptions::keep_files
 };
 
 // Writes it by CommitDirectory, all ranks one after the other. Returns: whether it was not there

@@ -332,6 +332,11 @@ absl::Status UriFileSystem::rename(const std::string& from, const std::string& t
   return is_uri(to) ? read_only(to) : local_.rename(from, to);
 }
 
+absl::Status UriFileSystem::link(const std::string& from, const std::string& to) {
+  if (is_uri(from)) return read_only(from);
+  return is_uri(to) ? read_only(to) : link_file(local_, from, to);
+}
+
 absl::Status UriFileSystem::remove(const std::string& path) {
   return is_uri(path) ? read_only(path) : local_.remove(path);
 }

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
+#include "base/hard_links.h"
 #include "base/mutex.h"
 
 namespace arrow::fs {
@@ -28,7 +29,7 @@ namespace millrace {
 // URIs are read only: writing is PermissionDenied. Other errors are those of FileSystem;
 // Unavailable also for a service that does not answer, InvalidArgument for a scheme that Arrow does
 // not know.
-class UriFileSystem : public FileSystem {
+class UriFileSystem : public FileSystem, public HardLinks {
  public:
   // Borrows `local`.
   explicit UriFileSystem(FileSystem& local) : local_(local) {}
@@ -44,6 +45,7 @@ class UriFileSystem : public FileSystem {
   absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) override;
   absl::Status create_directories(const std::string& path) override;
   absl::Status rename(const std::string& from, const std::string& to) override;
+  absl::Status link(const std::string& from, const std::string& to) override;
   absl::Status remove(const std::string& path) override;
   absl::Status sync_directory(const std::string& path) override;
   absl::StatusOr<int64_t> free_bytes(const std::string& path) override;

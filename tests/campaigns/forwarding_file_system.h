@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "base/file_system.h"
+#include "base/hard_links.h"
 
 namespace millrace {
 
-class ForwardingFileSystem : public FileSystem {
+class ForwardingFileSystem : public FileSystem, public HardLinks {
  public:
   // `under` must outlive it.
   explicit ForwardingFileSystem(FileSystem& under) : under_(under) {}
@@ -43,6 +44,9 @@ class ForwardingFileSystem : public FileSystem {
   }
   absl::Status rename(const std::string& from, const std::string& to) override {
     return under_.rename(from, to);
+  }
+  absl::Status link(const std::string& from, const std::string& to) override {
+    return link_file(under_, from, to);
   }
   absl::Status remove(const std::string& path) override { return under_.remove(path); }
   absl::Status sync_directory(const std::string& path) override {

@@ -13,7 +13,9 @@
 #include "base/recording_file_system.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "base/thread_pool.h"
 #include "checkpoint/checkpoint_list.h"
+#include "checkpoint/crash_states.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
 #include "tests/fakes/memory_checkpoint.h"
@@ -162,6 +164,79 @@ TEST_F(SaverTest, AnotherStateOfTheSameStepIsWritten) {
   ASSERT_OK_AND_ASSIGN(const auto found, saver->restore(state, ranks_));
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->state.shared.pending_size(), 1);
+}
+
+// A job whose tensors and rows take more than all else in a checkpoint.
+TinyTrainerOptions large_job() {
+  TinyTrainerOptions options = small_job();
+  options.train.batch_size = 500;
+  options.train.ids = 5000;
+  return options;
+}
+
+TEST_F(SaverTest, AnotherStateOfTheSameStepKeepsTheDataFiles) {
+  const std::unique_ptr<Trainer> trainer = trained(large_job());
+  RecordingFileSystem files(files_);
+  const std::unique_ptr<Saver> saver = this->saver(files);
+  TrainState state = state_of(*trainer);
+  ASSERT_OK(saver->save(state, {}, ranks_).status());
+  const size_t operations = files.operations().size();
+  state.shared.add_pending()->set_hook("early_stop");
+  constexpr int64_t kSmallFiles = 32 << 10;
+  ASSERT_GT(files_.used_bytes(), 4 * kSmallFiles);
+  files_.set_capacity(files_.used_bytes() + kSmallFiles);
+  ASSERT_OK(saver->save(state, {{"eval/auc", 0.5}}, ranks_).status());
+  const std::vector<FileOperation> all = files.operations();
+  std::vector<std::string> linked, created;
+  for (size_t i = operations; i < all.size(); ++i) {
+    if (all[i].kind == FileOperation::Kind::kLink) linked.push_back(base_name(all[i].to));
+    if (all[i].kind == FileOperation::Kind::kCreate) created.push_back(base_name(all[i].path));
+  }
+  EXPECT_THAT(linked, testing::ElementsAre("dense-00000-of-00001.safetensors",
+                                           "table-items-00000-of-00001.safetensors"));
+  EXPECT_THAT(created, testing::ElementsAre("state-00000-of-00001.pb", "chunks-00000-of-00001.xxh",
+                                            "manifest.json"));
+  ASSERT_OK_AND_ASSIGN(const auto found, saver->restore(state, ranks_));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->state.shared.pending_size(), 1);
+  EXPECT_EQ(found->metrics.count("eval/auc"), 1u);
+  // Other rows are written, and need room.
+  state.tables[0]->store().weights(0)[0] += 1;
+  EXPECT_THAT(saver->save(state, {}, ranks_),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("has room for")));
+  SaverOptions read_only;
+  read_only.read_only = true;
+  EXPECT_OK(restored(files_, read_only, large_job()).status());
+}
+
+// The second save of a step is killed, or the machine stops, at any point.
+TEST_F(SaverTest, NoCrashWhileFilesAreKeptLosesTheCheckpoint) {
+  const std::unique_ptr<Trainer> trainer = trained();
+  RecordingFileSystem files(files_);
+  TrainState state = state_of(*trainer);
+  {
+    const std::unique_ptr<Saver> saver = this->saver(files);
+    state.shared.set_finished(false);
+    ASSERT_OK(saver->save(state, {}, ranks_).status());
+    files.mark("saved");
+    state.shared.set_finished(true);
+    ASSERT_OK(saver->save(state, {}, ranks_).status());
+    files.mark("finished");
+  }
+  ThreadPool threads(1);
+  int64_t looked = 0;
+  for_each_crash_state(files.operations(), {.max_states = 3'000}, [&](const CrashState& crash) {
+    if (crash.marks.empty()) return true;
+    ++looked;
+    const auto newest = newest_checkpoint(*crash.files, kFolder, Check::kFull, threads);
+    EXPECT_OK(newest.status()) << crash.what;
+    EXPECT_TRUE(newest.ok() && !newest->chain.empty()) << crash.what;
+    if (HasFailure()) return false;
+    const bool finished = newest->chain.back()->manifest().finished();
+    EXPECT_TRUE(finished || crash.marks.back() == "saved") << crash.what;
+    return !HasFailure();
+  });
+  EXPECT_GT(looked, 150);
 }
 
 // Neither is in the digest of a table's rows.

@@ -151,6 +151,36 @@ TEST_F(TrainerSaveTest, AtTheEndWithWhatEvaluationsSaid) {
   EXPECT_EQ(trainer.finished(), "completed");
 }
 
+// The save after the last evaluation keeps the files of the one before it.
+TEST_F(TrainerSaveTest, RoomForOneCheckpointIsEnoughForARunThatEvaluatesAtItsEnd) {
+  options_.train.batch_size = 500;
+  options_.train.ids = 5000;
+  constexpr int64_t kSmallFiles = 100 << 10;  // the state has a number for each example
+  for (const bool asynchronous : {false, true}) {
+    SCOPED_TRACE(asynchronous ? "asynchronously" : "synchronously");
+    fresh_disk();
+    asynchronous_ = asynchronous;
+    on_event_ = [&](HookContext& context, absl::string_view event) {
+      if (event == "start") context.requests().evaluate_at_end();
+      if (event != "after_checkpoint") return absl::OkStatus();
+      EXPECT_GT(files_->used_bytes(), 3 * kSmallFiles);
+      files_->set_capacity(files_->used_bytes() + kSmallFiles);
+      return absl::OkStatus();
+    };
+    ASSERT_OK_AND_ASSIGN(const Summary summary, start().train());
+    EXPECT_EQ(summary.outcome, Outcome::kCompleted);
+    EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000008"));
+    EXPECT_TRUE(newest().finished());
+    EXPECT_GT(newest().metrics_size(), 0);
+    EXPECT_THAT(told_, ElementsAre(checkpoints()[0], checkpoints()[0]));
+    on_event_ = nullptr;
+    const std::string end = state_of(*trainer_);
+    ASSERT_OK(start().resume(&notes_));
+    EXPECT_EQ(trainer_->finished(), "completed");
+    EXPECT_EQ(state_of(*trainer_), end);
+  }
+}
+
 // Whatever it fails with, and also if all evaluations after the last step come due by a cadence.
 TEST_F(TrainerSaveTest, AFailedLastEvaluationCostsNothingAndIsMadeAgain) {
   for (const bool asynchronous : {false, true}) {
