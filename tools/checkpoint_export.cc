@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/safetensors_writer.h"
+#include "tools/output_file.h"
 #include "tools/output_place.h"
 #include "tools/referred_export.h"
 #include "tools/table_parquet.h"
@@ -186,26 +187,17 @@ absl::StatusOr<std::vector<ExportedFile>> export_directory(FileSystem& files,
                                                            const CheckpointContent& content,
                                                            const ExportOptions& options,
                                                            const std::string& output) {
-  const std::string aside = aside_path(output);
   Exporter exporter(files, content, options);
-  const auto write = [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(const bool left, exists(files, aside));  // by one that was killed
-    if (left) RETURN_IF_ERROR(remove_recursively(files, aside));
-    RETURN_IF_ERROR(files.create_directories(aside));
+  size_t aside_bytes = 0;  // of the directory's name before it is `output`
+  RETURN_IF_ERROR(write_output_directory(files, output, [&](const std::string& aside) {
+    aside_bytes = aside.size();
     // First, since these may be gone.
     if (options.referred_files && !options.delta) RETURN_IF_ERROR(exporter.copy_referred(aside));
-    RETURN_IF_ERROR(exporter.write_all(aside));
-    RETURN_IF_ERROR(files.rename(aside, output));
-    return files.sync_directory(directory_of(output));
-  };
-  const absl::Status status = write();
-  if (!status.ok()) {
-    remove_recursively(files, aside).IgnoreError();
-    return status;
-  }
+    return exporter.write_all(aside);
+  }));
   std::vector<ExportedFile> written = std::move(exporter).written();
   for (ExportedFile& file : written) {
-    file.path = join_path(output, file.path.substr(aside.size() + 1));
+    file.path = join_path(output, file.path.substr(aside_bytes + 1));
   }
   return written;
 }
@@ -230,7 +222,8 @@ absl::StatusOr<std::vector<ExportedFile>> export_checkpoint(FileSystem& files,
   RETURN_IF_ERROR(check_output(files, output));
   if (options.table.empty()) return export_directory(files, content, options, output);
   Exporter exporter(files, content, options);
-  RETURN_IF_ERROR(exporter.write_table(options.table, output));
+  RETURN_IF_ERROR(with_output_lock(
+      files, output, [&] { return exporter.write_table(options.table, output); }));
   return std::move(exporter).written();
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/checkpoint_reader.h"
@@ -38,16 +39,30 @@ bool lies_in_checkpoint(FileSystem& files, const std::string& path) {
   return true;
 }
 
-// Returns the process that wrote this file aside, or 0 if `name` is none of those of `output`.
+// A directory that is written aside has its lock in a file of this name beside it.
+constexpr char kLock[] = ".lock";
+
+// Returns the process that wrote this file aside, or locked a directory of this name without
+// kLock; 0 if `name` is none of those of `output`.
 int64_t writer_of(absl::string_view name, absl::string_view output) {
   const std::string prefix = absl::StrCat(output, ".tmp-");
   int64_t process = 0;
-  if (!absl::StartsWith(name, prefix)) return 0;
-  return absl::SimpleAtoi(name.substr(prefix.size()), &process) && process > 0 ? process : 0;
+  if (!absl::ConsumePrefix(&name, prefix)) return 0;
+  absl::ConsumeSuffix(&name, kLock);
+  return absl::SimpleAtoi(name, &process) && process > 0 ? process : 0;
 }
 
 bool is_alive(int64_t process) {
   return ::kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH;
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> lock_output(FileSystem& files, const std::string& path,
+                                                      const std::string& lock_path) {
+  remove_leftovers(files, path);
+  ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, files.lock(lock_path));
+  if (lock != nullptr) return lock;
+  return absl::PermissionDeniedError(
+      absl::StrCat("cannot write ", path, ": another process writes ", aside_path(path)));
 }
 
 }  // namespace
@@ -102,19 +117,46 @@ void remove_leftovers(FileSystem& files, const std::string& path) {
     const std::string leftover = join_path(folder, entry.name);
     // The process may be one of another machine that shares this directory: it has the lock then.
     const absl::StatusOr<std::unique_ptr<FileLock>> lock = files.lock(leftover);
-    if (lock.ok() && *lock != nullptr) files.remove(leftover).IgnoreError();
+    if (!lock.ok() || *lock == nullptr) continue;
+    // Last, since it says that the directory is one that was written aside.
+    if (absl::EndsWith(leftover, kLock)) {
+      const std::string directory(absl::StripSuffix(leftover, kLock));
+      if (files.link_info(directory).ok() && !remove_recursively(files, directory).ok()) continue;
+    }
+    files.remove(leftover).IgnoreError();
   }
 }
 
 absl::Status write_output_file(FileSystem& files, const std::string& path,
                                const std::function<absl::Status(WritableFile&)>& write) {
-  remove_leftovers(files, path);
-  ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, files.lock(aside_path(path)));
-  if (lock == nullptr) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("cannot write ", path, ": another process writes ", aside_path(path)));
-  }
-  return write_file_atomically(files, path, write);
+  return with_output_lock(files, path, [&] { return write_file_atomically(files, path, write); });
+}
+
+absl::Status with_output_lock(FileSystem& files, const std::string& path,
+                              absl::FunctionRef<absl::Status()> write) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock,
+                   lock_output(files, path, aside_path(path)));
+  const absl::Status status = write();
+  if (!status.ok()) files.remove(aside_path(path)).IgnoreError();  // the file that is locked
+  return status;
+}
+
+absl::Status write_output_directory(FileSystem& files, const std::string& path,
+                                    const std::function<absl::Status(const std::string&)>& write) {
+  const std::string aside = aside_path(path), lock_path = absl::StrCat(aside, kLock);
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, lock_output(files, path, lock_path));
+  const auto write_and_rename = [&]() -> absl::Status {
+    // By a process that had this number before.
+    if (files.link_info(aside).ok()) RETURN_IF_ERROR(remove_recursively(files, aside));
+    RETURN_IF_ERROR(files.create_directories(aside));
+    RETURN_IF_ERROR(write(aside));
+    RETURN_IF_ERROR(files.rename(aside, path));
+    return files.sync_directory(directory_of(path));
+  };
+  const absl::Status status = write_and_rename();
+  if (!status.ok()) remove_recursively(files, aside).IgnoreError();
+  files.remove(lock_path).IgnoreError();
+  return status;
 }
 
 }  // namespace millrace

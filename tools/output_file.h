@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -49,7 +50,16 @@ absl::Status check_output(FileSystem& files, const std::string& path, const Outp
 absl::Status write_output_file(FileSystem& files, const std::string& path,
                                const std::function<absl::Status(WritableFile&)>& write);
 
-// Removes what write_output_file left beside `path` in processes that are gone, as far as it may.
+// The same for whoever calls write_file_atomically for `path` in `write`.
+absl::Status with_output_lock(FileSystem& files, const std::string& path,
+                              absl::FunctionRef<absl::Status()> write);
+
+// The same for a directory that is new: `write` gets the name of an empty one beside `path`, which
+// becomes `path` once it is whole. If it fails, or the process is killed, nothing is at `path`.
+absl::Status write_output_directory(FileSystem& files, const std::string& path,
+                                    const std::function<absl::Status(const std::string&)>& write);
+
+// Removes what these left beside `path` in processes that are gone, as far as it may.
 void remove_leftovers(FileSystem& files, const std::string& path);
 
 }  // namespace millrace

@@ -129,6 +129,43 @@ TEST_F(OutputFileTest, AFileThatIsLockedIsLeftAlone) {
   EXPECT_TRUE(exists(left));
 }
 
+TEST_F(OutputFileTest, ADirectoryAppearsWhole) {
+  ASSERT_OK(write_output_directory(files_, path("model"), [&](const std::string& aside) {
+    EXPECT_FALSE(exists("model"));
+    return write_file_atomically(files_, join_path(aside, "dense"), "whole");
+  }));
+  EXPECT_THAT(read_file(files_, path("model/dense")), IsOkAndHolds("whole"));
+  EXPECT_THAT(write_output_directory(files_, path("other"),
+                                     [&](const std::string& aside) -> absl::Status {
+                                       EXPECT_OK(write_file_atomically(
+                                           files_, join_path(aside, "dense"), "half"));
+                                       return absl::DataLossError("no more");
+                                     }),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(files_.list(folder_),
+              IsOkAndHolds(testing::ElementsAre(DirectoryEntry{"model", FileKind::kDirectory})));
+}
+
+TEST_F(OutputFileTest, DirectoriesOfKilledWritersGo) {
+  const std::string left = absl::StrCat("model.tmp-", dead_process());
+  const std::string mine = absl::StrCat("model.tmp-", dead_process());
+  const std::string locked = absl::StrCat("model.tmp-", dead_process());
+  for (const std::string& name : {left, mine, locked}) {
+    fs::create_directories(path(name));
+    write(name + "/dense", "half");
+  }
+  write(left + ".lock", "");
+  ASSERT_OK_AND_ASSIGN(const auto lock, files_.lock(path(locked + ".lock")));
+  ASSERT_OK(write_output_directory(files_, path("model"), [&](const std::string&) {
+    EXPECT_FALSE(exists(left)) << "before the work";
+    return absl::OkStatus();
+  }));
+  EXPECT_FALSE(exists(left + ".lock"));
+  EXPECT_TRUE(exists(mine + "/dense")) << "without a lock it is nobody's";
+  EXPECT_TRUE(exists(locked + "/dense")) << "as a writer on another machine";
+  EXPECT_TRUE(exists(locked + ".lock"));
+}
+
 TEST_F(OutputFileTest, AFailureLeavesTheOldFile) {
   write("p.csv", "old");
   EXPECT_THAT(write_output_file(files_, path("p.csv"),
