@@ -3,6 +3,7 @@
 #include <new>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
@@ -40,7 +41,12 @@ std::string asked_bytes(absl::string_view text) {
 }  // namespace
 
 absl::Status with_kind(absl::Status status, FailureKind kind) {
-  if (status.ok() || kind_of(status) != FailureKind::kOther) return status;
+  if (kind_of(status) != FailureKind::kOther) return status;
+  return replace_kind(std::move(status), kind);
+}
+
+absl::Status replace_kind(absl::Status status, FailureKind kind) {
+  if (status.ok()) return status;
   status.SetPayload(kUrl, absl::Cord(absl::StrCat(static_cast<int>(kind))));
   return status;
 }

@@ -19,6 +19,9 @@ enum class FailureKind {
 
 // Marks a failure; annotate() keeps the mark. A mark that is there already stays. OK stays OK.
 absl::Status with_kind(absl::Status status, FailureKind kind);
+// The same for whoever knows better what a failure is than its cause did: replaces a mark that is
+// there already.
+absl::Status replace_kind(absl::Status status, FailureKind kind);
 FailureKind kind_of(const absl::Status& status);
 
 // Appends to the message of a failure; code and payloads stay. OK stays OK.

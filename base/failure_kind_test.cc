@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "absl/strings/cord.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 
@@ -25,6 +26,18 @@ TEST(FailureKindTest, GoesWithTheStatus) {
   EXPECT_EQ(kind_of(annotate(marked, "step 3")), FailureKind::kDiverged);
   EXPECT_EQ(kind_of(with_kind(marked, FailureKind::kMachine)), FailureKind::kDiverged);
   EXPECT_OK(with_kind(absl::OkStatus(), FailureKind::kMachine));
+}
+
+TEST(FailureKindTest, ReplacingKeepsCodeMessageAndOtherPayloads) {
+  absl::Status full = with_kind(absl::ResourceExhaustedError("full"), FailureKind::kMachine);
+  full.SetPayload("other", absl::Cord("payload"));
+  const absl::Status replaced = replace_kind(full, FailureKind::kEvaluation);
+  EXPECT_THAT(replaced, StatusIs(absl::StatusCode::kResourceExhausted, "full"));
+  EXPECT_EQ(kind_of(replaced), FailureKind::kEvaluation);
+  EXPECT_EQ(replaced.GetPayload("other"), absl::Cord("payload"));
+  EXPECT_EQ(kind_of(replace_kind(absl::DataLossError("bad"), FailureKind::kLimit)),
+            FailureKind::kLimit);
+  EXPECT_OK(replace_kind(absl::OkStatus(), FailureKind::kMachine));
 }
 
 TEST(FailureKindTest, MoreTextKeepsCodeAndKind) {

@@ -54,7 +54,18 @@ void Agreement::begin_run() {
   requests_taken_ = true;
   own_failure_ = absl::OkStatus();
   over_ = false;
+  state_is_whole_ = false;
+  all_whole_ = false;
   failed_rank_ = -1;
+}
+
+bool Agreement::reopen() {
+  if (!all_whole()) return false;
+  over_ = false;
+  all_whole_ = false;
+  state_is_whole_ = false;
+  own_failure_ = absl::OkStatus();
+  return true;
 }
 
 void Agreement::start(Place place, const RankShare& share) {
@@ -178,6 +189,7 @@ absl::Status Agreement::give_up(absl::Status failure) {
 absl::Status Agreement::gather_failures(const absl::Status& own) {
   over_ = true;
   RankNote note;
+  note.set_state_is_whole(state_is_whole_);
   if (!own.ok()) {
     note.set_code(static_cast<int>(own.code()));
     note.set_error(std::string(own.message()));
@@ -188,7 +200,9 @@ absl::Status Agreement::gather_failures(const absl::Status& own) {
     if (notes[rank].has_code()) failed.push_back(rank);
   }
   if (failed.empty()) return absl::InternalError("a rank failed, but none says how");
-  failed_rank_ = static_cast<int>(failed[0]);
+  all_whole_ = std::all_of(notes.begin(), notes.end(),
+                           [](const RankNote& each) { return each.state_is_whole(); });
+  if (failed_rank_ < 0) failed_rank_ = static_cast<int>(failed[0]);
   if (!own.ok()) return own;
   return absl::AbortedError(
       absl::StrCat(list_ranks(failed), " failed: ", notes[failed[0]].error()));

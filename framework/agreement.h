@@ -81,6 +81,15 @@ class Agreement {
 
   // Whether the ranks know that the run has failed: no more collectives.
   bool over() const { return over_; }
+  // Says whether a failure that shows now leaves the state of training on this rank whole, so that
+  // it can be saved. Default: false, again for each run.
+  void set_state_is_whole(bool whole) { state_is_whole_ = whole; }
+  // Returns true if the run has failed, and every rank's state was whole when the ranks told one
+  // another of the failure. The same on all ranks.
+  bool all_whole() const { return over_ && all_whole_; }
+  // Lets the ranks act together once more after such a failure: exchanges work again, and report
+  // what fails in them. Returns all_whole(), as it was; if false, nothing has changed.
+  bool reopen();
   // The lowest rank that failed, once failures were gathered; else -1.
   int failed_rank() const { return failed_rank_; }
   Collectives& collectives() { return collectives_; }
@@ -103,6 +112,8 @@ class Agreement {
   uint64_t served_ = 0;               // hash of everything served
   std::vector<std::string> journal_;  // of what was served since the exchange verified last
   bool over_ = false;
+  bool state_is_whole_ = false;  // of this rank
+  bool all_whole_ = false;
   int failed_rank_ = -1;
 };
 

@@ -137,6 +137,42 @@ TEST(Agreement, AFailureWhileAnExchangeIsUnderWay) {
   });
 }
 
+TEST(Agreement, AfterAFailureThatLeavesAllWholeTheRanksActTogetherAgain) {
+  on_ranks(3, [](int number, Rank& rank) {
+    rank.agreement.set_state_is_whole(true);
+    EXPECT_FALSE(rank.agreement.reopen()) << "nothing has failed";
+    if (number == 2) {
+      rank.agreement.settle({"end"}, absl::NotFoundError("planted")).IgnoreError();
+    } else {
+      EXPECT_FALSE(rank.agreement.meet({"evaluation", 1}, {}).ok());
+    }
+    EXPECT_TRUE(rank.agreement.all_whole());
+    ASSERT_TRUE(rank.agreement.reopen());
+    EXPECT_FALSE(rank.agreement.over());
+    EXPECT_EQ(rank.agreement.failed_rank(), 2);
+    ASSERT_OK(rank.agreement.meet({"checkpoint", 3}));
+    // What fails now is reported as ever, and is the end.
+    const absl::Status own = number == 1 ? absl::DataLossError("disk") : absl::OkStatus();
+    EXPECT_FALSE(rank.agreement.settle({"saving"}, own).ok());
+    EXPECT_TRUE(rank.agreement.over());
+    EXPECT_FALSE(rank.agreement.reopen());
+    EXPECT_EQ(rank.agreement.failed_rank(), 2) << "the run failed there";
+  });
+}
+
+TEST(Agreement, OneRankWhoseStateIsNotWholeIsEnoughToEndIt) {
+  on_ranks(3, [](int number, Rank& rank) {
+    rank.agreement.set_state_is_whole(number != 1);
+    const absl::Status own = number == 0 ? absl::NotFoundError("planted") : absl::OkStatus();
+    EXPECT_FALSE(rank.agreement.settle({"end"}, own).ok());
+    EXPECT_FALSE(rank.agreement.all_whole());
+    EXPECT_FALSE(rank.agreement.reopen());
+    EXPECT_TRUE(rank.agreement.over());
+    rank.agreement.begin_run();
+    EXPECT_FALSE(rank.agreement.over());
+  });
+}
+
 TEST(Agreement, CommonRequestsOfOneRankAloneAreNamed) {
   on_ranks(3, [](int number, Rank& rank) {
     ASSERT_OK(rank.agreement.meet({"step", 1}, {}));

@@ -205,6 +205,8 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
   if (options.max_steps == 0) options.max_steps = options_.max_evaluation_steps;
   const Phase outer = context_->phase();
   Ranks ranks(*this);
+  // Invariant: an evaluation changes nothing that a checkpoint holds.
+  agreement_->set_state_is_whole(outer == Phase::kTrain && !save_failed_);
   context_->set_phase(Phase::kEvaluate);
   absl::StatusOr<std::optional<EvaluationResult>> result = std::nullopt;
   {
@@ -214,13 +216,9 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
   }
   context_->set_phase(outer);
   parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
-  if (!result.ok() && outer == Phase::kTrain && !absl::IsAborted(result.status())) {
-    evaluation_failed_ = true;
-    // Whatever its cause, and whatever kind that has: the message tells.
-    result = with_kind(absl::Status(result.status().code(), result.status().message()),
-                       FailureKind::kEvaluation);
-  }
+  if (!result.ok() && outer == Phase::kTrain) return mark_failed_evaluation(result.status());
   RETURN_IF_ERROR(result.status());
+  agreement_->set_state_is_whole(false);
   if (result->has_value()) {
     summary_.eval[options.name] = (*result)->metrics;
     summary_.eval_step[options.name] = position_.progress.step;
@@ -236,6 +234,15 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
   put_aside(evaluations, serving_scope_ == Scope::kCommon ? due_now_ : due_later_);
   RETURN_IF_ERROR(serve(asked, Scope::kThisRank));
   return result;
+}
+
+// Of an evaluation within training. Returns: the failure, marked as that of an evaluation on the
+// ranks that it comes from.
+absl::Status Trainer::mark_failed_evaluation(absl::Status failure) {
+  const bool of_another_rank = absl::IsAborted(failure);
+  evaluation_failed_ = !of_another_rank || agreement_->all_whole();
+  // Whatever its cause, and whatever kind that has: the message tells.
+  return of_another_rank ? failure : replace_kind(std::move(failure), FailureKind::kEvaluation);
 }
 
 absl::StatusOr<std::optional<Batch>> Trainer::Ranks::next(Dataset& data) {

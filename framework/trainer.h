@@ -203,6 +203,7 @@ class Trainer {
   bool stopped_by_rank(Scope scope) const;
   absl::StatusOr<std::optional<EvaluationResult>> evaluate_inside(Dataset& data,
                                                                   EvaluationOptions options);
+  absl::Status mark_failed_evaluation(absl::Status failure);
   absl::StatusOr<RequestSet> evaluate_sets(const RequestSet& requests, Scope scope, bool only_new);
   absl::StatusOr<EvaluationSet*> find_set(absl::string_view name);
   void record(LoopEvent::Kind kind, absl::string_view what, absl::string_view detail);

@@ -134,22 +134,22 @@ absl::Status Trainer::save_at_end() {
 // checkpoint is not marked as finished, so that a run that goes on from it evaluates.
 // `at_end`: hooks ask for the evaluations again when that run starts.
 absl::Status Trainer::save_before_evaluation(const RequestSet& requests, Scope scope, bool at_end) {
-  const bool last = at_end || training_is_over() || position_.stream_ended;
+  const bool last = at_end || training_is_over() || position_.stream_ended || requests.stop;
   if (!last || context_->phase() != Phase::kTrain || parts_.saver == nullptr ||
       !options_.save_at_end || summary_.steps_begun == 0) {
     return absl::OkStatus();
   }
   if (saved_step_ == position_.steps_done()) return finish_saves();  // it may only have begun
-  RequestSet asked;
-  const RequestSet restored = restored_requests_;
+  RequestSet asked, evaluations;
   for (const Request& request : requests.asked) {
-    if (request.kind == Request::kEvaluate && !at_end && scope == Scope::kCommon) {
-      restored_requests_.add(request);
-    }
-    if (request.kind == Request::kStop) asked.add(request);
+    if (request.kind == Request::kEvaluate && !at_end) evaluations.add(request);
+    if (request.kind == Request::kStop || request.kind == Request::kReload) asked.add(request);
   }
+  const RequestSet restored = restored_requests_, due = due_now_;
+  keep_unserved(evaluations, scope);
   const absl::Status saved = save(asked, scope);
   restored_requests_ = restored;
+  due_now_ = due;
   RETURN_IF_ERROR(saved);
   RETURN_IF_ERROR(finish_saves());
   record(LoopEvent::kServed, "checkpoint", "before the last evaluation");
@@ -170,33 +170,39 @@ void Trainer::keep_unserved(const RequestSet& requests, Scope scope) {
 absl::Status Trainer::explain_failed_evaluation(const absl::Status& outcome) const {
   const bool saved =
       saved_step_ == position_.steps_done() || (summary_.steps_begun == 0 && !checkpoint_.empty());
-  if (kind_of(outcome) != FailureKind::kEvaluation || !saved) return outcome;
+  if (!evaluation_failed_ || !saved) return outcome;
   return with_more(outcome, absl::StrCat("; training is saved up to step ", position_.progress.step,
                                          " in ", checkpoint_,
                                          ": mend what the evaluation lacks and run again, which "
                                          "evaluates first"));
 }
 
+// Over several ranks each is sure that the state of all is whole only after a failed evaluation.
+// They save together then, and each step of it is agreed on, since it may fail on one of them.
 void Trainer::save_after_failure() {
+  const bool alone = context_->world_size() == 1;
+  const bool together = !alone && agreement_->reopen();
   if (parts_.saver != nullptr && parts_.saver->asynchronous()) {
     // With more ranks what is under way is given up, but what is durable already is told.
-    const absl::Status finished = guarded("saving", [this] {
-      return context_->world_size() == 1
-                 ? finish_saves()
-                 : tell_of(parts_.saver->poll(/*all_ready=*/false, *parts_.collectives));
-    });
+    const absl::Status finished =
+        agreement_->settle({"finishing saves after the failure"}, guarded("saving", [&] {
+          return alone || together
+                     ? finish_saves()
+                     : tell_of(parts_.saver->poll(/*all_ready=*/false, *parts_.collectives));
+        }));
     if (!finished.ok()) MILLRACE_LOG(ERROR) << finished.message();
+    if (!finished.ok() && together) return;
   }
-  const bool clean =
-      (at_boundary_ || evaluation_failed_) && !save_failed_ && context_->world_size() == 1;
+  const bool whole = alone ? (at_boundary_ || evaluation_failed_) && !save_failed_ : together;
   if (evaluation_failed_ && saved_step_ == position_.steps_done()) return;
-  if (parts_.saver == nullptr || !options_.save_on_failure || !clean || summary_.steps_begun == 0) {
+  if (parts_.saver == nullptr || !options_.save_on_failure || !whole || summary_.steps_begun == 0) {
     return;
   }
-  const absl::Status saved = guarded("saving", [this]() -> absl::Status {
-    RETURN_IF_ERROR(save(RequestSet(), Scope::kThisRank));
-    return finish_saves();
-  });
+  const absl::Status saved =
+      agreement_->settle({"saving after the failure"}, guarded("saving", [this]() -> absl::Status {
+        RETURN_IF_ERROR(save(RequestSet(), Scope::kThisRank));
+        return finish_saves();
+      }));
   if (!saved.ok()) {
     MILLRACE_LOG(ERROR) << "the run failed, and so did saving where it stood: " << saved.message();
     return;

@@ -374,6 +374,7 @@ CLASSES = {
     "tests/resume": {
         "asynchronous_saver_test": "tensor",
         "model_bank_test": "tensor",
+        "rank_save_test": "tensor",
         "resume_case": "torch",
         "resume_test": "tensor",
         "save_filter_test": "tensor",

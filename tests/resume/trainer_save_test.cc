@@ -235,6 +235,43 @@ TEST_F(TrainerSaveTest, AFailedEvaluationWithinTrainingCostsNothing) {
   expect_what_an_unbroken_run_comes_to();
 }
 
+// A stop makes the evaluation that it comes with the last one. A run that is killed in it goes on
+// with the evaluation, and stops if all ranks asked for that.
+TEST_F(TrainerSaveTest, AnEvaluationThatComesWithAStopIsSavedBefore) {
+  options_.trainer.save_on_failure = false;  // as if it were killed
+  for (const Scope scope : {Scope::kCommon, Scope::kThisRank}) {
+    SCOPED_TRACE(scope == Scope::kCommon ? "common" : "of this rank");
+    fresh_disk();
+    options_.eval.fail_at = 0;
+    on_event_ = [scope](HookContext& context, absl::string_view event) {
+      if (event != "after_step" || context.progress().step != 3) return absl::OkStatus();
+      context.requests().evaluate("", scope);
+      context.requests().stop("enough", scope);
+      return absl::OkStatus();
+    };
+    const absl::Status failed = start().train().status();
+    const int64_t step = trainer_->progress().step;
+    EXPECT_THAT(std::string(failed.message()), HasSubstr(absl::StrCat("saved up to step ", step)));
+    EXPECT_THAT(checkpoints(), ElementsAre(absl::StrCat("out/checkpoints/step-0000000", step)));
+    EXPECT_FALSE(newest().finished());
+    options_.eval.fail_at = -1;
+    on_event_ = [step](HookContext& context, absl::string_view event) {
+      if (event == "after_step" && context.progress().step == step) context.requests().evaluate();
+      return absl::OkStatus();
+    };
+    ASSERT_OK(start().resume(&notes_));
+    ASSERT_OK_AND_ASSIGN(const Summary summary, trainer_->train());
+    EXPECT_EQ(summary.eval_step.at("eval"), step) << "it is made first";
+    if (scope == Scope::kCommon) {
+      EXPECT_EQ(summary.stop_reason, "enough");
+      EXPECT_EQ(summary.steps_begun, 0);
+      EXPECT_TRUE(newest().finished());
+    } else {
+      expect_what_an_unbroken_run_comes_to();
+    }
+  }
+}
+
 // What only an evaluation that is finished decides is not decided by one that was cut off.
 TEST_F(TrainerSaveTest, AStopThatTheLastEvaluationLeadsToIsSaved) {
   on_event_ = [](HookContext& context, absl::string_view event) {
