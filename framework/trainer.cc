@@ -68,8 +68,10 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts)
              .stop_waiting = [] { return noted_stop_signal() != 0; }},
             parts_.train_data.get(), position_, *parts_.collectives, clock_) {}
 
-// Collectives that are under way work on buffers of the other parts.
-Trainer::~Trainer() { parts_.collectives.reset(); }
+Trainer::~Trainer() { leave_job(); }
+
+// Collectives that are under way work on buffers of the other parts, so these go later.
+void Trainer::leave_job() { parts_.collectives.reset(); }
 
 absl::Status Trainer::initialize() {
   collections_ = collections_of(*parts_.model);

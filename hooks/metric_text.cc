@@ -12,4 +12,16 @@ bool logloss_repeats_loss(const std::map<std::string, double>& metrics, int deci
          absl::StrFormat("%.*f", decimals, loss->second);
 }
 
+std::string metrics_text(const std::map<std::string, double>& metrics, RepeatedLogloss repeated) {
+  constexpr int kDecimals = 5;
+  const bool omits =
+      repeated == RepeatedLogloss::kOmitted && logloss_repeats_loss(metrics, kDecimals);
+  std::string text;
+  for (const auto& [name, value] : metrics) {
+    if (omits && name == "logloss") continue;
+    absl::StrAppendFormat(&text, "  %s %.*f", name, kDecimals, value);
+  }
+  return text;
+}
+
 }  // namespace millrace

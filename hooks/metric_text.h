@@ -11,6 +11,13 @@ namespace millrace {
 // line need show one of them only.
 bool logloss_repeats_loss(const std::map<std::string, double>& metrics, int decimals);
 
+// What becomes of a logloss that repeats the loss.
+enum class RepeatedLogloss { kShown, kOmitted };
+
+// Returns the names and values of metrics with five decimals, each behind two spaces:
+// "  auc 0.76700  loss 0.47220".
+std::string metrics_text(const std::map<std::string, double>& metrics, RepeatedLogloss repeated);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_HOOKS_METRIC_TEXT_H_

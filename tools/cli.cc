@@ -4,13 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <iostream>
 #include <utility>
 #include <vector>
 
 #include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/stop_signals.h"
+#include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/summary_file.h"
@@ -21,11 +21,6 @@
 namespace millrace {
 namespace {
 
-int fail(const absl::Status& status) {
-  std::cerr << "millrace: " << status.message() << std::endl;
-  return exit_code(status);
-}
-
 int fail_usage(const CLI::App& program, const CLI::ParseError& error,
                const std::vector<std::string>& arguments) {
   const UsageError usage = explain_usage_error(program, error, arguments);
@@ -34,7 +29,7 @@ int fail_usage(const CLI::App& program, const CLI::ParseError& error,
   SummaryFile(FileSystem::local(), usage.summary, /*overwrite=*/false)
       .write(summary_json(summary))
       .IgnoreError();
-  return fail(absl::InvalidArgumentError(usage.message));
+  return report_outcome(absl::InvalidArgumentError(usage.message));
 }
 
 int run_command(CLI::App& program, int argc, char** argv, const RankListener& listener) {
@@ -63,8 +58,7 @@ int run_command(CLI::App& program, int argc, char** argv, const RankListener& li
   }
   for (const auto& [app, command] : commands) {
     if (!app->parsed()) continue;
-    const absl::StatusOr<int> code = command();
-    return code.ok() ? *code : fail(code.status());
+    return report_outcome(command());
   }
   return kExitUsage;
 }
@@ -77,13 +71,12 @@ int run_program(int argc, char** argv, const RankListener& listener) {
   // Under `bazel run`, paths are relative to where the user stands.
   const char* directory = std::getenv("BUILD_WORKING_DIRECTORY");
   if (directory != nullptr && ::chdir(directory) != 0) {
-    return fail(absl::NotFoundError(std::string("cannot enter ") + directory));
+    return report_outcome(absl::NotFoundError(std::string("cannot enter ") + directory));
   }
   CLI::App program("Trains recommendation models.", "millrace");
   program.require_subcommand(1);
-  const absl::StatusOr<int> code = catch_exceptions(
-      [&]() -> absl::StatusOr<int> { return run_command(program, argc, argv, listener); });
-  return code.ok() ? *code : fail(code.status());
+  return report_outcome(catch_exceptions(
+      [&]() -> absl::StatusOr<int> { return run_command(program, argc, argv, listener); }));
 }
 
 }  // namespace millrace

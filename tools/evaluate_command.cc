@@ -1,13 +1,13 @@
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <string>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "hooks/metric_text.h"
 #include "io/uri_file_system.h"
+#include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
 #include "tools/job.h"
@@ -23,65 +23,76 @@ struct EvaluateFlags : ConfigFlags {
   std::string checkpoint;
 };
 
-// The sets' metrics, on rank 0 also for people.
-absl::Status evaluate_sets(const JobConfig& config, Trainer& trainer, bool print,
-                           Summary* summary) {
-  for (const EvaluationSetConfig& set : config.train().eval_data()) {
-    if (set.data().has_windows()) continue;  // see build_evaluator
-    ASSIGN_OR_RETURN(const EvaluationResult result, trainer.evaluate(set.name()));
-    summary->rows = trainer.summary().rows;
-    summary->eval[set.name()] = result.metrics;
-    if (!print) continue;
-    std::cout << set.name() << ":";
-    for (const auto& [name, value] : result.metrics) {
-      std::cout << absl::StrFormat("  %s %.5f", name, value);
+class EvaluateCommand {
+ public:
+  EvaluateCommand(const EvaluateFlags& flags, const RankListener& listener)
+      : flags_(flags), listener_(listener) {}
+
+  absl::StatusOr<int> run() {
+    ASSIGN_OR_RETURN(ranks_, read_rank_environment());
+    SummaryFile file(files_, is_first() ? flags_.summary : "", flags_.overwrite);
+    const absl::Status status = evaluate(file);
+    const absl::StatusOr<int> outcome = file.end_command(summary_, status);
+    end_if_data_hangs(trainer_.get(), outcome);
+    return outcome;
+  }
+
+ private:
+  // Whether this rank writes what all have in common.
+  bool is_first() const { return ranks_.rank == 0; }
+
+  absl::Status evaluate(SummaryFile& summary_file) {
+    RETURN_IF_ERROR(summary_file.check());
+    RETURN_IF_ERROR(check_config_file(files_, flags_.config, ranks_.world_size));
+    ASSIGN_OR_RETURN(config_, load_config(files_, flags_));
+    RETURN_IF_ERROR(summary_file.check_inputs(
+        [&] { return run_inputs(files_, flags_.config, config_.train()); }));
+    ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
+                     join_ranks(ranks_, config_, listener_));
+    RETURN_IF_ERROR(on_rank_0(*collectives, [&] {
+      return make_generated_data(files_, config_.train(), flags_.overwrite).status();
+    }));
+    JobResources resources;
+    resources.log = &std::cerr;
+    resources.local_world_size = ranks_.local_world_size;
+    resources.data = &data_;
+    Collectives& others = *collectives;  // the trainer's from here on
+    ASSIGN_OR_RETURN(trainer_, build_evaluator(config_, resources, std::move(collectives)));
+    const absl::StatusOr<LoadedModel> loaded =
+        load_model(config_.train(), files_, flags_.checkpoint, *trainer_, is_first());
+    if (!loaded.ok()) {
+      const absl::Status status = annotate(loaded.status(), "--checkpoint");
+      others.fail(status);
+      return status;
     }
-    std::cout << "  examples " << result.examples << std::endl;
+    summary_.checkpoint = loaded->path;
+    summary_.progress = loaded->progress;
+    return evaluate_sets();
   }
-  return absl::OkStatus();
-}
 
-absl::Status evaluate(const EvaluateFlags& flags, const RankEnvironment& ranks,
-                      const RankListener& listener, FileSystem& files, SummaryFile& summary_file,
-                      Summary* summary) {
-  RETURN_IF_ERROR(summary_file.check());
-  RETURN_IF_ERROR(check_config_file(files, flags.config, ranks.world_size));
-  ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
-  RETURN_IF_ERROR(
-      summary_file.check_inputs([&] { return run_inputs(files, flags.config, config.train()); }));
-  ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, join_ranks(ranks, config, listener));
-  RETURN_IF_ERROR(on_rank_0(*collectives, [&] {
-    return make_generated_data(files, config.train(), flags.overwrite).status();
-  }));
-  JobResources resources;
-  resources.log = &std::cerr;
-  resources.local_world_size = ranks.local_world_size;
-  DataReport data;
-  resources.data = &data;
-  Collectives& others = *collectives;  // the trainer's from here on
-  ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
-                   build_evaluator(config, resources, std::move(collectives)));
-  const absl::StatusOr<LoadedModel> loaded =
-      load_model(config.train(), files, flags.checkpoint, *trainer, ranks.rank == 0);
-  if (!loaded.ok()) {
-    const absl::Status status = annotate(loaded.status(), "--checkpoint");
-    others.fail(status);
-    return status;
+  // The sets' metrics, on rank 0 also for people.
+  absl::Status evaluate_sets() {
+    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      if (set.data().has_windows()) continue;  // see build_evaluator
+      ASSIGN_OR_RETURN(const EvaluationResult result, trainer_->evaluate(set.name()));
+      summary_.rows = trainer_->summary().rows;
+      summary_.eval[set.name()] = result.metrics;
+      if (!is_first()) continue;
+      std::cout << set.name() << ":" << metrics_text(result.metrics, RepeatedLogloss::kShown)
+                << "  examples " << result.examples << std::endl;
+    }
+    return absl::OkStatus();
   }
-  summary->checkpoint = loaded->path;
-  summary->progress = loaded->progress;
-  RETURN_IF_ERROR(evaluate_sets(config, *trainer, ranks.rank == 0, summary));
-  return absl::OkStatus();
-}
 
-absl::StatusOr<int> run(const EvaluateFlags& flags, const RankListener& listener) {
-  FileSystem& files = UriFileSystem::process();
-  ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
-  Summary summary;
-  SummaryFile file(files, ranks.rank == 0 ? flags.summary : "", flags.overwrite);
-  const absl::Status status = evaluate(flags, ranks, listener, files, file, &summary);
-  return file.end_command(summary, status);
-}
+  const EvaluateFlags& flags_;
+  const RankListener& listener_;
+  FileSystem& files_ = UriFileSystem::process();
+  RankEnvironment ranks_;
+  JobConfig config_;
+  DataReport data_;
+  Summary summary_;
+  std::unique_ptr<Trainer> trainer_;
+};
 
 }  // namespace
 
@@ -93,7 +104,7 @@ Command add_evaluate_command(CLI::App& program, const RankListener& listener) {
       ->add_option("--checkpoint", flags->checkpoint,
                    "checkpoint, folder of them, or output directory of a training run")
       ->required();
-  return [flags, listener] { return run(*flags, listener); };
+  return [flags, listener] { return EvaluateCommand(*flags, listener).run(); };
 }
 
 }  // namespace millrace

@@ -19,6 +19,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/model_bank.h"
 #include "distributed/one_rank_collectives.h"
+#include "framework/data_watch.h"
 #include "framework/hook_registry.h"
 #include "framework/jsonl_event_log.h"
 #include "framework/model.h"
@@ -283,7 +284,11 @@ class JobBuilder {
     WindowedFilesOptions options;
     options.dataset = dataset_options(data, &report);
     options.clock = &resources_.clock;
-    options.broadcast = [collectives = collectives_](absl::string_view bytes) {
+    // The dataset must not keep this rank in a job that the trainer has left.
+    options.broadcast = [job = std::weak_ptr<Collectives>(collectives_)](
+                            absl::string_view bytes) -> absl::StatusOr<std::string> {
+      const std::shared_ptr<Collectives> collectives = job.lock();
+      if (collectives == nullptr) return absl::AbortedError("this rank has left the job");
       return collectives->broadcast(bytes, /*root=*/0);
     };
     return WindowedFiles::create(std::move(options));
@@ -320,14 +325,32 @@ class JobBuilder {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<bool> has_any_example(const DataConfig& config) const {
+    DatasetOptions options = dataset_options(config);
+    options.data.set_batch_size(1);
+    options.rank = 0;
+    options.world_size = 1;
+    options.reader_threads = 1;
+    options.prefetch_batches = 1;
+    ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> data, open_dataset(options));
+    RETURN_IF_ERROR(data->start_epoch(0));
+    DataWatch watch(absl::Seconds(config_.run().distributed().data_timeout_seconds()));
+    const absl::StatusOr<std::optional<Batch>> first = watch.next(*data);
+    // Its threads hang, and so would whoever destroys it.
+    if (watch.gave_up()) static_cast<void>(data.release());
+    RETURN_IF_ERROR(first.status());
+    return first->has_value();
+  }
+
   // Sets without rows are found where they are opened; those that a split or a sample leaves nothing
   // of only by reading up to the first example that stays. Rank 0 reads for all, while the others
   // wait: a set of which it may have to read everything is left to its evaluation if it is large.
+  // validate() refuses sets that are mixes.
   absl::Status find_empty_evaluation_sets() const {
     if (!config_.run().evaluation().enabled() || collectives_->rank() != 0) return absl::OkStatus();
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       const bool chooses = set.data().has_split() || set.data().has_sample();
-      if (!chooses || set.data().has_windows() || set.data().has_mix()) continue;
+      if (!chooses || set.data().has_windows()) continue;
       // A part by hash of the example has its first one near the begin.
       const bool may_read_all =
           set.data().has_sample() || set.data().split().by() != SplitConfig::HASH_OF_EXAMPLE;
@@ -336,16 +359,8 @@ class JobBuilder {
                                        [&](const DataSetReport& r) { return r.name == name; });
       if (may_read_all && report->rows > kMostRowsBeforeTraining) continue;
       const std::string what = absl::StrCat("train.", name);
-      DatasetOptions options = dataset_options(set.data());
-      options.data.set_batch_size(1);
-      options.rank = 0;
-      options.world_size = 1;
-      options.reader_threads = 1;
-      options.prefetch_batches = 1;
-      ASSIGN_OR_RETURN(const std::unique_ptr<BatchDataset> data, open_dataset(options), what);
-      RETURN_IF_ERROR(data->start_epoch(0), what);
-      ASSIGN_OR_RETURN(const std::optional<Batch> first, data->next(), what);
-      if (first.has_value()) continue;
+      ASSIGN_OR_RETURN(const bool has_example, has_any_example(set.data()), what);
+      if (has_example) continue;
       return absl::InvalidArgumentError(
           absl::StrCat(what, ": no example of its ", report->rows,
                        " rows is in the set; check its split and sample"));

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
 #include "framework/hook_registry.h"
 #include "proto/config_reader.h"
@@ -154,6 +155,26 @@ TEST_F(JobTest, OtherRanksLearnWhyATrainerCannotBeMade) {
   EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("tables")));
   EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted,
                                     AllOf(HasSubstr("rank 1"), HasSubstr("tables"))));
+}
+
+class LeavingCollectives : public OneRankCollectives {
+ public:
+  explicit LeavingCollectives(bool& left) : left_(left) {}
+  ~LeavingCollectives() override { left_ = true; }
+
+ private:
+  bool& left_;
+};
+
+TEST_F(JobTest, NoDataKeepsARankInTheJobThatItsTrainerLeft) {
+  ASSERT_OK(apply_override("train.train_data.windows={}", &config_));
+  bool left = false;
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Trainer> trainer,
+      build_trainer(config_, resources_, std::make_unique<LeavingCollectives>(left)));
+  EXPECT_FALSE(left);
+  trainer->leave_job();
+  EXPECT_TRUE(left);
 }
 
 TEST_F(JobTest, WritesWhatWasAskedForAndDone) {

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "io/feature_schema.h"
 #include "io/uri_file_system.h"
+#include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
 #include "tools/job.h"
@@ -37,7 +38,9 @@ class PredictCommand {
 
   absl::StatusOr<int> run() {
     const absl::Status status = predict();
-    return summary_file_.end_command(summary_, status);
+    const absl::StatusOr<int> outcome = summary_file_.end_command(summary_, status);
+    end_if_data_hangs(trainer_.get(), outcome);
+    return outcome;
   }
 
  private:
@@ -51,18 +54,16 @@ class PredictCommand {
     JobResources resources;
     resources.log = &std::cerr;
     resources.labels_may_miss = true;
-    DataReport data;
-    resources.data = &data;
-    ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_evaluator(config_, resources));
+    resources.data = &data_;
+    ASSIGN_OR_RETURN(trainer_, build_evaluator(config_, resources));
     ASSIGN_OR_RETURN(
         const LoadedModel loaded,
-        load_model(config_.train(), files_, flags_.checkpoint, *trainer, /*print=*/true),
+        load_model(config_.train(), files_, flags_.checkpoint, *trainer_, /*print=*/true),
         "--checkpoint");
     summary_.checkpoint = loaded.path;
     summary_.progress = loaded.progress;
-    return write_output_file(files_, flags_.output, [&](WritableFile& file) {
-      return write_predictions(*trainer, file);
-    });
+    return write_output_file(files_, flags_.output,
+                             [&](WritableFile& file) { return write_predictions(file); });
   }
 
   // The whole of each set in the order of its files.
@@ -101,7 +102,7 @@ class PredictCommand {
     return summary_file_.check_inputs([&] { return taken; });
   }
 
-  absl::Status write_predictions(Trainer& trainer, WritableFile& file) {
+  absl::Status write_predictions(WritableFile& file) {
     ASSIGN_OR_RETURN(const FeatureSchema schema, FeatureSchema::create(config_.train()));
     const auto& sets = config_.train().eval_data();
     const auto fixed = std::count_if(sets.begin(), sets.end(), [](const EvaluationSetConfig& set) {
@@ -109,8 +110,8 @@ class PredictCommand {
     });
     auto owned = std::make_unique<PredictionHook>(file, format_, schema.labels(), fixed > 1);
     PredictionHook& hook = *owned;
-    RETURN_IF_ERROR(trainer.add_hook(std::move(owned)));
-    absl::Status status = predict_sets(trainer, hook);
+    RETURN_IF_ERROR(trainer_->add_hook(std::move(owned)));
+    absl::Status status = predict_sets(hook);
     if (status.ok()) status = hook.finish();
     hook.abandon();  // the file goes before the trainer
     RETURN_IF_ERROR(status);
@@ -119,12 +120,12 @@ class PredictCommand {
     return absl::OkStatus();
   }
 
-  absl::Status predict_sets(Trainer& trainer, PredictionHook& hook) {
+  absl::Status predict_sets(PredictionHook& hook) {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       if (set.data().has_windows()) continue;  // see build_evaluator
       hook.begin_set(set.name());
-      RETURN_IF_ERROR(trainer.evaluate(set.name()).status());
-      summary_.rows = trainer.summary().rows;
+      RETURN_IF_ERROR(trainer_->evaluate(set.name()).status());
+      summary_.rows = trainer_->summary().rows;
     }
     return absl::OkStatus();
   }
@@ -134,7 +135,9 @@ class PredictCommand {
   SummaryFile summary_file_;
   PredictionFormat format_ = PredictionFormat::kParquet;
   JobConfig config_;
+  DataReport data_;
   Summary summary_;
+  std::unique_ptr<Trainer> trainer_;
 };
 
 }  // namespace

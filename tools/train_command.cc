@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +19,7 @@
 #include "hooks/metric_text.h"
 #include "io/uri_file_system.h"
 #include "proto/config_fingerprint.h"
+#include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
 #include "tools/exit_code.h"
@@ -46,17 +46,6 @@ void log_for_the_file(absl::string_view text) {
   set_log_sink({});
 }
 
-// Names and values; logloss is omitted where it equals the loss.
-std::string metrics_text(const std::map<std::string, double>& metrics) {
-  constexpr int kDecimals = 5;
-  std::string text;
-  for (const auto& [name, value] : metrics) {
-    if (name == "logloss" && logloss_repeats_loss(metrics, kDecimals)) continue;
-    absl::StrAppendFormat(&text, "  %s %.*f", name, kDecimals, value);
-  }
-  return text;
-}
-
 class TrainCommand {
  public:
   TrainCommand(const ConfigFlags& flags, const RankListener& listener)
@@ -68,20 +57,13 @@ class TrainCommand {
     absl::Status status = train();
     if (!status.ok()) log_for_the_file(absl::StrCat("failed: ", status.message()));
     status.Update(write_summaries(status));
-    if (trainer_ != nullptr && trainer_->data_hangs()) leave(status);
-    RETURN_IF_ERROR(status);
-    return code();
+    const absl::StatusOr<int> outcome = status.ok() ? absl::StatusOr<int>(code()) : status;
+    end_if_data_hangs(trainer_.get(), outcome);
+    return outcome;
   }
 
  private:
   int code() const { return summary_.stopped_by_rank ? kExitRunAgain : kExitFinished; }
-
-  // Ends the process where threads that read may never come back: everything is written by now.
-  [[noreturn]] void leave(const absl::Status& status) const {
-    if (!status.ok()) std::cerr << "millrace: " << status.message() << std::endl;
-    std::cout << std::flush;
-    ::_exit(status.ok() ? code() : exit_code(status));
-  }
 
   absl::Status train() {
     ASSIGN_OR_RETURN(ranks_, read_rank_environment());
@@ -227,7 +209,7 @@ class TrainCommand {
       std::cout << set;
       if (step != summary_.progress.step) std::cout << " (of step " << step << ")";
       std::cout << ":";
-      std::cout << metrics_text(metrics) << "\n";
+      std::cout << metrics_text(metrics, RepeatedLogloss::kOmitted) << "\n";
     }
     if (!summary_.checkpoint.empty()) std::cout << "checkpoint: " << summary_.checkpoint << "\n";
     std::cout << std::flush;

@@ -386,6 +386,8 @@ CLASSES = {
         "checkpoint_values": "proto",
         "checkpoint_values_test": "proto",
         "cli": "torch",
+        "command_end": "tensor",
+        "command_end_test": "tensor",
         "config_flags": "proto",
         "config_flags_test": "proto",
         "default_hooks": "tensor",

@@ -1,0 +1,120 @@
+// A source of data that hangs ends every command that reads, with the file that it waits for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/program_test.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+constexpr int kIo = 74;
+constexpr char kJob[] = R"(
+train {
+  train_data { path: "data.csv" batch_size: 20 }
+  eval_data { data { path: "data.csv" batch_size: 20 } }
+  feature { name: "label" kind: LABEL }
+  feature { name: "x" kind: DENSE }
+  model { name: "mlp" [millrace.mlp] { hidden: [4] } }
+}
+run {
+  output_dir: "out"
+  threads: 1
+  distributed { data_timeout_seconds: 1 collective_timeout_seconds: 20 }
+}
+)";
+
+class StalledDataTest : public ProgramTest {
+ protected:
+  void SetUp() override {
+    write("job.textproto", kJob);
+    std::string rows = "label,x\n";
+    for (int row = 0; row < 200; ++row) absl::StrAppend(&rows, row % 2, ",", row % 7, "\n");
+    write("data.csv", rows);
+    millrace_ok({"train", "job.textproto"});
+  }
+
+  // The data as rank `rank` cannot read it.
+  std::string stalled(int rank) const {
+    return absl::StrCat("stalled://rank", rank, path("data.csv"));
+  }
+  std::string waits_for(int rank) const {
+    return absl::StrCat("no batch came for 1s (run.distributed.data_timeout_seconds): the source "
+                        "hangs or is slower than that; it waits for ",
+                        stalled(rank));
+  }
+  // Of the program to which these files are known.
+  ProgramResult run(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(),
+                     std::filesystem::absolute("tests/e2e/stalled_job").string());
+    return run_program(std::move(arguments), {.directory = path("")});
+  }
+  void expect_ended(const ProgramResult& result) const {
+    EXPECT_EQ(result.exit_code, kIo) << result.err;
+    EXPECT_THAT(result.last_error(), HasSubstr(waits_for(0)));
+    EXPECT_EQ(read_json("s.json")["outcome"], "failed");
+    EXPECT_THAT(read_json("s.json")["error"].get<std::string>(), HasSubstr(waits_for(0)));
+  }
+};
+
+TEST_F(StalledDataTest, EndsTraining) {
+  expect_ended(run({"train", "job.textproto", "--output_dir", "b", "--train_data", stalled(0),
+                    "--summary", "s.json"}));
+}
+
+// Read before the first step.
+TEST_F(StalledDataTest, EndsTheSearchForEmptySets) {
+  expect_ended(run({"train", "job.textproto", "--output_dir", "b", "--eval_data", stalled(0), "--set",
+                    "train.eval_data[0].data.split={ from: 0 to: 0.5 }", "--summary", "s.json"}));
+  EXPECT_FALSE(exists("b"));
+}
+
+TEST_F(StalledDataTest, EndsAnEvaluation) {
+  expect_ended(run({"evaluate", "job.textproto", "--checkpoint", "out", "--eval_data", stalled(0),
+                    "--summary", "s.json"}));
+}
+
+TEST_F(StalledDataTest, EndsAPredictionWithoutAFile) {
+  write("p.csv", "");
+  const std::vector<std::string> before = files_below(".");
+  expect_ended(run({"predict", "job.textproto", "--checkpoint", "out", "--data", stalled(0),
+                    "--output", "p.csv", "--summary", "s.json"}));
+  std::filesystem::remove(path("s.json"));
+  EXPECT_EQ(files_below("."), before);
+  EXPECT_EQ(read("p.csv"), "");
+}
+
+// The rank that cannot read says so itself, and the other one says it of that rank.
+TEST_F(StalledDataTest, EndsAllRanks) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"train", "job.textproto", "--output_dir", "b", "--train_data"},
+      {"evaluate", "job.textproto", "--checkpoint", "out", "--eval_data"}};
+  for (const int rank : {0, 1}) {
+    for (const std::vector<std::string>& command : commands) {
+      std::vector<std::string> arguments = {"launch", "-n", "2", "--"};
+      arguments.insert(arguments.end(), command.begin(), command.end());
+      arguments.push_back(stalled(rank));
+      SCOPED_TRACE(absl::StrCat(command[0], " of rank ", rank));
+      const ProgramResult result = run(arguments);
+      EXPECT_EQ(result.exit_code, kIo) << result.err;
+      const int other = 1 - rank;
+      EXPECT_THAT(result.err,
+                  AllOf(ContainsRegex(absl::StrCat("\\[", rank, "\\] millrace: .*no batch came")),
+                        ContainsRegex(absl::StrCat("\\[", other, "\\] millrace: .*rank ", rank,
+                                                   " failed: .*waits for stalled://rank", rank)),
+                        HasSubstr(absl::StrCat("rank ", other, " exited with code ", kPeer))));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,25 @@
+#include "tools/command_end.h"
+
+#include <unistd.h>
+
+#include <iostream>
+
+#include "tools/exit_code.h"
+
+namespace millrace {
+
+int report_outcome(const absl::StatusOr<int>& outcome) {
+  if (outcome.ok()) return *outcome;
+  std::cerr << "millrace: " << outcome.status().message() << std::endl;
+  return exit_code(outcome.status());
+}
+
+void end_if_data_hangs(Trainer* trainer, const absl::StatusOr<int>& outcome) {
+  if (trainer == nullptr || !trainer->data_hangs()) return;
+  const int code = report_outcome(outcome);
+  std::cout << std::flush;
+  trainer->leave_job();
+  ::_exit(code);
+}
+
+}  // namespace millrace

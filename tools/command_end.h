@@ -1,0 +1,23 @@
+// How a command of the program ends.
+#ifndef MILLRACE_TOOLS_COMMAND_END_H_
+#define MILLRACE_TOOLS_COMMAND_END_H_
+
+#include "absl/status/statusor.h"
+#include "framework/trainer.h"
+
+namespace millrace {
+
+// Prints the error of a command, if there is one, as one line on stderr. Returns: the exit code,
+// which is the value of `outcome` or follows from its error (tools/exit_code.h).
+int report_outcome(const absl::StatusOr<int>& outcome);
+
+// Ends the process with the outcome of its command if `trainer` gave up a source of data: threads
+// that read there may never return, and destroying the trainer would wait for them. Reports the
+// outcome and leaves the job before, which takes some seconds at most. Does nothing if no source
+// hangs or `trainer` is null.
+// REQUIRES: everything else that the command writes is written.
+void end_if_data_hangs(Trainer* trainer, const absl::StatusOr<int>& outcome);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_COMMAND_END_H_
