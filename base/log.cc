@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 #include <glog/vlog_is_on.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -23,6 +24,13 @@ std::string plain_line(google::LogSeverity severity, const char* message, size_t
   const std::string text(message, length);
   if (severity == google::GLOG_INFO) return text;
   return (severity == google::GLOG_WARNING ? "warning: " : "error: ") + text;
+}
+
+// Whether the path names this file, which may have been removed since it was opened.
+bool is_at(std::FILE& file, const std::string& path) {
+  struct stat open = {}, there = {};
+  return ::fstat(::fileno(&file), &open) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         open.st_dev == there.st_dev && open.st_ino == there.st_ino;
 }
 
 // Writes to the sink of set_log_sink, or to stderr, and to the file of log_to_file. The first such
@@ -57,9 +65,10 @@ class Router : public google::LogSink {
   void set_plain(bool plain) { plain_ = plain; }
 
   bool set_file(const std::string& path) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (file_ != nullptr && is_at(*file_, path)) return true;
     std::FILE* file = std::fopen(path.c_str(), "ae");
     if (file == nullptr) return false;
-    std::lock_guard<std::mutex> lock(mutex_);
     if (file_ != nullptr) std::fclose(file_);
     file_ = file;
     for (const std::string& line : early_) std::fprintf(file_, "%s\n", line.c_str());

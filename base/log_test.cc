@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -187,6 +188,20 @@ TEST(LogTest, FilesGetEveryLineAndThoseBeforeStay) {
   std::stringstream content;
   content << std::ifstream(path).rdbuf();
   EXPECT_THAT(content.str(), AllOf(HasSubstr("before\n"), HasSubstr("into the file\n")));
+}
+
+TEST(LogTest, AFileThatWasRemovedBeginsAnew) {
+  const std::string path = testing::TempDir() + "/removed.log";
+  set_log_sink([](LogSeverity, absl::string_view) {});
+  for (const char* line : {"before", "after"}) {
+    std::remove(path.c_str());
+    ASSERT_TRUE(log_to_file(path));
+    MILLRACE_LOG(INFO) << line;
+  }
+  set_log_sink(nullptr);
+  std::stringstream content;
+  content << std::ifstream(path).rdbuf();
+  EXPECT_THAT(content.str(), AllOf(HasSubstr("after\n"), Not(HasSubstr("before"))));
 }
 
 TEST(LogTest, FileThatCannotBeOpened) { EXPECT_FALSE(log_to_file(testing::TempDir())); }

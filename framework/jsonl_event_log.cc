@@ -54,7 +54,9 @@ absl::string_view event_kind_name(LoopEvent::Kind kind) {
 }
 
 void JsonlEventLog::open() {
-  if (rank_ != 0 || std::exchange(opened_, true)) return;
+  if (rank_ != 0) return;
+  opened_ = true;
+  if (file_ != nullptr && absl::IsNotFound(files_.link_info(path_).status())) file_.reset();
   if (!kept_.empty()) write(std::exchange(kept_, {}));
 }
 

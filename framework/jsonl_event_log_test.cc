@@ -55,6 +55,20 @@ LoopEvent event(std::string what) {
   return event;
 }
 
+TEST_F(JsonlEventLogTest, AFileThatIsRemovedBeginsAnewWhenItIsOpenedAgain) {
+  JsonlEventLog log(FileSystem::local(), clock_, path_, 0);
+  log.open();
+  log.record(event("before"));
+  log.open();
+  log.record(event("still there"));
+  EXPECT_THAT(whats(), ElementsAre("before", "still there"));
+  std::filesystem::remove(path_);
+  log.record(event("lost"));
+  log.open();
+  log.record(event("after"));
+  EXPECT_THAT(whats(), ElementsAre("after"));
+}
+
 TEST_F(JsonlEventLogTest, EveryField) {
   JsonlEventLog log(FileSystem::local(), clock_, path_, 0);
   log.open();

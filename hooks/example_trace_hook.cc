@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<Hook>> ExampleTraceHook::create(const HookConfig&
 }
 
 absl::Status ExampleTraceHook::start(HookContext& context) {
-  begins_at_ = context.progress().step;
+  begins_at_ = last_step_ = context.progress().step;
   window_ = context.progress().window;
   ids_.clear();
   return absl::OkStatus();
@@ -59,6 +59,7 @@ absl::Status ExampleTraceHook::after_data(HookContext& context, const Batch& bat
 absl::Status ExampleTraceHook::after_step(HookContext& context, const StepResult& result) {
   if (context.phase() != Phase::kTrain) return absl::OkStatus();
   const std::vector<int64_t> ids = std::exchange(ids_, {});
+  last_step_ = context.progress().step;
   if (!result.applied) return absl::OkStatus();
   if (file_ == nullptr) RETURN_IF_ERROR(open(context.rank(), context.world_size()));
   const Progress& progress = context.progress();
@@ -92,8 +93,19 @@ absl::Status ExampleTraceHook::open(int rank, int world_size) {
     RETURN_IF_ERROR(status);
   }
   const std::string name = absl::StrFormat("%s%08d%s", kPrefix, begins_at_, kSuffix);
-  ASSIGN_OR_RETURN(file_, files_.create(join_path(directory, name)));
+  path_ = join_path(directory, name);
+  ASSIGN_OR_RETURN(file_, files_.create(path_));
   return files_.sync_directory(directory);
+}
+
+// A directory that was removed is there again with the checkpoint.
+absl::Status ExampleTraceHook::after_checkpoint(HookContext&, const CheckpointInfo&) {
+  if (file_ == nullptr || !absl::IsNotFound(files_.link_info(path_).status())) {
+    return absl::OkStatus();
+  }
+  file_.reset();
+  begins_at_ = last_step_;
+  return absl::OkStatus();
 }
 
 absl::Status ExampleTraceHook::save_state(HookState&) const {

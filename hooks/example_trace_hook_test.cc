@@ -9,6 +9,7 @@
 #include "base/memory_file_system.h"
 #include "base/status_matchers.h"
 #include "tests/conformance/hook_conformance.h"
+#include "tests/fakes/fake_hook_context.h"
 #include "tests/fakes/fake_windowed_dataset.h"
 #include "tests/fakes/tiny_trainer.h"
 
@@ -80,6 +81,29 @@ TEST_F(ExampleTraceHookTest, ARunThatGoesOnBeginsAFile) {
   const auto twice = trainer(0);
   ASSERT_OK(twice->train().status());
   EXPECT_THAT(names(), testing::ElementsAre("from-00000000.jsonl", "notes"));
+}
+
+TEST_F(ExampleTraceHookTest, AFileThatIsRemovedIsFollowedByOneAfterTheNextCheckpoint) {
+  ExampleTraceHook hook(files_, "trace");
+  FakeHookContext context;
+  const auto step = [&](int64_t number) {
+    context.at.step = number;
+    StepResult result;
+    result.applied = true;
+    EXPECT_OK(hook.after_step(context, result));
+  };
+  ASSERT_OK(hook.start(context));
+  step(1);
+  ASSERT_OK(hook.after_checkpoint(context, {}));
+  step(2);
+  EXPECT_EQ(lines("from-00000000.jsonl").size(), 2u) << "a file that is there goes on";
+  ASSERT_OK(files_.remove("trace/rank-0/from-00000000.jsonl"));
+  step(3);
+  ASSERT_OK(hook.after_checkpoint(context, {}));
+  step(4);
+  EXPECT_THAT(names(), testing::ElementsAre("from-00000003.jsonl"));
+  ASSERT_EQ(lines("from-00000003.jsonl").size(), 1u);
+  EXPECT_EQ(lines("from-00000003.jsonl")[0]["step"], 4);
 }
 
 TEST_F(ExampleTraceHookTest, FilesOfRanksThatAreNoMore) {

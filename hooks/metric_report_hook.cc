@@ -85,6 +85,17 @@ absl::Status MetricReportHook::after_evaluate(HookContext& context,
   return write(eval_, to_line(json));
 }
 
+// A directory that was removed is there again with the checkpoint.
+absl::Status MetricReportHook::after_checkpoint(HookContext&, const CheckpointInfo&) {
+  for (Lines* lines : {&train_, &eval_}) {
+    const std::string path = join_path(directory_, lines->name);
+    if (lines->file == nullptr || !absl::IsNotFound(files_.link_info(path).status())) continue;
+    lines->file.reset();
+    lines->bytes = 0;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status MetricReportHook::end(HookContext&, const absl::Status&) {
   absl::Status status;
   for (Lines* lines : {&train_, &eval_}) {

@@ -12,7 +12,7 @@ namespace millrace {
 
 // Appends one JSON object for every report to <directory>/train.jsonl and for every evaluation to
 // <directory>/eval.jsonl, on rank 0. Files are created with the first object. Numbers are numbers,
-// not-a-number is null. How far the files had come goes with checkpoints: a run that goes on from
+// not-a-number is null. A file that was removed begins anew after the next checkpoint. How far the files had come goes with checkpoints: a run that goes on from
 // one first drops what was written since. docs/hooks.md lists the fields.
 class MetricReportHook : public Hook {
  public:
@@ -23,6 +23,7 @@ class MetricReportHook : public Hook {
   absl::Status start(HookContext& context) override;
   absl::Status after_report(HookContext& context, const Report& report) override;
   absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
+  absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) override;
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
   absl::Status save_state(HookState& state) const override;
   absl::Status load_state(absl::Span<const HookState> per_rank) override;

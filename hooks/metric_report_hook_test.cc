@@ -118,6 +118,37 @@ TEST(MetricReportHookTest, EveryFieldOfAnEvaluation) {
   EXPECT_FALSE(exists("train.jsonl"));
 }
 
+TEST(MetricReportHookTest, AFileThatIsRemovedBeginsAnewAfterTheNextCheckpoint) {
+  for (const int64_t first_step : {0, 50}) {
+    remove_recursively(FileSystem::local(), directory()).IgnoreError();
+    FakeHookContext context;
+    context.at.step = first_step;
+    MetricReportHook hook(FileSystem::local(), directory());
+    ASSERT_OK(hook.start(context));
+    Report report = full_report();
+    const auto write = [&](int64_t step) {
+      report.progress.step = step;
+      EXPECT_OK(hook.after_report(context, report));
+    };
+    write(100);
+    ASSERT_OK(hook.after_checkpoint(context, {}));
+    write(200);
+    EXPECT_EQ(lines("train.jsonl").size(), 2) << "a file that is there goes on";
+    ASSERT_OK(remove_recursively(FileSystem::local(), directory()));
+    ASSERT_OK(hook.after_checkpoint(context, {}));
+    write(300);
+    const std::vector<json> objects = lines("train.jsonl");
+    ASSERT_EQ(objects.size(), 1) << first_step;
+    EXPECT_EQ(objects[0]["step"], 300);
+    HookState state;
+    ASSERT_OK(hook.save_state(state));
+    EXPECT_THAT(state.bytes, testing::StartsWith(absl::StrCat(
+                                 FileSystem::local().info(directory() + "/train.jsonl")->size_bytes,
+                                 " ")));
+    ASSERT_OK(hook.end(context, absl::OkStatus()));
+  }
+}
+
 TEST(MetricReportHookTest, NoReportMakesNoFile) {
   FakeHookContext context;
   MetricReportHook hook(FileSystem::local(), directory());

@@ -89,13 +89,15 @@ absl::Status OutputHook::before_step(HookContext& context) {
 }
 
 absl::Status OutputHook::after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) {
+  // A directory that was removed is there again with this checkpoint.
+  if (made_) RETURN_IF_ERROR(open_run_log(files_, config_.run(), context.rank()));
   if (context.rank() != 0) return absl::OkStatus();
   MILLRACE_LOG(INFO) << "saved " << checkpoint.path;
-  // A directory that was removed is there again with this checkpoint.
+  if (!made_) return absl::OkStatus();
+  if (events_ != nullptr) events_->open();
   const std::string config = join_path(config_.run().output_dir(), "config.textproto");
-  if (!made_ || !absl::IsNotFound(files_.link_info(config).status())) return absl::OkStatus();
-  RETURN_IF_ERROR(open_run_log(files_, config_.run(), context.rank()));
-  return write_config();
+  const bool removed = absl::IsNotFound(files_.link_info(config).status());
+  return removed ? write_config() : absl::OkStatus();
 }
 
 absl::Status OutputHook::write_config() const {

@@ -16,13 +16,16 @@ namespace millrace {
 absl::Status check_output_directory(FileSystem& files, const RunConfig& run);
 
 // From now on what this rank logs, and what it logged so far, also goes to OUTPUT_DIR/logs/rank-N.log,
-// behind what earlier runs left there. For directories that are known to be this run's.
+// behind what earlier runs left there. Called again, begins a new file if that one was removed. For
+// directories that are known to be this run's.
 // Errors: PermissionDenied; those of making the directory.
 absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank);
 
 // Makes the output directory just before the first step, so that a run that fails earlier leaves
 // nothing. Each rank puts its logs/rank-N.log there; rank 0 config.textproto and events.jsonl
-// too. Logs every checkpoint, and writes config.textproto again if it was removed. `start` refuses what check_output_directory does.
+// too. Logs every checkpoint, and with it makes again, on each rank, which of these files were
+// removed: the directory is there again with the checkpoint. `start` refuses what
+// check_output_directory does.
 class OutputHook : public Hook {
  public:
   // Borrows `files` and `events`, which is opened when the directory is there; null: none.

@@ -21,6 +21,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class OutputHookTest : public testing::Test {
  protected:
@@ -130,6 +131,29 @@ TEST_F(OutputHookTest, EveryCheckpointIsLoggedByTheFirstRank) {
     ASSERT_OK(hook.after_checkpoint(context, {"out/checkpoints/step-00000007", {}}));
     const std::string logged = testing::internal::GetCapturedStderr();
     EXPECT_EQ(logged.find("saved out/checkpoints/step-00000007") != std::string::npos, rank == 0);
+  }
+}
+
+TEST_F(OutputHookTest, FilesThatWereRemovedBeginAnewWithTheNextCheckpoint) {
+  for (const int rank : {0, 1}) {
+    const std::string log = "logs/rank-" + std::to_string(rank) + ".log";
+    JsonlEventLog events(FileSystem::local(), Clock::real(), base_ + "/a/b/events.jsonl", rank);
+    OutputHook hook(FileSystem::local(), config_, &events);
+    FakeHookContext context;
+    context.rank_is = rank;
+    ASSERT_OK(hook.start(context));
+    ASSERT_OK(hook.before_step(context));
+    events.record({});
+    MILLRACE_LOG(INFO) << "before";
+    ASSERT_OK(hook.after_checkpoint(context, {"first", {}}));
+    EXPECT_THAT(read(log), HasSubstr("before")) << "a file that is there goes on";
+    std::filesystem::remove_all(base_ + "/a");
+    ASSERT_OK(hook.after_checkpoint(context, {"second", {}}));
+    MILLRACE_LOG(INFO) << "after";
+    events.record({});
+    EXPECT_THAT(read(log), AllOf(HasSubstr("after"), Not(HasSubstr("before"))));
+    EXPECT_EQ(std::filesystem::exists(base_ + "/a/b/config.textproto"), rank == 0);
+    EXPECT_EQ(std::filesystem::exists(base_ + "/a/b/events.jsonl"), rank == 0);
   }
 }
 

@@ -211,16 +211,44 @@ TEST_F(StreamingCase, AnOutputDirectoryThatIsRemovedIsMadeAgain) {
   produce(0);
   RunningProgram program = start();
   ASSERT_TRUE(program.wait_for("step 4 "));
+  ASSERT_TRUE(program.wait_for("saved out/checkpoints/step-00000004"));
   ASSERT_TRUE(program.wait_for("waiting since"));
   std::filesystem::remove_all(path("out"));
   produce(1);
+  ASSERT_TRUE(program.wait_for("saved out/checkpoints/step-00000008"));
+  produce(2);
   produce_end();
   const ProgramResult result = program.finish();
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("out/checkpoints was removed while this run writes there"));
-  EXPECT_EQ(newest_step("out"), 8);
+  EXPECT_EQ(newest_step("out"), 12);
   EXPECT_TRUE(exists("out/config.textproto"));
-  EXPECT_EQ(read_json("out/summary.json")["steps"], 8);
+  EXPECT_EQ(read_json("out/summary.json")["steps"], 12);
+  // Every file begins anew with the first checkpoint after that.
+  EXPECT_THAT(read("out/logs/rank-0.log"), HasSubstr("completed: 12 steps"));
+  EXPECT_EQ(read_json_lines("out/events.jsonl").back()["kind"], "ended");
+  EXPECT_EQ(read_json_lines("out/metrics/train.jsonl").back()["step"], 12);
+  EXPECT_EQ(trained("out")[2], produced(3)[2]);
+}
+
+// Each rank has its log there.
+TEST_F(StreamingCase, SoAreTheLogsOfAllRanks) {
+  write_job("", /*with_table=*/false);
+  produce(0);
+  RunningProgram program({millrace_path(), "launch", "-n", "2", "--", "train", "job.textproto"},
+                         {.directory = path("")});
+  ASSERT_TRUE(program.wait_for("saved out/checkpoints/step-00000002"));
+  ASSERT_TRUE(program.wait_for("waiting since"));
+  std::filesystem::remove_all(path("out"));
+  produce(1);
+  ASSERT_TRUE(program.wait_for("saved out/checkpoints/step-00000004"));
+  produce(2);
+  produce_end();
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const std::string log : {"out/logs/rank-0.log", "out/logs/rank-1.log"}) {
+    EXPECT_THAT(read(log), HasSubstr("completed: 6 steps"));
+  }
 }
 
 }  // namespace
