@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "embedding/step_marks.h"
 #include "framework/hook.h"
 #include "framework/hook_registry.h"
@@ -24,6 +25,9 @@ class EmbeddingCollection;
 // Reports show what went, by table and reason; a log line says it at once.
 class EvictRowsHook : public Hook {
  public:
+  // Under which it is registered.
+  static constexpr absl::string_view kName = "evict_rows";
+
   // Borrows the collections.
   EvictRowsHook(Cadence when, std::vector<EmbeddingCollection*> collections);
 
@@ -32,7 +36,7 @@ class EvictRowsHook : public Hook {
   static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
                                                       const HookResources& resources);
 
-  absl::string_view name() const override { return "evict_rows"; }
+  absl::string_view name() const override { return kName; }
   // Errors: InvalidArgument for idle_windows without windows.
   absl::Status start(HookContext& context) override;
   absl::Status after_step(HookContext& context, const StepResult& result) override;

@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "framework/cadence.h"
 #include "framework/trainer_parts.h"
+#include "hooks/evict_rows_hook.h"
+#include "hooks/example_trace_hook.h"
 #include "io/feature_schema.h"
 
 namespace millrace {
@@ -29,10 +31,11 @@ std::vector<std::string> metrics_of(const TrainConfig& train,
   return names;
 }
 
-// Hooks of the job's own may ask for evaluations whenever they like.
+// Hooks of the job's own may ask for evaluations whenever they like; Millrace's that a job names do
+// not.
 bool hooks_may_ask(const JobConfig& config) {
   const auto is_own = [](const HookConfig& hook) {
-    return hook.name() != "evict_rows" && hook.name() != "example_trace";
+    return hook.name() != EvictRowsHook::kName && hook.name() != ExampleTraceHook::kName;
   };
   const auto& hooks = config.train().hooks();
   const auto& others = config.run().hooks();
