@@ -120,6 +120,9 @@ TEST_F(OutputsTest, GeneratedFilesReplaceNoOthers) {
   std::filesystem::remove(path("d/part-1.parquet"));
   millrace_ok(generate);
   millrace_ok(generate);
+  write("d/part-7.parquet", "mine");
+  refused({"generate", "--output_dir", "d", "--rows", "50", "--files", "8"}, kCannotWrite,
+          {"d/part-7.parquet", "--overwrite"});
 }
 
 TEST_F(OutputsTest, ADirectoryOfOthersIsNoOutputDirectory) {

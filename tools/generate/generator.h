@@ -27,7 +27,7 @@ struct GenerateOptions {
   int64_t files = 4;  // for training, as equal as can be; 1 to rows
   int64_t rows_in_group =
       16384;  // rows drawn and written at once, which bounds the memory; at least 1
-  // If true, files in a directory without such a file are replaced, too.
+  // If true, files that no mark names are replaced, too.
   bool overwrite = false;
 };
 
@@ -41,14 +41,15 @@ struct GenerateResult {
   double best_logloss = 0;
 };
 
-// A directory with a file of one of these names is one of generated files: generate() writes the
-// first, which patterns pass over, and train.generated_data the second.
+// Mark generated files: generate() writes the first, which patterns pass over and which names the
+// files beside it, and train.generated_data the second. A mark that names no files is one of an
+// older version and stands for all files.
 inline constexpr char kGeneratedSign[] = ".generated";
 inline constexpr char kGeneratedMarker[] = "generated.textproto";
 
 // Draws the examples and writes them; equal options give equal files. Existing files of the same
-// names are replaced if generate() wrote in this directory before. After an error the files
-// finished before it stay, and no half of one. Writes kGeneratedSign first.
+// names are replaced if the mark of the directory names them. After an error the files finished
+// before it stay, and no half of one. Writes kGeneratedSign first.
 // Errors: InvalidArgument naming the option; PermissionDenied naming a file that would be replaced;
 // those of the file system, which name the path.
 absl::StatusOr<GenerateResult> generate(FileSystem& files, const GenerateOptions& options);
