@@ -1,9 +1,7 @@
 #include "tools/output_file.h"
 
-#include <signal.h>
 #include <sys/stat.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <memory>
 
@@ -11,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/checkpoint_reader.h"
@@ -41,28 +40,32 @@ bool lies_in_checkpoint(FileSystem& files, const std::string& path) {
 
 // A directory that is written aside has its lock in a file of this name beside it.
 constexpr char kLock[] = ".lock";
+// How often a file is locked that another process takes away between its making and its lock.
+constexpr int kLockAttempts = 10;
 
-// Returns the process that wrote this file aside, or locked a directory of this name without
-// kLock; 0 if `name` is none of those of `output`.
-int64_t writer_of(absl::string_view name, absl::string_view output) {
+// Returns true if a process wrote this file aside for `output`, or locked a directory of this name
+// without kLock.
+bool is_aside(absl::string_view name, absl::string_view output) {
   const std::string prefix = absl::StrCat(output, ".tmp-");
   int64_t process = 0;
-  if (!absl::ConsumePrefix(&name, prefix)) return 0;
+  if (!absl::ConsumePrefix(&name, prefix)) return false;
   absl::ConsumeSuffix(&name, kLock);
-  return absl::SimpleAtoi(name, &process) && process > 0 ? process : 0;
+  return absl::SimpleAtoi(name, &process) && process > 0;
 }
 
-bool is_alive(int64_t process) {
-  return ::kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH;
-}
-
+// Locks the file of this process, which writes `path`. A process that removes leftovers may lock it
+// too for a moment, and removes it then: what is locked must still be there.
 absl::StatusOr<std::unique_ptr<FileLock>> lock_output(FileSystem& files, const std::string& path,
                                                       const std::string& lock_path) {
   remove_leftovers(files, path);
-  ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, files.lock(lock_path));
-  if (lock != nullptr) return lock;
+  for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
+    ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, files.lock(lock_path));
+    if (lock != nullptr && files.link_info(lock_path).ok()) return lock;
+    Clock::real().sleep(absl::Milliseconds(10));
+  }
   return absl::PermissionDeniedError(
-      absl::StrCat("cannot write ", path, ": another process writes ", aside_path(path)));
+      absl::StrCat("cannot write ", path, ": another process writes ", aside_path(path),
+                   "; wait for its end, or choose another name"));
 }
 
 }  // namespace
@@ -112,10 +115,10 @@ void remove_leftovers(FileSystem& files, const std::string& path) {
   const absl::StatusOr<std::vector<DirectoryEntry>> entries = files.list(folder);
   if (!entries.ok()) return;
   for (const DirectoryEntry& entry : *entries) {
-    const int64_t process = writer_of(entry.name, output);
-    if (process == 0 || entry.kind != FileKind::kRegular || is_alive(process)) continue;
+    if (entry.kind != FileKind::kRegular || !is_aside(entry.name, output)) continue;
     const std::string leftover = join_path(folder, entry.name);
-    // The process may be one of another machine that shares this directory: it has the lock then.
+    // A writer that lives has the lock. The number in the name says nothing: another process, of
+    // this machine or of a container beside it, may have it now.
     const absl::StatusOr<std::unique_ptr<FileLock>> lock = files.lock(leftover);
     if (!lock.ok() || *lock == nullptr) continue;
     // Last, since it says that the directory is one that was written aside.

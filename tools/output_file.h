@@ -59,7 +59,7 @@ absl::Status with_output_lock(FileSystem& files, const std::string& path,
 absl::Status write_output_directory(FileSystem& files, const std::string& path,
                                     const std::function<absl::Status(const std::string&)>& write);
 
-// Removes what these left beside `path` in processes that are gone, as far as it may.
+// Removes what these left beside `path` and no process has locked, as far as it may.
 void remove_leftovers(FileSystem& files, const std::string& path);
 
 }  // namespace millrace

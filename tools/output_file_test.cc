@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -21,14 +20,6 @@ namespace fs = std::filesystem;
 const OutputKind kKind = {"a poem", [](FileSystem& files, const std::string& path) {
                             return read_file(files, path).value_or("") == "a poem";
                           }};
-
-// The number of a process that is gone.
-pid_t dead_process() {
-  const pid_t process = ::fork();
-  if (process == 0) ::_exit(0);
-  EXPECT_EQ(::waitpid(process, nullptr, 0), process);
-  return process;
-}
 
 class OutputFileTest : public testing::Test {
  protected:
@@ -102,28 +93,23 @@ TEST_F(OutputFileTest, AllChecksTogether) {
 }
 
 TEST_F(OutputFileTest, WhatKilledWritersLeftGoes) {
-  const std::string left = absl::StrCat("p.csv.tmp-", dead_process());
-  write(left, "half");
-  const std::string alive = absl::StrCat("p.csv.tmp-", ::getppid());
-  const std::string other = absl::StrCat("q.csv.tmp-", dead_process());
-  for (const std::string& name :
-       {alive, other, std::string("p.csv.tmp-x"), std::string("p.csv.tmp-")}) {
-    write(name, "not ours");
-  }
+  // Numbers in use: in a container the first process of the next one has the same.
+  const std::vector<std::string> left = {"p.csv.tmp-1", absl::StrCat("p.csv.tmp-", ::getppid())};
+  for (const std::string& name : left) write(name, "half");
+  const std::vector<std::string> others = {"q.csv.tmp-1", "p.csv.tmp-x", "p.csv.tmp-",
+                                           "p.csv.tmp-1.txt"};
+  for (const std::string& name : others) write(name, "not ours");
   ASSERT_OK(write_output_file(files_, path("p.csv"), [&](WritableFile& file) {
-    EXPECT_FALSE(exists(left)) << "before the work";
+    for (const std::string& name : left) EXPECT_FALSE(exists(name)) << "before the work";
     return file.append("whole");
   }));
   EXPECT_THAT(read_file(files_, path("p.csv")), IsOkAndHolds("whole"));
   EXPECT_FALSE(exists(absl::StrCat("p.csv.tmp-", ::getpid())));
-  for (const std::string& name : {alive, other, std::string("p.csv.tmp-x")}) {
-    EXPECT_TRUE(exists(name)) << name;
-  }
+  for (const std::string& name : others) EXPECT_TRUE(exists(name)) << name;
 }
 
-// As a writer on another machine, whose number is free here.
 TEST_F(OutputFileTest, AFileThatIsLockedIsLeftAlone) {
-  const std::string left = absl::StrCat("p.csv.tmp-", dead_process());
+  const std::string left = "p.csv.tmp-1";
   ASSERT_OK_AND_ASSIGN(const auto lock, files_.lock(path(left)));
   remove_leftovers(files_, path("p.csv"));
   EXPECT_TRUE(exists(left));
@@ -147,9 +133,9 @@ TEST_F(OutputFileTest, ADirectoryAppearsWhole) {
 }
 
 TEST_F(OutputFileTest, DirectoriesOfKilledWritersGo) {
-  const std::string left = absl::StrCat("model.tmp-", dead_process());
-  const std::string mine = absl::StrCat("model.tmp-", dead_process());
-  const std::string locked = absl::StrCat("model.tmp-", dead_process());
+  const std::string left = "model.tmp-1";
+  const std::string mine = "model.tmp-2";
+  const std::string locked = "model.tmp-3";
   for (const std::string& name : {left, mine, locked}) {
     fs::create_directories(path(name));
     write(name + "/dense", "half");
@@ -164,6 +150,22 @@ TEST_F(OutputFileTest, DirectoriesOfKilledWritersGo) {
   EXPECT_TRUE(exists(mine + "/dense")) << "without a lock it is nobody's";
   EXPECT_TRUE(exists(locked + "/dense")) << "as a writer on another machine";
   EXPECT_TRUE(exists(locked + ".lock"));
+}
+
+TEST_F(OutputFileTest, TheWriterHoldsTheLock) {
+  const std::string aside = absl::StrCat("p.csv.tmp-", ::getpid());
+  ASSERT_OK(write_output_file(files_, path("p.csv"), [&](WritableFile& file) {
+    remove_leftovers(files_, path("p.csv"));
+    EXPECT_TRUE(exists(aside));
+    return file.append("whole");
+  }));
+  ASSERT_OK_AND_ASSIGN(const auto lock, files_.lock(path(aside)));
+  const absl::Status status =
+      write_output_file(files_, path("p.csv"), [](WritableFile&) { return absl::OkStatus(); });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kPermissionDenied,
+                               AllOf(HasSubstr("cannot write " + path("p.csv")),
+                                     HasSubstr("another process writes " + path(aside)))));
+  EXPECT_THAT(read_file(files_, path("p.csv")), IsOkAndHolds("whole"));
 }
 
 TEST_F(OutputFileTest, AFailureLeavesTheOldFile) {
