@@ -25,6 +25,7 @@
 #include "base/failure_kind.h"
 #include "distributed/reserved_port.h"
 #include "tools/exit_code.h"
+#include "tools/launcher_output.h"
 #include "tools/line_prefixer.h"
 #include "tools/output_queue.h"
 
@@ -225,7 +226,8 @@ class LocalRanks {
         {absl::StrCat("RANK=", rank.number), absl::StrCat("WORLD_SIZE=", options_.count),
          absl::StrCat("LOCAL_RANK=", rank.number),
          absl::StrCat("LOCAL_WORLD_SIZE=", options_.count), "MASTER_ADDR=127.0.0.1",
-         absl::StrCat("MASTER_PORT=", port)});
+         absl::StrCat("MASTER_PORT=", port),
+         launcher_output_variable(options_.out, options_.err)});
     const std::vector<char*> argv = pointers_to(arguments);
     const std::vector<char*> envp = pointers_to(environment);
     const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));

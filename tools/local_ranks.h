@@ -25,8 +25,8 @@ struct LocalRanksOptions {
 };
 
 // Starts `count` ranks and waits until all have ended. Each gets RANK, WORLD_SIZE, LOCAL_RANK,
-// LOCAL_WORLD_SIZE, MASTER_ADDR=127.0.0.1 and MASTER_PORT, an empty standard input, and a process
-// group of its own, so that Ctrl-C on a terminal reaches it only through this function. Each line
+// LOCAL_WORLD_SIZE, MASTER_ADDR=127.0.0.1, MASTER_PORT and the variable of
+// tools/launcher_output.h, an empty standard input, and a process group of its own, so that Ctrl-C on a terminal reaches it only through this function. Each line
 // of its outputs appears whole, behind "[RANK] ".
 //
 // SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU and SIGQUIT, each time they arrive, are passed on to all ranks.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/directory_lock.h"
+#include "tools/launcher_output.h"
 #include "tools/output_file.h"
 #include "tools/output_kinds.h"
 
@@ -38,9 +39,10 @@ bool is_empty(FileSystem& files, const std::string& path) {
          });
 }
 
-// As in `millrace train ... > OUTPUT_DIR/log`.
+// As in `millrace train ... > OUTPUT_DIR/log`, or with `millrace launch` before it.
 bool is_own_output(const std::string& path) {
-  return is_same_file(path, "/dev/stdout") || is_same_file(path, "/dev/stderr");
+  return is_same_file(path, "/dev/stdout") || is_same_file(path, "/dev/stderr") ||
+         is_launcher_output(path);
 }
 
 bool is_foreign(FileSystem& files, const std::string& directory, const DirectoryEntry& entry) {

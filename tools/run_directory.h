@@ -15,7 +15,8 @@ bool is_run_directory(FileSystem& files, const std::string& directory);
 
 // Refuses an output directory that holds files of something else than a run, unless `overwrite` is
 // true. Accepts a directory that is missing or empty, and one of nothing but empty files and
-// directories, summaries, and files that this process writes its output to.
+// directories, summaries, and files that this process, or the launcher of its ranks, writes its
+// output to.
 // Writes nothing. Errors: PermissionDenied naming some of the files.
 absl::Status check_run_directory(FileSystem& files, const std::string& directory, bool overwrite);
 

@@ -400,6 +400,7 @@ CLASSES = {
         "job_test": "tensor",
         "keep_best_check": "tensor",
         "keep_best_check_test": "proto",
+        "launcher_output_test": "proto",
         "model_script": "torch",
         "model_script_test": "torch",
         "output_file_test": "proto",

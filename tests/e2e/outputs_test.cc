@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -169,14 +168,36 @@ TEST_F(OutputsTest, TheLogOfTheRunMayLieInItsDirectory) {
   EXPECT_THAT(read("o/log"), AllOf(HasSubstr("completed: "), HasSubstr("\"outcome\"")));
 }
 
+constexpr char kDenseJob[] = R"(
+train {
+  train_data { path: "data.parquet" batch_size: 50 }
+  feature { name: "label" kind: LABEL }
+  feature { name: "i1" kind: DENSE default_value: 0 }
+  model { name: "mlp" [millrace.mlp] { hidden: [4] } }
+}
+run { threads: 1 }
+)";
+
+// The ranks write to pipes of the launcher, which has written to the file before they look.
+TEST_F(OutputsTest, TheLogOfALaunchMayLieInTheOutputDirectory) {
+  write("dense.textproto", kDenseJob);
+  const ProgramResult result = shell(
+      "mkdir o; (echo begin; millrace launch -n 2 -- train dense.textproto --output_dir o) "
+      "> o/log 2>&1");
+  EXPECT_EQ(result.exit_code, 0) << read("o/log");
+  EXPECT_THAT(read("o/log"), AllOf(HasSubstr("begin"), HasSubstr("[0] completed: ")));
+  // Written by somebody else.
+  const ProgramResult other = shell(
+      "mkdir p; echo mine > p/log; millrace launch -n 2 -- train dense.textproto --output_dir p");
+  EXPECT_EQ(other.exit_code, kCannotWrite);
+  EXPECT_THAT(other.err, HasSubstr("p/log"));
+}
+
 TEST_F(OutputsTest, WhatAKilledPredictLeftGoes) {
   millrace_ok({"train", "job.textproto"});
-  const pid_t process = ::fork();
-  if (process == 0) ::_exit(0);
-  ASSERT_EQ(::waitpid(process, nullptr, 0), process);
-  write(absl::StrCat("p.csv.tmp-", process), "half of it");
+  write("p.csv.tmp-1", "half of it");
   millrace_ok({"predict", "job.textproto", "--checkpoint", "out", "--output", "p.csv"});
-  EXPECT_FALSE(exists(absl::StrCat("p.csv.tmp-", process)));
+  EXPECT_FALSE(exists("p.csv.tmp-1"));
 }
 
 TEST_F(OutputsTest, ConfigurationsFromPipes) {
