@@ -178,6 +178,19 @@ std::string s3_uri(const std::string& bucket) {
   return absl::StrCat(bucket, "?scheme=", service.scheme, "&endpoint_override=", service.authority);
 }
 
+// HDFS is reached through libraries that Arrow loads when they are needed. Returns: what is missing,
+// instead of where the loader looked for it; other errors as they are.
+absl::Status name_missing_library(const absl::Status& status, const std::string& root) {
+  const bool no_hdfs = absl::StrContains(status.message(), "load libhdfs");
+  if (!no_hdfs && !absl::StrContains(status.message(), "load libjvm")) return status;
+  return absl::UnavailableError(absl::StrCat(
+      "cannot reach ", root, ": this machine has no ",
+      no_hdfs ? "libhdfs.so, which comes with Hadoop; install Hadoop and set HADOOP_HOME, or "
+                "ARROW_LIBHDFS_DIR to the directory of the library, and JAVA_HOME to a Java runtime"
+              : "libjvm.so, which comes with Java; install a Java runtime and set JAVA_HOME to its "
+                "directory"));
+}
+
 }  // namespace
 
 UriFileSystem& UriFileSystem::process() {
@@ -199,13 +212,14 @@ absl::StatusOr<UriFileSystem::Place> UriFileSystem::place(const std::string& uri
   MutexLock lock(mutex_);
   std::shared_ptr<fs::FileSystem>& connected = connected_[root];
   if (connected == nullptr) {
-    RETURN_IF_ERROR(guarded("reach", root, [&]() -> arrow::Status {
+    const absl::Status reached = guarded("reach", root, [&]() -> arrow::Status {
       const std::string uri = parts.scheme == "s3" ? s3_uri(root) : has_bucket ? root : root + "/";
       auto made = fs::FileSystemFromUri(uri);
       if (parts.scheme == "s3") finalize_s3_at_exit();  // also if nobody answers
       ARROW_ASSIGN_OR_RAISE(connected, std::move(made));
       return arrow::Status::OK();
-    }));
+    });
+    RETURN_IF_ERROR(name_missing_library(reached, root));
   }
   place.files = connected;
   return place;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <memory>
 #include <string>
@@ -15,9 +16,11 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class UriFileSystemTest : public testing::Test {
  protected:
@@ -104,6 +107,20 @@ TEST_F(UriFileSystemTest, ErrorsAreThoseOfFiles) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("nonsense://host")));
   EXPECT_THAT(files_.open("s3:///a"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no bucket")));
+}
+
+// Twice: Arrow keeps the first failure and words it otherwise.
+TEST_F(UriFileSystemTest, ALibraryThatIsMissingIsNamed) {
+  ::unsetenv("HADOOP_HOME");
+  ::unsetenv("ARROW_LIBHDFS_DIR");
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_THAT(files_.open("hdfs://node:9000/data.csv"),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         AllOf(HasSubstr("cannot reach hdfs://node:9000: this machine has no "
+                                         "libhdfs.so"),
+                               HasSubstr("HADOOP_HOME"), HasSubstr("JAVA_HOME"),
+                               Not(HasSubstr("dlopen")))));
+  }
 }
 
 TEST_F(UriFileSystemTest, NothingIsWritten) {

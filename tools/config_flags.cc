@@ -96,6 +96,10 @@ std::string check_not_negative(const std::string& text) {
   return absl::StartsWith(text, "-") ? text + " is negative" : "";
 }
 
+std::string check_not_empty(const std::string& text) {
+  return text.empty() ? "it is empty; name a file, or leave the flag out" : "";
+}
+
 std::string generated_file(int64_t number) { return absl::StrCat("part-", number, ".parquet"); }
 
 void add_config_flags(CLI::App& command, ConfigFlags& flags) {
@@ -111,7 +115,8 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   command.add_option("--threads", flags.threads, "threads of a step; 0: one per core");
   command.add_option("--instruction_set", flags.instruction_set,
                      "vector instructions of tables: auto, baseline, avx2 or avx512");
-  command.add_option("--summary", flags.summary, "file for the summary as JSON");
+  command.add_option("--summary", flags.summary, "file for the summary as JSON")
+      ->check(check_not_empty);
   command.add_flag("--overwrite", flags.overwrite,
                    "let outputs replace files of any kind, but not what the run reads");
   command.add_option("--device", flags.device, "auto or cpu")->capture_default_str();

@@ -44,6 +44,9 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags);
 // Returns: the complaint, or "".
 std::string check_not_negative(const std::string& text);
 
+// A check for options that name a file. Returns: the complaint, or "".
+std::string check_not_empty(const std::string& text);
+
 // Refuses a configuration that several ranks cannot all read: a pipe gives its text once.
 // Errors: InvalidArgument naming it.
 absl::Status check_config_file(FileSystem& files, const std::string& path, int world_size);

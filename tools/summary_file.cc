@@ -71,11 +71,7 @@ absl::Status check_place(FileSystem& files, const std::string& path) {
 
 absl::Status SummaryFile::check() const {
   if (path_.empty()) return absl::OkStatus();
-  RETURN_IF_ERROR(check_place(files_, path_), "--summary");
-  // With --overwrite it is decided when the inputs are known.
-  if (way_to(path_) == Way::kAppend || overwrite_) return absl::OkStatus();
-  return annotate(check_replaceable(files_, path_, summary_kind(), /*overwrite=*/false),
-                  "--summary");
+  return annotate(check_place(files_, path_), "--summary");
 }
 
 absl::Status SummaryFile::check_inputs(absl::FunctionRef<std::vector<RunInput>()> inputs) {
@@ -83,7 +79,9 @@ absl::Status SummaryFile::check_inputs(absl::FunctionRef<std::vector<RunInput>()
   const absl::Status status = check_not_input(files_, path_, inputs());
   knows_inputs_ = status.ok();
   if (!status.ok()) path_.clear();
-  return annotate(status, "--summary");
+  RETURN_IF_ERROR(status, "--summary");
+  if (way_to(path_) == Way::kAppend) return absl::OkStatus();
+  return annotate(check_replaceable(files_, path_, summary_kind(), overwrite_), "--summary");
 }
 
 absl::Status SummaryFile::write(const std::string& json) const {

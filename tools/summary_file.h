@@ -28,17 +28,20 @@ class SummaryFile {
   SummaryFile(FileSystem& files, std::string path, bool overwrite)
       : files_(files), path_(std::move(path)), overwrite_(overwrite) {}
 
-  // Checks what can be known of the path alone. Errors: InvalidArgument of check_shell_path;
+  // Checks that a file can be written at this path. Errors: InvalidArgument of check_shell_path;
   // PermissionDenied naming path and reason.
   absl::Status check() const;
 
-  // Checks that the path is none of `inputs`, which is called only if there is a path: finding the
-  // inputs may take listing many directories. After an error nothing will be written.
+  // Checks that the path is none of `inputs`, and that what is there may be replaced: in this
+  // order, since --overwrite, which the second error advises, never replaces an input. `inputs` is
+  // called only if there is a path: finding the inputs may take listing many directories. After an
+  // error nothing will be written.
   // Errors: InvalidArgument naming the path and what it is; PermissionDenied of check_replaceable.
   absl::Status check_inputs(absl::FunctionRef<std::vector<RunInput>()> inputs);
 
   // Writes `json`: a file atomically, what a link points to in place, and a pipe, a device or an
-  // open file of this process (/dev/stdout) at its end. Errors: those of check(); those of writing.
+  // open file of this process (/dev/stdout) at its end. Errors: those of check() and
+  // check_replaceable; those of writing.
   absl::Status write(const std::string& json) const;
 
   // Writes the summary of a command that ended with `status`. Returns: 0, or what went wrong.

@@ -64,17 +64,17 @@ class OutputsTest : public ProgramTest {
 };
 
 TEST_F(OutputsTest, ASummaryReplacesNoFileOfAnotherKind) {
-  for (const std::string name : {"data.parquet", "job.textproto", "notes.csv"}) {
-    refused({"train", "job.textproto", "--summary", name}, kCannotWrite,
-            {"--summary", name, "not a summary", "--overwrite"});
-  }
+  refused({"train", "job.textproto", "--summary", "notes.csv"}, kCannotWrite,
+          {"--summary", "notes.csv", "not a summary", "--overwrite"});
   refused({"train", "job.textproto", "--summary", "notes.csv", "--bogus"}, kUsage, {"--bogus"});
   refused({"train", "job.textproto", "--summary", "notes.csv", "--overwrite", "--set", "x=1"},
           kUsage, {"--set"});
   refused({"train", "none.textproto", "--summary", "notes.csv", "--overwrite"}, kNoInput, {"none"});
   for (const std::string name : {"data.parquet", "job.textproto", "./data.parquet"}) {
-    refused({"train", "job.textproto", "--summary", name, "--overwrite"}, kUsage,
-            {"--summary", name});
+    for (const std::string flag : {"--overwrite", "--seed=1"}) {
+      refused({"train", "job.textproto", "--summary", name, flag}, kUsage,
+              {"--summary", name, "choose another name"});
+    }
   }
   refused({"train", "job.textproto", "--summary", "out/config.textproto"}, kCannotWrite, {"out"});
   millrace_ok({"train", "job.textproto", "--summary", "notes.csv", "--overwrite"});
@@ -102,7 +102,7 @@ TEST_F(OutputsTest, NorDoOtherOutputs) {
       {"predict", "job.textproto", "--checkpoint", "out", "--data", "p.csv", "--output", "p.csv"},
       kUsage, {"--output"});
   refused({"evaluate", "job.textproto", "--checkpoint", "out", "--summary", "data.parquet"},
-          kCannotWrite, {"--summary"});
+          kUsage, {"--summary", "choose another name"});
   refused({"export", "job.textproto", "--checkpoint", "out", "--output", "notes.csv"}, kCannotWrite,
           {"not an exported model"});
   refused({"bench", "loop", "--output", "notes.csv"}, kCannotWrite, {"not a file of measurements"});

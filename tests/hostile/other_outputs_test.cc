@@ -65,7 +65,7 @@ const HostileCase kCases[] = {
      "trained out",
      "millrace predict job.textproto --checkpoint out --output p.csv --data train.csv --summary "
      "train.csv",
-     73, "millrace: *--summary*train.csv*"},
+     64, "millrace: *--summary*train.csv*choose another name"},
     {"PredictMissingData",
      "a file that is missing",
      "trained out",
@@ -108,7 +108,7 @@ const HostileCase kCases[] = {
      "trained out",
      "millrace predict job.textproto --checkpoint out --output p.csv --summary "
      "out/checkpoints/step-00000004/manifest.json",
-     73, "millrace: *--summary*manifest.json*"},
+     64, "millrace: *--summary*manifest.json*checkpoint*"},
     {"ExportOverTheConfiguration",
      "an export replaces no file that the run reads",
      "trained out",
