@@ -363,6 +363,8 @@ class LocalFileSystem : public FileSystem, public HardLinks {
   }
 
   absl::Status link(const std::string& from, const std::string& to) override {
+    // Another program may have written it.
+    RETURN_IF_ERROR(sync(from, O_RDONLY));
     if (::link(from.c_str(), to.c_str()) != 0) {
       return write_error(errno, "link", absl::StrCat(from, " to ", to));
     }
@@ -375,7 +377,12 @@ class LocalFileSystem : public FileSystem, public HardLinks {
   }
 
   absl::Status sync_directory(const std::string& path) override {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return sync(path, O_RDONLY | O_DIRECTORY);
+  }
+
+ private:
+  static absl::Status sync(const std::string& path, int flags) {
+    const int fd = ::open(path.c_str(), flags | O_CLOEXEC);
     if (fd < 0) return write_error(errno, "open", path);
     const bool failed = ::fsync(fd) != 0;
     const int error = errno;
@@ -384,7 +391,6 @@ class LocalFileSystem : public FileSystem, public HardLinks {
     return absl::OkStatus();
   }
 
- private:
   static absl::StatusOr<std::unique_ptr<WritableFile>> open_for_writing(const std::string& path,
                                                                         int flags) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);

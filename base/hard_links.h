@@ -8,19 +8,19 @@
 
 namespace millrace {
 
-// What a FileSystem (base/file_system.h) can do beside: it derives from this class too.
-// Thread-safe.
+// Implemented by a FileSystem (base/file_system.h) whose files can have several names, in addition to
+// that class. Thread-safe.
 class HardLinks {
  public:
   virtual ~HardLinks() = default;
-  // Gives the file `from` a second name. Its bytes are stored once, and stay until the last name
-  // is removed. The new name is durable after sync_directory().
+  // Makes the bytes of the file `from` durable and gives it a second name. They are stored once, and
+  // stay until the last name is removed. The new name is durable after sync_directory().
   // Errors: those of writing a file; PermissionDenied too if something is at `to`; Unavailable if
   // the disk has no such links.
   virtual absl::Status link(const std::string& from, const std::string& to) = 0;
 };
 
-// The same in any file system. Errors: Unimplemented too, if `files` has no such links.
+// Calls HardLinks::link if `files` implements it. Errors: those, and Unimplemented if it does not.
 template <typename Files>
 absl::Status link_file(Files& files, const std::string& from, const std::string& to) {
   auto* const links = dynamic_cast<HardLinks*>(&files);

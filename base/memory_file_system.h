@@ -23,7 +23,8 @@ class MemoryFileSystem : public FileSystem, public HardLinks {
  public:
   MemoryFileSystem();
 
-  // What files may hold together, in bytes, one with several names once; writing more is ResourceExhausted. Default: no limit.
+  // What files may hold together, in bytes; one with several names counts once. Writing more is
+  // ResourceExhausted. Default: no limit.
   void set_capacity(int64_t bytes);
   int64_t used_bytes() const;
 

@@ -148,20 +148,20 @@ std::string Saver::path_of(int64_t step) const {
 }
 
 // Looks for the step in the folder. `parts`: what StateWriter::manifest() is on each rank.
-absl::StatusOr<Saver::Found> Saver::find(const std::vector<std::string>& parts) {
+absl::StatusOr<Saver::ExistingStep> Saver::find(const std::vector<std::string>& parts) {
   ASSIGN_OR_RETURN(CheckpointManifest manifest, join_manifests(parts));
   manifest.set_fingerprint(options_.fingerprint);
   manifest.set_world_size(static_cast<int32_t>(parts.size()));
   const std::string path = path_of(manifest.progress().step());
-  if (is_saved(files_, path, manifest, threads_)) return Found{.same = true};
+  if (is_saved(files_, path, manifest, threads_)) return ExistingStep{.same = true};
   const auto kept = KeptFiles::open(files_, path);
-  return Found{.kept_bytes = kept.ok() ? (*kept)->expected_bytes(manifest) : 0};
+  return ExistingStep{.kept_bytes = kept.ok() ? (*kept)->expected_bytes(manifest) : 0};
 }
 
-// Agrees on a checkpoint of which this rank writes `own`. Rank 0 calls `look` in the open folder
+// Agrees on a checkpoint of which this rank writes `own`. Rank 0 calls `find` in the open folder
 // with the texts of all ranks. Writes nothing but the lock.
-absl::StatusOr<Saver::Leave> Saver::make_room(const absl::StatusOr<Share>& own, Look look,
-                                              Collectives& ranks) {
+absl::StatusOr<Saver::SavePermit> Saver::make_room(const absl::StatusOr<Share>& own,
+                                                   FindExisting find, Collectives& ranks) {
   const auto packed = own.ok()
                           ? absl::StatusOr<std::string>(absl::StrCat(own->bytes, "\n", own->text))
                           : absl::StatusOr<std::string>(own.status());
@@ -175,7 +175,7 @@ absl::StatusOr<Saver::Leave> Saver::make_room(const absl::StatusOr<Share>& own, 
           share.erase(0, end + 1);
         }
         RETURN_IF_ERROR(open_folder(/*chooses=*/false));
-        ASSIGN_OR_RETURN(const Found found, look(shares));
+        ASSIGN_OR_RETURN(const ExistingStep found, find(shares));
         if (found.same) return std::string();
         RETURN_IF_ERROR(check_free_space(files_, options_.folder, total - found.kept_bytes));
         return absl::StrCat(found.kept_bytes > 0 ? kKeepFiles : "", new_nonce());
@@ -184,7 +184,7 @@ absl::StatusOr<Saver::Leave> Saver::make_room(const absl::StatusOr<Share>& own, 
   RETURN_IF_ERROR(agreed.status());
   absl::string_view nonce = *agreed;
   const bool keep_files = absl::ConsumePrefix(&nonce, kKeepFiles);
-  return Leave{std::string(nonce), keep_files};
+  return SavePermit{std::string(nonce), keep_files};
 }
 
 // `parts`: the manifests of all ranks.
@@ -240,15 +240,16 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& whole,
           ? absl::StatusOr<Share>({writer->size_bytes(), writer->manifest().SerializeAsString()})
           : writer.status();
   ASSIGN_OR_RETURN(
-      const Leave leave,
-      make_room(own, [&](const std::vector<std::string>& parts) { return find(parts); }, ranks),
+      const SavePermit permit,
+      make_room(
+          own, [&](const std::vector<std::string>& parts) { return find(parts); }, ranks),
       what);
   const CheckpointInfo info = {path_of(progress.step), progress};
-  if (leave.nonce.empty()) {
+  if (permit.nonce.empty()) {
     if (ranks.rank() == 0) retain(progress.step, threads_);
   } else {
-    RETURN_IF_ERROR(write({options_.folder, progress.step, leave.nonce, ranks.rank(),
-                           ranks.world_size(), leave.keep_files},
+    RETURN_IF_ERROR(write({options_.folder, progress.step, permit.nonce, ranks.rank(),
+                           ranks.world_size(), permit.keep_files},
                           *writer, metrics, ranks),
                     what);
   }
@@ -258,21 +259,17 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& whole,
 
 absl::Status Saver::write(const CommitOptions& options, StateWriter& writer,
                           const std::map<std::string, double>& metrics, Collectives& ranks) {
-  absl::StatusOr<std::unique_ptr<CommitDirectory>> directory =
-      CommitDirectory::begin(files_, options);
-  absl::StatusOr<std::string> manifest("");
-  if (!directory.ok()) {
-    manifest = directory.status();
-  } else {
-    manifest = catch_exceptions([&]() -> absl::StatusOr<std::string> {
-      RETURN_IF_ERROR(writer.write(**directory, threads_));
-      return finish_files(writer.manifest(), **directory, threads_);
-    });
-  }
+  std::unique_ptr<CommitDirectory> directory;
+  const absl::StatusOr<std::string> manifest =
+      catch_exceptions([&]() -> absl::StatusOr<std::string> {
+        ASSIGN_OR_RETURN(directory, CommitDirectory::begin(files_, options));
+        RETURN_IF_ERROR(writer.write(*directory, threads_));
+        return finish_files(writer.manifest(), *directory, threads_);
+      });
   ASSIGN_OR_RETURN(const std::vector<std::string> parts, gather_results(manifest, ranks));
   return result_of_first(
              [&]() -> absl::StatusOr<std::string> {
-               RETURN_IF_ERROR(commit(parts, metrics, **directory, threads_));
+               RETURN_IF_ERROR(commit(parts, metrics, *directory, threads_));
                return std::string();
              },
              ranks)
@@ -364,18 +361,18 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
       catch_exceptions([&] { return freeze_state(state, save->budget, threads_); });
   const absl::StatusOr<Share> own =
       frozen.ok() ? absl::StatusOr<Share>({frozen->size_bytes(), ""}) : frozen.status();
-  const auto look = [&](const std::vector<std::string>&) -> absl::StatusOr<Found> {
-    return Found{.same = files_.link_info(save->info.path).ok()};  // compared in begin_again
+  const auto find = [&](const std::vector<std::string>&) -> absl::StatusOr<ExistingStep> {
+    return ExistingStep{.same = files_.link_info(save->info.path).ok()};  // compared in begin_again
   };
-  ASSIGN_OR_RETURN(const Leave leave, make_room(own, look, ranks), what);
-  if (leave.nonce.empty()) {
+  ASSIGN_OR_RETURN(const SavePermit permit, make_room(own, find, ranks), what);
+  if (permit.nonce.empty()) {
     frozen = absl::CancelledError();  // released
     return begin_again(whole, metrics, ranks);
   }
   // The last step that fails before begin() returns: all ranks report it, and free their tables.
   const absl::StatusOr<std::string> begun = catch_exceptions([&]() -> absl::StatusOr<std::string> {
     ASSIGN_OR_RETURN(save->directory,
-                     CommitDirectory::begin(files_, {options_.folder, progress.step, leave.nonce,
+                     CommitDirectory::begin(files_, {options_.folder, progress.step, permit.nonce,
                                                      ranks.rank(), ranks.world_size()}));
     save->work = std::make_unique<BackgroundSave>(work_of(*save, *std::move(frozen), ranks.rank()),
                                                   options_.write_threads);

@@ -31,9 +31,9 @@
 namespace millrace {
 
 struct SaverOptions {
-  std::string folder;         // such as OUTPUT_DIR/checkpoints
-  int write_threads = 4;      // the bytes do not depend on it
-  bool read_only = false;     // the folder is not locked, and saving is an error
+  std::string folder;      // such as OUTPUT_DIR/checkpoints
+  int write_threads = 4;   // the bytes do not depend on it
+  bool read_only = false;  // the folder is not locked, and saving is an error
   // Where the run writes more than checkpoints: locked like the folder, also by read_only. "":
   // none.
   std::string run_folder = {};
@@ -94,9 +94,10 @@ class Saver : public StateSaver {
   // `metrics` are what retention may choose by: names as in its policy. Old
   // checkpoints are then removed or reduced; if that fails it is only logged. Takes the folder's
   // lock first if it has not been taken. Errors: FailedPrecondition naming who holds the lock;
-  // ResourceExhausted if there is no room for it, before anything is written; InvalidArgument for
-  // what cannot be saved; those of writing. After an error the folder holds what it did, and the
-  // next call may succeed.
+  // ResourceExhausted if there is no room for it, before anything is written (on a disk without
+  // hard links, a file of a step that is saved again may also find that out later); InvalidArgument
+  // for what cannot be saved; those of writing. After an error the folder holds what it did, and
+  // the next call may succeed.
   absl::StatusOr<CheckpointInfo> save(const TrainState& whole,
                                       const std::map<std::string, double>& metrics,
                                       Collectives& ranks) override;
@@ -142,14 +143,15 @@ class Saver : public StateSaver {
     int64_t bytes = 0;
     std::string text;  // for rank 0
   };
-  // What the folder has of a step already.
-  struct Found {
+  // What the folder has of a step.
+  struct ExistingStep {
     bool same = false;       // all of it
     int64_t kept_bytes = 0;  // of files that a new checkpoint of the step will keep
   };
-  using Look = absl::FunctionRef<absl::StatusOr<Found>(const std::vector<std::string>&)>;
-  // Leave to write a checkpoint.
-  struct Leave {
+  using FindExisting =
+      absl::FunctionRef<absl::StatusOr<ExistingStep>(const std::vector<std::string>&)>;
+  // What the ranks agree on before they write.
+  struct SavePermit {
     std::string nonce;        // "": it is there already
     bool keep_files = false;  // CommitOptions::keep_files
   };
@@ -162,8 +164,9 @@ class Saver : public StateSaver {
                                                     int world_size) const;
   void remember(const std::string& path);
   std::string path_of(int64_t step) const;
-  absl::StatusOr<Found> find(const std::vector<std::string>& parts);
-  absl::StatusOr<Leave> make_room(const absl::StatusOr<Share>& own, Look look, Collectives& ranks);
+  absl::StatusOr<ExistingStep> find(const std::vector<std::string>& parts);
+  absl::StatusOr<SavePermit> make_room(const absl::StatusOr<Share>& own, FindExisting find,
+                                       Collectives& ranks);
   absl::Status write(const CommitOptions& options, StateWriter& writer,
                      const std::map<std::string, double>& metrics, Collectives& ranks);
   absl::Status commit(const std::vector<std::string>& parts,
