@@ -132,7 +132,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
     position_.finished = false;
     save_failed_ = false;
     evaluation_failed_ = false;
-    saved_step_ = -1;
+    saved_step_ = durable_step_ = -1;
     interrupted_save_ = false;
     at_boundary_ = true;
     training_.start(position_.progress.elapsed);
@@ -213,8 +213,12 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
   absl::StatusOr<std::optional<EvaluationResult>> result = std::nullopt;
   {
     const TrainingClock::Pause no_training(training_);
-    result = run_evaluation(*parts_.model, data, options, position_.progress, *context_, *hooks_,
-                            ranks, context_->evaluation_values(), clock_);
+    const absl::Status outcome = guarded("the evaluation", [&] {
+      result = run_evaluation(*parts_.model, data, options, position_.progress, *context_, *hooks_,
+                              ranks, context_->evaluation_values(), clock_);
+      return result.status();
+    });
+    if (!outcome.ok()) result = outcome;
   }
   context_->set_phase(outer);
   parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
@@ -241,7 +245,7 @@ absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
 // Of an evaluation within training. Returns: the failure, marked as that of an evaluation on the
 // ranks that it comes from.
 absl::Status Trainer::mark_failed_evaluation(absl::Status failure) {
-  const bool of_another_rank = absl::IsAborted(failure);
+  const bool of_another_rank = absl::IsAborted(failure) && agreement_->over();
   evaluation_failed_ = !of_another_rank || agreement_->all_whole();
   // Whatever its cause, and whatever kind that has: the message tells.
   return of_another_rank ? failure : replace_kind(std::move(failure), FailureKind::kEvaluation);

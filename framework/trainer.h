@@ -237,7 +237,8 @@ class Trainer {
   bool at_boundary_ = false;  // between steps: what a failure leaves is a state to save
   bool save_failed_ = false;
   bool evaluation_failed_ = false;  // within this run: the state of training is whole all the same
-  int64_t saved_step_ = -1;         // steps done at the newest save of this run
+  int64_t saved_step_ = -1;         // steps done at the newest save of this run that began
+  int64_t durable_step_ = -1;       // and at the newest that is durable
   bool interrupted_save_ = false;   // was asked for within an evaluation that a stop ended
   std::string checkpoint_;          // the newest that was saved, or else resumed from
   std::vector<BegunSave> begun_saves_;              // in their order

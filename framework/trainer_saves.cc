@@ -70,7 +70,7 @@ absl::Status Trainer::save(const RequestSet& asked, Scope scope) {
   save_failed_ = !saved.ok();
   RETURN_IF_ERROR(saved.status(), "making a checkpoint");
   checkpoint_ = saved->path;
-  saved_step_ = position_.steps_done();
+  saved_step_ = durable_step_ = position_.steps_done();
   RETURN_IF_ERROR(hooks_->after_checkpoint(*context_, *saved));
   record_served(Request::kCheckpoint, asked, scope);
   return absl::OkStatus();
@@ -83,6 +83,7 @@ absl::Status Trainer::tell_of(absl::StatusOr<std::vector<CheckpointInfo>> durabl
   if (!durable.ok()) return outcome;
   for (const CheckpointInfo& info : *durable) {
     checkpoint_ = info.path;
+    durable_step_ = info.progress.step + info.progress.skipped_steps;
     outcome.Update(hooks_->after_checkpoint(*context_, info));
     // One before it failed if it is not of this step.
     while (!begun_saves_.empty() && begun_saves_.front().step != info.progress.step) {
@@ -168,8 +169,8 @@ void Trainer::keep_unserved(const RequestSet& requests, Scope scope) {
 }
 
 absl::Status Trainer::explain_failed_evaluation(const absl::Status& outcome) const {
-  const bool saved =
-      saved_step_ == position_.steps_done() || (summary_.steps_begun == 0 && !checkpoint_.empty());
+  const bool saved = durable_step_ == position_.steps_done() ||
+                     (summary_.steps_begun == 0 && !checkpoint_.empty());
   if (!evaluation_failed_ || !saved) return outcome;
   return with_more(outcome, absl::StrCat("; training is saved up to step ", position_.progress.step,
                                          " in ", checkpoint_,
@@ -184,8 +185,8 @@ void Trainer::save_after_failure() {
   const bool together = !alone && agreement_->reopen();
   if (parts_.saver != nullptr && parts_.saver->asynchronous()) {
     // With more ranks what is under way is given up, but what is durable already is told.
-    const absl::Status finished =
-        agreement_->settle({"finishing saves after the failure"}, guarded("saving", [&] {
+    const absl::Status finished = agreement_->settle(
+        {"finishing saves after the failure"}, guarded("saving", [&] {
           return alone || together
                      ? finish_saves()
                      : tell_of(parts_.saver->poll(/*all_ready=*/false, *parts_.collectives));
@@ -194,15 +195,16 @@ void Trainer::save_after_failure() {
     if (!finished.ok() && together) return;
   }
   const bool whole = alone ? (at_boundary_ || evaluation_failed_) && !save_failed_ : together;
-  if (evaluation_failed_ && saved_step_ == position_.steps_done()) return;
+  const bool evaluated = together || evaluation_failed_;  // alike on all ranks that save
+  if (evaluated && durable_step_ == position_.steps_done()) return;
   if (parts_.saver == nullptr || !options_.save_on_failure || !whole || summary_.steps_begun == 0) {
     return;
   }
   const absl::Status saved =
       agreement_->settle({"saving after the failure"}, guarded("saving", [this]() -> absl::Status {
-        RETURN_IF_ERROR(save(RequestSet(), Scope::kThisRank));
-        return finish_saves();
-      }));
+                           RETURN_IF_ERROR(save(RequestSet(), Scope::kThisRank));
+                           return finish_saves();
+                         }));
   if (!saved.ok()) {
     MILLRACE_LOG(ERROR) << "the run failed, and so did saving where it stood: " << saved.message();
     return;

@@ -1,5 +1,7 @@
 // What several ranks save together when an evaluation fails on one of them.
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "checkpoint/saver.h"
 #include "distributed/thread_collectives.h"
 #include "framework/trainer.h"
+#include "tests/fakes/fake_dataset.h"
 #include "tests/fakes/memory_checkpoint.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -35,9 +38,11 @@ constexpr int kRanks = 2;
 struct RankJob {
   bool asynchronous = false;
   bool resume = false;
-  int evaluation_fails_on = -1;  // a rank, in reading the data
-  std::string hook_fails_in;     // an event of rank 1's hook
-  int capture_fails_on = -1;     // a rank
+  int evaluation_fails_on = -1;          // a rank, in reading the data
+  bool throws = false;                   // it, instead of returning an error
+  bool aborted = false;                  // is the code of that error
+  std::string hook_fails_in;             // an event of rank 1's hook
+  int capture_fails_on = -1;             // a rank
   FileSystem* disk_of_rank_1 = nullptr;  // null: the same as rank 0's
 };
 
@@ -60,6 +65,19 @@ class Unsavable : public Checkpointable {
   const bool fails_;
 };
 
+// Evaluation data that fails in another way than by DataLoss.
+class FailingData : public FakeDataset {
+ public:
+  explicit FailingData(bool throws) : FakeDataset({}), throws_(throws) {}
+  absl::StatusOr<std::optional<Batch>> next() override {
+    if (throws_) throw std::runtime_error("fake data is damaged");
+    return absl::AbortedError("fake data is damaged");
+  }
+
+ private:
+  const bool throws_;
+};
+
 absl::Status train_rank(const RankJob& job, FileSystem& files,
                         std::unique_ptr<Collectives> collectives, RankOutcome& outcome) {
   const int rank = collectives->rank();
@@ -74,6 +92,9 @@ absl::Status train_rank(const RankJob& job, FileSystem& files,
   options.trainer.report = {};
   options.clock = &clock;
   TrainerParts parts = tiny_parts(options);
+  if (job.evaluation_fails_on == rank && (job.throws || job.aborted)) {
+    parts.evaluation_sets[0].data = std::make_unique<FailingData>(job.throws);
+  }
   SaverOptions saver;
   saver.folder = "c";
   saver.write_threads = 1;
@@ -85,8 +106,8 @@ absl::Status train_rank(const RankJob& job, FileSystem& files,
                    Trainer::create(options.trainer, std::move(parts)));
   RETURN_IF_ERROR(trainer->add_state("object", object, StatePlacement::kPerRank));
   std::vector<std::string> events, notes;
-  RETURN_IF_ERROR(trainer->add_hook(std::make_unique<RecordingHook>(
-      &events, [&](HookContext& context, absl::string_view event) {
+  RETURN_IF_ERROR(trainer->add_hook(
+      std::make_unique<RecordingHook>(&events, [&](HookContext& context, absl::string_view event) {
         if (event == "after_step" && context.progress().step == 3) context.requests().evaluate();
         const bool fails = rank == 1 && event == job.hook_fails_in;
         return fails ? absl::InternalError("the hook fails") : absl::OkStatus();
@@ -159,6 +180,24 @@ TEST_P(RankSaveTest, AFailedEvaluationCostsNoStep) {
   }
 }
 
+TEST_P(RankSaveTest, HoweverItFails) {
+  for (const bool throws : {true, false}) {
+    for (const int guilty : {0, 1}) {
+      SCOPED_TRACE(absl::StrCat(throws ? "an exception" : "Aborted", " on rank ", guilty));
+      if (disk_.info("c").ok()) ASSERT_OK(remove_recursively(disk_, "c"));
+      const std::vector<RankOutcome> failed =
+          train({.evaluation_fails_on = guilty, .throws = throws, .aborted = !throws});
+      EXPECT_EQ(kind_of(failed[guilty].status), FailureKind::kEvaluation);
+      for (const RankOutcome& rank : failed) {
+        EXPECT_THAT(std::string(rank.status.message()),
+                    AllOf(HasSubstr("fake data is damaged"),
+                          HasSubstr("training is saved up to step 3 in c/step-00000003")));
+      }
+      EXPECT_THAT(checkpoints(), ElementsAre("c/step-00000003"));
+    }
+  }
+}
+
 // Its state may be half changed, so nobody saves.
 TEST_P(RankSaveTest, AFailureOutsideAnEvaluationIsNotSaved) {
   for (const char* event : {"after_evaluate", "after_step"}) {
@@ -183,7 +222,9 @@ TEST_P(RankSaveTest, WhatOneRankCannotSaveIsSavedByNone) {
   broken.fail(0, int64_t{1} << 40, absl::UnavailableError("injected"));
   for (const int guilty : {0, 1}) {
     SCOPED_TRACE(absl::StrCat("rank ", guilty));
+    const int64_t calls = broken.calls();
     expect_nothing_saved({.evaluation_fails_on = guilty, .disk_of_rank_1 = &broken});
+    EXPECT_GT(broken.calls(), calls) << "it was tried";
     expect_nothing_saved({.evaluation_fails_on = guilty, .capture_fails_on = 0});
     expect_nothing_saved({.evaluation_fails_on = guilty, .capture_fails_on = 1});
   }

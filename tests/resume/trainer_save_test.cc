@@ -347,6 +347,26 @@ TEST_F(TrainerSaveTest, AsynchronouslyAFailedSaveEndsTheRun) {
   EXPECT_THAT(checkpoints(), IsEmpty());
 }
 
+// The save of the step that is evaluated is under way when the evaluation fails, and fails too.
+TEST_F(TrainerSaveTest, AsynchronouslyNothingIsCalledSavedThatIsNot) {
+  asynchronous_ = true;
+  auto gated = std::make_unique<GatedFileSystem>();
+  gated->fail("table-");
+  files_ = std::move(gated);
+  on_event_ = [](HookContext& context, absl::string_view event) {
+    if (event != "after_step") return absl::OkStatus();
+    // Is served after the next step, behind the checkpoint.
+    if (context.progress().step == 2) context.requests().evaluate("", Scope::kThisRank);
+    if (context.progress().step == 3) context.requests().checkpoint();
+    return absl::OkStatus();
+  };
+  options_.eval.fail_at = 0;
+  const absl::Status failed = start().train().status();
+  EXPECT_EQ(kind_of(failed), FailureKind::kEvaluation);
+  EXPECT_THAT(std::string(failed.message()), Not(HasSubstr("training is saved")));
+  EXPECT_THAT(checkpoints(), IsEmpty());
+}
+
 TEST_F(TrainerSaveTest, AsynchronouslyWhatIsDurableIsToldAlsoIfTheNextOneFails) {
   asynchronous_ = true;
   auto gated = std::make_unique<GatedFileSystem>();
