@@ -2,6 +2,8 @@
 # Runs bazelw in a copy of what it needs, with programs of its own in place of apt-get, dpkg and
 # bazel: set-ups that succeed, and one line for each way in which they fail.
 set -uo pipefail
+# Of the bazelw that runs this.
+unset MILLRACE_S3_SERVER MILLRACE_DATA MILLRACE_CACHE MILLRACE_DISK_CACHE MILLRACE_DISK_CACHE_GB MILLRACE_OUTPUT_ROOT LIBTORCH
 
 source=$PWD
 work=$(mktemp -d /tmp/bazelw.XXXXXX)  # another user must get there, too

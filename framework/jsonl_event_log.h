@@ -24,8 +24,8 @@ class JsonlEventLog : public EventLog {
   JsonlEventLog(FileSystem& files, Clock& clock, std::string path, int rank)
       : files_(files), clock_(clock), path_(std::move(path)), rank_(rank) {}
 
-  // Writes what was recorded so far, and from now on each event when it happens. Called again, begins
-  // a new file if the one before was removed. REQUIRES: the directory of the file exists.
+  // Writes what was recorded so far, and from now on each event when it happens. Called again,
+  // begins a new file if the one before was removed. REQUIRES: the directory of the file exists.
   void open();
   void record(const LoopEvent& event) override;
 

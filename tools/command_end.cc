@@ -14,6 +14,12 @@ int report_outcome(const absl::StatusOr<int>& outcome) {
   return exit_code(outcome.status());
 }
 
+void end_process(const absl::StatusOr<int>& outcome) {
+  const int code = report_outcome(outcome);
+  std::cout << std::flush;
+  ::_exit(code);
+}
+
 void end_if_data_hangs(Trainer* trainer, const absl::StatusOr<int>& outcome) {
   if (trainer == nullptr || !trainer->data_hangs()) return;
   const int code = report_outcome(outcome);

@@ -11,6 +11,10 @@ namespace millrace {
 // which is the value of `outcome` or follows from its error (tools/exit_code.h).
 int report_outcome(const absl::StatusOr<int>& outcome);
 
+// Reports the outcome of a command and ends the process at once: threads that hang are not waited for.
+// REQUIRES: everything else that the command writes is written.
+[[noreturn]] void end_process(const absl::StatusOr<int>& outcome);
+
 // Ends the process with the outcome of its command if `trainer` gave up a source of data: threads
 // that read there may never return, and destroying the trainer would wait for them. Reports the
 // outcome and leaves the job before, which takes some seconds at most. Does nothing if no source

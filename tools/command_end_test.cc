@@ -52,9 +52,10 @@ class Job : public OneRankCollectives {
   ~Job() override { std::cerr << "left the job" << std::endl; }
 };
 
-std::unique_ptr<Trainer> trainer_of(std::unique_ptr<Dataset> evaluated) {
+std::unique_ptr<Trainer> trainer_of(std::unique_ptr<Dataset> evaluated,
+                                    absl::Duration data_timeout) {
   TrainerOptions options;
-  options.data_timeout = absl::Milliseconds(20);
+  options.data_timeout = data_timeout;
   TrainerParts parts = tiny_parts();
   parts.evaluation_sets[0].data = std::move(evaluated);
   parts.collectives = std::make_unique<Job>();
@@ -71,15 +72,20 @@ TEST(CommandEndTest, AnErrorIsOneLine) {
 TEST(CommandEndTest, GoesOnWhereNoDataHangs) {
   end_if_data_hangs(nullptr, 0);
   const std::unique_ptr<Trainer> trainer =
-      trainer_of(std::make_unique<FakeDataset>(FakeDatasetOptions{.batches = 1}));
+      trainer_of(std::make_unique<FakeDataset>(FakeDatasetOptions{.batches = 1}), absl::Hours(1));
   EXPECT_OK(trainer->evaluate("eval"));
   end_if_data_hangs(trainer.get(), 0);
+}
+
+TEST(CommandEndDeathTest, ReportsBeforeTheProcessEnds) {
+  EXPECT_EXIT(end_process(absl::NotFoundError("no such file")), ExitedWithCode(kExitNoInput),
+              "millrace: no such file\n");
 }
 
 TEST(CommandEndDeathTest, ReportsAndLeavesTheJobBeforeTheProcessEnds) {
   EXPECT_EXIT(
       {
-        std::unique_ptr<Trainer> trainer = trainer_of(std::make_unique<Hanging>());
+        std::unique_ptr<Trainer> trainer = trainer_of(std::make_unique<Hanging>(), absl::Milliseconds(20));
         const absl::Status status = trainer->evaluate("eval").status();
         end_if_data_hangs(trainer.get(), status);
       },

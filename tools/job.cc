@@ -337,7 +337,10 @@ class JobBuilder {
     DataWatch watch(absl::Seconds(config_.run().distributed().data_timeout_seconds()));
     const absl::StatusOr<std::optional<Batch>> first = watch.next(*data);
     // Its threads hang, and so would whoever destroys it.
-    if (watch.gave_up()) static_cast<void>(data.release());
+    if (watch.gave_up()) {
+      report_.set_gave_up();
+      static_cast<void>(data.release());
+    }
     RETURN_IF_ERROR(first.status());
     return first->has_value();
   }

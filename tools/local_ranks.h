@@ -25,15 +25,16 @@ struct LocalRanksOptions {
 };
 
 // Starts `count` ranks and waits until all have ended. Each gets RANK, WORLD_SIZE, LOCAL_RANK,
-// LOCAL_WORLD_SIZE, MASTER_ADDR=127.0.0.1, MASTER_PORT and the variable of
-// tools/launcher_output.h, an empty standard input, and a process group of its own, so that Ctrl-C on a terminal reaches it only through this function. Each line
-// of its outputs appears whole, behind "[RANK] ".
+// LOCAL_WORLD_SIZE, MASTER_ADDR=127.0.0.1, MASTER_PORT and the variable of tools/launcher_output.h,
+// an empty standard input, and a process group of its own, so that Ctrl-C on a terminal reaches it
+// only through this function. Each line of its outputs appears whole, behind "[RANK] ".
 //
-// SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU and SIGQUIT, each time they arrive, are passed on to all ranks.
-// When a rank fails (any exit code but 0 and 75), the others have `grace` to leave, then get
-// SIGTERM, and after `grace` again SIGKILL; `err` says how each that fails ended. Processes that a rank leaves behind in its group are
-// killed when it ends; if this process is killed, so are the ranks. All of this goes on while
-// nobody takes the output; at the end this waits for that, until SIGTERM, SIGINT, SIGHUP or SIGQUIT.
+// SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU and SIGQUIT, each time they arrive, are passed
+// on to all ranks. When a rank fails (any exit code but 0 and 75), the others have `grace` to
+// leave, then get SIGTERM, and after `grace` again SIGKILL; `err` says how each that fails ended.
+// Processes that a rank leaves behind in its group are killed when it ends; if this process is
+// killed, so are the ranks. All of this goes on while nobody takes the output; at the end this
+// waits for that, until SIGTERM, SIGINT, SIGHUP or SIGQUIT.
 //
 // Returns: the exit code of deciding_end; if it is neither 0 nor 75, the last line on `err` says
 // which rank failed and what it said last. Errors: Unavailable if a rank cannot be started (those

@@ -90,7 +90,12 @@ absl::Status OutputHook::before_step(HookContext& context) {
 
 absl::Status OutputHook::after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) {
   // A directory that was removed is there again with this checkpoint.
-  if (made_) RETURN_IF_ERROR(open_run_log(files_, config_.run(), context.rank()));
+  if (made_) {
+    // Invariant: training goes on without its log.
+    const absl::Status opened = open_run_log(files_, config_.run(), context.rank());
+    if (!opened.ok() && !log_failed_) MILLRACE_LOG(WARNING) << opened.message();
+    log_failed_ = !opened.ok();
+  }
   if (context.rank() != 0) return absl::OkStatus();
   MILLRACE_LOG(INFO) << "saved " << checkpoint.path;
   if (!made_) return absl::OkStatus();

@@ -15,10 +15,10 @@ namespace millrace {
 // Writes nothing.
 absl::Status check_output_directory(FileSystem& files, const RunConfig& run);
 
-// From now on what this rank logs, and what it logged so far, also goes to OUTPUT_DIR/logs/rank-N.log,
-// behind what earlier runs left there. Called again, begins a new file if that one was removed. For
-// directories that are known to be this run's.
-// Errors: PermissionDenied; those of making the directory.
+// From now on what this rank logs, and what it logged so far, also goes to
+// OUTPUT_DIR/logs/rank-N.log, behind what earlier runs left there. Called again, begins a new file
+// if that one was removed. For directories that are known to be this run's. Errors:
+// PermissionDenied; those of making the directory.
 absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank);
 
 // Makes the output directory just before the first step, so that a run that fails earlier leaves
@@ -43,6 +43,7 @@ class OutputHook : public Hook {
   const JobConfig config_;
   JsonlEventLog* const events_;
   bool made_ = false;
+  bool log_failed_ = false;  // to open again at the last checkpoint
 };
 
 }  // namespace millrace

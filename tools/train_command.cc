@@ -58,6 +58,7 @@ class TrainCommand {
     if (!status.ok()) log_for_the_file(absl::StrCat("failed: ", status.message()));
     status.Update(write_summaries(status));
     const absl::StatusOr<int> outcome = status.ok() ? absl::StatusOr<int>(code()) : status;
+    if (data_.gave_up()) end_process(outcome);
     end_if_data_hangs(trainer_.get(), outcome);
     return outcome;
   }

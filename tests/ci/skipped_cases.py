@@ -61,8 +61,9 @@ def may_mount_tmpfs():
     return False
 
 
-# The variables that name data of users.
+# The variables that name data of users, and those that `./bazelw test_setup` provides.
 USER_DATA = {"MILLRACE_DATA"}
+INSTALLED = {"MILLRACE_S3_SERVER"}
 
 # Feature by its name in tests/environment/skip.h -> a function that is true if the machine has it.
 PROBES = {
@@ -87,8 +88,10 @@ def why_refused(reason):
     return "no reason of tests/environment/skip.h that CI allows"
   kind, feature = parts[:2]
   if kind == "not provided":
-    if feature not in USER_DATA:
+    if feature in INSTALLED:
       return "./bazelw test_setup installs it"
+    if feature not in USER_DATA:
+      return "tests/ci/skipped_cases.py knows no variable %s" % feature
     return "%s is set" % feature if os.environ.get(feature) else ""
   if feature not in PROBES:
     return "no probe for %s in tests/ci/skipped_cases.py" % feature

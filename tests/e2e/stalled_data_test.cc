@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "tests/e2e/program_test.h"
 
 namespace millrace {
@@ -29,7 +30,7 @@ train {
 run {
   output_dir: "out"
   threads: 1
-  distributed { data_timeout_seconds: 1 collective_timeout_seconds: 20 }
+  distributed { collective_timeout_seconds: 20 }
 }
 )";
 
@@ -37,6 +38,7 @@ class StalledDataTest : public ProgramTest {
  protected:
   void SetUp() override {
     write("job.textproto", kJob);
+    write("short.textproto", absl::StrReplaceAll(kJob, {{"distributed {", "distributed { data_timeout_seconds: 3"}}));
     std::string rows = "label,x\n";
     for (int row = 0; row < 200; ++row) absl::StrAppend(&rows, row % 2, ",", row % 7, "\n");
     write("data.csv", rows);
@@ -48,7 +50,7 @@ class StalledDataTest : public ProgramTest {
     return absl::StrCat("stalled://rank", rank, path("data.csv"));
   }
   std::string waits_for(int rank) const {
-    return absl::StrCat("no batch came for 1s (run.distributed.data_timeout_seconds): the source "
+    return absl::StrCat("no batch came for 3s (run.distributed.data_timeout_seconds): the source "
                         "hangs or is slower than that; it waits for ",
                         stalled(rank));
   }
@@ -67,26 +69,26 @@ class StalledDataTest : public ProgramTest {
 };
 
 TEST_F(StalledDataTest, EndsTraining) {
-  expect_ended(run({"train", "job.textproto", "--output_dir", "b", "--train_data", stalled(0),
+  expect_ended(run({"train", "short.textproto", "--output_dir", "b", "--train_data", stalled(0),
                     "--summary", "s.json"}));
 }
 
 // Read before the first step.
 TEST_F(StalledDataTest, EndsTheSearchForEmptySets) {
-  expect_ended(run({"train", "job.textproto", "--output_dir", "b", "--eval_data", stalled(0), "--set",
+  expect_ended(run({"train", "short.textproto", "--output_dir", "b", "--eval_data", stalled(0), "--set",
                     "train.eval_data[0].data.split={ from: 0 to: 0.5 }", "--summary", "s.json"}));
   EXPECT_FALSE(exists("b"));
 }
 
 TEST_F(StalledDataTest, EndsAnEvaluation) {
-  expect_ended(run({"evaluate", "job.textproto", "--checkpoint", "out", "--eval_data", stalled(0),
+  expect_ended(run({"evaluate", "short.textproto", "--checkpoint", "out", "--eval_data", stalled(0),
                     "--summary", "s.json"}));
 }
 
 TEST_F(StalledDataTest, EndsAPredictionWithoutAFile) {
   write("p.csv", "");
   const std::vector<std::string> before = files_below(".");
-  expect_ended(run({"predict", "job.textproto", "--checkpoint", "out", "--data", stalled(0),
+  expect_ended(run({"predict", "short.textproto", "--checkpoint", "out", "--data", stalled(0),
                     "--output", "p.csv", "--summary", "s.json"}));
   std::filesystem::remove(path("s.json"));
   EXPECT_EQ(files_below("."), before);
@@ -96,8 +98,8 @@ TEST_F(StalledDataTest, EndsAPredictionWithoutAFile) {
 // The rank that cannot read says so itself, and the other one says it of that rank.
 TEST_F(StalledDataTest, EndsAllRanks) {
   const std::vector<std::vector<std::string>> commands = {
-      {"train", "job.textproto", "--output_dir", "b", "--train_data"},
-      {"evaluate", "job.textproto", "--checkpoint", "out", "--eval_data"}};
+      {"train", "short.textproto", "--output_dir", "b", "--train_data"},
+      {"evaluate", "short.textproto", "--checkpoint", "out", "--eval_data"}};
   for (const int rank : {0, 1}) {
     for (const std::vector<std::string>& command : commands) {
       std::vector<std::string> arguments = {"launch", "-n", "2", "--"};

@@ -112,8 +112,8 @@ std::vector<std::string> names_of(const GenerateOptions& options) {
 // Which files of a directory were generated.
 struct Claim {
   std::set<std::string> names;
-  // Of a directory that an older version marked, which named no files.
-  bool is_any = false;
+  // An older version marked the directory, without names.
+  bool names_unknown = false;
 };
 
 absl::Status refuse(const std::string& path) {
@@ -128,7 +128,7 @@ absl::StatusOr<Claim> read_claim(FileSystem& files, const GenerateOptions& optio
   const std::string sign = join_path(options.output_dir, kGeneratedSign);
   const absl::StatusOr<std::string> text = read_file(files, sign);
   if (absl::IsNotFound(text.status())) {
-    claim.is_any = files.info(join_path(options.output_dir, kGeneratedMarker)).ok();
+    claim.names_unknown = files.info(join_path(options.output_dir, kGeneratedMarker)).ok();
     return claim;
   }
   RETURN_IF_ERROR(text.status());
@@ -138,18 +138,25 @@ absl::StatusOr<Claim> read_claim(FileSystem& files, const GenerateOptions& optio
   }
   std::set<std::string> listed = absl::StrSplit(names, '\n', absl::SkipEmpty());
   claim.names = std::move(listed);
-  claim.is_any = claim.names.empty();
+  claim.names_unknown = claim.names.empty();
   return claim;
 }
 
-// Refuses to replace files of others, and marks the files as generated ones.
-absl::Status claim_files(FileSystem& files, const GenerateOptions& options) {
-  ASSIGN_OR_RETURN(Claim claim, read_claim(files, options));
+// Refuses to replace files of others.
+absl::Status check_files(FileSystem& files, const GenerateOptions& options, const Claim& claim) {
   for (const std::string& name : names_of(options)) {
-    if (!claim.names.insert(name).second || claim.is_any || options.overwrite) continue;
+    if (claim.names.count(name) > 0 || claim.names_unknown || options.overwrite) continue;
     const std::string path = join_path(options.output_dir, name);
     if (files.link_info(path).ok()) return refuse(path);
   }
+  return absl::OkStatus();
+}
+
+// Marks a file as generated, before it is written: what is killed in between is named too much, which
+// the next generate() mends, and nothing else is.
+absl::Status mark_file(FileSystem& files, const GenerateOptions& options, const std::string& path,
+                       Claim& claim) {
+  if (!claim.names.insert(base_name(path)).second) return absl::OkStatus();
   return write_file_atomically(files, join_path(options.output_dir, kGeneratedSign),
                                absl::StrCat(kSignText, absl::StrJoin(claim.names, "\n"), "\n"));
 }
@@ -160,7 +167,8 @@ absl::StatusOr<GenerateResult> generate(FileSystem& files, const GenerateOptions
   RETURN_IF_ERROR(check(options));
   RETURN_IF_ERROR(check_shell_path(options.output_dir));
   RETURN_IF_ERROR(files.create_directories(options.output_dir));
-  RETURN_IF_ERROR(claim_files(files, options));
+  ASSIGN_OR_RETURN(Claim claim, read_claim(files, options));
+  RETURN_IF_ERROR(check_files(files, options, claim));
   FileGenerator generator(files, options);
   GenerateResult result;
   const auto count_positives = [&](const std::vector<PlantedExample>& examples) {
@@ -171,6 +179,7 @@ absl::StatusOr<GenerateResult> generate(FileSystem& files, const GenerateOptions
   for (int64_t i = 0; i < options.files; ++i) {
     const int64_t end = begin + quotient + (i < remainder);
     result.train_paths.push_back(path_of(options, absl::StrCat("part-", i)));
+    RETURN_IF_ERROR(mark_file(files, options, result.train_paths.back(), claim));
     RETURN_IF_ERROR(
         generator.write(result.train_paths.back(), Part::kTrain, begin, end, count_positives));
     begin = end;
@@ -178,6 +187,7 @@ absl::StatusOr<GenerateResult> generate(FileSystem& files, const GenerateOptions
   BestMetrics best;
   if (options.eval_rows > 0) {
     result.eval_path = path_of(options, "eval");
+    RETURN_IF_ERROR(mark_file(files, options, result.eval_path, claim));
     RETURN_IF_ERROR(generator.write(result.eval_path, Part::kEvaluate, 0, options.eval_rows,
                                     [&](const auto& examples) { best.add(examples); }));
   }
