@@ -190,7 +190,8 @@ TEST_F(CheckpointExportTest, AllOrNothing) {
           ASSERT_OK(status);
           break;
         }
-        if (status.ok()) {  // what did not matter: looking for leftovers, removing the lock
+        // What did not matter: looking for leftovers and for the lock, removing it.
+        if (status.ok()) {
           ++spared;
           ASSERT_OK(remove_recursively(files_, path("out")));
           remove_recursively(files_, aside_path(path("out")) + ".lock").IgnoreError();
@@ -204,7 +205,7 @@ TEST_F(CheckpointExportTest, AllOrNothing) {
         EXPECT_THAT(names_in(""), ElementsAre("c")) << "call " << n << ": " << status;
       }
       ASSERT_OK(remove_recursively(files_, path("out")));
-      EXPECT_LE(spared, 3);
+      EXPECT_LE(spared, 4);
     }
   }
 }
