@@ -149,6 +149,10 @@ TEST(GeneratorTest, FilesOfOthersAmongGeneratedOnesStay) {
   EXPECT_OK(generate(files, options).status());
   options.files = 3;
   EXPECT_OK(generate(files, options).status()) << "part-2 is a generated one still";
+  const std::string replaced = options.output_dir + "/part-1.parquet";
+  ASSERT_OK(write_file_atomically(files, replaced, "mine"));
+  EXPECT_FALSE(generate(files, options).ok()) << "it has another size than the generated one";
+  EXPECT_THAT(read_file(files, replaced), IsOkAndHolds("mine"));
 }
 
 TEST(GeneratorTest, MarksOfOlderVersionsNameNoFiles) {
