@@ -26,7 +26,7 @@ std::string plain_line(google::LogSeverity severity, const char* message, size_t
   return (severity == google::GLOG_WARNING ? "warning: " : "error: ") + text;
 }
 
-// Whether the path names this file, which may have been removed since it was opened.
+// Returns true if `path` names the open file, which may have been removed or replaced since.
 bool is_at(std::FILE& file, const std::string& path) {
   struct stat open = {}, there = {};
   return ::fstat(::fileno(&file), &open) == 0 && ::stat(path.c_str(), &there) == 0 &&

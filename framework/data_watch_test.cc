@@ -3,44 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/mutex.h"
 #include "base/status_matchers.h"
-#include "io/names_files.h"
 #include "tests/fakes/fake_dataset.h"
+#include "tests/fakes/hanging_dataset.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-// Gives two batches, then blocks until it is cancelled.
-class Hanging : public FakeDataset, public NamesFiles {
- public:
-  Hanging() : FakeDataset({.batches = 2}) {}
-  absl::StatusOr<std::optional<Batch>> next() override {
-    absl::StatusOr<std::optional<Batch>> batch = FakeDataset::next();
-    if (!batch.ok() || batch->has_value()) return batch;
-    MutexLock lock(mutex_);
-    hangs_ = true;
-    mutex_.await([this] { return cancelled_; });
-    return absl::CancelledError("cancelled");
-  }
-  void cancel() override {
-    MutexLock lock(mutex_);
-    cancelled_ = true;
-  }
-  std::string files_being_read() const override { return "data/part-3.orc"; }
-  bool hangs() const {
-    MutexLock lock(mutex_);
-    return hangs_;
-  }
-
- private:
-  mutable Mutex mutex_;
-  bool cancelled_ = false;
-  bool hangs_ = false;
-};
 
 TEST(DataWatch, GivesWhatTheDatasetGives) {
   FakeDataset data({.batches = 3, .batch_size = 5});
@@ -56,7 +27,7 @@ TEST(DataWatch, GivesWhatTheDatasetGives) {
 }
 
 TEST(DataWatch, CancelsADatasetThatHangs) {
-  Hanging data;
+  HangingDataset data(2);
   DataWatch watch(absl::Milliseconds(20));
   ASSERT_OK(data.start_epoch(0));
   ASSERT_OK(watch.next(data));
@@ -70,7 +41,7 @@ TEST(DataWatch, CancelsADatasetThatHangs) {
 
 // Long before the time-out, but only while it waits.
 TEST(DataWatch, CancelsADatasetThatHangsWhenItIsInterrupted) {
-  Hanging data;
+  HangingDataset data(2);
   DataWatch watch(absl::Hours(1), [&] { return data.hangs(); });
   ASSERT_OK(data.start_epoch(0));
   ASSERT_OK(watch.next(data));

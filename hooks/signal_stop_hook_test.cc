@@ -5,11 +5,10 @@
 
 #include <csignal>
 
-#include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "tests/conformance/hook_conformance.h"
-#include "tests/fakes/fake_dataset.h"
 #include "tests/fakes/fake_hook_context.h"
+#include "tests/fakes/hanging_dataset.h"
 #include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {
@@ -109,34 +108,17 @@ TEST(SignalStopHookTest, ASignalInAnEvaluationEndsIt) {
   EXPECT_LT(*forwards, 10);
 }
 
-// Gives so many batches of six; then a signal comes while it waits for the next.
-class Hanging : public FakeDataset {
- public:
-  explicit Hanging(int64_t batches) : FakeDataset({.batches = 6}), left_(batches) {}
-  absl::StatusOr<std::optional<Batch>> next() override {
-    if (left_-- > 0) return FakeDataset::next();
-    std::raise(SIGTERM);
-    MutexLock lock(mutex_);
-    mutex_.await([this] { return cancelled_; });
-    return absl::CancelledError("cancelled");
-  }
-  void cancel() override {
-    MutexLock lock(mutex_);
-    cancelled_ = true;
-  }
-
- private:
-  int64_t left_;
-  Mutex mutex_;
-  bool cancelled_ = false;
-};
+// Gives so many batches of an epoch; then a signal comes while it waits for the next.
+std::unique_ptr<Dataset> interrupted_data(int64_t batches) {
+  return std::make_unique<HangingDataset>(batches, [] { std::raise(SIGTERM); });
+}
 
 // Not when a batch comes, which may be never.
 TEST(SignalStopHookTest, ASignalWhileDataIsWaitedForIsServedAtOnce) {
   for (const int64_t batches : {0, 1, 3}) {
     SCOPED_TRACE(batches);
     TrainerParts parts = tiny_parts();
-    parts.train_data = std::make_unique<Hanging>(batches);
+    parts.train_data = interrupted_data(batches);
     ASSERT_OK_AND_ASSIGN(const auto trainer, Trainer::create({}, std::move(parts)));
     ASSERT_OK(trainer->add_hook(std::make_unique<SignalStopHook>()));
     ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
@@ -153,7 +135,7 @@ TEST(SignalStopHookTest, ASignalWhileDataIsWaitedForIsServedAtOnce) {
 
 TEST(SignalStopHookTest, SoItIsInAnEvaluation) {
   TrainerParts parts = tiny_parts();
-  parts.evaluation_sets[0].data = std::make_unique<Hanging>(2);
+  parts.evaluation_sets[0].data = interrupted_data(2);
   ASSERT_OK_AND_ASSIGN(const auto trainer, Trainer::create({}, std::move(parts)));
   ASSERT_OK(trainer->add_hook(std::make_unique<SignalStopHook>()));
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train_and_evaluate());

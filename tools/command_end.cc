@@ -14,18 +14,15 @@ int report_outcome(const absl::StatusOr<int>& outcome) {
   return exit_code(outcome.status());
 }
 
-void end_process(const absl::StatusOr<int>& outcome) {
+void end_process(const absl::StatusOr<int>& outcome, Trainer* leaving) {
   const int code = report_outcome(outcome);
   std::cout << std::flush;
+  if (leaving != nullptr) leaving->leave_job();
   ::_exit(code);
 }
 
 void end_if_data_hangs(Trainer* trainer, const absl::StatusOr<int>& outcome) {
-  if (trainer == nullptr || !trainer->data_hangs()) return;
-  const int code = report_outcome(outcome);
-  std::cout << std::flush;
-  trainer->leave_job();
-  ::_exit(code);
+  if (trainer != nullptr && trainer->data_hangs()) end_process(outcome, trainer);
 }
 
 }  // namespace millrace

@@ -12,14 +12,13 @@ namespace millrace {
 int report_outcome(const absl::StatusOr<int>& outcome);
 
 // Reports the outcome of a command and ends the process at once: threads that hang are not waited for.
+// `leaving`, if given, leaves its job in between, which takes some seconds at most.
 // REQUIRES: everything else that the command writes is written.
-[[noreturn]] void end_process(const absl::StatusOr<int>& outcome);
+[[noreturn]] void end_process(const absl::StatusOr<int>& outcome, Trainer* leaving = nullptr);
 
-// Ends the process with the outcome of its command if `trainer` gave up a source of data: threads
-// that read there may never return, and destroying the trainer would wait for them. Reports the
-// outcome and leaves the job before, which takes some seconds at most. Does nothing if no source
-// hangs or `trainer` is null.
-// REQUIRES: everything else that the command writes is written.
+// Calls end_process() if `trainer` gave up a source of data: threads that read there may never
+// return, and destroying the trainer would wait for them. Does nothing if no source hangs or
+// `trainer` is null.
 void end_if_data_hangs(Trainer* trainer, const absl::StatusOr<int>& outcome);
 
 }  // namespace millrace

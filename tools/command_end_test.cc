@@ -2,15 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <iostream>
 #include <memory>
-#include <optional>
 
-#include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "distributed/one_rank_collectives.h"
-#include "io/names_files.h"
+#include "tests/fakes/fake_dataset.h"
+#include "tests/fakes/hanging_dataset.h"
 #include "tests/fakes/tiny_trainer.h"
 #include "tools/exit_code.h"
 
@@ -21,30 +21,13 @@ using ::testing::ExitedWithCode;
 using ::testing::internal::CaptureStderr;
 using ::testing::internal::GetCapturedStderr;
 
-// Its first batch never comes, and whoever destroys it waits for ever: a thread that reads hangs.
-class Hanging : public FakeDataset, public NamesFiles {
+// Whoever destroys it waits for ever: a thread that reads hangs.
+class HangsForEver : public HangingDataset {
  public:
-  Hanging() : FakeDataset({.batches = 2}) {}
-  ~Hanging() override { wait_until([] { return false; }); }
-  absl::StatusOr<std::optional<Batch>> next() override {
-    wait_until([this] { return cancelled_; });
-    return absl::CancelledError("cancelled");
+  HangsForEver() : HangingDataset(0) {}
+  ~HangsForEver() override {
+    while (true) ::pause();
   }
-  void cancel() override {
-    MutexLock lock(mutex_);
-    cancelled_ = true;
-  }
-  std::string files_being_read() const override { return "data/part-3.orc"; }
-
- private:
-  template <typename Condition>
-  void wait_until(Condition condition) {
-    MutexLock lock(mutex_);
-    mutex_.await(condition);
-  }
-
-  Mutex mutex_;
-  bool cancelled_ = false;
 };
 
 class Job : public OneRankCollectives {
@@ -85,7 +68,8 @@ TEST(CommandEndDeathTest, ReportsBeforeTheProcessEnds) {
 TEST(CommandEndDeathTest, ReportsAndLeavesTheJobBeforeTheProcessEnds) {
   EXPECT_EXIT(
       {
-        std::unique_ptr<Trainer> trainer = trainer_of(std::make_unique<Hanging>(), absl::Milliseconds(20));
+        std::unique_ptr<Trainer> trainer =
+            trainer_of(std::make_unique<HangsForEver>(), absl::Milliseconds(20));
         const absl::Status status = trainer->evaluate("eval").status();
         end_if_data_hangs(trainer.get(), status);
       },

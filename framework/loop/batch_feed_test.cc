@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "distributed/one_rank_collectives.h"
 #include "tests/fakes/fake_dataset.h"
+#include "tests/fakes/hanging_dataset.h"
 
 namespace millrace {
 namespace {
@@ -19,31 +19,6 @@ using testing::IsEmpty;
 class OneOfTwoRanks : public OneRankCollectives {
  public:
   int world_size() const override { return 2; }
-};
-
-// Blocks until it is cancelled.
-class Hanging : public FakeDataset {
- public:
-  Hanging() : FakeDataset({}) {}
-  absl::StatusOr<std::optional<Batch>> next() override {
-    MutexLock lock(mutex_);
-    hangs_ = true;
-    mutex_.await([this] { return cancelled_; });
-    return absl::CancelledError("cancelled");
-  }
-  void cancel() override {
-    MutexLock lock(mutex_);
-    cancelled_ = true;
-  }
-  bool hangs() const {
-    MutexLock lock(mutex_);
-    return hangs_;
-  }
-
- private:
-  mutable Mutex mutex_;
-  bool cancelled_ = false;
-  bool hangs_ = false;
 };
 
 class BatchFeedTest : public testing::Test {
@@ -164,7 +139,7 @@ TEST_F(BatchFeedTest, ErrorsSayWhatWasRead) {
 }
 
 TEST_F(BatchFeedTest, AWaitThatIsInterruptedIsNoError) {
-  Hanging data;
+  HangingDataset data(0);
   ASSERT_OK(data.start_epoch(0));
   BatchFeed feed({.data_timeout = absl::Hours(1), .stop_waiting = [&] { return data.hangs(); }},
                  &data, position_, alone_, clock_);
@@ -180,7 +155,7 @@ TEST_F(BatchFeedTest, AWaitThatIsInterruptedIsNoError) {
 }
 
 TEST_F(BatchFeedTest, ASourceThatHangsIsAnError) {
-  Hanging data;
+  HangingDataset data(0);
   ASSERT_OK(data.start_epoch(0));
   BatchFeed feed({.data_timeout = absl::Milliseconds(20)}, &data, position_, alone_, clock_);
   EXPECT_THAT(feed.next_step(), StatusIs(absl::StatusCode::kUnavailable));
