@@ -13,6 +13,7 @@
 #include "checkpoint/checkpoint_list.h"
 #include "checkpoint/checkpoint_names.h"
 #include "checkpoint/checkpoint_path.h"
+#include "checkpoint/content_digests.h"
 #include "checkpoint/file_identity.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/rows_file.h"
@@ -59,6 +60,13 @@ void add_columns(const EmbeddingTable& table, TableRows* rows) {
   rows->dim = table.dim();
 }
 
+// The same for two saves of one step that differ in metrics or in the state of hooks alone: a run
+// saves before its last evaluation and again after it.
+std::string content_version(const CheckpointManifest& manifest) {
+  if (manifest.content_digests().empty()) return manifest.digest();
+  return absl::StrCat("content ", format_digest(combined_content_digest(manifest)));
+}
+
 absl::StatusOr<SourcePlace> find_checkpoint(const std::string& path, FileSystem& files,
                                             ThreadPool& threads) {
   const absl::StatusOr<NewestCheckpoint> found =
@@ -69,7 +77,7 @@ absl::StatusOr<SourcePlace> find_checkpoint(const std::string& path, FileSystem&
   }
   RETURN_IF_ERROR(found.status());
   const CheckpointReader& newest = *found->chain.back();
-  SourcePlace place{newest.directory(), newest.manifest().digest(), {}};
+  SourcePlace place{newest.directory(), content_version(newest.manifest()), {}};
   for (const absl::Status& status : found->damaged) {
     place.passed_over.emplace_back(status.message());
   }
@@ -117,7 +125,7 @@ absl::StatusOr<std::unique_ptr<BankSource>> BankSource::open(
     version = source->identity_.digest;
   } else {
     ASSIGN_OR_RETURN(source->chain_, open_chain(files, place.path));
-    version = source->checkpoint().manifest().digest();
+    version = content_version(source->checkpoint().manifest());
     RETURN_IF_ERROR(source->check_parts(config));
     source->list_items();
   }

@@ -66,6 +66,19 @@ std::string dense_text(Trainer& trainer) {
   return text;
 }
 
+// What a hook knows of the evaluations.
+struct Figures : Checkpointable {
+  absl::Status save_state(ObjectState& state) const override {
+    state = {1, text};
+    return absl::OkStatus();
+  }
+  absl::Status load_state(absl::Span<const ObjectState> per_rank) override {
+    text = per_rank.empty() ? "" : per_rank[0].bytes;
+    return absl::OkStatus();
+  }
+  std::string text;
+};
+
 class ModelBankTest : public testing::Test {
  protected:
   std::unique_ptr<Trainer> trained(TinyTrainerOptions options = job()) {
@@ -74,9 +87,9 @@ class ModelBankTest : public testing::Test {
     return trainer;
   }
   // A checkpoint of it.
-  std::string save(Trainer& trainer, const std::string& folder = kFolder) {
+  std::string save(Trainer& trainer) {
     SaverOptions options;
-    options.folder = folder;
+    options.folder = kFolder;
     options.write_threads = 1;
     const auto saver = Saver::create(options, files_, Clock::real());
     EXPECT_OK(saver.status());
@@ -275,7 +288,9 @@ TEST_F(ModelBankTest, ALimitThatDoesNotAllowTheRowsChangesNothing) {
 }
 
 TEST_F(ModelBankTest, DynamicSourcesAreLoadedWhenTheyChange) {
+  Figures figures;
   const std::unique_ptr<Trainer> from = trained(job(2));
+  ASSERT_OK(from->add_state("figures", figures, StatePlacement::kOnce));
   save(*from);
   const std::unique_ptr<Trainer> to = tiny_trainer(job());
   ModelBank bank(bank_config("source { parts: WEIGHTS dynamic: true }"), files_, 1);
@@ -288,6 +303,13 @@ TEST_F(ModelBankTest, DynamicSourcesAreLoadedWhenTheyChange) {
   const TrainState state = state_of(*to);
   EXPECT_THAT(bank.reload(state, ranks_), IsOkAndHolds(false)) << "it has not changed";
   EXPECT_EQ(text_of(*to), before);
+
+  // A run saves its last step a second time, with what the evaluation found.
+  ASSERT_OK_AND_ASSIGN(const auto first, CheckpointReader::open(files_, save(*from)));
+  figures.text = "auc 0.5";
+  ASSERT_OK_AND_ASSIGN(const auto second, CheckpointReader::open(files_, save(*from)));
+  ASSERT_NE(first->manifest().digest(), second->manifest().digest());
+  EXPECT_THAT(bank.reload(state, ranks_), IsOkAndHolds(false)) << "the model is the same";
 
   const std::unique_ptr<Trainer> later = trained(job(4));
   save(*later);
