@@ -24,8 +24,9 @@ absl::StatusOr<int> thrown(const Exception& exception) {
 
 TEST(CatchExceptionsTest, TurnsExceptionsIntoStatus) {
   EXPECT_THAT(thrown(std::bad_alloc()), StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_THAT(thrown(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again))),
-              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(
+      thrown(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again))),
+      StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_THAT(thrown(std::runtime_error("odd")),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("odd")));
   EXPECT_THAT(thrown(7), StatusIs(absl::StatusCode::kInternal));

@@ -3,8 +3,8 @@
 #define MILLRACE_BASE_CLOCK_H_
 
 #include "absl/base/thread_annotations.h"
-#include "base/mutex.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 
 namespace millrace {
 

@@ -64,9 +64,8 @@ FailureKind kind_of(const absl::Status& status) {
 absl::Status with_more(const absl::Status& status, absl::string_view text) {
   if (status.ok()) return status;
   absl::Status longer(status.code(), absl::StrCat(status.message(), text));
-  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
-    longer.SetPayload(url, payload);
-  });
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { longer.SetPayload(url, payload); });
   return longer;
 }
 

@@ -61,12 +61,12 @@ TEST(FailureKindTest, MemoryAndThreads) {
                                     "allocate 40000000000 bytes. Error code 12 (Cannot allocate "
                                     "memory)\nframe #0: ..."),
                  "out of memory: 40000000000 bytes were asked for; use smaller");
-  EXPECT_THAT(std::string(status_of_exception(std::runtime_error("can't allocate memory\nframe"))
-                              .message()),
-              Not(HasSubstr("frame")));
-  expect_machine(
-      std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)),
-      "ulimit -u");
+  EXPECT_THAT(
+      std::string(
+          status_of_exception(std::runtime_error("can't allocate memory\nframe")).message()),
+      Not(HasSubstr("frame")));
+  expect_machine(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)),
+                 "ulimit -u");
 }
 
 TEST(FailureKindTest, AnythingElseIsOurs) {

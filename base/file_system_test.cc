@@ -132,7 +132,8 @@ TEST_F(FileSystemTest, UnwritableDirectory) {
 }
 
 TEST_F(FileSystemTest, FullDisk) {
-  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << skip_kernel_feature("/dev/full", "none here");
+  if (::access("/dev/full", W_OK) != 0)
+    GTEST_SKIP() << skip_kernel_feature("/dev/full", "none here");
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<WritableFile> out, files_.create("/dev/full"));
   EXPECT_THAT(out->append("x"),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("/dev/full")));

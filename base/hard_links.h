@@ -8,13 +8,13 @@
 
 namespace millrace {
 
-// Implemented by a FileSystem (base/file_system.h) whose files can have several names, in addition to
-// that class. Thread-safe.
+// Implemented by a FileSystem (base/file_system.h) whose files can have several names, in addition
+// to that class. Thread-safe.
 class HardLinks {
  public:
   virtual ~HardLinks() = default;
-  // Makes the bytes of the file `from` durable and gives it a second name. They are stored once, and
-  // stay until the last name is removed. The new name is durable after sync_directory().
+  // Makes the bytes of the file `from` durable and gives it a second name. They are stored once,
+  // and stay until the last name is removed. The new name is durable after sync_directory().
   // Errors: those of writing a file; PermissionDenied too if something is at `to`; Unavailable if
   // the disk has no such links.
   virtual absl::Status link(const std::string& from, const std::string& to) = 0;

@@ -39,7 +39,8 @@ TEST(HugeMemoryTest, ForgottenMemoryIsZeroLockedOrNot) {
   char* const memory = map_memory(kHugePageBytes);
   for (const bool locked : {false, true}) {
     std::memset(memory, 1, kHugePageBytes);
-    if (locked && mlock(memory, 4096) != 0) GTEST_SKIP() << skip_kernel_feature("locked memory", "none allowed");
+    if (locked && mlock(memory, 4096) != 0)
+      GTEST_SKIP() << skip_kernel_feature("locked memory", "none allowed");
     forget_memory(memory, kHugePageBytes);
     EXPECT_TRUE(all_zero(memory, kHugePageBytes)) << locked;
   }

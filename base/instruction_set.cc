@@ -20,12 +20,9 @@ InstructionSet detect() {
 
 const char* name_of(InstructionSet set) {
   switch (set) {
-    case InstructionSet::kBaseline:
-      return "baseline";
-    case InstructionSet::kAvx2:
-      return "avx2";
-    case InstructionSet::kAvx512:
-      break;
+    case InstructionSet::kBaseline: return "baseline";
+    case InstructionSet::kAvx2: return "avx2";
+    case InstructionSet::kAvx512: break;
   }
   return "avx512";
 }

@@ -10,12 +10,9 @@ namespace millrace {
 template <typename T>
 const T& choose(InstructionSet set, const T& baseline, const T& avx2, const T& avx512) {
   switch (set) {
-    case InstructionSet::kBaseline:
-      break;
-    case InstructionSet::kAvx2:
-      return avx2;
-    case InstructionSet::kAvx512:
-      return avx512;
+    case InstructionSet::kBaseline: break;
+    case InstructionSet::kAvx2: return avx2;
+    case InstructionSet::kAvx512: return avx512;
   }
   return baseline;
 }

@@ -27,14 +27,16 @@ std::vector<std::string> processor_flags() {
 
 TEST(InstructionSetTest, AgreesWithTheOperatingSystem) {
   const std::vector<std::string> flags = processor_flags();
-  if (flags.empty()) GTEST_SKIP() << skip_kernel_feature("processor flags", "/proc/cpuinfo names none");
+  if (flags.empty())
+    GTEST_SKIP() << skip_kernel_feature("processor flags", "/proc/cpuinfo names none");
   auto has = [&](const char* flag) {
     return std::find(flags.begin(), flags.end(), flag) != flags.end();
   };
   EXPECT_TRUE(has_instruction_set(InstructionSet::kBaseline));
   EXPECT_EQ(has_instruction_set(InstructionSet::kAvx2), has("avx2") && has("bmi2"));
-  EXPECT_EQ(has_instruction_set(InstructionSet::kAvx512),
-            has("avx2") && has("bmi2") && has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512dq"));
+  EXPECT_EQ(has_instruction_set(InstructionSet::kAvx512), has("avx2") && has("bmi2") &&
+                                                              has("avx512f") && has("avx512vl") &&
+                                                              has("avx512bw") && has("avx512dq"));
 }
 
 TEST(InstructionSetTest, TheBestIsTheLastThatIsThere) {

@@ -1,16 +1,16 @@
 // Logging and checks. glog stands behind them, included in log.cc alone, because
 // LibTorch and glog both define LOG and CHECK.
 //
-//   MILLRACE_LOG(INFO) << "read " << n << " files";      // INFO, WARNING, ERROR
-//   MILLRACE_VLOG(1) << "unit " << unit;                 // shown under GLOG_v=1 or GLOG_vmodule=file=1
-//   MILLRACE_CHECK(n >= 0) << "n is " << n;              // aborts: for bugs of ours only
+//   MILLRACE_LOG(INFO) << "read " << n << " files";  // INFO, WARNING, ERROR
+//   MILLRACE_VLOG(1) << "unit " << unit;             // shown under GLOG_v=1 or GLOG_vmodule=file=1
+//   MILLRACE_CHECK(n >= 0) << "n is " << n;          // aborts: for bugs of ours only
 //
 // glog's environment switches work as usual: GLOG_v, GLOG_vmodule, GLOG_minloglevel,
 // GLOG_logtostderr, GLOG_log_dir. Without GLOG_log_dir and log_to_file, lines go to stderr.
-// If stderr is a terminal when initialize_logging is called, lines there have no prefix: INFO is the
-// message alone, WARNING and ERROR begin with "warning: " and "error: ". FATAL lines, files and every
-// other stderr have glog's prefix of severity, time, thread and place.
-// All functions may be called from any thread.
+// If stderr is a terminal when initialize_logging is called, lines there have no prefix: INFO is
+// the message alone, WARNING and ERROR begin with "warning: " and "error: ". FATAL lines, files and
+// every other stderr have glog's prefix of severity, time, thread and place. All functions may be
+// called from any thread.
 #ifndef MILLRACE_BASE_LOG_H_
 #define MILLRACE_BASE_LOG_H_
 
@@ -70,17 +70,17 @@ struct Voidify {
 #define MILLRACE_LOG(severity) \
   ::millrace::internal::LogLine(::millrace::LogSeverity::severity, __FILE__, __LINE__).stream()
 
-#define MILLRACE_VLOG(level)                                                                 \
-  !([]() -> bool {                                                                           \
-    static ::millrace::internal::VlogSite site;                                              \
-    return ::millrace::internal::vlog_is_on(site, __FILE__, (level));                        \
-  }())                                                                                       \
-      ? (void)0                                                                              \
+#define MILLRACE_VLOG(level)                                          \
+  !([]() -> bool {                                                    \
+    static ::millrace::internal::VlogSite site;                       \
+    return ::millrace::internal::vlog_is_on(site, __FILE__, (level)); \
+  }())                                                                \
+      ? (void)0                                                       \
       : ::millrace::internal::Voidify() & MILLRACE_LOG(INFO)
 
-#define MILLRACE_CHECK(condition)                                                            \
-  (condition) ? (void)0                                                                      \
-              : ::millrace::internal::Voidify() &                                            \
-                    MILLRACE_LOG(FATAL) << "Check failed: " #condition " "
+#define MILLRACE_CHECK(condition) \
+  (condition)                     \
+      ? (void)0                   \
+      : ::millrace::internal::Voidify() & MILLRACE_LOG(FATAL) << "Check failed: " #condition " "
 
 #endif  // MILLRACE_BASE_LOG_H_

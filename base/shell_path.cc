@@ -9,7 +9,8 @@ namespace {
 
 bool is_name(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 
-// True if the name that holds path[at] is behind "./", as users write a name that is meant as it stands.
+// True if the name that holds path[at] is behind "./", as users write a name that is meant as it
+// stands.
 bool is_meant(absl::string_view path, size_t at) {
   const absl::string_view folder = path.substr(0, path.substr(0, at).rfind('/') + 1);
   return absl::StartsWith(path, "./") || absl::EndsWith(folder, "/./");
@@ -34,11 +35,12 @@ absl::Status check_shell_path(absl::string_view path) {
   const std::string part = shell_part(path);
   if (part.empty()) return absl::OkStatus();
   // The same name behind "./": at the begin of the path, or of the part of an absolute one.
-  const size_t at = absl::StartsWith(path, "/") ? path.substr(0, path.find(part)).rfind('/') + 1 : 0;
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", path, "\": only a shell replaces ", part,
-                   ", here it is a name; write the whole path, or \"", path.substr(0, at), "./",
-                   path.substr(at), "\" for that name"));
+  const size_t at =
+      absl::StartsWith(path, "/") ? path.substr(0, path.find(part)).rfind('/') + 1 : 0;
+  return absl::InvalidArgumentError(absl::StrCat("\"", path, "\": only a shell replaces ", part,
+                                                 ", here it is a name; write the whole path, or \"",
+                                                 path.substr(0, at), "./", path.substr(at),
+                                                 "\" for that name"));
 }
 
 }  // namespace millrace

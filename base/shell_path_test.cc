@@ -27,10 +27,8 @@ TEST(ShellPathTest, WhatAShellReplaces) {
 }
 
 TEST(ShellPathTest, AdviceForThatNameIsTaken) {
-  for (const auto& [path, advised] :
-       std::vector<std::pair<std::string, std::string>>{{"~/out", "./~/out"},
-                                                        {"a/$HOME", "./a/$HOME"},
-                                                        {"/mnt/a$b/out", "/mnt/./a$b/out"}}) {
+  for (const auto& [path, advised] : std::vector<std::pair<std::string, std::string>>{
+           {"~/out", "./~/out"}, {"a/$HOME", "./a/$HOME"}, {"/mnt/a$b/out", "/mnt/./a$b/out"}}) {
     EXPECT_THAT(check_shell_path(path),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("or \"" + advised + "\" for that name")));

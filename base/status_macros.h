@@ -32,12 +32,12 @@ inline absl::Status to_status(absl::Status status, absl::string_view what) {
 
 // RETURN_IF_ERROR(expr [, what]): returns from the enclosing function if the
 // absl::Status `expr` is not OK; `what` (evaluated only then) says what was being done.
-#define RETURN_IF_ERROR(expr, ...)                                                   \
-  do {                                                                               \
-    if (absl::Status millrace_status_ = (expr); !millrace_status_.ok()) {            \
-      return ::millrace::internal::to_status(                                        \
-          std::move(millrace_status_) __VA_OPT__(, ) __VA_ARGS__);                   \
-    }                                                                                \
+#define RETURN_IF_ERROR(expr, ...)                                                      \
+  do {                                                                                  \
+    if (absl::Status millrace_status_ = (expr); !millrace_status_.ok()) {               \
+      return ::millrace::internal::to_status(std::move(millrace_status_) __VA_OPT__(, ) \
+                                                 __VA_ARGS__);                          \
+    }                                                                                   \
   } while (false)
 
 #define MILLRACE_CONCAT_INNER_(a, b) a##b
@@ -46,15 +46,15 @@ inline absl::Status to_status(absl::Status status, absl::string_view what) {
 // ASSIGN_OR_RETURN(lhs, expr [, what]): assigns the value of the absl::StatusOr
 // `expr` to `lhs` (which may declare a variable) or returns its status.
 // Parenthesise a `lhs` that contains a comma.
-#define ASSIGN_OR_RETURN(lhs, expr, ...)                                             \
-  MILLRACE_ASSIGN_OR_RETURN_(MILLRACE_CONCAT_(millrace_or_, __LINE__), lhs,          \
+#define ASSIGN_OR_RETURN(lhs, expr, ...)                                    \
+  MILLRACE_ASSIGN_OR_RETURN_(MILLRACE_CONCAT_(millrace_or_, __LINE__), lhs, \
                              expr __VA_OPT__(, ) __VA_ARGS__)
-#define MILLRACE_ASSIGN_OR_RETURN_(temporary, lhs, expr, ...)                        \
-  auto temporary = (expr);                                                           \
-  if (!temporary.ok()) {                                                             \
-    return ::millrace::internal::to_status(                                          \
-        std::move(temporary).status() __VA_OPT__(, ) __VA_ARGS__);                   \
-  }                                                                                  \
+#define MILLRACE_ASSIGN_OR_RETURN_(temporary, lhs, expr, ...)                           \
+  auto temporary = (expr);                                                              \
+  if (!temporary.ok()) {                                                                \
+    return ::millrace::internal::to_status(std::move(temporary).status() __VA_OPT__(, ) \
+                                               __VA_ARGS__);                            \
+  }                                                                                     \
   lhs = *std::move(temporary)
 
 #endif  // MILLRACE_BASE_STATUS_MACROS_H_

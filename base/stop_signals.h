@@ -17,9 +17,9 @@ struct StopSignal {
 // that closes sends SIGHUP; schedulers send SIGUSR1 and SIGUSR2 as warnings; the kernel sends
 // SIGXCPU at the soft limit of CPU time (ulimit -St), and every second from there to the hard
 // limit.
-inline constexpr StopSignal kStopSignals[] = {
-    {SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"},   {SIGHUP, "SIGHUP"},
-    {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}, {SIGXCPU, "SIGXCPU"}};
+inline constexpr StopSignal kStopSignals[] = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"},
+                                              {SIGHUP, "SIGHUP"},   {SIGUSR1, "SIGUSR1"},
+                                              {SIGUSR2, "SIGUSR2"}, {SIGXCPU, "SIGXCPU"}};
 
 // Returns the name of a signal of kStopSignals, "" for other signals. Safe in a signal handler.
 absl::string_view stop_signal_name(int number);

@@ -31,8 +31,8 @@ class Logistic : public Model {
   absl::StatusOr<ModelOutput> forward(const Batch& batch) override {
     const at::Tensor logits = linear_->forward(batch.dense);
     ModelOutput output;
-    output.loss = torch::binary_cross_entropy_with_logits(logits, batch.labels, {}, {},
-                                                          at::Reduction::Sum);
+    output.loss =
+        torch::binary_cross_entropy_with_logits(logits, batch.labels, {}, {}, at::Reduction::Sum);
     output.predictions = logits.sigmoid();
     return output;
   }

@@ -123,9 +123,7 @@ TEST_F(BackgroundSaveTest, AnErrorOfTheCommitIsTheOutcome) {
 TEST_F(BackgroundSaveTest, EndsWithoutACommit) {
   copy_.set_value();
   sync_.set_value();
-  {
-    const BackgroundSave save(work(), 2);
-  }
+  { const BackgroundSave save(work(), 2); }
   EXPECT_THAT(parts_, ElementsAre());
 }
 

@@ -85,8 +85,8 @@ class BankLoad {
   absl::StatusOr<LoadedState> run() {
     for (size_t s = 0; s < sources_.size(); ++s) {
       if (sources_[s] == nullptr) continue;
-      RETURN_IF_ERROR(name_path(read_dense(static_cast<int>(s)),
-                                config_.source(static_cast<int>(s)).path()));
+      RETURN_IF_ERROR(
+          name_path(read_dense(static_cast<int>(s)), config_.source(static_cast<int>(s)).path()));
     }
     for (const BankPlan::Load& load : plan_.loads) {
       if (load.to.kind != BankItem::kTable) continue;
@@ -119,7 +119,8 @@ class BankLoad {
       if (load.source != s || (load.to.kind != BankItem::kDense && !optimizer)) continue;
       wanted[file_name(load.to, load.from)] = {
           file_name(load.to, load.to.name),
-          optimizer ? std::string(owner_of(load.to.name)) : std::string(), {}};
+          optimizer ? std::string(owner_of(load.to.name)) : std::string(),
+          {}};
     }
     if (wanted.empty()) return absl::OkStatus();
     const CheckpointReader& checkpoint = sources_[s]->checkpoint();
@@ -131,8 +132,8 @@ class BankLoad {
         const auto type = tensor_type_of_name(entry.dtype());
         const auto scalar = type ? scalar_type_of(*type) : std::nullopt;
         if (!scalar) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("tensor ", entry.name(), " is of ", entry.dtype(), ", which no model has"));
+          return absl::InvalidArgumentError(absl::StrCat("tensor ", entry.name(), " is of ",
+                                                         entry.dtype(), ", which no model has"));
         }
         const std::vector<int64_t> shape(entry.shape().begin(), entry.shape().end());
         found->second.value = at::empty(shape, *scalar);

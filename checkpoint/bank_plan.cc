@@ -63,10 +63,9 @@ class Planner {
     drop_overridden();
     check_missing(all);
     if (lines_.empty()) return std::move(plan_);
-    return absl::InvalidArgumentError(absl::StrCat("the model bank does not fit, in ",
-                                                   lines_.size(),
-                                                   lines_.size() == 1 ? " point: " : " points:\n  ",
-                                                   absl::StrJoin(lines_, "\n  ")));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model bank does not fit, in ", lines_.size(),
+        lines_.size() == 1 ? " point: " : " points:\n  ", absl::StrJoin(lines_, "\n  ")));
   }
 
  private:
@@ -136,8 +135,8 @@ class Planner {
     }
     for (int r = 0; r < source.rename_size(); ++r) {
       if (used.count(r) > 0) continue;
-      say(s, absl::StrCat("rename \"", source.rename(r).from(),
-                          "\" matches nothing that is loaded"));
+      say(s,
+          absl::StrCat("rename \"", source.rename(r).from(), "\" matches nothing that is loaded"));
     }
     check_slots(s, taken);
   }
@@ -196,8 +195,8 @@ class Planner {
   void drop_overridden() {
     std::map<std::string, int> last;
     for (const BankPlan::Load& load : plan_.loads) {
-      const bool whole = load.to.kind == BankItem::kDense || load.to.kind == BankItem::kOptimizer ||
-                         load.clear;
+      const bool whole =
+          load.to.kind == BankItem::kDense || load.to.kind == BankItem::kOptimizer || load.clear;
       if (whole) last[load.to.name] = load.source;
     }
     const auto gone = [&](const BankPlan::Load& load) {

@@ -66,17 +66,15 @@ std::string error(const std::string& config, const SourceItems& sources) {
 }
 
 TEST(BankPlanTest, PartsDecideWhatIsTaken) {
-  ASSERT_OK_AND_ASSIGN(BankPlan plan,
-                       plan_bank(bank("source {}"), {everything()}, model(), true));
-  EXPECT_THAT(loads(plan),
-              ElementsAre("0 fc.weight", "0 fc.bias", "0 items", "0 items@sum"));
+  ASSERT_OK_AND_ASSIGN(BankPlan plan, plan_bank(bank("source {}"), {everything()}, model(), true));
+  EXPECT_THAT(loads(plan), ElementsAre("0 fc.weight", "0 fc.bias", "0 items", "0 items@sum"));
   ASSERT_OK_AND_ASSIGN(
       plan, plan_bank(bank("source { parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER, PROGRESS] }"),
                       {everything()}, model(), true));
   EXPECT_THAT(loads(plan), ElementsAre("0 fc.weight", "0 fc.bias", "0 items", "0 items@sum",
                                        "0 items@admission", "0 fc.weight@exp_avg"));
-  ASSERT_OK_AND_ASSIGN(
-      plan, plan_bank(bank("source { parts: WEIGHTS }"), {everything()}, model(), true));
+  ASSERT_OK_AND_ASSIGN(plan,
+                       plan_bank(bank("source { parts: WEIGHTS }"), {everything()}, model(), true));
   EXPECT_THAT(loads(plan), ElementsAre("0 fc.weight", "0 fc.bias", "0 items"));
   EXPECT_THAT(fresh(plan), ElementsAre("items@sum"));
 }
@@ -100,24 +98,22 @@ TEST(BankPlanTest, RenamesTakeSlotsAlong) {
       item.name.replace(0, 5, "goods");
     }
   }
-  ASSERT_OK_AND_ASSIGN(
-      BankPlan plan,
-      plan_bank(bank("source { parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER] "
-                     "rename { from: \"old.top.*\" to: \"fc.*\" } "
-                     "rename { from: \"goods\" to: \"items\" } }"),
-                {items}, model(), true));
-  EXPECT_THAT(loads(plan),
-              ElementsAre("0 old.top.weight → fc.weight", "0 old.top.bias → fc.bias",
-                          "0 goods → items", "0 goods@sum → items@sum",
-                          "0 old.top.weight@exp_avg → fc.weight@exp_avg"));
+  ASSERT_OK_AND_ASSIGN(BankPlan plan,
+                       plan_bank(bank("source { parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER] "
+                                      "rename { from: \"old.top.*\" to: \"fc.*\" } "
+                                      "rename { from: \"goods\" to: \"items\" } }"),
+                                 {items}, model(), true));
+  EXPECT_THAT(loads(plan), ElementsAre("0 old.top.weight → fc.weight", "0 old.top.bias → fc.bias",
+                                       "0 goods → items", "0 goods@sum → items@sum",
+                                       "0 old.top.weight@exp_avg → fc.weight@exp_avg"));
 }
 
 TEST(BankPlanTest, LaterSourcesWinAndRowsAreMerged) {
   const std::string two = "source {} source { parts: WEIGHTS ";
-  ASSERT_OK_AND_ASSIGN(BankPlan plan, plan_bank(bank(two + "}"), {everything(), everything()},
-                                                model(), true));
-  EXPECT_THAT(loads(plan), ElementsAre("0 items", "0 items@sum", "1 fc.weight", "1 fc.bias",
-                                       "1 items"));
+  ASSERT_OK_AND_ASSIGN(BankPlan plan,
+                       plan_bank(bank(two + "}"), {everything(), everything()}, model(), true));
+  EXPECT_THAT(loads(plan),
+              ElementsAre("0 items", "0 items@sum", "1 fc.weight", "1 fc.bias", "1 items"));
   ASSERT_OK_AND_ASSIGN(plan, plan_bank(bank(two + "clear_rows: \"it*\" }"),
                                        {everything(), everything()}, model(), true));
   EXPECT_THAT(loads(plan), ElementsAre("1 fc.weight", "1 fc.bias", "1 items clear"));
@@ -158,14 +154,13 @@ TEST(BankPlanTest, WhatDoesNotFitIsNamed) {
   items[2].shape = "BF16 rows of 4";
   items[3].name = "items@exp_avg";
   items.push_back({BankItem::kDense, "head.weight", "F32 [1]"});
-  EXPECT_THAT(
-      error("source { rename { from: \"head.*\" to: \"fcc.*\" } }", {items}),
-      AllOf(HasSubstr("fc.weight is F32 [2, 3]; fc.weight of the model is F32 [3, 2]"),
-            HasSubstr("items is BF16 rows of 4; items of the model is F32 rows of 4"),
-            HasSubstr("items@exp_avg is not in the model"),
-            HasSubstr("head.weight, renamed fcc.weight, is not in the model; did you mean "
-                      "\"fc.weight\"? (exclude or rename it)"),
-            HasSubstr("items@sum, 4 numbers a row, is missing")));
+  EXPECT_THAT(error("source { rename { from: \"head.*\" to: \"fcc.*\" } }", {items}),
+              AllOf(HasSubstr("fc.weight is F32 [2, 3]; fc.weight of the model is F32 [3, 2]"),
+                    HasSubstr("items is BF16 rows of 4; items of the model is F32 rows of 4"),
+                    HasSubstr("items@exp_avg is not in the model"),
+                    HasSubstr("head.weight, renamed fcc.weight, is not in the model; did you mean "
+                              "\"fc.weight\"? (exclude or rename it)"),
+                    HasSubstr("items@sum, 4 numbers a row, is missing")));
 }
 
 TEST(BankPlanTest, NamesThatCollideAndSlotsWithoutRows) {
@@ -176,12 +171,12 @@ TEST(BankPlanTest, NamesThatCollideAndSlotsWithoutRows) {
 }
 
 TEST(BankPlanTest, IsPrintedAsATable) {
-  const ModelBankConfig config =
-      bank("source { rename { from: \"old\" to: \"fc.bias\" } } "
-           "source { parts: WEIGHTS clear_rows: \"items\" allow_missing: \"fc.weight\" }");
-  ASSERT_OK_AND_ASSIGN(const BankPlan plan,
-                       plan_bank(config, {{{{BankItem::kDense, "old", "F32 [3]"}}}, {{model()[2]}}},
-                                 model(), true));
+  const ModelBankConfig config = bank(
+      "source { rename { from: \"old\" to: \"fc.bias\" } } "
+      "source { parts: WEIGHTS clear_rows: \"items\" allow_missing: \"fc.weight\" }");
+  ASSERT_OK_AND_ASSIGN(
+      const BankPlan plan,
+      plan_bank(config, {{{{BankItem::kDense, "old", "F32 [3]"}}}, {{model()[2]}}}, model(), true));
   EXPECT_EQ(plan.to_string(config),
             "name       shape            from\n"
             "fc.bias    F32 [3]          s0, old\n"

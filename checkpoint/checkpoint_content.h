@@ -69,8 +69,7 @@ class CheckpointContent {
 
  private:
   absl::StatusOr<std::string> read_dense(absl::string_view name) const;
-  absl::StatusOr<std::string> read_column(absl::string_view table,
-                                          const std::string& column) const;
+  absl::StatusOr<std::string> read_column(absl::string_view table, const std::string& column) const;
 
   const Chain chain_;
 };

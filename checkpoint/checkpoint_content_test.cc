@@ -20,9 +20,8 @@ using ::testing::HasSubstr;
 class CheckpointContentTest : public testing::Test {
  protected:
   void SetUp() override {
-    base_ = {.step = 1,
-             .rows = test_rows(50, 2, 1),
-             .dense = {{"a.weight", {0.5f, -1}}, {"b", {3}}}};
+    base_ = {
+        .step = 1, .rows = test_rows(50, 2, 1), .dense = {{"a.weight", {0.5f, -1}}, {"b", {3}}}};
     next_ = base_;
     next_.step = 2;
     next_.dense["b"] = {4};
@@ -54,9 +53,9 @@ TEST_F(CheckpointContentTest, NamesTypesAndShapes) {
     EXPECT_EQ(static_cast<int64_t>(bytes.size()), *tensor_bytes(tensor.type, tensor.shape))
         << tensor.name;
   }
-  EXPECT_THAT(names, ElementsAre("a.weight", "b", "table/items/ids", "table/items/weights",
-                                 "table/items/slot/sum", "table/items/frequency",
-                                 "table/items/last_step"));
+  EXPECT_THAT(
+      names, ElementsAre("a.weight", "b", "table/items/ids", "table/items/weights",
+                         "table/items/slot/sum", "table/items/frequency", "table/items/last_step"));
   EXPECT_EQ(content_->dense_tensors().size(), 2);
   ASSERT_OK_AND_ASSIGN(const TensorInfo weights, content_->find("table/items/weights"));
   EXPECT_THAT(weights.shape, ElementsAre(49, 2));

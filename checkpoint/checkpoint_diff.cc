@@ -42,8 +42,8 @@ void compare_progress(const Manifest::Progress& a, const Manifest::Progress& b,
 void compare_jobs(const Manifest& a, const Manifest& b, std::vector<std::string>* lines) {
   if (a.config() != b.config()) {
     TrainConfig config_a, config_b;
-    const bool read = parse_text(a.config(), "a", &config_a).ok() &&
-                      parse_text(b.config(), "b", &config_b).ok();
+    const bool read =
+        parse_text(a.config(), "a", &config_a).ok() && parse_text(b.config(), "b", &config_b).ok();
     if (read) *lines = config_differences(config_a, config_b);
   }
   if (lines->empty() && a.fingerprint() != b.fingerprint()) {

@@ -84,9 +84,8 @@ TEST_F(CheckpointDiffTest, Rows) {
 }
 
 TEST_F(CheckpointDiffTest, DenseTensors) {
-  content_.dense = {{"same", {1}},      {"changed", {1, 2, 3}}, {"shape", {1, 2}},
-                    {"gone", {1}},      {"nan", {NAN, 1}},      {"infinite", {1, 2}},
-                    {"same_nan", {NAN}}};
+  content_.dense = {{"same", {1}},     {"changed", {1, 2, 3}}, {"shape", {1, 2}},  {"gone", {1}},
+                    {"nan", {NAN, 1}}, {"infinite", {1, 2}},   {"same_nan", {NAN}}};
   RowsCheckpoint other = content_;
   other.dense["changed"] = {1, 2.25f, 4.5f};
   other.dense["shape"] = {1};

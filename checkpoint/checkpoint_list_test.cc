@@ -105,7 +105,8 @@ TEST_F(CheckpointListTest, DamagedOnesAreNamedAndPassedOver) {
   EXPECT_EQ(full.chain.back()->directory(), at("step-00000001"));
   ASSERT_THAT(full.damaged, SizeIs(4));
   EXPECT_THAT(full.damaged[0], StatusIs(kDataLoss, HasSubstr("step-00000005 is a symbolic link")));
-  EXPECT_THAT(full.damaged[1], StatusIs(kDataLoss, HasSubstr("step-00000004 is damaged: it has no")));
+  EXPECT_THAT(full.damaged[1],
+              StatusIs(kDataLoss, HasSubstr("step-00000004 is damaged: it has no")));
   EXPECT_THAT(full.damaged[2],
               StatusIs(kDataLoss, HasSubstr("step-00000003/chunks-00000-of-00001.xxh")));
   EXPECT_THAT(

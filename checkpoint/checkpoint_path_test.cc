@@ -88,20 +88,24 @@ TEST_F(CheckpointPathTest, TheDirectoryWhereOneStandsHasItsName) {
 }
 
 TEST_F(CheckpointPathTest, OpensTheNewestThatIsWhole) {
-  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint newest, open_checkpoint(files_, "out", Check::kQuick, threads_));
+  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint newest,
+                       open_checkpoint(files_, "out", Check::kQuick, threads_));
   ASSERT_THAT(newest.chain, SizeIs(1));
   EXPECT_EQ(newest.chain[0]->manifest().progress().step(), 2);
   EXPECT_THAT(newest.damaged, IsEmpty());
-  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint one,
-                       open_checkpoint(files_, "out/checkpoints/step-00000001", Check::kQuick, threads_));
+  ASSERT_OK_AND_ASSIGN(
+      const NewestCheckpoint one,
+      open_checkpoint(files_, "out/checkpoints/step-00000001", Check::kQuick, threads_));
   EXPECT_EQ(one.chain.back()->manifest().progress().step(), 1);
 
   damage("step-00000002");
-  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint before, open_checkpoint(files_, "out", Check::kQuick, threads_));
+  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint before,
+                       open_checkpoint(files_, "out", Check::kQuick, threads_));
   EXPECT_EQ(before.chain.back()->manifest().progress().step(), 1);
   EXPECT_THAT(before.damaged, SizeIs(1));
-  EXPECT_THAT(open_checkpoint(files_, "out/checkpoints/step-00000002", Check::kQuick, threads_).status(),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step-00000002/manifest.json")));
+  EXPECT_THAT(
+      open_checkpoint(files_, "out/checkpoints/step-00000002", Check::kQuick, threads_).status(),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step-00000002/manifest.json")));
 }
 
 TEST_F(CheckpointPathTest, NoneThatIsWhole) {
@@ -153,7 +157,8 @@ TEST_F(CheckpointPathTest, Deltas) {
   delta_base.set_digest(base->manifest().digest());
   delta_base.set_depth(1);
   ASSERT_OK(write_small_checkpoint(files_, "out/checkpoints", {.step = 3, .base = delta_base}));
-  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint newest, open_checkpoint(files_, "out", Check::kQuick, threads_));
+  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint newest,
+                       open_checkpoint(files_, "out", Check::kQuick, threads_));
   ASSERT_THAT(newest.chain, SizeIs(2));
   EXPECT_EQ(newest.chain[0]->manifest().progress().step(), 2);
   EXPECT_EQ(newest.chain[1]->manifest().progress().step(), 3);

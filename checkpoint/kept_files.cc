@@ -66,9 +66,8 @@ std::optional<FileChunks> KeptFiles::match(const std::string& name, int64_t size
 
 int64_t KeptFiles::expected_bytes(const CheckpointManifest& content) const {
   const CheckpointManifest& manifest = reader_->manifest();
-  const bool alike =
-      manifest.world_size() == content.world_size() &&
-      manifest.base().SerializeAsString() == content.base().SerializeAsString();
+  const bool alike = manifest.world_size() == content.world_size() &&
+                     manifest.base().SerializeAsString() == content.base().SerializeAsString();
   if (!alike) return 0;
   const auto here = content_digests(manifest), there = content_digests(content);
   int64_t bytes = 0;

@@ -59,9 +59,10 @@ TEST(NamedStatesTest, SavesWhatIsThereByName) {
   EXPECT_EQ(saved[1].version(), 3);
   EXPECT_EQ(saved[1].state(), "two");
   Text bad{"unspeakable"};
-  EXPECT_THAT(save_states({a.holder("a"), bad.holder("b")}),
-              StatusIs(absl::StatusCode::kInternal,
-                       AllOf(HasSubstr("saving the state of hook \"b\""), HasSubstr("cannot say"))));
+  EXPECT_THAT(
+      save_states({a.holder("a"), bad.holder("b")}),
+      StatusIs(absl::StatusCode::kInternal,
+               AllOf(HasSubstr("saving the state of hook \"b\""), HasSubstr("cannot say"))));
 }
 
 TEST(NamedStatesTest, EachGetsThoseOfAllRanksInOrder) {

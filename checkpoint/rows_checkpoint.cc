@@ -190,8 +190,8 @@ absl::Status write_rows_checkpoint(FileSystem& files, const std::string& folder,
     entry.set_first_hash(share * i);
     entry.set_last_hash(i + 1 == content.table_files ? UINT64_MAX : share * (i + 1) - 1);
     RETURN_IF_ERROR(write_file(
-        *directory, entry,
-        table_tensors(content, of_file(ids, entry), of_file(tombstones, entry)), threads));
+        *directory, entry, table_tensors(content, of_file(ids, entry), of_file(tombstones, entry)),
+        threads));
   }
   ASSIGN_OR_RETURN(const std::vector<File> entries, directory->finish_files(threads));
   for (const File& file : entries) *manifest.add_files() = file;
@@ -203,8 +203,8 @@ std::map<int64_t, TestRow> test_rows(int64_t count, int64_t dim, int64_t seed) {
   for (int64_t id = 1; id <= count; ++id) {
     TestRow& row = rows[id];
     for (int64_t i = 0; i < dim; ++i) {
-      row.weights.push_back(
-          static_cast<float>(xxh3(absl::StrCat(id, "/", i), seed) % 1000) / 100.0f);
+      row.weights.push_back(static_cast<float>(xxh3(absl::StrCat(id, "/", i), seed) % 1000) /
+                            100.0f);
     }
     row.sum = static_cast<float>(id);
     row.frequency = id + seed;

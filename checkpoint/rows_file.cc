@@ -341,8 +341,7 @@ class TextRows {
 absl::StatusOr<TableRows> read_any(FileSystem& files, const std::string& path,
                                    const RowsFileConfig& config, const RowsFileTable& table) {
   switch (layout_of(path, config)) {
-    case RowsFileConfig::SAFETENSORS:
-      return read_safetensors(files, path, config, table);
+    case RowsFileConfig::SAFETENSORS: return read_safetensors(files, path, config, table);
     case RowsFileConfig::COLUMNS: {
       ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> file,
                        open_file(files, path, DataConfig()));

@@ -204,13 +204,12 @@ TEST(RowsFileColumnsTest, ListsAndPlainColumns) {
 }
 
 TEST(RowsFileColumnsTest, ErrorsNameFileAndRow) {
-  const TestTable table = {
-      {{"id", TestColumn::Rows<int64_t>{{5}, {}, {7}}},
-       {"twice", TestColumn::Rows<int64_t>{{5}, {5}, {7}}},
-       {"good", TestColumn::Rows<int64_t>{{1}, {2}, {3}}},
-       {"vector", TestColumn::Rows<double>{{1, 2}, {3, 4}, {5, 6}}, true},
-       {"short", TestColumn::Rows<double>{{1, 2}, {3, 4}, {5}}, true},
-       {"text", TestColumn::Rows<std::string>{{"a"}, {"b"}, {"c"}}}}};
+  const TestTable table = {{{"id", TestColumn::Rows<int64_t>{{5}, {}, {7}}},
+                            {"twice", TestColumn::Rows<int64_t>{{5}, {5}, {7}}},
+                            {"good", TestColumn::Rows<int64_t>{{1}, {2}, {3}}},
+                            {"vector", TestColumn::Rows<double>{{1, 2}, {3, 4}, {5, 6}}, true},
+                            {"short", TestColumn::Rows<double>{{1, 2}, {3, 4}, {5}}, true},
+                            {"text", TestColumn::Rows<std::string>{{"a"}, {"b"}, {"c"}}}}};
   const std::string path = absl::StrCat(fresh_test_dir(), "/rows.parquet");
   ASSERT_OK(write_data_file(table, DataConfig::PARQUET, 2, path));
   // What is wrong with rows, and with the columns that are asked for.

@@ -1,5 +1,6 @@
 // The header of a safetensors file (https://github.com/huggingface/safetensors): which tensors
-// there are and where. The rules, stricter than those of the format, are in docs/checkpoint_format.md.
+// there are and where. The rules, stricter than those of the format, are in
+// docs/checkpoint_format.md.
 #ifndef MILLRACE_CHECKPOINT_SAFETENSORS_HEADER_H_
 #define MILLRACE_CHECKPOINT_SAFETENSORS_HEADER_H_
 

@@ -10,7 +10,7 @@ namespace {
 
 // A counter and its place in the message.
 struct Counter {
-  int64_t TableStatistics::* field;
+  int64_t TableStatistics::*field;
   int64_t (TableCountersState::*get)() const;
   void (TableCountersState::*set)(int64_t);
 };

@@ -138,9 +138,8 @@ class FileLookup {
       const int64_t row_bytes = columns_[i].row_bytes();
       std::string row(row_bytes, '\0');
       for (const auto& [hash, place] : places) {
-        RETURN_IF_ERROR(
-            cursor.read(layout_->data_begin() + column->begin + place * row_bytes,
-                        absl::MakeSpan(row)));
+        RETURN_IF_ERROR(cursor.read(layout_->data_begin() + column->begin + place * row_bytes,
+                                    absl::MakeSpan(row)));
         lookup_.rows.columns[i] += row;
       }
     }
@@ -180,8 +179,7 @@ RowBlock in_order(const Lookup& lookup, const std::vector<TableColumn>& columns,
 }  // namespace
 
 absl::StatusOr<RowBlock> read_rows(absl::Span<const std::unique_ptr<CheckpointReader>> chain,
-                                   absl::string_view table,
-                                   const std::vector<std::string>& columns,
+                                   absl::string_view table, const std::vector<std::string>& columns,
                                    absl::Span<const int64_t> ids) {
   const CheckpointReader& newest = *chain.back();
   ASSIGN_OR_RETURN(const std::vector<TableColumn> found,
@@ -190,8 +188,7 @@ absl::StatusOr<RowBlock> read_rows(absl::Span<const std::unique_ptr<CheckpointRe
   lookup.rows.columns.resize(found.size());
   for (const int64_t id : ids) lookup.wanted.push_back(placement_hash(id));
   std::sort(lookup.wanted.begin(), lookup.wanted.end());
-  lookup.wanted.erase(std::unique(lookup.wanted.begin(), lookup.wanted.end()),
-                      lookup.wanted.end());
+  lookup.wanted.erase(std::unique(lookup.wanted.begin(), lookup.wanted.end()), lookup.wanted.end());
   const std::string prefix = absl::StrCat("table/", table, "/");
   for (auto checkpoint = chain.rbegin(); checkpoint != chain.rend(); ++checkpoint) {
     for (const File& file : (*checkpoint)->manifest().files()) {

@@ -22,8 +22,7 @@ namespace millrace {
 // Errors: those of find_columns; DataLoss for damage and for ids that are not in the order of
 // hashes; those of reading.
 absl::StatusOr<RowBlock> read_rows(absl::Span<const std::unique_ptr<CheckpointReader>> chain,
-                                   absl::string_view table,
-                                   const std::vector<std::string>& columns,
+                                   absl::string_view table, const std::vector<std::string>& columns,
                                    absl::Span<const int64_t> ids);
 
 }  // namespace millrace

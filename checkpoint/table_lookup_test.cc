@@ -118,8 +118,8 @@ TEST_F(TableLookupTest, ReadsOnlyChunksWithRowsOfTheIds) {
             [](int64_t a, int64_t b) { return placement_hash(a) < placement_hash(b); });
   write(content);
   const auto chain = open(1);
-  const std::string name = join_path(join_path("c", checkpoint_name(1)),
-                                     table_file_name("items", 0, 1));
+  const std::string name =
+      join_path(join_path("c", checkpoint_name(1)), table_file_name("items", 0, 1));
   flip(name, 40 << 20);  // in the third chunk
   ASSERT_OK_AND_ASSIGN(const RowBlock rows,
                        read_rows(chain, "items", {"weights"}, {ids[0], ids[1'500]}));

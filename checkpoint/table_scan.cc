@@ -96,8 +96,7 @@ absl::StatusOr<std::vector<TableColumn>> find_columns(const CheckpointManifest& 
   }
   const std::vector<TableColumn> columns = table_columns(manifest, table);
   if (columns.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("the checkpoint has no rows of table \"", table, "\""));
+    return absl::NotFoundError(absl::StrCat("the checkpoint has no rows of table \"", table, "\""));
   }
   std::vector<std::string> known;
   for (const TableColumn& column : columns) known.push_back(column.name);
@@ -275,8 +274,7 @@ absl::StatusOr<std::unique_ptr<TableScan>> TableScan::open(
   ASSIGN_OR_RETURN(scan->columns_, find_columns(manifest, table, columns),
                    chain.back()->directory());
   for (const auto& checkpoint : chain) {
-    ASSIGN_OR_RETURN(std::unique_ptr<Layer> layer,
-                     Layer::open(*checkpoint, table, scan->columns_));
+    ASSIGN_OR_RETURN(std::unique_ptr<Layer> layer, Layer::open(*checkpoint, table, scan->columns_));
     scan->layers_.push_back(std::move(layer));
   }
   const bool whole = !chain.front()->manifest().has_base();
@@ -319,8 +317,7 @@ absl::Status TableScan::take_first(RowBlock* block) {
 
 absl::Status TableScan::check_count() const {
   if (due_ == -1 || due_ == rows_) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat(of_, ": has ", rows_, " rows; the manifest says ", due_));
+  return absl::DataLossError(absl::StrCat(of_, ": has ", rows_, " rows; the manifest says ", due_));
 }
 
 absl::StatusOr<std::vector<int64_t>> read_tombstones(const CheckpointReader& checkpoint,

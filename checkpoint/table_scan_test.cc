@@ -170,8 +170,8 @@ TEST_F(TableScanTest, SixteenBitRows) {
 
 TEST_F(TableScanTest, DamageIsFound) {
   write({.step = 1, .rows = test_rows(1'000, 2, 1)});
-  const std::string name = join_path(join_path("c", checkpoint_name(1)),
-                                     table_file_name("items", 1, 2));
+  const std::string name =
+      join_path(join_path("c", checkpoint_name(1)), table_file_name("items", 1, 2));
   ASSERT_OK_AND_ASSIGN(std::string content, read_file(files_, name));
   content[content.size() - 100] ^= 1;
   files_.put(name, content);

@@ -126,10 +126,10 @@ void compare_tables(const TrainState& target, const LoadedState& loaded,
   }
 }
 
-// This rank's counters of each table, by name: its own or, after another number of ranks, the sum of
-// all on rank 0; steps are counted alike on all.
-absl::StatusOr<std::map<std::string, TableCounters>> counters_of(const std::vector<RankState>& ranks,
-                                                                 int rank, int world_size) {
+// This rank's counters of each table, by name: its own or, after another number of ranks, the sum
+// of all on rank 0; steps are counted alike on all.
+absl::StatusOr<std::map<std::string, TableCounters>> counters_of(
+    const std::vector<RankState>& ranks, int rank, int world_size) {
   const bool same_world = static_cast<int>(ranks.size()) == world_size;
   std::map<std::string, TableCounters> all;
   for (size_t from = 0; from < ranks.size(); ++from) {
@@ -261,7 +261,8 @@ absl::Status check_state(const TrainState& target, int rank, int world_size,
   }
   for (const EmbeddingTable* table : target.tables) {
     if (!table->has_tentative_rows()) continue;
-    return absl::FailedPreconditionError(absl::StrCat("table ", table->name(), " is inside a step"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("table ", table->name(), " is inside a step"));
   }
   ASSIGN_OR_RETURN(const auto counters, counters_of(loaded.ranks, rank, world_size));
   for (const EmbeddingTable* table : target.tables) {

@@ -42,8 +42,8 @@ absl::StatusOr<std::vector<std::string>> gather_results(const absl::StatusOr<std
   return values;
 }
 
-absl::StatusOr<std::string> result_of_first(
-    absl::FunctionRef<absl::StatusOr<std::string>()> make, Collectives& ranks) {
+absl::StatusOr<std::string> result_of_first(absl::FunctionRef<absl::StatusOr<std::string>()> make,
+                                            Collectives& ranks) {
   std::string own;
   if (ranks.rank() == 0) own = pack(catch_exceptions(make));
   ASSIGN_OR_RETURN(const std::string packed, ranks.broadcast(own, 0));

@@ -20,8 +20,8 @@ absl::StatusOr<std::vector<std::string>> gather_results(const absl::StatusOr<std
 
 // What `make` returns on rank 0, where alone it is called. Errors: its error, on all ranks; those
 // of the collectives.
-absl::StatusOr<std::string> result_of_first(
-    absl::FunctionRef<absl::StatusOr<std::string>()> make, Collectives& ranks);
+absl::StatusOr<std::string> result_of_first(absl::FunctionRef<absl::StatusOr<std::string>()> make,
+                                            Collectives& ranks);
 
 }  // namespace millrace
 

@@ -21,12 +21,11 @@ TEST(AgreedResultTest, EveryRankGetsAll) {
         ASSIGN_OR_RETURN(const std::vector<std::string> all,
                          gather_results(absl::StrCat("r", ranks->rank()), *ranks));
         EXPECT_THAT(all, ElementsAre("r0", "r1", "r2"));
-        ASSIGN_OR_RETURN(const std::string first,
-                         result_of_first(
-                             [&]() -> absl::StatusOr<std::string> {
-                               return absl::StrCat("of ", ranks->rank());
-                             },
-                             *ranks));
+        ASSIGN_OR_RETURN(const std::string first, result_of_first(
+                                                      [&]() -> absl::StatusOr<std::string> {
+                                                        return absl::StrCat("of ", ranks->rank());
+                                                      },
+                                                      *ranks));
         EXPECT_EQ(first, "of 0");
         return absl::OkStatus();
       });

@@ -104,7 +104,8 @@ TEST(ConnectMeshTest, EveryRankToEveryOtherOne) {
 TEST(ConnectMeshTest, Ipv6) {
   auto addresses = find_addresses("::1", 0);
   ASSERT_OK(addresses.status());
-  if (!listen_on(addresses->at(0)).ok()) GTEST_SKIP() << skip_kernel_feature("IPv6", "no address ::1");
+  if (!listen_on(addresses->at(0)).ok())
+    GTEST_SKIP() << skip_kernel_feature("IPv6", "no address ::1");
   MemoryJobStore store;
   expect_connected(connect_all(3, store, "::1"));
 }

@@ -48,12 +48,12 @@ TEST_P(CountTest, AdmitsInTheStepAfterEnoughOccurrences) {
   const std::unique_ptr<Admission> admission =
       make(absl::StrCat("count { min_count: 4 ", GetParam(), " }"));
   EXPECT_FALSE(admission->admits_all());
-  see(*admission, {1, 2});      // once each
-  see(*admission, {1}, 2);      // 1: three times
+  see(*admission, {1, 2});  // once each
+  see(*admission, {1}, 2);  // 1: three times
   EXPECT_TRUE(admission->admits(1, 2));
   EXPECT_FALSE(admission->admits(2, 2));
   EXPECT_FALSE(admission->admits(3, 2));
-  see(*admission, {3}, 50);     // often in one step is as good
+  see(*admission, {3}, 50);  // often in one step is as good
   EXPECT_TRUE(admission->admits(3, 3));
   admission->clear();
   EXPECT_FALSE(admission->admits(1, 2));

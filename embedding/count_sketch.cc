@@ -96,15 +96,15 @@ int64_t CountSketch::bytes() const {
 absl::Status CountSketch::set_state(CountSketchState state) {
   if (state.depth != state_.depth || state.width != state_.width ||
       state.counters.size() != state_.counters.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a count sketch of ", state.depth, " × ", state.width, " with ",
-                     state.counters.size(), " counters is not one of ", state_.depth, " × ",
-                     state_.width, " with ", state_.counters.size()));
+    return absl::InvalidArgumentError(absl::StrCat("a count sketch of ", state.depth, " × ",
+                                                   state.width, " with ", state.counters.size(),
+                                                   " counters is not one of ", state_.depth, " × ",
+                                                   state_.width, " with ", state_.counters.size()));
   }
   std::vector<int64_t> used(kParts);
   for (int64_t part = 0; part < kParts; ++part) {
-    used[part] = used_in({state.counters.data() + part * part_size(),
-                          static_cast<size_t>(part_size())});
+    used[part] =
+        used_in({state.counters.data() + part * part_size(), static_cast<size_t>(part_size())});
     if (2 * used[part] > part_size()) {
       return absl::InvalidArgumentError(
           absl::StrCat("part ", part, " of a count sketch is more than half full"));

@@ -148,8 +148,8 @@ TEST(CountSketchTest, RefusesStatesThatAreNotItsOwn) {
   EXPECT_FALSE(sketch.set_state(state).ok());
   state = before;
   std::fill(state.counters.begin(), state.counters.end(), 1);
-  EXPECT_THAT(sketch.set_state(state), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                HasSubstr("more than half full")));
+  EXPECT_THAT(sketch.set_state(state),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than half full")));
   EXPECT_EQ(sketch.state(), before);
 }
 

@@ -6,8 +6,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "base/failure_kind.h"
 #include "base/block_pool.h"
+#include "base/failure_kind.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -28,12 +28,9 @@ bool evicts(LimitConfig::OnFull on_full) {
 
 RowType row_type(RowDtype dtype) {
   switch (dtype) {
-    case FLOAT16:
-      return RowType::kFloat16;
-    case BFLOAT16:
-      return RowType::kBfloat16;
-    default:
-      return RowType::kFloat32;
+    case FLOAT16: return RowType::kFloat16;
+    case BFLOAT16: return RowType::kBfloat16;
+    default: return RowType::kFloat32;
   }
 }
 
@@ -146,12 +143,11 @@ absl::Status EmbeddingTable::check_room(int64_t more) const {
   const bool fails = row_limit_ != kNoLimit && options_.limit.on_full() == LimitConfig::FAIL;
   const int64_t limit = std::min(fails ? row_limit_ : kNoLimit, RowStore::kMaxRows);
   if (more <= limit - store_.size()) return absl::OkStatus();
-  return with_kind(
-      absl::ResourceExhaustedError(
-          absl::StrCat("table ", name(), " has ", store_.size(), " rows and needs ", more,
+  return with_kind(absl::ResourceExhaustedError(absl::StrCat(
+                       "table ", name(), " has ", store_.size(), " rows and needs ", more,
                        " more, but its limit is ", limit, " rows",
                        fails ? " (limit.max_rows or max_bytes, with on_full: FAIL)" : "")),
-      FailureKind::kLimit);
+                   FailureKind::kLimit);
 }
 
 absl::Status EmbeddingTable::check_room(absl::Span<const int64_t> ids) const {

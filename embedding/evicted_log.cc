@@ -49,9 +49,8 @@ EvictedLogState EvictedLog::state() const {
   state.begins = begins_;
   for (const Eviction& eviction : evictions_) {
     std::vector<int64_t> ids = eviction.ids;
-    std::sort(ids.begin(), ids.end(), [](int64_t a, int64_t b) {
-      return placement_hash(a) < placement_hash(b);
-    });
+    std::sort(ids.begin(), ids.end(),
+              [](int64_t a, int64_t b) { return placement_hash(a) < placement_hash(b); });
     state.ids.insert(state.ids.end(), ids.begin(), ids.end());
     state.steps.insert(state.steps.end(), eviction.ids.size(), eviction.step);
   }

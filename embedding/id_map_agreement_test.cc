@@ -100,14 +100,10 @@ void agrees_with_abseil(InstructionSet set, int64_t operations) {
   auto draw = [&] {
     const auto small = static_cast<int64_t>(random() % breadth);
     switch (random() % 4) {
-      case 0:
-        return small;
-      case 1:
-        return static_cast<int64_t>(static_cast<uint64_t>(small) << 44);
-      case 2:
-        return kLowestId + small;
-      default:
-        return -small;
+      case 0: return small;
+      case 1: return static_cast<int64_t>(static_cast<uint64_t>(small) << 44);
+      case 2: return kLowestId + small;
+      default: return -small;
     }
   };
   RowIndex next = 0;

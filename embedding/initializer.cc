@@ -90,8 +90,7 @@ Distribution distribution_of(const InitializerConfig& config, int64_t dim) {
     }
     case InitializerConfig::kNormal:
       return normal(config.normal().mean(), config.normal().stddev());
-    case InitializerConfig::kTruncatedNormal:
-      return truncated_normal(config.truncated_normal());
+    case InitializerConfig::kTruncatedNormal: return truncated_normal(config.truncated_normal());
     case InitializerConfig::kXavier:
       return scaled(config.xavier().distribution(), config.xavier().gain(), dim);
     case InitializerConfig::kKaiming: {
@@ -99,8 +98,7 @@ Distribution distribution_of(const InitializerConfig& config, int64_t dim) {
       return scaled(config.kaiming().distribution(), std::sqrt(2 / (1 + slope * slope)), dim);
     }
     case InitializerConfig::kUniform:
-    case InitializerConfig::KIND_NOT_SET:
-      break;
+    case InitializerConfig::KIND_NOT_SET: break;
   }
   return uniform(config.uniform().low(), config.uniform().high());
 }
@@ -130,12 +128,9 @@ absl::StatusOr<Initializer> Initializer::create(const InitializerOptions& option
   distribution.numbers.key = xxh3(options.table, options.seed);
   const InitializerKernels& kernels = initializer_kernels(options.instruction_set);
   switch (distribution.kind) {
-    case Kind::kConstant:
-      return Initializer(nullptr, distribution.numbers);
-    case Kind::kUniform:
-      return Initializer(kernels.uniform, distribution.numbers);
-    case Kind::kNormal:
-      break;
+    case Kind::kConstant: return Initializer(nullptr, distribution.numbers);
+    case Kind::kUniform: return Initializer(kernels.uniform, distribution.numbers);
+    case Kind::kNormal: break;
   }
   return Initializer(kernels.normal, distribution.numbers);
 }

@@ -15,9 +15,9 @@ namespace millrace {
 
 // One named part of the state that an optimizer keeps with each row.
 struct SlotSpec {
-  std::string name;     // unique within an optimizer, such as "exp_avg"; part of checkpoints
-  int64_t size = 0;     // float32 numbers in it
-  float initial = 0;    // what each of them is in a new row
+  std::string name;   // unique within an optimizer, such as "exp_avg"; part of checkpoints
+  int64_t size = 0;   // float32 numbers in it
+  float initial = 0;  // what each of them is in a new row
   friend bool operator==(const SlotSpec&, const SlotSpec&) = default;
 };
 

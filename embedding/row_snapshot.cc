@@ -169,8 +169,9 @@ std::vector<RowIndex> RowSnapshot::in_placement_order(ThreadPool& threads) const
   const std::unique_ptr<Placed[]> placed(new Placed[size_]);
   threads.parallel_for(groups, [&](int64_t group) {
     uint32_t* to = places.data() + group * buckets;
-    for_rows(group,
-             [&](RowIndex row, uint64_t hash) { placed[to[bucket_of(hash)]++] = {hash, row}; });
+    for_rows(group, [&](RowIndex row, uint64_t hash) {
+      placed[to[bucket_of(hash)]++] = {hash, row};
+    });
   });
   std::vector<RowIndex> rows(size_);
   threads.parallel_for(buckets, [&](int64_t bucket) {

@@ -22,9 +22,9 @@ int64_t StepMarks::step_at(double at) const {
 
 absl::Status StepMarks::set_state(const std::vector<StepMark>& marks) {
   for (size_t i = 0; i < marks.size(); ++i) {
-    const bool fits = std::isfinite(marks[i].at) && marks[i].step >= 0 &&
-                      (i == 0 || (marks[i - 1].at < marks[i].at &&
-                                  marks[i - 1].step <= marks[i].step));
+    const bool fits =
+        std::isfinite(marks[i].at) && marks[i].step >= 0 &&
+        (i == 0 || (marks[i - 1].at < marks[i].at && marks[i - 1].step <= marks[i].step));
     if (!fits) {
       return absl::InvalidArgumentError(absl::StrCat("mark ", i, " of steps is at ", marks[i].at,
                                                      " for step ", marks[i].step,

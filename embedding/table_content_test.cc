@@ -56,8 +56,8 @@ void restore(const EmbeddingTable& from, EmbeddingTable& to) {
     one.dim = all.dim;
     one.ids = {all.ids[i]};
     one.weights = {all.weights.begin() + begin * 3, all.weights.begin() + end * 3};
-    one.slots = {{"m", 2, {all.slots[0].values.begin() + begin * 2,
-                           all.slots[0].values.begin() + end * 2}}};
+    one.slots = {
+        {"m", 2, {all.slots[0].values.begin() + begin * 2, all.slots[0].values.begin() + end * 2}}};
     one.frequency = {all.frequency[i]};
     one.last_step = {all.last_step[i]};
     ASSERT_OK(staged->load_rows(one));
@@ -91,9 +91,8 @@ TEST(TableContentTest, ARestoredTableGoesOnAsIfNothingHadBeen) {
           "probability { probability: 0.3 }", "read_only {}"}) {
       for (const char* limit : {"", "limit { max_rows: 9 on_full: EVICT_LFU }"}) {
         SCOPED_TRACE(absl::StrCat(dtype, " ", admission, " ", limit));
-        const std::string text =
-            absl::StrCat("row_dtype: ", dtype, " admission { ", admission,
-                         " } eviction { idle_steps: 5 } ", limit);
+        const std::string text = absl::StrCat("row_dtype: ", dtype, " admission { ", admission,
+                                              " } eviction { idle_steps: 5 } ", limit);
         for (int cut = 0; cut <= kSteps; cut += 3) {
           std::unique_ptr<EmbeddingTable> whole = make(text), first = make(text);
           std::unique_ptr<EmbeddingTable> second = make(text);

@@ -17,10 +17,10 @@ struct TableRows {
   };
   int64_t dim = 0;
   std::vector<int64_t> ids;
-  std::vector<float> weights;       // [rows, dim]
-  std::vector<Slot> slots;          // may be empty: weights alone
-  std::vector<int64_t> frequency;   // [rows], or empty: all 0
-  std::vector<int64_t> last_step;   // [rows], or empty: all 0
+  std::vector<float> weights;      // [rows, dim]
+  std::vector<Slot> slots;         // may be empty: weights alone
+  std::vector<int64_t> frequency;  // [rows], or empty: all 0
+  std::vector<int64_t> last_step;  // [rows], or empty: all 0
 };
 
 }  // namespace millrace

@@ -24,24 +24,27 @@ Cadence Cadence::from_config(const CadenceConfig& config) {
 }
 
 bool Cadence::crossed(const Progress& last, const Progress& now) const {
-  const auto intervals = [this](absl::Duration elapsed) { return absl::FDivDuration(elapsed, every); };
+  const auto intervals = [this](absl::Duration elapsed) {
+    return absl::FDivDuration(elapsed, every);
+  };
   return passed_multiple(every_steps, last.step, now.step) ||
          passed_multiple(every_epochs, last.epoch, now.epoch) ||
          passed_multiple(every_windows, last.window, now.window) ||
-         (every > absl::ZeroDuration() &&
-          static_cast<int64_t>(intervals(now.elapsed)) >
-              static_cast<int64_t>(intervals(last.elapsed)));
+         (every > absl::ZeroDuration() && static_cast<int64_t>(intervals(now.elapsed)) >
+                                              static_cast<int64_t>(intervals(last.elapsed)));
 }
 
 bool Cadence::enabled() const {
-  return every_steps > 0 || every > absl::ZeroDuration() || every_epochs > 0 ||
-         every_windows > 0 || at_start || at_end;
+  return every_steps > 0 || every > absl::ZeroDuration() || every_epochs > 0 || every_windows > 0 ||
+         at_start || at_end;
 }
 
 std::string Cadence::to_string() const {
   std::vector<std::string> parts;
   const auto every_n = [&](int64_t n, absl::string_view unit) {
-    if (n > 0) parts.push_back(n == 1 ? absl::StrCat("every ", unit) : absl::StrCat("every ", n, " ", unit, "s"));
+    if (n > 0)
+      parts.push_back(n == 1 ? absl::StrCat("every ", unit)
+                             : absl::StrCat("every ", n, " ", unit, "s"));
   };
   if (at_start) parts.push_back("at start");
   every_n(every_steps, "step");

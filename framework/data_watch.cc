@@ -68,8 +68,8 @@ absl::StatusOr<std::optional<Batch>> DataWatch::next(Dataset& data) {
 
 // A call that is under way at two looks blocks.
 void DataWatch::watch() {
-  const absl::Duration pause = interrupted_ == nullptr ? timeout_ / kLooks
-                                                       : std::min(timeout_ / kLooks, kPatience);
+  const absl::Duration pause =
+      interrupted_ == nullptr ? timeout_ / kLooks : std::min(timeout_ / kLooks, kPatience);
   absl::Duration rest;
   const int64_t most = std::max<int64_t>(1, absl::IDivDuration(timeout_, pause, &rest));
   int64_t seen = 0;   // call_ at the last look

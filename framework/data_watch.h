@@ -32,8 +32,8 @@ class DataWatch {
   DataWatch(const DataWatch&) = delete;
   DataWatch& operator=(const DataWatch&) = delete;
 
-  // data.next(). Errors: those of next(); Unavailable naming the time-out and, where the dataset is a
-  // NamesFiles, the files that it waits for; Cancelled for an interruption while it waited. After
+  // data.next(). Errors: those of next(); Unavailable naming the time-out and, where the dataset is
+  // a NamesFiles, the files that it waits for; Cancelled for an interruption while it waited. After
   // the last two the dataset stays cancelled.
   absl::StatusOr<std::optional<Batch>> next(Dataset& data);
 
@@ -55,7 +55,7 @@ class DataWatch {
   // Written before the call is cancelled, and read after its end.
   bool was_interrupted_ = false;
   std::string place_;  // what the dataset waited for; "": not known
-  Mutex mutex_;  // held by the watching thread whenever it does not wait
+  Mutex mutex_;        // held by the watching thread whenever it does not wait
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

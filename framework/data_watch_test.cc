@@ -32,10 +32,9 @@ TEST(DataWatch, CancelsADatasetThatHangs) {
   ASSERT_OK(data.start_epoch(0));
   ASSERT_OK(watch.next(data));
   ASSERT_OK(watch.next(data));
-  EXPECT_THAT(watch.next(data),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       AllOf(HasSubstr("no batch came for 20ms"),
-                             HasSubstr("it waits for data/part-3.orc"))));
+  EXPECT_THAT(watch.next(data), StatusIs(absl::StatusCode::kUnavailable,
+                                         AllOf(HasSubstr("no batch came for 20ms"),
+                                               HasSubstr("it waits for data/part-3.orc"))));
   EXPECT_TRUE(watch.gave_up());
 }
 

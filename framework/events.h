@@ -88,9 +88,9 @@ struct Report {
   int64_t steps = 0;     // since the last report
   int64_t examples = 0;  // since the last report
   double examples_per_second = 0;
-  double data_wait_share = 0;                    // of the time since the last report, in [0, 1]
-  std::map<std::string, double> metrics;         // loss, auc, logloss, …; over the steps above
-  std::map<std::string, double> values;          // what hooks and the model reported
+  double data_wait_share = 0;             // of the time since the last report, in [0, 1]
+  std::map<std::string, double> metrics;  // loss, auc, logloss, …; over the steps above
+  std::map<std::string, double> values;   // what hooks and the model reported
   // Optimizer → rate of the next step: "dense", "dense1", …, SparseOptimizer::learning_rates.
   std::map<std::string, double> learning_rates;
   std::map<std::string, TableReport> tables;

@@ -19,7 +19,8 @@ absl::Status guarded(absl::string_view doing, absl::FunctionRef<absl::Status()> 
   } catch (const std::exception& error) {
     return annotate(status_of_exception(error), doing);
   } catch (...) {
-    return absl::InternalError(absl::StrCat(doing, ": something was thrown that is no std::exception"));
+    return absl::InternalError(
+        absl::StrCat(doing, ": something was thrown that is no std::exception"));
   }
 }
 

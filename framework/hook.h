@@ -43,21 +43,21 @@ using HookState = ObjectState;
 // Watches the loop and asks for things; the trainer acts. Every event does nothing by default.
 // All calls come from the trainer's thread, in this nesting:
 //
-//   start                                         once per train() or evaluate()
+//   start                               once per train() or evaluate()
 //     before_epoch
-//       before_window                             windowed data only
-//         before_step                             a batch is certain
-//           after_data                            once per micro-batch, with its index, before its forward pass
-//           after_backward                        gradients are complete and finite; nothing is updated yet
-//         after_step                              Progress already counts this step
-//         out_of_data(window)                     all ranks agree that this window has no more data
+//       before_window                   windowed data only
+//         before_step                   a batch is certain
+//           after_data                  once per micro-batch, before its forward pass
+//           after_backward              gradients are complete and finite; nothing is updated yet
+//         after_step                    Progress already counts this step
+//         out_of_data(window)           all ranks agree: this window has no more data
 //       after_window
-//       out_of_data(epoch or stream)              all ranks agree that this epoch, or the stream, has no more data
+//       out_of_data(epoch or stream)    all ranks agree: the epoch or stream has no more data
 //     after_epoch
-//     after_report                                whenever a report is due
-//     after_evaluate                              whenever an evaluation finished
-//     after_checkpoint                            whenever a checkpoint is durable
-//   end                                           exactly once per hook whose start succeeded, also after a failure
+//     after_report                      whenever a report is due
+//     after_evaluate                    whenever an evaluation finished
+//     after_checkpoint                  whenever a checkpoint is durable
+//   end                                 once per hook whose start succeeded, also after a failure
 //
 // Events that open a scope (start, before_*) run from the first hook to the last and stop at the
 // first error; those that close one (after_*, out_of_data, end) run from the last to the first,
@@ -89,7 +89,8 @@ class Hook {
   virtual absl::Status after_report(HookContext& context, const Report& report);
   virtual absl::Status after_evaluate(HookContext& context, const EvaluationResult& result);
   virtual absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint);
-  // `outcome` is what train() or evaluate() will return: OK after a completed or stopped run. Requests made here are ignored.
+  // `outcome` is what train() or evaluate() will return: OK after a completed or stopped run.
+  // Requests made here are ignored.
   virtual absl::Status end(HookContext& context, const absl::Status& outcome);
 
   // State that the hook's later behaviour depends on; stateless by default.

@@ -24,8 +24,8 @@ struct ModelResources {
   EmbeddingCollectionOptions embeddings;
 };
 
-using ModelFactory =
-    std::function<absl::StatusOr<std::shared_ptr<Model>>(const ModelConfig&, const ModelResources&)>;
+using ModelFactory = std::function<absl::StatusOr<std::shared_ptr<Model>>(const ModelConfig&,
+                                                                          const ModelResources&)>;
 
 // The labels for which the loss of a model has a meaning.
 enum class ModelLabels {
@@ -38,8 +38,9 @@ enum class ModelLabels {
 bool register_model(absl::string_view name, ModelFactory factory,
                     ModelLabels labels = ModelLabels::kAny);
 
-// Errors: InvalidArgument listing what is linked in and saying how to add one; those of the factory,
-// annotated with the model's name. Libraries seeding: parameters are initialised from `seed`.
+// Errors: InvalidArgument listing what is linked in and saying how to add one; those of the
+// factory, annotated with the model's name. Libraries seeding: parameters are initialised from
+// `seed`.
 absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     const ModelResources& resources, uint64_t seed);
 
@@ -54,8 +55,8 @@ std::vector<std::string> registered_models();  // sorted
 //   MILLRACE_REGISTER_MODEL(my_model, &MyModel::create);
 // A model whose loss is a cross entropy adds its ModelLabels:
 //   MILLRACE_REGISTER_MODEL(my_model, &MyModel::create, ModelLabels::kProbabilities);
-#define MILLRACE_REGISTER_MODEL(name, ...)                         \
-  [[maybe_unused]] static const bool millrace_model_##name##_ =    \
+#define MILLRACE_REGISTER_MODEL(name, ...)                      \
+  [[maybe_unused]] static const bool millrace_model_##name##_ = \
       ::millrace::register_model(#name, __VA_ARGS__)
 
 #endif  // MILLRACE_FRAMEWORK_MODEL_REGISTRY_H_

@@ -12,10 +12,11 @@ constexpr char kRemedy[] =
     "the program's BUILD rule";
 
 TEST(NotLinkedTest, ListsTheNamesOnceAndNamesNoTargetThatMayNotExist) {
-  EXPECT_THAT(not_linked("model", "deepfn", {"deepfm", "mlp"}),
-              StatusIs(kInvalid, absl::StrCat("no model \"deepfn\" is linked into this program; did "
-                                              "you mean \"deepfm\"? Linked in: deepfm, mlp.",
-                                              kRemedy)));
+  EXPECT_THAT(
+      not_linked("model", "deepfn", {"deepfm", "mlp"}),
+      StatusIs(kInvalid, absl::StrCat("no model \"deepfn\" is linked into this program; did "
+                                      "you mean \"deepfm\"? Linked in: deepfm, mlp.",
+                                      kRemedy)));
   EXPECT_THAT(not_linked("hook", "wholly_other", {"a", "b"}),
               StatusIs(kInvalid, absl::StrCat("no hook \"wholly_other\" is linked into this "
                                               "program. Linked in: a, b.",

@@ -119,9 +119,9 @@ class Trainer {
   // Returns true once a source of data was given up: its threads may hang, and so would whoever
   // destroys the trainer. After a stop that came while data was waited for, no further run reads.
   bool data_hangs() const { return feed_.gave_up(); }
-  // Leaves the job, as destroying the trainer does: ranks that still wait for this one get an error.
-  // For a process that ends without destroying the trainer, because its data hangs. Takes some
-  // seconds at most. Only the destructor may follow.
+  // Leaves the job, as destroying the trainer does: ranks that still wait for this one get an
+  // error. For a process that ends without destroying the trainer, because its data hangs. Takes
+  // some seconds at most. Only the destructor may follow.
   void leave_job();
   Model& model() { return *parts_.model; }
   const std::vector<EmbeddingCollection*>& collections() const { return collections_; }

@@ -54,7 +54,7 @@ struct TrainerParts {
 struct TrainerOptions : Limits {
   // Decide the result, as limits do.
   uint64_t seed = 1;
-  int64_t micro_batches = 1;  // of one step; at least 1
+  int64_t micro_batches = 1;         // of one step; at least 1
   int64_t max_steps_per_epoch = 0;   // 0: none
   int64_t max_steps_per_window = 0;  // 0: none
   int64_t max_evaluation_steps = 0;  // batches of each evaluation; 0: all
@@ -63,9 +63,9 @@ struct TrainerOptions : Limits {
   bool until_first = false;
 
   // Do not.
-  // With a saver: whether a run saves when it ends, also by a stop. What is evaluated after the last
-  // step is evaluated behind a first save, so that nothing there costs the model; the save at the
-  // end then adds what the evaluations said.
+  // With a saver: whether a run saves when it ends, also by a stop. What is evaluated after the
+  // last step is evaluated behind a first save, so that nothing there costs the model; the save at
+  // the end then adds what the evaluations said.
   bool save_at_end = true;
   // With a saver and one rank: whether a run that fails between two steps (in reading data, say) or
   // in an evaluation saves the last finished one. What fails in a step or a hook leaves hooks and

@@ -25,9 +25,9 @@ std::string ConsoleLine::text(int64_t width) const {
   std::vector<Item> items = items_;
   std::string text = joined(items);
   while (text.size() > limit && items.size() > 1) {
-    const auto least = std::min_element(
-        items.rbegin(), items.rend(),
-        [](const Item& a, const Item& b) { return a.importance < b.importance; });
+    const auto least =
+        std::min_element(items.rbegin(), items.rend(),
+                         [](const Item& a, const Item& b) { return a.importance < b.importance; });
     items.erase(std::next(least).base());
     text = joined(items);
   }

@@ -21,7 +21,7 @@ struct LoggerOptions {
   // With progress_line: the columns of the terminal, which lines of figures fit. Called at each
   // drawing, from any thread. Default: 80 columns.
   std::function<int64_t()> columns = nullptr;
-  int64_t max_steps = 0;       // known limits, for the time left; 0: none
+  int64_t max_steps = 0;  // known limits, for the time left; 0: none
   int64_t max_epochs = 0;
   absl::Duration max_elapsed = absl::ZeroDuration();
 };

@@ -142,9 +142,9 @@ TEST(MetricReportHookTest, AFileThatIsRemovedBeginsAnewAfterTheNextCheckpoint) {
     EXPECT_EQ(objects[0]["step"], 300);
     HookState state;
     ASSERT_OK(hook.save_state(state));
-    EXPECT_THAT(state.bytes, testing::StartsWith(absl::StrCat(
-                                 FileSystem::local().info(directory() + "/train.jsonl")->size_bytes,
-                                 " ")));
+    EXPECT_THAT(state.bytes,
+                testing::StartsWith(absl::StrCat(
+                    FileSystem::local().info(directory() + "/train.jsonl")->size_bytes, " ")));
     ASSERT_OK(hook.end(context, absl::OkStatus()));
   }
 }

@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// Returns true if `logloss` and `loss` exist and are the same text with `decimals` decimals, so that a
-// line need show one of them only.
+// Returns true if `logloss` and `loss` exist and are the same text with `decimals` decimals, so
+// that a line need show one of them only.
 bool logloss_repeats_loss(const std::map<std::string, double>& metrics, int decimals);
 
 // What becomes of a logloss that repeats the loss.

@@ -28,8 +28,9 @@ std::vector<std::string> BadFiles::paths(int64_t limit) const {
 std::string BadFiles::to_string(int64_t limit) const {
   const int64_t all = count();
   if (all == 0) return "";
-  return absl::StrCat(all, all == 1 ? " file" : " files", " left out as bad data: ",
-                      absl::StrJoin(paths(limit), ", "), all > limit ? ", ..." : "");
+  return absl::StrCat(all, all == 1 ? " file" : " files",
+                      " left out as bad data: ", absl::StrJoin(paths(limit), ", "),
+                      all > limit ? ", ..." : "");
 }
 
 }  // namespace millrace

@@ -49,7 +49,7 @@ void gather(const Pieces& pieces, ColumnOf column, int64_t stride, T* out) {
 }
 
 at::Tensor gather_matrix(const Pieces& pieces, int64_t size,
-                         std::vector<std::vector<float>> Block::* columns) {
+                         std::vector<std::vector<float>> Block::*columns) {
   const int64_t count = static_cast<int64_t>((pieces.front().block->*columns).size());
   at::Tensor matrix = at::empty({size, count}, at::kFloat);
   for (int64_t c = 0; c < count; ++c) {

@@ -1,12 +1,12 @@
 #include "io/batch_queue.h"
 
 #include <atomic>
+#include <latch>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <thread>
 
-#include <latch>
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -50,9 +50,8 @@ TEST(BatchQueueTest, AnErrorComesAgain) {
 TEST(BatchQueueTest, ExceptionsBecomeErrors) {
   BatchQueue full(2, []() -> absl::StatusOr<std::optional<Batch>> { throw std::bad_alloc(); });
   EXPECT_THAT(full.next(), StatusIs(absl::StatusCode::kResourceExhausted));
-  BatchQueue odd(2, []() -> absl::StatusOr<std::optional<Batch>> {
-    throw std::runtime_error("odd");
-  });
+  BatchQueue odd(2,
+                 []() -> absl::StatusOr<std::optional<Batch>> { throw std::runtime_error("odd"); });
   EXPECT_THAT(odd.next(), StatusIs(absl::StatusCode::kInternal, HasSubstr("odd")));
 }
 

@@ -1,13 +1,13 @@
 #include "io/block_queue.h"
 
 #include <atomic>
+#include <latch>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
-#include <latch>
 #include "base/status_matchers.h"
 
 namespace millrace {

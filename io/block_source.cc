@@ -90,10 +90,9 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files
   if (options.labels.may_miss) {
     ASSIGN_OR_RETURN(missing, missing_features(files, config, schema));
   }
-  ASSIGN_OR_RETURN(
-      FileSet set,
-      FileSet::open(files, config, needed_columns(config, schema, missing), options.may_be_empty,
-                    options.bad_files));
+  ASSIGN_OR_RETURN(FileSet set,
+                   FileSet::open(files, config, needed_columns(config, schema, missing),
+                                 options.may_be_empty, options.bad_files));
   const std::string& split_column = config.split().column();
   const int64_t column = index_of(set.columns(), split_column);
   ASSIGN_OR_RETURN(
@@ -136,9 +135,8 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, LabelRange la
                                       const FeatureSchema& schema, FileSystem& files) {
   const int64_t column = index_of(files_.columns(), column_of(config));
   Feature feature{.kind = config.kind()};
-  ASSIGN_OR_RETURN(
-      feature.transform,
-      FeatureTransform::create(config, files_.column_types()[column], labels, files));
+  ASSIGN_OR_RETURN(feature.transform,
+                   FeatureTransform::create(config, files_.column_types()[column], labels, files));
   feature.request = add_request({column, feature.transform->reads_as()});
   if (config.has_weight_column()) {
     const int64_t weights = index_of(files_.columns(), config.weight_column());

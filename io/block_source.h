@@ -42,8 +42,8 @@ struct SourceOptions {
   BadFiles* bad_files = nullptr;
 };
 
-// Files and features, checked against each other. Immutable but for what readers say that they read;
-// thread-safe.
+// Files and features, checked against each other. Immutable but for what readers say that they
+// read; thread-safe.
 class BlockSource {
  public:
   // `files` must outlive the source. Errors: those of FileSet, FeatureTransform, SplitFilter and

@@ -81,9 +81,9 @@ std::string complaint(absl::string_view cell, ValueType type, bool hexadecimal) 
                       hexadecimal                  ? "a hexadecimal number of up to 64 bits"
                       : type == ValueType::kDouble ? "a number"
                                                    : "an integer",
-                      !cell.empty() && cell[0] == '"' ? kQuotes
+                      !cell.empty() && cell[0] == '"'                 ? kQuotes
                       : is_integer_as_number(cell, type, hexadecimal) ? kCast
-                                                                     : "");
+                                                                      : "");
 }
 
 }  // namespace

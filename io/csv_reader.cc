@@ -286,10 +286,9 @@ class CsvReader : public FileReader {
       }
       first_cells_.push_back(tile.no_cells());
       const absl::string_view text(tile.text() + tile.begin(l), tile.end(l) - tile.begin(l));
-      RETURN_IF_ERROR(bad.add(
-          r, absl::DataLossError(absl::StrCat(place(line + l), ": ", cells, " cells where ",
-                                              columns, " are due",
-                                              cells == 1 ? delimiter_hint(text) : ""))));
+      RETURN_IF_ERROR(bad.add(r, absl::DataLossError(absl::StrCat(
+                                     place(line + l), ": ", cells, " cells where ", columns,
+                                     " are due", cells == 1 ? delimiter_hint(text) : ""))));
     }
     return absl::OkStatus();
   }

@@ -283,10 +283,11 @@ TEST(CsvReaderTest, ErrorsNameLineAndColumn) {
   EXPECT_THAT(read("a,b\n1,2\n1,2,3\n", {0, ValueType::kInt64}),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("data.csv, line 3: 3 cells where 2 are due")));
-  EXPECT_THAT(read("a,b\n1;2\n", {0, ValueType::kInt64}),
-              StatusIs(absl::StatusCode::kDataLoss,
-                       HasSubstr("line 2: 1 cells where 2 are due; the line has \";\" 1 time: if it "
-                                 "separates the cells, set csv { delimiter: \";\" }")));
+  EXPECT_THAT(
+      read("a,b\n1;2\n", {0, ValueType::kInt64}),
+      StatusIs(absl::StatusCode::kDataLoss,
+               HasSubstr("line 2: 1 cells where 2 are due; the line has \";\" 1 time: if it "
+                         "separates the cells, set csv { delimiter: \";\" }")));
 }
 
 // Such as a compressed file: its bytes are no names of columns.
@@ -298,7 +299,11 @@ TEST(CsvReaderTest, NamesOfColumnsAreText) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("byte 3 of its first line is 0x00")));
   CsvConfig config;
   config.set_delimiter("\x01");
-  EXPECT_OK(open("a\x01" "b\n1\x01" "2\n", config));
+  EXPECT_OK(
+      open("a\x01"
+           "b\n1\x01"
+           "2\n",
+           config));
 }
 
 TEST(CsvReaderTest, RefusesWhatItCannotOpen) {

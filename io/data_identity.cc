@@ -47,8 +47,7 @@ std::optional<std::string> difference(int index, const DataIdentity::File& befor
 
 }  // namespace
 
-absl::StatusOr<DataIdentity> data_identity(FileSystem& files,
-                                           const std::vector<std::string>& paths,
+absl::StatusOr<DataIdentity> data_identity(FileSystem& files, const std::vector<std::string>& paths,
                                            bool may_be_missing) {
   DataIdentity identity;
   for (const std::string& path : paths) {

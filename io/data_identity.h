@@ -16,8 +16,7 @@ namespace millrace {
 // both size and end of a file is not detected. If `may_be_missing`, a missing file has neither size
 // nor digest; otherwise it is an error. Errors: FileSystem's, and DataLoss for a file that became
 // shorter; all name the file.
-absl::StatusOr<DataIdentity> data_identity(FileSystem& files,
-                                           const std::vector<std::string>& paths,
+absl::StatusOr<DataIdentity> data_identity(FileSystem& files, const std::vector<std::string>& paths,
                                            bool may_be_missing = false);
 
 // Returns a line for each file that differs: "file 2 is c.csv, not b.csv", "b.csv has 80 bytes, not

@@ -45,10 +45,10 @@ TEST_F(DataIdentityTest, DifferencesAreNamed) {
   other_end.back() = 'y';
   const DataIdentity before =
       identity({write("a/1", "abc"), write("a/2", "abc"), write("a/3", large)});
-  EXPECT_THAT(data_differences(before, identity({write("b/1", "abcd"), write("b/other", "abc"),
-                                                 write("b/3", other_end)})),
-              ElementsAre("1 has 4 bytes, not 3", "file 2 is other, not 2",
-                          "3 ends with other bytes"));
+  EXPECT_THAT(
+      data_differences(before, identity({write("b/1", "abcd"), write("b/other", "abc"),
+                                         write("b/3", other_end)})),
+      ElementsAre("1 has 4 bytes, not 3", "file 2 is other, not 2", "3 ends with other bytes"));
   EXPECT_THAT(data_differences(before, identity({write("a/1", "abc")})),
               ElementsAre("there are 1 files, not 3"));
   EXPECT_THAT(data_differences(before, DataIdentity()), IsEmpty()) << "not known";

@@ -98,9 +98,10 @@ absl::StatusOr<std::vector<std::string>> deep_glob(FileSystem& files, const std:
   if (!absl::StrContains(pattern, kAnyDirectories)) return files.glob(pattern);
   for (const absl::string_view part : absl::StrSplit(pattern, '/')) {
     if (part == kAnyDirectories || !absl::StrContains(part, kAnyDirectories)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        pattern, ": ** stands for directories and must be a whole part of the path, as in "
-        "data/**/*.orc; within a name write *"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(pattern,
+                     ": ** stands for directories and must be a whole part of the path, as in "
+                     "data/**/*.orc; within a name write *"));
   }
   std::vector<std::string> paths;
   RETURN_IF_ERROR(match(files, pattern, &paths));

@@ -49,11 +49,9 @@ TEST_F(DeepGlobTest, MatchesAnyNumberOfDirectories) {
                                        "d[x]/four.orc", "link.orc", "top.orc")));
   EXPECT_THAT(glob("a/**/three.orc"), IsOkAndHolds(ElementsAre("a/b/c/three.orc")));
   EXPECT_THAT(glob("**/b/*.orc"), IsOkAndHolds(ElementsAre("a/b/two.orc")));
-  EXPECT_THAT(glob("**/b/**/*.orc"),
-              IsOkAndHolds(ElementsAre("a/b/c/three.orc", "a/b/two.orc")));
-  EXPECT_THAT(glob("{a,d}*/**/*.orc"),
-              IsOkAndHolds(ElementsAre("a/b/c/three.orc", "a/b/two.orc", "a/one.orc",
-                                       "d[x]/four.orc")));
+  EXPECT_THAT(glob("**/b/**/*.orc"), IsOkAndHolds(ElementsAre("a/b/c/three.orc", "a/b/two.orc")));
+  EXPECT_THAT(glob("{a,d}*/**/*.orc"), IsOkAndHolds(ElementsAre("a/b/c/three.orc", "a/b/two.orc",
+                                                                "a/one.orc", "d[x]/four.orc")));
 }
 
 TEST_F(DeepGlobTest, AsTheLastPartMatchesEveryFileBelow) {

@@ -9,8 +9,9 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(DelimiterHintTest, NamesTheMostFrequent) {
-  EXPECT_EQ(delimiter_hint("user;item;first label"),
-            "; the line has \";\" 2 times: if it separates the cells, set csv { delimiter: \";\" }");
+  EXPECT_EQ(
+      delimiter_hint("user;item;first label"),
+      "; the line has \";\" 2 times: if it separates the cells, set csv { delimiter: \";\" }");
   EXPECT_THAT(delimiter_hint("label\tuser"), HasSubstr("csv { delimiter: \"\\t\" }"));
   EXPECT_THAT(delimiter_hint("label|user"), HasSubstr("\"|\" 1 time:"));
 }

@@ -146,7 +146,8 @@ bool is_exact_integer(double number) {
 // What is wrong with a label that is not in the range.
 absl::string_view outside_text(LabelRange range) {
   if (range == LabelRange::kBinary) return "of a binary task is neither 0 nor 1";
-  return "is outside [0, 1], but the loss of this model is a cross entropy; the transform threshold "
+  return "is outside [0, 1], but the loss of this model is a cross entropy; the transform "
+         "threshold "
          "makes 0 and 1 of other labels";
 }
 

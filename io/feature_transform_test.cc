@@ -303,10 +303,9 @@ TEST(FeatureTransformTest, BadValuesNameFileRowAndColumn) {
 }
 
 TEST(FeatureTransformTest, CastMakesIntegersOfNumbersThatEqualThem) {
-  ASSERT_OK_AND_ASSIGN(
-      const IdColumn out,
-      ids("default_id: 7 transform { cast {} }",
-          doubles({{3, -0.0}, {}, {0x1p53 - 1}, {-(0x1p53 - 1)}})));
+  ASSERT_OK_AND_ASSIGN(const IdColumn out,
+                       ids("default_id: 7 transform { cast {} }",
+                           doubles({{3, -0.0}, {}, {0x1p53 - 1}, {-(0x1p53 - 1)}})));
   EXPECT_THAT(out.values, ElementsAre(3, 0, 7, (int64_t{1} << 53) - 1, 1 - (int64_t{1} << 53)));
   EXPECT_THAT(out.offsets, ElementsAre(0, 2, 3, 4, 5));
   ASSERT_OK_AND_ASSIGN(const IdColumn hashed,
@@ -350,10 +349,9 @@ TEST(FeatureTransformTest, CastRefusesWhatIsNoInteger) {
 }
 
 TEST(FeatureTransformTest, LabelsOfOtherTasksMayBeAnyNumber) {
-  ASSERT_OK_AND_ASSIGN(
-      const FeatureTransform transform,
-      FeatureTransform::create(feature("kind: LABEL"), ValueType::kDouble, LabelRange::kAny,
-                               test_files()));
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
+                       FeatureTransform::create(feature("kind: LABEL"), ValueType::kDouble,
+                                                LabelRange::kAny, test_files()));
   std::vector<float> out;
   ASSERT_OK(append(transform, doubles({{0.5}, {-7}}), &out));
   EXPECT_THAT(out, ElementsAre(0.5, -7));

@@ -70,7 +70,8 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const s
   }
   if (info.kind == FileKind::kOther) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, " is a pipe or a device, which gives its bytes once; data is read in pieces, and again "
+        path,
+        " is a pipe or a device, which gives its bytes once; data is read in pieces, and again "
         "in each epoch: write it to a file and name that"));
   }
   const FileFormat* format = config.format() == DataConfig::AUTO ? find_by_extension(path)

@@ -65,10 +65,9 @@ class FileReader {
 
   // Reads those columns and no others, in the order of `requests`. `bad` hears of rows whose values
   // are not what was asked for; such rows then hold anything.
-  // REQUIRES: the range is within the group, columns are supported, no request comes twice; `bad` is
-  // for as many rows.
-  // Errors: DataLoss for damage, and what `bad` returns; those of the file system; all name the file,
-  // its group, row or line and, where known, the column.
+  // REQUIRES: the range is within the group, columns are supported, no request comes twice; `bad`
+  // is for as many rows. Errors: DataLoss for damage, and what `bad` returns; those of the file
+  // system; all name the file, its group, row or line and, where known, the column.
   virtual absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                                    absl::Span<const ColumnRequest> requests,
                                                    BadRows& bad) = 0;
@@ -81,8 +80,8 @@ class FileReader {
 };
 
 // Opens files of one format. `layout` is null or that of a reader of this file and this format.
-// Errors: those of the file system; DataLoss, naming the file, if it is not of this format, damaged,
-// or says that a row group takes more than config.max_group_bytes.
+// Errors: those of the file system; DataLoss, naming the file, if it is not of this format,
+// damaged, or says that a row group takes more than config.max_group_bytes.
 using FileOpener = std::function<absl::StatusOr<std::unique_ptr<FileReader>>(
     FileSystem& files, const std::string& path, const DataConfig& config,
     std::shared_ptr<const FileLayout> layout)>;

@@ -32,9 +32,9 @@ absl::StatusOr<int64_t> find_column(const FileReader& reader, const std::string&
     std::vector<std::string> names;
     for (const FileColumn& column : columns) names.push_back(column.name);
     const bool one_text = columns.size() == 1 && columns[0].type == ValueType::kText;
-    return absl::InvalidArgumentError(absl::StrCat(
-        reader.path(), " has no column \"", name, "\"", did_you_mean(name, names),
-        one_text ? delimiter_hint(columns[0].name) : ""));
+    return absl::InvalidArgumentError(
+        absl::StrCat(reader.path(), " has no column \"", name, "\"", did_you_mean(name, names),
+                     one_text ? delimiter_hint(columns[0].name) : ""));
   }
   if (!columns[found].supported) {
     return absl::InvalidArgumentError(absl::StrCat(reader.path(), ", column \"", name,

@@ -39,8 +39,8 @@ class FileSet {
   // files that are missing, damaged or of another schema have no rows, and are an error only if
   // they are more than max_bad_fraction of all.
   static absl::StatusOr<FileSet> open(FileSystem& files, const DataConfig& config,
-                                      std::vector<std::string> columns,
-                                      bool may_be_empty = false, BadFiles* bad_files = nullptr);
+                                      std::vector<std::string> columns, bool may_be_empty = false,
+                                      BadFiles* bad_files = nullptr);
 
   const std::vector<std::string>& paths() const { return paths_; }
   const std::vector<std::string>& columns() const { return columns_; }

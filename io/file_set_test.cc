@@ -68,9 +68,8 @@ TEST_F(FileSetTest, AMissingPathIsABadFile) {
 TEST_F(FileSetTest, DelimitedTextThatIsOneCellNamesItsDelimiter) {
   const std::string path = join_path(dir_, "semicolons.csv");
   ASSERT_OK(write_file_atomically(FileSystem::local(), path, "user;item;label\n1;2;0\n"));
-  EXPECT_THAT(open({path}, {"label"}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("set csv { delimiter: \";\" }")));
+  EXPECT_THAT(open({path}, {"label"}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                HasSubstr("set csv { delimiter: \";\" }")));
 }
 
 TEST_F(FileSetTest, PatternsMayGoDeep) {

@@ -41,12 +41,9 @@ uint64_t murmur_hash_64a(absl::string_view bytes, uint64_t seed) {
 
 uint64_t hash_bytes(HashTransform::Function function, absl::string_view bytes, uint64_t seed) {
   switch (function) {
-    case HashTransform::XXH3:
-      return xxh3(bytes, seed);
-    case HashTransform::FARM_HASH:
-      return ::util::Fingerprint64(bytes.data(), bytes.size());
-    case HashTransform::MURMUR_HASH:
-      return murmur_hash_64a(bytes, seed);
+    case HashTransform::XXH3: return xxh3(bytes, seed);
+    case HashTransform::FARM_HASH: return ::util::Fingerprint64(bytes.data(), bytes.size());
+    case HashTransform::MURMUR_HASH: return murmur_hash_64a(bytes, seed);
   }
   return 0;
 }

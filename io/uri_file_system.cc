@@ -125,9 +125,9 @@ std::vector<std::string> expand_choices(const std::string& pattern, size_t open,
   std::vector<std::string> expanded;
   size_t begin = open + 1;
   for (const size_t end : ends) {
-    const std::string choice = absl::StrCat(pattern.substr(0, open),
-                                            pattern.substr(begin, end - begin),
-                                            pattern.substr(ends.back() + 1));
+    const std::string choice =
+        absl::StrCat(pattern.substr(0, open), pattern.substr(begin, end - begin),
+                     pattern.substr(ends.back() + 1));
     for (std::string& more : expand_braces(choice)) expanded.push_back(std::move(more));
     begin = end + 1;
   }
@@ -178,8 +178,8 @@ std::string s3_uri(const std::string& bucket) {
   return absl::StrCat(bucket, "?scheme=", service.scheme, "&endpoint_override=", service.authority);
 }
 
-// HDFS is reached through libraries that Arrow loads when they are needed. Returns: what is missing,
-// instead of where the loader looked for it; other errors as they are.
+// HDFS is reached through libraries that Arrow loads when they are needed. Returns: what is
+// missing, instead of where the loader looked for it; other errors as they are.
 absl::Status name_missing_library(const absl::Status& status, const std::string& root) {
   const bool no_hdfs = absl::StrContains(status.message(), "load libhdfs");
   if (!no_hdfs && !absl::StrContains(status.message(), "load libjvm")) return status;

@@ -36,9 +36,9 @@ absl::StatusOr<std::shared_ptr<Model>> DeepFm::create(const ModelConfig& config,
   options.added_columns = 1;  // the first-order weight
   for (TableConfig& table : options.tables) {
     if (table.dim() >= kMaxDim) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("table ", table.name(), ": dim is ", table.dim(),
-                       "; deepfm takes at most ", kMaxDim - 1, ", since it adds a column"));
+      return absl::InvalidArgumentError(absl::StrCat("table ", table.name(), ": dim is ",
+                                                     table.dim(), "; deepfm takes at most ",
+                                                     kMaxDim - 1, ", since it adds a column"));
     }
     table.set_dim(table.dim() + 1);
   }

@@ -32,8 +32,7 @@ class TorchOptimizer : public DenseOptimizer {
     try {
       optimizer_->step();
     } catch (const c10::Error& error) {
-      return absl::InternalError(
-          absl::StrCat("dense optimizer: ", error.what_without_backtrace()));
+      return absl::InternalError(absl::StrCat("dense optimizer: ", error.what_without_backtrace()));
     }
     return absl::OkStatus();
   }
@@ -103,16 +102,14 @@ Optimizer create_adam(const Adam& config, double rate, Parameters parameters) {
 Optimizer create_torch_optimizer(const DenseOptimizerConfig& config, Parameters parameters) {
   const double rate = config.learning_rate();
   switch (config.kind_case()) {
-    case DenseOptimizerConfig::kSgd:
-      return create_sgd(config.sgd(), rate, std::move(parameters));
+    case DenseOptimizerConfig::kSgd: return create_sgd(config.sgd(), rate, std::move(parameters));
     case DenseOptimizerConfig::kAdagrad:
       return create_adagrad(config.adagrad(), rate, std::move(parameters));
     case DenseOptimizerConfig::kAdamw:
-      return create_adam<torch::optim::AdamW, torch::optim::AdamWOptions>(
-          config.adamw(), rate, std::move(parameters));
+      return create_adam<torch::optim::AdamW, torch::optim::AdamWOptions>(config.adamw(), rate,
+                                                                          std::move(parameters));
     case DenseOptimizerConfig::kAdam:
-    case DenseOptimizerConfig::KIND_NOT_SET:
-      break;
+    case DenseOptimizerConfig::KIND_NOT_SET: break;
   }
   return create_adam<torch::optim::Adam, torch::optim::AdamOptions>(config.adam(), rate,
                                                                     std::move(parameters));

@@ -16,8 +16,8 @@
 
 namespace millrace {
 
-// Updates the parameters it was made with from their gradients. A parameter without a gradient stays.
-// Called from the trainer's thread.
+// Updates the parameters it was made with from their gradients. A parameter without a gradient
+// stays. Called from the trainer's thread.
 class DenseOptimizer {
  public:
   virtual ~DenseOptimizer() = default;
@@ -55,7 +55,8 @@ absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
 // Errors: InvalidArgument for a parameter that no pattern matches and a pattern that got none,
 // naming the nearest.
 absl::StatusOr<std::vector<std::unique_ptr<DenseOptimizer>>> create_dense_optimizers(
-    const std::vector<DenseOptimizerConfig>& configs, const std::vector<NamedParameter>& parameters);
+    const std::vector<DenseOptimizerConfig>& configs,
+    const std::vector<NamedParameter>& parameters);
 
 }  // namespace millrace
 

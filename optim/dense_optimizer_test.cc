@@ -30,9 +30,10 @@ void set_gradients(std::vector<at::Tensor>& parameters, int step) {
 }
 
 // Five steps of ours and of torch::optim from the same start: equal to the last bit.
-void expect_equal(const DenseOptimizerConfig& config,
-                  const std::function<std::unique_ptr<torch::optim::Optimizer>(
-                      std::vector<at::Tensor>)>& make_reference) {
+void expect_equal(
+    const DenseOptimizerConfig& config,
+    const std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<at::Tensor>)>&
+        make_reference) {
   std::vector<at::Tensor> ours = make_parameters(), theirs = make_parameters();
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<DenseOptimizer> optimizer,
                        create_dense_optimizer(config, {{"a", ours[0]}, {"b", ours[1]}}));
@@ -45,7 +46,8 @@ void expect_equal(const DenseOptimizerConfig& config,
     set_gradients(theirs, step);
     ASSERT_OK(optimizer->step(progress));
     reference->step();
-    for (size_t i = 0; i < ours.size(); ++i) EXPECT_TRUE(ours[i].equal(theirs[i])) << "step " << step;
+    for (size_t i = 0; i < ours.size(); ++i)
+      EXPECT_TRUE(ours[i].equal(theirs[i])) << "step " << step;
   }
   EXPECT_FALSE(ours[0].equal(make_parameters()[0]));
   optimizer->zero_grad();
@@ -60,8 +62,7 @@ TEST(DenseOptimizerTest, Sgd) {
   config.mutable_sgd()->set_weight_decay(0.01);
   expect_equal(config, [](std::vector<at::Tensor> parameters) {
     return std::make_unique<torch::optim::SGD>(
-        parameters,
-        torch::optim::SGDOptions(0.1).momentum(0.8).nesterov(true).weight_decay(0.01));
+        parameters, torch::optim::SGDOptions(0.1).momentum(0.8).nesterov(true).weight_decay(0.01));
   });
 }
 
@@ -73,12 +74,11 @@ TEST(DenseOptimizerTest, Adagrad) {
   config.mutable_adagrad()->set_weight_decay(0.01);
   config.mutable_adagrad()->set_epsilon(1e-3);
   expect_equal(config, [](std::vector<at::Tensor> parameters) {
-    return std::make_unique<torch::optim::Adagrad>(parameters,
-                                                   torch::optim::AdagradOptions(0.1)
-                                                       .lr_decay(0.02)
-                                                       .initial_accumulator_value(0.5)
-                                                       .weight_decay(0.01)
-                                                       .eps(1e-3));
+    return std::make_unique<torch::optim::Adagrad>(parameters, torch::optim::AdagradOptions(0.1)
+                                                                   .lr_decay(0.02)
+                                                                   .initial_accumulator_value(0.5)
+                                                                   .weight_decay(0.01)
+                                                                   .eps(1e-3));
   });
 }
 
@@ -205,13 +205,14 @@ TEST(DenseOptimizerStateTest, AllDifferencesAreListedAndNothingChanges) {
   state.push_back(state[3]);      // b/step
   EXPECT_THAT(
       trained.optimizer->state_differences(state),
-      ElementsAre("optimizer state \"b/step\" is there twice",
-                  "optimizer state \"a.weight/step\" is int64 [1]; it must be int64 []",
-                  "optimizer state \"a.weight/exp_avg\" is float64 [2, 3]; it must be float32 [2, 3]",
-                  "optimizer state \"a.weight/exp_avg_sq\" is missing",
-                  "optimizer state \"b/exp_avg_sq\" is undefined; it must be float32 [4]",
-                  "optimizer state \"a.weigth/exp_avg_sq\" is not one of this optimizer; did you mean "
-                  "\"a.weight/exp_avg_sq\"?"));
+      ElementsAre(
+          "optimizer state \"b/step\" is there twice",
+          "optimizer state \"a.weight/step\" is int64 [1]; it must be int64 []",
+          "optimizer state \"a.weight/exp_avg\" is float64 [2, 3]; it must be float32 [2, 3]",
+          "optimizer state \"a.weight/exp_avg_sq\" is missing",
+          "optimizer state \"b/exp_avg_sq\" is undefined; it must be float32 [4]",
+          "optimizer state \"a.weigth/exp_avg_sq\" is not one of this optimizer; did you mean "
+          "\"a.weight/exp_avg_sq\"?"));
   EXPECT_THAT(trained.optimizer->load_state(state), StatusIs(kInvalid, HasSubstr("b/step")));
   expect_same_state(*trained.optimizer, *before.optimizer);
 }

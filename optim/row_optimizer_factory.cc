@@ -12,19 +12,14 @@ namespace millrace {
 absl::StatusOr<std::unique_ptr<RowOptimizer>> create_row_optimizer(
     const SparseOptimizerConfig& config) {
   switch (config.kind_case()) {
-    case SparseOptimizerConfig::kSgd:
-      return SparseSgdOptimizer::create(config.sgd());
-    case SparseOptimizerConfig::kAdagrad:
-      return SparseAdagradOptimizer::create(config.adagrad());
+    case SparseOptimizerConfig::kSgd: return SparseSgdOptimizer::create(config.sgd());
+    case SparseOptimizerConfig::kAdagrad: return SparseAdagradOptimizer::create(config.adagrad());
     case SparseOptimizerConfig::kRowwiseAdagrad:
       return SparseRowwiseAdagradOptimizer::create(config.rowwise_adagrad());
-    case SparseOptimizerConfig::kAdamw:
-      return SparseAdamwOptimizer::create(config.adamw());
-    case SparseOptimizerConfig::kFtrl:
-      return SparseFtrlOptimizer::create(config.ftrl());
+    case SparseOptimizerConfig::kAdamw: return SparseAdamwOptimizer::create(config.adamw());
+    case SparseOptimizerConfig::kFtrl: return SparseFtrlOptimizer::create(config.ftrl());
     case SparseOptimizerConfig::kAdam:
-    case SparseOptimizerConfig::KIND_NOT_SET:
-      break;
+    case SparseOptimizerConfig::KIND_NOT_SET: break;
   }
   return SparseAdamOptimizer::create(config.adam());
 }

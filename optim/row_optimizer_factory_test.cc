@@ -35,8 +35,8 @@ TEST(RowOptimizerFactoryTest, PassesNumbersOn) {
   config.mutable_rowwise_adagrad()->set_epsilon(-1);
   EXPECT_THAT(create_row_optimizer(config), StatusIs(absl::StatusCode::kInvalidArgument));
   config.mutable_sgd()->set_weight_decay(-1);
-  EXPECT_THAT(create_row_optimizer(config),
-              StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr("sgd: weight_decay")));
+  EXPECT_THAT(create_row_optimizer(config), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                     testing::HasSubstr("sgd: weight_decay")));
   config.mutable_adamw()->set_beta1(1);
   EXPECT_THAT(create_row_optimizer(config),
               StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr("adamw: beta1")));

@@ -15,7 +15,8 @@ using testing::HasSubstr;
 using testing::Pair;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// Tables "own" (its optimizer is SGD at rate 0.5) and "plain", two columns of zeros, a feature each.
+// Tables "own" (its optimizer is SGD at rate 0.5) and "plain", two columns of zeros, a feature
+// each.
 EmbeddingCollectionOptions make_options() {
   EmbeddingCollectionOptions options;
   for (const char* name : {"own", "plain"}) {
@@ -40,15 +41,16 @@ SparseOptimizerConfig adagrad_config() {
 
 // One example with id 7 in both features.
 const KeyedJagged& features() {
-  static const auto* features = new KeyedJagged{torch::tensor({7, 7}, torch::kLong),
-                                                torch::tensor({0, 1, 2}, torch::kLong),
-                                                {}};
+  static const auto* features = new KeyedJagged{
+      torch::tensor({7, 7}, torch::kLong), torch::tensor({0, 1, 2}, torch::kLong), {}};
   return *features;
 }
 
 class SparseOptimizerTest : public testing::Test {
  protected:
-  std::shared_ptr<EmbeddingCollection> make() { return *EmbeddingCollection::create(make_options()); }
+  std::shared_ptr<EmbeddingCollection> make() {
+    return *EmbeddingCollection::create(make_options());
+  }
   static void backward(EmbeddingCollection& collection, float gradient) {
     absl::StatusOr<EmbeddingOutput> output = collection.forward(features());
     ASSERT_OK(output);
@@ -72,8 +74,8 @@ TEST_F(SparseOptimizerTest, ATablesOwnOptimizerGoesFirst) {
   Progress progress;
   progress.step = 41;
   ASSERT_OK(optimizer->step(progress));
-  EXPECT_THAT(weights(*collection, 0), ElementsAre(-2, -2));          // 0.5 × 4
-  EXPECT_THAT(weights(*collection, 1), ElementsAre(-0.25, -0.25));    // 0.25 × 4 / √16
+  EXPECT_THAT(weights(*collection, 0), ElementsAre(-2, -2));        // 0.5 × 4
+  EXPECT_THAT(weights(*collection, 1), ElementsAre(-0.25, -0.25));  // 0.25 × 4 / √16
   EXPECT_THAT(collection->tables()[0]->export_rows().last_step, ElementsAre(42));
   EXPECT_THAT(collection->tables()[0]->export_rows().frequency, ElementsAre(1));
   EXPECT_EQ(collection->tables()[0]->applied_steps(), 1);

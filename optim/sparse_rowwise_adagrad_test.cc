@@ -105,9 +105,9 @@ TEST(SparseRowwiseAdagradTest, RefusesBadNumbers) {
   EXPECT_THAT(SparseRowwiseAdagradOptimizer::create(config),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("epsilon")));
   config.set_epsilon(0);
-  EXPECT_THAT(SparseRowwiseAdagradOptimizer::create(config),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("rowwise_adagrad: epsilon is 0")));
+  EXPECT_THAT(
+      SparseRowwiseAdagradOptimizer::create(config),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rowwise_adagrad: epsilon is 0")));
   config.set_epsilon(1e-8);
   config.set_initial_accumulator(-1);
   EXPECT_THAT(SparseRowwiseAdagradOptimizer::create(config),

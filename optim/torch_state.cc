@@ -170,8 +170,7 @@ std::vector<std::string> torch_state_differences(const torch::optim::Optimizer& 
         missing.push_back(known.back());
         continue;
       }
-      compare(known.back(), *found->second, kind.is_count(i) ? count : parameters[p],
-              &differences);
+      compare(known.back(), *found->second, kind.is_count(i) ? count : parameters[p], &differences);
       left.erase(found);
     }
     if (missing.size() == kind.names().size() && !kind.always_there()) continue;
@@ -180,8 +179,8 @@ std::vector<std::string> torch_state_differences(const torch::optim::Optimizer& 
     }
   }
   for (const auto& [name, value] : left) {
-    differences.push_back(absl::StrCat("optimizer state \"", name, "\" is not one of this optimizer",
-                                       did_you_mean(name, known)));
+    differences.push_back(absl::StrCat(
+        "optimizer state \"", name, "\" is not one of this optimizer", did_you_mean(name, known)));
   }
   return differences;
 }

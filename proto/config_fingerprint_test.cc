@@ -72,8 +72,9 @@ TEST(ConfigFingerprintTest, BoundsOfASplitThatSayTheSameAreTheSame) {
   expect_same(changed("train_data { split { from: 0 to: 0.9 } }"),
               changed("train_data { split { to: 0.9 } }"));
   // Checkpoints from before hold the fingerprint of this text.
-  EXPECT_EQ(identity_of(changed("train_data { split { to: 0.9 } }")).train_data().ShortDebugString(),
-            "batch_size: 64 split { to: 0.9 }");
+  EXPECT_EQ(
+      identity_of(changed("train_data { split { to: 0.9 } }")).train_data().ShortDebugString(),
+      "batch_size: 64 split { to: 0.9 }");
   const std::string order = "train_data { split { by: ORDER_OF_COLUMN column: 'day' to: 20 ";
   EXPECT_THAT(config_differences(changed(order + "from: 0 } }"), changed(order + "} }")),
               ElementsAre("train_data.split.from: not set → -inf"));

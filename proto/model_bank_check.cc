@@ -34,7 +34,8 @@ absl::Status check_parts(const std::string& where, const SourceConfig& source) {
   for (const SourceConfig::Part part :
        {SourceConfig::PROGRESS, SourceConfig::CURSOR, SourceConfig::HOOKS}) {
     if (holds(source, part)) {
-      return wrong(where, absl::StrCat("a dynamic source gives no ", SourceConfig::Part_Name(part)));
+      return wrong(where,
+                   absl::StrCat("a dynamic source gives no ", SourceConfig::Part_Name(part)));
     }
   }
   return absl::OkStatus();

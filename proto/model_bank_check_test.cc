@@ -36,8 +36,8 @@ TEST(ModelBankCheckTest, AcceptsWhatMakesSense) {
   }
   EXPECT_OK(check_model_bank(train("")));
   EXPECT_OK(check_model_bank(train("initialize_from: \"x\"")));
-  EXPECT_OK(check_model_bank(train(
-      "model_bank { source { path: \"a\" dynamic: true } reload { every_steps: 3 } }")));
+  EXPECT_OK(check_model_bank(
+      train("model_bank { source { path: \"a\" dynamic: true } reload { every_steps: 3 } }")));
 }
 
 TEST(ModelBankCheckTest, NamesSourceAndField) {

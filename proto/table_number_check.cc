@@ -67,8 +67,7 @@ absl::Status check_initializer(absl::string_view where, const InitializerConfig&
   switch (config.kind_case()) {
     case InitializerConfig::kConstant:
       return finite(in("constant"), "value", config.constant().value());
-    case InitializerConfig::kUniform:
-      return check_uniform(in("uniform"), config.uniform());
+    case InitializerConfig::kUniform: return check_uniform(in("uniform"), config.uniform());
     case InitializerConfig::kNormal:
       RETURN_IF_ERROR(finite(in("normal"), "mean", config.normal().mean()));
       return not_negative(in("normal"), "stddev", config.normal().stddev());
@@ -78,8 +77,7 @@ absl::Status check_initializer(absl::string_view where, const InitializerConfig&
       return not_negative(in("xavier"), "gain", config.xavier().gain());
     case InitializerConfig::kKaiming:
       return finite(in("kaiming"), "negative_slope", config.kaiming().negative_slope());
-    case InitializerConfig::KIND_NOT_SET:
-      break;
+    case InitializerConfig::KIND_NOT_SET: break;
   }
   return absl::OkStatus();
 }
@@ -112,20 +110,15 @@ absl::Status check_sparse_optimizer(absl::string_view where, const SparseOptimiz
   const auto in = [&](absl::string_view kind) { return absl::StrCat(where, ".", kind); };
   RETURN_IF_ERROR(not_negative(where, "learning_rate", config.learning_rate()));
   switch (config.kind_case()) {
-    case SparseOptimizerConfig::kSgd:
-      return check_sparse_sgd(in("sgd"), config.sgd());
+    case SparseOptimizerConfig::kSgd: return check_sparse_sgd(in("sgd"), config.sgd());
     case SparseOptimizerConfig::kAdagrad:
       return check_sparse_adagrad(in("adagrad"), config.adagrad());
     case SparseOptimizerConfig::kRowwiseAdagrad:
       return check_sparse_adagrad(in("rowwise_adagrad"), config.rowwise_adagrad());
-    case SparseOptimizerConfig::kAdam:
-      return check_sparse_adam(in("adam"), config.adam());
-    case SparseOptimizerConfig::kAdamw:
-      return check_sparse_adam(in("adamw"), config.adamw());
-    case SparseOptimizerConfig::kFtrl:
-      return check_sparse_ftrl(in("ftrl"), config.ftrl());
-    case SparseOptimizerConfig::KIND_NOT_SET:
-      break;
+    case SparseOptimizerConfig::kAdam: return check_sparse_adam(in("adam"), config.adam());
+    case SparseOptimizerConfig::kAdamw: return check_sparse_adam(in("adamw"), config.adamw());
+    case SparseOptimizerConfig::kFtrl: return check_sparse_ftrl(in("ftrl"), config.ftrl());
+    case SparseOptimizerConfig::KIND_NOT_SET: break;
   }
   return absl::OkStatus();
 }

@@ -47,7 +47,8 @@ TEST(TransformCheckTest, RefusesNamingPlaceAndField) {
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
   };
   fails("bucketize {}", "here.bucketize: boundary is missing");
-  fails("bucketize { boundary: [2, 2] }", "here.bucketize: boundary[1] is 2 after 2; must increase");
+  fails("bucketize { boundary: [2, 2] }",
+        "here.bucketize: boundary[1] is 2 after 2; must increase");
   fails("bucketize { boundary: nan }", "here.bucketize: boundary[0] is not a number");
   fails("modulo {}", "here.modulo: divisor is 0; must be at least 1");
   fails("threshold { at_least: nan }", "here.threshold: at_least is not a number");

@@ -110,9 +110,9 @@ absl::Status check(const BenchFlags& flags) {
   if (flags.output.empty()) return absl::OkStatus();
   std::vector<RunInput> inputs;
   if (!flags.config.empty()) inputs.push_back({"the configuration", flags.config});
-  return annotate(check_output(FileSystem::local(), flags.output, measurements_kind(), inputs,
-                               flags.overwrite),
-                  "--output");
+  return annotate(
+      check_output(FileSystem::local(), flags.output, measurements_kind(), inputs, flags.overwrite),
+      "--output");
 }
 
 absl::StatusOr<int> run(BenchFlags flags) {

@@ -247,8 +247,8 @@ Subcommand add_verify(CLI::App& command, CheckpointFlags& flags) {
 }
 
 Subcommand add_read(CLI::App& command, CheckpointFlags& flags) {
-  CLI::App* app = command.add_subcommand(
-      "read", "one tensor, or rows of some ids, without reading the rest");
+  CLI::App* app =
+      command.add_subcommand("read", "one tensor, or rows of some ids, without reading the rest");
   app->add_option("PATH", flags.path, kPlace)->required();
   app->add_option("--tensor", flags.tensor,
                   "a dense tensor, or table/NAME/ids, table/NAME/weights, ...");

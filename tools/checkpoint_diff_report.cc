@@ -38,8 +38,8 @@ std::string table_text(const TableDifference& table) {
   for (const ColumnDifference& column : table.columns) {
     const std::string kind = kind_text(column.a, column.b);
     absl::StrAppend(&text, "  ", column.name, ": ",
-                    kind.empty() ? absl::StrCat(column.changed_rows, " rows changed: ",
-                                                values_text(column.values))
+                    kind.empty() ? absl::StrCat(column.changed_rows,
+                                                " rows changed: ", values_text(column.values))
                                  : kind,
                     "\n");
   }
@@ -63,16 +63,11 @@ Json table_json(const TableDifference& table) {
                        {"changed_rows", column.changed_rows},
                        {"values", values_json(column.values)}});
   }
-  return {{"equal", table.equal()},
-          {"in_a", table.in_a},
-          {"in_b", table.in_b},
-          {"rows_a", table.rows_a},
-          {"rows_b", table.rows_b},
-          {"added", table.added},
-          {"removed", table.removed},
-          {"changed", table.changed},
-          {"unchanged", table.unchanged},
-          {"columns", std::move(columns)}};
+  return {{"equal", table.equal()},       {"in_a", table.in_a},
+          {"in_b", table.in_b},           {"rows_a", table.rows_a},
+          {"rows_b", table.rows_b},       {"added", table.added},
+          {"removed", table.removed},     {"changed", table.changed},
+          {"unchanged", table.unchanged}, {"columns", std::move(columns)}};
 }
 
 }  // namespace
@@ -104,13 +99,10 @@ std::string diff_json(const CheckpointDiff& diff) {
                      {"values", values_json(tensor.values)}});
   }
   for (const TableDifference& table : diff.tables) tables[table.name] = table_json(table);
-  const Json json = {{"equal", diff.equal()},
-                     {"progress", diff.progress},
-                     {"job", diff.job},
-                     {"parts", diff.parts},
-                     {"dense", std::move(dense)},
-                     {"equal_dense", diff.equal_dense},
-                     {"tables", std::move(tables)}};
+  const Json json = {
+      {"equal", diff.equal()},      {"progress", diff.progress}, {"job", diff.job},
+      {"parts", diff.parts},        {"dense", std::move(dense)}, {"equal_dense", diff.equal_dense},
+      {"tables", std::move(tables)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -124,9 +124,9 @@ class Exporter {
   absl::Status write_column(const std::string& table, const std::string& column,
                             const TensorSource::Append& append) const {
     const bool is_ids = column == "ids";
-    ASSIGN_OR_RETURN(const auto scan,
-                     TableScan::open(chain_, table, is_ids ? std::vector<std::string>{}
-                                                           : std::vector<std::string>{column}));
+    ASSIGN_OR_RETURN(const auto scan, TableScan::open(chain_, table,
+                                                      is_ids ? std::vector<std::string>{}
+                                                             : std::vector<std::string>{column}));
     for (RowBlock block;;) {
       RETURN_IF_ERROR(scan->next(&block));
       if (block.rows() == 0) return absl::OkStatus();
@@ -154,11 +154,11 @@ class Exporter {
     add("ids", TensorType::kI64, {rows});
     for (const TableColumn& column : found) add(column.name, column.type, column.shape(rows));
     if (options_.delta) {
-      sources.push_back({prefix + "tombstones", TensorType::kI64,
-                         {static_cast<int64_t>(tombstones.size())},
-                         [&](const TensorSource::Append& append) {
-                           return append(bytes_of(tombstones));
-                         }});
+      sources.push_back(
+          {prefix + "tombstones",
+           TensorType::kI64,
+           {static_cast<int64_t>(tombstones.size())},
+           [&](const TensorSource::Append& append) { return append(bytes_of(tombstones)); }});
     }
     return write_safetensors(files_, path, sources, metadata_);
   }
@@ -222,8 +222,8 @@ absl::StatusOr<std::vector<ExportedFile>> export_checkpoint(FileSystem& files,
   RETURN_IF_ERROR(check_output(files, output));
   if (options.table.empty()) return export_directory(files, content, options, output);
   Exporter exporter(files, content, options);
-  RETURN_IF_ERROR(with_output_lock(
-      files, output, [&] { return exporter.write_table(options.table, output); }));
+  RETURN_IF_ERROR(
+      with_output_lock(files, output, [&] { return exporter.write_table(options.table, output); }));
   return std::move(exporter).written();
 }
 

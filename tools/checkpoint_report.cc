@@ -110,13 +110,13 @@ Json tensors_json(const Manifest& manifest) {
   Json tensors = Json::array();
   for (const auto& file : manifest.files()) {
     for (const auto& tensor : file.tensors()) {
-      tensors.push_back({{"name", tensor.name()},
-                         {"dtype", tensor.dtype()},
-                         {"shape", std::vector<int64_t>(tensor.shape().begin(),
-                                                        tensor.shape().end())},
-                         {"file", file.name()},
-                         {"offset", tensor.offset()},
-                         {"size", tensor_size(tensor)}});
+      tensors.push_back(
+          {{"name", tensor.name()},
+           {"dtype", tensor.dtype()},
+           {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
+           {"file", file.name()},
+           {"offset", tensor.offset()},
+           {"size", tensor_size(tensor)}});
     }
   }
   return tensors;
@@ -161,9 +161,9 @@ std::string metrics_text(const Manifest& manifest) {
 }
 
 std::string progress_text(const Manifest::Progress& progress) {
-  std::string text = absl::StrCat("step ", progress.step(), ", ", progress.examples(),
-                                  " examples, epoch ", progress.epoch(), ", window ",
-                                  progress.window());
+  std::string text =
+      absl::StrCat("step ", progress.step(), ", ", progress.examples(), " examples, epoch ",
+                   progress.epoch(), ", window ", progress.window());
   if (progress.skipped_steps() > 0) {
     absl::StrAppend(&text, ", ", progress.skipped_steps(), " steps skipped");
   }
@@ -172,25 +172,25 @@ std::string progress_text(const Manifest::Progress& progress) {
 }
 
 std::string tables_text(const Manifest& manifest) {
-  std::vector<TextTable::Column> columns = {{"table"},
-                                            {"rows", TextTable::kRight},
-                                            {"dim", TextTable::kRight},
-                                            {"dtype"},
-                                            {"slots"},
-                                            {"digest"}};
+  std::vector<TextTable::Column> columns = {
+      {"table"}, {"rows", TextTable::kRight}, {"dim", TextTable::kRight}, {"dtype"}, {"slots"},
+      {"digest"}};
   if (manifest.has_base()) {
     columns.push_back({"rows here", TextTable::kRight});
     columns.push_back({"tombstones", TextTable::kRight});
   }
   TextTable text(columns);
   for (const auto& table : manifest.tables()) {
-    std::vector<std::string> cells = {
-        table.name(), absl::StrCat(table.rows()), absl::StrCat(table.dim()), table.dtype(),
-        absl::StrJoin(table.slots(), " ",
-                      [](std::string* out, const auto& slot) {
-                        absl::StrAppend(out, slot.name(), "[", slot.size(), "]");
-                      }),
-        digest_of(manifest, "table/" + table.name())};
+    std::vector<std::string> cells = {table.name(),
+                                      absl::StrCat(table.rows()),
+                                      absl::StrCat(table.dim()),
+                                      table.dtype(),
+                                      absl::StrJoin(table.slots(), " ",
+                                                    [](std::string* out, const auto& slot) {
+                                                      absl::StrAppend(out, slot.name(), "[",
+                                                                      slot.size(), "]");
+                                                    }),
+                                      digest_of(manifest, "table/" + table.name())};
     if (manifest.has_base()) {
       cells.push_back(absl::StrCat(held_rows(manifest, table.name())));
       cells.push_back(absl::StrCat(count_tombstones(manifest, table.name())));
@@ -319,15 +319,15 @@ std::string show_text(const CheckpointReader& checkpoint) {
   auto line = [&](absl::string_view name, absl::string_view value) {
     if (!value.empty()) absl::StrAppendFormat(&text, "%-12s%s\n", name, value);
   };
-  line("progress", absl::StrCat(progress_text(manifest.progress()),
-                                manifest.finished() ? "; finished" : ""));
+  line("progress",
+       absl::StrCat(progress_text(manifest.progress()), manifest.finished() ? "; finished" : ""));
   line("saved", absl::StrCat(manifest.created(), manifest.created().empty() ? "" : ", ", "by ",
                              manifest.world_size(), manifest.world_size() == 1 ? " rank" : " ranks",
                              manifest.producer().empty() ? "" : " of ", manifest.producer()));
   line("size", absl::StrCat(bytes_text(total_bytes(manifest)), " in ", manifest.files_size(),
                             " files, format version ", manifest.format_version()));
-  line("parts", absl::StrCat(parts_text(manifest), " (",
-                             absl::StrJoin(part_names(manifest), ", "), ")"));
+  line("parts",
+       absl::StrCat(parts_text(manifest), " (", absl::StrJoin(part_names(manifest), ", "), ")"));
   line("left out", absl::StrJoin(manifest.left_out(), ", "));
   if (manifest.has_base()) {
     line("delta on", absl::StrCat("step ", manifest.base().step(), ", in a chain of ",

@@ -163,8 +163,7 @@ TEST_F(CheckpointReportTest, ShowForPeople) {
                           HasSubstr("items"), HasSubstr("sum[2]"), HasSubstr("[3, 2]"),
                           HasSubstr("table-items-00001-of-00002.safetensors")));
   EXPECT_THAT(text, Not(HasSubstr("delta")));
-  EXPECT_THAT(show_text(*open(2)),
-              AllOf(HasSubstr("delta on    step 1"), HasSubstr("tombstones")));
+  EXPECT_THAT(show_text(*open(2)), AllOf(HasSubstr("delta on    step 1"), HasSubstr("tombstones")));
 }
 
 TEST_F(CheckpointReportTest, RunsThatFinished) {

@@ -125,8 +125,7 @@ absl::StatusOr<std::string> tensor_text(const CheckpointContent& content, const 
   return text;
 }
 
-absl::StatusOr<std::string> tensor_json(const CheckpointContent& content,
-                                        const std::string& name) {
+absl::StatusOr<std::string> tensor_json(const CheckpointContent& content, const std::string& name) {
   ASSIGN_OR_RETURN(const TensorInfo info, content.find(name));
   ASSIGN_OR_RETURN(const std::string bytes, content.read(name));
   return dump({{"name", name},
@@ -153,15 +152,14 @@ absl::StatusOr<AskedRows> asked_rows(const CheckpointManifest& manifest, const s
                    TextIds::create(features_of(manifest), table, files));
   if (!text_ids.has_value()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--ids: \"", texts[0], "\" is no 64-bit id, and no feature of table ",
-                     table, " makes ids of text (transform hash or vocabulary)"));
+        absl::StrCat("--ids: \"", texts[0], "\" is no 64-bit id, and no feature of table ", table,
+                     " makes ids of text (transform hash or vocabulary)"));
   }
   ASSIGN_OR_RETURN(const std::vector<std::optional<int64_t>> found, text_ids->find(texts));
   for (size_t i = 0; i < found.size(); ++i) {
     if (!found[i].has_value()) {
-      return absl::NotFoundError(absl::StrCat("--ids: \"", texts[i],
-                                              "\" is not in the vocabulary of feature ",
-                                              text_ids->feature()));
+      return absl::NotFoundError(absl::StrCat(
+          "--ids: \"", texts[i], "\" is not in the vocabulary of feature ", text_ids->feature()));
     }
     asked.ids.push_back(*found[i]);
     asked.texts[std::string(texts[i])] = *found[i];

@@ -11,9 +11,9 @@ namespace millrace {
 // which is the value of `outcome` or follows from its error (tools/exit_code.h).
 int report_outcome(const absl::StatusOr<int>& outcome);
 
-// Reports the outcome of a command and ends the process at once: threads that hang are not waited for.
-// `leaving`, if given, leaves its job in between, which takes some seconds at most.
-// REQUIRES: everything else that the command writes is written.
+// Reports the outcome of a command and ends the process at once: threads that hang are not waited
+// for. `leaving`, if given, leaves its job in between, which takes some seconds at most. REQUIRES:
+// everything else that the command writes is written.
 [[noreturn]] void end_process(const absl::StatusOr<int>& outcome, Trainer* leaving = nullptr);
 
 // Calls end_process() if `trainer` gave up a source of data: threads that read there may never

@@ -24,8 +24,7 @@ Command add_config_command(CLI::App& program) {
   auto flags = std::make_shared<ConfigFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand("config", "look at a configuration");
   command->require_subcommand(1);
-  CLI::App* check =
-      command->add_subcommand("check", "validate it and print what it comes to");
+  CLI::App* check = command->add_subcommand("check", "validate it and print what it comes to");
   CLI::App* defaults =
       command->add_subcommand("defaults", "the same, with every default written out");
   add_config_flags(*check, *flags);

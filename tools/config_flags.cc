@@ -84,8 +84,7 @@ absl::Status check_metrics(const TrainConfig& train) {
   for (int i = 0; i < train.metric_size(); ++i) {
     const absl::Status status = create_metric(train.metric(i)).status();
     if (status.ok()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("train.metric[", i, "]: ", status.message()));
+    return absl::InvalidArgumentError(absl::StrCat("train.metric[", i, "]: ", status.message()));
   }
   return absl::OkStatus();
 }

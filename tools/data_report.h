@@ -28,8 +28,8 @@ class DataReport {
   DataSetReport& add(absl::string_view name);
   const std::deque<DataSetReport>& sets() const { return sets_; }
 
-  // Returns true if a source was given up while it was looked at: threads may hang in it, though there
-  // is no trainer yet (DataWatch::gave_up).
+  // Returns true if a source was given up while it was looked at: threads may hang in it, though
+  // there is no trainer yet (DataWatch::gave_up).
   bool gave_up() const { return gave_up_; }
   void set_gave_up() { gave_up_ = true; }
 

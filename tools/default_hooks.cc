@@ -85,8 +85,8 @@ const std::vector<DefaultHook>& default_hooks() {
        "reads the next window ahead, acknowledges and clears away finished ones, if the training "
        "data comes in windows",
        "run.window_io", "run.window_io.enabled=false", WindowIoConfig::descriptor()},
-      {"signal_stop", "stops training on a signal such as SIGTERM, SIGINT or SIGHUP", "run.signal_stop",
-       "run.signal_stop.enabled=false", SignalStopConfig::descriptor()},
+      {"signal_stop", "stops training on a signal such as SIGTERM, SIGINT or SIGHUP",
+       "run.signal_stop", "run.signal_stop.enabled=false", SignalStopConfig::descriptor()},
       {"non_finite_guard", "ends the run at refused steps, or after too many in a row",
        "train.non_finite", "train.non_finite.enabled=false", NonFiniteConfig::descriptor()},
   };

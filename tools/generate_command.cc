@@ -23,9 +23,11 @@ absl::StatusOr<int> run(const GenerateFlags& flags) {
   ASSIGN_OR_RETURN(const GenerateResult result, generate(FileSystem::local(), options));
   for (const std::string& path : result.train_paths) std::cout << path << "\n";
   if (!result.eval_path.empty()) std::cout << result.eval_path << "\n";
-  std::cout << absl::StrFormat(
-                   "%d examples to train on, %.2f %% positive; %d to evaluate on\n", options.rows,
-                   100.0 * static_cast<double>(result.positives) / static_cast<double>(options.rows), options.eval_rows)
+  std::cout << absl::StrFormat("%d examples to train on, %.2f %% positive; %d to evaluate on\n",
+                               options.rows,
+                               100.0 * static_cast<double>(result.positives) /
+                                   static_cast<double>(options.rows),
+                               options.eval_rows)
             << absl::StrFormat("best possible on the evaluation examples: auc %.5f, logloss %.5f\n",
                                result.best_auc, result.best_logloss);
   std::cout.flush();

@@ -101,8 +101,7 @@ bool read_marker(FileSystem& files, const std::string& marker, const std::string
 // A model that computes a cross entropy takes labels between 0 and 1 alone.
 LabelRange label_range(const TrainConfig& train) {
   if (train.binary_labels()) return LabelRange::kBinary;
-  const bool probabilities =
-      labels_of_model(train.model().name()) == ModelLabels::kProbabilities;
+  const bool probabilities = labels_of_model(train.model().name()) == ModelLabels::kProbabilities;
   return probabilities ? LabelRange::kProbability : LabelRange::kAny;
 }
 
@@ -345,10 +344,10 @@ class JobBuilder {
     return first->has_value();
   }
 
-  // Sets without rows are found where they are opened; those that a split or a sample leaves nothing
-  // of only by reading up to the first example that stays. Rank 0 reads for all, while the others
-  // wait: a set of which it may have to read everything is left to its evaluation if it is large.
-  // validate() refuses sets that are mixes.
+  // Sets without rows are found where they are opened; those that a split or a sample leaves
+  // nothing of only by reading up to the first example that stays. Rank 0 reads for all, while the
+  // others wait: a set of which it may have to read everything is left to its evaluation if it is
+  // large. validate() refuses sets that are mixes.
   absl::Status find_empty_evaluation_sets() const {
     if (!config_.run().evaluation().enabled() || collectives_->rank() != 0) return absl::OkStatus();
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
@@ -493,9 +492,9 @@ class JobBuilder {
           cadence_or(bank.has_reload(), bank.reload(), CheckpointLoadHook::kDefaultCadence))));
     }
     if (windows_ != nullptr && run.window_io().enabled()) {
-      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<WindowIoHook>(
-          window_io_options(config_, resources_.files), *windows_, resources_.files,
-          resources_.clock)));
+      RETURN_IF_ERROR(trainer.add_hook(
+          std::make_unique<WindowIoHook>(window_io_options(config_, resources_.files), *windows_,
+                                         resources_.files, resources_.clock)));
     }
     if (run.signal_stop().enabled()) {
       RETURN_IF_ERROR(trainer.add_hook(std::make_unique<SignalStopHook>()));
@@ -527,7 +526,7 @@ class JobBuilder {
   FeatureSchema schema_;
   TrainerParts parts_;
   bool has_evaluation_sets_ = false;
-  WindowedDataset* windows_ = nullptr;  // the training data, if it comes in windows
+  WindowedDataset* windows_ = nullptr;        // the training data, if it comes in windows
   std::shared_ptr<Collectives> collectives_;  // with the trainer, see SharedCollectives
   JsonlEventLog* event_log_ = nullptr;
   bool reloads_ = false;  // the model bank

@@ -24,7 +24,7 @@ struct JobResources {
   bool terminal = false;        // whether `log` is one
   // The columns of that terminal at the moment; empty: 80. Any thread may call it.
   std::function<int64_t()> columns = nullptr;
-  int local_world_size = 1;     // ranks that share this machine's cores
+  int local_world_size = 1;  // ranks that share this machine's cores
   // See DatasetOptions.
   bool labels_may_miss = false;
   DataReport* data = nullptr;  // gets what the data is; must outlive the trainer
@@ -41,8 +41,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(
     const JobConfig& config, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);
 
-// A trainer for `evaluate`: evaluation sets and model only; no optimizer, no hook. Sets that come in
-// windows are left out, with a line in the log, unless there is no other.
+// A trainer for `evaluate`: evaluation sets and model only; no optimizer, no hook. Sets that come
+// in windows are left out, with a line in the log, unless there is no other.
 absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(
     const JobConfig& config, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);

@@ -227,9 +227,8 @@ TEST_F(JobCheckpointsTest, DamageIsPassedOverWithOneLineOrRefused) {
     EXPECT_THAT(text, AllOf(HasSubstr("passed over: "), HasSubstr(damaged), HasSubstr(whole)));
     EXPECT_EQ(text.find(damaged), text.rfind(damaged)) << text;
     checkpoint().set_on_damage(CheckpointConfig::STRICT);
-    EXPECT_THAT(resume(6).status(),
-                StatusIs(absl::StatusCode::kDataLoss,
-                         AllOf(HasSubstr("STRICT"), HasSubstr(damaged))));
+    EXPECT_THAT(resume(6).status(), StatusIs(absl::StatusCode::kDataLoss,
+                                             AllOf(HasSubstr("STRICT"), HasSubstr(damaged))));
     checkpoint().clear_on_damage();
   }
 }
@@ -261,8 +260,8 @@ TEST_F(JobCheckpointsTest, LoadsTheNewestModelThatIsWhole) {
     ASSERT_OK_AND_ASSIGN(const LoadedModel older, load(output_dir, true));
     EXPECT_EQ(older.path, path(2));
   });
-  EXPECT_THAT(text, AllOf(HasSubstr("passed over: "), HasSubstr(path(4)),
-                          HasSubstr("loaded " + path(2))));
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("passed over: "), HasSubstr(path(4)), HasSubstr("loaded " + path(2))));
   EXPECT_EQ(logged([&] { ASSERT_OK(load(output_dir, false).status()); }), "");
   EXPECT_THAT(load(path(4), true).status(), StatusIs(absl::StatusCode::kDataLoss));
   damage(2);

@@ -46,8 +46,8 @@ bool hooks_may_ask(const JobConfig& config) {
 // Sets that are evaluated at some time. Those in windows, and next_window, are the trainer's alone.
 std::vector<std::string> evaluated_sets(const JobConfig& config) {
   const EvaluationConfig& evaluation = config.run().evaluation();
-  const bool is_due = evaluation.enabled() && (!evaluation.has_when() ||
-                                               Cadence::from_config(evaluation.when()).enabled());
+  const bool is_due = evaluation.enabled() &&
+                      (!evaluation.has_when() || Cadence::from_config(evaluation.when()).enabled());
   std::vector<std::string> sets;
   for (const EvaluationSetConfig& set : config.train().eval_data()) {
     const bool evaluated =
@@ -84,11 +84,11 @@ absl::Status check_keep_best(const JobConfig& config) {
           absl::StrCat(entry, ": the job evaluates nothing; ", what_to_do(config)));
     }
     const std::string near = nearest(best.metric(), known);
-    return absl::InvalidArgumentError(absl::StrCat(
-        entry, ": no evaluation gives this metric",
-        near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),
-        near.empty() ? "; sets: " : " Sets: ", absl::StrJoin(sets, ", "),
-        "; metrics: ", absl::StrJoin(metrics, ", ")));
+    return absl::InvalidArgumentError(
+        absl::StrCat(entry, ": no evaluation gives this metric",
+                     near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),
+                     near.empty() ? "; sets: " : " Sets: ", absl::StrJoin(sets, ", "),
+                     "; metrics: ", absl::StrJoin(metrics, ", ")));
   }
   return absl::OkStatus();
 }

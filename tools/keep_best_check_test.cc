@@ -17,8 +17,9 @@ class KeepBestCheckTest : public testing::Test {
   absl::Status check(const std::string& keep_best, const std::string& train = "eval_data {}",
                      const std::string& labels = "feature { name: \"label\" kind: LABEL }") {
     JobConfig config;
-    EXPECT_OK(parse_text("train { " + labels + train + " } run { checkpoint { " + keep_best + " } }",
-                         "test", &config));
+    EXPECT_OK(
+        parse_text("train { " + labels + train + " } run { checkpoint { " + keep_best + " } }",
+                   "test", &config));
     expand_names(config.mutable_train());
     return check_keep_best(config);
   }
@@ -32,8 +33,8 @@ TEST_F(KeepBestCheckTest, WhatEvaluationsGive) {
   for (const char* metric : {"eval/loss", "eval/auc", "eval/logloss", "eval/ne"}) {
     EXPECT_OK(check(best(metric)));
   }
-  EXPECT_OK(check(best("fresh/mean"),
-                  "metric: \"mean\" eval_data {} eval_data { name: \"fresh\" }"));
+  EXPECT_OK(
+      check(best("fresh/mean"), "metric: \"mean\" eval_data {} eval_data { name: \"fresh\" }"));
   EXPECT_OK(check(best("eval/click/auc"), "eval_data {}",
                   "feature { name: \"click\" kind: LABEL } feature { name: \"buy\" kind: LABEL }"));
 }
@@ -59,15 +60,16 @@ TEST_F(KeepBestCheckTest, MisspeltNamesAreRefusedWithTheNearest) {
 
 TEST_F(KeepBestCheckTest, MetricsThatTheJobDoesNotCompute) {
   EXPECT_FALSE(check(best("eval/auc"), "metric: \"mean\" eval_data {}").ok());
-  EXPECT_THAT(check(best("eval/auc"), "eval_data {}",
-                    "feature { name: \"click\" kind: LABEL } feature { name: \"buy\" kind: LABEL }"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("click/auc")));
+  EXPECT_THAT(
+      check(best("eval/auc"), "eval_data {}",
+            "feature { name: \"click\" kind: LABEL } feature { name: \"buy\" kind: LABEL }"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("click/auc")));
 }
 
 TEST_F(KeepBestCheckTest, EvaluationsThatAreNeverMade) {
   const auto refuses = [&](const std::string& run, const std::string& what) {
-    EXPECT_THAT(check(best("eval/auc") + "} " + run), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                              HasSubstr(what)));
+    EXPECT_THAT(check(best("eval/auc") + "} " + run),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
   };
   refuses("evaluation { enabled: false ", "evaluates nothing; run.evaluation.enabled is false");
   refuses("evaluation { when {} ", "evaluates nothing; run.evaluation.when has no trigger");
@@ -82,9 +84,9 @@ TEST_F(KeepBestCheckTest, EvaluationsThatAreNeverMade) {
 TEST_F(KeepBestCheckTest, SetsInWindowsNeedEvaluationsToBeEnabled) {
   const std::string sets = "eval_data { name: 'late' data { windows {} } } eval_data {}";
   EXPECT_OK(check(best("late/auc") + "} evaluation { when {} ", sets));
-  EXPECT_THAT(check(best("late/auc") + "} hooks { name: 'my_own' } evaluation { enabled: false ",
-                    sets),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sets: eval;")));
+  EXPECT_THAT(
+      check(best("late/auc") + "} hooks { name: 'my_own' } evaluation { enabled: false ", sets),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sets: eval;")));
 }
 
 TEST_F(KeepBestCheckTest, NothingToEvaluate) {

@@ -12,7 +12,9 @@ namespace {
 
 constexpr char kVariable[] = "MILLRACE_LAUNCHER_OUTPUT";
 
-std::string identity(const struct stat& info) { return absl::StrCat(info.st_dev, ":", info.st_ino); }
+std::string identity(const struct stat& info) {
+  return absl::StrCat(info.st_dev, ":", info.st_ino);
+}
 
 // "" if nothing is open.
 std::string identity_of(int descriptor) {

@@ -21,8 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "base/failure_kind.h"
+#include "base/status_macros.h"
 #include "distributed/reserved_port.h"
 #include "tools/exit_code.h"
 #include "tools/launcher_output.h"
@@ -43,9 +43,10 @@ absl::Status system_error(absl::string_view what) {
   const int error = errno;
   const std::string text = absl::StrCat("cannot ", what, ": ", std::strerror(error));
   if (error != EAGAIN && error != ENOMEM) return absl::UnavailableError(text);
-  return with_kind(absl::ResourceExhaustedError(absl::StrCat(
-                       text, "; raise the limit of processes (ulimit -u, or pids.max of the "
-                             "container), or start fewer ranks")),
+  return with_kind(absl::ResourceExhaustedError(
+                       absl::StrCat(text,
+                                    "; raise the limit of processes (ulimit -u, or pids.max of the "
+                                    "container), or start fewer ranks")),
                    FailureKind::kMachine);
 }
 
@@ -226,8 +227,7 @@ class LocalRanks {
         {absl::StrCat("RANK=", rank.number), absl::StrCat("WORLD_SIZE=", options_.count),
          absl::StrCat("LOCAL_RANK=", rank.number),
          absl::StrCat("LOCAL_WORLD_SIZE=", options_.count), "MASTER_ADDR=127.0.0.1",
-         absl::StrCat("MASTER_PORT=", port),
-         launcher_output_variable(options_.out, options_.err)});
+         absl::StrCat("MASTER_PORT=", port), launcher_output_variable(options_.out, options_.err)});
     const std::vector<char*> argv = pointers_to(arguments);
     const std::vector<char*> envp = pointers_to(environment);
     const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));

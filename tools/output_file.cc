@@ -63,9 +63,9 @@ absl::StatusOr<std::unique_ptr<FileLock>> lock_output(FileSystem& files, const s
     if (lock != nullptr && files.link_info(lock_path).ok()) return lock;
     Clock::real().sleep(absl::Milliseconds(10));
   }
-  return absl::PermissionDeniedError(
-      absl::StrCat("cannot write ", path, ": another process writes ", aside_path(path),
-                   "; wait for its end, or choose another name"));
+  return absl::PermissionDeniedError(absl::StrCat("cannot write ", path,
+                                                  ": another process writes ", aside_path(path),
+                                                  "; wait for its end, or choose another name"));
 }
 
 }  // namespace

@@ -185,10 +185,10 @@ TEST_F(OutputHookTest, WhatIsInTheWayInside) {
 
 TEST_F(OutputHookTest, ALinkToNothingAbove) {
   std::filesystem::create_symlink("/nowhere/at/all", base_ + "/a");
-  EXPECT_THAT(check_output_directory(FileSystem::local(), config_.run()),
-              StatusIs(absl::StatusCode::kPermissionDenied,
-                       AllOf(HasSubstr(base_ + "/a is a link to nothing"),
-                             HasSubstr("--output_dir"))));
+  EXPECT_THAT(
+      check_output_directory(FileSystem::local(), config_.run()),
+      StatusIs(absl::StatusCode::kPermissionDenied,
+               AllOf(HasSubstr(base_ + "/a is a link to nothing"), HasSubstr("--output_dir"))));
 }
 
 TEST_F(OutputHookTest, WhatMayNotBeWritten) {

@@ -97,12 +97,9 @@ at::Tensor without_columns(const ScriptInput& first, const std::vector<at::Tenso
 std::string ScriptInput::type_text() const {
   switch (kind) {
     case Kind::kDense:
-    case Kind::kPooled:
-      return absl::StrCat("float32 [batch, ", columns, "]");
-    case Kind::kRows:
-      return absl::StrCat("float32 [ids, ", columns, "]");
-    case Kind::kOffsets:
-      return "int64 [batch + 1]";
+    case Kind::kPooled: return absl::StrCat("float32 [batch, ", columns, "]");
+    case Kind::kRows: return absl::StrCat("float32 [ids, ", columns, "]");
+    case Kind::kOffsets: return "int64 [batch + 1]";
   }
   return "";
 }
@@ -139,16 +136,12 @@ ScriptExample make_script_example(const std::vector<ScriptInput>& inputs,
         batch.dense = at::rand({size, input.columns}, generator, at::kFloat);
         example.inputs.push_back(batch.dense);
         break;
-      case ScriptInput::Kind::kPooled:
-        example.inputs.push_back(rows(size, input.columns));
-        break;
+      case ScriptInput::Kind::kPooled: example.inputs.push_back(rows(size, input.columns)); break;
       case ScriptInput::Kind::kRows:
         offsets = offsets_of(input.collection->places()[input.feature].name, schema, batch);
         example.inputs.push_back(rows(offsets[size].item<int64_t>(), input.columns));
         break;
-      case ScriptInput::Kind::kOffsets:
-        example.inputs.push_back(offsets);
-        break;
+      case ScriptInput::Kind::kOffsets: example.inputs.push_back(offsets); break;
     }
   }
   return example;

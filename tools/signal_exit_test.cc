@@ -10,9 +10,9 @@ namespace {
 
 TEST(SignalExitTest, EachSignalEndsTheProcessWithALine) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  const std::pair<int, const char*> signals[] = {
-      {SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"},   {SIGHUP, "SIGHUP"},
-      {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}, {SIGXCPU, "SIGXCPU"}};
+  const std::pair<int, const char*> signals[] = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"},
+                                                 {SIGHUP, "SIGHUP"},   {SIGUSR1, "SIGUSR1"},
+                                                 {SIGUSR2, "SIGUSR2"}, {SIGXCPU, "SIGXCPU"}};
   for (const auto& [signal, name] : signals) {
     EXPECT_EXIT(
         {

@@ -86,8 +86,7 @@ class TableParquet {
       ARROW_RETURN_NOT_OK(ids_.Append(block.ids[row]));
       for (size_t i = 0; i < builders_.size(); ++i) {
         const TableColumn& column = scan_.columns()[i];
-        ARROW_RETURN_NOT_OK(
-            append(column, block.row(i, row, column.row_bytes()), builders_[i]));
+        ARROW_RETURN_NOT_OK(append(column, block.row(i, row, column.row_bytes()), builders_[i]));
       }
       if (options_.removed) ARROW_RETURN_NOT_OK(removed_.Append(false));
       ARROW_RETURN_NOT_OK(flush_if_full());

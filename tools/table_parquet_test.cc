@@ -143,10 +143,8 @@ TEST_F(TableParquetTest, ErrorsOfTheFile) {
     FaultFileSystem faulty(files_);
     faulty.fail(n, 1, absl::ResourceExhaustedError("injected"));
     ASSERT_OK_AND_ASSIGN(const auto scan, content_->scan("items", {"weights"}));
-    const absl::Status status =
-        write_file_atomically(faulty, path_, [&](WritableFile& file) {
-          return write_table_parquet(file, *scan, {});
-        });
+    const absl::Status status = write_file_atomically(
+        faulty, path_, [&](WritableFile& file) { return write_table_parquet(file, *scan, {}); });
     if (faulty.calls() <= n) {
       ASSERT_OK(status);
       ASSERT_GT(n, 4);

@@ -49,9 +49,7 @@ void log_for_the_file(absl::string_view text) {
 class TrainCommand {
  public:
   TrainCommand(const ConfigFlags& flags, const RankListener& listener)
-      : flags_(flags),
-        listener_(listener),
-        summary_file_(files_, flags.summary, flags.overwrite) {}
+      : flags_(flags), listener_(listener), summary_file_(files_, flags.summary, flags.overwrite) {}
 
   absl::StatusOr<int> run() {
     absl::Status status = train();
@@ -225,7 +223,8 @@ class TrainCommand {
   DataReport data_;
   Summary summary_;
   bool started_ = false;
-  // None: signals have their usual effect. Outlives the trainer, which may take seconds to free tables.
+  // None: signals have their usual effect. Outlives the trainer, which may take seconds to free
+  // tables.
   std::optional<SignalExit> signal_exit_;
   std::unique_ptr<Trainer> trainer_;
 };

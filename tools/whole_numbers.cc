@@ -42,9 +42,12 @@ void read_whole_numbers_strictly(CLI::App& program) {
     const std::string type = option->get_type_name();
     if (type == "INT") option->transform(CLI::Validator(normalize<int64_t>, ""));
     // Negative ones have a message of their own.
-    if (type == "UINT") option->transform(CLI::Validator([](std::string& text) {
-      return text.rfind('-', 0) == 0 ? std::string() : normalize<uint64_t>(text);
-    }, ""));
+    if (type == "UINT")
+      option->transform(CLI::Validator(
+          [](std::string& text) {
+            return text.rfind('-', 0) == 0 ? std::string() : normalize<uint64_t>(text);
+          },
+          ""));
   }
   for (CLI::App* command : program.get_subcommands([](CLI::App*) { return true; })) {
     read_whole_numbers_strictly(*command);

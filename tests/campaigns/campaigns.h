@@ -14,7 +14,7 @@ namespace millrace {
 struct CampaignEntry {
   const char* name;
   std::function<CampaignResult(const CampaignOptions&)> run;
-  int64_t long_count;  // of CampaignOptions, in a long run; the stride is 1 then
+  int64_t long_count;     // of CampaignOptions, in a long run; the stride is 1 then
   CampaignOptions brief;  // enough to see planted faults
 };
 

@@ -44,9 +44,9 @@ bool parse(int argc, char** argv, Arguments* arguments) {
       *value = std::string(text);
       known = true;
     }
-    for (auto [name, value] : {std::pair("--count=", &arguments->count),
-                               std::pair("--stride=", &arguments->stride),
-                               std::pair("--seed=", &arguments->seed)}) {
+    for (auto [name, value] :
+         {std::pair("--count=", &arguments->count), std::pair("--stride=", &arguments->stride),
+          std::pair("--seed=", &arguments->seed)}) {
       if (!absl::ConsumePrefix(&text, name)) continue;
       known = absl::SimpleAtoi(text, value) && *value > 0;
     }
@@ -83,9 +83,9 @@ int main(int argc, char** argv) {
   const absl::Time begin = absl::Now();
   std::vector<std::string> lines;
   const CampaignResult result = run(arguments, directory, &lines);
-  std::string text = absl::StrCat(result.to_string(), ", seconds ",
-                                  absl::ToInt64Seconds(absl::Now() - begin), ", seed ",
-                                  arguments.seed, "\n");
+  std::string text =
+      absl::StrCat(result.to_string(), ", seconds ", absl::ToInt64Seconds(absl::Now() - begin),
+                   ", seed ", arguments.seed, "\n");
   for (const std::string& line : lines) absl::StrAppend(&text, "  ", line, "\n");
   std::fputs(text.c_str(), stdout);
   if (!arguments.report.empty()) std::ofstream(arguments.report, std::ios::app) << text;

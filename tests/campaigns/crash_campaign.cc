@@ -37,13 +37,14 @@ class CrashStates {
     record(0.1, [](int64_t) { return true; });
     record(0.2, [](int64_t step) { return step == kSteps; });
     const std::vector<FileOperation> operations = recording_.operations();
-    const CrashCounts counts = for_each_crash_state(
-        operations, {.max_states = options_.count, .seed = options_.seed},
-        [this](const CrashState& state) {
-          const absl::Status status = check(state);
-          if (!status.ok()) result_.violate(absl::StrCat(status.ToString(), "\n", state.what));
-          return status.ok() || !options_.stop_at_violation;
-        });
+    const CrashCounts counts =
+        for_each_crash_state(operations, {.max_states = options_.count, .seed = options_.seed},
+                             [this](const CrashState& state) {
+                               const absl::Status status = check(state);
+                               if (!status.ok())
+                                 result_.violate(absl::StrCat(status.ToString(), "\n", state.what));
+                               return status.ok() || !options_.stop_at_violation;
+                             });
     result_.add("operations", operations.size());
     result_.add("states", counts.enumerated);
     result_.add("distinct", counts.distinct);
@@ -66,8 +67,8 @@ class CrashStates {
     options.saves_at = saves_at;
     CampaignJob job(*files, options);
     const absl::Status status = job.train([this](int64_t step, const std::string& digest) {
-      const auto reader = CheckpointReader::open(
-          memory_, join_path(kCampaignFolder, checkpoint_name(step)));
+      const auto reader =
+          CheckpointReader::open(memory_, join_path(kCampaignFolder, checkpoint_name(step)));
       if (!reader.ok()) result_.violate(absl::StrCat("not there: ", reader.status().ToString()));
       saved_.push_back({step, digest, reader.ok() ? (*reader)->manifest().digest() : ""});
       recording_.mark(absl::StrCat(saved_.size()));

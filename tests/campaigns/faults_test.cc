@@ -25,13 +25,13 @@ TEST(FaultsTest, EachIsCaught) {
   const CampaignResult result = run_faults(options, &lines);
   EXPECT_EQ(result.violations(), 0) << result.to_string();
   EXPECT_EQ(result.figure("planted"), planted_faults().size());
-  EXPECT_EQ(result.figure("caught") + result.figure("not looked for"),
-            result.figure("planted"));
+  EXPECT_EQ(result.figure("caught") + result.figure("not looked for"), result.figure("planted"));
   EXPECT_GT(result.figure("caught"), 15);
   remove_recursively(FileSystem::local(), options.directory).IgnoreError();
   const int64_t skipped = result.figure("not looked for");
   if (skipped == 0) return;
-  const std::string cases = absl::StrCat(skipped, " of ", planted_faults().size(), " planted faults");
+  const std::string cases =
+      absl::StrCat(skipped, " of ", planted_faults().size(), " planted faults");
   GTEST_SKIP() << skip_traced(cases, "as their campaign was");
 }
 

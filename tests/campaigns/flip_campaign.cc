@@ -96,11 +96,13 @@ class Flips {
 
   void cut(const std::string& name, const std::string& bytes) {
     for (size_t size = 0; size < bytes.size(); ++size) {
-      try_case("lengths", name, [&] { memory_.put(path(name), bytes.substr(0, size)); },
-               absl::StrCat("cut to ", size));
+      try_case(
+          "lengths", name, [&] { memory_.put(path(name), bytes.substr(0, size)); },
+          absl::StrCat("cut to ", size));
     }
     for (const char* more : {"x", " ", "\n"}) {
-      try_case("lengths", name, [&] { memory_.put(path(name), bytes + more); }, "longer");
+      try_case(
+          "lengths", name, [&] { memory_.put(path(name), bytes + more); }, "longer");
     }
     memory_.put(path(name), bytes);
   }
@@ -110,15 +112,15 @@ class Flips {
     for (const auto& [other, bytes] : content_) {
       if (other == name) continue;
       const std::string& in_its_place = bytes;
-      try_case("files in the place of others", name,
-               [&] { memory_.put(path(name), in_its_place); }, other);
+      try_case(
+          "files in the place of others", name, [&] { memory_.put(path(name), in_its_place); },
+          other);
     }
     const auto older = before_.find(name);
     if (older != before_.end() && older->second != content_[name]) {
       // Such a manifest is whole: it is the files that are not those of which it speaks.
       const std::string named = name == kManifestName ? "" : name;
-      try_case("files from another step", named,
-               [&] { memory_.put(path(name), older->second); });
+      try_case("files from another step", named, [&] { memory_.put(path(name), older->second); });
     }
     memory_.put(path(name), content_[name]);
   }

@@ -171,8 +171,7 @@ absl::StatusOr<std::string> PlantedFileSystem::forged_chunks(const std::string& 
   ASSIGN_OR_RETURN(const std::string text, read_file(under_, join_path(directory, name)));
   ASSIGN_OR_RETURN(std::vector<FileChunks> chunks, parse_chunks(text));
   for (FileChunks& file : chunks) {
-    ASSIGN_OR_RETURN(const std::string content,
-                     read_file(under_, join_path(directory, file.name)));
+    ASSIGN_OR_RETURN(const std::string content, read_file(under_, join_path(directory, file.name)));
     file = chunks_of(file.name, content);
   }
   return format_chunks(std::move(chunks));
@@ -300,11 +299,9 @@ const std::vector<PlantedFaultEntry>& planted_faults() {
        "crash_states"},
       {PlantedFault::kManifestSyncAfterRename, "the manifest is synced after the renaming",
        "crash_states"},
-      {PlantedFault::kAcknowledgedBeforeRename, "acknowledged before the renaming",
-       "crash_states"},
+      {PlantedFault::kAcknowledgedBeforeRename, "acknowledged before the renaming", "crash_states"},
       {PlantedFault::kOldRemovedFirst,
-       "a checkpoint that is replaced is removed before the new one has its name",
-       "crash_states"},
+       "a checkpoint that is replaced is removed before the new one has its name", "crash_states"},
       {PlantedFault::kPiecesSwapped, "the halves of a piece are written in the wrong order",
        "crash_states"},
       {PlantedFault::kRetentionTakesNewest, "retention removes the newest", "crash_states"},
@@ -314,8 +311,7 @@ const std::vector<PlantedFaultEntry>& planted_faults() {
        "pwrite64"},
       {PlantedFault::kSecondSync, "a failed sync is tried again", "syscalls", "fsync"},
       {PlantedFault::kNoManifestDigest, "the manifest's digest is not compared", "flips"},
-      {PlantedFault::kNoChunkDigests, "the digests of files and chunks are not compared",
-       "flips"},
+      {PlantedFault::kNoChunkDigests, "the digests of files and chunks are not compared", "flips"},
       {PlantedFault::kCursorOneBatchOff, "the cursor is one batch off after a resume", "kills"},
       {PlantedFault::kLockForEverybody, "the lock is given to everybody", "kills"},
       {PlantedFault::kStaleLockBlocks, "the lock of a dead writer blocks", "kills"},

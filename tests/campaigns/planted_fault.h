@@ -41,8 +41,8 @@ enum class PlantedFault {
 
 struct PlantedFaultEntry {
   PlantedFault fault;
-  const char* what;      // for people
-  const char* campaign;  // that finds it
+  const char* what;       // for people
+  const char* campaign;   // that finds it
   const char* call = "";  // of campaign syscalls: the system call that is disturbed
 };
 

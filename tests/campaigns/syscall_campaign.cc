@@ -45,8 +45,8 @@ struct Outcome {
 class SharedOutcome {
  public:
   SharedOutcome() {
-    void* const memory = ::mmap(nullptr, sizeof(Outcome), PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* const memory =
+        ::mmap(nullptr, sizeof(Outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     MILLRACE_CHECK(memory != MAP_FAILED) << "no shared memory: errno " << errno;
     outcome_ = new (memory) Outcome;
   }
@@ -111,8 +111,8 @@ class SystemCalls {
       std::filesystem::copy(step, step + end, std::filesystem::copy_options::recursive, error);
     }
     if (error) return absl::UnavailableError(error.message());
-    for (auto [job, steps, rate] : {std::make_tuple(&next_, kNewest + 1, 0.1),
-                                    std::make_tuple(&other_, kNewest, 0.2)}) {
+    for (auto [job, steps, rate] :
+         {std::make_tuple(&next_, kNewest + 1, 0.1), std::make_tuple(&other_, kNewest, 0.2)}) {
       JobOptions silent = job_options(folder_, steps, rate);
       silent.saves_at = [](int64_t) { return false; };
       *job = std::make_unique<CampaignJob>(files, silent);
@@ -163,8 +163,8 @@ class SystemCalls {
       return result_.skip(std::string(whole.status().message()));
     }
     if (!whole.ok() || !outcome_.done() || !outcome_.status().ok()) {
-      return result_.violate(absl::StrCat(name_of(action), " undisturbed: ",
-                                          whole.status().ToString(), " ",
+      return result_.violate(absl::StrCat(name_of(action),
+                                          " undisturbed: ", whole.status().ToString(), " ",
                                           outcome_.status().ToString()));
     }
     result_.add(absl::StrCat("calls of ", name_of(action)), whole->calls.size());
@@ -215,8 +215,8 @@ class SystemCalls {
     const TracedCall& call = calls_[disturbance.call];
     const bool reached = life.ok() && static_cast<int64_t>(life->calls.size()) > disturbance.call;
     meant_ = reached && life->calls[disturbance.call].number == call.number;
-    where_ = absl::StrCat(name_of(action), ", call ", disturbance.call, " ",
-                          call_name(call.number), " of ", call.path, ", ", describe(disturbance));
+    where_ = absl::StrCat(name_of(action), ", call ", disturbance.call, " ", call_name(call.number),
+                          " of ", call.path, ", ", describe(disturbance));
     if (!life.ok()) return violate(life.status().ToString());
     if (!meant_) violate("another call came instead");
     const bool kill =

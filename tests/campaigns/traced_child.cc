@@ -194,8 +194,8 @@ class Tracer {
   const pid_t process_;
   const Disturbance disturbance_;
   TracedLife life_;
-  bool inside_ = false;     // a system call
-  bool disturbed_ = false;  // this one
+  bool inside_ = false;           // a system call
+  bool disturbed_ = false;        // this one
   unsigned long long third_ = 0;  // argument
 };
 

@@ -30,8 +30,7 @@ class SkippedCasesTest : public ProgramTest {
     absl::StrAppend(&events_, R"({"id":{"testResult":{"label":"//a:)", name,
                     R"("}},"testResult":{"status":")", status,
                     R"(","testActionOutput":[{"name":"test.xml","uri":"file://)",
-                    path(name + ".xml"), "\"}]}}\n",
-                    R"({"id":{"testSummary":{"label":"//a:)", name,
+                    path(name + ".xml"), "\"}]}}\n", R"({"id":{"testSummary":{"label":"//a:)", name,
                     R"("}},"testSummary":{"overallStatus":")", status, "\"}}\n");
   }
 

@@ -327,14 +327,17 @@ void check_errors(const MakeStep& make) {
     spoil("a loss for each example", [](ModelOutput& output) { output.loss = at::zeros({4}); });
     spoil("no predictions", [](ModelOutput& output) { output.predictions = at::Tensor(); });
     spoil("flat predictions", [](ModelOutput& output) { output.predictions = at::zeros({4}); });
-    spoil("too few predictions",
-          [](ModelOutput& output) { output.predictions = at::zeros({3, 1}); });
-    spoil("another number of tasks",
-          [](ModelOutput& output) { output.predictions = at::zeros({4, 2}); });
+    spoil("too few predictions", [](ModelOutput& output) {
+      output.predictions = at::zeros({3, 1});
+    });
+    spoil("another number of tasks", [](ModelOutput& output) {
+      output.predictions = at::zeros({4, 2});
+    });
     spoil("targets in one micro-batch", [](ModelOutput& output) { output.targets = at::ones({}); });
     spoil("targets for each example", [](ModelOutput& output) { output.targets = at::ones({4}); });
-    spoil("a metric for each example",
-          [](ModelOutput& output) { output.metrics = {{"x", at::ones({4})}}; });
+    spoil("a metric for each example", [](ModelOutput& output) {
+      output.metrics = {{"x", at::ones({4})}};
+    });
   }
   check_error(make, "targets that add up to nothing", [](Bench& bench) {
     bench.model().on_output = [](ModelOutput& output) { output.targets = at::zeros({}); };

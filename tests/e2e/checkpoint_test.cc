@@ -132,8 +132,8 @@ TEST_F(CheckpointCommandTest, Differs) {
   EXPECT_EQ(json["dense"].size(), 3);
   EXPECT_THAT(checkpoint({"diff", kFirst, kSecond}).out, HasSubstr("table items: 5 → 9 rows"));
 
-  ASSERT_OK(write_small_checkpoint(FileSystem::local(), path("again"),
-                                   {.step = 1, .world_size = 2}));
+  ASSERT_OK(
+      write_small_checkpoint(FileSystem::local(), path("again"), {.step = 1, .world_size = 2}));
   const ProgramResult equal = checkpoint({"diff", kFirst, "again"});
   EXPECT_EQ(equal.exit_code, 0) << equal.out;
   EXPECT_THAT(equal.out, HasSubstr("\nequal\n"));
@@ -156,7 +156,8 @@ TEST_F(CheckpointCommandTest, Exports) {
   refused({"export", "out", "--output", "no/model"}, kCannotWrite,
           "there is no directory no; make it");
   refused({"export", "out", "--output", "m", "--format", "csv"}, kUsage, "\"csv\"");
-  refused({"export", "out", "--output", "m", "--table", "item"}, kNoInput, "did you mean \"items\"");
+  refused({"export", "out", "--output", "m", "--table", "item"}, kNoInput,
+          "did you mean \"items\"");
   refused({"export", "out", "--output", "m", "--delta"}, kUsage, "is no delta");
   refused({"export", "out", "--output", absl::StrCat(kFirst, "/m")}, kUsage, "damage a checkpoint");
   damage(absl::StrCat(kSecond, "/table-items-00001-of-00002.safetensors"));

@@ -72,8 +72,7 @@ TEST_F(DataSetsTest, TheStartSaysHowManyFilesAndRowsEachSetHas) {
             0);
   EXPECT_EQ(read("in/deep/b.csv"), deep) << "what ** matches is an input too";
   std::filesystem::remove_all(path("out"));
-  train_refused({"--train_data", "in/b**.csv"}, kUsage,
-                "must be a whole part of the path");
+  train_refused({"--train_data", "in/b**.csv"}, kUsage, "must be a whole part of the path");
 }
 
 TEST_F(DataSetsTest, FilesThatAreLeftOutAreNamed) {
@@ -89,11 +88,11 @@ TEST_F(DataSetsTest, FilesThatAreLeftOutAreNamed) {
   EXPECT_THAT(data["bad_file_names"].get<std::vector<std::string>>(),
               ElementsAre("in/deep/b.csv", "in/gone.csv"));
   // The run continues while the file is missing.
-  EXPECT_EQ(train({"--train_data", "in/**/*.csv,in/gone.csv", "--set",
-                   "train.train_data.bad_data=SKIP", "--set",
-                   "train.train_data.max_bad_fraction=0.5", "--set", "train.max_epochs=2"})
-                .exit_code,
-            0);
+  EXPECT_EQ(
+      train({"--train_data", "in/**/*.csv,in/gone.csv", "--set", "train.train_data.bad_data=SKIP",
+             "--set", "train.train_data.max_bad_fraction=0.5", "--set", "train.max_epochs=2"})
+          .exit_code,
+      0);
   EXPECT_EQ(read_json("out/summary.json")["examples"], 80);
 }
 
@@ -122,9 +121,9 @@ TEST_F(DataSetsTest, ASplitByOrderWithOneBoundHasNoOther) {
 
 TEST_F(DataSetsTest, LabelsOfACrossEntropyLieBetweenZeroAndOne) {
   write("in/a.csv", "label,day,c1\n0.25,1,1\n1,2,2\n");
-  const std::vector<std::string> soft = {"--train_data", "in/a.csv", "--set",
-                                         "train.binary_labels=false", "--set",
-                                         "run.evaluation.enabled=false"};
+  const std::vector<std::string> soft = {"--train_data", "in/a.csv",
+                                         "--set",        "train.binary_labels=false",
+                                         "--set",        "run.evaluation.enabled=false"};
   ASSERT_EQ(train(soft).exit_code, 0);
   std::filesystem::remove_all(path("out"));
   write("in/a.csv", "label,day,c1\n1,1,1\n2,2,2\n");
@@ -181,8 +180,8 @@ class PairedSetsTest : public DataSetsTest {
 
 TEST_F(PairedSetsTest, EvaluateAndPredictTakeTheFixedOne) {
   ASSERT_EQ(train({}).exit_code, 0);
-  const ProgramResult evaluated = millrace(
-      {"evaluate", "job.textproto", "--checkpoint", "out", "--summary", "evaluated.json"});
+  const ProgramResult evaluated =
+      millrace({"evaluate", "job.textproto", "--checkpoint", "out", "--summary", "evaluated.json"});
   ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
   EXPECT_THAT(evaluated.err, HasSubstr("\"late\" comes in windows and is left out"));
   EXPECT_TRUE(read_json("evaluated.json")["eval"].contains("auc"));

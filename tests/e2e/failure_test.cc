@@ -91,8 +91,8 @@ TEST_F(FailureTest, AnEvaluationNeverCostsTheModel) {
     SCOPED_TRACE(when);
     const std::string output_dir = absl::StrCat("out-", when.substr(0, when.find(':')));
     const std::string last = output_dir + "/checkpoints/step-00000004";
-    const std::vector<std::string> flags = {
-        "--output_dir", output_dir, "--set", absl::StrCat("run.evaluation.when={", when, "}")};
+    const std::vector<std::string> flags = {"--output_dir", output_dir, "--set",
+                                            absl::StrCat("run.evaluation.when={", when, "}")};
     write("eval.csv", rows(9));
     for (int run = 0; run < 2; ++run) {
       const ProgramResult failed = train(flags);
@@ -138,8 +138,7 @@ TEST_F(FailureTest, AnUnknownMetricIsAMistakeInTheConfiguration) {
   const ProgramResult failed = train(metric);
   expect_failed(failed, kUsage, "train.metric[1]: no metric \"loglos\"");
   EXPECT_FALSE(exists("out"));
-  const ProgramResult check =
-      millrace({"config", "check", "job.textproto", metric[0], metric[1]});
+  const ProgramResult check = millrace({"config", "check", "job.textproto", metric[0], metric[1]});
   EXPECT_EQ(check.exit_code, kUsage);
   EXPECT_EQ(check.last_error(), failed.last_error());
   EXPECT_EQ(check.out, "");

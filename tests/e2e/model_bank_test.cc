@@ -96,11 +96,10 @@ TEST_F(ModelBankTest, IdsThatAreTextAreHashedAsTheFeature) {
   EXPECT_EQ(refused.exit_code, kBadData);
   EXPECT_THAT(refused.last_error(),
               HasSubstr("line 1: \"ring\" is no 64-bit id, and no feature of table c1"));
-  write("job.textproto",
-        absl::StrReplaceAll(read("job.textproto"),
-                            {{"feature { name: \"c{1..2}\" }",
-                              "feature { name: \"c1\" transform { hash {} } } "
-                              "feature { name: \"c2\" }"}}));
+  write("job.textproto", absl::StrReplaceAll(read("job.textproto"),
+                                             {{"feature { name: \"c{1..2}\" }",
+                                               "feature { name: \"c1\" transform { hash {} } } "
+                                               "feature { name: \"c2\" }"}}));
   millrace_ok(with(assignment, {"--set", "train.table[0].frozen=true"}));
   const ProgramResult read =
       millrace_ok({"checkpoint", "read", "out", "--table", "c1", "--ids", "ring,lamp"});

@@ -101,8 +101,8 @@ TEST_F(OutputsTest, NorDoOtherOutputs) {
   refused(
       {"predict", "job.textproto", "--checkpoint", "out", "--data", "p.csv", "--output", "p.csv"},
       kUsage, {"--output"});
-  refused({"evaluate", "job.textproto", "--checkpoint", "out", "--summary", "data.parquet"},
-          kUsage, {"--summary", "choose another name"});
+  refused({"evaluate", "job.textproto", "--checkpoint", "out", "--summary", "data.parquet"}, kUsage,
+          {"--summary", "choose another name"});
   refused({"export", "job.textproto", "--checkpoint", "out", "--output", "notes.csv"}, kCannotWrite,
           {"not an exported model"});
   refused({"bench", "loop", "--output", "notes.csv"}, kCannotWrite, {"not a file of measurements"});

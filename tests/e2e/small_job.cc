@@ -5,11 +5,10 @@
 namespace millrace {
 
 std::string small_job(const SmallJob& job) {
-  std::string text =
-      absl::StrCat("train {\n  train_data { path: \"", job.train_path, "\" batch_size: ",
-                   job.batch_size, " ", job.train_data, " }\n  eval_data { data { path: \"",
-                   job.eval_path, "\" batch_size: 100 } }\n",
-                   "  feature { name: \"label\" kind: LABEL }\n");
+  std::string text = absl::StrCat(
+      "train {\n  train_data { path: \"", job.train_path, "\" batch_size: ", job.batch_size, " ",
+      job.train_data, " }\n  eval_data { data { path: \"", job.eval_path,
+      "\" batch_size: 100 } }\n", "  feature { name: \"label\" kind: LABEL }\n");
   for (const std::string& name : job.dense) {
     absl::StrAppend(&text, "  feature { name: \"", name, "\" kind: DENSE default_value: 0 }\n");
   }

@@ -38,7 +38,8 @@ class StalledDataTest : public ProgramTest {
  protected:
   void SetUp() override {
     write("job.textproto", kJob);
-    write("short.textproto", absl::StrReplaceAll(kJob, {{"distributed {", "distributed { data_timeout_seconds: 3"}}));
+    write("short.textproto",
+          absl::StrReplaceAll(kJob, {{"distributed {", "distributed { data_timeout_seconds: 3"}}));
     std::string rows = "label,x\n";
     for (int row = 0; row < 200; ++row) absl::StrAppend(&rows, row % 2, ",", row % 7, "\n");
     write("data.csv", rows);
@@ -50,9 +51,10 @@ class StalledDataTest : public ProgramTest {
     return absl::StrCat("stalled://rank", rank, path("data.csv"));
   }
   std::string waits_for(int rank) const {
-    return absl::StrCat("no batch came for 3s (run.distributed.data_timeout_seconds): the source "
-                        "hangs or is slower than that; it waits for ",
-                        stalled(rank));
+    return absl::StrCat(
+        "no batch came for 3s (run.distributed.data_timeout_seconds): the source "
+        "hangs or is slower than that; it waits for ",
+        stalled(rank));
   }
   // Of the program to which these files are known.
   ProgramResult run(std::vector<std::string> arguments) const {
@@ -75,8 +77,9 @@ TEST_F(StalledDataTest, EndsTraining) {
 
 // Read before the first step.
 TEST_F(StalledDataTest, EndsTheSearchForEmptySets) {
-  expect_ended(run({"train", "short.textproto", "--output_dir", "b", "--eval_data", stalled(0), "--set",
-                    "train.eval_data[0].data.split={ from: 0 to: 0.5 }", "--summary", "s.json"}));
+  expect_ended(
+      run({"train", "short.textproto", "--output_dir", "b", "--eval_data", stalled(0), "--set",
+           "train.eval_data[0].data.split={ from: 0 to: 0.5 }", "--summary", "s.json"}));
   EXPECT_FALSE(exists("b"));
 }
 

@@ -52,7 +52,7 @@ arrow::Result<std::shared_ptr<fs::FileSystem>> open_stalled(const arrow::util::U
 
 int main(int argc, char** argv) {
   millrace::prepare_process(argv);
-  const arrow::Status registered = arrow::fs::RegisterFileSystemFactory(
-      "stalled", {millrace::open_stalled, __FILE__, __LINE__});
+  const arrow::Status registered =
+      arrow::fs::RegisterFileSystemFactory("stalled", {millrace::open_stalled, __FILE__, __LINE__});
   return registered.ok() ? millrace::run_program(argc, argv) : EXIT_FAILURE;
 }

@@ -321,8 +321,7 @@ TEST_P(SignalTest, StopsTrainingWithACheckpointAndSaysRunAgain) {
 
 INSTANTIATE_TEST_SUITE_P(Signals, SignalTest,
                          testing::Values(std::pair(SIGTERM, "SIGTERM"), std::pair(SIGINT, "SIGINT"),
-                                         std::pair(SIGHUP, "SIGHUP"),
-                                         std::pair(SIGUSR1, "SIGUSR1"),
+                                         std::pair(SIGHUP, "SIGHUP"), std::pair(SIGUSR1, "SIGUSR1"),
                                          std::pair(SIGUSR2, "SIGUSR2"),
                                          std::pair(SIGXCPU, "SIGXCPU")),
                          [](const auto& info) { return std::string(info.param.second); });

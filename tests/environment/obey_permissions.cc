@@ -41,8 +41,8 @@ ObeyPermissions::~ObeyPermissions() {
 bool obey_permissions_for_good() {
   // An executed program gets what is in the bounding set, if root executes it.
   for (const int capability : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH}) {
-    if (::prctl(PR_CAPBSET_READ, capability) == 1 &&
-        ::prctl(PR_CAPBSET_DROP, capability) != 0 && ::geteuid() == 0) {
+    if (::prctl(PR_CAPBSET_READ, capability) == 1 && ::prctl(PR_CAPBSET_DROP, capability) != 0 &&
+        ::geteuid() == 0) {
       return false;
     }
   }

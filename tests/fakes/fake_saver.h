@@ -26,8 +26,7 @@ class FakeSaver : public StateSaver {
     return save_(state, metrics);
   }
   // Finds nothing.
-  absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState&,
-                                                         Collectives&) override {
+  absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState&, Collectives&) override {
     return std::optional<FoundCheckpoint>();
   }
   absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path, const TrainState&,

@@ -40,9 +40,9 @@ class FakeWindowedDataset : public WindowedDataset {
   const std::vector<FakeWindow> windows_;
   std::optional<FakeDataset> open_;
   std::vector<Cursor> sought_;  // where the window to open goes on; none: at its begin
-  size_t next_ = 0;    // window
-  int64_t early_ = 0;  // calls before it
-  bool is_new_ = false;  // the open window
+  size_t next_ = 0;             // window
+  int64_t early_ = 0;           // calls before it
+  bool is_new_ = false;         // the open window
 };
 
 }  // namespace millrace

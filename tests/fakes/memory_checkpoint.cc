@@ -26,10 +26,10 @@ std::string hex(const std::vector<T>& numbers) {
 void append(const std::vector<NamedParameter>& tensors, std::string* text) {
   for (const NamedParameter& tensor : tensors) {
     const at::Tensor flat = tensor.value.contiguous();
-    absl::StrAppend(text, tensor.name, " ", describe(flat), " ",
-                    absl::BytesToHexString(
-                        {static_cast<const char*>(flat.const_data_ptr()), flat.nbytes()}),
-                    "\n");
+    absl::StrAppend(
+        text, tensor.name, " ", describe(flat), " ",
+        absl::BytesToHexString({static_cast<const char*>(flat.const_data_ptr()), flat.nbytes()}),
+        "\n");
   }
 }
 
@@ -53,10 +53,9 @@ LoadedState MemoryCheckpoint::load(const TrainState& target,
   loaded.optimizer_tensors = copies(ranks[0]->optimizer_);
   for (size_t t = 0; t < loaded.tables.size(); ++t) {
     const Table& from = ranks[0]->tables_.at(t);
-    for (const absl::Status& status :
-         {loaded.tables[t]->load_rows(from.rows),
-          loaded.tables[t]->set_admission_state(from.admission),
-          loaded.tables[t]->set_evicted_log(from.evicted)}) {
+    for (const absl::Status& status : {loaded.tables[t]->load_rows(from.rows),
+                                       loaded.tables[t]->set_admission_state(from.admission),
+                                       loaded.tables[t]->set_evicted_log(from.evicted)}) {
       MILLRACE_CHECK(status.ok()) << status;
     }
   }
@@ -79,9 +78,9 @@ std::string MemoryCheckpoint::to_string() const {
     }
     absl::StrAppend(&text, "\n frequency ", hex(table.rows.frequency), "\n last_step ",
                     hex(table.rows.last_step), "\n candidates ", hex(table.admission.ids), " ",
-                    hex(table.admission.counts), "\n sketch ",
-                    hex(table.admission.sketch.counters), "\n evicted from ", table.evicted.begins,
-                    " ", hex(table.evicted.ids), " ", hex(table.evicted.steps), "\n");
+                    hex(table.admission.counts), "\n sketch ", hex(table.admission.sketch.counters),
+                    "\n evicted from ", table.evicted.begins, " ", hex(table.evicted.ids), " ",
+                    hex(table.evicted.steps), "\n");
   }
   SharedState shared;
   RankState rank;

@@ -7,12 +7,9 @@ namespace {
 
 const char* word(DataEnd what) {
   switch (what) {
-    case DataEnd::kWindow:
-      return "window";
-    case DataEnd::kEpoch:
-      return "epoch";
-    default:
-      return "stream";
+    case DataEnd::kWindow: return "window";
+    case DataEnd::kEpoch: return "epoch";
+    default: return "stream";
   }
 }
 

@@ -40,8 +40,12 @@ class HostileCaseTest : public testing::Test {
 
 TEST_F(HostileCaseTest, WhatHolds) {
   EXPECT_THAT(run({"A", "", "", "millrace 'echo no: such >&2; exit 3'", 3, "no: *"}), IsEmpty());
-  EXPECT_THAT(run({"A", "", "echo mine > notes; trained out",
-                   "millrace 'cat notes job.textproto > out/new; rm out/checkpoint'", 0, "",
+  EXPECT_THAT(run({"A",
+                   "",
+                   "echo mine > notes; trained out",
+                   "millrace 'cat notes job.textproto > out/new; rm out/checkpoint'",
+                   0,
+                   "",
                    {"out/new", "out/check*"}}),
               IsEmpty());
   EXPECT_FALSE(fs::exists(folder_ + "/case"));
@@ -76,9 +80,9 @@ TEST_F(HostileCaseTest, FilesWhereNoneShouldBe) {
 }
 
 TEST_F(HostileCaseTest, PermissionsAreObeyed) {
-  EXPECT_THAT(run({"A", "", "mkdir o; chmod 555 o", "millrace 'echo x 2> /dev/null > o/x'", 1,
-                   "*"}),
-              IsEmpty());
+  EXPECT_THAT(
+      run({"A", "", "mkdir o; chmod 555 o", "millrace 'echo x 2> /dev/null > o/x'", 1, "*"}),
+      IsEmpty());
 }
 
 TEST_F(HostileCaseTest, WhatCannotBePrepared) {

@@ -76,8 +76,8 @@ void HostileTest::SetUpTestSuite() {
     const std::string path = folder + "/train" + std::string(extension_of(format));
     ASSERT_OK(write_data_file(train, format, 0, path));
   }
-  ASSERT_OK(write_data_file(criteo_like_table(100, 2, 2, 200), DataConfig::CSV, 0,
-                            folder + "/eval.csv"));
+  ASSERT_OK(
+      write_data_file(criteo_like_table(100, 2, 2, 200), DataConfig::CSV, 0, folder + "/eval.csv"));
   const ProgramResult result =
       run_program({millrace_path(), "train", "job.textproto"}, {.directory = folder});
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -35,8 +35,8 @@ absl::StatusOr<std::string> run_with_checkpoints(const CheckpointRun& run, FileS
   parts.collectives = std::move(collectives);
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                    Trainer::create(options.trainer, std::move(parts)));
-  RETURN_IF_ERROR(
-      trainer->add_hook(std::make_unique<CheckpointSaveHook>(Cadence{.every_steps = run.save_every})));
+  RETURN_IF_ERROR(trainer->add_hook(
+      std::make_unique<CheckpointSaveHook>(Cadence{.every_steps = run.save_every})));
   if (run.resume) {
     std::vector<std::string> notes;
     ASSIGN_OR_RETURN(const auto found, trainer->resume(&notes));

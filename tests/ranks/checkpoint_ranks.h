@@ -14,9 +14,9 @@
 namespace millrace {
 
 struct CheckpointRun {
-  std::string folder;        // of checkpoints
-  int64_t save_every = 0;    // steps; 0: none
-  int64_t max_steps = 0;     // 0: two epochs of 6 steps
+  std::string folder;      // of checkpoints
+  int64_t save_every = 0;  // steps; 0: none
+  int64_t max_steps = 0;   // 0: two epochs of 6 steps
   bool resume = false;
 };
 

@@ -52,7 +52,8 @@ TEST_P(ThreadCheckpointTest, ResumesExactlyFromEveryStep) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ThreadCheckpointTest, testing::Values(1, 2, 3));
 
-// Whatever a rank's disk refuses, all ranks end with its message, and the older checkpoint is there.
+// Whatever a rank's disk refuses, all ranks end with its message, and the older checkpoint is
+// there.
 TEST(ThreadCheckpointFaultTest, WhatOneRankCannotWriteFailsOnAll) {
   for (const int guilty : {0, 1}) {
     int64_t failures = 0;
@@ -67,8 +68,8 @@ TEST(ThreadCheckpointFaultTest, WhatOneRankCannotWriteFailsOnAll) {
       faulty.fail(n, 1, absl::ResourceExhaustedError("injected"));
       std::vector<FileSystem*> files = {&disk, &disk};
       files[guilty] = &faulty;
-      const auto results = run_threads(
-          {.folder = "c", .save_every = 8, .max_steps = 8, .resume = true}, files, 2);
+      const auto results =
+          run_threads({.folder = "c", .save_every = 8, .max_steps = 8, .resume = true}, files, 2);
       const bool done = faulty.calls() <= n;
       ASSERT_OK_AND_ASSIGN(const auto listed, list_checkpoints(disk, "c"));
       ASSERT_FALSE(listed.empty());

@@ -359,7 +359,9 @@ class Cases {
   void windows() {
     window(
         "three windows, one of them empty, two of them late",
-        [](RankSetup& setup, bool) { setup.windows = {{2, 0}, {0, 3}, {4, 1}}; },
+        [](RankSetup& setup, bool) {
+          setup.windows = {{2, 0}, {0, 3}, {4, 1}};
+        },
         even("completed", 6, ", 3 windows"));
     window(
         "max_windows: 1",
@@ -459,8 +461,10 @@ class Cases {
     const std::string after_evaluate = "hook planted in after_evaluate: planted";
     cross(
         "others evaluate while all wait for a window, one rank fails after the evaluation",
-        [](RankSetup& setup) { setup.windows = {{2, 0}, {4, 5}}; }, "after_window", 2,
-        "after_evaluate", 2, evaluate,
+        [](RankSetup& setup) {
+          setup.windows = {{2, 0}, {4, 5}};
+        },
+        "after_window", 2, "after_evaluate", 2, evaluate,
         even(absl::StrCat("DATA_LOSS: ", after_evaluate), 2, ", 1 windows, evaluated at step 2"),
         told(after_evaluate, 2, "", ", 1 windows, evaluated at step 2"));
   }

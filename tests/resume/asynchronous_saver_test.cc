@@ -95,8 +95,7 @@ class AsynchronousSaverTest : public testing::Test {
   absl::StatusOr<std::string> restored(FileSystem& files) {
     StepByStep job;
     OneRankCollectives ranks;
-    ASSIGN_OR_RETURN(auto found,
-                     saver(files, 1, /*read_only=*/true)->restore(job.state(), ranks));
+    ASSIGN_OR_RETURN(auto found, saver(files, 1, /*read_only=*/true)->restore(job.state(), ranks));
     if (!found.has_value()) return absl::NotFoundError("no checkpoint");
     std::vector<std::string> notes;
     RETURN_IF_ERROR(job.trainer().restore(std::move(found->state), &notes));

@@ -141,9 +141,8 @@ TEST(GeneratorTest, FilesOfOthersAmongGeneratedOnesStay) {
   const std::string mine = options.output_dir + "/part-3.parquet";
   ASSERT_OK(write_file_atomically(files, mine, "mine"));
   options.files = 4;
-  EXPECT_THAT(generate(files, options),
-              StatusIs(absl::StatusCode::kPermissionDenied,
-                       AllOf(HasSubstr(mine), HasSubstr("--overwrite"))));
+  EXPECT_THAT(generate(files, options), StatusIs(absl::StatusCode::kPermissionDenied,
+                                                 AllOf(HasSubstr(mine), HasSubstr("--overwrite"))));
   EXPECT_THAT(read_file(files, mine), IsOkAndHolds("mine"));
   options.files = 2;
   EXPECT_OK(generate(files, options).status());
