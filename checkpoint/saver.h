@@ -18,14 +18,14 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "base/thread_pool.h"
-#include "checkpoint/background_save.h"
-#include "checkpoint/checkpoint_list.h"
-#include "checkpoint/commit_directory.h"
-#include "checkpoint/directory_lock.h"
-#include "checkpoint/frozen_state.h"
-#include "checkpoint/retention.h"
+#include "checkpoint/folder/checkpoint_list.h"
+#include "checkpoint/folder/commit_directory.h"
+#include "checkpoint/folder/directory_lock.h"
+#include "checkpoint/folder/retention.h"
+#include "checkpoint/state/background_save.h"
+#include "checkpoint/state/frozen_state.h"
+#include "checkpoint/state/state_writer.h"
 #include "checkpoint/state_saver.h"
-#include "checkpoint/state_writer.h"
 #include "distributed/collectives.h"
 
 namespace millrace {
@@ -48,7 +48,7 @@ struct SaverOptions {
   // hold the rows that steps saw since, and the ids that went. By a saver of one rank only; whole
   // where a delta is not possible. 0: none.
   int max_deltas = 0;
-  // Patterns over dense tensors and tables that are not saved (checkpoint/save_filter.h).
+  // Patterns over dense tensors and tables that are not saved (checkpoint/state/save_filter.h).
   std::vector<std::string> exclude = {};
   OnDamage on_damage = OnDamage::kFallback;
   RetentionPolicy retention = {};

@@ -8,13 +8,13 @@
 #include "absl/strings/str_split.h"
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
-#include "checkpoint/checkpoint_list.h"
-#include "checkpoint/checkpoint_path.h"
-#include "checkpoint/job_check.h"
-#include "checkpoint/referred_files.h"
+#include "checkpoint/folder/checkpoint_list.h"
+#include "checkpoint/folder/checkpoint_path.h"
+#include "checkpoint/folder/referred_files.h"
 #include "checkpoint/saver.h"
+#include "checkpoint/state/job_check.h"
+#include "checkpoint/state/state_reader.h"
 #include "checkpoint/state_messages.h"
-#include "checkpoint/state_reader.h"
 #include "distributed/agreed_result.h"
 
 namespace millrace {

@@ -12,7 +12,7 @@
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "checkpoint/checkpoint_names.h"
+#include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/state_messages.h"
 
 namespace millrace {

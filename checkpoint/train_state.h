@@ -29,8 +29,8 @@ struct TrainState {
   std::vector<EmbeddingTable*> tables;  // names are unique
   SharedState shared;
   RankState rank;
-  // Dense tensors and tables of the trainer that are not among these (checkpoint/save_filter.h), by
-  // name, ascending.
+  // Dense tensors and tables of the trainer that are not among these
+  // (checkpoint/state/save_filter.h), by name, ascending.
   std::vector<std::string> left_out = {};
 
   // The state of all dense optimizers, by "optimizer/<parameter>/<what>", but for parameters that

@@ -8,7 +8,7 @@
 
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "checkpoint/tiny_state.h"
+#include "checkpoint/testing/tiny_state_testing.h"
 
 namespace millrace {
 namespace {

@@ -172,7 +172,7 @@ TrainConfig identity_of(const TrainConfig& config) {
   if (identity.has_train_data()) reduce(*identity.mutable_train_data());
   for (FeatureConfig& feature : *identity.mutable_feature()) {
     for (TransformConfig& transform : *feature.mutable_transform()) {
-      // Its content is compared by itself (checkpoint/referred_files.h).
+      // Its content is compared by itself (checkpoint/folder/referred_files.h).
       if (transform.has_vocabulary()) transform.mutable_vocabulary()->clear_path();
     }
   }

@@ -32,7 +32,7 @@ using google::protobuf::Reflection;
 
 constexpr int64_t kMaxDim = 4096;
 constexpr int64_t kMostBatchesAhead = 1024;
-constexpr int64_t kMostDeltas = 1000;  // as deep as manifests say (checkpoint/manifest.h)
+constexpr int64_t kMostDeltas = 1000;  // as deep as manifests say (checkpoint/format/manifest.h)
 constexpr char kEvictionHook[] = "evict_rows";
 
 // Not-a-number is wrong everywhere, in extensions too.

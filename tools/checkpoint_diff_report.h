@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "checkpoint/checkpoint_diff.h"
+#include "checkpoint/inspect/checkpoint_diff.h"
 
 namespace millrace {
 

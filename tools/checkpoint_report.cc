@@ -10,10 +10,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/hash.h"
-#include "checkpoint/content_digests.h"
-#include "checkpoint/manifest.h"
-#include "checkpoint/table_scan.h"
-#include "checkpoint/tensor_type.h"
+#include "checkpoint/folder/content_digests.h"
+#include "checkpoint/format/manifest.h"
+#include "checkpoint/format/tensor_type.h"
+#include "checkpoint/inspect/table_scan.h"
 #include "tools/text_table.h"
 
 namespace millrace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/checkpoint_list.h"
-#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/folder/checkpoint_list.h"
+#include "checkpoint/folder/checkpoint_reader.h"
 #include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {

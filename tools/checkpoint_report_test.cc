@@ -9,10 +9,10 @@
 #include "base/hash.h"
 #include "base/memory_file_system.h"
 #include "base/status_matchers.h"
-#include "checkpoint/content_digests.h"
-#include "checkpoint/manifest.h"
-#include "checkpoint/rows_checkpoint.h"
-#include "checkpoint/small_checkpoint.h"
+#include "checkpoint/folder/content_digests.h"
+#include "checkpoint/format/manifest.h"
+#include "checkpoint/testing/rows_checkpoint_testing.h"
+#include "checkpoint/testing/small_checkpoint_testing.h"
 
 namespace millrace {
 namespace {

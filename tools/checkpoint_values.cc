@@ -15,7 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "checkpoint/tensor_values.h"
+#include "checkpoint/inspect/tensor_values.h"
 #include "io/text_ids.h"
 #include "proto/config.pb.h"
 

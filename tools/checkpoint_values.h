@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
-#include "checkpoint/checkpoint_content.h"
+#include "checkpoint/inspect/checkpoint_content.h"
 #include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/memory_file_system.h"
 #include "base/status_matchers.h"
-#include "checkpoint/rows_checkpoint.h"
-#include "checkpoint/small_checkpoint.h"
+#include "checkpoint/testing/rows_checkpoint_testing.h"
+#include "checkpoint/testing/small_checkpoint_testing.h"
 #include "io/transform.h"
 
 namespace millrace {

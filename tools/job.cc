@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
-#include "checkpoint/model_bank.h"
+#include "checkpoint/bank/model_bank.h"
 #include "distributed/one_rank_collectives.h"
 #include "framework/data_watch.h"
 #include "framework/hook_registry.h"

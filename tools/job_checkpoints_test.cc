@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/status_matchers.h"
-#include "checkpoint/checkpoint_list.h"
+#include "checkpoint/folder/checkpoint_list.h"
 #include "framework/trainer.h"
 #include "proto/config_reader.h"
 #include "tests/fakes/tiny_trainer.h"

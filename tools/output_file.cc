@@ -11,8 +11,8 @@
 #include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
-#include "checkpoint/checkpoint_names.h"
-#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/folder/checkpoint_reader.h"
+#include "checkpoint/format/checkpoint_names.h"
 #include "tools/output_place.h"
 
 namespace millrace {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "checkpoint/file_identity.h"
+#include "checkpoint/folder/file_identity.h"
 
 namespace millrace {
 namespace {

@@ -10,7 +10,8 @@
 namespace millrace {
 
 // True if a run wrote in this directory: its file `lock` says which process held it
-// (checkpoint/directory_lock.h), or its folder `checkpoints` has a checkpoint with a manifest.
+// (checkpoint/folder/directory_lock.h), or its folder `checkpoints` has a checkpoint with a
+// manifest.
 bool is_run_directory(FileSystem& files, const std::string& directory);
 
 // Refuses an output directory that holds files of something else than a run, unless `overwrite` is

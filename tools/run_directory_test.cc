@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/status_matchers.h"
-#include "checkpoint/directory_lock.h"
+#include "checkpoint/folder/directory_lock.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "checkpoint/tensor_values.h"
+#include "checkpoint/inspect/tensor_values.h"
 #include "io/arrow_output.h"
 
 namespace millrace {

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "base/file_system.h"
-#include "checkpoint/table_scan.h"
+#include "checkpoint/inspect/table_scan.h"
 
 namespace millrace {
 

@@ -15,9 +15,9 @@
 
 #include "base/fault_file_system.h"
 #include "base/status_matchers.h"
-#include "checkpoint/checkpoint_content.h"
-#include "checkpoint/rows_checkpoint.h"
-#include "checkpoint/small_checkpoint.h"
+#include "checkpoint/inspect/checkpoint_content.h"
+#include "checkpoint/testing/rows_checkpoint_testing.h"
+#include "checkpoint/testing/small_checkpoint_testing.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {

@@ -11,9 +11,9 @@
 #include "base/recording_file_system.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
-#include "checkpoint/checkpoint_list.h"
-#include "checkpoint/checkpoint_names.h"
-#include "checkpoint/crash_states.h"
+#include "checkpoint/folder/checkpoint_list.h"
+#include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/testing/crash_states_testing.h"
 #include "tests/campaigns/campaign_job.h"
 
 namespace millrace {

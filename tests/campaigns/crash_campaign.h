@@ -8,7 +8,8 @@ namespace millrace {
 
 // Records the operations of a job on an empty disk: the folder is made, three steps are saved, with
 // retention that removes and reduces, and the last is replaced by another of the same step; then
-// enumerates `options.count` states that a crash may leave (checkpoint/crash_states.h).
+// enumerates `options.count` states that a crash may leave
+// (checkpoint/testing/crash_states_testing.h).
 //
 // Checked, for each distinct one: the newest checkpoint that verifies to the last byte is the one
 // acknowledged last before the crash, byte for byte, or a later one that is whole. Each 50th is

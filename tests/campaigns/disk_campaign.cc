@@ -20,7 +20,7 @@
 #include "absl/strings/strip.h"
 #include "base/memory_file_system.h"
 #include "base/recording_file_system.h"
-#include "checkpoint/checkpoint_names.h"
+#include "checkpoint/format/checkpoint_names.h"
 #include "tests/campaigns/campaign_job.h"
 #include "tests/campaigns/forked_child.h"
 #include "tests/campaigns/forwarding_file_system.h"

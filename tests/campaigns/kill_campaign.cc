@@ -18,8 +18,8 @@
 #include "absl/time/time.h"
 #include "base/memory_file_system.h"
 #include "base/philox.h"
-#include "checkpoint/checkpoint_names.h"
-#include "checkpoint/directory_lock.h"
+#include "checkpoint/folder/directory_lock.h"
+#include "checkpoint/format/checkpoint_names.h"
 #include "tests/campaigns/campaign_job.h"
 #include "tests/campaigns/forked_child.h"
 

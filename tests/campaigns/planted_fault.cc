@@ -14,9 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
-#include "checkpoint/checkpoint_names.h"
-#include "checkpoint/chunk_digests.h"
-#include "checkpoint/manifest.h"
+#include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/format/chunk_digests.h"
+#include "checkpoint/format/manifest.h"
 #include "tests/campaigns/forwarding_file_system.h"
 
 namespace millrace {

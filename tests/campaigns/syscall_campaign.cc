@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "checkpoint/checkpoint_names.h"
+#include "checkpoint/format/checkpoint_names.h"
 #include "tests/campaigns/campaign_job.h"
 #include "tests/campaigns/traced_child.h"
 

@@ -9,7 +9,7 @@
 #include "base/file_system.h"
 #include "base/hash.h"
 #include "base/status_matchers.h"
-#include "checkpoint/small_checkpoint.h"
+#include "checkpoint/testing/small_checkpoint_testing.h"
 #include "tests/e2e/program_test.h"
 
 namespace millrace {

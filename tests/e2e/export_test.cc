@@ -17,7 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file_system.h"
 #include "base/status_matchers.h"
-#include "checkpoint/checkpoint_content.h"
+#include "checkpoint/inspect/checkpoint_content.h"
 #include "tests/e2e/program_test.h"
 #include "tests/io_testing/data_files.h"
 

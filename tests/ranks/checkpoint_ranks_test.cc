@@ -6,7 +6,7 @@
 #include "base/fault_file_system.h"
 #include "base/memory_file_system.h"
 #include "base/status_matchers.h"
-#include "checkpoint/checkpoint_list.h"
+#include "checkpoint/folder/checkpoint_list.h"
 #include "distributed/thread_collectives.h"
 
 namespace millrace {

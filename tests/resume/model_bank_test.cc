@@ -1,5 +1,5 @@
 // What sources give is what a trainer begins with; the rest stays as it is.
-#include "checkpoint/model_bank.h"
+#include "checkpoint/bank/model_bank.h"
 
 #include <google/protobuf/text_format.h>
 
@@ -12,8 +12,8 @@
 #include "base/memory_file_system.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "checkpoint/checkpoint_reader.h"
-#include "checkpoint/model_only.h"
+#include "checkpoint/folder/checkpoint_reader.h"
+#include "checkpoint/folder/model_only.h"
 #include "checkpoint/saver.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"

@@ -8,8 +8,8 @@
 
 #include "base/memory_file_system.h"
 #include "base/status_matchers.h"
-#include "checkpoint/checkpoint_list.h"
-#include "checkpoint/model_bank.h"
+#include "checkpoint/bank/model_bank.h"
+#include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/saver.h"
 #include "distributed/one_rank_collectives.h"
 #include "tests/fakes/memory_checkpoint.h"

@@ -11,7 +11,7 @@
 #include "base/failure_kind.h"
 #include "base/memory_file_system.h"
 #include "base/status_matchers.h"
-#include "checkpoint/checkpoint_list.h"
+#include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/saver.h"
 #include "tests/fakes/gated_file_system.h"
 #include "tests/fakes/memory_checkpoint.h"

@@ -12,12 +12,12 @@
 #include "base/file_system.h"
 #include "base/status_matchers.h"
 #include "base/thread_pool.h"
-#include "checkpoint/checkpoint_names.h"
-#include "checkpoint/checkpoint_reader.h"
-#include "checkpoint/model_only.h"
-#include "checkpoint/safetensors_writer.h"
-#include "checkpoint/small_checkpoint.h"
-#include "checkpoint/tensor_type.h"
+#include "checkpoint/folder/checkpoint_reader.h"
+#include "checkpoint/folder/model_only.h"
+#include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/format/safetensors_writer.h"
+#include "checkpoint/format/tensor_type.h"
+#include "checkpoint/testing/small_checkpoint_testing.h"
 #include "tests/e2e/run_program.h"
 
 namespace millrace {

@@ -1,0 +1,320 @@
+#include "checkpoint/bank/bank_load.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/format/name_path.h"
+#include "checkpoint/state/table_reader.h"
+#include "checkpoint/state/torch_types.h"
+#include "proto/model_bank_check.h"
+
+namespace millrace {
+namespace {
+
+// Parts of a row that are copied.
+struct RowParts {
+  // Number of weights, the first ones, that replace those of an existing row; -1: all. A new row
+  // gets all weights.
+  int64_t columns = -1;
+  bool frequency = false;
+  bool last_step = false;
+  std::set<std::string> slots;
+};
+
+RowParts all_parts(const EmbeddingTable& table) {
+  RowParts parts = {.frequency = true, .last_step = true, .slots = {}};
+  for (const SlotSpec& slot : table.slots()) parts.slots.insert(slot.name);
+  return parts;
+}
+
+// Adds the rows of one table to another of the same kind, or replaces them. New rows whose last
+// step is not copied get `step`.
+absl::Status copy_rows(const EmbeddingTable& from, const RowParts& parts, int64_t step,
+                       EmbeddingTable& to) {
+  std::vector<RowIndex> sources;
+  std::vector<int64_t> ids;
+  for (RowIndex row = 0; row < from.store().end(); ++row) {
+    if (!from.store().in_use(row)) continue;
+    sources.push_back(row);
+    ids.push_back(from.store().id(row));
+  }
+  std::vector<RowIndex> before(ids.size());
+  to.find(ids, absl::MakeSpan(before));
+  ASSIGN_OR_RETURN(const std::vector<RowIndex> rows, to.place_rows(ids));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const char* source = from.store().record(sources[i]);
+    char* record = to.store().record(rows[i]);
+    int64_t at = to.store().weight_bytes();
+    const bool some = before[i] != kNoRow && parts.columns >= 0;
+    std::memcpy(record, source, some ? parts.columns * row_type_bytes(to.store().type()) : at);
+    for (const SlotSpec& slot : to.slots()) {
+      if (parts.slots.count(slot.name) > 0) std::memcpy(record + at, source + at, 4 * slot.size);
+      at += 4 * slot.size;
+    }
+    if (parts.frequency) to.store().frequency(rows[i]) = from.store().frequency(sources[i]);
+    if (parts.last_step) {
+      to.store().last_step(rows[i]) = from.store().last_step(sources[i]);
+    } else if (before[i] == kNoRow) {
+      to.store().last_step(rows[i]) = static_cast<uint32_t>(step);
+    }
+  }
+  return absl::OkStatus();
+}
+
+class BankLoad {
+ public:
+  BankLoad(const ModelBankConfig& config, const BankPlan& plan,
+           absl::Span<const std::unique_ptr<BankSource>> sources, const TrainState& target,
+           const BankLoadOptions& options, ThreadPool& threads)
+      : config_(config),
+        plan_(plan),
+        sources_(sources),
+        target_(target),
+        options_(options),
+        threads_(threads) {}
+
+  absl::StatusOr<LoadedState> run() {
+    for (size_t s = 0; s < sources_.size(); ++s) {
+      if (sources_[s] == nullptr) continue;
+      RETURN_IF_ERROR(
+          name_path(read_dense(static_cast<int>(s)), config_.source(static_cast<int>(s)).path()));
+    }
+    for (const BankPlan::Load& load : plan_.loads) {
+      if (load.to.kind != BankItem::kTable) continue;
+      RETURN_IF_ERROR(name_path(read_table_of(load), config_.source(load.source).path()));
+    }
+    take_dense();
+    take_optimizers();
+    RETURN_IF_ERROR(take_tables());
+    return std::move(loaded_);
+  }
+
+ private:
+  // A dense tensor or one of optimizer state, under its name in the model.
+  struct Tensor {
+    std::string name;
+    std::string parameter;  // of optimizer state
+    at::Tensor value;
+  };
+
+  static std::string file_name(const BankItem& item, const std::string& name) {
+    if (item.kind == BankItem::kDense) return name;
+    const std::string owner(owner_of(name));
+    return absl::StrCat(kOptimizerPrefix, owner, "/", name.substr(owner.size() + 1));
+  }
+
+  absl::Status read_dense(int s) {
+    std::map<std::string, Tensor> wanted;  // by name in the file
+    for (const BankPlan::Load& load : plan_.loads) {
+      const bool optimizer = load.to.kind == BankItem::kOptimizer;
+      if (load.source != s || (load.to.kind != BankItem::kDense && !optimizer)) continue;
+      wanted[file_name(load.to, load.from)] = {
+          file_name(load.to, load.to.name),
+          optimizer ? std::string(owner_of(load.to.name)) : std::string(),
+          {}};
+    }
+    if (wanted.empty()) return absl::OkStatus();
+    const CheckpointReader& checkpoint = sources_[s]->checkpoint();
+    for (const auto& file : checkpoint.manifest().files()) {
+      if (file.kind() != CheckpointManifest::DENSE_FILE) continue;
+      for (const auto& entry : file.tensors()) {
+        const auto found = wanted.find(entry.name());
+        if (found == wanted.end()) continue;
+        const auto type = tensor_type_of_name(entry.dtype());
+        const auto scalar = type ? scalar_type_of(*type) : std::nullopt;
+        if (!scalar) {
+          return absl::InvalidArgumentError(absl::StrCat("tensor ", entry.name(), " is of ",
+                                                         entry.dtype(), ", which no model has"));
+        }
+        const std::vector<int64_t> shape(entry.shape().begin(), entry.shape().end());
+        found->second.value = at::empty(shape, *scalar);
+      }
+      RETURN_IF_ERROR(checkpoint.read_tensors(
+          file,
+          [&](const TensorInfo& tensor, int64_t begin, absl::Span<const char> bytes) {
+            const auto found = wanted.find(tensor.name);
+            if (found == wanted.end()) return absl::OkStatus();
+            std::memcpy(static_cast<char*>(found->second.value.mutable_data_ptr()) + begin,
+                        bytes.data(), bytes.size());
+            return absl::OkStatus();
+          },
+          threads_));
+    }
+    for (auto& [name, tensor] : wanted) {
+      (tensor.parameter.empty() ? dense_ : optimizer_)[tensor.name] = std::move(tensor);
+    }
+    return absl::OkStatus();
+  }
+
+  void take_dense() {
+    for (const NamedParameter& own : target_.dense) {
+      const auto found = dense_.find(own.name);
+      if (found != dense_.end()) {
+        loaded_.dense.push_back({own.name, found->second.value});
+      } else if (options_.whole) {
+        loaded_.dense.push_back({own.name, own.value.detach().clone()});
+      }
+    }
+  }
+
+  // The state of a parameter comes as a whole.
+  void take_optimizers() {
+    if (!options_.whole && optimizer_.empty()) return;
+    std::set<std::string> given;
+    for (const auto& [name, tensor] : optimizer_) given.insert(tensor.parameter);
+    for (NamedParameter& own : target_.optimizer_tensors()) {
+      const size_t begin = sizeof(kOptimizerPrefix) - 1;
+      const std::string parameter = own.name.substr(begin, own.name.rfind('/') - begin);
+      if (given.count(parameter) == 0) loaded_.optimizer_tensors.push_back(std::move(own));
+    }
+    for (auto& [name, tensor] : optimizer_) {
+      loaded_.optimizer_tensors.push_back({name, std::move(tensor.value)});
+    }
+  }
+
+  const EmbeddingTable& target_table(const std::string& name) const {
+    return **std::find_if(target_.tables.begin(), target_.tables.end(),
+                          [&](const EmbeddingTable* table) { return table->name() == name; });
+  }
+
+  absl::Status read_table_of(const BankPlan::Load& load) {
+    const EmbeddingTable& own = target_table(load.to.name);
+    RETURN_IF_ERROR(own.check_step(step_of(own)));
+    const SourceConfig& config = config_.source(load.source);
+    const BankSource& source = *sources_[load.source];
+    std::unique_ptr<EmbeddingTable> rows = own.make_empty();
+    RowParts parts;
+    bool table_state = false, admission = false;
+    int64_t applied_steps = 0;
+    if (source.chain().empty()) {
+      RETURN_IF_ERROR(rows->load_rows(source.rows()));
+      // The others are the model's own, and may have been trained.
+      parts.columns = source.file_columns();
+    } else {
+      TableReaderOptions options = reader_options(load);
+      parts.frequency = options.row_state;
+      parts.last_step = options.row_state && options.last_step;
+      for (const auto& [slot, name] : *options.slots) parts.slots.insert(slot);
+      table_state = options.table_state;
+      admission = options.admission;
+      RETURN_IF_ERROR(read_table_chain(source.chain(), options, *rows, threads_));
+      if (options.row_state) applied_steps = entry_of(source, load.from)->applied_steps();
+    }
+    RETURN_IF_ERROR(add_rows(own, std::move(rows), parts, table_state, admission, load.clear));
+    EmbeddingTable& result = *tables_.at(own.name());
+    TableCounters counters = result.counters();
+    counters.applied_steps = std::max(counters.applied_steps, applied_steps);
+    counters.last_step = std::max(counters.last_step, step_of(own));
+    return annotate(result.set_counters(counters), config.path());
+  }
+
+  TableReaderOptions reader_options(const BankPlan::Load& load) const {
+    const SourceConfig& config = config_.source(load.source);
+    TableReaderOptions options;
+    options.table = load.from;
+    options.row_state = gives(config, SourceConfig::SLOTS);
+    options.last_step = gives(config, SourceConfig::PROGRESS);
+    options.table_state = options.row_state && options.last_step;
+    options.admission = false;
+    options.slots.emplace();
+    for (const BankPlan::Load& part : plan_.loads) {
+      if (part.source != load.source || owner_of(part.to.name) != load.to.name) continue;
+      options.admission |= part.to.kind == BankItem::kAdmission;
+      if (part.to.kind != BankItem::kSlot) continue;
+      (*options.slots)[part.to.name.substr(load.to.name.size() + 1)] =
+          part.from.substr(load.from.size() + 1);
+    }
+    return options;
+  }
+
+  static const CheckpointManifest::Table* entry_of(const BankSource& source,
+                                                   const std::string& name) {
+    for (const auto& entry : source.checkpoint().manifest().tables()) {
+      if (entry.name() == name) return &entry;
+    }
+    return nullptr;
+  }
+
+  int64_t step_of(const EmbeddingTable& own) const {
+    return options_.step_by_table ? own.counters().last_step : options_.step;
+  }
+
+  // Into what the table will hold.
+  absl::Status add_rows(const EmbeddingTable& own, std::unique_ptr<EmbeddingTable> rows,
+                        const RowParts& parts, bool table_state, bool admission, bool clear) {
+    std::unique_ptr<EmbeddingTable>& result = tables_[own.name()];
+    // No step notes the rows of a reload, so a delta on what was saved before it would lack them.
+    // What the job begins with, also where it is read again, is not in what was saved before.
+    const int64_t step = step_of(own);
+    const bool reload = !options_.whole && !options_.step_by_table;
+    const int64_t log_begins = reload ? step + 1 : step;
+    if (result != nullptr || (!clear && own.store().size() > 0)) {
+      if (result == nullptr) {
+        ASSIGN_OR_RETURN(result, copy_of(own));
+      }
+      RETURN_IF_ERROR(copy_rows(*rows, parts, step, *result));
+      if (admission) RETURN_IF_ERROR(result->set_admission_state(rows->admission_state()));
+      result->restart_evicted_log(log_begins);
+      return absl::OkStatus();
+    }
+    RowStore& store = rows->store();
+    for (RowIndex row = 0; row < store.end() && !parts.last_step; ++row) {
+      if (store.in_use(row)) store.last_step(row) = static_cast<uint32_t>(step);
+    }
+    if (!admission) RETURN_IF_ERROR(rows->set_admission_state(own.admission_state()));
+    if (!table_state) rows->restart_evicted_log(log_begins);
+    RETURN_IF_ERROR(rows->set_counters(own.counters()));
+    result = std::move(rows);
+    return absl::OkStatus();
+  }
+
+  static absl::StatusOr<std::unique_ptr<EmbeddingTable>> copy_of(const EmbeddingTable& own) {
+    std::unique_ptr<EmbeddingTable> copy = own.make_empty();
+    RETURN_IF_ERROR(copy_rows(own, all_parts(own), 0, *copy));
+    RETURN_IF_ERROR(copy->set_admission_state(own.admission_state()));
+    RETURN_IF_ERROR(copy->set_evicted_log(own.evicted_log()));
+    RETURN_IF_ERROR(copy->set_counters(own.counters()));
+    return copy;
+  }
+
+  absl::Status take_tables() {
+    for (const EmbeddingTable* own : target_.tables) {
+      std::unique_ptr<EmbeddingTable>& table = tables_[own->name()];
+      if (table == nullptr && options_.whole) {
+        ASSIGN_OR_RETURN(table, copy_of(*own));
+      }
+      if (table != nullptr) loaded_.tables.push_back(std::move(table));
+    }
+    return absl::OkStatus();
+  }
+
+  const ModelBankConfig& config_;
+  const BankPlan& plan_;
+  const absl::Span<const std::unique_ptr<BankSource>> sources_;
+  const TrainState& target_;
+  const BankLoadOptions& options_;
+  ThreadPool& threads_;
+  std::map<std::string, Tensor> dense_, optimizer_;  // by name in the model's state
+  std::map<std::string, std::unique_ptr<EmbeddingTable>> tables_;
+  LoadedState loaded_;
+};
+
+}  // namespace
+
+absl::StatusOr<LoadedState> load_bank(const ModelBankConfig& config, const BankPlan& plan,
+                                      absl::Span<const std::unique_ptr<BankSource>> sources,
+                                      const TrainState& target, const BankLoadOptions& options,
+                                      ThreadPool& threads) {
+  return BankLoad(config, plan, sources, target, options, threads).run();
+}
+
+}  // namespace millrace

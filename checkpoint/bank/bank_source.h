@@ -1,0 +1,77 @@
+// One source of a model bank.
+#ifndef MILLRACE_CHECKPOINT_BANK_BANK_SOURCE_H_
+#define MILLRACE_CHECKPOINT_BANK_BANK_SOURCE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "base/thread_pool.h"
+#include "checkpoint/bank/bank_plan.h"
+#include "checkpoint/folder/checkpoint_reader.h"
+#include "checkpoint/folder/file_identity.h"
+#include "checkpoint/train_state.h"
+#include "embedding/table_rows.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// All that a model has, in the order of its state; without optimizer state.
+std::vector<BankItem> model_items(const TrainState& target);
+
+// What a source's path stands for at this moment.
+struct SourcePlace {
+  std::string path;     // of one checkpoint, or of a file with rows; "": there is none
+  std::string version;  // differs where the content does
+  // What is wrong with newer checkpoints of a folder, newest first.
+  std::vector<std::string> passed_over;
+};
+
+// Finds it: a checkpoint, the newest of a folder or an output directory of which every byte
+// verifies, or a file. Borrows `files` for the call.
+// Errors: NotFound, unless the source is optional; DataLoss if none of a folder verifies; those of
+// reading.
+absl::StatusOr<SourcePlace> find_source(const SourceConfig& config, FileSystem& files,
+                                        ThreadPool& threads);
+
+// An open one. Borrows the file system.
+class BankSource {
+ public:
+  // `target`: what it is for. `features`: of the job, for files whose ids are text.
+  // Errors: those of CheckpointReader, open_chain and read_rows_file; FailedPrecondition if a
+  // checkpoint lacks a part that is asked for; Aborted if it is not the one that was found.
+  static absl::StatusOr<std::unique_ptr<BankSource>> open(
+      const SourceConfig& config, const SourcePlace& place, FileSystem& files,
+      const TrainState& target, const std::vector<FeatureConfig>& features);
+
+  const std::vector<BankItem>& items() const { return items_; }
+  // Of a checkpoint: it and those it is a delta on, itself last. Empty for a file with rows.
+  const std::vector<std::unique_ptr<CheckpointReader>>& chain() const { return chain_; }
+  const CheckpointReader& checkpoint() const { return *chain_.back(); }
+  // Rows of a file; empty for a checkpoint. Columns that the model adds and the file lacks have the
+  // initial values of each id.
+  const TableRows& rows() const { return rows_; }
+  // Number of columns in the file, without those that were added to rows().
+  int64_t file_columns() const { return file_columns_; }
+  const FileIdentity& identity() const { return identity_; }
+
+ private:
+  BankSource() = default;
+  absl::Status open_rows(const SourceConfig& config, const std::string& path, FileSystem& files,
+                         const TrainState& target, const std::vector<FeatureConfig>& features);
+  absl::Status check_parts(const SourceConfig& config) const;
+  void list_items();
+
+  std::vector<BankItem> items_;
+  std::vector<std::unique_ptr<CheckpointReader>> chain_;
+  TableRows rows_;
+  int64_t file_columns_ = 0;
+  FileIdentity identity_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_BANK_BANK_SOURCE_H_

@@ -1,0 +1,101 @@
+#include "checkpoint/folder/checkpoint_path.h"
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "checkpoint/format/checkpoint_names.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kFolderName[] = "checkpoints";
+
+// Without slashes at the end. Bases of a delta are found beside it, so it must have a name.
+std::string with_name(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  const std::string name = base_name(path);
+  if (name != "." && name != "..") return path;
+  std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
+  return absolute;
+}
+
+bool is_directory(FileSystem& files, const std::string& path) {
+  const absl::StatusOr<FileInfo> info = files.info(path);
+  return info.ok() && info->is_directory;
+}
+
+// Of one that was named: what else there may be.
+absl::Status with_remedy(const absl::Status& status, const std::string& path) {
+  if (!absl::IsDataLoss(status)) return status;
+  return absl::DataLossError(absl::StrCat(status.message(), "; name ", directory_of(path),
+                                          " to take the newest checkpoint there that is whole"));
+}
+
+// One that was named.
+absl::StatusOr<NewestCheckpoint> open_named(FileSystem& files, const std::string& path) {
+  auto chain = open_chain(files, path);
+  if (!chain.ok()) return with_remedy(chain.status(), path);
+  NewestCheckpoint named;
+  named.chain = *std::move(chain);
+  return named;
+}
+
+// `found`, or why there is none.
+absl::StatusOr<NewestCheckpoint> newest_of(NewestCheckpoint found, const std::string& folder) {
+  if (!found.chain.empty()) return found;
+  if (!found.damaged.empty()) {
+    return annotate(found.damaged.front(), absl::StrCat("no checkpoint in ", folder, " is whole"));
+  }
+  return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", folder));
+}
+
+}  // namespace
+
+absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const std::string& path) {
+  const std::string named = with_name(path);
+  ASSIGN_OR_RETURN(const FileInfo info, files.info(named));
+  if (!info.is_directory) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is a file; a checkpoint is a directory"));
+  }
+  if (files.link_info(join_path(named, kManifestName)).ok() ||
+      parse_checkpoint_name(base_name(named))) {
+    return CheckpointPath{true, named};
+  }
+  if (base_name(named) == kFolderName) return CheckpointPath{false, named};
+  const std::string below = join_path(named, kFolderName);
+  if (is_directory(files, below)) return CheckpointPath{false, below};
+  ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files.list(named));
+  for (const DirectoryEntry& entry : entries) {
+    if (parse_checkpoint_name(entry.name)) return CheckpointPath{false, named};
+  }
+  return absl::NotFoundError(
+      absl::StrCat(path, " is neither a checkpoint (it has no ", kManifestName,
+                   ") nor a folder of checkpoints nor an output directory of training"));
+}
+
+absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
+                                                 const UseChain& use) {
+  ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
+  if (place.is_checkpoint) {
+    ASSIGN_OR_RETURN(NewestCheckpoint named, open_named(files, place.path));
+    RETURN_IF_ERROR(with_remedy(use(named.chain), place.path));
+    return named;
+  }
+  ASSIGN_OR_RETURN(NewestCheckpoint found, newest_checkpoint(files, place.path, use));
+  return newest_of(std::move(found), place.path);
+}
+
+absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
+                                                 Check check, ThreadPool& threads) {
+  ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
+  if (place.is_checkpoint) return open_named(files, place.path);
+  ASSIGN_OR_RETURN(NewestCheckpoint found, newest_checkpoint(files, place.path, check, threads));
+  return newest_of(std::move(found), place.path);
+}
+
+}  // namespace millrace

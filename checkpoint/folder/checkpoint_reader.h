@@ -1,0 +1,87 @@
+// Reading the files of one checkpoint. Knows neither LibTorch nor tables.
+#ifndef MILLRACE_CHECKPOINT_FOLDER_CHECKPOINT_READER_H_
+#define MILLRACE_CHECKPOINT_FOLDER_CHECKPOINT_READER_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/file_system.h"
+#include "base/thread_pool.h"
+#include "checkpoint/format/chunk_digests.h"
+#include "checkpoint/format/chunked_file.h"
+#include "checkpoint/format/tensor_file_layout.h"
+#include "proto/checkpoint_manifest.pb.h"
+
+namespace millrace {
+
+// One checkpoint directory. Whatever it hands out has been checked against the digests that the
+// manifest answers for. Thread-safe.
+//
+//   ASSIGN_OR_RETURN(auto checkpoint, CheckpointReader::open(files, "checkpoints/step-00001000"));
+//   for (const auto& file : checkpoint->manifest().files()) {
+//     RETURN_IF_ERROR(checkpoint->read_tensors(file, take, threads));
+//   }
+class CheckpointReader {
+ public:
+  using File = CheckpointManifest::File;
+
+  // Checks all that can be checked without reading the data: manifest, names, kinds and sizes of
+  // files, chunks files. Borrows `files`.
+  // Errors: NotFound if there is no directory, or one without manifest that is not named as a
+  // checkpoint; DataLoss naming file and what is wrong; Unimplemented for a newer format; those of
+  // reading.
+  static absl::StatusOr<std::unique_ptr<CheckpointReader>> open(FileSystem& files,
+                                                                const std::string& directory);
+
+  // The manifest alone, whatever is wrong with the rest. Errors: those of open.
+  static absl::StatusOr<CheckpointManifest> read_manifest(FileSystem& files,
+                                                          const std::string& directory);
+
+  const std::string& directory() const { return directory_; }
+  const CheckpointManifest& manifest() const { return manifest_; }
+
+  // A file named in the manifest. Borrows this reader. Errors: those of ChunkedFile.
+  absl::StatusOr<std::unique_ptr<ChunkedFile>> open_file(const File& file) const;
+
+  // The header of a safetensors file. Errors: DataLoss too if it is not what the manifest says.
+  absl::StatusOr<TensorFileLayout> layout(const File& file) const;
+
+  // Reads a safetensors file and hands all bytes of its tensors to `take`, in pieces, from any
+  // thread of `threads`, in any order. Errors: those of layout and of ChunkedFile::read_all; some
+  // pieces may have been handed out then.
+  absl::Status read_tensors(const File& file, const TensorFileLayout::Take& take,
+                            ThreadPool& threads) const;
+
+  // The whole content of a file. Errors: ResourceExhausted too for more than `limit_bytes`.
+  absl::StatusOr<std::string> read_all(const File& file, int64_t limit_bytes) const;
+
+  // Reads every byte. Errors: DataLoss naming the first file that is damaged, and where.
+  absl::Status verify(ThreadPool& threads) const;
+
+ private:
+  CheckpointReader(FileSystem& files, const std::string& directory)
+      : files_(files), directory_(directory) {}
+  std::string path(const File& file) const { return join_path(directory_, file.name()); }
+  absl::Status check_entries() const;
+  absl::Status read_chunks();
+  absl::StatusOr<TensorFileLayout> layout(const File& file, const ChunkedFile& opened) const;
+
+  FileSystem& files_;
+  const std::string directory_;
+  CheckpointManifest manifest_;
+  std::map<std::string, FileChunks> chunks_;  // by name of file; chunks files too
+  mutable ChunkBuffers buffers_;
+};
+
+// A checkpoint and what it is a delta on: the whole one first, each next one a delta on the one
+// before, itself last.
+using CheckpointChain = absl::Span<const std::unique_ptr<CheckpointReader>>;
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_FOLDER_CHECKPOINT_READER_H_

@@ -1,0 +1,82 @@
+#include "checkpoint/folder/directory_lock.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "checkpoint/format/chunked_file.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kMaxHolderBytes = 4096;
+
+// "host a pid 12 since 2026-01-02T03:04:05Z"
+std::string this_process(const Clock& clock) {
+  char host[256] = {};
+  if (::gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
+  return absl::StrCat("host ", host, " pid ", ::getpid(), " since ",
+                      absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", clock.now(), absl::UTCTimeZone()));
+}
+
+// What the file says of who holds it. Whoever got the lock just now may not have written yet.
+std::string holder(FileSystem& files, const std::string& path) {
+  const auto content = read_regular_file(files, path, kMaxHolderBytes);
+  if (!content.ok() || content->empty()) return "another process";
+  return absl::CHexEscape(absl::StripAsciiWhitespace(*content));
+}
+
+// Makes the names on the way to a folder durable: with one of them all that was saved would go.
+// Directories further up may be others', and some cannot be opened or synced: then it is theirs.
+absl::Status sync_way_to(FileSystem& files, const std::string& folder) {
+  std::string above = directory_of(folder);
+  const absl::Status status = files.sync_directory(above);
+  if (!status.ok() && !absl::IsPermissionDenied(status)) return status;
+  while (above != directory_of(above)) {
+    above = directory_of(above);
+    files.sync_directory(above).IgnoreError();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::acquire(FileSystem& files,
+                                                                      const std::string& folder,
+                                                                      const Clock& clock) {
+  const std::string path = join_path(folder, "lock");
+  RETURN_IF_ERROR(files.create_directories(folder));
+  ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, files.lock(path));
+  if (lock == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another run writes in ", folder, ": ", holder(files, path),
+                     "; wait for it, stop it, or choose another output_dir"));
+  }
+  RETURN_IF_ERROR(lock->write(this_process(clock) + "\n"));
+  RETURN_IF_ERROR(sync_way_to(files, folder));
+  return std::unique_ptr<DirectoryLock>(new DirectoryLock(std::move(lock)));
+}
+
+bool is_directory_lock(FileSystem& files, const std::string& path) {
+  const auto content = read_regular_file(files, path, kMaxHolderBytes);
+  if (!content.ok()) return false;
+  const std::vector<std::string> words =
+      absl::StrSplit(content->substr(0, content->find('\n')), ' ');
+  absl::Time since;
+  int64_t process = 0;
+  return words.size() == 6 && words[0] == "host" && words[2] == "pid" && words[4] == "since" &&
+         absl::SimpleAtoi(words[3], &process) &&
+         absl::ParseTime(absl::RFC3339_full, words[5], &since, nullptr);
+}
+
+}  // namespace millrace

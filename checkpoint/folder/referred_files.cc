@@ -1,0 +1,98 @@
+#include "checkpoint/folder/referred_files.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "checkpoint/format/json_text.h"
+
+namespace millrace {
+namespace {
+
+using ReferredFile = CheckpointManifest::ReferredFile;
+
+std::string difference(const ReferredFile& before, const ReferredFile& now,
+                       const std::vector<std::string>& users) {
+  const std::string moved =
+      before.path() == now.path() ? "" : absl::StrCat(" (which was ", before.path(), ")");
+  return absl::StrCat(now.path(), moved, " for ", absl::StrJoin(users, ", "), ": ", now.size(),
+                      " bytes, digest ", now.digest(), "; then ", before.size(), " bytes, digest ",
+                      before.digest());
+}
+
+}  // namespace
+
+absl::StatusOr<ReferredFile> refer_to(const std::string& path, const FileIdentity& identity,
+                                      const std::vector<std::string>& used_by) {
+  ReferredFile file;
+  file.set_path(absolute_path(path));
+  std::string quoted;
+  if (!json_string(file.path(), &quoted)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the path \"", absl::CHexEscape(file.path()),
+                     "\" is not UTF-8, so that no checkpoint can name it; rename it"));
+  }
+  file.set_size(identity.size_bytes);
+  file.set_digest(identity.digest);
+  file.mutable_used_by()->Add(used_by.begin(), used_by.end());
+  return file;
+}
+
+absl::StatusOr<std::vector<ReferredFile>> find_vocabularies(const TrainConfig& train,
+                                                            FileSystem& files) {
+  std::map<std::string, std::vector<std::string>> users;  // by path
+  for (const FeatureConfig& feature : train.feature()) {
+    for (int k = 0; k < feature.transform_size(); ++k) {
+      const TransformConfig& transform = feature.transform(k);
+      if (!transform.has_vocabulary()) continue;
+      users[transform.vocabulary().path()].push_back(
+          absl::StrCat("feature/", feature.name(), "/transform/", k));
+    }
+  }
+  std::vector<ReferredFile> found;
+  for (const auto& [path, used_by] : users) {
+    ASSIGN_OR_RETURN(const FileIdentity identity, identify_file(files, path));
+    ASSIGN_OR_RETURN(ReferredFile file, refer_to(path, identity, used_by));
+    found.push_back(std::move(file));
+  }
+  return found;
+}
+
+void add_referred_files(const std::vector<ReferredFile>& files, CheckpointManifest* manifest) {
+  std::map<std::string, ReferredFile> by_path;
+  for (const ReferredFile& file : manifest->referred_files()) by_path[file.path()] = file;
+  for (const ReferredFile& file : files) {
+    const auto [place, first] = by_path.try_emplace(file.path(), file);
+    if (!first) place->second.mutable_used_by()->MergeFrom(file.used_by());
+  }
+  manifest->clear_referred_files();
+  for (auto& [path, file] : by_path) *manifest->add_referred_files() = std::move(file);
+}
+
+absl::Status check_vocabularies(const CheckpointManifest& manifest,
+                                const std::vector<ReferredFile>& now) {
+  std::map<std::string, const ReferredFile*> users;
+  for (const ReferredFile& file : now) {
+    for (const std::string& user : file.used_by()) users[user] = &file;
+  }
+  std::vector<std::string> lines;
+  for (const ReferredFile& before : manifest.referred_files()) {
+    std::map<const ReferredFile*, std::vector<std::string>> changed;
+    for (const std::string& user : before.used_by()) {
+      const auto found = users.find(user);
+      if (found == users.end() || found->second->digest() == before.digest()) continue;
+      changed[found->second].push_back(user);
+    }
+    for (const auto& [file, of] : changed) lines.push_back(difference(before, *file, of));
+  }
+  if (lines.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a vocabulary is not what it was, so that ids would mean something else (put it "
+                   "back, or begin anew in another output_dir): ",
+                   absl::StrJoin(lines, "; ")));
+}
+
+}  // namespace millrace

@@ -1,0 +1,340 @@
+#include "checkpoint/folder/retention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/fault_file_system.h"
+#include "base/memory_file_system.h"
+#include "base/recording_file_system.h"
+#include "base/status_matchers.h"
+#include "checkpoint/folder/commit_directory.h"
+#include "checkpoint/folder/model_only.h"
+#include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/testing/crash_states_testing.h"
+#include "checkpoint/testing/small_checkpoint_testing.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class RetentionTest : public testing::Test {
+ protected:
+  RetentionTest() { EXPECT_OK(files_.create_directories("c")); }
+
+  static std::string path(int64_t step) { return "c/" + checkpoint_name(step); }
+  void save(const SmallCheckpoint& options) {
+    ASSERT_OK(write_small_checkpoint(files_, "c", options));
+  }
+  void save_delta(int64_t step, int64_t base, int depth) {
+    CheckpointManifest::Base of;
+    of.set_step(base);
+    of.set_depth(depth);
+    of.set_digest(CheckpointReader::open(files_, path(base)).value()->manifest().digest());
+    save({.step = step, .base = of});
+  }
+  void damage(int64_t step) {
+    const std::string victim = path(step) + "/dense-00000-of-00001.safetensors";
+    std::string content = *read_file(files_, victim);
+    content.back() ^= 1;
+    files_.put(victim, content);
+  }
+  absl::StatusOr<RetentionResult> apply(const RetentionPolicy& policy,
+                                        Check check = Check::kQuick) {
+    return apply_retention(files_, "c", policy, check, threads_);
+  }
+  // The steps that are there; negative: model-only.
+  std::vector<int64_t> steps() {
+    std::vector<int64_t> steps;
+    const auto listed = list_checkpoints(files_, "c");
+    for (const ListedCheckpoint& checkpoint : *listed) {
+      const bool full =
+          checkpoint.reader == nullptr || has_training_state(checkpoint.reader->manifest());
+      steps.push_back(full ? checkpoint.step : -checkpoint.step);
+    }
+    return steps;
+  }
+
+  MemoryFileSystem files_;
+  ThreadPool threads_{1};
+};
+
+TEST_F(RetentionTest, LooksAtEachCheckpointOnce) {
+  for (const int64_t step : {1, 2, 3}) save({.step = step});
+  save_delta(4, 3, 1);
+  FaultFileSystem listed(files_), applied(files_);
+  ASSERT_OK(list_checkpoints(listed, "c").status());
+  ASSERT_OK(apply_retention(applied, "c", {}, Check::kQuick, threads_).status());
+  EXPECT_EQ(applied.calls(), listed.calls());
+}
+
+TEST_F(RetentionTest, TheLast) {
+  for (const int64_t step : {1, 2, 3, 4, 5, 6, 7}) save({.step = step});
+  EXPECT_OK(apply({}));
+  EXPECT_THAT(steps(), ElementsAre(3, 4, 5, 6, 7));
+  ASSERT_OK_AND_ASSIGN(const RetentionResult result, apply({.keep_last = 2}));
+  EXPECT_THAT(steps(), ElementsAre(6, 7));
+  EXPECT_THAT(result.removed, ElementsAre(path(5), path(4), path(3)));
+  EXPECT_OK(apply({.keep_last = 1}));
+  EXPECT_OK(apply({.keep_last = 1}));
+  EXPECT_THAT(steps(), ElementsAre(7));
+  EXPECT_THAT(files_.list("c"), IsOkAndHolds(SizeIs(1))) << "nothing half removed";
+}
+
+TEST_F(RetentionTest, NothingToKeepIsNoError) {
+  ASSERT_OK_AND_ASSIGN(const RetentionResult result, apply({}));
+  EXPECT_THAT(result.removed, IsEmpty());
+}
+
+TEST_F(RetentionTest, EveryKth) {
+  for (const int64_t step : {5, 10, 15, 20, 25, 26}) save({.step = step});
+  EXPECT_OK(apply({.keep_last = 1, .keep_every = 10}));
+  EXPECT_THAT(steps(), ElementsAre(10, 20, 26));
+}
+
+TEST_F(RetentionTest, TheBest) {
+  const double auc[] = {0.7, 0.9, NAN, 0.8, 0.9, 0.1};
+  for (int64_t step = 1; step <= 6; ++step) {
+    save({.step = step, .metrics = {{"auc", auc[step - 1]}, {"loss", 1 - auc[step - 1]}}});
+  }
+  save({.step = 7});
+  RetentionPolicy policy = {.keep_last = 1, .keep_best = {{"auc", 2, true}, {"loss", 3, false}}};
+  EXPECT_OK(apply(policy));
+  EXPECT_THAT(steps(), ElementsAre(2, 4, 5, 7));
+  policy.keep_best = {{"auc", 1, true}};
+  EXPECT_OK(apply(policy));
+  EXPECT_THAT(steps(), ElementsAre(5, 7)) << "of equal ones the newer";
+  policy.keep_best = {{"auc", 1, false}, {"no such metric", 1, true}};
+  EXPECT_OK(apply(policy));
+  EXPECT_THAT(steps(), ElementsAre(5, 7)) << "the worst of one";
+}
+
+TEST_F(RetentionTest, OlderOnesBecomeModelOnly) {
+  for (const int64_t step : {1, 2, 3, 4}) save({.step = step});
+  ASSERT_OK_AND_ASSIGN(const RetentionResult result, apply({.keep_last = 3, .full_last = 1}));
+  EXPECT_THAT(steps(), ElementsAre(-2, -3, 4));
+  EXPECT_THAT(result.reduced, ElementsAre(path(3), path(2)));
+  ASSERT_OK_AND_ASSIGN(const RetentionResult again, apply({.keep_last = 3, .full_last = 1}));
+  EXPECT_THAT(again.reduced, IsEmpty());
+  save({.step = 5});
+  EXPECT_OK(apply({.keep_last = 3, .full_last = 2}));
+  EXPECT_THAT(steps(), ElementsAre(-3, 4, 5));
+}
+
+TEST_F(RetentionTest, DamagedOnesNeitherCountNorGo) {
+  for (const int64_t step : {1, 2, 3, 4}) save({.step = step});
+  ASSERT_OK(files_.remove(path(3) + "/dense-00000-of-00001.safetensors"));
+  ASSERT_OK_AND_ASSIGN(const RetentionResult result, apply({.keep_last = 2}));
+  EXPECT_THAT(steps(), ElementsAre(2, 3, 4));
+  EXPECT_THAT(result.damaged,
+              ElementsAre(StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path(3)))));
+}
+
+// A delta that cannot be read may be on any before it; one whose manifest can says on which.
+TEST_F(RetentionTest, WhatADamagedDeltaNeedsStays) {
+  for (const int64_t step : {1, 2, 3, 4}) save({.step = step});
+  save_delta(5, 2, 1);
+  for (const int64_t step : {6, 7}) save({.step = step});
+  ASSERT_OK(files_.remove(path(5) + "/dense-00000-of-00001.safetensors"));
+  const RetentionPolicy policy = {.keep_last = 1, .full_last = 1};
+  EXPECT_OK(apply(policy));
+  EXPECT_THAT(steps(), ElementsAre(2, 5, 7)) << "unreduced";
+  save({.step = 1});
+  ASSERT_OK(files_.remove(path(5) + "/manifest.json"));
+  EXPECT_OK(apply(policy));
+  EXPECT_THAT(steps(), ElementsAre(1, 2, 5, 7)) << "nobody knows which it needs";
+  save({.step = 8});
+  EXPECT_OK(apply(policy));
+  EXPECT_THAT(steps(), ElementsAre(1, 2, 5, 8)) << "what came later goes";
+  ASSERT_OK(remove_checkpoint(files_, path(5)));
+  EXPECT_OK(apply(policy));
+  EXPECT_THAT(steps(), ElementsAre(8));
+}
+
+// They do not take the place of those that somebody could go on from.
+TEST_F(RetentionTest, DeltasThatLackTheirBaseDoNotCount) {
+  for (const int64_t step : {1, 2, 3}) save({.step = step});
+  save_delta(4, 3, 1);
+  save_delta(5, 4, 2);
+  save({.step = 6});
+  ASSERT_OK(remove_checkpoint(files_, path(3)));
+  ASSERT_OK_AND_ASSIGN(const RetentionResult result, apply({.keep_last = 2}));
+  EXPECT_THAT(steps(), ElementsAre(2, 4, 5, 6));
+  EXPECT_THAT(result.damaged, SizeIs(2));
+}
+
+TEST_F(RetentionTest, ThoseKnownToBeDamagedInsideDoNotCount) {
+  for (const int64_t step : {1, 2, 3, 4, 5}) save({.step = step});
+  EXPECT_OK(apply_retention(files_, "c", {.keep_last = 2}, Check::kQuick, threads_, 5,
+                            {path(4), path(3)}));
+  EXPECT_THAT(steps(), ElementsAre(2, 3, 4, 5));
+}
+
+// A later one may be the rest of a run that somebody went back behind.
+TEST_F(RetentionTest, OnlyWhatIsNotNewerThanTheSavedOneCounts) {
+  for (const int64_t step : {1, 2, 3, 4, 9}) save({.step = step});
+  EXPECT_OK(apply_retention(files_, "c", {.keep_last = 2}, Check::kQuick, threads_, 4));
+  EXPECT_THAT(steps(), ElementsAre(3, 4, 9));
+}
+
+TEST_F(RetentionTest, NothingGoesWhereTheDiskCannotBeRead) {
+  for (const int64_t step : {1, 2, 3}) save({.step = step});
+  FaultFileSystem counted(files_);
+  ASSERT_OK(list_checkpoints(counted, "c").status());
+  FaultFileSystem faulty(files_);
+  faulty.fail(counted.calls() - 1, 1, absl::UnavailableError("injected"));
+  const auto result = apply_retention(faulty, "c", {.keep_last = 1}, Check::kQuick, threads_);
+  EXPECT_THAT(result, StatusIs(absl::StatusCode::kUnavailable, HasSubstr(path(3))));
+  EXPECT_THAT(steps(), ElementsAre(1, 2, 3));
+}
+
+// A quick look cannot see damage inside of the data; a full one does, and keeps what is left.
+TEST_F(RetentionTest, TheNewestThatVerifiesStays) {
+  for (const int64_t step : {1, 2, 3, 4}) save({.step = step});
+  damage(3);
+  damage(4);
+  EXPECT_OK(apply({.keep_last = 1, .full_last = 1}, Check::kFull));
+  EXPECT_THAT(steps(), ElementsAre(2, 3, 4));
+  ASSERT_OK_AND_ASSIGN(const auto newest, newest_checkpoint(files_, "c", Check::kFull, threads_));
+  ASSERT_THAT(newest.chain, SizeIs(1));
+  EXPECT_OK(check_small_checkpoint(files_, newest.chain[0]->directory(), {.step = 2}));
+  damage(2);
+  const absl::uint128 before = files_.fingerprint();
+  ASSERT_OK_AND_ASSIGN(const RetentionResult nothing, apply({.keep_last = 1}, Check::kFull));
+  EXPECT_EQ(files_.fingerprint(), before) << "nothing verifies: nothing goes";
+  EXPECT_THAT(nothing.damaged, SizeIs(3));
+}
+
+TEST_F(RetentionTest, WhatADeltaNeedsStaysWhole) {
+  save({.step = 1});
+  save({.step = 2});
+  save_delta(3, 2, 1);
+  save_delta(4, 3, 2);
+  save_delta(5, 2, 1);
+  save_delta(6, 4, 3);
+  save({.step = 7});
+  ASSERT_OK_AND_ASSIGN(const RetentionResult result, apply({.keep_last = 2, .full_last = 1}));
+  EXPECT_THAT(steps(), ElementsAre(2, 3, 4, 6, 7));
+  EXPECT_THAT(result.removed, ElementsAre(path(5), path(1)));
+  EXPECT_THAT(result.reduced, IsEmpty());
+  EXPECT_OK(open_chain(files_, path(6)));
+  ASSERT_OK_AND_ASSIGN(const RetentionResult more, apply({.keep_last = 1}));
+  EXPECT_THAT(more.removed, ElementsAre(path(6), path(4), path(3), path(2)))
+      << "deltas before what they need";
+}
+
+TEST_F(RetentionTest, BadPolicies) {
+  const auto invalid = [](const char* field) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(field));
+  };
+  EXPECT_THAT(apply({.keep_last = 0}), invalid("keep_last"));
+  EXPECT_THAT(apply({.keep_every = -1}), invalid("keep_every"));
+  EXPECT_THAT(apply({.full_last = 0}), invalid("full_last"));
+  EXPECT_THAT(apply({.keep_best = {{"auc", 0, true}}}), invalid("keep_best.count"));
+  EXPECT_THAT(apply({.keep_best = {{"", 1, true}}}), invalid("keep_best.metric"));
+}
+
+TEST_F(RetentionTest, WhateverFailsTheKeptOnesStay) {
+  const RetentionPolicy policy = {.keep_last = 2, .full_last = 1};
+  for (int64_t n = 0;; ++n) {
+    MemoryFileSystem memory;
+    ASSERT_OK(memory.create_directories("c"));
+    for (const int64_t step : {1, 2, 3}) {
+      ASSERT_OK(write_small_checkpoint(memory, "c", {.step = step, .rows = 2}));
+    }
+    FaultFileSystem faulty(memory);
+    faulty.fail(n, int64_t{1} << 40, absl::UnavailableError("injected"));
+    const auto result = apply_retention(faulty, "c", policy, Check::kQuick, threads_);
+    if (faulty.calls() <= n) {
+      EXPECT_OK(result);
+      EXPECT_GT(n, 50);
+      break;
+    }
+    ASSERT_OK(check_small_checkpoint(memory, path(3), {.step = 3, .rows = 2})) << n;
+    ASSERT_OK_AND_ASSIGN(const auto listed, list_checkpoints(memory, "c"));
+    for (const ListedCheckpoint& checkpoint : listed) {
+      ASSERT_OK(checkpoint.status) << n;
+      ASSERT_OK(checkpoint.reader->verify(threads_)) << n;
+    }
+    ASSERT_OK(clean_up(memory, "c"));
+    ASSERT_OK(apply_retention(memory, "c", policy, Check::kQuick, threads_)) << n;
+    ASSERT_THAT(memory.list("c"), IsOkAndHolds(SizeIs(2))) << n;
+  }
+}
+
+// What is done to three checkpoints, of which the last two stay and the second becomes model-only.
+std::vector<FileOperation> recorded_retention() {
+  MemoryFileSystem memory;
+  RecordingFileSystem files(memory);
+  ThreadPool threads(1);
+  EXPECT_OK(files.create_directories("c"));
+  EXPECT_OK(files.sync_directory(""));
+  for (const int64_t step : {1, 2, 3}) {
+    EXPECT_OK(write_small_checkpoint(files, "c", {.step = step, .rows = 2}));
+  }
+  files.mark("saved");
+  const RetentionPolicy policy = {.keep_last = 2, .full_last = 1};
+  EXPECT_OK(apply_retention(files, "c", policy, Check::kQuick, threads));
+  return files.operations();
+}
+
+// Whether, after all were saved, all that are there are whole and those that stay are there.
+absl::Status check_after_crash(const CrashState& state) {
+  ThreadPool threads(1);
+  if (state.marks.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(check_small_checkpoint(*state.files, "c/step-00000003", {.step = 3, .rows = 2}));
+  ASSIGN_OR_RETURN(const auto listed, list_checkpoints(*state.files, "c"));
+  std::set<int64_t> there;
+  for (const ListedCheckpoint& checkpoint : listed) {
+    RETURN_IF_ERROR(checkpoint.status);
+    RETURN_IF_ERROR(checkpoint.reader->verify(threads));
+    there.insert(checkpoint.step);
+  }
+  return there.count(2) == 1 ? absl::OkStatus() : absl::DataLossError("the second is gone");
+}
+
+// However a crash falls.
+TEST(RetentionCrashTest, NoCrashLeavesAPart) {
+  int64_t looked = 0;
+  const CrashCounts counts = for_each_crash_state(
+      recorded_retention(), {.max_states = 20'000}, [&](const CrashState& state) {
+        if (!state.marks.empty()) ++looked;
+        EXPECT_OK(check_after_crash(state)) << state.what;
+        return !testing::Test::HasFailure();
+      });
+  EXPECT_GT(counts.enumerated, 19'000);
+  EXPECT_GT(looked, 1'000);
+}
+
+TEST(RetentionCrashTest, EverySyncThatIsLeftOutIsSeen) {
+  const std::vector<FileOperation> operations = recorded_retention();
+  bool saved = false;
+  int64_t syncs = 0;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    using Kind = FileOperation::Kind;
+    if (operations[i].kind == Kind::kMark) saved = true;
+    const bool sync =
+        operations[i].kind == Kind::kSync || operations[i].kind == Kind::kSyncDirectory;
+    if (!saved || !sync) continue;
+    std::vector<FileOperation> without = operations;
+    without.erase(without.begin() + i);
+    bool seen = false;
+    for_each_crash_state(without, {.max_states = 4'000}, [&](const CrashState& state) {
+      seen = !check_after_crash(state).ok();
+      return !seen;
+    });
+    EXPECT_TRUE(seen) << "without operation " << i << " " << operations[i].path;
+    ++syncs;
+  }
+  EXPECT_GE(syncs, 7);
+}
+
+}  // namespace
+}  // namespace millrace

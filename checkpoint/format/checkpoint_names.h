@@ -1,0 +1,61 @@
+// Names of checkpoints and of the files in them. See docs/checkpoint_format.md.
+#ifndef MILLRACE_CHECKPOINT_FORMAT_CHECKPOINT_NAMES_H_
+#define MILLRACE_CHECKPOINT_FORMAT_CHECKPOINT_NAMES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+inline constexpr char kManifestName[] = "manifest.json";
+inline constexpr int64_t kMaxNumberedFiles = 99'999;
+
+// The metadata that safetensors files of ours have, and what it says in checkpoints.
+inline constexpr char kFormatKey[] = "millrace.format";
+inline constexpr char kCheckpointFormat[] = "checkpoint 1";
+// With what names of tensors begin that dense optimizers keep: "optimizer/PARAMETER/STATE".
+inline constexpr char kOptimizerPrefix[] = "optimizer/";
+
+// "step-00001000". REQUIRES: step >= 0.
+std::string checkpoint_name(int64_t step);
+
+// What a name in a folder of checkpoints stands for.
+struct CheckpointName {
+  enum class Kind {
+    kCheckpoint,  // step-00001000
+    kTemporary,   // step-00001000.tmp-NONCE: being written
+    kOld,         // step-00001000.old-NONCE: about to be replaced
+    kRemoved      // step-00001000.removed-NONCE: being removed
+  };
+  Kind kind = Kind::kCheckpoint;
+  int64_t step = 0;
+
+  friend bool operator==(const CheckpointName&, const CheckpointName&) = default;
+};
+
+// None for any other name.
+std::optional<CheckpointName> parse_checkpoint_name(absl::string_view name);
+
+// The name of a directory on its way: `kind` is not kCheckpoint. REQUIRES: is_nonce(nonce).
+std::string checkpoint_name(int64_t step, CheckpointName::Kind kind, absl::string_view nonce);
+
+// Letters and digits, 1 to 64.
+bool is_nonce(absl::string_view nonce);
+// One that nobody has had before: 16 characters, from the system's randomness.
+std::string new_nonce();
+
+// Letters, digits, `_` and `-`, 1 to 128.
+bool is_table_name(absl::string_view name);
+
+// "dense-00000-of-00002.safetensors" and so on. REQUIRES: 0 <= index < count <= kMaxNumberedFiles.
+std::string dense_file_name(int64_t index, int64_t count);
+std::string table_file_name(absl::string_view table, int64_t index, int64_t count);
+std::string state_file_name(int64_t rank, int64_t world_size);
+std::string chunks_file_name(int64_t rank, int64_t world_size);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_FORMAT_CHECKPOINT_NAMES_H_

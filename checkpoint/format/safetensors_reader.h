@@ -1,0 +1,63 @@
+// Reading safetensors files. Knows no LibTorch.
+#ifndef MILLRACE_CHECKPOINT_FORMAT_SAFETENSORS_READER_H_
+#define MILLRACE_CHECKPOINT_FORMAT_SAFETENSORS_READER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/file_system.h"
+#include "checkpoint/format/safetensors_header.h"
+#include "checkpoint/format/tensor_file_layout.h"
+
+namespace millrace {
+
+// One open file. Trusts nothing in it: the header is checked as a whole before anything else, by
+// the rules of docs/checkpoint_format.md. Thread-safe.
+//
+//   ASSIGN_OR_RETURN(auto reader, SafetensorsReader::open(files, path));
+//   ASSIGN_OR_RETURN(const TensorInfo* info, reader->find("table/items/ids"));
+//   std::vector<int64_t> ids(info->shape[0]);
+//   RETURN_IF_ERROR(reader->read(*info, absl::MakeSpan(ids)));
+class SafetensorsReader {
+ public:
+  // Errors: those of opening and reading; DataLoss naming the path and what is wrong.
+  static absl::StatusOr<std::unique_ptr<SafetensorsReader>> open(FileSystem& files,
+                                                                 const std::string& path);
+
+  const std::string& path() const { return file_->path(); }
+  const std::vector<TensorInfo>& tensors() const { return layout_.tensors(); }  // by place
+  const std::map<std::string, std::string>& metadata() const { return layout_.metadata(); }
+
+  // The tensor of this name; lives as long as the reader. Errors: NotFound naming path and
+  // nearest name.
+  absl::StatusOr<const TensorInfo*> find(absl::string_view name) const;
+
+  // Reads a whole tensor of this reader.
+  // REQUIRES: `bytes` has info.size_bytes().
+  // Errors: DataLoss for a file that became shorter and for booleans other than 0 and 1; those
+  // of reading.
+  absl::Status read_bytes(const TensorInfo& info, absl::Span<char> bytes) const;
+
+  // The same into numbers. Errors: InvalidArgument too, if the type or their count is another.
+  absl::Status read(const TensorInfo& info, absl::Span<int64_t> values) const;
+  absl::Status read(const TensorInfo& info, absl::Span<float> values) const;
+
+ private:
+  SafetensorsReader(std::unique_ptr<ReadableFile> file, TensorFileLayout layout)
+      : file_(std::move(file)), layout_(std::move(layout)) {}
+  absl::Status read_as(const TensorInfo& info, TensorType type, absl::Span<char> bytes) const;
+
+  const std::unique_ptr<ReadableFile> file_;
+  const TensorFileLayout layout_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_FORMAT_SAFETENSORS_READER_H_

@@ -1,0 +1,80 @@
+#include "checkpoint/state/frozen_state.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/catch_exceptions.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+// Of each row beside weights and slots: id, frequency, last step.
+constexpr int64_t kRowStateBytes = 24;
+constexpr int64_t kHeaderBytes = 128;  // of a tensor in a file, and in the manifest
+
+FrozenState without_tables(const TrainState& state) {
+  FrozenState frozen;
+  frozen.dense = state.dense;
+  frozen.optimizer_tensors = state.optimizer_tensors();
+  frozen.shared = state.shared;
+  frozen.rank = state.rank;
+  frozen.left_out = state.left_out;
+  return frozen;
+}
+
+}  // namespace
+
+int64_t FrozenState::size_bytes() const {
+  auto bytes = static_cast<int64_t>(shared.ByteSizeLong() + rank.ByteSizeLong());
+  for (const auto* tensors : {&dense, &optimizer_tensors}) {
+    for (const NamedParameter& tensor : *tensors) {
+      bytes += kHeaderBytes + static_cast<int64_t>(tensor.value.nbytes());
+    }
+  }
+  for (const auto& table : tables) {
+    bytes += kHeaderBytes * static_cast<int64_t>(4 + table->slots().size());
+    bytes += table->rows().size() * (table->rows().layout().content_bytes() + kRowStateBytes);
+  }
+  return bytes;
+}
+
+FrozenState view_state(const TrainState& state) {
+  FrozenState frozen = without_tables(state);
+  for (const EmbeddingTable* table : state.tables) {
+    frozen.tables.push_back(table->view());
+  }
+  return frozen;
+}
+
+absl::StatusOr<FrozenState> freeze_state(const TrainState& state,
+                                         std::shared_ptr<UndoBudget> budget, ThreadPool& threads) {
+  FrozenState frozen = without_tables(state);
+  for (auto* tensors : {&frozen.dense, &frozen.optimizer_tensors}) {
+    for (NamedParameter& tensor : *tensors) {
+      tensor.value = tensor.value.detach().clone(at::MemoryFormat::Contiguous);
+    }
+  }
+  frozen.tables.resize(state.tables.size());
+  std::vector<absl::Status> outcomes(state.tables.size());
+  threads.parallel_for(static_cast<int64_t>(state.tables.size()), [&](int64_t t) {
+    outcomes[t] = catch_exceptions([&] {
+      frozen.tables[t] = state.tables[t]->freeze(budget);
+      return absl::OkStatus();
+    });
+  });
+  for (const absl::Status& outcome : outcomes) RETURN_IF_ERROR(outcome);
+  return frozen;
+}
+
+int64_t row_bytes(const TrainState& state) {
+  int64_t bytes = 0;
+  for (const EmbeddingTable* table : state.tables) {
+    bytes += table->store().size() * table->store().content_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace millrace

@@ -1,0 +1,49 @@
+#include "checkpoint/state/job_check.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/config.pb.h"
+#include "proto/config_fingerprint.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kMostDifferences = 20;  // that an error lists
+
+// One to a line; of many the first.
+std::string in_lines(const std::vector<std::string>& differences) {
+  std::string text;
+  for (size_t i = 0; i < differences.size() && i < kMostDifferences; ++i) {
+    absl::StrAppend(&text, "\n  train.", differences[i]);
+  }
+  if (differences.size() <= kMostDifferences) return text;
+  return absl::StrCat(text, "\n  and ", differences.size() - kMostDifferences, " more");
+}
+
+}  // namespace
+
+absl::Status check_job(const CheckpointManifest& manifest, const std::string& fingerprint,
+                       const std::string& config) {
+  if (manifest.fingerprint() == fingerprint) return absl::OkStatus();
+  TrainConfig then, now;
+  std::vector<std::string> lines;
+  if (parse_text(manifest.config(), "its configuration", &then).ok() &&
+      parse_text(config, "the configuration", &now).ok()) {
+    // It may have been taken by the rules of another version.
+    if (!manifest.config().empty() && config_fingerprint(then) == fingerprint) {
+      return absl::OkStatus();
+    }
+    lines = config_differences(then, now);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "this checkpoint is of another job; go back to its configuration, or begin anew in another "
+      "output_dir: train.initialize_from takes its weights along, a source of train.model_bank "
+      "with parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER, PROGRESS, CURSOR, HOOKS] takes along "
+      "its optimizers, progress, place in the data and hooks too, so that training continues where "
+      "it stood (docs/model_bank.md)",
+      lines.empty() ? "" : ". What differs, then → now:", in_lines(lines)));
+}
+
+}  // namespace millrace

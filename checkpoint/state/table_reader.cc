@@ -1,0 +1,305 @@
+#include "checkpoint/state/table_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "checkpoint/format/name_path.h"
+#include "checkpoint/state/table_tensors.h"
+
+namespace millrace {
+namespace {
+
+using File = CheckpointManifest::File;
+
+constexpr int64_t kRowsAhead = 12;  // whose memory is on its way while a row is written
+
+// One evicted id of a file.
+struct Evicted {
+  int64_t step = 0;
+  uint64_t hash = 0;
+  int64_t id = 0;
+  auto key() const { return std::make_pair(step, hash); }
+};
+
+class TableLoad {
+ public:
+  TableLoad(const CheckpointReader& checkpoint, const TableReaderOptions& options,
+            EmbeddingTable& table, ThreadPool& threads)
+      : checkpoint_(checkpoint),
+        options_(options),
+        table_(table),
+        threads_(threads),
+        prefix_(table_prefix(options.table)) {}
+
+  absl::Status run() {
+    for (const File& file : checkpoint_.manifest().files()) {
+      if (file.kind() != CheckpointManifest::TABLE_FILE || file.table() != options_.table) continue;
+      RETURN_IF_ERROR(name_path(read_file(file), join_path(checkpoint_.directory(), file.name())));
+    }
+    return options_.table_state ? set_table_state() : absl::OkStatus();
+  }
+
+ private:
+  // Where the bytes of a tensor go.
+  struct Target {
+    enum Kind { kRecord, kFrequency, kLastStep, kBytes, kIds };
+    Kind kind = kBytes;
+    int64_t at = 0;                             // of a record
+    std::string* bytes = nullptr;               // the whole tensor
+    const std::vector<int64_t>* ids = nullptr;  // the same, as they were read before
+  };
+
+  absl::Status read_file(const File& file) {
+    ASSIGN_OR_RETURN(const TensorFileLayout layout, checkpoint_.layout(file));
+    ASSIGN_OR_RETURN(const auto opened, checkpoint_.open_file(file));
+    opened->will_need_first();
+    RETURN_IF_ERROR(read_ids(file, *opened, layout, "tombstones", tombstones_));
+    table_.drop_rows(tombstones_);
+    RETURN_IF_ERROR(read_ids(file, *opened, layout, "ids", ids_));
+    const bool all_slots = options_.row_state && !options_.slots.has_value();
+    ASSIGN_OR_RETURN(rows_,
+                     table_.place_rows(ids_, all_slots ? EmbeddingTable::NewSlots::kUnset
+                                                       : EmbeddingTable::NewSlots::kInitial));
+    RETURN_IF_ERROR(plan_targets(layout));
+    RETURN_IF_ERROR(opened->read_pieces(
+        [&](int64_t offset, absl::Span<const char> bytes) {
+          return layout.take(
+              offset, bytes,
+              [&](const TensorInfo& tensor, int64_t begin, absl::Span<const char> piece) {
+                return take(tensor, begin, piece);
+              });
+        },
+        threads_));
+    return keep_file_state(file);
+  }
+
+  // Reads a tensor of ids, if it is there: ascending, each once, of this file. Their digest is
+  // looked at when the whole file is read, which compares them with what was read here.
+  absl::Status read_ids(const File& file, const ChunkedFile& opened, const TensorFileLayout& layout,
+                        absl::string_view what, std::vector<int64_t>& ids) const {
+    const std::string name = absl::StrCat(prefix_, what);
+    ids.clear();
+    for (const TensorInfo& tensor : layout.tensors()) {
+      if (tensor.name != name) continue;
+      ids.resize(tensor.shape[0]);
+      RETURN_IF_ERROR(opened.read_unchecked(
+          layout.data_begin() + tensor.begin,
+          absl::MakeSpan(reinterpret_cast<char*>(ids.data()), tensor.size_bytes())));
+    }
+    uint64_t before = 0;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const uint64_t hash = placement_hash(ids[i]);
+      const bool ascends = i == 0 || before < hash;
+      before = hash;
+      if (ascends && hash >= file.first_hash() && hash <= file.last_hash()) continue;
+      return absl::DataLossError(absl::StrCat(
+          name, ": id ", ids[i], ", number ", i,
+          ascends ? ", belongs into another file" : ", is not in the order of hashes"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Of a slot; "" if it is not read.
+  std::string name_there(const SlotSpec& slot) const {
+    if (!options_.slots.has_value()) return slot.name;
+    const auto found = options_.slots->find(slot.name);
+    return found == options_.slots->end() ? "" : found->second;
+  }
+
+  absl::Status plan_targets(const TensorFileLayout& layout) {
+    targets_.clear();
+    bytes_.clear();
+    targets_[prefix_ + "ids"] = {Target::kIds, 0, nullptr, &ids_};
+    if (!tombstones_.empty()) {
+      targets_[prefix_ + "tombstones"] = {Target::kIds, 0, nullptr, &tombstones_};
+    }
+    targets_[prefix_ + "weights"] = {Target::kRecord, 0};
+    if (options_.row_state) {
+      targets_[prefix_ + "frequency"] = {Target::kFrequency};
+      if (options_.last_step) targets_[prefix_ + "last_step"] = {Target::kLastStep};
+      int64_t at = table_.store().weight_bytes();
+      for (const SlotSpec& slot : table_.slots()) {
+        const std::string name = name_there(slot);
+        if (!name.empty()) targets_[prefix_ + "slot/" + name] = {Target::kRecord, at};
+        at += 4 * slot.size;
+      }
+    }
+    std::set<std::string> there;
+    for (const TensorInfo& tensor : layout.tensors()) there.insert(tensor.name);
+    for (const auto& [name, target] : targets_) {
+      if (there.count(name) == 0) return absl::DataLossError(absl::StrCat(name, " is missing"));
+    }
+    if (!options_.table_state) return absl::OkStatus();
+    for (const char* what : {"admission/ids", "admission/counts", "admission/sketch", "evicted/ids",
+                             "evicted/steps"}) {
+      for (const TensorInfo& tensor : layout.tensors()) {
+        if (tensor.name != prefix_ + what) continue;
+        std::string& bytes = bytes_[what];
+        bytes.resize(tensor.size_bytes());
+        targets_[tensor.name] = {Target::kBytes, 0, &bytes};
+        shapes_[what] = tensor.shape;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // From any thread: each piece has rows, or parts of a row, of its own.
+  absl::Status take(const TensorInfo& tensor, int64_t begin, absl::Span<const char> bytes) const {
+    const auto found = targets_.find(tensor.name);
+    if (found == targets_.end()) return absl::OkStatus();
+    const Target& target = found->second;
+    RowStore& store = table_.store();
+    switch (target.kind) {
+      case Target::kBytes:
+        std::memcpy(target.bytes->data() + begin, bytes.data(), bytes.size());
+        return absl::OkStatus();
+      case Target::kIds:
+        if (std::memcmp(reinterpret_cast<const char*>(target.ids->data()) + begin, bytes.data(),
+                        bytes.size()) == 0) {
+          return absl::OkStatus();
+        }
+        return absl::DataLossError(absl::StrCat(tensor.name, " changed while it was read"));
+      case Target::kFrequency:
+        return take_counts(begin, bytes,
+                           [&](RowIndex row, uint32_t value) { store.frequency(row) = value; });
+      case Target::kLastStep:
+        return take_counts(begin, bytes,
+                           [&](RowIndex row, uint32_t value) { store.last_step(row) = value; });
+      case Target::kRecord: break;
+    }
+    const int64_t row_bytes = tensor.size_bytes() / tensor.shape[0];
+    const int64_t last = static_cast<int64_t>(rows_.size()) - 1;
+    for_each_row_piece(
+        row_bytes, begin, static_cast<int64_t>(bytes.size()),
+        [&](int64_t row, int64_t at, int64_t from, int64_t count) {
+          char* next = store.record(rows_[std::min(row + kRowsAhead, last)]) + target.at;
+          for (int64_t b = 0; b < row_bytes; b += 64) __builtin_prefetch(next + b, 1);
+          std::memcpy(store.record(rows_[row]) + target.at + at, bytes.data() + from, count);
+        });
+    return absl::OkStatus();
+  }
+
+  template <typename Set>
+  absl::Status take_counts(int64_t begin, absl::Span<const char> bytes, const Set& set) const {
+    for (size_t at = 0; at < bytes.size(); at += 8) {
+      int64_t value;
+      std::memcpy(&value, bytes.data() + at, 8);
+      if (value < 0 || value > std::numeric_limits<uint32_t>::max()) {
+        return absl::DataLossError(
+            absl::StrCat("number ", (begin + at) / 8, " is ", value, ", not in 0 to 2^32 - 1"));
+      }
+      set(rows_[(begin + at) / 8], static_cast<uint32_t>(value));
+    }
+    return absl::OkStatus();
+  }
+
+  template <typename T>
+  std::vector<T> numbers(const char* what) const {
+    const auto found = bytes_.find(what);
+    if (found == bytes_.end()) return {};
+    std::vector<T> numbers(found->second.size() / sizeof(T));
+    std::memcpy(numbers.data(), found->second.data(), numbers.size() * sizeof(T));
+    return numbers;
+  }
+
+  // Gathers what of the table's state this file has.
+  absl::Status keep_file_state(const File& file) {
+    const std::vector<int64_t> ids = numbers<int64_t>("admission/ids");
+    const std::vector<uint32_t> counts = numbers<uint32_t>("admission/counts");
+    if (counts.size() != ids.size()) {
+      return absl::DataLossError("admission/ids and admission/counts differ in length");
+    }
+    admission_.ids.insert(admission_.ids.end(), ids.begin(), ids.end());
+    admission_.counts.insert(admission_.counts.end(), counts.begin(), counts.end());
+    const std::vector<uint8_t> sketch = numbers<uint8_t>("admission/sketch");
+    if (!sketch.empty()) {
+      admission_.sketch.depth = shapes_.at("admission/sketch")[1];
+      admission_.sketch.width = shapes_.at("admission/sketch")[2];
+      admission_.sketch.counters.insert(admission_.sketch.counters.end(), sketch.begin(),
+                                        sketch.end());
+    }
+    const std::vector<int64_t> gone = numbers<int64_t>("evicted/ids");
+    const std::vector<int64_t> steps = numbers<int64_t>("evicted/steps");
+    if (steps.size() != gone.size()) {
+      return absl::DataLossError("evicted/ids and evicted/steps differ in length");
+    }
+    for (size_t i = 0; i < gone.size(); ++i) {
+      evicted_.push_back({steps[i], placement_hash(gone[i]), gone[i]});
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status set_table_state() {
+    const auto& tables = checkpoint_.manifest().tables();
+    const auto entry = std::find_if(tables.begin(), tables.end(),
+                                    [&](const auto& t) { return t.name() == options_.table; });
+    std::sort(evicted_.begin(), evicted_.end(),
+              [](const Evicted& a, const Evicted& b) { return a.key() < b.key(); });
+    EvictedLogState log;
+    log.begins = entry->evicted_log_begins();
+    for (const Evicted& evicted : evicted_) {
+      log.ids.push_back(evicted.id);
+      log.steps.push_back(evicted.step);
+    }
+    RETURN_IF_ERROR(table_.set_evicted_log(log));
+    return options_.admission ? table_.set_admission_state(admission_) : absl::OkStatus();
+  }
+
+  const CheckpointReader& checkpoint_;
+  const TableReaderOptions& options_;
+  EmbeddingTable& table_;
+  ThreadPool& threads_;
+  const std::string prefix_;
+
+  // Of the file at hand.
+  std::vector<int64_t> tombstones_;
+  std::vector<int64_t> ids_;
+  std::vector<RowIndex> rows_;
+  std::map<std::string, Target> targets_;     // by name of tensor
+  std::map<std::string, std::string> bytes_;  // by name after the prefix
+  std::map<std::string, std::vector<int64_t>> shapes_;
+
+  // Of all files so far.
+  AdmissionState admission_;
+  std::vector<Evicted> evicted_;
+};
+
+}  // namespace
+
+absl::Status read_table(const CheckpointReader& checkpoint, const TableReaderOptions& options,
+                        EmbeddingTable& table, ThreadPool& threads) {
+  return annotate(TableLoad(checkpoint, options, table, threads).run(),
+                  absl::StrCat("table ", options.table));
+}
+
+absl::Status read_table_chain(CheckpointChain chain, TableReaderOptions options,
+                              EmbeddingTable& table, ThreadPool& threads) {
+  const bool table_state = options.table_state;
+  int64_t due = 0;
+  for (const std::unique_ptr<CheckpointReader>& checkpoint : chain) {
+    const auto& tables = checkpoint->manifest().tables();
+    const auto entry = std::find_if(tables.begin(), tables.end(),
+                                    [&](const auto& t) { return t.name() == options.table; });
+    const bool last = checkpoint == chain.back();
+    // A table that came after this part of the chain.
+    if (entry == tables.end() && !last) continue;
+    options.table_state = table_state && last;
+    RETURN_IF_ERROR(
+        name_path(read_table(*checkpoint, options, table, threads), checkpoint->directory()));
+    due = entry->rows();
+  }
+  if (table.store().size() == due) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(chain.back()->directory(), ": table ", options.table,
+                                          " has ", table.store().size(), " rows, not ", due,
+                                          " as its manifest says"));
+}
+
+}  // namespace millrace

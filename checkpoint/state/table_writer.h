@@ -1,0 +1,97 @@
+// A table's rows and state on their way to files.
+#ifndef MILLRACE_CHECKPOINT_STATE_TABLE_WRITER_H_
+#define MILLRACE_CHECKPOINT_STATE_TABLE_WRITER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/numeric/int128.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/thread_pool.h"
+#include "checkpoint/folder/commit_directory.h"
+#include "checkpoint/format/tensor_file_layout.h"
+#include "embedding/table_snapshot.h"
+#include "proto/checkpoint_manifest.pb.h"
+
+namespace millrace {
+
+struct TableWriterOptions {
+  bool row_state = true;    // the part ROW_STATE
+  bool table_state = true;  // the part TABLE_STATE
+  // A delta: the rows that steps after this one saw, and the ids that went since.
+  std::optional<int64_t> since;
+  int64_t min_files = 1;                  // the world size
+  int64_t file_bytes = int64_t{2} << 30;  // files are about as large at most
+};
+
+// Writes the files of one table, by the tables of docs/checkpoint_format.md. The bytes are a
+// function of the table's content and the options, and do not depend on the number of threads.
+//
+//   ASSIGN_OR_RETURN(TableWriter writer,
+//                    TableWriter::create(table->freeze(budget), options, threads));
+//   ... check_free_space(... writer.size_bytes()) ...
+//   RETURN_IF_ERROR(writer.write(directory, threads));
+//   *manifest.add_tables() = writer.entry();
+class TableWriter {
+ public:
+  // Puts the rows in order. Errors: OutOfRange if it is not known which ids went since that step;
+  // InvalidArgument for a table whose name cannot be that of a file.
+  static absl::StatusOr<TableWriter> create(std::unique_ptr<TableSnapshot> table,
+                                            const TableWriterOptions& options, ThreadPool& threads);
+
+  const CheckpointManifest::Table& entry() const { return entry_; }
+  int64_t rows() const { return static_cast<int64_t>(rows_.size()); }  // that it writes
+  int64_t size_bytes() const;                                          // of all files
+  // XXH3-128 of what is in no content digest: admission counts and evicted ids, as files have them.
+  absl::uint128 table_state_digest() const;
+
+  // To be called once: the snapshot has been read then (TableSnapshot::finish), also after an
+  // error. Errors: those of CommitDirectory::write_tensors.
+  absl::Status write(CommitDirectory& directory, ThreadPool& threads);
+
+ private:
+  // Where the bytes of a tensor come from.
+  struct Source {
+    enum Kind { kRecord, kId, kFrequency, kLastStep, kBytes };
+    Kind kind = kBytes;
+    int64_t at = 0;          // of a record
+    std::string bytes = {};  // the whole tensor
+  };
+  struct File {
+    CheckpointManifest::File entry;
+    size_t first_row = 0, end_row = 0;  // of rows_
+    std::optional<TensorFileLayout> layout;
+    std::map<std::string, Source> sources;  // by name of tensor
+  };
+
+  explicit TableWriter(std::unique_ptr<TableSnapshot> table) : table_(std::move(table)) {}
+  // Leaves out those that a delta does not have.
+  void leave_out(const TableWriterOptions& options);
+  absl::Status plan_files(const TableWriterOptions& options);
+  absl::Status plan_file(const TableWriterOptions& options, File& file) const;
+  absl::Status plan_table_state(const TableWriterOptions& options, File& file,
+                                std::vector<TensorInfo>& tensors) const;
+  int64_t row_file_bytes(const TableWriterOptions& options) const;
+  absl::Status write_files(CommitDirectory& directory, ThreadPool& threads) const;
+  void fill(const File& file, const TensorInfo& tensor, int64_t begin,
+            absl::Span<char> bytes) const;
+  template <typename Value>
+  static void fill_numbers(int64_t begin, absl::Span<char> bytes, const Value& value);
+
+  std::unique_ptr<TableSnapshot> table_;
+  std::string prefix_;  // of tensors
+  CheckpointManifest::Table entry_;
+  std::vector<RowIndex> rows_;  // by ascending placement hash
+  std::vector<int64_t> tombstones_;
+  std::vector<File> files_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_STATE_TABLE_WRITER_H_

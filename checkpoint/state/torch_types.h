@@ -1,0 +1,26 @@
+// Element types of files and of LibTorch.
+#ifndef MILLRACE_CHECKPOINT_STATE_TORCH_TYPES_H_
+#define MILLRACE_CHECKPOINT_STATE_TORCH_TYPES_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "checkpoint/format/tensor_type.h"
+#include "optim/named_parameter.h"
+
+namespace millrace {
+
+// None for a type that files do not have, such as complex numbers.
+std::optional<TensorType> tensor_type_of(at::ScalarType type);
+// None for a type that LibTorch does not have or hardly supports: U16, U32, U64.
+std::optional<at::ScalarType> scalar_type_of(TensorType type);
+
+// Errors: InvalidArgument naming the tensor if it is no dense one on the CPU, or of a type that
+// files do not have.
+absl::StatusOr<TensorType> savable_type(const NamedParameter& tensor);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_STATE_TORCH_TYPES_H_

@@ -1,0 +1,56 @@
+// Checkpoints of one table whose files a test makes up, byte for byte.
+#ifndef MILLRACE_CHECKPOINT_TESTING_TABLE_FILES_TESTING_H_
+#define MILLRACE_CHECKPOINT_TESTING_TABLE_FILES_TESTING_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "checkpoint/folder/checkpoint_reader.h"
+#include "checkpoint/format/safetensors_header.h"
+#include "checkpoint/state/table_writer.h"
+#include "embedding/embedding_table.h"
+
+namespace millrace {
+
+// One tensor, by its name after "table/items/".
+struct FileTensor {
+  TensorType type = TensorType::kI64;
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
+using FileTensors = std::map<std::string, FileTensor>;
+
+// The bytes of these numbers.
+template <typename T>
+std::string bytes_of(const std::vector<T>& values) {
+  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+template <typename T>
+std::vector<T> numbers_of(const std::string& bytes) {
+  const auto* first = reinterpret_cast<const T*>(bytes.data());
+  return std::vector<T>(first, first + bytes.size() / sizeof(T));
+}
+
+// Those of TableWriter for a table, saved as FOLDER/step-NNNNNNNN with no other content.
+absl::Status write_table(FileSystem& files, const std::string& folder, int64_t step,
+                         const EmbeddingTable& table, const TableWriterOptions& options = {},
+                         std::optional<CheckpointManifest::Base> base = std::nullopt,
+                         int threads = 1);
+
+// The tensors of each of a table's files, in the order of the files.
+absl::StatusOr<std::vector<FileTensors>> read_table_files(const CheckpointReader& checkpoint);
+
+// Saves the manifest of `like` with these tensors in its files: digests are right, whatever the
+// content is.
+absl::Status write_table_files(FileSystem& files, const std::string& folder,
+                               CheckpointManifest like, const std::vector<FileTensors>& content);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_TESTING_TABLE_FILES_TESTING_H_
