@@ -12,9 +12,9 @@
 #include "bench/arrow_read.h"
 #include "bench/benchmark.h"
 #include "bench/cpu_time.h"
-#include "io/batch_dataset.h"
+#include "io/epoch/batch_dataset.h"
 #include "io/feature_schema.h"
-#include "io/feature_transform.h"
+#include "io/transform/feature_transform.h"
 #include "proto/config_reader.h"
 
 namespace millrace {

@@ -13,7 +13,7 @@
 namespace millrace {
 
 // Places [begin, end) in the order of an epoch: block after block, and within a block in its
-// shuffled order. See io/epoch_plan.h.
+// shuffled order. See io/epoch/epoch_plan.h.
 struct RowInterval {
   int64_t begin = 0;
   int64_t end = 0;
@@ -39,9 +39,9 @@ struct Cursor {
   bool window_finished = false;
   // Which window that is and where the stream stands behind it, as Window::stream.
   std::string stream = "";
-  // Of mixed data (io/mixed_dataset.h), whose own rows_left is empty: how many batches of the epoch
-  // this rank has had, and a cursor for each source; none: nothing is left. Of a source that
-  // repeats: its passes behind the open one that other ranks have begun (io/source_passes.h).
+  // Of mixed data (io/mix/mixed_dataset.h), whose own rows_left is empty: how many batches of the
+  // epoch this rank has had, and a cursor for each source; none: nothing is left. Of a source that
+  // repeats: its passes behind the open one that other ranks have begun (io/mix/source_passes.h).
   int64_t batches = 0;
   std::vector<Cursor> parts = {};
   friend bool operator==(const Cursor&, const Cursor&) = default;

@@ -8,7 +8,7 @@
 #include "base/memory_file_system.h"
 #include "base/mutex.h"
 #include "base/status_matchers.h"
-#include "io/batch_dataset.h"
+#include "io/epoch/batch_dataset.h"
 
 namespace millrace {
 namespace {

@@ -18,7 +18,7 @@
 #include "checkpoint/format/name_path.h"
 #include "checkpoint/inspect/checkpoint_content.h"
 #include "checkpoint/inspect/checkpoint_diff.h"
-#include "io/uri_file_system.h"
+#include "io/files/uri_file_system.h"
 #include "tools/checkpoint_diff_report.h"
 #include "tools/checkpoint_export.h"
 #include "tools/checkpoint_report.h"

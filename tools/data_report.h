@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "io/bad_files.h"
+#include "io/files/bad_files.h"
 
 namespace millrace {
 

@@ -11,7 +11,7 @@
 #include "base/file_system.h"
 #include "distributed/collectives.h"
 #include "framework/trainer.h"
-#include "io/uri_file_system.h"
+#include "io/files/uri_file_system.h"
 #include "proto/config.pb.h"
 #include "tools/data_report.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/status_macros.h"
 #include "io/feature_schema.h"
-#include "io/uri_file_system.h"
+#include "io/files/uri_file_system.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"

@@ -14,7 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "io/arrow_output.h"
+#include "io/format/arrow_output.h"
 
 namespace millrace {
 namespace {

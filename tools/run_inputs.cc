@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/shell_path.h"
 #include "base/status_macros.h"
-#include "io/deep_glob.h"
-#include "io/glob_pattern.h"
+#include "io/files/deep_glob.h"
+#include "io/files/glob_pattern.h"
 
 namespace millrace {
 namespace {

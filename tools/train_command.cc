@@ -17,7 +17,7 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "hooks/metric_text.h"
-#include "io/uri_file_system.h"
+#include "io/files/uri_file_system.h"
 #include "proto/config_fingerprint.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"

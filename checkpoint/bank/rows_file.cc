@@ -19,7 +19,7 @@
 #include "base/text.h"
 #include "checkpoint/format/safetensors_reader.h"
 #include "io/file_reader.h"
-#include "io/text_ids.h"
+#include "io/transform/text_ids.h"
 
 namespace millrace {
 namespace {

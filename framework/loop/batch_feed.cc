@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "framework/padding.h"
-#include "io/window_cursor.h"
+#include "io/window/window_cursor.h"
 
 namespace millrace {
 

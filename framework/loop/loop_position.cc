@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/state_messages.h"
 #include "io/cursor_state.h"
-#include "io/window_cursor.h"
+#include "io/window/window_cursor.h"
 
 namespace millrace {
 

@@ -11,7 +11,7 @@
 #include "base/file_system.h"
 #include "base/philox.h"
 #include "base/status_matchers.h"
-#include "io/batch_dataset.h"
+#include "io/epoch/batch_dataset.h"
 #include "io/feature_schema.h"
 #include "proto/config.pb.h"
 #include "tests/e2e/program_test.h"

@@ -1,0 +1,364 @@
+#include "io/epoch/block_source.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kOpenFiles = 8;  // of each reader
+
+// The columns that features and split are made of, each once.
+std::vector<std::string> needed_columns(const DataConfig& config, const FeatureSchema& schema,
+                                        const std::set<std::string>& missing) {
+  std::vector<std::string> columns;
+  auto add = [&columns](const std::string& name) {
+    if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
+  };
+  for (const FeatureConfig& feature : schema.features()) {
+    if (missing.count(feature.name()) > 0) continue;
+    add(column_of(feature));
+    if (feature.has_weight_column()) add(feature.weight_column());
+  }
+  if (!config.split().column().empty()) add(config.split().column());
+  return columns;
+}
+
+// Opens the first file that can be read. Errors: those of open_file, unless the file is left out.
+absl::StatusOr<std::unique_ptr<FileReader>> open_first(FileSystem& files,
+                                                       const DataConfig& config) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files, config));
+  absl::StatusOr<std::unique_ptr<FileReader>> first = open_file(files, paths.front(), config);
+  if (config.bad_data() != DataConfig::SKIP) return first;
+  for (size_t i = 1; i < paths.size() && !first.ok(); ++i) {
+    first = open_file(files, paths[i], config);
+  }
+  return first;
+}
+
+// The labels and weights whose column the first file lacks; further files must be like it.
+absl::StatusOr<std::set<std::string>> missing_features(FileSystem& files, const DataConfig& config,
+                                                       const FeatureSchema& schema) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> first, open_first(files, config));
+  std::set<std::string> missing;
+  for (const FeatureConfig& feature : schema.features()) {
+    if (feature.kind() == FeatureConfig::LABEL || feature.kind() == FeatureConfig::WEIGHT) {
+      missing.insert(feature.name());
+    }
+    for (const FileColumn& column : first->columns()) {
+      if (column.name == column_of(feature)) missing.erase(feature.name());
+    }
+  }
+  return missing;
+}
+
+int64_t index_of(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) - names.begin();
+}
+
+// Leaves of units that lie end to end what is within `rows`.
+void clip_units(RowInterval rows, std::vector<Unit>* units) {
+  std::vector<Unit> kept;
+  int64_t first = 0;  // row of the unit
+  for (Unit unit : *units) {
+    const int64_t from = std::clamp<int64_t>(rows.begin - first, 0, unit.count);
+    const int64_t to = std::clamp<int64_t>(rows.end - first, 0, unit.count);
+    first += unit.count;
+    if (from >= to) continue;
+    unit.begin += from;
+    unit.count = to - from;
+    kept.push_back(unit);
+  }
+  *units = std::move(kept);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files,
+                                                               const DataConfig& config,
+                                                               const FeatureSchema& schema,
+                                                               const SourceOptions& options) {
+  std::set<std::string> missing;
+  if (options.labels.may_miss) {
+    ASSIGN_OR_RETURN(missing, missing_features(files, config, schema));
+  }
+  ASSIGN_OR_RETURN(FileSet set,
+                   FileSet::open(files, config, needed_columns(config, schema, missing),
+                                 options.may_be_empty, options.bad_files));
+  const std::string& split_column = config.split().column();
+  const int64_t column = index_of(set.columns(), split_column);
+  ASSIGN_OR_RETURN(
+      SplitFilter split,
+      SplitFilter::create(config.split(),
+                          split_column.empty() ? ValueType::kInt64 : set.column_types()[column]));
+  ASSIGN_OR_RETURN(SampleFilter sample,
+                   SampleFilter::create(config.sample(), schema.labels(), options.seed));
+  const std::string& label = schema.labels()[sample.label()];
+  if (sample.needs_label() && missing.count(label) > 0) {
+    return absl::InvalidArgumentError(absl::StrCat("sample.negative_rate needs label \"", label,
+                                                   "\", for which the files have no column"));
+  }
+  std::unique_ptr<BlockSource> source(
+      new BlockSource(std::move(set), std::move(split), std::move(sample)));
+  source->first_file_ = options.first_file;
+  for (const FeatureConfig& feature : schema.features()) {
+    if (feature.name() == label) source->sample_column_ = column_of(feature);
+  }
+  source->skip_bad_ = config.bad_data() == DataConfig::SKIP;
+  source->units_ = make_units(source->files_.group_rows(), kMaxUnitRows);
+  if (options.rows.end > 0) clip_units(options.rows, &source->units_);
+  for (const Unit& unit : source->units_) source->rows_ += unit.count;
+  for (const FeatureConfig& feature : schema.features()) {
+    if (missing.count(feature.name()) > 0) {
+      source->features_.push_back({.kind = feature.kind()});
+      continue;
+    }
+    RETURN_IF_ERROR(source->add_feature(feature, options.labels.range, schema, files),
+                    source->files_.paths().front());
+  }
+  source->find_last_uses();
+  if (!split_column.empty() && !source->split_.takes_all()) {
+    source->split_request_ = source->add_request({column, source->split_.reads_as()});
+  }
+  return source;
+}
+
+absl::Status BlockSource::add_feature(const FeatureConfig& config, LabelRange labels,
+                                      const FeatureSchema& schema, FileSystem& files) {
+  const int64_t column = index_of(files_.columns(), column_of(config));
+  Feature feature{.kind = config.kind()};
+  ASSIGN_OR_RETURN(feature.transform,
+                   FeatureTransform::create(config, files_.column_types()[column], labels, files));
+  feature.request = add_request({column, feature.transform->reads_as()});
+  if (config.has_weight_column()) {
+    const int64_t weights = index_of(files_.columns(), config.weight_column());
+    const ValueType type = files_.column_types()[weights];
+    if (type == ValueType::kString) {
+      return absl::InvalidArgumentError(absl::StrCat("feature \"", config.name(),
+                                                     "\": weight_column \"", config.weight_column(),
+                                                     "\" holds text"));
+    }
+    feature.weight_request =
+        add_request({weights, type == ValueType::kText ? ValueType::kDouble : type});
+  }
+  for (const TransformConfig& step : config.transform()) {
+    if (!step.has_cross()) continue;
+    ASSIGN_OR_RETURN(const int64_t other, schema.sparse_index(step.cross().feature()));
+    const auto before = std::count_if(features_.begin(), features_.end(), [](const Feature& f) {
+      return f.kind == FeatureConfig::SPARSE;
+    });
+    if (other >= before) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "feature \"", config.name(), "\": cross needs a feature that stands before it"));
+    }
+    feature.crossed.push_back(other);
+  }
+  features_.push_back(std::move(feature));
+  return absl::OkStatus();
+}
+
+void BlockSource::find_last_uses() {
+  std::set<int64_t> used_later;
+  for (auto feature = features_.rbegin(); feature != features_.rend(); ++feature) {
+    if (!feature->transform.has_value()) continue;
+    used_later.insert(feature->weight_request);
+    feature->takes_column = used_later.insert(feature->request).second;
+  }
+}
+
+std::string BlockSource::files_being_read() const {
+  std::vector<std::string> paths;
+  for (const int64_t file : in_use_.files()) paths.push_back(files_.paths()[file]);
+  return absl::StrJoin(paths, ", ");
+}
+
+int64_t BlockSource::add_request(Request request) {
+  const auto found = std::find(requests_.begin(), requests_.end(), request);
+  if (found != requests_.end()) return found - requests_.begin();
+  requests_.push_back(request);
+  return static_cast<int64_t>(requests_.size()) - 1;
+}
+
+absl::StatusOr<Block> BlockReader::read(const EpochPlan& plan, int64_t index, RowInterval range,
+                                        const std::atomic<bool>& cancelled) {
+  Block block;
+  for (const BlockSource::Feature& feature : source_.features_) {
+    if (feature.kind == FeatureConfig::SPARSE) block.sparse.emplace_back();
+    if (feature.kind == FeatureConfig::DENSE) block.dense.emplace_back();
+    if (feature.kind == FeatureConfig::LABEL) block.labels.emplace_back();
+  }
+  std::vector<uint8_t> keep;  // empty: all
+  std::vector<uint8_t> bad;   // likewise: none
+  for (const Unit& unit : plan.units(index)) {
+    if (cancelled) return absl::CancelledError("reading was cancelled");
+    BadRows bad_rows(unit.count, source_.skip_bad_);
+    const size_t first_row = block.example_ids.size();
+    RETURN_IF_ERROR(append_unit(unit, plan.epoch(), bad_rows, &block, &keep));
+    if (bad_rows.count() == 0) continue;
+    bad.resize(first_row);
+    for (int64_t row = 0; row < unit.count; ++row) bad.push_back(bad_rows.contains(row));
+    if (block.bad_row.empty()) block.bad_row = std::string(bad_rows.first().message());
+  }
+  if (!bad.empty()) bad.resize(block.example_ids.size());
+  const int64_t first = plan.blocks()[index].first_position;
+  const std::vector<int32_t> order = plan.row_order(index);
+  block.order.reserve(range.end - range.begin);
+  for (int64_t position = range.begin; position < range.end; ++position) {
+    const int32_t row = order[position - first];
+    if (!keep.empty() && keep[row] == 0) continue;
+    if (!bad.empty() && bad[row] != 0) {
+      block.bad_positions.push_back(position);
+    } else {
+      block.order.push_back({row, position});
+    }
+  }
+  // Now, while the columns are in the cache, and on this thread: a batch then is cut out of them.
+  // And a batch may span many blocks of which little is kept.
+  if (!is_in_order(block.order) || block.order.size() * 2 <= block.example_ids.size()) {
+    put_in_order(&block);
+  }
+  return block;
+}
+
+absl::StatusOr<FileSet::OpenFile*> BlockReader::file(int64_t file) {
+  auto found = std::find_if(open_files_.begin(), open_files_.end(),
+                            [file](const CachedFile& cached) { return cached.file == file; });
+  if (found == open_files_.end()) {
+    ASSIGN_OR_RETURN(FileSet::OpenFile open, source_.files_.open_again(file));
+    if (open_files_.size() == kOpenFiles) open_files_.erase(open_files_.begin());
+    open_files_.push_back({file, std::move(open)});
+  } else {
+    std::rotate(found, found + 1, open_files_.end());
+  }
+  return &open_files_.back().open;
+}
+
+absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, BadRows& bad) {
+  const FilesInUse::Use use(source_.in_use_, unit.file);
+  ASSIGN_OR_RETURN(FileSet::OpenFile * open, file(unit.file));
+  std::vector<ColumnRequest> requests;
+  for (const BlockSource::Request& request : source_.requests_) {
+    requests.push_back({.column = open->columns[request.column], .as = request.as});
+  }
+  return open->reader->read({unit.group, unit.begin, unit.count}, requests, bad);
+}
+
+// Columns of missing values, for units that cannot be read.
+std::vector<Column> BlockReader::no_columns(int64_t rows) const {
+  std::vector<Column> columns;
+  for (const BlockSource::Request& request : source_.requests_) {
+    Column column;
+    column.type = request.as;
+    column.rows = rows;
+    column.offsets.assign(rows + 1, 0);
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+absl::Status BlockReader::append_unit(const Unit& unit, int64_t epoch, BadRows& bad, Block* block,
+                                      std::vector<uint8_t>* keep) {
+  auto columns = read_columns(unit, bad);
+  if (!columns.ok()) {
+    const absl::StatusCode code = columns.status().code();
+    const bool is_bad = code == absl::StatusCode::kDataLoss || code == absl::StatusCode::kNotFound;
+    if (!is_bad) return columns.status();
+    RETURN_IF_ERROR(bad.add_all(columns.status()));
+    columns = no_columns(unit.count);
+  }
+  const int64_t first_row = source_.files_.first_row(unit.file, unit.group) + unit.begin;
+  const size_t before = block->example_ids.size();
+  ColumnPlace place{
+      .path = source_.files_.paths()[unit.file], .column = "", .first_row = first_row};
+  std::vector<int64_t> numbers(unit.count);
+  for (int64_t row = 0; row < unit.count; ++row) numbers[row] = unit.file << 40 | (first_row + row);
+  if (!source_.split_.takes_all()) {
+    const int64_t request = source_.split_request_;
+    if (request >= 0) place.column = source_.files_.columns()[source_.requests_[request].column];
+    RETURN_IF_ERROR(source_.split_.append(numbers, request >= 0 ? (*columns)[request] : Column(),
+                                          place, bad, keep));
+  }
+  RETURN_IF_ERROR(append_features(absl::MakeSpan(*columns), unit.count, place, bad, block));
+  if (block->example_ids.size() == before) {  // no feature is the example id
+    for (const int64_t number : numbers) {
+      block->example_ids.push_back((source_.first_file_ << 40) + number);
+    }
+  }
+  if (source_.sample_.takes_all()) return absl::OkStatus();
+  return sample(numbers, epoch, place, bad, block, keep);
+}
+
+// The rows of a unit, which are the last of the block.
+absl::Status BlockReader::sample(absl::Span<const int64_t> numbers, int64_t epoch,
+                                 ColumnPlace place, BadRows& bad, Block* block,
+                                 std::vector<uint8_t>* keep) const {
+  const SampleFilter& filter = source_.sample_;
+  const size_t rows = block->example_ids.size();
+  const size_t first = rows - numbers.size();
+  keep->resize(rows, 1);
+  SampledRows sampled{numbers, {}, absl::MakeSpan(*keep).subspan(first), {}};
+  if (filter.needs_label()) {
+    sampled.labels = absl::MakeConstSpan(block->labels[filter.label()]).subspan(first);
+    place.column = source_.sample_column_;
+  }
+  if (filter.corrects_weights()) {
+    block->weights.resize(rows, 1.0f);  // without a feature that is the weight
+    sampled.weights = absl::MakeSpan(block->weights).subspan(first);
+  }
+  return filter.apply(epoch, sampled, place, bad);
+}
+
+absl::Status BlockReader::append_features(absl::Span<Column> columns, int64_t rows,
+                                          ColumnPlace place, BadRows& bad, Block* block) {
+  size_t sparse = 0, dense = 0, label = 0;
+  for (const BlockSource::Feature& feature : source_.features_) {
+    if (!feature.transform.has_value()) {
+      if (feature.kind != FeatureConfig::LABEL) continue;
+      std::vector<float>& values = block->labels[label++];
+      values.resize(values.size() + rows, std::numeric_limits<float>::quiet_NaN());
+      continue;
+    }
+    const FeatureTransform& transform = *feature.transform;
+    place.column = source_.files_.columns()[source_.requests_[feature.request].column];
+    std::vector<const IdColumn*> crossed;
+    for (const int64_t other : feature.crossed) crossed.push_back(&block->sparse[other]);
+    const FeatureInput input{
+        .column = columns[feature.request],
+        .place = place,
+        .bad = bad,
+        .weights = feature.weight_request < 0 ? nullptr : &columns[feature.weight_request],
+        .crossed = crossed,
+        .owned = feature.takes_column ? &columns[feature.request] : nullptr};
+    switch (feature.kind) {
+      case FeatureConfig::SPARSE:
+        RETURN_IF_ERROR(transform.append_ids(input, &block->sparse[sparse++]));
+        break;
+      case FeatureConfig::DENSE:
+        RETURN_IF_ERROR(transform.append_numbers(input, &block->dense[dense++]));
+        break;
+      case FeatureConfig::LABEL:
+        RETURN_IF_ERROR(transform.append_numbers(input, &block->labels[label++]));
+        break;
+      case FeatureConfig::WEIGHT:
+        RETURN_IF_ERROR(transform.append_numbers(input, &block->weights));
+        break;
+      case FeatureConfig::EXAMPLE_ID:
+        RETURN_IF_ERROR(transform.append_single_ids(input, &block->example_ids));
+        break;
+      case FeatureConfig::GROUP_ID:
+        RETURN_IF_ERROR(transform.append_single_ids(input, &block->group_ids));
+        break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,137 @@
+// Files below the batches: which columns are read, and how they become features.
+#ifndef MILLRACE_IO_EPOCH_BLOCK_SOURCE_H_
+#define MILLRACE_IO_EPOCH_BLOCK_SOURCE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "io/bad_rows.h"
+#include "io/block.h"
+#include "io/cursor.h"
+#include "io/epoch/epoch_plan.h"
+#include "io/feature_schema.h"
+#include "io/files/file_set.h"
+#include "io/files/files_in_use.h"
+#include "io/transform/feature_transform.h"
+#include "io/transform/label_range.h"
+#include "io/transform/sample_filter.h"
+#include "io/transform/split_filter.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// See DatasetOptions.
+struct LabelRules {
+  LabelRange range = LabelRange::kBinary;
+  bool may_miss = false;
+};
+
+// See DatasetOptions.
+struct SourceOptions {
+  LabelRules labels;
+  RowInterval rows;
+  bool may_be_empty = false;
+  uint64_t seed = 1;
+  int64_t first_file = 0;
+  BadFiles* bad_files = nullptr;
+};
+
+// Files and features, checked against each other. Immutable but for what readers say that they
+// read; thread-safe.
+class BlockSource {
+ public:
+  // `files` must outlive the source. Errors: those of FileSet, FeatureTransform, SplitFilter and
+  // SampleFilter; InvalidArgument where the files lack the label that a sample needs.
+  static absl::StatusOr<std::unique_ptr<BlockSource>> open(FileSystem& files,
+                                                           const DataConfig& config,
+                                                           const FeatureSchema& schema,
+                                                           const SourceOptions& options);
+
+  const FileSet& files() const { return files_; }
+  const std::vector<Unit>& units() const { return units_; }
+  int64_t rows() const { return rows_; }  // of all units
+  // Paths of the files that readers are opening or reading now, for NamesFiles.
+  std::string files_being_read() const;
+
+ private:
+  friend class BlockReader;
+
+  // A feature, and the place of its column in what is read.
+  struct Feature {
+    FeatureConfig::Kind kind;
+    int64_t request = -1;                                      // -1: no file has the column
+    std::optional<FeatureTransform> transform = std::nullopt;  // none: the same
+    int64_t weight_request = -1;                               // -1: its ids have no weights
+    std::vector<int64_t> crossed = {};                         // sparse features, for each `cross`
+    bool takes_column = false;                                 // no later feature needs it
+  };
+  // A column as it is read; two features of one column share it where they can.
+  struct Request {
+    int64_t column;  // index into files().columns()
+    ValueType as;
+    friend bool operator==(const Request&, const Request&) = default;
+  };
+
+  BlockSource(FileSet files, SplitFilter split, SampleFilter sample)
+      : files_(std::move(files)), split_(std::move(split)), sample_(std::move(sample)) {}
+  absl::Status add_feature(const FeatureConfig& config, LabelRange labels,
+                           const FeatureSchema& schema, FileSystem& files);
+  int64_t add_request(Request request);
+  void find_last_uses();
+
+  FileSet files_;
+  SplitFilter split_;
+  SampleFilter sample_;
+  std::string sample_column_;  // of its label
+  int64_t first_file_ = 0;
+  int64_t split_request_ = -1;  // -1: the split needs no column
+  bool skip_bad_ = false;       // DataConfig::SKIP
+  std::vector<Unit> units_;
+  int64_t rows_ = 0;
+  std::vector<Feature> features_;
+  std::vector<Request> requests_;
+  mutable FilesInUse in_use_;  // by readers
+};
+
+// Reads blocks of a source; one for each thread. Keeps a few files open.
+class BlockReader {
+ public:
+  // `source` must outlive it.
+  explicit BlockReader(const BlockSource& source) : source_(source) {}
+
+  // Reads a block of a plan made of source.units(); its order holds the rows at the positions
+  // of `range`, those outside split and sample and, with DataConfig::SKIP, bad ones left out.
+  // REQUIRES: `range` is within the block.
+  // Errors: DataLoss and others, naming file and place; Cancelled once `cancelled` is true.
+  absl::StatusOr<Block> read(const EpochPlan& plan, int64_t block, RowInterval range,
+                             const std::atomic<bool>& cancelled);
+
+ private:
+  struct CachedFile {
+    int64_t file;
+    FileSet::OpenFile open;
+  };
+
+  absl::StatusOr<FileSet::OpenFile*> file(int64_t file);
+  absl::StatusOr<std::vector<Column>> read_columns(const Unit& unit, BadRows& bad);
+  std::vector<Column> no_columns(int64_t rows) const;
+  absl::Status append_unit(const Unit& unit, int64_t epoch, BadRows& bad, Block* block,
+                           std::vector<uint8_t>* keep);
+  absl::Status sample(absl::Span<const int64_t> numbers, int64_t epoch, ColumnPlace place,
+                      BadRows& bad, Block* block, std::vector<uint8_t>* keep) const;
+  absl::Status append_features(absl::Span<Column> columns, int64_t rows, ColumnPlace place,
+                               BadRows& bad, Block* block);
+
+  const BlockSource& source_;
+  std::vector<CachedFile> open_files_;  // the last used comes last
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_EPOCH_BLOCK_SOURCE_H_

@@ -1,0 +1,123 @@
+#include "io/epoch/epoch_source.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "proto/split_check.h"
+
+namespace millrace {
+namespace {
+
+absl::Status check_options(const DatasetOptions& options) {
+  auto at_least_one = [](int64_t value, absl::string_view name) -> absl::Status {
+    if (value >= 1) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, "; it must be at least 1"));
+  };
+  RETURN_IF_ERROR(at_least_one(options.data.batch_size(), "batch_size"));
+  RETURN_IF_ERROR(at_least_one(options.reader_threads, "reader_threads"));
+  RETURN_IF_ERROR(at_least_one(options.prefetch_batches, "prefetch_batches"));
+  RETURN_IF_ERROR(at_least_one(options.world_size, "world_size"));
+  if (options.rank < 0 || options.rank >= options.world_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", options.rank, " of ", options.world_size, " ranks"));
+  }
+  const int64_t shuffle_rows = options.data.shuffle_rows();
+  if (shuffle_rows < 0 || shuffle_rows > std::numeric_limits<int32_t>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shuffle_rows is ", shuffle_rows, "; it must be from 0 to 2^31 - 1"));
+  }
+  if (options.data.has_mix()) {
+    return absl::InvalidArgumentError("the data is a mix, which open_mixed_dataset opens");
+  }
+  return absl::OkStatus();
+}
+
+// "" where everything is kept.
+std::string sample_text(const DatasetOptions& options) {
+  const SampleConfig& sample = options.data.sample();
+  if (sample.rate() == 1 && sample.negative_rate() == 1) return "";
+  return absl::StrCat(" sample ", sample.rate(), " ", sample.negative_rate(), " ",
+                      absl::CEscape(sample.label()), " ", sample.resample(), " ", options.seed);
+}
+
+// See Cursor::fingerprint.
+uint64_t fingerprint_of(const DatasetOptions& options, const FileSet& files) {
+  const bool shuffled = options.data.shuffle_rows() > 0;
+  const SplitConfig& split = options.data.split();
+  const SplitBounds bounds = split_bounds(split);
+  std::string text = absl::StrCat("2 ", kMaxUnitRows, " ", options.data.shuffle_rows(), " ",
+                                  shuffled ? options.seed : 0, " ", split.by(), " ", split.column(),
+                                  " ", bounds.from, " ", bounds.to);
+  if (options.rows.end > 0) {
+    absl::StrAppend(&text, " rows ", options.rows.begin, " ", options.rows.end);
+  }
+  absl::StrAppend(&text, sample_text(options));
+  for (size_t i = 0; i < files.paths().size(); ++i) {
+    absl::StrAppend(&text, ";", absl::CEscape(base_name(files.paths()[i])), ":");
+    for (const int64_t rows : files.group_rows()[i]) absl::StrAppend(&text, rows, ",");
+  }
+  return std::max<uint64_t>(1, xxh3(text));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<EpochSource>> EpochSource::open(const DatasetOptions& options) {
+  RETURN_IF_ERROR(check_options(options));
+  ASSIGN_OR_RETURN(std::unique_ptr<BlockSource> blocks,
+                   BlockSource::open(*options.files, options.data, options.schema,
+                                     {.labels = {options.labels, options.labels_may_miss},
+                                      .rows = options.rows,
+                                      .may_be_empty = options.may_be_empty,
+                                      .seed = options.seed,
+                                      .first_file = options.first_file,
+                                      .bad_files = options.bad_files}));
+  return std::unique_ptr<EpochSource>(new EpochSource(options, std::move(blocks)));
+}
+
+EpochSource::EpochSource(const DatasetOptions& options, std::unique_ptr<BlockSource> blocks)
+    : options_(options),
+      blocks_(std::move(blocks)),
+      fingerprint_(fingerprint_of(options_, blocks_->files())) {}
+
+Cursor EpochSource::begin(int64_t epoch) const {
+  const RowInterval all{0, rows()};
+  return {.epoch = epoch,
+          .rows_left = deal_rows({&all, 1}, options_.rank, options_.world_size),
+          .fingerprint = fingerprint_};
+}
+
+absl::StatusOr<Cursor> EpochSource::go_on(absl::Span<const Cursor> cursors) const {
+  if (cursors.empty()) return absl::InvalidArgumentError("no cursors to continue from");
+  Cursor own;
+  own.epoch = cursors.front().epoch;
+  own.fingerprint = fingerprint_;
+  for (const Cursor& cursor : cursors) {
+    if (cursor.epoch != own.epoch) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the cursors are of epochs ", own.epoch, " and ", cursor.epoch, "; they must be of one"));
+    }
+    RETURN_IF_ERROR(check(cursor));
+  }
+  ASSIGN_OR_RETURN(own.rows_left, merge_rows_left(cursors, rows()));
+  if (static_cast<int64_t>(cursors.size()) != options_.world_size) {
+    own.rows_left = deal_rows(own.rows_left, options_.rank, options_.world_size);
+  } else {
+    ASSIGN_OR_RETURN(own.rows_left, merge_rows_left({&cursors[options_.rank], 1}, rows()));
+  }
+  return own;
+}
+
+absl::Status EpochSource::check(const Cursor& cursor) const {
+  if (cursor.fingerprint == 0 || cursor.fingerprint == fingerprint_) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the cursors are of other data, or of another order of it: files, "
+                   "shuffle_rows, split, sample or seed changed; the first file is now ",
+                   files().front()));
+}
+
+}  // namespace millrace

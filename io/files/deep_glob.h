@@ -1,0 +1,22 @@
+// Shell patterns with ** for any number of directories.
+#ifndef MILLRACE_IO_FILES_DEEP_GLOB_H_
+#define MILLRACE_IO_FILES_DEEP_GLOB_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+
+namespace millrace {
+
+// Returns the paths that match `pattern`, sorted by name, as FileSystem::glob does. A part of the
+// pattern that is ** also matches any number of directories, including none; as the last part it
+// matches every file below. ** does not match names that begin with a dot, and does not follow
+// symbolic links to directories.
+// Errors: InvalidArgument for ** that is not a whole part of the path; those of FileSystem.
+absl::StatusOr<std::vector<std::string>> deep_glob(FileSystem& files, const std::string& pattern);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_FILES_DEEP_GLOB_H_

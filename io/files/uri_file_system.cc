@@ -1,0 +1,372 @@
+#include "io/files/uri_file_system.h"
+
+#include <arrow/filesystem/filesystem.h>
+#include <arrow/filesystem/s3fs.h>
+#include <arrow/io/interfaces.h>
+#include <arrow/result.h>
+#include <arrow/status.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/catch_exceptions.h"
+#include "base/status_macros.h"
+#include "io/format/arrow_message.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = arrow::fs;
+
+constexpr absl::string_view kSchemeEnd = "://";
+
+// scheme://authority/rest
+struct Uri {
+  std::string scheme;
+  std::string authority;
+  std::string rest;  // without slashes at its ends
+};
+
+Uri split_uri(const std::string& uri) {
+  const size_t end = uri.find(kSchemeEnd.data());
+  Uri parts;
+  parts.scheme = uri.substr(0, end);
+  absl::string_view rest = absl::string_view(uri).substr(end + kSchemeEnd.size());
+  const size_t slash = rest.find('/');
+  parts.authority = std::string(rest.substr(0, slash));
+  if (slash == absl::string_view::npos) return parts;
+  rest.remove_prefix(slash);
+  while (absl::ConsumePrefix(&rest, "/")) {
+  }
+  while (absl::ConsumeSuffix(&rest, "/")) {
+  }
+  parts.rest = std::string(rest);
+  return parts;
+}
+
+absl::Status from_arrow(const arrow::Status& status, absl::string_view doing,
+                        const std::string& uri) {
+  if (status.ok()) return absl::OkStatus();
+  const std::string message = absl::StrCat("cannot ", doing, " ", uri, ": ", arrow_message(status));
+  if (status.IsInvalid() || status.IsNotImplemented()) return absl::InvalidArgumentError(message);
+  return absl::UnavailableError(message);
+}
+
+// Arrow may throw, too.
+template <typename Call>
+absl::Status guarded(absl::string_view doing, const std::string& uri, const Call& call) {
+  return catch_exceptions([&] { return from_arrow(call(), doing, uri); });
+}
+
+FileKind kind_of(const fs::FileInfo& info) {
+  if (info.IsDirectory()) return FileKind::kDirectory;
+  return info.IsFile() ? FileKind::kRegular : FileKind::kOther;
+}
+
+// Errors: NotFound too.
+absl::StatusOr<fs::FileInfo> look_at(fs::FileSystem& files, const std::string& path,
+                                     const std::string& uri) {
+  fs::FileInfo found;
+  RETURN_IF_ERROR(guarded("look at", uri, [&]() -> arrow::Status {
+    ARROW_ASSIGN_OR_RAISE(found, files.GetFileInfo(path));
+    return arrow::Status::OK();
+  }));
+  if (found.type() != fs::FileType::NotFound) return found;
+  return absl::NotFoundError(absl::StrCat("cannot look at ", uri, ": it is not there"));
+}
+
+class UriFile : public ReadableFile {
+ public:
+  UriFile(std::shared_ptr<arrow::io::RandomAccessFile> file, std::string uri, int64_t size)
+      : file_(std::move(file)), uri_(std::move(uri)), size_(size) {}
+  const std::string& path() const override { return uri_; }
+  int64_t size_bytes() const override { return size_; }
+
+  absl::StatusOr<int64_t> read_at(int64_t offset, int64_t count, void* buffer) override {
+    // Beyond the end Arrow's files say different things.
+    count = std::max<int64_t>(0, std::min(count, size_ - offset));
+    int64_t done = 0;
+    while (done < count) {
+      int64_t read = 0;
+      RETURN_IF_ERROR(guarded("read", uri_, [&]() -> arrow::Status {
+        ARROW_ASSIGN_OR_RAISE(
+            read, file_->ReadAt(offset + done, count - done, static_cast<char*>(buffer) + done));
+        return arrow::Status::OK();
+      }));
+      if (read == 0) break;
+      done += read;
+    }
+    return done;
+  }
+
+ private:
+  const std::shared_ptr<arrow::io::RandomAccessFile> file_;
+  const std::string uri_;
+  const int64_t size_;
+};
+
+absl::Status read_only(const std::string& uri) {
+  return absl::PermissionDeniedError(
+      absl::StrCat("cannot write ", uri, ": files behind URIs are only read; name a local path"));
+}
+
+std::vector<std::string> expand_braces(const std::string& pattern);
+
+// `open` is the place of a brace that opens, `ends` those of its commas and the brace that closes.
+std::vector<std::string> expand_choices(const std::string& pattern, size_t open,
+                                        const std::vector<size_t>& ends) {
+  std::vector<std::string> expanded;
+  size_t begin = open + 1;
+  for (const size_t end : ends) {
+    const std::string choice =
+        absl::StrCat(pattern.substr(0, open), pattern.substr(begin, end - begin),
+                     pattern.substr(ends.back() + 1));
+    for (std::string& more : expand_braces(choice)) expanded.push_back(std::move(more));
+    begin = end + 1;
+  }
+  return expanded;
+}
+
+// Returns the patterns without braces that together match the same names, as in a shell. A
+// character behind a backslash is not special, and neither is a brace without its other one.
+std::vector<std::string> expand_braces(const std::string& pattern) {
+  size_t open = 0;
+  int depth = 0;
+  std::vector<size_t> ends;
+  for (size_t at = 0; at < pattern.size(); ++at) {
+    const char c = pattern[at];
+    if (c == '\\') {
+      ++at;
+      continue;
+    }
+    if (c == '{' && ++depth == 1) open = at;
+    if (depth == 1 && (c == ',' || c == '}')) ends.push_back(at);
+    if (c == '}' && depth > 0 && --depth == 0) return expand_choices(pattern, open, ends);
+  }
+  return {pattern};
+}
+
+bool is_pattern(const std::string& name) {
+  return name.find_first_of("*?[\\") != std::string::npos;
+}
+
+// Arrow wants its S3 client to be taken down before its own objects are, so after these were made.
+void finalize_s3_at_exit() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    std::atexit([] {
+      const arrow::Status status = fs::EnsureS3Finalized();
+      if (!status.ok()) status.Warn();
+    });
+  });
+}
+
+// The bucket with what the environment says of its service, which Arrow takes from URIs alone.
+std::string s3_uri(const std::string& bucket) {
+  const char* endpoint = std::getenv("AWS_ENDPOINT_URL_S3");
+  if (endpoint == nullptr) endpoint = std::getenv("AWS_ENDPOINT_URL");
+  if (endpoint == nullptr) return bucket;
+  const std::string url = is_uri(endpoint) ? endpoint : absl::StrCat("https://", endpoint);
+  const Uri service = split_uri(url);
+  return absl::StrCat(bucket, "?scheme=", service.scheme, "&endpoint_override=", service.authority);
+}
+
+// HDFS is reached through libraries that Arrow loads when they are needed. Returns: what is
+// missing, instead of where the loader looked for it; other errors as they are.
+absl::Status name_missing_library(const absl::Status& status, const std::string& root) {
+  const bool no_hdfs = absl::StrContains(status.message(), "load libhdfs");
+  if (!no_hdfs && !absl::StrContains(status.message(), "load libjvm")) return status;
+  return absl::UnavailableError(absl::StrCat(
+      "cannot reach ", root, ": this machine has no ",
+      no_hdfs ? "libhdfs.so, which comes with Hadoop; install Hadoop and set HADOOP_HOME, or "
+                "ARROW_LIBHDFS_DIR to the directory of the library, and JAVA_HOME to a Java runtime"
+              : "libjvm.so, which comes with Java; install a Java runtime and set JAVA_HOME to its "
+                "directory"));
+}
+
+}  // namespace
+
+UriFileSystem& UriFileSystem::process() {
+  static UriFileSystem* files = new UriFileSystem(FileSystem::local());
+  return *files;
+}
+
+absl::StatusOr<UriFileSystem::Place> UriFileSystem::place(const std::string& uri) {
+  const Uri parts = split_uri(uri);
+  const std::string root = absl::StrCat(parts.scheme, kSchemeEnd, parts.authority);
+  // A bucket is the first name of a path; a host is none.
+  const bool has_bucket = parts.scheme == "s3" || parts.scheme == "gs" || parts.scheme == "gcs";
+  if (has_bucket && parts.authority.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(uri, " names no bucket"));
+  }
+  Place place;
+  place.path = has_bucket ? absl::StrCat(parts.authority, parts.rest.empty() ? "" : "/", parts.rest)
+                          : absl::StrCat("/", parts.rest);
+  MutexLock lock(mutex_);
+  std::shared_ptr<fs::FileSystem>& connected = connected_[root];
+  if (connected == nullptr) {
+    const absl::Status reached = guarded("reach", root, [&]() -> arrow::Status {
+      const std::string uri = parts.scheme == "s3" ? s3_uri(root) : has_bucket ? root : root + "/";
+      auto made = fs::FileSystemFromUri(uri);
+      if (parts.scheme == "s3") finalize_s3_at_exit();  // also if nobody answers
+      ARROW_ASSIGN_OR_RAISE(connected, std::move(made));
+      return arrow::Status::OK();
+    });
+    RETURN_IF_ERROR(name_missing_library(reached, root));
+  }
+  place.files = connected;
+  return place;
+}
+
+absl::StatusOr<FileInfo> UriFileSystem::info(const std::string& path) {
+  if (!is_uri(path)) return local_.info(path);
+  ASSIGN_OR_RETURN(const Place at, place(path));
+  ASSIGN_OR_RETURN(const fs::FileInfo found, look_at(*at.files, at.path, path));
+  FileInfo info;
+  info.kind = kind_of(found);
+  info.is_directory = info.kind == FileKind::kDirectory;
+  if (info.kind == FileKind::kRegular) info.size_bytes = std::max<int64_t>(0, found.size());
+  return info;
+}
+
+absl::StatusOr<FileInfo> UriFileSystem::link_info(const std::string& path) {
+  return is_uri(path) ? info(path) : local_.link_info(path);
+}
+
+absl::StatusOr<std::unique_ptr<ReadableFile>> UriFileSystem::open(const std::string& path) {
+  if (!is_uri(path)) return local_.open(path);
+  ASSIGN_OR_RETURN(const Place at, place(path));
+  ASSIGN_OR_RETURN(const fs::FileInfo found, look_at(*at.files, at.path, path));
+  if (found.IsDirectory()) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": a directory"));
+  }
+  std::shared_ptr<arrow::io::RandomAccessFile> file;
+  int64_t size = 0;
+  RETURN_IF_ERROR(guarded("open", path, [&]() -> arrow::Status {
+    ARROW_ASSIGN_OR_RAISE(file, at.files->OpenInputFile(found));
+    ARROW_ASSIGN_OR_RAISE(size, file->GetSize());
+    return arrow::Status::OK();
+  }));
+  return std::make_unique<UriFile>(std::move(file), path, size);
+}
+
+absl::StatusOr<std::vector<DirectoryEntry>> UriFileSystem::list(const std::string& path) {
+  if (!is_uri(path)) return local_.list(path);
+  ASSIGN_OR_RETURN(const Place at, place(path));
+  std::vector<DirectoryEntry> entries;
+  const absl::Status listed = guarded("list", path, [&]() -> arrow::Status {
+    fs::FileSelector selector;
+    selector.base_dir = at.path;
+    ARROW_ASSIGN_OR_RAISE(const fs::FileInfoVector infos, at.files->GetFileInfo(selector));
+    for (const fs::FileInfo& info : infos) entries.push_back({info.base_name(), kind_of(info)});
+    return arrow::Status::OK();
+  });
+  if (!listed.ok()) {
+    // Arrow's code does not say why.
+    ASSIGN_OR_RETURN(const fs::FileInfo found, look_at(*at.files, at.path, path));
+    if (found.IsDirectory()) return listed;
+    return absl::FailedPreconditionError(absl::StrCat("cannot list ", path, ": no directory"));
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
+  return entries;
+}
+
+absl::Status UriFileSystem::match(const std::string& directory,
+                                  const std::vector<std::string>& names, size_t at,
+                                  std::vector<std::string>& found) {
+  // Names that are no patterns need not be looked for one by one.
+  std::string path = directory;
+  for (; at < names.size() && !is_pattern(names[at]); ++at) path = join_path(path, names[at]);
+  if (at == names.size()) {
+    const absl::StatusOr<FileInfo> there = info(path);
+    if (there.ok()) found.push_back(path);
+    return absl::IsNotFound(there.status()) ? absl::OkStatus() : there.status();
+  }
+  const auto entries = list(path);
+  if (absl::IsNotFound(entries.status()) || absl::IsFailedPrecondition(entries.status())) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(entries.status());
+  for (const DirectoryEntry& entry : *entries) {
+    if (::fnmatch(names[at].c_str(), entry.name.c_str(), FNM_PERIOD) != 0) continue;
+    const std::string below = join_path(path, entry.name);
+    if (at + 1 == names.size()) {
+      found.push_back(below);
+    } else if (entry.kind == FileKind::kDirectory) {
+      RETURN_IF_ERROR(match(below, names, at + 1, found));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> UriFileSystem::glob(const std::string& pattern) {
+  if (!is_uri(pattern)) return local_.glob(pattern);
+  std::vector<std::string> found;
+  for (const std::string& expanded : expand_braces(pattern)) {
+    const Uri parts = split_uri(expanded);
+    const std::string root = absl::StrCat(parts.scheme, kSchemeEnd, parts.authority, "/");
+    RETURN_IF_ERROR(match(root, absl::StrSplit(parts.rest, '/', absl::SkipEmpty()), 0, found));
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>> UriFileSystem::create(const std::string& path) {
+  if (is_uri(path)) return read_only(path);
+  return local_.create(path);
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>> UriFileSystem::open_for_append(
+    const std::string& path) {
+  if (is_uri(path)) return read_only(path);
+  return local_.open_for_append(path);
+}
+
+absl::StatusOr<std::unique_ptr<PositionedFile>> UriFileSystem::create_new(const std::string& path,
+                                                                          int64_t size_bytes) {
+  if (is_uri(path)) return read_only(path);
+  return local_.create_new(path, size_bytes);
+}
+
+absl::Status UriFileSystem::create_directories(const std::string& path) {
+  return is_uri(path) ? read_only(path) : local_.create_directories(path);
+}
+
+absl::Status UriFileSystem::rename(const std::string& from, const std::string& to) {
+  if (is_uri(from)) return read_only(from);
+  return is_uri(to) ? read_only(to) : local_.rename(from, to);
+}
+
+absl::Status UriFileSystem::link(const std::string& from, const std::string& to) {
+  if (is_uri(from)) return read_only(from);
+  return is_uri(to) ? read_only(to) : link_file(local_, from, to);
+}
+
+absl::Status UriFileSystem::remove(const std::string& path) {
+  return is_uri(path) ? read_only(path) : local_.remove(path);
+}
+
+absl::Status UriFileSystem::sync_directory(const std::string& path) {
+  return is_uri(path) ? read_only(path) : local_.sync_directory(path);
+}
+
+absl::StatusOr<int64_t> UriFileSystem::free_bytes(const std::string& path) {
+  if (is_uri(path)) return read_only(path);
+  return local_.free_bytes(path);
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> UriFileSystem::lock(const std::string& path) {
+  if (is_uri(path)) return read_only(path);
+  return local_.lock(path);
+}
+
+}  // namespace millrace

@@ -1,0 +1,76 @@
+// Files that are named by URIs.
+#ifndef MILLRACE_IO_FILES_URI_FILE_SYSTEM_H_
+#define MILLRACE_IO_FILES_URI_FILE_SYSTEM_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "base/hard_links.h"
+#include "base/mutex.h"
+
+namespace arrow::fs {
+class FileSystem;
+}
+
+namespace millrace {
+
+// Reads what paths such as s3://bucket/key, gs://bucket/key, hdfs://host:port/path and file:///path
+// name, through Arrow's file systems; all other paths are those of another file system. The name
+// behind the bucket or host is taken as it stands: nothing in it is an escape or a query. Where the
+// service is and who asks comes from the environment: AWS_ENDPOINT_URL, AWS_REGION,
+// AWS_ACCESS_KEY_ID and the like (docs/data.md). A connection is kept for each bucket or host.
+//
+// URIs are read only: writing is PermissionDenied. Other errors are those of FileSystem;
+// Unavailable also for a service that does not answer, InvalidArgument for a scheme that Arrow does
+// not know.
+class UriFileSystem : public FileSystem, public HardLinks {
+ public:
+  // Borrows `local`.
+  explicit UriFileSystem(FileSystem& local) : local_(local) {}
+
+  absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
+                                                             int64_t size_bytes) override;
+  absl::StatusOr<FileInfo> info(const std::string& path) override;
+  absl::StatusOr<FileInfo> link_info(const std::string& path) override;
+  absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) override;
+  absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) override;
+  absl::Status create_directories(const std::string& path) override;
+  absl::Status rename(const std::string& from, const std::string& to) override;
+  absl::Status link(const std::string& from, const std::string& to) override;
+  absl::Status remove(const std::string& path) override;
+  absl::Status sync_directory(const std::string& path) override;
+  absl::StatusOr<int64_t> free_bytes(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> lock(const std::string& path) override;
+
+  // Above FileSystem::local(); lives as long as the process.
+  static UriFileSystem& process();
+
+ private:
+  // A path among the files of Arrow.
+  struct Place {
+    std::shared_ptr<arrow::fs::FileSystem> files;
+    std::string path;
+  };
+  absl::StatusOr<Place> place(const std::string& uri);
+  // Appends what matches the names from `at` on, below `directory`.
+  absl::Status match(const std::string& directory, const std::vector<std::string>& names, size_t at,
+                     std::vector<std::string>& found);
+
+  FileSystem& local_;
+  Mutex mutex_;
+  // By scheme and authority.
+  std::map<std::string, std::shared_ptr<arrow::fs::FileSystem>> connected_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_FILES_URI_FILE_SYSTEM_H_

@@ -1,0 +1,232 @@
+#include "io/format/arrow_columns.h"
+
+#include <arrow/array/array_dict.h>
+#include <arrow/array/array_nested.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+// Returns: false for a type we do not read.
+bool value_type(const arrow::DataType& type, ValueType* value) {
+  switch (type.id()) {
+    case arrow::Type::BOOL:
+    case arrow::Type::INT8:
+    case arrow::Type::INT16:
+    case arrow::Type::INT32:
+    case arrow::Type::INT64:
+    case arrow::Type::UINT8:
+    case arrow::Type::UINT16:
+    case arrow::Type::UINT32:
+    case arrow::Type::DATE32:
+    case arrow::Type::DATE64:
+    case arrow::Type::TIME32:
+    case arrow::Type::TIME64:
+    case arrow::Type::TIMESTAMP: *value = ValueType::kInt64; return true;
+    case arrow::Type::UINT64: *value = ValueType::kUint64; return true;
+    case arrow::Type::FLOAT:
+    case arrow::Type::DOUBLE: *value = ValueType::kDouble; return true;
+    case arrow::Type::STRING:
+    case arrow::Type::LARGE_STRING:
+    case arrow::Type::BINARY:
+    case arrow::Type::LARGE_BINARY:
+    case arrow::Type::FIXED_SIZE_BINARY: *value = ValueType::kString; return true;
+    case arrow::Type::DICTIONARY:
+      return value_type(*static_cast<const arrow::DictionaryType&>(type).value_type(), value);
+    default: return false;
+  }
+}
+
+// Values are appended in runs of rows without nulls, [begin, begin + count) of the array.
+template <typename T, typename Out>
+void append_numbers(const arrow::ArrayData& data, int64_t begin, int64_t count,
+                    std::vector<Out>* out) {
+  const T* values = data.GetValues<T>(1) + begin;
+  out->insert(out->end(), values, values + count);
+}
+
+template <typename ArrayType>
+void append_texts(const arrow::Array& array, int64_t begin, int64_t count, StringValues* out) {
+  const auto& texts = static_cast<const ArrayType&>(array);
+  for (int64_t i = begin; i < begin + count; ++i) {
+    const auto text = texts.GetView(i);
+    out->push_back(absl::string_view(text.data(), text.size()));
+  }
+}
+
+absl::Status append_run(const arrow::Array& array, int64_t begin, int64_t count, Column* out);
+
+absl::Status append_dictionary(const arrow::Array& array, int64_t begin, int64_t count,
+                               Column* out) {
+  const auto& encoded = static_cast<const arrow::DictionaryArray&>(array);
+  const arrow::Array& words = *encoded.dictionary();
+  for (int64_t i = begin; i < begin + count; ++i) {
+    const int64_t index = encoded.GetValueIndex(i);
+    if (index < 0 || index >= words.length() || words.IsNull(index)) {
+      return absl::DataLossError(
+          absl::StrCat("entry ", index, " of a dictionary of ", words.length()));
+    }
+    RETURN_IF_ERROR(append_run(words, index, 1, out));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status append_run(const arrow::Array& array, int64_t begin, int64_t count, Column* out) {
+  const arrow::ArrayData& data = *array.data();
+  switch (array.type_id()) {
+    case arrow::Type::BOOL:
+      for (int64_t i = begin; i < begin + count; ++i) {
+        out->int64s.push_back(static_cast<const arrow::BooleanArray&>(array).Value(i));
+      }
+      break;
+    case arrow::Type::INT8: append_numbers<int8_t>(data, begin, count, &out->int64s); break;
+    case arrow::Type::INT16: append_numbers<int16_t>(data, begin, count, &out->int64s); break;
+    case arrow::Type::INT32:
+    case arrow::Type::DATE32:
+    case arrow::Type::TIME32: append_numbers<int32_t>(data, begin, count, &out->int64s); break;
+    case arrow::Type::UINT8: append_numbers<uint8_t>(data, begin, count, &out->int64s); break;
+    case arrow::Type::UINT16: append_numbers<uint16_t>(data, begin, count, &out->int64s); break;
+    case arrow::Type::UINT32: append_numbers<uint32_t>(data, begin, count, &out->int64s); break;
+    case arrow::Type::UINT64:
+    case arrow::Type::INT64:
+    case arrow::Type::DATE64:
+    case arrow::Type::TIME64:
+    case arrow::Type::TIMESTAMP: append_numbers<int64_t>(data, begin, count, &out->int64s); break;
+    case arrow::Type::FLOAT: append_numbers<float>(data, begin, count, &out->doubles); break;
+    case arrow::Type::DOUBLE: append_numbers<double>(data, begin, count, &out->doubles); break;
+    case arrow::Type::STRING:
+    case arrow::Type::BINARY:
+      append_texts<arrow::BinaryArray>(array, begin, count, &out->strings);
+      break;
+    case arrow::Type::LARGE_STRING:
+    case arrow::Type::LARGE_BINARY:
+      append_texts<arrow::LargeBinaryArray>(array, begin, count, &out->strings);
+      break;
+    case arrow::Type::FIXED_SIZE_BINARY:
+      append_texts<arrow::FixedSizeBinaryArray>(array, begin, count, &out->strings);
+      break;
+    case arrow::Type::DICTIONARY: return append_dictionary(array, begin, count, out);
+    default:
+      return absl::DataLossError(absl::StrCat("an unexpected type ", array.type()->ToString()));
+  }
+  return absl::OkStatus();
+}
+
+// Appends the values of [begin, end) that are not null. Returns: how many.
+absl::StatusOr<int64_t> append_values(const arrow::Array& array, int64_t begin, int64_t end,
+                                      Column* out) {
+  if (array.null_count() == 0) {
+    RETURN_IF_ERROR(append_run(array, begin, end - begin, out));
+    return end - begin;
+  }
+  int64_t appended = 0;
+  for (int64_t i = begin; i < end;) {
+    if (array.IsNull(i)) {
+      ++i;
+      continue;
+    }
+    int64_t run_end = i + 1;
+    while (run_end < end && array.IsValid(run_end)) ++run_end;
+    RETURN_IF_ERROR(append_run(array, i, run_end - i, out));
+    appended += run_end - i;
+    i = run_end;
+  }
+  return appended;
+}
+
+absl::Status append_plain(const arrow::Array& array, Column* column) {
+  if (array.null_count() > 0) make_jagged(*column);
+  if (!column->offsets.empty()) {
+    int64_t total = column->offsets.back();
+    for (int64_t i = 0; i < array.length(); ++i) {
+      if (array.IsValid(i)) ++total;
+      column->offsets.push_back(total);
+    }
+  }
+  column->rows += array.length();
+  return append_values(array, 0, array.length(), column).status();
+}
+
+// Whether the lists lie end to end in their values, all of which are there: null lists hold none.
+template <typename ListArrayType>
+bool lie_end_to_end(const ListArrayType& lists) {
+  if (lists.values()->null_count() > 0) return false;
+  if (lists.null_count() == 0) return true;
+  int64_t held_by_nulls = 0;
+  for (int64_t i = 0; i < lists.length(); ++i) {
+    if (lists.IsNull(i)) held_by_nulls += lists.value_length(i);
+  }
+  return held_by_nulls == 0;
+}
+
+template <typename ListArrayType>
+absl::Status append_lists(const arrow::Array& array, Column* column) {
+  const auto& lists = static_cast<const ListArrayType&>(array);
+  const arrow::Array& values = *lists.values();
+  const int64_t rows = lists.length();
+  if (rows == 0) return absl::OkStatus();
+  const int64_t first = lists.value_offset(0), last = lists.value_offset(rows);
+  if (first < 0 || last > values.length()) {
+    return absl::DataLossError("lists reach beyond their values");
+  }
+  const bool whole = lie_end_to_end(lists);
+  bool one_each = whole && column->offsets.empty() && last - first == rows;
+  for (int64_t i = 0; one_each && i < rows; ++i) one_each = lists.value_length(i) == 1;
+  if (!one_each) make_jagged(*column);
+  column->rows += rows;
+  if (one_each) return append_values(values, first, last, column).status();
+  std::vector<int64_t>& offsets = column->offsets;
+  const int64_t before = offsets.back();
+  if (whole) {  // the usual case is copied in one piece
+    for (int64_t i = 1; i <= rows; ++i) offsets.push_back(before + lists.value_offset(i) - first);
+    return append_values(values, first, last, column).status();
+  }
+  int64_t total = before;
+  for (int64_t i = 0; i < rows; ++i) {
+    if (lists.IsValid(i)) {
+      const int64_t begin = lists.value_offset(i);
+      ASSIGN_OR_RETURN(const int64_t count,
+                       append_values(values, begin, begin + lists.value_length(i), column));
+      total += count;
+    }
+    offsets.push_back(total);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const arrow::DataType* list_value_type(const arrow::DataType& type) {
+  switch (type.id()) {
+    case arrow::Type::LIST:
+    case arrow::Type::LARGE_LIST:
+    case arrow::Type::FIXED_SIZE_LIST:
+      return static_cast<const arrow::BaseListType&>(type).value_type().get();
+    default: return nullptr;
+  }
+}
+
+FileColumn describe_field(const arrow::Field& field) {
+  FileColumn column;
+  column.name = field.name();
+  column.type_name = field.type()->ToString();
+  const arrow::DataType* value = list_value_type(*field.type());
+  column.supported = value_type(value != nullptr ? *value : *field.type(), &column.type);
+  return column;
+}
+
+absl::Status append_array(const arrow::Array& array, Column* column) {
+  switch (array.type_id()) {
+    case arrow::Type::LIST: return append_lists<arrow::ListArray>(array, column);
+    case arrow::Type::LARGE_LIST: return append_lists<arrow::LargeListArray>(array, column);
+    case arrow::Type::FIXED_SIZE_LIST:
+      return append_lists<arrow::FixedSizeListArray>(array, column);
+    default: return append_plain(array, column);
+  }
+}
+
+}  // namespace millrace

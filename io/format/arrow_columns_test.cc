@@ -1,0 +1,100 @@
+#include "io/format/arrow_columns.h"
+
+#include <arrow/array/builder_binary.h>
+#include <arrow/array/builder_dict.h>
+#include <arrow/array/builder_nested.h>
+#include <arrow/array/builder_primitive.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+ValueType type_of(const std::shared_ptr<arrow::DataType>& type) {
+  const FileColumn column = describe_field(*arrow::field("x", type));
+  EXPECT_TRUE(column.supported) << type->ToString();
+  return column.type;
+}
+
+TEST(DescribeFieldTest, Types) {
+  for (const auto& type : {arrow::boolean(), arrow::int8(), arrow::uint32(), arrow::int64(),
+                           arrow::date32(), arrow::timestamp(arrow::TimeUnit::NANO)}) {
+    EXPECT_EQ(type_of(type), ValueType::kInt64);
+    EXPECT_EQ(type_of(arrow::list(type)), ValueType::kInt64);
+  }
+  EXPECT_EQ(type_of(arrow::uint64()), ValueType::kUint64);
+  EXPECT_EQ(type_of(arrow::large_list(arrow::float32())), ValueType::kDouble);
+  EXPECT_EQ(type_of(arrow::fixed_size_list(arrow::large_binary(), 2)), ValueType::kString);
+  EXPECT_EQ(type_of(arrow::dictionary(arrow::int8(), arrow::utf8())), ValueType::kString);
+  for (const auto& type : {arrow::list(arrow::list(arrow::int8())), arrow::decimal128(10, 2),
+                           arrow::struct_({arrow::field("a", arrow::int8())}), arrow::float16()}) {
+    EXPECT_FALSE(describe_field(*arrow::field("x", type)).supported) << type->ToString();
+  }
+}
+
+template <typename Builder, typename Values>
+std::shared_ptr<arrow::Array> build(Builder builder, const Values& values) {
+  for (const auto& value : values) EXPECT_TRUE(builder.Append(value).ok());
+  return *builder.Finish();
+}
+
+TEST(AppendArrayTest, IntegersOfAnyWidth) {
+  Column column;
+  ASSERT_OK(append_array(*build(arrow::Int8Builder(), std::vector<int8_t>{-1, 2}), &column));
+  ASSERT_OK(
+      append_array(*build(arrow::UInt32Builder(), std::vector<uint32_t>{4000000000u}), &column));
+  ASSERT_OK(append_array(*build(arrow::BooleanBuilder(), std::vector<bool>{true, false}), &column));
+  EXPECT_THAT(column.int64s, ElementsAre(-1, 2, 4000000000, 1, 0));
+  EXPECT_THAT(column.offsets, IsEmpty());
+  EXPECT_EQ(column.rows, 5);
+}
+
+TEST(AppendArrayTest, NullsAreMissingAndSlicesAreHonoured) {
+  arrow::Int64Builder builder;
+  ASSERT_TRUE(builder.AppendValues({1, 2, 3, 4, 5}, {true, true, false, true, true}).ok());
+  const std::shared_ptr<arrow::Array> array = *builder.Finish();
+  Column column;
+  ASSERT_OK(append_array(*array->Slice(0, 2), &column));
+  EXPECT_THAT(column.offsets, IsEmpty());
+  ASSERT_OK(append_array(*array->Slice(1, 3), &column));
+  EXPECT_THAT(column.int64s, ElementsAre(1, 2, 2, 4));
+  EXPECT_THAT(column.offsets, ElementsAre(0, 1, 2, 3, 3, 4));
+}
+
+TEST(AppendArrayTest, ListsWithNullsInsideAndOutside) {
+  auto values = std::make_shared<arrow::DoubleBuilder>();
+  arrow::ListBuilder lists(arrow::default_memory_pool(), values);
+  ASSERT_TRUE(lists.Append().ok() && values->Append(1).ok() && values->AppendNull().ok() &&
+              values->Append(2).ok() && lists.AppendNull().ok() && lists.Append().ok() &&
+              lists.Append().ok() && values->Append(3).ok());
+  const std::shared_ptr<arrow::Array> array = *lists.Finish();
+  Column column;
+  column.type = ValueType::kDouble;
+  ASSERT_OK(append_array(*array, &column));
+  ASSERT_OK(append_array(*array->Slice(3), &column));
+  EXPECT_THAT(column.doubles, ElementsAre(1, 2, 3, 3));
+  EXPECT_THAT(column.offsets, ElementsAre(0, 2, 2, 2, 3, 4));
+}
+
+TEST(AppendArrayTest, Dictionaries) {
+  arrow::StringDictionaryBuilder builder;
+  for (const char* word : {"a", "b", "a"}) ASSERT_TRUE(builder.Append(word).ok());
+  ASSERT_TRUE(builder.AppendNull().ok());
+  Column column;
+  column.type = ValueType::kString;
+  ASSERT_OK(append_array(**builder.Finish(), &column));
+  ASSERT_EQ(column.strings.size(), 3);
+  EXPECT_EQ(column.strings[1], "b");
+  EXPECT_EQ(column.strings[2], "a");
+  EXPECT_THAT(column.offsets, ElementsAre(0, 1, 2, 3, 3));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,63 @@
+// Our file system under Arrow's readers. Included by the readers' .cc files only.
+#ifndef MILLRACE_IO_FORMAT_ARROW_FILE_H_
+#define MILLRACE_IO_FORMAT_ARROW_FILE_H_
+
+#include <arrow/buffer.h>
+#include <arrow/io/interfaces.h>
+#include <arrow/result.h>
+#include <arrow/status.h>
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/file_system.h"
+
+namespace millrace {
+
+// A ReadableFile as Arrow wants it. The first error of the file is kept with its code, which
+// Arrow would lose. Shared because Arrow's readers share their source.
+class ArrowFile : public arrow::io::RandomAccessFile {
+ public:
+  explicit ArrowFile(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
+  ~ArrowFile() override = default;
+
+  arrow::Result<int64_t> GetSize() override { return file_->size_bytes(); }
+  arrow::Result<int64_t> ReadAt(int64_t position, int64_t count, void* out) override;
+  arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t count) override;
+  arrow::Result<int64_t> Read(int64_t count, void* out) override;
+  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t count) override;
+  arrow::Result<int64_t> Tell() const override { return position_; }
+  arrow::Status Seek(int64_t position) override;
+  arrow::Status Close() override;
+  bool closed() const override { return closed_; }
+
+  const absl::Status& error() const { return error_; }
+
+ private:
+  const std::unique_ptr<ReadableFile> file_;
+  int64_t position_ = 0;
+  bool closed_ = false;
+  absl::Status error_;
+};
+
+// What Arrow said, as DataLoss, or the file's own error if it had one.
+// Arrow's own line breaks and call paths are left out.
+absl::Status from_arrow(const arrow::Status& status, const ArrowFile& file);
+
+// Runs `call`, which returns an arrow::Status; Arrow and ORC may throw on damaged files.
+template <typename Call>
+absl::Status guard_arrow(const ArrowFile& file, Call&& call) {
+  try {
+    return from_arrow(call(), file);
+  } catch (const std::exception& error) {
+    return from_arrow(arrow::Status::IOError(error.what()), file);
+  }
+}
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_FORMAT_ARROW_FILE_H_

@@ -1,0 +1,45 @@
+// Where the cells of delimited text end, found by vector instructions. Kernels include this, so it
+// is plain.
+#ifndef MILLRACE_IO_FORMAT_CELL_INDEX_H_
+#define MILLRACE_IO_FORMAT_CELL_INDEX_H_
+
+#include <cstdint>
+
+#include "base/instruction_set.h"
+
+namespace millrace {
+
+// Bytes behind a text that must be readable; what they hold does not matter.
+inline constexpr int64_t kTextPadding = 64;
+
+struct CellCounts {
+  int64_t cells = 0;
+  int64_t lines = 0;
+};
+
+// Finds every delimiter and line feed of text[0, size): `ends` gets their places in order, and
+// `lines` for each line feed its index in `ends`. So cell i is text[ends[i - 1] + 1, ends[i]).
+// REQUIRES: size < 2^31; room for size + 8 ends and for a line for each line feed; padding.
+using IndexCells = CellCounts (*)(const char* text, int64_t size, char delimiter, uint32_t* ends,
+                                  uint32_t* lines);
+
+// REQUIRES: has_instruction_set(set).
+IndexCells index_cells(InstructionSet set);
+
+// The functions it chooses from.
+namespace baseline {
+CellCounts index_cells(const char* text, int64_t size, char delimiter, uint32_t* ends,
+                       uint32_t* lines);
+}
+namespace avx2 {
+CellCounts index_cells(const char* text, int64_t size, char delimiter, uint32_t* ends,
+                       uint32_t* lines);
+}
+namespace avx512 {
+CellCounts index_cells(const char* text, int64_t size, char delimiter, uint32_t* ends,
+                       uint32_t* lines);
+}
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_FORMAT_CELL_INDEX_H_

@@ -1,0 +1,13 @@
+#include "base/instruction_set_choice.h"
+#include "io/format/cell_index.h"
+
+namespace millrace {
+
+IndexCells index_cells(InstructionSet set) {
+  static constexpr IndexCells kBaseline = baseline::index_cells;
+  static constexpr IndexCells kAvx2 = avx2::index_cells;
+  static constexpr IndexCells kAvx512 = avx512::index_cells;
+  return choose(set, kBaseline, kAvx2, kAvx512);
+}
+
+}  // namespace millrace

@@ -1,0 +1,18 @@
+// Advice on the delimiter of delimited text.
+#ifndef MILLRACE_IO_FORMAT_DELIMITER_HINT_H_
+#define MILLRACE_IO_FORMAT_DELIMITER_HINT_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// Guesses what separates the cells of `line`, which is a single cell by the configured delimiter.
+// Returns: "; ..." that names the delimiter to set, to end an error message with, or "" if no usual
+// delimiter occurs.
+std::string delimiter_hint(absl::string_view line);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_FORMAT_DELIMITER_HINT_H_

@@ -1,0 +1,25 @@
+#include "io/format/delimiter_hint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(DelimiterHintTest, NamesTheMostFrequent) {
+  EXPECT_EQ(
+      delimiter_hint("user;item;first label"),
+      "; the line has \";\" 2 times: if it separates the cells, set csv { delimiter: \";\" }");
+  EXPECT_THAT(delimiter_hint("label\tuser"), HasSubstr("csv { delimiter: \"\\t\" }"));
+  EXPECT_THAT(delimiter_hint("label|user"), HasSubstr("\"|\" 1 time:"));
+}
+
+TEST(DelimiterHintTest, NoneForOneCell) {
+  EXPECT_EQ(delimiter_hint(""), "");
+  EXPECT_EQ(delimiter_hint("label"), "");
+}
+
+}  // namespace
+}  // namespace millrace

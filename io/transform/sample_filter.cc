@@ -1,0 +1,62 @@
+#include "io/transform/sample_filter.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/philox.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+
+namespace millrace {
+namespace {
+
+// Apart from what the order of an epoch is made of (io/epoch/epoch_plan.cc).
+constexpr uint64_t kSampleKey = uint64_t{5} << 56;
+
+bool is_share(double rate) { return rate > 0 && rate <= 1; }
+
+}  // namespace
+
+absl::StatusOr<SampleFilter> SampleFilter::create(const SampleConfig& sample,
+                                                  const std::vector<std::string>& labels,
+                                                  uint64_t seed) {
+  if (!is_share(sample.rate()) || !is_share(sample.negative_rate())) {
+    return absl::InvalidArgumentError(absl::StrCat("sample: rate ", sample.rate(),
+                                                   " and negative_rate ", sample.negative_rate(),
+                                                   "; both must be above 0 and at most 1"));
+  }
+  if (sample.label().empty()) return SampleFilter(sample, 0, seed);
+  const auto found = std::find(labels.begin(), labels.end(), sample.label());
+  if (found != labels.end()) return SampleFilter(sample, found - labels.begin(), seed);
+  return absl::InvalidArgumentError(absl::StrCat("sample: no label \"", sample.label(), "\"",
+                                                 did_you_mean(sample.label(), labels)));
+}
+
+absl::Status SampleFilter::apply(int64_t epoch, const SampledRows& rows, const ColumnPlace& place,
+                                 BadRows& bad) const {
+  const uint64_t drawn = sample_.resample() ? static_cast<uint64_t>(epoch) : 0;
+  const uint64_t key = philox64(seed_, drawn, kSampleKey);
+  const double negative_rate = sample_.rate() * sample_.negative_rate();
+  const auto factor = static_cast<float>(1 / sample_.negative_rate());
+  for (size_t row = 0; row < rows.numbers.size(); ++row) {
+    // Whether a bad one would have been kept is not always known: all are counted.
+    if (rows.keep[row] == 0 || bad.contains(static_cast<int64_t>(row))) continue;
+    const bool negative = needs_label() && rows.labels[row] == 0;
+    if (needs_label() && !negative && rows.labels[row] != 1) {
+      RETURN_IF_ERROR(
+          bad.add(row, place.error(row, absl::StrCat("label ", rows.labels[row],
+                                                     ", but sample.negative_rate needs 0 or 1"))));
+      continue;
+    }
+    const uint64_t number = philox64(key, 0, static_cast<uint64_t>(rows.numbers[row]));
+    const double uniform = static_cast<double>(number >> 11) * 0x1p-53;
+    if (uniform >= (negative ? negative_rate : sample_.rate())) {
+      rows.keep[row] = 0;
+    } else if (negative && corrects_weights()) {
+      rows.weights[row] *= factor;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,94 @@
+#include "io/transform/split_filter.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "io/transform/transform.h"
+
+namespace millrace {
+namespace {
+
+// Uniform in [0, 1), from the upper 53 bits.
+double to_unit(uint64_t hash) { return static_cast<double>(hash >> 11) * 0x1p-53; }
+
+uint64_t hash_number(uint64_t bits, uint64_t seed) {
+  int64_t id = static_cast<int64_t>(bits);
+  hash_ids(HashTransform::XXH3, seed, absl::MakeSpan(&id, 1));
+  return static_cast<uint64_t>(id);
+}
+
+uint64_t hash_values(const Column& column, int64_t row) {
+  uint64_t hash = 0;
+  for (int64_t i = column.begin(row); i < column.end(row); ++i) {
+    switch (column.type) {
+      case ValueType::kString: hash = xxh3(column.strings[i], hash); break;
+      case ValueType::kDouble: {
+        uint64_t bits = 0;
+        static_assert(sizeof bits == sizeof column.doubles[i]);
+        std::memcpy(&bits, &column.doubles[i], sizeof bits);
+        hash = hash_number(bits, hash);
+        break;
+      }
+      default: hash = hash_number(static_cast<uint64_t>(column.int64s[i]), hash);
+    }
+  }
+  return hash;
+}
+
+double number_at(const Column& column, int64_t i) {
+  switch (column.type) {
+    case ValueType::kDouble: return column.doubles[i];
+    case ValueType::kUint64: return static_cast<double>(static_cast<uint64_t>(column.int64s[i]));
+    default: return static_cast<double>(column.int64s[i]);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueType column) {
+  const bool by_order = split.by() == SplitConfig::ORDER_OF_COLUMN;
+  RETURN_IF_ERROR(check_split("split", split));
+  if (by_order && column == ValueType::kString) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "split: ORDER_OF_COLUMN needs numbers, and column \"", split.column(), "\" holds text"));
+  }
+  SplitFilter filter(split);
+  filter.takes_all_ = millrace::takes_all(split);
+  filter.reads_as_ = column;
+  if (column == ValueType::kText) {
+    filter.reads_as_ = by_order ? ValueType::kDouble : ValueType::kString;
+  }
+  return filter;
+}
+
+absl::StatusOr<double> SplitFilter::position(int64_t row_number, const Column& column, int64_t row,
+                                             const ColumnPlace& place) const {
+  switch (split_.by()) {
+    case SplitConfig::HASH_OF_EXAMPLE: return to_unit(hash_number(row_number, 0));
+    case SplitConfig::HASH_OF_COLUMN: return to_unit(hash_values(column, row));
+    case SplitConfig::ORDER_OF_COLUMN: break;
+  }
+  if (column.end(row) - column.begin(row) != 1) {
+    return place.error(row, "the split needs exactly one value");
+  }
+  const double value = number_at(column, column.begin(row));
+  if (!std::isfinite(value)) return place.error(row, "the split needs a finite value");
+  return value;
+}
+
+absl::Status SplitFilter::append(absl::Span<const int64_t> row_numbers, const Column& column,
+                                 const ColumnPlace& place, BadRows& bad,
+                                 std::vector<uint8_t>* keep) const {
+  for (size_t row = 0; row < row_numbers.size(); ++row) {
+    const auto at = position(row_numbers[row], column, row, place);
+    if (!at.ok()) RETURN_IF_ERROR(bad.add(row, at.status()));
+    // Bad rows count where they would have been: in no other part.
+    keep->push_back(at.ok() ? *at >= bounds_.from && *at < bounds_.to : 1);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

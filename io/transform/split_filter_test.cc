@@ -1,0 +1,120 @@
+#include "io/transform/split_filter.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const ColumnPlace kPlace = {.path = "f.orc", .column = "x", .first_row = 100};
+
+absl::StatusOr<SplitFilter> make(const std::string& text, ValueType type = ValueType::kInt64) {
+  SplitConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config));
+  return SplitFilter::create(config, type);
+}
+
+absl::StatusOr<std::vector<uint8_t>> run(const std::string& text, const Column& column) {
+  ASSIGN_OR_RETURN(const SplitFilter filter, make(text, column.type));
+  std::vector<int64_t> numbers(column.rows);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  std::vector<uint8_t> keep;
+  BadRows bad(static_cast<int64_t>(numbers.size()), /*skip=*/false);
+  RETURN_IF_ERROR(filter.append(numbers, column, kPlace, bad, &keep));
+  return keep;
+}
+
+Column ints(std::vector<int64_t> values) {
+  Column column;
+  column.rows = static_cast<int64_t>(values.size());
+  column.int64s = std::move(values);
+  return column;
+}
+
+TEST(SplitFilterTest, PartsByHashOfExampleCoverEverythingOnce) {
+  const Column none = ints(std::vector<int64_t>(20000));
+  ASSERT_OK_AND_ASSIGN(const auto low, run("from: 0 to: 0.3", none));
+  ASSERT_OK_AND_ASSIGN(const auto middle, run("from: 0.3 to: 0.9", none));
+  ASSERT_OK_AND_ASSIGN(const auto high, run("from: 0.9 to: 1", none));
+  int counts[3] = {};
+  for (int i = 0; i < 20000; ++i) {
+    ASSERT_EQ(low[i] + middle[i] + high[i], 1);
+    counts[0] += low[i];
+    counts[1] += middle[i];
+  }
+  EXPECT_NEAR(counts[0], 6000, 300);
+  EXPECT_NEAR(counts[1], 12000, 300);
+}
+
+TEST(SplitFilterTest, HashOfColumnKeepsEqualValuesTogether) {
+  std::vector<int64_t> users(1000);
+  for (int i = 0; i < 1000; ++i) users[i] = i % 100;
+  ASSERT_OK_AND_ASSIGN(const auto keep,
+                       run("by: HASH_OF_COLUMN column: 'x' from: 0 to: 0.5", ints(users)));
+  int kept = 0;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(keep[i], keep[i % 100]);
+    kept += keep[i];
+  }
+  EXPECT_GT(kept, 300);
+  EXPECT_LT(kept, 700);
+}
+
+TEST(SplitFilterTest, HashOfColumnTakesTextAndLists) {
+  Column column;
+  column.type = ValueType::kString;
+  column.rows = 4;
+  column.offsets = {0, 1, 3, 3, 4};
+  for (const char* text : {"a", "a", "b", "a"}) column.strings.push_back(text);
+  ASSERT_OK_AND_ASSIGN(const auto keep, run("by: HASH_OF_COLUMN column: 'x' to: 0.5", column));
+  EXPECT_EQ(keep[0], keep[3]);
+}
+
+TEST(SplitFilterTest, OrderOfColumn) {
+  EXPECT_THAT(run("by: ORDER_OF_COLUMN column: 'x' from: 10 to: 20", ints({9, 10, 19, 20})),
+              IsOkAndHolds(ElementsAre(0, 1, 1, 0)));
+  Column missing = ints({9});
+  missing.rows = 2;
+  missing.offsets = {0, 1, 1};
+  EXPECT_THAT(run("by: ORDER_OF_COLUMN column: 'x' from: 10 to: 20", missing),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("f.orc, row 101, column x")));
+}
+
+TEST(SplitFilterTest, AnUnsetBoundOfAnOrderIsNone) {
+  EXPECT_THAT(run("by: ORDER_OF_COLUMN column: 'x' from: 10", ints({-5, 9, 10, 1 << 30})),
+              IsOkAndHolds(ElementsAre(0, 0, 1, 1)));
+  EXPECT_THAT(run("by: ORDER_OF_COLUMN column: 'x' to: 10", ints({-5, 9, 10, 1 << 30})),
+              IsOkAndHolds(ElementsAre(1, 1, 0, 0)));
+}
+
+TEST(SplitFilterTest, KnowsWhenItTakesAll) {
+  EXPECT_TRUE(make("")->takes_all());
+  EXPECT_TRUE(make("from: 0 to: 1")->takes_all());
+  EXPECT_FALSE(make("to: 0.5")->takes_all());
+  EXPECT_FALSE(make("by: ORDER_OF_COLUMN column: 'x' from: 0")->takes_all());
+}
+
+TEST(SplitFilterTest, Refuses) {
+  auto fails = [](const std::string& text, const std::string& what,
+                  ValueType type = ValueType::kInt64) {
+    EXPECT_THAT(make(text, type), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
+  };
+  fails("from: 0.5 to: 0.2", "must not be above");
+  fails("to: 1.5", "both must be 0 to 1");
+  fails("from: nan", "must not be above");
+  fails("column: 'x'", "takes no column");
+  fails("by: HASH_OF_COLUMN", "needs a column");
+  fails("by: ORDER_OF_COLUMN column: 'x'", "give from, to or both");
+  fails("by: ORDER_OF_COLUMN column: 'x' to: 3", "holds text", ValueType::kString);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,82 @@
+#include "io/transform/text_ids.h"
+
+#include <google/protobuf/text_format.h>
+
+#include "base/memory_file_system.h"
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+#include "io/transform/transform.h"
+
+namespace millrace {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Optional;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+class TextIdsTest : public testing::Test {
+ protected:
+  absl::StatusOr<std::optional<TextIds>> create(const std::string& features,
+                                                absl::string_view table = "items") {
+    TrainConfig config;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(features, &config)) << features;
+    const std::vector<FeatureConfig> all(config.feature().begin(), config.feature().end());
+    return TextIds::create(all, table, files_);
+  }
+  absl::StatusOr<std::vector<std::optional<int64_t>>> find(const std::string& features) {
+    ASSIGN_OR_RETURN(const std::optional<TextIds> ids, create(features));
+    if (!ids.has_value()) return absl::NotFoundError("no text");
+    StringValues texts;
+    for (const char* text : {"ring", "17", "book"}) texts.push_back(text);
+    return ids->find(texts);
+  }
+  MemoryFileSystem files_;
+};
+
+TEST_F(TextIdsTest, TextsAreHashedAsByTheFeature) {
+  ASSERT_OK_AND_ASSIGN(const auto ids,
+                       find("feature { name: 'item' table: 'items' transform { hash { seed: 3 } } "
+                            "          transform { modulo { divisor: 1000 } } } "
+                            "feature { name: 'items' kind: DENSE } "
+                            "feature { name: 'user' table: 'users' transform { hash {} } }"));
+  EXPECT_THAT(ids, ElementsAre(Optional(hash_bytes(HashTransform::XXH3, "ring", 3) % 1000),
+                               Optional(hash_bytes(HashTransform::XXH3, "17", 3) % 1000),
+                               Optional(hash_bytes(HashTransform::XXH3, "book", 3) % 1000)));
+}
+
+TEST_F(TextIdsTest, WordsThatTheVocabularyLacksHaveNone) {
+  files_.put("words.txt", "lamp\nbook\nring\n");
+  for (const char* other : {"", " other_ids: 5"}) {
+    ASSERT_OK_AND_ASSIGN(const auto ids,
+                         find(std::string("feature { name: 'items' transform { vocabulary { path: "
+                                          "'words.txt'") +
+                              other + " } } }"));
+    EXPECT_THAT(ids, ElementsAre(Optional(2), std::nullopt, Optional(1)));
+  }
+  EXPECT_THAT(find("feature { name: 'items' transform { vocabulary { path: 'none.txt' } } }"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none.txt")));
+}
+
+TEST_F(TextIdsTest, FeaturesOfIntegersMakeNone) {
+  ASSERT_OK_AND_ASSIGN(const auto none,
+                       create("feature { name: 'items' } feature { name: 'item' table: 'items' "
+                              "transform { modulo { divisor: 7 } } }"));
+  EXPECT_FALSE(none.has_value());
+}
+
+TEST_F(TextIdsTest, FeaturesThatDifferAndSeveralIdsAreRefused) {
+  EXPECT_THAT(create("feature { name: 'a' table: 'items' transform { hash {} } } "
+                     "feature { name: 'b' table: 'items' transform { hash { seed: 1 } } }"),
+              StatusIs(kInvalid, AllOf(HasSubstr("table items"), HasSubstr("features a and b"))));
+  EXPECT_OK(
+      create("feature { name: 'a' table: 'items' transform { hash {} } } "
+             "feature { name: 'b' table: 'items' transform { hash {} } }"));
+  EXPECT_THAT(
+      create("feature { name: 'a' table: 'items' transform { multi_hash { divisor: 9 } } }"),
+      StatusIs(kInvalid, AllOf(HasSubstr("feature a"), HasSubstr("multi_hash"))));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,50 @@
+#include "io/transform/vocabulary.h"
+
+#include <charconv>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+
+absl::StatusOr<std::unique_ptr<const Vocabulary>> Vocabulary::load(FileSystem& files,
+                                                                   const std::string& path,
+                                                                   int64_t other_ids) {
+  std::unique_ptr<Vocabulary> vocabulary(new Vocabulary(other_ids));
+  ASSIGN_OR_RETURN(vocabulary->text_, read_file(files, path));
+  absl::string_view rest = vocabulary->text_;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    absl::string_view word = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (absl::EndsWith(word, "\r")) word.remove_suffix(1);
+    const int64_t id = static_cast<int64_t>(vocabulary->ids_.size());
+    const auto [place, is_new] = vocabulary->ids_.try_emplace(word, id);
+    if (!is_new) {
+      return absl::DataLossError(absl::StrCat(path, ", line ", id + 1, ": \"",
+                                              absl::CEscape(word.substr(0, 80)),
+                                              "\" stands in line ", place->second + 1, " too"));
+    }
+  }
+  if (vocabulary->ids_.empty()) return absl::DataLossError(absl::StrCat(path, " has no lines"));
+  return vocabulary;
+}
+
+int64_t Vocabulary::find(absl::string_view word) const {
+  const auto found = ids_.find(word);
+  if (found != ids_.end()) return found->second;
+  if (other_ids_ == 0) return -1;
+  return static_cast<int64_t>(ids_.size()) +
+         static_cast<int64_t>(xxh3(word) % static_cast<uint64_t>(other_ids_));
+}
+
+int64_t Vocabulary::find(int64_t number) const {
+  char digits[24];
+  const auto result = std::to_chars(digits, digits + sizeof digits, number);
+  return find(absl::string_view(digits, result.ptr - digits));
+}
+
+}  // namespace millrace

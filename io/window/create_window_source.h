@@ -1,0 +1,23 @@
+// The window source that a configuration names.
+#ifndef MILLRACE_IO_WINDOW_CREATE_WINDOW_SOURCE_H_
+#define MILLRACE_IO_WINDOW_CREATE_WINDOW_SOURCE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "io/window/window_source.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// That of data.windows. `taken_names`: how many of a directory a position keeps. Borrows `files`.
+// REQUIRES: it is valid (proto/windows_check.h). Errors: those of a list's paths.
+absl::StatusOr<std::unique_ptr<WindowSource>> create_window_source(FileSystem& files,
+                                                                   const DataConfig& data,
+                                                                   RowCounter count_rows,
+                                                                   int64_t taken_names);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_WINDOW_CREATE_WINDOW_SOURCE_H_

@@ -1,0 +1,66 @@
+// Windows of what arrives in a directory.
+#ifndef MILLRACE_IO_WINDOW_DIRECTORY_WINDOW_SOURCE_H_
+#define MILLRACE_IO_WINDOW_DIRECTORY_WINDOW_SOURCE_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "io/window/window_cutter.h"
+#include "io/window/window_source.h"
+
+namespace millrace {
+
+// Names that a position keeps, by their hashes, where it is that of one stream.
+inline constexpr int64_t kTakenNames = 3072;
+
+// Takes names in ascending order. See docs/windows.md on when a file counts, on late names and on
+// the end. What is known of older names than a position keeps is what the first find() saw, and
+// grows with the directory only.
+class DirectoryWindowSource : public WindowSource {
+ public:
+  // Borrows `files`. `taken_names`: how many a position keeps. REQUIRES: `windows` is valid
+  // (proto/windows_check.h), with a directory.
+  DirectoryWindowSource(FileSystem& files, const WindowsConfig& windows, RowCounter count_rows,
+                        int64_t taken_names = kTakenNames);
+
+  absl::StatusOr<Found> find(bool no_more, WindowPosition& position) override;
+  std::string path_of(const std::string& name) const override;
+  const std::string& waits_for() const override { return waits_for_; }
+  int64_t seen() const override { return seen_; }
+
+ private:
+  struct Listing {
+    std::vector<DirectoryEntry> entries;  // that count, or may: directories are not looked into
+    bool ended = false;                   // the end marker is there
+  };
+
+  absl::StatusOr<Listing> list() const;
+  // Those that are neither taken nor left out, in the order to take them in.
+  absl::StatusOr<std::vector<WindowEntry>> entries_to_take(const Listing& listing,
+                                                           const WindowPosition& position);
+  absl::Status look_at_late(const std::string& name, const WindowPosition& position);
+  void assume_taken(const Listing& listing, const WindowPosition& position);
+  // Adds the files of one, if it counts.
+  absl::Status add_entry(const DirectoryEntry& entry, std::vector<WindowEntry>* entries) const;
+  void remember(const Listing& listing, const std::vector<WindowEntry>& taken,
+                WindowPosition& position);
+
+  FileSystem& files_;
+  const DirectoryWindows config_;
+  const int64_t taken_names_;
+  WindowCutter cutter_;
+  bool looked_ = false;
+  // Names, by their hashes, that were taken and that no position keeps any longer.
+  absl::flat_hash_set<uint64_t> forgotten_;
+  std::set<std::string> left_out_;  // late ones
+  std::string waits_for_;
+  int64_t seen_ = 0;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_WINDOW_DIRECTORY_WINDOW_SOURCE_H_

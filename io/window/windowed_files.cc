@@ -1,0 +1,494 @@
+#include "io/window/windowed_files.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "io/epoch/batch_dataset.h"
+#include "io/files/glob_pattern.h"
+#include "io/mix/mixed_dataset.h"
+#include "io/window/directory_window_source.h"
+#include "proto/mix_check.h"
+#include "proto/windows_check.h"
+
+namespace millrace {
+namespace {
+
+constexpr absl::Duration kSayAgain = absl::Minutes(5);
+
+// Whether a part of a window has no rows: it is left out, or its stream has ended.
+bool is_missing(const WindowPosition& part) { return part.ended() || !part.damage().empty(); }
+
+// What comes in windows, once.
+DatasetOptions new_data_alone(DatasetOptions options) {
+  DatasetOptions alone = options;
+  MixConfig& mix = *alone.data.mutable_mix();
+  mix.clear_source();
+  mix.set_until(MixConfig::ALL_END);
+  alone.mix_parts.clear();
+  for (int i = 0; i < options.data.mix().source_size(); ++i) {
+    if (!options.mix_parts[i].may_be_empty) continue;
+    *mix.add_source() = options.data.mix().source(i);
+    mix.mutable_source(mix.source_size() - 1)->clear_repeat();
+    alone.mix_parts.push_back(options.mix_parts[i]);
+  }
+  return alone;
+}
+
+std::string first_damage(const WindowPosition& position) {
+  for (const WindowPosition& part : position.part()) {
+    if (!part.damage().empty()) return part.damage();
+  }
+  return "";
+}
+
+int64_t count_files(const WindowPosition& position) {
+  int64_t files = position.file_size();
+  for (const WindowPosition& part : position.part()) files += part.file_size();
+  return files;
+}
+
+absl::Status check_size(const WindowPosition& position) {
+  const auto size = static_cast<int64_t>(position.ByteSizeLong());
+  if (size <= kMaxPositionBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("window ", position.name(), " has ",
+                                                 count_files(position), " files, whose names take ",
+                                                 size, " bytes in every checkpoint; the limit is ",
+                                                 kMaxPositionBytes, ": use fewer or larger files"));
+}
+
+// Data of which every epoch is the one that training makes of a window, with its sample.
+class OneEpoch : public Dataset {
+ public:
+  OneEpoch(std::unique_ptr<Dataset> data, int64_t epoch) : data_(std::move(data)), epoch_(epoch) {}
+
+  absl::Status start_epoch(int64_t) override { return data_->start_epoch(epoch_); }
+  absl::Status seek(absl::Span<const Cursor> cursors) override { return data_->seek(cursors); }
+  absl::StatusOr<std::optional<Batch>> next() override { return data_->next(); }
+  void cancel() override { data_->cancel(); }
+
+ private:
+  const std::unique_ptr<Dataset> data_;
+  const int64_t epoch_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WindowedDataset>> WindowedFiles::create(
+    WindowedFilesOptions options) {
+  if (!comes_in_windows(options.dataset.data)) {
+    return absl::InvalidArgumentError("the data has no windows");
+  }
+  std::unique_ptr<WindowedFiles> windows(new WindowedFiles(std::move(options)));
+  RETURN_IF_ERROR(windows->make_streams());
+  return std::unique_ptr<WindowedDataset>(std::move(windows));
+}
+
+// New ones know nothing of where the stream was.
+absl::Status WindowedFiles::make_streams() {
+  std::vector<Part> parts;
+  const DataConfig& data = options_.dataset.data;
+  if (!is_mix()) parts.push_back({.options = options_.dataset});
+  for (int i = 0; is_mix() && i < data.mix().source_size(); ++i) {
+    const DataConfig& own = data.mix().source(i).data();
+    if (!own.has_windows()) continue;
+    parts.push_back({.source = i, .options = options_.dataset});
+    parts.back().options.data = own;
+    parts.back().options.data.set_batch_size(data.batch_size());
+  }
+  // All of them share a position.
+  const int64_t names = kTakenNames / std::max<int64_t>(1, static_cast<int64_t>(parts.size()));
+  for (Part& part : parts) {
+    ASSIGN_OR_RETURN(part.stream, WindowStream::create(part.options, *options_.clock, names));
+  }
+  parts_ = std::move(parts);
+  return absl::OkStatus();
+}
+
+WindowedFiles::~WindowedFiles() = default;
+
+absl::Status WindowedFiles::start_epoch(int64_t epoch) {
+  Cursor begin;
+  begin.epoch = epoch;
+  begin.window_finished = true;
+  return seek({&begin, 1});
+}
+
+absl::Status WindowedFiles::seek(absl::Span<const Cursor> cursors) {
+  if (cursors.empty()) return absl::InvalidArgumentError("no cursors to continue from");
+  const Cursor& first = cursors.front();
+  for (const Cursor& cursor : cursors) {
+    if (cursor.epoch != first.epoch || cursor.window != first.window ||
+        cursor.window_finished != first.window_finished || cursor.stream != first.stream) {
+      return absl::InvalidArgumentError("the cursors are not of one window of one stream");
+    }
+  }
+  WindowPosition position;
+  const bool begins = first.stream.empty() && first.window == 0 && first.window_finished;
+  if (!begins && (!position.ParseFromString(first.stream) || !position.has_index() ||
+                  position.index() != first.window)) {
+    return absl::InvalidArgumentError("the cursors are not of a stream of files");
+  }
+  const size_t parts = is_mix() ? parts_.size() : 0;
+  if (!begins && position.part_size() != static_cast<int>(parts)) {
+    return absl::InvalidArgumentError(absl::StrCat("the cursors are of a stream of ",
+                                                   position.part_size(),
+                                                   " sources with windows; this one has ", parts));
+  }
+  while (position.part_size() < static_cast<int>(parts)) position.add_part();
+  RETURN_IF_ERROR(make_streams());
+  {
+    MutexLock lock(mutex_);
+    open_.reset();
+  }
+  epoch_ = first.epoch;
+  position_ = std::move(position);
+  position_bytes_ = first.stream;
+  sought_.clear();
+  if (!first.window_finished) sought_ = {cursors.begin(), cursors.end()};
+  waits_since_.reset();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<Batch>> WindowedFiles::next() {
+  {
+    MutexLock lock(mutex_);
+    if (cancelled_) return absl::CancelledError("the dataset was cancelled");
+  }
+  if (open_ == nullptr) return std::optional<Batch>();
+  ASSIGN_OR_RETURN(std::optional<Batch> batch, open_->next(),
+                   absl::StrCat("window ", position_.index(), " (", position_.name(), ")"));
+  if (batch.has_value()) {
+    batch->cursor.epoch = epoch_;
+    batch->cursor.window = position_.index();
+    batch->cursor.stream = position_bytes_;
+  }
+  return batch;
+}
+
+absl::StatusOr<WindowState> WindowedFiles::next_window() {
+  WindowAnnouncement announcement;
+  if (options_.dataset.rank == 0) {
+    const absl::StatusOr<WindowAnnouncement> found = look();
+    if (found.ok()) {
+      announcement = *found;
+    } else {
+      announcement.set_error_code(static_cast<int>(found.status().code()));
+      announcement.set_error(std::string(found.status().message()));
+    }
+    if (options_.broadcast) {
+      RETURN_IF_ERROR(options_.broadcast(announcement.SerializeAsString()).status());
+    }
+    RETURN_IF_ERROR(found.status());
+  } else {
+    ASSIGN_OR_RETURN(announcement, told_by_rank_0());
+  }
+  WindowState state;
+  state.kind = static_cast<WindowState::Kind>(announcement.kind());
+  if (state.kind != WindowState::kReady) return state;
+  if (options_.dataset.rank != 0) RETURN_IF_ERROR(open(announcement.position()));
+  return ready(std::move(*announcement.mutable_position()));
+}
+
+absl::StatusOr<WindowAnnouncement> WindowedFiles::told_by_rank_0() {
+  if (!options_.broadcast) return absl::FailedPreconditionError("no way to hear rank 0");
+  ASSIGN_OR_RETURN(const std::string bytes, options_.broadcast(""));
+  WindowAnnouncement announcement;
+  if (!announcement.ParseFromString(bytes)) {
+    return absl::InternalError("what rank 0 says of windows cannot be read");
+  }
+  if (announcement.error_code() == 0) return announcement;
+  return absl::Status(static_cast<absl::StatusCode>(announcement.error_code()),
+                      announcement.error());
+}
+
+absl::StatusOr<WindowAnnouncement> WindowedFiles::look() {
+  WindowAnnouncement announcement;
+  WindowPosition& position = *announcement.mutable_position();
+  position = position_;
+  Found found = Found::kWindow;
+  if (sought_.empty()) {
+    ASSIGN_OR_RETURN(found, find_next(position));
+  }
+  if (found == Found::kWindow) {
+    RETURN_IF_ERROR(check_size(position));
+    RETURN_IF_ERROR(open_or_leave_out(position),
+                    absl::StrCat("window ", position.index(), " (", position.name(), ")"));
+    announcement.set_kind(WindowState::kReady);
+    waits_since_.reset();
+    return announcement;
+  }
+  announcement.set_kind(found == Found::kEnded ? WindowState::kEnded : WindowState::kNotYet);
+  announcement.clear_position();
+  if (found == Found::kNotYet) say_waiting();
+  return announcement;
+}
+
+absl::StatusOr<Found> WindowedFiles::find_next(WindowPosition& position) {
+  if (is_mix()) return find_next_parts(position);
+  WindowStream& stream = *parts_.front().stream;
+  ASSIGN_OR_RETURN(const Found found, stream.next(position));
+  stream.set_waiting(found == Found::kNotYet);
+  return found;
+}
+
+absl::StatusOr<Found> WindowedFiles::find_part(size_t i, WindowPosition& position) {
+  Part& part = parts_[i];
+  if (!part.found.has_value()) {
+    WindowPosition next = position;
+    if (!next.ended()) {
+      ASSIGN_OR_RETURN(const Found found, part.stream->next(next));
+      if (found == Found::kNotYet) return found;
+      if (found == Found::kEnded) {
+        next.Clear();
+        MILLRACE_LOG(INFO) << mix_source_name(options_.dataset.data.mix(), part.source)
+                           << ": the stream has ended";
+      }
+      next.set_ended(found == Found::kEnded);
+    }
+    part.found = std::move(next);
+  }
+  position = *part.found;
+  return position.ended() ? Found::kEnded : Found::kWindow;
+}
+
+// One window of each stream that goes on; those that have theirs keep it until all have.
+absl::StatusOr<Found> WindowedFiles::find_next_parts(WindowPosition& position) {
+  const MixConfig& mix = options_.dataset.data.mix();
+  size_t ended = 0;
+  bool waits = false, goes_on = false;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    ASSIGN_OR_RETURN(const Found found, find_part(i, part_of(position, i)),
+                     mix_source_name(options_.dataset.data.mix(), parts_[i].source));
+    parts_[i].stream->set_waiting(found == Found::kNotYet);
+    waits |= found == Found::kNotYet;
+    ended += found == Found::kEnded ? 1 : 0;
+    goes_on |= found != Found::kEnded && !mix.source(parts_[i].source).repeat();
+    if (found == Found::kWindow) names.push_back(part_of(position, i).name());
+  }
+  // Sources that repeat make no window by themselves.
+  if (!goes_on || (ended > 0 && mix.until() == MixConfig::FIRST_ENDS)) return Found::kEnded;
+  if (waits) return Found::kNotYet;
+  position.set_index(position.has_index() ? position.index() + 1 : 0);
+  position.set_name(absl::StrJoin(names, " + "));
+  position.clear_damage();
+  return Found::kWindow;
+}
+
+void WindowedFiles::say_waiting() {
+  const absl::Duration now = options_.clock->elapsed();
+  if (!waits_since_.has_value()) {
+    waits_since_ = options_.clock->now();
+  } else if (now - last_said_ < kSayAgain) {
+    return;
+  }
+  last_said_ = now;
+  std::vector<std::string> missing;
+  for (const Part& part : parts_) {
+    if (part.stream->waiting()) missing.push_back(part.stream->waits_for());
+  }
+  MILLRACE_LOG(INFO) << "waiting since "
+                     << absl::FormatTime("%H:%M:%S", *waits_since_, absl::LocalTimeZone())
+                     << " for " << absl::StrJoin(missing, "; ");
+}
+
+// Of a window that is gone on with.
+absl::Status WindowedFiles::check_unchanged(const WindowPosition& position) const {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const WindowPosition& part = part_of(position, i);
+    if (!is_missing(part)) RETURN_IF_ERROR(parts_[i].stream->check_unchanged(part));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WindowedFiles::open_or_leave_out(WindowPosition& position) {
+  absl::Status status;
+  if (!sought_.empty() && position.damage().empty()) status = check_unchanged(position);
+  if (status.ok()) status = open(position);
+  if (!status.ok() && is_window_damage(status) && leave_out_parts(status, position)) {
+    status = open(position);
+  }
+  RETURN_IF_ERROR(status);
+  // Nothing is left, and damage is why.
+  const std::string damage = has_data(position) ? "" : first_damage(position);
+  if (!damage.empty()) position.set_damage(damage);
+  return absl::OkStatus();
+}
+
+// Those parts that are damaged where such are left out. Returns: whether there is any.
+bool WindowedFiles::leave_out_parts(const absl::Status& why, WindowPosition& position) const {
+  bool any = false;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    WindowPosition& part = part_of(position, i);
+    if (is_missing(part) || part.file_size() == 0) continue;
+    if (parts_[i].options.data.bad_data() != DataConfig::SKIP) continue;
+    const absl::Status status = is_mix() ? check_part(i, part) : why;
+    if (status.ok() || !is_window_damage(status)) continue;
+    any = true;
+    part.set_damage(std::string(status.message()));
+    MILLRACE_LOG(WARNING) << "window " << position.index() << " (" << part.name()
+                          << ") is left out: " << status.message();
+  }
+  // Where part of a window was trained on, what is left of it cannot be mixed otherwise.
+  if (any && is_mix() && !sought_.empty()) position.set_damage(first_damage(position));
+  return any;
+}
+
+// By itself.
+absl::Status WindowedFiles::check_part(size_t part, const WindowPosition& position) const {
+  if (!sought_.empty()) RETURN_IF_ERROR(parts_[part].stream->check_unchanged(position));
+  return open_dataset(plain_options(part, position)).status();
+}
+
+absl::Status WindowedFiles::open(const WindowPosition& position) {
+  std::unique_ptr<Dataset> old;
+  {
+    MutexLock lock(mutex_);
+    old = std::move(open_);
+  }
+  old.reset();  // joins its threads before new ones start
+  examples_done_ = 0;
+  if (!has_data(position)) return absl::OkStatus();
+  if (is_mix()) {
+    ASSIGN_OR_RETURN(auto mixed, open_mixed_dataset(mix_options(position)));
+    return begin(position, std::move(mixed));
+  }
+  ASSIGN_OR_RETURN(auto plain, open_dataset(plain_options(0, position)));
+  return begin(position, std::move(plain));
+}
+
+// Whether there are files to read. Sources that repeat make no window by themselves.
+bool WindowedFiles::has_data(const WindowPosition& position) const {
+  if (!position.damage().empty()) return false;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const WindowPosition& part = part_of(position, i);
+    const bool repeats = is_mix() && options_.dataset.data.mix().source(parts_[i].source).repeat();
+    if (!is_missing(part) && part.file_size() > 0 && !repeats) return true;
+  }
+  return false;
+}
+
+// What is read of a part alone.
+DatasetOptions WindowedFiles::plain_options(size_t part, const WindowPosition& position) const {
+  DatasetOptions options = parts_[part].options;
+  options.data.clear_windows();
+  options.data.clear_path();
+  for (const std::string& path : parts_[part].stream->paths_of(position)) {
+    options.data.add_path(is_glob_pattern(path) ? literal_pattern(path) : path);
+  }
+  options.rows = {position.begin_row(), position.end_row()};
+  options.may_be_empty = true;
+  return options;
+}
+
+DatasetOptions WindowedFiles::mix_options(const WindowPosition& position) const {
+  DatasetOptions options = options_.dataset;
+  MixConfig& mix = *options.data.mutable_mix();
+  mix.clear_source();
+  size_t next = 0;  // of parts_
+  for (int i = 0; i < options_.dataset.data.mix().source_size(); ++i) {
+    MixSourceConfig source = options_.dataset.data.mix().source(i);
+    MixPartOptions own;
+    own.source = i;
+    if (next < parts_.size() && parts_[next].source == i) {
+      const WindowPosition& part = part_of(position, next);
+      const DatasetOptions plain = plain_options(next++, part);
+      if (is_missing(part) || part.file_size() == 0) continue;
+      *source.mutable_data() = plain.data;
+      source.mutable_data()->clear_batch_size();
+      own.rows = plain.rows;
+      own.may_be_empty = plain.may_be_empty;
+    }
+    *mix.add_source() = std::move(source);
+    options.mix_parts.push_back(own);
+  }
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> WindowedFiles::open_window_again() {
+  std::unique_ptr<Dataset> again;
+  if (open_ == nullptr || !is_new_) return again;
+  if (is_mix()) {
+    ASSIGN_OR_RETURN(again, open_mixed_dataset(new_data_alone(mix_options(position_))));
+  } else {
+    ASSIGN_OR_RETURN(again, open_dataset(plain_options(0, position_)));
+  }
+  return std::make_unique<OneEpoch>(std::move(again), position_.index());
+}
+
+// At its first batch, or where it is sought.
+template <typename Data>
+absl::Status WindowedFiles::begin(const WindowPosition& position, std::unique_ptr<Data> data) {
+  if (data->rows() == 0) return absl::OkStatus();
+  if (sought_.empty()) {
+    RETURN_IF_ERROR(data->start_epoch(position.index()));
+  } else {
+    std::vector<Cursor> cursors = sought_;
+    for (Cursor& cursor : cursors) cursor.epoch = position.index();
+    RETURN_IF_ERROR(data->seek(cursors));
+    const DatasetOptions& own = options_.dataset;
+    const bool same_world = static_cast<int64_t>(cursors.size()) == own.world_size;
+    if (same_world) examples_done_ = data->rows_done(cursors[own.rank]);
+  }
+  MutexLock lock(mutex_);
+  if (cancelled_) return absl::CancelledError("the dataset was cancelled");
+  open_ = std::move(data);
+  return absl::OkStatus();
+}
+
+WindowState WindowedFiles::ready(WindowPosition position) {
+  position_ = std::move(position);
+  position_bytes_ = position_.SerializeAsString();
+  is_new_ = sought_.empty();
+  for (size_t i = 0; i < parts_.size(); ++i) is_new_ &= part_of(position_, i).repeat() == 0;
+  sought_.clear();
+  for (Part& part : parts_) part.found.reset();
+  WindowState state;
+  state.kind = WindowState::kReady;
+  state.window.index = position_.index();
+  state.window.name = position_.name();
+  state.window.examples_done = examples_done_;
+  state.window.stream = position_bytes_;
+  state.window.damage = position_.damage();
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const WindowPosition& part = part_of(position_, i);
+    if (!part.last_repeat()) continue;
+    // A damaged part of a window that has others is not done with, nor is the reverse.
+    if (is_mix() && part.damage().empty() != position_.damage().empty()) continue;
+    std::vector<std::string> paths = parts_[i].stream->paths_of(part);
+    paths.resize(paths.size() - std::min(static_cast<size_t>(part.rest_files()), paths.size()));
+    state.window.files.insert(state.window.files.end(), paths.begin(), paths.end());
+  }
+  return state;
+}
+
+std::vector<std::string> WindowedFiles::upcoming_files() {
+  if (options_.dataset.rank != 0 || !sought_.empty()) return {};
+  std::vector<std::string> files;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (is_mix() && part_of(position_, i).ended()) continue;
+    const std::vector<std::string> own = parts_[i].stream->upcoming(part_of(position_, i));
+    files.insert(files.end(), own.begin(), own.end());
+  }
+  return files;
+}
+
+void WindowedFiles::cancel() {
+  MutexLock lock(mutex_);
+  cancelled_ = true;
+  if (open_ != nullptr) open_->cancel();
+}
+
+std::string WindowedFiles::files_being_read() const {
+  MutexLock lock(mutex_);
+  const auto* files = dynamic_cast<const NamesFiles*>(open_.get());
+  return files == nullptr ? "" : files->files_being_read();
+}
+
+}  // namespace millrace

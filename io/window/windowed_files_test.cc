@@ -1,0 +1,325 @@
+#include "io/window/windowed_files.h"
+
+#include <ATen/core/Tensor.h>
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/memory_file_system.h"
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+#include "io/window/windowed_files_testing.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class WindowedFilesTest : public WindowedFilesCase {};
+
+TEST_F(WindowedFilesTest, WindowsAsFilesCome) {
+  const auto data = begun();
+  WindowState::Kind end;
+  EXPECT_THAT(read_all(*data, &end), IsOkAndHolds(IsEmpty()));
+  EXPECT_EQ(end, WindowState::kNotYet);
+  put("a", 0, 10);
+  put("b", 10, 3);
+  ASSERT_OK_AND_ASSIGN(const auto first, read_all(*data, &end));
+  EXPECT_EQ(end, WindowState::kNotYet);
+  EXPECT_EQ(by_window(first),
+            (std::map<int64_t, std::vector<int64_t>>{{0, range(0, 10)}, {1, range(10, 3)}}));
+  put("c", 13, 5);
+  files_.put("in/_END", "");
+  ASSERT_OK_AND_ASSIGN(const auto second, read_all(*data, &end));
+  EXPECT_EQ(by_window(second), (std::map<int64_t, std::vector<int64_t>>{{2, range(13, 5)}}));
+  EXPECT_EQ(end, WindowState::kEnded);
+  EXPECT_THAT(data->next(), IsOkAndHolds(testing::Eq(std::nullopt)));
+}
+
+TEST_F(WindowedFilesTest, GoesOnFromEveryBatch) {
+  for (const char* more : {"", "windows { files: 2 }", "windows { rows: 7 }",
+                           "windows { repeat: 3 }", "windows { rows: 9 repeat: 2 }"}) {
+    SCOPED_TRACE(more);
+    for (int i = 0; i < 4; ++i) put(absl::StrCat("f", i), 20 * i, 11 + i);
+    files_.put("in/_END", "");
+    expect_to_go_on_from_every_batch(options(more), 12);
+  }
+}
+
+TEST_F(WindowedFilesTest, AWindowThatIsGoneOnWithCountsWhatWasDone) {
+  put("a", 0, 10);
+  const auto data = begun();
+  ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*data));
+  const auto again = open(options());
+  ASSERT_OK(again->seek({&steps[1].cursor, 1}));
+  ASSERT_OK_AND_ASSIGN(const WindowState state, again->next_window());
+  EXPECT_EQ(state.window.examples_done, 8);
+  EXPECT_EQ(state.window.name, "a");
+  EXPECT_THAT(state.window.files, ElementsAre("in/a"));
+}
+
+TEST_F(WindowedFilesTest, RepeatedWindowsShuffleAnew) {
+  put("a", 0, 12);
+  const auto data = begun("windows { repeat: 2 }");
+  ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*data));
+  EXPECT_EQ(by_window(steps),
+            (std::map<int64_t, std::vector<int64_t>>{{0, range(0, 12)}, {1, range(0, 12)}}));
+  EXPECT_NE(steps[0].ids, steps[3].ids);
+}
+
+TEST_F(WindowedFilesTest, AWindowCanBeReadBeforeItIsTrainedOn) {
+  put("a", 0, 10);
+  put("b", 0, 0);
+  const auto data = begun("windows { repeat: 2 }");
+  ASSERT_OK(data->next_window().status());
+  ASSERT_OK_AND_ASSIGN(const auto again, data->open_window_again());
+  ASSERT_NE(again, nullptr);
+  ASSERT_OK(again->start_epoch(0));
+  int64_t rows = 0;
+  while (true) {
+    ASSERT_OK_AND_ASSIGN(const auto batch, again->next());
+    if (!batch.has_value()) break;
+    rows += batch->size;
+  }
+  EXPECT_EQ(rows, 10);
+  ASSERT_OK_AND_ASSIGN(const auto first, data->next());
+  EXPECT_EQ(first->size, 4) << "training has it all";
+  // Not what was trained on: a window that is gone on with, or that is repeated.
+  const auto goes_on = open(options("windows { repeat: 2 }"));
+  ASSERT_OK(goes_on->seek({&first->cursor, 1}));
+  ASSERT_OK(goes_on->next_window().status());
+  EXPECT_THAT(goes_on->open_window_again(), IsOkAndHolds(testing::IsNull()));
+  ASSERT_OK(data->next_window().status());
+  EXPECT_THAT(data->open_window_again(), IsOkAndHolds(testing::IsNull()));
+  ASSERT_OK(data->next_window().status());
+  EXPECT_THAT(data->open_window_again(), IsOkAndHolds(testing::IsNull())) << "b has no rows";
+}
+
+TEST_F(WindowedFilesTest, FilesAreDoneWithWhenNoWindowReadsThemAnyMore) {
+  put("a", 0, 6);
+  put("b", 6, 6);
+  const auto data = begun("windows { rows: 8 repeat: 2 }");
+  ASSERT_OK_AND_ASSIGN(const WindowState first, data->next_window());
+  EXPECT_THAT(first.window.files, IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const WindowState again, data->next_window());
+  EXPECT_THAT(again.window.files, ElementsAre("in/a"));
+  EXPECT_EQ(again.window.index, 1);
+}
+
+TEST_F(WindowedFilesTest, UpcomingFilesAreLookedAtOnly) {
+  put("a", 0, 4);
+  put("b", 4, 4);
+  const auto data = begun();
+  EXPECT_THAT(data->upcoming_files(), ElementsAre("in/a"));
+  ASSERT_OK(data->next_window().status());
+  EXPECT_THAT(data->upcoming_files(), ElementsAre("in/b"));
+  ASSERT_OK_AND_ASSIGN(const WindowState state, data->next_window());
+  EXPECT_EQ(state.window.name, "b");
+  EXPECT_THAT(data->upcoming_files(), IsEmpty());
+}
+
+TEST_F(WindowedFilesTest, WindowsWithoutRows) {
+  put("a", 0, 0);
+  put("b", 0, 3);
+  files_.put("in/_END", "");
+  WindowState::Kind end;
+  ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*begun(), &end));
+  EXPECT_EQ(by_window(steps), (std::map<int64_t, std::vector<int64_t>>{{1, range(0, 3)}}));
+  EXPECT_EQ(end, WindowState::kEnded);
+}
+
+TEST_F(WindowedFilesTest, DamagedWindowsFailOrAreLeftOut) {
+  put("a", 0, 3);
+  files_.put("in/b", "other,columns\n1,2\n");
+  put("c", 3, 3);
+  EXPECT_THAT(read_all(*begun()), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           AllOf(HasSubstr("window 1 (b)"), HasSubstr("in/b"))));
+  const auto data = begun("bad_data: SKIP");
+  ASSERT_OK(data->next_window().status());
+  ASSERT_OK_AND_ASSIGN(const WindowState damaged, data->next_window());
+  EXPECT_EQ(damaged.kind, WindowState::kReady);
+  EXPECT_THAT(damaged.window.damage, HasSubstr("in/b"));
+  EXPECT_THAT(data->next(), IsOkAndHolds(testing::Eq(std::nullopt)));
+  ASSERT_OK_AND_ASSIGN(const auto rest, read_all(*data));
+  EXPECT_EQ(by_window(rest), (std::map<int64_t, std::vector<int64_t>>{{2, range(3, 3)}}));
+}
+
+TEST_F(WindowedFilesTest, AFileThatChangedOrWentIsAnErrorThatNamesIt) {
+  put("a", 0, 10);
+  ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*begun()));
+  const Cursor cursor = steps[0].cursor;
+  const auto go_on = [&](const std::string& more) {
+    const auto data = open(options(more));
+    EXPECT_OK(data->seek({&cursor, 1}));
+    return data->next_window();
+  };
+  put("a", 50, 10);
+  EXPECT_THAT(go_on(""), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("in/a changed")));
+  ASSERT_OK(files_.remove("in/a"));
+  EXPECT_THAT(go_on(""), StatusIs(absl::StatusCode::kNotFound, HasSubstr("in/a")));
+  ASSERT_OK_AND_ASSIGN(const WindowState state, go_on("bad_data: SKIP"));
+  EXPECT_THAT(state.window.damage, HasSubstr("in/a"));
+}
+
+TEST_F(WindowedFilesTest, PositionsThatDoNotFitAreRefused) {
+  put("a", 0, 10);
+  ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*begun()));
+  const auto data = open(options());
+  Cursor cursor = steps[0].cursor;
+  cursor.stream = "nonsense";
+  EXPECT_THAT(data->seek({&cursor, 1}), StatusIs(absl::StatusCode::kInvalidArgument));
+  cursor.stream = "";
+  EXPECT_THAT(data->seek({&cursor, 1}), StatusIs(absl::StatusCode::kInvalidArgument));
+  const Cursor two[] = {steps[0].cursor, cursor};
+  EXPECT_THAT(data->seek(two), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(data->seek({}), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(WindowedFilesTest, TheStreamEndsWhenNothingComes) {
+  put("a", 0, 3);
+  put("b", 3, 2);
+  put("c", 5, 2);
+  const auto data = begun("windows { files: 2 idle_seconds: 10 }");
+  WindowState::Kind end;
+  ASSERT_OK(read_all(*data, &end));
+  clock_.advance(absl::Seconds(9));
+  ASSERT_OK(read_all(*data, &end));
+  EXPECT_EQ(end, WindowState::kNotYet);
+  clock_.advance(absl::Seconds(2));
+  ASSERT_OK_AND_ASSIGN(const auto rest, read_all(*data, &end));
+  EXPECT_EQ(by_window(rest), (std::map<int64_t, std::vector<int64_t>>{{1, range(5, 2)}}));
+  ASSERT_OK(read_all(*data, &end));
+  clock_.advance(absl::Seconds(11));
+  ASSERT_OK(read_all(*data, &end));
+  EXPECT_EQ(end, WindowState::kEnded);
+}
+
+TEST_F(WindowedFilesTest, NamesOfTooManyFilesAreRefused) {
+  for (int i = 0; i < 400; ++i) put(absl::StrCat(std::string(180, 'n'), 1000 + i), 0, 0);
+  EXPECT_THAT(begun("windows { files: 400 }")->next_window(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("has 400 files"), HasSubstr("limit is 61440"))));
+}
+
+TEST_F(WindowedFilesTest, NamesThatLookLikePatterns) {
+  put("a[1]{2}*?", 0, 3);
+  put("a1", 3, 3);
+  ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*begun()));
+  EXPECT_EQ(by_window(steps),
+            (std::map<int64_t, std::vector<int64_t>>{{0, range(3, 3)}, {1, range(0, 3)}}));
+}
+
+int64_t resident_pages() {
+  int64_t total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return resident;
+}
+
+TEST_F(WindowedFilesTest, MemoryStaysFlat) {
+  const auto data = begun();
+  int64_t after_some = 0;
+  for (int window = 0; window < 1000; ++window) {
+    const std::string name = absl::StrFormat("w%04d", window);
+    put(name, 0, 40);
+    ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*data));
+    ASSERT_EQ(steps.size(), 10u);
+    EXPECT_LT(steps[0].cursor.stream.size(), 200u);
+    ASSERT_OK(files_.remove("in/" + name));
+    if (window == 200) after_some = resident_pages();
+  }
+#ifndef __SANITIZE_ADDRESS__  // which keeps what was freed
+  EXPECT_LT(resident_pages() - after_some, 1024) << "4 MiB";
+#endif
+}
+
+TEST_F(WindowedFilesTest, CancelIsForGood) {
+  put("a", 0, 3);
+  const auto data = begun();
+  ASSERT_OK(data->next_window().status());
+  data->cancel();
+  EXPECT_THAT(data->next(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+// Reads on so many ranks, one reading `then` batches of each; returns all ids and the cursors.
+class WindowedFilesRanksTest : public WindowedFilesTest {
+ protected:
+  std::vector<absl::Status> on_ranks(
+      int world_size, const std::function<absl::Status(int rank, WindowedDataset& data)>& body) {
+    return WindowedFilesCase::on_ranks(options("windows { files: 2 }"), world_size, body);
+  }
+};
+
+TEST_F(WindowedFilesRanksTest, AllWorkOnTheSameWindowAndEachRowComesOnce) {
+  for (int i = 0; i < 5; ++i) put(absl::StrCat("f", i), 10 * i, 10);
+  files_.put("in/_END", "");
+  std::vector<std::vector<Step>> steps(3);
+  const auto statuses = on_ranks(3, [&](int rank, WindowedDataset& data) -> absl::Status {
+    RETURN_IF_ERROR(data.start_epoch(0));
+    ASSIGN_OR_RETURN(steps[rank], read_all(data));
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(statuses, testing::Each(IsOk()));
+  std::vector<Step> all;
+  for (const auto& own : steps) all.insert(all.end(), own.begin(), own.end());
+  EXPECT_EQ(by_window(all), (std::map<int64_t, std::vector<int64_t>>{
+                                {0, range(0, 20)}, {1, range(20, 20)}, {2, range(40, 10)}}));
+}
+
+TEST_F(WindowedFilesRanksTest, AnotherNumberOfRanksGoesOnWithinAWindow) {
+  put("a", 0, 30);
+  put("b", 30, 11);
+  std::vector<Cursor> cursors(3);
+  std::vector<int64_t> seen;
+  Mutex mutex;
+  const auto note = [&](const Batch& batch) {
+    const int64_t* ids = batch.example_ids.const_data_ptr<int64_t>();
+    MutexLock lock(mutex);
+    seen.insert(seen.end(), ids, ids + batch.size);
+  };
+  EXPECT_THAT(on_ranks(3,
+                       [&](int rank, WindowedDataset& data) -> absl::Status {
+                         RETURN_IF_ERROR(data.start_epoch(0));
+                         RETURN_IF_ERROR(data.next_window().status());
+                         ASSIGN_OR_RETURN(const std::optional<Batch> batch, data.next());
+                         note(*batch);
+                         cursors[rank] = batch->cursor;
+                         return absl::OkStatus();
+                       }),
+              testing::Each(IsOk()));
+  EXPECT_THAT(on_ranks(2,
+                       [&](int, WindowedDataset& data) -> absl::Status {
+                         RETURN_IF_ERROR(data.seek(cursors));
+                         RETURN_IF_ERROR(data.next_window().status());
+                         while (true) {
+                           ASSIGN_OR_RETURN(const std::optional<Batch> batch, data.next());
+                           if (!batch.has_value()) return absl::OkStatus();
+                           note(*batch);
+                         }
+                       }),
+              testing::Each(IsOk()));
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(seen, range(0, 41));
+}
+
+TEST_F(WindowedFilesRanksTest, AnErrorOfRank0IsThatOfAll) {
+  put("a", 0, 3);
+  files_.put("in/b", "other\n1\n");
+  const auto statuses = on_ranks(2, [&](int, WindowedDataset& data) -> absl::Status {
+    RETURN_IF_ERROR(data.start_epoch(0));
+    return data.next_window().status();
+  });
+  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("in/b")));
+  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("in/b")));
+}
+
+}  // namespace
+}  // namespace millrace
