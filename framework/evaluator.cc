@@ -12,8 +12,8 @@
 #include "framework/guarded.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
-#include "framework/padding.h"
-#include "framework/pending_steps.h"
+#include "framework/ranks/padding.h"
+#include "framework/report/pending_steps.h"
 
 namespace millrace {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "framework/events.h"
 #include "framework/hook_list.h"
-#include "framework/metric_set.h"
-#include "framework/reported_values.h"
+#include "framework/report/metric_set.h"
+#include "framework/report/reported_values.h"
 #include "io/dataset.h"
 
 namespace millrace {

@@ -13,7 +13,7 @@
 #include "framework/cadence.h"
 #include "framework/events.h"
 #include "framework/phase.h"
-#include "framework/reported_values.h"
+#include "framework/report/reported_values.h"
 #include "framework/requests.h"
 #include "io/batch.h"
 

@@ -12,10 +12,10 @@
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "checkpoint/named_states.h"
-#include "framework/event_log.h"
 #include "framework/hook.h"
 #include "framework/hook_statistics.h"
 #include "framework/on_error.h"
+#include "framework/report/event_log.h"
 
 namespace millrace {
 

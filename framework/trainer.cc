@@ -15,10 +15,10 @@
 #include "distributed/one_rank_collectives.h"
 #include "embedding/embedding_collection.h"
 #include "framework/guarded.h"
-#include "framework/metric_set.h"
 #include "framework/model.h"
 #include "framework/model_parts.h"
-#include "framework/rank_part.h"
+#include "framework/ranks/rank_part.h"
+#include "framework/report/metric_set.h"
 #include "framework/trainer_internal.h"
 
 namespace millrace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/hook_list.h"
-#include "framework/reporter.h"
+#include "framework/report/reporter.h"
 #include "framework/trainer.h"
 
 namespace millrace {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
-#include "framework/jsonl_event_log.h"
+#include "framework/report/jsonl_event_log.h"
 
 namespace millrace {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/file_system.h"
 #include "framework/hook.h"
-#include "framework/jsonl_event_log.h"
+#include "framework/report/jsonl_event_log.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

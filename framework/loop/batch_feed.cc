@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "framework/padding.h"
+#include "framework/ranks/padding.h"
 #include "io/window/window_cursor.h"
 
 namespace millrace {

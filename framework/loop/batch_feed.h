@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "distributed/collectives.h"
-#include "framework/data_watch.h"
+#include "framework/loop/data_watch.h"
 #include "framework/loop/loop_position.h"
 #include "io/dataset.h"
 
@@ -35,7 +35,7 @@ struct BatchFeedOptions {
 };
 
 // Reads training data for the loop, one step ahead of it, and never waits for ever: a source that
-// hangs is an error after data_timeout (framework/data_watch.h). Used on the trainer's thread.
+// hangs is an error after data_timeout (framework/loop/data_watch.h). Used on the trainer's thread.
 class BatchFeed {
  public:
   // All are borrowed. `data`: null if only read() is called. `position` is of this rank.

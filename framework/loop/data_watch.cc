@@ -1,0 +1,93 @@
+#include "framework/loop/data_watch.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "io/names_files.h"
+
+namespace millrace {
+namespace {
+
+constexpr int kLooks = 10;  // within the time-out
+constexpr int64_t kCancelling = -1;
+constexpr absl::Duration kPatience = absl::Milliseconds(100);  // with whoever interrupts
+
+}  // namespace
+
+// Marks a call as under way as long as it lives.
+class DataWatch::Call {
+ public:
+  Call(DataWatch& watch, Dataset& data, int64_t number) : watch_(watch), number_(number) {
+    watch_.data_ = &data;
+    watch_.call_.store(number_, std::memory_order_release);
+  }
+  ~Call() { end(); }
+
+  // Returns: whether it was cancelled.
+  bool end() {
+    if (ended_) return cancelled_;
+    ended_ = true;
+    int64_t expected = number_;
+    if (watch_.call_.compare_exchange_strong(expected, number_ + 1)) return false;
+    // The dataset may go away behind this: not while it is being cancelled.
+    MutexLock lock(watch_.mutex_);
+    watch_.call_.store(number_ + 1);
+    return cancelled_ = true;
+  }
+
+ private:
+  DataWatch& watch_;
+  const int64_t number_;
+  bool ended_ = false;
+  bool cancelled_ = false;
+};
+
+DataWatch::~DataWatch() {
+  if (!thread_.joinable()) return;
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+absl::StatusOr<std::optional<Batch>> DataWatch::next(Dataset& data) {
+  if (!thread_.joinable()) thread_ = std::thread([this] { watch(); });
+  Call call(*this, data, call_.load(std::memory_order_relaxed) + 1);
+  absl::StatusOr<std::optional<Batch>> batch = data.next();
+  const bool cancelled = call.end();
+  gave_up_ |= cancelled;
+  if (!cancelled || batch.ok()) return batch;
+  if (was_interrupted_) return absl::CancelledError("reading was interrupted");
+  return absl::UnavailableError(
+      absl::StrCat("no batch came for ", absl::FormatDuration(timeout_),
+                   " (run.distributed.data_timeout_seconds): the source hangs or is slower than "
+                   "that",
+                   place_.empty() ? "" : "; it waits for ", place_));
+}
+
+// A call that is under way at two looks blocks.
+void DataWatch::watch() {
+  const absl::Duration pause =
+      interrupted_ == nullptr ? timeout_ / kLooks : std::min(timeout_ / kLooks, kPatience);
+  absl::Duration rest;
+  const int64_t most = std::max<int64_t>(1, absl::IDivDuration(timeout_, pause, &rest));
+  int64_t seen = 0;   // call_ at the last look
+  int64_t looks = 0;  // at which the same call was under way
+  MutexLock lock(mutex_);
+  while (!mutex_.await_for(pause, [this] { return stopping_; })) {
+    int64_t call = call_.load(std::memory_order_acquire);
+    looks = call == seen && call % 2 == 1 ? looks + 1 : 0;
+    seen = call;
+    if (looks == 0) continue;
+    const bool interrupted = interrupted_ != nullptr && interrupted_();
+    if (looks < most && !interrupted) continue;
+    if (!call_.compare_exchange_strong(call, kCancelling)) continue;
+    was_interrupted_ = interrupted;
+    const auto* files = dynamic_cast<const NamesFiles*>(data_);
+    place_ = files == nullptr ? "" : files->files_being_read();
+    data_->cancel();
+  }
+}
+
+}  // namespace millrace

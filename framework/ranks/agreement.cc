@@ -1,0 +1,238 @@
+#include "framework/ranks/agreement.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "proto/rank_note.pb.h"
+
+namespace millrace {
+namespace {
+
+std::string describe(const Request& request) {
+  return absl::StrCat(request_name(request.kind),
+                      request.detail.empty() ? "" : absl::StrCat(" \"", request.detail, "\""),
+                      " (hook ", request.hook, ")");
+}
+
+// Every rank's note, by rank.
+absl::StatusOr<std::vector<RankNote>> gather(Collectives& collectives, const RankNote& own) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                   collectives.all_gather(own.SerializeAsString()));
+  std::vector<RankNote> notes(all.size());
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (!notes[rank].ParseFromString(all[rank])) {
+      return absl::InternalError(absl::StrCat("the note of rank ", rank, " cannot be read"));
+    }
+  }
+  return notes;
+}
+
+// "rank 0, rank 2"
+std::string list_ranks(const std::vector<size_t>& ranks) {
+  return absl::StrJoin(ranks, ", ",
+                       [](std::string* out, size_t rank) { absl::StrAppend(out, "rank ", rank); });
+}
+
+}  // namespace
+
+Agreement::Agreement(Collectives& collectives, Requests& requests,
+                     std::vector<std::string> evaluation_sets)
+    : collectives_(collectives),
+      requests_(requests),
+      evaluation_sets_(std::move(evaluation_sets)),
+      exchange_(collectives, static_cast<int64_t>(evaluation_sets_.size()) + 1) {}
+
+void Agreement::begin_run() {
+  served_ = 0;
+  journal_.clear();
+  of_this_rank_ = RequestSet();
+  requests_taken_ = true;
+  own_failure_ = absl::OkStatus();
+  over_ = false;
+  state_is_whole_ = false;
+  all_whole_ = false;
+  failed_rank_ = -1;
+}
+
+bool Agreement::reopen() {
+  if (!all_whole()) return false;
+  over_ = false;
+  all_whole_ = false;
+  state_is_whole_ = false;
+  own_failure_ = absl::OkStatus();
+  return true;
+}
+
+void Agreement::start(Place place, const RankShare& share) {
+  start(place, share, absl::OkStatus());
+}
+
+void Agreement::start(Place place, const RankShare& share, absl::Status failure) {
+  // What looks may fail too: this rank then takes part as failed.
+  const absl::Status looked = requests_.look();
+  own_failure_ = failure.ok() ? looked : std::move(failure);
+  // What an exchange carried that nobody served is carried again.
+  RequestSet pending = requests_taken_ ? RequestSet() : std::move(of_this_rank_);
+  pending.merge(requests_.take_this_rank());
+  of_this_rank_ = std::move(pending);
+  requests_taken_ = false;
+  start_exchange(place, share);
+}
+
+void Agreement::start_exchange(Place place, const RankShare& share) {
+  place_ = place;
+  ExchangeInput input;
+  input.has_data = share.has_data;
+  input.examples = share.examples;
+  input.elapsed = share.elapsed;
+  input.durable = share.durable;
+  input.failed = !own_failure_.ok();
+  input.stop = of_this_rank_.stop;
+  input.checkpoint = of_this_rank_.checkpoint;
+  input.reload = of_this_rank_.reload;
+  // A set of unknown name counts as one more: its name travels with the notes, and serving it says
+  // what is wrong.
+  const size_t sets = evaluation_sets_.size();
+  input.evaluate.assign(sets + 1, of_this_rank_.evaluate_all);
+  for (const std::string& name : of_this_rank_.evaluate) {
+    const auto found = std::find(evaluation_sets_.begin(), evaluation_sets_.end(), name);
+    input.evaluate[static_cast<size_t>(found - evaluation_sets_.begin())] = true;
+  }
+  input.fingerprint = fingerprint(place);
+  exchange_.start(input);
+}
+
+uint64_t Agreement::fingerprint(Place place) const {
+  return xxh3(absl::StrCat(place.what, " ", place.number), served_);
+}
+
+absl::Status Agreement::verify() {
+  if (!exchange_.under_way()) return absl::OkStatus();
+  absl::StatusOr<ExchangeResult> result = exchange_.finish();
+  if (!result.ok()) return give_up(result.status());
+  result_ = *std::move(result);
+  if (result_.failed > 0) return gather_failures(own_failure_);
+  if (result_.diverged) return give_up(name_divergence());
+  journal_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status Agreement::meet(Place place, const RankShare& share) {
+  start(place, share);
+  return verify();
+}
+
+absl::Status Agreement::meet(Place place) {
+  return collectives_.world_size() == 1 ? absl::OkStatus() : meet(place, RankShare());
+}
+
+absl::StatusOr<RequestSet> Agreement::requests() {
+  RequestSet agreed;
+  if (requests_taken_) return agreed;
+  requests_taken_ = true;
+  const RequestSet own = std::exchange(of_this_rank_, {});
+  if (!result_.any_request()) return agreed;
+  if (collectives_.world_size() > 1) {
+    // Hooks have run since that exchange, and one of them may have failed on some rank, which then
+    // is not here.
+    const ExchangeResult kept = result_;
+    start_exchange({"requests", place_.number}, RankShare());
+    RETURN_IF_ERROR(verify());
+    result_ = kept;
+  }
+  RankNote note;
+  for (const Request& request : own.asked) {
+    AskedRequest& asked = *note.add_request();
+    asked.set_kind(request.kind);
+    asked.set_detail(request.detail);
+    asked.set_hook(request.hook);
+  }
+  absl::StatusOr<std::vector<RankNote>> notes = gather(collectives_, note);
+  if (!notes.ok()) return give_up(notes.status());
+  for (size_t rank = 0; rank < notes->size(); ++rank) {
+    for (const AskedRequest& asked : (*notes)[rank].request()) {
+      agreed.add({static_cast<Request::Kind>(asked.kind()), asked.detail(), asked.hook(),
+                  static_cast<int>(rank)});
+    }
+  }
+  return agreed;
+}
+
+void Agreement::served(const RequestSet& common) {
+  for (const Request& request : common.asked) served(describe(request));
+}
+
+void Agreement::served(absl::string_view fact) {
+  served_ = xxh3(fact, served_);
+  journal_.emplace_back(fact);
+}
+
+absl::Status Agreement::settle(Place place, const absl::Status& outcome) {
+  if (over_) return outcome;
+  const absl::Status pending = verify();
+  if (!pending.ok()) return outcome.ok() ? pending : outcome;
+  start(place, RankShare(), outcome);
+  const absl::Status agreed = verify();
+  return outcome.ok() ? agreed : outcome;
+}
+
+absl::Status Agreement::give_up(absl::Status failure) {
+  over_ = true;
+  return failure;
+}
+
+absl::Status Agreement::gather_failures(const absl::Status& own) {
+  over_ = true;
+  RankNote note;
+  note.set_state_is_whole(state_is_whole_);
+  if (!own.ok()) {
+    note.set_code(static_cast<int>(own.code()));
+    note.set_error(std::string(own.message()));
+  }
+  ASSIGN_OR_RETURN(const std::vector<RankNote> notes, gather(collectives_, note));
+  std::vector<size_t> failed;
+  for (size_t rank = 0; rank < notes.size(); ++rank) {
+    if (notes[rank].has_code()) failed.push_back(rank);
+  }
+  if (failed.empty()) return absl::InternalError("a rank failed, but none says how");
+  all_whole_ = std::all_of(notes.begin(), notes.end(),
+                           [](const RankNote& each) { return each.state_is_whole(); });
+  if (failed_rank_ < 0) failed_rank_ = static_cast<int>(failed[0]);
+  if (!own.ok()) return own;
+  return absl::AbortedError(
+      absl::StrCat(list_ranks(failed), " failed: ", notes[failed[0]].error()));
+}
+
+// Which ranks served what since all agreed for the last time.
+absl::Status Agreement::name_divergence() {
+  RankNote note;
+  for (const std::string& entry : journal_) note.add_served(entry);
+  note.set_place(absl::StrCat(place_.what, " ", place_.number));
+  ASSIGN_OR_RETURN(const std::vector<RankNote> notes, gather(collectives_, note));
+  // What happened → the ranks it happened on, the lowest rank's first.
+  std::vector<std::pair<std::string, std::vector<size_t>>> stories;
+  for (size_t rank = 0; rank < notes.size(); ++rank) {
+    const std::string served =
+        notes[rank].served().empty() ? "nothing" : absl::StrJoin(notes[rank].served(), ", ");
+    const std::string story = absl::StrCat(served, ", then came to ", notes[rank].place());
+    auto same = std::find_if(stories.begin(), stories.end(),
+                             [&](const auto& other) { return other.first == story; });
+    if (same == stories.end()) same = stories.insert(stories.end(), {story, {}});
+    same->second.push_back(rank);
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the ranks diverged: ",
+      absl::StrJoin(stories, "; ",
+                    [](std::string* out, const auto& story) {
+                      absl::StrAppend(out, list_ranks(story.second), " served ", story.first);
+                    }),
+      ". A request of scope kCommon must follow from Progress or from values merged over "
+      "ranks; what only one rank knows is asked for with Scope::kThisRank"));
+}
+
+}  // namespace millrace

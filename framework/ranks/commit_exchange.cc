@@ -1,0 +1,160 @@
+#include "framework/ranks/commit_exchange.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/finite.h"
+#include "base/status_macros.h"
+#include "framework/guarded.h"
+
+namespace millrace {
+namespace {
+
+bool is_finite(const at::Tensor& tensor) {
+  if (tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat && tensor.is_contiguous()) {
+    return all_finite(tensor.const_data_ptr<float>(), tensor.numel());
+  }
+  return tensor.isfinite().all().item<bool>();
+}
+
+}  // namespace
+
+// What ranks add up beside gradients.
+struct CommitExchange::Sums {
+  int64_t failed = 0;         // ranks
+  int64_t non_finite = 0;     // ranks
+  int64_t with_examples = 0;  // ranks
+  int64_t with_targets = 0;   // ranks
+  double targets = 0;
+  at::Tensor loss;
+};
+
+CommitExchange::CommitExchange(Agreement& agreement, absl::Span<const NamedParameter> parameters)
+    : agreement_(agreement),
+      parameters_(parameters),
+      buckets_(agreement.collectives(), parameters) {}
+
+void CommitExchange::begin_step(int64_t step) {
+  step_ = step;
+  decided_ = false;
+}
+
+void CommitExchange::enter(RankPhase phase) { agreement_.collectives().set_phase(phase, step_); }
+
+absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
+  enter(RankPhase::kCommit);
+  RETURN_IF_ERROR(agreement_.verify());
+  std::string own = input.non_finite;
+  if (own.empty() && input.loss.defined() && !is_finite(input.loss)) own = "the loss";
+  CommitInput checked = input;
+  checked.non_finite = own;
+  ASSIGN_OR_RETURN(Sums sums, sum(checked, absl::OkStatus()));
+  if (sums.failed > 0) return agreement_.gather_failures(absl::OkStatus());
+  CommitDecision decision;
+  decision.loss = sums.loss;
+  if (sums.non_finite > 0) {
+    ASSIGN_OR_RETURN(decision.refused, first_reason(own, sums.non_finite));
+    return decision;
+  }
+  if (sums.with_targets > 0) {
+    if (sums.with_targets != sums.with_examples) {
+      return absl::InvalidArgumentError(
+          "the model gave targets on some ranks of a step and not on others");
+    }
+    if (!(sums.targets > 0)) {
+      return absl::InvalidArgumentError(absl::StrCat("the model's targets add up to ", sums.targets,
+                                                     " in this step; they must be positive"));
+    }
+    decision.gradient_scale = static_cast<double>(input.examples) / sums.targets;
+    decision.loss = decision.loss * decision.gradient_scale;
+    for (const NamedParameter& parameter : parameters_) {
+      at::Tensor gradient = parameter.value.grad();
+      if (gradient.defined()) gradient.mul_(decision.gradient_scale);
+    }
+  }
+  // Sums are the same bits on every rank, so all see the same.
+  decision.refused = non_finite_gradient();
+  decision.apply = decision.refused.empty();
+  return decision;
+}
+
+absl::Status CommitExchange::fail(const absl::Status& failure) {
+  if (agreement_.over()) return failure;
+  const absl::Status verified = agreement_.verify();
+  if (!verified.ok() || agreement_.collectives().world_size() == 1) return failure;
+  const absl::StatusOr<Sums> sums = sum(CommitInput(), failure);
+  if (sums.ok()) agreement_.gather_failures(failure).IgnoreError();
+  return failure;
+}
+
+absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& input,
+                                                         const absl::Status& failure) {
+  decided_ = true;
+  Collectives& collectives = agreement_.collectives();
+  Sums sums;
+  if (collectives.world_size() == 1) {
+    sums.non_finite = input.non_finite.empty() ? 0 : 1;
+    sums.with_examples = 1;
+    sums.with_targets = input.targets.defined() ? 1 : 0;
+    if (input.targets.defined()) sums.targets = input.targets.item<double>();
+    sums.loss = input.loss;
+    return sums;
+  }
+  at::Tensor vector;  // owned by the sum as long as that is under way
+  const absl::Status status = guarded("summing gradients over ranks", [&] {
+    const double loss = input.loss.defined() ? input.loss.item<double>() : 0.0;
+    const double targets = input.targets.defined() ? input.targets.item<double>() : 0.0;
+    // A value that is not finite is told by its flag, not by what it makes of a sum.
+    vector = at::tensor(
+        {failure.ok() ? 0.0 : 1.0, input.non_finite.empty() ? 0.0 : 1.0,
+         input.loss.defined() ? 1.0 : 0.0, input.targets.defined() ? 1.0 : 0.0, targets, loss},
+        at::kDouble);
+    buckets_.start(/*contribute=*/failure.ok());
+    absl::Status summed = collectives.start_sum(vector)->wait();
+    summed.Update(buckets_.finish());
+    return summed;
+  });
+  if (!status.ok()) {
+    // Nobody else can know, if it was not a peer that failed.
+    collectives.fail(status);
+    return agreement_.give_up(status);
+  }
+  const double* values = vector.const_data_ptr<double>();
+  sums.failed = static_cast<int64_t>(values[0]);
+  sums.non_finite = static_cast<int64_t>(values[1]);
+  sums.with_examples = static_cast<int64_t>(values[2]);
+  sums.with_targets = static_cast<int64_t>(values[3]);
+  sums.targets = values[4];
+  sums.loss = at::scalar_tensor(values[5], at::kFloat);
+  return sums;
+}
+
+// Of the lowest rank that has one.
+absl::StatusOr<std::string> CommitExchange::first_reason(const std::string& own, int64_t ranks) {
+  Collectives& collectives = agreement_.collectives();
+  if (collectives.world_size() == 1) return own;
+  const absl::StatusOr<std::vector<std::string>> all = collectives.all_gather(own);
+  if (!all.ok()) return agreement_.give_up(all.status());
+  for (size_t rank = 0; rank < all->size(); ++rank) {
+    if ((*all)[rank].empty()) continue;
+    const std::string more = ranks > 1 ? absl::StrCat(", and on ", ranks - 1, " more") : "";
+    return absl::StrCat((*all)[rank], " (on rank ", rank, more, ")");
+  }
+  return absl::InternalError("a rank saw a value that is not finite, but none says which");
+}
+
+// "the gradient of fc.weight", or "".
+std::string CommitExchange::non_finite_gradient() const {
+  for (const NamedParameter& parameter : parameters_) {
+    const at::Tensor gradient = parameter.value.grad();
+    if (gradient.defined() && !is_finite(gradient)) {
+      return absl::StrCat("the gradient of ", parameter.name);
+    }
+  }
+  return "";
+}
+
+}  // namespace millrace

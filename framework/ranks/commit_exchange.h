@@ -1,0 +1,78 @@
+// Whether a step is applied: decided by all ranks together, before anything changes.
+#ifndef MILLRACE_FRAMEWORK_RANKS_COMMIT_EXCHANGE_H_
+#define MILLRACE_FRAMEWORK_RANKS_COMMIT_EXCHANGE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "distributed/collectives.h"
+#include "framework/ranks/agreement.h"
+#include "framework/ranks/gradient_buckets.h"
+#include "optim/dense_optimizer.h"
+
+namespace millrace {
+
+// What this rank's micro-batches gave.
+struct CommitInput {
+  // Examples of the whole step, by which losses were divided before their backward passes.
+  int64_t examples = 0;
+  // float32 []: the sum over micro-batches; undefined: this rank had no examples.
+  at::Tensor loss;
+  // float32 []: what the step's summed loss is to be divided by, summed over micro-batches;
+  // undefined: its examples. All ranks that had examples give it, or none.
+  at::Tensor targets;
+  // What else was not finite ("the gradient of table items (feature clicked)"); "": nothing.
+  std::string non_finite;
+};
+
+struct CommitDecision {
+  bool apply = false;
+  std::string refused;  // then: what was not finite, on which rank
+  at::Tensor loss;      // float32 []: mean over the targets of the whole step
+  double gradient_scale =
+      1;  // examples / targets: already in the dense gradients, not yet in the tables'
+};
+
+// Sums dense gradients over ranks and decides, with the last of them: one value that is not finite,
+// on any rank or in the sums, refuses the step on all. A rank whose step failed takes part
+// as failed, so that all end before it is applied. One for each trainer; used on its thread.
+class CommitExchange {
+ public:
+  // Borrows both.
+  CommitExchange(Agreement& agreement, absl::Span<const NamedParameter> parameters);
+
+  // The trainer's, before each step.
+  void begin_step(int64_t step);
+  // Tells other ranks what this one is doing: kForward, kBackward, kUpdate.
+  void enter(RankPhase phase);
+
+  // Once for each step, after the last backward pass: waits for the step exchange, sums gradients,
+  // corrects them by examples / targets and decides. Errors: Aborted if another rank failed;
+  // InvalidArgument if only some ranks gave targets or they do not add up to a positive number.
+  absl::StatusOr<CommitDecision> run(const CommitInput& input);
+
+  // The trainer's: the step of this rank failed before run() was called. Returns: `failure`.
+  absl::Status fail(const absl::Status& failure);
+  bool decided() const { return decided_; }
+
+ private:
+  struct Sums;
+  absl::StatusOr<Sums> sum(const CommitInput& input, const absl::Status& failure);
+  absl::StatusOr<std::string> first_reason(const std::string& own, int64_t ranks);
+  std::string non_finite_gradient() const;
+
+  Agreement& agreement_;
+  const absl::Span<const NamedParameter> parameters_;
+  GradientBuckets buckets_;
+  int64_t step_ = 0;
+  bool decided_ = false;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_RANKS_COMMIT_EXCHANGE_H_

@@ -1,0 +1,45 @@
+// What was asked for in a run, and what was done about it.
+#ifndef MILLRACE_FRAMEWORK_REPORT_EVENT_LOG_H_
+#define MILLRACE_FRAMEWORK_REPORT_EVENT_LOG_H_
+
+#include <string>
+
+#include "base/progress.h"
+#include "framework/requests.h"
+
+namespace millrace {
+
+// One request or decision.
+struct LoopEvent {
+  enum Kind {
+    kStarted,    // a run began; what: "train" or "evaluate"; world_size is set
+    kRequested,  // a hook of some rank asked for `what`; detail: the set ("": all) or the reason
+    kServed,     // the trainer did `what`; hook, rank and scope are those of the request
+    kRefused,    // a step was not applied; what: "step"; detail: what was not finite
+    kTolerated,  // a hook failed in event `what` and the run goes on; detail: the error
+    kFailed,  // something of some rank failed and the run ends; what: "train" or "evaluate"; rank:
+              // the lowest that failed; detail: the error, which names hook and event
+    kEnded,   // the run; what: "completed", "stopped" or "failed"; detail: the reason or the error
+  };
+  Kind kind = kStarted;
+  // "train", "evaluate", "checkpoint", "reload", "stop", "step", "epoch", "window", …
+  std::string what;
+  std::string hook;              // that asked or failed; "": the trainer itself
+  int rank = 0;                  // that asked or failed
+  Scope scope = Scope::kCommon;  // of a request
+  std::string detail;            // as the kind says
+  Progress progress;             // when it happened
+  int world_size = 0;            // of kStarted
+};
+
+// Where the trainer writes them, in order, on its thread, on every rank. An implementation keeps
+// those it wants; it must not fail the run. jsonl_event_log.h writes OUTPUT_DIR/events.jsonl.
+class EventLog {
+ public:
+  virtual ~EventLog() = default;
+  virtual void record(const LoopEvent& event) = 0;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_REPORT_EVENT_LOG_H_

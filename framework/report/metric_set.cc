@@ -1,0 +1,187 @@
+#include "framework/report/metric_set.h"
+
+#include <ATen/ATen.h>
+
+#include <limits>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/byte_stream.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+absl::Span<const float> as_span(const at::Tensor& tensor) {
+  return {tensor.const_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
+}
+
+bool is_plain(const at::Tensor& tensor) {
+  return tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat && tensor.is_contiguous();
+}
+
+// A column as contiguous float32 on the CPU; the tensor itself where it is that already.
+at::Tensor plain_column(const at::Tensor& tensor, int64_t column) {
+  if (tensor.size(1) == 1 && is_plain(tensor)) return tensor;
+  return tensor.select(1, column).to(at::kCPU, at::kFloat).contiguous();
+}
+
+double to_double(const at::Tensor& scalar) {
+  return is_plain(scalar) ? *scalar.const_data_ptr<float>() : scalar.item<double>();
+}
+
+absl::Status check_shape(const at::Tensor& tensor, int64_t rows, size_t tasks,
+                         absl::string_view what) {
+  if (tensor.defined() && tensor.dim() == 2 && tensor.size(0) == rows &&
+      tensor.size(1) == static_cast<int64_t>(tasks)) {
+    return absl::OkStatus();
+  }
+  std::ostringstream shape;
+  if (tensor.defined()) shape << tensor.sizes();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " are ", tensor.defined() ? shape.str() : "missing", ", but must be [",
+                   rows, ", ", tasks, "]: examples and labels"));
+}
+
+constexpr uint8_t kVersion = 1;
+constexpr int64_t kMostExamples = int64_t{1} << 50;  // of one rank: their sum stays in range
+
+}  // namespace
+
+absl::StatusOr<MetricSet> MetricSet::create(const std::vector<std::string>& metrics,
+                                            const std::vector<std::string>& tasks,
+                                            LossScope scope) {
+  MetricSet set;
+  set.scope_ = scope;
+  for (const std::string& task : tasks) {
+    Task& entry = set.tasks_.emplace_back();
+    if (tasks.size() > 1) entry.prefix = task + "/";
+    for (const std::string& name : metrics) {
+      ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, create_metric(name));
+      entry.metrics.push_back(std::move(metric));
+    }
+  }
+  return set;
+}
+
+absl::Status MetricSet::check(const StepResult& step) const {
+  if (step.examples == 0 || (!step.predictions.defined() && !step.labels.defined())) {
+    return absl::OkStatus();
+  }
+  const int64_t rows =
+      step.predictions.defined() && step.predictions.dim() == 2 ? step.predictions.size(0) : 0;
+  RETURN_IF_ERROR(check_shape(step.predictions, rows, tasks_.size(), "predictions"));
+  RETURN_IF_ERROR(check_shape(step.labels, rows, tasks_.size(), "labels"));
+  if (step.weights.defined() && step.weights.numel() != rows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ", step.weights.numel(), " weights for ", rows, " examples"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MetricSet::update(const StepResult& step) {
+  RETURN_IF_ERROR(check(step));
+  if (step.examples == 0) return absl::OkStatus();
+  loss_sum_ += to_double(step.loss) * static_cast<double>(step.examples);
+  examples_ += step.examples;
+  if (!step.predictions.defined()) return absl::OkStatus();
+  at::Tensor weights;
+  if (step.weights.defined()) weights = step.weights.to(at::kCPU, at::kFloat).contiguous();
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    const int64_t column = static_cast<int64_t>(i);
+    const at::Tensor predictions = plain_column(step.predictions, column);
+    const at::Tensor labels = plain_column(step.labels, column);
+    const MetricInput input{as_span(predictions), as_span(labels),
+                            weights.defined() ? as_span(weights) : absl::Span<const float>()};
+    for (const std::unique_ptr<Metric>& metric : tasks_[i].metrics) metric->update(input);
+  }
+  return absl::OkStatus();
+}
+
+std::map<std::string, double> MetricSet::compute() const {
+  std::map<std::string, double> values;
+  values["loss"] = examples_ > 0 ? loss_sum_ / static_cast<double>(examples_)
+                                 : std::numeric_limits<double>::quiet_NaN();
+  for (const Task& task : tasks_) {
+    for (const std::unique_ptr<Metric>& metric : task.metrics) {
+      values[absl::StrCat(task.prefix, metric->name())] = metric->compute();
+    }
+  }
+  return values;
+}
+
+void MetricSet::reset() {
+  loss_sum_ = 0;
+  examples_ = 0;
+  for (Task& task : tasks_) {
+    for (const std::unique_ptr<Metric>& metric : task.metrics) metric->reset();
+  }
+}
+
+size_t MetricSet::metric_count() const {
+  return tasks_.empty() ? 0 : tasks_.size() * tasks_[0].metrics.size();
+}
+
+std::string MetricSet::save() const {
+  ByteWriter writer;
+  writer.write_uint8(kVersion);
+  writer.write_double(loss_sum_);
+  writer.write_int64(examples_);
+  writer.write_uint64(metric_count());
+  for (const Task& task : tasks_) {
+    for (const std::unique_ptr<Metric>& metric : task.metrics) {
+      writer.write_string(absl::StrCat(task.prefix, metric->name()));
+      writer.write_string(metric->save());
+    }
+  }
+  return writer.take();
+}
+
+absl::Status MetricSet::load_ranks(absl::Span<const absl::string_view> ranks) {
+  reset();
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    const absl::Status status = load_rank(rank, ranks[rank]);
+    if (!status.ok()) {
+      reset();
+      return annotate(status, absl::StrCat("metrics of rank ", rank));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MetricSet::load_rank(size_t rank, absl::string_view bytes) {
+  ByteReader reader(bytes);
+  const int version = reader.read_uint8();
+  const double loss_sum = reader.read_double();
+  const int64_t examples = reader.read_int64();
+  const uint64_t metrics = reader.read_uint64();
+  if (!reader.ok() || version != kVersion || examples < 0 || examples > kMostExamples) {
+    return absl::DataLossError("malformed");
+  }
+  if (metrics != metric_count()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("they are ", metrics, ", but here there are ", metric_count()));
+  }
+  for (const Task& task : tasks_) {
+    for (const std::unique_ptr<Metric>& metric : task.metrics) {
+      const std::string name = absl::StrCat(task.prefix, metric->name());
+      const absl::string_view saved_name = reader.read_string();
+      const absl::string_view saved = reader.read_string();
+      if (!reader.ok()) return absl::DataLossError("cut short");
+      if (saved_name != name) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", absl::CEscape(saved_name), "\" is where here \"", name, "\" is"));
+      }
+      RETURN_IF_ERROR(metric->merge_saved(saved));
+    }
+  }
+  if (!reader.done()) return absl::DataLossError("bytes are left over");
+  if (scope_ == LossScope::kWholeStep && rank > 0) return absl::OkStatus();
+  loss_sum_ += loss_sum;
+  examples_ += examples;
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,76 @@
+// The metrics of one training run or one evaluation, fed from tensors.
+#ifndef MILLRACE_FRAMEWORK_REPORT_METRIC_SET_H_
+#define MILLRACE_FRAMEWORK_REPORT_METRIC_SET_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "framework/events.h"
+#include "framework/ranks/rank_part.h"
+#include "metrics/metric.h"
+
+namespace millrace {
+
+// What `loss` and `examples` of the steps are of.
+enum class LossScope {
+  kThisRank,   // each rank's own, as in evaluation: merged over ranks they are added up
+  kWholeStep,  // the same on all ranks, as in training: merged over ranks they are rank 0's
+};
+
+// The mean loss and, for every task, the named metrics. With one task a metric is reported by its
+// name, with more as "task/metric". Predictions, labels and weights are always this rank's, the
+// loss is as the LossScope says. Used on the trainer's thread.
+class MetricSet : public RankPart {
+ public:
+  // `tasks` are the labels' names, in the order of the columns of predictions.
+  // Errors: NotFound for an unknown metric.
+  static absl::StatusOr<MetricSet> create(const std::vector<std::string>& metrics,
+                                          const std::vector<std::string>& tasks,
+                                          LossScope scope = LossScope::kThisRank);
+
+  // Adds one step. Reads its tensors to the CPU. A rank that had no examples in the step may leave
+  // predictions and labels undefined. Errors: those of check().
+  absl::Status update(const StepResult& step);
+
+  // Whether update() could take the step; reads shapes only.
+  // Errors: InvalidArgument if predictions or labels are not [examples, tasks], or weights not
+  // [examples].
+  absl::Status check(const StepResult& step) const;
+
+  // Name → value over the steps since the last reset; "loss" is the mean over examples.
+  std::map<std::string, double> compute() const;
+  // Examples the loss is over.
+  int64_t examples() const { return examples_; }
+  void reset();
+
+  std::string save() const override;
+  // The metrics of all ranks' examples, taken in the order of ranks; equal to those of one process
+  // that saw them in this order up to the rounding of sums, and AUC to the last bit. Errors,
+  // besides those for bad bytes: InvalidArgument for a rank with other metrics or tasks.
+  absl::Status load_ranks(absl::Span<const absl::string_view> ranks) override;
+
+ private:
+  struct Task {
+    std::string prefix;
+    std::vector<std::unique_ptr<Metric>> metrics;
+  };
+
+  absl::Status load_rank(size_t rank, absl::string_view bytes);
+  size_t metric_count() const;
+
+  std::vector<Task> tasks_;
+  LossScope scope_ = LossScope::kThisRank;
+  double loss_sum_ = 0;
+  int64_t examples_ = 0;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_REPORT_METRIC_SET_H_

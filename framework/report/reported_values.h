@@ -1,0 +1,54 @@
+// Named values that hooks and models report between two reports.
+#ifndef MILLRACE_FRAMEWORK_REPORT_REPORTED_VALUES_H_
+#define MILLRACE_FRAMEWORK_REPORT_REPORTED_VALUES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "framework/ranks/rank_part.h"
+
+namespace millrace {
+
+// How several values of one name become one; over ranks, all values of all ranks, but kLast is the
+// last one of the lowest rank that reported the name.
+enum class Reduction { kMean, kSum, kMin, kMax, kLast };
+
+// Reduces in double; a not-a-number among the values makes the result one (but not under kLast).
+// Not thread-safe.
+class ReportedValues : public RankPart {
+ public:
+  // A name keeps the reduction of its first value.
+  void add(absl::string_view name, double value, Reduction reduction);
+  // Adds name → reduced value to `values`, and forgets them.
+  void drain(std::map<std::string, double>* values);
+
+  std::string save() const override;
+  // The names of any rank. Errors, besides those for bad bytes: InvalidArgument naming a name that
+  // two ranks reduce differently, and both.
+  absl::Status load_ranks(absl::Span<const absl::string_view> ranks) override;
+
+ private:
+  struct Entry {
+    Reduction reduction = Reduction::kMean;
+    double value = 0;
+    int64_t count = 0;
+    int rank = 0;  // the first that reported it; known after load_ranks
+  };
+
+  absl::Status load_rank(int rank, absl::string_view bytes);
+  // Adds all values of another entry of the same reduction.
+  static void merge(const Entry& from, Entry& into);
+
+  std::map<std::string, Entry> entries_;
+};
+
+// "mean", "sum", "min", "max" or "last".
+absl::string_view reduction_name(Reduction reduction);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_REPORT_REPORTED_VALUES_H_

@@ -1,0 +1,155 @@
+#include "framework/report/reporter.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "checkpoint/state_messages.h"
+#include "embedding/embedding_collection.h"
+#include "framework/ranks/rank_part.h"
+#include "optim/dense_optimizer.h"
+#include "optim/sparse_optimizer.h"
+
+namespace millrace {
+namespace {
+
+// What ranks tell one another of their times since the last report.
+constexpr char kSeconds[] = "seconds";
+constexpr char kDataWaitSeconds[] = "data_wait_seconds";
+
+// What happened between two moments.
+TableReport table_report(const TableStatistics& now, const TableStatistics& last) {
+  TableReport report;
+  report.rows = now.rows;
+  report.bytes = now.bytes;
+  report.load = now.load;
+  report.candidates = now.candidates;
+  report.inserted = now.inserted - last.inserted;
+  report.unadmitted = now.unadmitted - last.unadmitted;
+  for (int i = 0; i < kEvictionReasons; ++i) {
+    const int64_t rows = now.evicted[i] - last.evicted[i];
+    const std::string reason(eviction_reason_name(static_cast<EvictionReason>(i)));
+    if (rows > 0) report.evicted[reason] = rows;
+  }
+  const auto occurrences = static_cast<double>(now.occurrences - last.occurrences);
+  if (occurrences > 0) {
+    report.unique_share = static_cast<double>(now.unique_ids - last.unique_ids) / occurrences;
+    report.hottest_share = static_cast<double>(now.hottest - last.hottest) / occurrences;
+  }
+  return report;
+}
+
+}  // namespace
+
+Reporter::Reporter(MetricSet metrics, absl::Span<const std::unique_ptr<DenseOptimizer>> dense,
+                   const SparseOptimizer* sparse, std::vector<EmbeddingCollection*> collections,
+                   const TrainingClock& clock)
+    : metrics_(std::move(metrics)),
+      dense_(dense),
+      sparse_(sparse),
+      collections_(std::move(collections)),
+      clock_(clock),
+      last_report_(clock.trained()) {}
+
+absl::Status Reporter::add(const StepResult& step) {
+  ++steps_;
+  examples_ += step.examples;
+  data_wait_ += step.timings.data_wait;
+  return pending_.add(step, metrics_, values_);
+}
+
+absl::Status Reporter::save_state(ReportState& state) {
+  RETURN_IF_ERROR(fold());
+  state.set_metrics(metrics_.save());
+  state.set_values(values_.save());
+  state.set_steps(steps_);
+  state.set_examples(examples_);
+  state.set_data_wait_nanoseconds(absl::ToInt64Nanoseconds(data_wait_));
+  state.set_trained_nanoseconds(absl::ToInt64Nanoseconds(trained()));
+  for (const auto& [name, statistics] : tables_) {
+    *state.add_table() = to_state(name, {0, 0, statistics});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Reporter::load_figures(absl::Span<const ReportState* const> parts) {
+  std::vector<absl::string_view> metrics, values;
+  for (const ReportState* part : parts) {
+    metrics.push_back(part->metrics());
+    values.push_back(part->values());
+    for (const TableCountersState& state : part->table()) {
+      ASSIGN_OR_RETURN(const TableCounters counters, from_state(state));
+      const auto [place, first] = tables_.try_emplace(state.table(), counters.counted);
+      if (!first) place->second = merged({0, 0, place->second}, counters).counted;
+    }
+  }
+  RETURN_IF_ERROR(metrics_.load_ranks(metrics));
+  return values_.load_ranks(values);
+}
+
+absl::Status Reporter::load_state(const ReportState& own,
+                                  absl::Span<const ReportState* const> parts) {
+  pending_ = PendingSteps();
+  tables_.clear();
+  absl::Status status = load_figures(parts);
+  if (own.steps() < 0 || own.examples() < 0 || own.data_wait_nanoseconds() < 0 ||
+      own.trained_nanoseconds() < 0) {
+    status.Update(absl::DataLossError("a count or time is negative"));
+  }
+  const ReportState& good = status.ok() ? own : ReportState::default_instance();
+  if (!status.ok()) {
+    metrics_.reset();
+    values_ = ReportedValues();
+    tables_.clear();
+  }
+  steps_ = good.steps();
+  examples_ = good.examples();
+  data_wait_ = absl::Nanoseconds(good.data_wait_nanoseconds());
+  last_report_ = clock_.trained() - absl::Nanoseconds(good.trained_nanoseconds());
+  return annotate(status, "what was collected for the next report");
+}
+
+absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& collectives) {
+  RETURN_IF_ERROR(fold());
+  ReportedValues times;
+  times.add(kSeconds, absl::ToDoubleSeconds(trained()), Reduction::kLast);
+  times.add(kDataWaitSeconds, absl::ToDoubleSeconds(data_wait_), Reduction::kMean);
+  RETURN_IF_ERROR(merge_ranks(collectives, {&metrics_, &values_, &times}));
+  std::map<std::string, double> merged_times;
+  times.drain(&merged_times);
+
+  Report report;
+  report.progress = progress;
+  report.steps = std::exchange(steps_, 0);
+  report.examples = std::exchange(examples_, 0);
+  const double seconds = merged_times[kSeconds];
+  if (seconds > 0) {
+    report.examples_per_second = static_cast<double>(report.examples) / seconds;
+    report.data_wait_share = merged_times[kDataWaitSeconds] / seconds;
+  }
+  data_wait_ = absl::ZeroDuration();
+  last_report_ = clock_.trained();
+  report.metrics = metrics_.compute();
+  metrics_.reset();
+  values_.drain(&report.values);
+  for (size_t i = 0; i < dense_.size(); ++i) {
+    report.learning_rates[i == 0 ? "dense" : absl::StrCat("dense", i)] =
+        dense_[i]->learning_rate(progress);
+  }
+  if (sparse_ != nullptr) report.learning_rates.merge(sparse_->learning_rates(progress));
+  for (const EmbeddingCollection* collection : collections_) {
+    for (const auto& table : collection->tables()) {
+      const TableStatistics now = table->statistics();
+      TableStatistics& last = tables_[table->name()];
+      report.tables[table->name()] = table_report(now, last);
+      last = now;
+    }
+  }
+  return report;
+}
+
+}  // namespace millrace

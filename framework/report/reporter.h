@@ -1,0 +1,86 @@
+// Collects between two reports.
+#ifndef MILLRACE_FRAMEWORK_REPORT_REPORTER_H_
+#define MILLRACE_FRAMEWORK_REPORT_REPORTER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "embedding/table_statistics.h"
+#include "framework/events.h"
+#include "framework/loop/training_clock.h"
+#include "framework/report/metric_set.h"
+#include "framework/report/pending_steps.h"
+#include "framework/report/reported_values.h"
+#include "proto/checkpoint_state.pb.h"
+
+namespace millrace {
+
+class Collectives;
+class DenseOptimizer;
+class EmbeddingCollection;
+class SparseOptimizer;
+
+// Made by the trainer, for the steps of training alone. Used on its thread.
+class Reporter {
+ public:
+  // REQUIRES: `metrics` were made with LossScope::kWholeStep.
+  // Borrows the others until it goes; `sparse` may be null. Rates are over the time of `clock`.
+  Reporter(MetricSet metrics, absl::Span<const std::unique_ptr<DenseOptimizer>> dense,
+           const SparseOptimizer* sparse, std::vector<EmbeddingCollection*> collections,
+           const TrainingClock& clock);
+
+  // What hooks report.
+  ReportedValues& values() { return values_; }
+
+  // Adds an applied step; its tensors are read later. Errors: those of PendingSteps::add.
+  absl::Status add(const StepResult& step);
+
+  // Reads the tensors of all steps added. Before a report, while this rank may still fail alone.
+  // Errors: those of PendingSteps::fold.
+  absl::Status fold() { return pending_.fold(metrics_, values_); }
+
+  // What was collected since the last report. Reads the tensors of all steps added. Errors: those
+  // of fold.
+  absl::Status save_state(ReportState& state);
+  // Replaces it: counts and times by those of `own`, figures by those of all `parts` together.
+  // REQUIRES: the clock is stopped. Errors: DataLoss for damaged parts, InvalidArgument for
+  // other metrics; nothing is collected then.
+  absl::Status load_state(const ReportState& own, absl::Span<const ReportState* const> parts);
+
+  // Steps since the last report.
+  int64_t steps() const { return steps_; }
+
+  // The report since the last one, at `progress`, and begins the next. Collective: metrics,
+  // reported values and the share of data waits are over all ranks, the time is rank 0's, and all
+  // ranks get the same. Errors: those of merge_ranks.
+  absl::StatusOr<Report> take(const Progress& progress, Collectives& collectives);
+
+ private:
+  absl::Status load_figures(absl::Span<const ReportState* const> parts);
+  // Time of training since the last report.
+  absl::Duration trained() const { return clock_.trained() - last_report_; }
+
+  MetricSet metrics_;
+  absl::Span<const std::unique_ptr<DenseOptimizer>> dense_;
+  const SparseOptimizer* sparse_;
+  std::vector<EmbeddingCollection*> collections_;
+  const TrainingClock& clock_;
+  std::map<std::string, TableStatistics> tables_;  // at the last report
+  ReportedValues values_;
+  PendingSteps pending_;
+  int64_t steps_ = 0;
+  int64_t examples_ = 0;
+  absl::Duration data_wait_ = absl::ZeroDuration();
+  absl::Duration last_report_;  // the clock's trained() then; of a restored report before its first
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_REPORT_REPORTER_H_
