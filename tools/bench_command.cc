@@ -10,11 +10,11 @@
 #include "base/thread_pool.h"
 #include "bench/benchmark.h"
 #include "bench/flag_checks.h"
+#include "job/instruction_set_choice.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
-#include "tools/instruction_set_choice.h"
-#include "tools/output_file.h"
-#include "tools/output_kinds.h"
+#include "tools/output/output_file.h"
+#include "tools/output/output_kinds.h"
 
 namespace millrace {
 namespace {

@@ -13,8 +13,8 @@
 #include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
-#include "tools/summary_file.h"
-#include "tools/summary_json.h"
+#include "tools/output/summary_file.h"
+#include "tools/output/summary_json.h"
 #include "tools/usage_error.h"
 #include "tools/whole_numbers.h"
 

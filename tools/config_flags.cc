@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "job/instruction_set_choice.h"
 #include "metrics/metric.h"
 #include "proto/config_reader.h"
 #include "proto/windows_check.h"
-#include "tools/instruction_set_choice.h"
-#include "tools/run_inputs.h"
+#include "tools/output/run_inputs.h"
 
 namespace millrace {
 namespace {

@@ -7,14 +7,14 @@
 #include "base/status_macros.h"
 #include "hooks/metric_text.h"
 #include "io/files/uri_file_system.h"
+#include "job/job.h"
+#include "job/job_checkpoints.h"
+#include "job/ranks.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
-#include "tools/job.h"
-#include "tools/job_checkpoints.h"
-#include "tools/ranks.h"
-#include "tools/run_inputs.h"
-#include "tools/summary_file.h"
+#include "tools/output/run_inputs.h"
+#include "tools/output/summary_file.h"
 
 namespace millrace {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "job/generate/generator.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
 #include "tools/exit_code.h"
-#include "tools/generate/generator.h"
 
 namespace millrace {
 namespace {

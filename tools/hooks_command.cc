@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "base/status_macros.h"
+#include "job/default_hooks.h"
 #include "tools/commands.h"
-#include "tools/default_hooks.h"
 #include "tools/exit_code.h"
 
 namespace millrace {

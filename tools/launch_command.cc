@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "tools/commands.h"
-#include "tools/local_ranks.h"
+#include "tools/launch/local_ranks.h"
 
 namespace millrace {
 namespace {

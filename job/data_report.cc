@@ -1,0 +1,29 @@
+#include "job/data_report.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kNamedBadFiles = 10;
+
+std::string count(int64_t number, absl::string_view what) {
+  return absl::StrCat(number, " ", what, number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+DataSetReport& DataReport::add(absl::string_view name) {
+  sets_.emplace_back().name = std::string(name);
+  return sets_.back();
+}
+
+std::string to_string(const DataSetReport& set) {
+  const std::string what =
+      set.in_windows ? "comes in windows"
+                     : absl::StrCat(count(set.files, "file"), ", ", count(set.rows, "row"));
+  const std::string bad = set.bad_files.to_string(kNamedBadFiles);
+  return absl::StrCat(set.name, ": ", what, bad.empty() ? "" : "; ", bad);
+}
+
+}  // namespace millrace

@@ -1,0 +1,46 @@
+// What data a job reads, for people and for the summary.
+#ifndef MILLRACE_JOB_DATA_REPORT_H_
+#define MILLRACE_JOB_DATA_REPORT_H_
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "io/files/bad_files.h"
+
+namespace millrace {
+
+// The training data or one evaluation set.
+struct DataSetReport {
+  std::string name;         // "train_data", or "eval_data" and the set's name in quotes
+  bool in_windows = false;  // how much there is, is not known then
+  int64_t files = 0;        // those that were left out included
+  int64_t rows = 0;         // of all ranks, before split and sample
+  BadFiles bad_files;
+};
+
+// Filled while the parts of a trainer are made; bad files of windows are added while it runs. Must
+// outlive the trainer.
+class DataReport {
+ public:
+  // The reference stays valid as long as the report.
+  DataSetReport& add(absl::string_view name);
+  const std::deque<DataSetReport>& sets() const { return sets_; }
+
+  // Returns true if a source was given up while it was looked at: threads may hang in it, though
+  // there is no trainer yet (DataWatch::gave_up).
+  bool gave_up() const { return gave_up_; }
+  void set_gave_up() { gave_up_ = true; }
+
+ private:
+  std::deque<DataSetReport> sets_;
+  bool gave_up_ = false;
+};
+
+// Returns `train_data: 3 files, 12000 rows; 1 file left out as bad data: b.csv`.
+std::string to_string(const DataSetReport& set);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_JOB_DATA_REPORT_H_

@@ -1,0 +1,579 @@
+#include "job/job.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "base/catch_exceptions.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "checkpoint/bank/model_bank.h"
+#include "distributed/one_rank_collectives.h"
+#include "framework/hook_registry.h"
+#include "framework/loop/data_watch.h"
+#include "framework/model.h"
+#include "framework/model_parts.h"
+#include "framework/model_registry.h"
+#include "framework/report/jsonl_event_log.h"
+#include "hooks/checkpoint_load_hook.h"
+#include "hooks/checkpoint_save_hook.h"
+#include "hooks/evaluation_hook.h"
+#include "hooks/logger_hook.h"
+#include "hooks/metric_report_hook.h"
+#include "hooks/non_finite_guard_hook.h"
+#include "hooks/signal_stop_hook.h"
+#include "hooks/window_io_hook.h"
+#include "io/epoch/batch_dataset.h"
+#include "io/feature_schema.h"
+#include "io/mix/mixed_dataset.h"
+#include "io/window/windowed_files.h"
+#include "job/default_hooks.h"
+#include "job/generate/generator.h"
+#include "job/instruction_set_choice.h"
+#include "job/job_checkpoints.h"
+#include "job/output_hook.h"
+#include "job/ranks.h"
+#include "job/run_end.h"
+#include "proto/config_reader.h"
+#include "proto/model_bank_check.h"
+#include "proto/windows_check.h"
+#include "tools/config_flags.h"
+
+namespace millrace {
+namespace {
+
+// About a second of reading.
+constexpr int64_t kMostRowsBeforeTraining = 1000000;
+constexpr char kBestAuc[] = "# best AUC on the evaluation examples: ";
+
+// libgomp ends the process if it cannot start its threads: they are tried first.
+absl::Status check_threads(int count) {
+  Mutex mutex;
+  bool all_started = false;
+  std::vector<std::thread> threads;
+  const absl::Status status = catch_exceptions([&] {
+    for (int i = 1; i < count; ++i) {
+      threads.emplace_back([&] {
+        MutexLock lock(mutex);
+        mutex.await([&] { return all_started; });
+      });
+    }
+    return absl::OkStatus();
+  });
+  {
+    MutexLock lock(mutex);
+    all_started = true;
+  }
+  for (std::thread& thread : threads) thread.join();
+  return status;
+}
+
+Cadence cadence_or(bool given, const CadenceConfig& config, Cadence otherwise) {
+  return given ? Cadence::from_config(config) : otherwise;
+}
+
+// Whether all files that were asked for are there, as a whole.
+bool read_marker(FileSystem& files, const std::string& marker, const std::string& wanted,
+                 double* best_auc) {
+  const absl::StatusOr<std::string> text = read_file(files, marker);
+  if (!text.ok()) return false;
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(*text, absl::MaxSplits(kBestAuc, 1));
+  if (parts.first != wanted) return false;
+  for (int64_t i = 0; i < kGeneratedFiles; ++i) {
+    const std::string path =
+        marker.substr(0, marker.size() - std::strlen(kGeneratedMarker)) + generated_file(i);
+    if (!files.info(path).ok()) return false;
+  }
+  return absl::SimpleAtod(absl::StripAsciiWhitespace(parts.second), best_auc);
+}
+
+// A model that computes a cross entropy takes labels between 0 and 1 alone.
+LabelRange label_range(const TrainConfig& train) {
+  if (train.binary_labels()) return LabelRange::kBinary;
+  const bool probabilities = labels_of_model(train.model().name()) == ModelLabels::kProbabilities;
+  return probabilities ? LabelRange::kProbability : LabelRange::kAny;
+}
+
+// Collectives that their owner lends to a trainer, so that a trainer that cannot be made does not
+// leave the job before the other ranks were told why.
+class SharedCollectives : public Collectives {
+ public:
+  explicit SharedCollectives(std::shared_ptr<Collectives> shared) : shared_(std::move(shared)) {}
+  int rank() const override { return shared_->rank(); }
+  int world_size() const override { return shared_->world_size(); }
+  std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
+    return shared_->start_sum(values);
+  }
+  std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
+    return shared_->start_sum(std::move(tensor));
+  }
+  absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override {
+    return shared_->all_gather(bytes);
+  }
+  absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override {
+    return shared_->broadcast(bytes, root);
+  }
+  void set_phase(RankPhase phase, int64_t step) override { shared_->set_phase(phase, step); }
+  void fail(const absl::Status& reason) override { shared_->fail(reason); }
+
+ private:
+  const std::shared_ptr<Collectives> shared_;  // with the JobBuilder
+};
+
+// Those in which windows appear.
+std::vector<std::string> directories_of(const DataConfig& data) {
+  std::vector<std::string> directories;
+  const auto add = [&](const WindowsConfig& windows) {
+    if (windows.has_directory()) directories.push_back(windows.directory().path());
+  };
+  add(data.windows());
+  for (const MixSourceConfig& source : data.mix().source()) add(source.data().windows());
+  return directories;
+}
+
+WindowIoOptions window_io_options(const JobConfig& config, FileSystem& files) {
+  const WindowIoConfig& window_io = config.run().window_io();
+  WindowIoOptions options;
+  options.output_dir = config.run().output_dir();
+  if (window_io.read_ahead()) {
+    options.read_ahead = [&files](const std::string& path) {
+      const auto file = files.open(path);
+      if (file.ok()) (*file)->will_need(0, (*file)->size_bytes());
+    };
+  }
+  options.move_done_to = window_io.move_done_to();
+  options.move_damaged_to = window_io.move_damaged_to();
+  options.roots = directories_of(config.train().train_data());
+  options.oldest_windows = [folder = checkpoint_folder(config.run()), &files] {
+    return oldest_window_count(files, folder);
+  };
+  return options;
+}
+
+// Makes the parts of a trainer one after the other.
+class JobBuilder {
+ public:
+  JobBuilder(const JobConfig& config, const JobResources& resources,
+             std::unique_ptr<Collectives> collectives)
+      : config_(config),
+        resources_(resources),
+        threads_(threads_of_rank(config.run(), resources.local_world_size)),
+        report_(resources.data != nullptr ? *resources.data : own_report_),
+        collectives_(std::move(collectives)) {
+    if (collectives_ == nullptr) collectives_ = std::make_shared<OneRankCollectives>();
+    parts_.collectives = std::make_unique<SharedCollectives>(collectives_);
+  }
+
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer() {
+    RETURN_IF_ERROR(tell_others(make_training_parts()));
+    absl::StatusOr<std::unique_ptr<Trainer>> trainer = make_trainer();
+    RETURN_IF_ERROR(tell_others(trainer.status()));
+    RETURN_IF_ERROR(tell_others(add_hooks(**trainer)));
+    log_data();
+    return trainer;
+  }
+
+  absl::StatusOr<std::unique_ptr<Trainer>> evaluator() {
+    RETURN_IF_ERROR(tell_others(make_evaluation_parts()));
+    absl::StatusOr<std::unique_ptr<Trainer>> trainer = make_trainer();
+    RETURN_IF_ERROR(tell_others(trainer.status()));
+    log_data();
+    return trainer;
+  }
+
+  absl::StatusOr<std::unique_ptr<Trainer>> loader() {
+    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    RETURN_IF_ERROR(make_loaded_parts());
+    return make_trainer();
+  }
+
+ private:
+  // The other ranks learn what is wrong here, rather than wait.
+  absl::Status tell_others(absl::Status status) {
+    if (!status.ok()) collectives_->fail(status);
+    return status;
+  }
+
+  absl::Status make_training_parts() {
+    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
+    RETURN_IF_ERROR(open_evaluation_sets());
+    RETURN_IF_ERROR(find_empty_evaluation_sets());
+    if (config_.run().evaluation().enabled()) RETURN_IF_ERROR(open_paired_sets());
+    RETURN_IF_ERROR(make_model());
+    RETURN_IF_ERROR(make_optimizers());
+    make_event_log();
+    make_model_bank(model_bank_of(config_.train()));
+    ASSIGN_OR_RETURN(parts_.saver, create_saver(config_, resources_.files, resources_.clock));
+    return absl::OkStatus();
+  }
+
+  absl::Status make_evaluation_parts() {
+    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    if (config_.train().eval_data().empty()) {
+      return absl::InvalidArgumentError(
+          "there is nothing to evaluate: give --eval_data or train.eval_data");
+    }
+    RETURN_IF_ERROR(open_evaluation_sets());
+    if (parts_.evaluation_sets.empty()) {
+      return absl::InvalidArgumentError(
+          "all of train.eval_data comes in windows; name files with --eval_data");
+    }
+    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      if (!set.data().has_windows() || collectives_->rank() != 0) continue;
+      MILLRACE_LOG(INFO) << "evaluation set \"" << set.name()
+                         << "\" comes in windows and is left out: training alone evaluates it";
+    }
+    return make_loaded_parts();
+  }
+
+  absl::Status make_loaded_parts() {
+    // For what a checkpoint was saved without.
+    make_model_bank(weights_alone(model_bank_of(config_.train())));
+    return make_model();
+  }
+
+  DatasetOptions dataset_options(const DataConfig& data, DataSetReport* report = nullptr) const {
+    DatasetOptions options;
+    options.data = data;
+    options.schema = schema_;
+    options.seed = config_.train().seed();
+    options.rank = collectives_->rank();
+    options.world_size = collectives_->world_size();
+    options.labels = label_range(config_.train());
+    options.labels_may_miss = resources_.labels_may_miss;
+    options.reader_threads = config_.run().read().reader_threads();
+    options.prefetch_batches = config_.run().read().prefetch_batches();
+    options.files = &resources_.files;
+    if (report != nullptr && resources_.data != nullptr) options.bad_files = &report->bad_files;
+    return options;
+  }
+
+  absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data, absl::string_view name) {
+    DataSetReport& report = report_.add(name);
+    if (data.has_mix()) {
+      ASSIGN_OR_RETURN(std::unique_ptr<MixedDataset> mixed,
+                       open_mixed_dataset(dataset_options(data, &report)));
+      report.files = mixed->file_count();
+      report.rows = mixed->rows();
+      return mixed;
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> dataset,
+                     open_dataset(dataset_options(data, &report)));
+    report.files = static_cast<int64_t>(dataset->files().size());
+    report.rows = dataset->rows();
+    return dataset;
+  }
+
+  absl::StatusOr<std::unique_ptr<WindowedDataset>> open_windows(const DataConfig& data,
+                                                                absl::string_view name) {
+    DataSetReport& report = report_.add(name);
+    report.in_windows = true;
+    WindowedFilesOptions options;
+    options.dataset = dataset_options(data, &report);
+    options.clock = &resources_.clock;
+    // The dataset must not keep this rank in a job that the trainer has left.
+    options.broadcast = [job = std::weak_ptr<Collectives>(collectives_)](
+                            absl::string_view bytes) -> absl::StatusOr<std::string> {
+      const std::shared_ptr<Collectives> collectives = job.lock();
+      if (collectives == nullptr) return absl::AbortedError("this rank has left the job");
+      return collectives->broadcast(bytes, /*root=*/0);
+    };
+    return WindowedFiles::create(std::move(options));
+  }
+
+  absl::StatusOr<std::unique_ptr<Dataset>> open_train_data() {
+    const DataConfig& data = config_.train().train_data();
+    if (!comes_in_windows(data)) return open(data, "train_data");
+    ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(data, "train_data"));
+    windows_ = windows.get();
+    return windows;
+  }
+
+  absl::Status open_paired_sets() {
+    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      if (!set.data().has_windows()) continue;
+      const std::string name = absl::StrCat("eval_data \"", set.name(), "\"");
+      ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(set.data(), name),
+                       absl::StrCat("train.", name));
+      parts_.paired_sets.push_back({set.name(), std::move(windows)});
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status open_evaluation_sets() {
+    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      if (set.data().has_windows()) continue;
+      const std::string name = absl::StrCat("eval_data \"", set.name(), "\"");
+      ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, open(set.data(), name),
+                       absl::StrCat("train.", name));
+      parts_.evaluation_sets.push_back({set.name(), std::move(data)});
+      has_evaluation_sets_ = true;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<bool> has_any_example(const DataConfig& config) const {
+    DatasetOptions options = dataset_options(config);
+    options.data.set_batch_size(1);
+    options.rank = 0;
+    options.world_size = 1;
+    options.reader_threads = 1;
+    options.prefetch_batches = 1;
+    ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> data, open_dataset(options));
+    RETURN_IF_ERROR(data->start_epoch(0));
+    DataWatch watch(absl::Seconds(config_.run().distributed().data_timeout_seconds()));
+    const absl::StatusOr<std::optional<Batch>> first = watch.next(*data);
+    // Its threads hang, and so would whoever destroys it.
+    if (watch.gave_up()) {
+      report_.set_gave_up();
+      static_cast<void>(data.release());
+    }
+    RETURN_IF_ERROR(first.status());
+    return first->has_value();
+  }
+
+  // Sets without rows are found where they are opened; those that a split or a sample leaves
+  // nothing of only by reading up to the first example that stays. Rank 0 reads for all, while the
+  // others wait: a set of which it may have to read everything is left to its evaluation if it is
+  // large. validate() refuses sets that are mixes.
+  absl::Status find_empty_evaluation_sets() const {
+    if (!config_.run().evaluation().enabled() || collectives_->rank() != 0) return absl::OkStatus();
+    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+      const bool chooses = set.data().has_split() || set.data().has_sample();
+      if (!chooses || set.data().has_windows()) continue;
+      // A part by hash of the example has its first one near the begin.
+      const bool may_read_all =
+          set.data().has_sample() || set.data().split().by() != SplitConfig::HASH_OF_EXAMPLE;
+      const std::string name = absl::StrCat("eval_data \"", set.name(), "\"");
+      const auto report = std::find_if(report_.sets().begin(), report_.sets().end(),
+                                       [&](const DataSetReport& r) { return r.name == name; });
+      if (may_read_all && report->rows > kMostRowsBeforeTraining) continue;
+      const std::string what = absl::StrCat("train.", name);
+      ASSIGN_OR_RETURN(const bool has_example, has_any_example(set.data()), what);
+      if (has_example) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, ": no example of its ", report->rows,
+                       " rows is in the set; check its split and sample"));
+    }
+    return absl::OkStatus();
+  }
+
+  void log_data() const {
+    if (collectives_->rank() != 0 || resources_.data == nullptr) return;
+    for (const DataSetReport& set : report_.sets()) MILLRACE_LOG(INFO) << to_string(set);
+  }
+
+  absl::Status make_model() {
+    RETURN_IF_ERROR(check_threads(threads_), absl::StrCat("run.threads: ", threads_));
+    at::set_num_threads(threads_);
+    const TrainConfig& train = config_.train();
+    ModelResources resources;
+    resources.schema = schema_;
+    resources.embeddings.seed = train.seed();
+    resources.embeddings.threads = threads_;
+    ASSIGN_OR_RETURN(resources.embeddings.instruction_set,
+                     chosen_instruction_set(config_.run().instruction_set()), "run");
+    resources.embeddings.tables = {train.table().begin(), train.table().end()};
+    for (const SparseFeature& feature : schema_.sparse()) {
+      resources.embeddings.features.push_back(
+          {feature.name, feature.table, feature.pooling, feature.max_ids});
+    }
+    ASSIGN_OR_RETURN(parts_.model, create_model(train.model(), resources, train.seed()),
+                     "train.model");
+    return absl::OkStatus();
+  }
+
+  absl::Status make_optimizers() {
+    const TrainConfig& train = config_.train();
+    std::vector<DenseOptimizerConfig> configs(train.more_optimizers().begin(),
+                                              train.more_optimizers().end());
+    configs.push_back(train.optimizer());
+    ASSIGN_OR_RETURN(parts_.dense_optimizers,
+                     create_dense_optimizers(configs, parameters_of(*parts_.model)),
+                     "train.optimizer");
+    const std::vector<EmbeddingCollection*> collections = collections_of(*parts_.model);
+    if (collections.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(parts_.sparse_optimizer,
+                     SparseOptimizer::create(train.sparse_optimizer(), collections),
+                     "train.sparse_optimizer");
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<Trainer>> make_trainer() {
+    const TrainConfig& train = config_.train();
+    const RunConfig& run = config_.run();
+    TrainerOptions options{limits_of(train)};
+    options.seed = train.seed();
+    options.micro_batches = train.micro_batches();
+    options.max_steps_per_window = train.max_steps_per_window();
+    options.max_steps_per_epoch = train.max_steps_per_epoch();
+    options.max_evaluation_steps = train.max_evaluation_steps();
+    options.until_first = train.uneven_data() == TrainConfig::UNTIL_FIRST;
+    options.data_timeout = absl::Seconds(run.distributed().data_timeout_seconds());
+    options.poll_interval = absl::Seconds(run.distributed().poll_interval_seconds());
+    options.report = cadence_or(run.report().has_when(), run.report().when(), options.report);
+    options.progressive_evaluation = run.evaluation().enabled() && run.evaluation().progressive();
+    options.save_at_end = run.checkpoint().enabled() && run.checkpoint().at_end();
+    options.save_on_failure = run.checkpoint().enabled() && run.checkpoint().on_failure();
+    options.tasks = schema_.labels();
+    if (!train.metric().empty()) options.metrics = {train.metric().begin(), train.metric().end()};
+    parts_.clock = &resources_.clock;
+    return Trainer::create(std::move(options), std::move(parts_));
+  }
+
+  void make_model_bank(ModelBankConfig config) {
+    if (config.source_size() == 0) return;
+    const auto& features = config_.train().feature();
+    auto bank =
+        std::make_unique<ModelBank>(std::move(config), resources_.files, threads_,
+                                    std::vector<FeatureConfig>(features.begin(), features.end()));
+    reloads_ = bank->dynamic();
+    parts_.model_bank = std::move(bank);
+  }
+
+  void make_event_log() {
+    auto log = std::make_unique<JsonlEventLog>(
+        resources_.files, resources_.clock, join_path(config_.run().output_dir(), "events.jsonl"),
+        collectives_->rank());
+    event_log_ = log.get();
+    parts_.event_log = std::move(log);
+  }
+
+  absl::Status add_logger(Trainer& trainer) {
+    const LogConfig::Style style = config_.run().log().style();
+    if (resources_.log == nullptr || style == LogConfig::OFF) return absl::OkStatus();
+    LoggerOptions options;
+    options.progress_line =
+        style == LogConfig::PROGRESS || (style == LogConfig::AUTO && resources_.terminal);
+    options.columns = resources_.columns;
+    options.max_steps = config_.train().max_steps();
+    options.max_epochs = config_.train().max_epochs();
+    options.max_elapsed = absl::Seconds(config_.train().max_seconds());
+    return trainer.add_hook(
+        std::make_unique<LoggerHook>(options, *resources_.log, resources_.clock),
+        on_error_or(config_.run().log().on_error(), default_preference("logger")));
+  }
+
+  absl::Status add_hooks(Trainer& trainer) {
+    const RunConfig& run = config_.run();
+    RETURN_IF_ERROR(
+        trainer.add_hook(std::make_unique<OutputHook>(resources_.files, config_, event_log_)));
+    RETURN_IF_ERROR(add_logger(trainer));
+    if (run.report().jsonl()) {
+      RETURN_IF_ERROR(trainer.add_hook(
+          std::make_unique<MetricReportHook>(resources_.files,
+                                             join_path(run.output_dir(), "metrics")),
+          on_error_or(run.report().on_error(), default_preference("metric_report"))));
+    }
+    if (run.evaluation().enabled() && has_evaluation_sets_) {
+      const Cadence cadence =
+          cadence_or(run.evaluation().has_when(), run.evaluation().when(), Cadence{.at_end = true});
+      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<EvaluationHook>(cadence)));
+    }
+    if (run.checkpoint().enabled()) {
+      RETURN_IF_ERROR(trainer.add_hook(
+          std::make_unique<CheckpointSaveHook>(checkpoint_cadence(run.checkpoint()))));
+    }
+    if (reloads_) {
+      const ModelBankConfig& bank = config_.train().model_bank();
+      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<CheckpointLoadHook>(
+          cadence_or(bank.has_reload(), bank.reload(), CheckpointLoadHook::kDefaultCadence))));
+    }
+    if (windows_ != nullptr && run.window_io().enabled()) {
+      RETURN_IF_ERROR(trainer.add_hook(
+          std::make_unique<WindowIoHook>(window_io_options(config_, resources_.files), *windows_,
+                                         resources_.files, resources_.clock)));
+    }
+    if (run.signal_stop().enabled()) {
+      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<SignalStopHook>()));
+    }
+    const NonFiniteConfig& non_finite = config_.train().non_finite();
+    if (non_finite.enabled()) {
+      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<NonFiniteGuardHook>(non_finite)));
+    }
+    RETURN_IF_ERROR(add_configured(config_.train().hooks(), trainer), "train.hooks");
+    return annotate(add_configured(run.hooks(), trainer), "run.hooks");
+  }
+
+  template <typename Configs>
+  absl::Status add_configured(const Configs& configs, Trainer& trainer) {
+    const HookResources resources{resources_.files, resources_.clock, config_.run().output_dir(),
+                                  trainer.collections()};
+    for (const HookConfig& config : configs) {
+      ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook, create_hook(config, resources));
+      RETURN_IF_ERROR(trainer.add_hook(std::move(hook), on_error_of(config)));
+    }
+    return absl::OkStatus();
+  }
+
+  const JobConfig& config_;
+  const JobResources& resources_;
+  const int threads_;
+  DataReport own_report_;  // if nobody wants one
+  DataReport& report_;
+  FeatureSchema schema_;
+  TrainerParts parts_;
+  bool has_evaluation_sets_ = false;
+  WindowedDataset* windows_ = nullptr;        // the training data, if it comes in windows
+  std::shared_ptr<Collectives> collectives_;  // with the trainer, see SharedCollectives
+  JsonlEventLog* event_log_ = nullptr;
+  bool reloads_ = false;  // the model bank
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(const JobConfig& config,
+                                                       const JobResources& resources,
+                                                       std::unique_ptr<Collectives> collectives) {
+  return JobBuilder(config, resources, std::move(collectives)).trainer();
+}
+
+absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(const JobConfig& config,
+                                                         const JobResources& resources,
+                                                         std::unique_ptr<Collectives> collectives) {
+  return JobBuilder(config, resources, std::move(collectives)).evaluator();
+}
+
+absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,
+                                                      const JobResources& resources) {
+  return JobBuilder(config, resources, /*collectives=*/nullptr).loader();
+}
+
+absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& files,
+                                                                 const TrainConfig& config,
+                                                                 bool overwrite) {
+  if (!config.has_generated_data()) return std::nullopt;
+  const GeneratedDataConfig& generated = config.generated_data();
+  const std::string marker = join_path(generated.directory(), kGeneratedMarker);
+  const std::string wanted = to_text_with_defaults(generated);
+  GeneratedData data;
+  if (read_marker(files, marker, wanted, &data.best_auc)) return data;
+  GenerateOptions options;
+  options.model.seed = generated.seed();
+  options.rows = generated.rows();
+  options.eval_rows = generated.eval_rows();
+  options.output_dir = generated.directory();
+  options.files = kGeneratedFiles;
+  options.overwrite = overwrite;
+  ASSIGN_OR_RETURN(const GenerateResult result, generate(files, options), "train.generated_data");
+  data.made = true;
+  data.best_auc = result.best_auc;
+  // Written last: it says that the files are whole.
+  RETURN_IF_ERROR(write_file_atomically(
+      files, marker, absl::StrCat(wanted, kBestAuc, absl::StrFormat("%.6f", data.best_auc), "\n")));
+  return data;
+}
+
+}  // namespace millrace

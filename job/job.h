@@ -1,0 +1,69 @@
+// From a configuration to a trainer with its hooks.
+#ifndef MILLRACE_JOB_JOB_H_
+#define MILLRACE_JOB_JOB_H_
+
+#include <memory>
+#include <optional>
+#include <ostream>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "distributed/collectives.h"
+#include "framework/trainer.h"
+#include "io/files/uri_file_system.h"
+#include "job/data_report.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+struct JobResources {
+  FileSystem& files = UriFileSystem::process();
+  Clock& clock = Clock::real();
+  std::ostream* log = nullptr;  // lines for people; null: none
+  bool terminal = false;        // whether `log` is one
+  // The columns of that terminal at the moment; empty: 80. Any thread may call it.
+  std::function<int64_t()> columns = nullptr;
+  int local_world_size = 1;  // ranks that share this machine's cores
+  // See DatasetOptions.
+  bool labels_may_miss = false;
+  DataReport* data = nullptr;  // gets what the data is; must outlive the trainer
+};
+
+// A trainer for `train`: opens all data, makes model, optimizers and hooks. Hooks are called in
+// this order: output (makes output_dir at the first step), logger, metric_report, evaluation,
+// checkpoint_save, window_io (where the training data comes in windows), signal_stop,
+// non_finite_guard, those of train.hooks, those of run.hooks. Writes nothing. `collectives` are
+// those of join_ranks; null: one rank. If there is an error, the other ranks hear of it. REQUIRES:
+// `config` went through expand_names and validate. Errors: those of opening data and making the
+// parts.
+absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(
+    const JobConfig& config, const JobResources& resources,
+    std::unique_ptr<Collectives> collectives = nullptr);
+
+// A trainer for `evaluate`: evaluation sets and model only; no optimizer, no hook. Sets that come
+// in windows are left out, with a line in the log, unless there is no other.
+absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(
+    const JobConfig& config, const JobResources& resources,
+    std::unique_ptr<Collectives> collectives = nullptr);
+
+// A trainer that only holds the model, for load_model: no data is opened.
+absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,
+                                                      const JobResources& resources);
+
+// What is known of generated data.
+struct GeneratedData {
+  bool made = false;    // now; else it was there already
+  double best_auc = 0;  // the best anyone can reach on the evaluation examples
+};
+
+// Makes `generated_data` if it is configured and not there as a whole. Returns: none if it is not
+// configured. By one rank only. Errors: those of generate(), such as PermissionDenied for files
+// that were not generated, unless `overwrite` is true.
+absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& files,
+                                                                 const TrainConfig& config,
+                                                                 bool overwrite = false);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_JOB_JOB_H_

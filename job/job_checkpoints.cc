@@ -1,0 +1,219 @@
+#include "job/job_checkpoints.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/thread_pool.h"
+#include "checkpoint/folder/checkpoint_list.h"
+#include "checkpoint/folder/checkpoint_path.h"
+#include "checkpoint/folder/referred_files.h"
+#include "checkpoint/format/name_path.h"
+#include "checkpoint/saver.h"
+#include "checkpoint/state/state_reader.h"
+#include "checkpoint/state_messages.h"
+#include "embedding/embedding_collection.h"
+#include "framework/guarded.h"
+#include "framework/trainer.h"
+#include "job/keep_best_check.h"
+#include "job/output_hook.h"
+#include "proto/config_fingerprint.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kAuto[] = "auto";
+constexpr char kNever[] = "never";
+constexpr int kReadThreads = 4;
+
+RetentionPolicy retention_of(const CheckpointConfig& config) {
+  RetentionPolicy policy;
+  policy.keep_last = config.keep_last();
+  policy.keep_every = config.keep_every();
+  if (config.full_last() > 0) policy.full_last = config.full_last();
+  for (const CheckpointConfig::Best& best : config.keep_best()) {
+    policy.keep_best.push_back({best.metric(), best.count(), best.higher_is_better()});
+  }
+  return policy;
+}
+
+// What stands in the way of beginning anew in this folder, for `reason`.
+absl::Status check_unused(FileSystem& files, const std::string& folder, absl::string_view reason) {
+  ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
+  if (listed.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("this run would begin anew, since ", reason, ", but ", folder,
+                   " has checkpoints, the newest of step ", listed.back().step,
+                   "; go on from it with --resume=auto and run.checkpoint.enabled=true, choose "
+                   "another output_dir, or remove them"));
+}
+
+// What stands in the way of going on from `path` in this folder.
+absl::Status check_place(FileSystem& files, const std::string& folder, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
+  if (listed.empty() || path == listed.back().path || path == folder) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot go on from ", path, " in this output_dir: ", folder,
+                   " has checkpoints of its own, the newest of step ", listed.back().step,
+                   "; leave out --resume to go on from those, or choose another output_dir"));
+}
+
+void log_resumption(const CheckpointInfo& info, const TrainConfig& config) {
+  MILLRACE_LOG(INFO) << "resuming from " << info.path << ": step " << info.progress.step << ", "
+                     << info.progress.examples << " examples";
+  if (config.has_initialize_from() || config.has_model_bank()) {
+    MILLRACE_LOG(INFO) << "what training began with (train."
+                       << (config.has_model_bank() ? "model_bank" : "initialize_from")
+                       << ") is not loaded again, but for dynamic sources and what was not saved";
+  }
+}
+
+// Nothing but loading gives them any.
+void warn_of_frozen_tables_without_rows(const TrainConfig& config, const Trainer& trainer) {
+  std::set<std::string> frozen;
+  for (const TableConfig& table : config.table()) {
+    if (table.frozen()) frozen.insert(table.name());
+  }
+  for (const EmbeddingCollection* collection : trainer.collections()) {
+    for (const auto& table : collection->tables()) {
+      if (frozen.count(std::string(table->name())) == 0 || table->store().size() > 0) continue;
+      MILLRACE_LOG(WARNING) << "table " << table->name()
+                            << " is frozen and has no rows: every id of it reads default_value; "
+                               "give it rows with train.model_bank";
+    }
+  }
+}
+
+// All of a model is needed to use it.
+absl::Status load_what_is_missing(const CheckpointManifest& manifest, Trainer& trainer) {
+  const std::vector<std::string> left_out(manifest.left_out().begin(), manifest.left_out().end());
+  ASSIGN_OR_RETURN(const std::vector<std::string> missing,
+                   trainer.load_left_out(left_out, manifest.referred_files()));
+  if (missing.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("saved without ", absl::StrJoin(missing, ", "),
+                   " (run.checkpoint.exclude), and train.model_bank does not give them"));
+}
+
+}  // namespace
+
+std::string checkpoint_folder(const RunConfig& run) {
+  return join_path(run.output_dir(), "checkpoints");
+}
+
+Cadence checkpoint_cadence(const CheckpointConfig& config) {
+  if (config.has_when()) return Cadence::from_config(config.when());
+  return {.every_steps = 1000, .every_windows = 1};
+}
+
+absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config, FileSystem& files,
+                                                         const Clock& clock) {
+  const CheckpointConfig& checkpoint = config.run().checkpoint();
+  const std::string& resume = config.run().resume();
+  if (checkpoint.enabled()) RETURN_IF_ERROR(check_keep_best(config));
+  SaverOptions options;
+  options.folder = checkpoint_folder(config.run());
+  options.run_folder = config.run().output_dir();
+  options.write_threads = checkpoint.write_threads();
+  options.on_damage =
+      checkpoint.on_damage() == CheckpointConfig::STRICT ? OnDamage::kStrict : OnDamage::kFallback;
+  options.read_only = !checkpoint.enabled();
+  options.own_folder = resume != kAuto || !checkpoint.enabled();
+  options.max_deltas = checkpoint.max_deltas();
+  options.asynchronous = checkpoint.asynchronous();
+  options.exclude = {checkpoint.exclude().begin(), checkpoint.exclude().end()};
+  ASSIGN_OR_RETURN(options.vocabularies, find_vocabularies(config.train(), files));
+  options.retention = retention_of(checkpoint);
+  options.producer = "millrace train";
+  options.fingerprint = config_fingerprint(config.train());
+  options.config = to_text(config.train());
+  ASSIGN_OR_RETURN(std::unique_ptr<StateSaver> saver,
+                   Saver::create(std::move(options), files, clock), "run.checkpoint");
+  return saver;
+}
+
+absl::StatusOr<int64_t> oldest_window_count(FileSystem& files, const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
+  int64_t oldest = -1;
+  for (const ListedCheckpoint& checkpoint : listed) {
+    if (checkpoint.reader == nullptr) continue;
+    const int64_t windows = checkpoint.reader->manifest().progress().window();
+    oldest = oldest < 0 ? windows : std::min(oldest, windows);
+  }
+  return std::max<int64_t>(0, oldest);
+}
+
+absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& files,
+                                           Trainer& trainer, bool print) {
+  const std::string& resume = config.run().resume();
+  const std::string folder = checkpoint_folder(config.run());
+  Resumption resumption;
+  std::vector<std::string> notes;
+  RETURN_IF_ERROR(check_output_directory(files, config.run()));
+  if (resume == kNever) {
+    RETURN_IF_ERROR(check_unused(files, folder, "run.resume is never"));
+  } else if (resume == kAuto && !config.run().checkpoint().enabled()) {
+    RETURN_IF_ERROR(check_unused(files, folder, "run.checkpoint.enabled is false"));
+  } else if (resume == kAuto) {
+    ASSIGN_OR_RETURN(resumption.from, trainer.resume(&notes));
+  } else {
+    ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, resume),
+                     "run.resume (auto, never or the path of a checkpoint)");
+    RETURN_IF_ERROR(check_place(files, folder, place.path));
+    ASSIGN_OR_RETURN(resumption.from, trainer.resume_from(place.path, &notes));
+  }
+  if (!resumption.from.has_value()) {
+    const bool short_form = config.train().has_initialize_from();
+    RETURN_IF_ERROR(trainer.load_model_bank(&notes),
+                    short_form ? "train.initialize_from" : "train.model_bank");
+  }
+  resumption.finished = trainer.finished();
+  if (!print) return resumption;
+  for (const std::string& note : notes) MILLRACE_LOG(WARNING) << note;
+  if (resumption.finished.has_value()) return resumption;
+  if (resumption.from.has_value()) log_resumption(*resumption.from, config.train());
+  warn_of_frozen_tables_without_rows(config.train(), trainer);
+  return resumption;
+}
+
+absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& files,
+                                       const std::string& path, Trainer& trainer, bool print) {
+  ThreadPool threads(kReadThreads);
+  ASSIGN_OR_RETURN(const auto vocabularies, find_vocabularies(train, files));
+  LoadedModel model;
+  RETURN_IF_ERROR(guarded("loading the model", [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(TrainState target, trainer.capture());
+    target.dense_optimizers.clear();
+    LoadedState loaded;
+    const UseChain read = [&](CheckpointChain chain) -> absl::Status {
+      RETURN_IF_ERROR(name_path(check_vocabularies(chain.back()->manifest(), vocabularies),
+                                chain.back()->directory()));
+      ASSIGN_OR_RETURN(loaded, read_model(chain, target, threads));
+      return absl::OkStatus();
+    };
+    ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, path, read));
+    RETURN_IF_ERROR(put_state(target, /*rank=*/0, /*world_size=*/1, loaded));
+    model.path = found.chain.back()->directory();
+    RETURN_IF_ERROR(
+        name_path(load_what_is_missing(found.chain.back()->manifest(), trainer), model.path));
+    model.progress = from_manifest(found.chain.back()->manifest().progress());
+    for (const absl::Status& status : found.damaged) {
+      if (print) MILLRACE_LOG(WARNING) << "passed over: " << status.message();
+    }
+    return absl::OkStatus();
+  }));
+  if (print) {
+    MILLRACE_LOG(INFO) << "loaded " << model.path << ": step " << model.progress.step << ", "
+                       << model.progress.examples << " examples";
+  }
+  return model;
+}
+
+}  // namespace millrace

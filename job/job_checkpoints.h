@@ -1,0 +1,72 @@
+// The checkpoints of a job, as its configuration says.
+#ifndef MILLRACE_JOB_JOB_CHECKPOINTS_H_
+#define MILLRACE_JOB_JOB_CHECKPOINTS_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "base/progress.h"
+#include "checkpoint/checkpoint_info.h"
+#include "checkpoint/state_saver.h"
+#include "framework/cadence.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+class Trainer;
+
+// OUTPUT_DIR/checkpoints.
+std::string checkpoint_folder(const RunConfig& run);
+
+// When run.checkpoint saves on the way.
+Cadence checkpoint_cadence(const CheckpointConfig& config);
+
+// A Saver of that folder, which also holds the lock of the output directory, for a job that does
+// not save too. Borrows the arguments but for the configuration. Errors: InvalidArgument for what
+// validate() lets through, such as a metric of keep_best that no evaluation gives.
+absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config, FileSystem& files,
+                                                         const Clock& clock);
+
+// Where training begins.
+struct Resumption {
+  std::optional<CheckpointInfo> from;   // none: anew
+  std::optional<std::string> finished;  // Trainer::finished
+};
+
+// Does what run.resume says with a trainer whose saver is that of create_saver, and what
+// train.model_bank says where nothing is resumed. On all ranks.
+// `print`: whether to log what comes of it, and which frozen tables have no rows.
+// Errors: FailedPrecondition for a folder that is used already where run.resume asks for another
+// beginning; PermissionDenied of check_output_directory; those of Trainer::resume and
+// Trainer::load_model_bank.
+absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& files,
+                                           Trainer& trainer, bool print);
+
+// How many windows the oldest checkpoint in a folder holds that somebody could go on from; 0: none.
+// Errors: those of listing.
+absl::StatusOr<int64_t> oldest_window_count(FileSystem& files, const std::string& folder);
+
+struct LoadedModel {
+  std::string path;   // of the checkpoint
+  Progress progress;  // of training when it was written
+};
+
+// Loads parameters, buffers and rows of a checkpoint into a trainer that evaluates, all or nothing.
+// `path`: a checkpoint, a folder of them, or an output directory; of several the newest of which
+// every byte that is read is right. `print`: whether to log which one it is, and what was passed
+// over.
+// What the checkpoint was saved without comes from train.model_bank.
+// Errors: NotFound; DataLoss for a damaged one; InvalidArgument listing how another model differs,
+// naming vocabularies of `train` that are not what they were, or what was not saved and nothing
+// gives; those of StateLoader.
+absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& files,
+                                       const std::string& path, Trainer& trainer, bool print);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_JOB_JOB_CHECKPOINTS_H_

@@ -1,0 +1,195 @@
+#include "job/job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "distributed/one_rank_collectives.h"
+#include "distributed/thread_collectives.h"
+#include "framework/hook_registry.h"
+#include "job/default_hooks.h"
+#include "proto/config_reader.h"
+#include "tools/event_report.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Names = std::vector<std::string>;
+
+class FailingHook : public Hook {
+ public:
+  static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig&, const HookResources&) {
+    return std::make_unique<FailingHook>();
+  }
+  absl::string_view name() const override { return "failing"; }
+  absl::Status after_step(HookContext&, const StepResult&) override {
+    return absl::DataLossError("planted");
+  }
+};
+MILLRACE_REGISTER_HOOK(failing, "fails after each step", &FailingHook::create);
+
+class JobTest : public testing::Test {
+ protected:
+  JobTest() {
+    const std::string data = testing::TempDir() + "/data.csv";
+    EXPECT_OK(write_file_atomically(FileSystem::local(), data,
+                                    "label,d,c\n1,0.5,7\n0,0.25,8\n1,0.125,7\n0,1,9\n"));
+    const std::string text = absl::StrCat(
+        R"(train {
+             train_data { path: ")",
+        data, R"(" batch_size: 2 }
+             eval_data { data { path: ")",
+        data, R"(" } }
+             feature { name: "label" kind: LABEL }
+             feature { name: "d" kind: DENSE }
+             feature { name: "c" }
+             table { name: "c" dim: 4 }
+             model { name: "deepfm" }
+           }
+           run { output_dir: ")",
+        testing::TempDir(), R"(/out" threads: 1 })");
+    EXPECT_OK(parse_text(text, "the test", &config_));
+    expand_names(config_.mutable_train());
+    EXPECT_OK(validate(config_));
+    resources_.log = &log_;
+  }
+
+  std::unique_ptr<Trainer> make() {
+    auto trainer = build_trainer(config_, resources_);
+    EXPECT_OK(trainer);
+    return *std::move(trainer);
+  }
+  Names hooks() { return make()->hook_names(); }
+  void give_it_a_dynamic_source() {
+    SourceConfig& source = *config_.mutable_train()->mutable_model_bank()->add_source();
+    source.set_path("elsewhere");
+    source.set_dynamic(true);
+  }
+
+  JobConfig config_;
+  std::ostringstream log_;
+  JobResources resources_;
+};
+
+TEST_F(JobTest, DefaultHooksAreAttachedInTheirOrderThenThoseOfTrainAndRun) {
+  give_it_a_dynamic_source();
+  Names expected;
+  for (const DefaultHook& hook : default_hooks()) expected.push_back(hook.name);
+  ASSERT_OK(apply_override("train.train_data.windows={}", &config_));
+  EXPECT_THAT(hooks(), ElementsAreArray(expected));
+  config_.mutable_run()->add_hooks()->set_name("failing");
+  expected.push_back("failing");
+  EXPECT_THAT(hooks(), ElementsAreArray(expected));
+}
+
+TEST_F(JobTest, EachDefaultHookCanBeSwitchedOff) {
+  EXPECT_THAT(hooks(), Not(Contains("checkpoint_load"))) << "without a dynamic source";
+  give_it_a_dynamic_source();
+  ASSERT_OK(apply_override("train.train_data.windows={}", &config_));
+  const JobConfig config = config_;
+  for (const DefaultHook& hook : default_hooks()) {
+    if (hook.switch_off.empty()) continue;
+    config_ = config;
+    ASSERT_OK(apply_override(hook.switch_off, &config_));
+    ASSERT_OK(validate(config_));
+    EXPECT_THAT(hooks(), Not(Contains(hook.name))) << hook.switch_off;
+    EXPECT_EQ(hooks().size() + 1, default_hooks().size()) << hook.switch_off;
+  }
+}
+
+TEST_F(JobTest, OnErrorComesFromTheConfiguration) {
+  HookConfig* hook = config_.mutable_run()->add_hooks();
+  hook->set_name("failing");
+  EXPECT_THAT(make()->train(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("hook failing")));
+  hook->set_on_error(HookConfig::DISABLE);
+  std::unique_ptr<Trainer> trainer = make();
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+  EXPECT_EQ(summary.progress.step, 2);
+  EXPECT_EQ(summary.hooks.at("failing").errors, 1);
+  EXPECT_TRUE(summary.hooks.at("failing").disabled);
+}
+
+TEST_F(JobTest, ReportsThatCannotBeWrittenAreAWarningUnlessConfiguredOtherwise) {
+  const std::string metrics = testing::TempDir() + "/out/metrics";
+  std::filesystem::remove_all(metrics);
+  // Where a directory is due, between the check at the start and the first report.
+  class InTheWay : public Hook {
+   public:
+    explicit InTheWay(std::string path) : path_(std::move(path)) {}
+    absl::string_view name() const override { return "in_the_way"; }
+    absl::Status after_step(HookContext&, const StepResult&) override {
+      return write_file_atomically(FileSystem::local(), path_, "mine");
+    }
+
+   private:
+    const std::string path_;
+  };
+  std::unique_ptr<Trainer> trainer = make();
+  ASSERT_OK(trainer->add_hook(std::make_unique<InTheWay>(metrics)));
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+  EXPECT_GT(summary.hooks.at("metric_report").errors, 0);
+  std::filesystem::remove_all(metrics);
+  config_.mutable_run()->mutable_report()->set_on_error(HookConfig::FAIL);
+  trainer = make();
+  ASSERT_OK(trainer->add_hook(std::make_unique<InTheWay>(metrics)));
+  EXPECT_THAT(trainer->train().status().message(), HasSubstr("hook metric_report"));
+  std::filesystem::remove_all(metrics);
+}
+
+TEST_F(JobTest, OtherRanksLearnWhyATrainerCannotBeMade) {
+  const auto statuses =
+      run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
+        if (ranks->rank() == 0) return ranks->broadcast("", 1).status();
+        return build_trainer(config_, resources_, std::move(ranks)).status();  // it has tables
+      });
+  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("tables")));
+  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted,
+                                    AllOf(HasSubstr("rank 1"), HasSubstr("tables"))));
+}
+
+class LeavingCollectives : public OneRankCollectives {
+ public:
+  explicit LeavingCollectives(bool& left) : left_(left) {}
+  ~LeavingCollectives() override { left_ = true; }
+
+ private:
+  bool& left_;
+};
+
+TEST_F(JobTest, NoDataKeepsARankInTheJobThatItsTrainerLeft) {
+  ASSERT_OK(apply_override("train.train_data.windows={}", &config_));
+  bool left = false;
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Trainer> trainer,
+      build_trainer(config_, resources_, std::make_unique<LeavingCollectives>(left)));
+  EXPECT_FALSE(left);
+  trainer->leave_job();
+  EXPECT_TRUE(left);
+}
+
+TEST_F(JobTest, WritesWhatWasAskedForAndDone) {
+  const std::string path = testing::TempDir() + "/out/events.jsonl";
+  std::filesystem::remove(path);
+  ASSERT_OK(make()->train());
+  ASSERT_OK_AND_ASSIGN(const EventHistory history, read_events(FileSystem::local(), path));
+  ASSERT_GE(history.events.size(), 3);
+  EXPECT_EQ(history.events.front().kind, "started");
+  EXPECT_EQ(history.events.front().world_size, 1);
+  EXPECT_EQ(history.events.back().kind, "ended");
+  EXPECT_EQ(history.events.back().what, "completed");
+  EXPECT_EQ(history.events.back().step, 2);
+  EXPECT_THAT(event_report(history), HasSubstr("evaluate    eval: "));
+}
+
+}  // namespace
+}  // namespace millrace

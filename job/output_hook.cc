@@ -1,0 +1,119 @@
+#include "job/output_hook.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "job/output_place.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+// The path itself, or the nearest one above it that exists, be it as a link to nothing.
+std::string nearest_existing(FileSystem& files, std::string path) {
+  while (!files.link_info(path).ok()) {
+    const size_t slash = path.find_last_of('/');
+    if (slash == std::string::npos) return ".";
+    if (slash == 0) return "/";
+    path.resize(slash);
+  }
+  return path;
+}
+
+absl::Status refuse(absl::string_view output_dir, absl::string_view path, absl::string_view what) {
+  return absl::PermissionDeniedError(absl::StrCat("cannot write to output_dir ", output_dir, ": ",
+                                                  path, " is ", what,
+                                                  "; choose another with --output_dir"));
+}
+
+// What a run writes must not meet a file where a directory is due or the reverse, nor what it may
+// not write.
+absl::Status check_content(FileSystem& files, const std::string& directory) {
+  for (const char* name : {"logs", "metrics", "checkpoints", "checkpoints/lock", "lock",
+                           "config.textproto", "events.jsonl", "summary.json"}) {
+    const std::string path = join_path(directory, name);
+    const absl::StatusOr<FileInfo> info = files.info(path);
+    if (!info.ok()) {
+      if (files.link_info(path).ok()) return refuse(directory, path, "a link to nothing");
+      continue;
+    }
+    const bool is_lock = base_name(path) == "lock";
+    const bool directory_is_due = !is_lock && std::strchr(name, '.') == nullptr;
+    if (info->is_directory != directory_is_due) {
+      return refuse(directory, path, directory_is_due ? "no directory" : "a directory");
+    }
+    // Other files are replaced.
+    const bool matters = directory_is_due || is_lock || base_name(path) == "events.jsonl";
+    if (matters && !writable(path, directory_is_due)) {
+      return refuse(directory, path, "not writable");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status check_output_directory(FileSystem& files, const RunConfig& run) {
+  const std::string& wanted = run.output_dir();
+  const std::string existing = nearest_existing(files, wanted);
+  const absl::StatusOr<FileInfo> info = files.info(existing);
+  if (absl::IsNotFound(info.status())) return refuse(wanted, existing, "a link to nothing");
+  RETURN_IF_ERROR(info.status());
+  if (!info->is_directory) return refuse(wanted, existing, "no directory");
+  if (!writable(existing, /*is_directory=*/true)) return refuse(wanted, existing, "not writable");
+  return existing == wanted ? check_content(files, wanted) : absl::OkStatus();
+}
+
+absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank) {
+  const std::string folder = join_path(run.output_dir(), "logs");
+  RETURN_IF_ERROR(files.create_directories(folder));
+  const std::string log = join_path(folder, absl::StrCat("rank-", rank, ".log"));
+  if (log_to_file(log)) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat("cannot write ", log));
+}
+
+absl::Status OutputHook::start(HookContext&) {
+  made_ = false;
+  return check_output_directory(files_, config_.run());
+}
+
+absl::Status OutputHook::before_step(HookContext& context) {
+  if (made_) return absl::OkStatus();
+  made_ = true;
+  RETURN_IF_ERROR(open_run_log(files_, config_.run(), context.rank()));
+  if (context.rank() == 0) RETURN_IF_ERROR(write_config());
+  if (events_ != nullptr) events_->open();
+  return absl::OkStatus();
+}
+
+absl::Status OutputHook::after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) {
+  // A directory that was removed is there again with this checkpoint.
+  if (made_) {
+    // Invariant: training goes on without its log.
+    const absl::Status opened = open_run_log(files_, config_.run(), context.rank());
+    if (!opened.ok() && !log_failed_) MILLRACE_LOG(WARNING) << opened.message();
+    log_failed_ = !opened.ok();
+  }
+  if (context.rank() != 0) return absl::OkStatus();
+  MILLRACE_LOG(INFO) << "saved " << checkpoint.path;
+  if (!made_) return absl::OkStatus();
+  if (events_ != nullptr) events_->open();
+  const std::string config = join_path(config_.run().output_dir(), "config.textproto");
+  const bool removed = absl::IsNotFound(files_.link_info(config).status());
+  return removed ? write_config() : absl::OkStatus();
+}
+
+absl::Status OutputHook::write_config() const {
+  const std::string& directory = config_.run().output_dir();
+  RETURN_IF_ERROR(
+      write_file_atomically(files_, join_path(directory, "config.textproto"), to_text(config_)));
+  // What an older run left here says nothing about this one.
+  const std::string summary = join_path(directory, "summary.json");
+  const absl::Status removed = files_.remove(summary);
+  if (!removed.ok() && files_.info(summary).ok()) return removed;
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

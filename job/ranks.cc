@@ -1,0 +1,73 @@
+#include "job/ranks.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "base/version.h"
+#include "distributed/c10d_collectives.h"
+#include "distributed/one_rank_collectives.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+absl::Status check_job(const TrainConfig& train, int world_size) {
+  if (train.table().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "train.table \"", train.table(0).name(),
+      "\": tables over several ranks are not supported yet, and there are ", world_size,
+      "; run this job on one rank, or use a model of dense features alone (docs/distributed.md)"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
+    const RankEnvironment& environment, const JobConfig& config,
+    const std::function<void(RankPhase, int64_t step)>& published) {
+  if (environment.world_size == 1) return std::make_unique<OneRankCollectives>();
+  RETURN_IF_ERROR(check_job(config.train(), environment.world_size));
+  const DistributedConfig& distributed = config.run().distributed();
+  C10dOptions options;
+  options.environment = environment;
+  options.identity.name = config.run().job_name();
+  options.identity.version = kVersion;
+  options.identity.config = to_text(config.train());
+  options.rendezvous_timeout = absl::Seconds(distributed.rendezvous_timeout_seconds());
+  options.collective_timeout = absl::Seconds(distributed.collective_timeout_seconds());
+  options.published = published;
+  absl::StatusOr<std::unique_ptr<Collectives>> collectives = connect_c10d(options);
+  if (absl::IsUnavailable(collectives.status())) {  // others are, not our files
+    return absl::AbortedError(collectives.status().message());
+  }
+  return collectives;
+}
+
+absl::Status check_one_rank(absl::string_view command) {
+  ASSIGN_OR_RETURN(const RankEnvironment environment, read_rank_environment());
+  if (environment.world_size == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(command, " runs on one rank, but this is rank ",
+                                                 environment.rank, " of ", environment.world_size));
+}
+
+absl::Status on_rank_0(Collectives& collectives, const std::function<absl::Status()>& work) {
+  absl::Status status;
+  if (collectives.rank() == 0) {
+    collectives.set_phase(RankPhase::kData, 0);  // may take longer than a collective
+    status = work();
+    if (!status.ok()) collectives.fail(status);
+    collectives.set_phase(RankPhase::kStart, 0);
+  }
+  RETURN_IF_ERROR(status);
+  return collectives.broadcast("", 0).status();
+}
+
+int threads_of_rank(const RunConfig& run, int local_world_size) {
+  if (run.threads() > 0) return run.threads();
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return std::max(1, cores / local_world_size);
+}
+
+}  // namespace millrace

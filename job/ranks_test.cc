@@ -1,0 +1,90 @@
+#include "job/ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/status_matchers.h"
+#include "distributed/thread_collectives.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+RankEnvironment environment(int rank, int world_size) {
+  RankEnvironment environment;
+  environment.rank = rank;
+  environment.world_size = world_size;
+  environment.master_address = "127.0.0.1";
+  environment.master_port = 1;  // nobody listens there
+  return environment;
+}
+
+JobConfig job(const std::string& text) {
+  JobConfig config;
+  EXPECT_OK(parse_text(text, "job", &config));
+  return config;
+}
+
+TEST(JoinRanksTest, OneRankNeedsNobody) {
+  ASSERT_OK_AND_ASSIGN(const auto ranks,
+                       join_ranks(RankEnvironment(), job("train { table { name: 't' } }")));
+  EXPECT_EQ(ranks->rank(), 0);
+  EXPECT_EQ(ranks->world_size(), 1);
+}
+
+TEST(JoinRanksTest, TablesAreRefusedOnSeveral) {
+  EXPECT_THAT(join_ranks(environment(1, 2), job("train { table { name: 'users' } }")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("table \"users\""), HasSubstr("not supported yet"),
+                             HasSubstr("run this job on one rank"))));
+}
+
+TEST(JoinRanksTest, AMasterThatIsNotThereIsAPeersFailure) {
+  EXPECT_THAT(
+      join_ranks(environment(1, 2), job("run { distributed { rendezvous_timeout_seconds: 1 } }")),
+      StatusIs(absl::StatusCode::kAborted, HasSubstr("127.0.0.1")));
+}
+
+TEST(OnRank0Test, OthersWaitUntilItIsDone) {
+  std::atomic<int> done{0};
+  const auto statuses =
+      run_thread_ranks({.world_size = 3}, [&](std::unique_ptr<Collectives> ranks) {
+        RETURN_IF_ERROR(on_rank_0(*ranks, [&] {
+          ++done;
+          return absl::OkStatus();
+        }));
+        return done == 1 ? absl::OkStatus() : absl::InternalError("not done");
+      });
+  for (const absl::Status& status : statuses) EXPECT_OK(status);
+}
+
+TEST(OnRank0Test, ItsErrorReachesAll) {
+  const auto statuses =
+      run_thread_ranks({.world_size = 3}, [&](std::unique_ptr<Collectives> ranks) {
+        return on_rank_0(*ranks, [] { return absl::ResourceExhaustedError("disk full"); });
+      });
+  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kResourceExhausted, "disk full"));
+  for (int rank : {1, 2}) {
+    EXPECT_THAT(statuses[rank], StatusIs(absl::StatusCode::kAborted,
+                                         AllOf(HasSubstr("rank 0"), HasSubstr("disk full"))));
+  }
+}
+
+TEST(ThreadsOfRankTest, ShareOfTheMachine) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  EXPECT_EQ(threads_of_rank(RunConfig(), 1), cores);
+  EXPECT_EQ(threads_of_rank(RunConfig(), 2), std::max(1, cores / 2));
+  EXPECT_EQ(threads_of_rank(RunConfig(), 100 * cores), 1);
+  RunConfig three;
+  three.set_threads(3);
+  EXPECT_EQ(threads_of_rank(three, 2), 3);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,44 @@
+#include "tools/launch/line_prefixer.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace millrace {
+
+std::string LinePrefixer::add(absl::string_view bytes) {
+  std::string lines;
+  while (!bytes.empty()) {
+    const size_t room = kMaxLineBytes - open_.size();
+    const size_t newline = bytes.substr(0, room).find('\n');
+    if (newline != absl::string_view::npos) {
+      give(bytes.substr(0, newline), &lines);
+      bytes.remove_prefix(newline + 1);
+    } else if (bytes.size() > room) {
+      give(bytes.substr(0, room), &lines);
+      bytes.remove_prefix(room);
+    } else {
+      open_.append(bytes.data(), bytes.size());
+      bytes = "";
+    }
+  }
+  return lines;
+}
+
+std::string LinePrefixer::finish() {
+  std::string lines;
+  if (!open_.empty()) give("", &lines);
+  return lines;
+}
+
+// Ends the open line with `end`.
+void LinePrefixer::give(absl::string_view end, std::string* lines) {
+  const size_t begin = lines->size() + prefix_.size();
+  absl::StrAppend(lines, prefix_, open_, end);
+  const absl::string_view line = absl::string_view(*lines).substr(begin);
+  const bool starts = !line.empty() && !absl::ascii_isspace(line[0]);
+  if (starts) last_line_ = std::string(line.substr(0, 4096));
+  lines->push_back('\n');
+  open_.clear();
+}
+
+}  // namespace millrace

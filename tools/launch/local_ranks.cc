@@ -1,0 +1,406 @@
+#include "tools/launch/local_ranks.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/failure_kind.h"
+#include "base/status_macros.h"
+#include "distributed/reserved_port.h"
+#include "tools/exit_code.h"
+#include "tools/launch/launcher_output.h"
+#include "tools/launch/line_prefixer.h"
+#include "tools/launch/output_queue.h"
+
+namespace millrace {
+namespace {
+
+constexpr int kForwarded[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGXCPU, SIGHUP, SIGQUIT};
+
+// Whether it only warns: schedulers and limits send it before they end anything.
+bool is_warning(uint32_t signal) {
+  return signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGXCPU;
+}
+
+absl::Status system_error(absl::string_view what) {
+  const int error = errno;
+  const std::string text = absl::StrCat("cannot ", what, ": ", std::strerror(error));
+  if (error != EAGAIN && error != ENOMEM) return absl::UnavailableError(text);
+  return with_kind(absl::ResourceExhaustedError(
+                       absl::StrCat(text,
+                                    "; raise the limit of processes (ulimit -u, or pids.max of the "
+                                    "container), or start fewer ranks")),
+                   FailureKind::kMachine);
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor() { reset(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  void reset(int fd = -1) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
+
+ private:
+  int fd_;
+};
+
+// The environment of this process with some variables set anew.
+std::vector<std::string> environment_with(const std::vector<std::string>& assignments) {
+  std::vector<std::string> result;
+  for (char** variable = ::environ; *variable != nullptr; ++variable) {
+    const auto sets_it = [&](const std::string& assignment) {
+      return absl::StartsWith(*variable, assignment.substr(0, assignment.find('=') + 1));
+    };
+    if (std::none_of(assignments.begin(), assignments.end(), sets_it)) result.push_back(*variable);
+  }
+  result.insert(result.end(), assignments.begin(), assignments.end());
+  return result;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Holds these signals back from this process, so that a signalfd receives them.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigemptyset(&held_);
+    sigaddset(&held_, SIGCHLD);
+    for (int signal : kForwarded) sigaddset(&held_, signal);
+    ::sigprocmask(SIG_BLOCK, &held_, &before_);
+    // Output that nobody reads any more must not end the ranks.
+    pipe_before_ = ::signal(SIGPIPE, SIG_IGN);
+    fd_.reset(::signalfd(-1, &held_, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~HeldSignals() { restore(); }
+  // System calls only: also called between fork and exec.
+  void restore() const {
+    ::signal(SIGPIPE, pipe_before_);
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  int fd() const { return fd_.get(); }
+
+ private:
+  sigset_t held_;
+  sigset_t before_;
+  sighandler_t pipe_before_;
+  Descriptor fd_;
+};
+
+// One output of one rank.
+struct Stream {
+  Stream(const std::string& prefix, OutputQueue& to) : lines(prefix), to(to) {}
+
+  // Passes on at most `limit` bytes of what is there. Returns: how many; closed if there is no
+  // more.
+  int64_t read_some(int64_t limit) {
+    char buffer[65536];
+    const ssize_t count = ::read(from.get(), buffer, std::min<int64_t>(limit, std::ssize(buffer)));
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+    if (count <= 0) {
+      from.reset();
+      return 0;
+    }
+    to.add(lines.add({buffer, static_cast<size_t>(count)}));
+    return count;
+  }
+
+  // Passes on what was written until now; does not wait for a process that outlived the rank and
+  // holds the other end.
+  void finish() {
+    int left = 0;
+    if (from.get() >= 0 && ::ioctl(from.get(), FIONREAD, &left) != 0) left = 0;
+    while (left > 0) {
+      const int64_t count = read_some(left);
+      if (count == 0) break;
+      left -= count;
+    }
+    from.reset();
+    to.add(lines.finish());
+  }
+
+  Descriptor from;  // non-blocking
+  LinePrefixer lines;
+  OutputQueue& to;
+};
+
+struct Rank {
+  Rank(int number, OutputQueue& out, OutputQueue& err)
+      : number(number),
+        out(absl::StrCat("[", number, "] "), out),
+        err(absl::StrCat("[", number, "] "), err) {}
+
+  const int number;
+  pid_t process = -1;  // and its group; -1: not started, or ended
+  Stream out;
+  Stream err;
+};
+
+// "exited with code 65", "was killed by signal 9 (Killed)".
+std::string how_it_ended(int code) {
+  if (code <= 128) return absl::StrCat("exited with code ", code);
+  return absl::StrCat("was killed by signal ", code - 128, " (", ::strsignal(code - 128), ")");
+}
+
+bool is_failure(int code) { return code != kExitFinished && code != kExitRunAgain; }
+
+class LocalRanks {
+ public:
+  explicit LocalRanks(const LocalRanksOptions& options) : options_(options) {
+    outputs_.push_back(std::make_unique<OutputQueue>(options.out));
+    if (same_destination(options.out, options.err)) return;
+    outputs_.push_back(std::make_unique<OutputQueue>(options.err));
+  }
+  ~LocalRanks() {
+    for (const auto& rank : ranks_) {
+      if (rank->process < 0) continue;
+      ::kill(-rank->process, SIGKILL);
+      ::waitpid(rank->process, nullptr, 0);
+    }
+  }
+
+  absl::StatusOr<int> run() {
+    RETURN_IF_ERROR(start());
+    while (ends_.size() < ranks_.size()) {
+      wait();
+      forward_signals();
+      for (const auto& rank : ranks_) collect(*rank);
+      press_on();
+    }
+    const RankEnd& end = deciding_end(ends_);
+    const absl::string_view last =
+        absl::StripPrefix(ranks_[end.rank]->err.lines.last_line(), "millrace: ");
+    if (is_failure(end.code)) {
+      say(absl::StrCat("millrace: rank ", end.rank, " ", how_it_ended(end.code),
+                       last.empty() ? "" : ": ", last));
+    }
+    drain();
+    return end.code;
+  }
+
+ private:
+  enum class Stage { kRunning, kLeaving, kTold, kKilled };
+
+  absl::Status start() {
+    if (signals_.fd() < 0) return system_error("receive signals");
+    int port = options_.master_port;
+    if (port == 0) {
+      ASSIGN_OR_RETURN(port_, reserve_port(), "for the ranks");
+      port = port_.number;
+    }
+    for (int number = 0; number < options_.count; ++number) {
+      ranks_.push_back(std::make_unique<Rank>(number, *outputs_.front(), *outputs_.back()));
+      RETURN_IF_ERROR(start(*ranks_.back(), port));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status start(Rank& rank, int port) {
+    std::vector<std::string> arguments = options_.arguments;
+    std::vector<std::string> environment = environment_with(
+        {absl::StrCat("RANK=", rank.number), absl::StrCat("WORLD_SIZE=", options_.count),
+         absl::StrCat("LOCAL_RANK=", rank.number),
+         absl::StrCat("LOCAL_WORLD_SIZE=", options_.count), "MASTER_ADDR=127.0.0.1",
+         absl::StrCat("MASTER_PORT=", port), launcher_output_variable(options_.out, options_.err)});
+    const std::vector<char*> argv = pointers_to(arguments);
+    const std::vector<char*> envp = pointers_to(environment);
+    const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    int out[2], err[2];
+    if (null.get() < 0 || ::pipe2(out, O_CLOEXEC) != 0) return system_error("start a rank");
+    rank.out.from.reset(out[0]);
+    const Descriptor out_end(out[1]);
+    if (::pipe2(err, O_CLOEXEC) != 0) return system_error("start a rank");
+    rank.err.from.reset(err[0]);
+    const Descriptor err_end(err[1]);
+    ::fcntl(out[0], F_SETFL, O_NONBLOCK);
+    ::fcntl(err[0], F_SETFL, O_NONBLOCK);
+
+    const pid_t launcher = ::getpid();
+    const pid_t process = ::fork();
+    if (process < 0) return system_error("start a rank");
+    if (process == 0) {  // system calls only from here to execve
+      ::setpgid(0, 0);
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != launcher) ::_exit(kExitPeer);  // it died before it could be noticed
+      ::dup2(null.get(), STDIN_FILENO);
+      ::dup2(out[1], STDOUT_FILENO);
+      ::dup2(err[1], STDERR_FILENO);
+      signals_.restore();
+      ::execve(options_.program.c_str(), argv.data(), envp.data());
+      ::_exit(127);
+    }
+    ::setpgid(process, process);  // both sides do, so that it is done for whoever goes on first
+    rank.process = process;
+    return absl::OkStatus();
+  }
+
+  void add_outputs(std::vector<pollfd>* fds) const {
+    for (const auto& output : outputs_) {
+      if (!output->empty()) fds->push_back({output->fd(), POLLOUT, 0});
+    }
+  }
+
+  void write_outputs() {
+    for (const auto& output : outputs_) output->write_some();
+  }
+
+  // Waits until what was said is taken, or a signal says not to: no rank is left that it is for.
+  void drain() {
+    for (;;) {
+      write_outputs();
+      std::vector<pollfd> fds = {{signals_.fd(), POLLIN, 0}};
+      add_outputs(&fds);
+      if (fds.size() == 1) return;
+      ::poll(fds.data(), fds.size(), -1);
+      signalfd_siginfo info;
+      while (::read(signals_.fd(), &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo != SIGCHLD && !is_warning(info.ssi_signo)) return;
+      }
+    }
+  }
+
+  // Waits for output or room for it, a signal, the end of a rank or of its time, and passes output
+  // on. A rank whose output nobody takes waits when its pipe is full.
+  void wait() {
+    std::vector<pollfd> fds = {{signals_.fd(), POLLIN, 0}};
+    std::vector<Stream*> streams = {nullptr};
+    for (const auto& rank : ranks_) {
+      for (Stream* stream : {&rank->out, &rank->err}) {
+        if (stream->from.get() < 0 || stream->to.full()) continue;
+        fds.push_back({stream->from.get(), POLLIN, 0});
+        streams.push_back(stream);
+      }
+    }
+    add_outputs(&fds);
+    int milliseconds = -1;
+    if (stage_ == Stage::kLeaving || stage_ == Stage::kTold) {
+      const absl::Duration left =
+          std::clamp(deadline_ - absl::Now(), absl::ZeroDuration(), absl::Hours(1));
+      milliseconds = static_cast<int>(absl::ToInt64Milliseconds(left)) + 1;
+    }
+    if (::poll(fds.data(), fds.size(), milliseconds) <= 0) return;
+    for (size_t i = 1; i < streams.size(); ++i) {
+      if (fds[i].revents != 0) streams[i]->read_some(std::numeric_limits<int64_t>::max());
+    }
+    write_outputs();
+  }
+
+  void forward_signals() {
+    signalfd_siginfo info;
+    while (::read(signals_.fd(), &info, sizeof info) == sizeof info) {
+      if (info.ssi_signo != SIGCHLD) send(static_cast<int>(info.ssi_signo));
+    }
+  }
+
+  void send(int signal) {
+    for (const auto& rank : ranks_) {
+      if (rank->process > 0) ::kill(-rank->process, signal);
+    }
+  }
+
+  // Takes note of a rank that has ended, if it has.
+  void collect(Rank& rank) {
+    siginfo_t info = {};
+    if (rank.process < 0 ||
+        ::waitid(P_PID, rank.process, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid == 0) {
+      return;
+    }
+    // While the rank is not reaped, no other process can have its number.
+    ::kill(-rank.process, SIGKILL);
+    ::waitpid(rank.process, nullptr, 0);
+    rank.process = -1;
+    rank.out.finish();
+    rank.err.finish();
+    RankEnd end;
+    end.rank = rank.number;
+    end.code = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+    end.forced = stage_ == Stage::kTold || stage_ == Stage::kKilled;
+    ends_.push_back(end);
+    if (!is_failure(end.code)) return;
+    if (stage_ != Stage::kRunning) {
+      say(absl::StrCat("millrace: rank ", rank.number, " ", how_it_ended(end.code)));
+      return;
+    }
+    if (ends_.size() == ranks_.size()) return;
+    stage_ = Stage::kLeaving;
+    deadline_ = absl::Now() + options_.grace;
+    say(absl::StrCat("millrace: rank ", rank.number, " ", how_it_ended(end.code),
+                     "; the others have ", absl::FormatDuration(options_.grace), " to leave"));
+  }
+
+  // Ends what does not leave after a failure.
+  void press_on() {
+    if (stage_ == Stage::kRunning || stage_ == Stage::kKilled || absl::Now() < deadline_) return;
+    const bool told = stage_ == Stage::kTold;
+    std::string running;
+    for (const auto& rank : ranks_) {
+      if (rank->process > 0) absl::StrAppend(&running, running.empty() ? "" : ", ", rank->number);
+    }
+    if (running.empty()) return;
+    say(absl::StrCat("millrace: rank ", running, " did not leave: ", told ? "SIGKILL" : "SIGTERM"));
+    stage_ = told ? Stage::kKilled : Stage::kTold;
+    deadline_ = absl::Now() + options_.grace;
+    send(told ? SIGKILL : SIGTERM);
+  }
+
+  void say(const std::string& line) { outputs_.back()->add(line + "\n"); }
+
+  const LocalRanksOptions& options_;
+  const HeldSignals signals_;
+  ReservedPort port_;
+  std::vector<std::unique_ptr<OutputQueue>> outputs_;  // out, err; one if both lead to one place
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::vector<RankEnd> ends_;  // in the order in which they ended
+  Stage stage_ = Stage::kRunning;
+  absl::Time deadline_;  // of the stages kLeaving and kTold
+};
+
+}  // namespace
+
+const RankEnd& deciding_end(absl::Span<const RankEnd> ends) {
+  const auto first = [&](auto condition) {
+    const auto found = std::find_if(ends.begin(), ends.end(), condition);
+    return found == ends.end() ? nullptr : &*found;
+  };
+  const RankEnd* end = first([](const RankEnd& end) {
+    return is_failure(end.code) && end.code != kExitPeer && !end.forced;
+  });
+  if (end == nullptr) {
+    end = first([](const RankEnd& end) { return end.code == kExitPeer; });
+  }
+  if (end == nullptr) end = first([](const RankEnd& end) { return end.code == kExitRunAgain; });
+  return end == nullptr ? ends.front() : *end;
+}
+
+absl::StatusOr<int> run_local_ranks(const LocalRanksOptions& options) {
+  return LocalRanks(options).run();
+}
+
+}  // namespace millrace

@@ -1,0 +1,165 @@
+#include "tools/output/output_file.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "checkpoint/folder/checkpoint_reader.h"
+#include "checkpoint/format/checkpoint_names.h"
+#include "job/output_place.h"
+
+namespace millrace {
+namespace {
+
+std::string normal_path(const std::string& path) {
+  return std::filesystem::path(absolute_path(path)).lexically_normal().string();
+}
+
+bool is_checkpoint(FileSystem& files, const std::string& directory) {
+  if (!files.link_info(join_path(directory, kManifestName)).ok()) return false;
+  // A damaged one is known by its name, one that was copied elsewhere by its content.
+  return parse_checkpoint_name(base_name(directory)).has_value() ||
+         CheckpointReader::open(files, directory).ok();
+}
+
+bool lies_in_checkpoint(FileSystem& files, const std::string& path) {
+  std::string above = directory_of(normal_path(path));
+  while (!is_checkpoint(files, above)) {
+    if (above == directory_of(above)) return false;
+    above = directory_of(above);
+  }
+  return true;
+}
+
+// A directory that is written aside has its lock in a file of this name beside it.
+constexpr char kLock[] = ".lock";
+// How often a file is locked that another process takes away between its making and its lock.
+constexpr int kLockAttempts = 10;
+
+// Returns true if a process wrote this file aside for `output`, or locked a directory of this name
+// without kLock.
+bool is_aside(absl::string_view name, absl::string_view output) {
+  const std::string prefix = absl::StrCat(output, ".tmp-");
+  int64_t process = 0;
+  if (!absl::ConsumePrefix(&name, prefix)) return false;
+  absl::ConsumeSuffix(&name, kLock);
+  return absl::SimpleAtoi(name, &process) && process > 0;
+}
+
+// Locks the file of this process, which writes `path`. A process that removes leftovers may lock it
+// too for a moment, and removes it then: what is locked must still be there.
+absl::StatusOr<std::unique_ptr<FileLock>> lock_output(FileSystem& files, const std::string& path,
+                                                      const std::string& lock_path) {
+  remove_leftovers(files, path);
+  for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
+    ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, files.lock(lock_path));
+    if (lock != nullptr && files.link_info(lock_path).ok()) return lock;
+    Clock::real().sleep(absl::Milliseconds(10));
+  }
+  return absl::PermissionDeniedError(absl::StrCat("cannot write ", path,
+                                                  ": another process writes ", aside_path(path),
+                                                  "; wait for its end, or choose another name"));
+}
+
+}  // namespace
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  if (normal_path(a) == normal_path(b)) return true;
+  struct stat info_a, info_b;
+  if (::stat(a.c_str(), &info_a) != 0 || ::stat(b.c_str(), &info_b) != 0) return false;
+  return info_a.st_dev == info_b.st_dev && info_a.st_ino == info_b.st_ino;
+}
+
+absl::Status check_not_input(FileSystem& files, const std::string& path,
+                             absl::Span<const RunInput> inputs) {
+  for (const RunInput& input : inputs) {
+    if (!is_same_file(path, input.path)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write ", path, ": it is ", input.what, "; choose another name"));
+  }
+  if (lies_in_checkpoint(files, path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write ", path, ": it would lie in a checkpoint and damage it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_replaceable(FileSystem& files, const std::string& path, const OutputKind& kind,
+                               bool overwrite) {
+  const absl::StatusOr<FileInfo> there = files.info(path);
+  if (!there.ok() || there->kind != FileKind::kRegular || there->size_bytes == 0) {
+    return absl::OkStatus();
+  }
+  if (overwrite || kind.matches(files, path)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("cannot write ", path, ": it is there already and not ", kind.name,
+                   " of Millrace; choose another name, or replace it with --overwrite"));
+}
+
+absl::Status check_output(FileSystem& files, const std::string& path, const OutputKind& kind,
+                          absl::Span<const RunInput> inputs, bool overwrite) {
+  RETURN_IF_ERROR(check_output_file(files, path));
+  RETURN_IF_ERROR(check_not_input(files, path, inputs));
+  return check_replaceable(files, path, kind, overwrite);
+}
+
+void remove_leftovers(FileSystem& files, const std::string& path) {
+  const std::string folder = directory_of(path), output = base_name(path);
+  const absl::StatusOr<std::vector<DirectoryEntry>> entries = files.list(folder);
+  if (!entries.ok()) return;
+  for (const DirectoryEntry& entry : *entries) {
+    if (entry.kind != FileKind::kRegular || !is_aside(entry.name, output)) continue;
+    const std::string leftover = join_path(folder, entry.name);
+    // A writer that lives has the lock. The number in the name says nothing: another process, of
+    // this machine or of a container beside it, may have it now.
+    const absl::StatusOr<std::unique_ptr<FileLock>> lock = files.lock(leftover);
+    if (!lock.ok() || *lock == nullptr) continue;
+    // Last, since it says that the directory is one that was written aside.
+    if (absl::EndsWith(leftover, kLock)) {
+      const std::string directory(absl::StripSuffix(leftover, kLock));
+      if (files.link_info(directory).ok() && !remove_recursively(files, directory).ok()) continue;
+    }
+    files.remove(leftover).IgnoreError();
+  }
+}
+
+absl::Status write_output_file(FileSystem& files, const std::string& path,
+                               const std::function<absl::Status(WritableFile&)>& write) {
+  return with_output_lock(files, path, [&] { return write_file_atomically(files, path, write); });
+}
+
+absl::Status with_output_lock(FileSystem& files, const std::string& path,
+                              absl::FunctionRef<absl::Status()> write) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock,
+                   lock_output(files, path, aside_path(path)));
+  const absl::Status status = write();
+  if (!status.ok()) files.remove(aside_path(path)).IgnoreError();  // the file that is locked
+  return status;
+}
+
+absl::Status write_output_directory(FileSystem& files, const std::string& path,
+                                    const std::function<absl::Status(const std::string&)>& write) {
+  const std::string aside = aside_path(path), lock_path = absl::StrCat(aside, kLock);
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, lock_output(files, path, lock_path));
+  const auto write_and_rename = [&]() -> absl::Status {
+    // By a process that had this number before.
+    if (files.link_info(aside).ok()) RETURN_IF_ERROR(remove_recursively(files, aside));
+    RETURN_IF_ERROR(files.create_directories(aside));
+    RETURN_IF_ERROR(write(aside));
+    RETURN_IF_ERROR(files.rename(aside, path));
+    return files.sync_directory(directory_of(path));
+  };
+  const absl::Status status = write_and_rename();
+  if (!status.ok()) remove_recursively(files, aside).IgnoreError();
+  files.remove(lock_path).IgnoreError();
+  return status;
+}
+
+}  // namespace millrace

@@ -1,0 +1,93 @@
+#include "tools/output/prediction_hook.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+template <typename T>
+absl::Span<const T> as_span(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  return {tensor.const_data_ptr<T>(), static_cast<size_t>(tensor.numel())};
+}
+
+at::Tensor as_floats(const at::Tensor& tensor) {
+  return tensor.to(at::kCPU, at::kFloat).contiguous();
+}
+
+// For each task whether the first example has its label; then all have.
+std::vector<bool> known_labels(const at::Tensor& labels) {
+  std::vector<bool> known;
+  const absl::Span<const float> values = as_span<float>(labels);
+  for (int64_t task = 0; task < labels.size(1); ++task) known.push_back(!std::isnan(values[task]));
+  return known;
+}
+
+}  // namespace
+
+PredictionHook::PredictionHook(WritableFile& file, PredictionFormat format,
+                               std::vector<std::string> tasks, bool with_set)
+    : file_(file), format_(format) {
+  columns_.tasks = std::move(tasks);
+  columns_.with_set = with_set;
+}
+
+absl::Status PredictionHook::after_data(HookContext& context, const Batch& batch, int64_t) {
+  if (context.phase() != Phase::kEvaluate) return absl::OkStatus();
+  example_ids_ = batch.example_ids.to(at::kCPU, at::kLong).contiguous();
+  group_ids_ = at::Tensor();
+  if (batch.group_ids.defined()) group_ids_ = batch.group_ids.to(at::kCPU, at::kLong).contiguous();
+  return absl::OkStatus();
+}
+
+absl::Status PredictionHook::after_step(HookContext& context, const StepResult& result) {
+  if (context.phase() != Phase::kEvaluate || result.predictions.size(0) == 0) {
+    return absl::OkStatus();
+  }
+  const at::Tensor predictions = as_floats(result.predictions);
+  const at::Tensor labels = as_floats(result.labels);
+  if (writer_ == nullptr) RETURN_IF_ERROR(open_writer(labels));
+  RETURN_IF_ERROR(check_columns(labels));
+  PredictionRows rows;
+  rows.set = set_;
+  rows.example_ids = as_span<int64_t>(example_ids_);
+  rows.group_ids = as_span<int64_t>(group_ids_);
+  rows.predictions = as_span<float>(predictions);
+  rows.labels = as_span<float>(labels);
+  RETURN_IF_ERROR(writer_->append(rows));
+  examples_ += static_cast<int64_t>(rows.example_ids.size());
+  return absl::OkStatus();
+}
+
+absl::Status PredictionHook::open_writer(const at::Tensor& labels) {
+  columns_.with_label = known_labels(labels);
+  columns_.with_group_ids = group_ids_.defined();
+  ASSIGN_OR_RETURN(writer_, PredictionWriter::open(file_, format_, columns_));
+  return absl::OkStatus();
+}
+
+absl::Status PredictionHook::check_columns(const at::Tensor& labels) const {
+  const std::vector<bool> known = known_labels(labels);
+  for (size_t task = 0; task < known.size(); ++task) {
+    if (known[task] == columns_.with_label[task]) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the data of set \"", set_, "\" ", known[task] ? "has" : "lacks", " the label \"",
+        columns_.tasks[task], "\", unlike that of a set before it; predict them apart"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PredictionHook::finish() {
+  if (writer_ == nullptr) return absl::OkStatus();
+  const absl::Status status = writer_->finish();
+  writer_.reset();
+  return status;
+}
+
+}  // namespace millrace

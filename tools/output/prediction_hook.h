@@ -1,0 +1,59 @@
+// Predictions of an evaluation, on their way to a file.
+#ifndef MILLRACE_TOOLS_OUTPUT_PREDICTION_HOOK_H_
+#define MILLRACE_TOOLS_OUTPUT_PREDICTION_HOOK_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file_system.h"
+#include "framework/hook.h"
+#include "tools/output/prediction_writer.h"
+
+namespace millrace {
+
+// Writes every evaluated example, in the order of the data. Labels and group ids are written if
+// the data has them: a label column that it lacks holds not-a-number
+// (DatasetOptions::labels_may_miss). Predictions of training are left alone.
+class PredictionHook : public Hook {
+ public:
+  // Borrows `file` until finish() or abandon(). `with_set`: whether to name the set in each row.
+  PredictionHook(WritableFile& file, PredictionFormat format, std::vector<std::string> tasks,
+                 bool with_set);
+
+  absl::string_view name() const override { return "predictions"; }
+  absl::Status after_data(HookContext& context, const Batch& batch, int64_t micro_batch) override;
+  // Errors: those of writing; InvalidArgument if data without some labels follows data with them,
+  // or the reverse.
+  absl::Status after_step(HookContext& context, const StepResult& result) override;
+
+  // The set whose examples come next.
+  void begin_set(absl::string_view name) { set_ = std::string(name); }
+  int64_t examples() const { return examples_; }
+
+  // Writes what is left. Errors: those of writing.
+  absl::Status finish();
+  // Lets the file go, whatever was written.
+  void abandon() { writer_.reset(); }
+
+ private:
+  absl::Status open_writer(const at::Tensor& labels);
+  absl::Status check_columns(const at::Tensor& labels) const;
+
+  WritableFile& file_;
+  const PredictionFormat format_;
+  PredictionColumns columns_;
+  std::unique_ptr<PredictionWriter>
+      writer_;  // null before the first batch: its data say what columns there are
+  std::string set_;
+  at::Tensor example_ids_;  // of the batch under way
+  at::Tensor group_ids_;
+  int64_t examples_ = 0;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_OUTPUT_PREDICTION_HOOK_H_

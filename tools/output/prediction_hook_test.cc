@@ -1,0 +1,111 @@
+#include "tools/output/prediction_hook.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/status_matchers.h"
+#include "tests/conformance/hook_conformance.h"
+#include "tests/fakes/fake_hook_context.h"
+#include "tests/fakes/tiny_trainer.h"
+#include "tests/io_testing/data_files.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// Keeps what is written.
+class MemoryFile : public WritableFile {
+ public:
+  absl::Status append(absl::string_view bytes) override {
+    content.append(bytes.data(), bytes.size());
+    return absl::OkStatus();
+  }
+  absl::Status sync() override { return absl::OkStatus(); }
+  absl::Status close() override { return absl::OkStatus(); }
+  std::string content;
+};
+
+class PredictionHookTest : public testing::Test {
+ protected:
+  PredictionHookTest() { context_.phase_is = Phase::kEvaluate; }
+
+  // Fires the events of one batch.
+  absl::Status batch(PredictionHook& hook, std::vector<int64_t> ids, const at::Tensor& predictions,
+                     const at::Tensor& labels, const at::Tensor& group_ids = {}) {
+    Batch batch;
+    batch.size = static_cast<int64_t>(ids.size());
+    batch.example_ids = at::tensor(ids, at::kLong);
+    batch.group_ids = group_ids;
+    RETURN_IF_ERROR(hook.after_data(context_, batch, 0));
+    StepResult result;
+    result.applied = true;
+    result.examples = batch.size;
+    result.predictions = predictions;
+    result.labels = labels;
+    return hook.after_step(context_, result);
+  }
+
+  MemoryFile file_;
+  FakeHookContext context_;
+};
+
+TEST_F(PredictionHookTest, Conformance) {
+  check_hook({.make = [this] {
+    return std::make_unique<PredictionHook>(file_, PredictionFormat::kCsv,
+                                            std::vector<std::string>{"label"}, false);
+  }});
+}
+
+TEST_F(PredictionHookTest, RowsInOrderWithLabels) {
+  PredictionHook hook(file_, PredictionFormat::kCsv, {"click", "buy"}, /*with_set=*/true);
+  hook.begin_set("a");
+  ASSERT_OK(batch(hook, {5, 3}, at::tensor({0.5, 0.25, 0.75, 1.0}, at::kDouble).view({2, 2}),
+                  at::tensor({1.0f, 0.0f, 0.0f, 1.0f}).view({2, 2})));
+  hook.begin_set("b");
+  ASSERT_OK(batch(hook, {9}, at::zeros({1, 2}), at::ones({1, 2})));
+  ASSERT_OK(hook.finish());
+  EXPECT_EQ(hook.examples(), 3);
+  EXPECT_EQ(file_.content,
+            "set,example_id,click_prediction,buy_prediction,click,buy\n"
+            "a,5,0.5,0.25,1,0\n"
+            "a,3,0.75,1,0,1\n"
+            "b,9,0,0,1,1\n");
+}
+
+TEST_F(PredictionHookTest, MissingLabelsAreNotWrittenAndGroupsAre) {
+  PredictionHook hook(file_, PredictionFormat::kCsv, {"click", "buy"}, /*with_set=*/false);
+  ASSERT_OK(batch(hook, {1, 2}, at::zeros({2, 2}),
+                  at::tensor({kNan, 0.0f, kNan, 1.0f}).view({2, 2}),
+                  at::tensor({8, 9}, at::kLong)));
+  ASSERT_OK(hook.finish());
+  EXPECT_EQ(file_.content,
+            "example_id,group_id,click_prediction,buy_prediction,buy\n1,8,0,0,0\n2,9,0,0,1\n");
+}
+
+TEST_F(PredictionHookTest, SetsWithDifferentLabels) {
+  PredictionHook hook(file_, PredictionFormat::kCsv, {"click"}, /*with_set=*/true);
+  hook.begin_set("labelled");
+  ASSERT_OK(batch(hook, {1}, at::zeros({1, 1}), at::zeros({1, 1})));
+  hook.begin_set("bare");
+  EXPECT_THAT(batch(hook, {1}, at::zeros({1, 1}), at::full({1, 1}, kNan)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("\"bare\" lacks the label \"click\""))));
+}
+
+TEST_F(PredictionHookTest, TrainingIsLeftAlone) {
+  context_.phase_is = Phase::kTrain;
+  PredictionHook hook(file_, PredictionFormat::kCsv, {"click"}, /*with_set=*/false);
+  ASSERT_OK(batch(hook, {1}, at::zeros({1, 1}), at::zeros({1, 1})));
+  ASSERT_OK(hook.finish());
+  EXPECT_EQ(hook.examples(), 0);
+  EXPECT_EQ(file_.content, "");
+}
+
+}  // namespace
+}  // namespace millrace

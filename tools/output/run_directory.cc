@@ -1,0 +1,81 @@
+#include "tools/output/run_directory.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "checkpoint/folder/directory_lock.h"
+#include "checkpoint/format/checkpoint_names.h"
+#include "tools/launch/launcher_output.h"
+#include "tools/output/output_file.h"
+#include "tools/output/output_kinds.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kNamedFiles = 3;
+
+bool has_checkpoint(FileSystem& files, const std::string& folder) {
+  const auto entries = files.list(folder);
+  return entries.ok() && std::any_of(entries->begin(), entries->end(), [&](const auto& entry) {
+           return parse_checkpoint_name(entry.name).has_value() &&
+                  files.info(join_path(join_path(folder, entry.name), kManifestName)).ok();
+         });
+}
+
+// True if there is nothing to lose: an empty file, such as the lock of a run that was killed as it
+// began, or a directory of nothing else.
+bool is_empty(FileSystem& files, const std::string& path) {
+  const absl::StatusOr<FileInfo> info = files.link_info(path);
+  if (!info.ok()) return false;
+  if (info->kind == FileKind::kRegular) return info->size_bytes == 0;
+  const auto entries = files.list(path);
+  return info->kind == FileKind::kDirectory && entries.ok() &&
+         std::all_of(entries->begin(), entries->end(), [&](const DirectoryEntry& entry) {
+           return is_empty(files, join_path(path, entry.name));
+         });
+}
+
+// As in `millrace train ... > OUTPUT_DIR/log`, or with `millrace launch` before it.
+bool is_own_output(const std::string& path) {
+  return is_same_file(path, "/dev/stdout") || is_same_file(path, "/dev/stderr") ||
+         is_launcher_output(path);
+}
+
+bool is_foreign(FileSystem& files, const std::string& directory, const DirectoryEntry& entry) {
+  const std::string path = join_path(directory, entry.name);
+  // The root of a disk has a directory of the system's.
+  if (entry.name == "lost+found" || is_empty(files, path) || is_own_output(path)) return false;
+  return entry.kind != FileKind::kRegular || !summary_kind().matches(files, path);
+}
+
+}  // namespace
+
+bool is_run_directory(FileSystem& files, const std::string& directory) {
+  return is_directory_lock(files, join_path(directory, "lock")) ||
+         has_checkpoint(files, join_path(directory, "checkpoints"));
+}
+
+absl::Status check_run_directory(FileSystem& files, const std::string& directory, bool overwrite) {
+  const auto entries = files.list(directory);
+  // Where it cannot be listed, it is missing or check_output_directory says what is wrong.
+  if (overwrite || !entries.ok() || is_run_directory(files, directory)) return absl::OkStatus();
+  std::vector<std::string> foreign;
+  size_t looked_at = 0;
+  for (const DirectoryEntry& entry : *entries) {
+    if (foreign.size() == kNamedFiles) break;
+    ++looked_at;
+    if (is_foreign(files, directory, entry)) foreign.push_back(join_path(directory, entry.name));
+  }
+  if (foreign.empty()) return absl::OkStatus();
+  const size_t more = entries->size() - looked_at;
+  return absl::PermissionDeniedError(absl::StrCat(
+      "cannot write to output_dir ", directory, ": it is no run's, and holds ",
+      absl::StrJoin(foreign, ", "), more > 0 ? absl::StrCat(" and ", more, " more") : "",
+      "; choose another with --output_dir, or use this one with --overwrite"));
+}
+
+}  // namespace millrace

@@ -1,0 +1,97 @@
+#include "tools/output/run_inputs.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/shell_path.h"
+#include "base/status_macros.h"
+#include "io/files/deep_glob.h"
+#include "io/files/glob_pattern.h"
+
+namespace millrace {
+namespace {
+
+// Appends the paths and patterns that name data.
+void add_data(const std::string& field, const DataConfig& data, std::vector<RunInput>& inputs) {
+  const std::string what = absl::StrCat("a file of ", field);
+  for (const std::string& path : data.path()) inputs.push_back({what, path});
+  const WindowsConfig& windows = data.windows();
+  if (windows.has_directory()) {
+    const DirectoryWindows& directory = windows.directory();
+    inputs.push_back({what, join_path(directory.path(), directory.pattern())});
+  }
+  if (windows.has_time()) {
+    // Below what stands before the first %, where the times of day may be directories too.
+    const std::string& path = windows.time().path();
+    const std::string above = directory_of(path.substr(0, path.find('%')) + "x");
+    for (const char* between : {"", "*", "*/*", "*/*/*"}) {
+      inputs.push_back({what, join_path(join_path(above, between), windows.time().pattern())});
+    }
+  }
+  for (int i = 0; i < data.mix().source_size(); ++i) {
+    add_data(absl::StrCat(field, ".mix.source[", i, "].data"), data.mix().source(i).data(), inputs);
+  }
+}
+
+// Returns the paths as the configuration has them, each with its field.
+std::vector<RunInput> named_inputs(const TrainConfig& config) {
+  std::vector<RunInput> inputs;
+  add_data("train.train_data", config.train_data(), inputs);
+  for (const EvaluationSetConfig& set : config.eval_data()) {
+    add_data(absl::StrCat("train.eval_data \"", set.name(), "\""), set.data(), inputs);
+  }
+  for (const FeatureConfig& feature : config.feature()) {
+    for (const TransformConfig& transform : feature.transform()) {
+      if (!transform.has_vocabulary()) continue;
+      inputs.push_back({absl::StrCat("the vocabulary of train.feature \"", feature.name(), "\""),
+                        transform.vocabulary().path()});
+    }
+  }
+  for (const SourceConfig& source : config.model_bank().source()) {
+    inputs.push_back({"a source of train.model_bank", source.path()});
+  }
+  if (config.has_initialize_from()) {
+    inputs.push_back({"train.initialize_from", config.initialize_from()});
+  }
+  return inputs;
+}
+
+std::vector<std::string> expand(FileSystem& files, const std::string& path) {
+  if (!is_glob_pattern(path)) return {path};
+  return deep_glob(files, path).value_or(std::vector<std::string>());
+}
+
+}  // namespace
+
+std::vector<RunInput> run_inputs(FileSystem& files, const std::string& config_path,
+                                 const TrainConfig& config) {
+  std::vector<RunInput> inputs = {{"the configuration", config_path}};
+  for (const RunInput& named : named_inputs(config)) {
+    if (named.path.empty() || is_uri(named.path)) continue;
+    for (std::string& path : expand(files, named.path)) {
+      inputs.push_back({named.what, std::move(path)});
+    }
+  }
+  return inputs;
+}
+
+std::vector<RunInput> run_outputs(const RunConfig& config) {
+  std::vector<RunInput> outputs;
+  for (const char* name :
+       {"config.textproto", "events.jsonl", "windows.jsonl", "lock", "checkpoints/lock",
+        "metrics/train.jsonl", "metrics/eval.jsonl", "logs/rank-0.log"}) {
+    outputs.push_back({"a file that the run itself writes", join_path(config.output_dir(), name)});
+  }
+  return outputs;
+}
+
+absl::Status check_input_paths(FileSystem& files, const TrainConfig& config) {
+  for (const RunInput& named : named_inputs(config)) {
+    const absl::Status status = check_shell_path(named.path);
+    if (status.ok()) continue;
+    const std::vector<std::string> paths = expand(files, named.path);
+    if (!paths.empty() && files.info(paths.front()).ok()) continue;
+    return absl::NotFoundError(absl::StrCat(named.what, " is missing: ", status.message()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,98 @@
+#include "tools/output/run_inputs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/status_matchers.h"
+#include "proto/config_reader.h"
+#include "tests/io_testing/data_files.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+
+TrainConfig parse(const std::string& text) {
+  TrainConfig config;
+  EXPECT_OK(parse_text(text, "test", &config));
+  return config;
+}
+
+class RunInputsTest : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::current_path(fresh_test_dir()); }
+  void touch(const std::string& path) {
+    ASSERT_OK(FileSystem::local().create_directories(directory_of(path)));
+    ASSERT_OK(write_file_atomically(FileSystem::local(), path, "x"));
+  }
+  std::vector<std::string> paths(const TrainConfig& config) {
+    std::vector<std::string> paths;
+    for (const RunInput& input : run_inputs(FileSystem::local(), "job.textproto", config)) {
+      paths.push_back(input.path);
+    }
+    return paths;
+  }
+};
+
+TEST_F(RunInputsTest, WhateverNamesAFile) {
+  touch("t/a.orc");
+  touch("t/b.orc");
+  const TrainConfig config = parse(R"(
+    train_data { path: "t/*.orc" path: "s3://bucket/c.orc"
+                 mix { source { data { path: "m.orc" } } } }
+    eval_data { name: "fresh" data { path: "e.orc" } }
+    feature { name: "c" transform { vocabulary { path: "words" } } }
+    model_bank { source { path: "rows.txt" } }
+    initialize_from: "other")");
+  EXPECT_THAT(paths(config), ElementsAre("job.textproto", "t/a.orc", "t/b.orc", "m.orc", "e.orc",
+                                         "words", "rows.txt", "other"));
+  const std::vector<RunInput> inputs = run_inputs(FileSystem::local(), "job.textproto", config);
+  EXPECT_EQ(inputs[0].what, "the configuration");
+  EXPECT_EQ(inputs[1].what, "a file of train.train_data");
+  EXPECT_EQ(inputs[4].what, "a file of train.eval_data \"fresh\"");
+  EXPECT_EQ(inputs[5].what, "the vocabulary of train.feature \"c\"");
+}
+
+TEST_F(RunInputsTest, WhatIsWhereWindowsAppear) {
+  touch("d/part-1.csv");
+  touch("d/notes.txt");
+  EXPECT_THAT(
+      paths(parse(R"(train_data { windows { directory { path: "d" pattern: "*.csv" } } })")),
+      ElementsAre("job.textproto", "d/part-1.csv"));
+  touch("logs/dt=20260131/hh=01/a.orc");
+  touch("logs/dt=20260131/b.orc");
+  EXPECT_THAT(paths(parse(R"(train_data { windows { time { path: "logs/dt=%Y%m%d/hh=%H"
+                                                           pattern: "*.orc" } } })")),
+              IsSupersetOf({"logs/dt=20260131/b.orc", "logs/dt=20260131/hh=01/a.orc"}));
+}
+
+TEST_F(RunInputsTest, WhatTheRunItselfWrites) {
+  RunConfig run;
+  run.set_output_dir("o");
+  std::vector<std::string> paths;
+  for (const RunInput& output : run_outputs(run)) paths.push_back(output.path);
+  EXPECT_THAT(paths, IsSupersetOf({"o/config.textproto", "o/events.jsonl", "o/lock"}));
+}
+
+TEST_F(RunInputsTest, PathsThatAShellShouldHaveExpanded) {
+  FileSystem& files = FileSystem::local();
+  EXPECT_THAT(check_input_paths(files, parse(R"(train_data { path: "~/data/*.orc" })")),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("train.train_data"), HasSubstr("\"~/data/*.orc\""),
+                             HasSubstr("only a shell replaces ~"))));
+  EXPECT_THAT(check_input_paths(files, parse(R"(initialize_from: "$HOME/run")")).message(),
+              HasSubstr("$HOME"));
+  EXPECT_OK(check_input_paths(files, parse(R"(train_data { path: "none.orc" })")))
+      << "that it is missing is said by who reads it";
+  touch("~/data/a.orc");
+  EXPECT_OK(check_input_paths(files, parse(R"(train_data { path: "~/data/*.orc" })")));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,84 @@
+#include "tools/output/summary_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace millrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kNamedBadFiles = 100;
+
+const char* word(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kCompleted: return "completed";
+    case Outcome::kStopped: return "stopped";
+    default: return "failed";
+  }
+}
+
+Json hooks_json(const std::map<std::string, HookStatistics>& hooks) {
+  Json json = Json::object();
+  for (const auto& [name, hook] : hooks) {
+    absl::Duration total = absl::ZeroDuration();
+    Json events = Json::object();
+    for (const auto& [event, figures] : hook.events) {
+      total += figures.time;
+      events[event] = {{"calls", figures.calls}, {"seconds", absl::ToDoubleSeconds(figures.time)}};
+    }
+    json[name] = {{"seconds", absl::ToDoubleSeconds(total)},
+                  {"errors", hook.errors},
+                  {"first_error", hook.first_error},
+                  {"disabled", hook.disabled},
+                  {"events", std::move(events)}};
+  }
+  return json;
+}
+
+// Set → its files, its rows and the files that were left out.
+Json data_json(const DataReport& report) {
+  Json json = Json::object();
+  for (const DataSetReport& set : report.sets()) {
+    Json& own = json[set.name];
+    if (!set.in_windows) own = {{"files", set.files}, {"rows", set.rows}};
+    own["bad_files"] = set.bad_files.count();
+    own["bad_file_names"] = set.bad_files.paths(kNamedBadFiles);
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string summary_json(const Summary& summary, const DataReport* data) {
+  Json json;
+  json["outcome"] = word(summary.outcome);
+  json["stop_reason"] = summary.stop_reason;
+  json["error"] = summary.error;
+  json["steps"] = summary.progress.step;
+  json["epochs"] = summary.progress.epoch;
+  json["windows"] = summary.progress.window;
+  json["examples"] = summary.progress.examples;
+  json["skipped_steps"] = summary.progress.skipped_steps;
+  json["skipped_examples"] = summary.progress.skipped_examples;
+  json["seconds"] = absl::ToDoubleSeconds(summary.progress.elapsed);
+  const double seconds = absl::ToDoubleSeconds(summary.elapsed_this_run);
+  json["examples_per_second"] =
+      seconds > 0 ? static_cast<double>(summary.examples_this_run) / seconds : 0.0;
+  json["dropped_examples"] = summary.dropped_examples;
+  json["bad_examples"] = summary.bad_examples;
+  json["damaged_windows"] = summary.damaged_windows;
+  json["world_size"] = summary.world_size;
+  json["train"] = Json(summary.train);
+  Json& eval = json["eval"] = Json::object();
+  for (const auto& [set, metrics] : summary.eval) {
+    for (const auto& [name, value] : metrics) eval[set == "eval" ? name : set + "/" + name] = value;
+  }
+  json["eval_step"] = Json(summary.eval_step);
+  json["rows"] = Json(summary.rows);
+  if (data != nullptr) json["data"] = data_json(*data);
+  json["checkpoint"] = summary.checkpoint;
+  json["hooks"] = hooks_json(summary.hooks);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace millrace
