@@ -3,16 +3,12 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/mutex.h"
@@ -38,7 +34,6 @@
 #include "io/mix/mixed_dataset.h"
 #include "io/window/windowed_files.h"
 #include "job/default_hooks.h"
-#include "job/generate/generator.h"
 #include "job/instruction_set_choice.h"
 #include "job/job_checkpoints.h"
 #include "job/output_hook.h"
@@ -47,14 +42,12 @@
 #include "proto/config_reader.h"
 #include "proto/model_bank_check.h"
 #include "proto/windows_check.h"
-#include "tools/config_flags.h"
 
 namespace millrace {
 namespace {
 
 // About a second of reading.
 constexpr int64_t kMostRowsBeforeTraining = 1000000;
-constexpr char kBestAuc[] = "# best AUC on the evaluation examples: ";
 
 // libgomp ends the process if it cannot start its threads: they are tried first.
 absl::Status check_threads(int count) {
@@ -80,22 +73,6 @@ absl::Status check_threads(int count) {
 
 Cadence cadence_or(bool given, const CadenceConfig& config, Cadence otherwise) {
   return given ? Cadence::from_config(config) : otherwise;
-}
-
-// Whether all files that were asked for are there, as a whole.
-bool read_marker(FileSystem& files, const std::string& marker, const std::string& wanted,
-                 double* best_auc) {
-  const absl::StatusOr<std::string> text = read_file(files, marker);
-  if (!text.ok()) return false;
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(*text, absl::MaxSplits(kBestAuc, 1));
-  if (parts.first != wanted) return false;
-  for (int64_t i = 0; i < kGeneratedFiles; ++i) {
-    const std::string path =
-        marker.substr(0, marker.size() - std::strlen(kGeneratedMarker)) + generated_file(i);
-    if (!files.info(path).ok()) return false;
-  }
-  return absl::SimpleAtod(absl::StripAsciiWhitespace(parts.second), best_auc);
 }
 
 // A model that computes a cross entropy takes labels between 0 and 1 alone.
@@ -549,31 +526,6 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(const JobConfig& config
 absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,
                                                       const JobResources& resources) {
   return JobBuilder(config, resources, /*collectives=*/nullptr).loader();
-}
-
-absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& files,
-                                                                 const TrainConfig& config,
-                                                                 bool overwrite) {
-  if (!config.has_generated_data()) return std::nullopt;
-  const GeneratedDataConfig& generated = config.generated_data();
-  const std::string marker = join_path(generated.directory(), kGeneratedMarker);
-  const std::string wanted = to_text_with_defaults(generated);
-  GeneratedData data;
-  if (read_marker(files, marker, wanted, &data.best_auc)) return data;
-  GenerateOptions options;
-  options.model.seed = generated.seed();
-  options.rows = generated.rows();
-  options.eval_rows = generated.eval_rows();
-  options.output_dir = generated.directory();
-  options.files = kGeneratedFiles;
-  options.overwrite = overwrite;
-  ASSIGN_OR_RETURN(const GenerateResult result, generate(files, options), "train.generated_data");
-  data.made = true;
-  data.best_auc = result.best_auc;
-  // Written last: it says that the files are whole.
-  RETURN_IF_ERROR(write_file_atomically(
-      files, marker, absl::StrCat(wanted, kBestAuc, absl::StrFormat("%.6f", data.best_auc), "\n")));
-  return data;
 }
 
 }  // namespace millrace

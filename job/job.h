@@ -3,7 +3,6 @@
 #define MILLRACE_JOB_JOB_H_
 
 #include <memory>
-#include <optional>
 #include <ostream>
 
 #include "absl/status/statusor.h"
@@ -50,19 +49,6 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(
 // A trainer that only holds the model, for load_model: no data is opened.
 absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,
                                                       const JobResources& resources);
-
-// What is known of generated data.
-struct GeneratedData {
-  bool made = false;    // now; else it was there already
-  double best_auc = 0;  // the best anyone can reach on the evaluation examples
-};
-
-// Makes `generated_data` if it is configured and not there as a whole. Returns: none if it is not
-// configured. By one rank only. Errors: those of generate(), such as PermissionDenied for files
-// that were not generated, unless `overwrite` is true.
-absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& files,
-                                                                 const TrainConfig& config,
-                                                                 bool overwrite = false);
 
 }  // namespace millrace
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "job/generated_data.h"
 #include "job/instruction_set_choice.h"
 #include "metrics/metric.h"
 #include "proto/config_reader.h"
@@ -60,25 +61,6 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
   return absl::OkStatus();
 }
 
-// Data that is made by the job is read by it where no other path is given.
-void use_generated_data(TrainConfig* train) {
-  if (!train->has_generated_data()) return;
-  const std::string& directory = train->generated_data().directory();
-  if (train->train_data().path().empty() && !train->train_data().has_mix()) {
-    for (int64_t i = 0; i < kGeneratedFiles; ++i) {
-      train->mutable_train_data()->add_path(join_path(directory, generated_file(i)));
-    }
-  }
-  if (train->eval_data_size() == 0 && train->generated_data().eval_rows() > 0) {
-    train->add_eval_data();
-  }
-  for (EvaluationSetConfig& set : *train->mutable_eval_data()) {
-    if (set.data().path().empty()) {
-      set.mutable_data()->add_path(join_path(directory, "eval.parquet"));
-    }
-  }
-}
-
 // The families that configurations name are known to programs, not to proto/.
 absl::Status check_metrics(const TrainConfig& train) {
   for (int i = 0; i < train.metric_size(); ++i) {
@@ -98,8 +80,6 @@ std::string check_not_negative(const std::string& text) {
 std::string check_not_empty(const std::string& text) {
   return text.empty() ? "it is empty; name a file, or leave the flag out" : "";
 }
-
-std::string generated_file(int64_t number) { return absl::StrCat("part-", number, ".parquet"); }
 
 void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   command.add_option("config", flags.config, "configuration file (JobConfig in text format)")

@@ -33,10 +33,6 @@ struct ConfigFlags {
   std::string device = "cpu";                  // auto or cpu
 };
 
-// The training files of `generated_data` in its directory.
-inline constexpr int64_t kGeneratedFiles = 4;
-std::string generated_file(int64_t number);
-
 // Adds them to a command, but for `resume`. `flags` must live until the command line is parsed.
 void add_config_flags(CLI::App& command, ConfigFlags& flags);
 

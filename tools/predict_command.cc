@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "io/feature_schema.h"
 #include "io/files/uri_file_system.h"
+#include "job/generated_data.h"
 #include "job/job.h"
 #include "job/job_checkpoints.h"
 #include "job/ranks.h"

@@ -277,6 +277,8 @@ CLASSES = {
     "job": {
         "default_hooks": "tensor",
         "default_hooks_test": "tensor",
+        "generated_data": "proto",
+        "generated_data_test": "proto",
         "instruction_set_choice": "proto",
         "instruction_set_choice_test": "proto",
         "job": "torch",
