@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 namespace millrace {
 namespace {

@@ -2,7 +2,7 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
 
-# By the names of base/instruction_set.h. No -mfma: contraction is off all the same, and what is
+# By the names of base/isa/instruction_set.h. No -mfma: contraction is off all the same, and what is
 # not there cannot be used.
 INSTRUCTION_SETS = {
     "baseline": [],
@@ -44,7 +44,7 @@ def isa_kernels(name, src, srcs, hdrs, deps = [], **kwargs):
     members outside that namespace: not the standard library, not Abseil. The compiler would put a
     copy of such a function, with AVX-512 in it, into the object file; the linker keeps one copy of
     those in the whole program, maybe that one, and the program dies on machines without AVX-512.
-    So: <cstdint>, headers of plain structs, base/isa_namespace.h, compiler builtins
+    So: <cstdint>, headers of plain structs, base/isa/isa_namespace.h, compiler builtins
     (__builtin_sqrtf). The build fails if an object file has a symbol outside the namespace.
 
         isa_kernels(

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "bench/embedding_workload.h"
 
 namespace millrace {

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "bench/benchmark.h"

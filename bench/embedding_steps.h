@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "base/progress.h"
 #include "bench/embedding_workload.h"
 #include "io/batch.h"

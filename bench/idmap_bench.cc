@@ -14,8 +14,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "base/block_pool.h"
-#include "base/huge_memory.h"
+#include "base/memory/block_pool.h"
+#include "base/memory/huge_memory.h"
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
 #include "bench/cpu_time.h"

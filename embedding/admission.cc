@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_macros.h"
 #include "proto/table_policy_check.h"
 

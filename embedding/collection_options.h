@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

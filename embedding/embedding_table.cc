@@ -6,10 +6,10 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "base/block_pool.h"
 #include "base/failure_kind.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory/block_pool.h"
 #include "base/status_macros.h"
 #include "proto/table_policy_check.h"
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/base/optimization.h"
-#include "base/huge_memory.h"
 #include "base/log.h"
-#include "base/make_room.h"
+#include "base/memory/huge_memory.h"
+#include "base/memory/make_room.h"
 #include "embedding/segment_filling.h"
 
 namespace millrace {

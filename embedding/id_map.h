@@ -8,7 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "embedding/id_hash.h"
 #include "embedding/id_map_bucket.h"
 #include "embedding/id_map_kernels.h"

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "base/instruction_set.h"
-#include "base/isa_namespace.h"
+#include "base/isa/instruction_set.h"
+#include "base/isa/isa_namespace.h"
 #include "embedding/id_map_bucket.h"
 #include "embedding/row_index.h"
 

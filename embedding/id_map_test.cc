@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "base/block_pool.h"
+#include "base/memory/block_pool.h"
 #include "base/status_matchers.h"
 #include "embedding/id_map_testing.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "embedding/id_map.h"
 #include "embedding/row_index.h"
 

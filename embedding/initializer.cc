@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "base/normal_quantile.h"
+#include "base/random/normal_quantile.h"
 #include "base/status_macros.h"
 #include "proto/table_number_check.h"
 

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "embedding/initializer_kernels.h"
 #include "proto/config.pb.h"
 
@@ -28,10 +28,10 @@ struct InitializerOptions {
 //
 // Column c of row `id` is made from 32 random bits: word c mod 4 of
 //   philox(key, stream = id as unsigned, index = c div 4),  key = xxh3(table name, seed)
-// (base/philox.h, base/hash.h). From these bits, with p = (bits + ½) / 2³²,
+// (base/random/philox.h, base/hash.h). From these bits, with p = (bits + ½) / 2³²,
 //   constant:  nothing; the value
 //   uniform:   low + (high − low) × uniform24(bits)
-//   normal:    mean + stddev × quantile(p), base/normal_quantile.h
+//   normal:    mean + stddev × quantile(p), base/random/normal_quantile.h
 //   truncated normal: mean + stddev × quantile(a + (b − a) × p), where quantile(a) = low and
 //              quantile(b) = high, but not outside mean + stddev × [low, high]; where both bounds
 //              are positive, the mirror image of that with bounds −high and −low, which is more

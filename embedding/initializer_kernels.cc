@@ -1,9 +1,9 @@
 // Compiled once for each instruction set: see //bazel:isa_kernels.bzl for what may be included.
 #include "embedding/initializer_kernels.h"
 
-#include "base/isa_namespace.h"
-#include "base/normal_quantile.h"
-#include "base/philox_blocks.h"
+#include "base/isa/isa_namespace.h"
+#include "base/random/normal_quantile.h"
+#include "base/random/philox_blocks.h"
 
 namespace millrace::MILLRACE_ISA {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_matchers.h"
 
 namespace millrace {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "base/isa_namespace.h"
-#include "base/philox_blocks.h"
+#include "base/isa/isa_namespace.h"
+#include "base/random/philox_blocks.h"
 
 namespace millrace::MILLRACE_ISA {
 namespace {

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_matchers.h"
 
 namespace millrace {

@@ -3,7 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
-#include "base/huge_memory.h"
+#include "base/memory/huge_memory.h"
 
 namespace millrace {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "embedding/kernels.h"
 
 namespace millrace {

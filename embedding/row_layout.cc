@@ -1,7 +1,7 @@
 #include "embedding/row_layout.h"
 
-#include "base/block_pool.h"
 #include "base/log.h"
+#include "base/memory/block_pool.h"
 
 namespace millrace {
 namespace {

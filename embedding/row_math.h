@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "base/isa_namespace.h"
+#include "base/isa/isa_namespace.h"
 
 namespace millrace::MILLRACE_ISA {
 

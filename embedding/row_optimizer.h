@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "embedding/row_update.h"
 
 namespace millrace {

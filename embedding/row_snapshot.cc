@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "base/huge_memory.h"
 #include "base/log.h"
+#include "base/memory/huge_memory.h"
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

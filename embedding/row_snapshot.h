@@ -9,7 +9,7 @@
 
 #include "absl/numeric/int128.h"
 #include "absl/types/span.h"
-#include "base/block_pool.h"
+#include "base/memory/block_pool.h"
 #include "base/thread_pool.h"
 #include "embedding/row_index.h"
 #include "embedding/row_layout.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/make_room.h"
+#include "base/memory/make_room.h"
 #include "embedding/kernels.h"
 
 namespace millrace {

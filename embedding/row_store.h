@@ -9,7 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "base/block_pool.h"
+#include "base/memory/block_pool.h"
 #include "embedding/row_index.h"
 #include "embedding/row_layout.h"
 #include "embedding/row_optimizer.h"

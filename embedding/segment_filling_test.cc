@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "embedding/id_hash.h"
 #include "embedding/id_map_kernels.h"
 #include "embedding/id_map_testing.h"

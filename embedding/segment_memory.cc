@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/block_pool.h"
-#include "base/huge_memory.h"
 #include "base/log.h"
-#include "base/make_room.h"
+#include "base/memory/block_pool.h"
+#include "base/memory/huge_memory.h"
+#include "base/memory/make_room.h"
 
 namespace millrace {
 

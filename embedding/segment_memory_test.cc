@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "base/block_pool.h"
+#include "base/memory/block_pool.h"
 
 namespace millrace {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_matchers.h"
 #include "embedding/embedding_table.h"
 #include "embedding/step_plan.h"

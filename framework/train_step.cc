@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_macros.h"
 #include "framework/guarded.h"
 #include "framework/model.h"

@@ -4,8 +4,8 @@
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
+#include "base/signals/stop_signals.h"
 #include "base/status_macros.h"
-#include "base/stop_signals.h"
 
 namespace millrace {
 namespace {

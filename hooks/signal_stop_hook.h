@@ -2,18 +2,17 @@
 #ifndef MILLRACE_HOOKS_SIGNAL_STOP_HOOK_H_
 #define MILLRACE_HOOKS_SIGNAL_STOP_HOOK_H_
 
-#include "base/stop_signal_handlers.h"
+#include "base/signals/stop_signal_handlers.h"
 #include "framework/hook.h"
 
 namespace millrace {
 
-// From start to end, the signals of base/stop_signals.h make this rank ask for a stop, which is
-// served after the step that begins next, and also while ranks wait for a window or evaluate. A
-// second SIGTERM or SIGINT ends the process at once. The other signals never end it, since
-// schedulers, terminals and limits may send them several times. Outside training (evaluate() on its
-// own) all signals keep their usual effect.
-// One such hook may be started in a process at a time: start fails with FailedPrecondition
-// otherwise.
+// From start to end, the signals of base/signals/stop_signals.h make this rank ask for a stop,
+// which is served after the step that begins next, and also while ranks wait for a window or
+// evaluate. A second SIGTERM or SIGINT ends the process at once. The other signals never end it,
+// since schedulers, terminals and limits may send them several times. Outside training (evaluate()
+// on its own) all signals keep their usual effect. One such hook may be started in a process at a
+// time: start fails with FailedPrecondition otherwise.
 class SignalStopHook : public Hook {
  public:
   ~SignalStopHook() override;

@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_matchers.h"
 
 namespace millrace {

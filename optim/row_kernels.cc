@@ -3,7 +3,7 @@
 // sum, so that results are equal to the last bit.
 #include "optim/row_kernels.h"
 
-#include "base/isa_namespace.h"
+#include "base/isa/isa_namespace.h"
 #include "embedding/row_math.h"
 
 namespace millrace::MILLRACE_ISA {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "embedding/row_update.h"
 
 namespace millrace {

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 namespace millrace {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <memory>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_matchers.h"
 #include "distributed/thread_collectives.h"
 

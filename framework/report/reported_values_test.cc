@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/numeric/int128.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 namespace millrace {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 
 namespace millrace {
 

@@ -1,4 +1,4 @@
-#include "base/instruction_set_choice.h"
+#include "base/isa/instruction_set_choice.h"
 #include "io/format/cell_index.h"
 
 namespace millrace {

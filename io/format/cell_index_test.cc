@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "base/instruction_set.h"
-#include "base/philox.h"
+#include "base/isa/instruction_set.h"
+#include "base/random/philox.h"
 #include "base/status_matchers.h"
 #include "tests/environment/skip.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "base/status_matchers.h"
 #include "io/format/cell_index.h"
 

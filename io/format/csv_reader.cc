@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "io/format/cell_index.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/memory_file_system.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_matchers.h"
 #include "tests/io_testing/data_files.h"
 

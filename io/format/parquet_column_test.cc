@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_matchers.h"
 #include "io/format/arrow_columns.h"
 #include "io/format/parquet_reader.h"

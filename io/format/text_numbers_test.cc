@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_matchers.h"
 
 namespace millrace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/hash.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_macros.h"
 #include "io/data_identity.h"
 #include "io/epoch/batch_queue.h"

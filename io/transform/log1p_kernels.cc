@@ -1,7 +1,7 @@
 // Compiled once for each instruction set: see //bazel:isa_kernels.bzl for what may be included.
 #include "io/transform/log1p_kernels.h"
 
-#include "base/isa_namespace.h"
+#include "base/isa/isa_namespace.h"
 
 namespace millrace::MILLRACE_ISA {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 namespace millrace {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 namespace millrace {
 namespace {

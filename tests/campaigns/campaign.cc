@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 namespace millrace {
 namespace {

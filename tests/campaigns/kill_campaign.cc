@@ -17,7 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/memory_file_system.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "checkpoint/folder/directory_lock.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "tests/campaigns/campaign_job.h"

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_matchers.h"
 #include "io/epoch/batch_dataset.h"
 #include "io/feature_schema.h"

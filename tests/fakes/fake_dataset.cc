@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 namespace millrace {
 

@@ -23,7 +23,7 @@
 #include "absl/strings/str_join.h"
 #include "base/crc32c.h"
 #include "base/file_system.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "proto/tf_example.pb.h"
 
 namespace millrace {

@@ -16,7 +16,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "embedding/embedding_collection.h"
 #include "framework/model_parts.h"
 

@@ -1,10 +1,10 @@
 // The inverse of the normal distribution function. Kernels include this, so it is plain.
-#ifndef MILLRACE_BASE_NORMAL_QUANTILE_H_
-#define MILLRACE_BASE_NORMAL_QUANTILE_H_
+#ifndef MILLRACE_BASE_RANDOM_NORMAL_QUANTILE_H_
+#define MILLRACE_BASE_RANDOM_NORMAL_QUANTILE_H_
 
 #include <cstdint>
 
-#include "base/isa_namespace.h"
+#include "base/isa/isa_namespace.h"
 
 namespace millrace::MILLRACE_ISA {
 
@@ -79,4 +79,4 @@ inline double standard_normal_quantile(double p) {
 
 }  // namespace millrace::MILLRACE_ISA
 
-#endif  // MILLRACE_BASE_NORMAL_QUANTILE_H_
+#endif  // MILLRACE_BASE_RANDOM_NORMAL_QUANTILE_H_

@@ -1,6 +1,6 @@
-#include "base/philox_blocks.h"
+#include "base/random/philox_blocks.h"
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status_matchers.h"
 
 namespace millrace {

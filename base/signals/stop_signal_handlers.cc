@@ -1,10 +1,10 @@
-#include "base/stop_signal_handlers.h"
+#include "base/signals/stop_signal_handlers.h"
 
 #include <cerrno>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "base/stop_signals.h"
+#include "base/signals/stop_signals.h"
 
 namespace millrace {
 

@@ -1,11 +1,11 @@
-#include "base/block_pool.h"
+#include "base/memory/block_pool.h"
 
 #include <utility>
 
 #include "base/catch_exceptions.h"
-#include "base/huge_memory.h"
 #include "base/log.h"
-#include "base/make_room.h"
+#include "base/memory/huge_memory.h"
+#include "base/memory/make_room.h"
 
 namespace millrace {
 namespace {

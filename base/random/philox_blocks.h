@@ -1,16 +1,16 @@
 // Many counter-based random numbers side by side. Kernels include this, so it is plain.
-#ifndef MILLRACE_BASE_PHILOX_BLOCKS_H_
-#define MILLRACE_BASE_PHILOX_BLOCKS_H_
+#ifndef MILLRACE_BASE_RANDOM_PHILOX_BLOCKS_H_
+#define MILLRACE_BASE_RANDOM_PHILOX_BLOCKS_H_
 
 #include <cstdint>
 
-#include "base/isa_namespace.h"
+#include "base/isa/isa_namespace.h"
 
 namespace millrace::MILLRACE_ISA {
 
-// Philox4x32-10 (base/philox.h) of kBlocks counters that differ in their first word alone: word w
-// of the block of counter (first + b, counter[0], counter[1], counter[2]) becomes words[w][b]. It
-// becomes vector code.
+// Philox4x32-10 (base/random/philox.h) of kBlocks counters that differ in their first word alone:
+// word w of the block of counter (first + b, counter[0], counter[1], counter[2]) becomes
+// words[w][b]. It becomes vector code.
 template <int kBlocks>
 void philox_blocks(const uint32_t key[2], uint32_t first, const uint32_t counter[3],
                    uint32_t words[4][kBlocks]) {
@@ -45,4 +45,4 @@ void philox_blocks(const uint32_t key[2], uint32_t first, const uint32_t counter
 
 }  // namespace millrace::MILLRACE_ISA
 
-#endif  // MILLRACE_BASE_PHILOX_BLOCKS_H_
+#endif  // MILLRACE_BASE_RANDOM_PHILOX_BLOCKS_H_

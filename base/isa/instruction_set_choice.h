@@ -1,8 +1,8 @@
 // One of what was compiled for each instruction set.
-#ifndef MILLRACE_BASE_INSTRUCTION_SET_CHOICE_H_
-#define MILLRACE_BASE_INSTRUCTION_SET_CHOICE_H_
+#ifndef MILLRACE_BASE_ISA_INSTRUCTION_SET_CHOICE_H_
+#define MILLRACE_BASE_ISA_INSTRUCTION_SET_CHOICE_H_
 
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 
 namespace millrace {
 
@@ -19,4 +19,4 @@ const T& choose(InstructionSet set, const T& baseline, const T& avx2, const T& a
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_INSTRUCTION_SET_CHOICE_H_
+#endif  // MILLRACE_BASE_ISA_INSTRUCTION_SET_CHOICE_H_

@@ -1,6 +1,6 @@
-#include "base/philox.h"
+#include "base/random/philox.h"
 
-#include "base/normal_quantile.h"
+#include "base/random/normal_quantile.h"
 
 namespace millrace {
 

@@ -1,6 +1,6 @@
 // Memory in large equal blocks, for tables that grow.
-#ifndef MILLRACE_BASE_BLOCK_POOL_H_
-#define MILLRACE_BASE_BLOCK_POOL_H_
+#ifndef MILLRACE_BASE_MEMORY_BLOCK_POOL_H_
+#define MILLRACE_BASE_MEMORY_BLOCK_POOL_H_
 
 #include <cstdint>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "base/huge_memory.h"
+#include "base/memory/huge_memory.h"
 #include "base/mutex.h"
 
 namespace millrace {
@@ -65,4 +65,4 @@ std::shared_ptr<BlockPool> pool_or_own(std::shared_ptr<BlockPool> pool);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_BLOCK_POOL_H_
+#endif  // MILLRACE_BASE_MEMORY_BLOCK_POOL_H_

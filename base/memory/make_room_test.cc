@@ -1,4 +1,4 @@
-#include "base/make_room.h"
+#include "base/memory/make_room.h"
 
 #include <gtest/gtest.h>
 

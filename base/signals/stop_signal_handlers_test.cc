@@ -1,9 +1,9 @@
-#include "base/stop_signal_handlers.h"
+#include "base/signals/stop_signal_handlers.h"
 
 #include <gtest/gtest.h>
 
+#include "base/signals/stop_signals.h"
 #include "base/status_matchers.h"
-#include "base/stop_signals.h"
 
 namespace millrace {
 namespace {

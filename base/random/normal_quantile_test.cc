@@ -1,4 +1,4 @@
-#include "base/normal_quantile.h"
+#include "base/random/normal_quantile.h"
 
 #include <cmath>
 #include <limits>

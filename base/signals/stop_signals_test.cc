@@ -1,4 +1,4 @@
-#include "base/stop_signals.h"
+#include "base/signals/stop_signals.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

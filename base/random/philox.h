@@ -1,7 +1,7 @@
 // Counter-based random numbers: a number is a pure function of (key, counter), so there is
 // no generator state to keep, and any thread may compute any of them.
-#ifndef MILLRACE_BASE_PHILOX_H_
-#define MILLRACE_BASE_PHILOX_H_
+#ifndef MILLRACE_BASE_RANDOM_PHILOX_H_
+#define MILLRACE_BASE_RANDOM_PHILOX_H_
 
 #include <array>
 #include <cstdint>
@@ -43,10 +43,10 @@ constexpr uint64_t philox64(uint64_t seed, uint64_t stream, uint64_t index) {
 // Uniform in [0, 1): the upper 24 bits times 2^-24, exact in float32.
 constexpr float uniform24(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
-// The standard normal quantile at (bits + ½) / 2³², in double (base/normal_quantile.h): equal to
-// the last bit on every machine that does not contract products.
+// The standard normal quantile at (bits + ½) / 2³², in double (base/random/normal_quantile.h):
+// equal to the last bit on every machine that does not contract products.
 double normal_quantile(uint32_t bits);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_PHILOX_H_
+#endif  // MILLRACE_BASE_RANDOM_PHILOX_H_

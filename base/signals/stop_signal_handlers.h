@@ -1,6 +1,6 @@
 // One handler for all signals that ask a run to stop.
-#ifndef MILLRACE_BASE_STOP_SIGNAL_HANDLERS_H_
-#define MILLRACE_BASE_STOP_SIGNAL_HANDLERS_H_
+#ifndef MILLRACE_BASE_SIGNALS_STOP_SIGNAL_HANDLERS_H_
+#define MILLRACE_BASE_SIGNALS_STOP_SIGNAL_HANDLERS_H_
 
 #include <signal.h>
 
@@ -10,7 +10,8 @@
 
 namespace millrace {
 
-// Handles the signals of base/stop_signals.h from install() to restore(). Used by one thread.
+// Handles the signals of base/signals/stop_signals.h from install() to restore(). Used by one
+// thread.
 class StopSignalHandlers {
  public:
   StopSignalHandlers() = default;
@@ -35,4 +36,4 @@ class StopSignalHandlers {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_STOP_SIGNAL_HANDLERS_H_
+#endif  // MILLRACE_BASE_SIGNALS_STOP_SIGNAL_HANDLERS_H_

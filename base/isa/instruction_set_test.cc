@@ -1,4 +1,4 @@
-#include "base/instruction_set.h"
+#include "base/isa/instruction_set.h"
 
 #include <algorithm>
 #include <fstream>

@@ -1,6 +1,6 @@
 // Signals that stop a run, and signals that a run ignores.
-#ifndef MILLRACE_BASE_STOP_SIGNALS_H_
-#define MILLRACE_BASE_STOP_SIGNALS_H_
+#ifndef MILLRACE_BASE_SIGNALS_STOP_SIGNALS_H_
+#define MILLRACE_BASE_SIGNALS_STOP_SIGNALS_H_
 
 #include <signal.h>
 
@@ -43,4 +43,4 @@ void ignore_write_signals();
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_STOP_SIGNALS_H_
+#endif  // MILLRACE_BASE_SIGNALS_STOP_SIGNALS_H_

@@ -1,6 +1,6 @@
 // Which vector instructions code may use: chosen when the program runs, not when it is built.
-#ifndef MILLRACE_BASE_INSTRUCTION_SET_H_
-#define MILLRACE_BASE_INSTRUCTION_SET_H_
+#ifndef MILLRACE_BASE_ISA_INSTRUCTION_SET_H_
+#define MILLRACE_BASE_ISA_INSTRUCTION_SET_H_
 
 namespace millrace {
 
@@ -27,4 +27,4 @@ InstructionSet best_instruction_set();
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_INSTRUCTION_SET_H_
+#endif  // MILLRACE_BASE_ISA_INSTRUCTION_SET_H_

@@ -1,6 +1,6 @@
 // Room in a vector, for where adding must not fail.
-#ifndef MILLRACE_BASE_MAKE_ROOM_H_
-#define MILLRACE_BASE_MAKE_ROOM_H_
+#ifndef MILLRACE_BASE_MEMORY_MAKE_ROOM_H_
+#define MILLRACE_BASE_MEMORY_MAKE_ROOM_H_
 
 #include <vector>
 
@@ -14,4 +14,4 @@ void make_room_for_one(std::vector<T>& all) {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_MAKE_ROOM_H_
+#endif  // MILLRACE_BASE_MEMORY_MAKE_ROOM_H_

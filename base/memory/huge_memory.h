@@ -1,6 +1,6 @@
 // Memory straight from the system, aligned for huge pages.
-#ifndef MILLRACE_BASE_HUGE_MEMORY_H_
-#define MILLRACE_BASE_HUGE_MEMORY_H_
+#ifndef MILLRACE_BASE_MEMORY_HUGE_MEMORY_H_
+#define MILLRACE_BASE_MEMORY_HUGE_MEMORY_H_
 
 #include <cstdint>
 
@@ -28,4 +28,4 @@ void forget_memory(char* memory, int64_t bytes);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_HUGE_MEMORY_H_
+#endif  // MILLRACE_BASE_MEMORY_HUGE_MEMORY_H_

@@ -1,4 +1,4 @@
-#include "base/huge_memory.h"
+#include "base/memory/huge_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

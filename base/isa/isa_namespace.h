@@ -1,6 +1,6 @@
 // Where code stands that is compiled once for each instruction set.
-#ifndef MILLRACE_BASE_ISA_NAMESPACE_H_
-#define MILLRACE_BASE_ISA_NAMESPACE_H_
+#ifndef MILLRACE_BASE_ISA_ISA_NAMESPACE_H_
+#define MILLRACE_BASE_ISA_ISA_NAMESPACE_H_
 
 // Templates and inline functions that such files share with others stand in
 //
@@ -16,4 +16,4 @@ inline namespace any_isa {}
 }  // namespace millrace
 #endif
 
-#endif  // MILLRACE_BASE_ISA_NAMESPACE_H_
+#endif  // MILLRACE_BASE_ISA_ISA_NAMESPACE_H_
