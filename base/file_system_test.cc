@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "base/fault_file_system.h"
+#include "base/fault_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "tests/environment/obey_permissions.h"
 #include "tests/environment/skip.h"

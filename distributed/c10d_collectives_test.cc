@@ -6,7 +6,7 @@
 
 #include "base/status_matchers.h"
 #include "distributed/collectives_conformance.h"
-#include "distributed/process_ranks.h"
+#include "distributed/process_ranks_testing.h"
 #include "distributed/sockets.h"
 
 namespace millrace {

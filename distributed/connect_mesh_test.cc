@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "distributed/control_mesh.h"
-#include "distributed/memory_job_store.h"
+#include "distributed/memory_job_store_testing.h"
 #include "tests/environment/skip.h"
 
 namespace millrace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_split.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/fake_hook_context.h"

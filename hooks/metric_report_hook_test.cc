@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/fault_file_system.h"
+#include "base/fault_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/fake_hook_context.h"

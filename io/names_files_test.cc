@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "io/epoch/batch_dataset.h"

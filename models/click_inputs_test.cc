@@ -1,7 +1,7 @@
 #include "models/click_inputs.h"
 
 #include "base/status_matchers.h"
-#include "models/model_test_data.h"
+#include "models/model_data_testing.h"
 #include "proto/model_configs.pb.h"
 
 namespace millrace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/status_matchers.h"
-#include "models/model_test_data.h"
+#include "models/model_data_testing.h"
 
 namespace millrace {
 namespace {

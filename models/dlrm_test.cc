@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "base/status_matchers.h"
-#include "models/model_test_data.h"
+#include "models/model_data_testing.h"
 
 namespace millrace {
 namespace {

@@ -308,7 +308,7 @@ CLASSES = {
         "mlp_model": "torch",
         "mlp_model_test": "torch",
         "mlp_test": "torch",
-        "model_test_data": "torch",
+        "model_data_testing": "torch",
     },
     "optim": {
         "adam_numbers": "proto",

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "base/fault_file_system.h"
+#include "base/fault_file_system_testing.h"
 #include "base/hash.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/commit_directory.h"

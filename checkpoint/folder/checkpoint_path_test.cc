@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/testing/small_checkpoint_testing.h"
 #include "tests/io_testing/data_files.h"

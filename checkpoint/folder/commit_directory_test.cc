@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/fault_file_system.h"
-#include "base/memory_file_system.h"
+#include "base/fault_file_system_testing.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/checkpoint_reader.h"

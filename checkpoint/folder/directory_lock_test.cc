@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/fault_file_system.h"
-#include "base/memory_file_system.h"
-#include "base/recording_file_system.h"
+#include "base/fault_file_system_testing.h"
+#include "base/memory_file_system_testing.h"
+#include "base/recording_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "tests/environment/obey_permissions.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/hash.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/format/chunk_digests.h"
 

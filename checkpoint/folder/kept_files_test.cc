@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "base/thread_pool.h"
 #include "checkpoint/folder/checkpoint_reader.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/fault_file_system.h"
-#include "base/memory_file_system.h"
-#include "base/recording_file_system.h"
+#include "base/fault_file_system_testing.h"
+#include "base/memory_file_system_testing.h"
+#include "base/recording_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/folder/model_only.h"

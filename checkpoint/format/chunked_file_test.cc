@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/fault_file_system.h"
+#include "base/fault_file_system_testing.h"
 #include "base/status_matchers.h"
 
 namespace millrace {

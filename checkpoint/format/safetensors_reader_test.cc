@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/fault_file_system.h"
+#include "base/fault_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/format/safetensors_writer.h"
 

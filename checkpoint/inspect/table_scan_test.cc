@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/format/checkpoint_names.h"

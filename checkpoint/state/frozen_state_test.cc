@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_reader.h"
 #include "checkpoint/format/manifest.h"

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "absl/strings/match.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "base/thread_pool.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_list.h"

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/hash.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "checkpoint/testing/table_files_testing.h"

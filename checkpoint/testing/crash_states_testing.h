@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/memory_file_system.h"
-#include "base/recording_file_system.h"
+#include "base/memory_file_system_testing.h"
+#include "base/recording_file_system_testing.h"
 
 namespace millrace {
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/fault_file_system.h"
+#include "base/fault_file_system_testing.h"
 #include "base/log.h"
 #include "base/status_matchers.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "tests/io_testing/data_files.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/random/philox.h"
 #include "base/status_matchers.h"
 #include "proto/tf_example.pb.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "io/transform/list_transform.h"
 #include "io/transform/transform.h"

@@ -2,7 +2,7 @@
 
 #include <google/protobuf/text_format.h>
 
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "io/transform/transform.h"

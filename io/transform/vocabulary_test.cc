@@ -1,7 +1,7 @@
 #include "io/transform/vocabulary.h"
 
 #include "base/hash.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 
 namespace millrace {

@@ -4,7 +4,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 
 namespace millrace {

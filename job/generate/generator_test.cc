@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/fault_file_system.h"
+#include "base/fault_file_system_testing.h"
 #include "base/status_matchers.h"
 
 namespace millrace {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/memory_file_system.h"
-#include "base/recording_file_system.h"
+#include "base/memory_file_system_testing.h"
+#include "base/recording_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "checkpoint/folder/checkpoint_list.h"

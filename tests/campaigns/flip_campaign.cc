@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "tests/campaigns/campaign_job.h"
 

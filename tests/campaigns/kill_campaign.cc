@@ -16,7 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/random/philox.h"
 #include "checkpoint/folder/directory_lock.h"
 #include "checkpoint/format/checkpoint_names.h"

@@ -18,7 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_matchers.h"
-#include "distributed/process_ranks.h"
+#include "distributed/process_ranks_testing.h"
 #include "tests/e2e/streaming_case.h"
 #include "tests/environment/skip.h"
 #include "tests/io_testing/data_files.h"

@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "distributed/c10d_collectives.h"
-#include "distributed/process_ranks.h"
+#include "distributed/process_ranks_testing.h"
 #include "tests/ranks/checkpoint_ranks.h"
 
 namespace millrace {

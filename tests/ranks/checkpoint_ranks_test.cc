@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/fault_file_system.h"
-#include "base/memory_file_system.h"
+#include "base/fault_file_system_testing.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "distributed/thread_collectives.h"

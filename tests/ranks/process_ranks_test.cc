@@ -1,6 +1,4 @@
 // Every case of rank_cases.h with ranks as processes, over Gloo.
-#include "distributed/process_ranks.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "distributed/c10d_collectives.h"
+#include "distributed/process_ranks_testing.h"
 #include "tests/ranks/rank_cases.h"
 
 namespace millrace {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/fault_file_system.h"
-#include "base/memory_file_system.h"
+#include "base/fault_file_system_testing.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_list.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "checkpoint/saver.h"
 #include "distributed/one_rank_collectives.h"

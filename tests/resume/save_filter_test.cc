@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/bank/model_bank.h"
 #include "checkpoint/folder/checkpoint_list.h"

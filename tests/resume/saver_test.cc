@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/fault_file_system.h"
-#include "base/memory_file_system.h"
-#include "base/recording_file_system.h"
+#include "base/fault_file_system_testing.h"
+#include "base/memory_file_system_testing.h"
+#include "base/recording_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "base/thread_pool.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "base/fault_file_system.h"
+#include "base/fault_file_system_testing.h"
 #include "base/hash.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/file_identity.h"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/content_digests.h"
 #include "checkpoint/format/manifest.h"

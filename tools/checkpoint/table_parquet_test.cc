@@ -13,7 +13,7 @@
 
 #include <bit>
 
-#include "base/fault_file_system.h"
+#include "base/fault_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/inspect/checkpoint_content.h"
 #include "checkpoint/testing/rows_checkpoint_testing.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/fault_file_system.h"
+#include "base/fault_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "io/file_reader.h"
 #include "tests/io_testing/data_files.h"

@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "embedding/embedding_collection.h"
 #include "framework/model_registry.h"
-#include "models/model_test_data.h"
+#include "models/model_data_testing.h"
 
 namespace millrace {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/status_matchers.h"
 #include "embedding/embedding_collection.h"
-#include "models/model_test_data.h"
+#include "models/model_data_testing.h"
 
 namespace millrace {
 namespace {

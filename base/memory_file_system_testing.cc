@@ -1,4 +1,4 @@
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 
 #include <fnmatch.h>
 

@@ -1,4 +1,4 @@
-#include "distributed/process_ranks.h"
+#include "distributed/process_ranks_testing.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // A file system in memory, for tests that need many of them, or a small disk.
-#ifndef MILLRACE_BASE_MEMORY_FILE_SYSTEM_H_
-#define MILLRACE_BASE_MEMORY_FILE_SYSTEM_H_
+#ifndef MILLRACE_BASE_MEMORY_FILE_SYSTEM_TESTING_H_
+#define MILLRACE_BASE_MEMORY_FILE_SYSTEM_TESTING_H_
 
 #include <cstdint>
 #include <map>
@@ -61,4 +61,4 @@ class MemoryFileSystem : public FileSystem, public HardLinks {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_MEMORY_FILE_SYSTEM_H_
+#endif  // MILLRACE_BASE_MEMORY_FILE_SYSTEM_TESTING_H_

@@ -1,4 +1,4 @@
-#include "base/fault_file_system.h"
+#include "base/fault_file_system_testing.h"
 
 #include "base/status_macros.h"
 

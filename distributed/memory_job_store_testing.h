@@ -1,6 +1,6 @@
 // A JobStore in memory, for tests.
-#ifndef MILLRACE_DISTRIBUTED_MEMORY_JOB_STORE_H_
-#define MILLRACE_DISTRIBUTED_MEMORY_JOB_STORE_H_
+#ifndef MILLRACE_DISTRIBUTED_MEMORY_JOB_STORE_TESTING_H_
+#define MILLRACE_DISTRIBUTED_MEMORY_JOB_STORE_TESTING_H_
 
 #include <map>
 #include <optional>
@@ -37,4 +37,4 @@ class MemoryJobStore : public JobStore {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_MEMORY_JOB_STORE_H_
+#endif  // MILLRACE_DISTRIBUTED_MEMORY_JOB_STORE_TESTING_H_

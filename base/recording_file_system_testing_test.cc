@@ -1,4 +1,4 @@
-#include "base/recording_file_system.h"
+#include "base/recording_file_system_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/memory_file_system.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 
 namespace millrace {

@@ -1,6 +1,6 @@
 // Jobs and batches for tests of models.
-#ifndef MILLRACE_MODELS_MODEL_TEST_DATA_H_
-#define MILLRACE_MODELS_MODEL_TEST_DATA_H_
+#ifndef MILLRACE_MODELS_MODEL_DATA_TESTING_H_
+#define MILLRACE_MODELS_MODEL_DATA_TESTING_H_
 
 #include <cstdint>
 #include <functional>
@@ -49,4 +49,4 @@ absl::StatusOr<std::shared_ptr<Model>> make_test_model(const ModelConfig& model,
 
 }  // namespace millrace
 
-#endif  // MILLRACE_MODELS_MODEL_TEST_DATA_H_
+#endif  // MILLRACE_MODELS_MODEL_DATA_TESTING_H_

@@ -1,4 +1,4 @@
-#include "base/recording_file_system.h"
+#include "base/recording_file_system_testing.h"
 
 #include "base/status_macros.h"
 

@@ -1,4 +1,4 @@
-#include "models/model_test_data.h"
+#include "models/model_data_testing.h"
 
 #include <ATen/ATen.h>
 

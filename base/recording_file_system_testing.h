@@ -1,6 +1,6 @@
 // A file system that writes down what is done to it, for tests of what a crash would leave.
-#ifndef MILLRACE_BASE_RECORDING_FILE_SYSTEM_H_
-#define MILLRACE_BASE_RECORDING_FILE_SYSTEM_H_
+#ifndef MILLRACE_BASE_RECORDING_FILE_SYSTEM_TESTING_H_
+#define MILLRACE_BASE_RECORDING_FILE_SYSTEM_TESTING_H_
 
 #include <cstdint>
 #include <memory>
@@ -89,4 +89,4 @@ class RecordingFileSystem : public FileSystem, public HardLinks {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_RECORDING_FILE_SYSTEM_H_
+#endif  // MILLRACE_BASE_RECORDING_FILE_SYSTEM_TESTING_H_

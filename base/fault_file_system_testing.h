@@ -1,6 +1,6 @@
 // A file system that fails when told to, for tests of what happens then.
-#ifndef MILLRACE_BASE_FAULT_FILE_SYSTEM_H_
-#define MILLRACE_BASE_FAULT_FILE_SYSTEM_H_
+#ifndef MILLRACE_BASE_FAULT_FILE_SYSTEM_TESTING_H_
+#define MILLRACE_BASE_FAULT_FILE_SYSTEM_TESTING_H_
 
 #include <atomic>
 #include <memory>
@@ -73,4 +73,4 @@ class FaultFileSystem : public FileSystem, public HardLinks {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_FAULT_FILE_SYSTEM_H_
+#endif  // MILLRACE_BASE_FAULT_FILE_SYSTEM_TESTING_H_

@@ -1,7 +1,7 @@
 // Ranks as processes of a test: children of the test's process that it can stop, kill and hear
 // from.
-#ifndef MILLRACE_DISTRIBUTED_PROCESS_RANKS_H_
-#define MILLRACE_DISTRIBUTED_PROCESS_RANKS_H_
+#ifndef MILLRACE_DISTRIBUTED_PROCESS_RANKS_TESTING_H_
+#define MILLRACE_DISTRIBUTED_PROCESS_RANKS_TESTING_H_
 
 #include <sys/types.h>
 
@@ -65,4 +65,4 @@ class ProcessRanks {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_PROCESS_RANKS_H_
+#endif  // MILLRACE_DISTRIBUTED_PROCESS_RANKS_TESTING_H_
