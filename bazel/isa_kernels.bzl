@@ -20,14 +20,15 @@ INSTRUCTION_SETS = {
     ],
 }
 
-# Loops over columns become vector code. The switches about errors of mathematical functions change
-# no result.
-KERNEL_COPTS = [
+# Turn loops over columns into vector code. The switches about errors of mathematical functions
+# change no result.
+VECTOR_COPTS = [
     "-O3",
     "-fno-math-errno",
     "-fno-trapping-math",
-    "-ffp-contract=off",
 ]
+
+KERNEL_COPTS = VECTOR_COPTS + ["-ffp-contract=off"]
 
 # Prints every symbol of an archive that the linker could take for another file's, or take another
 # file's for.
