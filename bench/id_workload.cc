@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text.h"
-#include "embedding/id_hash.h"
+#include "embedding/id_map/id_hash.h"
 
 namespace millrace {
 namespace {

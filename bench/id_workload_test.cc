@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/status_matchers.h"
-#include "embedding/id_hash.h"
+#include "embedding/id_map/id_hash.h"
 
 namespace millrace {
 namespace {

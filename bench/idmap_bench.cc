@@ -21,7 +21,7 @@
 #include "bench/cpu_time.h"
 #include "bench/flag_checks.h"
 #include "bench/id_workload.h"
-#include "embedding/id_map.h"
+#include "embedding/id_map/id_map.h"
 
 namespace millrace {
 namespace {

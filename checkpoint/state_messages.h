@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/progress.h"
-#include "embedding/table_statistics.h"
+#include "embedding/table/table_statistics.h"
 #include "proto/checkpoint_manifest.pb.h"
 #include "proto/checkpoint_state.pb.h"
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "embedding/embedding_table.h"
+#include "embedding/table/embedding_table.h"
 #include "optim/dense_optimizer.h"
 #include "proto/checkpoint_state.pb.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "embedding/kernels.h"
+#include "embedding/rows/kernels.h"
 
 namespace millrace {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "embedding/collection_input.h"
-#include "embedding/step_plan.h"
+#include "embedding/table/step_plan.h"
 
 namespace millrace {
 namespace {

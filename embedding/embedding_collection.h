@@ -21,10 +21,10 @@
 #include "base/thread_pool.h"
 #include "embedding/collection_options.h"
 #include "embedding/embedding_output.h"
-#include "embedding/embedding_table.h"
 #include "embedding/gradient_summary.h"
 #include "embedding/output_buffers.h"
-#include "embedding/row_optimizer.h"
+#include "embedding/rows/row_optimizer.h"
+#include "embedding/table/embedding_table.h"
 #include "io/batch.h"
 
 namespace millrace {

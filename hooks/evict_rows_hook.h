@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "embedding/step_marks.h"
+#include "embedding/policies/step_marks.h"
 #include "framework/hook.h"
 #include "framework/hook_registry.h"
 

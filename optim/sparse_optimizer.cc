@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
-#include "optim/row_optimizer_factory.h"
+#include "optim/rows/row_optimizer_factory.h"
 #include "proto/table_number_check.h"
 
 namespace millrace {

@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "base/progress.h"
 #include "embedding/gradient_summary.h"
-#include "embedding/row_optimizer.h"
+#include "embedding/rows/row_optimizer.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

@@ -167,7 +167,7 @@ def sums_of_rows(rows, values):
 
 
 def reference(optimizer, weights, rows, gradient, steps):
-    """Weights [rows, tables, dim] after the steps, in double; formulas as in optim/sparse_*.h."""
+    """Weights [rows, tables, dim] after the steps, in double; formulas as in optim/rows/sparse_*.h."""
     w = weights.astype(numpy.float64)
     sums, squares = numpy.zeros_like(w), numpy.zeros_like(w)
     for step in range(1, steps + 1):

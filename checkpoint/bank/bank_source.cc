@@ -19,7 +19,7 @@
 #include "checkpoint/format/manifest.h"
 #include "checkpoint/state/table_tensors.h"
 #include "checkpoint/state/torch_types.h"
-#include "embedding/table_snapshot.h"
+#include "embedding/table/table_snapshot.h"
 #include "proto/model_bank_check.h"
 
 namespace millrace {

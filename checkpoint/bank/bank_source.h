@@ -14,7 +14,7 @@
 #include "checkpoint/folder/checkpoint_reader.h"
 #include "checkpoint/folder/file_identity.h"
 #include "checkpoint/train_state.h"
-#include "embedding/table_rows.h"
+#include "embedding/table/table_rows.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
-#include "embedding/table_rows.h"
+#include "embedding/table/table_rows.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "checkpoint/train_state.h"
-#include "embedding/table_snapshot.h"
-#include "embedding/undo_budget.h"
+#include "embedding/rows/undo_budget.h"
+#include "embedding/table/table_snapshot.h"
 
 namespace millrace {
 

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "base/thread_pool.h"
 #include "checkpoint/folder/checkpoint_reader.h"
-#include "embedding/embedding_table.h"
+#include "embedding/table/embedding_table.h"
 
 namespace millrace {
 

@@ -8,13 +8,13 @@
 
 #include "absl/strings/string_view.h"
 #include "checkpoint/format/tensor_type.h"
-#include "embedding/embedding_table.h"
-#include "embedding/table_snapshot.h"
+#include "embedding/table/embedding_table.h"
+#include "embedding/table/table_snapshot.h"
 #include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
 
-// Parts of a count sketch (embedding/count_sketch.h).
+// Parts of a count sketch (embedding/policies/count_sketch.h).
 inline constexpr int64_t kSketchRanges = 1024;
 
 // "table/NAME/", with which the names of a table's tensors begin.

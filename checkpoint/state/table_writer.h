@@ -16,7 +16,7 @@
 #include "base/thread_pool.h"
 #include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/format/tensor_file_layout.h"
-#include "embedding/table_snapshot.h"
+#include "embedding/table/table_snapshot.h"
 #include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {

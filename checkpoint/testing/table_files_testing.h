@@ -14,7 +14,7 @@
 #include "checkpoint/folder/checkpoint_reader.h"
 #include "checkpoint/format/safetensors_header.h"
 #include "checkpoint/state/table_writer.h"
-#include "embedding/embedding_table.h"
+#include "embedding/table/embedding_table.h"
 
 namespace millrace {
 

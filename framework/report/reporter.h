@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "embedding/table_statistics.h"
+#include "embedding/table/table_statistics.h"
 #include "framework/events.h"
 #include "framework/loop/training_clock.h"
 #include "framework/report/metric_set.h"

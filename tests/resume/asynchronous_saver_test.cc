@@ -16,7 +16,7 @@
 #include "checkpoint/saver.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
-#include "embedding/embedding_table.h"
+#include "embedding/table/embedding_table.h"
 #include "framework/trainer.h"
 #include "tests/fakes/gated_file_system.h"
 #include "tests/fakes/memory_checkpoint.h"

@@ -1,0 +1,64 @@
+#include "embedding/rows/undo_budget.h"
+
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace millrace {
+namespace {
+
+TEST(UndoBudgetTest, CountsWhatSharesHave) {
+  UndoBudget budget(100);
+  {
+    UndoBudget::Share one(budget), other(budget);
+    EXPECT_TRUE(one.take(40));
+    EXPECT_TRUE(other.take(60));
+    EXPECT_EQ(budget.taken_bytes(), 100);
+    one.end();
+    EXPECT_EQ(budget.taken_bytes(), 60);
+    EXPECT_FALSE(one.take(1));
+    EXPECT_TRUE(other.take(40));
+  }
+  EXPECT_EQ(budget.taken_bytes(), 0);
+  EXPECT_EQ(budget.most_bytes(), 100);
+  EXPECT_EQ(budget.waited(), absl::ZeroDuration());
+}
+
+TEST(UndoBudgetTest, WhatIsMoreThanAllIsHadByOneAlone) {
+  UndoBudget budget(10);
+  UndoBudget::Share share(budget);
+  EXPECT_TRUE(share.take(50));
+  EXPECT_EQ(budget.most_bytes(), 50);
+}
+
+TEST(UndoBudgetTest, WaitsUntilAnotherShareEnds) {
+  FakeClock clock;
+  UndoBudget budget(100, clock);
+  UndoBudget::Share one(budget), other(budget);
+  ASSERT_TRUE(one.take(80));
+  bool taken = false;
+  std::thread waits([&] { taken = other.take(30); });
+  clock.advance(absl::Seconds(3));
+  one.end();
+  waits.join();
+  EXPECT_TRUE(taken);
+  EXPECT_EQ(budget.taken_bytes(), 30);
+  // Whether the thread waited before the clock moved is not known; longer it was not.
+  EXPECT_LE(budget.waited(), absl::Seconds(3));
+}
+
+TEST(UndoBudgetTest, TheEndOfTheShareThatWaitsWakesIt) {
+  UndoBudget budget(100);
+  UndoBudget::Share one(budget), other(budget);
+  ASSERT_TRUE(one.take(80));
+  bool taken = true;
+  std::thread waits([&] { taken = other.take(30); });
+  other.end();
+  waits.join();
+  EXPECT_FALSE(taken);
+  EXPECT_EQ(budget.taken_bytes(), 80);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,53 @@
+// Rows of any type, updated by an optimizer that knows float32.
+#ifndef MILLRACE_EMBEDDING_TABLE_ROW_UPDATER_H_
+#define MILLRACE_EMBEDDING_TABLE_ROW_UPDATER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "embedding/rows/row_index.h"
+#include "embedding/rows/row_optimizer.h"
+#include "embedding/table/embedding_table.h"
+
+namespace millrace {
+
+// Collects a few rows of a table and updates them in one call:
+//
+//   updater.add(row, record, gradient);   // up to kRows times
+//   updater.update();
+//
+// 16-bit weights are widened for the optimizer and rounded stochastically afterwards, by bits that
+// are a function of (the table's key, id, step, column) alone. For one thread.
+class RowUpdater {
+ public:
+  static constexpr size_t kRows = 16;
+
+  // All are borrowed. `step`: the committed step's number.
+  RowUpdater(EmbeddingTable& table, const RowOptimizer& optimizer, const UpdateContext& context,
+             int64_t step);
+
+  // `record` is that of `row`; the gradient must stay until update(). REQUIRES: fewer than kRows.
+  void add(RowIndex row, char* record, const float* gradient);
+  // Updates what was added.
+  void update();
+
+ private:
+  int64_t next() const { return static_cast<int64_t>(updates_.size()); }
+  void round(int64_t i);
+
+  EmbeddingTable& table_;
+  const RowOptimizer& optimizer_;
+  const UpdateContext& context_;
+  const int64_t step_;
+  const int64_t dim_;
+  const int64_t weight_bytes_;
+  const int type_;
+  const bool widens_;
+  std::vector<float> weights_;  // [kRows, dim]: widened
+  std::vector<RowUpdate> updates_;
+  std::vector<RowIndex> rows_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_TABLE_ROW_UPDATER_H_

@@ -1,0 +1,61 @@
+// All of a table at one moment.
+#ifndef MILLRACE_EMBEDDING_TABLE_TABLE_SNAPSHOT_H_
+#define MILLRACE_EMBEDDING_TABLE_TABLE_SNAPSHOT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "embedding/policies/admission.h"
+#include "embedding/policies/evicted_log.h"
+#include "embedding/rows/row_optimizer.h"
+#include "embedding/rows/row_snapshot.h"
+
+namespace millrace {
+
+// What EmbeddingTable::view() and freeze() give: the rows, and copies of what else a table's future
+// depends on. Of a view the table must stay as it is; a frozen one is read, by any threads, while
+// the table goes on, which it may even outlive:
+//
+//   const std::unique_ptr<TableSnapshot> snapshot = table->freeze(budget);   // between steps
+//   ... in another thread, while steps are done ...
+//   for (RowIndex row : snapshot->rows().in_placement_order(threads)) ... rows().copy(row, ...)
+//   snapshot->finish();   // or its end: training keeps nothing for it any more
+class TableSnapshot {
+ public:
+  struct Parts {
+    std::string name;
+    std::vector<SlotSpec> slots;
+    int64_t applied_steps = 0;
+    std::shared_ptr<RowSnapshot> rows;  // a frozen one is shared with the store
+    std::unique_ptr<Admission> admission;
+    EvictedLog evicted{0};
+  };
+  explicit TableSnapshot(Parts parts) : parts_(std::move(parts)) {}
+  ~TableSnapshot() { finish(); }
+  TableSnapshot(const TableSnapshot&) = delete;
+  TableSnapshot& operator=(const TableSnapshot&) = delete;
+
+  const std::string& name() const { return parts_.name; }
+  const std::vector<SlotSpec>& slots() const { return parts_.slots; }
+  int64_t applied_steps() const { return parts_.applied_steps; }
+  const RowSnapshot& rows() const { return *parts_.rows; }
+  AdmissionState admission_state() const { return parts_.admission->state(); }
+  EvictedLogState evicted_log() const { return parts_.evicted.state(); }
+  int64_t evicted_log_begins() const { return parts_.evicted.begins(); }
+  // As EmbeddingTable::evicted_since. `order`: rows().in_placement_order().
+  absl::StatusOr<std::vector<int64_t>> evicted_since(int64_t step,
+                                                     absl::Span<const RowIndex> order) const;
+
+  // See RowSnapshot::finish.
+  void finish() { parts_.rows->finish(); }
+
+ private:
+  Parts parts_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_TABLE_TABLE_SNAPSHOT_H_

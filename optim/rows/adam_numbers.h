@@ -1,0 +1,27 @@
+// What Adam and AdamW on rows share.
+#ifndef MILLRACE_OPTIM_ROWS_ADAM_NUMBERS_H_
+#define MILLRACE_OPTIM_ROWS_ADAM_NUMBERS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "embedding/rows/row_optimizer.h"
+#include "optim/rows/row_kernels.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Betas, epsilon and the step count of `config`, whose name in the configuration is `name`. Weight
+// decay is left to the caller.
+// Errors: InvalidArgument naming the field for a beta outside [0, 1), and for other numbers that
+// are negative or not finite.
+absl::StatusOr<AdamNumbers> adam_numbers(absl::string_view name, const SparseAdam& config);
+
+// "exp_avg" and "exp_avg_sq" [dim], and "step" [1] where rows count their steps; all begin at 0.
+std::vector<SlotSpec> adam_slots(const AdamNumbers& numbers, int64_t dim);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_ROWS_ADAM_NUMBERS_H_

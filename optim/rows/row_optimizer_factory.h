@@ -1,0 +1,20 @@
+// Row optimizers from their configuration.
+#ifndef MILLRACE_OPTIM_ROWS_ROW_OPTIMIZER_FACTORY_H_
+#define MILLRACE_OPTIM_ROWS_ROW_OPTIMIZER_FACTORY_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "embedding/rows/row_optimizer.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// The optimizer `config` chooses; Adam without a choice. The learning rate is not its business.
+// Errors: InvalidArgument naming the field that is out of range.
+absl::StatusOr<std::unique_ptr<RowOptimizer>> create_row_optimizer(
+    const SparseOptimizerConfig& config);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_ROWS_ROW_OPTIMIZER_FACTORY_H_

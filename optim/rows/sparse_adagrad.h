@@ -1,0 +1,45 @@
+// Adagrad on rows.
+#ifndef MILLRACE_OPTIM_ROWS_SPARSE_ADAGRAD_H_
+#define MILLRACE_OPTIM_ROWS_SPARSE_ADAGRAD_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "embedding/rows/row_optimizer.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// With g = gradient_scale × gradient + weight_decay × w, for each column:
+//   sum ← sum + g²
+//   w   ← w − learning_rate × g / (√sum + epsilon)
+// Slot "sum" [dim] begins at initial_accumulator. Epsilon stands outside the root. Weight decay is
+// L2: part of g, and so of the sum too, in the rows a step touches alone. J. Duchi, E. Hazan, Y.
+// Singer, "Adaptive subgradient methods for online learning and stochastic optimization", JMLR 12
+// (2011); equal to torch::optim::Adagrad without lr_decay on the rows a step touches.
+class SparseAdagradOptimizer : public RowOptimizer {
+ public:
+  // Errors: InvalidArgument for numbers that are negative or not finite.
+  static absl::StatusOr<std::unique_ptr<RowOptimizer>> create(const SparseAdagrad& config);
+
+  absl::string_view name() const override { return "adagrad"; }
+  std::vector<SlotSpec> slots(int64_t dim) const override {
+    return {{"sum", dim, initial_accumulator_}};
+  }
+  void update(const UpdateContext& context, int64_t dim,
+              absl::Span<const RowUpdate> rows) const override;
+
+ private:
+  explicit SparseAdagradOptimizer(const SparseAdagrad& config)
+      : initial_accumulator_(static_cast<float>(config.initial_accumulator())),
+        epsilon_(static_cast<float>(config.epsilon())),
+        weight_decay_(static_cast<float>(config.weight_decay())) {}
+
+  float initial_accumulator_;
+  float epsilon_;
+  float weight_decay_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_ROWS_SPARSE_ADAGRAD_H_

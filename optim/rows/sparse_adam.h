@@ -1,0 +1,49 @@
+// Adam on rows.
+#ifndef MILLRACE_OPTIM_ROWS_SPARSE_ADAM_H_
+#define MILLRACE_OPTIM_ROWS_SPARSE_ADAM_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "embedding/rows/row_optimizer.h"
+#include "optim/rows/adam_numbers.h"
+#include "optim/rows/row_kernels.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// With g = gradient_scale × gradient + weight_decay × w, for each column:
+//   m ← m + (1 − beta1) × (g − m)
+//   v ← v + (1 − beta2) × (g² − v)
+//   w ← w − learning_rate × √(1 − beta2ᵗ) / (1 − beta1ᵗ) × m / (√v + epsilon)
+// Slots "exp_avg" (m) and "exp_avg_sq" (v), [dim] each, begin at 0. Rows that a step does not touch
+// keep their averages ("lazy"). Epsilon is added to the root of the uncorrected average, so that
+// its weight against the corrected one is epsilon / √(1 − beta2ᵗ): torch.optim.SparseAdam, and the
+// "epsilon hat" form of D. Kingma, J. Ba, "Adam: A method for stochastic optimization", ICLR 2015,
+// end of section 2. (torch::optim::Adam corrects first.) Weight decay is L2, as in
+// torch::optim::Adam (SparseAdam has none), but in the rows a step touches alone.
+//
+// The correction's t counts, by step_count,
+//   TABLE: the steps applied to the table (UpdateContext::step), as SparseAdam does. A row that
+//     first comes late takes a small first step: its averages begin at 0 but are corrected no more.
+//   ROW: the updates of the row, in a slot "step" [1] that begins at 0 and ends at 2^24.
+class SparseAdamOptimizer : public RowOptimizer {
+ public:
+  // Errors: InvalidArgument for a beta outside [0, 1) and for other numbers that are negative or
+  // not finite.
+  static absl::StatusOr<std::unique_ptr<RowOptimizer>> create(const SparseAdam& config);
+
+  absl::string_view name() const override { return "adam"; }
+  std::vector<SlotSpec> slots(int64_t dim) const override { return adam_slots(numbers_, dim); }
+  void update(const UpdateContext& context, int64_t dim,
+              absl::Span<const RowUpdate> rows) const override;
+
+ private:
+  explicit SparseAdamOptimizer(const AdamNumbers& numbers) : numbers_(numbers) {}
+
+  AdamNumbers numbers_;  // but for those of the context
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_ROWS_SPARSE_ADAM_H_

@@ -1,0 +1,26 @@
+#include "optim/rows/sparse_ftrl.h"
+
+#include "base/status_macros.h"
+#include "optim/rows/row_kernels.h"
+#include "proto/table_number_check.h"
+
+namespace millrace {
+
+absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseFtrlOptimizer::create(
+    const SparseFtrl& config) {
+  RETURN_IF_ERROR(check_sparse_ftrl("ftrl", config));
+  return std::unique_ptr<RowOptimizer>(new SparseFtrlOptimizer(config));
+}
+
+void SparseFtrlOptimizer::update(const UpdateContext& context, int64_t dim,
+                                 absl::Span<const RowUpdate> rows) const {
+  FtrlNumbers numbers;
+  numbers.rate = static_cast<float>(context.learning_rate);
+  numbers.scale = static_cast<float>(context.gradient_scale);
+  numbers.beta = beta_;
+  numbers.l1 = l1_;
+  numbers.l2 = l2_;
+  row_kernels(context.instruction_set).ftrl(numbers, dim, rows.data(), rows.size());
+}
+
+}  // namespace millrace

@@ -1,0 +1,23 @@
+#include "optim/rows/sparse_sgd.h"
+
+#include "base/status_macros.h"
+#include "optim/rows/row_kernels.h"
+#include "proto/table_number_check.h"
+
+namespace millrace {
+
+absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseSgdOptimizer::create(const SparseSgd& config) {
+  RETURN_IF_ERROR(check_sparse_sgd("sgd", config));
+  return std::unique_ptr<RowOptimizer>(new SparseSgdOptimizer(config));
+}
+
+void SparseSgdOptimizer::update(const UpdateContext& context, int64_t dim,
+                                absl::Span<const RowUpdate> rows) const {
+  SgdNumbers numbers;
+  numbers.rate = static_cast<float>(context.learning_rate);
+  numbers.scale = static_cast<float>(context.gradient_scale);
+  numbers.weight_decay = weight_decay_;
+  row_kernels(context.instruction_set).sgd(numbers, dim, rows.data(), rows.size());
+}
+
+}  // namespace millrace
