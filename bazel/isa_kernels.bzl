@@ -37,8 +37,8 @@ _FOREIGN_SYMBOLS = " ".join([
     "| awk 'NF >= 3 && !/ millrace::%s::/ && !/ __odr_asan/ && !/ DW[.]ref/'",
 ])
 
-def isa_kernels(name, src, srcs, hdrs, deps = [], **kwargs):
-    """A library of `srcs`, which choose, and of `src`, compiled once for each instruction set.
+def isa_kernels(name, src, hdrs, srcs = [], deps = [], **kwargs):
+    """A library of `srcs`, if it chooses itself, and of `src`, compiled once for each instruction set.
 
     `src` puts all it defines into namespace millrace::MILLRACE_ISA, which is baseline, avx2 or avx512 in
     turn. Of all it includes, nothing may define an inline function, a template or a class with
@@ -49,17 +49,16 @@ def isa_kernels(name, src, srcs, hdrs, deps = [], **kwargs):
     (__builtin_sqrtf). The build fails if an object file has a symbol outside the namespace.
 
         isa_kernels(
-            name = "row_kernels",
-            src = "row_kernels.cc",             # namespace millrace::MILLRACE_ISA { ... }
-            srcs = ["row_kernels_choice.cc"],   # row_kernels(InstructionSet)
-            hdrs = ["row_kernels.h"],
+            name = "sgd_kernel",
+            src = "sgd_kernel.cc",    # namespace millrace::MILLRACE_ISA { void update_sgd(...) {...} }
+            hdrs = ["sgd_kernel.h"],  # declares it for all; callers use base/instruction_set_choice.h
         )
 
     Args:
       name: of the library.
       src: the file that is compiled several times.
-      srcs: ordinary files.
       hdrs: plain headers that all of them may include.
+      srcs: ordinary files.
       deps: of all of them.
       **kwargs: for the library.
     """

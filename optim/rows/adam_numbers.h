@@ -7,8 +7,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/isa/instruction_set.h"
 #include "embedding/rows/row_optimizer.h"
-#include "optim/rows/row_kernels.h"
+#include "optim/rows/adam_kernel.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -21,6 +23,10 @@ absl::StatusOr<AdamNumbers> adam_numbers(absl::string_view name, const SparseAda
 
 // "exp_avg" and "exp_avg_sq" [dim], and "step" [1] where rows count their steps; all begin at 0.
 std::vector<SlotSpec> adam_slots(const AdamNumbers& numbers, int64_t dim);
+
+// Updates `rows` by the kernel of `set`. REQUIRES: has_instruction_set(set).
+void update_adam_rows(InstructionSet set, const AdamNumbers& numbers, int64_t dim,
+                      absl::Span<const RowUpdate> rows);
 
 }  // namespace millrace
 

@@ -1,5 +1,3 @@
-#include "optim/rows/row_kernels.h"
-
 #include <google/protobuf/text_format.h>
 
 #include <cmath>
@@ -123,11 +121,6 @@ INSTANTIATE_TEST_SUITE_P(
     [](const testing::TestParamInfo<SparseOptimizerConfig>& info) {
       return std::to_string(info.index);
     });
-
-TEST(RowKernelsChoiceTest, EveryInstructionSetHasItsOwn) {
-  EXPECT_NE(row_kernels(InstructionSet::kBaseline).sgd, row_kernels(InstructionSet::kAvx2).sgd);
-  EXPECT_NE(row_kernels(InstructionSet::kAvx2).sgd, row_kernels(InstructionSet::kAvx512).sgd);
-}
 
 }  // namespace
 }  // namespace millrace

@@ -1,7 +1,8 @@
 #include "optim/rows/sparse_adagrad.h"
 
+#include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
-#include "optim/rows/row_kernels.h"
+#include "optim/rows/adagrad_kernel.h"
 #include "proto/table_number_check.h"
 
 namespace millrace {
@@ -19,7 +20,8 @@ void SparseAdagradOptimizer::update(const UpdateContext& context, int64_t dim,
   numbers.scale = static_cast<float>(context.gradient_scale);
   numbers.weight_decay = weight_decay_;
   numbers.epsilon = epsilon_;
-  row_kernels(context.instruction_set).adagrad(numbers, dim, rows.data(), rows.size());
+  choose(context.instruction_set, baseline::update_adagrad, avx2::update_adagrad,
+         avx512::update_adagrad)(numbers, dim, rows.data(), rows.size());
 }
 
 }  // namespace millrace

@@ -17,7 +17,7 @@ void SparseAdamOptimizer::update(const UpdateContext& context, int64_t dim,
   numbers.rate = context.learning_rate;
   numbers.step = context.step;
   numbers.scale = static_cast<float>(context.gradient_scale);
-  row_kernels(context.instruction_set).adam(numbers, dim, rows.data(), rows.size());
+  update_adam_rows(context.instruction_set, numbers, dim, rows);
 }
 
 }  // namespace millrace

@@ -18,7 +18,7 @@ void SparseAdamwOptimizer::update(const UpdateContext& context, int64_t dim,
   numbers.step = context.step;
   numbers.scale = static_cast<float>(context.gradient_scale);
   numbers.shrinkage = static_cast<float>(context.learning_rate * weight_decay_);
-  row_kernels(context.instruction_set).adam(numbers, dim, rows.data(), rows.size());
+  update_adam_rows(context.instruction_set, numbers, dim, rows);
 }
 
 }  // namespace millrace

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "embedding/rows/row_optimizer.h"
+#include "optim/rows/adam_kernel.h"
 #include "optim/rows/adam_numbers.h"
-#include "optim/rows/row_kernels.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

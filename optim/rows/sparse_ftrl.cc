@@ -1,7 +1,8 @@
 #include "optim/rows/sparse_ftrl.h"
 
+#include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
-#include "optim/rows/row_kernels.h"
+#include "optim/rows/ftrl_kernel.h"
 #include "proto/table_number_check.h"
 
 namespace millrace {
@@ -20,7 +21,8 @@ void SparseFtrlOptimizer::update(const UpdateContext& context, int64_t dim,
   numbers.beta = beta_;
   numbers.l1 = l1_;
   numbers.l2 = l2_;
-  row_kernels(context.instruction_set).ftrl(numbers, dim, rows.data(), rows.size());
+  choose(context.instruction_set, baseline::update_ftrl, avx2::update_ftrl, avx512::update_ftrl)(
+      numbers, dim, rows.data(), rows.size());
 }
 
 }  // namespace millrace

@@ -1,7 +1,8 @@
 #include "optim/rows/sparse_rowwise_adagrad.h"
 
+#include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
-#include "optim/rows/row_kernels.h"
+#include "optim/rows/rowwise_adagrad_kernel.h"
 #include "proto/table_number_check.h"
 
 namespace millrace {
@@ -19,7 +20,8 @@ void SparseRowwiseAdagradOptimizer::update(const UpdateContext& context, int64_t
   numbers.scale = static_cast<float>(context.gradient_scale);
   numbers.weight_decay = weight_decay_;
   numbers.epsilon = epsilon_;
-  row_kernels(context.instruction_set).rowwise_adagrad(numbers, dim, rows.data(), rows.size());
+  choose(context.instruction_set, baseline::update_rowwise_adagrad, avx2::update_rowwise_adagrad,
+         avx512::update_rowwise_adagrad)(numbers, dim, rows.data(), rows.size());
 }
 
 }  // namespace millrace

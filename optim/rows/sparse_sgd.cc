@@ -1,7 +1,8 @@
 #include "optim/rows/sparse_sgd.h"
 
+#include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
-#include "optim/rows/row_kernels.h"
+#include "optim/rows/sgd_kernel.h"
 #include "proto/table_number_check.h"
 
 namespace millrace {
@@ -17,7 +18,8 @@ void SparseSgdOptimizer::update(const UpdateContext& context, int64_t dim,
   numbers.rate = static_cast<float>(context.learning_rate);
   numbers.scale = static_cast<float>(context.gradient_scale);
   numbers.weight_decay = weight_decay_;
-  row_kernels(context.instruction_set).sgd(numbers, dim, rows.data(), rows.size());
+  choose(context.instruction_set, baseline::update_sgd, avx2::update_sgd, avx512::update_sgd)(
+      numbers, dim, rows.data(), rows.size());
 }
 
 }  // namespace millrace
