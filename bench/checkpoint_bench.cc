@@ -275,17 +275,17 @@ class CheckpointBench {
   // Into tables without rows, as a job that starts has them; the memory of those before is free.
   absl::StatusOr<double> load() {
     const auto& tables = steps_.collection().tables();
-    const absl::uint128 digest = tables[0]->content_digest();
-    for (const auto& table : tables) table->reset();
+    const absl::uint128 digest = tables[0]->content().digest();
+    for (const auto& table : tables) table->content().reset();
     const TrainState target = state();
     const auto start = SteadyClock::now();
     ASSIGN_OR_RETURN(const auto found, saver_->restore(target, ranks_));
     const double seconds = seconds_since(start);
     if (!found.has_value()) return absl::InternalError("the checkpoint was not found");
     for (size_t t = 0; t < tables.size(); ++t) {
-      tables[t]->swap_content(*found->state.tables[t]);
+      tables[t]->content().swap(found->state.tables[t]->content());
     }
-    if (tables[0]->content_digest() == digest) return seconds;
+    if (tables[0]->content().digest() == digest) return seconds;
     return absl::InternalError("what was loaded is not what was saved");
   }
 
@@ -293,10 +293,10 @@ class CheckpointBench {
   absl::Status measure_delta() {
     const int64_t base = kLateStep;
     for (const auto& table : steps_.collection().tables()) {
-      const std::vector<RowIndex> all = table->rows_in_placement_order();
+      const std::vector<RowIndex> all = table->content().rows_in_placement_order();
       std::vector<RowIndex> touched;
       for (size_t i = 0; i < all.size(); i += kTouchedShare) touched.push_back(all[i]);
-      table->see(base + 1, touched, std::vector<uint32_t>(touched.size(), 1));
+      table->record_occurrences(base + 1, touched, std::vector<uint32_t>(touched.size(), 1));
       table->commit(base + 1);
     }
     StateWriterOptions options;

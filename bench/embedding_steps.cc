@@ -143,9 +143,9 @@ absl::Status EmbeddingSteps::fill() {
   RETURN_IF_ERROR(look_up_chunks([&](int64_t table) { return workload_.rows_by_arrival(table); },
                                  [&](const at::Tensor&) { return end_step(); }));
   for (const std::unique_ptr<EmbeddingTable>& table : collection_->tables()) {
-    TableCounters counters = table->counters();
+    TableCounters counters = table->content().counters();
     counters.applied_steps = 0;
-    RETURN_IF_ERROR(table->set_counters(counters));
+    RETURN_IF_ERROR(table->content().set_counters(counters));
   }
   progress_ = Progress();
   return absl::OkStatus();

@@ -290,7 +290,7 @@ std::optional<CheckpointManifest::Base> Saver::next_base(const TrainState& state
   // When the one under way is there, its retention does not know what this one would need.
   if (!saves_.empty()) return std::nullopt;
   for (const EmbeddingTable* table : state.tables) {
-    if (table->evicted_log_begins() <= base->step()) continue;
+    if (table->content().evicted_log_begins() <= base->step()) continue;
     MILLRACE_LOG(INFO) << "a whole checkpoint instead of a delta: table " << table->name()
                        << " does not know any more which ids went since step " << base->step();
     return std::nullopt;

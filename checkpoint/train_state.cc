@@ -205,15 +205,16 @@ class FormerCounters {
     for (EmbeddingTable* table : target.tables) {
       const auto own = counters.find(table->name());
       if (!contains(loaded.left_out, table->name()) || own == counters.end()) continue;
-      counters_.emplace_back(table, table->counters());
-      TableCounters counters_now = table->counters();
+      counters_.emplace_back(table, table->content().counters());
+      TableCounters counters_now = table->content().counters();
       counters_now.last_step = own->second.last_step;
-      RETURN_IF_ERROR(table->set_counters(counters_now));
+      RETURN_IF_ERROR(table->content().set_counters(counters_now));
     }
     return absl::OkStatus();
   }
   void put_back() const {
-    for (const auto& [table, counters] : counters_) table->set_counters(counters).IgnoreError();
+    for (const auto& [table, counters] : counters_)
+      table->content().set_counters(counters).IgnoreError();
   }
 
  private:
@@ -277,7 +278,7 @@ absl::Status put_state(const TrainState& target, int rank, int world_size, Loade
   ASSIGN_OR_RETURN(const auto counters, counters_of(loaded.ranks, rank, world_size));
   for (const auto& table : loaded.tables) {
     const auto own = counters.find(table->name());
-    if (own != counters.end()) RETURN_IF_ERROR(table->set_counters(own->second));
+    if (own != counters.end()) RETURN_IF_ERROR(table->content().set_counters(own->second));
   }
   FormerCounters former;
   absl::Status status = former.set_clocks(target, loaded, counters);
@@ -289,7 +290,7 @@ absl::Status put_state(const TrainState& target, int rank, int world_size, Loade
   // From here on nothing can fail.
   for (EmbeddingTable* table : target.tables) {
     for (const auto& other : loaded.tables) {
-      if (other->name() == table->name()) table->swap_content(*other);
+      if (other->name() == table->name()) table->content().swap(other->content());
     }
   }
   return absl::OkStatus();

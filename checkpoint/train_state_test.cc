@@ -27,9 +27,10 @@ LoadedState loaded(const TinyState& from, const TinyState& to) {
   }
   loaded.optimizer_tensors = from.state().optimizer_tensors();
   for (size_t t = 0; t < from.tables.size(); ++t) {
-    EXPECT_OK(loaded.tables[t]->load_rows(from.tables[t]->export_rows()));
-    EXPECT_OK(loaded.tables[t]->set_admission_state(from.tables[t]->admission_state()));
-    EXPECT_OK(loaded.tables[t]->set_evicted_log(from.tables[t]->evicted_log()));
+    EXPECT_OK(loaded.tables[t]->content().load_rows(from.tables[t]->content().export_rows()));
+    EXPECT_OK(loaded.tables[t]->content().set_admission_state(
+        from.tables[t]->content().admission_state()));
+    EXPECT_OK(loaded.tables[t]->content().set_evicted_log(from.tables[t]->content().evicted_log()));
   }
   loaded.shared = from.state().shared;
   loaded.ranks = {from.state().rank};
@@ -164,14 +165,15 @@ TEST_F(TrainStateTest, ATensorThatCannotBeWrittenIsUndone) {
 TEST_F(TrainStateTest, CountersOfAnotherNumberOfRanksAreAddedOnTheFirst) {
   LoadedState state = loaded(from_, to_);
   state.ranks.push_back(state.ranks[0]);
-  const int64_t inserted = from_.tables[0]->counters().counted.inserted;
+  const int64_t inserted = from_.tables[0]->content().counters().counted.inserted;
   ASSERT_GT(inserted, 0);
   ASSERT_OK(put_state(to_.state(), 0, 1, state));
-  EXPECT_EQ(to_.tables[0]->counters().counted.inserted, 2 * inserted);
-  EXPECT_EQ(to_.tables[0]->counters().applied_steps, from_.tables[0]->counters().applied_steps);
+  EXPECT_EQ(to_.tables[0]->content().counters().counted.inserted, 2 * inserted);
+  EXPECT_EQ(to_.tables[0]->content().counters().applied_steps,
+            from_.tables[0]->content().counters().applied_steps);
   LoadedState again = loaded(from_, to_);
   ASSERT_OK(put_state(to_.state(), 1, 3, again));
-  EXPECT_EQ(to_.tables[0]->counters().counted.inserted, 0);
+  EXPECT_EQ(to_.tables[0]->content().counters().counted.inserted, 0);
 }
 
 TEST_F(TrainStateTest, DifferencesAreNoneOfItself) {

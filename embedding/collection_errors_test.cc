@@ -231,9 +231,9 @@ TEST(CollectionErrorsTest, ApplyRefusesBadUpdatesAndChangesNothing) {
   bad.optimizer = adam.get();
   EXPECT_THAT(apply(bad), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("table u")));
   EXPECT_EQ(trained.table(0).applied_steps(), 0);
-  EXPECT_EQ(trained.table(0).statistics().rows, 0);
+  EXPECT_EQ(trained.table(0).maintenance().statistics().rows, 0);
   EXPECT_OK(trained.apply());
-  EXPECT_EQ(trained.table(0).statistics().rows, 5);
+  EXPECT_EQ(trained.table(0).maintenance().statistics().rows, 5);
 }
 
 // A row notes the last step that saw it in 32 bits.
@@ -253,7 +253,7 @@ TEST(CollectionErrorsTest, AStepThatRowsCannotNoteIsRefusedAndChangesNothing) {
   }
   trained.forward(jagged(kLists)).pooled.sum().backward();
   ASSERT_OK(trained.collection->apply((int64_t{1} << 32) - 1, updates));
-  EXPECT_THAT(trained.table(0).export_rows().last_step, testing::Each(4294967295));
+  EXPECT_THAT(trained.table(0).content().export_rows().last_step, testing::Each(4294967295));
 }
 
 TEST(CollectionErrorsTest, ErrorsOfBackwardPassesComeFromApply) {

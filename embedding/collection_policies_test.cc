@@ -87,17 +87,17 @@ TEST_F(CollectionPoliciesTest, AFrozenTableIsOnlyRead) {
   rows.dim = 1;
   rows.ids = {5, 6};
   rows.weights = {2, 3};
-  ASSERT_OK(table().load_rows(rows));
-  const auto digest = table().content_digest();
+  ASSERT_OK(table().content().load_rows(rows));
+  const auto digest = table().content().digest();
   EXPECT_EQ(run({5, 7}, {6, 5}), (Values{12, 3, 2}));  // forward and backward
   EXPECT_EQ(collection_->summarize(true).norm_squared, 0);
   apply();
   EXPECT_EQ(run({5}, {7}, /*backward=*/false), (Values{2, 10}));
   collection_->discard();
   EXPECT_EQ(evaluate({5}, {6}), (Values{2, 3}));
-  EXPECT_EQ(table().content_digest(), digest);
+  EXPECT_EQ(table().content().digest(), digest);
   EXPECT_EQ(table().applied_steps(), 0);
-  EXPECT_EQ(table().statistics().occurrences, 0);
+  EXPECT_EQ(table().maintenance().statistics().occurrences, 0);
   ASSERT_OK(collection_->apply(9, std::vector<TableUpdate>(1)));  // without an optimizer
 }
 
@@ -106,7 +106,7 @@ TEST_F(CollectionPoliciesTest, UnadmittedIdsReadTheDefaultAndLearnNothing) {
   EXPECT_EQ(run({5, 6}, {5}), (Values{20, 10}));  // forward and backward
   EXPECT_EQ(collection_->summarize(true).norm_squared, 0);
   apply();
-  EXPECT_EQ(table().statistics().rows, 0);
+  EXPECT_EQ(table().maintenance().statistics().rows, 0);
   EXPECT_EQ(evaluate({5}, {6, 7}), (Values{10, 10, 10}));
   // 5 and 6 are admitted, 7 is not, wherever it stands.
   EXPECT_EQ(run({7, 5, 5}, {7, 6, 7}), (Values{12, 10, 1, 10}));
@@ -114,7 +114,7 @@ TEST_F(CollectionPoliciesTest, UnadmittedIdsReadTheDefaultAndLearnNothing) {
   apply();
   EXPECT_EQ(weight(5), 1 - 2);
   EXPECT_EQ(weight(6), 1 - 1);
-  EXPECT_EQ(table().statistics().rows, 2);
+  EXPECT_EQ(table().maintenance().statistics().rows, 2);
   EXPECT_EQ(run({7}, {8}), (Values{1, 10}));
 }
 
@@ -122,7 +122,7 @@ TEST_F(CollectionPoliciesTest, MicroBatchesCountAsOneStep) {
   make("admission { count { min_count: 2 } } default_value { constant {} }");
   for (int i = 0; i < 4; ++i) EXPECT_EQ(run({1}, {1, 2}), (Values{0, 0, 0}));
   apply();
-  EXPECT_EQ(table().statistics().unadmitted, 12);
+  EXPECT_EQ(table().maintenance().statistics().unadmitted, 12);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(run({1}, {2}), (Values{1, 1}));
   apply();
   EXPECT_EQ(weight(1), 1 - 4);
@@ -134,19 +134,19 @@ TEST_F(CollectionPoliciesTest, ADiscardedStepLeavesRowsAndCountsAsTheyWere) {
   apply();
   run({1}, {});
   apply();
-  const absl::uint128 digest = table().content_digest();
-  const AdmissionState counts = table().admission_state();
+  const absl::uint128 digest = table().content().digest();
+  const AdmissionState counts = table().content().admission_state();
   EXPECT_EQ(counts.ids, Ids{2});
   run({2, 3, 3}, {1, 4});
   run({3}, {3}, /*backward=*/false);
   collection_->discard();
-  EXPECT_EQ(table().content_digest(), digest);
-  EXPECT_EQ(table().admission_state(), counts);
+  EXPECT_EQ(table().content().digest(), digest);
+  EXPECT_EQ(table().content().admission_state(), counts);
   // The same step again ends as if the first try had not been.
   run({2, 3, 3}, {1, 4});
   apply();
   EXPECT_EQ(weight(2), 0);
-  EXPECT_EQ(table().admission_state().counts.size(), 2u);
+  EXPECT_EQ(table().content().admission_state().counts.size(), 2u);
 }
 
 TEST_F(CollectionPoliciesTest, ReadOnlyTablesTrainTheRowsTheyHave) {
@@ -155,28 +155,28 @@ TEST_F(CollectionPoliciesTest, ReadOnlyTablesTrainTheRowsTheyHave) {
   rows.dim = 1;
   rows.ids = {4};
   rows.weights = {7};
-  ASSERT_OK(table().load_rows(rows));
+  ASSERT_OK(table().content().load_rows(rows));
   EXPECT_EQ(run({4, 5}, {5}), (Values{8, 1}));
   apply();
   EXPECT_EQ(weight(4), 6);
-  EXPECT_EQ(table().statistics().rows, 1);
+  EXPECT_EQ(table().maintenance().statistics().rows, 1);
 }
 
 TEST_F(CollectionPoliciesTest, AFullTableIsAnErrorThatNamesTableAndFeature) {
   make("limit { max_rows: 2 }");
   run({1}, {});
   apply();
-  const absl::uint128 digest = table().content_digest();
+  const absl::uint128 digest = table().content().digest();
   run({2}, {});
   EXPECT_THAT(forward({1}, {2, 3}),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        AllOf(HasSubstr("feature b"), HasSubstr("table t has 2 rows and needs 1"),
                              HasSubstr("limit is 2 rows"))));
   collection_->discard();
-  EXPECT_EQ(table().content_digest(), digest);
+  EXPECT_EQ(table().content().digest(), digest);
   run({1, 2}, {2});
   apply();
-  EXPECT_EQ(table().statistics().rows, 2);
+  EXPECT_EQ(table().maintenance().statistics().rows, 2);
 }
 
 TEST_F(CollectionPoliciesTest, LimitsActAfterTheUpdate) {
@@ -189,7 +189,7 @@ TEST_F(CollectionPoliciesTest, LimitsActAfterTheUpdate) {
   EXPECT_EQ(weight(3), 0);
   EXPECT_EQ(run({2}, {}), Values{1});  // back, with its first value
   apply();
-  EXPECT_EQ(table().statistics().evicted_rows(), 2);
+  EXPECT_EQ(table().maintenance().statistics().evicted_rows(), 2);
 }
 
 TEST_F(CollectionPoliciesTest, ThreadsChangeNothing) {
@@ -208,10 +208,10 @@ TEST_F(CollectionPoliciesTest, ThreadsChangeNothing) {
       run(a, b);
       apply();
     }
-    digests.push_back(table().content_digest());
-    counts.push_back(table().admission_state());
+    digests.push_back(table().content().digest());
+    counts.push_back(table().content().admission_state());
   }
-  EXPECT_GT(table().statistics().evicted_rows(), 0);
+  EXPECT_GT(table().maintenance().statistics().evicted_rows(), 0);
   EXPECT_EQ(digests[0], digests[1]);
   EXPECT_EQ(counts[0], counts[1]);
 }

@@ -82,7 +82,7 @@ struct Trained {
   EmbeddingTable& table(int i) { return *collection->tables()[i]; }
   std::vector<absl::uint128> digests() const {
     std::vector<absl::uint128> result;
-    for (const auto& table : collection->tables()) result.push_back(table->content_digest());
+    for (const auto& table : collection->tables()) result.push_back(table->content().digest());
     return result;
   }
   float* row(int table_number, int64_t id) {

@@ -47,8 +47,8 @@ TEST(EmbeddingCollectionTest, OutputsArePooledRows) {
   const JaggedRows c = *output.jagged("c");
   EXPECT_TRUE(c.rows.equal(torch::stack({row(0, 1), row(0, 1), row(0, 3), row(0, 0)})));
   EXPECT_TRUE(c.offsets.equal(torch::tensor({0, 2, 4}, torch::kLong)));
-  EXPECT_EQ(trained.table(0).statistics().rows, 5);
-  EXPECT_EQ(trained.table(1).statistics().rows, 1);
+  EXPECT_EQ(trained.table(0).maintenance().statistics().rows, 5);
+  EXPECT_EQ(trained.table(1).maintenance().statistics().rows, 1);
 }
 
 // Central differences are exact for a quadratic, up to rounding.
@@ -58,13 +58,13 @@ void check_gradients(const KeyedJagged& features,
   trained.forward(features);
   ASSERT_OK(trained.apply(0));
   std::vector<std::vector<float>> before;
-  for (int t = 0; t < 2; ++t) before.push_back(trained.table(t).export_rows().weights);
+  for (int t = 0; t < 2; ++t) before.push_back(trained.table(t).content().export_rows().weights);
 
   // The numeric gradient of every weight of every row.
   std::vector<std::vector<double>> numeric(2);
   constexpr float kStep = 0x1p-6f;
   for (int t = 0; t < 2; ++t) {
-    for (const RowIndex row : trained.table(t).rows_in_placement_order()) {
+    for (const RowIndex row : trained.table(t).content().rows_in_placement_order()) {
       for (int64_t c = 0; c < trained.table(t).dim(); ++c) {
         float& weight = trained.table(t).store().weights(row)[c];
         const float original = weight;
@@ -81,7 +81,7 @@ void check_gradients(const KeyedJagged& features,
   loss_of(trained.forward(features)).backward();
   ASSERT_OK(trained.apply(1));
   for (int t = 0; t < 2; ++t) {
-    const std::vector<float> after = trained.table(t).export_rows().weights;
+    const std::vector<float> after = trained.table(t).content().export_rows().weights;
     ASSERT_EQ(after.size(), numeric[t].size());
     for (size_t i = 0; i < after.size(); ++i) {
       EXPECT_NEAR(before[t][i] - after[i], numeric[t][i], 1e-3)
@@ -166,7 +166,7 @@ TEST(EmbeddingCollectionTest, RowsOf16BitsTrainAlikeWhateverTheThreads) {
       EXPECT_EQ(one.digests(), three.digests());
     }
     // What evaluation reads is what the rows hold.
-    const TableRows rows = one.table(0).export_rows();
+    const TableRows rows = one.table(0).content().export_rows();
     const int64_t id = rows.ids[0];
     const EmbeddingOutput output = one.evaluate(jagged({{id}, {}, {}, {}}));
     EXPECT_TRUE(
@@ -199,11 +199,12 @@ TEST(EmbeddingCollectionTest, ManyThreadsEvaluateWhileOneTrains) {
   for (int step = 0; step < 30; ++step) {
     trained.forward(step % 4 < 2 ? features : other_features).pooled.sum().backward();
     EXPECT_OK(trained.apply(0.01));
-    for (int t = 0; t < 2; ++t) EXPECT_OK(trained.table(t).evict({.step = trained.step}));
+    for (int t = 0; t < 2; ++t)
+      EXPECT_OK(trained.table(t).maintenance().evict({.step = trained.step}));
   }
   done = true;
   for (std::thread& thread : threads) thread.join();
-  EXPECT_GT(trained.table(0).statistics().evicted_rows(), 0);
+  EXPECT_GT(trained.table(0).maintenance().statistics().evicted_rows(), 0);
 }
 
 TEST(EmbeddingCollectionTest, UsesOfOneOutputAddUp) {
@@ -238,7 +239,8 @@ TEST(EmbeddingCollectionTest, MicroBatchesAndRepeatedForwardsAddUp) {
     }
     EXPECT_EQ(micro.digests(), joint.digests()) << kind;
     for (int t = 0; t < 2; ++t) {
-      const TableRows expected = one.table(t).export_rows(), rows = micro.table(t).export_rows();
+      const TableRows expected = one.table(t).content().export_rows(),
+                      rows = micro.table(t).content().export_rows();
       EXPECT_EQ(rows.ids, expected.ids);
       EXPECT_EQ(rows.frequency, expected.frequency);
       EXPECT_EQ(rows.last_step, expected.last_step);
@@ -279,11 +281,11 @@ TEST(EmbeddingCollectionTest, RowsWithoutBackwardAreSeenAndStay) {
     Trained trained(small_options(), kind);
     trained.forward(jagged(kLists)).pooled.sum().backward();
     ASSERT_OK(trained.apply());
-    const std::vector<float> weights = trained.table(0).export_rows().weights;
+    const std::vector<float> weights = trained.table(0).content().export_rows().weights;
     trained.forward(jagged(kLists));
     ASSERT_OK(trained.apply());
-    EXPECT_EQ(trained.table(0).export_rows().weights, weights);
-    EXPECT_THAT(trained.table(0).export_rows().last_step, testing::Each(2));
+    EXPECT_EQ(trained.table(0).content().export_rows().weights, weights);
+    EXPECT_THAT(trained.table(0).content().export_rows().last_step, testing::Each(2));
   }
   // A graph that is never run and outlives its collection does no harm.
   at::Tensor left;
@@ -306,7 +308,7 @@ TEST(EmbeddingCollectionTest, EmptyBatches) {
   EXPECT_TRUE(lists.pooled.equal(torch::zeros({2, 8})));
   loss_of(lists).backward();
   ASSERT_OK(trained.apply());
-  EXPECT_EQ(trained.table(0).statistics().rows, 0);
+  EXPECT_EQ(trained.table(0).maintenance().statistics().rows, 0);
   EXPECT_EQ(trained.table(0).applied_steps(), 2);
   trained.collection->eval();
   EXPECT_EQ(trained.forward(jagged({})).pooled.size(0), 0);
@@ -324,7 +326,7 @@ TEST(EmbeddingCollectionTest, EvaluationChangesNothing) {
   trained.collection->train();
   const EmbeddingOutput no_grad = trained.evaluate(jagged(unknown));
   EXPECT_EQ(trained.digests(), digests);
-  EXPECT_EQ(trained.table(0).statistics().rows, 5);
+  EXPECT_EQ(trained.table(0).maintenance().statistics().rows, 5);
   EXPECT_TRUE(no_grad.pooled.equal(evaluated.pooled));
   // An unknown id reads what training would begin with.
   const EmbeddingOutput training = trained.forward(jagged(unknown));

@@ -347,7 +347,7 @@ void Trainer::fill_summary(const absl::Status& outcome) {
   summary_.hooks = hooks_->statistics();
   for (const EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {
-      summary_.rows[std::string(table->name())] = table->statistics().rows;
+      summary_.rows[std::string(table->name())] = table->maintenance().statistics().rows;
     }
   }
   if (!outcome.ok()) {

@@ -178,7 +178,7 @@ absl::StatusOr<TrainState> Trainer::capture() {
   RETURN_IF_ERROR(
       guarded("the report", [&] { return reporter_->save_state(*state.rank.mutable_report()); }));
   for (const EmbeddingTable* table : state.tables) {
-    *state.rank.add_table() = to_state(table->name(), table->counters());
+    *state.rank.add_table() = to_state(table->name(), table->content().counters());
   }
   add_own_requests(state.rank);
   position_.save(context_->rank(), &state.shared, &state.rank);

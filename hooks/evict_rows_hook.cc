@@ -76,7 +76,8 @@ absl::StatusOr<std::unique_ptr<Hook>> EvictRowsHook::create(const HookConfig& co
   }
   bool any = false;
   for (const EmbeddingCollection* collection : resources.collections) {
-    for (const auto& table : collection->tables()) any |= table->eviction_rules().has_value();
+    for (const auto& table : collection->tables())
+      any |= table->maintenance().eviction_rules().has_value();
   }
   if (!any) {
     return absl::InvalidArgumentError("no table says what to evict (train.table.eviction)");
@@ -89,8 +90,8 @@ absl::StatusOr<std::unique_ptr<Hook>> EvictRowsHook::create(const HookConfig& co
 void EvictRowsHook::make_marks() {
   for (const EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {
-      if (!table->eviction_rules().has_value()) continue;
-      const EvictionConfig& rules = table->eviction_rules()->config();
+      if (!table->maintenance().eviction_rules().has_value()) continue;
+      const EvictionConfig& rules = table->maintenance().eviction_rules()->config();
       if (rules.has_idle_seconds()) {
         const double horizon = rules.idle_seconds();
         seconds_.try_emplace(horizon, horizon, horizon / kMarksPerHorizon);
@@ -154,8 +155,8 @@ absl::Status EvictRowsHook::evict_if_due(HookContext& context) {
 absl::Status EvictRowsHook::evict(const Progress& progress) {
   for (EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {
-      if (!table->eviction_rules().has_value()) continue;
-      const EvictionConfig& rules = table->eviction_rules()->config();
+      if (!table->maintenance().eviction_rules().has_value()) continue;
+      const EvictionConfig& rules = table->maintenance().eviction_rules()->config();
       EvictionTime now;
       now.step = progress.step;
       if (rules.has_idle_seconds()) {
@@ -166,9 +167,9 @@ absl::Status EvictRowsHook::evict(const Progress& progress) {
         const auto since = static_cast<double>(progress.window - rules.idle_windows());
         now.windows_cut = windows_.at(static_cast<double>(rules.idle_windows())).step_at(since);
       }
-      const int64_t before = table->statistics().rows;
-      ASSIGN_OR_RETURN(const EvictionCounts counts, table->evict(now));
-      const int64_t after = table->statistics().rows;
+      const int64_t before = table->maintenance().statistics().rows;
+      ASSIGN_OR_RETURN(const EvictionCounts counts, table->maintenance().evict(now));
+      const int64_t after = table->maintenance().statistics().rows;
       if (after == before) continue;
       MILLRACE_LOG(INFO) << "step " << progress.step << ": evicted " << before - after << " of "
                          << before << " rows of table " << table->name() << " ("

@@ -64,7 +64,7 @@ class EvictRowsHookTest : public testing::Test {
     for (const auto& table : collection_->tables()) {
       RowIndex row = 0;
       ASSERT_OK(table->find_or_insert({&id, 1}, {&row, 1}));
-      table->see(context_.at.step, {&row, 1}, {{1}});
+      table->record_occurrences(context_.at.step, {&row, 1}, {{1}});
       table->commit(context_.at.step);
     }
     StepResult result;
@@ -77,7 +77,7 @@ class EvictRowsHookTest : public testing::Test {
     ASSERT_OK(hook_->after_window(context_, {}));
     context_.served = context_.at;
   }
-  std::vector<int64_t> ids(int i) { return table(i).export_rows().ids; }
+  std::vector<int64_t> ids(int i) { return table(i).content().export_rows().ids; }
 
   std::shared_ptr<EmbeddingCollection> collection_;
   std::unique_ptr<Hook> hook_;
@@ -105,7 +105,9 @@ TEST_F(EvictRowsHookTest, EachTableByItsOwnRules) {
   EXPECT_THAT(ids(2), UnorderedElementsAre(3, 4, 5));  // seen at 3 s, 2 s ago
   step(6, absl::Seconds(60));
   EXPECT_THAT(ids(2), ElementsAre(6));
-  EXPECT_EQ(table(2).statistics().evicted[static_cast<int>(EvictionReason::kIdleSeconds)], 5);
+  EXPECT_EQ(
+      table(2).maintenance().statistics().evicted[static_cast<int>(EvictionReason::kIdleSeconds)],
+      5);
 }
 
 TEST_F(EvictRowsHookTest, IdleWindows) {
@@ -141,11 +143,12 @@ TEST_F(EvictRowsHookTest, RowsThatAreNearZero) {
     table(0).store().weights(row)[0] = value;
     table(0).commit(++context_.at.step);
     ASSERT_OK(hook_->after_step(context_, result));
-    EXPECT_EQ(table(0).statistics().rows, value > 0.5f ? 1 : 0);
+    EXPECT_EQ(table(0).maintenance().statistics().rows, value > 0.5f ? 1 : 0);
   }
-  EXPECT_THAT(table(0).evicted_since(0), IsOkAndHolds(UnorderedElementsAre(1, 2)));
-  EXPECT_EQ(table(0).statistics().evicted[static_cast<int>(EvictionReason::kSmallNorm)], 2);
-  EXPECT_EQ(table(1).statistics().rows, 1);
+  EXPECT_THAT(table(0).content().evicted_since(0), IsOkAndHolds(UnorderedElementsAre(1, 2)));
+  EXPECT_EQ(
+      table(0).maintenance().statistics().evicted[static_cast<int>(EvictionReason::kSmallNorm)], 2);
+  EXPECT_EQ(table(1).maintenance().statistics().rows, 1);
 }
 
 TEST_F(EvictRowsHookTest, OnlyWhenItIsDueAndNeverInEvaluation) {
@@ -244,7 +247,8 @@ TEST_F(EvictRowsHookTest, ATrainedModelForgetsIdsThatDoNotComeBack) {
   const std::unique_ptr<Trainer> trainer = tiny_trainer(options);
   ASSERT_OK(trainer->add_hook(std::make_unique<EvictRowsHook>(kOften, trainer->collections())));
   ASSERT_OK(trainer->train());
-  const TableStatistics statistics = trainer->collections()[0]->tables()[0]->statistics();
+  const TableStatistics statistics =
+      trainer->collections()[0]->tables()[0]->maintenance().statistics();
   EXPECT_LE(statistics.rows, 2 * 6);
   EXPECT_GE(statistics.rows, 6);
   EXPECT_EQ(statistics.inserted, statistics.rows + statistics.evicted_rows());
@@ -264,10 +268,11 @@ TEST_F(EvictRowsHookTest, WindowsOfATrainer) {
       std::make_unique<EvictRowsHook>(Cadence{.every_windows = 1}, trainer->collections())));
   ASSERT_OK(trainer->train());
   const EmbeddingTable& table = *trainer->collections()[0]->tables()[0];
-  for (const int64_t last_step : table.export_rows().last_step) EXPECT_GT(last_step, 5);
-  EXPECT_EQ(table.statistics().inserted - table.statistics().rows,
-            table.statistics().evicted[static_cast<int>(EvictionReason::kIdleWindows)]);
-  EXPECT_GT(table.statistics().evicted_rows(), 0);
+  for (const int64_t last_step : table.content().export_rows().last_step) EXPECT_GT(last_step, 5);
+  EXPECT_EQ(
+      table.maintenance().statistics().inserted - table.maintenance().statistics().rows,
+      table.maintenance().statistics().evicted[static_cast<int>(EvictionReason::kIdleWindows)]);
+  EXPECT_GT(table.maintenance().statistics().evicted_rows(), 0);
 }
 
 }  // namespace

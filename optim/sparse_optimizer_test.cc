@@ -57,7 +57,7 @@ class SparseOptimizerTest : public testing::Test {
     output->pooled.backward(torch::full({1, 4}, gradient));
   }
   static std::vector<float> weights(const EmbeddingCollection& collection, int table) {
-    return collection.tables()[table]->export_rows().weights;
+    return collection.tables()[table]->content().export_rows().weights;
   }
 };
 
@@ -76,8 +76,8 @@ TEST_F(SparseOptimizerTest, ATablesOwnOptimizerGoesFirst) {
   ASSERT_OK(optimizer->step(progress));
   EXPECT_THAT(weights(*collection, 0), ElementsAre(-2, -2));        // 0.5 × 4
   EXPECT_THAT(weights(*collection, 1), ElementsAre(-0.25, -0.25));  // 0.25 × 4 / √16
-  EXPECT_THAT(collection->tables()[0]->export_rows().last_step, ElementsAre(42));
-  EXPECT_THAT(collection->tables()[0]->export_rows().frequency, ElementsAre(1));
+  EXPECT_THAT(collection->tables()[0]->content().export_rows().last_step, ElementsAre(42));
+  EXPECT_THAT(collection->tables()[0]->content().export_rows().frequency, ElementsAre(1));
   EXPECT_EQ(collection->tables()[0]->applied_steps(), 1);
 }
 
@@ -145,8 +145,8 @@ TEST_F(SparseOptimizerTest, InstructionSetsDoNotMatter) {
       output.pooled.backward(output.pooled.detach().sin());
       ASSERT_OK(optimizer->step(Progress()));
     }
-    digests.push_back(collection->tables()[0]->content_digest() +
-                      collection->tables()[1]->content_digest());
+    digests.push_back(collection->tables()[0]->content().digest() +
+                      collection->tables()[1]->content().digest());
     EXPECT_EQ(digests.back(), digests[0]) << name_of(set);
   }
 }
@@ -180,7 +180,7 @@ TEST_F(SparseOptimizerTest, AnErrorInOneCollectionChangesNone) {
   backward(*first, 1);
   EXPECT_THAT(optimizer->step(Progress()), StatusIs(absl::StatusCode::kFailedPrecondition));
   optimizer->discard();
-  EXPECT_EQ(first->tables()[0]->statistics().rows, 0);
+  EXPECT_EQ(first->tables()[0]->maintenance().statistics().rows, 0);
   EXPECT_EQ(first->tables()[0]->applied_steps(), 0);
 }
 
@@ -211,7 +211,7 @@ TEST_F(SparseOptimizerTest, CreateRefusesBadConfigurations) {
   rows.ids = {1};
   rows.weights = {1, 2};
   auto loaded = make();
-  ASSERT_OK(loaded->tables()[1]->load_rows(rows));
+  ASSERT_OK(loaded->tables()[1]->content().load_rows(rows));
   EXPECT_THAT(SparseOptimizer::create(adagrad_config(), {loaded.get()}),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("table plain")));
 }

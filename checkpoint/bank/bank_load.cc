@@ -49,7 +49,7 @@ absl::Status copy_rows(const EmbeddingTable& from, const RowParts& parts, int64_
   }
   std::vector<RowIndex> before(ids.size());
   to.find(ids, absl::MakeSpan(before));
-  ASSIGN_OR_RETURN(const std::vector<RowIndex> rows, to.place_rows(ids));
+  ASSIGN_OR_RETURN(const std::vector<RowIndex> rows, to.content().place_rows(ids));
   for (size_t i = 0; i < rows.size(); ++i) {
     const char* source = from.store().record(sources[i]);
     char* record = to.store().record(rows[i]);
@@ -196,7 +196,7 @@ class BankLoad {
     bool table_state = false, admission = false;
     int64_t applied_steps = 0;
     if (source.chain().empty()) {
-      RETURN_IF_ERROR(rows->load_rows(source.rows()));
+      RETURN_IF_ERROR(rows->content().load_rows(source.rows()));
       // The others are the model's own, and may have been trained.
       parts.columns = source.file_columns();
     } else {
@@ -211,10 +211,10 @@ class BankLoad {
     }
     RETURN_IF_ERROR(add_rows(own, std::move(rows), parts, table_state, admission, load.clear));
     EmbeddingTable& result = *tables_.at(own.name());
-    TableCounters counters = result.counters();
+    TableCounters counters = result.content().counters();
     counters.applied_steps = std::max(counters.applied_steps, applied_steps);
     counters.last_step = std::max(counters.last_step, step_of(own));
-    return annotate(result.set_counters(counters), config.path());
+    return annotate(result.content().set_counters(counters), config.path());
   }
 
   TableReaderOptions reader_options(const BankPlan::Load& load) const {
@@ -245,7 +245,7 @@ class BankLoad {
   }
 
   int64_t step_of(const EmbeddingTable& own) const {
-    return options_.step_by_table ? own.counters().last_step : options_.step;
+    return options_.step_by_table ? own.content().counters().last_step : options_.step;
   }
 
   // Into what the table will hold.
@@ -262,17 +262,19 @@ class BankLoad {
         ASSIGN_OR_RETURN(result, copy_of(own));
       }
       RETURN_IF_ERROR(copy_rows(*rows, parts, step, *result));
-      if (admission) RETURN_IF_ERROR(result->set_admission_state(rows->admission_state()));
-      result->restart_evicted_log(log_begins);
+      if (admission)
+        RETURN_IF_ERROR(result->content().set_admission_state(rows->content().admission_state()));
+      result->content().restart_evicted_log(log_begins);
       return absl::OkStatus();
     }
     RowStore& store = rows->store();
     for (RowIndex row = 0; row < store.end() && !parts.last_step; ++row) {
       if (store.in_use(row)) store.last_step(row) = static_cast<uint32_t>(step);
     }
-    if (!admission) RETURN_IF_ERROR(rows->set_admission_state(own.admission_state()));
-    if (!table_state) rows->restart_evicted_log(log_begins);
-    RETURN_IF_ERROR(rows->set_counters(own.counters()));
+    if (!admission)
+      RETURN_IF_ERROR(rows->content().set_admission_state(own.content().admission_state()));
+    if (!table_state) rows->content().restart_evicted_log(log_begins);
+    RETURN_IF_ERROR(rows->content().set_counters(own.content().counters()));
     result = std::move(rows);
     return absl::OkStatus();
   }
@@ -280,9 +282,9 @@ class BankLoad {
   static absl::StatusOr<std::unique_ptr<EmbeddingTable>> copy_of(const EmbeddingTable& own) {
     std::unique_ptr<EmbeddingTable> copy = own.make_empty();
     RETURN_IF_ERROR(copy_rows(own, all_parts(own), 0, *copy));
-    RETURN_IF_ERROR(copy->set_admission_state(own.admission_state()));
-    RETURN_IF_ERROR(copy->set_evicted_log(own.evicted_log()));
-    RETURN_IF_ERROR(copy->set_counters(own.counters()));
+    RETURN_IF_ERROR(copy->content().set_admission_state(own.content().admission_state()));
+    RETURN_IF_ERROR(copy->content().set_evicted_log(own.content().evicted_log()));
+    RETURN_IF_ERROR(copy->content().set_counters(own.content().counters()));
     return copy;
   }
 

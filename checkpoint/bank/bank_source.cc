@@ -99,7 +99,7 @@ std::vector<BankItem> model_items(const TrainState& target) {
                      tensor_shape(type ? tensor_type_name(*type) : "?", tensor.value.sizes())});
   }
   for (const EmbeddingTable* table : target.tables) {
-    add_table(table_entry(*table->view(), /*row_state=*/true), &items);
+    add_table(table_entry(*table->content().view(), /*row_state=*/true), &items);
     items.push_back({BankItem::kAdmission, absl::StrCat(table->name(), "@admission"), ""});
   }
   return items;
@@ -142,7 +142,7 @@ absl::Status BankSource::open_rows(const SourceConfig& config, const std::string
                                            {table->dim(), table->added_columns(), features}));
     file_columns_ = rows_.dim;
     add_columns(*table, &rows_);
-    add_table(table_entry(*table->view(), /*row_state=*/false), &items_);
+    add_table(table_entry(*table->content().view(), /*row_state=*/false), &items_);
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(

@@ -44,7 +44,7 @@ int64_t FrozenState::size_bytes() const {
 FrozenState view_state(const TrainState& state) {
   FrozenState frozen = without_tables(state);
   for (const EmbeddingTable* table : state.tables) {
-    frozen.tables.push_back(table->view());
+    frozen.tables.push_back(table->content().view());
   }
   return frozen;
 }
@@ -61,7 +61,7 @@ absl::StatusOr<FrozenState> freeze_state(const TrainState& state,
   std::vector<absl::Status> outcomes(state.tables.size());
   threads.parallel_for(static_cast<int64_t>(state.tables.size()), [&](int64_t t) {
     outcomes[t] = catch_exceptions([&] {
-      frozen.tables[t] = state.tables[t]->freeze(budget);
+      frozen.tables[t] = state.tables[t]->content().freeze(budget);
       return absl::OkStatus();
     });
   });

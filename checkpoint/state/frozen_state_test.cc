@@ -26,7 +26,7 @@ TEST_F(FrozenStateTest, AFrozenOneStaysAndAViewGoesOn) {
   const auto budget = std::make_shared<UndoBudget>(int64_t{1} << 20);
   ASSERT_OK_AND_ASSIGN(const FrozenState frozen, freeze_state(state_.state(), budget, threads_));
   const at::Tensor weight = state_.dense[0].value.detach().clone();
-  const absl::uint128 rows = state_.tables[1]->content_digest();
+  const absl::uint128 rows = state_.tables[1]->content().digest();
   ASSERT_EQ(frozen.tables.size(), 2);
   ASSERT_EQ(frozen.dense.size(), 5);
   ASSERT_EQ(frozen.optimizer_tensors.size(), view.optimizer_tensors.size());
@@ -34,7 +34,7 @@ TEST_F(FrozenStateTest, AFrozenOneStaysAndAViewGoesOn) {
   EXPECT_TRUE(frozen.dense[0].value.equal(weight));
   EXPECT_FALSE(view.dense[0].value.equal(weight)) << "the step changed it";
   EXPECT_EQ(frozen.tables[1]->rows().content_digest(threads_), rows);
-  EXPECT_NE(state_.tables[1]->content_digest(), rows);
+  EXPECT_NE(state_.tables[1]->content().digest(), rows);
   EXPECT_EQ(frozen.tables[1]->rows().size(), 6);
   EXPECT_EQ(frozen.shared.progress().step(), 2);
   EXPECT_GT(budget->most_bytes(), 0);

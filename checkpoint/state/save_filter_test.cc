@@ -81,12 +81,12 @@ TEST_F(SaveFilterTest, ATrainerKeepsWhatWasLeftOutAndTakesTheRest) {
   ASSERT_EQ(fresh_.dense[0].name, "fc.weight");
   EXPECT_TRUE(fresh_.dense[0].value.equal(weight));
   EXPECT_EQ(fresh_.tables[0]->store().size(), own_rows);
-  EXPECT_EQ(fresh_.tables[0]->counters().last_step, 2);
-  EXPECT_EQ(fresh_.tables[0]->counters().applied_steps, 1) << "its own";
+  EXPECT_EQ(fresh_.tables[0]->content().counters().last_step, 2);
+  EXPECT_EQ(fresh_.tables[0]->content().counters().applied_steps, 1) << "its own";
   for (size_t i = 1; i < fresh_.dense.size(); ++i) {
     EXPECT_TRUE(fresh_.dense[i].value.equal(saved_.dense[i].value)) << fresh_.dense[i].name;
   }
-  EXPECT_EQ(fresh_.tables[1]->content_digest(), saved_.tables[1]->content_digest());
+  EXPECT_EQ(fresh_.tables[1]->content().digest(), saved_.tables[1]->content().digest());
   const auto steps = [](const TinyState& state) {
     std::map<std::string, double> steps;
     for (const NamedParameter& tensor : state.state().optimizer_tensors()) {

@@ -114,14 +114,14 @@ TEST_F(StateReaderTest, AChainOfDeltasGivesTheWhole) {
   ASSERT_OK(write_state(files_, "c", state_.state()));
   for (int64_t step = 4; step <= 8; ++step) {
     step_state(state_, {step, 2 * step, 3});
-    ASSERT_OK(state_.tables[0]->evict({.step = step}).status());
+    ASSERT_OK(state_.tables[0]->maintenance().evict({.step = step}).status());
     StateWriterOptions options;
     options.base = base_of(files_, path(step - 1));
     ASSERT_OK(write_state(files_, "c", state_.state(), options));
     TinyState target = make(2);
     EXPECT_THAT(restored(target, step), IsOkAndHolds(state_.to_string()));
   }
-  EXPECT_GT(state_.tables[0]->evicted_log().ids.size(), 3);
+  EXPECT_GT(state_.tables[0]->content().evicted_log().ids.size(), 3);
 }
 
 TEST_F(StateReaderTest, ADeltaWithAnotherNumberOfRowsThanItSaysIsDamage) {
@@ -173,7 +173,8 @@ TEST_F(StateReaderTest, AModelAlone) {
     for (size_t i = 0; i < target.dense.size(); ++i) {
       EXPECT_TRUE(target.dense[i].value.equal(state_.dense[i].value)) << target.dense[i].name;
     }
-    const TableRows rows = target.tables[0]->export_rows(), due = state_.tables[0]->export_rows();
+    const TableRows rows = target.tables[0]->content().export_rows(),
+                    due = state_.tables[0]->content().export_rows();
     EXPECT_EQ(rows.ids, due.ids);
     EXPECT_EQ(rows.weights, due.weights);
     EXPECT_NE(rows.slots[0].values, due.slots[0].values) << "as in new rows";

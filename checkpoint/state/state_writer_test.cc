@@ -73,7 +73,7 @@ TEST_F(StateWriterTest, DigestsAreThoseOfTheFiles) {
   ASSERT_EQ(said.size(), 3);
   for (const auto& [name, digest] : computed) EXPECT_EQ(said[name], format_digest(digest)) << name;
   EXPECT_EQ(computed.size(), 3);
-  const absl::uint128 items = state_.tables[0]->content_digest();
+  const absl::uint128 items = state_.tables[0]->content().digest();
   EXPECT_EQ(said["table/items"], format_digest(items));
 }
 

@@ -62,12 +62,12 @@ class TableLoad {
     ASSIGN_OR_RETURN(const auto opened, checkpoint_.open_file(file));
     opened->will_need_first();
     RETURN_IF_ERROR(read_ids(file, *opened, layout, "tombstones", tombstones_));
-    table_.drop_rows(tombstones_);
+    table_.content().drop_rows(tombstones_);
     RETURN_IF_ERROR(read_ids(file, *opened, layout, "ids", ids_));
     const bool all_slots = options_.row_state && !options_.slots.has_value();
-    ASSIGN_OR_RETURN(rows_,
-                     table_.place_rows(ids_, all_slots ? EmbeddingTable::NewSlots::kUnset
-                                                       : EmbeddingTable::NewSlots::kInitial));
+    ASSIGN_OR_RETURN(
+        rows_, table_.content().place_rows(ids_, all_slots ? TableContent::NewSlots::kUnset
+                                                           : TableContent::NewSlots::kInitial));
     RETURN_IF_ERROR(plan_targets(layout));
     RETURN_IF_ERROR(opened->read_pieces(
         [&](int64_t offset, absl::Span<const char> bytes) {
@@ -249,8 +249,8 @@ class TableLoad {
       log.ids.push_back(evicted.id);
       log.steps.push_back(evicted.step);
     }
-    RETURN_IF_ERROR(table_.set_evicted_log(log));
-    return options_.admission ? table_.set_admission_state(admission_) : absl::OkStatus();
+    RETURN_IF_ERROR(table_.content().set_evicted_log(log));
+    return options_.admission ? table_.content().set_admission_state(admission_) : absl::OkStatus();
   }
 
   const CheckpointReader& checkpoint_;

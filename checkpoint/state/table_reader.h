@@ -26,7 +26,7 @@ struct TableReaderOptions {
 
 // Reads the rows of one table of one checkpoint into `table`: ids that are there already are
 // replaced; of a delta, those of the tombstones go first. Rows go straight from the files' chunks
-// into their records. Counters of the table (EmbeddingTable::set_counters) are not touched.
+// into their records. Counters of the table (TableContent::set_counters) are not touched.
 // Afterwards the table holds, on success, what the checkpoint does and what was there before; after
 // an error, anything: load into a table made by make_empty().
 // REQUIRES: the manifest has the table, and what is read fits, as table_differences() tells.

@@ -23,9 +23,9 @@ constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 constexpr char kFirst[] = "c/step-00000001";
 
 void expect_equal(const EmbeddingTable& a, const EmbeddingTable& b) {
-  EXPECT_EQ(a.content_digest(), b.content_digest());
-  EXPECT_EQ(a.admission_state(), b.admission_state());
-  EXPECT_EQ(a.evicted_log(), b.evicted_log());
+  EXPECT_EQ(a.content().digest(), b.content().digest());
+  EXPECT_EQ(a.content().admission_state(), b.content().admission_state());
+  EXPECT_EQ(a.content().evicted_log(), b.content().evicted_log());
 }
 
 // The rows of a tensor in another order.
@@ -60,7 +60,7 @@ class TableReaderTest : public testing::Test {
     step_table(*table, 2, ids);
     ids.resize(20);
     step_table(*table, 3, ids);
-    EXPECT_OK(table->evict({.step = 5}).status());
+    EXPECT_OK(table->maintenance().evict({.step = 5}).status());
     step_table(*table, 4, seen_once);
     return table;
   }
@@ -101,7 +101,7 @@ TEST_F(TableReaderTest, WhatWasWrittenComesBack) {
           Ids ids;
           for (int64_t i = 0; i < 30; ++i) ids.push_back((step * 7 + i) % 50 - 25);
           step_table(*table, step, ids);
-          ASSERT_OK(table->evict({.step = step}).status());
+          ASSERT_OK(table->maintenance().evict({.step = step}).status());
         }
         MemoryFileSystem written;
         TableWriterOptions options;
@@ -177,14 +177,14 @@ TEST_F(TableReaderTest, ADeltaTakesRowsAwayAndPutsOthersInTheirPlace) {
   const auto to = tiny_table("eviction { idle_steps: 2 }");
   for (int64_t step = 1; step <= 6; ++step) {
     step_table(*table, step, {step, step + 1, 10 * step, 100});
-    ASSERT_OK(table->evict({.step = step}).status());
+    ASSERT_OK(table->maintenance().evict({.step = step}).status());
     if (step == 5) step_table(*table, 7, {1, 10});  // some come back
     ASSERT_OK(write(step, step == 1 ? std::nullopt : std::optional(step - 1)));
     ASSERT_OK(read(absl::StrCat("c/step-0000000", step), *to));
     expect_equal(*to, *table);
     if (step == 5) break;
   }
-  EXPECT_GT(table->evicted_log().ids.size(), 1);
+  EXPECT_GT(table->content().evicted_log().ids.size(), 1);
 }
 
 TEST_F(TableReaderTest, RowsThatBreakARuleAreNamed) {

@@ -13,7 +13,7 @@ using testing::IsEmpty;
 TEST(TableTensorsTest, TheEntryIsTheSchema) {
   const auto table = tiny_table("row_dtype: BFLOAT16");
   step_table(*table, 1, {3, 4, 5});
-  const CheckpointManifest::Table entry = table_entry(*table->view(), /*row_state=*/true);
+  const CheckpointManifest::Table entry = table_entry(*table->content().view(), /*row_state=*/true);
   EXPECT_EQ(entry.name(), "items");
   EXPECT_EQ(entry.dim(), 3);
   EXPECT_EQ(entry.dtype(), "BF16");
@@ -21,7 +21,7 @@ TEST(TableTensorsTest, TheEntryIsTheSchema) {
   ASSERT_EQ(entry.slots_size(), 1);
   EXPECT_EQ(entry.slots(0).name(), "m");
   EXPECT_EQ(entry.slots(0).size(), 2);
-  EXPECT_EQ(table_entry(*table->view(), /*row_state=*/false).slots_size(), 0);
+  EXPECT_EQ(table_entry(*table->content().view(), /*row_state=*/false).slots_size(), 0);
   EXPECT_EQ(table_prefix("items"), "table/items/");
 }
 
@@ -33,7 +33,7 @@ TEST(TableTensorsTest, EachRowTypeHasItsOwn) {
 
 TEST(TableTensorsTest, EveryDifferenceHasALine) {
   const auto table = tiny_table();
-  const CheckpointManifest::Table same = table_entry(*table->view(), true);
+  const CheckpointManifest::Table same = table_entry(*table->content().view(), true);
   EXPECT_THAT(table_differences(same, *table, true), IsEmpty());
   CheckpointManifest::Table other = same;
   other.set_dim(4);

@@ -34,7 +34,7 @@ struct TableWriterOptions {
 // function of the table's content and the options, and do not depend on the number of threads.
 //
 //   ASSIGN_OR_RETURN(TableWriter writer,
-//                    TableWriter::create(table->freeze(budget), options, threads));
+//                    TableWriter::create(table->content().freeze(budget), options, threads));
 //   ... check_free_space(... writer.size_bytes()) ...
 //   RETURN_IF_ERROR(writer.write(directory, threads));
 //   *manifest.add_tables() = writer.entry();

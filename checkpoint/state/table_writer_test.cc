@@ -143,7 +143,7 @@ TEST_F(TableWriterTest, PartsCanBeLeftOut) {
   step_table(*table, 1, {1, 2});
   step_table(*table, 2, {1, 2});
   step_table(*table, 3, {9});
-  ASSERT_OK(table->evict({.step = 5}).status());
+  ASSERT_OK(table->maintenance().evict({.step = 5}).status());
   EXPECT_THAT(names_of(written(*table)[0]),
               IsSupersetOf({"admission/counts", "admission/ids", "evicted/ids", "evicted/steps"}));
   TableWriterOptions options;
@@ -162,10 +162,10 @@ TEST_F(TableWriterTest, CandidatesAndWhatWasEvicted) {
   step_table(*table, 2, {1, 2});
   step_table(*table, 3, {1, 8});
   step_table(*table, 4, {1});
-  ASSERT_OK(table->evict({.step = 4}).status());
-  const AdmissionState admission = table->admission_state();
+  ASSERT_OK(table->maintenance().evict({.step = 4}).status());
+  const AdmissionState admission = table->content().admission_state();
   ASSERT_FALSE(admission.ids.empty());
-  ASSERT_THAT(table->evicted_log().ids, ElementsAre(2));
+  ASSERT_THAT(table->content().evicted_log().ids, ElementsAre(2));
   const FileTensors tensors = written(*table)[0];
   EXPECT_EQ(numbers_of<int64_t>(tensors.at("admission/ids").bytes), admission.ids);
   EXPECT_EQ(numbers_of<uint32_t>(tensors.at("admission/counts").bytes), admission.counts);
@@ -178,7 +178,7 @@ TEST_F(TableWriterTest, ASketchIsCutByItsRanges) {
   Ids ids;
   for (int64_t id = 0; id < 200; ++id) ids.push_back(id * 17);
   step_table(*table, 1, ids);
-  const CountSketchState sketch = table->admission_state().sketch;
+  const CountSketchState sketch = table->content().admission_state().sketch;
   ASSERT_GT(sketch.width, 0);
   TableWriterOptions options;
   options.min_files = 3;
@@ -199,7 +199,7 @@ TEST_F(TableWriterTest, ADeltaHasWhatChangedAndWhatWent) {
   step_table(*table, 1, {1, 2, 3});
   step_table(*table, 2, {2, 4});
   step_table(*table, 3, {5});
-  ASSERT_OK(table->evict({.step = 4}).status());  // 1 and 3
+  ASSERT_OK(table->maintenance().evict({.step = 4}).status());  // 1 and 3
   TableWriterOptions options;
   options.since = 1;
   const FileTensors tensors = written(*table, options)[0];
@@ -218,21 +218,21 @@ TEST_F(TableWriterTest, ADeltaHasWhatChangedAndWhatWent) {
 TEST_F(TableWriterTest, ADeltaOnWhatIsNotKnownIsRefused) {
   const auto table = tiny_table();
   step_table(*table, 5, {1});
-  table->restart_evicted_log(5);
+  table->content().restart_evicted_log(5);
   ThreadPool threads(1);
   TableWriterOptions options;
   options.since = 4;
-  EXPECT_THAT(TableWriter::create(table->view(), options, threads).status(),
+  EXPECT_THAT(TableWriter::create(table->content().view(), options, threads).status(),
               StatusIs(absl::StatusCode::kOutOfRange));
   options.since = 5;
-  EXPECT_OK(TableWriter::create(table->view(), options, threads).status());
+  EXPECT_OK(TableWriter::create(table->content().view(), options, threads).status());
 }
 
 TEST_F(TableWriterTest, NamesThatAreNoneOfFilesAreRefused) {
   ThreadPool threads(1);
   for (const char* name : {"a/b", "..", "a b"}) {
     const auto table = tiny_table("", name);
-    EXPECT_THAT(TableWriter::create(table->view(), {}, threads).status(),
+    EXPECT_THAT(TableWriter::create(table->content().view(), {}, threads).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(name)));
   }
 }
@@ -259,7 +259,8 @@ TEST_F(TableWriterTest, SaysItsSizeBeforeItWrites) {
   const auto table = tiny_table();
   step_table(*table, 1, {1, 2, 3});
   ThreadPool threads(1);
-  ASSERT_OK_AND_ASSIGN(const TableWriter writer, TableWriter::create(table->view(), {}, threads));
+  ASSERT_OK_AND_ASSIGN(const TableWriter writer,
+                       TableWriter::create(table->content().view(), {}, threads));
   EXPECT_EQ(writer.rows(), 3);
   written(*table);
   EXPECT_EQ(writer.size_bytes(), manifest_.files(1).size());

@@ -24,7 +24,7 @@ absl::Status write_table(FileSystem& files, const std::string& folder, int64_t s
                          const EmbeddingTable& table, const TableWriterOptions& options,
                          std::optional<CheckpointManifest::Base> base, int threads) {
   ThreadPool pool(threads);
-  ASSIGN_OR_RETURN(TableWriter writer, TableWriter::create(table.view(), options, pool));
+  ASSIGN_OR_RETURN(TableWriter writer, TableWriter::create(table.content().view(), options, pool));
   ASSIGN_OR_RETURN(const auto directory,
                    CommitDirectory::begin(files, {folder, step, new_nonce(), 0, 1}));
   RETURN_IF_ERROR(writer.write(*directory, pool));

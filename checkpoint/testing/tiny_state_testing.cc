@@ -55,7 +55,7 @@ void step_table(EmbeddingTable& table, int64_t step, const std::vector<int64_t>&
   for (const RowIndex row : rows) {
     if (row != kNoRow) seen.push_back(row);
   }
-  table.preserve(seen);
+  table.store().preserve(seen);
   for (const RowIndex row : seen) {
     std::vector<float> weights(table.dim());
     table.store().read_weights(row, absl::MakeSpan(weights));
@@ -63,7 +63,7 @@ void step_table(EmbeddingTable& table, int64_t step, const std::vector<int64_t>&
     table.store().write_weights(row, weights);
     table.store().slots(row)[1] += static_cast<float>(step);
   }
-  table.see(step, seen, std::vector<uint32_t>(seen.size(), 2));
+  table.record_occurrences(step, seen, std::vector<uint32_t>(seen.size(), 2));
   table.commit(step);
 }
 
@@ -73,7 +73,7 @@ TrainState TinyState::state() const {
   state.dense_optimizers = {optimizer.get()};
   for (const auto& table : tables) {
     state.tables.push_back(table.get());
-    *state.rank.add_table() = to_state(table->name(), table->counters());
+    *state.rank.add_table() = to_state(table->name(), table->content().counters());
   }
   Progress progress;
   progress.step = step;
@@ -87,11 +87,11 @@ std::string TinyState::to_string() const {
   append_tensors(dense, &text);
   append_tensors(optimizer->state(), &text);
   for (const auto& table : tables) {
-    const AdmissionState admission = table->admission_state();
-    const EvictedLogState evicted = table->evicted_log();
+    const AdmissionState admission = table->content().admission_state();
+    const EvictedLogState evicted = table->content().evicted_log();
     absl::StrAppend(&text, table->name(), " ",
-                    absl::Hex(absl::Uint128High64(table->content_digest())),
-                    absl::Hex(absl::Uint128Low64(table->content_digest())), " of ",
+                    absl::Hex(absl::Uint128High64(table->content().digest())),
+                    absl::Hex(absl::Uint128Low64(table->content().digest())), " of ",
                     table->store().size(), " rows, candidates");
     for (size_t i = 0; i < admission.ids.size(); ++i) {
       absl::StrAppend(&text, " ", admission.ids[i], ":", admission.counts[i]);
@@ -104,8 +104,8 @@ std::string TinyState::to_string() const {
     for (size_t i = 0; i < evicted.ids.size(); ++i) {
       absl::StrAppend(&text, " ", evicted.ids[i], ":", evicted.steps[i]);
     }
-    absl::StrAppend(&text, ", ", to_state(table->name(), table->counters()).ShortDebugString(),
-                    "\n");
+    absl::StrAppend(&text, ", ",
+                    to_state(table->name(), table->content().counters()).ShortDebugString(), "\n");
   }
   return text;
 }

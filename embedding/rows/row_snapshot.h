@@ -72,7 +72,7 @@ class RowSnapshot {
 
   // All rows by ascending placement_hash of their id.
   std::vector<RowIndex> in_placement_order(ThreadPool& threads) const;
-  // As EmbeddingTable::content_digest.
+  // As TableContent::digest.
   absl::uint128 content_digest(ThreadPool& threads) const;
 
   // Nothing will be read any more: training need not keep anything. From any thread.

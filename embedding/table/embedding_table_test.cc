@@ -34,7 +34,7 @@ std::vector<RowIndex> insert(EmbeddingTable& table, const std::vector<int64_t>& 
 // A step that sees distinct ids once each.
 std::vector<RowIndex> step(EmbeddingTable& table, int64_t number, const std::vector<int64_t>& ids) {
   const std::vector<RowIndex> rows = insert(table, ids);
-  table.see(number, rows, std::vector<uint32_t>(rows.size(), 1));
+  table.record_occurrences(number, rows, std::vector<uint32_t>(rows.size(), 1));
   table.commit(number);
   return rows;
 }
@@ -65,9 +65,9 @@ TEST(EmbeddingTableTest, NewRowsHoldInitialValuesWhateverTheOrder) {
   step(*a, 1, ids);
   std::reverse(ids.begin(), ids.end());
   for (const int64_t id : ids) insert(*b, {id});
-  b->see(1, find(*b, ids), std::vector<uint32_t>(5, 1));
+  b->record_occurrences(1, find(*b, ids), std::vector<uint32_t>(5, 1));
   b->commit(1);
-  EXPECT_EQ(a->content_digest(), b->content_digest());
+  EXPECT_EQ(a->content().digest(), b->content().digest());
   std::vector<float> row(3);
   a->initial_row(12, absl::MakeSpan(row));
   const float* weights = a->store().weights(find(*a, {12})[0]);
@@ -79,8 +79,8 @@ TEST(EmbeddingTableTest, CommitCountsAndRemembersTheStep) {
   std::unique_ptr<EmbeddingTable> table = make_table();
   std::vector<RowIndex> rows = insert(*table, {1, 2});
   EXPECT_TRUE(table->has_tentative_rows());
-  EXPECT_EQ(table->statistics().rows, 0);
-  table->see(10, rows, {3, 1});
+  EXPECT_EQ(table->maintenance().statistics().rows, 0);
+  table->record_occurrences(10, rows, {3, 1});
   table->commit(10);
   EXPECT_FALSE(table->has_tentative_rows());
   step(*table, 11, {2});
@@ -89,23 +89,23 @@ TEST(EmbeddingTableTest, CommitCountsAndRemembersTheStep) {
   EXPECT_EQ(table->store().frequency(rows[1]), 2);
   EXPECT_EQ(table->store().last_step(rows[1]), 11);
   EXPECT_EQ(table->applied_steps(), 2);
-  EXPECT_EQ(table->statistics().rows, 2);
-  EXPECT_EQ(table->statistics().inserted, 2);
-  EXPECT_GT(table->statistics().bytes, 1024 * 64);
+  EXPECT_EQ(table->maintenance().statistics().rows, 2);
+  EXPECT_EQ(table->maintenance().statistics().inserted, 2);
+  EXPECT_GT(table->maintenance().statistics().bytes, 1024 * 64);
 }
 
 TEST(EmbeddingTableTest, DiscardLeavesTheTableAsItWas) {
   std::unique_ptr<EmbeddingTable> table = make_table();
   step(*table, 1, {1, 2, 3});
-  const absl::uint128 digest = table->content_digest();
-  const TableRows rows = table->export_rows();
+  const absl::uint128 digest = table->content().digest();
+  const TableRows rows = table->content().export_rows();
   insert(*table, {3, 4, 5, 4, 6});
-  EXPECT_NE(table->content_digest(), digest);
+  EXPECT_NE(table->content().digest(), digest);
   table->discard();
-  EXPECT_EQ(table->content_digest(), digest);
-  EXPECT_EQ(table->export_rows().weights, rows.weights);
-  EXPECT_EQ(table->statistics().rows, 3);
-  EXPECT_EQ(table->statistics().inserted, 3);
+  EXPECT_EQ(table->content().digest(), digest);
+  EXPECT_EQ(table->content().export_rows().weights, rows.weights);
+  EXPECT_EQ(table->maintenance().statistics().rows, 3);
+  EXPECT_EQ(table->maintenance().statistics().inserted, 3);
   EXPECT_EQ(table->applied_steps(), 1);
   EXPECT_THAT(find(*table, {4, 5, 6}), testing::Each(kNoRow));
   // The same row numbers come again.
@@ -129,7 +129,7 @@ TEST(EmbeddingTableTest, ExportIsInPlacementOrder) {
   std::vector<int64_t> ids;
   for (int64_t id = -500; id < 500; ++id) ids.push_back(id * 77);
   step(*table, 1, ids);
-  const TableRows rows = table->export_rows();
+  const TableRows rows = table->content().export_rows();
   ASSERT_EQ(rows.ids.size(), 1000);
   EXPECT_TRUE(std::is_sorted(rows.ids.begin(), rows.ids.end(), [](int64_t a, int64_t b) {
     return placement_hash(a) < placement_hash(b);
@@ -150,14 +150,14 @@ TEST(EmbeddingTableTest, LoadMakesTheSameTable) {
     }
   }
   step(*copy, 1, {0, 1, 2});
-  copy->reset();
-  EXPECT_EQ(copy->content_digest(), absl::uint128(0));
-  EXPECT_OK(copy->load_rows(table->export_rows()));
-  EXPECT_EQ(copy->content_digest(), table->content_digest());
-  EXPECT_EQ(copy->statistics().rows, table->statistics().rows);
+  copy->content().reset();
+  EXPECT_EQ(copy->content().digest(), absl::uint128(0));
+  EXPECT_OK(copy->content().load_rows(table->content().export_rows()));
+  EXPECT_EQ(copy->content().digest(), table->content().digest());
+  EXPECT_EQ(copy->maintenance().statistics().rows, table->maintenance().statistics().rows);
   // Loading over what is there changes nothing either.
-  EXPECT_OK(copy->load_rows(table->export_rows()));
-  EXPECT_EQ(copy->content_digest(), table->content_digest());
+  EXPECT_OK(copy->content().load_rows(table->content().export_rows()));
+  EXPECT_EQ(copy->content().digest(), table->content().digest());
 }
 
 TEST(EmbeddingTableTest, LoadOfWeightsAloneBeginsWithFreshSlots) {
@@ -168,23 +168,23 @@ TEST(EmbeddingTableTest, LoadOfWeightsAloneBeginsWithFreshSlots) {
   weights.dim = 3;
   weights.ids = {2, 1};
   weights.weights = {1, 2, 3, 4, 5, 6};
-  EXPECT_OK(table->load_rows(weights));
+  EXPECT_OK(table->content().load_rows(weights));
   EXPECT_EQ(table->store().slots(rows[0])[0], 0);
   EXPECT_EQ(table->store().weights(rows[0])[2], 6);
   EXPECT_EQ(table->store().frequency(rows[0]), 0);
-  EXPECT_EQ(table->statistics().rows, 2);
+  EXPECT_EQ(table->maintenance().statistics().rows, 2);
 }
 
 TEST(EmbeddingTableTest, LoadRefusesWhatDoesNotFitAndChangesNothing) {
   std::unique_ptr<EmbeddingTable> table = make_table();
   step(*table, 1, {1, 2});
-  const absl::uint128 digest = table->content_digest();
+  const absl::uint128 digest = table->content().digest();
   auto refused = [&](void (*damage)(TableRows&), const char* message) {
-    TableRows rows = table->export_rows();
+    TableRows rows = table->content().export_rows();
     rows.ids = {3, 4};
     damage(rows);
-    EXPECT_THAT(table->load_rows(rows), StatusIs(kInvalid, HasSubstr(message)));
-    EXPECT_EQ(table->content_digest(), digest);
+    EXPECT_THAT(table->content().load_rows(rows), StatusIs(kInvalid, HasSubstr(message)));
+    EXPECT_EQ(table->content().digest(), digest);
   };
   refused([](TableRows& rows) { rows.dim = 2; }, "columns");
   refused([](TableRows& rows) { rows.weights.pop_back(); }, "columns");
@@ -195,15 +195,16 @@ TEST(EmbeddingTableTest, LoadRefusesWhatDoesNotFitAndChangesNothing) {
   refused([](TableRows& rows) { rows.slots[0].values.pop_back(); }, "slot m");
   refused([](TableRows& rows) { rows.ids[1] = rows.ids[0]; }, "id 3 comes twice");
   insert(*table, {9});
-  EXPECT_THAT(table->load_rows(TableRows()), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(table->content().load_rows(TableRows()),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST(EmbeddingTableTest, DigestSeesEveryPart) {
   std::unique_ptr<EmbeddingTable> table = make_table();
   const RowIndex row = step(*table, 1, {1, 2})[1];
-  absl::uint128 last = table->content_digest();
+  absl::uint128 last = table->content().digest();
   auto changed = [&] {
-    const absl::uint128 before = std::exchange(last, table->content_digest());
+    const absl::uint128 before = std::exchange(last, table->content().digest());
     return before != last;
   };
   EXPECT_FALSE(changed());
@@ -220,9 +221,10 @@ TEST(EmbeddingTableTest, DigestSeesEveryPart) {
 TEST(EmbeddingTableTest, ResetBeginsAnew) {
   std::unique_ptr<EmbeddingTable> table = make_table();
   step(*table, 1, {1, 1, 2});
-  ASSERT_GT(table->statistics().occurrences, 0);
-  table->reset();
-  const TableStatistics statistics = table->statistics(), fresh = make_table()->statistics();
+  ASSERT_GT(table->maintenance().statistics().occurrences, 0);
+  table->content().reset();
+  const TableStatistics statistics = table->maintenance().statistics(),
+                        fresh = make_table()->maintenance().statistics();
   EXPECT_EQ(statistics.rows, 0);
   EXPECT_EQ(statistics.steps, fresh.steps);
   EXPECT_EQ(statistics.occurrences, fresh.occurrences);

@@ -338,13 +338,14 @@ void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context
                       /*wants_largest=*/false);
     }
     const auto rows = absl::MakeConstSpan(rows_).subspan(begin, end - begin);
-    table_->preserve(rows);
+    table_->store().preserve(rows);
     for (size_t place = begin; place < end; ++place, ++sums) {
       if (*sums != nullptr) updater.add(rows_[place], records_[place], *sums);
     }
     updater.update();
     // Now: what is kept about a row stands beside it.
-    table_->see(step, rows, absl::MakeConstSpan(counts_).subspan(begin, end - begin));
+    table_->record_occurrences(step, rows,
+                               absl::MakeConstSpan(counts_).subspan(begin, end - begin));
   }
   table_->commit(step);
   clear();

@@ -193,12 +193,12 @@ TEST_F(StepPlanTest, DiscardForgetsTheStep) {
   const float gradient[] = {1, 1};
   plan_->set_gradient(0, gradient, 2);
   apply();
-  const absl::uint128 digest = table_->content_digest();
+  const absl::uint128 digest = table_->content().digest();
   Input second{{2, 7, 7, 8}};
   look_up(second);
   plan_->set_gradient(0, gradient, 2);
   plan_->discard();
-  EXPECT_EQ(table_->content_digest(), digest);
+  EXPECT_EQ(table_->content().digest(), digest);
   EXPECT_EQ(plan_->lookups(), 0);
   EXPECT_EQ(frequency(7), -1);
   // And the next step is not disturbed by marks left behind.
@@ -218,7 +218,7 @@ TEST_F(StepPlanTest, StepsWithoutIdsCount) {
   apply();
   apply();
   EXPECT_EQ(table_->applied_steps(), 2);
-  EXPECT_EQ(table_->statistics().rows, 0);
+  EXPECT_EQ(table_->maintenance().statistics().rows, 0);
 }
 
 TEST_F(StepPlanTest, RowsWithColumnsLeftOverAddUp) {
@@ -251,13 +251,13 @@ TEST_F(StepPlanTest, ReadOnlyLookupsChangeNothing) {
   UpdateContext context;
   plan.apply(SparseSgdOptimizer(), context, 1);
   table->store().weights(0)[0] = 7;
-  const absl::uint128 digest = table->content_digest();
+  const absl::uint128 digest = table->content().digest();
 
   Input mixed{{6, 1, 6}, NONE};
   std::vector<float> rows(6);
   look_up_read_only(*table, mixed.lists(), {rows.data(), 2});
-  EXPECT_EQ(table->content_digest(), digest);
-  EXPECT_EQ(table->statistics().rows, 1);
+  EXPECT_EQ(table->content().digest(), digest);
+  EXPECT_EQ(table->maintenance().statistics().rows, 1);
   EXPECT_EQ(rows[2], 7);
   std::vector<float> initial(2);
   table->initial_row(6, absl::MakeSpan(initial));
@@ -418,7 +418,7 @@ absl::uint128 digest_after_steps(int64_t dim, bool weighted, bool looks) {
     context.learning_rate = 0.01;
     plan.apply(SparseSgdOptimizer(), context, step);
   }
-  return table->content_digest();
+  return table->content().digest();
 }
 
 TEST_F(StepPlanTest, ApplyTakesTheSameSumsWhetherTheyWereLookedAtOrNot) {
@@ -454,7 +454,7 @@ absl::uint128 trained_digest(RowType type, InstructionSet set, int64_t dim) {
     context.learning_rate = 0.01;
     plan.apply(SparseSgdOptimizer(), context, step);
   }
-  return table->content_digest();
+  return table->content().digest();
 }
 
 TEST(StepPlanTypesTest, EveryInstructionSetGivesTheSameTables) {
@@ -542,7 +542,7 @@ TEST(StepPlanThreadsTest, ReadersSeeWholeRowsWhileTrainingInserts) {
   }
   done = true;
   for (std::thread& reader : readers) reader.join();
-  EXPECT_GT(table->statistics().rows, 5000);
+  EXPECT_GT(table->maintenance().statistics().rows, 5000);
 }
 
 }  // namespace

@@ -41,15 +41,15 @@ void step(EmbeddingTable& table, int64_t number) {
     table.store().write_weights(row, weights);
     table.store().slots(row)[0] += 1;
   }
-  table.see(number, seen, std::vector<uint32_t>(seen.size(), 2));
+  table.record_occurrences(number, seen, std::vector<uint32_t>(seen.size(), 2));
   table.commit(number);
-  ASSERT_OK(table.evict({.step = number}).status());
+  ASSERT_OK(table.maintenance().evict({.step = number}).status());
 }
 
 // As a checkpoint does it: in several pieces, into a table made for that, which is then swapped in.
 void restore(const EmbeddingTable& from, EmbeddingTable& to) {
   const std::unique_ptr<EmbeddingTable> staged = to.make_empty();
-  const TableRows all = from.export_rows();
+  const TableRows all = from.content().export_rows();
   for (size_t i = 0; i < all.ids.size(); ++i) {
     const auto begin = static_cast<int64_t>(i), end = begin + 1;
     TableRows one;
@@ -60,21 +60,21 @@ void restore(const EmbeddingTable& from, EmbeddingTable& to) {
         {"m", 2, {all.slots[0].values.begin() + begin * 2, all.slots[0].values.begin() + end * 2}}};
     one.frequency = {all.frequency[i]};
     one.last_step = {all.last_step[i]};
-    ASSERT_OK(staged->load_rows(one));
+    ASSERT_OK(staged->content().load_rows(one));
   }
-  ASSERT_OK(staged->set_admission_state(from.admission_state()));
-  ASSERT_OK(staged->set_evicted_log(from.evicted_log()));
-  ASSERT_OK(staged->set_counters(from.counters()));
-  to.swap_content(*staged);
+  ASSERT_OK(staged->content().set_admission_state(from.content().admission_state()));
+  ASSERT_OK(staged->content().set_evicted_log(from.content().evicted_log()));
+  ASSERT_OK(staged->content().set_counters(from.content().counters()));
+  to.content().swap(staged->content());
 }
 
 void expect_equal(const EmbeddingTable& a, const EmbeddingTable& b) {
-  EXPECT_EQ(a.content_digest(), b.content_digest());
-  EXPECT_EQ(a.admission_state(), b.admission_state());
-  EXPECT_EQ(a.evicted_log(), b.evicted_log());
+  EXPECT_EQ(a.content().digest(), b.content().digest());
+  EXPECT_EQ(a.content().admission_state(), b.content().admission_state());
+  EXPECT_EQ(a.content().evicted_log(), b.content().evicted_log());
   EXPECT_EQ(a.applied_steps(), b.applied_steps());
-  EXPECT_EQ(a.counters().last_step, b.counters().last_step);
-  const TableStatistics one = a.statistics(), other = b.statistics();
+  EXPECT_EQ(a.content().counters().last_step, b.content().counters().last_step);
+  const TableStatistics one = a.maintenance().statistics(), other = b.maintenance().statistics();
   EXPECT_EQ(one.rows, other.rows);
   EXPECT_EQ(one.inserted, other.inserted);
   EXPECT_EQ(one.evicted, other.evicted);
@@ -112,12 +112,12 @@ TEST(TableContentTest, ARestoredTableGoesOnAsIfNothingHadBeen) {
 TEST(TableContentTest, RowsAreFoundAfterASwapAndAreAnothersAfterwards) {
   std::unique_ptr<EmbeddingTable> table = make("");
   step(*table, 1);
-  const absl::uint128 before = table->content_digest();
+  const absl::uint128 before = table->content().digest();
   std::unique_ptr<EmbeddingTable> other = table->make_empty();
-  EXPECT_EQ(other->statistics().rows, 0);
-  table->swap_content(*other);
-  EXPECT_EQ(table->statistics().rows, 0);
-  EXPECT_EQ(other->content_digest(), before);
+  EXPECT_EQ(other->maintenance().statistics().rows, 0);
+  table->content().swap(other->content());
+  EXPECT_EQ(table->maintenance().statistics().rows, 0);
+  EXPECT_EQ(other->content().digest(), before);
   RowIndex row = 0;
   table->find({{3}}, {&row, 1});
   EXPECT_EQ(row, kNoRow);
@@ -125,20 +125,21 @@ TEST(TableContentTest, RowsAreFoundAfterASwapAndAreAnothersAfterwards) {
   EXPECT_NE(row, kNoRow);
   step(*table, 2);  // both live on
   step(*other, 2);
-  EXPECT_EQ(table->statistics().rows, 8);
+  EXPECT_EQ(table->maintenance().statistics().rows, 8);
 }
 
 TEST(TableContentTest, RefusesWhatDoesNotFit) {
   std::unique_ptr<EmbeddingTable> table = make("");
   step(*table, 1);
-  EXPECT_THAT(table->set_counters({.applied_steps = -1}),
+  EXPECT_THAT(table->content().set_counters({.applied_steps = -1}),
               StatusIs(kInvalid, AllOf(HasSubstr("items"), HasSubstr("-1 steps"))));
-  EXPECT_THAT(table->set_counters({.applied_steps = 1, .last_step = int64_t{1} << 32}),
+  EXPECT_THAT(table->content().set_counters({.applied_steps = 1, .last_step = int64_t{1} << 32}),
               StatusIs(absl::StatusCode::kOutOfRange,
                        AllOf(HasSubstr("table items cannot note step 4294967296"),
                              HasSubstr("4294967295 is the largest"))));
   EXPECT_EQ(table->applied_steps(), 1);
-  EXPECT_THAT(table->set_evicted_log({0, {1}, {}}), StatusIs(kInvalid, HasSubstr("items")));
+  EXPECT_THAT(table->content().set_evicted_log({0, {1}, {}}),
+              StatusIs(kInvalid, HasSubstr("items")));
 }
 
 }  // namespace

@@ -43,11 +43,11 @@ void step(EmbeddingTable& table, int64_t number, const Ids& ids) {
     for (int c = 0; c < kDim; ++c) table.store().weights(row)[c] += 1;
     for (int c = 0; c < 2; ++c) table.store().slots(row)[c] += 1;
   }
-  table.see(number, rows, counts);
+  table.record_occurrences(number, rows, counts);
   table.commit(number);
 }
 
-Ids ids_of(const EmbeddingTable& table) { return table.export_rows().ids; }
+Ids ids_of(const EmbeddingTable& table) { return table.content().export_rows().ids; }
 
 bool has(const EmbeddingTable& table, int64_t id) {
   RowIndex row = 0;

@@ -137,10 +137,10 @@ TEST_P(TableReferenceTest, EqualsTheReference) {
     step(*table, number, ids);
     reference.step(number, ids);
     if (random() % 5 == 0) {
-      ASSERT_OK(table->evict({.step = number}));
+      ASSERT_OK(table->maintenance().evict({.step = number}));
       reference.evict(number);
     }
-    const TableRows rows = table->export_rows();
+    const TableRows rows = table->content().export_rows();
     ASSERT_EQ(rows.ids.size(), reference.rows.size());
     std::vector<float> initial(kDim);
     for (size_t i = 0; i < rows.ids.size(); ++i) {
@@ -152,10 +152,12 @@ TEST_P(TableReferenceTest, EqualsTheReference) {
       ASSERT_NEAR(rows.weights[i * kDim], initial[0] + row.added, 1e-4 * (1 + row.added));
       ASSERT_EQ(rows.slots[0].values[i * 2], 0.5f + row.added);
     }
-    ASSERT_EQ(table->statistics().candidates, static_cast<int64_t>(reference.counts.size()));
-    ASSERT_EQ(table->statistics().evicted_rows(), static_cast<int64_t>(reference.evicted.size()));
+    ASSERT_EQ(table->maintenance().statistics().candidates,
+              static_cast<int64_t>(reference.counts.size()));
+    ASSERT_EQ(table->maintenance().statistics().evicted_rows(),
+              static_cast<int64_t>(reference.evicted.size()));
     const int64_t since = static_cast<int64_t>(random() % number);
-    ASSERT_OK_AND_ASSIGN(const Ids evicted, table->evicted_since(since));
+    ASSERT_OK_AND_ASSIGN(const Ids evicted, table->content().evicted_since(since));
     ASSERT_EQ(std::set<int64_t>(evicted.begin(), evicted.end()), reference.evicted_since(since));
   }
 }

@@ -15,11 +15,12 @@
 
 namespace millrace {
 
-// What EmbeddingTable::view() and freeze() give: the rows, and copies of what else a table's future
+// What TableContent::view() and freeze() give: the rows, and copies of what else a table's future
 // depends on. Of a view the table must stay as it is; a frozen one is read, by any threads, while
 // the table goes on, which it may even outlive:
 //
-//   const std::unique_ptr<TableSnapshot> snapshot = table->freeze(budget);   // between steps
+//   const std::unique_ptr<TableSnapshot> snapshot = table->content().freeze(budget);   // between
+//   steps
 //   ... in another thread, while steps are done ...
 //   for (RowIndex row : snapshot->rows().in_placement_order(threads)) ... rows().copy(row, ...)
 //   snapshot->finish();   // or its end: training keeps nothing for it any more
@@ -45,7 +46,7 @@ class TableSnapshot {
   AdmissionState admission_state() const { return parts_.admission->state(); }
   EvictedLogState evicted_log() const { return parts_.evicted.state(); }
   int64_t evicted_log_begins() const { return parts_.evicted.begins(); }
-  // As EmbeddingTable::evicted_since. `order`: rows().in_placement_order().
+  // As TableContent::evicted_since. `order`: rows().in_placement_order().
   absl::StatusOr<std::vector<int64_t>> evicted_since(int64_t step,
                                                      absl::Span<const RowIndex> order) const;
 

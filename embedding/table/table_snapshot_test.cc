@@ -88,7 +88,7 @@ class Training {
     context.learning_rate = 0.1;
     context.step = table_->applied_steps() + 1;
     plan_->apply(*optimizer_, context, step_);
-    EXPECT_OK(table_->evict({.step = step_}).status());
+    EXPECT_OK(table_->maintenance().evict({.step = step_}).status());
   }
 
  private:
@@ -131,8 +131,8 @@ TEST_P(TableSnapshotTest, IsTheTableAsItWasAndChangesNothing) {
   Training training = make(), without = make();
   for (int i = 0; i < 20; ++i) training.step(), without.step();
   for (int round = 0; round < 6; ++round) {
-    const Content before = read(*training.table().view());
-    const auto snapshot = training.table().freeze(std::make_shared<UndoBudget>(kPlenty));
+    const Content before = read(*training.table().content().view());
+    const auto snapshot = training.table().content().freeze(std::make_shared<UndoBudget>(kPlenty));
     EXPECT_EQ(read(*snapshot, 2), before);
     for (int i = 0; i < 1 << round; ++i) {
       training.step(), without.step();
@@ -145,7 +145,8 @@ TEST_P(TableSnapshotTest, IsTheTableAsItWasAndChangesNothing) {
     snapshot->finish();
     training.step(), without.step();
     EXPECT_FALSE(training.table().store().frozen());
-    EXPECT_EQ(read(*training.table().view()), read(*without.table().view())) << round;
+    EXPECT_EQ(read(*training.table().content().view()), read(*without.table().content().view()))
+        << round;
   }
 }
 
@@ -153,8 +154,8 @@ TEST_P(TableSnapshotTest, IsReadWhileStepsAreDone) {
   Training training = make(), without = make();
   for (int i = 0; i < 10; ++i) training.step();
   for (int round = 0; round < 3; ++round) {
-    const Content before = read(*training.table().view());
-    const auto snapshot = training.table().freeze(std::make_shared<UndoBudget>(kPlenty));
+    const Content before = read(*training.table().content().view());
+    const auto snapshot = training.table().content().freeze(std::make_shared<UndoBudget>(kPlenty));
     std::atomic<int> reading{2};
     std::vector<std::thread> readers;
     for (int i = 0; i < 2; ++i) {
@@ -169,26 +170,26 @@ TEST_P(TableSnapshotTest, IsReadWhileStepsAreDone) {
     EXPECT_FALSE(training.table().store().frozen());
   }
   while (without.steps() < training.steps()) without.step();
-  EXPECT_EQ(read(*training.table().view()), read(*without.table().view()));
+  EXPECT_EQ(read(*training.table().content().view()), read(*without.table().content().view()));
 }
 
 TEST_P(TableSnapshotTest, OutlivesWhatItWasTakenOf) {
   Training training = make();
   for (int i = 0; i < 10; ++i) training.step();
-  const Content before = read(*training.table().view());
-  const auto snapshot = training.table().freeze(std::make_shared<UndoBudget>(kPlenty));
+  const Content before = read(*training.table().content().view());
+  const auto snapshot = training.table().content().freeze(std::make_shared<UndoBudget>(kPlenty));
   training.step();
   const std::unique_ptr<EmbeddingTable> other = training.table().make_empty();
-  training.table().swap_content(*other);
+  training.table().content().swap(other->content());
   EXPECT_FALSE(training.table().store().frozen());
   EXPECT_TRUE(other->store().frozen());
-  TableRows rows = other->export_rows();
+  TableRows rows = other->content().export_rows();
   for (float& weight : rows.weights) weight += 1;
-  ASSERT_OK(other->load_rows(rows));
-  ASSERT_OK(training.table().load_rows(rows));
-  other->drop_rows(absl::MakeSpan(rows.ids).first(rows.ids.size() / 2));
+  ASSERT_OK(other->content().load_rows(rows));
+  ASSERT_OK(training.table().content().load_rows(rows));
+  other->content().drop_rows(absl::MakeSpan(rows.ids).first(rows.ids.size() / 2));
   EXPECT_EQ(read(*snapshot), before);
-  other->reset();
+  other->content().reset();
   training.step();
   EXPECT_EQ(read(*snapshot), before);
 }
@@ -207,11 +208,11 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(TableSnapshotTest, IdsThatWentAndCameBackAreNotGone) {
   Training training("dim: 2 eviction { idle_steps: 2 }", "sgd {}");
   for (int i = 0; i < 30; ++i) training.step();
-  const std::unique_ptr<TableSnapshot> view = training.table().view();
+  const std::unique_ptr<TableSnapshot> view = training.table().content().view();
   ThreadPool threads(1);
   const std::vector<RowIndex> order = view->rows().in_placement_order(threads);
   for (const int64_t step : {0, 10, 29, 31}) {
-    EXPECT_EQ(*view->evicted_since(step, order), *training.table().evicted_since(step));
+    EXPECT_EQ(*view->evicted_since(step, order), *training.table().content().evicted_since(step));
   }
   EXPECT_FALSE(view->evicted_since(0, order)->empty());
 }
@@ -219,8 +220,8 @@ TEST(TableSnapshotTest, IdsThatWentAndCameBackAreNotGone) {
 TEST(TableSnapshotTest, SaysWhatIsNotKnownAnyMore) {
   Training training("dim: 2", "sgd {}");
   training.step();
-  training.table().restart_evicted_log(5);
-  const std::unique_ptr<TableSnapshot> view = training.table().view();
+  training.table().content().restart_evicted_log(5);
+  const std::unique_ptr<TableSnapshot> view = training.table().content().view();
   EXPECT_EQ(view->evicted_log_begins(), 5);
   EXPECT_THAT(view->evicted_since(4, {}).status(),
               StatusIs(absl::StatusCode::kOutOfRange, testing::HasSubstr("items")));

@@ -39,7 +39,7 @@ struct TableCounters {
   TableStatistics counted = {};  // what is since the table was made; the rest is 0
 };
 
-// One row of EmbeddingTable::hottest.
+// One row of TableMaintenance::hottest.
 struct HotId {
   int64_t id = 0;
   int64_t frequency = 0;

@@ -143,7 +143,7 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   if (sparse_ != nullptr) report.learning_rates.merge(sparse_->learning_rates(progress));
   for (const EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {
-      const TableStatistics now = table->statistics();
+      const TableStatistics now = table->maintenance().statistics();
       TableStatistics& last = tables_[table->name()];
       report.tables[table->name()] = table_report(now, last);
       last = now;

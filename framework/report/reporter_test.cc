@@ -83,7 +83,7 @@ TEST_F(ReporterTest, FiguresOfTablesAreThoseSinceTheLastReport) {
                              std::vector<uint32_t> counts) {
     std::vector<RowIndex> rows(ids.size());
     ASSERT_OK(table.find_or_insert(ids, absl::MakeSpan(rows)));
-    table.see(number, rows, counts);
+    table.record_occurrences(number, rows, counts);
     table.commit(number);
   };
   Reporter reporter = this->reporter();
@@ -119,9 +119,9 @@ TEST_F(ReporterTest, EvictedRowsByReason) {
   Reporter reporter = this->reporter();
   std::vector<RowIndex> rows(6);
   ASSERT_OK(table.find_or_insert({{1, 2, 3, 4, 5, 6}}, absl::MakeSpan(rows)));
-  table.see(1, rows, std::vector<uint32_t>(6, 1));
+  table.record_occurrences(1, rows, std::vector<uint32_t>(6, 1));
   table.commit(1);
-  ASSERT_OK(table.evict({.step = 9}));
+  ASSERT_OK(table.maintenance().evict({.step = 9}));
   EXPECT_THAT(take(reporter, {.step = 9}).tables.at("items").evicted,
               ElementsAre(Pair("idle_steps", 2), Pair("limit", 4)));
 }

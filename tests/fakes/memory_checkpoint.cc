@@ -41,8 +41,8 @@ MemoryCheckpoint::MemoryCheckpoint(const TrainState& state)
       shared_(state.shared.SerializeAsString()),
       rank_(state.rank.SerializeAsString()) {
   for (const EmbeddingTable* table : state.tables) {
-    tables_.push_back(
-        {table->name(), table->export_rows(), table->admission_state(), table->evicted_log()});
+    tables_.push_back({table->name(), table->content().export_rows(),
+                       table->content().admission_state(), table->content().evicted_log()});
   }
 }
 
@@ -53,9 +53,10 @@ LoadedState MemoryCheckpoint::load(const TrainState& target,
   loaded.optimizer_tensors = copies(ranks[0]->optimizer_);
   for (size_t t = 0; t < loaded.tables.size(); ++t) {
     const Table& from = ranks[0]->tables_.at(t);
-    for (const absl::Status& status : {loaded.tables[t]->load_rows(from.rows),
-                                       loaded.tables[t]->set_admission_state(from.admission),
-                                       loaded.tables[t]->set_evicted_log(from.evicted)}) {
+    for (const absl::Status& status :
+         {loaded.tables[t]->content().load_rows(from.rows),
+          loaded.tables[t]->content().set_admission_state(from.admission),
+          loaded.tables[t]->content().set_evicted_log(from.evicted)}) {
       MILLRACE_CHECK(status.ok()) << status;
     }
   }

@@ -47,9 +47,9 @@ std::string fingerprint(torch::nn::Module& module) {
     auto* collection = dynamic_cast<EmbeddingCollection*>(part.get());
     if (collection == nullptr) continue;
     for (const auto& table : collection->tables()) {
-      const absl::uint128 digest = table->content_digest();
+      const absl::uint128 digest = table->content().digest();
       absl::StrAppend(&bytes, table->name(), ":", absl::Uint128High64(digest), ":",
-                      absl::Uint128Low64(digest), ":", table->statistics().rows);
+                      absl::Uint128Low64(digest), ":", table->maintenance().statistics().rows);
     }
   }
   return bytes;

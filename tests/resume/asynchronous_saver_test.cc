@@ -330,9 +330,9 @@ class LargeTable {
   void step() {
     std::vector<RowIndex> rows(ids_.size());
     EXPECT_OK(table_->find_or_insert(ids_, absl::MakeSpan(rows)));
-    table_->preserve(rows);
+    table_->store().preserve(rows);
     for (const RowIndex row : rows) table_->store().weights(row)[0] += 1;
-    table_->see(++step_, rows, std::vector<uint32_t>(rows.size(), 1));
+    table_->record_occurrences(++step_, rows, std::vector<uint32_t>(rows.size(), 1));
     table_->commit(step_);
   }
   TrainState state() {

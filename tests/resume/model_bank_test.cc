@@ -124,7 +124,7 @@ TEST_F(ModelBankTest, AllPartsAreAFullResume) {
   EXPECT_EQ(to->progress().step, 5);
   ASSERT_OK(to->train().status());
   EXPECT_EQ(dense_text(*to), dense_text(*whole));
-  EXPECT_EQ(table_of(*to).content_digest(), table_of(*whole).content_digest());
+  EXPECT_EQ(table_of(*to).content().digest(), table_of(*whole).content().digest());
   EXPECT_EQ(table_of(*to).applied_steps(), 9);
 }
 
@@ -138,7 +138,7 @@ TEST_F(ModelBankTest, AllPartsKeepEverythingWithAnotherLearningRate) {
   ASSERT_OK(load(absl::StrCat("source { ", kEverything, " }"), *to));
   EXPECT_EQ(to->progress().step, 5);
   EXPECT_EQ(dense_text(*to), dense_text(*from));
-  EXPECT_EQ(table_of(*to).content_digest(), table_of(*from).content_digest());
+  EXPECT_EQ(table_of(*to).content().digest(), table_of(*from).content().digest());
   const std::vector<NamedParameter> own = state_of(*to).optimizer_tensors();
   const std::vector<NamedParameter> theirs = state_of(*from).optimizer_tensors();
   ASSERT_EQ(own.size(), theirs.size());
@@ -158,7 +158,8 @@ TEST_F(ModelBankTest, WeightsAloneBeginANewTraining) {
   EXPECT_EQ(to->progress().step, 0);
   EXPECT_EQ(dense_text(*to), dense_text(*from));
   EXPECT_THAT(state_of(*to).optimizer_tensors(), IsEmpty());
-  const TableRows rows = table_of(*to).export_rows(), theirs = table_of(*from).export_rows();
+  const TableRows rows = table_of(*to).content().export_rows(),
+                  theirs = table_of(*from).content().export_rows();
   EXPECT_EQ(rows.ids, theirs.ids);
   EXPECT_EQ(rows.weights, theirs.weights);
   EXPECT_NE(rows.slots[0].values, theirs.slots[0].values);
@@ -173,7 +174,8 @@ TEST_F(ModelBankTest, SlotsComeWithFrequenciesAndAppliedSteps) {
   save(*from);
   const std::unique_ptr<Trainer> to = tiny_trainer(job());
   ASSERT_OK(load("source { parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER] }", *to));
-  const TableRows rows = table_of(*to).export_rows(), theirs = table_of(*from).export_rows();
+  const TableRows rows = table_of(*to).content().export_rows(),
+                  theirs = table_of(*from).content().export_rows();
   EXPECT_EQ(rows.slots[0].values, theirs.slots[0].values);
   EXPECT_EQ(rows.frequency, theirs.frequency);
   EXPECT_EQ(table_of(*to).applied_steps(), 5);
@@ -259,7 +261,7 @@ TEST_F(ModelBankTest, DamageIsNamedAndNothingChanges) {
 TEST_F(ModelBankTest, RowsOfSeveralSourcesAreMerged) {
   const std::unique_ptr<Trainer> from = trained();
   save(*from);
-  const int64_t known = table_of(*from).export_rows().ids[0];
+  const int64_t known = table_of(*from).content().export_rows().ids[0];
   files_.put("rows.txt", absl::StrCat(known, " 1 2 3 4\n777777 5 6 7 8\n"));
   const std::string rows = "path: \"rows.txt\" rows { table: \"items\" }";
   const std::unique_ptr<Trainer> to = tiny_trainer(job());
@@ -313,13 +315,13 @@ TEST_F(ModelBankTest, DynamicSourcesAreLoadedWhenTheyChange) {
 
   const std::unique_ptr<Trainer> later = trained(job(4));
   save(*later);
-  const TableRows old = table_of(*to).export_rows();
+  const TableRows old = table_of(*to).content().export_rows();
   ASSERT_THAT(bank.reload(state, ranks_), IsOkAndHolds(true));
   EXPECT_EQ(dense_text(*to), dense_text(*later));
   EXPECT_EQ(to->progress().step, 5);
   EXPECT_EQ(state_of(*to).optimizer_tensors().size(), 6u);
   // Rows are replaced or added; what is known of them stays.
-  const TableRows theirs = table_of(*later).export_rows();
+  const TableRows theirs = table_of(*later).content().export_rows();
   std::vector<RowIndex> rows(theirs.ids.size());
   table_of(*to).find(theirs.ids, absl::MakeSpan(rows));
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -332,7 +334,8 @@ TEST_F(ModelBankTest, DynamicSourcesAreLoadedWhenTheyChange) {
     ASSERT_NE(rows[i], kNoRow);
     EXPECT_EQ(table_of(*to).store().last_step(rows[i]), old.last_step[i]);
   }
-  EXPECT_EQ(table_of(*to).evicted_log_begins(), 6) << "a delta cannot know of the new rows";
+  EXPECT_EQ(table_of(*to).content().evicted_log_begins(), 6)
+      << "a delta cannot know of the new rows";
 }
 
 // Rows that come at step 0 note that step, as those of the first checkpoint do.
@@ -364,7 +367,7 @@ TEST_F(ModelBankTest, ADeltaOnTheStartHasTheRowsThatWereLoadedAfterIt) {
                          saver->restore_from(info.path, state_of(*back), ranks_));
     ASSERT_OK(back->restore(std::move(found.state), &notes_));
     EXPECT_EQ(table_of(*back).store().size(), table_of(*to).store().size());
-    EXPECT_EQ(table_of(*back).content_digest(), table_of(*to).content_digest());
+    EXPECT_EQ(table_of(*back).content().digest(), table_of(*to).content().digest());
   }
 }
 

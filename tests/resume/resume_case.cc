@@ -269,7 +269,7 @@ class Job {
     run_.end = MemoryCheckpoint(state).to_string();
     run_.progress = trainer_->progress();
     for (const EmbeddingTable* table : state.tables) {
-      run_.evicted += table->statistics().evicted_rows();
+      run_.evicted += table->maintenance().statistics().evicted_rows();
     }
     return std::move(run_);
   }

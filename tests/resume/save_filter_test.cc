@@ -172,7 +172,7 @@ TEST_F(SaveFilterTest, ABankFillsNothingButWhatIsMissing) {
   for (size_t i = 0; i < then.size(); ++i) {
     EXPECT_TRUE(then[i].value.equal(now.dense[i].value)) << then[i].name;
   }
-  const TableRows rows = now.tables[0]->export_rows();
+  const TableRows rows = now.tables[0]->content().export_rows();
   EXPECT_EQ(rows.ids.size(), 180);
   EXPECT_EQ(rows.last_step, std::vector<int64_t>(180, 4)) << "seen where training goes on";
   trainer.reset();

@@ -254,16 +254,16 @@ TEST_F(SaverTest, CandidatesAndEvictedIdsMakeAnotherState) {
   };
   EXPECT_TRUE(writes());
   EXPECT_FALSE(writes());
-  AdmissionState admission = state.tables[0]->admission_state();
+  AdmissionState admission = state.tables[0]->content().admission_state();
   ASSERT_FALSE(admission.ids.empty());
   ++admission.counts[0];
-  ASSERT_OK(state.tables[0]->set_admission_state(admission));
+  ASSERT_OK(state.tables[0]->content().set_admission_state(admission));
   EXPECT_TRUE(writes());
   EXPECT_FALSE(writes());
-  EvictedLogState evicted = state.tables[0]->evicted_log();
+  EvictedLogState evicted = state.tables[0]->content().evicted_log();
   evicted.ids.push_back(12345);
   evicted.steps.push_back(5);
-  ASSERT_OK(state.tables[0]->set_evicted_log(evicted));
+  ASSERT_OK(state.tables[0]->content().set_evicted_log(evicted));
   EXPECT_TRUE(writes());
   EXPECT_FALSE(writes());
 }
@@ -576,7 +576,7 @@ class DeltaTest : public SaverTest {
         &events_, [&](HookContext& context, absl::string_view event) {
           if (event != "after_step") return absl::OkStatus();
           context.requests().checkpoint();
-          return table->evict({.step = context.progress().step}).status();
+          return table->maintenance().evict({.step = context.progress().step}).status();
         })));
     notes_.clear();
     ASSERT_OK(trainer->resume(&notes_).status());

@@ -1,0 +1,169 @@
+#include "embedding/table/table_maintenance.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/failure_kind.h"
+#include "base/hash.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kRecordBytes = 64;  // records take a multiple of it
+constexpr int64_t kPlaceBytes = 64;   // of a row in store and map, as max_bytes counts
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+constexpr int64_t kEvictedAtOnce = 1 << 18;  // bounds the memory that evicting takes
+
+bool evicts(LimitConfig::OnFull on_full) {
+  return on_full == LimitConfig::EVICT_LRU || on_full == LimitConfig::EVICT_LFU;
+}
+
+}  // namespace
+
+int64_t TableMaintenance::row_bytes(absl::Span<const SlotSpec> slots) const {
+  int64_t floats = 0;
+  for (const SlotSpec& slot : slots) floats += slot.size;
+  const int64_t bytes = parts_.store.weight_bytes() + floats * static_cast<int64_t>(sizeof(float));
+  return (bytes + kRecordBytes - 1) / kRecordBytes * kRecordBytes + kPlaceBytes;
+}
+
+int64_t TableMaintenance::row_bytes() const { return row_bytes(parts_.store.slots()); }
+
+absl::Status TableMaintenance::set_row_limit(absl::Span<const SlotSpec> slots) {
+  const LimitConfig& limit = parts_.options.limit;
+  int64_t rows = limit.max_rows() > 0 ? limit.max_rows() : kNoLimit;
+  if (limit.max_bytes() > 0) {
+    const int64_t bytes = row_bytes(slots);
+    if (limit.max_bytes() < bytes) {
+      // What the optimizer needs is not known before bind().
+      return absl::InvalidArgumentError(
+          absl::StrCat("table ", parts_.options.name, ".limit: max_bytes is ", limit.max_bytes(),
+                       ", but one row takes ", slots.empty() ? "at least " : "", bytes,
+                       slots.empty() ? ", and its slots" : ""));
+    }
+    rows = std::min(rows, limit.max_bytes() / bytes);
+  }
+  parts_.row_limit = rows;
+  return absl::OkStatus();
+}
+
+absl::Status TableMaintenance::check_room(int64_t more) const {
+  const bool fails =
+      parts_.row_limit != kNoLimit && parts_.options.limit.on_full() == LimitConfig::FAIL;
+  const int64_t limit = std::min(fails ? parts_.row_limit : kNoLimit, RowStore::kMaxRows);
+  if (more <= limit - parts_.store.size()) return absl::OkStatus();
+  return with_kind(absl::ResourceExhaustedError(absl::StrCat(
+                       "table ", parts_.options.name, " has ", parts_.store.size(),
+                       " rows and needs ", more, " more, but its limit is ", limit, " rows",
+                       fails ? " (limit.max_rows or max_bytes, with on_full: FAIL)" : "")),
+                   FailureKind::kLimit);
+}
+
+void TableMaintenance::enforce_limit() {
+  if (parts_.store.size() <= parts_.row_limit || !evicts(parts_.options.limit.on_full())) return;
+  const auto share =
+      static_cast<int64_t>(parts_.options.limit.evict_to() * static_cast<double>(parts_.row_limit));
+  const int64_t target = std::clamp<int64_t>(share, 1, parts_.row_limit);
+  const EvictionOrder order = parts_.options.limit.on_full() == LimitConfig::EVICT_LRU
+                                  ? EvictionOrder::kLeastRecent
+                                  : EvictionOrder::kLeastFrequent;
+  while (parts_.store.size() > target) {
+    LeastRows least(order, std::min(parts_.store.size() - target, kEvictedAtOnce));
+    for (RowIndex row = 0; row < parts_.store.end(); ++row) {
+      if (!parts_.store.in_use(row)) continue;
+      least.add(row, parts_.store.id(row), parts_.store.frequency(row),
+                parts_.store.last_step(row));
+    }
+    const std::vector<RowIndex> rows = least.take();
+    parts_.counted.evicted[static_cast<int>(EvictionReason::kLimit)] +=
+        static_cast<int64_t>(rows.size());
+    remove(rows, parts_.step);
+  }
+  compact();
+}
+
+void TableMaintenance::compact() {
+  if (!parts_.store.thaw()) return;
+  // Room for a quarter more is worth keeping: rows come, too.
+  if (static_cast<int64_t>(parts_.store.end()) * 3 / 4 < parts_.store.size()) return;
+  std::vector<int64_t> ids;
+  std::vector<RowIndex> rows;
+  parts_.store.compact([&](int64_t id, RowIndex to) {
+    ids.push_back(id);
+    rows.push_back(to);
+  });
+  parts_.map.erase(ids);
+  size_t next = 0;
+  std::vector<RowIndex> found(ids.size());
+  parts_.map.find_or_insert(ids, absl::MakeSpan(found), [&](int64_t) { return rows[next++]; });
+}
+
+void TableMaintenance::remove(absl::Span<const RowIndex> rows, int64_t step) {
+  std::vector<int64_t> ids;
+  ids.reserve(rows.size());
+  for (const RowIndex row : rows) ids.push_back(parts_.store.id(row));
+  parts_.map.erase(ids);
+  for (const RowIndex row : rows) parts_.store.remove(row);
+  parts_.evicted.add(step, ids);
+}
+
+absl::StatusOr<EvictionCounts> TableMaintenance::evict(const EvictionTime& now) {
+  WriterLock lock(parts_.mutex);
+  if (parts_.in_step()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("evicting from table ", parts_.options.name, " inside a step"));
+  }
+  EvictionCounts counts = {};
+  if (!parts_.eviction.has_value()) return counts;
+  std::vector<RowIndex> rows;
+  const int64_t step = std::max(now.step, parts_.step);
+  for (RowIndex row = 0; row < parts_.store.end(); ++row) {
+    if (!parts_.store.in_use(row)) continue;
+    if (parts_.eviction->needs_weights())
+      parts_.store.read_weights(row, absl::MakeSpan(parts_.weights));
+    const std::optional<EvictionReason> reason = parts_.eviction->verdict(
+        now, parts_.store.frequency(row), parts_.store.last_step(row), parts_.weights);
+    if (!reason.has_value()) continue;
+    ++counts[static_cast<int>(*reason)];
+    rows.push_back(row);
+    if (rows.size() < kEvictedAtOnce) continue;
+    remove(rows, step);
+    rows.clear();
+  }
+  remove(rows, step);
+  for (int i = 0; i < kEvictionReasons; ++i) parts_.counted.evicted[i] += counts[i];
+  compact();
+  return counts;
+}
+
+TableStatistics TableMaintenance::statistics() const {
+  TableStatistics statistics = parts_.counted;
+  statistics.rows = parts_.committed_rows();
+  statistics.bytes = parts_.store.bytes() + parts_.store.bookkeeping_bytes() + parts_.map.bytes() +
+                     parts_.admission->bytes() + parts_.evicted.bytes();
+  statistics.load = parts_.map.load();
+  statistics.candidates = parts_.admission->candidates();
+  return statistics;
+}
+
+std::vector<HotId> TableMaintenance::hottest(int64_t count) const {
+  // (frequency, ~hash): the least of those kept is on top.
+  using Key = std::pair<uint64_t, uint64_t>;
+  std::priority_queue<Key, std::vector<Key>, std::greater<Key>> kept;
+  for (RowIndex row = 0; row < parts_.store.end(); ++row) {
+    if (!parts_.store.in_use(row)) continue;
+    kept.emplace(parts_.store.frequency(row), ~placement_hash(parts_.store.id(row)));
+    if (static_cast<int64_t>(kept.size()) > count) kept.pop();
+  }
+  std::vector<HotId> ids(kept.size());
+  for (size_t i = ids.size(); i > 0; --i, kept.pop()) {
+    ids[i - 1] = {inverse_placement_hash(~kept.top().second),
+                  static_cast<int64_t>(kept.top().first)};
+  }
+  return ids;
+}
+
+}  // namespace millrace

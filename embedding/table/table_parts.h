@@ -1,0 +1,66 @@
+// All that a table consists of.
+#ifndef MILLRACE_EMBEDDING_TABLE_TABLE_PARTS_H_
+#define MILLRACE_EMBEDDING_TABLE_TABLE_PARTS_H_
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/shared_mutex.h"
+#include "embedding/id_map/id_map.h"
+#include "embedding/policies/admission.h"
+#include "embedding/policies/evicted_log.h"
+#include "embedding/policies/eviction.h"
+#include "embedding/rows/initializer.h"
+#include "embedding/rows/kernels.h"
+#include "embedding/rows/row_store.h"
+#include "embedding/table/embedding_table_options.h"
+#include "embedding/table/table_statistics.h"
+
+namespace millrace {
+
+// The state of an EmbeddingTable, which owns it, and on which TableContent and TableMaintenance
+// work too. Those three classes alone see it.
+struct TableParts {
+  // REQUIRES: options.blocks is not null.
+  TableParts(EmbeddingTableOptions options, Initializer initializer,
+             std::unique_ptr<Admission> admission, std::optional<EvictionRules> eviction);
+  TableParts(const TableParts&) = delete;
+  TableParts& operator=(const TableParts&) = delete;
+
+  // True between the first lookup of a step and its commit or discard.
+  bool in_step() const { return !tentative.empty() || !unadmitted.empty(); }
+  int64_t committed_rows() const { return store.size() - static_cast<int64_t>(tentative.size()); }
+
+  const EmbeddingTableOptions options;
+  const Initializer initializer;
+  const Kernels& kernels;
+  // Key of the stochastic rounding of 16-bit rows: xxh3 of "<name>/rounding" with the seed.
+  const uint64_t rounding_key;
+  const std::optional<EvictionRules> eviction;
+  int64_t row_limit = std::numeric_limits<int64_t>::max();
+  mutable SharedMutex mutex;
+  std::vector<float> weights;  // scratch: of one row, as float32
+
+  // Content.
+  std::unique_ptr<Admission> admission;
+  IdMap map;
+  RowStore store;
+  EvictedLog evicted;
+  TableStatistics counted;  // the counts alone; figures that are looked up are 0
+  int64_t step = 0;         // of the last commit
+  int64_t applied_steps = 0;
+
+  // Of the step that has begun.
+  std::vector<RowIndex> tentative;  // in the order they appeared
+  // Ids without a row that occurred in this step, and how often.
+  absl::flat_hash_map<int64_t, uint32_t> unadmitted;
+  uint32_t hottest = 0;  // occurrences of the most frequent id that was recorded
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_TABLE_TABLE_PARTS_H_
