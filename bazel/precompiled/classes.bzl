@@ -128,6 +128,9 @@ CLASSES = {
         "own_job_test": "tensor",
         "own_parts": "torch",
     },
+    "examples/own_program": {
+        "own_program": "tensor",
+    },
     "framework": {
         "cadence": "proto",
         "cadence_test": "proto",

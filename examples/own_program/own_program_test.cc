@@ -1,0 +1,50 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/e2e/program_test.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+class OwnProgramTest : public ProgramTest {
+ protected:
+  ProgramResult run(const std::string& config) {
+    write("job.textproto", config);
+    const std::string program =
+        std::filesystem::absolute("examples/own_program/own_program").string();
+    return run_program({program, "job.textproto"}, {.directory = path("")});
+  }
+};
+
+TEST_F(OwnProgramTest, Trains) {
+  const ProgramResult result = run(R"(
+    train {
+      generated_data { directory: "data" rows: 200 eval_rows: 50 }
+      train_data { batch_size: 50 }
+      feature { name: "label" kind: LABEL }
+      feature { name: "i{1..13}" kind: DENSE default_value: 0 }
+      feature { name: "c{1..26}" }
+      table { name: "c{1..26}" dim: 4 }
+      model { name: "deepfm" }
+      max_epochs: 1
+    }
+    run { output_dir: "out" })");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "steps 4\n");
+  EXPECT_TRUE(exists("out/events.jsonl"));
+  EXPECT_NE(newest_checkpoint("out"), "");
+}
+
+TEST_F(OwnProgramTest, SaysWhatIsWrongWithTheConfiguration) {
+  const ProgramResult result = run("train { model { name: 1 } }");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("job.textproto:1:"));
+}
+
+}  // namespace
+}  // namespace millrace
