@@ -3,7 +3,7 @@
 # bazel: set-ups that succeed, and one line for each way in which they fail.
 set -uo pipefail
 # Of the bazelw that runs this.
-unset MILLRACE_S3_SERVER MILLRACE_DATA MILLRACE_CACHE MILLRACE_DISK_CACHE MILLRACE_DISK_CACHE_GB MILLRACE_OUTPUT_ROOT LIBTORCH
+unset MILLRACE_S3_SERVER MILLRACE_CLANG_FORMAT MILLRACE_DATA MILLRACE_CACHE MILLRACE_DISK_CACHE MILLRACE_DISK_CACHE_GB MILLRACE_OUTPUT_ROOT LIBTORCH
 
 source=$PWD
 work=$(mktemp -d /tmp/bazelw.XXXXXX)  # another user must get there, too
@@ -116,7 +116,8 @@ files = {
     "some_server.py": "import sys\ndef main(): print('serving', *sys.argv[1:])\n",
     "some_server-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: some-server\nVersion: 1.0\n",
     "some_server-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    "some_server-1.0.dist-info/entry_points.txt": "[console_scripts]\nmoto_server = some_server:main\n",
+    "some_server-1.0.dist-info/entry_points.txt": "[console_scripts]\nmoto_server = some_server:main\n"
+                                                  "clang-format = some_server:main\n",
 }
 record = "some_server-1.0.dist-info/RECORD"
 files[record] = "".join(name + ",,\n" for name in [*files, record])
@@ -130,10 +131,10 @@ END
 fresh what_tests_need
 touch "$here/installed"
 wheel_with_a_server
-program bazel 'echo "server: ${MILLRACE_S3_SERVER:-none}"'
+program bazel 'echo "server: ${MILLRACE_S3_SERVER:-none}, format: ${MILLRACE_CLANG_FORMAT:-none}"'
 arguments=(test //x)
 call env
-expect 0 '^server: none$'
+expect 0 '^server: none, format: none$'
 arguments=(test_setup)
 call env PIP_FIND_LINKS="$here/wheels"
 expect 0 'installing what tests need into'
@@ -143,9 +144,9 @@ call env
 check "quiet once it is there" test "$code:$output" = 0:
 arguments=(test //x)
 call env
-expect 0 "^server: $server\$"
-call env MILLRACE_S3_SERVER=/mine
-expect 0 '^server: /mine$'
+expect 0 "^server: $server, format: ${server%/*}/clang-format\$"
+call env MILLRACE_S3_SERVER=/mine MILLRACE_CLANG_FORMAT=/other
+expect 0 '^server: /mine, format: /other$'
 arguments=(test_setup)
 echo 'some-server==2.0' > "$here/repo/third_party/test_requirements.txt"
 call env PIP_FIND_LINKS="$here/wheels"
@@ -153,7 +154,7 @@ expect 1 'installing what tests need failed: the package index has no some-serve
 check "no environment of it" test "$(ls -d "$here"/cache/test-venv-*)" = "${server%/bin/*}"
 arguments=(test //x)
 call env
-expect 0 '^server: none$'
+expect 0 '^server: none, format: none$'
 
 # CI goes on without them, and counts the target whose case was skipped as failed.
 fresh ci
