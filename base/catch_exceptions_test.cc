@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(CatchExceptionsTest, PassesResultsOn) {
   EXPECT_OK(catch_exceptions([] { return absl::OkStatus(); }));
@@ -27,9 +27,37 @@ TEST(CatchExceptionsTest, TurnsExceptionsIntoStatus) {
   EXPECT_THAT(
       thrown(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again))),
       StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_THAT(thrown(std::runtime_error("odd")),
-              StatusIs(absl::StatusCode::kInternal, HasSubstr("odd")));
-  EXPECT_THAT(thrown(7), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(thrown(std::runtime_error("odd\nmore")),
+              StatusIs(absl::StatusCode::kInternal, "unexpected exception: odd"));
+  EXPECT_THAT(thrown(7),
+              StatusIs(absl::StatusCode::kInternal, "unexpected exception of an unknown type"));
+}
+
+TEST(CatchExceptionsTest, SaysWhatWasBeingDone) {
+  const auto fail = [](const auto& exception) {
+    return catch_exceptions("adding", [&]() -> absl::Status { throw exception; });
+  };
+  EXPECT_OK(catch_exceptions("adding", [] { return absl::OkStatus(); }));
+  EXPECT_THAT(catch_exceptions("adding", [] { return absl::DataLossError("as it was"); }),
+              StatusIs(absl::StatusCode::kDataLoss, "as it was"));
+  EXPECT_THAT(fail(std::runtime_error("boom\nmore")),
+              StatusIs(absl::StatusCode::kInternal, "adding: boom"));
+  EXPECT_THAT(fail(std::bad_alloc()),
+              StatusIs(absl::StatusCode::kResourceExhausted, StartsWith("adding: out of memory")));
+  EXPECT_THAT(fail(7), StatusIs(absl::StatusCode::kInternal,
+                                "adding: something was thrown that is no std::exception"));
+}
+
+TEST(CatchExceptionsTest, WordsOfTheCaller) {
+  const ExceptionWords words = {"", "threw an exception", "threw something"};
+  const auto fail = [&](const auto& exception) {
+    return catch_exceptions([&]() -> absl::Status { throw exception; }, words);
+  };
+  EXPECT_THAT(fail(std::runtime_error("boom")),
+              StatusIs(absl::StatusCode::kInternal, "threw an exception: boom"));
+  EXPECT_THAT(fail(std::bad_alloc()),
+              StatusIs(absl::StatusCode::kResourceExhausted, StartsWith("out of memory")));
+  EXPECT_THAT(fail(7), StatusIs(absl::StatusCode::kInternal, "threw something"));
 }
 
 }  // namespace

@@ -5,12 +5,15 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "base/catch_exceptions.h"
 
 namespace millrace {
 
-// Calls `body` and returns its status; an exception becomes status_of_exception (c10::Error without
-// its backtrace), annotated with `doing`.
-absl::Status guarded(absl::string_view doing, absl::FunctionRef<absl::Status()> body);
+// Calls `body` and returns its status, or the status of its exception annotated with `doing`. Only
+// the first line of a c10::Error is reported, which is before its backtrace.
+inline absl::Status guarded(absl::string_view doing, absl::FunctionRef<absl::Status()> body) {
+  return catch_exceptions(doing, body);
+}
 
 }  // namespace millrace
 

@@ -1,11 +1,9 @@
 #include "framework/hook_list.h"
 
-#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
-#include "base/failure_kind.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
@@ -76,15 +74,9 @@ template <typename Call>
 absl::Status HookList::call(HookContext& context, Entry& entry, Event event, absl::Duration* since,
                             const Call& call) {
   context.requests().set_caller(entry.hook->name());
-  absl::Status status;
-  try {
-    status = call(*entry.hook);
-  } catch (const std::exception& error) {
-    status = status_of_exception(error);
-    if (absl::IsInternal(status)) status = annotate(status, "threw an exception");
-  } catch (...) {
-    status = absl::InternalError("threw something that is no std::exception");
-  }
+  constexpr ExceptionWords kWords = {.internal = "threw an exception",
+                                     .unknown = "threw something that is no std::exception"};
+  absl::Status status = catch_exceptions([&] { return call(*entry.hook); }, kWords);
   const absl::Duration now = clock_.elapsed();
   ++entry.events[event].calls;
   entry.events[event].time += now - *since;
