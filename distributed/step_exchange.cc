@@ -33,7 +33,7 @@ bool all_equal(int64_t sum, int64_t sum_of_squares, int64_t world_size) {
 
 }  // namespace
 
-bool ExchangeResult::any_request() const {
+bool RequestCounts::any() const {
   for (int64_t count : evaluate) {
     if (count > 0) return true;
   }
@@ -47,14 +47,15 @@ StepExchange::StepExchange(Collectives& collectives, int64_t evaluation_sets)
 
 void StepExchange::start(const ExchangeInput& input) {
   MILLRACE_CHECK(pending_ == nullptr) << "an exchange is under way";
-  MILLRACE_CHECK(input.evaluate.empty() ||
-                 static_cast<int64_t>(input.evaluate.size()) == evaluation_sets_)
-      << input.evaluate.size() << " evaluation sets instead of " << evaluation_sets_;
+  const RequestCounts& requests = input.requests;
+  MILLRACE_CHECK(requests.evaluate.empty() ||
+                 static_cast<int64_t>(requests.evaluate.size()) == evaluation_sets_)
+      << requests.evaluate.size() << " evaluation sets instead of " << evaluation_sets_;
   values_[kHasData] = input.has_data;
   values_[kExamples] = input.examples;
-  values_[kStop] = input.stop;
-  values_[kCheckpoint] = input.checkpoint;
-  values_[kReload] = input.reload;
+  values_[kStop] = requests.stop;
+  values_[kCheckpoint] = requests.checkpoint;
+  values_[kReload] = requests.reload;
   values_[kFailed] = input.failed;
   values_[kDurable] = input.durable;
   values_[kElapsed] = collectives_.rank() == 0 ? absl::ToInt64Nanoseconds(input.elapsed) : 0;
@@ -65,7 +66,7 @@ void StepExchange::start(const ExchangeInput& input) {
   values_[kHigh] = high;
   values_[kHighSquared] = high * high;
   for (int64_t i = 0; i < evaluation_sets_; ++i) {
-    values_[kSlots + i] = !input.evaluate.empty() && input.evaluate[i];
+    values_[kSlots + i] = requests.evaluate.empty() ? 0 : requests.evaluate[i];
   }
   pending_ = collectives_.start_sum(absl::MakeSpan(values_));
 }
@@ -78,13 +79,13 @@ absl::StatusOr<ExchangeResult> StepExchange::finish() {
   ExchangeResult result;
   result.ranks_with_data = values_[kHasData];
   result.examples = values_[kExamples];
-  result.stop = values_[kStop];
-  result.checkpoint = values_[kCheckpoint];
-  result.reload = values_[kReload];
+  result.requests.stop = values_[kStop];
+  result.requests.checkpoint = values_[kCheckpoint];
+  result.requests.reload = values_[kReload];
   result.failed = values_[kFailed];
   result.durable = values_[kDurable];
   result.elapsed = absl::Nanoseconds(values_[kElapsed]);
-  result.evaluate.assign(values_.begin() + kSlots, values_.end());
+  result.requests.evaluate.assign(values_.begin() + kSlots, values_.end());
   const int64_t world_size = collectives_.world_size();
   result.diverged = !all_equal(values_[kLow], values_[kLowSquared], world_size) ||
                     !all_equal(values_[kHigh], values_[kHighSquared], world_size);

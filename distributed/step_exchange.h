@@ -12,17 +12,24 @@
 
 namespace millrace {
 
+// What hooks ask for: of one rank, 0 or 1 each; summed, the number of ranks that ask.
+struct RequestCounts {
+  int64_t stop = 0;
+  int64_t checkpoint = 0;
+  int64_t reload = 0;
+  std::vector<int64_t> evaluate;  // by evaluation set; as many on all ranks
+
+  bool any() const;
+};
+
 // One rank's share of an exchange.
 struct ExchangeInput {
   bool has_data = false;  // for the next step
   int64_t examples = 0;   // in all its micro-batches
-  // What hooks of this rank asked for with scope kThisRank.
-  bool stop = false;
-  bool checkpoint = false;
-  bool reload = false;
-  std::vector<bool> evaluate;  // by evaluation set; as many on all ranks
-  bool failed = false;         // something of this rank failed: all ranks end
-  bool durable = false;        // this rank's files of the checkpoint under way are on disk
+  // What hooks of this rank asked for with scope kThisRank; without an evaluation set: none.
+  RequestCounts requests;
+  bool failed = false;   // something of this rank failed: all ranks end
+  bool durable = false;  // this rank's files of the checkpoint under way are on disk
   absl::Duration elapsed = absl::ZeroDuration();  // training time; only rank 0's counts
   // Of everything served so far and of where in the loop this rank stands; equal on all ranks
   // unless they diverged. 48 bits of it are compared.
@@ -33,16 +40,12 @@ struct ExchangeInput {
 struct ExchangeResult {
   int64_t ranks_with_data = 0;
   int64_t examples = 0;
-  // How many ranks asked, failed, or have durable files.
-  int64_t stop = 0;
-  int64_t checkpoint = 0;
-  int64_t reload = 0;
-  std::vector<int64_t> evaluate;
+  RequestCounts requests;
+  // How many ranks failed, or have durable files.
   int64_t failed = 0;
   int64_t durable = 0;
   absl::Duration elapsed = absl::ZeroDuration();  // rank 0's
   bool diverged = false;                          // the fingerprints are not all equal
-  bool any_request() const;
 };
 
 // One int64 sum over ranks on the control channel. Overlapped with a step:
@@ -63,7 +66,7 @@ class StepExchange {
   // `collectives` is borrowed. All ranks have `evaluation_sets` alike; at least 0.
   StepExchange(Collectives& collectives, int64_t evaluation_sets);
 
-  // REQUIRES: none is under way; input.evaluate is empty or has one entry for each set.
+  // REQUIRES: none is under way; input.requests.evaluate is empty or has one entry for each set.
   void start(const ExchangeInput& input);
   bool under_way() const { return pending_ != nullptr; }
   // The result of the one under way. Errors: those of Collectives.

@@ -32,16 +32,16 @@ TEST(StepExchange, OneRankHearsItself) {
   ExchangeInput input;
   input.has_data = true;
   input.examples = 7;
-  input.evaluate = {false, true};
+  input.requests.evaluate = {0, 1};
   input.elapsed = absl::Milliseconds(1500);
   input.fingerprint = 0xffffffffffffffff;
   ASSERT_OK_AND_ASSIGN(const ExchangeResult result, exchange.run(input));
   EXPECT_EQ(result.ranks_with_data, 1);
   EXPECT_EQ(result.examples, 7);
-  EXPECT_EQ(result.evaluate, (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(result.requests.evaluate, (std::vector<int64_t>{0, 1}));
   EXPECT_EQ(result.elapsed, absl::Milliseconds(1500));
   EXPECT_FALSE(result.diverged);
-  EXPECT_TRUE(result.any_request());
+  EXPECT_TRUE(result.requests.any());
 }
 
 TEST(StepExchange, AddsUpWhatRanksBringAndTakesTheTimeOfRankZero) {
@@ -49,21 +49,21 @@ TEST(StepExchange, AddsUpWhatRanksBringAndTakesTheTimeOfRankZero) {
   first.has_data = true;
   first.examples = 5;
   first.elapsed = absl::Seconds(3);
-  first.stop = true;
+  first.requests.stop = 1;
   ExchangeInput second;
   second.examples = 2;
   second.elapsed = absl::Seconds(100);
   second.failed = true;
   second.durable = true;
   ExchangeInput third = first;
-  third.checkpoint = true;
-  third.reload = true;
+  third.requests.checkpoint = 1;
+  third.requests.reload = 1;
   for (const ExchangeResult& result : exchange({first, second, third})) {
     EXPECT_EQ(result.ranks_with_data, 2);
     EXPECT_EQ(result.examples, 12);
-    EXPECT_EQ(result.stop, 2);
-    EXPECT_EQ(result.checkpoint, 1);
-    EXPECT_EQ(result.reload, 1);
+    EXPECT_EQ(result.requests.stop, 2);
+    EXPECT_EQ(result.requests.checkpoint, 1);
+    EXPECT_EQ(result.requests.reload, 1);
     EXPECT_EQ(result.failed, 1);
     EXPECT_EQ(result.durable, 1);
     EXPECT_EQ(result.elapsed, absl::Seconds(3));
@@ -72,7 +72,7 @@ TEST(StepExchange, AddsUpWhatRanksBringAndTakesTheTimeOfRankZero) {
 }
 
 TEST(StepExchange, NothingAskedIsNoRequest) {
-  for (const ExchangeResult& result : exchange({{}, {}}, 3)) EXPECT_FALSE(result.any_request());
+  for (const ExchangeResult& result : exchange({{}, {}}, 3)) EXPECT_FALSE(result.requests.any());
 }
 
 TEST(StepExchange, DivergenceShowsOnEveryRank) {

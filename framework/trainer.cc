@@ -267,7 +267,7 @@ absl::StatusOr<bool> Trainer::Ranks::finish() {
   RETURN_IF_ERROR(trainer_.agreement_->verify());
   const bool more = trainer_.agreement_->result().ranks_with_data > 0;
   // Without a stop the rest is carried to the next exchange of training.
-  if (trainer_.agreement_->result().stop == 0) {
+  if (trainer_.agreement_->result().requests.stop == 0) {
     RETURN_IF_ERROR(trainer_.check_interruption());
     return more;
   }

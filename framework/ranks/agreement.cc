@@ -92,16 +92,16 @@ void Agreement::start_exchange(Place place, const RankShare& share) {
   input.elapsed = share.elapsed;
   input.durable = share.durable;
   input.failed = !own_failure_.ok();
-  input.stop = of_this_rank_.stop;
-  input.checkpoint = of_this_rank_.checkpoint;
-  input.reload = of_this_rank_.reload;
+  input.requests.stop = of_this_rank_.stop;
+  input.requests.checkpoint = of_this_rank_.checkpoint;
+  input.requests.reload = of_this_rank_.reload;
   // A set of unknown name counts as one more: its name travels with the notes, and serving it says
   // what is wrong.
   const size_t sets = evaluation_sets_.size();
-  input.evaluate.assign(sets + 1, of_this_rank_.evaluate_all);
+  input.requests.evaluate.assign(sets + 1, of_this_rank_.evaluate_all);
   for (const std::string& name : of_this_rank_.evaluate) {
     const auto found = std::find(evaluation_sets_.begin(), evaluation_sets_.end(), name);
-    input.evaluate[static_cast<size_t>(found - evaluation_sets_.begin())] = true;
+    input.requests.evaluate[static_cast<size_t>(found - evaluation_sets_.begin())] = 1;
   }
   input.fingerprint = fingerprint(place);
   exchange_.start(input);
@@ -136,7 +136,7 @@ absl::StatusOr<RequestSet> Agreement::requests() {
   if (requests_taken_) return agreed;
   requests_taken_ = true;
   const RequestSet own = std::exchange(of_this_rank_, {});
-  if (!result_.any_request()) return agreed;
+  if (!result_.requests.any()) return agreed;
   if (collectives_.world_size() > 1) {
     // Hooks have run since that exchange, and one of them may have failed on some rank, which then
     // is not here.
@@ -147,7 +147,7 @@ absl::StatusOr<RequestSet> Agreement::requests() {
   }
   RankNote note;
   for (const Request& request : own.asked) {
-    AskedRequest& asked = *note.add_request();
+    PendingRequest& asked = *note.add_request();
     asked.set_kind(request.kind);
     asked.set_detail(request.detail);
     asked.set_hook(request.hook);
@@ -155,7 +155,7 @@ absl::StatusOr<RequestSet> Agreement::requests() {
   absl::StatusOr<std::vector<RankNote>> notes = gather(collectives_, note);
   if (!notes.ok()) return give_up(notes.status());
   for (size_t rank = 0; rank < notes->size(); ++rank) {
-    for (const AskedRequest& asked : (*notes)[rank].request()) {
+    for (const PendingRequest& asked : (*notes)[rank].request()) {
       agreed.add({static_cast<Request::Kind>(asked.kind()), asked.detail(), asked.hook(),
                   static_cast<int>(rank)});
     }

@@ -57,7 +57,7 @@ TEST(Agreement, RequestsOfSingleRanksReachAllTheLowestFirst) {
       rank.requests.evaluate("b", Scope::kThisRank);
     }
     ASSERT_OK(rank.agreement.meet({"step", 1}, {}));
-    EXPECT_EQ(rank.agreement.result().stop, 2);
+    EXPECT_EQ(rank.agreement.result().requests.stop, 2);
     ASSERT_OK_AND_ASSIGN(const RequestSet set, rank.agreement.requests());
     EXPECT_EQ(set.stop_reason, "reason 1");
     EXPECT_EQ(set.stop_hook, "hook1");
@@ -77,7 +77,7 @@ TEST(Agreement, RequestsThatNobodyTookAreCarriedOn) {
     if (number == 1) rank.requests.checkpoint(Scope::kThisRank);
     ASSERT_OK(rank.agreement.meet({"step", 1}, {}));
     ASSERT_OK(rank.agreement.meet({"report", 1}));
-    EXPECT_EQ(rank.agreement.result().checkpoint, 1);
+    EXPECT_EQ(rank.agreement.result().requests.checkpoint, 1);
     ASSERT_OK_AND_ASSIGN(const RequestSet set, rank.agreement.requests());
     EXPECT_TRUE(set.checkpoint);
   });
@@ -90,9 +90,9 @@ TEST(Agreement, LooksBeforeEachExchange) {
       if (++looks == 2 && number == 0) rank.requests.stop("signal", Scope::kThisRank);
     });
     ASSERT_OK(rank.agreement.meet({"step", 1}, {}));
-    EXPECT_EQ(rank.agreement.result().stop, 0);
+    EXPECT_EQ(rank.agreement.result().requests.stop, 0);
     ASSERT_OK(rank.agreement.meet({"step", 2}, {}));
-    EXPECT_EQ(rank.agreement.result().stop, 1);
+    EXPECT_EQ(rank.agreement.result().requests.stop, 1);
   });
 }
 
