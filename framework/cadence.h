@@ -23,6 +23,10 @@ struct Cadence {
   bool at_end = false;
 
   static Cadence from_config(const CadenceConfig& config);
+  // Returns from_config() of a configuration that is `given`, else `otherwise`.
+  static Cadence from_config_or(bool given, const CadenceConfig& config, const Cadence& otherwise) {
+    return given ? from_config(config) : otherwise;
+  }
 
   // Whether a multiple of one of its intervals was reached after `last` and not after `now`:
   // step 100, 200, … for every_steps = 100. Neither start nor end.

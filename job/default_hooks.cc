@@ -1,131 +1,160 @@
 #include "job/default_hooks.h"
 
-#include <google/protobuf/descriptor.h>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "base/log.h"
-#include "base/text.h"
+#include "absl/time/time.h"
+#include "framework/cadence.h"
 #include "framework/hook_registry.h"
-#include "proto/config.pb.h"
-#include "proto/documented_protos.h"
+#include "hooks/checkpoint_load_hook.h"
+#include "hooks/checkpoint_save_hook.h"
+#include "hooks/evaluation_hook.h"
+#include "hooks/logger_hook.h"
+#include "hooks/metric_report_hook.h"
+#include "hooks/non_finite_guard_hook.h"
+#include "hooks/signal_stop_hook.h"
+#include "hooks/window_io_hook.h"
+#include "job/job_checkpoints.h"
+#include "job/output_hook.h"
 
 namespace millrace {
 namespace {
 
-const char* word(OnError on_error) {
-  switch (on_error) {
-    case OnError::kWarn: return "is logged and counted; the run goes on (WARN)";
-    case OnError::kDisable: return "disables the hook; the run goes on (DISABLE)";
-    default: return "ends the run (FAIL)";
+using HookPointer = std::unique_ptr<Hook>;
+
+HookPointer make_output(const DefaultHookParts& parts) {
+  return std::make_unique<OutputHook>(parts.files, parts.config, parts.event_log);
+}
+
+HookPointer make_logger(const DefaultHookParts& parts) {
+  const LogConfig::Style style = parts.config.run().log().style();
+  if (parts.log == nullptr || style == LogConfig::OFF) return nullptr;
+  const TrainConfig& train = parts.config.train();
+  LoggerOptions options;
+  options.progress_line =
+      style == LogConfig::PROGRESS || (style == LogConfig::AUTO && parts.terminal);
+  options.columns = parts.columns;
+  options.max_steps = train.max_steps();
+  options.max_epochs = train.max_epochs();
+  options.max_elapsed = absl::Seconds(train.max_seconds());
+  return std::make_unique<LoggerHook>(options, *parts.log, parts.clock);
+}
+
+HookPointer make_metric_report(const DefaultHookParts& parts) {
+  const RunConfig& run = parts.config.run();
+  if (!run.report().jsonl()) return nullptr;
+  return std::make_unique<MetricReportHook>(parts.files, join_path(run.output_dir(), "metrics"));
+}
+
+HookPointer make_evaluation(const DefaultHookParts& parts) {
+  const EvaluationConfig& evaluation = parts.config.run().evaluation();
+  if (!evaluation.enabled() || !parts.has_evaluation_sets) return nullptr;
+  return std::make_unique<EvaluationHook>(
+      Cadence::from_config_or(evaluation.has_when(), evaluation.when(), Cadence{.at_end = true}));
+}
+
+HookPointer make_checkpoint_save(const DefaultHookParts& parts) {
+  const CheckpointConfig& checkpoint = parts.config.run().checkpoint();
+  if (!checkpoint.enabled()) return nullptr;
+  return std::make_unique<CheckpointSaveHook>(checkpoint_cadence(checkpoint));
+}
+
+HookPointer make_checkpoint_load(const DefaultHookParts& parts) {
+  if (!parts.has_dynamic_sources) return nullptr;
+  const ModelBankConfig& bank = parts.config.train().model_bank();
+  return std::make_unique<CheckpointLoadHook>(Cadence::from_config_or(
+      bank.has_reload(), bank.reload(), CheckpointLoadHook::kDefaultCadence));
+}
+
+// Returns the directories in which windows appear.
+std::vector<std::string> directories_of(const DataConfig& data) {
+  std::vector<std::string> directories;
+  const auto add = [&](const WindowsConfig& windows) {
+    if (windows.has_directory()) directories.push_back(windows.directory().path());
+  };
+  add(data.windows());
+  for (const MixSourceConfig& source : data.mix().source()) add(source.data().windows());
+  return directories;
+}
+
+WindowIoOptions window_io_options(const JobConfig& config, FileSystem& files) {
+  const WindowIoConfig& window_io = config.run().window_io();
+  WindowIoOptions options;
+  options.output_dir = config.run().output_dir();
+  if (window_io.read_ahead()) {
+    options.read_ahead = [&files](const std::string& path) {
+      const auto file = files.open(path);
+      if (file.ok()) (*file)->will_need(0, (*file)->size_bytes());
+    };
   }
+  options.move_done_to = window_io.move_done_to();
+  options.move_damaged_to = window_io.move_damaged_to();
+  options.roots = directories_of(config.train().train_data());
+  options.oldest_windows = [folder = checkpoint_folder(config.run()), &files] {
+    return oldest_window_count(files, folder);
+  };
+  return options;
 }
 
-std::string line(absl::string_view name, absl::string_view description) {
-  return absl::StrFormat("  %-18s %s\n", name, description);
+HookPointer make_window_io(const DefaultHookParts& parts) {
+  if (parts.train_windows == nullptr || !parts.config.run().window_io().enabled()) return nullptr;
+  return std::make_unique<WindowIoHook>(window_io_options(parts.config, parts.files),
+                                        *parts.train_windows, parts.files, parts.clock);
 }
 
-std::string describe_default(const DefaultHook& hook) {
-  std::string text = absl::StrCat(hook.name, ": ", hook.description, "\n",
-                                  "default hook, attached to every training job");
-  if (!hook.switch_off.empty()) absl::StrAppend(&text, " unless ", hook.switch_off);
-  absl::StrAppend(&text, "\nan error ", word(hook.preference));
-  const bool can_choose =
-      hook.message != nullptr && hook.message->FindFieldByName("on_error") != nullptr;
-  if (can_choose) absl::StrAppend(&text, ", unless ", hook.field, ".on_error says otherwise");
-  absl::StrAppend(&text, "\nconfigured by ", hook.field);
-  if (hook.message == nullptr) return text + "\n";
-  return absl::StrCat(text, ", a ", hook.message->name(), ":\n\n", describe_fields(*hook.message));
+HookPointer make_signal_stop(const DefaultHookParts& parts) {
+  if (!parts.config.run().signal_stop().enabled()) return nullptr;
+  return std::make_unique<SignalStopHook>();
 }
 
-// The extension of HookConfig named like the hook, which is where its configuration stands.
-const google::protobuf::FieldDescriptor* extension_of(absl::string_view name) {
-  std::vector<const google::protobuf::FieldDescriptor*> extensions;
-  google::protobuf::DescriptorPool::generated_pool()->FindAllExtensions(HookConfig::descriptor(),
-                                                                        &extensions);
-  for (const google::protobuf::FieldDescriptor* extension : extensions) {
-    if (absl::string_view(extension->name()) == name && extension->message_type() != nullptr) {
-      return extension;
-    }
-  }
-  return nullptr;
+HookPointer make_non_finite_guard(const DefaultHookParts& parts) {
+  const NonFiniteConfig& non_finite = parts.config.train().non_finite();
+  if (!non_finite.enabled()) return nullptr;
+  return std::make_unique<NonFiniteGuardHook>(non_finite);
 }
 
-std::string describe_registered(const RegisteredHook& hook) {
-  const google::protobuf::FieldDescriptor* extension = extension_of(hook.name);
-  const std::string config =
-      extension == nullptr ? "" : absl::StrCat(" [", extension->full_name(), "] { … }");
-  std::string text = absl::StrCat(
-      hook.name, ": ", hook.description, "\nlinked in; attached by hooks { name: \"", hook.name,
-      "\"", config, " } in train (if it changes the result) or run\nan error ",
-      word(hook.preference), ", unless on_error in hooks says otherwise\n");
-  if (extension == nullptr) return text + "no extension of HookConfig has its name\n";
-  return absl::StrCat(text, "configured by [", extension->full_name(), "], a ",
-                      extension->message_type()->name(), ":\n\n",
-                      describe_fields(*extension->message_type()));
+HookConfig::OnError logger_on_error(const JobConfig& config) {
+  return config.run().log().on_error();
+}
+
+HookConfig::OnError metric_report_on_error(const JobConfig& config) {
+  return config.run().report().on_error();
 }
 
 }  // namespace
 
+OnError DefaultHook::on_error(const JobConfig& config) const {
+  return configured == nullptr ? preference : on_error_or(configured(config), preference);
+}
+
 const std::vector<DefaultHook>& default_hooks() {
   static const auto* hooks = new std::vector<DefaultHook>{
       {"output", "makes the output directory just before the first step", "run.output_dir", "",
-       nullptr},
+       nullptr, &make_output},
       {"logger", "lines for people: reports, evaluations, progress", "run.log", "run.log.style=OFF",
-       LogConfig::descriptor(), OnError::kWarn},
+       LogConfig::descriptor(), &make_logger, OnError::kWarn, &logger_on_error},
       {"metric_report", "appends reports and evaluations to metrics/*.jsonl", "run.report",
-       "run.report.jsonl=false", ReportConfig::descriptor(), OnError::kWarn},
+       "run.report.jsonl=false", ReportConfig::descriptor(), &make_metric_report, OnError::kWarn,
+       &metric_report_on_error},
       {"evaluation", "asks for evaluations at a cadence, if there is evaluation data",
-       "run.evaluation", "run.evaluation.enabled=false", EvaluationConfig::descriptor()},
+       "run.evaluation", "run.evaluation.enabled=false", EvaluationConfig::descriptor(),
+       &make_evaluation},
       {"checkpoint_save", "asks for checkpoints at a cadence", "run.checkpoint",
-       "run.checkpoint.enabled=false", CheckpointConfig::descriptor()},
+       "run.checkpoint.enabled=false", CheckpointConfig::descriptor(), &make_checkpoint_save},
       {"checkpoint_load", "has dynamic sources of the model bank looked at again, if there are any",
-       "train.model_bank.reload", "", CadenceConfig::descriptor()},
+       "train.model_bank.reload", "", CadenceConfig::descriptor(), &make_checkpoint_load},
       {"window_io",
        "reads the next window ahead, acknowledges and clears away finished ones, if the training "
        "data comes in windows",
-       "run.window_io", "run.window_io.enabled=false", WindowIoConfig::descriptor()},
+       "run.window_io", "run.window_io.enabled=false", WindowIoConfig::descriptor(),
+       &make_window_io},
       {"signal_stop", "stops training on a signal such as SIGTERM, SIGINT or SIGHUP",
-       "run.signal_stop", "run.signal_stop.enabled=false", SignalStopConfig::descriptor()},
+       "run.signal_stop", "run.signal_stop.enabled=false", SignalStopConfig::descriptor(),
+       &make_signal_stop},
       {"non_finite_guard", "ends the run at refused steps, or after too many in a row",
-       "train.non_finite", "train.non_finite.enabled=false", NonFiniteConfig::descriptor()},
+       "train.non_finite", "train.non_finite.enabled=false", NonFiniteConfig::descriptor(),
+       &make_non_finite_guard},
   };
   return *hooks;
-}
-
-OnError default_preference(absl::string_view name) {
-  for (const DefaultHook& hook : default_hooks()) {
-    if (hook.name == name) return hook.preference;
-  }
-  MILLRACE_CHECK(false) << "no default hook is named " << name;
-  return OnError::kFail;
-}
-
-std::string list_hooks() {
-  std::string text = "default hooks, in the order in which they are called:\n";
-  for (const DefaultHook& hook : default_hooks()) {
-    absl::StrAppend(&text, line(hook.name, hook.description));
-  }
-  absl::StrAppend(&text, "linked in, for train.hooks and run.hooks, which follow in that order:\n");
-  const std::vector<RegisteredHook> registered = registered_hooks();
-  for (const RegisteredHook& hook : registered) {
-    absl::StrAppend(&text, line(hook.name, hook.description));
-  }
-  return registered.empty() ? text + "  (none)\n" : text;
-}
-
-absl::StatusOr<std::string> describe_hook(absl::string_view name) {
-  std::vector<std::string> names;
-  for (const DefaultHook& hook : default_hooks()) {
-    if (hook.name == name) return describe_default(hook);
-    names.push_back(hook.name);
-  }
-  for (const RegisteredHook& hook : registered_hooks()) {
-    if (hook.name == name) return describe_registered(hook);
-    names.push_back(hook.name);
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no hook \"", name, "\"", did_you_mean(name, names)));
 }
 
 }  // namespace millrace

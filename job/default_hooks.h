@@ -2,12 +2,19 @@
 #ifndef MILLRACE_JOB_DEFAULT_HOOKS_H_
 #define MILLRACE_JOB_DEFAULT_HOOKS_H_
 
+#include <functional>
+#include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "framework/hook.h"
 #include "framework/on_error.h"
+#include "framework/report/jsonl_event_log.h"
+#include "io/windowed_dataset.h"
+#include "proto/config.pb.h"
 
 namespace google::protobuf {
 class Descriptor;
@@ -15,6 +22,21 @@ class Descriptor;
 
 namespace millrace {
 
+// What default hooks are made of. All is borrowed; but for `config`, it must outlive the hooks.
+struct DefaultHookParts {
+  const JobConfig& config;
+  FileSystem& files;
+  Clock& clock;
+  std::ostream* log = nullptr;                 // lines for people; null: none
+  bool terminal = false;                       // true if `log` is one
+  std::function<int64_t()> columns = nullptr;  // of that terminal at the moment; empty: 80
+  JsonlEventLog* event_log = nullptr;          // opened by the hook `output`; null: none
+  bool has_evaluation_sets = false;            // sets of files, which can be evaluated at any time
+  bool has_dynamic_sources = false;            // of the model bank
+  WindowedDataset* train_windows = nullptr;    // null: the training data does not come in windows
+};
+
+// One default hook. A new one is one entry in default_hooks.cc.
 struct DefaultHook {
   std::string name;
   std::string description;  // one line
@@ -22,20 +44,18 @@ struct DefaultHook {
   std::string switch_off;  // assignment that switches it off: "run.log.style=OFF"; "": it cannot be
   const google::protobuf::Descriptor* message =
       nullptr;  // type of `field`; null: field is no message
-  OnError preference = OnError::kFail;
+  // Returns the hook; null where it is switched off or the job has no use for it.
+  std::unique_ptr<Hook> (*make)(const DefaultHookParts& parts) = nullptr;
+  OnError preference = OnError::kFail;  // what its errors lead to, unless configured otherwise
+  // Returns what the configuration says about its errors. Null: nothing can be said.
+  HookConfig::OnError (*configured)(const JobConfig& config) = nullptr;
+
+  // Returns what errors of the hook lead to.
+  OnError on_error(const JobConfig& config) const;
 };
 
 // In the order in which they are called; those of train.hooks and run.hooks follow.
 const std::vector<DefaultHook>& default_hooks();
-// REQUIRES: there is a default hook of this name.
-OnError default_preference(absl::string_view name);
-
-// Both tell about default hooks and all that are linked in (see framework/hook_registry.h).
-// One line each, in calling order.
-std::string list_hooks();
-// What one hook does, what its errors lead to, and its configuration field by field.
-// Errors: NotFound naming the nearest.
-absl::StatusOr<std::string> describe_hook(absl::string_view name);
 
 }  // namespace millrace
 

@@ -1,38 +1,40 @@
 #include "job/default_hooks.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include <sstream>
 
 #include "base/status_matchers.h"
-#include "framework/hook_registry.h"
-#include "proto/config.pb.h"
+#include "io/files/uri_file_system.h"
 #include "proto/config_reader.h"
 
 namespace millrace {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
+using ::testing::ElementsAre;
 using ::testing::StartsWith;
 
-absl::StatusOr<std::unique_ptr<Hook>> refuse(const HookConfig&, const HookResources&) {
-  return absl::InvalidArgumentError("not made here");
-}
-MILLRACE_REGISTER_HOOK(plain, "does nothing", &refuse);
-MILLRACE_REGISTER_HOOK(sink, "sends reports", &refuse, OnError::kWarn);
-
-TEST(DefaultHooksTest, ListsAllInCallingOrder) {
-  const std::string text = list_hooks();
-  size_t place = 0;
+std::vector<std::string> made_of(const DefaultHookParts& parts) {
+  std::vector<std::string> names;
   for (const DefaultHook& hook : default_hooks()) {
-    const size_t found = text.find("\n  " + hook.name + " ", place);
-    ASSERT_NE(found, std::string::npos) << hook.name;
-    place = found;
+    const std::unique_ptr<Hook> made = hook.make(parts);
+    if (made == nullptr) continue;
+    EXPECT_EQ(made->name(), hook.name);
+    names.push_back(hook.name);
   }
-  EXPECT_THAT(text.substr(place),
-              ContainsRegex("\n  plain +does nothing\n  sink +sends reports\n"));
+  return names;
+}
+
+TEST(DefaultHooksTest, EachIsMadeUnderItsNameWhereTheJobHasUseForIt) {
+  const JobConfig config;
+  DefaultHookParts parts{config, UriFileSystem::process(), Clock::real()};
+  EXPECT_THAT(made_of(parts), ElementsAre("output", "metric_report", "checkpoint_save",
+                                          "signal_stop", "non_finite_guard"));
+  std::ostringstream log;
+  parts.log = &log;
+  parts.has_evaluation_sets = true;
+  parts.has_dynamic_sources = true;
+  EXPECT_THAT(made_of(parts),
+              ElementsAre("output", "logger", "metric_report", "evaluation", "checkpoint_save",
+                          "checkpoint_load", "signal_stop", "non_finite_guard"));
 }
 
 TEST(DefaultHooksTest, EachSwitchIsAnAssignmentThatExists) {
@@ -44,46 +46,18 @@ TEST(DefaultHooksTest, EachSwitchIsAnAssignmentThatExists) {
   }
 }
 
-TEST(DefaultHooksTest, DescribesEachDefaultHook) {
+TEST(DefaultHooksTest, WhatErrorsLeadTo) {
+  JobConfig config;
   for (const DefaultHook& hook : default_hooks()) {
-    ASSERT_OK_AND_ASSIGN(const std::string text, describe_hook(hook.name));
-    EXPECT_THAT(text, AllOf(StartsWith(hook.name + ": " + hook.description + "\n"),
-                            HasSubstr(hook.field), HasSubstr(hook.switch_off)));
+    const bool only_writes = hook.name == "logger" || hook.name == "metric_report";
+    EXPECT_EQ(hook.on_error(config), only_writes ? OnError::kWarn : OnError::kFail) << hook.name;
   }
-  EXPECT_THAT(
-      describe_hook("metric_report"),
-      IsOkAndHolds(AllOf(
-          HasSubstr("unless run.report.jsonl=false\n"), HasSubstr("logged and counted"),
-          HasSubstr("unless run.report.on_error says otherwise"),
-          HasSubstr("\njsonl  bool = true "), HasSubstr("Whether to write metrics/train.jsonl"))));
-  EXPECT_THAT(describe_hook("non_finite_guard"),
-              IsOkAndHolds(AllOf(HasSubstr("an error ends the run (FAIL)\n"),
-                                 HasSubstr("policy  FAIL|SKIP = FAIL"))));
-}
-
-TEST(DefaultHooksTest, DescribesWhatIsLinkedIn) {
-  EXPECT_THAT(describe_hook("plain"),
-              IsOkAndHolds(AllOf(StartsWith("plain: does nothing\n"),
-                                 HasSubstr("hooks { name: \"plain\" }"),
-                                 HasSubstr("ends the run (FAIL), unless on_error"),
-                                 HasSubstr("no extension of HookConfig has its name"))));
-  EXPECT_THAT(describe_hook("sink"), IsOkAndHolds(HasSubstr("(WARN)")));
-}
-
-TEST(DefaultHooksTest, AMisspeltNameNamesTheNearest) {
-  EXPECT_THAT(describe_hook("loger"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"logger\"?")));
-  EXPECT_THAT(describe_hook("sinc"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"sink\"?")));
-  EXPECT_THAT(describe_hook("something_else"),
-              StatusIs(absl::StatusCode::kInvalidArgument, Not(HasSubstr("did you mean"))));
-}
-
-TEST(DefaultHooksTest, Preferences) {
-  EXPECT_EQ(default_preference("logger"), OnError::kWarn);
-  EXPECT_EQ(default_preference("metric_report"), OnError::kWarn);
-  EXPECT_EQ(default_preference("evaluation"), OnError::kFail);
-  EXPECT_EQ(default_preference("signal_stop"), OnError::kFail);
+  config.mutable_run()->mutable_log()->set_on_error(HookConfig::FAIL);
+  config.mutable_run()->mutable_report()->set_on_error(HookConfig::DISABLE);
+  for (const DefaultHook& hook : default_hooks()) {
+    const bool disables = hook.name == "metric_report";
+    EXPECT_EQ(hook.on_error(config), disables ? OnError::kDisable : OnError::kFail) << hook.name;
+  }
 }
 
 }  // namespace

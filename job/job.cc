@@ -21,14 +21,6 @@
 #include "framework/model_parts.h"
 #include "framework/model_registry.h"
 #include "framework/report/jsonl_event_log.h"
-#include "hooks/checkpoint_load_hook.h"
-#include "hooks/checkpoint_save_hook.h"
-#include "hooks/evaluation_hook.h"
-#include "hooks/logger_hook.h"
-#include "hooks/metric_report_hook.h"
-#include "hooks/non_finite_guard_hook.h"
-#include "hooks/signal_stop_hook.h"
-#include "hooks/window_io_hook.h"
 #include "io/epoch/batch_dataset.h"
 #include "io/feature_schema.h"
 #include "io/mix/mixed_dataset.h"
@@ -36,7 +28,6 @@
 #include "job/default_hooks.h"
 #include "job/instruction_set_choice.h"
 #include "job/job_checkpoints.h"
-#include "job/output_hook.h"
 #include "job/ranks.h"
 #include "job/run_end.h"
 #include "proto/config_reader.h"
@@ -71,10 +62,6 @@ absl::Status check_threads(int count) {
   return status;
 }
 
-Cadence cadence_or(bool given, const CadenceConfig& config, Cadence otherwise) {
-  return given ? Cadence::from_config(config) : otherwise;
-}
-
 // A model that computes a cross entropy takes labels between 0 and 1 alone.
 LabelRange label_range(const TrainConfig& train) {
   if (train.binary_labels()) return LabelRange::kBinary;
@@ -107,36 +94,6 @@ class SharedCollectives : public Collectives {
  private:
   const std::shared_ptr<Collectives> shared_;  // with the JobBuilder
 };
-
-// Those in which windows appear.
-std::vector<std::string> directories_of(const DataConfig& data) {
-  std::vector<std::string> directories;
-  const auto add = [&](const WindowsConfig& windows) {
-    if (windows.has_directory()) directories.push_back(windows.directory().path());
-  };
-  add(data.windows());
-  for (const MixSourceConfig& source : data.mix().source()) add(source.data().windows());
-  return directories;
-}
-
-WindowIoOptions window_io_options(const JobConfig& config, FileSystem& files) {
-  const WindowIoConfig& window_io = config.run().window_io();
-  WindowIoOptions options;
-  options.output_dir = config.run().output_dir();
-  if (window_io.read_ahead()) {
-    options.read_ahead = [&files](const std::string& path) {
-      const auto file = files.open(path);
-      if (file.ok()) (*file)->will_need(0, (*file)->size_bytes());
-    };
-  }
-  options.move_done_to = window_io.move_done_to();
-  options.move_damaged_to = window_io.move_damaged_to();
-  options.roots = directories_of(config.train().train_data());
-  options.oldest_windows = [folder = checkpoint_folder(config.run()), &files] {
-    return oldest_window_count(files, folder);
-  };
-  return options;
-}
 
 // Makes the parts of a trainer one after the other.
 class JobBuilder {
@@ -400,7 +357,8 @@ class JobBuilder {
     options.until_first = train.uneven_data() == TrainConfig::UNTIL_FIRST;
     options.data_timeout = absl::Seconds(run.distributed().data_timeout_seconds());
     options.poll_interval = absl::Seconds(run.distributed().poll_interval_seconds());
-    options.report = cadence_or(run.report().has_when(), run.report().when(), options.report);
+    options.report =
+        Cadence::from_config_or(run.report().has_when(), run.report().when(), options.report);
     options.progressive_evaluation = run.evaluation().enabled() && run.evaluation().progressive();
     options.save_at_end = run.checkpoint().enabled() && run.checkpoint().at_end();
     options.save_on_failure = run.checkpoint().enabled() && run.checkpoint().on_failure();
@@ -428,60 +386,22 @@ class JobBuilder {
     parts_.event_log = std::move(log);
   }
 
-  absl::Status add_logger(Trainer& trainer) {
-    const LogConfig::Style style = config_.run().log().style();
-    if (resources_.log == nullptr || style == LogConfig::OFF) return absl::OkStatus();
-    LoggerOptions options;
-    options.progress_line =
-        style == LogConfig::PROGRESS || (style == LogConfig::AUTO && resources_.terminal);
-    options.columns = resources_.columns;
-    options.max_steps = config_.train().max_steps();
-    options.max_epochs = config_.train().max_epochs();
-    options.max_elapsed = absl::Seconds(config_.train().max_seconds());
-    return trainer.add_hook(
-        std::make_unique<LoggerHook>(options, *resources_.log, resources_.clock),
-        on_error_or(config_.run().log().on_error(), default_preference("logger")));
-  }
-
   absl::Status add_hooks(Trainer& trainer) {
-    const RunConfig& run = config_.run();
-    RETURN_IF_ERROR(
-        trainer.add_hook(std::make_unique<OutputHook>(resources_.files, config_, event_log_)));
-    RETURN_IF_ERROR(add_logger(trainer));
-    if (run.report().jsonl()) {
-      RETURN_IF_ERROR(trainer.add_hook(
-          std::make_unique<MetricReportHook>(resources_.files,
-                                             join_path(run.output_dir(), "metrics")),
-          on_error_or(run.report().on_error(), default_preference("metric_report"))));
-    }
-    if (run.evaluation().enabled() && has_evaluation_sets_) {
-      const Cadence cadence =
-          cadence_or(run.evaluation().has_when(), run.evaluation().when(), Cadence{.at_end = true});
-      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<EvaluationHook>(cadence)));
-    }
-    if (run.checkpoint().enabled()) {
-      RETURN_IF_ERROR(trainer.add_hook(
-          std::make_unique<CheckpointSaveHook>(checkpoint_cadence(run.checkpoint()))));
-    }
-    if (reloads_) {
-      const ModelBankConfig& bank = config_.train().model_bank();
-      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<CheckpointLoadHook>(
-          cadence_or(bank.has_reload(), bank.reload(), CheckpointLoadHook::kDefaultCadence))));
-    }
-    if (windows_ != nullptr && run.window_io().enabled()) {
-      RETURN_IF_ERROR(trainer.add_hook(
-          std::make_unique<WindowIoHook>(window_io_options(config_, resources_.files), *windows_,
-                                         resources_.files, resources_.clock)));
-    }
-    if (run.signal_stop().enabled()) {
-      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<SignalStopHook>()));
-    }
-    const NonFiniteConfig& non_finite = config_.train().non_finite();
-    if (non_finite.enabled()) {
-      RETURN_IF_ERROR(trainer.add_hook(std::make_unique<NonFiniteGuardHook>(non_finite)));
+    DefaultHookParts parts{config_, resources_.files, resources_.clock};
+    parts.log = resources_.log;
+    parts.terminal = resources_.terminal;
+    parts.columns = resources_.columns;
+    parts.event_log = event_log_;
+    parts.has_evaluation_sets = has_evaluation_sets_;
+    parts.has_dynamic_sources = reloads_;
+    parts.train_windows = windows_;
+    for (const DefaultHook& hook : default_hooks()) {
+      std::unique_ptr<Hook> made = hook.make(parts);
+      if (made == nullptr) continue;
+      RETURN_IF_ERROR(trainer.add_hook(std::move(made), hook.on_error(config_)));
     }
     RETURN_IF_ERROR(add_configured(config_.train().hooks(), trainer), "train.hooks");
-    return annotate(add_configured(run.hooks(), trainer), "run.hooks");
+    return annotate(add_configured(config_.run().hooks(), trainer), "run.hooks");
   }
 
   template <typename Configs>

@@ -30,12 +30,10 @@ struct JobResources {
 };
 
 // A trainer for `train`: opens all data, makes model, optimizers and hooks. Hooks are called in
-// this order: output (makes output_dir at the first step), logger, metric_report, evaluation,
-// checkpoint_save, window_io (where the training data comes in windows), signal_stop,
-// non_finite_guard, those of train.hooks, those of run.hooks. Writes nothing. `collectives` are
-// those of join_ranks; null: one rank. If there is an error, the other ranks hear of it. REQUIRES:
-// `config` went through expand_names and validate. Errors: those of opening data and making the
-// parts.
+// this order: those of job/default_hooks.h, those of train.hooks, those of run.hooks. Writes
+// nothing. `collectives` are those of join_ranks; null: one rank. If there is an error, the other
+// ranks hear of it. REQUIRES: `config` went through expand_names and validate. Errors: those of
+// opening data and making the parts.
 absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(
     const JobConfig& config, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);

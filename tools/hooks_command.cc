@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/status_macros.h"
-#include "job/default_hooks.h"
+#include "job/hook_descriptions.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 

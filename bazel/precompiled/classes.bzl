@@ -294,6 +294,8 @@ CLASSES = {
         "default_hooks_test": "tensor",
         "generated_data": "proto",
         "generated_data_test": "proto",
+        "hook_descriptions": "tensor",
+        "hook_descriptions_test": "tensor",
         "instruction_set_choice": "proto",
         "instruction_set_choice_test": "proto",
         "job": "torch",
