@@ -82,16 +82,15 @@ void clip_units(RowInterval rows, std::vector<Unit>* units) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files,
-                                                               const DataConfig& config,
-                                                               const FeatureSchema& schema,
-                                                               const SourceOptions& options) {
+absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(const DatasetOptions& options) {
+  const DataConfig& config = options.data;
+  const FeatureSchema& schema = options.schema;
   std::set<std::string> missing;
-  if (options.labels.may_miss) {
-    ASSIGN_OR_RETURN(missing, missing_features(files, config, schema));
+  if (options.labels_may_miss) {
+    ASSIGN_OR_RETURN(missing, missing_features(*options.files, config, schema));
   }
   ASSIGN_OR_RETURN(FileSet set,
-                   FileSet::open(files, config, needed_columns(config, schema, missing),
+                   FileSet::open(*options.files, config, needed_columns(config, schema, missing),
                                  options.may_be_empty, options.bad_files));
   const std::string& split_column = config.split().column();
   const int64_t column = index_of(set.columns(), split_column);
@@ -121,8 +120,7 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files
       source->features_.push_back({.kind = feature.kind()});
       continue;
     }
-    RETURN_IF_ERROR(source->add_feature(feature, options.labels.range, schema, files),
-                    source->files_.paths().front());
+    RETURN_IF_ERROR(source->add_feature(feature, options), source->files_.paths().front());
   }
   source->find_last_uses();
   if (!split_column.empty() && !source->split_.takes_all()) {
@@ -131,12 +129,12 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(FileSystem& files
   return source;
 }
 
-absl::Status BlockSource::add_feature(const FeatureConfig& config, LabelRange labels,
-                                      const FeatureSchema& schema, FileSystem& files) {
+absl::Status BlockSource::add_feature(const FeatureConfig& config, const DatasetOptions& options) {
   const int64_t column = index_of(files_.columns(), column_of(config));
   Feature feature{.kind = config.kind()};
   ASSIGN_OR_RETURN(feature.transform,
-                   FeatureTransform::create(config, files_.column_types()[column], labels, files));
+                   FeatureTransform::create(config, files_.column_types()[column], options.labels,
+                                            *options.files));
   feature.request = add_request({column, feature.transform->reads_as()});
   if (config.has_weight_column()) {
     const int64_t weights = index_of(files_.columns(), config.weight_column());
@@ -151,7 +149,7 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, LabelRange la
   }
   for (const TransformConfig& step : config.transform()) {
     if (!step.has_cross()) continue;
-    ASSIGN_OR_RETURN(const int64_t other, schema.sparse_index(step.cross().feature()));
+    ASSIGN_OR_RETURN(const int64_t other, options.schema.sparse_index(step.cross().feature()));
     const auto before = std::count_if(features_.begin(), features_.end(), [](const Feature& f) {
       return f.kind == FeatureConfig::SPARSE;
     });

@@ -10,48 +10,27 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/file_system.h"
 #include "io/bad_rows.h"
 #include "io/block.h"
 #include "io/cursor.h"
+#include "io/epoch/dataset_options.h"
 #include "io/epoch/epoch_plan.h"
-#include "io/feature_schema.h"
 #include "io/files/file_set.h"
 #include "io/files/files_in_use.h"
 #include "io/transform/feature_transform.h"
-#include "io/transform/label_range.h"
 #include "io/transform/sample_filter.h"
 #include "io/transform/split_filter.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
 
-// See DatasetOptions.
-struct LabelRules {
-  LabelRange range = LabelRange::kBinary;
-  bool may_miss = false;
-};
-
-// See DatasetOptions.
-struct SourceOptions {
-  LabelRules labels;
-  RowInterval rows;
-  bool may_be_empty = false;
-  uint64_t seed = 1;
-  int64_t first_file = 0;
-  BadFiles* bad_files = nullptr;
-};
-
 // Files and features, checked against each other. Immutable but for what readers say that they
 // read; thread-safe.
 class BlockSource {
  public:
-  // `files` must outlive the source. Errors: those of FileSet, FeatureTransform, SplitFilter and
-  // SampleFilter; InvalidArgument where the files lack the label that a sample needs.
-  static absl::StatusOr<std::unique_ptr<BlockSource>> open(FileSystem& files,
-                                                           const DataConfig& config,
-                                                           const FeatureSchema& schema,
-                                                           const SourceOptions& options);
+  // The source is the same for all ranks. Errors: those of FileSet, FeatureTransform, SplitFilter
+  // and SampleFilter; InvalidArgument where the files lack the label that a sample needs.
+  static absl::StatusOr<std::unique_ptr<BlockSource>> open(const DatasetOptions& options);
 
   const FileSet& files() const { return files_; }
   const std::vector<Unit>& units() const { return units_; }
@@ -80,8 +59,7 @@ class BlockSource {
 
   BlockSource(FileSet files, SplitFilter split, SampleFilter sample)
       : files_(std::move(files)), split_(std::move(split)), sample_(std::move(sample)) {}
-  absl::Status add_feature(const FeatureConfig& config, LabelRange labels,
-                           const FeatureSchema& schema, FileSystem& files);
+  absl::Status add_feature(const FeatureConfig& config, const DatasetOptions& options);
   int64_t add_request(Request request);
   void find_last_uses();
 

@@ -68,14 +68,7 @@ uint64_t fingerprint_of(const DatasetOptions& options, const FileSet& files) {
 
 absl::StatusOr<std::unique_ptr<EpochSource>> EpochSource::open(const DatasetOptions& options) {
   RETURN_IF_ERROR(check_options(options));
-  ASSIGN_OR_RETURN(std::unique_ptr<BlockSource> blocks,
-                   BlockSource::open(*options.files, options.data, options.schema,
-                                     {.labels = {options.labels, options.labels_may_miss},
-                                      .rows = options.rows,
-                                      .may_be_empty = options.may_be_empty,
-                                      .seed = options.seed,
-                                      .first_file = options.first_file,
-                                      .bad_files = options.bad_files}));
+  ASSIGN_OR_RETURN(std::unique_ptr<BlockSource> blocks, BlockSource::open(options));
   return std::unique_ptr<EpochSource>(new EpochSource(options, std::move(blocks)));
 }
 
