@@ -13,8 +13,8 @@
 #include "bench/benchmark.h"
 #include "bench/cpu_time.h"
 #include "io/epoch/batch_dataset.h"
+#include "io/feature/feature_transform.h"
 #include "io/feature_schema.h"
-#include "io/transform/feature_transform.h"
 #include "proto/config_reader.h"
 
 namespace millrace {

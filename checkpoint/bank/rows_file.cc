@@ -18,8 +18,8 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "checkpoint/format/safetensors_reader.h"
+#include "io/feature/text_ids.h"
 #include "io/file_reader.h"
-#include "io/transform/text_ids.h"
 
 namespace millrace {
 namespace {

@@ -19,7 +19,7 @@ struct RowsFileTable {
   // Number of columns, the last ones of `dim`, that the model adds. A file has all columns, or all
   // but these.
   int64_t added_columns = 0;
-  // All features of the job. The features of this table make ids of text (io/transform/text_ids.h).
+  // All features of the job. The features of this table make ids of text (io/feature/text_ids.h).
   std::vector<FeatureConfig> features = {};
 };
 

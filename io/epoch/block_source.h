@@ -15,11 +15,11 @@
 #include "io/cursor.h"
 #include "io/epoch/dataset_options.h"
 #include "io/epoch/epoch_plan.h"
+#include "io/feature/feature_transform.h"
+#include "io/feature/sample_filter.h"
+#include "io/feature/split_filter.h"
 #include "io/files/file_set.h"
 #include "io/files/files_in_use.h"
-#include "io/transform/feature_transform.h"
-#include "io/transform/sample_filter.h"
-#include "io/transform/split_filter.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

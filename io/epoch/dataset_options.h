@@ -7,9 +7,9 @@
 
 #include "base/file_system.h"
 #include "io/cursor.h"
+#include "io/feature/label_range.h"
 #include "io/feature_schema.h"
 #include "io/files/bad_files.h"
-#include "io/transform/label_range.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

@@ -1,5 +1,5 @@
 // Transforms that change lists of ids, row by row and weights with them. FeatureTransform
-// (io/transform/feature_transform.h) strings them together with those of io/transform/transform.h.
+// (io/feature/feature_transform.h) strings them together with those of io/transform/transform.h.
 #ifndef MILLRACE_IO_TRANSFORM_LIST_TRANSFORM_H_
 #define MILLRACE_IO_TRANSFORM_LIST_TRANSFORM_H_
 

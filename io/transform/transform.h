@@ -1,5 +1,5 @@
 // Transforms of whole columns of values. Each is a pure function of its arguments; FeatureTransform
-// (io/transform/feature_transform.h) strings them together as a feature's configuration says.
+// (io/feature/feature_transform.h) strings them together as a feature's configuration says.
 #ifndef MILLRACE_IO_TRANSFORM_TRANSFORM_H_
 #define MILLRACE_IO_TRANSFORM_TRANSFORM_H_
 

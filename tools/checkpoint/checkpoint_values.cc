@@ -16,7 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "checkpoint/inspect/tensor_values.h"
-#include "io/transform/text_ids.h"
+#include "io/feature/text_ids.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

@@ -1,6 +1,6 @@
 // Which labels a task takes.
-#ifndef MILLRACE_IO_TRANSFORM_LABEL_RANGE_H_
-#define MILLRACE_IO_TRANSFORM_LABEL_RANGE_H_
+#ifndef MILLRACE_IO_FEATURE_LABEL_RANGE_H_
+#define MILLRACE_IO_FEATURE_LABEL_RANGE_H_
 
 namespace millrace {
 
@@ -23,4 +23,4 @@ inline bool in_range(LabelRange range, double label) {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_TRANSFORM_LABEL_RANGE_H_
+#endif  // MILLRACE_IO_FEATURE_LABEL_RANGE_H_

@@ -1,6 +1,6 @@
 // Ids of a table that stand as texts outside the job's data.
-#ifndef MILLRACE_IO_TRANSFORM_TEXT_IDS_H_
-#define MILLRACE_IO_TRANSFORM_TEXT_IDS_H_
+#ifndef MILLRACE_IO_FEATURE_TEXT_IDS_H_
+#define MILLRACE_IO_FEATURE_TEXT_IDS_H_
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "base/file_system.h"
 #include "io/column.h"
-#include "io/transform/feature_transform.h"
+#include "io/feature/feature_transform.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -50,4 +50,4 @@ class TextIds {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_TRANSFORM_TEXT_IDS_H_
+#endif  // MILLRACE_IO_FEATURE_TEXT_IDS_H_

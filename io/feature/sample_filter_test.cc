@@ -1,4 +1,4 @@
-#include "io/transform/sample_filter.h"
+#include "io/feature/sample_filter.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>

@@ -1,6 +1,6 @@
 // Which rows belong to a random part of a source.
-#ifndef MILLRACE_IO_TRANSFORM_SAMPLE_FILTER_H_
-#define MILLRACE_IO_TRANSFORM_SAMPLE_FILTER_H_
+#ifndef MILLRACE_IO_FEATURE_SAMPLE_FILTER_H_
+#define MILLRACE_IO_FEATURE_SAMPLE_FILTER_H_
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "io/bad_rows.h"
-#include "io/transform/feature_transform.h"
+#include "io/feature/feature_transform.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -60,4 +60,4 @@ class SampleFilter {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_TRANSFORM_SAMPLE_FILTER_H_
+#endif  // MILLRACE_IO_FEATURE_SAMPLE_FILTER_H_

@@ -1,4 +1,4 @@
-#include "io/transform/split_filter.h"
+#include "io/feature/split_filter.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "io/transform/text_ids.h"
+#include "io/feature/text_ids.h"
 
 #include <google/protobuf/text_format.h>
 

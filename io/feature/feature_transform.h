@@ -1,6 +1,6 @@
 // Transforms of a feature: makes its values in a batch from a column of a file.
-#ifndef MILLRACE_IO_TRANSFORM_FEATURE_TRANSFORM_H_
-#define MILLRACE_IO_TRANSFORM_FEATURE_TRANSFORM_H_
+#ifndef MILLRACE_IO_FEATURE_FEATURE_TRANSFORM_H_
+#define MILLRACE_IO_FEATURE_FEATURE_TRANSFORM_H_
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@
 #include "io/bad_rows.h"
 #include "io/block.h"
 #include "io/column.h"
-#include "io/transform/label_range.h"
+#include "io/feature/label_range.h"
 #include "io/transform/vocabulary.h"
 #include "proto/config.pb.h"
 
@@ -116,4 +116,4 @@ const std::string& column_of(const FeatureConfig& feature);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_TRANSFORM_FEATURE_TRANSFORM_H_
+#endif  // MILLRACE_IO_FEATURE_FEATURE_TRANSFORM_H_

@@ -1,4 +1,4 @@
-#include "io/transform/text_ids.h"
+#include "io/feature/text_ids.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"

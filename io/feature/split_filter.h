@@ -1,6 +1,6 @@
 // Which rows belong to a part of a source.
-#ifndef MILLRACE_IO_TRANSFORM_SPLIT_FILTER_H_
-#define MILLRACE_IO_TRANSFORM_SPLIT_FILTER_H_
+#ifndef MILLRACE_IO_FEATURE_SPLIT_FILTER_H_
+#define MILLRACE_IO_FEATURE_SPLIT_FILTER_H_
 
 #include <cstdint>
 #include <utility>
@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "io/column.h"
-#include "io/transform/feature_transform.h"
+#include "io/feature/feature_transform.h"
 #include "proto/config.pb.h"
 #include "proto/split_check.h"
 
@@ -51,4 +51,4 @@ class SplitFilter {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_TRANSFORM_SPLIT_FILTER_H_
+#endif  // MILLRACE_IO_FEATURE_SPLIT_FILTER_H_

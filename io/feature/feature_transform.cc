@@ -1,4 +1,4 @@
-#include "io/transform/feature_transform.h"
+#include "io/feature/feature_transform.h"
 
 #include <algorithm>
 #include <bit>
