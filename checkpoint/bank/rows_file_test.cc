@@ -11,7 +11,7 @@
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/format/safetensors_writer.h"
-#include "io/transform/transform.h"
+#include "io/transform/hash_functions.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {

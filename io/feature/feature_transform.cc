@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "io/transform/list_transform.h"
-#include "io/transform/transform.h"
+#include "io/transform/create_transform.h"
+#include "io/transform/id_lists.h"
 #include "proto/transform_check.h"
 
 namespace millrace {
@@ -23,36 +22,31 @@ bool is_id_kind(FeatureConfig::Kind kind) {
 
 bool is_integer(ValueType type) { return type == ValueType::kInt64 || type == ValueType::kUint64; }
 
-// The type that comes out of `step`. Errors: InvalidArgument if it cannot take `in`.
-absl::StatusOr<ValueType> step_type(const TransformConfig& step, ValueType in) {
-  const bool text = in == ValueType::kString;
-  bool fits = !text;
-  absl::string_view needs = "numbers";
-  ValueType out = ValueType::kInt64;
-  switch (step.kind_case()) {
-    case TransformConfig::kHash:
-    case TransformConfig::kMultiHash:
-    case TransformConfig::kVocabulary:
-      fits = text || is_integer(in);
-      needs = "text or integers";
-      break;
-    case TransformConfig::kModulo:
-    case TransformConfig::kCross:
-    case TransformConfig::kTruncate:
-    case TransformConfig::kUnique:
-      fits = is_integer(in);
-      needs = "integers";
-      break;
-    case TransformConfig::kBucketize: break;
-    case TransformConfig::kCast:
-      if (is_integer(in)) out = in;
-      break;
-    default: out = ValueType::kDouble;
+absl::string_view needs(Transform::Takes takes) {
+  switch (takes) {
+    case Transform::Takes::kTextOrIntegers: return "text or integers";
+    case Transform::Takes::kIntegers: return "integers";
+    case Transform::Takes::kNumbers: break;
   }
-  if (fits) return out;
+  return "numbers";
+}
+
+bool fits(ValueType type, Transform::Takes takes) {
+  switch (takes) {
+    case Transform::Takes::kTextOrIntegers: return type == ValueType::kString || is_integer(type);
+    case Transform::Takes::kIntegers: return is_integer(type);
+    case Transform::Takes::kNumbers: break;
+  }
+  return type != ValueType::kString;
+}
+
+// Returns the type that a transform gives. Errors: InvalidArgument if it cannot take `in`.
+absl::StatusOr<ValueType> type_after(const Transform& transform, absl::string_view name,
+                                     ValueType in) {
+  if (fits(in, transform.takes())) return transform.gives(in);
   const bool wants_cast = in == ValueType::kDouble;
   return absl::InvalidArgumentError(absl::StrCat(
-      transform_name(step), " needs ", needs, " and gets ", describe(in),
+      name, " needs ", needs(transform.takes()), " and gets ", describe(in),
       wants_cast ? "; if they are ids stored as numbers, put the transform cast before it" : ""));
 }
 
@@ -63,21 +57,14 @@ absl::string_view advice_for_ids(ValueType type) {
          "nulls, or bucketize to make ids of ranges";
 }
 
-// What delimited text is read as.
-ValueType type_for_text(const FeatureConfig& feature) {
-  if (feature.transform().empty()) {
-    return is_id_kind(feature.kind()) ? ValueType::kInt64 : ValueType::kDouble;
+// Returns the type as which delimited text is read for a transform.
+ValueType type_for_text(Transform::Takes takes) {
+  switch (takes) {
+    case Transform::Takes::kTextOrIntegers: return ValueType::kString;
+    case Transform::Takes::kIntegers: return ValueType::kInt64;
+    case Transform::Takes::kNumbers: break;
   }
-  switch (feature.transform(0).kind_case()) {
-    case TransformConfig::kHash:
-    case TransformConfig::kMultiHash:
-    case TransformConfig::kVocabulary: return ValueType::kString;
-    case TransformConfig::kModulo:
-    case TransformConfig::kCross:
-    case TransformConfig::kTruncate:
-    case TransformConfig::kUnique: return ValueType::kInt64;
-    default: return ValueType::kDouble;
-  }
+  return ValueType::kDouble;
 }
 
 // Whether one of `numbers` is NaN or infinite. Looks at exponents, so that the loop is vectorised.
@@ -107,18 +94,6 @@ void fill_numbers(const Column& column, std::vector<double>* numbers) {
   }
 }
 
-// Whether a step looks at lists, or changes how many values they have.
-bool is_list_step(const TransformConfig& step) {
-  switch (step.kind_case()) {
-    case TransformConfig::kMultiHash:
-    case TransformConfig::kCross:
-    case TransformConfig::kTruncate:
-    case TransformConfig::kUnique:
-    case TransformConfig::kVocabulary: return true;
-    default: return false;
-  }
-}
-
 // Bad numbers become 0, their rows bad.
 absl::Status refuse_non_finite(const FeatureInput& input, const Column& column,
                                absl::string_view what, std::vector<double>* numbers) {
@@ -134,13 +109,6 @@ absl::Status refuse_non_finite(const FeatureInput& input, const Column& column,
     number = 0;
   }
   return absl::OkStatus();
-}
-
-// Below it every integer is a number of its own.
-constexpr double kExactIntegers = 0x1p53;
-
-bool is_exact_integer(double number) {
-  return std::abs(number) < kExactIntegers && number == std::trunc(number);
 }
 
 // What is wrong with a label that is not in the range.
@@ -167,11 +135,6 @@ const std::string& column_of(const FeatureConfig& feature) {
   return feature.column().empty() ? feature.name() : feature.column();
 }
 
-absl::Status ColumnPlace::error(int64_t row, absl::string_view what) const {
-  return absl::DataLossError(
-      absl::StrCat(path, ", row ", first_row + row, ", column ", column, ": ", what));
-}
-
 absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& feature,
                                                           ValueType column, LabelRange labels,
                                                           FileSystem& files) {
@@ -182,55 +145,53 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
       transform.wants_ids_ ? feature.has_default_id() : feature.has_default_value();
   transform.default_id_ = feature.default_id();
   transform.default_number_ = feature.default_value();
-  transform.steps_.assign(feature.transform().begin(), feature.transform().end());
   const std::string what =
       absl::StrCat("feature \"", feature.name(), "\" from column \"", column_of(feature), "\"");
-  RETURN_IF_ERROR(transform.check_types(feature, column), what);
-  transform.drop_idle_casts();
-  RETURN_IF_ERROR(transform.load_vocabularies(files), what);
-  size_t crosses = 0;
-  for (const TransformConfig& step : transform.steps_) {
-    transform.cross_number_.push_back(crosses);
-    crosses += step.has_cross() ? 1 : 0;
+  RETURN_IF_ERROR(transform.check_default(feature), what);
+  ASSIGN_OR_RETURN(Steps steps, transform.make_steps(feature, column), what);
+  for (std::unique_ptr<Transform>& step : steps) {
+    RETURN_IF_ERROR(step->prepare(files), what);
+    transform.steps_.push_back(std::move(step));
   }
   return transform;
 }
 
-absl::Status FeatureTransform::load_vocabularies(FileSystem& files) {
-  for (const TransformConfig& step : steps_) {
-    vocabularies_.emplace_back();
-    if (!step.has_vocabulary()) continue;
-    const VocabularyTransform& vocabulary = step.vocabulary();
-    ASSIGN_OR_RETURN(vocabularies_.back(),
-                     Vocabulary::load(files, vocabulary.path(), vocabulary.other_ids()));
-  }
-  return absl::OkStatus();
-}
-
-void FeatureTransform::drop_idle_casts() {
-  if (!is_integer(reads_as_)) return;
-  const auto is_cast = [](const TransformConfig& step) { return step.has_cast(); };
-  steps_.erase(steps_.begin(), std::find_if_not(steps_.begin(), steps_.end(), is_cast));
-}
-
-absl::Status FeatureTransform::check_types(const FeatureConfig& feature, ValueType column) {
+absl::Status FeatureTransform::check_default(const FeatureConfig& feature) const {
   if (wants_ids_ ? feature.has_default_value() : feature.has_default_id()) {
     return absl::InvalidArgumentError(wants_ids_ ? "default_value is for numbers; use default_id"
                                                  : "default_id is for ids; use default_value");
   }
-  if (!wants_ids_ && has_default_ && !std::isfinite(static_cast<float>(default_number_))) {
+  if (wants_ids_ || !has_default_) return absl::OkStatus();
+  if (!std::isfinite(static_cast<float>(default_number_))) {
     return absl::InvalidArgumentError("default_value must be a finite 32-bit number");
   }
-  if (!wants_ids_ && has_default_ && !in_range(labels_, default_number_)) {
+  if (!in_range(labels_, default_number_)) {
     return absl::InvalidArgumentError(
         absl::StrCat("default_value ", default_number_, " ", outside_text(labels_)));
   }
-  reads_as_ = column == ValueType::kText ? type_for_text(feature) : column;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FeatureTransform::Steps> FeatureTransform::make_steps(const FeatureConfig& feature,
+                                                                     ValueType column) {
+  const bool is_text = column == ValueType::kText;
+  reads_as_ = !is_text ? column : wants_ids_ ? ValueType::kInt64 : ValueType::kDouble;
+  Steps steps;
+  size_t crosses = 0, idle_casts = 0;
   ValueType type = reads_as_;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    RETURN_IF_ERROR(check_transform(absl::StrCat("transform[", i, "]"), steps_[i]));
-    ASSIGN_OR_RETURN(type, step_type(steps_[i], type));
+  for (int i = 0; i < feature.transform_size(); ++i) {
+    const TransformConfig& config = feature.transform(i);
+    RETURN_IF_ERROR(check_transform(absl::StrCat("transform[", i, "]"), config));
+    steps.push_back(create_transform(config, crosses));
+    crosses += config.has_cross() ? 1 : 0;
+    if (i == 0 && is_text) type = reads_as_ = type_for_text(steps[0]->takes());
+    // Casts at the beginning change nothing in a column of integers.
+    if (config.has_cast() && is_integer(reads_as_) && static_cast<int>(idle_casts) == i) {
+      ++idle_casts;
+    }
+    ASSIGN_OR_RETURN(type, type_after(*steps.back(), transform_name(config), type));
   }
+  steps.erase(steps.begin(), steps.begin() + idle_casts);
   if (wants_ids_ && !is_integer(type)) {
     return absl::InvalidArgumentError(absl::StrCat(FeatureConfig::Kind_Name(feature.kind()),
                                                    " needs integers and gets ", describe(type),
@@ -240,91 +201,7 @@ absl::Status FeatureTransform::check_types(const FeatureConfig& feature, ValueTy
     return absl::InvalidArgumentError(
         absl::StrCat(FeatureConfig::Kind_Name(feature.kind()), " needs numbers and gets text"));
   }
-  return absl::OkStatus();
-}
-
-void FeatureTransform::apply_vocabulary(size_t step, const FeatureInput& input,
-                                        Values* values) const {
-  const Vocabulary& vocabulary = *vocabularies_[step];
-  std::vector<int64_t>& ids = values->list.values;
-  if (!values->are_ids) {
-    ids.resize(input.column.strings.size());
-    for (size_t i = 0; i < ids.size(); ++i) ids[i] = vocabulary.find(input.column.strings[i]);
-  } else {
-    for (int64_t& id : ids) id = vocabulary.find(id);
-  }
-  values->are_ids = true;
-  if (steps_[step].vocabulary().other_ids() > 0) return;
-  std::vector<uint8_t> known(ids.size());
-  for (size_t i = 0; i < ids.size(); ++i) known[i] = ids[i] >= 0;
-  keep_values(known, &values->list);
-}
-
-absl::Status FeatureTransform::apply_cast(const FeatureInput& input, Values* values) const {
-  if (values->are_ids) return absl::OkStatus();
-  IdColumn& list = values->list;
-  list.values.resize(values->numbers.size());
-  for (int64_t row = 0; row < list.rows; ++row) {
-    for (int64_t i = list.begin(row); i < list.end(row); ++i) {
-      const double number = values->numbers[i];
-      const bool exact = is_exact_integer(number);
-      list.values[i] = exact ? static_cast<int64_t>(number) : 0;
-      if (exact || input.bad.contains(row)) continue;
-      RETURN_IF_ERROR(input.bad.add(
-          row, input.place.error(row, absl::StrFormat("%.17g is no integer below 2^53, which the "
-                                                      "transform cast needs",
-                                                      number))));
-    }
-  }
-  values->are_ids = true;
-  return absl::OkStatus();
-}
-
-// `values->are_ids` is false for text too, which is then still in the column.
-void FeatureTransform::apply(size_t number, const FeatureInput& input, Values* values) const {
-  const TransformConfig& step = steps_[number];
-  IdColumn& list = values->list;
-  switch (step.kind_case()) {
-    case TransformConfig::kHash: {
-      const HashTransform& hash = step.hash();
-      if (values->are_ids) {
-        return hash_ids(hash.function(), hash.seed(), absl::MakeSpan(list.values));
-      }
-      list.values.resize(input.column.strings.size());
-      hash_texts(hash.function(), hash.seed(), input.column.strings, absl::MakeSpan(list.values));
-      values->are_ids = true;
-      return;
-    }
-    case TransformConfig::kModulo:
-      return modulo_ids(step.modulo().divisor(), absl::MakeSpan(list.values));
-    case TransformConfig::kMultiHash: {
-      const MultiHashTransform& hash = step.multi_hash();
-      multi_hash(hash.function(), hash.seed(), hash.count(), hash.divisor(),
-                 values->are_ids ? nullptr : &input.column.strings, &list);
-      values->are_ids = true;
-      return;
-    }
-    case TransformConfig::kVocabulary: return apply_vocabulary(number, input, values);
-    case TransformConfig::kCross: {
-      const IdColumn& other = *input.crossed[cross_number_[number]];
-      return cross(other, other.rows - list.rows, step.cross().seed(), &list);
-    }
-    case TransformConfig::kTruncate:
-      return truncate(step.truncate().count(), step.truncate().keep(), &list);
-    case TransformConfig::kUnique: return unique(&list);
-    default: break;
-  }
-  std::vector<double>& numbers = values->numbers;
-  if (values->are_ids) {  // the others take numbers
-    numbers.assign(list.values.begin(), list.values.end());
-    values->are_ids = false;
-  }
-  if (step.has_log1p()) return signed_log1p(absl::MakeSpan(numbers));
-  if (step.has_clip()) return clip(step.clip().min(), step.clip().max(), absl::MakeSpan(numbers));
-  if (step.has_threshold()) return threshold(step.threshold().at_least(), absl::MakeSpan(numbers));
-  list.values.resize(numbers.size());
-  bucketize(step.bucketize().boundary(), numbers, absl::MakeSpan(list.values));
-  values->are_ids = true;
+  return steps;
 }
 
 absl::Status FeatureTransform::take_weights(const FeatureInput& input, IdColumn* list) const {
@@ -356,13 +233,12 @@ absl::Status FeatureTransform::take_weights(const FeatureInput& input, IdColumn*
   return absl::OkStatus();
 }
 
-absl::StatusOr<FeatureTransform::Values> FeatureTransform::run(const FeatureInput& input) const {
+absl::StatusOr<FeatureValues> FeatureTransform::run(const FeatureInput& input) const {
   const Column& column = input.column;
-  Values values;
+  FeatureValues values;
   values.list.rows = column.rows;
   // Integers stay integers until a step (or the feature) wants numbers.
-  const bool first_takes_ids = !steps_.empty() && (steps_[0].has_hash() || steps_[0].has_modulo() ||
-                                                   is_list_step(steps_[0]));
+  const bool first_takes_ids = !steps_.empty() && steps_[0]->takes() != Transform::Takes::kNumbers;
   values.are_ids =
       column.type == ValueType::kInt64 ||
       (column.type == ValueType::kUint64 && (first_takes_ids || (steps_.empty() && wants_ids_)));
@@ -381,18 +257,14 @@ absl::StatusOr<FeatureTransform::Values> FeatureTransform::run(const FeatureInpu
     RETURN_IF_ERROR(take_weights(input, &values.list));
   }
   values.list.offsets = input.owned != nullptr ? std::move(input.owned->offsets) : column.offsets;
-  for (size_t step = 0; step < steps_.size(); ++step) {
-    if (steps_[step].has_cast()) {
-      RETURN_IF_ERROR(apply_cast(input, &values));
-    } else {
-      apply(step, input, &values);
-    }
+  for (const std::shared_ptr<const Transform>& step : steps_) {
+    RETURN_IF_ERROR(step->apply(input, &values));
   }
   return values;
 }
 
 absl::Status FeatureTransform::append_ids(const FeatureInput& input, IdColumn* out) const {
-  ASSIGN_OR_RETURN(Values values, run(input));
+  ASSIGN_OR_RETURN(FeatureValues values, run(input));
   IdColumn& list = values.list;
   const bool may_be_empty = !list.offsets.empty() && has_default_;
   if (out->rows == 0 && !may_be_empty) {  // the first unit, often the only one
@@ -466,7 +338,7 @@ absl::Status FeatureTransform::append_number(const FeatureInput& input, int64_t 
 
 absl::Status FeatureTransform::append_numbers(const FeatureInput& input,
                                               std::vector<float>* out) const {
-  ASSIGN_OR_RETURN(Values values, run(input));
+  ASSIGN_OR_RETURN(FeatureValues values, run(input));
   const IdColumn& list = values.list;
   std::vector<double>& numbers = values.numbers;
   if (values.are_ids) numbers.assign(list.values.begin(), list.values.end());

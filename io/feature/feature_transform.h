@@ -16,39 +16,16 @@
 #include "io/block.h"
 #include "io/column.h"
 #include "io/feature/label_range.h"
-#include "io/transform/vocabulary.h"
+#include "io/transform/feature_input.h"
+#include "io/transform/transform.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
 
-// The place of rows, for error messages.
-struct ColumnPlace {
-  absl::string_view path;
-  absl::string_view column;
-  int64_t first_row = 0;  // of these rows in the file, counted from 0
-
-  // "FILE, row 17, column c1: <what>".
-  absl::Status error(int64_t row, absl::string_view what) const;  // DataLoss
-};
-
-// The input of a feature: the rows of one unit. All is borrowed.
-struct FeatureInput {
-  const Column& column;
-  ColumnPlace place;
-  BadRows& bad;                     // rows that are bad already are skipped
-  const Column* weights = nullptr;  // of FeatureConfig.weight_column
-  // The other feature of each `cross`. Its last rows are the rows of the unit.
-  absl::Span<const IdColumn* const> crossed = {};
-  Column* owned = nullptr;  // `column`, if its content may be moved out
-};
-
-// The transforms of one feature, checked against the type of its column. They are applied in the
-// order of the configuration: `hash`, `multi_hash` and `vocabulary` take text or integers;
-// `modulo`, `cross`, `truncate` and `unique` take integers; the others take numbers (also
-// integers). `log1p`, `clip` and `threshold` give numbers, the others integers. `cast` does not
-// change integers. The result must be integers for sparse features and ids, numbers for other
-// features. A default replaces the result: no transform is applied to it. Each step runs over the
-// whole column, in place if it keeps the number of values. Immutable; thread-safe.
+// The transforms of one feature, checked against the type of its column and applied in the order of
+// the configuration; each is a class of io/transform/. The result must be integers for sparse
+// features and ids, numbers for other features. A default replaces the result: no transform is
+// applied to it. Immutable; thread-safe.
 //
 // Adds bad rows to FeatureInput::bad. A bad row also gets a value, so that all columns keep the
 // same length.
@@ -77,25 +54,14 @@ class FeatureTransform {
   absl::Status append_numbers(const FeatureInput& input, std::vector<float>* out) const;
 
  private:
-  // The values of all rows between two steps: numbers, one after the other, or ids in `list`. The
-  // offsets and weights in `list` belong to both.
-  struct Values {
-    bool are_ids = false;
-    IdColumn list;
-    std::vector<double> numbers;
-  };
+  using Steps = std::vector<std::unique_ptr<Transform>>;
 
   FeatureTransform() = default;
-  absl::Status check_types(const FeatureConfig& feature, ValueType column);
-  absl::Status load_vocabularies(FileSystem& files);
-  absl::StatusOr<Values> run(const FeatureInput& input) const;
+  // Makes the transforms, and checks that each takes what the one before it gives.
+  absl::StatusOr<Steps> make_steps(const FeatureConfig& feature, ValueType column);
+  absl::Status check_default(const FeatureConfig& feature) const;
+  absl::StatusOr<FeatureValues> run(const FeatureInput& input) const;
   absl::Status take_weights(const FeatureInput& input, IdColumn* list) const;
-  // Removes the casts at the beginning of the steps of a column of integers: they change nothing.
-  void drop_idle_casts();
-  absl::Status apply_cast(const FeatureInput& input, Values* values) const;
-  // Applies any other step. REQUIRES: the step is no `cast`.
-  void apply(size_t step, const FeatureInput& input, Values* values) const;
-  void apply_vocabulary(size_t step, const FeatureInput& input, Values* values) const;
   absl::Status append_number(const FeatureInput& input, int64_t row, int64_t count, double value,
                              float* out) const;
 
@@ -105,10 +71,7 @@ class FeatureTransform {
   int64_t default_id_ = 0;
   double default_number_ = 0;
   ValueType reads_as_ = ValueType::kInt64;
-  std::vector<TransformConfig> steps_;
-  // For each step; shared with copies of this. Null for steps other than `vocabulary`.
-  std::vector<std::shared_ptr<const Vocabulary>> vocabularies_;
-  std::vector<size_t> cross_number_;  // for each step: the number of `cross` steps before it
+  std::vector<std::shared_ptr<const Transform>> steps_;  // shared with copies of this
 };
 
 // Returns the name of the column that a feature is made from: its `column`, or its own name.

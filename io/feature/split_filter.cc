@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
-#include "io/transform/transform.h"
+#include "io/transform/hash_functions.h"
 
 namespace millrace {
 namespace {

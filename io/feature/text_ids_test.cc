@@ -5,7 +5,7 @@
 #include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "io/transform/transform.h"
+#include "io/transform/hash_functions.h"
 
 namespace millrace {
 namespace {

@@ -1,48 +1,54 @@
-// Transforms of whole columns of values. Each is a pure function of its arguments; FeatureTransform
-// (io/feature/feature_transform.h) strings them together as a feature's configuration says.
+// A transform: one step on the way from a column of a file to the values of a feature.
 #ifndef MILLRACE_IO_TRANSFORM_TRANSFORM_H_
 #define MILLRACE_IO_TRANSFORM_TRANSFORM_H_
 
-#include <cstdint>
+#include <vector>
 
-#include "absl/strings/string_view.h"
-#include "absl/types/span.h"
+#include "absl/status/status.h"
+#include "base/file_system.h"
+#include "io/block.h"
 #include "io/column.h"
-#include "proto/config.pb.h"
+#include "io/transform/feature_input.h"
 
 namespace millrace {
 
-// MurmurHash64A of A. Appleby (2008): the 64-bit MurmurHash2, little-endian on every machine.
-uint64_t murmur_hash_64a(absl::string_view bytes, uint64_t seed);
+// The values of all rows between two transforms: numbers, one after the other, or ids in `list`.
+// The offsets and weights in `list` belong to both.
+struct FeatureValues {
+  bool are_ids = false;  // false also for text, which is still in FeatureInput::column then
+  IdColumn list;
+  std::vector<double> numbers;
 
-// One of the functions of HashTransform: XXH3 (https://xxhash.com), Fingerprint64 of FarmHash
-// (https://github.com/google/farmhash), MurmurHash64A. FARM_HASH ignores the seed.
-uint64_t hash_bytes(HashTransform::Function function, absl::string_view bytes, uint64_t seed);
+  // Makes ids numbers. Does nothing if the values are numbers already.
+  void make_numbers();
+  // Makes room for one id per value. The caller sets the ids, of text or of the numbers.
+  absl::Span<int64_t> make_ids(int64_t count);
+};
 
-// ids[i] = hash of the 8 little-endian bytes of ids[i].
-void hash_ids(HashTransform::Function function, uint64_t seed, absl::Span<int64_t> ids);
+// Each kind of TransformConfig is a class of its own, behind a function in a header named after it;
+// create_transform.h has the list. A transform works on the whole column, in place if it keeps the
+// number of values. Immutable once prepare() has succeeded, and thread-safe then.
+class Transform {
+ public:
+  enum class Takes { kTextOrIntegers, kIntegers, kNumbers };
 
-// ids[i] = hash of texts[i]. REQUIRES: as many ids as texts.
-void hash_texts(HashTransform::Function function, uint64_t seed, const StringValues& texts,
-                absl::Span<int64_t> ids);
+  virtual ~Transform() = default;
 
-// ids[i] = ids[i], taken as unsigned, modulo divisor. REQUIRES: divisor >= 1.
-void modulo_ids(uint64_t divisor, absl::Span<int64_t> ids);
+  // Returns the values that the transform can take. Integers are numbers, too.
+  virtual Takes takes() const = 0;
 
-// ids[i] = the count of boundaries that are less than or equal to numbers[i].
-// REQUIRES: boundaries increase; no number is NaN.
-void bucketize(absl::Span<const double> boundaries, absl::Span<const double> numbers,
-               absl::Span<int64_t> ids);
+  // Returns the type of the results for values of type `in`, which the transform takes.
+  // The default implementation returns kInt64.
+  virtual ValueType gives(ValueType in) const;
 
-// x = ln(1 + x) for x >= 0, -ln(1 - x) below (io/transform/log1p_kernels.h). REQUIRES: all are
-// finite.
-void signed_log1p(absl::Span<double> numbers);
+  // Reads the files that the transform needs. Called once, before apply().
+  // The default implementation does nothing. Errors: those of reading.
+  virtual absl::Status prepare(FileSystem& files);
 
-// x = the nearest number in [min, max]. REQUIRES: min <= max.
-void clip(double min, double max, absl::Span<double> numbers);
-
-// x = 1 for x >= at_least, 0 below. REQUIRES: no number is NaN.
-void threshold(double at_least, absl::Span<double> numbers);
+  // Replaces the values of all rows. Adds bad rows to `input.bad`; they get a value, too.
+  // Errors: DataLoss for a bad row that may not be left out.
+  virtual absl::Status apply(const FeatureInput& input, FeatureValues* values) const = 0;
+};
 
 }  // namespace millrace
 

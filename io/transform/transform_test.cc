@@ -1,102 +1,36 @@
 #include "io/transform/transform.h"
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
-#include "base/status_matchers.h"
+#include "io/transform/feature_input.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::ElementsAre;
 
-// The self-test of SMHasher (https://github.com/rurban/smhasher): hashes of the keys {}, {0}, {0,
-// 1}, ... with seeds 256, 255, ...; then the hash of all those hashes. Its list gives 0x1F0D3804
-// for MurmurHash64A.
-TEST(MurmurTest, PassesTheVerificationOfSmhasher) {
-  std::string hashes, key;
-  for (int i = 0; i < 256; ++i) {
-    const uint64_t hash = murmur_hash_64a(key, 256 - i);
-    for (int byte = 0; byte < 8; ++byte) hashes.push_back(static_cast<char>(hash >> (8 * byte)));
-    key.push_back(static_cast<char>(i));
-  }
-  EXPECT_EQ(static_cast<uint32_t>(murmur_hash_64a(hashes, 0)), 0x1F0D3804u);
+TEST(FeatureValuesTest, IdsBecomeNumbers) {
+  FeatureValues values{.are_ids = true};
+  values.list.values = {3, -1};
+  values.make_numbers();
+  EXPECT_FALSE(values.are_ids);
+  EXPECT_THAT(values.numbers, ElementsAre(3, -1));
+  values.numbers = {0.5};
+  values.make_numbers();
+  EXPECT_THAT(values.numbers, ElementsAre(0.5));
 }
 
-TEST(HashTest, FarmHashIsFingerprint64) {
-  auto farm = [](absl::string_view text) {
-    return static_cast<int64_t>(hash_bytes(HashTransform::FARM_HASH, text, 0));
-  };
-  // The examples in the manual of BigQuery's FARM_FINGERPRINT.
-  EXPECT_EQ(farm("1footrue"), -1541654101129638711);
-  EXPECT_EQ(farm("2applefalse"), 2794438866806483259);
-  EXPECT_EQ(farm("3true"), -4880158226897771312);
+TEST(FeatureValuesTest, NumbersBecomeIds) {
+  FeatureValues values;
+  values.make_ids(2)[1] = 7;
+  EXPECT_TRUE(values.are_ids);
+  EXPECT_THAT(values.list.values, ElementsAre(0, 7));
 }
 
-TEST(HashTest, Xxh3OfNothing) {
-  EXPECT_EQ(hash_bytes(HashTransform::XXH3, "", 0), 0x2D06800538D394C2ULL);
-  EXPECT_NE(hash_bytes(HashTransform::XXH3, "", 1), 0x2D06800538D394C2ULL);
-}
-
-TEST(HashTest, IdsHashAsTheirLittleEndianBytes) {
-  for (const auto function :
-       {HashTransform::XXH3, HashTransform::FARM_HASH, HashTransform::MURMUR_HASH}) {
-    std::vector<int64_t> ids = {0x0102030405060708, -1};
-    hash_ids(function, 0, absl::MakeSpan(ids));
-    EXPECT_EQ(ids[0],
-              static_cast<int64_t>(hash_bytes(function, "\x08\x07\x06\x05\x04\x03\x02\x01", 0)));
-    EXPECT_EQ(ids[1], static_cast<int64_t>(hash_bytes(function, std::string(8, '\xff'), 0)));
-  }
-}
-
-TEST(HashTest, TextsHashOneByOne) {
-  StringValues texts;
-  texts.push_back("a");
-  texts.push_back("");
-  texts.push_back("bc");
-  std::vector<int64_t> ids(3);
-  hash_texts(HashTransform::MURMUR_HASH, 9, texts, absl::MakeSpan(ids));
-  EXPECT_EQ(ids[0], static_cast<int64_t>(murmur_hash_64a("a", 9)));
-  EXPECT_EQ(ids[2], static_cast<int64_t>(murmur_hash_64a("bc", 9)));
-}
-
-TEST(ModuloTest, TakesIdsAsUnsigned) {
-  std::vector<int64_t> ids = {0, 7, 10, 23, -1};
-  modulo_ids(10, absl::MakeSpan(ids));
-  EXPECT_THAT(ids, ElementsAre(0, 7, 0, 3, 5));  // 2^64 - 1 ends in 5
-}
-
-TEST(BucketizeTest, CountsBoundariesUpTo) {
-  std::vector<int64_t> ids(6);
-  bucketize({0.0, 1.0, 10.0}, {-5, 0, 0.5, 1, 10, 1e300}, absl::MakeSpan(ids));
-  EXPECT_THAT(ids, ElementsAre(0, 1, 1, 2, 3, 3));
-  bucketize({}, {1, 2, 3, 4, 5, 6}, absl::MakeSpan(ids));
-  EXPECT_THAT(ids, ElementsAre(0, 0, 0, 0, 0, 0));
-}
-
-TEST(Log1pTest, KeepsTheSign) {
-  std::vector<double> x = {0, 1, -1, 1e-20};
-  signed_log1p(absl::MakeSpan(x));
-  EXPECT_THAT(x, ElementsAre(0, std::log(2.0), -std::log(2.0), 1e-20));
-}
-
-TEST(ClipTest, NearestInRange) {
-  std::vector<double> x = {-5, 0.25, 7};
-  clip(0, 1, absl::MakeSpan(x));
-  EXPECT_THAT(x, ElementsAre(0, 0.25, 1));
-  std::vector<double> y = {-5, 7};
-  clip(-std::numeric_limits<double>::infinity(), 3, absl::MakeSpan(y));
-  EXPECT_THAT(y, ElementsAre(-5, 3));
-}
-
-TEST(TransformTest, ThresholdIsInclusive) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  std::vector<double> x = {3.999, 4, 4.001, -infinity, infinity};
-  threshold(4, absl::MakeSpan(x));
-  EXPECT_THAT(x, ElementsAre(0, 1, 1, 0, 1));
+TEST(ColumnPlaceTest, NamesFileRowAndColumn) {
+  const ColumnPlace place{"a.csv", "c1", 10};
+  EXPECT_EQ(place.error(7, "is bad"), absl::DataLossError("a.csv, row 17, column c1: is bad"));
 }
 
 }  // namespace

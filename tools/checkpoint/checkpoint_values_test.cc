@@ -11,7 +11,7 @@
 #include "base/status_matchers.h"
 #include "checkpoint/testing/rows_checkpoint_testing.h"
 #include "checkpoint/testing/small_checkpoint_testing.h"
-#include "io/transform/transform.h"
+#include "io/transform/hash_functions.h"
 
 namespace millrace {
 namespace {

@@ -1,0 +1,37 @@
+#include "io/transform/create_transform.h"
+
+#include "io/transform/bucketize_transform.h"
+#include "io/transform/cast_transform.h"
+#include "io/transform/clip_transform.h"
+#include "io/transform/cross_transform.h"
+#include "io/transform/hash_transform.h"
+#include "io/transform/log1p_transform.h"
+#include "io/transform/modulo_transform.h"
+#include "io/transform/multi_hash_transform.h"
+#include "io/transform/threshold_transform.h"
+#include "io/transform/truncate_transform.h"
+#include "io/transform/unique_transform.h"
+#include "io/transform/vocabulary_transform.h"
+
+namespace millrace {
+
+std::unique_ptr<Transform> create_transform(const TransformConfig& config, size_t crosses_before) {
+  switch (config.kind_case()) {
+    case TransformConfig::kHash: return make_hash_transform(config.hash());
+    case TransformConfig::kModulo: return make_modulo_transform(config.modulo());
+    case TransformConfig::kBucketize: return make_bucketize_transform(config.bucketize());
+    case TransformConfig::kLog1P: return make_log1p_transform();
+    case TransformConfig::kClip: return make_clip_transform(config.clip());
+    case TransformConfig::kThreshold: return make_threshold_transform(config.threshold());
+    case TransformConfig::kMultiHash: return make_multi_hash_transform(config.multi_hash());
+    case TransformConfig::kCross: return make_cross_transform(config.cross(), crosses_before);
+    case TransformConfig::kTruncate: return make_truncate_transform(config.truncate());
+    case TransformConfig::kUnique: return make_unique_transform();
+    case TransformConfig::kVocabulary: return make_vocabulary_transform(config.vocabulary());
+    case TransformConfig::kCast: return make_cast_transform();
+    case TransformConfig::KIND_NOT_SET: break;
+  }
+  return nullptr;
+}
+
+}  // namespace millrace

@@ -1,0 +1,20 @@
+// Every transform that a configuration can name.
+#ifndef MILLRACE_IO_TRANSFORM_CREATE_TRANSFORM_H_
+#define MILLRACE_IO_TRANSFORM_CREATE_TRANSFORM_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "io/transform/transform.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Makes a transform; the caller prepares it. `crosses_before`: the number of `cross` transforms
+// before this one of the same feature. REQUIRES: check_transform (proto/transform_check.h) accepts
+// the configuration.
+std::unique_ptr<Transform> create_transform(const TransformConfig& config, size_t crosses_before);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_TRANSFORM_CREATE_TRANSFORM_H_
