@@ -30,9 +30,9 @@
 #include "job/job_checkpoints.h"
 #include "job/ranks.h"
 #include "job/run_end.h"
+#include "proto/check/model_bank_check.h"
+#include "proto/check/windows_check.h"
 #include "proto/config_reader.h"
-#include "proto/model_bank_check.h"
-#include "proto/windows_check.h"
 
 namespace millrace {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "optim/name_pattern.h"
 #include "optim/torch_state.h"
-#include "proto/dense_optimizer_check.h"
+#include "proto/check/dense_optimizer_check.h"
 
 namespace millrace {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
 #include "optim/rows/row_optimizer_factory.h"
-#include "proto/table_number_check.h"
+#include "proto/check/table_number_check.h"
 
 namespace millrace {
 

@@ -13,15 +13,15 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "proto/check/data_check.h"
+#include "proto/check/dense_optimizer_check.h"
+#include "proto/check/field_check.h"
+#include "proto/check/model_bank_check.h"
+#include "proto/check/table_number_check.h"
+#include "proto/check/table_policy_check.h"
+#include "proto/check/transform_check.h"
+#include "proto/check/windows_check.h"
 #include "proto/config_reader.h"
-#include "proto/data_check.h"
-#include "proto/dense_optimizer_check.h"
-#include "proto/field_check.h"
-#include "proto/model_bank_check.h"
-#include "proto/table_number_check.h"
-#include "proto/table_policy_check.h"
-#include "proto/transform_check.h"
-#include "proto/windows_check.h"
 
 namespace millrace {
 namespace {

@@ -9,8 +9,8 @@
 #include "job/generated_data.h"
 #include "job/instruction_set_choice.h"
 #include "metrics/metric.h"
+#include "proto/check/windows_check.h"
 #include "proto/config_reader.h"
-#include "proto/windows_check.h"
 #include "tools/output/run_inputs.h"
 
 namespace millrace {

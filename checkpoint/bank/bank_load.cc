@@ -15,7 +15,7 @@
 #include "checkpoint/format/name_path.h"
 #include "checkpoint/state/table_reader.h"
 #include "checkpoint/state/torch_types.h"
-#include "proto/model_bank_check.h"
+#include "proto/check/model_bank_check.h"
 
 namespace millrace {
 namespace {

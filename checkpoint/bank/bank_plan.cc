@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/text.h"
 #include "optim/name_pattern.h"
-#include "proto/model_bank_check.h"
+#include "proto/check/model_bank_check.h"
 
 namespace millrace {
 namespace {

@@ -20,7 +20,7 @@
 #include "checkpoint/state/table_tensors.h"
 #include "checkpoint/state/torch_types.h"
 #include "embedding/table/table_snapshot.h"
-#include "proto/model_bank_check.h"
+#include "proto/check/model_bank_check.h"
 
 namespace millrace {
 namespace {

@@ -12,7 +12,7 @@
 #include "checkpoint/folder/referred_files.h"
 #include "checkpoint/state/state_reader.h"
 #include "distributed/agreed_result.h"
-#include "proto/model_bank_check.h"
+#include "proto/check/model_bank_check.h"
 #include "proto/model_bank_state.pb.h"
 
 namespace millrace {

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "embedding/rows/row_math.h"
-#include "proto/table_policy_check.h"
+#include "proto/check/table_policy_check.h"
 
 namespace millrace {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "proto/table_policy_check.h"
+#include "proto/check/table_policy_check.h"
 
 namespace millrace {
 namespace {

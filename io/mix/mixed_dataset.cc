@@ -14,8 +14,8 @@
 #include "io/mix/mix_batcher.h"
 #include "io/mix/mix_source_reader.h"
 #include "io/mix/source_passes.h"
-#include "proto/field_check.h"
-#include "proto/mix_check.h"
+#include "proto/check/field_check.h"
+#include "proto/check/mix_check.h"
 
 namespace millrace {
 namespace {

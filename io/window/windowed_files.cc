@@ -13,8 +13,8 @@
 #include "io/files/glob_pattern.h"
 #include "io/mix/mixed_dataset.h"
 #include "io/window/directory_window_source.h"
-#include "proto/mix_check.h"
-#include "proto/windows_check.h"
+#include "proto/check/mix_check.h"
+#include "proto/check/windows_check.h"
 
 namespace millrace {
 namespace {
