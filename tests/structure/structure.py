@@ -10,6 +10,7 @@ format   .h and .cc files are as clang-format writes them. MILLRACE_CLANG_FORMAT
 Exits with 1 if something was printed.
 """
 import ast
+import fnmatch
 import os
 import re
 import subprocess
@@ -41,12 +42,12 @@ class Layers:
 
   def __init__(self, text):
     self.folders = {}  # folder -> layer
-    self.headers = {}  # folder/name without ending -> layer
+    self.patterns = {}  # folder/pattern of names without ending -> layer
     lines = [line for line in text.split("\n") if line and not line.startswith("#")]
     for layer, line in enumerate(lines):
       folders, _, names = line.partition(":")
       for name in names.split():
-        self.headers[folders + "/" + name] = layer
+        self.patterns[folders + "/" + name] = layer
       if not names:
         for folder in folders.split():
           self.folders[folder] = layer
@@ -54,7 +55,10 @@ class Layers:
   def of(self, path):
     """The layer of a file; None if its folder has none."""
     stem = os.path.splitext(path)[0]
-    return self.headers.get(stem, self.folders.get(os.path.dirname(path)))
+    for pattern, layer in self.patterns.items():
+      if fnmatch.fnmatchcase(stem, pattern):
+        return layer
+    return self.folders.get(os.path.dirname(path))
 
 
 def check_layers(root):
@@ -64,9 +68,9 @@ def check_layers(root):
   for folder in sorted(layers.folders):
     if not any(os.path.dirname(path) == folder for path in sources):
       yield "tests/structure/layers.txt: there is no folder %s" % folder
-  for header in sorted(layers.headers):
-    if header + ".h" not in known:
-      yield "tests/structure/layers.txt: there is no %s.h" % header
+  for pattern in sorted(layers.patterns):
+    if not fnmatch.filter(sources, pattern + ".h"):
+      yield "tests/structure/layers.txt: there is no %s.h" % pattern
   for path in sources:
     if HELPER.search(path) or path.split("/")[0] in FREE_FOLDERS:
       continue
