@@ -21,9 +21,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/crc32c.h"
 #include "base/file_system.h"
 #include "base/random/philox.h"
+#include "io/format/crc32c.h"
 #include "proto/tf_example.pb.h"
 
 namespace millrace {

@@ -1,4 +1,4 @@
-#include "base/crc32c.h"
+#include "io/format/crc32c.h"
 
 #include <isa-l.h>
 
