@@ -51,7 +51,7 @@ def isa_kernels(name, src, hdrs, srcs = [], deps = [], **kwargs):
         isa_kernels(
             name = "sgd_kernel",
             src = "sgd_kernel.cc",    # namespace millrace::MILLRACE_ISA { void update_sgd(...) {...} }
-            hdrs = ["sgd_kernel.h"],  # declares it for all; callers use base/instruction_set_choice.h
+            hdrs = ["sgd_kernel.h"],  # callers: base/isa/instruction_set_choice.h
         )
 
     Args:

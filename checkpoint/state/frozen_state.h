@@ -33,7 +33,7 @@ FrozenState view_state(const TrainState& state);
 
 // Copies what is dense and freezes the tables: training may continue. Tables stay frozen as long as
 // the result, or who takes its snapshots, lives or until they have been read.
-// REQUIRES: earlier snapshots of the tables have been read (EmbeddingTable::freeze).
+// REQUIRES: earlier snapshots of the tables have been read (TableContent::freeze).
 // Errors: ResourceExhausted if memory runs out; no table is frozen then.
 absl::StatusOr<FrozenState> freeze_state(const TrainState& state,
                                          std::shared_ptr<UndoBudget> budget, ThreadPool& threads);

@@ -14,7 +14,7 @@ namespace millrace {
 //
 // A kernel NAME is compiled once for each instruction set and declared in each of the namespaces
 // baseline, avx2 and avx512 as `RowKernel<Numbers> NAME;`. choose() of
-// base/instruction_set_choice.h takes one of the three.
+// base/isa/instruction_set_choice.h takes one of the three.
 template <typename Numbers>
 using RowKernel = void(const Numbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count);
 
