@@ -340,6 +340,7 @@ SaveWork Saver::work_of(Pending& save, FrozenState state, int rank) {
 absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, double>& metrics,
                           Collectives& ranks) {
   if (options_.read_only) return absl::FailedPreconditionError("saving is switched off");
+  if (!options_.asynchronous) return save_at_once(whole, metrics, ranks);
   const TrainState state = filter_state(whole, options_.exclude);
   ASSIGN_OR_RETURN(const Progress progress, from_state(state.shared.progress()));
   if (saves_.size() > 1) RETURN_IF_ERROR(complete_oldest(ranks));
@@ -362,12 +363,13 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
   const absl::StatusOr<Share> own =
       frozen.ok() ? absl::StatusOr<Share>({frozen->size_bytes(), ""}) : frozen.status();
   const auto find = [&](const std::vector<std::string>&) -> absl::StatusOr<ExistingStep> {
-    return ExistingStep{.same = files_.link_info(save->info.path).ok()};  // compared in begin_again
+    return ExistingStep{.same =
+                            files_.link_info(save->info.path).ok()};  // compared in save_at_once
   };
   ASSIGN_OR_RETURN(const SavePermit permit, make_room(own, find, ranks), what);
   if (permit.nonce.empty()) {
     frozen = absl::CancelledError();  // released
-    return begin_again(whole, metrics, ranks);
+    return save_at_once(whole, metrics, ranks);
   }
   // The last step that fails before begin() returns: all ranks report it, and free their tables.
   const absl::StatusOr<std::string> begun = catch_exceptions([&]() -> absl::StatusOr<std::string> {
@@ -383,10 +385,10 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
   return absl::OkStatus();
 }
 
-// A step that has a checkpoint already is compared, and written only if it differs. That takes what
-// all ranks have, and so is done at once.
-absl::Status Saver::begin_again(const TrainState& whole,
-                                const std::map<std::string, double>& metrics, Collectives& ranks) {
+// Without another thread. Also for a step that has a checkpoint already: it is compared with the
+// files of all ranks, and written only if it differs.
+absl::Status Saver::save_at_once(const TrainState& whole,
+                                 const std::map<std::string, double>& metrics, Collectives& ranks) {
   while (!saves_.empty()) RETURN_IF_ERROR(complete_oldest(ranks));
   ASSIGN_OR_RETURN(CheckpointInfo info, save(whole, metrics, ranks));
   durable_.push_back(std::move(info));

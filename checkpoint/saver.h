@@ -100,12 +100,13 @@ class Saver : public StateSaver {
   // the next call may succeed.
   absl::StatusOr<CheckpointInfo> save(const TrainState& whole,
                                       const std::map<std::string, double>& metrics,
-                                      Collectives& ranks) override;
+                                      Collectives& ranks);
 
   bool asynchronous() const override { return options_.asynchronous; }
-  // If another save is still being read, two are under way or one of the same step is, waits for
-  // that first. A step that is in the folder already is saved before this returns, as by save().
-  // After an error no table is frozen.
+  // If the saver is not asynchronous, saves before it returns, as save() does, and finish() gives
+  // the checkpoint. Else: if another save is still being read, two are under way or one of the same
+  // step is, waits for that first. A step that is in the folder already is saved before this
+  // returns, too. After an error no table is frozen.
   absl::Status begin(const TrainState& whole, const std::map<std::string, double>& metrics,
                      Collectives& ranks) override;
   bool ready() const override;
@@ -174,8 +175,8 @@ class Saver : public StateSaver {
                       ThreadPool& threads);
   void retain(int64_t saved, ThreadPool& threads);
   SaveWork work_of(Pending& save, FrozenState state, int rank);
-  absl::Status begin_again(const TrainState& whole, const std::map<std::string, double>& metrics,
-                           Collectives& ranks);
+  absl::Status save_at_once(const TrainState& whole, const std::map<std::string, double>& metrics,
+                            Collectives& ranks);
   absl::Status advance(Collectives& ranks);
   absl::Status complete_oldest(Collectives& ranks);
   absl::StatusOr<FoundCheckpoint> read(const std::string& path, const TrainState& target);

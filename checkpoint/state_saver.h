@@ -37,22 +37,15 @@ class StateSaver {
   // taken, nothing. Before the first step of a run.
   virtual absl::Status open(Collectives& ranks) = 0;
 
-  // Saves all of `state`; durable when it returns. `metrics`: what is known of the model at this
-  // step, by "set/metric". After an error what was saved before is there as it was, and the next
-  // call may succeed.
-  virtual absl::StatusOr<CheckpointInfo> save(const TrainState& state,
-                                              const std::map<std::string, double>& metrics,
-                                              Collectives& ranks) = 0;
-
-  // Whether the trainer is to begin() saves and go on, instead of save(). Of savers that cannot,
-  // the functions below are not called.
-  virtual bool asynchronous() const { return false; }
-  // Begins to save `state` as it is now; it may change as soon as this returns. May first wait for
-  // earlier saves. Errors: those of save that show before anything is written; those of poll.
+  // Begins to save all of `state` as it is now; the state may change as soon as this returns. May
+  // first wait for earlier saves. `metrics`: known figures of the model at this step, by
+  // "set/metric". Errors: those that show before anything is written; those of poll(). After an
+  // error earlier checkpoints are as they were, and the next call may succeed.
   virtual absl::Status begin(const TrainState& state, const std::map<std::string, double>& metrics,
-                             Collectives& ranks) {
-    return absl::UnimplementedError("asynchronous saving");
-  }
+                             Collectives& ranks) = 0;
+  // If true, the trainer continues after begin() and calls poll() after every step. If false, it
+  // calls finish() after each begin().
+  virtual bool asynchronous() const { return false; }
   // Whether this rank has done its part of what the oldest save under way is at: writing, then
   // committing. False if none is under way.
   virtual bool ready() const { return false; }
@@ -65,9 +58,7 @@ class StateSaver {
     return std::vector<CheckpointInfo>();
   }
   // The same, waiting for all that are under way, also after an error.
-  virtual absl::StatusOr<std::vector<CheckpointInfo>> finish(Collectives& ranks) {
-    return std::vector<CheckpointInfo>();
-  }
+  virtual absl::StatusOr<std::vector<CheckpointInfo>> finish(Collectives& ranks) = 0;
 
   // Reads the newest state for the trainer that `target` was captured from; none: there is none.
   virtual absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState& target,

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
 #include "base/status_macros.h"
-#include "framework/guarded.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
 #include "framework/ranks/padding.h"
@@ -45,7 +45,7 @@ class Undisturbed {
 
 absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch) {
   absl::StatusOr<ModelOutput> output = absl::InternalError("the model was not called");
-  RETURN_IF_ERROR(guarded("the model's evaluation", [&] {
+  RETURN_IF_ERROR(catch_exceptions("the model's evaluation", [&] {
     output = model.evaluate(batch);
     return output.status();
   }));

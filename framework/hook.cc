@@ -1,6 +1,10 @@
 #include "framework/hook.h"
 
+#include "framework/request_queue.h"
+
 namespace millrace {
+
+Requests& HookContext::requests() { return request_queue(); }
 
 absl::Status Hook::start(HookContext&) { return absl::OkStatus(); }
 absl::Status Hook::before_epoch(HookContext&) { return absl::OkStatus(); }

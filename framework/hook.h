@@ -19,6 +19,8 @@
 
 namespace millrace {
 
+class RequestQueue;
+
 // What a hook sees and may ask. Made by the trainer; valid during the event only.
 class HookContext {
  public:
@@ -31,10 +33,15 @@ class HookContext {
   // Whether the cadence came due since the last serving point. at_start is due in `start`,
   // at_end in `end`. It costs nothing and remembers nothing: all who ask get the same answer.
   virtual bool due(const Cadence& cadence) const = 0;
-  virtual Requests& requests() = 0;
+  Requests& requests();
   // Adds a value to the next report, or to the result of the evaluation that runs.
   virtual void report(absl::string_view name, double value,
                       Reduction reduction = Reduction::kMean) = 0;
+
+ private:
+  friend class HookList;  // which sets whose event runs
+  // Where requests() adds.
+  virtual RequestQueue& request_queue() = 0;
 };
 
 // State of one hook in a checkpoint; an empty one is not kept.

@@ -6,6 +6,7 @@
 #include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "framework/request_queue.h"
 
 namespace millrace {
 
@@ -73,7 +74,7 @@ const char* HookList::event_name(Event event) {
 template <typename Call>
 absl::Status HookList::call(HookContext& context, Entry& entry, Event event, absl::Duration* since,
                             const Call& call) {
-  context.requests().set_caller(entry.hook->name());
+  context.request_queue().set_caller(entry.hook->name());
   constexpr ExceptionWords kWords = {.internal = "threw an exception",
                                      .unknown = "threw something that is no std::exception"};
   absl::Status status = catch_exceptions([&] { return call(*entry.hook); }, kWords);
@@ -92,7 +93,7 @@ absl::Status HookList::judge(HookContext& context, Entry& entry, Event event, ab
   if (entry.on_error == OnError::kFail) return error;
   const bool disable = entry.on_error == OnError::kDisable || event == kStart;
   entry.disabled |= disable;
-  if (disable) context.requests().forget_looks(entry.hook->name());
+  if (disable) context.request_queue().forget_looks(entry.hook->name());
   if (entry.errors == 1 || disable) {
     MILLRACE_LOG(WARNING) << error.message() << " (the run goes on"
                           << (disable ? " without this hook)" : ")");
@@ -212,7 +213,7 @@ absl::Status HookList::end(HookContext& context, const absl::Status& outcome) {
       first.Update(call(context, entry, kEnd, &since,
                         [&](Hook& hook) { return hook.end(context, outcome); }));
     }
-    context.requests().forget_looks(entry.hook->name());
+    context.request_queue().forget_looks(entry.hook->name());
     if (entry.on_error != OnError::kFail && entry.errors > 1) {
       MILLRACE_LOG(WARNING) << "hook " << entry.hook->name() << " failed " << entry.errors
                             << " times in this run; the first error was: " << entry.first_error;

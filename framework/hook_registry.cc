@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "framework/guarded.h"
 #include "framework/not_linked.h"
 
 namespace millrace {
@@ -43,8 +43,8 @@ absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
     return not_linked("hook", config.name(), names);
   }
   std::unique_ptr<Hook> hook;
-  RETURN_IF_ERROR(
-      guarded(absl::StrCat("creating hook \"", config.name(), "\""), [&]() -> absl::Status {
+  RETURN_IF_ERROR(catch_exceptions(
+      absl::StrCat("creating hook \"", config.name(), "\""), [&]() -> absl::Status {
         ASSIGN_OR_RETURN(hook, found->second.factory(config, resources),
                          absl::StrCat("creating hook \"", config.name(), "\""));
         return absl::OkStatus();

@@ -2,6 +2,9 @@
 #ifndef MILLRACE_FRAMEWORK_MODEL_PARTS_H_
 #define MILLRACE_FRAMEWORK_MODEL_PARTS_H_
 
+#include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "optim/dense_optimizer.h"
@@ -16,6 +19,20 @@ std::vector<EmbeddingCollection*> collections_of(Model& model);
 
 // Every dense parameter, by name. They share their memory with the model's.
 std::vector<NamedParameter> parameters_of(Model& model);
+
+// Both. Valid as long as the model.
+struct ModelParts {
+  explicit ModelParts(Model& model)
+      : parameters(parameters_of(model)), collections(collections_of(model)) {}
+
+  // Number and digest of the parameters, for comparing ranks: "2 parameters of digest 0123…".
+  std::string describe_parameters() const;
+  // Table → rows.
+  std::map<std::string, int64_t> table_rows() const;
+
+  const std::vector<NamedParameter> parameters;
+  const std::vector<EmbeddingCollection*> collections;
+};
 
 }  // namespace millrace
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "framework/guarded.h"
 #include "framework/model.h"
 #include "framework/not_linked.h"
 
@@ -45,7 +45,7 @@ absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
   }
   const std::string what = absl::StrCat("model \"", config.name(), "\"");
   std::shared_ptr<Model> model;
-  RETURN_IF_ERROR(guarded(what, [&]() -> absl::Status {  // LibTorch throws
+  RETURN_IF_ERROR(catch_exceptions(what, [&]() -> absl::Status {  // LibTorch throws
     at::manual_seed(seed);
     ASSIGN_OR_RETURN(model, found->second.factory(config, resources), what);
     return absl::OkStatus();

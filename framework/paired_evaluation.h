@@ -14,6 +14,12 @@
 
 namespace millrace {
 
+// Windows that are evaluated beside those of training, under a name.
+struct PairedSet {
+  std::string name;
+  std::unique_ptr<WindowedDataset> windows;
+};
+
 // One window of it is evaluated after each window of training. Its position goes with checkpoints,
 // which are made while none of its windows is open.
 class PairedEvaluation : public Checkpointable {

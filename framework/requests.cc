@@ -1,11 +1,6 @@
 #include "framework/requests.h"
 
-#include <algorithm>
 #include <utility>
-
-#include "absl/strings/str_cat.h"
-#include "base/catch_exceptions.h"
-#include "base/status_macros.h"
 
 namespace millrace {
 
@@ -70,29 +65,5 @@ void Requests::stop(absl::string_view reason, Scope scope) {
 void Requests::before_exchange(std::function<void()> look) {
   looks_.emplace_back(std::string(caller_), std::move(look));
 }
-
-absl::Status Requests::look() {
-  absl::Status first;
-  for (const auto& [hook, look] : looks_) {
-    set_caller(hook);
-    const absl::Status status = catch_exceptions([&look = look] {
-      look();
-      return absl::OkStatus();
-    });
-    first.Update(annotate(status, absl::StrCat("hook ", hook, " before an exchange")));
-  }
-  set_caller("");
-  return first;
-}
-
-void Requests::forget_looks(absl::string_view hook) {
-  looks_.erase(std::remove_if(looks_.begin(), looks_.end(),
-                              [&](const auto& entry) { return entry.first == hook; }),
-               looks_.end());
-}
-
-RequestSet Requests::take_common() { return std::exchange(common_, {}); }
-RequestSet Requests::take_this_rank() { return std::exchange(this_rank_, {}); }
-RequestSet Requests::take_at_end() { return std::exchange(at_end_, {}); }
 
 }  // namespace millrace

@@ -48,9 +48,8 @@ struct RequestSet {
   void merge(const RequestSet& other);
 };
 
-// Collects requests between serving points. Hooks call evaluate, checkpoint, reload, stop,
-// evaluate_at_end and before_exchange; the rest is the trainer's. Used on the trainer's thread
-// only.
+// What a hook may ask for: HookContext::requests(). A hook can only add; the trainer's side is
+// RequestQueue. Used on the trainer's thread.
 class Requests {
  public:
   // "": all sets. A name that is not there ends the run with an error at the serving point.
@@ -63,29 +62,19 @@ class Requests {
   // Once before `end`, if the run completes or is stopped by a common request. Common; meant for
   // `start`.
   void evaluate_at_end(absl::string_view set = "");
-  // For what arises outside events, such as a signal: `look` is called before every step exchange
-  // of this run, also while ranks wait for a window and between the batches of an evaluation, and
-  // may ask with scope kThisRank. Meant for `start`; forgotten when the hook ends or is disabled.
+  // For requests that arise outside events, such as a signal: `look` is called before every step
+  // exchange of this run, also while ranks wait for a window and between the batches of an
+  // evaluation, and may ask with scope kThisRank. Meant for `start`; dropped when the hook ends or
+  // is disabled.
   void before_exchange(std::function<void()> look);
 
-  // The hook whose event runs; requests carry its name.
-  void set_caller(absl::string_view hook) { caller_ = hook; }
-  // Calls what before_exchange was given. Errors: Internal naming the hook whose look threw.
-  absl::Status look();
-  // Forgets what a hook gave to before_exchange: it has ended.
-  void forget_looks(absl::string_view hook);
-  // What is pending of each scope, and what was when a checkpoint was made: asked for again.
-  const RequestSet& common() const { return common_; }
-  const RequestSet& this_rank() const { return this_rank_; }
-  void ask_again(const RequestSet& requests, Scope scope) { pending(scope).merge(requests); }
-  // Takes what is pending, leaving nothing.
-  RequestSet take_common();
-  RequestSet take_this_rank();
-  RequestSet take_at_end();
-  bool any_at_end() const { return !at_end_.empty(); }
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
 
- private:
-  void add(Request::Kind kind, absl::string_view detail, RequestSet& pending);
+ protected:
+  Requests() = default;
+  ~Requests() = default;
+
   RequestSet& pending(Scope scope) { return scope == Scope::kCommon ? common_ : this_rank_; }
 
   absl::string_view caller_;                                          // borrowed from the hook
@@ -93,6 +82,9 @@ class Requests {
   RequestSet common_;
   RequestSet this_rank_;
   RequestSet at_end_;
+
+ private:
+  void add(Request::Kind kind, absl::string_view detail, RequestSet& pending);
 };
 
 }  // namespace millrace

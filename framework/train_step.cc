@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
 #include "base/random/philox.h"
 #include "base/status_macros.h"
-#include "framework/guarded.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
 
@@ -37,7 +37,7 @@ class StepRun {
       : parts_(parts), input_(input), observer_(observer) {}
 
   absl::StatusOr<StepResult> run() {
-    const absl::Status status = guarded("the train step", [&] {
+    const absl::Status status = catch_exceptions("the train step", [&] {
       RETURN_IF_ERROR(compute());
       return result_.applied ? update() : absl::OkStatus();
     });
@@ -86,7 +86,7 @@ class StepRun {
     absl::StatusOr<ModelOutput> output = absl::InternalError("the model was not called");
     {
       Stopwatch watch(result_.timings.forward);
-      RETURN_IF_ERROR(guarded("the model's forward pass", [&] {
+      RETURN_IF_ERROR(catch_exceptions("the model's forward pass", [&] {
         output = parts_.model.forward(batch);
         return output.status();
       }));
@@ -96,7 +96,7 @@ class StepRun {
     computed_.push_back(&batch);
     parts_.commit.enter(RankPhase::kBackward);
     Stopwatch watch(result_.timings.backward);
-    return guarded("the backward pass", [&] {
+    return catch_exceptions("the backward pass", [&] {
       at::Tensor& loss = outputs_.back().loss;
       loss = loss / static_cast<double>(input_.examples);
       // A loss that no parameter has a part in has nothing to go back through.

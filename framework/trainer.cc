@@ -2,363 +2,486 @@
 
 #include <torch/nn/module.h>
 
-#include <optional>
-#include <set>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/failure_kind.h"
+#include "base/catch_exceptions.h"
 #include "base/log.h"
-#include "base/signals/stop_signals.h"
+#include "base/scoped_value.h"
 #include "base/status_macros.h"
-#include "base/text.h"
 #include "distributed/one_rank_collectives.h"
 #include "embedding/embedding_collection.h"
-#include "framework/guarded.h"
+#include "framework/loop/phase_scope.h"
 #include "framework/model.h"
-#include "framework/model_parts.h"
-#include "framework/ranks/rank_part.h"
+#include "framework/ranks/gather_cursors.h"
 #include "framework/report/metric_set.h"
-#include "framework/trainer_internal.h"
 
 namespace millrace {
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options,
                                                          TrainerParts parts) {
-  if (parts.model == nullptr) return absl::InvalidArgumentError("the trainer has no model");
-  if (options.micro_batches < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("micro_batches is ", options.micro_batches, "; must be at least 1"));
-  }
-  if (options.max_steps < 0 || options.max_epochs < 0 || options.max_windows < 0 ||
-      options.max_steps_per_epoch < 0 || options.max_steps_per_window < 0 ||
-      options.max_evaluation_steps < 0 || options.max_elapsed < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("a limit is negative; 0 means none");
-  }
-  if (options.data_timeout <= absl::ZeroDuration() ||
-      options.poll_interval <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("data_timeout and poll_interval must be above 0");
-  }
-  for (size_t i = 0; i < parts.evaluation_sets.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      if (parts.evaluation_sets[i].name == parts.evaluation_sets[j].name) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("two evaluation sets are named \"", parts.evaluation_sets[i].name, "\""));
-      }
-    }
-  }
+  RETURN_IF_ERROR(check_trainer_parts(options, parts));
+  ASSIGN_OR_RETURN(MetricSet metrics,
+                   MetricSet::create(options.metrics, options.tasks, LossScope::kWholeStep));
   if (parts.train_step == nullptr) parts.train_step = create_standard_train_step();
   if (parts.collectives == nullptr) parts.collectives = std::make_unique<OneRankCollectives>();
-  auto trainer = std::unique_ptr<Trainer>(new Trainer(std::move(options), std::move(parts)));
-  RETURN_IF_ERROR(trainer->initialize());
+  if (parts.clock == nullptr) parts.clock = &Clock::real();
+  auto trainer = std::unique_ptr<Trainer>(
+      new Trainer(std::move(options), std::move(parts), std::move(metrics)));
+  for (const auto& set : trainer->evaluations_.paired()) {
+    RETURN_IF_ERROR(trainer->add_state(absl::StrCat("paired evaluation ", set->name()), *set,
+                                       StatePlacement::kOnce));
+  }
+  StateSaver* const saver = trainer->parts_.saver.get();
+  if (saver != nullptr) RETURN_IF_ERROR(saver->check(trainer->state_.tensors_and_tables()));
+  StateLoader* const bank = trainer->parts_.model_bank.get();
+  if (bank != nullptr && bank->dynamic()) {
+    RETURN_IF_ERROR(trainer->add_state(kModelBank, *bank, StatePlacement::kOnce));
+  }
   return trainer;
 }
 
-Trainer::Trainer(TrainerOptions options, TrainerParts parts)
+Trainer::Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics)
     : options_(std::move(options)),
       parts_(std::move(parts)),
-      clock_(parts_.clock != nullptr ? *parts_.clock : Clock::real()),
-      training_(clock_),
-      windows_(dynamic_cast<WindowedDataset*>(parts_.train_data.get())),
-      hooks_(std::make_unique<HookList>(clock_)),
-      context_(std::make_unique<Context>(*this)),
-      feed_({.micro_batches = options_.micro_batches,
-             .tasks = static_cast<int64_t>(options_.tasks.size()),
-             .data_timeout = options_.data_timeout,
-             .stop_waiting = [] { return noted_stop_signal() != 0; }},
-            parts_.train_data.get(), position_, *parts_.collectives, clock_) {}
+      model_parts_(*parts_.model),
+      training_(*parts_.clock),
+      requests_(parts_.collectives->rank(), parts_.collectives->world_size()),
+      recorder_(parts_.event_log.get(), position_, parts_.collectives->rank(),
+                parts_.collectives->world_size()),
+      hooks_(*parts_.clock),
+      feed_(feed_options(options_), parts_.train_data.get(), position_, *parts_.collectives,
+            *parts_.clock),
+      reporter_(std::move(metrics), parts_.dense_optimizers, parts_.sparse_optimizer.get(),
+                model_parts_.collections, training_),
+      context_({parts_.collectives->rank(), parts_.collectives->world_size(), windowed()},
+               position_, requests_, reporter_.values()),
+      agreement_(*parts_.collectives, requests_, names_of(parts_.evaluation_sets)),
+      commit_(agreement_, model_parts_.parameters),
+      steps_({*parts_.model, model_parts_, parts_.dense_optimizers, parts_.sparse_optimizer.get(),
+              *parts_.train_step, commit_, hooks_, context_, position_},
+             options_.seed),
+      evaluations_({*parts_.model, parts_.evaluation_sets, hooks_, context_, agreement_, feed_,
+                    training_, position_, stop_, recorder_, *parts_.clock},
+                   std::move(parts_.paired_sets), evaluation_defaults(options_)),
+      state_({*parts_.model, model_parts_, parts_.dense_optimizers, parts_.train_data.get(), hooks_,
+              reporter_, requests_, evaluations_, position_, context_.rank(),
+              context_.world_size()}),
+      checkpoints_({parts_.saver.get(), parts_.model_bank.get(), state_, evaluations_, hooks_,
+                    context_, agreement_, consistency_, position_, stop_, recorder_},
+                   {options_, options_.save_at_end, options_.save_on_failure}),
+      server_({requests_, evaluations_, checkpoints_, hooks_, context_, agreement_, consistency_,
+               reporter_, position_, stop_, recorder_},
+              {options_, options_.report.at_end}) {
+  hooks_.set_event_log(parts_.event_log.get());
+}
 
 Trainer::~Trainer() { leave_job(); }
 
 // Collectives that are under way work on buffers of the other parts, so these go later.
 void Trainer::leave_job() { parts_.collectives.reset(); }
 
-absl::Status Trainer::initialize() {
-  collections_ = collections_of(*parts_.model);
-  parameters_ = parameters_of(*parts_.model);
-  Collectives& collectives = *parts_.collectives;
-  for (const EmbeddingCollection* collection : collections_) {
-    if (collections_.empty() || collectives.world_size() == 1) break;
-    return absl::InvalidArgumentError(
-        absl::StrCat("the model has tables (\"", collection->tables()[0]->name(),
-                     "\" first), which ", collectives.world_size(),
-                     " ranks cannot share yet; use one rank, or a model without tables"));
-  }
-  std::set<std::string> names;
-  for (const EmbeddingCollection* collection : collections_) {
-    for (const auto& table : collection->tables()) {
-      if (names.insert(table->name()).second) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("two tables of the model are named \"", table->name(), "\""));
-    }
-  }
-  ASSIGN_OR_RETURN(MetricSet metrics,
-                   MetricSet::create(options_.metrics, options_.tasks, LossScope::kWholeStep));
-  reporter_ = std::make_unique<Reporter>(std::move(metrics), parts_.dense_optimizers,
-                                         parts_.sparse_optimizer.get(), collections_, training_);
-  agreement_ = std::make_unique<Agreement>(collectives, context_->requests(),
-                                           names_of(parts_.evaluation_sets));
-  commit_ = std::make_unique<CommitExchange>(*agreement_, parameters_);
-  hooks_->set_event_log(parts_.event_log.get());
-  if (!parts_.paired_sets.empty() && windows_ == nullptr) {
-    return absl::InvalidArgumentError("paired evaluation sets, but no windows to train on");
-  }
-  for (PairedSet& set : parts_.paired_sets) {
-    paired_.push_back(std::make_unique<PairedEvaluation>(set.name, std::move(set.windows)));
-    RETURN_IF_ERROR(add_state(absl::StrCat("paired evaluation ", set.name), *paired_.back(),
-                              StatePlacement::kOnce));
-  }
-  if (parts_.saver != nullptr) RETURN_IF_ERROR(parts_.saver->check(state_parts()));
-  if (parts_.model_bank == nullptr || !parts_.model_bank->dynamic()) return absl::OkStatus();
-  return add_state(kModelBank, *parts_.model_bank, StatePlacement::kOnce);
+WindowedDataset* Trainer::windows() const {
+  return dynamic_cast<WindowedDataset*>(parts_.train_data.get());
 }
 
-absl::Status Trainer::add_hook(std::unique_ptr<Hook> hook, OnError on_error) {
-  return hooks_->add(std::move(hook), on_error);
+absl::Status Trainer::add_hooks(std::vector<std::unique_ptr<Hook>> hooks, OnError on_error) {
+  for (std::unique_ptr<Hook>& hook : hooks) {
+    RETURN_IF_ERROR(add_hook(std::move(hook), on_error));
+  }
+  return absl::OkStatus();
 }
-
-std::vector<std::string> Trainer::hook_names() const { return hooks_->names(); }
 
 template <typename Body>
 absl::Status Trainer::run(Phase phase, const Body& body) {
-  summary_ = Summary();
-  stopped_ = false;
-  running_ = true;
+  const ScopedValue<bool> running(running_, true);
+  const bool trains = phase == Phase::kTrain;
+  requests_.begin_run();
+  server_.begin_run();
   feed_.begin_run();
-  const absl::Duration elapsed_before = position_.progress.elapsed;
-  const int64_t examples_before = position_.progress.examples;
-  context_->begin_run(phase);
-  if (phase == Phase::kTrain) {
+  evaluations_.begin_run();
+  checkpoints_.begin_run();
+  context_.begin_run(phase);
+  agreement_.begin_run();
+  recorder_.begin_run(trains ? "train" : "evaluate");
+  if (trains) {
     position_.finished = false;
-    save_failed_ = false;
-    evaluation_failed_ = false;
-    saved_step_ = durable_step_ = -1;
-    interrupted_save_ = false;
-    at_boundary_ = true;
+    consistency_.begin_run();
     training_.start(position_.progress.elapsed);
-    context_->requests().ask_again(std::exchange(restored_requests_, {}), Scope::kCommon);
-    context_->requests().ask_again(std::exchange(due_now_, {}), Scope::kThisRank);
-    if (!position_.within_pass()) ask_for_later();
+    requests_.resume(position_.within_pass());
   }
-  agreement_->begin_run();
-  record(LoopEvent::kStarted, phase == Phase::kTrain ? "train" : "evaluate", "");
-  context_->set_starting(true);
-  absl::Status outcome = hooks_->start(*context_);
-  context_->set_starting(false);
-  if (outcome.ok()) outcome = guarded("the run", body);
-  // A rank that failed anywhere above is heard of here, if it was not before.
-  outcome = agreement_->settle({"the end of the run"}, outcome);
-  if (!outcome.ok() && phase == Phase::kTrain) {
-    save_after_failure();
-    outcome = explain_failed_evaluation(outcome);
+  absl::Status outcome;
+  {
+    const ScopedValue<bool> starting = context_.starting();
+    outcome = hooks_.start(context_);
+  }
+  if (outcome.ok()) outcome = catch_exceptions("the run", body);
+  // A rank that failed anywhere above reports it here, if it did not before.
+  outcome = agreement_.settle({"the end of the run"}, outcome);
+  if (!outcome.ok() && trains) {
+    checkpoints_.save_after_failure();
+    outcome = checkpoints_.explain(outcome);
   }
   parts_.collectives->set_phase(RankPhase::kEnd, position_.steps_done());
-  context_->set_ending(true);
-  const absl::Status ended = hooks_->end(*context_, outcome);
-  context_->set_ending(false);
+  absl::Status ended;
+  {
+    const ScopedValue<bool> ending = context_.ending();
+    ended = hooks_.end(context_, outcome);
+  }
   training_.stop();
-  outcome.Update(agreement_->settle({"leaving"}, ended));
-  summary_.examples_this_run = position_.progress.examples - examples_before;
-  summary_.elapsed_this_run = position_.progress.elapsed - elapsed_before;
-  fill_summary(outcome);
-  running_ = false;
+  outcome.Update(agreement_.settle({"leaving"}, ended));
+  Summary& summary = recorder_.summary();
+  summary.steps_begun = checkpoints_.steps_begun();
+  summary.checkpoint = checkpoints_.newest();
+  summary.hooks = hooks_.statistics();
+  summary.rows = model_parts_.table_rows();
+  recorder_.end_run(outcome, stop_, agreement_.failed_rank());
   return outcome;
 }
 
-absl::StatusOr<Summary> Trainer::train() {
-  if (parts_.train_data == nullptr) {
-    return absl::FailedPreconditionError("train() was called, but the trainer has no train_data");
-  }
-  RETURN_IF_ERROR(run(Phase::kTrain, [this] { return train_epochs(); }));
-  return summary_;
-}
-
-absl::StatusOr<Summary> Trainer::train_and_evaluate() {
+absl::StatusOr<Summary> Trainer::train(absl::string_view function, bool evaluate_at_end) {
   if (parts_.train_data == nullptr) {
     return absl::FailedPreconditionError(
-        "train_and_evaluate() was called, but the trainer has no train_data");
+        absl::StrCat(function, "() was called, but the trainer has no train_data"));
   }
-  RETURN_IF_ERROR(run(Phase::kTrain, [this] {
-    context_->requests().set_caller("");
-    context_->requests().evaluate_at_end();
+  RETURN_IF_ERROR(run(Phase::kTrain, [&] {
+    requests_.set_caller("");
+    if (evaluate_at_end) requests_.evaluate_at_end();
     return train_epochs();
   }));
-  return summary_;
-}
-
-absl::Status Trainer::report_if_due() {
-  if (!context_->due(options_.report) || reporter_->steps() == 0) return absl::OkStatus();
-  return report();
-}
-
-absl::Status Trainer::report() {
-  RETURN_IF_ERROR(guarded("the report", [this] { return reporter_->fold(); }));
-  RETURN_IF_ERROR(agreement_->meet({"report", position_.steps_done()}));
-  ASSIGN_OR_RETURN(const Report report, reporter_->take(position_.progress, *parts_.collectives));
-  summary_.train = report.metrics;
-  return hooks_->after_report(*context_, report);
-}
-
-// Returns: none if a rank asked to stop meanwhile; the run is stopped then.
-absl::StatusOr<std::optional<EvaluationResult>> Trainer::evaluate_inside(
-    Dataset& data, EvaluationOptions options) {
-  if (options.tasks.empty()) options.tasks = options_.tasks;
-  if (options.metrics.empty()) options.metrics = options_.metrics;
-  if (options.max_steps == 0) options.max_steps = options_.max_evaluation_steps;
-  const Phase outer = context_->phase();
-  Ranks ranks(*this);
-  // Invariant: an evaluation changes nothing that a checkpoint holds.
-  agreement_->set_state_is_whole(outer == Phase::kTrain && !save_failed_);
-  context_->set_phase(Phase::kEvaluate);
-  absl::StatusOr<std::optional<EvaluationResult>> result = std::nullopt;
-  {
-    const TrainingClock::Pause no_training(training_);
-    const absl::Status outcome = guarded("the evaluation", [&] {
-      result = run_evaluation(*parts_.model, data, options, position_.progress, *context_, *hooks_,
-                              ranks, context_->evaluation_values(), clock_);
-      return result.status();
-    });
-    if (!outcome.ok()) result = outcome;
-  }
-  context_->set_phase(outer);
-  parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
-  if (!result.ok() && outer == Phase::kTrain) return mark_failed_evaluation(result.status());
-  RETURN_IF_ERROR(result.status());
-  agreement_->set_state_is_whole(false);
-  if (result->has_value()) {
-    summary_.eval[options.name] = (*result)->metrics;
-    summary_.eval_step[options.name] = position_.progress.step;
-  }
-  // After a stop nothing more is evaluated, nor is the state one to save before what is served
-  // around this is put aside.
-  RequestSet asked, evaluations;
-  for (const Request& request : ranks.asked().asked) {
-    interrupted_save_ |= request.kind == Request::kCheckpoint;
-    if (request.kind == Request::kEvaluate) evaluations.add(request);
-    if (request.kind == Request::kReload || request.kind == Request::kStop) asked.add(request);
-  }
-  put_aside(evaluations, serving_scope_ == Scope::kCommon ? due_now_ : due_later_);
-  RETURN_IF_ERROR(serve(asked, Scope::kThisRank));
-  return result;
-}
-
-// Of an evaluation within training. Returns: the failure, marked as that of an evaluation on the
-// ranks that it comes from.
-absl::Status Trainer::mark_failed_evaluation(absl::Status failure) {
-  const bool of_another_rank = absl::IsAborted(failure) && agreement_->over();
-  evaluation_failed_ = !of_another_rank || agreement_->all_whole();
-  // Whatever its cause, and whatever kind that has: the message tells.
-  return of_another_rank ? failure : replace_kind(std::move(failure), FailureKind::kEvaluation);
-}
-
-absl::StatusOr<std::optional<Batch>> Trainer::Ranks::next(Dataset& data) {
-  return trainer_.feed_.read(data, RankPhase::kEvaluation);
-}
-
-void Trainer::Ranks::start(const Batch* next) {
-  RankShare share;
-  share.has_data = next != nullptr || trainer_.feed_.interrupted();
-  share.examples = next != nullptr ? next->size : 0;
-  share.elapsed = trainer_.position_.progress.elapsed;
-  trainer_.agreement_->start({"evaluation", batches_++}, share);
-}
-
-absl::StatusOr<bool> Trainer::Ranks::finish() {
-  RETURN_IF_ERROR(trainer_.agreement_->verify());
-  const bool more = trainer_.agreement_->result().ranks_with_data > 0;
-  // Without a stop the rest is carried to the next exchange of training.
-  if (trainer_.agreement_->result().requests.stop == 0) {
-    RETURN_IF_ERROR(trainer_.check_interruption());
-    return more;
-  }
-  ASSIGN_OR_RETURN(asked_, trainer_.agreement_->requests());
-  return false;
-}
-
-absl::Status Trainer::Ranks::merge(MetricSet& metrics, ReportedValues& values) {
-  RETURN_IF_ERROR(trainer_.agreement_->meet({"end of evaluation", batches_}));
-  return merge_ranks(*trainer_.parts_.collectives, {&metrics, &values});
-}
-
-absl::StatusOr<EvaluationSet*> Trainer::find_set(absl::string_view name) {
-  for (EvaluationSet& set : parts_.evaluation_sets) {
-    if (set.name == name) return &set;
-  }
-  return absl::NotFoundError(absl::StrCat("no evaluation set is named \"", name, "\"",
-                                          did_you_mean(name, names_of(parts_.evaluation_sets))));
+  return summary();
 }
 
 absl::StatusOr<EvaluationResult> Trainer::evaluate(absl::string_view set_name) {
-  ASSIGN_OR_RETURN(EvaluationSet * set, find_set(set_name));
-  return evaluate(*set->data, named(set->name));
+  ASSIGN_OR_RETURN(EvaluationSet * set, evaluations_.find(set_name));
+  EvaluationOptions options;
+  options.name = set->name;
+  return evaluate(*set->data, options);
 }
 
 absl::StatusOr<EvaluationResult> Trainer::evaluate(Dataset& data, EvaluationOptions options) {
   std::optional<EvaluationResult> result;
   RETURN_IF_ERROR(run(Phase::kEvaluate, [&]() -> absl::Status {
-    RETURN_IF_ERROR(hooks_->before_epoch(*context_));
-    ASSIGN_OR_RETURN(result, evaluate_inside(data, options));
+    RETURN_IF_ERROR(hooks_.before_epoch(context_));
+    ASSIGN_OR_RETURN(result, server_.evaluate(data, options));
     if (!result.has_value()) return absl::OkStatus();
-    RETURN_IF_ERROR(hooks_->out_of_data(*context_, DataEnd::kEpoch));
-    RETURN_IF_ERROR(hooks_->after_epoch(*context_));
-    return hooks_->after_evaluate(*context_, *result);
+    RETURN_IF_ERROR(hooks_.out_of_data(context_, DataEnd::kEpoch));
+    RETURN_IF_ERROR(hooks_.after_epoch(context_));
+    return hooks_.after_evaluate(context_, *result);
   }));
   if (!result.has_value()) {
-    return absl::CancelledError(absl::StrCat("the evaluation was stopped: ", summary_.stop_reason));
+    return absl::CancelledError(absl::StrCat("the evaluation was stopped: ", stop_.reason));
   }
   return *std::move(result);
 }
 
-void Trainer::record(LoopEvent::Kind kind, absl::string_view what, absl::string_view detail) {
-  if (parts_.event_log == nullptr) return;
-  LoopEvent event;
-  event.kind = kind;
-  event.what = std::string(what);
-  event.rank = kind == LoopEvent::kFailed && agreement_->failed_rank() >= 0
-                   ? agreement_->failed_rank()
-                   : context_->rank();
-  event.detail = std::string(detail);
-  event.progress = position_.progress;
-  event.world_size = context_->world_size();
-  parts_.event_log->record(event);
+absl::Status Trainer::train_epochs() {
+  parts_.model->train();
+  RETURN_IF_ERROR(check_parameters());
+  RETURN_IF_ERROR(server_.serve_common().status());
+  while (!server_.training_is_over() && !position_.stream_ended) RETURN_IF_ERROR(train_epoch());
+  return finish();
 }
 
-void Trainer::record(LoopEvent::Kind kind, const Request& request, Scope scope) {
-  if (parts_.event_log == nullptr) return;
-  LoopEvent event;
-  event.kind = kind;
-  event.what = std::string(request_name(request.kind));
-  event.hook = request.hook;
-  event.rank = scope == Scope::kThisRank ? request.rank : context_->rank();
-  event.scope = scope;
-  event.detail = request.detail;
-  event.progress = position_.progress;
-  parts_.event_log->record(event);
+// Ranks that begin with different parameters would train different models: the first exchange finds
+// them.
+absl::Status Trainer::check_parameters() {
+  if (context_.world_size() == 1) return absl::OkStatus();
+  agreement_.served(model_parts_.describe_parameters());
+  return absl::OkStatus();
 }
 
-void Trainer::fill_summary(const absl::Status& outcome) {
-  summary_.outcome = !outcome.ok() ? Outcome::kFailed
-                     : stopped_    ? Outcome::kStopped
-                                   : Outcome::kCompleted;
-  summary_.error = std::string(outcome.message());
-  summary_.progress = position_.progress;
-  summary_.world_size = context_->world_size();
-  summary_.checkpoint = checkpoint_;
-  summary_.hooks = hooks_->statistics();
-  for (const EmbeddingCollection* collection : collections_) {
-    for (const auto& table : collection->tables()) {
-      summary_.rows[std::string(table->name())] = table->maintenance().statistics().rows;
+absl::Status Trainer::train_epoch() {
+  RETURN_IF_ERROR(open_epoch(), absl::StrCat("epoch ", position_.progress.epoch));
+  RETURN_IF_ERROR(consistency_.suspend([&] { return hooks_.before_epoch(context_); }));
+  position_.open_epoch();
+  PassEnd end;
+  if (windowed()) {
+    ASSIGN_OR_RETURN(end, train_windows());
+  } else {
+    // A resumed epoch counts the steps made before.
+    const int64_t cap = options_.max_steps_per_epoch;
+    ASSIGN_OR_RETURN(end, train_pass({"epoch", position_.progress.epoch},
+                                     cap > 0 ? position_.epoch_first_step + cap : 0,
+                                     /*may_be_empty=*/position_.cursor.has_value()));
+  }
+  if (end == PassEnd::kInterrupted) return absl::OkStatus();
+  return complete_epoch(end == PassEnd::kOutOfData);
+}
+
+absl::Status Trainer::open_epoch() {
+  if (!position_.cursor.has_value())
+    return parts_.train_data->start_epoch(position_.progress.epoch);
+  if (!position_.former_ranks.empty()) return parts_.train_data->seek(position_.former_ranks);
+  // Each rank continues where it was; a dataset gets the cursors of all, as after a resume.
+  RETURN_IF_ERROR(agreement_.meet({"open epoch", position_.progress.epoch}));
+  ASSIGN_OR_RETURN(const std::vector<Cursor> cursors,
+                   gather_cursors(*position_.cursor, *parts_.collectives));
+  return parts_.train_data->seek(cursors);
+}
+
+absl::Status Trainer::complete_epoch(bool out_of_data) {
+  if (out_of_data) {
+    RETURN_IF_ERROR(hooks_.out_of_data(context_, windowed() ? DataEnd::kStream : DataEnd::kEpoch));
+  }
+  return consistency_.suspend([&]() -> absl::Status {
+    position_.complete_epoch();
+    RETURN_IF_ERROR(hooks_.after_epoch(context_));
+    RETURN_IF_ERROR(report_if_due());
+    return server_.serve_common().status();
+  });
+}
+
+absl::StatusOr<Trainer::PassEnd> Trainer::train_windows() {
+  while (true) {
+    ASSIGN_OR_RETURN(const std::optional<WindowState> state, wait_for_window(*windows()));
+    if (!state.has_value()) return PassEnd::kInterrupted;
+    position_.stream_ended = state->kind == WindowState::kEnded;
+    if (position_.stream_ended && !evaluations_.paired().empty())
+      MILLRACE_LOG(INFO) << "the windows to train on have ended";
+    if (position_.stream_ended) return PassEnd::kOutOfData;
+    position_.open_window(state->window);
+    if (!state->window.damage.empty()) ++recorder_.summary().damaged_windows;
+    RETURN_IF_ERROR(consistency_.suspend([&]() -> absl::Status {
+      RETURN_IF_ERROR(hooks_.before_window(context_, state->window));
+      return evaluate_window();
+    }));
+    if (stop_.stopped) return PassEnd::kInterrupted;
+    const int64_t cap = options_.max_steps_per_window;
+    ASSIGN_OR_RETURN(const PassEnd end, train_pass({"window", state->window.index},
+                                                   cap > 0 ? position_.window_first_step + cap : 0,
+                                                   /*may_be_empty=*/true));
+    if (end == PassEnd::kInterrupted) return end;
+    RETURN_IF_ERROR(consistency_.suspend([&] { return evaluate_paired(state->window); }));
+    if (stop_.stopped) return PassEnd::kInterrupted;
+    RETURN_IF_ERROR(complete_window(state->window, end == PassEnd::kOutOfData));
+    if (position_.stream_ended) return PassEnd::kOutOfData;
+    if (server_.training_is_over()) return PassEnd::kInterrupted;
+  }
+}
+
+// Returns: ready or ended; none if a stop or a limit came first.
+absl::StatusOr<std::optional<WindowState>> Trainer::wait_for_window(WindowedDataset& windows) {
+  while (true) {
+    const PhaseScope waiting(*parts_.collectives, position_, RankPhase::kWindowWait);
+    RETURN_IF_ERROR(agreement_.meet({"window wait", position_.progress.window}, share(nullptr)));
+    update_elapsed();
+    RETURN_IF_ERROR(checkpoints_.poll(agreement_.result()));
+    ASSIGN_OR_RETURN(const bool agreed, server_.serve_agreed());
+    // What comes due by time while there is no window is due after the next step.
+    ASSIGN_OR_RETURN(const bool common, server_.serve_common(/*marks=*/false));
+    if (server_.training_is_over()) return std::nullopt;
+    if (agreed || common) continue;
+    ASSIGN_OR_RETURN(const WindowState state, windows.next_window(), "looking for a window");
+    if (state.kind != WindowState::kNotYet) return state;
+    parts_.clock->sleep(options_.poll_interval);
+  }
+}
+
+// Before it is trained on, so that the metrics are those of data that the model has not seen.
+absl::Status Trainer::evaluate_window() {
+  if (!options_.progressive_evaluation) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, windows()->open_window_again());
+  if (data == nullptr) return absl::OkStatus();
+  return server_.evaluate_and_report(*data, kNextWindow).status();
+}
+
+// Evaluates a window of each paired set. Where one has ended, training ends with this window.
+absl::Status Trainer::evaluate_paired(const Window& window) {
+  for (const std::unique_ptr<PairedEvaluation>& set : evaluations_.paired()) {
+    if (set->was_evaluated(window.index)) continue;
+    ASSIGN_OR_RETURN(WindowedDataset* const windows, set->stream(),
+                     absl::StrCat("evaluation set ", set->name()));
+    ASSIGN_OR_RETURN(const std::optional<WindowState> state, wait_for_window(*windows),
+                     absl::StrCat("evaluation set ", set->name()));
+    if (!state.has_value()) return absl::OkStatus();
+    if (state->kind == WindowState::kEnded) {
+      position_.stream_ended = true;
+      MILLRACE_LOG(INFO) << "the windows of evaluation set " << set->name()
+                         << " have ended, and training ends with them";
+      continue;
     }
+    ASSIGN_OR_RETURN(const bool evaluated,
+                     server_.evaluate_and_report(set->open_window(), set->name()));
+    if (!evaluated) return absl::OkStatus();
+    set->evaluated(state->window, window.index);
   }
-  if (!outcome.ok()) {
-    record(LoopEvent::kFailed, parts_.train_data == nullptr ? "evaluate" : "train",
-           outcome.message());
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::complete_window(const Window& window, bool out_of_data) {
+  if (out_of_data) RETURN_IF_ERROR(hooks_.out_of_data(context_, DataEnd::kWindow));
+  return consistency_.suspend([&]() -> absl::Status {
+    position_.complete_window(window);
+    RETURN_IF_ERROR(hooks_.after_window(context_, window));
+    RETURN_IF_ERROR(report_if_due());
+    return server_.serve_common().status();
+  });
+}
+
+// Trains on the epoch or window that the dataset has open, up to `max_steps` steps since the very
+// first run (0: no such limit).
+absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_steps,
+                                                     bool may_be_empty) {
+  ASSIGN_OR_RETURN(std::unique_ptr<StepData> next, feed_.next_step());
+  // The first exchange of a pass is synchronous: there is nothing to hide it behind.
+  RETURN_IF_ERROR(agreement_.meet(place, share(next.get())));
+  ExchangeResult agreed = agreement_.result();
+  RETURN_IF_ERROR(server_.serve_agreed().status());
+  requests_.resume_due_later();
+  if (stop_.stopped) return PassEnd::kInterrupted;
+  RETURN_IF_ERROR(feed_.check_interruption(stop_));
+  if (!may_be_empty) RETURN_IF_ERROR(check_data(agreed, place));
+  while (goes_on(agreed)) {
+    if (limit_reached(options_, position_.progress)) return PassEnd::kInterrupted;
+    if (max_steps > 0 && position_.steps_done() >= max_steps) return PassEnd::kCap;
+    const std::unique_ptr<StepData> current = next != nullptr ? std::move(next) : feed_.padding();
+    const int64_t examples = agreed.examples;
+    if (current->examples > 0) {
+      ASSIGN_OR_RETURN(next, feed_.next_step());
+    }
+    ASSIGN_OR_RETURN(agreed, run_step(*current, examples, next.get()));
+    if (stop_.stopped) return PassEnd::kInterrupted;
+    RETURN_IF_ERROR(feed_.check_interruption(stop_));
   }
-  record(LoopEvent::kEnded,
-         !outcome.ok() ? "failed"
-         : stopped_    ? "stopped"
-                       : "completed",
-         !outcome.ok() ? outcome.message() : absl::string_view(summary_.stop_reason));
+  if (agreed.ranks_with_data > 0) RETURN_IF_ERROR(drop_rest(std::move(next)));
+  return stop_.stopped ? PassEnd::kInterrupted : PassEnd::kOutOfData;
+}
+
+// An epoch without a step would be repeated for ever.
+absl::Status Trainer::check_data(const ExchangeResult& agreed, Place place) const {
+  if (agreed.ranks_with_data == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(place.what, " ", place.number,
+                     ": the training data has no examples; check its paths and split"));
+  }
+  if (!goes_on(agreed) && options_.max_epochs == 0) {
+    return absl::InvalidArgumentError(
+        "a rank has no examples, so with uneven_data: UNTIL_FIRST no epoch has a step; use "
+        "fewer ranks, more data or UNTIL_LAST");
+  }
+  return absl::OkStatus();
+}
+
+bool Trainer::goes_on(const ExchangeResult& agreed) const {
+  return options_.until_first ? agreed.ranks_with_data == context_.world_size()
+                              : agreed.ranks_with_data > 0;
+}
+
+// Counts what ranks have left when the first of them has none, over all ranks, until a rank wants
+// to stop or time is up. They meet every poll interval, since one may have much to count.
+absl::Status Trainer::drop_rest(std::unique_ptr<StepData> next) {
+  RankShare share = this->share(next.get());
+  share.has_data = next != nullptr;
+  ExchangeResult agreed;
+  do {
+    if (share.has_data) {
+      ASSIGN_OR_RETURN(share.has_data, feed_.count_rest(options_.poll_interval, &share.examples));
+    }
+    share.elapsed = training_.total();
+    RETURN_IF_ERROR(agreement_.meet({"dropping", position_.steps_done()}, share));
+    agreed = agreement_.result();
+    update_elapsed();
+    RETURN_IF_ERROR(server_.serve_agreed().status());
+    RETURN_IF_ERROR(feed_.check_interruption(stop_));
+  } while (agreed.ranks_with_data > 0 && !stop_.stopped &&
+           !time_is_up(options_, position_.progress));
+  const int64_t dropped = agreed.examples;
+  recorder_.summary().dropped_examples += dropped;
+  if (dropped > 0) {
+    MILLRACE_LOG(WARNING) << "a rank is out of data: " << dropped
+                          << " examples of other ranks are dropped (uneven_data: UNTIL_FIRST)";
+  }
+  return absl::OkStatus();
+}
+
+// Returns: what the ranks said of the next step.
+absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data, int64_t examples,
+                                                 const StepData* next) {
+  RETURN_IF_ERROR(checkpoints_.begin_step());
+  // All ranks are at this step, and have the same tables.
+  for (const EmbeddingCollection* collection : collections()) {
+    RETURN_IF_ERROR(collection->check_step(position_.progress.step + 1));
+  }
+  agreement_.start({"step", position_.steps_done() + 1}, share(next));
+  ExchangeResult agreed;
+  RETURN_IF_ERROR(consistency_.suspend([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const StepResult result, steps_.run(data, examples));
+    agreed = agreement_.result();
+    parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
+    advance(result);
+    for (const Batch& batch : data.micro_batches) {
+      recorder_.summary().bad_examples += batch.bad_examples;
+    }
+    // Before anything is served: a checkpoint holds the position after this step.
+    position_.after_step(data.micro_batches.back().cursor, !goes_on(agreed));
+    RETURN_IF_ERROR(steps_.after_backward_status());
+    if (result.applied) RETURN_IF_ERROR(reporter_.add(result));
+    RETURN_IF_ERROR(hooks_.after_step(context_, result));
+    RETURN_IF_ERROR(checkpoints_.poll(agreed));
+    RETURN_IF_ERROR(report_if_due());
+    RETURN_IF_ERROR(server_.serve_common().status());
+    return server_.serve_agreed().status();
+  }));
+  return agreed;
+}
+
+void Trainer::advance(const StepResult& result) {
+  update_elapsed();
+  if (result.applied) {
+    ++position_.progress.step;
+    position_.progress.examples += result.examples;
+    return;
+  }
+  ++position_.progress.skipped_steps;
+  position_.progress.skipped_examples += result.examples;
+  recorder_.refused_step(result.refused);
+}
+
+// The same on all ranks: rank 0's, as of the last exchange. One rank needs no exchange for it.
+void Trainer::update_elapsed() {
+  const absl::Duration elapsed = context_.world_size() == 1 ? training_.total()
+                                                            : std::max(position_.progress.elapsed,
+                                                                       agreement_.result().elapsed);
+  position_.progress.elapsed = elapsed;
+}
+
+RankShare Trainer::share(const StepData* next) const {
+  // An interrupted rank has more data, but does not know it.
+  return {next != nullptr || feed_.interrupted(), next != nullptr ? next->examples : 0,
+          training_.total(), parts_.saver != nullptr && parts_.saver->ready()};
+}
+
+absl::Status Trainer::report_if_due() {
+  if (!context_.due(options_.report) || reporter_.steps() == 0) return absl::OkStatus();
+  return report();
+}
+
+absl::Status Trainer::report() {
+  RETURN_IF_ERROR(catch_exceptions("the report", [this] { return reporter_.fold(); }));
+  RETURN_IF_ERROR(agreement_.meet({"report", position_.steps_done()}));
+  ASSIGN_OR_RETURN(const Report report, reporter_.take(position_.progress, *parts_.collectives));
+  recorder_.summary().train = report.metrics;
+  return hooks_.after_report(context_, report);
+}
+
+absl::Status Trainer::finish() {
+  requests_.resume_due_later();
+  RETURN_IF_ERROR(agreement_.meet({"finish"}, share(nullptr)));
+  update_elapsed();
+  RETURN_IF_ERROR(server_.serve_agreed(/*ending=*/true).status());
+  return consistency_.suspend([&]() -> absl::Status {
+    // A report that a resumed run continues is whole when it is due.
+    const bool continues = stop_.by_rank && parts_.saver != nullptr && options_.save_at_end;
+    if (options_.report.at_end && reporter_.steps() > 0 && !continues) RETURN_IF_ERROR(report());
+    RETURN_IF_ERROR(server_.serve_common().status());
+    if (!stop_.by_rank) {
+      RETURN_IF_ERROR(server_.serve_at_end());
+      RETURN_IF_ERROR(server_.serve_common().status());
+    }
+    return checkpoints_.save_at_end();
+  });
 }
 
 }  // namespace millrace

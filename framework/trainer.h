@@ -3,29 +3,39 @@
 #define MILLRACE_FRAMEWORK_TRAINER_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "checkpoint/checkpointable.h"
-#include "checkpoint/named_states.h"
 #include "checkpoint/train_state.h"
 #include "framework/events.h"
 #include "framework/hook.h"
+#include "framework/hook_list.h"
 #include "framework/loop/batch_feed.h"
+#include "framework/loop/checkpoint_keeper.h"
+#include "framework/loop/consistency.h"
+#include "framework/loop/evaluations.h"
+#include "framework/loop/loop_context.h"
 #include "framework/loop/loop_position.h"
+#include "framework/loop/loop_recorder.h"
+#include "framework/loop/request_server.h"
+#include "framework/loop/step_runner.h"
+#include "framework/loop/stop_state.h"
+#include "framework/loop/trainer_state.h"
 #include "framework/loop/training_clock.h"
+#include "framework/model_parts.h"
 #include "framework/on_error.h"
-#include "framework/paired_evaluation.h"
 #include "framework/ranks/agreement.h"
 #include "framework/ranks/commit_exchange.h"
+#include "framework/report/reporter.h"
+#include "framework/request_queue.h"
 #include "framework/summary.h"
 #include "framework/trainer_parts.h"
-#include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
 
@@ -57,16 +67,24 @@ class Trainer {
   ~Trainer();
 
   // Hooks are called in the order they were added. Not during a run.
-  absl::Status add_hook(std::unique_ptr<Hook> hook, OnError on_error = OnError::kFail);
-  std::vector<std::string> hook_names() const;
+  absl::Status add_hook(std::unique_ptr<Hook> hook, OnError on_error = OnError::kFail) {
+    return hooks_.add(std::move(hook), on_error);
+  }
+  // Adds several, all with the same OnError. Errors: of the first that cannot be added; those
+  // before it stay.
+  absl::Status add_hooks(std::vector<std::unique_ptr<Hook>> hooks,
+                         OnError on_error = OnError::kFail);
+  std::vector<std::string> hook_names() const { return hooks_.names(); }
 
   // Trains until the data or a limit ends it or a hook stops it. Called again, it goes on where
   // it stood. Errors: the first of a hook, the data, the model or an optimizer, after every hook
   // got `end`; summary() then tells how far it came.
-  absl::StatusOr<Summary> train();
+  absl::StatusOr<Summary> train() { return train("train", /*evaluate_at_end=*/false); }
 
   // The same, and evaluates every set at the end unless the run was stopped from outside.
-  absl::StatusOr<Summary> train_and_evaluate();
+  absl::StatusOr<Summary> train_and_evaluate() {
+    return train("train_and_evaluate", /*evaluate_at_end=*/true);
+  }
 
   // Evaluates one of the evaluation sets. Errors: NotFound naming the nearest; those of
   // run_evaluation.
@@ -76,13 +94,18 @@ class Trainer {
 
   // Registers something of the job's own that goes with checkpoints; borrowed. Not during a run.
   // Errors: AlreadyExists for a name that is taken, InvalidArgument for an empty one.
-  absl::Status add_state(absl::string_view name, Checkpointable& object, StatePlacement placement);
+  absl::Status add_state(absl::string_view name, Checkpointable& object, StatePlacement placement) {
+    if (running_) return absl::FailedPreconditionError("add_state() during a run");
+    return state_.add_object(name, object, placement);
+  }
 
-  // Everything the next step depends on: the state of a run that stands at this point, or of the
-  // trainer between two runs. Reads the tensors of steps that are not reported yet; changes
-  // nothing. Errors: FailedPrecondition during a run but where it saves; those of hooks and
-  // registered objects, with their names.
-  absl::StatusOr<TrainState> capture();
+  // Returns everything the next step depends on, between two runs. Reads the tensors of steps that
+  // are not reported yet; changes nothing. Errors: FailedPrecondition during a run; those of hooks
+  // and registered objects, with their names.
+  absl::StatusOr<TrainState> capture() {
+    if (running_) return absl::FailedPreconditionError("capture() during a run");
+    return state_.capture(nullptr);
+  }
   // Makes this trainer one that stands where the state was captured: train() goes on from there as
   // if nothing had been. Between runs, and before data is read. `notes` gets a line for each hook
   // or registered object that is new or gone, other data, and for a report that begins anew.
@@ -90,32 +113,50 @@ class Trainer {
   // or, where an epoch is open, the files of the training data that do (between epochs a note);
   // DataLoss for damaged parts; those of hooks and registered objects, with their names. Nothing
   // has changed then.
-  absl::Status restore(LoadedState loaded, std::vector<std::string>* notes);
+  absl::Status restore(LoadedState loaded, std::vector<std::string>* notes) {
+    if (running_) return absl::FailedPreconditionError("restore() during a run");
+    return state_.restore(std::move(loaded), notes);
+  }
 
   // Goes on from the newest checkpoint of the saver; none: there is none. On all ranks, between
   // runs. `notes`: as of restore, of damaged checkpoints that were passed over, and of what was not
   // saved and begins anew.
   // Errors: FailedPrecondition without a saver; those of StateSaver and restore.
-  absl::StatusOr<std::optional<CheckpointInfo>> resume(std::vector<std::string>* notes);
+  absl::StatusOr<std::optional<CheckpointInfo>> resume(std::vector<std::string>* notes) {
+    return checkpoints_.resume(notes);
+  }
   // The same from one at `path`. Errors: NotFound too.
   absl::StatusOr<CheckpointInfo> resume_from(const std::string& path,
-                                             std::vector<std::string>* notes);
+                                             std::vector<std::string>* notes) {
+    return checkpoints_.resume_from(path, notes);
+  }
   // Begins with what the model bank gives, where nothing is resumed; without one, as the model is.
   // On all ranks, between runs. `notes`: as of restore. Errors: those of StateLoader and restore.
-  absl::Status load_model_bank(std::vector<std::string>* notes);
+  absl::Status load_model_bank(std::vector<std::string>* notes) {
+    return checkpoints_.load_model_bank(notes);
+  }
   // Loads dense tensors and tables that a checkpoint was saved without from the model bank, as
   // resume() does where there is something left to do. `began_with`: files that training began
   // with, as the checkpoint says; others are refused. Returns: those that no source gives, which
   // stay as they are. Errors: those of StateLoader::fill.
-  using ReferredFiles = google::protobuf::RepeatedPtrField<CheckpointManifest::ReferredFile>;
+  using ReferredFiles = TrainerState::ReferredFiles;
   absl::StatusOr<std::vector<std::string>> load_left_out(const std::vector<std::string>& names,
-                                                         const ReferredFiles& began_with);
+                                                         const ReferredFiles& began_with) {
+    return checkpoints_.load_left_out(names, began_with);
+  }
+  // Saves a checkpoint between runs, durable when this returns. Hooks are not notified. On all
+  // ranks. Errors: FailedPrecondition without a saver or during a run; those of capture() and
+  // StateSaver.
+  absl::StatusOr<CheckpointInfo> save_checkpoint() {
+    if (running_) return absl::FailedPreconditionError("save_checkpoint() during a run");
+    return checkpoints_.save_between_runs();
+  }
   // Whether training has come to its end, by its data, a limit or a decision of all ranks, and was
   // saved then: train() would have nothing to do. Why: "stopped: ...", "completed".
-  std::optional<std::string> finished() const;
+  std::optional<std::string> finished() const { return checkpoints_.finished(); }
 
   const Progress& progress() const { return position_.progress; }
-  const Summary& summary() const { return summary_; }  // of the last run
+  const Summary& summary() const { return recorder_.summary(); }  // of the last run
   // Returns true once a source of data was given up: its threads may hang, and so would whoever
   // destroys the trainer. After a stop that came while data was waited for, no further run reads.
   bool data_hangs() const { return feed_.gave_up(); }
@@ -124,27 +165,24 @@ class Trainer {
   // some seconds at most. Only the destructor may follow.
   void leave_job();
   Model& model() { return *parts_.model; }
-  const std::vector<EmbeddingCollection*>& collections() const { return collections_; }
+  const std::vector<EmbeddingCollection*>& collections() const { return model_parts_.collections; }
   // Every dense parameter, by name.
-  const std::vector<NamedParameter>& parameters() const { return parameters_; }
+  const std::vector<NamedParameter>& parameters() const { return model_parts_.parameters; }
 
  private:
-  class Context;
-  class Observer;
-  class Ranks;
-  struct Position;
-  struct BegunSave;
   // How a pass over an epoch or a window ended.
   enum class PassEnd { kOutOfData, kCap, kInterrupted };
 
-  Trainer(TrainerOptions options, TrainerParts parts);
-  absl::Status initialize();
+  Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics);
+  WindowedDataset* windows() const;  // the training data, if it comes in windows; else null
+  bool windowed() const { return windows() != nullptr; }
 
-  // A run: start, `body`, end. What it returns is the outcome.
+  absl::StatusOr<Summary> train(absl::string_view function, bool evaluate_at_end);
+
+  // A run: start, `body`, end. Returns: the outcome.
   template <typename Body>
   absl::Status run(Phase phase, const Body& body);
 
-  // The loop; in trainer_loop.cc.
   absl::Status train_epochs();
   absl::Status check_parameters();
   absl::Status train_epoch();
@@ -156,109 +194,39 @@ class Trainer {
   absl::Status evaluate_paired(const Window& window);
   absl::Status complete_window(const Window& window, bool out_of_data);
   absl::StatusOr<PassEnd> train_pass(Place place, int64_t max_steps, bool may_be_empty);
+  absl::Status check_data(const ExchangeResult& agreed, Place place) const;
   bool goes_on(const ExchangeResult& agreed) const;
   absl::Status drop_rest(std::unique_ptr<StepData> next);
-  absl::Status check_interruption() const;
   absl::StatusOr<ExchangeResult> run_step(const StepData& data, int64_t examples,
                                           const StepData* next);
-  absl::StatusOr<StepResult> compute_step(const StepData& data, int64_t examples,
-                                          Observer& observer);
-  absl::Status finish();
   void advance(const StepResult& result);
   void update_elapsed();
   RankShare share(const StepData* next) const;
-  bool training_is_over() const;
-
-  // State for checkpoints, in trainer_state.cc, and saving it, in trainer_saves.cc.
-  TrainState state_parts();
-  SharedState loop_state() const;
-  void add_own_requests(RankState& state) const;
-  std::vector<StateHolder> holders(StatePlacement placement) const;
-  absl::Status find_data_identity();
-  absl::Status check_data(const LoadedState& loaded, std::vector<std::string>* notes);
-  absl::StatusOr<Position> read_position(const LoadedState& loaded) const;
-  absl::Status load_report(const LoadedState& loaded, std::vector<std::string>* notes);
-  absl::Status load_holders(const LoadedState& loaded, std::vector<std::string>* notes);
-  absl::StatusOr<LoadedState> holders_now();
-  absl::Status save(const RequestSet& asked, Scope scope);
-  absl::Status poll_saves(const ExchangeResult& agreed);
-  absl::Status finish_saves();
-  absl::Status tell_of(absl::StatusOr<std::vector<CheckpointInfo>> durable);
-  absl::Status reload();
-  absl::Status save_at_end();
-  absl::Status save_before_evaluation(const RequestSet& requests, Scope scope, bool at_end);
-  void keep_unserved(const RequestSet& requests, Scope scope);
-  absl::Status explain_failed_evaluation(const absl::Status& outcome) const;
-  void save_after_failure();
-  std::map<std::string, double> checkpoint_metrics() const;
-  absl::Status go_on_from(FoundCheckpoint found, std::vector<std::string>* notes);
-
-  // Requests, in trainer_requests.cc; reports and evaluations, in trainer.cc.
   absl::Status report_if_due();
   absl::Status report();
-  absl::Status serve(const RequestSet& requests, Scope scope);
-  absl::Status serve_each(const RequestSet& requests, Scope scope);
-  absl::Status serve_common(bool marks = true);
-  absl::Status serve_agreed(bool ending = false);
-  void put_aside(const RequestSet& requests, RequestSet& aside);
-  void ask_for_later();
-  void stop(const RequestSet& requests, Scope scope);
-  bool ends_here() const;
-  bool stopped_by_rank(Scope scope) const;
-  absl::StatusOr<std::optional<EvaluationResult>> evaluate_inside(Dataset& data,
-                                                                  EvaluationOptions options);
-  absl::Status mark_failed_evaluation(absl::Status failure);
-  absl::StatusOr<RequestSet> evaluate_sets(const RequestSet& requests, Scope scope, bool only_new);
-  absl::StatusOr<EvaluationSet*> find_set(absl::string_view name);
-  void record(LoopEvent::Kind kind, absl::string_view what, absl::string_view detail);
-  void record(LoopEvent::Kind kind, const Request& request, Scope scope);
-  void record_served(Request::Kind kind, const RequestSet& requests, Scope scope);
-  void fill_summary(const absl::Status& outcome);
+  absl::Status finish();
 
   const TrainerOptions options_;
   TrainerParts parts_;
-  Clock& clock_;
+  const ModelParts model_parts_;
   TrainingClock training_;
-  WindowedDataset* const windows_;  // parts_.train_data, if it comes in windows
-  std::vector<std::unique_ptr<PairedEvaluation>> paired_;
-  std::vector<EmbeddingCollection*> collections_;
-  std::vector<NamedParameter> parameters_;
-  std::unique_ptr<class HookList> hooks_;
-  std::unique_ptr<class Reporter> reporter_;
-  std::unique_ptr<Context> context_;
-  std::unique_ptr<Agreement> agreement_;
-  std::unique_ptr<CommitExchange> commit_;
   LoopPosition position_;
+  Consistency consistency_;
+  StopState stop_;
+  RequestQueue requests_;
+  LoopRecorder recorder_;
+  HookList hooks_;
   BatchFeed feed_;
-  Summary summary_;
-  std::map<std::string, int64_t> last_evaluated_step_;
-  bool running_ = false, stopped_ = false;
-  bool served_any_ = false;   // request, since it was last looked at
-  bool at_boundary_ = false;  // between steps: what a failure leaves is a state to save
-  bool save_failed_ = false;
-  bool evaluation_failed_ = false;  // within this run: the state of training is whole all the same
-  int64_t saved_step_ = -1;         // steps done at the newest save of this run that began
-  int64_t durable_step_ = -1;       // and at the newest that is durable
-  bool interrupted_save_ = false;   // was asked for within an evaluation that a stop ended
-  std::string checkpoint_;          // the newest that was saved, or else resumed from
-  std::vector<BegunSave> begun_saves_;              // in their order
-  std::map<std::string, double> restored_metrics_;  // of the checkpoint of this step
-  int64_t restored_metrics_step_ = -1;
-  ReferredFiles began_with_;
-  const RequestSet* serving_ = nullptr;   // requests whose checkpoint is being made
-  Scope serving_scope_ = Scope::kCommon;  // of what is served, or saved, now
-  // Requests that were restored, and not used yet; also what a rank's stop came before.
-  RequestSet restored_requests_;
-  // The same of what this rank alone asked for: see RankState.
-  RequestSet due_now_, due_later_;
-  std::optional<DataIdentity> train_data_identity_;  // once it was looked at
-
-  struct NamedObject {
-    std::string name;
-    Checkpointable* object = nullptr;
-    StatePlacement placement = StatePlacement::kOnce;
-  };
-  std::vector<NamedObject> objects_;
+  Reporter reporter_;
+  LoopContext context_;
+  Agreement agreement_;
+  CommitExchange commit_;
+  StepRunner steps_;
+  Evaluations evaluations_;
+  TrainerState state_;
+  CheckpointKeeper checkpoints_;
+  RequestServer server_;
+  bool running_ = false;
 };
 
 }  // namespace millrace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "checkpoint/state_loader.h"
@@ -14,7 +15,9 @@
 #include "distributed/collectives.h"
 #include "framework/cadence.h"
 #include "framework/evaluator.h"
+#include "framework/loop/batch_feed.h"
 #include "framework/loop/limits.h"
+#include "framework/paired_evaluation.h"
 #include "framework/report/event_log.h"
 #include "framework/train_step.h"
 #include "io/windowed_dataset.h"
@@ -27,11 +30,6 @@ class Model;
 
 // The name under which windows are evaluated before they are trained on.
 inline constexpr char kNextWindow[] = "next_window";
-
-struct PairedSet {
-  std::string name;
-  std::unique_ptr<WindowedDataset> windows;
-};
 
 struct TrainerParts {
   // Shared because that is how LibTorch's modules hold one another; nobody else keeps it.
@@ -79,6 +77,14 @@ struct TrainerOptions : Limits {
   absl::Duration data_timeout = absl::Minutes(30);  // how long a dataset may take for one batch
   absl::Duration poll_interval = absl::Seconds(1);  // while no window is ready
 };
+
+// Checks what the trainer needs of its parts. Errors: InvalidArgument for missing parts, numbers
+// out of range, two evaluation sets or two tables of one name, tables with more than one rank.
+absl::Status check_trainer_parts(const TrainerOptions& options, const TrainerParts& parts);
+
+// The options of its parts.
+BatchFeedOptions feed_options(const TrainerOptions& options);
+EvaluationOptions evaluation_defaults(const TrainerOptions& options);
 
 }  // namespace millrace
 

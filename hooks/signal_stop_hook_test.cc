@@ -148,7 +148,7 @@ TEST(SignalStopHookTest, AsksOnceInARun) {
   FakeHookContext context;
   SignalStopHook hook;
   for (int run = 0; run < 2; ++run) {
-    context.asked = Requests();  // as each run begins
+    context.asked.begin_run();
     ASSERT_OK(hook.start(context));
     std::raise(SIGTERM);
     EXPECT_OK(context.asked.look());

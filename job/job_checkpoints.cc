@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
@@ -19,7 +20,6 @@
 #include "checkpoint/state/state_reader.h"
 #include "checkpoint/state_messages.h"
 #include "embedding/embedding_collection.h"
-#include "framework/guarded.h"
 #include "framework/trainer.h"
 #include "job/keep_best_check.h"
 #include "job/output_hook.h"
@@ -188,7 +188,7 @@ absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& fil
   ThreadPool threads(kReadThreads);
   ASSIGN_OR_RETURN(const auto vocabularies, find_vocabularies(train, files));
   LoadedModel model;
-  RETURN_IF_ERROR(guarded("loading the model", [&]() -> absl::Status {
+  RETURN_IF_ERROR(catch_exceptions("loading the model", [&]() -> absl::Status {
     ASSIGN_OR_RETURN(TrainState target, trainer.capture());
     target.dense_optimizers.clear();
     LoadedState loaded;

@@ -77,4 +77,9 @@ absl::StatusOr<std::optional<Batch>> BatchFeed::read(Dataset& data, RankPhase th
   return batch;
 }
 
+absl::Status BatchFeed::check_interruption(const StopState& stop) const {
+  if (!interrupted_ || stop.stopped) return absl::OkStatus();
+  return absl::CancelledError("a signal interrupted reading, but no hook asked to stop");
+}
+
 }  // namespace millrace

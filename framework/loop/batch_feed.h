@@ -15,6 +15,7 @@
 #include "distributed/collectives.h"
 #include "framework/loop/data_watch.h"
 #include "framework/loop/loop_position.h"
+#include "framework/loop/stop_state.h"
 #include "io/dataset.h"
 
 namespace millrace {
@@ -65,6 +66,9 @@ class BatchFeed {
   // Returns true once a wait of this run was interrupted: this rank has more data, but may not know
   // it, and the source gives no more.
   bool interrupted() const { return interrupted_; }
+  // Errors: Cancelled if reading was interrupted, but the run was not stopped: the data gives no
+  // more batches, so the run must end.
+  absl::Status check_interruption(const StopState& stop) const;
   // Returns true once a source was given up: its threads may hang (DataWatch::gave_up).
   bool gave_up() const { return watch_.gave_up(); }
 

@@ -40,7 +40,7 @@ std::string list_ranks(const std::vector<size_t>& ranks) {
 
 }  // namespace
 
-Agreement::Agreement(Collectives& collectives, Requests& requests,
+Agreement::Agreement(Collectives& collectives, RequestQueue& requests,
                      std::vector<std::string> evaluation_sets)
     : collectives_(collectives),
       requests_(requests),

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "distributed/collectives.h"
 #include "distributed/step_exchange.h"
-#include "framework/requests.h"
+#include "framework/request_queue.h"
 
 namespace millrace {
 
@@ -40,7 +40,8 @@ struct RankShare {
 class Agreement {
  public:
   // Both are borrowed. `evaluation_sets`: names, alike on all ranks.
-  Agreement(Collectives& collectives, Requests& requests, std::vector<std::string> evaluation_sets);
+  Agreement(Collectives& collectives, RequestQueue& requests,
+            std::vector<std::string> evaluation_sets);
 
   void begin_run();
 
@@ -101,7 +102,7 @@ class Agreement {
   absl::Status name_divergence();
 
   Collectives& collectives_;
-  Requests& requests_;
+  RequestQueue& requests_;
   const std::vector<std::string> evaluation_sets_;
   StepExchange exchange_;
   ExchangeResult result_;

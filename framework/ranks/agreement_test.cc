@@ -21,7 +21,7 @@ struct Rank {
       : collectives(std::move(the_collectives)), agreement(*collectives, requests, {"a", "b"}) {}
 
   std::unique_ptr<Collectives> collectives;
-  Requests requests;
+  RequestQueue requests;
   Agreement agreement;
 };
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/finite.h"
 #include "base/status_macros.h"
-#include "framework/guarded.h"
+#include "base/catch_exceptions.h"
 
 namespace millrace {
 namespace {
@@ -104,7 +104,7 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
     return sums;
   }
   at::Tensor vector;  // owned by the sum as long as that is under way
-  const absl::Status status = guarded("summing gradients over ranks", [&] {
+  const absl::Status status = catch_exceptions("summing gradients over ranks", [&] {
     const double loss = input.loss.defined() ? input.loss.item<double>() : 0.0;
     const double targets = input.targets.defined() ? input.targets.item<double>() : 0.0;
     // A value that is not finite is told by its flag, not by what it makes of a sum.

@@ -29,7 +29,7 @@ struct Rank {
   at::Tensor gradient() { return parameters[0].value.grad(); }
 
   std::unique_ptr<Collectives> collectives;
-  Requests requests;
+  RequestQueue requests;
   Agreement agreement;
   std::vector<NamedParameter> parameters;
   std::optional<CommitExchange> commit;
@@ -147,7 +147,7 @@ TEST(CommitExchange, AFailedRankTakesPartAsFailed) {
 TEST(CommitExchange, ARankThatFailedBeforeTheStepEndsItBeforeGradientsMeet) {
   run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> collectives) {
     if (collectives->rank() == 1) {
-      Requests requests;
+      RequestQueue requests;
       Agreement agreement(*collectives, requests, {});
       EXPECT_THAT(agreement.settle({"elsewhere"}, absl::DataLossError("planted")),
                   StatusIs(absl::StatusCode::kDataLoss));

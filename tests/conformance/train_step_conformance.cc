@@ -127,7 +127,7 @@ class Bench {
   TrainerParts parts_;
   std::vector<NamedParameter> parameters_;
   std::unique_ptr<TrainStep> step_;
-  Requests requests_;
+  RequestQueue requests_;
   std::unique_ptr<Collectives> collectives_;
   Agreement agreement_;
   std::optional<CommitExchange> commit_;  // once the parameters are known

@@ -3,6 +3,7 @@
 #define MILLRACE_TESTS_FAKES_FAKE_HOOK_CONTEXT_H_
 
 #include "framework/hook.h"
+#include "framework/request_queue.h"
 
 namespace millrace {
 
@@ -23,7 +24,6 @@ class FakeHookContext : public HookContext {
     return (starting && cadence.at_start) || (ending && cadence.at_end) ||
            cadence.crossed(served, at);
   }
-  Requests& requests() override { return asked; }
   void report(absl::string_view name, double value, Reduction reduction) override {
     reported.add(name, value, reduction);
   }
@@ -35,8 +35,11 @@ class FakeHookContext : public HookContext {
   bool ending = false;
   bool windowed_is = false;
   int rank_is = 0;
-  Requests asked;
+  RequestQueue asked;
   ReportedValues reported;
+
+ private:
+  RequestQueue& request_queue() override { return asked; }
 };
 
 }  // namespace millrace

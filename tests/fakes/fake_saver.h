@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/status_macros.h"
 #include "checkpoint/state_saver.h"
 
 namespace millrace {
@@ -20,10 +22,13 @@ class FakeSaver : public StateSaver {
 
   explicit FakeSaver(Save save) : save_(std::move(save)) {}
   absl::Status open(Collectives&) override { return absl::OkStatus(); }
-  absl::StatusOr<CheckpointInfo> save(const TrainState& state,
-                                      const std::map<std::string, double>& metrics,
-                                      Collectives&) override {
-    return save_(state, metrics);
+  absl::Status begin(const TrainState& state, const std::map<std::string, double>& metrics,
+                     Collectives&) override {
+    ASSIGN_OR_RETURN(durable_.emplace_back(), save_(state, metrics));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<CheckpointInfo>> finish(Collectives&) override {
+    return std::exchange(durable_, {});
   }
   // Finds nothing.
   absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState&, Collectives&) override {
@@ -36,6 +41,7 @@ class FakeSaver : public StateSaver {
 
  private:
   const Save save_;
+  std::vector<CheckpointInfo> durable_;
 };
 
 }  // namespace millrace

@@ -18,9 +18,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
-#include "framework/guarded.h"
 #include "framework/model_output_check.h"
 #include "proto/config.pb.h"
 
@@ -311,7 +311,7 @@ absl::StatusOr<std::vector<ScriptInput>> write_model_script(Model& model,
   const at::NoGradGuard no_grad;
   model.eval();
   constexpr char kDoing[] = "making a script of the model";
-  RETURN_IF_ERROR(guarded(kDoing, [&] {
+  RETURN_IF_ERROR(catch_exceptions(kDoing, [&] {
     model.begin_step(options.progress, Phase::kEvaluate);
     return annotate(trace_and_save(model, inputs, options, file), kDoing);
   }));

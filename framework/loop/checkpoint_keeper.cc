@@ -1,0 +1,300 @@
+#include "framework/loop/checkpoint_keeper.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "framework/loop/phase_scope.h"
+
+namespace millrace {
+
+void CheckpointKeeper::begin_run() {
+  steps_begun_ = 0;
+  save_failed_ = false;
+  begun_step_ = durable_step_ = -1;
+}
+
+absl::Status CheckpointKeeper::begin_step() {
+  if (steps_begun_++ > 0 || parts_.saver == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(parts_.agreement.meet({"opening the checkpoints"}));
+  return parts_.saver->open(ranks());
+}
+
+absl::Status CheckpointKeeper::save(const RequestSet& served, Scope scope,
+                                    const RequestSet& evaluations) {
+  if (parts_.saver == nullptr) {
+    return absl::FailedPreconditionError(
+        "a hook asked for a checkpoint, but this trainer has no saver");
+  }
+  SavePoint point{served, evaluations, scope, parts_.agreement.carried(), std::nullopt};
+  if (parts_.stop.stopped && !parts_.stop.by_rank && !parts_.position.finished) {
+    point.stop_reason = parts_.stop.reason;
+  }
+  const absl::StatusOr<TrainState> state =
+      catch_exceptions([&] { return parts_.state.capture(&point); });
+  RETURN_IF_ERROR(state.status(), "making a checkpoint");
+  RETURN_IF_ERROR(parts_.agreement.meet({"checkpoint", parts_.position.steps_done()}));
+  return begin_and_finish(*state, served, scope);
+}
+
+absl::Status CheckpointKeeper::begin_and_finish(const TrainState& state, const RequestSet& served,
+                                                Scope scope) {
+  absl::StatusOr<std::vector<CheckpointInfo>> durable;
+  {
+    const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint);
+    const absl::Status begun =
+        parts_.saver->begin(state, parts_.evaluations.current_metrics(), ranks());
+    save_failed_ = !begun.ok();
+    if (begun.ok()) {
+      begun_step_ = parts_.position.steps_done();
+      asked_.insert({parts_.position.progress.step, {served, scope}});
+      if (parts_.saver->asynchronous()) return begun;
+      durable = parts_.saver->finish(ranks());
+    } else {
+      durable = begun;
+    }
+  }
+  return report_durable(std::move(durable));
+}
+
+// Records checkpoints as durable and reports them to hooks. `durable` is an error if a save failed:
+// then those that became durable before it are reported, too. Returns: the failure.
+absl::Status CheckpointKeeper::report_durable(absl::StatusOr<std::vector<CheckpointInfo>> durable) {
+  absl::Status outcome = annotate(durable.status(), "making a checkpoint");
+  if (!durable.ok()) durable = parts_.saver->poll(/*all_ready=*/false, ranks());
+  if (!durable.ok()) return outcome;
+  for (const CheckpointInfo& info : *durable) {
+    newest_ = info.path;
+    durable_step_ = info.progress.step + info.progress.skipped_steps;
+    outcome.Update(parts_.hooks.after_checkpoint(parts_.context, info));
+    const auto asked = asked_.lower_bound(info.progress.step);
+    if (asked == asked_.end() || asked->first != info.progress.step) continue;
+    parts_.recorder.served(Request::kCheckpoint, asked->second.requests, asked->second.scope);
+    // Saves become durable in the order of their steps: those before this one failed.
+    asked_.erase(asked_.begin(), std::next(asked));
+  }
+  return outcome;
+}
+
+absl::Status CheckpointKeeper::poll(const ExchangeResult& agreed) {
+  if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
+  const bool all_ready = agreed.durable == parts_.context.world_size();
+  // Hooks have run since that exchange.
+  if (all_ready) {
+    RETURN_IF_ERROR(parts_.agreement.meet({"checkpoint under way", parts_.position.steps_done()}));
+  }
+  return parts_.consistency.suspend(
+      [&] { return report_durable(parts_.saver->poll(all_ready, ranks())); });
+}
+
+absl::Status CheckpointKeeper::finish() {
+  if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
+  RETURN_IF_ERROR(parts_.agreement.meet({"checkpoints under way", parts_.position.steps_done()}));
+  absl::StatusOr<std::vector<CheckpointInfo>> durable;
+  {
+    const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint);
+    durable = parts_.saver->finish(ranks());
+  }
+  return report_durable(std::move(durable));
+}
+
+absl::Status CheckpointKeeper::save_at_end() {
+  parts_.position.finished = !parts_.stop.by_rank;
+  parts_.position.stopped_for = parts_.stop.reason;
+  const bool saves = options_.at_end && (steps_begun_ > 0 || !newest_.empty());
+  if (parts_.saver == nullptr || !saves) return finish();
+  RETURN_IF_ERROR(save(RequestSet(), Scope::kThisRank));
+  RETURN_IF_ERROR(finish());
+  parts_.recorder.served("checkpoint", "at the end");
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointKeeper::save_before_evaluation(const RequestSet& requests, Scope scope,
+                                                      bool at_end) {
+  // It may only have begun.
+  if (begun_step_ == parts_.position.steps_done()) return finish();
+  RequestSet served, evaluations;
+  for (const Request& request : requests.asked) {
+    if (request.kind == Request::kEvaluate && !at_end) evaluations.add(request);
+    if (request.kind == Request::kStop || request.kind == Request::kReload) served.add(request);
+  }
+  RETURN_IF_ERROR(save(served, scope, evaluations));
+  RETURN_IF_ERROR(finish());
+  parts_.recorder.served("checkpoint", "before the last evaluation");
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointKeeper::explain(const absl::Status& outcome) const {
+  const bool saved =
+      durable_step_ == parts_.position.steps_done() || (steps_begun_ == 0 && !newest_.empty());
+  if (!parts_.evaluations.failed() || !saved) return outcome;
+  return with_more(
+      outcome,
+      absl::StrCat("; training is saved up to step ", parts_.position.progress.step, " in ",
+                   newest_,
+                   ": mend what the evaluation lacks and run again, which evaluates first"));
+}
+
+// Several ranks act together only if each knows that the state of all is whole, which they agree on
+// after a failed evaluation alone; each step is then agreed on, since it may fail on one of them.
+void CheckpointKeeper::save_after_failure() {
+  const bool alone = parts_.context.world_size() == 1;
+  const bool together = !alone && parts_.agreement.reopen();
+  const absl::Status finished = finish_after_failure(alone || together);
+  if (!finished.ok()) MILLRACE_LOG(ERROR) << finished.message();
+  if (!finished.ok() && together) return;
+  const bool whole =
+      alone ? (parts_.consistency.holds() || parts_.evaluations.failed()) && !save_failed_
+            : together;
+  // The same on all ranks that save.
+  const bool evaluated = together || parts_.evaluations.failed();
+  if (evaluated && durable_step_ == parts_.position.steps_done()) return;
+  if (parts_.saver == nullptr || !options_.on_failure || !whole || steps_begun_ == 0) return;
+  const absl::Status saved = parts_.agreement.settle(
+      {"saving after the failure"}, catch_exceptions("saving", [this]() -> absl::Status {
+        RETURN_IF_ERROR(save(RequestSet(), Scope::kThisRank));
+        return finish();
+      }));
+  if (!saved.ok()) {
+    MILLRACE_LOG(ERROR) << "the run failed, and so did saving where it stood: " << saved.message();
+    return;
+  }
+  parts_.recorder.served("checkpoint", "after the failure");
+  MILLRACE_LOG(INFO) << "the run failed; where it stood is in " << newest_;
+}
+
+// `able`: whether the ranks can act together. If not, saves under way are given up, but what is
+// durable already is reported.
+absl::Status CheckpointKeeper::finish_after_failure(bool able) {
+  if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
+  return parts_.agreement.settle(
+      {"finishing saves after the failure"}, catch_exceptions("saving", [&] {
+        return able ? finish() : report_durable(parts_.saver->poll(/*all_ready=*/false, ranks()));
+      }));
+}
+
+absl::Status CheckpointKeeper::reload() {
+  if (parts_.model_bank == nullptr || !parts_.model_bank->dynamic()) {
+    return absl::FailedPreconditionError(
+        "a hook asked for a reload, but this trainer has no model bank with a dynamic source");
+  }
+  RETURN_IF_ERROR(finish());  // saves under way read the tables as they are
+  const TrainState target = parts_.state.for_model_bank();
+  RETURN_IF_ERROR(parts_.agreement.meet({"reload", parts_.position.steps_done()}));
+  const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint);
+  ASSIGN_OR_RETURN(const bool changed, parts_.model_bank->reload(target, ranks()), "reloading");
+  if (changed) parts_.evaluations.forget();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CheckpointInfo> CheckpointKeeper::save_between_runs() {
+  if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
+  const absl::StatusOr<TrainState> state =
+      catch_exceptions([&] { return parts_.state.capture(nullptr); });
+  if (!state.ok()) {
+    ranks().fail(state.status());
+    return annotate(state.status(), "making a checkpoint");
+  }
+  const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint, RankPhase::kStart);
+  RETURN_IF_ERROR(parts_.saver->open(ranks()));
+  RETURN_IF_ERROR(parts_.saver->begin(*state, parts_.evaluations.current_metrics(), ranks()),
+                  "making a checkpoint");
+  ASSIGN_OR_RETURN(const std::vector<CheckpointInfo> saved, parts_.saver->finish(ranks()),
+                   "making a checkpoint");
+  if (saved.empty()) return absl::InternalError("the saver returned no checkpoint");
+  newest_ = saved.back().path;
+  return saved.back();
+}
+
+// Restores a checkpoint that the saver found.
+absl::Status CheckpointKeeper::apply(FoundCheckpoint found, std::vector<std::string>* notes) {
+  notes->insert(notes->end(), found.notes.begin(), found.notes.end());
+  const std::vector<std::string> left_out = found.state.left_out;
+  const absl::Status status = parts_.state.restore(std::move(found.state), notes);
+  if (!status.ok()) {
+    // Others may have restored theirs; the job cannot continue.
+    ranks().fail(status);
+    return annotate(status, found.info.path);
+  }
+  if (!finished().has_value()) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> fresh,
+                     load_left_out(left_out, parts_.state.began_with()),
+                     absl::StrCat("the model bank, for what ", found.info.path, " lacks"));
+    if (!fresh.empty()) {
+      notes->push_back(absl::StrCat(found.info.path, " was saved without ",
+                                    absl::StrJoin(fresh, ", "), ", which begin anew"));
+    }
+  }
+  parts_.saver->restored(found.info);
+  newest_ = found.info.path;
+  parts_.evaluations.restore_metrics(std::move(found.metrics));
+  return absl::OkStatus();
+}
+
+std::optional<std::string> CheckpointKeeper::finished() const {
+  const LoopPosition& position = parts_.position;
+  if (!position.finished) return std::nullopt;
+  if (!position.stopped_for.empty()) return absl::StrCat("stopped: ", position.stopped_for);
+  // The limits may differ from those of the run that was saved.
+  const bool at_limit = limit_reached(options_.limits, position.progress) && !position.data_ended;
+  if (position.stream_ended || at_limit) return "completed";
+  return std::nullopt;
+}
+
+absl::StatusOr<std::optional<CheckpointInfo>> CheckpointKeeper::resume(
+    std::vector<std::string>* notes) {
+  if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
+  ASSIGN_OR_RETURN(const TrainState target, parts_.state.capture(nullptr));
+  std::optional<FoundCheckpoint> found;
+  {
+    const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint, RankPhase::kStart);
+    ASSIGN_OR_RETURN(found, parts_.saver->restore(target, ranks()));
+  }
+  if (!found.has_value()) return std::optional<CheckpointInfo>();
+  const CheckpointInfo info = found->info;
+  RETURN_IF_ERROR(apply(*std::move(found), notes));
+  return std::optional<CheckpointInfo>(info);
+}
+
+absl::StatusOr<CheckpointInfo> CheckpointKeeper::resume_from(const std::string& path,
+                                                             std::vector<std::string>* notes) {
+  if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
+  ASSIGN_OR_RETURN(const TrainState target, parts_.state.capture(nullptr));
+  std::optional<FoundCheckpoint> found;
+  {
+    const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint, RankPhase::kStart);
+    ASSIGN_OR_RETURN(found, parts_.saver->restore_from(path, target, ranks()));
+  }
+  const CheckpointInfo info = found->info;
+  RETURN_IF_ERROR(apply(*std::move(found), notes));
+  return info;
+}
+
+absl::Status CheckpointKeeper::load_model_bank(std::vector<std::string>* notes) {
+  if (parts_.model_bank == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const TrainState target, parts_.state.capture(nullptr));
+  absl::StatusOr<LoadedState> loaded;
+  {
+    const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint, RankPhase::kStart);
+    loaded = parts_.model_bank->load(target, ranks());
+  }
+  RETURN_IF_ERROR(loaded.status());
+  const absl::Status status = parts_.state.restore(*std::move(loaded), notes);
+  if (!status.ok()) ranks().fail(status);
+  return status;
+}
+
+absl::StatusOr<std::vector<std::string>> CheckpointKeeper::load_left_out(
+    const std::vector<std::string>& names, const TrainerState::ReferredFiles& began_with) {
+  if (names.empty() || parts_.model_bank == nullptr) return names;
+  TrainState target = parts_.state.for_model_bank();
+  *target.shared.mutable_began_with() = began_with;
+  const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint, RankPhase::kStart);
+  return parts_.model_bank->fill(target, names, ranks());
+}
+
+}  // namespace millrace

@@ -1,0 +1,179 @@
+#include "framework/loop/evaluations.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "framework/loop/phase_scope.h"
+#include "framework/model.h"
+#include "framework/ranks/rank_part.h"
+
+namespace millrace {
+
+std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets) {
+  std::vector<std::string> names;
+  for (const EvaluationSet& set : sets) names.push_back(set.name);
+  return names;
+}
+
+// Keeps the ranks of one evaluation in step.
+class Evaluations::Ranks : public EvaluationRanks {
+ public:
+  explicit Ranks(const Parts& parts) : parts_(parts) {}
+
+  absl::StatusOr<std::optional<Batch>> next(Dataset& data) override {
+    return parts_.feed.read(data, RankPhase::kEvaluation);
+  }
+
+  void start(const Batch* next) override {
+    RankShare share;
+    share.has_data = next != nullptr || parts_.feed.interrupted();
+    share.examples = next != nullptr ? next->size : 0;
+    share.elapsed = parts_.position.progress.elapsed;
+    parts_.agreement.start({"evaluation", batches_++}, share);
+  }
+
+  absl::StatusOr<bool> finish() override {
+    RETURN_IF_ERROR(parts_.agreement.verify());
+    const ExchangeResult& agreed = parts_.agreement.result();
+    // Without a stop the requests travel with the next exchange of training.
+    if (agreed.requests.stop == 0) {
+      RETURN_IF_ERROR(parts_.feed.check_interruption(parts_.stop));
+      return agreed.ranks_with_data > 0;
+    }
+    ASSIGN_OR_RETURN(asked_, parts_.agreement.requests());
+    return false;
+  }
+
+  bool stopped() const override { return asked_.stop; }
+
+  absl::Status merge(MetricSet& metrics, ReportedValues& values) override {
+    RETURN_IF_ERROR(parts_.agreement.meet({"end of evaluation", batches_}));
+    return merge_ranks(parts_.agreement.collectives(), {&metrics, &values});
+  }
+
+  // What single ranks asked for in the exchange that stopped the evaluation.
+  const RequestSet& asked() const { return asked_; }
+
+ private:
+  const Parts& parts_;
+  int64_t batches_ = 0;
+  RequestSet asked_;
+};
+
+Evaluations::Evaluations(const Parts& parts, std::vector<PairedSet> paired,
+                         EvaluationOptions defaults)
+    : parts_(parts), defaults_(std::move(defaults)) {
+  for (PairedSet& set : paired) {
+    paired_.push_back(std::make_unique<PairedEvaluation>(set.name, std::move(set.windows)));
+  }
+}
+
+void Evaluations::begin_run() {
+  metrics_.clear();
+  failed_ = false;
+}
+
+absl::StatusOr<EvaluationSet*> Evaluations::find(absl::string_view name) {
+  for (EvaluationSet& set : parts_.sets) {
+    if (set.name == name) return &set;
+  }
+  return absl::NotFoundError(
+      absl::StrCat("no evaluation set is named \"", name, "\"", did_you_mean(name, names())));
+}
+
+absl::StatusOr<std::vector<EvaluationSet*>> Evaluations::requested(const RequestSet& requests) {
+  std::vector<EvaluationSet*> sets;
+  for (const std::string& name : requests.evaluate) {
+    ASSIGN_OR_RETURN(EvaluationSet * set, find(name));
+    if (!requests.evaluate_all) sets.push_back(set);
+  }
+  if (requests.evaluate_all) {
+    for (EvaluationSet& set : parts_.sets) sets.push_back(&set);
+  }
+  return sets;
+}
+
+absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions options,
+                                           bool state_is_whole) {
+  if (options.tasks.empty()) options.tasks = defaults_.tasks;
+  if (options.metrics.empty()) options.metrics = defaults_.metrics;
+  if (options.max_steps == 0) options.max_steps = defaults_.max_steps;
+  const bool in_training = parts_.context.phase() == Phase::kTrain;
+  Ranks ranks(parts_);
+  // Invariant: an evaluation changes nothing that a checkpoint holds.
+  parts_.agreement.set_state_is_whole(in_training && state_is_whole);
+  absl::StatusOr<std::optional<EvaluationResult>> result = std::nullopt;
+  absl::Status outcome;
+  {
+    const ScopedValue<Phase> evaluating = parts_.context.evaluating();
+    const TrainingClock::Pause no_training(parts_.training);
+    const PhaseScope phase(parts_.agreement.collectives(), parts_.position, RankPhase::kEvaluation);
+    outcome = catch_exceptions("the evaluation", [&] {
+      result =
+          run_evaluation(parts_.model, data, options, parts_.position.progress, parts_.context,
+                         parts_.hooks, ranks, parts_.context.evaluation_values(), parts_.clock);
+      return result.status();
+    });
+  }
+  if (!outcome.ok()) return in_training ? mark_failure(std::move(outcome)) : outcome;
+  parts_.agreement.set_state_is_whole(false);
+  if (result->has_value()) {
+    metrics_[options.name] = (*result)->metrics;
+    Summary& summary = parts_.recorder.summary();
+    summary.eval[options.name] = (*result)->metrics;
+    summary.eval_step[options.name] = parts_.position.progress.step;
+  }
+  return Evaluated{*std::move(result), ranks.asked()};
+}
+
+// Of an evaluation within training. Returns: the failure, marked as that of an evaluation on the
+// ranks that it comes from.
+absl::Status Evaluations::mark_failure(absl::Status failure) {
+  const bool of_another_rank = absl::IsAborted(failure) && parts_.agreement.over();
+  failed_ = !of_another_rank || parts_.agreement.all_whole();
+  return of_another_rank ? failure : replace_kind(std::move(failure), FailureKind::kEvaluation);
+}
+
+bool Evaluations::is_current(const std::string& set) const {
+  const auto last = last_step_.find(set);
+  return last != last_step_.end() && last->second == parts_.position.progress.step;
+}
+
+std::map<std::string, double> Evaluations::current_metrics() const {
+  std::map<std::string, double> metrics;
+  if (restored_step_ == parts_.position.progress.step) metrics = restored_metrics_;
+  for (const auto& [set, values] : metrics_) {
+    if (!is_current(set)) continue;
+    for (const auto& [name, value] : values) metrics[absl::StrCat(set, "/", name)] = value;
+  }
+  return metrics;
+}
+
+void Evaluations::forget() {
+  last_step_.clear();
+  restored_step_ = -1;
+}
+
+void Evaluations::save(SharedState* state) const {
+  for (const auto& [set, step] : last_step_) {
+    EvaluatedSet& evaluated = *state->add_evaluated();
+    evaluated.set_set(set);
+    evaluated.set_step(step);
+  }
+}
+
+void Evaluations::restore(const SharedState& state) {
+  last_step_.clear();
+  for (const EvaluatedSet& set : state.evaluated()) last_step_[set.set()] = set.step();
+}
+
+void Evaluations::restore_metrics(std::map<std::string, double> metrics) {
+  restored_metrics_ = std::move(metrics);
+  restored_step_ = parts_.position.progress.step;
+}
+
+}  // namespace millrace

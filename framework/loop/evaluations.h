@@ -1,0 +1,114 @@
+// The evaluations of a trainer.
+#ifndef MILLRACE_FRAMEWORK_LOOP_EVALUATIONS_H_
+#define MILLRACE_FRAMEWORK_LOOP_EVALUATIONS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "framework/evaluator.h"
+#include "framework/hook_list.h"
+#include "framework/loop/batch_feed.h"
+#include "framework/loop/loop_context.h"
+#include "framework/loop/loop_position.h"
+#include "framework/loop/loop_recorder.h"
+#include "framework/loop/stop_state.h"
+#include "framework/loop/training_clock.h"
+#include "framework/paired_evaluation.h"
+#include "framework/ranks/agreement.h"
+#include "proto/checkpoint_state.pb.h"
+
+namespace millrace {
+
+class Model;
+
+// What an evaluation within a run came to.
+struct Evaluated {
+  // None: a rank asked to stop before it ended.
+  std::optional<EvaluationResult> result;
+  // What single ranks asked for in the exchange that ended it.
+  RequestSet asked;
+};
+
+// The names of evaluation sets, in their order.
+std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets);
+
+// Runs evaluations, and knows for each set the step and the metrics of the last one: this goes into
+// checkpoints. Used on the trainer's thread.
+class Evaluations {
+ public:
+  // What it works with; all are borrowed.
+  struct Parts {
+    Model& model;
+    std::vector<EvaluationSet>& sets;
+    HookList& hooks;
+    LoopContext& context;
+    Agreement& agreement;
+    BatchFeed& feed;
+    TrainingClock& training;  // stands still during an evaluation
+    const LoopPosition& position;
+    const StopState& stop;
+    LoopRecorder& recorder;
+    Clock& clock;
+  };
+
+  // `paired`: sets of which one window is evaluated after each window of training. `defaults`:
+  // tasks, metrics and max_steps of evaluations that give none.
+  Evaluations(const Parts& parts, std::vector<PairedSet> paired, EvaluationOptions defaults);
+
+  void begin_run();
+
+  // Errors: NotFound naming the nearest.
+  absl::StatusOr<EvaluationSet*> find(absl::string_view name);
+  // The sets that `requests` name, each once. Errors: those of find().
+  absl::StatusOr<std::vector<EvaluationSet*>> requested(const RequestSet& requests);
+  std::vector<std::string> names() const { return names_of(parts_.sets); }
+
+  // Evaluates `data` on all ranks. `state_is_whole`: whether a failure leaves a state of training
+  // that can be saved. Errors: those of run_evaluation. Within training they are marked as the
+  // failure of an evaluation (base/failure_kind.h), and failed() is true.
+  absl::StatusOr<Evaluated> run(Dataset& data, EvaluationOptions options, bool state_is_whole);
+  // True if an evaluation of this run failed, on this rank or, with the state of training whole on
+  // all ranks, on another.
+  bool failed() const { return failed_; }
+
+  const std::vector<std::unique_ptr<PairedEvaluation>>& paired() const { return paired_; }
+
+  // Notes that the set was evaluated at this step.
+  void note(const std::string& set) { last_step_[set] = parts_.position.progress.step; }
+  // True if the set was evaluated at this step.
+  bool is_current(const std::string& set) const;
+  // "set/metric" → value, of sets that were evaluated at this step.
+  std::map<std::string, double> current_metrics() const;
+
+  // Forgets results: the model has changed without a step.
+  void forget();
+  void save(SharedState* state) const;
+  void restore(const SharedState& state);
+  // Metrics of the checkpoint that training resumed from, at this step.
+  void restore_metrics(std::map<std::string, double> metrics);
+
+ private:
+  class Ranks;
+  absl::Status mark_failure(absl::Status failure);
+
+  const Parts parts_;
+  std::vector<std::unique_ptr<PairedEvaluation>> paired_;
+  const EvaluationOptions defaults_;
+  std::map<std::string, int64_t> last_step_;                      // set → step
+  std::map<std::string, std::map<std::string, double>> metrics_;  // set → of this run
+  std::map<std::string, double> restored_metrics_;
+  int64_t restored_step_ = -1;  // of restored_metrics_
+  bool failed_ = false;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_LOOP_EVALUATIONS_H_

@@ -1,0 +1,66 @@
+// The loop as hooks see it.
+#ifndef MILLRACE_FRAMEWORK_LOOP_LOOP_CONTEXT_H_
+#define MILLRACE_FRAMEWORK_LOOP_LOOP_CONTEXT_H_
+
+#include "absl/strings/string_view.h"
+#include "base/progress.h"
+#include "base/scoped_value.h"
+#include "framework/cadence.h"
+#include "framework/hook.h"
+#include "framework/loop/loop_position.h"
+#include "framework/phase.h"
+#include "framework/report/reported_values.h"
+#include "framework/request_queue.h"
+
+namespace millrace {
+
+// Facts of a job that do not change.
+struct LoopFacts {
+  int rank = 0;
+  int world_size = 1;
+  bool windowed = false;  // the training data comes in windows
+};
+
+// The HookContext of a trainer. Used on its thread.
+class LoopContext : public HookContext {
+ public:
+  // All are borrowed. `training_values`: receives values that hooks report in training.
+  LoopContext(const LoopFacts& facts, const LoopPosition& position, RequestQueue& requests,
+              ReportedValues& training_values);
+
+  Phase phase() const override { return phase_; }
+  const Progress& progress() const override { return position_.progress; }
+  bool windowed() const override { return facts_.windowed; }
+  int rank() const override { return facts_.rank; }
+  int world_size() const override { return facts_.world_size; }
+  bool due(const Cadence& cadence) const override;
+  void report(absl::string_view name, double value, Reduction reduction) override;
+
+  // Begins a run: drops values reported outside one; cadences count from here.
+  void begin_run(Phase phase);
+  // While the returned object lives, hooks are in `start`, in `end`, or in an evaluation.
+  ScopedValue<bool> starting() { return {starting_, true}; }
+  ScopedValue<bool> ending() { return {ending_, true}; }
+  ScopedValue<Phase> evaluating() { return {phase_, Phase::kEvaluate}; }
+  // Cadences count from here: what was due is served.
+  void mark_served() { served_ = position_.progress; }
+  // Values that hooks reported in the evaluation under way.
+  ReportedValues& evaluation_values() { return evaluation_values_; }
+
+ private:
+  RequestQueue& request_queue() override { return requests_; }
+
+  const LoopFacts facts_;
+  const LoopPosition& position_;
+  RequestQueue& requests_;
+  ReportedValues& training_values_;
+  ReportedValues evaluation_values_;
+  Progress served_;
+  Phase phase_ = Phase::kTrain;
+  bool starting_ = false;
+  bool ending_ = false;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_LOOP_LOOP_CONTEXT_H_

@@ -1,0 +1,122 @@
+// The parts of a loop without the loop, for tests of each of them.
+#ifndef MILLRACE_FRAMEWORK_LOOP_LOOP_PARTS_TESTING_H_
+#define MILLRACE_FRAMEWORK_LOOP_LOOP_PARTS_TESTING_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "distributed/one_rank_collectives.h"
+#include "framework/loop/request_server.h"
+#include "framework/loop/step_runner.h"
+#include "tests/fakes/fake_saver.h"
+#include "tests/fakes/recording_hook.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+
+// Keeps events as "kind what detail" without the empty words; kinds: requested, served, refused,
+// failed, started, ended.
+class EventTexts : public EventLog {
+ public:
+  void record(const LoopEvent& event) override {
+    static constexpr const char* kKinds[] = {"started",   "requested", "served", "refused",
+                                             "tolerated", "failed",    "ended"};
+    std::string text = absl::StrCat(kKinds[event.kind], " ", event.what);
+    if (!event.detail.empty()) absl::StrAppend(&text, " ", event.detail);
+    texts.push_back(text);
+  }
+  std::vector<std::string> texts;
+};
+
+// A model with one evaluation set, "eval", a saver, and everything around them that a Trainer has,
+// but nobody who trains: a test moves `position` itself. One rank.
+struct LoopParts {
+  // `save`: as of FakeSaver. `hook`: gets every event by name.
+  explicit LoopParts(FakeSaver::Save save, RequestServerOptions server_options = {},
+                     CheckpointKeeperOptions keeper_options = {})
+      : parts(tiny_parts()),
+        model_parts(*parts.model),
+        training(Clock::real()),
+        recorder(&events, position, 0, 1),
+        feed({}, parts.train_data.get(), position, collectives, Clock::real()),
+        reporter(*MetricSet::create({}, {"label"}, LossScope::kWholeStep), parts.dense_optimizers,
+                 nullptr, {}, training),
+        context({0, 1, false}, position, requests, reporter.values()),
+        agreement(collectives, requests, {"eval"}),
+        commit(agreement, model_parts.parameters),
+        train_step(create_standard_train_step()),
+        steps({*parts.model, model_parts, parts.dense_optimizers, nullptr, *train_step, commit,
+               hooks, context, position},
+              /*seed=*/1),
+        saver(std::move(save)),
+        evaluations({*parts.model, parts.evaluation_sets, hooks, context, agreement, feed, training,
+                     position, stop, recorder, Clock::real()},
+                    {}, {.tasks = {"label"}, .metrics = {"logloss"}}),
+        state({*parts.model, model_parts, parts.dense_optimizers, parts.train_data.get(), hooks,
+               reporter, requests, evaluations, position, 0, 1}),
+        checkpoints({&saver, nullptr, state, evaluations, hooks, context, agreement, consistency,
+                     position, stop, recorder},
+                    keeper_options),
+        server({requests, evaluations, checkpoints, hooks, context, agreement, consistency,
+                reporter, position, stop, recorder},
+               server_options) {
+    begin_run();
+  }
+
+  void begin_run() {
+    requests.begin_run();
+    server.begin_run();
+    evaluations.begin_run();
+    checkpoints.begin_run();
+    context.begin_run(Phase::kTrain);
+    consistency.begin_run();
+    agreement.begin_run();
+    events.texts.clear();
+  }
+  // Makes the step that training would have made.
+  void make_step() {
+    MILLRACE_CHECK(checkpoints.begin_step().ok());
+    ++position.progress.step;
+  }
+  // Adds a hook that gets every event by name, and starts all.
+  void add_hook(std::function<absl::Status(HookContext&, absl::string_view)> on_event) {
+    MILLRACE_CHECK(
+        hooks.add(std::make_unique<RecordingHook>(&hook_events, std::move(on_event))).ok());
+    MILLRACE_CHECK(hooks.start(context).ok());
+    hook_events.clear();
+  }
+
+  TrainerParts parts;
+  OneRankCollectives collectives;
+  ModelParts model_parts;
+  TrainingClock training;
+  LoopPosition position;
+  Consistency consistency;
+  StopState stop;
+  RequestQueue requests;
+  EventTexts events;
+  LoopRecorder recorder;
+  std::vector<std::string> hook_events;
+  HookList hooks;
+  BatchFeed feed;
+  Reporter reporter;
+  LoopContext context;
+  Agreement agreement;
+  CommitExchange commit;
+  std::unique_ptr<TrainStep> train_step;
+  StepRunner steps;
+  FakeSaver saver;
+  Evaluations evaluations;
+  TrainerState state;
+  CheckpointKeeper checkpoints;
+  RequestServer server;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_LOOP_LOOP_PARTS_TESTING_H_

@@ -1,0 +1,85 @@
+#include "framework/loop/loop_recorder.h"
+
+#include <utility>
+
+namespace millrace {
+
+LoopRecorder::LoopRecorder(EventLog* log, const LoopPosition& position, int rank, int world_size)
+    : log_(log), position_(position), rank_(rank), world_size_(world_size) {}
+
+void LoopRecorder::begin_run(absl::string_view what) {
+  summary_ = Summary();
+  what_ = std::string(what);
+  began_ = position_.progress;
+  record(LoopEvent::kStarted, what, "", rank_);
+}
+
+void LoopRecorder::end_run(const absl::Status& outcome, const StopState& stop, int failed_rank) {
+  summary_.outcome = !outcome.ok()  ? Outcome::kFailed
+                     : stop.stopped ? Outcome::kStopped
+                                    : Outcome::kCompleted;
+  summary_.stop_reason = stop.reason;
+  summary_.stopped_by_rank = stop.by_rank;
+  summary_.error = std::string(outcome.message());
+  summary_.progress = position_.progress;
+  summary_.examples_this_run = position_.progress.examples - began_.examples;
+  summary_.elapsed_this_run = position_.progress.elapsed - began_.elapsed;
+  summary_.world_size = world_size_;
+  const char* const word = !outcome.ok() ? "failed" : stop.stopped ? "stopped" : "completed";
+  const absl::string_view detail =
+      outcome.ok() ? absl::string_view(stop.reason) : outcome.message();
+  if (!outcome.ok()) {
+    record(LoopEvent::kFailed, what_, detail, failed_rank >= 0 ? failed_rank : rank_);
+  }
+  record(LoopEvent::kEnded, word, detail, rank_);
+}
+
+void LoopRecorder::served(absl::string_view what, absl::string_view detail) {
+  record(LoopEvent::kServed, what, detail, rank_);
+}
+
+void LoopRecorder::refused_step(absl::string_view reason) {
+  record(LoopEvent::kRefused, "step", reason, rank_);
+}
+
+void LoopRecorder::requested(const RequestSet& requests, Scope scope) {
+  for (const Request& request : requests.asked) record(LoopEvent::kRequested, request, scope);
+}
+
+void LoopRecorder::served(const Request& request, Scope scope) {
+  record(LoopEvent::kServed, request, scope);
+}
+
+void LoopRecorder::served(Request::Kind kind, const RequestSet& requests, Scope scope) {
+  for (const Request& request : requests.asked) {
+    if (request.kind == kind) record(LoopEvent::kServed, request, scope);
+  }
+}
+
+void LoopRecorder::record(LoopEvent::Kind kind, absl::string_view what, absl::string_view detail,
+                          int rank) {
+  if (log_ == nullptr) return;
+  LoopEvent event;
+  event.kind = kind;
+  event.what = std::string(what);
+  event.rank = rank;
+  event.detail = std::string(detail);
+  event.progress = position_.progress;
+  event.world_size = world_size_;
+  log_->record(event);
+}
+
+void LoopRecorder::record(LoopEvent::Kind kind, const Request& request, Scope scope) {
+  if (log_ == nullptr) return;
+  LoopEvent event;
+  event.kind = kind;
+  event.what = std::string(request_name(request.kind));
+  event.hook = request.hook;
+  event.rank = scope == Scope::kThisRank ? request.rank : rank_;
+  event.scope = scope;
+  event.detail = request.detail;
+  event.progress = position_.progress;
+  log_->record(event);
+}
+
+}  // namespace millrace

@@ -1,0 +1,58 @@
+// The event log and the summary of a run.
+#ifndef MILLRACE_FRAMEWORK_LOOP_LOOP_RECORDER_H_
+#define MILLRACE_FRAMEWORK_LOOP_LOOP_RECORDER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "framework/loop/loop_position.h"
+#include "framework/loop/stop_state.h"
+#include "framework/report/event_log.h"
+#include "framework/requests.h"
+#include "framework/summary.h"
+
+namespace millrace {
+
+// Writes down what the loop does. Nothing reads it to decide. Used on the trainer's thread.
+class LoopRecorder {
+ public:
+  // Both are borrowed. `log`: null: events are dropped.
+  LoopRecorder(EventLog* log, const LoopPosition& position, int rank, int world_size);
+
+  // Begins a run with an empty summary. `what`: "train" or "evaluate".
+  void begin_run(absl::string_view what);
+  // Completes the summary and records how the run ended. `failed_rank`: the lowest rank that
+  // failed; -1: this one. The caller has set checkpoint, hooks, rows and steps_begun.
+  void end_run(const absl::Status& outcome, const StopState& stop, int failed_rank);
+
+  // Records that the trainer did `what` of its own accord.
+  void served(absl::string_view what, absl::string_view detail);
+  // Records that a step was not applied.
+  void refused_step(absl::string_view reason);
+  void requested(const RequestSet& requests, Scope scope);
+  void served(const Request& request, Scope scope);
+  // Records those of one kind as served.
+  void served(Request::Kind kind, const RequestSet& requests, Scope scope);
+
+  Summary& summary() { return summary_; }
+  const Summary& summary() const { return summary_; }
+
+ private:
+  void record(LoopEvent::Kind kind, absl::string_view what, absl::string_view detail, int rank);
+  void record(LoopEvent::Kind kind, const Request& request, Scope scope);
+
+  EventLog* const log_;
+  const LoopPosition& position_;
+  const int rank_;
+  const int world_size_;
+  std::string what_;
+  Progress began_;  // of this run
+  Summary summary_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_LOOP_LOOP_RECORDER_H_

@@ -1,0 +1,224 @@
+#include "framework/loop/request_server.h"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+// The requests except evaluations of the sets in `done`. `all`: the names of all sets.
+RequestSet without_sets(const RequestSet& requests, const std::set<std::string>& done,
+                        const std::vector<std::string>& all) {
+  RequestSet left;
+  for (Request request : requests.asked) {
+    if (request.kind != Request::kEvaluate) {
+      left.add(request);
+      continue;
+    }
+    const std::string one = request.detail;
+    for (const std::string& set : all) {
+      if ((!one.empty() && one != set) || done.count(set) > 0) continue;
+      request.detail = set;
+      left.add(request);
+    }
+  }
+  return left;
+}
+
+// Those of some kinds.
+RequestSet of_kinds(const RequestSet& requests, std::initializer_list<Request::Kind> kinds) {
+  RequestSet some;
+  for (const Request& request : requests.asked) {
+    for (const Request::Kind kind : kinds) {
+      if (request.kind == kind) some.add(request);
+    }
+  }
+  return some;
+}
+
+EvaluationOptions named(const std::string& set) {
+  EvaluationOptions options;
+  options.name = set;
+  return options;
+}
+
+}  // namespace
+
+void RequestServer::begin_run() {
+  parts_.stop = StopState();
+  checkpoint_interrupted_ = false;
+}
+
+absl::StatusOr<bool> RequestServer::serve_common(bool marks) {
+  bool any = false;
+  // Twice: what the results of evaluations made hooks ask for, such as to stop, does not wait for
+  // another step.
+  for (int round = 0; round < 2; ++round) {
+    const RequestSet common = parts_.requests.take_common();
+    any |= !common.empty();
+    parts_.agreement.served(common);
+    RETURN_IF_ERROR(serve(common, Scope::kCommon));
+  }
+  if (marks) parts_.context.mark_served();
+  return any;
+}
+
+absl::StatusOr<bool> RequestServer::serve_agreed(bool ending) {
+  ASSIGN_OR_RETURN(RequestSet agreed, parts_.agreement.requests());
+  if (parts_.stop.stopped && parts_.stop.by_rank) {
+    // A rank's stop came before, so the resuming run serves these.
+    using Due = RequestQueue::Due;
+    parts_.requests.defer_own(agreed, ending ? Due::kLater : Due::kNow);
+    agreed = of_kinds(agreed, {Request::kCheckpoint, Request::kStop});
+  }
+  RETURN_IF_ERROR(serve(agreed, Scope::kThisRank));
+  return !agreed.empty();
+}
+
+absl::Status RequestServer::serve_at_end() {
+  const RequestSet at_end = parts_.requests.take_at_end();
+  parts_.agreement.served(at_end);
+  parts_.recorder.requested(at_end, Scope::kCommon);
+  // If a rank's stop ends them, nothing is left to ask for: the resuming run asks for all at its
+  // end.
+  return evaluate_sets(at_end, Scope::kCommon, /*at_end=*/true).status();
+}
+
+absl::Status RequestServer::serve(const RequestSet& requests, Scope scope) {
+  if (requests.empty()) return absl::OkStatus();
+  return parts_.consistency.suspend([&] { return serve_each(requests, scope); });
+}
+
+absl::Status RequestServer::serve_each(const RequestSet& requests, Scope scope) {
+  parts_.recorder.requested(requests, scope);
+  parts_.context.mark_served();
+  RequestSet left = stopped_by_rank(scope) ? requests : RequestSet();
+  if (left.empty()) {
+    absl::StatusOr<RequestSet> rest = evaluate_sets(requests, scope, /*at_end=*/false);
+    if (!rest.ok()) parts_.requests.defer_failed(requests, scope);
+    RETURN_IF_ERROR(rest.status());
+    left = *std::move(rest);
+  }
+  if (!left.empty()) return defer_stopped(requests, left, scope);
+  if (requests.checkpoint && !ends_here()) {
+    RETURN_IF_ERROR(parts_.checkpoints.save(requests, scope));
+  }
+  if (requests.reload) {
+    RETURN_IF_ERROR(parts_.checkpoints.reload());
+    parts_.recorder.served(Request::kReload, requests, scope);
+  }
+  stop(requests, scope);
+  return absl::OkStatus();
+}
+
+// A rank asked to stop, so `left` is for the resuming run. A checkpoint of this moment does no
+// harm.
+absl::Status RequestServer::defer_stopped(const RequestSet& requests, const RequestSet& left,
+                                          Scope scope) {
+  parts_.requests.defer_stopped(left, scope);
+  const bool asked = std::exchange(checkpoint_interrupted_, false) || requests.checkpoint;
+  if (!asked || ends_here()) return absl::OkStatus();
+  return parts_.checkpoints.save(RequestSet(), Scope::kCommon);
+}
+
+bool RequestServer::training_is_over() const {
+  return parts_.stop.stopped ||
+         (limit_reached(options_.limits, parts_.position.progress) && !parts_.position.data_ended);
+}
+
+// Whether the checkpoint at the end follows at once, with nothing before it that may fail: it
+// serves as the one that was asked for here.
+bool RequestServer::ends_here() const {
+  const bool reports = options_.report_at_end && parts_.reporter.steps() > 0;
+  return parts_.checkpoints.will_save_at_end() && training_is_over() && !reports &&
+         !parts_.requests.any_at_end();
+}
+
+// Whether a rank's own stop came before what all ranks ask for: without it that would have been
+// served, then or in the resuming run.
+bool RequestServer::stopped_by_rank(Scope scope) const {
+  return parts_.stop.stopped && parts_.stop.by_rank && scope == Scope::kCommon;
+}
+
+void RequestServer::stop(const RequestSet& requests, Scope scope) {
+  if (!requests.stop || parts_.stop.stopped) return;
+  parts_.stop = {true, scope == Scope::kThisRank, requests.stop_reason};
+  for (const Request& request : requests.asked) {
+    if (request.kind != Request::kStop) continue;
+    MILLRACE_LOG(INFO) << "stopping: " << request.detail << " (asked by hook " << request.hook
+                       << (parts_.context.world_size() > 1 && parts_.stop.by_rank
+                               ? absl::StrCat(" of rank ", request.rank)
+                               : "")
+                       << ")";
+    parts_.recorder.served(request, scope);
+    return;  // the first reason wins
+  }
+}
+
+absl::StatusOr<std::optional<EvaluationResult>> RequestServer::evaluate(Dataset& data,
+                                                                        EvaluationOptions options,
+                                                                        Scope scope) {
+  ASSIGN_OR_RETURN(Evaluated evaluated,
+                   parts_.evaluations.run(data, std::move(options),
+                                          /*state_is_whole=*/!parts_.checkpoints.save_failed()));
+  // After a stop nothing more is evaluated, and no checkpoint is made before the requests that are
+  // being served are deferred.
+  checkpoint_interrupted_ |= evaluated.asked.checkpoint;
+  using Due = RequestQueue::Due;
+  parts_.requests.defer_own(of_kinds(evaluated.asked, {Request::kEvaluate}),
+                            scope == Scope::kCommon ? Due::kNow : Due::kLater);
+  RETURN_IF_ERROR(
+      serve(of_kinds(evaluated.asked, {Request::kReload, Request::kStop}), Scope::kThisRank));
+  return std::move(evaluated.result);
+}
+
+absl::StatusOr<bool> RequestServer::evaluate_and_report(Dataset& data, const std::string& set,
+                                                        Scope scope) {
+  ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result, evaluate(data, named(set), scope));
+  if (!result.has_value()) return false;
+  parts_.evaluations.note(set);
+  RETURN_IF_ERROR(parts_.hooks.after_evaluate(parts_.context, *result));
+  return true;
+}
+
+// Whether the evaluations of `requests` are the last of this run, so that a checkpoint is due
+// before them.
+bool RequestServer::precedes_end(const RequestSet& requests, bool at_end) const {
+  const bool last = at_end || training_is_over() || parts_.position.stream_ended || requests.stop;
+  return last && parts_.context.phase() == Phase::kTrain && parts_.checkpoints.will_save_at_end();
+}
+
+// `at_end`: leaves out sets that were evaluated at this step. Returns: what of the requests is
+// left, of all kinds, if a rank asked to stop meanwhile.
+absl::StatusOr<RequestSet> RequestServer::evaluate_sets(const RequestSet& requests, Scope scope,
+                                                        bool at_end) {
+  ASSIGN_OR_RETURN(const std::vector<EvaluationSet*> sets, parts_.evaluations.requested(requests));
+  std::set<std::string> done;
+  for (EvaluationSet* set : sets) {
+    if (at_end && parts_.evaluations.is_current(set->name)) continue;
+    if (precedes_end(requests, at_end)) {
+      RETURN_IF_ERROR(parts_.checkpoints.save_before_evaluation(requests, scope, at_end));
+    }
+    ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result,
+                     evaluate(*set->data, named(set->name), scope));
+    if (!result.has_value()) return without_sets(requests, done, parts_.evaluations.names());
+    done.insert(set->name);
+    parts_.evaluations.note(set->name);
+    for (Request request : requests.asked) {
+      if (request.kind != Request::kEvaluate) continue;
+      if (!request.detail.empty() && request.detail != set->name) continue;
+      request.detail = set->name;
+      parts_.recorder.served(request, scope);
+      break;
+    }
+    RETURN_IF_ERROR(parts_.hooks.after_evaluate(parts_.context, *result));
+  }
+  return RequestSet();
+}
+
+}  // namespace millrace

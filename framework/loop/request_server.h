@@ -1,0 +1,98 @@
+// Serves what hooks ask for.
+#ifndef MILLRACE_FRAMEWORK_LOOP_REQUEST_SERVER_H_
+#define MILLRACE_FRAMEWORK_LOOP_REQUEST_SERVER_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "framework/evaluator.h"
+#include "framework/hook_list.h"
+#include "framework/loop/checkpoint_keeper.h"
+#include "framework/loop/consistency.h"
+#include "framework/loop/evaluations.h"
+#include "framework/loop/limits.h"
+#include "framework/loop/loop_context.h"
+#include "framework/loop/loop_position.h"
+#include "framework/loop/loop_recorder.h"
+#include "framework/loop/stop_state.h"
+#include "framework/ranks/agreement.h"
+#include "framework/report/reporter.h"
+#include "framework/request_queue.h"
+
+namespace millrace {
+
+struct RequestServerOptions {
+  Limits limits;
+  bool report_at_end = true;  // TrainerOptions::report.at_end
+};
+
+// Serves requests in the order evaluate, checkpoint, reload, stop, and decides when the run ends.
+// Every function that returns a status is collective. Used on the trainer's thread.
+class RequestServer {
+ public:
+  // What it works with; all are borrowed. `stop` is set here alone.
+  struct Parts {
+    RequestQueue& requests;
+    Evaluations& evaluations;
+    CheckpointKeeper& checkpoints;
+    HookList& hooks;
+    LoopContext& context;
+    Agreement& agreement;
+    Consistency& consistency;
+    const Reporter& reporter;
+    const LoopPosition& position;
+    StopState& stop;
+    LoopRecorder& recorder;
+  };
+
+  RequestServer(const Parts& parts, RequestServerOptions options)
+      : parts_(parts), options_(options) {}
+
+  // Begins a run: nothing is stopped.
+  void begin_run();
+
+  // Serves what all ranks ask for. `marks`: whether cadences count from here even if nothing was
+  // served. Returns: whether anything was asked.
+  absl::StatusOr<bool> serve_common(bool marks = true);
+  // Serves what single ranks asked for in the exchange verified last. `ending`: no step follows.
+  // Returns: whether anything was asked.
+  absl::StatusOr<bool> serve_agreed(bool ending = false);
+  // Serves what hooks asked to be evaluated once at the end of the run.
+  absl::Status serve_at_end();
+
+  // Evaluates `data` and serves what single ranks asked for meanwhile. `scope`: of the request that
+  // is served, if one is. Returns: none if a rank asked to stop; the run is stopped then. Errors:
+  // those of Evaluations::run.
+  absl::StatusOr<std::optional<EvaluationResult>> evaluate(Dataset& data, EvaluationOptions options,
+                                                           Scope scope = Scope::kCommon);
+  // The same within training, for a set that its checkpoint knows, and reports the result to hooks.
+  // Returns: false if a rank asked to stop.
+  absl::StatusOr<bool> evaluate_and_report(Dataset& data, const std::string& set,
+                                           Scope scope = Scope::kCommon);
+
+  bool stopped() const { return parts_.stop.stopped; }
+  // True if no step follows: after a stop or at a limit, where the data has more. If it has not,
+  // the epoch or window is completed first.
+  bool training_is_over() const;
+
+ private:
+  absl::Status serve(const RequestSet& requests, Scope scope);
+  absl::Status serve_each(const RequestSet& requests, Scope scope);
+  absl::Status defer_stopped(const RequestSet& requests, const RequestSet& left, Scope scope);
+  void stop(const RequestSet& requests, Scope scope);
+  bool ends_here() const;
+  bool stopped_by_rank(Scope scope) const;
+  bool precedes_end(const RequestSet& requests, bool at_end) const;
+  absl::StatusOr<RequestSet> evaluate_sets(const RequestSet& requests, Scope scope, bool at_end);
+
+  const Parts parts_;
+  const RequestServerOptions options_;
+  // A rank asked for a checkpoint within an evaluation that a stop ended.
+  bool checkpoint_interrupted_ = false;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_LOOP_REQUEST_SERVER_H_

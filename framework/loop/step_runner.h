@@ -1,0 +1,65 @@
+// One step of training.
+#ifndef MILLRACE_FRAMEWORK_LOOP_STEP_RUNNER_H_
+#define MILLRACE_FRAMEWORK_LOOP_STEP_RUNNER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "framework/hook_list.h"
+#include "framework/loop/batch_feed.h"
+#include "framework/loop/loop_context.h"
+#include "framework/loop/loop_position.h"
+#include "framework/model_parts.h"
+#include "framework/ranks/commit_exchange.h"
+#include "framework/train_step.h"
+#include "optim/dense_optimizer.h"
+#include "optim/sparse_optimizer.h"
+
+namespace millrace {
+
+class Model;
+
+// Runs the train step with the events inside it, from before_step to the update. The ranks decide
+// in the commit exchange whether the step is applied. Used on the trainer's thread.
+class StepRunner {
+ public:
+  // What it works with; all are borrowed.
+  struct Parts {
+    Model& model;
+    const ModelParts& model_parts;
+    std::vector<std::unique_ptr<DenseOptimizer>>& dense_optimizers;
+    SparseOptimizer* sparse_optimizer;  // null: the model has no tables
+    TrainStep& train_step;
+    CommitExchange& commit;
+    HookList& hooks;
+    LoopContext& context;
+    const LoopPosition& position;
+  };
+
+  StepRunner(const Parts& parts, uint64_t seed) : parts_(parts), seed_(seed) {}
+
+  // Runs the step after the current position. `examples`: of all ranks. Collective: a rank that
+  // fails before the ranks decided takes part in the decision as failed. Errors: those of the
+  // model, the optimizers and hooks, annotated with the step; Internal if the train step did not
+  // call the commit exchange.
+  absl::StatusOr<StepResult> run(const StepData& data, int64_t examples);
+
+  // The status of after_backward in the last step: that event comes when other ranks are about to
+  // update already, so that the step is completed before the run ends.
+  const absl::Status& after_backward_status() const { return after_backward_; }
+
+ private:
+  class Events;
+  absl::StatusOr<StepResult> compute(const StepData& data, int64_t examples);
+
+  const Parts parts_;
+  const uint64_t seed_;
+  absl::Status after_backward_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_LOOP_STEP_RUNNER_H_

@@ -1,0 +1,193 @@
+#include "framework/loop/trainer_state.h"
+
+#include <torch/nn/module.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/catch_exceptions.h"
+#include "base/status_macros.h"
+#include "checkpoint/state_messages.h"
+#include "embedding/embedding_collection.h"
+#include "framework/model.h"
+#include "io/data_identity.h"
+
+namespace millrace {
+
+absl::Status TrainerState::add_object(absl::string_view name, Checkpointable& object,
+                                      StatePlacement placement) {
+  if (name.empty()) return absl::InvalidArgumentError("a registered object has no name");
+  for (const NamedObject& other : objects_) {
+    if (other.name == name) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("two registered objects are named \"", name, "\""));
+    }
+  }
+  objects_.push_back({std::string(name), &object, placement});
+  return absl::OkStatus();
+}
+
+std::vector<StateHolder> TrainerState::holders(StatePlacement placement) const {
+  std::vector<StateHolder> holders;
+  for (const NamedObject& object : objects_) {
+    if (object.placement != placement) continue;
+    const auto save = [&object](ObjectState& state) {
+      return catch_exceptions("save_state", [&] { return object.object->save_state(state); });
+    };
+    const auto load = [&object](absl::Span<const ObjectState> per_rank) {
+      return catch_exceptions("load_state", [&] { return object.object->load_state(per_rank); });
+    };
+    holders.push_back({"object", object.name, save, load});
+  }
+  return holders;
+}
+
+TrainState TrainerState::tensors_and_tables() const {
+  TrainState state;
+  state.dense = parts_.model_parts.parameters;
+  for (const auto& buffer : parts_.model.named_buffers()) {
+    state.dense.push_back({buffer.key(), buffer.value()});
+  }
+  for (const auto& optimizer : parts_.dense_optimizers) {
+    state.dense_optimizers.push_back(optimizer.get());
+  }
+  for (const EmbeddingCollection* collection : parts_.model_parts.collections) {
+    for (const auto& table : collection->tables()) state.tables.push_back(table.get());
+  }
+  return state;
+}
+
+TrainState TrainerState::for_model_bank() const {
+  TrainState state = tensors_and_tables();
+  *state.shared.mutable_progress() = to_state(parts_.position.progress);
+  return state;
+}
+
+absl::Status TrainerState::find_data_identity() {
+  if (data_identity_.has_value() || parts_.train_data == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(data_identity_, parts_.train_data->identity(), "the training data");
+  return absl::OkStatus();
+}
+
+// A position in other data means nothing.
+absl::Status TrainerState::check_data(const LoadedState& loaded, std::vector<std::string>* notes) {
+  if (!loaded.shared.has_train_data()) return absl::OkStatus();
+  RETURN_IF_ERROR(find_data_identity());
+  if (!data_identity_.has_value()) return absl::OkStatus();
+  const std::vector<std::string> lines =
+      data_differences(loaded.shared.train_data(), *data_identity_);
+  if (lines.empty()) return absl::OkStatus();
+  const std::string message =
+      absl::StrCat("the training data is not what it was: ", absl::StrJoin(lines, "; "));
+  if (!loaded.ranks.empty() && loaded.ranks[0].cursor_size() > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(message, " (the state is one within an epoch of it)"));
+  }
+  notes->push_back(message);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainState> TrainerState::capture(const SavePoint* point) {
+  RETURN_IF_ERROR(find_data_identity());
+  TrainState state = tensors_and_tables();
+  *state.shared.mutable_began_with() = began_with_;
+  parts_.evaluations.save(&state.shared);
+  if (data_identity_.has_value() && data_identity_->file_size() > 0) {
+    *state.shared.mutable_train_data() = *data_identity_;
+  }
+  ASSIGN_OR_RETURN(*state.shared.mutable_object(), save_states(holders(StatePlacement::kOnce)));
+  ASSIGN_OR_RETURN(*state.rank.mutable_object(), save_states(holders(StatePlacement::kPerRank)));
+  ASSIGN_OR_RETURN(*state.rank.mutable_hook(), save_states(parts_.hooks.state_holders()));
+  RETURN_IF_ERROR(catch_exceptions(
+      "the report", [&] { return parts_.reporter.save_state(*state.rank.mutable_report()); }));
+  for (const EmbeddingTable* table : state.tables) {
+    *state.rank.add_table() = to_state(table->name(), table->content().counters());
+  }
+  // After the hooks: one may ask for something while it saves.
+  parts_.requests.save(point, &state.shared, &state.rank);
+  parts_.position.save(parts_.rank, &state.shared, &state.rank);
+  return state;
+}
+
+absl::Status TrainerState::load_report(const LoadedState& loaded, std::vector<std::string>* notes) {
+  const auto rank = static_cast<size_t>(parts_.rank);
+  const bool same_world = static_cast<int>(loaded.ranks.size()) == parts_.world_size;
+  std::vector<const ReportState*> parts;
+  for (size_t from = 0; from < loaded.ranks.size(); ++from) {
+    if (same_world ? from == rank : rank == 0) parts.push_back(&loaded.ranks[from].report());
+  }
+  const absl::Status status =
+      parts_.reporter.load_state(loaded.ranks[same_world ? rank : 0].report(), parts);
+  if (!absl::IsInvalidArgument(status)) return status;
+  notes->push_back(absl::StrCat("the report begins anew: ", status.message()));
+  return absl::OkStatus();
+}
+
+absl::Status TrainerState::load_holders(const LoadedState& loaded,
+                                        std::vector<std::string>* notes) {
+  StatesByName states;
+  RETURN_IF_ERROR(add_states("object", loaded.shared.object(), &states));
+  for (const RankState& rank : loaded.ranks) {
+    RETURN_IF_ERROR(add_states("object", rank.object(), &states));
+    RETURN_IF_ERROR(add_states("hook", rank.hook(), &states));
+  }
+  std::vector<StateHolder> all = parts_.hooks.state_holders();
+  for (const StatePlacement placement : {StatePlacement::kOnce, StatePlacement::kPerRank}) {
+    for (StateHolder& holder : holders(placement)) all.push_back(std::move(holder));
+  }
+  return load_states(all, states, notes);
+}
+
+// Returns: what load_report() and load_holders() change, of this rank, to undo it.
+absl::StatusOr<LoadedState> TrainerState::save_holders() {
+  LoadedState now;
+  RankState& rank = now.ranks.emplace_back();
+  ASSIGN_OR_RETURN(*now.shared.mutable_object(),
+                   save_states(holders(StatePlacement::kOnce), /*empty_too=*/true));
+  ASSIGN_OR_RETURN(*rank.mutable_object(),
+                   save_states(holders(StatePlacement::kPerRank), /*empty_too=*/true));
+  ASSIGN_OR_RETURN(*rank.mutable_hook(),
+                   save_states(parts_.hooks.state_holders(), /*empty_too=*/true));
+  RETURN_IF_ERROR(parts_.reporter.save_state(*rank.mutable_report()));
+  return now;
+}
+
+// Loads report, holders and tensors, or nothing.
+absl::Status TrainerState::load_all(const TrainState& target, LoadedState& loaded,
+                                    std::vector<std::string>* notes) {
+  ASSIGN_OR_RETURN(const LoadedState before, save_holders());
+  absl::Status status = load_report(loaded, notes);
+  if (status.ok()) status = load_holders(loaded, notes);
+  if (status.ok()) {
+    status = catch_exceptions("copying tensors", [&] {
+      return put_state(target, parts_.rank, parts_.world_size, loaded);
+    });
+    std::vector<std::string> known;
+    if (!status.ok()) status.Update(load_holders(before, &known));
+  }
+  if (status.ok()) return status;
+  const ReportState* own = &before.ranks[0].report();
+  status.Update(parts_.reporter.load_state(*own, {&own, 1}));
+  return status;
+}
+
+absl::Status TrainerState::restore(LoadedState loaded, std::vector<std::string>* notes) {
+  const TrainState target = tensors_and_tables();
+  ASSIGN_OR_RETURN(LoopPosition position,
+                   LoopPosition::load(loaded.shared, loaded.ranks, parts_.rank, parts_.world_size));
+  ASSIGN_OR_RETURN(DeferredRequests deferred, parts_.requests.load(loaded.shared, loaded.ranks));
+  RETURN_IF_ERROR(check_state(target, parts_.rank, parts_.world_size, loaded));
+  std::vector<std::string> found;
+  RETURN_IF_ERROR(check_data(loaded, &found));
+  RETURN_IF_ERROR(load_all(target, loaded, &found));
+  // Nothing fails from here on.
+  parts_.position = std::move(position);
+  parts_.requests.restore(std::move(deferred));
+  parts_.evaluations.restore(loaded.shared);
+  began_with_ = loaded.shared.began_with();
+  notes->insert(notes->end(), found.begin(), found.end());
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,94 @@
+// The state of a trainer: what goes into checkpoints, and how it comes back.
+#ifndef MILLRACE_FRAMEWORK_LOOP_TRAINER_STATE_H_
+#define MILLRACE_FRAMEWORK_LOOP_TRAINER_STATE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "checkpoint/checkpointable.h"
+#include "checkpoint/named_states.h"
+#include "checkpoint/train_state.h"
+#include "framework/hook_list.h"
+#include "framework/loop/evaluations.h"
+#include "framework/loop/loop_position.h"
+#include "framework/model_parts.h"
+#include "framework/report/reporter.h"
+#include "framework/request_queue.h"
+#include "io/dataset.h"
+#include "optim/dense_optimizer.h"
+#include "proto/checkpoint_manifest.pb.h"
+
+namespace millrace {
+
+class Model;
+
+// Captures and restores everything the next step depends on: tensors, optimizers, tables, hooks,
+// registered objects, the report under way, position, deferred requests and evaluations. Used on
+// the trainer's thread.
+class TrainerState {
+ public:
+  // What it captures; all are borrowed.
+  struct Parts {
+    Model& model;
+    const ModelParts& model_parts;
+    const std::vector<std::unique_ptr<DenseOptimizer>>& dense_optimizers;
+    Dataset* train_data;  // null: none
+    HookList& hooks;
+    Reporter& reporter;
+    RequestQueue& requests;
+    Evaluations& evaluations;
+    LoopPosition& position;
+    int rank;
+    int world_size;
+  };
+  using ReferredFiles = google::protobuf::RepeatedPtrField<CheckpointManifest::ReferredFile>;
+
+  explicit TrainerState(const Parts& parts) : parts_(parts) {}
+
+  // As of Trainer::add_state.
+  absl::Status add_object(absl::string_view name, Checkpointable& object, StatePlacement placement);
+
+  // Tensors, optimizers and tables, with empty messages.
+  TrainState tensors_and_tables() const;
+  // The same with the progress, for a model bank.
+  TrainState for_model_bank() const;
+
+  // The whole state. `point`: the requests amid which it is saved; null: between runs. Errors:
+  // those of hooks, registered objects and the identity of the data, with their names.
+  absl::StatusOr<TrainState> capture(const SavePoint* point);
+  // As of Trainer::restore.
+  absl::Status restore(LoadedState loaded, std::vector<std::string>* notes);
+
+  // Files that training began with.
+  const ReferredFiles& began_with() const { return began_with_; }
+
+ private:
+  struct NamedObject {
+    std::string name;
+    Checkpointable* object = nullptr;
+    StatePlacement placement = StatePlacement::kOnce;
+  };
+
+  std::vector<StateHolder> holders(StatePlacement placement) const;
+  absl::Status find_data_identity();
+  absl::Status check_data(const LoadedState& loaded, std::vector<std::string>* notes);
+  absl::Status load_report(const LoadedState& loaded, std::vector<std::string>* notes);
+  absl::Status load_holders(const LoadedState& loaded, std::vector<std::string>* notes);
+  absl::StatusOr<LoadedState> save_holders();
+  absl::Status load_all(const TrainState& target, LoadedState& loaded,
+                        std::vector<std::string>* notes);
+
+  const Parts parts_;
+  std::vector<NamedObject> objects_;
+  std::optional<DataIdentity> data_identity_;  // none until it is needed: finding it reads files
+  ReferredFiles began_with_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_LOOP_TRAINER_STATE_H_

@@ -1,0 +1,156 @@
+#include "framework/request_queue.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+using PendingRequests = google::protobuf::RepeatedPtrField<PendingRequest>;
+
+// Whether a run that a rank's stop ends leaves this to the run that resumes.
+bool is_deferrable(const Request& request) {
+  return request.kind == Request::kEvaluate || request.kind == Request::kReload;
+}
+
+void append(const RequestSet& requests, const std::vector<Request::Kind>& without,
+            PendingRequests* all) {
+  for (const Request& request : requests.asked) {
+    if (std::count(without.begin(), without.end(), request.kind) > 0) continue;
+    PendingRequest& pending = *all->Add();
+    pending.set_kind(request.kind);
+    pending.set_detail(request.detail);
+    pending.set_hook(request.hook);
+  }
+}
+
+absl::StatusOr<RequestSet> from_state(const PendingRequests& all, int rank) {
+  RequestSet requests;
+  for (const PendingRequest& pending : all) {
+    if (pending.kind() < Request::kEvaluate || pending.kind() > Request::kStop) {
+      return absl::DataLossError(
+          absl::StrCat("a pending request is damaged: its kind is ", pending.kind()));
+    }
+    requests.add(
+        {static_cast<Request::Kind>(pending.kind()), pending.detail(), pending.hook(), rank});
+  }
+  return requests;
+}
+
+}  // namespace
+
+void RequestQueue::begin_run() {
+  caller_ = "";
+  looks_.clear();
+  common_ = this_rank_ = at_end_ = RequestSet();
+}
+
+void RequestQueue::resume(bool within_pass) {
+  common_.merge(std::exchange(deferred_.common, {}));
+  this_rank_.merge(std::exchange(deferred_.due_now, {}));
+  if (!within_pass) resume_due_later();
+}
+
+void RequestQueue::resume_due_later() { this_rank_.merge(std::exchange(deferred_.due_later, {})); }
+
+absl::Status RequestQueue::look() {
+  absl::Status first;
+  for (const auto& [hook, look] : looks_) {
+    set_caller(hook);
+    const absl::Status status = catch_exceptions([&look = look] {
+      look();
+      return absl::OkStatus();
+    });
+    first.Update(annotate(status, absl::StrCat("hook ", hook, " before an exchange")));
+  }
+  set_caller("");
+  return first;
+}
+
+void RequestQueue::forget_looks(absl::string_view hook) {
+  looks_.erase(std::remove_if(looks_.begin(), looks_.end(),
+                              [&](const auto& entry) { return entry.first == hook; }),
+               looks_.end());
+}
+
+RequestSet RequestQueue::own_deferrable(const RequestSet& requests) const {
+  RequestSet own;
+  for (const Request& request : requests.asked) {
+    if (request.rank == rank_ && is_deferrable(request)) own.add(request);
+  }
+  return own;
+}
+
+void RequestQueue::defer_own(const RequestSet& requests, Due due) {
+  (due == Due::kNow ? deferred_.due_now : deferred_.due_later).merge(own_deferrable(requests));
+}
+
+void RequestQueue::defer_stopped(const RequestSet& requests, Scope scope) {
+  for (const Request& request : requests.asked) {
+    if (scope == Scope::kCommon || is_deferrable(request)) deferred_.common.add(request);
+  }
+}
+
+void RequestQueue::defer_failed(const RequestSet& requests, Scope scope) {
+  add_failed(requests, scope, &deferred_);
+}
+
+void RequestQueue::add_failed(const RequestSet& requests, Scope scope,
+                              DeferredRequests* deferred) const {
+  if (scope == Scope::kThisRank) {
+    deferred->due_now.merge(own_deferrable(requests));
+    return;
+  }
+  for (const Request& request : requests.asked) {
+    if (request.kind != Request::kCheckpoint) deferred->common.add(request);
+  }
+}
+
+void RequestQueue::save(const SavePoint* point, SharedState* shared, RankState* own) const {
+  DeferredRequests deferred = deferred_;
+  if (point != nullptr) add_failed(point->evaluations, point->scope, &deferred);
+  append(deferred.common, {}, shared->mutable_pending());
+  if (point != nullptr) {
+    // Evaluations of the set that is being served are done. One rank's stop is for this run alone:
+    // the resuming run must not make it again.
+    std::vector<Request::Kind> done = {Request::kEvaluate, Request::kCheckpoint};
+    if (point->scope == Scope::kThisRank) done.push_back(Request::kStop);
+    append(point->served, done, shared->mutable_pending());
+    append(common_, {Request::kCheckpoint}, shared->mutable_pending());
+    if (point->stop_reason.has_value()) {
+      RequestSet stop;
+      stop.add({Request::kStop, *point->stop_reason, "", rank_});
+      append(stop, {}, shared->mutable_pending());
+    }
+    // After common requests, this step serves what exchanges have carried and, with more ranks,
+    // what hooks ask for now, which the exchange before the save carries.
+    const bool served_next = point->scope == Scope::kCommon;
+    const bool carried_next = served_next && world_size_ > 1;
+    (served_next ? deferred.due_now : deferred.due_later).merge(point->carried);
+    (carried_next ? deferred.due_now : deferred.due_later).merge(this_rank_);
+  }
+  // Neither stops, which are for this run, nor checkpoints: this is one.
+  append(deferred.due_now, {Request::kCheckpoint, Request::kStop}, own->mutable_due_now());
+  append(deferred.due_later, {Request::kCheckpoint, Request::kStop}, own->mutable_due_later());
+}
+
+absl::StatusOr<DeferredRequests> RequestQueue::load(const SharedState& shared,
+                                                    absl::Span<const RankState> ranks) const {
+  DeferredRequests deferred;
+  ASSIGN_OR_RETURN(deferred.common, from_state(shared.pending(), rank_));
+  const bool same_world = static_cast<int>(ranks.size()) == world_size_;
+  for (size_t from = 0; from < ranks.size(); ++from) {
+    if (same_world ? static_cast<int>(from) != rank_ : rank_ != 0) continue;
+    ASSIGN_OR_RETURN(const RequestSet now, from_state(ranks[from].due_now(), rank_));
+    ASSIGN_OR_RETURN(const RequestSet later, from_state(ranks[from].due_later(), rank_));
+    deferred.due_now.merge(now);
+    deferred.due_later.merge(later);
+  }
+  return deferred;
+}
+
+}  // namespace millrace
