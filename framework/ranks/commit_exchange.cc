@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
 #include "base/finite.h"
 #include "base/status_macros.h"
-#include "base/catch_exceptions.h"
 
 namespace millrace {
 namespace {
