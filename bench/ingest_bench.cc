@@ -12,6 +12,7 @@
 #include "bench/arrow_read.h"
 #include "bench/benchmark.h"
 #include "bench/cpu_time.h"
+#include "config/config_check.h"
 #include "io/epoch/batch_dataset.h"
 #include "io/feature/feature_transform.h"
 #include "io/feature_schema.h"

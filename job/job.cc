@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "checkpoint/bank/model_bank.h"
+#include "checkpoint/bank/model_bank_check.h"
 #include "distributed/one_rank_collectives.h"
 #include "framework/hook_registry.h"
 #include "framework/loop/data_watch.h"
@@ -30,9 +31,8 @@
 #include "job/job_checkpoints.h"
 #include "job/ranks.h"
 #include "job/run_end.h"
-#include "proto/check/model_bank_check.h"
-#include "proto/check/windows_check.h"
 #include "proto/config_reader.h"
+#include "proto/data_windows.h"
 
 namespace millrace {
 namespace {

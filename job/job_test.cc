@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "config/config_check.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
 #include "framework/hook_registry.h"

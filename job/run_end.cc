@@ -4,7 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "proto/check/windows_check.h"
+#include "proto/data_windows.h"
 
 namespace millrace {
 

@@ -12,9 +12,9 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "optim/dense_optimizer_check.h"
 #include "optim/name_pattern.h"
 #include "optim/torch_state.h"
-#include "proto/check/dense_optimizer_check.h"
 
 namespace millrace {
 namespace {

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
+#include "optim/rows/row_optimizer_check.h"
 #include "optim/rows/row_optimizer_factory.h"
-#include "proto/check/table_number_check.h"
 
 namespace millrace {
 

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "proto/check/split_check.h"
 #include "proto/config_reader.h"
+#include "proto/split_check.h"
 
 namespace millrace {
 namespace {

@@ -4,7 +4,7 @@
 //   ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, path));
 //   RETURN_IF_ERROR(apply_override("train.max_epochs=3", &config));   // entries as written
 //   expand_names(config.mutable_train());
-//   RETURN_IF_ERROR(validate(config));
+//   RETURN_IF_ERROR(validate(config));                                 // config/config_check.h
 //
 // All functions may be called from any thread.
 #ifndef MILLRACE_PROTO_CONFIG_READER_H_
@@ -43,11 +43,6 @@ absl::Status apply_override(absl::string_view assignment, JobConfig* config);
 // fields (column and table by the feature's name). Ranges that give more than 1,000,000 features
 // or tables stay as they are, for validate to refuse. Idempotent.
 void expand_names(TrainConfig* config);
-
-// Checks everything that needs no data and no model: ranges of numbers, unique names, references
-// between parts. REQUIRES: names are expanded.
-// Errors: InvalidArgument naming entry and field: `train.table[3] "c4": dim is 0; must be ...`.
-absl::Status validate(const JobConfig& config);
 
 // Whether a message that is not set means something else than an empty one: its comment in
 // config.proto says what.

@@ -6,11 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "config/config_check.h"
 #include "job/generated_data.h"
 #include "job/instruction_set_choice.h"
 #include "metrics/metric.h"
-#include "proto/check/windows_check.h"
 #include "proto/config_reader.h"
+#include "proto/data_windows.h"
 #include "tools/output/run_inputs.h"
 
 namespace millrace {

@@ -11,11 +11,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "checkpoint/bank/model_bank_check.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/name_path.h"
 #include "checkpoint/state/table_reader.h"
 #include "checkpoint/state/torch_types.h"
-#include "proto/check/model_bank_check.h"
 
 namespace millrace {
 namespace {

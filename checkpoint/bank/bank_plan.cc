@@ -10,8 +10,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/text.h"
+#include "checkpoint/bank/model_bank_check.h"
 #include "optim/name_pattern.h"
-#include "proto/check/model_bank_check.h"
 
 namespace millrace {
 namespace {

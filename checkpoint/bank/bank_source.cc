@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "checkpoint/bank/model_bank_check.h"
 #include "checkpoint/bank/rows_file.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/checkpoint_path.h"
@@ -20,7 +21,6 @@
 #include "checkpoint/state/table_tensors.h"
 #include "checkpoint/state/torch_types.h"
 #include "embedding/table/table_snapshot.h"
-#include "proto/check/model_bank_check.h"
 
 namespace millrace {
 namespace {

@@ -9,10 +9,10 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "checkpoint/bank/bank_load.h"
+#include "checkpoint/bank/model_bank_check.h"
 #include "checkpoint/folder/referred_files.h"
 #include "checkpoint/state/state_reader.h"
 #include "distributed/agreed_result.h"
-#include "proto/check/model_bank_check.h"
 #include "proto/model_bank_state.pb.h"
 
 namespace millrace {

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/random/philox.h"
 #include "base/status_macros.h"
-#include "proto/check/table_policy_check.h"
+#include "embedding/policies/table_policy_check.h"
 
 namespace millrace {
 namespace {

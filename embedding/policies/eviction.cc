@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "embedding/policies/table_policy_check.h"
 #include "embedding/rows/row_math.h"
-#include "proto/check/table_policy_check.h"
 
 namespace millrace {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/random/normal_quantile.h"
 #include "base/status_macros.h"
-#include "proto/check/table_number_check.h"
+#include "embedding/rows/initializer_check.h"
 
 namespace millrace {
 namespace {

@@ -8,22 +8,16 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "proto/check/table_policy_check.h"
+#include "embedding/policies/table_policy_check.h"
+#include "embedding/table/table_dim_check.h"
 
 namespace millrace {
-namespace {
-
-constexpr int64_t kMaxDim = 4096;
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<EmbeddingTable>> EmbeddingTable::create(
     EmbeddingTableOptions options) {
   if (options.name.empty()) return absl::InvalidArgumentError("a table without a name");
-  if (options.dim < 1 || options.dim > kMaxDim) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("table ", options.name, ": dim is ", options.dim, ", not in 1 to ", kMaxDim));
-  }
+  const std::string where = absl::StrCat("table ", options.name);
+  RETURN_IF_ERROR(check_table_dim(where, options.dim));
   if (options.added_columns < 0 || options.added_columns >= options.dim) {
     return absl::InvalidArgumentError(absl::StrCat(
         "table ", options.name, ": ", options.added_columns, " added columns of ", options.dim));
@@ -31,7 +25,6 @@ absl::StatusOr<std::unique_ptr<EmbeddingTable>> EmbeddingTable::create(
   ASSIGN_OR_RETURN(Initializer initializer,
                    Initializer::create({options.initializer, options.seed, options.name,
                                         options.dim, options.instruction_set}));
-  const std::string where = absl::StrCat("table ", options.name);
   RETURN_IF_ERROR(check_default_value(where, options.default_value));
   RETURN_IF_ERROR(check_limit(where, options.limit));
   ASSIGN_OR_RETURN(std::unique_ptr<Admission> admission,

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
-#include "proto/check/split_check.h"
+#include "proto/split_check.h"
 
 namespace millrace {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "io/transform/create_transform.h"
 #include "io/transform/id_lists.h"
-#include "proto/check/transform_check.h"
+#include "proto/transform_check.h"
 
 namespace millrace {
 namespace {

@@ -12,10 +12,10 @@
 #include "io/data_identity.h"
 #include "io/epoch/batch_queue.h"
 #include "io/mix/mix_batcher.h"
+#include "io/mix/mix_check.h"
 #include "io/mix/mix_source_reader.h"
 #include "io/mix/source_passes.h"
-#include "proto/check/field_check.h"
-#include "proto/check/mix_check.h"
+#include "proto/field_check.h"
 
 namespace millrace {
 namespace {

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "proto/check/windows_check.h"
+#include "io/window/windows_check.h"
 
 namespace millrace {
 namespace {

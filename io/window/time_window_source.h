@@ -14,7 +14,7 @@ namespace millrace {
 // window without files.
 class TimeWindowSource : public WindowSource {
  public:
-  // REQUIRES: `config` is valid (proto/check/windows_check.h).
+  // REQUIRES: `config` is valid (io/window/windows_check.h).
   TimeWindowSource(FileSystem& files, const TimeWindows& config);
 
   absl::StatusOr<Found> find(bool no_more, WindowPosition& position) override;

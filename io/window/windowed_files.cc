@@ -11,10 +11,10 @@
 #include "base/status_macros.h"
 #include "io/epoch/batch_dataset.h"
 #include "io/files/glob_pattern.h"
+#include "io/mix/mix_check.h"
 #include "io/mix/mixed_dataset.h"
 #include "io/window/directory_window_source.h"
-#include "proto/check/mix_check.h"
-#include "proto/check/windows_check.h"
+#include "proto/data_windows.h"
 
 namespace millrace {
 namespace {

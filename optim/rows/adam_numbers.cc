@@ -2,7 +2,7 @@
 
 #include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
-#include "proto/check/table_number_check.h"
+#include "optim/rows/row_optimizer_check.h"
 
 namespace millrace {
 

@@ -1,0 +1,396 @@
+#include "config/config_check.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/file_system.h"
+#include "base/shell_path.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "checkpoint/bank/model_bank_check.h"
+#include "checkpoint/format/manifest.h"
+#include "config/data_check.h"
+#include "embedding/policies/table_policy_check.h"
+#include "embedding/rows/initializer_check.h"
+#include "embedding/table/table_dim_check.h"
+#include "optim/dense_optimizer_check.h"
+#include "optim/rows/row_optimizer_check.h"
+#include "proto/data_windows.h"
+#include "proto/field_check.h"
+#include "proto/transform_check.h"
+
+namespace millrace {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+constexpr int64_t kMostBatchesAhead = 1024;
+constexpr char kEvictionHook[] = "evict_rows";
+
+// Not-a-number is wrong everywhere, in extensions too.
+absl::Status no_nan(const std::string& where, const Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const std::string name =
+        field->is_extension() ? absl::StrCat("[", field->full_name(), "]") : field->name();
+    const bool repeated = field->is_repeated();
+    const int count = repeated ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      const std::string place = repeated ? absl::StrCat(name, "[", i, "]") : name;
+      double value = 0;
+      switch (field->cpp_type()) {
+        case FieldDescriptor::CPPTYPE_MESSAGE: {
+          const Message& part = repeated ? reflection.GetRepeatedMessage(message, field, i)
+                                         : reflection.GetMessage(message, field);
+          const std::string inside = where.empty() ? place : absl::StrCat(where, ".", place);
+          RETURN_IF_ERROR(no_nan(inside, part));
+          break;
+        }
+        case FieldDescriptor::CPPTYPE_DOUBLE:
+          value = repeated ? reflection.GetRepeatedDouble(message, field, i)
+                           : reflection.GetDouble(message, field);
+          break;
+        case FieldDescriptor::CPPTYPE_FLOAT:
+          value = repeated ? reflection.GetRepeatedFloat(message, field, i)
+                           : reflection.GetFloat(message, field);
+          break;
+        default: break;
+      }
+      if (std::isnan(value)) return wrong(where, absl::StrCat(place, " is not a number"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_generated(const GeneratedDataConfig& data) {
+  const std::string where = "train.generated_data";
+  if (data.directory().empty()) return wrong(where, "directory is missing");
+  RETURN_IF_ERROR(check_shell_path(data.directory()), where + ": directory");
+  RETURN_IF_ERROR(at_least(where, "rows", data.rows(), 1));
+  return at_least(where, "eval_rows", data.eval_rows(), 0);
+}
+
+absl::Status check_evaluation_sets(const TrainConfig& train) {
+  std::set<std::string> names;
+  for (int i = 0; i < train.eval_data_size(); ++i) {
+    const EvaluationSetConfig& set = train.eval_data(i);
+    const std::string where = entry("train.eval_data", i, set.name());
+    RETURN_IF_ERROR(plain_name(where, set.name()));
+    RETURN_IF_ERROR(untaken(where, set.name(), &names));
+    const bool generated = train.has_generated_data() && train.generated_data().eval_rows() > 0;
+    if (set.data().has_mix()) {
+      return wrong(where + ".data.mix", "is for training; give each source a set of its own");
+    }
+    RETURN_IF_ERROR(check_data(where + ".data", set.data(), train, generated));
+    if (set.data().has_windows() && !comes_in_windows(train.train_data())) {
+      return wrong(where + ".data.windows", "need train_data.windows, with which they are paired");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_no_list_transforms(const std::string& where, const FeatureConfig& feature) {
+  for (int i = 0; i < feature.transform_size(); ++i) {
+    const TransformConfig& transform = feature.transform(i);
+    if (!transform.has_multi_hash() && !transform.has_cross() && !transform.has_truncate() &&
+        !transform.has_unique()) {
+      continue;
+    }
+    return wrong(entry(where + ".transform", i),
+                 absl::StrCat("is for lists of ids, which a ",
+                              FeatureConfig::Kind_Name(feature.kind()), " feature has not"));
+  }
+  return absl::OkStatus();
+}
+
+// Fields that only some kinds of feature have.
+absl::Status check_kind(const std::string& where, const FeatureConfig& feature) {
+  const std::string kind = FeatureConfig::Kind_Name(feature.kind());
+  const bool sparse = feature.kind() == FeatureConfig::SPARSE;
+  const bool ids = sparse || feature.kind() == FeatureConfig::EXAMPLE_ID ||
+                   feature.kind() == FeatureConfig::GROUP_ID;
+  if (!sparse && feature.has_table()) {
+    return wrong(where, absl::StrCat("table is set, but a ", kind, " feature looks up none"));
+  }
+  if (!sparse && feature.pooling() != SUM) {
+    return wrong(where, absl::StrCat("pooling is chosen, but a ", kind, " feature has none"));
+  }
+  if (!sparse && feature.max_ids() != 0) {
+    return wrong(where, absl::StrCat("max_ids is set, but a ", kind, " feature has no lists"));
+  }
+  if (!sparse && feature.has_weight_column()) {
+    return wrong(where, absl::StrCat("weight_column is set, but a ", kind, " feature has no ids"));
+  }
+  if (!sparse) RETURN_IF_ERROR(check_no_list_transforms(where, feature));
+  if (feature.max_ids() < 0) {
+    return wrong(where, absl::StrCat("max_ids is ", feature.max_ids(), ", below 0"));
+  }
+  if (ids && feature.has_default_value()) {
+    return wrong(where, absl::StrCat("default_value is set, but a ", kind,
+                                     " feature holds ids; write default_id"));
+  }
+  if (!ids && feature.has_default_id()) {
+    return wrong(where, absl::StrCat("default_id is set, but a ", kind,
+                                     " feature holds numbers; write default_value"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_feature(const std::string& where, const FeatureConfig& feature,
+                           const std::vector<std::string>& tables) {
+  if (feature.name().empty()) return wrong(where, "name is missing");
+  if (feature.name().find_first_of("{}") != std::string::npos) {
+    return wrong(where,
+                 "name holds a brace; a range is written {1..26}, and all ranges give "
+                 "at most 1000000 entries");
+  }
+  if (feature.column() == "{}") {
+    return wrong(where, "column is \"{}\", but the name has no range such as {1..26}");
+  }
+  RETURN_IF_ERROR(check_kind(where, feature));
+  if (feature.kind() == FeatureConfig::SPARSE &&
+      std::find(tables.begin(), tables.end(), feature.table()) == tables.end()) {
+    return wrong(where, absl::StrCat("no table \"", feature.table(), "\"",
+                                     did_you_mean(feature.table(), tables)));
+  }
+  for (int i = 0; i < feature.transform_size(); ++i) {
+    RETURN_IF_ERROR(check_transform(entry(where + ".transform", i), feature.transform(i)));
+  }
+  return absl::OkStatus();
+}
+
+// `sparse`: the sparse features before this one.
+absl::Status check_crosses(const std::string& where, const FeatureConfig& feature,
+                           const std::vector<std::string>& sparse) {
+  for (int i = 0; i < feature.transform_size(); ++i) {
+    if (!feature.transform(i).has_cross()) continue;
+    const std::string& other = feature.transform(i).cross().feature();
+    if (std::find(sparse.begin(), sparse.end(), other) != sparse.end()) continue;
+    return wrong(entry(where + ".transform", i),
+                 absl::StrCat("cross: no sparse feature \"", other, "\" before this one",
+                              did_you_mean(other, sparse)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_features(const TrainConfig& train) {
+  std::vector<std::string> sparse;
+  std::vector<std::string> tables;
+  for (const TableConfig& table : train.table()) tables.push_back(table.name());
+  std::set<std::string> names;
+  std::set<FeatureConfig::Kind> kinds;
+  for (int i = 0; i < train.feature_size(); ++i) {
+    const FeatureConfig& feature = train.feature(i);
+    const std::string where = entry("train.feature", i, feature.name());
+    RETURN_IF_ERROR(check_feature(where, feature, tables));
+    RETURN_IF_ERROR(check_crosses(where, feature, sparse));
+    if (feature.kind() == FeatureConfig::SPARSE) sparse.push_back(feature.name());
+    RETURN_IF_ERROR(untaken(where, feature.name(), &names));
+    const bool is_first = kinds.insert(feature.kind()).second;
+    const bool is_single = feature.kind() == FeatureConfig::WEIGHT ||
+                           feature.kind() == FeatureConfig::EXAMPLE_ID ||
+                           feature.kind() == FeatureConfig::GROUP_ID;
+    if (is_single && !is_first) {
+      return wrong(where, absl::StrCat("there is a feature of kind ",
+                                       FeatureConfig::Kind_Name(feature.kind()), " before it"));
+    }
+  }
+  if (kinds.count(FeatureConfig::LABEL) == 0) {
+    return wrong("train", "no feature is of kind LABEL; at least one is needed");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_tables(const TrainConfig& train) {
+  std::set<std::string> names;
+  for (int i = 0; i < train.table_size(); ++i) {
+    const TableConfig& table = train.table(i);
+    const std::string where = entry("train.table", i, table.name());
+    RETURN_IF_ERROR(plain_name(where, table.name()));
+    RETURN_IF_ERROR(untaken(where, table.name(), &names));
+    RETURN_IF_ERROR(check_table_dim(where, table.dim()));
+    RETURN_IF_ERROR(check_initializer(where + ".initializer", table.initializer()));
+    RETURN_IF_ERROR(check_sparse_optimizer(where + ".optimizer", table.optimizer()));
+    RETURN_IF_ERROR(check_table_policies(where, table));
+    if (table.frozen() &&
+        (table.has_optimizer() || table.has_admission() || table.has_eviction())) {
+      return wrong(where, "it is frozen: optimizer, admission and eviction would do nothing");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_optimizers(const TrainConfig& train) {
+  RETURN_IF_ERROR(check_dense_optimizer("train.optimizer", train.optimizer()));
+  for (int i = 0; i < train.more_optimizers_size(); ++i) {
+    RETURN_IF_ERROR(
+        check_dense_optimizer(entry("train.more_optimizers", i), train.more_optimizers(i)));
+  }
+  return check_sparse_optimizer("train.sparse_optimizer", train.sparse_optimizer());
+}
+
+absl::Status check_limits(const TrainConfig& train) {
+  RETURN_IF_ERROR(at_least("train", "max_steps", train.max_steps(), 0));
+  RETURN_IF_ERROR(at_least("train", "max_epochs", train.max_epochs(), 0));
+  RETURN_IF_ERROR(not_negative("train", "max_seconds", train.max_seconds()));
+  RETURN_IF_ERROR(at_least("train", "max_steps_per_epoch", train.max_steps_per_epoch(), 0));
+  RETURN_IF_ERROR(at_least("train", "max_windows", train.max_windows(), 0));
+  RETURN_IF_ERROR(at_least("train", "max_steps_per_window", train.max_steps_per_window(), 0));
+  if (!comes_in_windows(train.train_data()) &&
+      (train.max_windows() > 0 || train.max_steps_per_window() > 0)) {
+    return wrong("train", "max_windows and max_steps_per_window need train_data.windows");
+  }
+  RETURN_IF_ERROR(at_least("train", "max_evaluation_steps", train.max_evaluation_steps(), 0));
+  RETURN_IF_ERROR(at_least("train", "micro_batches", train.micro_batches(), 1));
+  return at_least("train.non_finite", "max_in_a_row", train.non_finite().max_in_a_row(), 1);
+}
+
+// Hooks of both parts share one space of names, which keys their state.
+absl::Status check_hooks(const std::string& list,
+                         const google::protobuf::RepeatedPtrField<HookConfig>& hooks,
+                         std::set<std::string>* names) {
+  for (int i = 0; i < hooks.size(); ++i) {
+    const std::string where = entry(list, i, hooks[i].name());
+    if (hooks[i].name().empty()) return wrong(where, "name is missing");
+    RETURN_IF_ERROR(untaken(where, hooks[i].name(), names));
+  }
+  return absl::OkStatus();
+}
+
+// Rules of eviction without what they look at, or the hook that looks, would never do anything.
+absl::Status check_eviction_hook(const JobConfig& config) {
+  const auto is_it = [](const HookConfig& hook) { return hook.name() == kEvictionHook; };
+  const auto& hooks = config.train().hooks();
+  const auto& others = config.run().hooks();
+  if (std::any_of(others.begin(), others.end(), is_it)) {
+    return wrong("run.hooks", "evict_rows changes the result: it belongs in train.hooks");
+  }
+  const bool evicts = std::any_of(hooks.begin(), hooks.end(), is_it);
+  const bool windows = comes_in_windows(config.train().train_data());
+  for (int i = 0; i < config.train().table_size(); ++i) {
+    const TableConfig& table = config.train().table(i);
+    const std::string where = entry("train.table", i, table.name());
+    if (table.has_eviction() && !evicts) {
+      return wrong(where, "eviction is given, but train.hooks has no hook evict_rows to do it");
+    }
+    if (table.eviction().has_idle_windows() && !windows) {
+      return wrong(where + ".eviction", "idle_windows needs train_data.windows");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_cadence(const std::string& where, const CadenceConfig& when) {
+  RETURN_IF_ERROR(at_least(where, "every_steps", when.every_steps(), 0));
+  RETURN_IF_ERROR(not_negative(where, "every_seconds", when.every_seconds()));
+  RETURN_IF_ERROR(at_least(where, "every_epochs", when.every_epochs(), 0));
+  return at_least(where, "every_windows", when.every_windows(), 0);
+}
+
+absl::Status check_distributed(const DistributedConfig& config) {
+  const std::string where = "run.distributed";
+  const auto seconds = [&](absl::string_view field, double value) {
+    if (std::isfinite(value) && value >= 1) return absl::OkStatus();
+    return wrong_number(where, field, value, "at least 1 and finite");
+  };
+  RETURN_IF_ERROR(seconds("rendezvous_timeout_seconds", config.rendezvous_timeout_seconds()));
+  RETURN_IF_ERROR(seconds("collective_timeout_seconds", config.collective_timeout_seconds()));
+  RETURN_IF_ERROR(seconds("data_timeout_seconds", config.data_timeout_seconds()));
+  const double interval = config.poll_interval_seconds();
+  if (std::isfinite(interval) && interval > 0) return absl::OkStatus();
+  return wrong_number(where, "poll_interval_seconds", interval, "above 0 and finite");
+}
+
+absl::Status check_checkpoint(const CheckpointConfig& checkpoint) {
+  const std::string where = "run.checkpoint";
+  RETURN_IF_ERROR(check_cadence(where + ".when", checkpoint.when()));
+  RETURN_IF_ERROR(at_least(where, "keep_last", checkpoint.keep_last(), 1));
+  RETURN_IF_ERROR(at_least(where, "keep_every", checkpoint.keep_every(), 0));
+  RETURN_IF_ERROR(at_least(where, "full_last", checkpoint.full_last(), 0));
+  RETURN_IF_ERROR(within(where, "max_deltas", checkpoint.max_deltas(), 0, kMaxDeltaDepth));
+  for (const CheckpointConfig::Best& best : checkpoint.keep_best()) {
+    const std::string entry = absl::StrCat(where, ".keep_best \"", best.metric(), "\"");
+    if (best.metric().find('/') == std::string::npos) {
+      return wrong(entry, "metric must name set and metric, such as eval/auc");
+    }
+    RETURN_IF_ERROR(at_least(entry, "count", best.count(), 1));
+  }
+  for (const std::string& pattern : checkpoint.exclude()) {
+    if (pattern.empty()) return wrong(where, "exclude has an empty pattern");
+  }
+  return within(where, "write_threads", checkpoint.write_threads(), 1, 256);
+}
+
+absl::Status check_run(const RunConfig& run) {
+  if (run.output_dir().empty()) return wrong("run", "output_dir is empty");
+  RETURN_IF_ERROR(check_shell_path(run.output_dir()), "run: output_dir");
+  RETURN_IF_ERROR(within("run", "threads", run.threads(), 0, kMostThreads));
+  RETURN_IF_ERROR(
+      within("run.read", "reader_threads", run.read().reader_threads(), 1, kMostThreads));
+  RETURN_IF_ERROR(
+      within("run.read", "prefetch_batches", run.read().prefetch_batches(), 1, kMostBatchesAhead));
+  RETURN_IF_ERROR(check_distributed(run.distributed()));
+  RETURN_IF_ERROR(check_checkpoint(run.checkpoint()));
+  if (run.resume().empty()) return wrong("run", "resume is empty; auto, never or a path");
+  RETURN_IF_ERROR(check_cadence("run.report.when", run.report().when()));
+  if (run.report().when().at_start()) {
+    return wrong("run.report.when",
+                 "at_start is set, but a report is of the steps since the one before it: there is "
+                 "nothing to report at the start");
+  }
+  return check_cadence("run.evaluation.when", run.evaluation().when());
+}
+
+}  // namespace
+
+absl::Status validate(const JobConfig& config) {
+  const TrainConfig& train = config.train();
+  RETURN_IF_ERROR(no_nan("", config));
+  RETURN_IF_ERROR(check_limits(train));
+  if (train.has_generated_data()) RETURN_IF_ERROR(check_generated(train.generated_data()));
+  RETURN_IF_ERROR(
+      check_data("train.train_data", train.train_data(), train, train.has_generated_data()));
+  RETURN_IF_ERROR(check_evaluation_sets(train));
+  RETURN_IF_ERROR(check_tables(train));
+  RETURN_IF_ERROR(check_model_bank(train));
+  RETURN_IF_ERROR(check_cadence("train.model_bank.reload", train.model_bank().reload()));
+  RETURN_IF_ERROR(check_features(train));
+  if (train.model().name().empty()) return wrong("train.model", "name is missing");
+  RETURN_IF_ERROR(check_optimizers(train));
+  std::set<std::string> hooks;
+  RETURN_IF_ERROR(check_hooks("train.hooks", train.hooks(), &hooks));
+  RETURN_IF_ERROR(check_hooks("run.hooks", config.run().hooks(), &hooks));
+  RETURN_IF_ERROR(check_eviction_hook(config));
+  if (config.run().evaluation().progressive() && !comes_in_windows(train.train_data())) {
+    return wrong("run.evaluation", "progressive needs train_data.windows");
+  }
+  for (const EvaluationSetConfig& set : train.eval_data()) {
+    if (config.run().evaluation().progressive() && set.name() == "next_window") {
+      return wrong("run.evaluation",
+                   "progressive evaluates windows under the name next_window, "
+                   "which an evaluation set has");
+    }
+  }
+  const WindowIoConfig& window_io = config.run().window_io();
+  for (const std::string& to : {window_io.move_done_to(), window_io.move_damaged_to()}) {
+    if (is_uri(to)) {
+      return wrong("run.window_io",
+                   absl::StrCat("cannot move files to ", to, ": what is behind URIs is only read"));
+    }
+    RETURN_IF_ERROR(check_shell_path(to), "run.window_io");
+  }
+  return check_run(config.run());
+}
+
+}  // namespace millrace

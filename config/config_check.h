@@ -1,0 +1,18 @@
+// Rules of a configuration as a whole. Those of a message are beside the class it configures, in a
+// file *_check.h; where no class has the message to itself, they are here.
+#ifndef MILLRACE_CONFIG_CONFIG_CHECK_H_
+#define MILLRACE_CONFIG_CONFIG_CHECK_H_
+
+#include "absl/status/status.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Checks everything that needs no data and no model: ranges of numbers, unique names, references
+// between parts. REQUIRES: names are expanded.
+// Errors: InvalidArgument naming entry and field: `train.table[3] "c4": dim is 0; must be ...`.
+absl::Status validate(const JobConfig& config);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CONFIG_CONFIG_CHECK_H_

@@ -1,0 +1,380 @@
+#include "config/config_check.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "proto/config_reader.h"
+#include "proto/model_configs.pb.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+
+// A job in which nothing is wrong.
+JobConfig valid() {
+  JobConfig config;
+  EXPECT_OK(parse_text(R"(
+      train {
+        train_data { path: "a.orc" }
+        eval_data { data { path: "b.orc" } }
+        eval_data { name: "late" data { path: "c.orc" } }
+        feature { name: "label" kind: LABEL }
+        feature { name: "i{1..2}" kind: DENSE default_value: 0 transform { log1p {} } }
+        feature { name: "c{1..4}" default_id: 0 transform { hash {} }
+                  transform { modulo { divisor: 100 } } }
+        table { name: "c{1..4}" dim: 8 }
+        model { name: "deepfm" [millrace.deepfm] { dropout: 0.5 } }
+        hooks { name: "a" }
+      }
+      run { hooks { name: "b" } })",
+                       "valid", &config));
+  expand_names(config.mutable_train());
+  return config;
+}
+
+TEST(ValidateTest, AcceptsAValidJobWithItsDefaultsWrittenOut) {
+  EXPECT_OK(validate(valid()));
+  JobConfig full;
+  ASSERT_OK(parse_text(to_text_with_defaults(valid()), "full", &full));
+  EXPECT_OK(validate(full));
+}
+
+TEST(ValidateTest, IdleWindowsNeedWindows) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("train.table[2].eviction={idle_windows: 5}", &config));
+  ASSERT_OK(apply_override("train.hooks=[{name: 'evict_rows'}]", &config));
+  EXPECT_THAT(validate(config), StatusIs(kInvalid,
+                                         "train.table[2] \"c3\".eviction: idle_windows needs "
+                                         "train_data.windows"));
+  ASSERT_OK(apply_override("train.train_data={windows {directory {path: 'in'}}}", &config));
+  EXPECT_OK(validate(config));
+}
+
+TEST(ValidateTest, AcceptsTablesWithEveryPolicy) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("train.table[0].eviction={idle_steps: 5}", &config));
+  ASSERT_OK(apply_override("train.table[1].limit={max_rows: 5 on_full: EVICT_LRU}", &config));
+  ASSERT_OK(apply_override("train.table[2].admission={count {min_count: 3 sketch {}}}", &config));
+  ASSERT_OK(apply_override("train.table[3].default_value={constant {}}", &config));
+  ASSERT_OK(apply_override("train.hooks=[{name: 'evict_rows'}]", &config));
+  EXPECT_OK(validate(config));
+  JobConfig full;
+  ASSERT_OK(parse_text(to_text_with_defaults(config), "full", &full));
+  EXPECT_OK(validate(full));
+  EXPECT_FALSE(full.train().table(3).has_eviction());
+}
+
+TEST(ValidateTest, AcceptsWindows) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("train.train_data={windows {directory {path: 'in'}}}", &config));
+  ASSERT_OK(apply_override("train.max_windows=3", &config));
+  ASSERT_OK(apply_override("run.evaluation.progressive=true", &config));
+  EXPECT_OK(validate(config));
+  JobConfig full;
+  ASSERT_OK(parse_text(to_text_with_defaults(config), "full", &full));
+  EXPECT_OK(validate(full));
+  EXPECT_TRUE(full.train().train_data().has_windows());
+  JobConfig without;
+  ASSERT_OK(parse_text(to_text_with_defaults(valid()), "full", &without));
+  EXPECT_FALSE(without.train().train_data().has_windows());
+}
+
+TEST(ValidateTest, AcceptsMixesAndSamples) {
+  JobConfig config = valid();
+  ASSERT_OK(
+      apply_override("train.train_data={batch_size: 64 mix {"
+                     "source { data { path: 'a' sample { rate: 0.5 } } proportion: 1 }"
+                     "source { data { path: 'b' csv { column: 'c{1..3}' } } proportion: 2 "
+                     "repeat: true } } }",
+                     &config));
+  ASSERT_OK(apply_override("train.eval_data[0].data.sample={negative_rate: 0.1 label: 'label'}",
+                           &config));
+  expand_names(config.mutable_train());
+  EXPECT_EQ(config.train().train_data().mix().source(1).data().csv().column_size(), 3);
+  EXPECT_OK(validate(config));
+  JobConfig full;
+  ASSERT_OK(parse_text(to_text_with_defaults(config), "full", &full));
+  EXPECT_OK(validate(full));
+  EXPECT_EQ(full.train().train_data().mix().source_size(), 2);
+  EXPECT_FALSE(full.train().eval_data(0).data().has_mix());
+}
+
+// Each override alone makes the job wrong, and the error says where and why.
+class InvalidTest : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(InvalidTest, IsAnError) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override(GetParam().first, &config));
+  EXPECT_THAT(validate(config), StatusIs(kInvalid, HasSubstr(GetParam().second)));
+}
+
+using Case = std::pair<const char*, const char*>;
+
+INSTANTIATE_TEST_SUITE_P(
+    Limits, InvalidTest,
+    testing::Values(Case{"train.max_steps=-1", "train: max_steps is -1; must be at least 0"},
+                    Case{"train.max_epochs=-1", "train: max_epochs is -1"},
+                    Case{"train.max_seconds=-0.5", "train: max_seconds is -0.5"},
+                    Case{"train.max_seconds=inf", "train: max_seconds is inf"},
+                    Case{"train.max_steps_per_epoch=-1", "max_steps_per_epoch is -1"},
+                    Case{"train.max_windows=-1", "max_windows is -1"},
+                    Case{"train.max_steps_per_window=-1", "max_steps_per_window is -1"},
+                    Case{"train.max_windows=3", "max_windows and max_steps_per_window need"},
+                    Case{"run.evaluation.progressive=true", "progressive needs"},
+                    Case{"run.window_io.move_done_to='file:///done'", "only read"},
+                    Case{"train.max_evaluation_steps=-1", "max_evaluation_steps is -1"},
+                    Case{"train.micro_batches=0", "train: micro_batches is 0; must be at least 1"},
+                    Case{"train.non_finite.max_in_a_row=0",
+                         "train.non_finite: max_in_a_row is 0"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Data, InvalidTest,
+    testing::Values(
+        Case{"train.train_data.path=[]", "train.train_data: path is missing"},
+        Case{"train.train_data.windows={repeat: 0}", "train.train_data.windows: repeat is 0"},
+        Case{"train.eval_data[0].data.windows={}", "data.windows: need train_data.windows"},
+        Case{"train.train_data.sample={rate: 0}", "train.train_data.sample: rate is 0"},
+        Case{"train.eval_data[0].data.sample={label: 'no'}", "data.sample: no label \"no\""},
+        Case{"train.eval_data[0].data.mix={}", "data.mix: is for training"},
+        Case{"train.train_data.mix={}", "train.train_data.mix: path is given beside it"},
+        Case{"train.train_data={mix {}}", "train.train_data.mix: has 0 sources"},
+        Case{"train.train_data={mix {source {proportion: 1}}}",
+             "train.train_data.mix.source[0].data: path is missing"},
+        Case{"train.train_data={mix {source {name: 'a' proportion: 1 data {path: 'b' split "
+             "{to: 2}}}}}",
+             "train.train_data.mix.source[0] \"a\".data.split: from 0 to 2"},
+        Case{"train.train_data={}", "train.train_data: path is missing"},
+        Case{"train.train_data.path=", "train.train_data.path[0]: is empty"},
+        Case{"train.train_data.batch_size=0",
+             "train.train_data: batch_size is 0; must be at least 1"},
+        Case{"train.train_data.shuffle_rows=-1", "shuffle_rows is -1"},
+        Case{"train.train_data.split={from: 0.5 to: 0.2}",
+             "train.train_data.split: from 0.5 to 0.2"},
+        Case{"train.train_data.split={to: 1.5}", "both must be 0 to 1"},
+        Case{"train.train_data.split={from: -0.1}", "both must be 0 to 1"},
+        Case{"train.train_data.split={by: HASH_OF_COLUMN}", "by HASH_OF_COLUMN needs a column"},
+        Case{"train.train_data.split={by: ORDER_OF_COLUMN to: 99}", "needs a column"},
+        Case{"train.train_data.split={column: 'x'}", "by HASH_OF_EXAMPLE takes no column"},
+        Case{"train.train_data.csv={delimiter: ''}", "train.train_data.csv: delimiter is \"\""},
+        Case{"train.train_data.csv={delimiter: ',,'}", "must be one character"},
+        Case{"train.train_data.csv={list_delimiter: ',,'}", "list_delimiter is \",,\""},
+        Case{"train.train_data.csv={list_delimiter: ','}", "other than delimiter"},
+        Case{"train.train_data.csv={column: ['a', 'a']}", "column[1] \"a\": the name is taken"},
+        Case{"train.train_data.csv={column: ''}", "column[0]: is empty"},
+        Case{"train.train_data.csv={header: TYPED list_delimiter: ' '}", "a TYPED header says"},
+        Case{"train.train_data.csv={header: TYPED hexadecimal: 'a'}", "a TYPED header says"},
+        Case{"train.train_data={path: 'x' format: ORC csv {}}", "format is ORC"},
+        Case{"train.train_data={path: 'x' format: ORC tfrecord {}}", "for TFRECORD, but format is"},
+        Case{"train.train_data={path: 'x' format: ORC libsvm {}}", "for LIBSVM, but format is ORC"},
+        Case{"train.train_data.libsvm={fields: 5000}", "fields is 5000; must be 0 to 4096"},
+        Case{"train.train_data.tfrecord={column {}}", "column[0]: name is missing"},
+        Case{"train.train_data.tfrecord={column {name: 'a'} column {name: 'a'}}", "is taken"},
+        Case{"train.train_data.max_bad_fraction=1.5", "max_bad_fraction is 1.5; must be 0 to 1"},
+        Case{"train.train_data.max_group_bytes=5", "max_group_bytes is 5; must be at least"},
+        Case{"train.eval_data[0].name=late", "train.eval_data[1] \"late\": the name is taken"},
+        Case{"train.eval_data[0].name=", "train.eval_data[0]: name is missing"},
+        Case{"train.eval_data[0].name=a/b", "letters, digits, _ and - only"},
+        Case{"train.eval_data[1].data={}", "train.eval_data[1] \"late\".data: path is missing"},
+        Case{"train.eval_data[1].data.batch_size=-3", "\"late\".data: batch_size is -3"}));
+
+INSTANTIATE_TEST_SUITE_P(GeneratedData, InvalidTest,
+                         testing::Values(Case{"train.generated_data={}",
+                                              "train.generated_data: directory is missing"},
+                                         Case{"train.generated_data={directory: 'x' rows: 0}",
+                                              "rows is 0; must be at least 1"},
+                                         Case{"train.generated_data={directory: 'x' eval_rows: -1}",
+                                              "eval_rows is -1"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Features, InvalidTest,
+    testing::Values(
+        Case{"train.feature[0].kind=DENSE", "train: no feature is of kind LABEL"},
+        Case{"train.feature[1].name=", "train.feature[1]: name is missing"},
+        Case{"train.feature[1].name=i{1..}", "name holds a brace; a range is written {1..26}"},
+        Case{"train.feature[1].column={}", "column is \"{}\""},
+        Case{"train.feature[4].name=c1", "train.feature[4] \"c1\": the name is taken"},
+        Case{"train.feature[4].table=c9",
+             "train.feature[4] \"c2\": no table \"c9\"; known: c1, c2"},
+        Case{"train.feature[4].table=users", "no table \"users\"; known: c1, c2, c3, c4"},
+        Case{"train.feature[1].table=c1", "table is set, but a DENSE feature looks up none"},
+        Case{"train.feature[1].pooling=MEAN", "pooling is chosen, but a DENSE feature has none"},
+        Case{"train.feature[1].max_ids=2", "max_ids is set, but a DENSE feature has no lists"},
+        Case{"train.feature[4].max_ids=-1", "max_ids is -1, below 0"},
+        Case{"train.feature[3].default_value=1", "holds ids; write default_id"},
+        Case{"train.feature[0].default_id=1", "holds numbers; write default_value"},
+        Case{"train.feature=[{name: 'l' kind: LABEL}, {name: 'a' kind: WEIGHT}, "
+             "{name: 'b' kind: WEIGHT}]",
+             "train.feature[2] \"b\": there is a feature of kind WEIGHT before it"},
+        Case{"train.feature[3].transform[1].modulo.divisor=0",
+             "train.feature[3] \"c1\".transform[1].modulo: divisor is 0; must be at least 1"},
+        Case{"train.feature[3].transform[0]={}", "says not which transform"},
+        Case{"train.feature[3].transform[0]={hash {function: FARM_HASH seed: 3}}", "takes no seed"},
+        Case{"train.feature[1].transform[0]={clip {min: 2 max: 1}}", "min 2 is above max 1"},
+        Case{"train.feature[1].transform[0]={threshold {}}", "threshold: at_least is missing"},
+        Case{"train.feature[3].transform[0]={multi_hash {}}", "multi_hash: divisor is 0; must be"},
+        Case{"train.feature[3].transform[0]={multi_hash {divisor: 9 count: 65}}", "count is 65"},
+        Case{"train.feature[3].transform[0]={multi_hash {divisor: 9 function: FARM_HASH}}",
+             "takes no seed"},
+        Case{"train.feature[3].transform[0]={cross {}}", "cross: feature is missing"},
+        Case{"train.feature[3].transform[0]={cross {feature: 'none'}}",
+             "no sparse feature \"none\""},
+        Case{"train.feature[3].transform[0]={truncate {}}", "count is 0; must be at least 1"},
+        Case{"train.feature[3].transform[0]={vocabulary {}}", "vocabulary: path is missing"},
+        Case{"train.feature[3].transform[0]={vocabulary {path: 'v' other_ids: -1}}", "other_ids"},
+        Case{"train.feature[1].transform[0]={unique {}}", "is for lists of ids"},
+        Case{"train.feature[1].weight_column='w'", "weight_column is set"},
+        Case{"train.feature[1].transform[0]={bucketize {}}", "boundary is missing"},
+        Case{"train.feature[1].transform[0]={bucketize {boundary: [1, 2, 2]}}",
+             "bucketize: boundary[2] is 2 after 2; must increase strictly"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Tables, InvalidTest,
+    testing::Values(
+        Case{"train.table[3].dim=0", "train.table[3] \"c4\": dim is 0; must be 1 to 4096"},
+        Case{"train.table[3].dim=4097", "dim is 4097"}, Case{"train.table[3].dim=-1", "dim is -1"},
+        Case{"train.table[3].name=c1", "train.table[3] \"c1\": the name is taken"},
+        Case{"train.table[3].name=", "train.table[3]: name is missing"},
+        Case{"train.table[3].name=../x", "letters, digits, _ and - only"},
+        Case{"train.table[0].initializer={uniform {low: 1 high: 0}}",
+             "train.table[0] \"c1\".initializer.uniform: low 1 is above high 0"},
+        Case{"train.table[0].initializer={uniform {low: -inf}}", "low is -inf; must be finite"},
+        Case{"train.table[0].initializer={uniform {high: inf}}", "high is inf; must be finite"},
+        Case{"train.table[0].initializer={normal {stddev: -1}}", "stddev is -1"},
+        Case{"train.table[0].initializer={normal {mean: inf}}", "mean is inf"},
+        Case{"train.table[0].initializer={constant {value: inf}}", "value is inf"},
+        Case{"train.table[0].optimizer={learning_rate: -1}",
+             "train.table[0] \"c1\".optimizer: learning_rate is -1"},
+        Case{"train.table[1].admission={count {min_count: 0}}",
+             "train.table[1] \"c2\".admission.count: min_count is 0; must be 1 to 2147483647"},
+        Case{"train.table[1].default_value={constant {value: inf}}", "default_value.constant"},
+        Case{"train.table[1].eviction={}", "train.table[1] \"c2\".eviction: says not what"},
+        Case{"train.table[1].limit={max_rows: -1}", "\"c2\".limit: max_rows is -1"},
+        Case{"train.table[1].eviction={idle_steps: 5}",
+             "train.table[1] \"c2\": eviction is given, but train.hooks has no hook evict_rows"},
+        Case{"run.hooks=[{name: 'evict_rows'}]", "run.hooks: evict_rows changes the result"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Optimizers, InvalidTest,
+    testing::Values(
+        Case{"train.optimizer.learning_rate=-0.1",
+             "train.optimizer: learning_rate is -0.1; must be at least 0 and finite"},
+        Case{"train.optimizer.learning_rate=inf", "learning_rate is inf"},
+        Case{"train.optimizer={sgd {momentum: -1}}", "train.optimizer.sgd: momentum is -1"},
+        Case{"train.optimizer={sgd {weight_decay: -1}}", "weight_decay is -1"},
+        Case{"train.optimizer={sgd {nesterov: true}}", "nesterov needs a momentum"},
+        Case{"train.optimizer={adagrad {lr_decay: -1}}", "lr_decay is -1"},
+        Case{"train.optimizer={adagrad {weight_decay: -1}}", "weight_decay is -1"},
+        Case{"train.optimizer={adagrad {initial_accumulator: -1}}", "initial_accumulator is -1"},
+        Case{"train.optimizer={adagrad {epsilon: 0}}", "epsilon is 0; must be greater than 0"},
+        Case{"train.optimizer={adam {beta1: 1}}", "beta1 is 1; must be at least 0 and below 1"},
+        Case{"train.optimizer={adam {beta2: -0.1}}", "beta2 is -0.1"},
+        Case{"train.optimizer={adam {epsilon: -1}}", "epsilon is -1"},
+        Case{"train.optimizer={adamw {weight_decay: -1}}",
+             "train.optimizer.adamw: weight_decay is -1"},
+        Case{"train.more_optimizers=[{pattern: 'x'}, {learning_rate: -1}]",
+             "train.more_optimizers[1]: learning_rate is -1"},
+        Case{"train.sparse_optimizer.learning_rate=-1",
+             "train.sparse_optimizer: learning_rate is -1"},
+        Case{"train.sparse_optimizer={adam {beta1: 2}}", "train.sparse_optimizer.adam: beta1 is 2"},
+        Case{"train.sparse_optimizer={adagrad {epsilon: 0}}", "adagrad: epsilon is 0"},
+        Case{"train.sparse_optimizer={rowwise_adagrad {initial_accumulator: -2}}",
+             "rowwise_adagrad: initial_accumulator is -2"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    HooksAndRun, InvalidTest,
+    testing::Values(
+        Case{"train.model.name=", "train.model: name is missing"},
+        Case{"train.hooks[0].name=", "train.hooks[0]: name is missing"},
+        Case{"run.hooks[0].name=a", "run.hooks[0] \"a\": the name is taken"},
+        Case{"train.hooks=[{name: 'x'}, {name: 'x'}]", "train.hooks[1] \"x\": the name is taken"},
+        Case{"run.output_dir=", "run: output_dir is empty"},
+        Case{"run.threads=-1", "run: threads is -1"},
+        Case{"run.threads=1025", "run: threads is 1025; must be 0 to 1024"},
+        Case{"run.read.reader_threads=0", "run.read: reader_threads is 0; must be 1 to 1024"},
+        Case{"run.read.reader_threads=2147483647",
+             "reader_threads is 2147483647; must be 1 to 1024"},
+        Case{"run.read.prefetch_batches=1025", "prefetch_batches is 1025; must be 1 to 1024"},
+        Case{"train.feature[1].name=i{1..1001}_{1..1000}", "at most 1000000 entries"},
+        Case{"run.read.prefetch_batches=0", "run.read: prefetch_batches is 0"},
+        Case{"run.report.when.every_steps=-1", "run.report.when: every_steps is -1"},
+        Case{"run.report.when.every_seconds=-1", "run.report.when: every_seconds is -1"},
+        Case{"run.report.when.at_start=true", "nothing to report at the start"},
+        Case{"run.evaluation.when.every_epochs=-1", "run.evaluation.when: every_epochs is -1"},
+        Case{"run.evaluation.when.every_windows=-1", "every_windows is -1"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Distributed, InvalidTest,
+    testing::Values(
+        Case{"run.distributed.rendezvous_timeout_seconds=0.5",
+             "run.distributed: rendezvous_timeout_seconds is 0.5; must be at least 1 and finite"},
+        Case{"run.distributed.collective_timeout_seconds=0", "collective_timeout_seconds is 0"},
+        Case{"run.distributed.collective_timeout_seconds=inf", "collective_timeout_seconds is inf"},
+        Case{"run.distributed.data_timeout_seconds=-1", "data_timeout_seconds is -1"},
+        Case{"run.distributed.data_timeout_seconds=nan",
+             "run.distributed: data_timeout_seconds is not a number"},
+        Case{"run.distributed.poll_interval_seconds=0",
+             "run.distributed: poll_interval_seconds is 0; must be above 0 and finite"},
+        Case{"run.distributed.poll_interval_seconds=inf", "poll_interval_seconds is inf"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    NotANumber, InvalidTest,
+    testing::Values(
+        Case{"train.max_seconds=nan", "train: max_seconds is not a number"},
+        Case{"train.optimizer={adam {beta1: nan}}", "train.optimizer.adam: beta1 is not a number"},
+        Case{"train.feature[1].default_value=nan",
+             "train.feature[1]: default_value is not a number"},
+        Case{"train.feature[1].transform[0]={bucketize {boundary: [1, nan]}}",
+             "train.feature[1].transform[0].bucketize: boundary[1] is not a number"},
+        Case{"train.feature[1].transform[0]={clip {max: nan}}", "clip: max is not a number"},
+        Case{"train.feature[1].transform[0]={threshold {at_least: nan}}",
+             "at_least is not a number"},
+        Case{"train.train_data.split={from: nan}", "split: from is not a number"},
+        Case{"train.model.[millrace.deepfm].dropout=nan",
+             "train.model.[millrace.deepfm]: dropout is not a number"}));
+
+TEST(ValidateTest, EmptyJobsSayWhatIsMissingFirst) {
+  EXPECT_THAT(validate(JobConfig()), StatusIs(kInvalid,
+                                              "train.train_data: path is missing; at "
+                                              "least one is needed"));
+}
+
+TEST(ValidateTest, GeneratedDataStandsInForPaths) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("train.generated_data={directory: 'x'}", &config));
+  ASSERT_OK(apply_override("train.train_data.path=[]", &config));
+  ASSERT_OK(apply_override("train.eval_data[0].data.path=[]", &config));
+  EXPECT_OK(validate(config));
+  ASSERT_OK(apply_override("train.generated_data.eval_rows=0", &config));
+  EXPECT_THAT(validate(config), StatusIs(kInvalid, HasSubstr("\"eval\".data: path is missing")));
+}
+
+TEST(ValidateTest, LimitsOfWhatIsAllowed) {
+  for (const char* allowed :
+       {"train.table[0].dim=1", "train.table[0].dim=4096", "train.optimizer.learning_rate=0",
+        "train.optimizer={adam {beta1: 0 beta2: 0}}", "train.max_epochs=0", "run.threads=0",
+        "train.train_data.split={from: 0.5 to: 0.5}", "train.train_data.csv={delimiter: '\\t'}",
+        "train.train_data.split={by: ORDER_OF_COLUMN column: 't' from: -5 to: 1000}",
+        "train.feature[1].transform[0]={clip {min: 1 max: 1}}",
+        "train.feature[1].transform[0]={threshold {at_least: -2.5}}",
+        "train.feature[4].transform[0]={cross {feature: 'c1'}}",
+        "train.train_data.csv={header: TYPED delimiter: '\\t'}",
+        "train.train_data={path: 'x' format: TFRECORD tfrecord {column {name: 'a'}}}",
+        "train.train_data={path: 'x.libsvm' libsvm {fields: 4096} bad_data: SKIP}",
+        "train.eval_data=[]", "run.distributed.collective_timeout_seconds=1",
+        "run.distributed.poll_interval_seconds=0.001"}) {
+    JobConfig config = valid();
+    ASSERT_OK(apply_override(allowed, &config));
+    EXPECT_OK(validate(config)) << allowed;
+  }
+}
+
+}  // namespace
+}  // namespace millrace

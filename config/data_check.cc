@@ -1,0 +1,110 @@
+#include "config/data_check.h"
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "io/mix/mix_check.h"
+#include "io/window/windows_check.h"
+#include "proto/data_windows.h"
+#include "proto/field_check.h"
+#include "proto/sample_check.h"
+#include "proto/split_check.h"
+
+namespace millrace {
+namespace {
+
+absl::Status check_csv(const std::string& where, const DataConfig& data) {
+  const CsvConfig& csv = data.csv();
+  if (data.format() != DataConfig::AUTO && data.format() != DataConfig::CSV) {
+    return wrong(where, absl::StrCat("is for delimited text, but format is ",
+                                     DataConfig::Format_Name(data.format())));
+  }
+  if (csv.delimiter().size() != 1) {
+    return wrong(where,
+                 absl::StrCat("delimiter is \"", csv.delimiter(), "\"; must be one character"));
+  }
+  if (csv.list_delimiter().size() > 1 || csv.list_delimiter() == csv.delimiter()) {
+    return wrong(where, absl::StrCat("list_delimiter is \"", csv.list_delimiter(),
+                                     "\"; must be one character other than delimiter, or empty"));
+  }
+  std::set<std::string> names;
+  for (int i = 0; i < csv.column_size(); ++i) {
+    const std::string column = entry(where + ".column", i, csv.column(i));
+    if (csv.column(i).empty()) return wrong(column, "is empty");
+    RETURN_IF_ERROR(untaken(column, csv.column(i), &names));
+  }
+  if (csv.header() == CsvConfig::TYPED && !csv.list_delimiter().empty()) {
+    return wrong(where, "list_delimiter is given, but a TYPED header says which columns are lists");
+  }
+  if (csv.header() == CsvConfig::TYPED && !csv.hexadecimal().empty()) {
+    return wrong(where, "hexadecimal is given, but a TYPED header says what columns hold");
+  }
+  return absl::OkStatus();
+}
+
+// That `format` is the one of these options, or not said.
+absl::Status check_format(const std::string& where, const DataConfig& data,
+                          DataConfig::Format format) {
+  if (data.format() == DataConfig::AUTO || data.format() == format) return absl::OkStatus();
+  return wrong(where, absl::StrCat("is for ", DataConfig::Format_Name(format), ", but format is ",
+                                   DataConfig::Format_Name(data.format())));
+}
+
+absl::Status check_tfrecord(const std::string& where, const DataConfig& data) {
+  RETURN_IF_ERROR(check_format(where, data, DataConfig::TFRECORD));
+  std::set<std::string> names;
+  for (int i = 0; i < data.tfrecord().column_size(); ++i) {
+    const std::string& name = data.tfrecord().column(i).name();
+    const std::string column = entry(where + ".column", i, name);
+    if (name.empty()) return wrong(column, "name is missing");
+    RETURN_IF_ERROR(untaken(column, name, &names));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_formats(const std::string& where, const DataConfig& data) {
+  if (data.has_csv()) RETURN_IF_ERROR(check_csv(where + ".csv", data));
+  if (data.has_tfrecord()) RETURN_IF_ERROR(check_tfrecord(where + ".tfrecord", data));
+  if (data.has_libsvm()) {
+    RETURN_IF_ERROR(check_format(where + ".libsvm", data, DataConfig::LIBSVM));
+    RETURN_IF_ERROR(within(where + ".libsvm", "fields", data.libsvm().fields(), 0, 4096));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_sources(const std::string& where, const DataConfig& data,
+                           const TrainConfig& train) {
+  RETURN_IF_ERROR(check_mix(where, data));
+  for (int i = 0; i < data.mix().source_size(); ++i) {
+    const MixSourceConfig& source = data.mix().source(i);
+    const std::string place = entry(where + ".source", i, source.name());
+    RETURN_IF_ERROR(check_data(place + ".data", source.data(), train, /*generated=*/false));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status check_data(const std::string& where, const DataConfig& data, const TrainConfig& train,
+                        bool generated) {
+  if (data.has_windows()) RETURN_IF_ERROR(check_windows(where + ".windows", data));
+  if (data.has_sample()) RETURN_IF_ERROR(check_sample(where + ".sample", data.sample(), train));
+  if (data.has_mix()) RETURN_IF_ERROR(check_sources(where + ".mix", data, train));
+  if (data.path_size() == 0 && !generated && !finds_own_files(data.windows()) && !data.has_mix()) {
+    return wrong(where, "path is missing; at least one is needed");
+  }
+  for (int i = 0; i < data.path_size(); ++i) {
+    if (data.path(i).empty()) return wrong(entry(where + ".path", i), "is empty");
+  }
+  RETURN_IF_ERROR(at_least(where, "batch_size", data.batch_size(), 1));
+  RETURN_IF_ERROR(at_least(where, "shuffle_rows", data.shuffle_rows(), 0));
+  if (data.has_split()) RETURN_IF_ERROR(check_split(where + ".split", data.split()));
+  RETURN_IF_ERROR(at_least(where, "max_group_bytes", data.max_group_bytes(), 1 << 20));
+  if (!(data.max_bad_fraction() >= 0 && data.max_bad_fraction() <= 1)) {
+    return wrong_number(where, "max_bad_fraction", data.max_bad_fraction(), "0 to 1");
+  }
+  return check_formats(where, data);
+}
+
+}  // namespace millrace

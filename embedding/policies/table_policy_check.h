@@ -1,0 +1,32 @@
+// What tables may be told about admission, eviction and limits.
+#ifndef MILLRACE_EMBEDDING_POLICIES_TABLE_POLICY_CHECK_H_
+#define MILLRACE_EMBEDDING_POLICIES_TABLE_POLICY_CHECK_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+inline constexpr int64_t kMaxIdleWindows = 65536;
+inline constexpr int64_t kMaxExactCount = 2147483647;
+inline constexpr int64_t kMaxSketchCount = 255;
+inline constexpr int64_t kMaxSketchCapacity = 1'000'000'000;
+inline constexpr double kMinSketchError = 1e-6;
+
+// Each returns InvalidArgument, "<where>.<message>: <field> is …; must be …", for a number out of
+// range, a field that must be given and fields that contradict one another. `where` names the
+// table. An empty message is fine everywhere but in eviction, which must choose something.
+absl::Status check_admission(absl::string_view where, const AdmissionConfig& config);
+absl::Status check_default_value(absl::string_view where, const DefaultValueConfig& config);
+absl::Status check_eviction(absl::string_view where, const EvictionConfig& config);
+absl::Status check_limit(absl::string_view where, const LimitConfig& config);
+
+// All four, as far as the table has them.
+absl::Status check_table_policies(absl::string_view where, const TableConfig& config);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_POLICIES_TABLE_POLICY_CHECK_H_

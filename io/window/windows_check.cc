@@ -1,0 +1,97 @@
+#include "io/window/windows_check.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "proto/data_windows.h"
+#include "proto/field_check.h"
+
+namespace millrace {
+namespace {
+
+// A name in a directory.
+absl::Status check_name(absl::string_view where, absl::string_view field, const std::string& name) {
+  if (name.find('/') == std::string::npos) return absl::OkStatus();
+  return wrong(where, absl::StrCat(field, " is \"", name, "\"; must be a name without /"));
+}
+
+absl::Status check_directory(absl::string_view where, const DirectoryWindows& directory) {
+  if (directory.path().empty()) return wrong(where, "path is missing");
+  if (directory.pattern().empty()) return wrong(where, "pattern is empty; * takes every name");
+  RETURN_IF_ERROR(check_name(where, "pattern", directory.pattern()));
+  RETURN_IF_ERROR(check_name(where, "done_suffix", directory.done_suffix()));
+  return check_name(where, "end_marker", directory.end_marker());
+}
+
+absl::StatusOr<absl::Time> time_of(absl::string_view where, absl::string_view field,
+                                   const std::string& text) {
+  const absl::StatusOr<absl::Time> time = parse_window_time(text);
+  if (time.ok()) return *time;
+  return wrong(where, absl::StrCat(field, " is \"", text, "\"; ", time.status().message()));
+}
+
+absl::Status check_time(absl::string_view where, const TimeWindows& time) {
+  if (time.path().empty()) return wrong(where, "path is missing");
+  if (time.pattern().empty()) return wrong(where, "pattern is empty; * takes every name");
+  RETURN_IF_ERROR(check_name(where, "pattern", time.pattern()));
+  RETURN_IF_ERROR(check_name(where, "marker", time.marker()));
+  RETURN_IF_ERROR(at_least(where, "step_seconds", time.step_seconds(), 1));
+  ASSIGN_OR_RETURN(const absl::Time start, time_of(where, "start", time.start()));
+  const absl::Time next = start + absl::Seconds(time.step_seconds());
+  const auto path_at = [&](absl::Time when) {
+    return absl::FormatTime(time.path(), when, absl::UTCTimeZone());
+  };
+  for (size_t at = 0; (at = time.path().find('%', at)) != std::string::npos; at += 2) {
+    constexpr absl::string_view kConversions = "aAbBcCdDeEFgGhHIjmMnOprRsStTuUVwWxXyYzZ%";
+    if (at + 1 < time.path().size() && absl::StrContains(kConversions, time.path()[at + 1])) {
+      continue;
+    }
+    return wrong(where, absl::StrCat("path has ", time.path().substr(at, 2),
+                                     ", which stands for no part of a time"));
+  }
+  if (path_at(start) == path_at(next)) {
+    return wrong(where, absl::StrCat("path gives ", path_at(start),
+                                     " for the first two steps; it needs %H and the like"));
+  }
+  if (time.end().empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const absl::Time end, time_of(where, "end", time.end()));
+  if (end > start) return absl::OkStatus();
+  return wrong(where, absl::StrCat("end is ", time.end(), ", not after start"));
+}
+
+absl::Status check_size(absl::string_view where, const WindowsConfig& windows) {
+  if (windows.has_time() && (windows.has_files() || windows.has_rows()) &&
+      (windows.files() != 1 || windows.rows() != 0)) {
+    return wrong(where, "files and rows are given, but each step of time is a window");
+  }
+  RETURN_IF_ERROR(within(where, "files", windows.files(), 1, kMaxWindowFiles));
+  RETURN_IF_ERROR(at_least(where, "rows", windows.rows(), 0));
+  RETURN_IF_ERROR(at_least(where, "repeat", windows.repeat(), 1));
+  return not_negative(where, "idle_seconds", windows.idle_seconds());
+}
+
+}  // namespace
+
+absl::StatusOr<absl::Time> parse_window_time(absl::string_view text) {
+  absl::Time time;
+  std::string error;
+  if (absl::ParseTime("%Y-%m-%dT%H:%M:%SZ", text, &time, &error)) return time;
+  return absl::InvalidArgumentError("must be written as 2026-01-31T00:00:00Z");
+}
+
+absl::Status check_windows(absl::string_view where, const DataConfig& data) {
+  const WindowsConfig& windows = data.windows();
+  RETURN_IF_ERROR(check_size(where, windows));
+  if (windows.has_directory()) {
+    RETURN_IF_ERROR(check_directory(absl::StrCat(where, ".directory"), windows.directory()));
+  }
+  if (windows.has_time()) RETURN_IF_ERROR(check_time(absl::StrCat(where, ".time"), windows.time()));
+  if (finds_own_files(windows) && data.path_size() > 0) {
+    return wrong(where, "the data has a path, but directory and time say where its files are");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,48 @@
+#include "optim/dense_optimizer_check.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "proto/field_check.h"
+
+namespace millrace {
+namespace {
+
+absl::Status check_sgd(const std::string& where, const Sgd& sgd) {
+  RETURN_IF_ERROR(not_negative(where, "momentum", sgd.momentum()));
+  RETURN_IF_ERROR(not_negative(where, "weight_decay", sgd.weight_decay()));
+  if (!sgd.nesterov() || sgd.momentum() > 0) return absl::OkStatus();
+  return wrong(where, "nesterov needs a momentum above 0");
+}
+
+absl::Status check_adagrad(const std::string& where, const Adagrad& adagrad) {
+  RETURN_IF_ERROR(not_negative(where, "lr_decay", adagrad.lr_decay()));
+  RETURN_IF_ERROR(not_negative(where, "weight_decay", adagrad.weight_decay()));
+  RETURN_IF_ERROR(not_negative(where, "initial_accumulator", adagrad.initial_accumulator()));
+  return positive(where, "epsilon", adagrad.epsilon());
+}
+
+absl::Status check_adam(const std::string& where, const Adam& adam) {
+  RETURN_IF_ERROR(below_one(where, "beta1", adam.beta1()));
+  RETURN_IF_ERROR(below_one(where, "beta2", adam.beta2()));
+  RETURN_IF_ERROR(positive(where, "epsilon", adam.epsilon()));
+  return not_negative(where, "weight_decay", adam.weight_decay());
+}
+
+}  // namespace
+
+absl::Status check_dense_optimizer(absl::string_view where, const DenseOptimizerConfig& config) {
+  const auto in = [&](absl::string_view kind) { return absl::StrCat(where, ".", kind); };
+  RETURN_IF_ERROR(not_negative(where, "learning_rate", config.learning_rate()));
+  switch (config.kind_case()) {
+    case DenseOptimizerConfig::kSgd: return check_sgd(in("sgd"), config.sgd());
+    case DenseOptimizerConfig::kAdagrad: return check_adagrad(in("adagrad"), config.adagrad());
+    case DenseOptimizerConfig::kAdam: return check_adam(in("adam"), config.adam());
+    case DenseOptimizerConfig::kAdamw: return check_adam(in("adamw"), config.adamw());
+    case DenseOptimizerConfig::KIND_NOT_SET: break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,46 @@
+#include "optim/dense_optimizer_check.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <string>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::Status check(const std::string& text) {
+  DenseOptimizerConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  return check_dense_optimizer("here", config);
+}
+
+TEST(DenseOptimizerCheckTest, AcceptsTheEndsOfEveryRange) {
+  for (const char* text :
+       {"", "learning_rate: 0", "sgd {}", "sgd { momentum: 0.5 nesterov: true }",
+        "adagrad { epsilon: 1e-300 }", "adam { beta1: 0 beta2: 0.9999999 }", "adamw {}"}) {
+    EXPECT_OK(check(text)) << text;
+  }
+}
+
+TEST(DenseOptimizerCheckTest, RefusesNamingPlaceAndField) {
+  const auto fails = [](const std::string& text, const std::string& what) {
+    EXPECT_THAT(check(text), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
+  };
+  fails("learning_rate: -1", "here: learning_rate is -1; must be at least 0 and finite");
+  fails("learning_rate: inf", "learning_rate is inf");
+  fails("sgd { momentum: -1 }", "here.sgd: momentum is -1");
+  fails("sgd { nesterov: true }", "here.sgd: nesterov needs a momentum above 0");
+  fails("adagrad { epsilon: 0 }", "here.adagrad: epsilon is 0; must be greater than 0 and finite");
+  fails("adagrad { lr_decay: -1 }", "here.adagrad: lr_decay");
+  fails("adam { epsilon: 0 }", "here.adam: epsilon is 0");
+  fails("adamw { epsilon: 0 }", "here.adamw: epsilon is 0");
+  fails("adamw { beta1: 1 }", "here.adamw: beta1 is 1; must be at least 0 and below 1");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,65 @@
+#include "optim/rows/row_optimizer_check.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <string>
+#include <tuple>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+// `text` is part of a TableConfig.
+absl::Status check(const std::string& text) {
+  TableConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  return check_sparse_optimizer("t.optimizer", config.optimizer());
+}
+
+TEST(RowOptimizerCheckTest, AcceptsTheEndsOfEveryRange) {
+  for (const char* text : {
+           "",
+           "optimizer { learning_rate: 0 }",
+           "optimizer { sgd { weight_decay: 0 } }",
+           "optimizer { adagrad { initial_accumulator: 0 epsilon: 1e-300 weight_decay: 1 } }",
+           "optimizer { adam { beta1: 0 beta2: 0.9999999 step_count: ROW } }",
+           "optimizer { adamw { weight_decay: 0 } }",
+           "optimizer { ftrl { beta: 0 l1: 0 l2: 0 initial_accumulator: 0 } }",
+       }) {
+    EXPECT_OK(check(text)) << text;
+  }
+}
+
+using Case = std::tuple<const char*, const char*>;
+class RowOptimizerCheckRefusedTest : public testing::TestWithParam<Case> {};
+
+TEST_P(RowOptimizerCheckRefusedTest, NamesPlaceAndField) {
+  const auto [text, error] = GetParam();
+  EXPECT_THAT(check(text), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(error)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, RowOptimizerCheckRefusedTest,
+    testing::Values(
+        Case{"optimizer { learning_rate: -1 }", "t.optimizer: learning_rate is -1"},
+        Case{"optimizer { learning_rate: 1e39 }", "learning_rate is 1e+39"},
+        Case{"optimizer { learning_rate: nan }", "learning_rate is nan"},
+        Case{"optimizer { sgd { weight_decay: -1 } }", "t.optimizer.sgd: weight_decay is -1"},
+        Case{"optimizer { adagrad { epsilon: 0 } }", "t.optimizer.adagrad: epsilon is 0"},
+        Case{"optimizer { adagrad { weight_decay: inf } }", "weight_decay is inf"},
+        Case{"optimizer { rowwise_adagrad { initial_accumulator: -1 } }",
+             "t.optimizer.rowwise_adagrad: initial_accumulator is -1"},
+        Case{"optimizer { adam { beta1: 1 } }", "t.optimizer.adam: beta1 is 1"},
+        Case{"optimizer { adam { beta2: -0.5 } }", "beta2 is -0.5"},
+        Case{"optimizer { adamw { epsilon: 0 } }", "t.optimizer.adamw: epsilon is 0"},
+        Case{"optimizer { adamw { weight_decay: -0.5 } }", "weight_decay is -0.5"},
+        Case{"optimizer { ftrl { beta: -1 } }", "t.optimizer.ftrl: beta is -1"},
+        Case{"optimizer { ftrl { l1: -1 } }", "l1 is -1"},
+        Case{"optimizer { ftrl { l2: inf } }", "l2 is inf"},
+        Case{"optimizer { ftrl { initial_accumulator: nan } }", "initial_accumulator is nan"}));
+
+}  // namespace
+}  // namespace millrace

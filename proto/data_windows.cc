@@ -1,0 +1,18 @@
+#include "proto/data_windows.h"
+
+#include <algorithm>
+
+namespace millrace {
+
+bool comes_in_windows(const DataConfig& data) {
+  const auto& sources = data.mix().source();
+  return data.has_windows() || std::any_of(sources.begin(), sources.end(), [](const auto& source) {
+           return source.data().has_windows();
+         });
+}
+
+bool finds_own_files(const WindowsConfig& windows) {
+  return windows.has_directory() || windows.has_time();
+}
+
+}  // namespace millrace

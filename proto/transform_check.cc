@@ -1,0 +1,103 @@
+#include "proto/transform_check.h"
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "proto/field_check.h"
+
+namespace millrace {
+namespace {
+
+absl::Status check_hash(const std::string& where, const HashTransform& hash) {
+  if (hash.function() != HashTransform::FARM_HASH || hash.seed() == 0) return absl::OkStatus();
+  return wrong(where, "FARM_HASH takes no seed");
+}
+
+absl::Status check_bucketize(const std::string& where, const BucketizeTransform& bucketize) {
+  if (bucketize.boundary_size() == 0) return wrong(where, "boundary is missing");
+  for (int i = 0; i < bucketize.boundary_size(); ++i) {
+    if (std::isnan(bucketize.boundary(i))) {
+      return wrong(where, absl::StrCat("boundary[", i, "] is not a number"));
+    }
+    if (i == 0 || bucketize.boundary(i - 1) < bucketize.boundary(i)) continue;
+    return wrong(where, absl::StrCat("boundary[", i, "] is ", bucketize.boundary(i), " after ",
+                                     bucketize.boundary(i - 1), "; must increase strictly"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_clip(const std::string& where, const ClipTransform& clip) {
+  if (clip.min() <= clip.max()) return absl::OkStatus();
+  return wrong(where, absl::StrCat("min ", clip.min(), " is above max ", clip.max()));
+}
+
+absl::Status check_threshold(const std::string& where, const ThresholdTransform& threshold) {
+  if (!threshold.has_at_least()) return wrong(where, "at_least is missing");
+  if (std::isnan(threshold.at_least())) return wrong(where, "at_least is not a number");
+  return absl::OkStatus();
+}
+
+absl::Status check_multi_hash(const std::string& where, const MultiHashTransform& hash) {
+  if (hash.function() == HashTransform::FARM_HASH) return wrong(where, "FARM_HASH takes no seed");
+  RETURN_IF_ERROR(within(where, "count", hash.count(), 1, 64));
+  if (hash.divisor() >= 1 && hash.divisor() <= uint64_t{1} << 57) return absl::OkStatus();
+  return wrong_number(where, "divisor", hash.divisor(), "1 to 2^57");
+}
+
+absl::Status check_vocabulary(const std::string& where, const VocabularyTransform& vocabulary) {
+  if (vocabulary.path().empty()) return wrong(where, "path is missing");
+  return at_least(where, "other_ids", vocabulary.other_ids(), 0);
+}
+
+}  // namespace
+
+absl::string_view transform_name(const TransformConfig& transform) {
+  switch (transform.kind_case()) {
+    case TransformConfig::kHash: return "hash";
+    case TransformConfig::kModulo: return "modulo";
+    case TransformConfig::kBucketize: return "bucketize";
+    case TransformConfig::kLog1P: return "log1p";
+    case TransformConfig::kClip: return "clip";
+    case TransformConfig::kThreshold: return "threshold";
+    case TransformConfig::kMultiHash: return "multi_hash";
+    case TransformConfig::kCross: return "cross";
+    case TransformConfig::kTruncate: return "truncate";
+    case TransformConfig::kUnique: return "unique";
+    case TransformConfig::kVocabulary: return "vocabulary";
+    case TransformConfig::kCast: return "cast";
+    case TransformConfig::KIND_NOT_SET: break;
+  }
+  return "transform";
+}
+
+absl::Status check_transform(absl::string_view where, const TransformConfig& transform) {
+  const std::string place = absl::StrCat(where, ".", transform_name(transform));
+  switch (transform.kind_case()) {
+    case TransformConfig::kHash: return check_hash(place, transform.hash());
+    case TransformConfig::kModulo:
+      if (transform.modulo().divisor() >= 1) return absl::OkStatus();
+      return wrong_number(place, "divisor", transform.modulo().divisor(), "at least 1");
+    case TransformConfig::kBucketize: return check_bucketize(place, transform.bucketize());
+    case TransformConfig::kClip: return check_clip(place, transform.clip());
+    case TransformConfig::kThreshold: return check_threshold(place, transform.threshold());
+    case TransformConfig::kMultiHash: return check_multi_hash(place, transform.multi_hash());
+    case TransformConfig::kCross:
+      if (!transform.cross().feature().empty()) return absl::OkStatus();
+      return wrong(place, "feature is missing");
+    case TransformConfig::kTruncate:
+      return at_least(place, "count", transform.truncate().count(), 1);
+    case TransformConfig::kVocabulary: return check_vocabulary(place, transform.vocabulary());
+    case TransformConfig::kLog1P:
+    case TransformConfig::kUnique:
+    case TransformConfig::kCast: return absl::OkStatus();
+    case TransformConfig::KIND_NOT_SET: break;
+  }
+  return wrong(where,
+               "says not which transform; known: hash, modulo, bucketize, log1p, clip, "
+               "threshold, multi_hash, cross, truncate, unique, vocabulary, cast");
+}
+
+}  // namespace millrace

@@ -1,0 +1,21 @@
+// What a configuration says about one transform, checked.
+#ifndef MILLRACE_PROTO_TRANSFORM_CHECK_H_
+#define MILLRACE_PROTO_TRANSFORM_CHECK_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Returns the name of the transform as the configuration writes it; "transform" if none is chosen.
+absl::string_view transform_name(const TransformConfig& transform);
+
+// Checks the parameters of a transform. `where` is the place of `transform` in the configuration
+// and begins every message.
+// Errors: InvalidArgument naming the field that is missing or out of range.
+absl::Status check_transform(absl::string_view where, const TransformConfig& transform);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_PROTO_TRANSFORM_CHECK_H_
