@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "io/epoch/batches_check.h"
+#include "io/format/csv_check.h"
 #include "io/mix/mix_check.h"
 #include "io/window/windows_check.h"
 #include "proto/data_windows.h"
@@ -14,33 +16,12 @@
 namespace millrace {
 namespace {
 
-absl::Status check_csv(const std::string& where, const DataConfig& data) {
-  const CsvConfig& csv = data.csv();
+absl::Status check_csv_format(const std::string& where, const DataConfig& data) {
   if (data.format() != DataConfig::AUTO && data.format() != DataConfig::CSV) {
     return wrong(where, absl::StrCat("is for delimited text, but format is ",
                                      DataConfig::Format_Name(data.format())));
   }
-  if (csv.delimiter().size() != 1) {
-    return wrong(where,
-                 absl::StrCat("delimiter is \"", csv.delimiter(), "\"; must be one character"));
-  }
-  if (csv.list_delimiter().size() > 1 || csv.list_delimiter() == csv.delimiter()) {
-    return wrong(where, absl::StrCat("list_delimiter is \"", csv.list_delimiter(),
-                                     "\"; must be one character other than delimiter, or empty"));
-  }
-  std::set<std::string> names;
-  for (int i = 0; i < csv.column_size(); ++i) {
-    const std::string column = entry(where + ".column", i, csv.column(i));
-    if (csv.column(i).empty()) return wrong(column, "is empty");
-    RETURN_IF_ERROR(untaken(column, csv.column(i), &names));
-  }
-  if (csv.header() == CsvConfig::TYPED && !csv.list_delimiter().empty()) {
-    return wrong(where, "list_delimiter is given, but a TYPED header says which columns are lists");
-  }
-  if (csv.header() == CsvConfig::TYPED && !csv.hexadecimal().empty()) {
-    return wrong(where, "hexadecimal is given, but a TYPED header says what columns hold");
-  }
-  return absl::OkStatus();
+  return check_csv(where, data.csv());
 }
 
 // That `format` is the one of these options, or not said.
@@ -64,7 +45,7 @@ absl::Status check_tfrecord(const std::string& where, const DataConfig& data) {
 }
 
 absl::Status check_formats(const std::string& where, const DataConfig& data) {
-  if (data.has_csv()) RETURN_IF_ERROR(check_csv(where + ".csv", data));
+  if (data.has_csv()) RETURN_IF_ERROR(check_csv_format(where + ".csv", data));
   if (data.has_tfrecord()) RETURN_IF_ERROR(check_tfrecord(where + ".tfrecord", data));
   if (data.has_libsvm()) {
     RETURN_IF_ERROR(check_format(where + ".libsvm", data, DataConfig::LIBSVM));
@@ -97,8 +78,7 @@ absl::Status check_data(const std::string& where, const DataConfig& data, const 
   for (int i = 0; i < data.path_size(); ++i) {
     if (data.path(i).empty()) return wrong(entry(where + ".path", i), "is empty");
   }
-  RETURN_IF_ERROR(at_least(where, "batch_size", data.batch_size(), 1));
-  RETURN_IF_ERROR(at_least(where, "shuffle_rows", data.shuffle_rows(), 0));
+  RETURN_IF_ERROR(check_batches(where, data));
   if (data.has_split()) RETURN_IF_ERROR(check_split(where + ".split", data.split()));
   RETURN_IF_ERROR(at_least(where, "max_group_bytes", data.max_group_bytes(), 1 << 20));
   if (!(data.max_bad_fraction() >= 0 && data.max_bad_fraction() <= 1)) {

@@ -1,35 +1,27 @@
 #include "io/epoch/epoch_source.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "io/epoch/batches_check.h"
+#include "proto/field_check.h"
 #include "proto/split_check.h"
 
 namespace millrace {
 namespace {
 
 absl::Status check_options(const DatasetOptions& options) {
-  auto at_least_one = [](int64_t value, absl::string_view name) -> absl::Status {
-    if (value >= 1) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, "; it must be at least 1"));
-  };
-  RETURN_IF_ERROR(at_least_one(options.data.batch_size(), "batch_size"));
-  RETURN_IF_ERROR(at_least_one(options.reader_threads, "reader_threads"));
-  RETURN_IF_ERROR(at_least_one(options.prefetch_batches, "prefetch_batches"));
-  RETURN_IF_ERROR(at_least_one(options.world_size, "world_size"));
+  RETURN_IF_ERROR(check_batches("data", options.data));
+  RETURN_IF_ERROR(at_least("data", "reader_threads", options.reader_threads, 1));
+  RETURN_IF_ERROR(at_least("data", "prefetch_batches", options.prefetch_batches, 1));
+  RETURN_IF_ERROR(at_least("data", "world_size", options.world_size, 1));
   if (options.rank < 0 || options.rank >= options.world_size) {
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", options.rank, " of ", options.world_size, " ranks"));
-  }
-  const int64_t shuffle_rows = options.data.shuffle_rows();
-  if (shuffle_rows < 0 || shuffle_rows > std::numeric_limits<int32_t>::max()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("shuffle_rows is ", shuffle_rows, "; it must be from 0 to 2^31 - 1"));
   }
   if (options.data.has_mix()) {
     return absl::InvalidArgumentError("the data is a mix, which open_mixed_dataset opens");

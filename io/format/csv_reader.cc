@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "io/format/cell_index.h"
 #include "io/format/cell_parser.h"
+#include "io/format/csv_check.h"
 #include "io/format/delimiter_hint.h"
 #include "io/format/text_lines.h"
 
@@ -54,16 +55,6 @@ absl::StatusOr<CsvColumn> parse_typed_column(const std::string& text) {
                    .type_name = type};
   column.format.list_delimiter = absl::EndsWith(type, "_seq") ? ' ' : '\0';
   return column;
-}
-
-absl::Status check_delimiters(const CsvConfig& config) {
-  const std::string both = config.delimiter() + config.list_delimiter();
-  if (config.delimiter().size() == 1 && config.list_delimiter().size() <= 1 &&
-      both.find_first_of("\n\r\"") == std::string::npos) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      "csv: a delimiter must be one character, and neither a quote nor the end of a line");
 }
 
 // The rows of one tile, and where they are for messages.
@@ -129,7 +120,7 @@ class CsvReader : public FileReader {
       : path_(std::move(path)), file_(std::move(file)), config_(config) {}
 
   absl::Status open(std::shared_ptr<const FileLayout> layout) {
-    RETURN_IF_ERROR(check_delimiters(config_));
+    RETURN_IF_ERROR(check_csv("csv", config_));
     const bool with_header = config_.column().empty();
     layout_ = std::static_pointer_cast<const CsvLayout>(std::move(layout));
     if (layout_ == nullptr) {

@@ -1,0 +1,41 @@
+#include "io/format/csv_check.h"
+
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "proto/field_check.h"
+
+namespace millrace {
+
+absl::Status check_csv(absl::string_view where, const CsvConfig& csv) {
+  if (csv.delimiter().size() != 1) {
+    return wrong(where,
+                 absl::StrCat("delimiter is \"", csv.delimiter(), "\"; must be one character"));
+  }
+  if (csv.list_delimiter().size() > 1 || csv.list_delimiter() == csv.delimiter()) {
+    return wrong(where, absl::StrCat("list_delimiter is \"", csv.list_delimiter(),
+                                     "\"; must be one character other than delimiter, or empty"));
+  }
+  if (absl::StrCat(csv.delimiter(), csv.list_delimiter()).find_first_of("\n\r\"") !=
+      std::string::npos) {
+    return wrong(where,
+                 "a delimiter must be one character, and neither a quote nor the end of a line");
+  }
+  std::set<std::string> names;
+  for (int i = 0; i < csv.column_size(); ++i) {
+    const std::string column = entry(absl::StrCat(where, ".column"), i, csv.column(i));
+    if (csv.column(i).empty()) return wrong(column, "is empty");
+    RETURN_IF_ERROR(untaken(column, csv.column(i), &names));
+  }
+  if (csv.header() == CsvConfig::TYPED && !csv.list_delimiter().empty()) {
+    return wrong(where, "list_delimiter is given, but a TYPED header says which columns are lists");
+  }
+  if (csv.header() == CsvConfig::TYPED && !csv.hexadecimal().empty()) {
+    return wrong(where, "hexadecimal is given, but a TYPED header says what columns hold");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace
