@@ -75,7 +75,8 @@ template <typename Call>
 absl::Status HookList::call(HookContext& context, Entry& entry, Event event, absl::Duration* since,
                             const Call& call) {
   context.request_queue().set_caller(entry.hook->name());
-  constexpr ExceptionWords kWords = {.internal = "threw an exception",
+  constexpr ExceptionWords kWords = {.doing = "",
+                                     .internal = "threw an exception",
                                      .unknown = "threw something that is no std::exception"};
   absl::Status status = catch_exceptions([&] { return call(*entry.hook); }, kWords);
   const absl::Duration now = clock_.elapsed();
