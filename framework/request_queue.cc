@@ -1,11 +1,13 @@
 #include "framework/request_queue.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
+#include "framework/request_state.h"
 
 namespace millrace {
 namespace {
@@ -21,22 +23,15 @@ void append(const RequestSet& requests, const std::vector<Request::Kind>& withou
             PendingRequests* all) {
   for (const Request& request : requests.asked) {
     if (std::count(without.begin(), without.end(), request.kind) > 0) continue;
-    PendingRequest& pending = *all->Add();
-    pending.set_kind(request.kind);
-    pending.set_detail(request.detail);
-    pending.set_hook(request.hook);
+    *all->Add() = to_state(request);
   }
 }
 
 absl::StatusOr<RequestSet> from_state(const PendingRequests& all, int rank) {
   RequestSet requests;
   for (const PendingRequest& pending : all) {
-    if (pending.kind() < Request::kEvaluate || pending.kind() > Request::kStop) {
-      return absl::DataLossError(
-          absl::StrCat("a pending request is damaged: its kind is ", pending.kind()));
-    }
-    requests.add(
-        {static_cast<Request::Kind>(pending.kind()), pending.detail(), pending.hook(), rank});
+    ASSIGN_OR_RETURN(Request request, from_state(pending, rank));
+    requests.add(std::move(request));
   }
   return requests;
 }

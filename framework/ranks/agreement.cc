@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "framework/request_state.h"
 #include "proto/rank_note.pb.h"
 
 namespace millrace {
@@ -147,17 +148,14 @@ absl::StatusOr<RequestSet> Agreement::requests() {
   }
   RankNote note;
   for (const Request& request : own.asked) {
-    PendingRequest& asked = *note.add_request();
-    asked.set_kind(request.kind);
-    asked.set_detail(request.detail);
-    asked.set_hook(request.hook);
+    *note.add_request() = to_state(request);
   }
   absl::StatusOr<std::vector<RankNote>> notes = gather(collectives_, note);
   if (!notes.ok()) return give_up(notes.status());
   for (size_t rank = 0; rank < notes->size(); ++rank) {
     for (const PendingRequest& asked : (*notes)[rank].request()) {
-      agreed.add({static_cast<Request::Kind>(asked.kind()), asked.detail(), asked.hook(),
-                  static_cast<int>(rank)});
+      ASSIGN_OR_RETURN(Request request, from_state(asked, static_cast<int>(rank)));
+      agreed.add(std::move(request));
     }
   }
   return agreed;
