@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
+#include "config/config_check.h"
 #include "framework/summary.h"
 #include "framework/trainer.h"
 #include "job/generated_data.h"
