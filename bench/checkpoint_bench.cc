@@ -165,6 +165,7 @@ class CheckpointBench {
     RETURN_IF_ERROR(steps_.run(EmbeddingSteps::kBatches, seconds));
     RETURN_IF_ERROR(remove_all());
     SaverOptions options;
+    options.asynchronous = true;
     options.folder = folder("checkpoints");
     options.write_threads = static_cast<int>(flags_.threads);
     ASSIGN_OR_RETURN(saver_, Saver::create(options, FileSystem::local(), Clock::real()));

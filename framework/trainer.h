@@ -31,7 +31,6 @@
 #include "framework/model_parts.h"
 #include "framework/on_error.h"
 #include "framework/ranks/agreement.h"
-#include "framework/ranks/commit_exchange.h"
 #include "framework/report/reporter.h"
 #include "framework/request_queue.h"
 #include "framework/summary.h"
@@ -220,7 +219,6 @@ class Trainer {
   Reporter reporter_;
   LoopContext context_;
   Agreement agreement_;
-  CommitExchange commit_;
   StepRunner steps_;
   Evaluations evaluations_;
   TrainerState state_;

@@ -184,6 +184,7 @@ CLASSES = {
         "loop_position_test": "tensor",
         "loop_recorder": "tensor",
         "loop_recorder_test": "tensor",
+        "phase_scope_test": "tensor",
         "request_server": "tensor",
         "request_server_test": "tensor",
         "step_runner": "torch",

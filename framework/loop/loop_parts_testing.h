@@ -48,7 +48,6 @@ struct LoopParts {
                  nullptr, {}, training),
         context({0, 1, false}, position, requests, reporter.values()),
         agreement(collectives, requests, {"eval"}),
-        commit(agreement, model_parts.parameters),
         train_step(create_standard_train_step()),
         steps({*parts.model, model_parts, parts.dense_optimizers, nullptr, *train_step, commit,
                hooks, context, position},
@@ -107,7 +106,6 @@ struct LoopParts {
   Reporter reporter;
   LoopContext context;
   Agreement agreement;
-  CommitExchange commit;
   std::unique_ptr<TrainStep> train_step;
   StepRunner steps;
   FakeSaver saver;

@@ -32,24 +32,23 @@ absl::StatusOr<StepResult> StepRunner::run(const StepData& data, int64_t example
 }
 
 absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t examples) {
-  parts_.commit.begin_step(parts_.position.steps_done() + 1);
+  commit_.begin_step(parts_.position.steps_done() + 1);
   Events events(*this);
   absl::StatusOr<StepResult> result = absl::InternalError("the step was not run");
   absl::Status status = catch_exceptions("the step", [&]() -> absl::Status {
     parts_.model.begin_step(parts_.position.progress, Phase::kTrain);
     RETURN_IF_ERROR(parts_.hooks.before_step(parts_.context));
     const TrainStepParts step_parts{parts_.model, parts_.model_parts.parameters,
-                                    parts_.dense_optimizers, parts_.sparse_optimizer,
-                                    parts_.commit};
+                                    parts_.dense_optimizers, parts_.sparse_optimizer, commit_};
     const StepInput input{data.micro_batches, examples, parts_.position.progress, seed_,
                           parts_.context.rank()};
     result = parts_.train_step.run(step_parts, input, events);
     return result.status();
   });
-  if (status.ok() && !parts_.commit.decided()) {
+  if (status.ok() && !commit_.decided()) {
     status = absl::InternalError("the train step did not call the commit exchange");
   }
-  if (!status.ok()) return parts_.commit.decided() ? status : parts_.commit.fail(status);
+  if (!status.ok()) return commit_.decided() ? status : commit_.fail(status);
   return result;
 }
 

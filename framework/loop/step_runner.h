@@ -13,6 +13,7 @@
 #include "framework/loop/loop_context.h"
 #include "framework/loop/loop_position.h"
 #include "framework/model_parts.h"
+#include "framework/ranks/agreement.h"
 #include "framework/ranks/commit_exchange.h"
 #include "framework/train_step.h"
 #include "optim/dense_optimizer.h"
@@ -33,13 +34,14 @@ class StepRunner {
     std::vector<std::unique_ptr<DenseOptimizer>>& dense_optimizers;
     SparseOptimizer* sparse_optimizer;  // null: the model has no tables
     TrainStep& train_step;
-    CommitExchange& commit;
+    Agreement& agreement;
     HookList& hooks;
     LoopContext& context;
     const LoopPosition& position;
   };
 
-  StepRunner(const Parts& parts, uint64_t seed) : parts_(parts), seed_(seed) {}
+  StepRunner(const Parts& parts, uint64_t seed)
+      : parts_(parts), seed_(seed), commit_(parts.agreement, parts.model_parts.parameters) {}
 
   // Runs the step after the current position. `examples`: of all ranks. Collective: a rank that
   // fails before the ranks decided takes part in the decision as failed. Errors: those of the
@@ -57,6 +59,7 @@ class StepRunner {
 
   const Parts parts_;
   const uint64_t seed_;
+  CommitExchange commit_;
   absl::Status after_backward_;
 };
 

@@ -82,6 +82,7 @@ class AsynchronousSaverTest : public testing::Test {
  protected:
   std::unique_ptr<Saver> saver(FileSystem& files, int threads = 2, bool read_only = false) {
     SaverOptions options;
+    options.asynchronous = true;
     options.read_only = read_only;
     options.folder = kFolder;
     options.write_threads = threads;
@@ -401,6 +402,7 @@ std::vector<absl::Status> save_on_two_ranks(FileSystem& files) {
     StepByStep job(/*tables=*/false);
     job.step();
     SaverOptions options;
+    options.asynchronous = true;
     options.folder = kFolder;
     ASSIGN_OR_RETURN(const auto saver, Saver::create(options, files, Clock::real()));
     RETURN_IF_ERROR(saver->begin(job.state(), {}, *ranks));

@@ -109,6 +109,7 @@ auto in_memory(const TrainState& state) {
 // The same from the files of a Saver. Small files, so that tables have several.
 absl::StatusOr<std::unique_ptr<Saver>> new_saver(FileSystem& files) {
   SaverOptions options;
+  options.asynchronous = true;
   options.folder = "checkpoints";
   options.write_threads = 1;
   return Saver::create(std::move(options), files, Clock::real());
