@@ -39,12 +39,14 @@ class StateSaver {
 
   // Begins to save all of `state` as it is now; the state may change as soon as this returns. May
   // first wait for earlier saves. `metrics`: known figures of the model at this step, by
-  // "set/metric". Errors: those that show before anything is written; those of poll(). After an
-  // error earlier checkpoints are as they were, and the next call may succeed.
+  // "set/metric". The checkpoint that becomes durable has path and progress of `state`. Errors: of
+  // a saver that is not asynchronous, those of saving; else those that show before anything is
+  // written, and those of poll(). After an error earlier checkpoints are as they were, and the next
+  // call may succeed.
   virtual absl::Status begin(const TrainState& state, const std::map<std::string, double>& metrics,
                              Collectives& ranks) = 0;
   // If true, the trainer continues after begin() and calls poll() after every step. If false, it
-  // calls finish() after each begin().
+  // calls finish() after each begin() that succeeds, and poll() after one that fails.
   virtual bool asynchronous() const { return false; }
   // Whether this rank has done its part of what the oldest save under way is at: writing, then
   // committing. False if none is under way.

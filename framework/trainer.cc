@@ -154,9 +154,7 @@ absl::StatusOr<Summary> Trainer::train(absl::string_view function, bool evaluate
 
 absl::StatusOr<EvaluationResult> Trainer::evaluate(absl::string_view set_name) {
   ASSIGN_OR_RETURN(EvaluationSet * set, evaluations_.find(set_name));
-  EvaluationOptions options;
-  options.name = set->name;
-  return evaluate(*set->data, options);
+  return evaluate(*set->data, named(set->name));
 }
 
 absl::StatusOr<EvaluationResult> Trainer::evaluate(Dataset& data, EvaluationOptions options) {
@@ -283,7 +281,9 @@ absl::Status Trainer::evaluate_window() {
   if (!options_.progressive_evaluation) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, windows()->open_window_again());
   if (data == nullptr) return absl::OkStatus();
-  return server_.evaluate_and_report(*data, kNextWindow).status();
+  ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result,
+                   server_.evaluate(*data, named(kNextWindow)));
+  return result.has_value() ? server_.report_evaluation(*result) : absl::OkStatus();
 }
 
 // Evaluates a window of each paired set. Where one has ended, training ends with this window.
@@ -301,10 +301,11 @@ absl::Status Trainer::evaluate_paired(const Window& window) {
                          << " have ended, and training ends with them";
       continue;
     }
-    ASSIGN_OR_RETURN(const bool evaluated,
-                     server_.evaluate_and_report(set->open_window(), set->name()));
-    if (!evaluated) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result,
+                     server_.evaluate(set->open_window(), named(set->name())));
+    if (!result.has_value()) return absl::OkStatus();
     set->evaluated(state->window, window.index);
+    RETURN_IF_ERROR(server_.report_evaluation(*result));
   }
   return absl::OkStatus();
 }
@@ -398,12 +399,13 @@ absl::Status Trainer::drop_rest(std::unique_ptr<StepData> next) {
 // Returns: what the ranks said of the next step.
 absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data, int64_t examples,
                                                  const StepData* next) {
-  RETURN_IF_ERROR(checkpoints_.begin_step());
+  RETURN_IF_ERROR(checkpoints_.open());
   // All ranks are at this step, and have the same tables.
   for (const EmbeddingCollection* collection : collections()) {
     RETURN_IF_ERROR(collection->check_step(position_.progress.step + 1));
   }
   agreement_.start({"step", position_.steps_done() + 1}, share(next));
+  checkpoints_.begin_step();
   ExchangeResult agreed;
   RETURN_IF_ERROR(consistency_.suspend([&]() -> absl::Status {
     ASSIGN_OR_RETURN(const StepResult result, steps_.run(data, examples));

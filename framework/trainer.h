@@ -122,16 +122,19 @@ class Trainer {
   // saved and begins anew.
   // Errors: FailedPrecondition without a saver; those of StateSaver and restore.
   absl::StatusOr<std::optional<CheckpointInfo>> resume(std::vector<std::string>* notes) {
+    if (running_) return absl::FailedPreconditionError("resume() during a run");
     return checkpoints_.resume(notes);
   }
   // The same from one at `path`. Errors: NotFound too.
   absl::StatusOr<CheckpointInfo> resume_from(const std::string& path,
                                              std::vector<std::string>* notes) {
+    if (running_) return absl::FailedPreconditionError("resume_from() during a run");
     return checkpoints_.resume_from(path, notes);
   }
   // Begins with what the model bank gives, where nothing is resumed; without one, as the model is.
   // On all ranks, between runs. `notes`: as of restore. Errors: those of StateLoader and restore.
   absl::Status load_model_bank(std::vector<std::string>* notes) {
+    if (running_) return absl::FailedPreconditionError("load_model_bank() during a run");
     return checkpoints_.load_model_bank(notes);
   }
   // Loads dense tensors and tables that a checkpoint was saved without from the model bank, as
@@ -144,8 +147,8 @@ class Trainer {
     return checkpoints_.load_left_out(names, began_with);
   }
   // Saves a checkpoint between runs, durable when this returns. Hooks are not notified. On all
-  // ranks. Errors: FailedPrecondition without a saver or during a run; those of capture() and
-  // StateSaver.
+  // ranks. Errors:  // Errors: FailedPrecondition without a saver, during a run, or after a run
+  // that failed amid a step; those of capture() and StateSaver.
   absl::StatusOr<CheckpointInfo> save_checkpoint() {
     if (running_) return absl::FailedPreconditionError("save_checkpoint() during a run");
     return checkpoints_.save_between_runs();

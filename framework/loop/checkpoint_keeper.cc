@@ -18,8 +18,8 @@ void CheckpointKeeper::begin_run() {
   begun_step_ = durable_step_ = -1;
 }
 
-absl::Status CheckpointKeeper::begin_step() {
-  if (steps_begun_++ > 0 || parts_.saver == nullptr) return absl::OkStatus();
+absl::Status CheckpointKeeper::open() {
+  if (steps_begun_ > 0 || parts_.saver == nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(parts_.agreement.meet({"opening the checkpoints"}));
   return parts_.saver->open(ranks());
 }
@@ -193,6 +193,11 @@ absl::Status CheckpointKeeper::reload() {
 
 absl::StatusOr<CheckpointInfo> CheckpointKeeper::save_between_runs() {
   if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
+  if (!parts_.consistency.holds() && !parts_.evaluations.failed()) {
+    return absl::FailedPreconditionError(
+        "the last run failed amid a step, whose state is not saved; resume from a checkpoint "
+        "first");
+  }
   const absl::StatusOr<TrainState> state =
       catch_exceptions([&] { return parts_.state.capture(nullptr); });
   if (!state.ok()) {
@@ -230,6 +235,8 @@ absl::Status CheckpointKeeper::apply(FoundCheckpoint found, std::vector<std::str
     }
   }
   parts_.saver->restored(found.info);
+  parts_.consistency.begin_run();
+  asked_.clear();
   newest_ = found.info.path;
   parts_.evaluations.restore_metrics(std::move(found.metrics));
   return absl::OkStatus();

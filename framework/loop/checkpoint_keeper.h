@@ -32,8 +32,8 @@ struct CheckpointKeeperOptions {
 };
 
 // Drives the saver and the model bank of a trainer. Every save is begun, then polled or finished;
-// one of a saver that is not asynchronous is finished at once. Every function is collective: all
-// ranks call it at the same point. Used on the trainer's thread.
+// one of a saver that is not asynchronous is finished at once. Functions that save, load or wait
+// are collective: all ranks call them at the same point. Used on the trainer's thread.
 class CheckpointKeeper {
  public:
   // What it works with; all are borrowed.
@@ -55,9 +55,10 @@ class CheckpointKeeper {
       : parts_(parts), options_(options) {}
 
   void begin_run();
-  // Before each step; at the first of a run acquires the saver's place. Errors: those of
-  // StateSaver::open.
-  absl::Status begin_step();
+  // Acquires the saver's place, before the first step of a run. Errors: those of StateSaver::open.
+  absl::Status open();
+  // Counts a step that begins.
+  void begin_step() { ++steps_begun_; }
   // Steps begun in this run, failed and refused ones too.
   int64_t steps_begun() const { return steps_begun_; }
 

@@ -129,7 +129,9 @@ TEST_F(CheckpointKeeperTest, AfterASaveThatFailedThereIsNoOther) {
 
 TEST_F(CheckpointKeeperTest, MetricsOfThisStepGoWithIt) {
   loop_.make_step();
-  ASSERT_OK(loop_.server.evaluate_and_report(*loop_.parts.evaluation_sets[0].data, "eval"));
+  ASSERT_OK_AND_ASSIGN(const auto result,
+                       loop_.server.evaluate(*loop_.parts.evaluation_sets[0].data, named("eval")));
+  ASSERT_OK(loop_.server.report_evaluation(*result));
   ASSERT_OK(loop_.checkpoints.save({}, Scope::kCommon));
   EXPECT_THAT(metrics_, testing::Contains(Pair("eval/logloss", testing::_)));
   loop_.make_step();
@@ -164,6 +166,21 @@ TEST_F(CheckpointKeeperTest, BetweenRunsNoHookIsNotified) {
   EXPECT_EQ(loop_.checkpoints.newest(), "step-0");
   EXPECT_THAT(loop_.hook_events, IsEmpty());
   EXPECT_EQ(states_.back().pending_size(), 0) << "asked for outside a run";
+}
+
+TEST_F(CheckpointKeeperTest, ARunThatCouldNotOpenTheFolderSavesNothing) {
+  loop_.saver.open_status = absl::FailedPreconditionError("locked by another run");
+  EXPECT_FALSE(loop_.checkpoints.open().ok());
+  EXPECT_EQ(loop_.checkpoints.steps_begun(), 0);
+  loop_.checkpoints.save_after_failure();
+  EXPECT_THAT(states_, IsEmpty());
+}
+
+TEST_F(CheckpointKeeperTest, BetweenRunsHalfAStepIsNotSaved) {
+  (void)loop_.consistency.suspend([] { return absl::InternalError("half a step"); });
+  EXPECT_THAT(loop_.checkpoints.save_between_runs().status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("amid a step")));
+  EXPECT_THAT(states_, IsEmpty());
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ class Consistency {
  public:
   bool holds() const { return holds_; }
 
-  // Begins a run, between two steps.
+  // Begins a run, or stands where a state was restored: between two steps.
   void begin_run() { holds_ = true; }
 
   // Calls `body`, during which holds() is false. If it succeeds, holds() is what it was before;
@@ -29,7 +29,7 @@ class Consistency {
   }
 
  private:
-  bool holds_ = false;
+  bool holds_ = true;
 };
 
 }  // namespace millrace

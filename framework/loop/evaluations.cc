@@ -19,6 +19,12 @@ std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets) {
   return names;
 }
 
+EvaluationOptions named(const std::string& set) {
+  EvaluationOptions options;
+  options.name = set;
+  return options;
+}
+
 // Keeps the ranks of one evaluation in step.
 class Evaluations::Ranks : public EvaluationRanks {
  public:
@@ -155,6 +161,7 @@ std::map<std::string, double> Evaluations::current_metrics() const {
 
 void Evaluations::forget() {
   last_step_.clear();
+  metrics_.clear();
   restored_step_ = -1;
 }
 
@@ -167,7 +174,7 @@ void Evaluations::save(SharedState* state) const {
 }
 
 void Evaluations::restore(const SharedState& state) {
-  last_step_.clear();
+  forget();
   for (const EvaluatedSet& set : state.evaluated()) last_step_[set.set()] = set.step();
 }
 

@@ -40,6 +40,9 @@ struct Evaluated {
 // The names of evaluation sets, in their order.
 std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets);
 
+// Options of an evaluation under this name, with the defaults.
+EvaluationOptions named(const std::string& set);
+
 // Runs evaluations, and knows for each set the step and the metrics of the last one: this goes into
 // checkpoints. Used on the trainer's thread.
 class Evaluations {

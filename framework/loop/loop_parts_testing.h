@@ -79,7 +79,8 @@ struct LoopParts {
   }
   // Makes the step that training would have made.
   void make_step() {
-    MILLRACE_CHECK(checkpoints.begin_step().ok());
+    MILLRACE_CHECK(checkpoints.open().ok());
+    checkpoints.begin_step();
     ++position.progress.step;
   }
   // Adds a hook that gets every event by name, and starts all.

@@ -41,12 +41,6 @@ RequestSet of_kinds(const RequestSet& requests, std::initializer_list<Request::K
   return some;
 }
 
-EvaluationOptions named(const std::string& set) {
-  EvaluationOptions options;
-  options.name = set;
-  return options;
-}
-
 }  // namespace
 
 void RequestServer::begin_run() {
@@ -177,13 +171,9 @@ absl::StatusOr<std::optional<EvaluationResult>> RequestServer::evaluate(Dataset&
   return std::move(evaluated.result);
 }
 
-absl::StatusOr<bool> RequestServer::evaluate_and_report(Dataset& data, const std::string& set,
-                                                        Scope scope) {
-  ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result, evaluate(data, named(set), scope));
-  if (!result.has_value()) return false;
-  parts_.evaluations.note(set);
-  RETURN_IF_ERROR(parts_.hooks.after_evaluate(parts_.context, *result));
-  return true;
+absl::Status RequestServer::report_evaluation(const EvaluationResult& result) {
+  parts_.evaluations.note(result.set);
+  return parts_.hooks.after_evaluate(parts_.context, result);
 }
 
 // Whether the evaluations of `requests` are the last of this run, so that a checkpoint is due

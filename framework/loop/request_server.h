@@ -67,10 +67,8 @@ class RequestServer {
   // those of Evaluations::run.
   absl::StatusOr<std::optional<EvaluationResult>> evaluate(Dataset& data, EvaluationOptions options,
                                                            Scope scope = Scope::kCommon);
-  // The same within training, for a set that its checkpoint knows, and reports the result to hooks.
-  // Returns: false if a rank asked to stop.
-  absl::StatusOr<bool> evaluate_and_report(Dataset& data, const std::string& set,
-                                           Scope scope = Scope::kCommon);
+  // Notes the result of an evaluation within training for checkpoints, and reports it to hooks.
+  absl::Status report_evaluation(const EvaluationResult& result);
 
   bool stopped() const { return parts_.stop.stopped; }
   // True if no step follows: after a stop or at a limit, where the data has more. If it has not,

@@ -13,7 +13,7 @@ absl::StatusOr<std::vector<Cursor>> gather_cursors(const Cursor& own, Collective
   std::vector<Cursor> cursors;
   for (const std::string& bytes : all) {
     CursorState state;
-    if (!state.ParseFromString(bytes)) return absl::DataLossError("a rank's cursor cannot be read");
+    if (!state.ParseFromString(bytes)) return absl::InternalError("a rank's cursor cannot be read");
     ASSIGN_OR_RETURN(cursors.emplace_back(), from_state(state));
   }
   return cursors;

@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-// Returns what every rank gave, by rank. Collective. Errors: those of Collectives; DataLoss for a
-// cursor that cannot be read.
+// Returns what every rank gave, by rank. Collective. Errors: those of Collectives; Internal for a
+// message that is no cursor.
 absl::StatusOr<std::vector<Cursor>> gather_cursors(const Cursor& own, Collectives& ranks);
 
 }  // namespace millrace

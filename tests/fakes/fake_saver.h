@@ -21,7 +21,7 @@ class FakeSaver : public StateSaver {
       const TrainState& state, const std::map<std::string, double>& metrics)>;
 
   explicit FakeSaver(Save save) : save_(std::move(save)) {}
-  absl::Status open(Collectives&) override { return absl::OkStatus(); }
+  absl::Status open(Collectives&) override { return open_status; }
   absl::Status begin(const TrainState& state, const std::map<std::string, double>& metrics,
                      Collectives&) override {
     ASSIGN_OR_RETURN(durable_.emplace_back(), save_(state, metrics));
@@ -38,6 +38,8 @@ class FakeSaver : public StateSaver {
                                                Collectives&) override {
     return absl::NotFoundError(path);
   }
+
+  absl::Status open_status;
 
  private:
   const Save save_;
