@@ -49,7 +49,7 @@ struct LoopParts {
         context({0, 1, false}, position, requests, reporter.values()),
         agreement(collectives, requests, {"eval"}),
         train_step(create_standard_train_step()),
-        steps({*parts.model, model_parts, parts.dense_optimizers, nullptr, *train_step, commit,
+        steps({*parts.model, model_parts, parts.dense_optimizers, nullptr, *train_step, agreement,
                hooks, context, position},
               /*seed=*/1),
         saver(std::move(save)),
