@@ -385,8 +385,8 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
   return absl::OkStatus();
 }
 
-// Without another thread. Also for a step that has a checkpoint already: it is compared with the
-// files of all ranks, and written only if it differs.
+// Saves on this thread and leaves the checkpoint to finish(). A step that has a checkpoint already
+// is compared with the files of all ranks, and written only if it differs.
 absl::Status Saver::save_at_once(const TrainState& whole,
                                  const std::map<std::string, double>& metrics, Collectives& ranks) {
   while (!saves_.empty()) RETURN_IF_ERROR(complete_oldest(ranks));

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/failure_kind.h"
 #include "base/status_matchers.h"
 #include "framework/loop/loop_parts_testing.h"
 

@@ -83,7 +83,9 @@ TEST_F(EvaluationsTest, AFailureIsMarkedUntilTheNextRun) {
     const bool fails = event == "eval:before_step";
     return fails ? absl::DataLossError("planted") : absl::OkStatus();
   });
-  EXPECT_THAT(run(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("evaluating \"eval\"")));
+  const absl::Status status = run();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("evaluating \"eval\"")));
+  EXPECT_EQ(kind_of(status), FailureKind::kEvaluation);
   EXPECT_TRUE(evaluations().failed());
   EXPECT_EQ(loop_.context.phase(), Phase::kTrain);
   evaluations().begin_run();

@@ -198,7 +198,6 @@ absl::StatusOr<RequestSet> RequestServer::evaluate_sets(const RequestSet& reques
                      evaluate(*set->data, named(set->name), scope));
     if (!result.has_value()) return without_sets(requests, done, parts_.evaluations.names());
     done.insert(set->name);
-    parts_.evaluations.note(set->name);
     for (Request request : requests.asked) {
       if (request.kind != Request::kEvaluate) continue;
       if (!request.detail.empty() && request.detail != set->name) continue;
@@ -206,7 +205,7 @@ absl::StatusOr<RequestSet> RequestServer::evaluate_sets(const RequestSet& reques
       parts_.recorder.served(request, scope);
       break;
     }
-    RETURN_IF_ERROR(parts_.hooks.after_evaluate(parts_.context, *result));
+    RETURN_IF_ERROR(report_evaluation(*result));
   }
   return RequestSet();
 }

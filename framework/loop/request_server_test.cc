@@ -159,6 +159,7 @@ TEST_F(RequestServerTest, AFailedEvaluationIsMarkedAndDeferred) {
   loop_.requests.evaluate();
   const absl::Status status = loop_.server.serve_common().status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("planted")));
+  EXPECT_EQ(kind_of(status), FailureKind::kEvaluation);
   EXPECT_TRUE(loop_.evaluations.failed());
   EXPECT_EQ(loop_.context.phase(), Phase::kTrain);
   RankState own;
