@@ -263,7 +263,8 @@ TEST(HookListTest, RequestsCarryTheHooksName) {
   }
   FakeHookContext context;
   ASSERT_OK(list.after_step(context, {}));
-  EXPECT_EQ(context.asked.take_common().stop_hook, "b") << "which is called first";
+  EXPECT_EQ(context.asked.take_common().first(Request::kStop)->hook, "b")
+      << "which is called first";
 }
 
 // What the log would say while it lives.
@@ -408,7 +409,7 @@ TEST_F(OnErrorTest, WhatWasAskedForBeforeTheErrorStands) {
   make(OnError::kDisable, {"b.after_step"});
   ASSERT_OK(list_->start(context_));
   ASSERT_OK(list_->after_step(context_, {}));
-  EXPECT_TRUE(context_.asked.take_common().evaluate_all);
+  EXPECT_TRUE(context_.asked.take_common().evaluates_all());
 }
 
 TEST_F(OnErrorTest, EachRunBeginsAnew) {

@@ -14,17 +14,13 @@ namespace {
 
 using PendingRequests = google::protobuf::RepeatedPtrField<PendingRequest>;
 
-// Whether a run that a rank's stop ends leaves this to the run that resumes.
-bool is_deferrable(const Request& request) {
-  return request.kind == Request::kEvaluate || request.kind == Request::kReload;
+// Returns the requests that a run which a rank's stop ends leaves to the run that resumes.
+RequestSet deferrable(const RequestSet& requests) {
+  return requests.of_kinds({Request::kEvaluate, Request::kReload});
 }
 
-void append(const RequestSet& requests, const std::vector<Request::Kind>& without,
-            PendingRequests* all) {
-  for (const Request& request : requests.asked) {
-    if (std::count(without.begin(), without.end(), request.kind) > 0) continue;
-    *all->Add() = to_state(request);
-  }
+void append(const RequestSet& requests, PendingRequests* all) {
+  for (const Request& request : requests.asked) *all->Add() = to_state(request);
 }
 
 absl::StatusOr<RequestSet> from_state(const PendingRequests& all, int rank) {
@@ -74,8 +70,8 @@ void RequestQueue::forget_looks(absl::string_view hook) {
 
 RequestSet RequestQueue::own_deferrable(const RequestSet& requests) const {
   RequestSet own;
-  for (const Request& request : requests.asked) {
-    if (request.rank == rank_ && is_deferrable(request)) own.add(request);
+  for (const Request& request : deferrable(requests).asked) {
+    if (request.rank == rank_) own.add(request);
   }
   return own;
 }
@@ -85,9 +81,7 @@ void RequestQueue::defer_own(const RequestSet& requests, Due due) {
 }
 
 void RequestQueue::defer_stopped(const RequestSet& requests, Scope scope) {
-  for (const Request& request : requests.asked) {
-    if (scope == Scope::kCommon || is_deferrable(request)) deferred_.common.add(request);
-  }
+  deferred_.common.merge(scope == Scope::kCommon ? requests : deferrable(requests));
 }
 
 void RequestQueue::defer_failed(const RequestSet& requests, Scope scope) {
@@ -100,26 +94,26 @@ void RequestQueue::add_failed(const RequestSet& requests, Scope scope,
     deferred->due_now.merge(own_deferrable(requests));
     return;
   }
-  for (const Request& request : requests.asked) {
-    if (request.kind != Request::kCheckpoint) deferred->common.add(request);
-  }
+  deferred->common.merge(requests.of_kinds({Request::kEvaluate, Request::kReload, Request::kStop}));
 }
 
 void RequestQueue::save(const SavePoint* point, SharedState* shared, RankState* own) const {
   DeferredRequests deferred = deferred_;
   if (point != nullptr) add_failed(point->evaluations, point->scope, &deferred);
-  append(deferred.common, {}, shared->mutable_pending());
+  append(deferred.common, shared->mutable_pending());
   if (point != nullptr) {
     // Evaluations of the set that is being served are done. One rank's stop is for this run alone:
     // the resuming run must not make it again.
-    std::vector<Request::Kind> done = {Request::kEvaluate, Request::kCheckpoint};
-    if (point->scope == Scope::kThisRank) done.push_back(Request::kStop);
-    append(point->served, done, shared->mutable_pending());
-    append(common_, {Request::kCheckpoint}, shared->mutable_pending());
+    append(point->scope == Scope::kThisRank
+               ? point->served.of_kinds({Request::kReload})
+               : point->served.of_kinds({Request::kReload, Request::kStop}),
+           shared->mutable_pending());
+    append(common_.of_kinds({Request::kEvaluate, Request::kReload, Request::kStop}),
+           shared->mutable_pending());
     if (point->stop_reason.has_value()) {
       RequestSet stop;
       stop.add({Request::kStop, *point->stop_reason, "", rank_});
-      append(stop, {}, shared->mutable_pending());
+      append(stop, shared->mutable_pending());
     }
     // After common requests, this step serves what exchanges have carried and, with more ranks,
     // what hooks ask for now, which the exchange before the save carries.
@@ -129,8 +123,8 @@ void RequestQueue::save(const SavePoint* point, SharedState* shared, RankState* 
     (carried_next ? deferred.due_now : deferred.due_later).merge(this_rank_);
   }
   // Neither stops, which are for this run, nor checkpoints: this is one.
-  append(deferred.due_now, {Request::kCheckpoint, Request::kStop}, own->mutable_due_now());
-  append(deferred.due_later, {Request::kCheckpoint, Request::kStop}, own->mutable_due_later());
+  append(deferrable(deferred.due_now), own->mutable_due_now());
+  append(deferrable(deferred.due_later), own->mutable_due_later());
 }
 
 absl::StatusOr<DeferredRequests> RequestQueue::load(const SharedState& shared,

@@ -30,11 +30,11 @@ TEST(RequestQueueTest, CommonByDefault) {
   requests.stop("enough");
   EXPECT_TRUE(requests.take_this_rank().empty());
   const RequestSet set = requests.take_common();
-  EXPECT_TRUE(set.evaluate_all);
-  EXPECT_TRUE(set.checkpoint);
-  EXPECT_TRUE(set.reload);
-  EXPECT_TRUE(set.stop);
-  EXPECT_EQ(set.stop_reason, "enough");
+  EXPECT_TRUE(set.evaluates_all());
+  EXPECT_TRUE(set.has(Request::kCheckpoint));
+  EXPECT_TRUE(set.has(Request::kReload));
+  EXPECT_TRUE(set.has(Request::kStop));
+  EXPECT_EQ(set.first(Request::kStop)->detail, "enough");
 }
 
 TEST(RequestQueueTest, ScopesDoNotMix) {
@@ -45,9 +45,10 @@ TEST(RequestQueueTest, ScopesDoNotMix) {
   requests.stop("a signal", Scope::kThisRank);
   EXPECT_TRUE(requests.take_common().empty());
   const RequestSet set = requests.take_this_rank();
-  EXPECT_THAT(set.evaluate, ElementsAre("a"));
-  EXPECT_FALSE(set.evaluate_all);
-  EXPECT_TRUE(set.checkpoint && set.reload && set.stop);
+  EXPECT_THAT(set.evaluation_sets(), ElementsAre("a"));
+  EXPECT_FALSE(set.evaluates_all());
+  EXPECT_TRUE(set.has(Request::kCheckpoint) && set.has(Request::kReload) &&
+              set.has(Request::kStop));
 }
 
 TEST(RequestQueueTest, TakingLeavesNothing) {
@@ -57,7 +58,7 @@ TEST(RequestQueueTest, TakingLeavesNothing) {
   EXPECT_FALSE(requests.take_common().empty());
   const RequestSet again = requests.take_common();
   EXPECT_TRUE(again.empty());
-  EXPECT_EQ(again.stop_reason, "");
+  EXPECT_FALSE(again.has(Request::kStop));
 }
 
 TEST(RequestQueueTest, MergedOverHooks) {
@@ -71,9 +72,9 @@ TEST(RequestQueueTest, MergedOverHooks) {
   requests.set_caller("three");
   requests.stop("second");
   const RequestSet set = requests.take_common();
-  EXPECT_THAT(set.evaluate, ElementsAre("a", "b"));
-  EXPECT_EQ(set.stop_reason, "first");
-  EXPECT_EQ(set.stop_hook, "two");
+  EXPECT_THAT(set.evaluation_sets(), ElementsAre("a", "b"));
+  EXPECT_EQ(set.first(Request::kStop)->detail, "first");
+  EXPECT_EQ(set.first(Request::kStop)->hook, "two");
 }
 
 TEST(RequestQueueTest, AtEndStaysApart) {
@@ -83,8 +84,8 @@ TEST(RequestQueueTest, AtEndStaysApart) {
   EXPECT_TRUE(requests.take_common().empty());
   EXPECT_TRUE(requests.take_this_rank().empty());
   const RequestSet set = requests.take_at_end();
-  EXPECT_TRUE(set.evaluate_all);
-  EXPECT_THAT(set.evaluate, ElementsAre("a"));
+  EXPECT_TRUE(set.evaluates_all());
+  EXPECT_THAT(set.evaluation_sets(), ElementsAre("", "a"));
 }
 
 TEST(RequestQueueTest, TheSameOfTheSameHookIsAskedOnce) {
@@ -110,8 +111,8 @@ TEST(RequestQueueTest, LooksBeforeEachExchangeInTheHooksName) {
   signalled = true;
   EXPECT_TRUE(requests.look().ok());
   const RequestSet set = requests.take_this_rank();
-  EXPECT_TRUE(set.stop);
-  EXPECT_EQ(set.stop_hook, "one");
+  EXPECT_TRUE(set.has(Request::kStop));
+  EXPECT_EQ(set.first(Request::kStop)->hook, "one");
 }
 
 TEST(RequestQueueTest, ALookThatThrowsIsNamed) {
@@ -134,10 +135,10 @@ TEST(RequestSetTest, EachPartMakesItNotEmpty) {
     RequestSet set;
     set.add({kind, "", "hook"});
     EXPECT_FALSE(set.empty());
-    EXPECT_EQ(set.evaluate_all, kind == Request::kEvaluate);
-    EXPECT_EQ(set.checkpoint, kind == Request::kCheckpoint);
-    EXPECT_EQ(set.reload, kind == Request::kReload);
-    EXPECT_EQ(set.stop, kind == Request::kStop);
+    EXPECT_EQ(set.evaluates_all(), kind == Request::kEvaluate);
+    EXPECT_EQ(set.has(Request::kCheckpoint), kind == Request::kCheckpoint);
+    EXPECT_EQ(set.has(Request::kReload), kind == Request::kReload);
+    EXPECT_EQ(set.has(Request::kStop), kind == Request::kStop);
   }
 }
 
@@ -154,12 +155,12 @@ TEST(RequestSetTest, MergeKeepsTheFirstStop) {
   third.add({Request::kCheckpoint, "", "two"});
   set.merge(third);
   set.merge({});
-  EXPECT_TRUE(set.evaluate_all);
-  EXPECT_THAT(set.evaluate, ElementsAre("a", "b"));
-  EXPECT_TRUE(set.checkpoint);
-  EXPECT_FALSE(set.reload);
-  EXPECT_EQ(set.stop_reason, "x");
-  EXPECT_EQ(set.stop_hook, "one");
+  EXPECT_TRUE(set.evaluates_all());
+  EXPECT_THAT(set.evaluation_sets(), ElementsAre("", "a", "b"));
+  EXPECT_TRUE(set.has(Request::kCheckpoint));
+  EXPECT_FALSE(set.has(Request::kReload));
+  EXPECT_EQ(set.first(Request::kStop)->detail, "x");
+  EXPECT_EQ(set.first(Request::kStop)->hook, "one");
   EXPECT_EQ(set.asked.size(), 6u);
 }
 

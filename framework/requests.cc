@@ -1,5 +1,6 @@
 #include "framework/requests.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace millrace {
@@ -14,30 +15,30 @@ absl::string_view request_name(Request::Kind kind) {
   return "unknown";
 }
 
-void RequestSet::add(Request request) {
-  switch (request.kind) {
-    case Request::kEvaluate:
-      if (request.detail.empty()) {
-        evaluate_all = true;
-      } else {
-        evaluate.insert(request.detail);
-      }
-      break;
-    case Request::kCheckpoint: checkpoint = true; break;
-    case Request::kReload: reload = true; break;
-    case Request::kStop:
-      if (!stop) {
-        stop = true;
-        stop_reason = request.detail;
-        stop_hook = request.hook;
-      }
-      break;
-  }
-  asked.push_back(std::move(request));
+void RequestSet::merge(const RequestSet& other) {
+  asked.insert(asked.end(), other.asked.begin(), other.asked.end());
 }
 
-void RequestSet::merge(const RequestSet& other) {
-  for (const Request& request : other.asked) add(request);
+const Request* RequestSet::first(Request::Kind kind) const {
+  const auto found = std::find_if(asked.begin(), asked.end(),
+                                  [kind](const Request& request) { return request.kind == kind; });
+  return found == asked.end() ? nullptr : &*found;
+}
+
+RequestSet RequestSet::of_kinds(std::initializer_list<Request::Kind> kinds) const {
+  RequestSet some;
+  for (const Request& request : asked) {
+    if (std::count(kinds.begin(), kinds.end(), request.kind) > 0) some.add(request);
+  }
+  return some;
+}
+
+std::set<std::string> RequestSet::evaluation_sets() const {
+  std::set<std::string> sets;
+  for (const Request& request : asked) {
+    if (request.kind == Request::kEvaluate) sets.insert(request.detail);
+  }
+  return sets;
 }
 
 void Requests::add(Request::Kind kind, absl::string_view detail, RequestSet& pending) {

@@ -3,6 +3,7 @@
 #define MILLRACE_FRAMEWORK_REQUESTS_H_
 
 #include <functional>
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <utility>
@@ -30,22 +31,24 @@ struct Request {
 };
 absl::string_view request_name(Request::Kind kind);  // "evaluate", …
 
-// What is to be served at one point, merged over hooks, in the order of serving: evaluate,
-// checkpoint, reload, stop.
+// The requests to be served at one point, merged over hooks, in the order in which they were made.
 struct RequestSet {
-  bool evaluate_all = false;
-  std::set<std::string> evaluate;  // names of evaluation sets
-  bool checkpoint = false;
-  bool reload = false;
-  bool stop = false;
-  std::string stop_reason;     // of the first stop
-  std::string stop_hook;       // who asked for it
-  std::vector<Request> asked;  // all of them, in the order asked
+  std::vector<Request> asked;
 
   bool empty() const { return asked.empty(); }
-  void add(Request request);
-  // Adds another set; a stop that is already there keeps its reason.
+  void add(Request request) { asked.push_back(std::move(request)); }
   void merge(const RequestSet& other);
+
+  bool has(Request::Kind kind) const { return first(kind) != nullptr; }
+  // Returns the first request of a kind; null if there is none. Valid until the set changes. The
+  // first stop decides the reason.
+  const Request* first(Request::Kind kind) const;
+  // Returns the requests of some kinds, in their order.
+  RequestSet of_kinds(std::initializer_list<Request::Kind> kinds) const;
+  // Returns true if all evaluation sets are to be evaluated.
+  bool evaluates_all() const { return evaluation_sets().count("") > 0; }
+  // Returns the names of the sets to be evaluated; "" stands for all.
+  std::set<std::string> evaluation_sets() const;
 };
 
 // What a hook may ask for: HookContext::requests(). A hook can only add; the trainer's side is

@@ -117,11 +117,8 @@ absl::Status CheckpointKeeper::save_before_evaluation(const RequestSet& requests
                                                       bool at_end) {
   // It may only have begun.
   if (begun_step_ == parts_.position.steps_done()) return finish();
-  RequestSet served, evaluations;
-  for (const Request& request : requests.asked) {
-    if (request.kind == Request::kEvaluate && !at_end) evaluations.add(request);
-    if (request.kind == Request::kStop || request.kind == Request::kReload) served.add(request);
-  }
+  const RequestSet served = requests.of_kinds({Request::kReload, Request::kStop});
+  const RequestSet evaluations = at_end ? RequestSet() : requests.of_kinds({Request::kEvaluate});
   RETURN_IF_ERROR(save(served, scope, evaluations));
   RETURN_IF_ERROR(finish());
   parts_.recorder.served("checkpoint", "before the last evaluation");

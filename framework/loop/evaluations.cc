@@ -54,7 +54,7 @@ class Evaluations::Ranks : public EvaluationRanks {
     return false;
   }
 
-  bool stopped() const override { return asked_.stop; }
+  bool stopped() const override { return asked_.has(Request::kStop); }
 
   absl::Status merge(MetricSet& metrics, ReportedValues& values) override {
     RETURN_IF_ERROR(parts_.agreement.meet({"end of evaluation", batches_}));
@@ -93,11 +93,13 @@ absl::StatusOr<EvaluationSet*> Evaluations::find(absl::string_view name) {
 
 absl::StatusOr<std::vector<EvaluationSet*>> Evaluations::requested(const RequestSet& requests) {
   std::vector<EvaluationSet*> sets;
-  for (const std::string& name : requests.evaluate) {
+  const bool all = requests.evaluates_all();
+  for (const std::string& name : requests.evaluation_sets()) {
+    if (name.empty()) continue;
     ASSIGN_OR_RETURN(EvaluationSet * set, find(name));
-    if (!requests.evaluate_all) sets.push_back(set);
+    if (!all) sets.push_back(set);
   }
-  if (requests.evaluate_all) {
+  if (all) {
     for (EvaluationSet& set : parts_.sets) sets.push_back(&set);
   }
   return sets;

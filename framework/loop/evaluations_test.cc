@@ -110,8 +110,8 @@ TEST_F(EvaluationsTest, AStopEndsItAndHandsOverWhatWasAskedFor) {
   });
   ASSERT_OK_AND_ASSIGN(const Evaluated evaluated, evaluations().run(data(), {}, true));
   EXPECT_FALSE(evaluated.result.has_value());
-  EXPECT_TRUE(evaluated.asked.stop);
-  EXPECT_TRUE(evaluated.asked.checkpoint);
+  EXPECT_TRUE(evaluated.asked.has(Request::kStop));
+  EXPECT_TRUE(evaluated.asked.has(Request::kCheckpoint));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ TEST_F(LoopContextTest, SaysWhatTheLoopIs) {
   position_.progress.step = 7;
   EXPECT_EQ(context_.progress().step, 7);
   context_.requests().checkpoint();
-  EXPECT_TRUE(queue_.common().checkpoint);
+  EXPECT_TRUE(queue_.common().has(Request::kCheckpoint));
 }
 
 TEST_F(LoopContextTest, CadencesCountFromWhereRequestsWereServed) {

@@ -30,17 +30,6 @@ RequestSet without_sets(const RequestSet& requests, const std::set<std::string>&
   return left;
 }
 
-// Those of some kinds.
-RequestSet of_kinds(const RequestSet& requests, std::initializer_list<Request::Kind> kinds) {
-  RequestSet some;
-  for (const Request& request : requests.asked) {
-    for (const Request::Kind kind : kinds) {
-      if (request.kind == kind) some.add(request);
-    }
-  }
-  return some;
-}
-
 }  // namespace
 
 void RequestServer::begin_run() {
@@ -68,7 +57,7 @@ absl::StatusOr<bool> RequestServer::serve_agreed(bool ending) {
     // A rank's stop came before, so the resuming run serves these.
     using Due = RequestQueue::Due;
     parts_.requests.defer_own(agreed, ending ? Due::kLater : Due::kNow);
-    agreed = of_kinds(agreed, {Request::kCheckpoint, Request::kStop});
+    agreed = agreed.of_kinds({Request::kCheckpoint, Request::kStop});
   }
   RETURN_IF_ERROR(serve(agreed, Scope::kThisRank));
   return !agreed.empty();
@@ -99,10 +88,10 @@ absl::Status RequestServer::serve_each(const RequestSet& requests, Scope scope) 
     left = *std::move(rest);
   }
   if (!left.empty()) return defer_stopped(requests, left, scope);
-  if (requests.checkpoint && !ends_here()) {
+  if (requests.has(Request::kCheckpoint) && !ends_here()) {
     RETURN_IF_ERROR(parts_.checkpoints.save(requests, scope));
   }
-  if (requests.reload) {
+  if (requests.has(Request::kReload)) {
     RETURN_IF_ERROR(parts_.checkpoints.reload());
     parts_.recorder.served(Request::kReload, requests, scope);
   }
@@ -115,7 +104,8 @@ absl::Status RequestServer::serve_each(const RequestSet& requests, Scope scope) 
 absl::Status RequestServer::defer_stopped(const RequestSet& requests, const RequestSet& left,
                                           Scope scope) {
   parts_.requests.defer_stopped(left, scope);
-  const bool asked = std::exchange(checkpoint_interrupted_, false) || requests.checkpoint;
+  const bool asked =
+      std::exchange(checkpoint_interrupted_, false) || requests.has(Request::kCheckpoint);
   if (!asked || ends_here()) return absl::OkStatus();
   return parts_.checkpoints.save(RequestSet(), Scope::kCommon);
 }
@@ -140,18 +130,15 @@ bool RequestServer::stopped_by_rank(Scope scope) const {
 }
 
 void RequestServer::stop(const RequestSet& requests, Scope scope) {
-  if (!requests.stop || parts_.stop.stopped) return;
-  parts_.stop = {true, scope == Scope::kThisRank, requests.stop_reason};
-  for (const Request& request : requests.asked) {
-    if (request.kind != Request::kStop) continue;
-    MILLRACE_LOG(INFO) << "stopping: " << request.detail << " (asked by hook " << request.hook
-                       << (parts_.context.world_size() > 1 && parts_.stop.by_rank
-                               ? absl::StrCat(" of rank ", request.rank)
-                               : "")
-                       << ")";
-    parts_.recorder.served(request, scope);
-    return;  // the first reason wins
-  }
+  const Request* first = requests.first(Request::kStop);
+  if (first == nullptr || parts_.stop.stopped) return;
+  parts_.stop = {true, scope == Scope::kThisRank, first->detail};
+  MILLRACE_LOG(INFO) << "stopping: " << first->detail << " (asked by hook " << first->hook
+                     << (parts_.context.world_size() > 1 && parts_.stop.by_rank
+                             ? absl::StrCat(" of rank ", first->rank)
+                             : "")
+                     << ")";
+  parts_.recorder.served(*first, scope);
 }
 
 absl::StatusOr<std::optional<EvaluationResult>> RequestServer::evaluate(Dataset& data,
@@ -162,12 +149,12 @@ absl::StatusOr<std::optional<EvaluationResult>> RequestServer::evaluate(Dataset&
                                           /*state_is_whole=*/!parts_.checkpoints.save_failed()));
   // After a stop nothing more is evaluated, and no checkpoint is made before the requests that are
   // being served are deferred.
-  checkpoint_interrupted_ |= evaluated.asked.checkpoint;
+  checkpoint_interrupted_ |= evaluated.asked.has(Request::kCheckpoint);
   using Due = RequestQueue::Due;
-  parts_.requests.defer_own(of_kinds(evaluated.asked, {Request::kEvaluate}),
+  parts_.requests.defer_own(evaluated.asked.of_kinds({Request::kEvaluate}),
                             scope == Scope::kCommon ? Due::kNow : Due::kLater);
   RETURN_IF_ERROR(
-      serve(of_kinds(evaluated.asked, {Request::kReload, Request::kStop}), Scope::kThisRank));
+      serve(evaluated.asked.of_kinds({Request::kReload, Request::kStop}), Scope::kThisRank));
   return std::move(evaluated.result);
 }
 
@@ -179,7 +166,8 @@ absl::Status RequestServer::report_evaluation(const EvaluationResult& result) {
 // Whether the evaluations of `requests` are the last of this run, so that a checkpoint is due
 // before them.
 bool RequestServer::precedes_end(const RequestSet& requests, bool at_end) const {
-  const bool last = at_end || training_is_over() || parts_.position.stream_ended || requests.stop;
+  const bool last =
+      at_end || training_is_over() || parts_.position.stream_ended || requests.has(Request::kStop);
   return last && parts_.context.phase() == Phase::kTrain && parts_.checkpoints.will_save_at_end();
 }
 

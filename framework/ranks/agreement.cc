@@ -93,14 +93,15 @@ void Agreement::start_exchange(Place place, const RankShare& share) {
   input.elapsed = share.elapsed;
   input.durable = share.durable;
   input.failed = !own_failure_.ok();
-  input.requests.stop = of_this_rank_.stop;
-  input.requests.checkpoint = of_this_rank_.checkpoint;
-  input.requests.reload = of_this_rank_.reload;
+  input.requests.stop = of_this_rank_.has(Request::kStop);
+  input.requests.checkpoint = of_this_rank_.has(Request::kCheckpoint);
+  input.requests.reload = of_this_rank_.has(Request::kReload);
   // A set of unknown name counts as one more: its name travels with the notes, and serving it says
   // what is wrong.
   const size_t sets = evaluation_sets_.size();
-  input.requests.evaluate.assign(sets + 1, of_this_rank_.evaluate_all);
-  for (const std::string& name : of_this_rank_.evaluate) {
+  input.requests.evaluate.assign(sets + 1, of_this_rank_.evaluates_all());
+  for (const std::string& name : of_this_rank_.evaluation_sets()) {
+    if (name.empty()) continue;
     const auto found = std::find(evaluation_sets_.begin(), evaluation_sets_.end(), name);
     input.requests.evaluate[static_cast<size_t>(found - evaluation_sets_.begin())] = 1;
   }
@@ -154,8 +155,9 @@ absl::StatusOr<RequestSet> Agreement::requests() {
   if (!notes.ok()) return give_up(notes.status());
   for (size_t rank = 0; rank < notes->size(); ++rank) {
     for (const PendingRequest& asked : (*notes)[rank].request()) {
-      ASSIGN_OR_RETURN(Request request, from_state(asked, static_cast<int>(rank)));
-      agreed.add(std::move(request));
+      absl::StatusOr<Request> request = from_state(asked, static_cast<int>(rank));
+      if (!request.ok()) return give_up(request.status());
+      agreed.add(*std::move(request));
     }
   }
   return agreed;

@@ -41,8 +41,8 @@ TEST(Agreement, OneRankAgreesWithItself) {
   ASSERT_OK(rank.agreement.meet({"step", 1}, {.has_data = true, .examples = 3}));
   EXPECT_EQ(rank.agreement.result().examples, 3);
   ASSERT_OK_AND_ASSIGN(const RequestSet set, rank.agreement.requests());
-  EXPECT_EQ(set.stop_reason, "enough");
-  EXPECT_EQ(set.stop_hook, "hook");
+  EXPECT_EQ(set.first(Request::kStop)->detail, "enough");
+  EXPECT_EQ(set.first(Request::kStop)->hook, "hook");
   EXPECT_OK(rank.agreement.settle({"end"}, absl::OkStatus()));
   EXPECT_THAT(rank.agreement.settle({"end"}, absl::DataLossError("x")),
               StatusIs(absl::StatusCode::kDataLoss, "x"));
@@ -59,9 +59,9 @@ TEST(Agreement, RequestsOfSingleRanksReachAllTheLowestFirst) {
     ASSERT_OK(rank.agreement.meet({"step", 1}, {}));
     EXPECT_EQ(rank.agreement.result().requests.stop, 2);
     ASSERT_OK_AND_ASSIGN(const RequestSet set, rank.agreement.requests());
-    EXPECT_EQ(set.stop_reason, "reason 1");
-    EXPECT_EQ(set.stop_hook, "hook1");
-    EXPECT_EQ(set.evaluate, std::set<std::string>{"b"});
+    EXPECT_EQ(set.first(Request::kStop)->detail, "reason 1");
+    EXPECT_EQ(set.first(Request::kStop)->hook, "hook1");
+    EXPECT_EQ(set.evaluation_sets(), std::set<std::string>{"b"});
     ASSERT_EQ(set.asked.size(), 4u);
     EXPECT_EQ(set.asked[0].rank, 1);
     EXPECT_EQ(set.asked[3].rank, 2);
@@ -79,7 +79,7 @@ TEST(Agreement, RequestsThatNobodyTookAreCarriedOn) {
     ASSERT_OK(rank.agreement.meet({"report", 1}));
     EXPECT_EQ(rank.agreement.result().requests.checkpoint, 1);
     ASSERT_OK_AND_ASSIGN(const RequestSet set, rank.agreement.requests());
-    EXPECT_TRUE(set.checkpoint);
+    EXPECT_TRUE(set.has(Request::kCheckpoint));
   });
 }
 
