@@ -33,7 +33,7 @@ PairedEvaluation::PairedEvaluation(std::string name, std::unique_ptr<WindowedDat
     : name_(std::move(name)),
       windows_(std::move(windows)),
       open_window_(std::make_unique<OpenWindow>(*windows_)) {
-  cursor_.window_finished = true;
+  cursor_.stream.emplace().finished = true;
 }
 
 absl::StatusOr<WindowedDataset*> PairedEvaluation::stream() {
@@ -49,8 +49,7 @@ absl::StatusOr<WindowedDataset*> PairedEvaluation::stream() {
 }
 
 void PairedEvaluation::evaluated(const Window& window, int64_t training_window) {
-  cursor_.window = window.index;
-  cursor_.stream = window.stream;
+  cursor_.stream = {.window = window.index, .finished = true, .bytes = window.stream};
   last_paired_ = training_window;
 }
 
@@ -66,7 +65,7 @@ absl::Status PairedEvaluation::save_state(ObjectState& state) const {
 
 absl::Status PairedEvaluation::load_state(absl::Span<const ObjectState> per_rank) {
   Cursor cursor;
-  cursor.window_finished = true;
+  cursor.stream.emplace().finished = true;
   int64_t last_paired = -1;
   if (!per_rank.empty() && !per_rank[0].empty()) {
     PairedEvaluationState paired;

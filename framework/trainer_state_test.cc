@@ -363,8 +363,8 @@ TEST(TrainerStateTest, AnotherNumberOfRanksGetsAllPositions) {
   ASSERT_OK(second->restore(loaded(captured(*first), *second), &notes));
   ASSERT_OK(second->train());
   ASSERT_EQ(sought.size(), 2u);
-  EXPECT_THAT(sought[0].rows_left, ElementsAre(RowInterval{3, 4}));
-  EXPECT_THAT(sought[1].rows_left, ElementsAre(RowInterval{2, 4}));
+  EXPECT_THAT(sought[0].rows_left(), ElementsAre(RowInterval{3, 4}));
+  EXPECT_THAT(sought[1].rows_left(), ElementsAre(RowInterval{2, 4}));
 }
 
 }  // namespace

@@ -24,6 +24,12 @@ int64_t share_begin(int64_t rows, int64_t rank, int64_t world_size) {
 
 }  // namespace
 
+const std::vector<RowInterval>& Cursor::rows_left() const {
+  static const std::vector<RowInterval>* const none = new std::vector<RowInterval>();
+  const auto* rows = std::get_if<std::vector<RowInterval>>(&left);
+  return rows == nullptr ? *none : *rows;
+}
+
 int64_t count_rows(absl::Span<const RowInterval> intervals) {
   int64_t rows = 0;
   for (const RowInterval& interval : intervals) rows += interval.end - interval.begin;
@@ -47,11 +53,11 @@ std::vector<RowInterval> deal_rows(absl::Span<const RowInterval> intervals, int6
   return share;
 }
 
-absl::StatusOr<std::vector<RowInterval>> merge_rows_left(absl::Span<const Cursor> cursors,
+absl::StatusOr<std::vector<RowInterval>> merge_rows_left(absl::Span<const PassPosition> ranks,
                                                          int64_t total_rows) {
   std::vector<RowInterval> all;
-  for (const Cursor& cursor : cursors) {
-    all.insert(all.end(), cursor.rows_left.begin(), cursor.rows_left.end());
+  for (const PassPosition& rank : ranks) {
+    all.insert(all.end(), rank.rows_left.begin(), rank.rows_left.end());
   }
   std::sort(all.begin(), all.end(), [](const RowInterval& a, const RowInterval& b) {
     return a.begin < b.begin || (a.begin == b.begin && a.end < b.end);

@@ -3,7 +3,9 @@
 #define MILLRACE_IO_CURSOR_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,31 +22,58 @@ struct RowInterval {
   friend bool operator==(const RowInterval&, const RowInterval&) = default;
 };
 
-// One rank's position just after a batch: what of an epoch it has yet to read. Everything
-// else (which rows a block holds, and in which order) follows from the seed, the epoch and the
-// files, so a cursor stays small whatever the size of the data: one interval, and a few more
-// for each change of world size within the epoch.
+// A rank's position in one pass over a set of files: the rows that it has yet to read.
+struct PassPosition {
+  int64_t epoch = 0;  // the epoch by which the pass is shuffled
+  // Ascending, none empty, none adjacent to the next. The first begins in the open block, at its
+  // first row that no batch holds yet. Empty: nothing is left.
+  std::vector<RowInterval> rows_left = {};
+  // The order of rows in which the intervals count: a hash of the names of the files (without
+  // folders), the sizes of their units, shuffle, split, sample and seed. 0: unknown, not compared.
+  uint64_t fingerprint = 0;
+  friend bool operator==(const PassPosition&, const PassPosition&) = default;
+};
+
+// A rank's position in a source of mixed data: its open passes, in order. A source that does not
+// repeat has one; io/mix/source_passes.h explains the others.
+using SourcePosition = std::vector<PassPosition>;
+
+// A rank's position in an epoch of mixed data (io/mix/mixed_dataset.h).
+struct MixPosition {
+  int64_t batches = 0;  // of the epoch, read by this rank
+  // Of each source, none of them empty. No sources: nothing of the epoch is left.
+  std::vector<SourcePosition> sources = {};
+  friend bool operator==(const MixPosition&, const MixPosition&) = default;
+};
+
+// A position in a stream of windows (io/windowed_dataset.h).
+struct StreamPosition {
+  int64_t window = 0;      // Window::index of the window in which data is left
+  bool finished = false;   // all ranks have completed that window, so that the next one follows
+  std::string bytes = "";  // Window::stream of that window
+  friend bool operator==(const StreamPosition&, const StreamPosition&) = default;
+};
+
+// One rank's position just after a batch. What a block of rows holds, and in which order, follows
+// from the seed, the epoch and the files, so a cursor stays small whatever the size of the data:
+// one interval, and a few more for each change of world size within the epoch.
 struct Cursor {
   int64_t epoch = 0;
-  // What this rank has left: ascending, none empty, none touching the next. The first begins in
-  // the open block, at the first row of it that no batch holds yet. Nothing left: none.
-  std::vector<RowInterval> rows_left;
-  // Says which order of rows the places count in: a hash of the names of the files (without
-  // folders), the sizes of their units, shuffle, split, sample and seed. 0: not known, not
-  // compared.
+  // Of plain data the rows that are left, as PassPosition::rows_left; of mixed data a MixPosition.
+  // A rank that has nothing left may have no rows left, whatever its data.
+  std::variant<std::vector<RowInterval>, MixPosition> left = {};
+  // As PassPosition::fingerprint; of mixed data a hash over all sources.
   uint64_t fingerprint = 0;
-  // Of windowed data: the window (Window::index) that rows_left are of, and whether all ranks are
-  // through with it, so that the next one follows.
-  int64_t window = 0;
-  bool window_finished = false;
-  // Which window that is and where the stream stands behind it, as Window::stream.
-  std::string stream = "";
-  // Of mixed data (io/mix/mixed_dataset.h), whose own rows_left is empty: how many batches of the
-  // epoch this rank has had, and a cursor for each source; none: nothing is left. Of a source that
-  // repeats: its passes behind the open one that other ranks have begun (io/mix/source_passes.h).
-  int64_t batches = 0;
-  std::vector<Cursor> parts = {};
+  // Of data in windows.
+  std::optional<StreamPosition> stream = {};
   friend bool operator==(const Cursor&, const Cursor&) = default;
+
+  // Returns the rows left of plain data; none for mixed data.
+  const std::vector<RowInterval>& rows_left() const;
+  // Returns the position in mixed data; null for plain data. Lives as long as `left` is unchanged.
+  const MixPosition* mix() const { return std::get_if<MixPosition>(&left); }
+  // True if the position is behind a window that all ranks have completed.
+  bool window_finished() const { return stream.has_value() && stream->finished; }
 };
 
 // The share of `rank`: of `intervals` laid end to end, the piece from rank/world_size of all rows
@@ -53,9 +82,9 @@ struct Cursor {
 std::vector<RowInterval> deal_rows(absl::Span<const RowInterval> intervals, int64_t rank,
                                    int64_t world_size);
 
-// The union of what several ranks have left.
+// Returns the union of the rows that several ranks have left of one pass.
 // Errors: InvalidArgument if intervals are empty, out of order, overlap or leave [0, total_rows).
-absl::StatusOr<std::vector<RowInterval>> merge_rows_left(absl::Span<const Cursor> cursors,
+absl::StatusOr<std::vector<RowInterval>> merge_rows_left(absl::Span<const PassPosition> ranks,
                                                          int64_t total_rows);
 
 int64_t count_rows(absl::Span<const RowInterval> intervals);

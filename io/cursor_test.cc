@@ -40,17 +40,17 @@ TEST(DealRowsTest, JoinsIntervalsThatTouch) {
 }
 
 TEST(MergeRowsLeftTest, JoinsWhatRanksHaveLeft) {
-  const std::vector<Cursor> cursors = {{.epoch = 0, .rows_left = {{7, 10}}},
-                                       {.epoch = 0, .rows_left = {}},
-                                       {.epoch = 0, .rows_left = {{3, 5}, {10, 20}}}};
-  EXPECT_THAT(merge_rows_left(cursors, 20),
+  const std::vector<PassPosition> ranks = {{.epoch = 0, .rows_left = {{7, 10}}},
+                                           {.epoch = 0, .rows_left = {}},
+                                           {.epoch = 0, .rows_left = {{3, 5}, {10, 20}}}};
+  EXPECT_THAT(merge_rows_left(ranks, 20),
               IsOkAndHolds(ElementsAre(RowInterval{3, 5}, RowInterval{7, 20})));
 }
 
 TEST(MergeRowsLeftTest, RefusesWhatDoesNotFit) {
   auto merge = [](std::vector<RowInterval> a, std::vector<RowInterval> b) {
     return merge_rows_left(
-        std::vector<Cursor>{{.epoch = 0, .rows_left = a}, {.epoch = 0, .rows_left = b}}, 20);
+        std::vector<PassPosition>{{.epoch = 0, .rows_left = a}, {.epoch = 0, .rows_left = b}}, 20);
   };
   for (const auto& result : {merge({{0, 5}}, {{4, 6}}), merge({{0, 21}}, {}), merge({{5, 5}}, {}),
                              merge({{-1, 5}}, {}), merge({{6, 5}}, {})}) {

@@ -17,8 +17,8 @@ struct Window {
   int64_t index = 0;          // counts from 0 over all resumes
   std::string name;           // a file, a directory, a time span
   int64_t examples_done = 0;  // of this rank, before this run: not 0 where a resume continues in it
-  // Which window it is and where the stream stands behind it: what Cursor::stream holds in it and
-  // after it. Only the dataset understands it.
+  // Which window it is and where the stream stands behind it: StreamPosition::bytes in it and after
+  // it. Only the dataset understands it.
   std::string stream = "";
   // Files that no window after this one reads.
   std::vector<std::string> files = {};
@@ -36,8 +36,8 @@ struct WindowState {
 };
 
 // start_epoch begins the stream, seek goes on in it; next() then gives nothing until a window is
-// ready. After seek, that is the window of the cursors (Cursor::window) with what they leave of it,
-// which may be nothing, or, where they say that it is finished, the one that follows.
+// ready. After seek, that is the window of the cursors (StreamPosition::window) with what they
+// leave of it, which may be nothing, or, where they say that it is finished, the one that follows.
 class WindowedDataset : public Dataset {
  public:
   // Opens the next window if there is one; what is left of the one before is dropped. Never blocks

@@ -42,9 +42,10 @@ absl::StatusOr<std::unique_ptr<StepData>> BatchFeed::next_step() {
 
 std::unique_ptr<StepData> BatchFeed::padding() const {
   // The last batch may be of another window.
-  const bool same_window = last_.has_value() && last_->cursor.window == position_.window.index;
-  const Cursor cursor = nothing_left(position_.progress.epoch, position_.window,
-                                     same_window ? last_->cursor.fingerprint : 0);
+  const Window* window = position_.window.has_value() ? &*position_.window : nullptr;
+  const bool same_window = last_.has_value() && is_in_window(last_->cursor, window);
+  const Cursor cursor =
+      nothing_left(position_.progress.epoch, window, same_window ? last_->cursor.fingerprint : 0);
   auto data = std::make_unique<StepData>();
   data->micro_batches.assign(
       static_cast<size_t>(options_.micro_batches),

@@ -62,16 +62,15 @@ TEST_F(BatchFeedTest, PaddingStandsWhereTheOthersStand) {
   FakeDataset data({.batches = 1});
   BatchFeed feed = this->feed(data, 2);
   position_.progress.epoch = 4;
-  position_.window.index = 2;
-  position_.window.stream = "here";
+  position_.window = {.index = 2, .stream = "here"};
   ASSERT_OK(feed.next_step());
   const std::unique_ptr<StepData> step = feed.padding();
   EXPECT_EQ(step->examples, 0);
   ASSERT_EQ(step->micro_batches.size(), 2);
   EXPECT_EQ(step->micro_batches[0].size, 0);
   EXPECT_EQ(step->micro_batches[0].cursor.epoch, 4);
-  EXPECT_EQ(step->micro_batches[0].cursor.stream, "here");
-  EXPECT_THAT(step->micro_batches[0].cursor.rows_left, IsEmpty());
+  EXPECT_EQ(step->micro_batches[0].cursor.stream->bytes, "here");
+  EXPECT_THAT(step->micro_batches[0].cursor.rows_left(), IsEmpty());
 }
 
 // Data of window 2, in an order with a fingerprint.
@@ -80,7 +79,7 @@ class OfWindow2 : public FakeDataset {
   OfWindow2() : FakeDataset({.dense = 3}) {}
   absl::StatusOr<std::optional<Batch>> next() override {
     absl::StatusOr<std::optional<Batch>> batch = FakeDataset::next();
-    (*batch)->cursor.window = 2;
+    (*batch)->cursor.stream = {.window = 2};
     (*batch)->cursor.fingerprint = 7;
     return batch;
   }
@@ -89,10 +88,10 @@ class OfWindow2 : public FakeDataset {
 TEST_F(BatchFeedTest, PaddingHasTheFingerprintOfItsOwnWindow) {
   OfWindow2 data;
   BatchFeed feed = this->feed(data);
-  position_.window.index = 2;
+  position_.window.emplace().index = 2;
   ASSERT_OK(feed.next_step());
   EXPECT_EQ(feed.padding()->micro_batches[0].cursor.fingerprint, 7);
-  position_.window.index = 3;
+  position_.window->index = 3;
   EXPECT_EQ(feed.padding()->micro_batches[0].cursor.fingerprint, 0);
 }
 

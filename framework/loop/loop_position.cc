@@ -15,7 +15,7 @@ void LoopPosition::open_epoch() {
 }
 
 void LoopPosition::open_window(const Window& opened) {
-  const bool goes_on = within_pass() && cursor->window == opened.index;
+  const bool goes_on = within_pass() && is_in_window(*cursor, &opened);
   if (!goes_on) window_first_step = steps_done();
   window = opened;
 }

@@ -25,7 +25,7 @@ struct LoopPosition {
   // steps_done() when the open epoch and its open window began.
   int64_t epoch_first_step = 0;
   int64_t window_first_step = 0;
-  Window window;  // the last that was opened
+  std::optional<Window> window;  // the last that was opened; none: the data has no windows
   // In the open epoch, after its last step; none: the next epoch begins.
   std::optional<Cursor> cursor;
   // Restored from a number of ranks other than today's, and not read from yet: the cursors of all
@@ -39,7 +39,7 @@ struct LoopPosition {
   // Refused steps count, too: they are seen by all ranks.
   int64_t steps_done() const { return progress.step + progress.skipped_steps; }
   // True if an epoch or window is open and steps of it were made.
-  bool within_pass() const { return cursor.has_value() && !cursor->window_finished; }
+  bool within_pass() const { return cursor.has_value() && !cursor->window_finished(); }
 
   // The data of the epoch is open: where training goes on in it, it counts steps as before.
   void open_epoch();

@@ -13,7 +13,7 @@ using testing::IsEmpty;
 
 Cursor cursor_at(int64_t rows_read) {
   Cursor cursor;
-  cursor.rows_left = {{rows_read, 100}};
+  cursor.left = std::vector<RowInterval>{{rows_read, 100}};
   return cursor;
 }
 
@@ -28,7 +28,9 @@ class LoopPositionTest : public testing::Test {
  protected:
   void step(int64_t rows_read, bool ended = false) {
     ++position_.progress.step;
-    position_.after_step(cursor_at(rows_read), ended);
+    Cursor cursor = cursor_at(rows_read);
+    if (position_.window.has_value()) cursor.stream = {.window = position_.window->index};
+    position_.after_step(cursor, ended);
   }
   // Of several ranks that stand at these positions.
   LoopPosition loaded(const std::vector<LoopPosition>& written, int rank, int world_size) {
@@ -88,9 +90,9 @@ TEST_F(LoopPositionTest, AWindowWithoutAStepIsLeftToo) {
   position_.complete_window(window_at(4));
   ASSERT_TRUE(position_.cursor.has_value());
   EXPECT_EQ(position_.cursor->epoch, 2);
-  EXPECT_EQ(position_.cursor->window, 4);
-  EXPECT_TRUE(position_.cursor->window_finished);
-  EXPECT_THAT(position_.cursor->rows_left, IsEmpty());
+  EXPECT_EQ(position_.cursor->stream->window, 4);
+  EXPECT_TRUE(position_.cursor->window_finished());
+  EXPECT_THAT(position_.cursor->rows_left(), IsEmpty());
 }
 
 TEST_F(LoopPositionTest, ComesBackFromItsState) {

@@ -1,6 +1,7 @@
 #include "io/epoch/batch_dataset.h"
 
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "io/data_identity.h"
@@ -11,7 +12,7 @@ namespace millrace {
 
 class BatchDataset::Run {
  public:
-  Run(const EpochSource& source, Cursor start)
+  Run(const EpochSource& source, PassPosition start)
       : reader_(source, std::move(start)),
         batches_(source.options().prefetch_batches, [this] { return reader_.batcher().next(); }) {}
 
@@ -41,12 +42,19 @@ BatchDataset::~BatchDataset() = default;
 absl::Status BatchDataset::start_epoch(int64_t epoch) { return start(source_->begin(epoch)); }
 
 absl::Status BatchDataset::seek(absl::Span<const Cursor> cursors) {
-  ASSIGN_OR_RETURN(Cursor cursor, source_->go_on(cursors));
-  return start(std::move(cursor));
+  std::vector<PassPosition> ranks;
+  for (const Cursor& cursor : cursors) {
+    if (cursor.mix() != nullptr) {
+      return absl::InvalidArgumentError("the cursors are of mixed data; this data has one source");
+    }
+    ranks.push_back({cursor.epoch, cursor.rows_left(), cursor.fingerprint});
+  }
+  ASSIGN_OR_RETURN(PassPosition own, source_->resume(ranks));
+  return start(std::move(own));
 }
 
-absl::Status BatchDataset::start(Cursor cursor) {
-  return run_.start([&] { return std::make_unique<Run>(*source_, std::move(cursor)); });
+absl::Status BatchDataset::start(PassPosition position) {
+  return run_.start([&] { return std::make_unique<Run>(*source_, std::move(position)); });
 }
 
 absl::StatusOr<std::optional<Batch>> BatchDataset::next() { return run_.next(); }

@@ -42,7 +42,7 @@ class BatchDataset : public Dataset, public NamesFiles {
   int64_t rows() const { return source_->rows(); }
   // Of this rank's share of an epoch, those before `cursor`, which is its own.
   int64_t rows_done(const Cursor& cursor) const {
-    return count_rows(source_->begin(cursor.epoch).rows_left) - count_rows(cursor.rows_left);
+    return count_rows(source_->begin(cursor.epoch).rows_left) - count_rows(cursor.rows_left());
   }
   const std::vector<std::string>& files() const { return source_->files(); }
 
@@ -52,7 +52,7 @@ class BatchDataset : public Dataset, public NamesFiles {
   class Run;  // the threads of one epoch
 
   explicit BatchDataset(std::unique_ptr<EpochSource> source);
-  absl::Status start(Cursor cursor);
+  absl::Status start(PassPosition position);
 
   const std::unique_ptr<EpochSource> source_;
   OpenRun<Run> run_;

@@ -292,9 +292,11 @@ TEST(BatchDatasetTest, RefusesCursorsThatDoNotFit) {
     EXPECT_THAT(data->seek(cursors), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
   };
   fails({}, "no cursors");
-  fails({{.epoch = 0, .rows_left = {{0, 301}}}}, "do not fit");
-  fails({{.epoch = 0, .rows_left = {}}, {.epoch = 1, .rows_left = {}}}, "of one");
-  fails({{.epoch = 0, .rows_left = {{0, 3}}, .fingerprint = 1}}, "changed");
+  const auto at = [](RowInterval left) { return std::vector<RowInterval>{left}; };
+  fails({{.epoch = 0, .left = at({0, 301})}}, "do not fit");
+  fails({{.epoch = 0}, {.epoch = 1}}, "of one");
+  fails({{.epoch = 0, .left = at({0, 3}), .fingerprint = 1}}, "changed");
+  fails({{.epoch = 0, .left = MixPosition()}}, "of mixed data");
   ASSERT_OK(data->start_epoch(0));
   ASSERT_OK_AND_ASSIGN(const std::optional<Batch> batch, data->next());
   options.data.set_shuffle_rows(5);

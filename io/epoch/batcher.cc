@@ -11,7 +11,8 @@ absl::StatusOr<std::optional<Batch>> Batcher::next() {
   ASSIGN_OR_RETURN(const int64_t count, available(batch_size_));
   if (count == 0 || (count < batch_size_ && drop_remainder_)) return std::nullopt;
   Batch batch = build_batch(take(count));
-  batch.cursor = cursor_;
+  batch.cursor = {
+      .epoch = position_.epoch, .left = position_.rows_left, .fingerprint = position_.fingerprint};
   batch.bad_examples = release();
   return batch;
 }
@@ -61,13 +62,13 @@ std::vector<BatchPiece> Batcher::take(int64_t count) {
   if (!pieces.empty()) {
     has_taken_ = true;
     last_taken_ = pieces.back().rows.back().position;
-    move_cursor_after(last_taken_);
+    move_after(last_taken_);
   }
   return pieces;
 }
 
-void Batcher::move_cursor_after(int64_t position) {
-  std::vector<RowInterval>& left = cursor_.rows_left;
+void Batcher::move_after(int64_t position) {
+  std::vector<RowInterval>& left = position_.rows_left;
   const auto open = std::find_if(left.begin(), left.end(), [position](const RowInterval& interval) {
     return interval.end > position + 1;
   });

@@ -25,12 +25,12 @@ class Batcher {
   // The next block, or none at the end.
   using NextBlock = std::function<absl::StatusOr<std::optional<Block>>()>;
 
-  // `start`: the cursor before the first block. REQUIRES: batch_size >= 1; the positions of the
+  // `start`: the position before the first block. REQUIRES: batch_size >= 1; the positions of the
   // blocks' rows ascend within start.rows_left.
-  Batcher(int64_t batch_size, bool drop_remainder, Cursor start, NextBlock next_block)
+  Batcher(int64_t batch_size, bool drop_remainder, PassPosition start, NextBlock next_block)
       : batch_size_(batch_size),
         drop_remainder_(drop_remainder),
-        cursor_(std::move(start)),
+        position_(std::move(start)),
         next_block_(std::move(next_block)) {}
 
   // The next batch; none at the end, where what does not fill a batch may be dropped.
@@ -45,8 +45,8 @@ class Batcher {
   // The next `count` rows, or as many as are ready; good until release(), before which there is no
   // other call of it.
   std::vector<BatchPiece> take(int64_t count);
-  // Where it stands behind what was taken.
-  const Cursor& cursor() const { return cursor_; }
+  // Returns the position behind the rows that were taken.
+  const PassPosition& position() const { return position_; }
   // Ends the use of what was taken. Returns: the bad examples that count with it, as
   // Batch::bad_examples.
   int64_t release();
@@ -56,13 +56,13 @@ class Batcher {
  private:
   // Reads blocks until `count` rows wait or there are none left.
   absl::Status fill(int64_t count);
-  void move_cursor_after(int64_t position);
+  void move_after(int64_t position);
   void drop_used_blocks();
   int64_t count_bad(int64_t last_position);
 
   const int64_t batch_size_;
   const bool drop_remainder_;
-  Cursor cursor_;
+  PassPosition position_;
   NextBlock next_block_;
   std::deque<std::unique_ptr<Block>> blocks_;
   int64_t rows_used_ = 0;     // of the first block

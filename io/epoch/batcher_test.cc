@@ -68,12 +68,12 @@ TEST(BatcherTest, CursorsStandJustAfterTheLastRow) {
   // Positions 2, 5 and 13 are outside the split.
   Batcher batcher(3, false, {.epoch = 4, .rows_left = {{0, 6}, {10, 15}}, .fingerprint = 9},
                   blocks({{0, 1, 3}, {4}, {10, 11, 12}, {14}}));
-  auto left = [&]() { return (*batcher.next())->cursor.rows_left; };
+  auto left = [&]() { return (*batcher.next())->cursor.rows_left(); };
   EXPECT_THAT(left(), ElementsAre(RowInterval{4, 6}, RowInterval{10, 15}));
   EXPECT_THAT(left(), ElementsAre(RowInterval{12, 15}));
   const Batch last = **batcher.next();
   EXPECT_THAT(ids(last), ElementsAre(12, 14));
-  EXPECT_THAT(last.cursor.rows_left, IsEmpty());
+  EXPECT_THAT(last.cursor.rows_left(), IsEmpty());
   EXPECT_EQ(last.cursor.epoch, 4);
   EXPECT_EQ(last.cursor.fingerprint, 9u);
 }
@@ -90,10 +90,10 @@ TEST(BatcherTest, InStepsOfAnySize) {
   };
   EXPECT_EQ(*batcher.available(2), 2);
   EXPECT_EQ(*batcher.available(4), 4);
-  EXPECT_EQ(batcher.cursor().rows_left[0].begin, 0) << "nothing is taken yet";
+  EXPECT_EQ(batcher.position().rows_left[0].begin, 0) << "nothing is taken yet";
   EXPECT_THAT(take(1), ElementsAre(0));
   EXPECT_EQ(batcher.release(), 0);
-  EXPECT_EQ(batcher.cursor().rows_left[0].begin, 1);
+  EXPECT_EQ(batcher.position().rows_left[0].begin, 1);
   EXPECT_EQ(*batcher.available(3), 3);
   EXPECT_THAT(take(3), ElementsAre(1, 2, 3));
   batcher.release();
@@ -102,7 +102,7 @@ TEST(BatcherTest, InStepsOfAnySize) {
   EXPECT_THAT(take(10), ElementsAre(4, 6, 7));
   EXPECT_TRUE(batcher.at_end());
   batcher.release();
-  EXPECT_THAT(batcher.cursor().rows_left, ElementsAre(RowInterval{8, 9}));
+  EXPECT_THAT(batcher.position().rows_left, ElementsAre(RowInterval{8, 9}));
   EXPECT_EQ(*batcher.available(1), 0);
   EXPECT_THAT(take(1), IsEmpty());
   batcher.release();

@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-EpochReader::EpochReader(const EpochSource& source, Cursor start)
+EpochReader::EpochReader(const EpochSource& source, PassPosition start)
     : plan_(source.blocks().units(), source.options().data.shuffle_rows(), source.options().seed,
             start.epoch),
       tasks_(make_tasks(plan_, start.rows_left)),

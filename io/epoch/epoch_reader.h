@@ -14,12 +14,12 @@
 
 namespace millrace {
 
-// Reads what a cursor leaves of an epoch, on options().reader_threads threads of its own, and gives
-// it out through a Batcher. Used by one thread, except cancel().
+// Reads what a position leaves of an epoch, on options().reader_threads threads of its own, and
+// gives it out through a Batcher. Used by one thread, except cancel().
 class EpochReader {
  public:
   // Starts reading. `source` must outlive the reader.
-  EpochReader(const EpochSource& source, Cursor start);
+  EpochReader(const EpochSource& source, PassPosition start);
 
   // Its errors: those of reading; DataLoss for more bad examples than max_bad_fraction.
   Batcher& batcher() { return batcher_; }

@@ -37,7 +37,7 @@ std::string sample_text(const DatasetOptions& options) {
                       absl::CEscape(sample.label()), " ", sample.resample(), " ", options.seed);
 }
 
-// See Cursor::fingerprint.
+// See PassPosition::fingerprint.
 uint64_t fingerprint_of(const DatasetOptions& options, const FileSet& files) {
   const bool shuffled = options.data.shuffle_rows() > 0;
   const SplitConfig& split = options.data.split();
@@ -69,36 +69,36 @@ EpochSource::EpochSource(const DatasetOptions& options, std::unique_ptr<BlockSou
       blocks_(std::move(blocks)),
       fingerprint_(fingerprint_of(options_, blocks_->files())) {}
 
-Cursor EpochSource::begin(int64_t epoch) const {
+PassPosition EpochSource::begin(int64_t epoch) const {
   const RowInterval all{0, rows()};
   return {.epoch = epoch,
           .rows_left = deal_rows({&all, 1}, options_.rank, options_.world_size),
           .fingerprint = fingerprint_};
 }
 
-absl::StatusOr<Cursor> EpochSource::go_on(absl::Span<const Cursor> cursors) const {
-  if (cursors.empty()) return absl::InvalidArgumentError("no cursors to continue from");
-  Cursor own;
-  own.epoch = cursors.front().epoch;
+absl::StatusOr<PassPosition> EpochSource::resume(absl::Span<const PassPosition> ranks) const {
+  if (ranks.empty()) return absl::InvalidArgumentError("no cursors to continue from");
+  PassPosition own;
+  own.epoch = ranks.front().epoch;
   own.fingerprint = fingerprint_;
-  for (const Cursor& cursor : cursors) {
-    if (cursor.epoch != own.epoch) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the cursors are of epochs ", own.epoch, " and ", cursor.epoch, "; they must be of one"));
+  for (const PassPosition& rank : ranks) {
+    if (rank.epoch != own.epoch) {
+      return absl::InvalidArgumentError(absl::StrCat("the cursors are of epochs ", own.epoch,
+                                                     " and ", rank.epoch, "; they must be of one"));
     }
-    RETURN_IF_ERROR(check(cursor));
+    RETURN_IF_ERROR(check_fingerprint(rank.fingerprint));
   }
-  ASSIGN_OR_RETURN(own.rows_left, merge_rows_left(cursors, rows()));
-  if (static_cast<int64_t>(cursors.size()) != options_.world_size) {
+  ASSIGN_OR_RETURN(own.rows_left, merge_rows_left(ranks, rows()));
+  if (static_cast<int64_t>(ranks.size()) != options_.world_size) {
     own.rows_left = deal_rows(own.rows_left, options_.rank, options_.world_size);
   } else {
-    ASSIGN_OR_RETURN(own.rows_left, merge_rows_left({&cursors[options_.rank], 1}, rows()));
+    ASSIGN_OR_RETURN(own.rows_left, merge_rows_left({&ranks[options_.rank], 1}, rows()));
   }
   return own;
 }
 
-absl::Status EpochSource::check(const Cursor& cursor) const {
-  if (cursor.fingerprint == 0 || cursor.fingerprint == fingerprint_) return absl::OkStatus();
+absl::Status EpochSource::check_fingerprint(uint64_t fingerprint) const {
+  if (fingerprint == 0 || fingerprint == fingerprint_) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the cursors are of other data, or of another order of it: files, "
                    "shuffle_rows, split, sample or seed changed; the first file is now ",

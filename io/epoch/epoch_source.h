@@ -27,18 +27,18 @@ class EpochSource {
   const BlockSource& blocks() const { return *blocks_; }
   const std::vector<std::string>& files() const { return blocks_->files().paths(); }
   int64_t rows() const { return blocks_->rows(); }  // of all ranks, outside split and sample too
-  uint64_t fingerprint() const { return fingerprint_; }  // see Cursor::fingerprint
+  uint64_t fingerprint() const { return fingerprint_; }  // see PassPosition::fingerprint
 
   // This rank's share of an epoch.
-  Cursor begin(int64_t epoch) const;
+  PassPosition begin(int64_t epoch) const;
 
-  // What this rank has left where `cursors` are those of all ranks: with as many as there are now,
-  // its own; else a share of what all have left.
+  // Returns where this rank continues after `ranks`, the positions of all ranks: with as many as
+  // there are now, behind its own; else with a share of the rows that all have left.
   // Errors: InvalidArgument if they do not fit this data.
-  absl::StatusOr<Cursor> go_on(absl::Span<const Cursor> cursors) const;
+  absl::StatusOr<PassPosition> resume(absl::Span<const PassPosition> ranks) const;
 
-  // Errors: InvalidArgument if a cursor is of other data.
-  absl::Status check(const Cursor& cursor) const;
+  // Checks that a position with this fingerprint is one in this data. Errors: InvalidArgument.
+  absl::Status check_fingerprint(uint64_t fingerprint) const;
 
  private:
   EpochSource(const DatasetOptions& options, std::unique_ptr<BlockSource> blocks);

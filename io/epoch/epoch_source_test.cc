@@ -50,7 +50,7 @@ TEST_F(EpochSourceTest, RanksBeginWithEqualShares) {
     ASSERT_OK_AND_ASSIGN(const auto source, EpochSource::open(options_));
     EXPECT_EQ(source->rows(), 60);
     EXPECT_EQ(source->files().size(), 3u);
-    const Cursor begin = source->begin(4);
+    const PassPosition begin = source->begin(4);
     EXPECT_EQ(begin.epoch, 4);
     EXPECT_EQ(begin.fingerprint, source->fingerprint());
     EXPECT_THAT(begin.rows_left, ElementsAre(RowInterval{rank * 20, rank * 20 + 20}));
@@ -61,12 +61,13 @@ TEST_F(EpochSourceTest, GoesOnWithItsOwnOrAShareOfAll) {
   options_.world_size = 2;
   options_.rank = 1;
   ASSERT_OK_AND_ASSIGN(const auto source, EpochSource::open(options_));
-  const Cursor first{.epoch = 1, .rows_left = {{10, 30}}, .fingerprint = source->fingerprint()};
-  const Cursor second{.epoch = 1, .rows_left = {{50, 60}}};
-  ASSERT_OK_AND_ASSIGN(const Cursor own, source->go_on({first, second}));
+  const PassPosition first{
+      .epoch = 1, .rows_left = {{10, 30}}, .fingerprint = source->fingerprint()};
+  const PassPosition second{.epoch = 1, .rows_left = {{50, 60}}};
+  ASSERT_OK_AND_ASSIGN(const PassPosition own, source->resume({first, second}));
   EXPECT_THAT(own.rows_left, ElementsAre(RowInterval{50, 60}));
   EXPECT_EQ(own.fingerprint, source->fingerprint());
-  ASSERT_OK_AND_ASSIGN(const Cursor share, source->go_on({first}));
+  ASSERT_OK_AND_ASSIGN(const PassPosition share, source->resume({first}));
   EXPECT_THAT(share.rows_left, ElementsAre(RowInterval{20, 30}));
   EXPECT_EQ(share.epoch, 1);
 }
@@ -95,9 +96,9 @@ TEST_F(EpochSourceTest, RefusesWhatDoesNotFit) {
   const auto fails = [](const absl::Status& status, const char* what) {
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
   };
-  fails(source->go_on({}).status(), "no cursors");
-  fails(source->check({.epoch = 0, .rows_left = {}, .fingerprint = 1}), "first file is now 0.csv");
-  fails(source->go_on({{.epoch = 0, .rows_left = {{0, 61}}}}).status(), "do not fit");
+  fails(source->resume({}).status(), "no cursors");
+  fails(source->check_fingerprint(1), "first file is now 0.csv");
+  fails(source->resume({{.epoch = 0, .rows_left = {{0, 61}}}}).status(), "do not fit");
   set_data("mix {}");
   fails(EpochSource::open(options_).status(), "the data is a mix");
 }

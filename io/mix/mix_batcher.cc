@@ -10,8 +10,12 @@
 
 namespace millrace {
 
-MixBatcher::MixBatcher(MixOptions options, std::vector<MixSourceReader*> sources, Cursor start)
-    : options_(std::move(options)), sources_(std::move(sources)), cursor_(std::move(start)) {}
+MixBatcher::MixBatcher(MixOptions options, std::vector<MixSourceReader*> sources, MixPosition start,
+                       Cursor cursor)
+    : options_(std::move(options)),
+      sources_(std::move(sources)),
+      position_(std::move(start)),
+      cursor_(std::move(cursor)) {}
 
 absl::StatusOr<std::optional<Batch>> MixBatcher::next() {
   const bool first_ends = options_.until == MixConfig::FIRST_ENDS;
@@ -21,12 +25,13 @@ absl::StatusOr<std::optional<Batch>> MixBatcher::next() {
   std::vector<BatchPiece> pieces;
   for (size_t i = 0; i < sources_.size(); ++i) sources_[i]->take(counts[i], &pieces);
   Batch batch = build_batch(pieces);
-  ++cursor_.batches;
+  ++position_.batches;
   for (size_t i = 0; i < sources_.size(); ++i) {
     batch.bad_examples += sources_[i]->release();
-    cursor_.parts[i] = sources_[i]->cursor();
+    position_.sources[i] = sources_[i]->position();
   }
   batch.cursor = cursor_;
+  batch.cursor.left = position_;
   return batch;
 }
 
@@ -88,7 +93,7 @@ MixBatcher::Counts MixBatcher::shares(const std::vector<bool>& among, int64_t si
     if (!among[i]) proportions[i] = 0;
   }
   // Ranks are in different places of the sequence, so that all of them together are even.
-  const int64_t index = cursor_.batches * options_.world_size + options_.rank;
+  const int64_t index = position_.batches * options_.world_size + options_.rank;
   return mix_shares(proportions, size, static_cast<uint64_t>(index));
 }
 

@@ -24,9 +24,9 @@ struct MixOptions {
 };
 
 // Makes batches that hold the rows of one source after the other, each with the cursor after it.
-// What a batch holds follows from its number in the epoch (Cursor::batches), from the rank, and
-// from what the sources have left, so going on from its cursor gives the batches that would have
-// followed. Used by one thread.
+// What a batch holds follows from its number in the epoch (MixPosition::batches), from the rank,
+// and from what the sources have left, so going on from its cursor gives the batches that would
+// have followed. Used by one thread.
 //
 // All batches but the last are full, and hold the shares of io/mix/mix_shares.h. When a source that
 // does not repeat has fewer rows left than its share:
@@ -35,9 +35,12 @@ struct MixOptions {
 //   fill no place, and have less by as much as the others.
 class MixBatcher {
  public:
-  // `sources` must outlive the batcher, and stand where `start` says.
-  // REQUIRES: as many sources, at least one of which does not repeat, as proportions and parts.
-  MixBatcher(MixOptions options, std::vector<MixSourceReader*> sources, Cursor start);
+  // `sources` must outlive the batcher, and be positioned as `start` says. `cursor` gives the epoch
+  // and fingerprint of the batches.
+  // REQUIRES: as many sources, at least one of which does not repeat, as proportions and sources of
+  // `start`.
+  MixBatcher(MixOptions options, std::vector<MixSourceReader*> sources, MixPosition start,
+             Cursor cursor);
 
   // The next batch; none at the end, where one that is not full may be dropped.
   // Errors: those of the sources.
@@ -56,7 +59,8 @@ class MixBatcher {
 
   const MixOptions options_;
   const std::vector<MixSourceReader*> sources_;
-  Cursor cursor_;
+  MixPosition position_;
+  const Cursor cursor_;  // of each batch, without its position
 };
 
 }  // namespace millrace

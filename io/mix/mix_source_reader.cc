@@ -16,17 +16,14 @@ constexpr int64_t kMaxEmptyPasses = 100;  // and one for each rank
 
 }  // namespace
 
-MixSourceReader::MixSourceReader(const EpochSource& source, bool repeats, Cursor start)
-    : source_(source), repeats_(repeats) {
-  for (Cursor& pass : std::exchange(start.parts, {})) {
-    pass.fingerprint = source_.fingerprint();
-    later_.push_back(std::move(pass));
-  }
-  // Whatever it holds: cursors always name the first pass.
-  opened_ = open_pass(std::move(start), /*is_whole=*/false);
+MixSourceReader::MixSourceReader(const EpochSource& source, bool repeats, SourcePosition start)
+    : source_(source), repeats_(repeats), later_(start.begin() + 1, start.end()) {
+  for (PassPosition& pass : later_) pass.fingerprint = source_.fingerprint();
+  // Not as a whole pass, even if it is one: positions always name the first pass.
+  opened_ = open_pass(std::move(start.front()), /*is_whole=*/false);
 }
 
-absl::Status MixSourceReader::open_pass(Cursor start, bool is_whole) {
+absl::Status MixSourceReader::open_pass(PassPosition start, bool is_whole) {
   start.fingerprint = source_.fingerprint();
   last_epoch_ = start.epoch;
   auto reader = std::make_unique<EpochReader>(source_, std::move(start));
@@ -38,7 +35,7 @@ absl::Status MixSourceReader::open_pass(Cursor start, bool is_whole) {
 
 absl::Status MixSourceReader::open_next_pass() {
   if (!later_.empty()) {
-    Cursor start = std::move(later_.front());
+    PassPosition start = std::move(later_.front());
     later_.pop_front();
     return open_pass(std::move(start), /*is_whole=*/false);
   }
@@ -48,7 +45,7 @@ absl::Status MixSourceReader::open_next_pass() {
                                             " passes over ", source_.files().front(),
                                             " and the like gave no example"));
   }
-  Cursor start;
+  PassPosition start;
   start.epoch = last_epoch_ + 1;
   start.rows_left = pass_share(start.epoch, source_.rows(), options.rank, options.world_size);
   return open_pass(std::move(start), /*is_whole=*/true);
@@ -82,7 +79,7 @@ void MixSourceReader::take(int64_t count, std::vector<BatchPiece>* pieces) {
 int64_t MixSourceReader::release() {
   int64_t bad = 0;
   for (Pass& pass : passes_) bad += pass.reader->batcher().release();
-  // The last one stays: the cursor is its.
+  // Retains the last one, whose position is the reader's.
   while (passes_.size() > 1 && passes_.front().reader->batcher().at_end()) {
     Pass used;
     MutexLock lock(mutex_);
@@ -92,13 +89,13 @@ int64_t MixSourceReader::release() {
   return bad;
 }
 
-Cursor MixSourceReader::cursor() const {
-  Cursor cursor = passes_.front().reader->batcher().cursor();
+SourcePosition MixSourceReader::position() const {
+  SourcePosition position = {passes_.front().reader->batcher().position()};
   for (size_t i = 1; i < passes_.size(); ++i) {
-    if (!passes_[i].is_whole) cursor.parts.push_back(passes_[i].reader->batcher().cursor());
+    if (!passes_[i].is_whole) position.push_back(passes_[i].reader->batcher().position());
   }
-  cursor.parts.insert(cursor.parts.end(), later_.begin(), later_.end());
-  return cursor;
+  position.insert(position.end(), later_.begin(), later_.end());
+  return position;
 }
 
 void MixSourceReader::cancel() {

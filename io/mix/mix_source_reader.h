@@ -24,11 +24,12 @@ namespace millrace {
 //   ASSIGN_OR_RETURN(const int64_t count, reader.available(7));
 //   reader.take(count, &pieces);
 //   use(pieces);
-//   reader.release();  // the cursor is now behind them
+//   reader.release();  // position() is now behind them
 class MixSourceReader {
  public:
-  // Goes on behind `start`. `source` must outlive the reader.
-  MixSourceReader(const EpochSource& source, bool repeats, Cursor start);
+  // Continues behind `start`, the open passes in order. `source` must outlive the reader.
+  // REQUIRES: start is not empty.
+  MixSourceReader(const EpochSource& source, bool repeats, SourcePosition start);
 
   bool repeats() const { return repeats_; }
 
@@ -44,8 +45,8 @@ class MixSourceReader {
   // Returns: the bad examples that count with what was taken, as Batch::bad_examples.
   int64_t release();
 
-  // Where it stands behind what was released.
-  Cursor cursor() const;
+  // Returns the open passes, in order, behind the rows that were released.
+  SourcePosition position() const;
 
   // Makes available(), also one that waits, return Cancelled, for good. From any thread.
   void cancel();
@@ -53,18 +54,18 @@ class MixSourceReader {
  private:
   struct Pass {
     std::unique_ptr<EpochReader> reader;
-    bool is_whole = false;  // a whole share of a pass: cursors need not name it
+    bool is_whole = false;  // a whole share of a pass: positions need not name it
   };
 
-  absl::Status open_pass(Cursor start, bool is_whole);
+  absl::Status open_pass(PassPosition start, bool is_whole);
   absl::Status open_next_pass();
 
   const EpochSource& source_;
   const bool repeats_;
-  std::deque<Cursor> later_;  // passes that are no whole share and not open yet
-  int64_t last_epoch_ = 0;    // of the last open pass
-  int64_t empty_passes_ = 0;  // in a row
-  absl::Status opened_;       // the first pass
+  std::deque<PassPosition> later_;  // passes that are no whole share and not open yet
+  int64_t last_epoch_ = 0;          // of the last open pass
+  int64_t empty_passes_ = 0;        // in a row
+  absl::Status opened_;             // the first pass
 
   Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;

@@ -35,11 +35,8 @@ class MixSourceReaderTest : public testing::Test {
     source_ = *EpochSource::open(options);
   }
 
-  static Cursor at(int64_t pass, std::vector<RowInterval> left) {
-    Cursor cursor;
-    cursor.epoch = pass_epoch(0, pass);
-    cursor.rows_left = std::move(left);
-    return cursor;
+  static PassPosition at(int64_t pass, std::vector<RowInterval> left) {
+    return {.epoch = pass_epoch(0, pass), .rows_left = std::move(left)};
   }
   static std::vector<int64_t> take(MixSourceReader& reader, int64_t count) {
     const auto ready = reader.available(count);
@@ -59,48 +56,45 @@ class MixSourceReaderTest : public testing::Test {
 };
 
 TEST_F(MixSourceReaderTest, OnePassEnds) {
-  MixSourceReader reader(*source_, /*repeats=*/false, source_->begin(0));
+  MixSourceReader reader(*source_, /*repeats=*/false, {source_->begin(0)});
   EXPECT_EQ(*reader.available(1), 1);
   EXPECT_THAT(take(reader, 4), ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(reader.cursor().rows_left, ElementsAre(RowInterval{4, 10}));
+  EXPECT_THAT(reader.position().front().rows_left, ElementsAre(RowInterval{4, 10}));
   EXPECT_THAT(take(reader, 100), SizeIs(6));
   EXPECT_THAT(take(reader, 100), IsEmpty());
-  EXPECT_THAT(reader.cursor().rows_left, IsEmpty());
+  EXPECT_THAT(reader.position().front().rows_left, IsEmpty());
 }
 
 TEST_F(MixSourceReaderTest, PassesFollowEachOther) {
-  MixSourceReader reader(*source_, /*repeats=*/true, at(0, {{7, 10}}));
+  MixSourceReader reader(*source_, /*repeats=*/true, {at(0, {{7, 10}})});
   EXPECT_THAT(take(reader, 2), ElementsAre(7, 8));
   EXPECT_THAT(take(reader, 3), ElementsAre(9, 0, 1));
-  EXPECT_EQ(reader.cursor(), [&] {
-    Cursor cursor = at(1, {{2, 10}});
-    cursor.fingerprint = source_->fingerprint();
-    return cursor;
-  }());
+  PassPosition second = at(1, {{2, 10}});
+  second.fingerprint = source_->fingerprint();
+  EXPECT_THAT(reader.position(), ElementsAre(second));
   EXPECT_THAT(take(reader, 25), SizeIs(25));
-  EXPECT_EQ(reader.cursor().epoch, pass_epoch(0, 3));
-  EXPECT_THAT(reader.cursor().rows_left, ElementsAre(RowInterval{7, 10}));
-  EXPECT_THAT(reader.cursor().parts, IsEmpty());
+  EXPECT_EQ(reader.position().front().epoch, pass_epoch(0, 3));
+  EXPECT_THAT(reader.position().front().rows_left, ElementsAre(RowInterval{7, 10}));
+  EXPECT_THAT(reader.position(), SizeIs(1));
   EXPECT_THAT(take(reader, 0), IsEmpty());
 }
 
 TEST_F(MixSourceReaderTest, SharesOfLaterPassesComeBeforeWholeOnes) {
-  Cursor start = at(0, {{9, 10}});
-  start.parts = {at(1, {}), at(2, {{3, 5}})};
+  const SourcePosition start = {at(0, {{9, 10}}), at(1, {}), at(2, {{3, 5}})};
   MixSourceReader reader(*source_, /*repeats=*/true, start);
-  EXPECT_THAT(reader.cursor().parts, SizeIs(2));
+  EXPECT_THAT(reader.position(), SizeIs(3));
   EXPECT_EQ(*reader.available(2), 2) << "reads ahead";
-  EXPECT_THAT(reader.cursor().parts, SizeIs(2)) << "which is not taken yet";
+  EXPECT_THAT(reader.position(), SizeIs(3)) << "which is not taken yet";
   EXPECT_THAT(take(reader, 2), ElementsAre(9, 3));
-  EXPECT_EQ(reader.cursor().epoch, pass_epoch(0, 2));
-  EXPECT_THAT(reader.cursor().rows_left, ElementsAre(RowInterval{4, 5}));
-  EXPECT_THAT(reader.cursor().parts, IsEmpty());
+  EXPECT_EQ(reader.position().front().epoch, pass_epoch(0, 2));
+  EXPECT_THAT(reader.position().front().rows_left, ElementsAre(RowInterval{4, 5}));
+  EXPECT_THAT(reader.position(), SizeIs(1));
   EXPECT_THAT(take(reader, 3), ElementsAre(4, 0, 1));
-  EXPECT_EQ(reader.cursor().epoch, pass_epoch(0, 3));
+  EXPECT_EQ(reader.position().front().epoch, pass_epoch(0, 3));
 }
 
 TEST_F(MixSourceReaderTest, CancelIsForGood) {
-  MixSourceReader reader(*source_, /*repeats=*/true, source_->begin(0));
+  MixSourceReader reader(*source_, /*repeats=*/true, {source_->begin(0)});
   EXPECT_THAT(take(reader, 4), SizeIs(4));
   reader.cancel();
   EXPECT_THAT(reader.available(100), StatusIs(absl::StatusCode::kCancelled));

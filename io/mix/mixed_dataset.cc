@@ -28,7 +28,7 @@ uint64_t source_seed(uint64_t seed, int source) {
   return source == 0 ? seed : philox64(seed, kSourceKey, static_cast<uint64_t>(source));
 }
 
-// See Cursor::fingerprint. Proportions decide no order within a source.
+// See PassPosition::fingerprint. Proportions decide no order within a source.
 uint64_t fingerprint_of(const MixConfig& mix,
                         const std::vector<std::unique_ptr<EpochSource>>& sources) {
   std::string text = "mix 1";
@@ -52,15 +52,24 @@ MixOptions mix_options(const DatasetOptions& options) {
   return mix;
 }
 
+// True if the cursor has a position in each source, false if nothing of the epoch is left.
+bool is_open(const Cursor& cursor) {
+  return cursor.mix() != nullptr && !cursor.mix()->sources.empty();
+}
+
+int64_t batches_of(const Cursor& cursor) {
+  return cursor.mix() == nullptr ? 0 : cursor.mix()->batches;
+}
+
 }  // namespace
 
 class MixedDataset::Run {
  public:
-  // `start` has a part for each source.
+  // `cursor` has a position in each source.
   Run(const DatasetOptions& options, const std::vector<std::unique_ptr<EpochSource>>& sources,
-      Cursor start)
-      : readers_(open_readers(options, sources, start)),
-        batcher_(mix_options(options), pointers(), std::move(start)),
+      const Cursor& cursor)
+      : readers_(open_readers(options, sources, *cursor.mix())),
+        batcher_(mix_options(options), pointers(), *cursor.mix(), cursor),
         batches_(options.prefetch_batches, [this] { return batcher_.next(); }) {}
 
   // The thread of batches_ may wait for a block and ends first.
@@ -77,11 +86,11 @@ class MixedDataset::Run {
 
   static Readers open_readers(const DatasetOptions& options,
                               const std::vector<std::unique_ptr<EpochSource>>& sources,
-                              const Cursor& start) {
+                              const MixPosition& start) {
     Readers readers;
     for (size_t i = 0; i < sources.size(); ++i) {
       const bool repeats = options.data.mix().source(static_cast<int>(i)).repeat();
-      readers.push_back(std::make_unique<MixSourceReader>(*sources[i], repeats, start.parts[i]));
+      readers.push_back(std::make_unique<MixSourceReader>(*sources[i], repeats, start.sources[i]));
     }
     return readers;
   }
@@ -152,38 +161,36 @@ int64_t MixedDataset::rows_done(const Cursor& cursor) const {
   for (size_t i = 0; i < sources_.size(); ++i) {
     if (options_.data.mix().source(static_cast<int>(i)).repeat()) continue;
     rows += count_rows(sources_[i]->begin(cursor.epoch).rows_left);
-    if (!cursor.parts.empty()) rows -= count_rows(cursor.parts[i].rows_left);
+    if (is_open(cursor)) rows -= count_rows(cursor.mix()->sources[i].front().rows_left);
   }
   return rows;
 }
 
 absl::Status MixedDataset::start_epoch(int64_t epoch) {
-  Cursor cursor;
-  cursor.epoch = epoch;
+  MixPosition begin;
   for (size_t i = 0; i < sources_.size(); ++i) {
     const EpochSource& source = *sources_[i];
-    Cursor& part = cursor.parts.emplace_back(source.begin(epoch));
+    PassPosition& pass = begin.sources.emplace_back(SourcePosition{source.begin(epoch)}).front();
     if (!options_.data.mix().source(static_cast<int>(i)).repeat()) continue;
-    part.epoch = pass_epoch(epoch, 0);
-    part.rows_left = pass_share(part.epoch, source.rows(), options_.rank, options_.world_size);
+    pass.epoch = pass_epoch(epoch, 0);
+    pass.rows_left = pass_share(pass.epoch, source.rows(), options_.rank, options_.world_size);
   }
-  return start(std::move(cursor));
+  return start(epoch, std::move(begin));
 }
 
 absl::Status MixedDataset::seek(absl::Span<const Cursor> cursors) {
   RETURN_IF_ERROR(check(cursors));
-  Cursor own;
-  own.epoch = cursors.front().epoch;
-  for (const Cursor& cursor : cursors) own.batches = std::max(own.batches, cursor.batches);
+  MixPosition own;
+  for (const Cursor& cursor : cursors) own.batches = std::max(own.batches, batches_of(cursor));
   if (static_cast<int64_t>(cursors.size()) == options_.world_size) {
-    own.batches = cursors[options_.rank].batches;
+    own.batches = batches_of(cursors[options_.rank]);
   }
   for (size_t i = 0; i < sources_.size(); ++i) {
-    ASSIGN_OR_RETURN(own.parts.emplace_back(), go_on(i, cursors),
+    ASSIGN_OR_RETURN(own.sources.emplace_back(), resume_source(i, cursors),
                      entry("mix.source", options_.mix_parts[i].source,
                            options_.data.mix().source(static_cast<int>(i)).name()));
   }
-  return start(std::move(own));
+  return start(cursors.front().epoch, std::move(own));
 }
 
 absl::Status MixedDataset::check(absl::Span<const Cursor> cursors) const {
@@ -195,8 +202,9 @@ absl::Status MixedDataset::check(absl::Span<const Cursor> cursors) const {
                                                      "; they must be of one"));
     }
     const bool is_other = cursor.fingerprint != 0 && cursor.fingerprint != fingerprint_;
-    const bool has_other_parts = !cursor.parts.empty() && cursor.parts.size() != sources_.size();
-    if (!is_other && !has_other_parts && cursor.rows_left.empty()) continue;
+    const bool has_other_sources =
+        is_open(cursor) && cursor.mix()->sources.size() != sources_.size();
+    if (!is_other && !has_other_sources && cursor.rows_left().empty()) continue;
     return absl::InvalidArgumentError(
         "the cursors are of other data, or of another order of it: the sources of the mix, their "
         "files, shuffle_rows, split, sample or repeat, or the seed changed");
@@ -204,35 +212,36 @@ absl::Status MixedDataset::check(absl::Span<const Cursor> cursors) const {
   return absl::OkStatus();
 }
 
-// Where this rank goes on in one source. Cursors without parts have nothing left of it.
-absl::StatusOr<Cursor> MixedDataset::go_on(size_t index, absl::Span<const Cursor> cursors) const {
+absl::StatusOr<SourcePosition> MixedDataset::resume_source(size_t index,
+                                                           absl::Span<const Cursor> cursors) const {
   const EpochSource& source = *sources_[index];
   const int64_t epoch = cursors.front().epoch;
-  std::vector<std::optional<Cursor>> parts;
+  std::vector<SourcePosition> ranks;
   for (const Cursor& cursor : cursors) {
-    std::optional<Cursor>& part = parts.emplace_back();
-    if (cursor.parts.empty()) continue;
-    part = cursor.parts[index];
-    RETURN_IF_ERROR(source.check(*part));
+    SourcePosition& rank = ranks.emplace_back();
+    if (!is_open(cursor)) continue;
+    rank = cursor.mix()->sources[index];
+    for (const PassPosition& pass : rank) {
+      RETURN_IF_ERROR(source.check_fingerprint(pass.fingerprint));
+    }
   }
   if (options_.data.mix().source(static_cast<int>(index)).repeat()) {
-    return go_on_in_passes(parts, epoch, source.rows(), options_.rank, options_.world_size);
+    return resume_passes(ranks, epoch, source.rows(), options_.rank, options_.world_size);
   }
-  std::vector<Cursor> plain;
-  for (std::optional<Cursor>& part : parts) {
-    Cursor nothing;
-    nothing.epoch = epoch;
-    plain.push_back(std::move(part).value_or(nothing));
-    if (plain.back().epoch == epoch) continue;
+  std::vector<PassPosition> passes;
+  for (const SourcePosition& rank : ranks) {
+    passes.push_back(rank.empty() ? PassPosition{.epoch = epoch} : rank.front());
+    if (passes.back().epoch == epoch && rank.size() <= 1) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("a cursor of epoch ", epoch, " has a part of epoch ", plain.back().epoch));
+        absl::StrCat("a cursor of epoch ", epoch, " has a part of epoch ", rank.back().epoch));
   }
-  return source.go_on(plain);
+  ASSIGN_OR_RETURN(PassPosition own, source.resume(passes));
+  return SourcePosition{std::move(own)};
 }
 
-absl::Status MixedDataset::start(Cursor cursor) {
-  cursor.fingerprint = fingerprint_;
-  return run_.start([&] { return std::make_unique<Run>(options_, sources_, std::move(cursor)); });
+absl::Status MixedDataset::start(int64_t epoch, MixPosition position) {
+  Cursor cursor{.epoch = epoch, .left = std::move(position), .fingerprint = fingerprint_};
+  return run_.start([&] { return std::make_unique<Run>(options_, sources_, cursor); });
 }
 
 absl::StatusOr<std::optional<Batch>> MixedDataset::next() { return run_.next(); }

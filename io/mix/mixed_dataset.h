@@ -56,8 +56,10 @@ class MixedDataset : public Dataset, public NamesFiles {
 
   MixedDataset(const DatasetOptions& options, std::vector<std::unique_ptr<EpochSource>> sources);
   absl::Status check(absl::Span<const Cursor> cursors) const;
-  absl::StatusOr<Cursor> go_on(size_t source, absl::Span<const Cursor> cursors) const;
-  absl::Status start(Cursor cursor);
+  // Returns where this rank continues in one source. A cursor without sources has nothing left.
+  absl::StatusOr<SourcePosition> resume_source(size_t index,
+                                               absl::Span<const Cursor> cursors) const;
+  absl::Status start(int64_t epoch, MixPosition position);
 
   const DatasetOptions options_;
   const std::vector<std::unique_ptr<EpochSource>> sources_;

@@ -275,7 +275,7 @@ std::vector<Batch> MixedDatasetTest::read_with_worlds(
         absl::StatusOr<std::optional<Batch>> batch = (*data)->next();
         EXPECT_OK(batch);
         if (!batch.ok() || !batch->has_value()) {
-          cursor.parts.clear();
+          cursor.left = std::vector<RowInterval>();
           break;
         }
         cursor = (*batch)->cursor;
@@ -407,6 +407,8 @@ TEST_F(MixedDatasetTest, OpensWithClearErrors) {
                        AllOf(HasSubstr("mix.source[1] \"clicks\""), HasSubstr("none.csv"))));
 }
 
+MixPosition& mix_of(Cursor& cursor) { return std::get<MixPosition>(cursor.left); }
+
 TEST_F(MixedDatasetTest, RefusesCursorsThatDoNotFit) {
   add_source(200, 1);
   add_source(100, 1, "repeat: true");
@@ -421,23 +423,23 @@ TEST_F(MixedDatasetTest, RefusesCursorsThatDoNotFit) {
   bad.fingerprint ^= 1;
   fails({bad}, "of other data");
   bad = good;
-  bad.parts.pop_back();
+  mix_of(bad).sources.pop_back();
   fails({bad}, "of other data");
   bad = good;
-  bad.parts[0].fingerprint ^= 1;
+  mix_of(bad).sources[0].front().fingerprint ^= 1;
   fails({bad}, "mix.source[0]: the cursors are of other data");
   bad = good;
-  bad.parts[0].epoch = 7;
+  mix_of(bad).sources[0].front().epoch = 7;
   fails({bad}, "a part of epoch 7");
   bad = good;
-  bad.parts[1].epoch = 1;
+  mix_of(bad).sources[1].front().epoch = 1;
   fails({bad}, "not of passes of epoch 1");
   bad = good;
   bad.epoch = 2;
   fails({good, bad}, "must be of one");
   fails({good, good}, "in two cursors");
   Cursor plain;
-  plain.rows_left = {{0, 5}};
+  plain.left = std::vector<RowInterval>{{0, 5}};
   fails({plain}, "of other data");
   options_.data.mutable_mix()->mutable_source(0)->mutable_data()->set_shuffle_rows(9);
   ASSERT_OK_AND_ASSIGN(const auto other, open_mixed_dataset(options_));

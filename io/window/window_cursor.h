@@ -9,13 +9,16 @@
 
 namespace millrace {
 
-// Moves a cursor of this epoch behind the window: all ranks are through with it, the next follows.
+// Moves a cursor of this epoch behind the window: all ranks have completed it, the next follows.
 void leave_window(const Window& window, Cursor& cursor);
 
-// Of a rank that has nothing left in the open window, or in the epoch if data does not come in
-// windows (`window` is the default then), while others do. `fingerprint`: as of its last batch
-// there; 0: it had none.
-Cursor nothing_left(int64_t epoch, const Window& window, uint64_t fingerprint);
+// Returns the cursor of a rank that has nothing left in the open window, while others have. With
+// `window` null the data has no windows, and nothing is left of the epoch. `fingerprint`: that of
+// the rank's last batch there; 0 if it had none.
+Cursor nothing_left(int64_t epoch, const Window* window, uint64_t fingerprint);
+
+// Returns true if the cursor is in `window`; with `window` null, if its data has no windows.
+bool is_in_window(const Cursor& cursor, const Window* window);
 
 }  // namespace millrace
 

@@ -115,23 +115,26 @@ WindowedFiles::~WindowedFiles() = default;
 absl::Status WindowedFiles::start_epoch(int64_t epoch) {
   Cursor begin;
   begin.epoch = epoch;
-  begin.window_finished = true;
+  begin.stream.emplace().finished = true;
   return seek({&begin, 1});
 }
 
 absl::Status WindowedFiles::seek(absl::Span<const Cursor> cursors) {
   if (cursors.empty()) return absl::InvalidArgumentError("no cursors to continue from");
-  const Cursor& first = cursors.front();
+  const int64_t epoch = cursors.front().epoch;
+  const std::optional<StreamPosition>& place = cursors.front().stream;
   for (const Cursor& cursor : cursors) {
-    if (cursor.epoch != first.epoch || cursor.window != first.window ||
-        cursor.window_finished != first.window_finished || cursor.stream != first.stream) {
+    if (cursor.epoch != epoch || cursor.stream != place) {
       return absl::InvalidArgumentError("the cursors are not of one window of one stream");
     }
   }
+  if (!place.has_value()) {
+    return absl::InvalidArgumentError("the cursors are not of a stream of files");
+  }
   WindowPosition position;
-  const bool begins = first.stream.empty() && first.window == 0 && first.window_finished;
-  if (!begins && (!position.ParseFromString(first.stream) || !position.has_index() ||
-                  position.index() != first.window)) {
+  const bool begins = *place == StreamPosition{.finished = true};
+  if (!begins && (!position.ParseFromString(place->bytes) || !position.has_index() ||
+                  position.index() != place->window)) {
     return absl::InvalidArgumentError("the cursors are not of a stream of files");
   }
   const size_t parts = is_mix() ? parts_.size() : 0;
@@ -146,11 +149,11 @@ absl::Status WindowedFiles::seek(absl::Span<const Cursor> cursors) {
     MutexLock lock(mutex_);
     open_.reset();
   }
-  epoch_ = first.epoch;
+  epoch_ = epoch;
   position_ = std::move(position);
-  position_bytes_ = first.stream;
+  position_bytes_ = place->bytes;
   sought_.clear();
-  if (!first.window_finished) sought_ = {cursors.begin(), cursors.end()};
+  if (!place->finished) sought_ = {cursors.begin(), cursors.end()};
   waits_since_.reset();
   return absl::OkStatus();
 }
@@ -165,8 +168,7 @@ absl::StatusOr<std::optional<Batch>> WindowedFiles::next() {
                    absl::StrCat("window ", position_.index(), " (", position_.name(), ")"));
   if (batch.has_value()) {
     batch->cursor.epoch = epoch_;
-    batch->cursor.window = position_.index();
-    batch->cursor.stream = position_bytes_;
+    batch->cursor.stream = {.window = position_.index(), .bytes = position_bytes_};
   }
   return batch;
 }

@@ -175,9 +175,9 @@ TEST_F(WindowedFilesTest, PositionsThatDoNotFitAreRefused) {
   ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*begun()));
   const auto data = open(options());
   Cursor cursor = steps[0].cursor;
-  cursor.stream = "nonsense";
+  cursor.stream->bytes = "nonsense";
   EXPECT_THAT(data->seek({&cursor, 1}), StatusIs(absl::StatusCode::kInvalidArgument));
-  cursor.stream = "";
+  cursor.stream->bytes = "";
   EXPECT_THAT(data->seek({&cursor, 1}), StatusIs(absl::StatusCode::kInvalidArgument));
   const Cursor two[] = {steps[0].cursor, cursor};
   EXPECT_THAT(data->seek(two), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -232,7 +232,7 @@ TEST_F(WindowedFilesTest, MemoryStaysFlat) {
     put(name, 0, 40);
     ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*data));
     ASSERT_EQ(steps.size(), 10u);
-    EXPECT_LT(steps[0].cursor.stream.size(), 200u);
+    EXPECT_LT(steps[0].cursor.stream->bytes.size(), 200u);
     ASSERT_OK(files_.remove("in/" + name));
     if (window == 200) after_some = resident_pages();
   }

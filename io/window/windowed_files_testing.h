@@ -107,8 +107,8 @@ class WindowedFilesCase : public testing::Test {
         ASSIGN_OR_RETURN(const std::optional<Batch> batch, data.next());
         if (!batch.has_value()) break;
         const int64_t* ids = batch->example_ids.const_data_ptr<int64_t>();
-        EXPECT_EQ(batch->cursor.window, state.window.index);
-        EXPECT_EQ(batch->cursor.stream, state.window.stream);
+        EXPECT_EQ(batch->cursor.stream->window, state.window.index);
+        EXPECT_EQ(batch->cursor.stream->bytes, state.window.stream);
         steps.push_back({state.window.index, {ids, ids + batch->size}, batch->cursor});
       }
     }
@@ -124,7 +124,7 @@ class WindowedFilesCase : public testing::Test {
       for (const bool finished : {false, true}) {
         const bool last = i + 1 == whole.size() || whole[i + 1].window != whole[i].window;
         if (finished && !last) continue;
-        cursor.window_finished = finished;
+        cursor.stream->finished = finished;
         const auto data = open(options);
         ASSERT_OK(data->seek({&cursor, 1}));
         ASSERT_OK_AND_ASSIGN(const auto rest, read_all(*data));

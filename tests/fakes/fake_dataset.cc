@@ -21,7 +21,7 @@ absl::Status FakeDataset::seek(absl::Span<const Cursor> cursors) {
   }
   const Cursor& own = cursors[static_cast<size_t>(options_.rank)];
   epoch_ = own.epoch;
-  next_ = own.rows_left.empty() ? options_.batches : own.rows_left[0].begin;
+  next_ = own.rows_left().empty() ? options_.batches : own.rows_left()[0].begin;
   return absl::OkStatus();
 }
 
@@ -56,7 +56,9 @@ absl::StatusOr<std::optional<Batch>> FakeDataset::next() {
   if (next_ == options_.nan_at) batch.dense.fill_(std::numeric_limits<float>::quiet_NaN());
   ++next_;
   batch.cursor.epoch = epoch_;
-  if (next_ < options_.batches) batch.cursor.rows_left = {{next_, options_.batches}};
+  if (next_ < options_.batches) {
+    batch.cursor.left = std::vector<RowInterval>{{next_, options_.batches}};
+  }
   return std::optional<Batch>(std::move(batch));
 }
 

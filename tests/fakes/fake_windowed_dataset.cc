@@ -19,9 +19,10 @@ absl::Status FakeWindowedDataset::seek(absl::Span<const Cursor> cursors) {
   }
   const Cursor& own = cursors[static_cast<size_t>(options_.rank)];
   open_.reset();
-  next_ = static_cast<size_t>(own.window + (own.window_finished ? 1 : 0));
+  if (!own.stream.has_value()) return absl::InvalidArgumentError("a fake stream has windows");
+  next_ = static_cast<size_t>(own.stream->window + (own.stream->finished ? 1 : 0));
   early_ = 0;
-  if (!own.window_finished) sought_ = {cursors.begin(), cursors.end()};
+  if (!own.stream->finished) sought_ = {cursors.begin(), cursors.end()};
   return absl::OkStatus();
 }
 
@@ -30,7 +31,7 @@ absl::StatusOr<std::optional<Batch>> FakeWindowedDataset::next() {
   ASSIGN_OR_RETURN(std::optional<Batch> batch, open_->next());
   if (batch.has_value()) {
     batch->cursor.epoch = 0;
-    batch->cursor.window = static_cast<int64_t>(next_) - 1;
+    batch->cursor.stream = {.window = static_cast<int64_t>(next_) - 1};
   }
   return batch;
 }
@@ -68,9 +69,9 @@ absl::StatusOr<WindowState> FakeWindowedDataset::next_window() {
   if (sought_.empty()) {
     RETURN_IF_ERROR(open_->start_epoch(static_cast<int64_t>(next_)));
   } else {
-    for (Cursor& cursor : sought_) cursor.epoch = cursor.window;
+    for (Cursor& cursor : sought_) cursor.epoch = cursor.stream->window;
     RETURN_IF_ERROR(open_->seek(sought_));
-    const std::vector<RowInterval>& left = sought_[static_cast<size_t>(options_.rank)].rows_left;
+    const std::vector<RowInterval>& left = sought_[static_cast<size_t>(options_.rank)].rows_left();
     const int64_t batches_left = left.empty() ? 0 : left[0].end - left[0].begin;
     state.window.examples_done = (window.batches - batches_left) * options_.batch_size;
     sought_.clear();
