@@ -1,15 +1,20 @@
 """Checks rules that the compiler does not know; prints a line for each place that breaks one.
 
-  structure.py CHECK ROOT      CHECK: layers, jobs, columns or format; ROOT: the repository
+  structure.py CHECK ROOT      CHECK: one of the names below; ROOT: the repository
 
-layers   No source includes upward: ROOT/tests/structure/layers.txt has the order of folders.
+layers   No source includes upward, generated headers included: ROOT/tests/structure/layers.txt has
+         the order of folders. No source but a test includes the header of a test helper.
 jobs     A package with a millrace_job and examples/ depend on public targets alone.
+helpers  A library for tests alone (testonly) has a name that ends in _testing or _conformance. A
+         target of such a name, or with such a file, is testonly; no other library or program
+         depends on it. tests/, examples/ and third_party/ are exempt.
+folders  A folder holds at most 60 files that git tracks, not counting those in its sub-folders.
 columns  Lines of .h and .cc files have at most 100 characters, but for raw strings.
 format   .h and .cc files are as clang-format writes them. MILLRACE_CLANG_FORMAT names the program.
 
-Exits with 1 if something was printed.
+Exits with 1 if something was printed. A check that finds no file to check prints so.
 """
-import ast
+import collections
 import fnmatch
 import os
 import re
@@ -17,18 +22,32 @@ import subprocess
 import sys
 
 COLUMNS = 100
+FILES_IN_FOLDER = 60
 RAW_STRING = re.compile(r'R"([^(\s]*)\(.*?\)\1"', re.DOTALL)
 HELPER = re.compile(r"_(test|testing|conformance)\.(h|cc)$")
+NAMED_OTHERWISE = ("//base:status_matchers",)  # helpers with the name that the field gives them
+HELPER_TARGET = re.compile(r"_(testing|conformance)$")
+HELPER_FILE = re.compile(r"_(testing|conformance)\.(h|cc)$")
 PUBLIC = "//visibility:public"
+OWN_REPOSITORY = "@millrace//"
 FREE_FOLDERS = ("tests", "examples", "third_party")
 
 
+class NothingToCheck(Exception):
+  """The repository has no file that a check is about, so the root is likely a wrong one."""
+
+
 def files_with(root, endings):
-  """Paths relative to the root, sorted; not those in hidden folders and in Bazel's links."""
+  """Paths relative to the root, sorted; not those in hidden folders and in Bazel's links.
+
+  Raises NothingToCheck if there is none.
+  """
   found = []
   for folder, folders, names in os.walk(root):
     folders[:] = [f for f in folders if f[0] != "." and not os.path.islink(os.path.join(folder, f))]
     found += [os.path.relpath(os.path.join(folder, n), root) for n in names if n.endswith(endings)]
+  if not found:
+    raise NothingToCheck("%s: there is no %s file" % (root, " or ".join(endings)))
   return sorted(found)
 
 
@@ -53,7 +72,7 @@ class Layers:
           self.folders[folder] = layer
 
   def of(self, path):
-    """The layer of a file; None if its folder has none."""
+    """Returns the layer of a file; None if its folder has none."""
     stem = os.path.splitext(path)[0]
     for pattern, layer in self.patterns.items():
       if fnmatch.fnmatchcase(stem, pattern):
@@ -62,8 +81,8 @@ class Layers:
 
 
 def check_layers(root):
-  layers = Layers(read(root, "tests/structure/layers.txt"))
   sources = files_with(root, (".h", ".cc"))
+  layers = Layers(read(root, "tests/structure/layers.txt"))
   known = set(sources)
   for folder in sorted(layers.folders):
     if not any(os.path.dirname(path) == folder for path in sources):
@@ -79,7 +98,11 @@ def check_layers(root):
       yield "%s: its folder is not in tests/structure/layers.txt" % path
       continue
     for header in re.findall(r'^#include "([^"]+)"', read(root, path), re.MULTILINE):
-      if header not in known:
+      # A header of a known folder that is no file is generated.
+      if header not in known and os.path.dirname(header) not in layers.folders:
+        continue
+      if HELPER.search(header):
+        yield "%s: includes %s, which is for tests alone" % (path, header)
         continue
       other = layers.of(header)
       same = os.path.dirname(header) == os.path.dirname(path)
@@ -87,49 +110,103 @@ def check_layers(root):
         yield "%s: includes %s, which is no lower layer" % (path, header)
 
 
-def strings_in(node):
-  nodes = ast.walk(node) if node is not None else []
-  return [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+def strings_in(value):
+  """Returns all strings in a value of a BUILD file: in lists and dictionaries, however deep."""
+  if isinstance(value, str):
+    return [value]
+  if isinstance(value, dict):
+    value = value.values()
+  elif not isinstance(value, (list, tuple)):
+    return []
+  return [text for part in value for text in strings_in(part)]
 
 
-class Call:
-  """A call at the top level of a BUILD file: a target, or files that it exports."""
+class Target:
+  """A call of a rule or macro in a BUILD file: a target, or files that it exports."""
 
-  def __init__(self, node, default_visibility):
-    words = {word.arg: word.value for word in node.keywords}
-    self.rule = node.func.id
-    self.name = "".join(strings_in(words.get("name")))
-    self.labels = []
-    for word in ("actual", "config", "data", "deps", "hdrs", "proto_deps", "srcs"):
-      self.labels += strings_in(words.get(word))
-    visibility = strings_in(words.get("visibility")) or default_visibility
+  def __init__(self, rule, arguments, words):
+    self.rule = rule
+    self.name = words.get("name", "")
+    self.words = words
+    self.visibility = words.get("visibility")  # None: that of the package
     self.provides = [self.name]
-    if self.rule == "exports_files":
-      visibility = strings_in(words.get("visibility")) or [PUBLIC]
-      self.provides = strings_in(node.args[0])
-    self.is_public = PUBLIC in visibility
+    if rule == "exports_files":
+      self.provides = strings_in(arguments)
+      self.visibility = self.visibility or [PUBLIC]
+    # Every argument of a macro may become a label of a target.
+    words = {word: value for word, value in words.items() if word not in ("name", "visibility")}
+    labels = strings_in([arguments, words]) if rule != "package" else []
+    self.labels = sorted(text for text in set(labels) if self.is_label(text))
+
+  @staticmethod
+  def is_label(text):
+    return re.match(r"(//|:|@)[\w./:@+-]+$", text) is not None
+
+  def files(self):
+    return strings_in([self.words.get("srcs", []), self.words.get("hdrs", [])])
 
 
 class Package:
-  """What a BUILD file says. Targets that a loop makes have the visibility of the package."""
+  """The targets of a BUILD file, which is run as Python: loops and nested calls are seen.
+
+  Targets that a macro makes of one call have the visibility of the package.
+  """
 
   def __init__(self, text):
-    nodes = [s.value for s in ast.parse(text).body if isinstance(s, ast.Expr)]
-    nodes = [n for n in nodes if isinstance(n, ast.Call)]
-    default = []
-    for word in [w for node in nodes if node.func.id == "package" for w in node.keywords]:
-      if word.arg == "default_visibility":
-        default = strings_in(word.value)
-    self.calls = [Call(node, default) for node in nodes]
-    self.public = {name: call.is_public for call in self.calls for name in call.provides}
-    self.others_are_public = PUBLIC in default
+    self.targets = []
+    package = self
+
+    class Names(dict):
+
+      def __missing__(self, name):
+        return Recorder(package, name)
+
+    names = Names(__builtins__={"len": len, "range": range, "sorted": sorted, "str": str})
+    names.update(load=lambda *_, **__: None, glob=lambda *_, **__: [])
+    names.update(select=lambda choice: [choice])
+    exec(compile(text, "BUILD.bazel", "exec"), names)  # pylint: disable=exec-used
+    self.default = self.package_word("default_visibility", [])
+    self.testonly = self.package_word("default_testonly", False)
+    self.public = {}
+    for target in self.targets:
+      visibility = self.default if target.visibility is None else target.visibility
+      self.public.update((name, PUBLIC in visibility) for name in target.provides)
+
+  def package_word(self, word, default):
+    for target in self.targets:
+      if target.rule == "package":
+        default = target.words.get(word, default)
+    return default
 
   def is_public(self, name):
-    return self.public.get(name, self.others_are_public)
+    return self.public.get(name, PUBLIC in self.default)
+
+  def is_testonly(self, target):
+    return target.words.get("testonly", self.testonly)
+
+
+class Recorder(list):
+  """A name that a BUILD file does not define: a rule or macro, or a list, taken as empty."""
+
+  def __init__(self, package, rule):
+    super().__init__()
+    self.package = package
+    self.rule = rule
+
+  def __call__(self, *arguments, **words):
+    self.package.targets.append(Target(self.rule, arguments, words))
+
+
+def packages_of(root):
+  """Returns what the BUILD files say, by package."""
+  builds = files_with(root, ("BUILD.bazel",))
+  return {os.path.dirname(path): Package(read(root, path)) for path in builds}
 
 
 def absolute(label, package):
   """(package, name) of a label that names a target of this repository or a file, or None."""
+  if label.startswith(OWN_REPOSITORY):
+    label = label[len(OWN_REPOSITORY) - 2:]
   if label.startswith("@"):
     return None
   if not label.startswith("//"):
@@ -143,18 +220,55 @@ def is_example(package):
 
 
 def check_jobs(root):
-  builds = files_with(root, ("BUILD.bazel",))
-  packages = {os.path.dirname(path): Package(read(root, path)) for path in builds}
+  packages = packages_of(root)
   for name, package in sorted(packages.items()):
-    if not is_example(name) and all(call.rule != "millrace_job" for call in package.calls):
+    if not is_example(name) and all(target.rule != "millrace_job" for target in package.targets):
       continue
-    for call in package.calls:
-      for label in sorted(set(call.labels)):
+    for target in package.targets:
+      for label in target.labels:
         other = absolute(label, name)
         if other is None or other[0] == name or is_example(other[0]):
           continue
         if other[0] not in packages or not packages[other[0]].is_public(other[1]):
-          yield "//%s:%s depends on %s, which is not public" % (name, call.name, label)
+          yield "//%s:%s depends on %s, which is not public" % (name, target.name, label)
+
+
+def check_helpers(root):
+  for name, package in sorted(packages_of(root).items()):
+    if name.split("/")[0] in FREE_FOLDERS:
+      continue
+    for target in package.targets:
+      if target.rule not in ("cc_library", "cc_binary"):
+        continue
+      where = "//%s:%s" % (name, target.name)
+      is_helper = HELPER_TARGET.search(target.name) is not None
+      if package.is_testonly(target):
+        if target.rule == "cc_library" and not is_helper and where not in NAMED_OTHERWISE:
+          yield "%s is testonly, but its name ends neither in _testing nor in _conformance" % where
+        continue
+      if is_helper:
+        yield "%s is a helper of tests by its name, but not testonly" % where
+      for file in filter(HELPER_FILE.search, target.files()):
+        yield "%s has %s, a helper of tests, but is not testonly" % (where, file)
+      for label in target.labels:
+        other = absolute(label, name)
+        if other is not None and HELPER_TARGET.search(other[1]):
+          yield "%s is not testonly and depends on %s, a helper of tests" % (where, label)
+
+
+def check_folders(root):
+  result = subprocess.run(["git", "-C", root, "ls-files", "-z"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
+  if result.returncode != 0:
+    yield "%s: git lists no files: %s" % (root, result.stderr.strip())
+    return
+  files = [path for path in result.stdout.split("\0") if path]
+  if not files:
+    raise NothingToCheck("%s: git tracks no file" % root)
+  counts = collections.Counter(os.path.dirname(path) or "." for path in files)
+  for folder, count in sorted(counts.items()):
+    if count > FILES_IN_FOLDER:
+      yield "%s: %d files; at most %d belong into a folder" % (folder, count, FILES_IN_FOLDER)
 
 
 def check_columns(root):
@@ -166,8 +280,8 @@ def check_columns(root):
 
 
 def check_format(root):
-  program = os.environ["MILLRACE_CLANG_FORMAT"]
   paths = files_with(root, (".h", ".cc"))
+  program = os.environ["MILLRACE_CLANG_FORMAT"]
   for first in range(0, len(paths), 50):
     result = subprocess.run(
         [program, "--dry-run", "--ferror-limit=1", "-Werror"] + paths[first:first + 50],
@@ -179,13 +293,18 @@ def check_format(root):
 CHECKS = {
     "layers": check_layers,
     "jobs": check_jobs,
+    "helpers": check_helpers,
+    "folders": check_folders,
     "columns": check_columns,
     "format": check_format,
 }
 
 
 def main():
-  broken = list(CHECKS[sys.argv[1]](sys.argv[2]))
+  try:
+    broken = list(CHECKS[sys.argv[1]](sys.argv[2]))
+  except NothingToCheck as nothing:
+    broken = [str(nothing)]
   for line in broken:
     print(line)
   return 1 if broken else 0

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/program_test.h"
@@ -38,6 +39,16 @@ TEST(RepositoryTest, NoSourceIncludesUpward) {
 
 TEST(RepositoryTest, JobsDependOnPublicTargetsAlone) {
   const ProgramResult result = check("jobs", this_repository());
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
+TEST(RepositoryTest, HelpersOfTestsAreKnownByTheirNames) {
+  const ProgramResult result = check("helpers", this_repository());
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
+TEST(RepositoryTest, NoFolderHasTooManyFiles) {
+  const ProgramResult result = check("folders", this_repository());
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
@@ -115,6 +126,21 @@ TEST_F(StructureTest, TestsAndTheirHelpersMayIncludeAll) {
   EXPECT_EQ(broken("layers"), "high/a.h: includes tests/a.h, which is no lower layer\n");
 }
 
+TEST_F(StructureTest, GeneratedHeadersHaveTheLayerOfTheirFolder) {
+  put("middle/a.cc", "#include \"low/made.pb.h\"\n#include \"google/other.pb.h\"\n");
+  EXPECT_EQ(broken("layers"), "");
+  put("low/a.cc", "#include \"middle/made.pb.h\"\n");
+  EXPECT_EQ(broken("layers"), "low/a.cc: includes middle/made.pb.h, which is no lower layer\n");
+}
+
+TEST_F(StructureTest, SourcesIncludeNoHelpersOfTests) {
+  put("low/a_testing.h", "");
+  put("high/b_testing.h", "#include \"low/a_testing.h\"\n");
+  EXPECT_EQ(broken("layers"), "");
+  put("high/a.cc", "#include \"low/a_testing.h\"\n");
+  EXPECT_EQ(broken("layers"), "high/a.cc: includes low/a_testing.h, which is for tests alone\n");
+}
+
 TEST_F(StructureTest, EveryFolderHasALayer) {
   put("other/a.h", "");
   EXPECT_EQ(broken("layers"), "other/a.h: its folder is not in tests/structure/layers.txt\n");
@@ -143,6 +169,91 @@ TEST_F(StructureTest, JobsMayNotDependOnPrivateTargets) {
             "//examples/a:a_test depends on //low, which is not public\n"
             "//own:job depends on //gone:x, which is not public\n"
             "//own:job depends on //low:shut, which is not public\n");
+}
+
+TEST_F(StructureTest, LabelsOfJobsAreFoundHoweverTheyAreWritten) {
+  put("low/BUILD.bazel", "cc_library(name = \"shut\")\n");
+  const auto says = [this](const std::string& build, const std::string& target,
+                           const std::string& label) {
+    put("examples/a/BUILD.bazel", build);
+    EXPECT_EQ(broken("jobs"), absl::StrCat("//examples/a:", target, " depends on ", label,
+                                           ", which is not public\n"))
+        << build;
+  };
+  says("cc_test(name = \"t\", deps = [\"@millrace//low:shut\"])\n", "t", "@millrace//low:shut");
+  says("[cc_test(name = n, deps = [\"//low:\" + d]) for n, d in [(\"t\", \"shut\")]]\n", "t",
+       "//low:shut");
+  says("load(\"//low:private.bzl\", \"own\")\nown(program = \"//low:shut\", name = \"t\")\n", "t",
+       "//low:shut");
+  says("both([cc_library(name = \"t\", deps = [\"//low:shut\"])], name = \"b\")\n", "t",
+       "//low:shut");
+  says("cc_test(name = \"t\", deps = [] + select({\"//conditions:default\": [\"//low:shut\"]}))\n",
+       "t", "//low:shut");
+}
+
+TEST_F(StructureTest, ALoadedFileMayBePrivate) {
+  put("low/BUILD.bazel", "exports_files([\"a.bzl\"], visibility = [\"//visibility:private\"])\n");
+  put("examples/a/BUILD.bazel", "load(\"//low:a.bzl\", \"own\")\nown(name = \"t\")\n");
+  EXPECT_EQ(broken("jobs"), "");
+}
+
+TEST_F(StructureTest, VisibilityOfTargetsThatALoopMakesIsTheirOwn) {
+  put("low/BUILD.bazel",
+      "[cc_library(name = n, visibility = [\"//visibility:\" + v])\n"
+      " for n, v in [(\"open\", \"public\"), (\"shut\", \"private\")]]\n");
+  put("examples/a/BUILD.bazel", "cc_test(name = \"t\", deps = [\"//low:open\", \"//low:shut\"])\n");
+  EXPECT_EQ(broken("jobs"), "//examples/a:t depends on //low:shut, which is not public\n");
+}
+
+TEST_F(StructureTest, HelpersOfTestsHaveTheirSuffix) {
+  put("low/BUILD.bazel",
+      "cc_library(name = \"a_testing\", testonly = True, hdrs = [\"a_testing.h\"])\n"
+      "cc_library(name = \"b_conformance\", testonly = True, deps = [\":a_testing\"])\n"
+      "cc_library(name = \"c\", srcs = [\"c.cc\"])\n"
+      "cc_test(name = \"c_test\", deps = [\":a_testing\"])\n");
+  put("tests/BUILD.bazel", "cc_library(name = \"fake\", testonly = True)\n");
+  EXPECT_EQ(broken("helpers"), "");
+  put("low/BUILD.bazel",
+      "cc_library(name = \"fake\", testonly = True)\n"
+      "cc_library(name = \"a_testing\")\n"
+      "cc_library(name = \"b\", hdrs = [\"b_testing.h\"])\n"
+      "cc_library(name = \"c\", deps = [\"//high:d_testing\"])\n"
+      "cc_binary(name = \"e\", deps = [\":a_conformance\"])\n");
+  EXPECT_EQ(broken("helpers"),
+            "//low:fake is testonly, but its name ends neither in _testing nor in _conformance\n"
+            "//low:a_testing is a helper of tests by its name, but not testonly\n"
+            "//low:b has b_testing.h, a helper of tests, but is not testonly\n"
+            "//low:c is not testonly and depends on //high:d_testing, a helper of tests\n"
+            "//low:e is not testonly and depends on :a_conformance, a helper of tests\n");
+  put("low/BUILD.bazel", "package(default_testonly = True)\ncc_library(name = \"x\")\n");
+  EXPECT_THAT(broken("helpers"), HasSubstr("//low:x is testonly, but its name"));
+}
+
+TEST_F(StructureTest, FoldersHaveALimitOfTrackedFiles) {
+  const auto git = [this](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"/usr/bin/git", "-C", path("")});
+    EXPECT_EQ(run_program(arguments).exit_code, 0);
+  };
+  for (int i = 0; i < 60; ++i) put(absl::StrCat("full/", i), "");
+  for (int i = 0; i < 60; ++i) put(absl::StrCat("full/below/", i), "");
+  git({"init", "-q"});
+  git({"add", "."});
+  put("full/not_tracked", "");
+  EXPECT_EQ(broken("folders"), "");
+  git({"add", "full"});
+  EXPECT_EQ(broken("folders"), "full: 61 files; at most 60 belong into a folder\n");
+}
+
+TEST_F(StructureTest, AnEmptyTreeFails) {
+  std::filesystem::create_directory(path("empty"));
+  for (const char* rule : {"layers", "jobs", "helpers", "columns", "format"}) {
+    const ProgramResult result = check(rule, path("empty"));
+    EXPECT_EQ(result.exit_code, 1) << rule;
+    EXPECT_THAT(result.out, HasSubstr("/empty: there is no ")) << rule;
+    EXPECT_EQ(result.err, "") << rule;
+  }
+  ASSERT_EQ(run_program({"/usr/bin/git", "init", "-q", path("empty")}).exit_code, 0);
+  EXPECT_THAT(check("folders", path("empty")).out, HasSubstr("git tracks no file"));
 }
 
 TEST_F(StructureTest, LongLinesAreFoundOutsideRawStrings) {
