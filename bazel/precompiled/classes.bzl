@@ -140,6 +140,7 @@ CLASSES = {
         "own_parts": "torch",
     },
     "examples/own_program": {
+        "own_parts_test": "tensor",
         "own_program": "tensor",
     },
     "framework": {
