@@ -1,7 +1,6 @@
 #include "distributed/reconnecting_store.h"
 
 #include <algorithm>
-#include <exception>
 
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
@@ -12,7 +11,7 @@ absl::Status ReconnectingStore::reconnect() {
   disconnect();
   RETURN_IF_ERROR(probe_.connect(address_, call_limit_));
   const std::vector<int> before = sockets_connected_to(address_);
-  client_ = connect_with_patience();
+  ASSIGN_OR_RETURN(client_, connect_with_patience());
   MutexLock lock(closing_mutex_);
   descriptors_ = {probe_.descriptor()};
   for (int descriptor : sockets_connected_to(address_)) {
@@ -24,16 +23,12 @@ absl::Status ReconnectingStore::reconnect() {
   return absl::OkStatus();
 }
 
-// The server answered a moment ago: on a machine that is overloaded one connection may still take
-// longer than a call.
-std::unique_ptr<StoreClient> ReconnectingStore::connect_with_patience() {
+absl::StatusOr<std::unique_ptr<StoreClient>> ReconnectingStore::connect_with_patience() {
   constexpr int kTries = 3;
   for (int tries = 1;; ++tries) {
-    try {
-      return connect_();
-    } catch (const std::exception&) {
-      if (tries == kTries) throw;
-    }
+    absl::StatusOr<std::unique_ptr<StoreClient>> client = catch_exceptions(
+        [&]() -> absl::StatusOr<std::unique_ptr<StoreClient>> { return connect_(); });
+    if (client.ok() || tries == kTries) return client;
   }
 }
 

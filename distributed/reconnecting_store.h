@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "distributed/job_store.h"
 #include "distributed/sockets.h"
@@ -51,7 +52,10 @@ class ReconnectingStore : public JobStore {
  private:
   absl::Status reach_server() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status reconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::unique_ptr<StoreClient> connect_with_patience() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Tries up to three times. The server has just answered the probe, but on an overloaded machine a
+  // connection may take longer than a call. Errors: that of the last try.
+  absl::StatusOr<std::unique_ptr<StoreClient>> connect_with_patience()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void disconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Calls `body` with a client; `again`: it may be called twice.
   absl::Status call(bool again, const std::function<void(StoreClient&)>& body);

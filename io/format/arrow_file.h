@@ -1,4 +1,4 @@
-// Our file system under Arrow's readers. Included by the readers' .cc files only.
+// The file system of base/ under Arrow's readers. Included by the readers' .cc files only.
 #ifndef MILLRACE_IO_FORMAT_ARROW_FILE_H_
 #define MILLRACE_IO_FORMAT_ARROW_FILE_H_
 
@@ -18,8 +18,8 @@
 
 namespace millrace {
 
-// A ReadableFile as Arrow wants it. The first error of the file is kept with its code, which
-// Arrow would lose. Shared because Arrow's readers share their source.
+// A ReadableFile as a source of Arrow. Keeps the first error of the file with its code, which Arrow
+// would lose. Held by a shared_ptr, since Arrow's readers share their source.
 class ArrowFile : public arrow::io::RandomAccessFile {
  public:
   explicit ArrowFile(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
@@ -44,11 +44,13 @@ class ArrowFile : public arrow::io::RandomAccessFile {
   absl::Status error_;
 };
 
-// What Arrow said, as DataLoss, or the file's own error if it had one.
-// Arrow's own line breaks and call paths are left out.
+// Returns the error of the file if it has one, else `status` as DataLoss, or as ResourceExhausted
+// if memory ran out. Omits Arrow's line breaks and call paths.
 absl::Status from_arrow(const arrow::Status& status, const ArrowFile& file);
 
-// Runs `call`, which returns an arrow::Status; Arrow and ORC may throw on damaged files.
+// Returns from_arrow() of what `call` returns, an arrow::Status, or of its exception as IOError.
+// Unlike catch_exceptions(), takes every exception for damage, also std::bad_alloc: a damaged
+// length asks for any amount of memory.
 template <typename Call>
 absl::Status guard_arrow(const ArrowFile& file, Call&& call) {
   try {

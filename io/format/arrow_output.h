@@ -1,4 +1,4 @@
-// Our file system under Arrow's writers. Included by .cc files only.
+// The file system of base/ under Arrow's writers. Included by .cc files only.
 #ifndef MILLRACE_IO_FORMAT_ARROW_OUTPUT_H_
 #define MILLRACE_IO_FORMAT_ARROW_OUTPUT_H_
 
@@ -7,15 +7,16 @@
 #include <arrow/status.h>
 
 #include <cstdint>
-#include <exception>
+#include <string>
 
 #include "absl/status/status.h"
+#include "base/catch_exceptions.h"
 #include "base/file_system.h"
 
 namespace millrace {
 
-// A WritableFile as Arrow wants it. The first error of the file is kept with its code, which
-// Arrow would lose. Shared because Arrow's writers share their sink.
+// A WritableFile as a sink of Arrow. Keeps the first error of the file with its code, which Arrow
+// would lose. Held by a shared_ptr, since Arrow's writers share their sink.
 class ArrowOutput : public arrow::io::OutputStream {
  public:
   // Borrows `file` until detach().
@@ -28,8 +29,8 @@ class ArrowOutput : public arrow::io::OutputStream {
   arrow::Status Close() override;
   bool closed() const override { return closed_; }
 
-  // From here on everything that a writer still wants to write fails, and the file is not touched:
-  // Arrow's writers write when they are destroyed.
+  // Makes later writes fail without touching the file. Arrow's writers write when they are
+  // destroyed.
   void detach() { file_ = nullptr; }
 
   const absl::Status& error() const { return error_; }
@@ -41,17 +42,24 @@ class ArrowOutput : public arrow::io::OutputStream {
   absl::Status error_;
 };
 
-// What Arrow said, as Internal or ResourceExhausted, or the file's own error if it had one.
+// Returns the error of the file if it has one, else `status` as Internal, or as ResourceExhausted
+// if memory ran out.
 absl::Status from_arrow(const arrow::Status& status, const ArrowOutput& output);
 
-// Runs `call`, which returns an arrow::Status; Parquet may throw.
+// Returns from_arrow() of what `call` returns, an arrow::Status, or of its exception as IOError;
+// Parquet throws. Errors: ResourceExhausted, too, if memory or threads ran out.
 template <typename Call>
 absl::Status guard_arrow(const ArrowOutput& output, Call&& call) {
-  try {
-    return from_arrow(call(), output);
-  } catch (const std::exception& error) {
-    return from_arrow(arrow::Status::IOError(error.what()), output);
-  }
+  arrow::Status written;
+  const absl::Status thrown = catch_exceptions(
+      [&] {
+        written = call();
+        return absl::OkStatus();
+      },
+      {.internal = ""});
+  if (absl::IsResourceExhausted(thrown)) return thrown;
+  if (!thrown.ok()) written = arrow::Status::IOError(std::string(thrown.message()));
+  return from_arrow(written, output);
 }
 
 }  // namespace millrace

@@ -6,12 +6,12 @@
 #include <parquet/arrow/writer.h>
 #include <parquet/properties.h>
 
-#include <exception>
 #include <functional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -141,18 +141,16 @@ class FileWriter : public ColumnarWriter {
   const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }
 
  private:
-  // Arrow's formats are exceptions inside; not all of them are caught there.
+  // Returns the error of the file if it has one, else that of `act` with the path. Arrow's formats
+  // use exceptions inside and do not catch all of them.
   absl::Status guarded(const std::function<arrow::Status()>& act) {
-    std::string error;
-    try {
-      const arrow::Status status = act();
-      if (status.ok()) return absl::OkStatus();
-      error = status.ToString();
-    } catch (const std::exception& exception) {
-      error = exception.what();
-    }
-    if (!output_->status().ok()) return output_->status();
-    return absl::InternalError(absl::StrCat("cannot write ", path_, ": ", error));
+    const std::string doing = absl::StrCat("cannot write ", path_);
+    const absl::Status status = catch_exceptions(doing, [&]() -> absl::Status {
+      const arrow::Status written = act();
+      if (written.ok()) return absl::OkStatus();
+      return absl::InternalError(absl::StrCat(doing, ": ", written.ToString()));
+    });
+    return status.ok() || output_->status().ok() ? status : output_->status();
   }
 
   FileSystem& files_;
