@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains ten jobs with the programs of two checkouts and compares their checkpoints and metrics.
+"""Trains eleven jobs with the programs of two checkouts and compares their checkpoints and metrics.
 
     ./bazelw build //tools:millrace //examples/movielens    # in both checkouts
     tests/campaigns/compare_programs.py OLD_ROOT NEW_ROOT [DATA]
