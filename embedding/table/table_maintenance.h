@@ -1,4 +1,4 @@
-// What keeps a table within its rules, and its figures.
+// Rules that bound a table, and its statistics.
 #ifndef MILLRACE_EMBEDDING_TABLE_TABLE_MAINTENANCE_H_
 #define MILLRACE_EMBEDDING_TABLE_TABLE_MAINTENANCE_H_
 
@@ -18,7 +18,7 @@
 namespace millrace {
 
 // The administration of one EmbeddingTable: its limit, evictions, statistics. EmbeddingTable owns
-// it and calls enforce_limit() when a step ends:
+// its maintenance and enforces the limit when a step ends; others evict between steps:
 //
 //   ASSIGN_OR_RETURN(EvictionCounts counts, table->maintenance().evict({.step = step}));
 //
@@ -42,6 +42,17 @@ class TableMaintenance {
   int64_t row_bytes() const;
   // Returns the number of rows that max_rows and max_bytes allow.
   int64_t row_limit() const { return parts_.row_limit; }
+
+  TableStatistics statistics() const;  // no pass over rows
+  // Returns the rows seen most often, by descending frequency, then ascending placement_hash; at
+  // most `count`. One pass over all rows. REQUIRES: count >= 1.
+  std::vector<HotId> hottest(int64_t count) const;
+
+ private:
+  // Call the functions below where a table changes: in a step, or while content is loaded.
+  friend class EmbeddingTable;
+  friend class TableContent;
+
   // Derives the limit of rows from the configuration for rows with `slots`; before the slots are
   // known, with none. Errors: InvalidArgument if max_bytes is below the price of one row; the limit
   // is as before then.
@@ -55,13 +66,6 @@ class TableMaintenance {
   // Gives memory back after many rows were removed, unless a frozen snapshot is read. REQUIRES: as
   // enforce_limit().
   void compact();
-
-  TableStatistics statistics() const;  // no pass over rows
-  // Returns the rows seen most often, by descending frequency, then ascending placement_hash; at
-  // most `count`. One pass over all rows. REQUIRES: count >= 1.
-  std::vector<HotId> hottest(int64_t count) const;
-
- private:
   int64_t row_bytes(absl::Span<const SlotSpec> slots) const;
   // Removes rows and records their ids as evicted.
   void remove(absl::Span<const RowIndex> rows, int64_t step);
