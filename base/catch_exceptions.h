@@ -1,5 +1,5 @@
-// The border between exceptions of libraries and Status: exceptions end here, where nobody above
-// could catch them.
+// The border between exceptions of libraries and Status. Code above this border neither throws nor
+// catches.
 #ifndef MILLRACE_BASE_CATCH_EXCEPTIONS_H_
 #define MILLRACE_BASE_CATCH_EXCEPTIONS_H_
 
@@ -10,21 +10,23 @@
 
 namespace millrace {
 
-// How the message of an exception begins.
+// The words of the statuses that catch_exceptions() makes of exceptions.
 struct ExceptionWords {
-  // Precedes the message of every exception: "DOING: …". Empty: nothing does.
+  // Prefix of every message: "DOING: …". Empty: no prefix.
   absl::string_view doing;
-  // Precedes the message of an exception that status_of_exception() takes for Internal. Empty:
-  // nothing does.
+  // Prefix of the messages of exceptions that base/failure_kind.h maps to Internal. Empty: no
+  // prefix.
   absl::string_view internal = "unexpected exception";
-  // The message for what is thrown but is no std::exception.
+  // Message for a thrown object that is no std::exception.
   absl::string_view unknown = "unexpected exception of an unknown type";
 };
 
-// Returns status_of_exception() in these words; null stands for what is no std::exception.
+// Returns status_of_exception() of base/failure_kind.h in these words. `exception`: null for a
+// thrown object that is no std::exception.
 absl::Status status_of_exception(const std::exception* exception, const ExceptionWords& words);
 
-// Returns the Status or StatusOr that `call` returns, or the status of its exception.
+// Returns the Status or StatusOr that `call` returns, or the status of the exception that it
+// throws.
 //
 //   absl::StatusOr<Block> block = catch_exceptions([&] { return reader.read(task); });
 template <typename Call>
@@ -38,7 +40,7 @@ auto catch_exceptions(Call&& call, const ExceptionWords& words = {}) -> decltype
   }
 }
 
-// Does the same, but an exception is reported as "DOING: " and its text.
+// Does the same, and reports an exception as "DOING: " and the first line of its text.
 //
 //   RETURN_IF_ERROR(catch_exceptions("the backward pass", [&] { ... return absl::OkStatus(); }));
 template <typename Call>

@@ -25,14 +25,14 @@
 namespace millrace {
 namespace {
 
-// Undo logs may take as much, however small the tables are.
+// The least size of undo logs, for small tables.
 constexpr int64_t kLeastUndoBytes = 16 << 20;
 
-// Before the nonce of a checkpoint that keeps files, where rank 0 tells it to the others.
+// Precedes the nonce, in the message of rank 0 to the others, of a checkpoint that keeps files.
 constexpr char kKeepFiles[] = "keep ";
 
-// Joins what the ranks have of one checkpoint, in their order. Errors: Internal if that cannot be
-// parsed.
+// Joins the manifests of all ranks for one checkpoint, in the order of the ranks. Errors: Internal
+// if a manifest cannot be parsed.
 absl::StatusOr<CheckpointManifest> join_manifests(const std::vector<std::string>& parts) {
   CheckpointManifest manifest;
   for (const std::string& part : parts) {
@@ -48,7 +48,7 @@ absl::StatusOr<CheckpointManifest> join_manifests(const std::vector<std::string>
   return manifest;
 }
 
-// Returns: what rank 0 has to know of this rank's files.
+// Makes the files of this rank durable. Returns: their manifest, for rank 0.
 absl::StatusOr<std::string> finish_files(CheckpointManifest manifest, CommitDirectory& directory,
                                          ThreadPool& threads) {
   ASSIGN_OR_RETURN(const std::vector<CommitDirectory::File> files, directory.finish_files(threads));
@@ -58,7 +58,7 @@ absl::StatusOr<std::string> finish_files(CheckpointManifest manifest, CommitDire
 
 }  // namespace
 
-// One that begin() began.
+// A save between begin() and its commit.
 struct Saver::Pending {
   CheckpointInfo info;
   std::map<std::string, double> metrics;
@@ -97,7 +97,7 @@ absl::Status Saver::check(const TrainState& state) const {
 }
 
 absl::Status Saver::open_folder(bool chooses) {
-  // Somebody removed the folder, and with it the locks.
+  // The folder was removed, and the locks with it.
   if (opened_ && !options_.read_only && absl::IsNotFound(files_.info(options_.folder).status())) {
     MILLRACE_LOG(WARNING) << options_.folder << " was removed while this run writes there: it is "
                           << "made again, but what was in it is gone";
@@ -123,7 +123,7 @@ absl::Status Saver::open_folder(bool chooses) {
   return absl::OkStatus();
 }
 
-// It was looked through before its lock was taken.
+// Checks that no other run has saved since the folder was read, which was before it was locked.
 absl::Status Saver::check_unchanged() const {
   ASSIGN_OR_RETURN(const auto listed, list_checkpoints(files_, options_.folder));
   if (listed.empty() || listed.back().path == restored_) return absl::OkStatus();
@@ -147,7 +147,8 @@ std::string Saver::path_of(int64_t step) const {
   return join_path(options_.folder, checkpoint_name(step));
 }
 
-// Looks for the step in the folder. `parts`: what StateWriter::manifest() is on each rank.
+// Compares the checkpoint of this step in the folder with the new one. `parts`: the serialized
+// StateWriter::manifest() of each rank.
 absl::StatusOr<Saver::ExistingStep> Saver::find(const std::vector<std::string>& parts) {
   ASSIGN_OR_RETURN(CheckpointManifest manifest, join_manifests(parts));
   manifest.set_fingerprint(options_.fingerprint);
@@ -158,8 +159,8 @@ absl::StatusOr<Saver::ExistingStep> Saver::find(const std::vector<std::string>& 
   return ExistingStep{.kept_bytes = kept.ok() ? (*kept)->expected_bytes(manifest) : 0};
 }
 
-// Agrees on a checkpoint of which this rank writes `own`. Rank 0 calls `find` in the open folder
-// with the texts of all ranks. Writes nothing but the lock.
+// Agrees with all ranks on a checkpoint of which this rank writes `own`, and checks the free space.
+// Rank 0 calls `find` in the open folder with the texts of all ranks. Writes only the lock.
 absl::StatusOr<Saver::SavePermit> Saver::make_room(const absl::StatusOr<Share>& own,
                                                    FindExisting find, Collectives& ranks) {
   const auto packed = own.ok()
@@ -234,7 +235,7 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& whole,
                                              next_base(state, progress.step, ranks.world_size())};
   absl::StatusOr<StateWriter> writer = catch_exceptions(
       [&] { return StateWriter::create(view_state(state), writer_options, threads_); });
-  // Ranks that failed report it where the others wait for their sizes.
+  // A rank that failed reports its failure in the exchange of sizes.
   const absl::StatusOr<Share> own =
       writer.ok()
           ? absl::StatusOr<Share>({writer->size_bytes(), writer->manifest().SerializeAsString()})
@@ -276,18 +277,18 @@ absl::Status Saver::write(const CommitOptions& options, StateWriter& writer,
       .status();
 }
 
-// What a checkpoint of this step may be a delta on.
+// Returns the base for a delta of this step; none if the checkpoint must be whole.
 std::optional<CheckpointManifest::Base> Saver::next_base(const TrainState& state, int64_t step,
                                                          int world_size) const {
   if (options_.max_deltas == 0 || world_size > 1 || !last_.has_value()) return std::nullopt;
-  // A step that is saved again goes on from what it went on from.
+  // A step that is saved again keeps its base.
   const auto& base = last_->self.step() == step ? last_->base : std::optional(last_->self);
   if (!base.has_value() || base->depth() > options_.max_deltas || base->step() >= step) {
     return std::nullopt;
   }
-  // What it has not, a delta on it would lack.
+  // A delta cannot supply a tensor that its base omits, so both must omit the same tensors.
   if (last_->left_out != state.left_out) return std::nullopt;
-  // When the one under way is there, its retention does not know what this one would need.
+  // The retention of a save under way would not spare the base of this delta.
   if (!saves_.empty()) return std::nullopt;
   for (const EmbeddingTable* table : state.tables) {
     if (table->content().evicted_log_begins() <= base->step()) continue;
@@ -295,14 +296,14 @@ std::optional<CheckpointManifest::Base> Saver::next_base(const TrainState& state
                        << " does not know any more which ids went since step " << base->step();
     return std::nullopt;
   }
-  // It may have been removed or replaced meanwhile.
+  // Another process may have removed or replaced the base.
   const std::string path = path_of(base->step());
   const auto reader = CheckpointReader::open(files_, path);
   const bool same = reader.ok() && (*reader)->manifest().digest() == base->digest();
   return same ? base : std::nullopt;
 }
 
-// The state goes on from this checkpoint.
+// Makes the checkpoint at `path` the base of the next delta.
 void Saver::remember(const std::string& path) {
   last_.reset();
   if (options_.max_deltas == 0 || directory_of(path) != options_.folder) return;
@@ -317,8 +318,8 @@ void Saver::remember(const std::string& path) {
   last_->left_out = {manifest.left_out().begin(), manifest.left_out().end()};
 }
 
-// `state` is released once it has been copied, or cannot be: nothing stays frozen for a save that
-// fails.
+// Returns the work of a save. Releases `state` once it is copied or copying fails, so that a failed
+// save freezes no table.
 SaveWork Saver::work_of(Pending& save, FrozenState state, int rank) {
   SaveWork work;
   const auto frozen = std::make_shared<FrozenState>(std::move(state));  // std::function copies
@@ -344,7 +345,7 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
   const TrainState state = filter_state(whole, options_.exclude);
   ASSIGN_OR_RETURN(const Progress progress, from_state(state.shared.progress()));
   if (saves_.size() > 1) RETURN_IF_ERROR(complete_oldest(ranks));
-  // Two saves of one step are compared.
+  // A second save of a step is compared with the first, which must be complete.
   while (!saves_.empty() && saves_.back()->info.progress.step == progress.step) {
     RETURN_IF_ERROR(complete_oldest(ranks));
   }
@@ -371,7 +372,8 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
     frozen = absl::CancelledError();  // released
     return save_at_once(whole, metrics, ranks);
   }
-  // The last step that fails before begin() returns: all ranks report it, and free their tables.
+  // The last operation of begin() that can fail. All ranks exchange its result, so that all release
+  // their tables if it fails on one.
   const absl::StatusOr<std::string> begun = catch_exceptions([&]() -> absl::StatusOr<std::string> {
     ASSIGN_OR_RETURN(save->directory,
                      CommitDirectory::begin(files_, {options_.folder, progress.step, permit.nonce,
@@ -385,8 +387,8 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
   return absl::OkStatus();
 }
 
-// Saves on this thread and leaves the checkpoint to finish(). A step that has a checkpoint already
-// is compared with the files of all ranks, and written only if it differs.
+// Saves on this thread and keeps the checkpoint for finish(). Compares a checkpoint that the step
+// already has with the files of all ranks and writes the new one only if they differ.
 absl::Status Saver::save_at_once(const TrainState& whole,
                                  const std::map<std::string, double>& metrics, Collectives& ranks) {
   while (!saves_.empty()) RETURN_IF_ERROR(complete_oldest(ranks));
@@ -397,7 +399,7 @@ absl::Status Saver::save_at_once(const TrainState& whole,
 
 bool Saver::ready() const { return !saves_.empty() && saves_.front()->work->ready(); }
 
-// REQUIRES: the oldest save is ready on all ranks.
+// Moves the oldest save to its next stage. REQUIRES: this save is ready on all ranks.
 absl::Status Saver::advance(Collectives& ranks) {
   Pending& save = *saves_.front();
   BackgroundSave& work = *save.work;

@@ -1,4 +1,4 @@
-// Saves the state of training in a folder of checkpoints, and finds it there again.
+// Saves the state of training in a folder of checkpoints and restores it from there.
 #ifndef MILLRACE_CHECKPOINT_SAVER_H_
 #define MILLRACE_CHECKPOINT_SAVER_H_
 
@@ -32,46 +32,48 @@ namespace millrace {
 
 struct SaverOptions {
   std::string folder;      // such as OUTPUT_DIR/checkpoints
-  int write_threads = 4;   // the bytes do not depend on it
-  bool read_only = false;  // the folder is not locked, and saving is an error
-  // Where the run writes more than checkpoints: locked like the folder, also by read_only. "":
-  // none.
+  int write_threads = 4;   // the files do not depend on this number
+  bool read_only = false;  // if true, the folder is not locked, and saving is an error
+  // The folder of the other files of the run; locked as `folder` is, also if read_only is true. "":
+  // no such folder.
   std::string run_folder = {};
-  // The run goes on from nothing in the folder but what it restored, if anything: if another
-  // checkpoint is the newest there when it is opened, it is refused.
+  // If true, the run resumes only from a checkpoint that it restored itself: open() fails if
+  // another checkpoint is the newest of the folder.
   bool own_folder = false;
-  bool asynchronous = false;  // what asynchronous() says
-  // Of what tables hold, the share that undo logs may take while saves are under way;
-  // beyond that training waits.
+  bool asynchronous = false;  // the result of asynchronous()
+  // Largest size of undo logs, as a share of the size of the tables. Training waits for saves under
+  // way once their logs reach this size.
   double undo_share = 0.25;
-  // Between two whole checkpoints so many deltas may stand, each on the one before: of tables they
-  // hold the rows that steps saw since, and the ids that went. By a saver of one rank only; whole
-  // where a delta is not possible. 0: none.
+  // Largest number of deltas between two whole checkpoints, each delta on the checkpoint before.
+  // The delta of a table holds the rows that occurred since its base, and the ids that were evicted
+  // since. Savers of several ranks save whole checkpoints, as does a saver where a delta is not
+  // possible. 0: no deltas.
   int max_deltas = 0;
-  // Patterns over dense tensors and tables that are not saved (checkpoint/state/save_filter.h).
+  // Patterns of dense tensors and tables that are omitted (checkpoint/state/save_filter.h).
   std::vector<std::string> exclude = {};
   OnDamage on_damage = OnDamage::kFallback;
   RetentionPolicy retention = {};
-  // Vocabularies of the job, as they are. A checkpoint with another one is not gone on from. In the
-  // manifest, with what the state says training began with.
+  // Vocabularies of the job, with their digests. A checkpoint with other vocabularies is refused.
+  // The manifest lists them together with the files that training began with.
   std::vector<CheckpointManifest::ReferredFile> vocabularies = {};
-  // For the manifest: the program; equal texts for equal jobs; the TrainConfig as text.
+  // For the manifest: the name of the program, the fingerprint of the job (equal for equal jobs)
+  // and the TrainConfig as text.
   std::string producer = {};
   std::string fingerprint = {};
   std::string config = {};
 };
 
-// The checkpoints of one job in a folder. Rank 0 holds the folder's lock and commits; whatever goes
-// wrong leaves the folder as it was.
+// The checkpoints of one job in a folder. Rank 0 holds the lock of the folder and commits. A
+// failure changes no checkpoint of the folder.
 //
 //   ASSIGN_OR_RETURN(parts.saver, Saver::create(options, files, clock));
 //   ASSIGN_OR_RETURN(auto trainer, Trainer::create(trainer_options, std::move(parts)));
 //   ASSIGN_OR_RETURN(auto found, trainer->resume(&notes));
 //   ASSIGN_OR_RETURN(Summary summary, trainer->train());
 //
-// Asynchronously the files are the same bytes. Threads of lowered priority write them; tables are
-// frozen meanwhile (docs/embedding.md, "Snapshots"), dense tensors are copied. At most two saves
-// are under way, one of them being read, the other being made durable.
+// An asynchronous saver writes the same bytes as a synchronous one, with threads of low priority,
+// from frozen tables (docs/embedding.md, "Snapshots") and copies of dense tensors. At most two
+// saves are under way: one reads the state, the other makes its files durable.
 class Saver : public StateSaver {
  public:
   // Errors: InvalidArgument for options out of range.
@@ -81,84 +83,86 @@ class Saver : public StateSaver {
   // Errors: those of check_save_filter.
   absl::Status check(const TrainState& state) const override;
 
-  // Takes the folders' locks, making them, and removes what dead writers left among checkpoints.
-  // Errors: FailedPrecondition naming who holds the lock, or saying that another run has saved
-  // there meanwhile; PermissionDenied for what is no directory and has the name of a checkpoint;
-  // those of writing.
+  // Makes the folders, acquires their locks, and removes files that dead writers left among the
+  // checkpoints. Errors: FailedPrecondition if another process holds a lock, which the error names,
+  // or if another run has saved there since; PermissionDenied for a file that has the name of a
+  // checkpoint and is no directory; those of writing.
   absl::Status open(Collectives& ranks) override;
 
-  // Saves `whole`, but for what options leave out. Durable when it returns: see "Commit" in
-  // docs/checkpoint_format.md. A step that is there already with the same content is read, and not
-  // written again. If it is there with another state, such as that of hooks, the new checkpoint
-  // keeps the files of tensors and tables whose bytes are the same, and needs no room for them.
-  // `metrics` are what retention may choose by: names as in its policy. Old
-  // checkpoints are then removed or reduced; if that fails it is only logged. Takes the folder's
-  // lock first if it has not been taken. Errors: FailedPrecondition naming who holds the lock;
-  // ResourceExhausted if there is no room for it, before anything is written (on a disk without
-  // hard links, a file of a step that is saved again may also find that out later); InvalidArgument
-  // for what cannot be saved; those of writing. After an error the folder holds what it did, and
-  // the next call may succeed.
+  // Saves `whole` without what `exclude` omits. The checkpoint is durable when this returns: see
+  // "Commit" in docs/checkpoint_format.md. Verifies a checkpoint of this step that already has the
+  // same content and does not write it again. If it has the same step and another state, such as
+  // that of hooks, the new checkpoint keeps the files of tensors and tables with equal bytes and
+  // needs no room for them. `metrics`: those by which retention may choose, named as in its policy.
+  // Afterwards removes or reduces old checkpoints; logs a failure to do so. Calls open() first if
+  // the lock is not held.
+  // Errors: FailedPrecondition naming the holder of the lock; ResourceExhausted before the first
+  // write if the disk has no room (on a disk without hard links also later, for a file of a step
+  // that is saved again); InvalidArgument for a state that cannot be saved; those of writing. An
+  // error changes no earlier checkpoint, and the next call may succeed.
   absl::StatusOr<CheckpointInfo> save(const TrainState& whole,
                                       const std::map<std::string, double>& metrics,
                                       Collectives& ranks);
 
   bool asynchronous() const override { return options_.asynchronous; }
-  // If the saver is not asynchronous, saves before it returns, as save() does, and finish() gives
-  // the checkpoint. Else: if another save is still being read, two are under way or one of the same
-  // step is, waits for that first. A step that is in the folder already is saved before this
-  // returns, too. After an error no table is frozen.
+  // If the saver is not asynchronous, calls save() and keeps the checkpoint for finish(). Else
+  // waits first for a save that still reads the state, for the older of two saves under way, and
+  // for a save of the same step. Calls save() for a step that the folder already has. After an
+  // error no table is frozen.
   absl::Status begin(const TrainState& whole, const std::map<std::string, double>& metrics,
                      Collectives& ranks) override;
   bool ready() const override;
   absl::StatusOr<std::vector<CheckpointInfo>> poll(bool all_ready, Collectives& ranks) override;
   absl::StatusOr<std::vector<CheckpointInfo>> finish(Collectives& ranks) override;
 
-  // Reads the newest checkpoint of the folder. None: there is none at all.
-  // Errors: InvalidArgument, with the differences, if it is one of another job or model; DataLoss
-  // saying what is damaged, for OnDamage::kStrict of the newest, else if all are; those of
-  // search_newest.
+  // Reads the newest checkpoint of the folder. Returns none if the folder has no checkpoint.
+  // Errors: InvalidArgument with the differences if the checkpoint is of another job or model;
+  // DataLoss naming the damage if all checkpoints are damaged or, for OnDamage::kStrict, the newest
+  // is; those of search_newest.
   absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState& target,
                                                          Collectives& ranks) override;
-  // The same for one checkpoint, anywhere, or for another folder of them (checkpoint_path.h), where
-  // rank 0 chooses for all. Errors: NotFound too, also for an empty folder.
+  // Reads the checkpoint at `path`, or the newest of another folder (checkpoint_path.h), which rank
+  // 0 chooses for all ranks. Errors: as restore(); NotFound if neither exists or the folder is
+  // empty.
   absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path, const TrainState& target,
                                                Collectives& ranks) override;
   void restored(const CheckpointInfo& info) override {
     restored_ = info.path;
     remember(info.path);
   }
-  // Waits for what is under way and commits none of it.
+  // Waits for the threads of saves under way and commits none of these saves.
   ~Saver() override;
 
  private:
   struct Pending;
-  // The checkpoint of the folder that the state goes on from.
+  // The newest checkpoint of the folder that the state contains.
   struct Last {
-    CheckpointManifest::Base self;                 // as the base of a delta on it
-    std::optional<CheckpointManifest::Base> base;  // that it is a delta on
+    CheckpointManifest::Base self;                 // the checkpoint as the base of a delta
+    std::optional<CheckpointManifest::Base> base;  // its own base if it is a delta
     std::vector<std::string> left_out;
   };
 
-  // What one rank writes.
+  // The size and the manifest of the files of one rank.
   struct Share {
     int64_t bytes = 0;
     std::string text;  // for rank 0
   };
-  // What the folder has of a step.
+  // The part of a new checkpoint that the folder already has.
   struct ExistingStep {
-    bool same = false;       // all of it
-    int64_t kept_bytes = 0;  // of files that a new checkpoint of the step will keep
+    bool same = false;       // if true, a checkpoint with equal content
+    int64_t kept_bytes = 0;  // of files that the new checkpoint keeps
   };
   using FindExisting =
       absl::FunctionRef<absl::StatusOr<ExistingStep>(const std::vector<std::string>&)>;
-  // What the ranks agree on before they write.
+  // The agreement of all ranks before they write.
   struct SavePermit {
-    std::string nonce;        // "": it is there already
+    std::string nonce;        // "": the folder has this checkpoint already
     bool keep_files = false;  // CommitOptions::keep_files
   };
 
   Saver(SaverOptions options, FileSystem& files, const Clock& clock);
-  // `chooses`: what the run goes on from is looked up in the folder after this.
+  // Makes and locks the folders unless this is done. `chooses`: if true, the caller then chooses
+  // the checkpoint to resume from, so that a checkpoint of another run is no error.
   absl::Status open_folder(bool chooses);
   absl::Status check_unchanged() const;
   std::optional<CheckpointManifest::Base> next_base(const TrainState& state, int64_t step,
@@ -190,15 +194,15 @@ class Saver : public StateSaver {
   FileSystem& files_;
   const Clock& clock_;
   ThreadPool threads_;
-  // On rank 0, once they have been taken: of the run's folder and of that of checkpoints.
+  // On rank 0 after open(): the locks of the folder of the run and of the folder of checkpoints.
   std::unique_ptr<DirectoryLock> run_lock_, lock_;
-  bool opened_ = false;                         // the locks are held, and nothing is against it
-  bool was_missing_ = false;                    // the folder, when it was looked through
-  std::string restored_;                        // path of what the run goes on from; "": nothing
-  std::set<std::string> unusable_;              // paths of damaged ones; of rank 0's commits too
-  std::set<std::string> told_;                  // what was logged and would be at every save
-  std::deque<std::unique_ptr<Pending>> saves_;  // under way, in the order they were begun
-  std::vector<CheckpointInfo> durable_;         // that poll has not returned yet
+  bool opened_ = false;                         // if true, the locks are held
+  bool was_missing_ = false;                    // if true, restore() found no folder
+  std::string restored_;                        // path of the restored checkpoint; "": none
+  std::set<std::string> unusable_;              // paths of damaged checkpoints
+  std::set<std::string> told_;                  // messages that are logged once
+  std::deque<std::unique_ptr<Pending>> saves_;  // saves under way, oldest first
+  std::vector<CheckpointInfo> durable_;         // durable ones that poll() has not returned yet
   std::optional<Last> last_;
 };
 

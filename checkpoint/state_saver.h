@@ -1,4 +1,4 @@
-// Who keeps the states of a trainer, as the trainer sees it.
+// The interface by which a trainer saves and restores its state.
 #ifndef MILLRACE_CHECKPOINT_STATE_SAVER_H_
 #define MILLRACE_CHECKPOINT_STATE_SAVER_H_
 
@@ -15,62 +15,64 @@
 
 namespace millrace {
 
-// A state that was found.
+// A checkpoint with its state in memory.
 struct FoundCheckpoint {
   CheckpointInfo info;
   LoadedState state;
-  std::map<std::string, double> metrics;  // as of save
-  std::vector<std::string> notes;         // for people: damaged ones that were passed over
+  std::map<std::string, double> metrics;  // those given to begin()
+  std::vector<std::string> notes;         // a line for each newer checkpoint that is damaged
 };
 
-// Every rank has one. All call the same functions at the same points, between steps, on the thread
-// of the trainer. What one rank cannot do fails on all of them, with its message.
+// Saves states of a trainer and reads them back. Every rank has a saver; all ranks call the same
+// functions at the same points, between steps, on the trainer's thread. An error of one rank
+// becomes the error of all ranks, with its message.
 class StateSaver {
  public:
   virtual ~StateSaver() = default;
 
-  // Whether it can save what `state` has; its messages are not looked at. Before anything else, on
-  // each rank alone. Errors: InvalidArgument for options that do not fit.
+  // Checks that the options fit the tensors and tables of `state`; ignores its messages. Called
+  // first, on each rank alone. The default accepts all. Errors: InvalidArgument.
   virtual absl::Status check(const TrainState& state) const { return absl::OkStatus(); }
 
-  // Takes what saving needs to itself, so that nobody else saves to the same place; once it is
-  // taken, nothing. Before the first step of a run.
+  // Acquires exclusive write access to the destination. Does nothing if access is already held.
+  // Called before the first step of a run.
   virtual absl::Status open(Collectives& ranks) = 0;
 
-  // Begins to save all of `state` as it is now; the state may change as soon as this returns. May
-  // first wait for earlier saves. `metrics`: known figures of the model at this step, by
-  // "set/metric". The checkpoint that becomes durable has path and progress of `state`. Errors: of
-  // a saver that is not asynchronous, those of saving; else those that show before anything is
-  // written, and those of poll(). After an error earlier checkpoints are as they were, and the next
-  // call may succeed.
+  // Begins to save all of `state`, which may change as soon as this returns. May first wait for
+  // earlier saves. `metrics`: metrics of the model at this step, by "set/metric". The progress of
+  // `state` identifies the checkpoint among those that poll() and finish() return. Errors: of an
+  // asynchronous saver, those found before the first write and those of poll(); else those of
+  // saving. An error changes no earlier checkpoint, and the next call may succeed.
   virtual absl::Status begin(const TrainState& state, const std::map<std::string, double>& metrics,
                              Collectives& ranks) = 0;
   // If true, the trainer continues after begin() and calls poll() after every step. If false, it
   // calls finish() after each begin() that succeeds, and poll() after one that fails.
   virtual bool asynchronous() const { return false; }
-  // Whether this rank has done its part of what the oldest save under way is at: writing, then
-  // committing. False if none is under way.
+  // Returns true if this rank has finished its part of the current stage, writing or committing, of
+  // the oldest save under way. The default, and without a save under way: false.
   virtual bool ready() const { return false; }
-  // Goes on with saves under way. `all_ready`: whether ready() was true on all ranks, since when no
-  // other function has been called. Returns: those that have become durable, in their order.
-  // Errors: why one failed, with its step; what was saved before is as it was. Others go on. Those
-  // that had become durable are returned by the next call, for which `all_ready` may be false: then
-  // no rank waits for another.
+  // Continues the saves under way. `all_ready`: true if ready() was true on all ranks and no other
+  // function was called since; if false, no rank waits for another. Returns: the checkpoints that
+  // became durable, in the order of their saves; the default has none. Errors: the failure of a
+  // save, with its step. Other saves continue, earlier checkpoints are unchanged, and the next call
+  // returns those that became durable before the error.
   virtual absl::StatusOr<std::vector<CheckpointInfo>> poll(bool all_ready, Collectives& ranks) {
     return std::vector<CheckpointInfo>();
   }
-  // The same, waiting for all that are under way, also after an error.
+  // Waits for all saves under way, also after an error. Returns, Errors: as poll().
   virtual absl::StatusOr<std::vector<CheckpointInfo>> finish(Collectives& ranks) = 0;
 
-  // Reads the newest state for the trainer that `target` was captured from; none: there is none.
+  // Reads the newest checkpoint for the trainer that `target` was captured from. Returns none if no
+  // checkpoint exists.
   virtual absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState& target,
                                                                  Collectives& ranks) = 0;
-  // Reads the one at `path`, which may be of another place, or the newest of the place `path`.
-  // Errors: NotFound too.
+  // Reads the checkpoint at `path`, or the newest of the folder `path`; the path may lie outside
+  // the destination. Errors: NotFound if neither exists.
   virtual absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path,
                                                        const TrainState& target,
                                                        Collectives& ranks) = 0;
-  // The trainer goes on from this one, which a call above returned: all of it is in place.
+  // Called when the trainer has applied a checkpoint that restore() or restore_from() returned. The
+  // default does nothing.
   virtual void restored(const CheckpointInfo& info) {}
 };
 

@@ -1,4 +1,4 @@
-// What ranks tell one another with every step: the all-reduce stop flag and its companions.
+// The sum over ranks of each step: stop flag, requests, examples and health of every rank.
 #ifndef MILLRACE_DISTRIBUTED_STEP_EXCHANGE_H_
 #define MILLRACE_DISTRIBUTED_STEP_EXCHANGE_H_
 
@@ -12,71 +12,74 @@
 
 namespace millrace {
 
-// What hooks ask for: of one rank, 0 or 1 each; summed, the number of ranks that ask.
+// Numbers of requests of hooks. In the share of one rank each is 0 or 1; in the sum each is the
+// number of ranks with that request.
 struct RequestCounts {
   int64_t stop = 0;
   int64_t checkpoint = 0;
   int64_t reload = 0;
-  std::vector<int64_t> evaluate;  // by evaluation set; as many on all ranks
+  std::vector<int64_t> evaluate;  // by evaluation set; of equal size on all ranks
 
+  // Returns true if a number is not 0.
   bool any() const;
 };
 
-// One rank's share of an exchange.
+// The share of one rank in an exchange.
 struct ExchangeInput {
-  bool has_data = false;  // for the next step
-  int64_t examples = 0;   // in all its micro-batches
-  // What hooks of this rank asked for with scope kThisRank; without an evaluation set: none.
+  bool has_data = false;  // if true, this rank has data for the next step
+  int64_t examples = 0;   // in all micro-batches of the next step
+  // Requests of hooks of this rank with scope kThisRank. An empty `evaluate` stands for zeros.
   RequestCounts requests;
-  bool failed = false;   // something of this rank failed: all ranks end
-  bool durable = false;  // this rank's files of the checkpoint under way are on disk
-  absl::Duration elapsed = absl::ZeroDuration();  // training time; only rank 0's counts
-  // Of everything served so far and of where in the loop this rank stands; equal on all ranks
-  // unless they diverged. 48 bits of it are compared.
+  bool failed = false;   // if true, this rank failed, and all ranks end
+  bool durable = false;  // if true, the files of this rank of the oldest save are on disk
+  absl::Duration elapsed = absl::ZeroDuration();  // training time; that of rank 0 is exchanged
+  // Hash of all requests served so far and of the place in the loop. Equal on all ranks unless they
+  // diverged. The exchange compares 48 bits.
   uint64_t fingerprint = 0;
 };
 
-// The sum of all shares; the same on every rank.
+// The sum of all shares, equal on every rank.
 struct ExchangeResult {
   int64_t ranks_with_data = 0;
   int64_t examples = 0;
   RequestCounts requests;
-  // How many ranks failed, or have durable files.
-  int64_t failed = 0;
-  int64_t durable = 0;
-  absl::Duration elapsed = absl::ZeroDuration();  // rank 0's
-  bool diverged = false;                          // the fingerprints are not all equal
+  int64_t failed = 0;                             // number of ranks
+  int64_t durable = 0;                            // number of ranks
+  absl::Duration elapsed = absl::ZeroDuration();  // of rank 0
+  bool diverged = false;                          // if true, two fingerprints differ
 };
 
-// One int64 sum over ranks on the control channel. Overlapped with a step:
+// One sum of int64 over ranks on the control channel. Runs at the same time as a step:
 //
 //   exchange.start(input);               // before the forward pass
 //   ...
 //   ASSIGN_OR_RETURN(result, exchange.finish());
 //
-// or synchronous, where nothing can be overlapped: exchange.run(input).
+// exchange.run(input) does both where no step runs.
 //
-// Divergence shows on every rank alike, also where the fingerprints' sum happens to fit: the sum
-// of squares and the squared sum agree, W * sum(f^2) = (sum f)^2, only if all W are equal
-// (Cauchy-Schwarz), and every rank sees the same sums.
+// Every rank detects divergence alike, since every rank receives the same sums. W fingerprints f
+// are equal if and only if W * sum(f^2) = (sum f)^2 (Cauchy-Schwarz).
 //
 // Used by one thread.
 class StepExchange {
  public:
-  // `collectives` is borrowed. All ranks have `evaluation_sets` alike; at least 0.
+  // Borrows `collectives`. REQUIRES: `evaluation_sets` >= 0, equal on all ranks.
   StepExchange(Collectives& collectives, int64_t evaluation_sets);
 
-  // REQUIRES: none is under way; input.requests.evaluate is empty or has one entry for each set.
+  // Starts an exchange. REQUIRES: no exchange is under way; input.requests.evaluate is empty or has
+  // one entry for each set.
   void start(const ExchangeInput& input);
+  // Returns true between start() and finish().
   bool under_way() const { return pending_ != nullptr; }
-  // The result of the one under way. Errors: those of Collectives.
+  // Waits for the exchange under way and returns its result. Errors: those of Collectives.
   absl::StatusOr<ExchangeResult> finish();
+  // Calls start() and finish(). REQUIRES, Errors: as they.
   absl::StatusOr<ExchangeResult> run(const ExchangeInput& input);
 
  private:
   Collectives& collectives_;
   const int64_t evaluation_sets_;
-  std::vector<int64_t> values_;  // lives as long as the collective
+  std::vector<int64_t> values_;  // outlives the pending collective
   std::unique_ptr<PendingCollective> pending_;
 };
 

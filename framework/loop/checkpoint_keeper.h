@@ -31,15 +31,15 @@ struct CheckpointKeeperOptions {
   bool on_failure = true;  // TrainerOptions::save_on_failure
 };
 
-// Drives the saver and the model bank of a trainer. Every save is begun, then polled or finished;
-// one of a saver that is not asynchronous is finished at once. Functions that save, load or wait
-// are collective: all ranks call them at the same point. Used on the trainer's thread.
+// Drives the saver and the model bank of a trainer. Begins every save, then polls or finishes it; a
+// saver that is not asynchronous finishes a save at once. Functions that save, load or wait are
+// collective: all ranks call them at the same point. Used on the trainer's thread.
 class CheckpointKeeper {
  public:
-  // What it works with; all are borrowed.
+  // The parts of the loop that it uses. All are borrowed and outlive it.
   struct Parts {
-    StateSaver* saver;        // null: none
-    StateLoader* model_bank;  // null: none
+    StateSaver* saver;        // null: a request for a checkpoint is an error
+    StateLoader* model_bank;  // null: training begins with the model as it was made
     TrainerState& state;
     Evaluations& evaluations;
     HookList& hooks;

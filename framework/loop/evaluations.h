@@ -47,7 +47,7 @@ EvaluationOptions named(const std::string& set);
 // checkpoints. Used on the trainer's thread.
 class Evaluations {
  public:
-  // What it works with; all are borrowed.
+  // The parts of the loop that it uses. All are borrowed and outlive it.
   struct Parts {
     Model& model;
     std::vector<EvaluationSet>& sets;
@@ -55,7 +55,7 @@ class Evaluations {
     LoopContext& context;
     Agreement& agreement;
     BatchFeed& feed;
-    TrainingClock& training;  // stands still during an evaluation
+    TrainingClock& training;  // paused during an evaluation
     const LoopPosition& position;
     const StopState& stop;
     LoopRecorder& recorder;

@@ -32,7 +32,7 @@ struct RequestServerOptions {
 // Every function that returns a status is collective. Used on the trainer's thread.
 class RequestServer {
  public:
-  // What it works with; all are borrowed. `stop` is set here alone.
+  // The parts of the loop that it uses. All are borrowed and outlive it. Nothing else sets `stop`.
   struct Parts {
     RequestQueue& requests;
     Evaluations& evaluations;

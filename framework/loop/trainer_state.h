@@ -32,12 +32,12 @@ class Model;
 // the trainer's thread.
 class TrainerState {
  public:
-  // What it captures; all are borrowed.
+  // The parts whose state it captures and restores. All are borrowed and outlive it.
   struct Parts {
     Model& model;
     const ModelParts& model_parts;
     const std::vector<std::unique_ptr<DenseOptimizer>>& dense_optimizers;
-    Dataset* train_data;  // null: none
+    Dataset* train_data;  // null: the trainer only evaluates
     HookList& hooks;
     Reporter& reporter;
     RequestQueue& requests;
