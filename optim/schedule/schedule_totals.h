@@ -1,0 +1,25 @@
+// The length of training, as far as it is known before training begins.
+#ifndef MILLRACE_OPTIM_SCHEDULE_SCHEDULE_TOTALS_H_
+#define MILLRACE_OPTIM_SCHEDULE_SCHEDULE_TOTALS_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "proto/schedule.pb.h"
+
+namespace millrace {
+
+// Totals of the whole training, over all resumes. Absent: not known.
+struct ScheduleTotals {
+  std::optional<int64_t> steps;
+  std::optional<int64_t> examples;
+  std::optional<int64_t> epochs;
+  std::optional<int64_t> windows;
+
+  // Returns the total in `unit`.
+  std::optional<int64_t> of(ScheduleConfig::Unit unit) const;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_SCHEDULE_SCHEDULE_TOTALS_H_

@@ -1,0 +1,28 @@
+#include "proto/field_errors.h"
+
+#include "base/status_matchers.h"
+#include "proto/field_check.h"
+
+namespace millrace {
+namespace {
+
+TEST(FieldErrorsTest, OkIsNoError) {
+  FieldErrors errors;
+  errors.add(absl::OkStatus());
+  errors.add(positive("here", "gamma", 1));
+  EXPECT_TRUE(errors.empty());
+  EXPECT_OK(errors.status());
+}
+
+TEST(FieldErrorsTest, OneLineForEachErrorInOrder) {
+  FieldErrors errors;
+  errors.add(wrong("b", "first"));
+  errors.add(absl::OkStatus());
+  errors.add(wrong("a", "second"));
+  EXPECT_EQ(errors.all().size(), 2);
+  EXPECT_THAT(errors.status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, testing::StrEq("b: first\na: second")));
+}
+
+}  // namespace
+}  // namespace millrace
