@@ -46,8 +46,9 @@ class Schedule {
   // train/METRIC. The default is "": none. Called once, before training. The result is valid
   // during the lifetime of the schedule.
   virtual absl::string_view monitor() const { return ""; }
-  // Notes a new value of the metric that monitor() names. Called after each evaluation that has
-  // the metric, with the same values in the same order on all ranks. The default does nothing.
+  // Notes a new value of the metric that monitor() names. Called after each evaluation, or each
+  // report of training, that has the metric, with the same values in the same order on all ranks.
+  // The default does nothing.
   virtual void observe(double value) {}
 
   // Returns what load_state() needs to continue. Called when a checkpoint is made. The default is

@@ -1,0 +1,38 @@
+// Exponential decay.
+#ifndef MILLRACE_OPTIM_SCHEDULE_KINDS_EXPONENTIAL_SCHEDULE_H_
+#define MILLRACE_OPTIM_SCHEDULE_KINDS_EXPONENTIAL_SCHEDULE_H_
+
+#include <memory>
+
+#include "absl/strings/string_view.h"
+#include "optim/schedule/schedule.h"
+#include "optim/schedule/schedule_scope.h"
+#include "proto/field_errors.h"
+#include "proto/schedule.pb.h"
+
+namespace millrace {
+
+// rate(t) = learning_rate × gamma^(t / length)
+// Source: `ExponentialLR` of torch.optim.lr_scheduler, which has a length of one step.
+class ExponentialSchedule : public Schedule {
+ public:
+  // Functions of the ScheduleMember `exponential`.
+  static void check(absl::string_view where, const ScheduleConfig& config,
+                    const ScheduleScope& scope, FieldErrors* errors);
+  static std::unique_ptr<Schedule> create(const ScheduleConfig& config, double learning_rate,
+                                          const ScheduleScope& scope);
+
+  double rate_at(double position) const override;
+
+ private:
+  ExponentialSchedule(const ScheduleConfig& config, double learning_rate,
+                      const ScheduleScope& scope);
+
+  double learning_rate_;
+  double gamma_;
+  double length_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_SCHEDULE_KINDS_EXPONENTIAL_SCHEDULE_H_

@@ -1,0 +1,39 @@
+// Decay by a factor at given positions.
+#ifndef MILLRACE_OPTIM_SCHEDULE_KINDS_MULTI_STEP_SCHEDULE_H_
+#define MILLRACE_OPTIM_SCHEDULE_KINDS_MULTI_STEP_SCHEDULE_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "optim/schedule/schedule.h"
+#include "optim/schedule/schedule_scope.h"
+#include "proto/field_errors.h"
+#include "proto/schedule.pb.h"
+
+namespace millrace {
+
+// rate(t) = learning_rate × gamma^(number of milestones <= t)
+// Source: `MultiStepLR` of torch.optim.lr_scheduler.
+class MultiStepSchedule : public Schedule {
+ public:
+  // Functions of the ScheduleMember `multi_step`.
+  static void check(absl::string_view where, const ScheduleConfig& config,
+                    const ScheduleScope& scope, FieldErrors* errors);
+  static std::unique_ptr<Schedule> create(const ScheduleConfig& config, double learning_rate,
+                                          const ScheduleScope& scope);
+
+  double rate_at(double position) const override;
+  double end() const override;
+
+ private:
+  MultiStepSchedule(const ScheduleConfig& config, double learning_rate, const ScheduleScope& scope);
+
+  double learning_rate_;
+  double gamma_;
+  std::vector<double> milestones_;  // ascending, not empty
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_SCHEDULE_KINDS_MULTI_STEP_SCHEDULE_H_

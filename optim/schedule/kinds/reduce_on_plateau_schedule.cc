@@ -1,0 +1,115 @@
+#include "optim/schedule/kinds/reduce_on_plateau_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "optim/schedule/schedule_field_check.h"
+#include "proto/field_check.h"
+
+namespace millrace {
+namespace {
+
+absl::Status check_monitor(absl::string_view where, absl::string_view monitor) {
+  const std::vector<std::string> parts = absl::StrSplit(monitor, '/');
+  const bool named = std::find(parts.begin(), parts.end(), "") == parts.end();
+  if (parts.size() >= 2 && named) return absl::OkStatus();
+  const std::string problem =
+      monitor.empty() ? "monitor is missing" : absl::StrCat("monitor is \"", monitor, "\"");
+  return wrong(where,
+               absl::StrCat(problem, "; set it to SET/METRIC with the name of an evaluation ",
+                            "set, or to train/METRIC"));
+}
+
+}  // namespace
+
+void ReduceOnPlateauSchedule::check(absl::string_view where, const ScheduleConfig& config,
+                                    const ScheduleScope& scope, FieldErrors* errors) {
+  const ReduceOnPlateauScheduleConfig& plateau = config.reduce_on_plateau();
+  errors->add(check_monitor(where, plateau.monitor()));
+  if (!(plateau.factor() > 0 && plateau.factor() < 1)) {
+    errors->add(wrong_number(where, "factor", plateau.factor(), "above 0 and below 1"));
+  }
+  errors->add(at_least(where, "patience", plateau.patience(), 0));
+  errors->add(plateau.threshold_mode() == ReduceOnPlateauScheduleConfig::REL
+                  ? below_one(where, "threshold", plateau.threshold())
+                  : not_negative(where, "threshold", plateau.threshold()));
+  errors->add(at_least(where, "cooldown", plateau.cooldown(), 0));
+  errors->add(not_negative(where, "min_rate", plateau.min_rate()));
+  errors->add(not_negative(where, "epsilon", plateau.epsilon()));
+}
+
+std::unique_ptr<Schedule> ReduceOnPlateauSchedule::create(const ScheduleConfig& config,
+                                                          double learning_rate,
+                                                          const ScheduleScope& scope) {
+  return std::unique_ptr<Schedule>(new ReduceOnPlateauSchedule(config, learning_rate, scope));
+}
+
+ReduceOnPlateauSchedule::ReduceOnPlateauSchedule(const ScheduleConfig& config, double learning_rate,
+                                                 const ScheduleScope& scope)
+    : Schedule(scope.unit), config_(config.reduce_on_plateau()), learning_rate_(learning_rate) {
+  state_.set_factor(1);
+}
+
+double ReduceOnPlateauSchedule::rate_at(double position) const {
+  return learning_rate_ * state_.factor();
+}
+
+bool ReduceOnPlateauSchedule::improves(double value) const {
+  if (!std::isfinite(value)) return false;
+  if (!state_.has_best()) return true;
+  const double best = state_.best();
+  const bool relative = config_.threshold_mode() == ReduceOnPlateauScheduleConfig::REL;
+  if (config_.mode() == ReduceOnPlateauScheduleConfig::MIN) {
+    return value < (relative ? best * (1 - config_.threshold()) : best - config_.threshold());
+  }
+  return value > (relative ? best * (1 + config_.threshold()) : best + config_.threshold());
+}
+
+void ReduceOnPlateauSchedule::reduce() {
+  const double rate = rate_at(0);
+  const double reduced = std::max(rate * config_.factor(), config_.min_rate());
+  if (rate - reduced > config_.epsilon()) state_.set_factor(reduced / learning_rate_);
+}
+
+void ReduceOnPlateauSchedule::observe(double value) {
+  if (improves(value)) {
+    state_.set_best(value);
+    state_.set_bad_values(0);
+  } else {
+    state_.set_bad_values(state_.bad_values() + 1);
+  }
+  if (state_.cooldown_left() > 0) {
+    state_.set_cooldown_left(state_.cooldown_left() - 1);
+    state_.set_bad_values(0);
+  }
+  if (state_.bad_values() <= config_.patience()) return;
+  reduce();
+  state_.set_cooldown_left(config_.cooldown());
+  state_.set_bad_values(0);
+}
+
+ScheduleState ReduceOnPlateauSchedule::state() const {
+  ScheduleState state;
+  *state.mutable_reduce_on_plateau() = state_;
+  return state;
+}
+
+absl::Status ReduceOnPlateauSchedule::load_state(const ScheduleState& state) {
+  if (!state.has_reduce_on_plateau()) return absl::OkStatus();
+  const ReduceOnPlateauState& loaded = state.reduce_on_plateau();
+  const std::string where = "state of schedule reduce_on_plateau";
+  if (!std::isfinite(loaded.best())) return wrong_number(where, "best", loaded.best(), "finite");
+  RETURN_IF_ERROR(at_least(where, "bad_values", loaded.bad_values(), 0));
+  RETURN_IF_ERROR(at_least(where, "cooldown_left", loaded.cooldown_left(), 0));
+  RETURN_IF_ERROR(check_fraction(where, "factor", loaded.factor()));
+  state_ = loaded;
+  state_.set_factor(loaded.factor());  // written out even if it is the default
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

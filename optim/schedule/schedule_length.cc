@@ -1,0 +1,84 @@
+#include "optim/schedule/schedule_length.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "proto/field_check.h"
+
+namespace millrace {
+namespace {
+
+// Returns the option that makes the total of `unit` known; "" if there is none.
+absl::string_view source_of_total(ScheduleConfig::Unit unit) {
+  switch (unit) {
+    case ScheduleConfig::STEPS: return "max_steps";
+    case ScheduleConfig::EPOCHS: return "max_epochs";
+    case ScheduleConfig::WINDOWS: return "max_windows";
+    case ScheduleConfig::EXAMPLES: break;
+  }
+  return "";
+}
+
+std::string unit_name(const ScheduleScope& scope) {
+  return absl::AsciiStrToLower(ScheduleConfig::Unit_Name(scope.unit));
+}
+
+absl::Status unknown_total(absl::string_view place, const ScheduleScope& scope) {
+  const absl::string_view source = source_of_total(scope.unit);
+  const std::string remedy =
+      source.empty() ? "use count, or another unit" : absl::StrCat("set ", source, " or use count");
+  return wrong(place, absl::StrCat("share needs the total of ", unit_name(scope),
+                                   " of training, which is not known; ", remedy));
+}
+
+// Errors: a value that is not set or not a length.
+absl::Status check_value(absl::string_view place, const ScheduleLength& length,
+                         const ScheduleScope& scope) {
+  switch (length.value_case()) {
+    case ScheduleLength::kCount: return not_negative(place, "count", length.count());
+    case ScheduleLength::kShare: break;
+    case ScheduleLength::VALUE_NOT_SET: return wrong(place, "is missing; set count or share");
+  }
+  if (!(length.share() > 0 && length.share() <= 1)) {
+    return wrong_number(place, "share", length.share(), "above 0 and at most 1");
+  }
+  return scope.totals.of(scope.unit).has_value() ? absl::OkStatus() : unknown_total(place, scope);
+}
+
+absl::Status too_short(absl::string_view place, const ScheduleLength& length, double value,
+                       double minimum, const ScheduleScope& scope) {
+  const std::string rule = absl::StrCat("; must be at least ", minimum);
+  if (length.has_count()) return wrong(place, absl::StrCat("count is ", value, rule));
+  return wrong(place, absl::StrCat("share ", length.share(), " of ", *scope.totals.of(scope.unit),
+                                   " ", unit_name(scope), " is ", value, rule));
+}
+
+}  // namespace
+
+double snap_to_whole(double value) {
+  const double whole = std::round(value);
+  return std::abs(value - whole) <= 1e-9 * std::max(1.0, std::abs(value)) ? whole : value;
+}
+
+std::optional<double> length_of(const ScheduleLength& length, const ScheduleScope& scope) {
+  if (!check_value("", length, scope).ok()) return std::nullopt;
+  if (length.has_count()) return length.count();
+  return snap_to_whole(length.share() * static_cast<double>(*scope.totals.of(scope.unit)));
+}
+
+std::optional<double> check_length(absl::string_view where, absl::string_view field,
+                                   const ScheduleLength& length, double minimum,
+                                   const ScheduleScope& scope, FieldErrors* errors) {
+  const std::string place = absl::StrCat(where, ".", field);
+  errors->add(check_value(place, length, scope));
+  const std::optional<double> value = length_of(length, scope);
+  if (!value.has_value() || *value >= minimum) return value;
+  errors->add(too_short(place, length, *value, minimum, scope));
+  return std::nullopt;
+}
+
+}  // namespace millrace

@@ -1,0 +1,31 @@
+// Lengths of parts of a schedule in its unit.
+#ifndef MILLRACE_OPTIM_SCHEDULE_SCHEDULE_LENGTH_H_
+#define MILLRACE_OPTIM_SCHEDULE_SCHEDULE_LENGTH_H_
+
+#include <optional>
+
+#include "absl/strings/string_view.h"
+#include "optim/schedule/schedule_scope.h"
+#include "proto/field_errors.h"
+#include "proto/schedule.pb.h"
+
+namespace millrace {
+
+// Returns `value`, or the nearest whole number if that differs by no more than rounding errors
+// (1e-9 × max(1, |value|)). Positions are whole numbers, and a length that should be whole must not
+// end one position late.
+double snap_to_whole(double value);
+
+// Returns the length in the unit of `scope`; absent if `length` has an error or is not set.
+std::optional<double> length_of(const ScheduleLength& length, const ScheduleScope& scope);
+
+// Adds an error if the length is not set, not finite, below `minimum`, or a share of a total that
+// is not known. `where` is the place of the message that holds the length, `field` its name there.
+// Returns: the length if it is right.
+std::optional<double> check_length(absl::string_view where, absl::string_view field,
+                                   const ScheduleLength& length, double minimum,
+                                   const ScheduleScope& scope, FieldErrors* errors);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_SCHEDULE_SCHEDULE_LENGTH_H_
