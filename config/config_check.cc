@@ -20,11 +20,11 @@
 #include "embedding/policies/table_policy_check.h"
 #include "embedding/rows/initializer_check.h"
 #include "embedding/table/table_dim_check.h"
+#include "io/feature/transform_check.h"
 #include "optim/dense_optimizer_check.h"
 #include "optim/rows/row_optimizer_check.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
-#include "proto/transform_check.h"
 
 namespace millrace {
 namespace {

@@ -1,17 +1,19 @@
 #include "config/data_check.h"
 
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "io/epoch/batches_check.h"
+#include "io/feature/sample_check.h"
+#include "io/feature/split_check.h"
 #include "io/format/csv_check.h"
 #include "io/mix/mix_check.h"
 #include "io/window/windows_check.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
-#include "proto/sample_check.h"
-#include "proto/split_check.h"
 
 namespace millrace {
 namespace {
@@ -54,6 +56,14 @@ absl::Status check_formats(const std::string& where, const DataConfig& data) {
   return absl::OkStatus();
 }
 
+std::vector<std::string> labels_of(const TrainConfig& train) {
+  std::vector<std::string> labels;
+  for (const FeatureConfig& feature : train.feature()) {
+    if (feature.kind() == FeatureConfig::LABEL) labels.push_back(feature.name());
+  }
+  return labels;
+}
+
 absl::Status check_sources(const std::string& where, const DataConfig& data,
                            const TrainConfig& train) {
   RETURN_IF_ERROR(check_mix(where, data));
@@ -70,7 +80,9 @@ absl::Status check_sources(const std::string& where, const DataConfig& data,
 absl::Status check_data(const std::string& where, const DataConfig& data, const TrainConfig& train,
                         bool generated) {
   if (data.has_windows()) RETURN_IF_ERROR(check_windows(where + ".windows", data));
-  if (data.has_sample()) RETURN_IF_ERROR(check_sample(where + ".sample", data.sample(), train));
+  if (data.has_sample()) {
+    RETURN_IF_ERROR(check_sample(where + ".sample", data.sample(), labels_of(train)));
+  }
   if (data.has_mix()) RETURN_IF_ERROR(check_sources(where + ".mix", data, train));
   if (data.path_size() == 0 && !generated && !finds_own_files(data.windows()) && !data.has_mix()) {
     return wrong(where, "path is missing; at least one is needed");

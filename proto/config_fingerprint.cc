@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "proto/config_reader.h"
-#include "proto/split_check.h"
+#include "proto/split_bounds.h"
 
 namespace millrace {
 namespace {

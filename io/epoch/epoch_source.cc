@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "io/epoch/batches_check.h"
 #include "proto/field_check.h"
-#include "proto/split_check.h"
+#include "proto/split_bounds.h"
 
 namespace millrace {
 namespace {

@@ -225,7 +225,7 @@ TEST_F(SamplingTest, WhatIsLeftOutIsNotBad) {
 TEST_F(SamplingTest, ErrorsBeforeAnythingIsRead) {
   set_data("sample { rate: 2 }");
   EXPECT_THAT(open_dataset(options_),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sample: rate 2")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sample: rate is 2")));
   set_data("sample { label: 'no' }");
   EXPECT_THAT(open_dataset(options_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no label \"no\"")));

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "io/feature/transform_check.h"
 #include "io/transform/create_transform.h"
 #include "io/transform/id_lists.h"
-#include "proto/transform_check.h"
 
 namespace millrace {
 namespace {

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/random/philox.h"
 #include "base/status_macros.h"
-#include "base/text.h"
+#include "io/feature/sample_check.h"
 
 namespace millrace {
 namespace {
@@ -13,23 +13,15 @@ namespace {
 // Apart from what the order of an epoch is made of (io/epoch/epoch_plan.cc).
 constexpr uint64_t kSampleKey = uint64_t{5} << 56;
 
-bool is_share(double rate) { return rate > 0 && rate <= 1; }
-
 }  // namespace
 
 absl::StatusOr<SampleFilter> SampleFilter::create(const SampleConfig& sample,
                                                   const std::vector<std::string>& labels,
                                                   uint64_t seed) {
-  if (!is_share(sample.rate()) || !is_share(sample.negative_rate())) {
-    return absl::InvalidArgumentError(absl::StrCat("sample: rate ", sample.rate(),
-                                                   " and negative_rate ", sample.negative_rate(),
-                                                   "; both must be above 0 and at most 1"));
-  }
+  RETURN_IF_ERROR(check_sample("sample", sample, labels));
   if (sample.label().empty()) return SampleFilter(sample, 0, seed);
   const auto found = std::find(labels.begin(), labels.end(), sample.label());
-  if (found != labels.end()) return SampleFilter(sample, found - labels.begin(), seed);
-  return absl::InvalidArgumentError(absl::StrCat("sample: no label \"", sample.label(), "\"",
-                                                 did_you_mean(sample.label(), labels)));
+  return SampleFilter(sample, found - labels.begin(), seed);
 }
 
 absl::Status SampleFilter::apply(int64_t epoch, const SampledRows& rows, const ColumnPlace& place,

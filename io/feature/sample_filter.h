@@ -33,8 +33,7 @@ struct SampledRows {
 // over them have the expectation that they have without sampling. Immutable; thread-safe.
 class SampleFilter {
  public:
-  // `labels`: FeatureSchema::labels(). Errors: InvalidArgument for rates outside (0, 1] and a label
-  // that is none of `labels`.
+  // `labels`: FeatureSchema::labels(). Errors: those of check_sample.
   static absl::StatusOr<SampleFilter> create(const SampleConfig& sample,
                                              const std::vector<std::string>& labels, uint64_t seed);
 

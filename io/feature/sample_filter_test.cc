@@ -149,9 +149,9 @@ TEST(SampleFilterTest, WhatItIsMadeOf) {
     EXPECT_THAT(SampleFilter::create(parse(text), {"click", "buy"}, 1),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
   };
-  fails("rate: 0", "sample: rate 0");
-  fails("rate: nan", "sample: rate nan");
-  fails("negative_rate: 1.5", "negative_rate 1.5");
+  fails("rate: 0", "sample: rate is 0");
+  fails("rate: nan", "sample: rate is nan");
+  fails("negative_rate: 1.5", "negative_rate is 1.5");
   fails("label: 'bye'", "no label \"bye\"");
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "io/feature/split_check.h"
 #include "io/transform/hash_functions.h"
 
 namespace millrace {

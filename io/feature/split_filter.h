@@ -12,11 +12,11 @@
 #include "io/column.h"
 #include "io/feature/feature_transform.h"
 #include "proto/config.pb.h"
-#include "proto/split_check.h"
+#include "proto/split_bounds.h"
 
 namespace millrace {
 
-// A row belongs to the part if its position lies in [from, to) (proto/split_check.h). Positions by
+// A row belongs to the part if its position lies in [from, to) (proto/split_bounds.h). Positions by
 // hash are XXH3 of the row's number (file ordinal << 40 | row, 8 little-endian bytes) or of the
 // values of a column (text, or 8 bytes each; the hash of each value is the seed of the next),
 // divided by 2^64. So the parts [0, 0.9) and [0.9, 1) share no example and leave none out.

@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
-#include "proto/split_check.h"
+#include "proto/split_bounds.h"
 
 namespace millrace {
 namespace {

@@ -11,8 +11,8 @@
 namespace millrace {
 
 // Makes a transform; the caller prepares it. `crosses_before`: the number of `cross` transforms
-// before this one of the same feature. REQUIRES: check_transform (proto/transform_check.h) accepts
-// the configuration.
+// before this one of the same feature. REQUIRES: check_transform (io/feature/transform_check.h)
+// accepts the configuration.
 std::unique_ptr<Transform> create_transform(const TransformConfig& config, size_t crosses_before);
 
 }  // namespace millrace

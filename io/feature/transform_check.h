@@ -1,6 +1,6 @@
-// What a configuration says about one transform, checked.
-#ifndef MILLRACE_PROTO_TRANSFORM_CHECK_H_
-#define MILLRACE_PROTO_TRANSFORM_CHECK_H_
+// Rules of the configuration of one transform.
+#ifndef MILLRACE_IO_FEATURE_TRANSFORM_CHECK_H_
+#define MILLRACE_IO_FEATURE_TRANSFORM_CHECK_H_
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -18,4 +18,4 @@ absl::Status check_transform(absl::string_view where, const TransformConfig& tra
 
 }  // namespace millrace
 
-#endif  // MILLRACE_PROTO_TRANSFORM_CHECK_H_
+#endif  // MILLRACE_IO_FEATURE_TRANSFORM_CHECK_H_

@@ -1,8 +1,7 @@
-#include "proto/split_check.h"
+#include "io/feature/split_check.h"
 
 #include <google/protobuf/text_format.h>
 
-#include <limits>
 #include <string>
 
 #include "base/status_matchers.h"
@@ -14,25 +13,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 SplitConfig parse(const std::string& text) {
   SplitConfig split;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &split)) << text;
   return split;
-}
-
-TEST(SplitCheckTest, HashSplitsAreFromZeroToOneUnlessSaid) {
-  EXPECT_EQ(split_bounds(parse("")).from, 0);
-  EXPECT_EQ(split_bounds(parse("")).to, 1);
-  EXPECT_EQ(split_bounds(parse("by: HASH_OF_COLUMN to: 0.9")).from, 0);
-  EXPECT_EQ(split_bounds(parse("from: 0.9")).to, 1);
-}
-
-TEST(SplitCheckTest, OrderedSplitsAreUnboundedUnlessSaid) {
-  EXPECT_EQ(split_bounds(parse("by: ORDER_OF_COLUMN to: 5")).from, -kInfinity);
-  EXPECT_EQ(split_bounds(parse("by: ORDER_OF_COLUMN from: 5")).to, kInfinity);
-  EXPECT_EQ(split_bounds(parse("by: ORDER_OF_COLUMN from: 5")).from, 5);
 }
 
 TEST(SplitCheckTest, Accepts) {

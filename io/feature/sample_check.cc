@@ -1,8 +1,6 @@
-#include "proto/sample_check.h"
+#include "io/feature/sample_check.h"
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/text.h"
@@ -16,7 +14,7 @@ bool is_share(double rate) { return rate > 0 && rate <= 1; }
 }  // namespace
 
 absl::Status check_sample(absl::string_view where, const SampleConfig& sample,
-                          const TrainConfig& train) {
+                          const std::vector<std::string>& labels) {
   constexpr char kRule[] = "; must be above 0 and at most 1";
   if (!is_share(sample.rate())) {
     return wrong(where, absl::StrCat("rate is ", sample.rate(), kRule));
@@ -25,10 +23,6 @@ absl::Status check_sample(absl::string_view where, const SampleConfig& sample,
     return wrong(where, absl::StrCat("negative_rate is ", sample.negative_rate(), kRule));
   }
   if (sample.label().empty()) return absl::OkStatus();
-  std::vector<std::string> labels;
-  for (const FeatureConfig& feature : train.feature()) {
-    if (feature.kind() == FeatureConfig::LABEL) labels.push_back(feature.name());
-  }
   if (std::find(labels.begin(), labels.end(), sample.label()) != labels.end()) {
     return absl::OkStatus();
   }

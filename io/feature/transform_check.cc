@@ -1,4 +1,4 @@
-#include "proto/transform_check.h"
+#include "io/feature/transform_check.h"
 
 #include <cmath>
 #include <cstdint>

@@ -1,27 +1,12 @@
-#include "proto/split_check.h"
+#include "io/feature/split_check.h"
 
-#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "proto/field_check.h"
+#include "proto/split_bounds.h"
 
 namespace millrace {
-
-SplitBounds split_bounds(const SplitConfig& split) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  SplitBounds bounds;
-  if (split.by() == SplitConfig::ORDER_OF_COLUMN) bounds = {-kInfinity, kInfinity};
-  if (split.has_from()) bounds.from = split.from();
-  if (split.has_to()) bounds.to = split.to();
-  return bounds;
-}
-
-bool takes_all(const SplitConfig& split) {
-  if (split.by() == SplitConfig::ORDER_OF_COLUMN) return false;
-  const SplitBounds bounds = split_bounds(split);
-  return bounds.from == 0 && bounds.to == 1;
-}
 
 absl::Status check_split(absl::string_view where, const SplitConfig& split) {
   const bool by_order = split.by() == SplitConfig::ORDER_OF_COLUMN;
