@@ -17,10 +17,12 @@
 #include "checkpoint/bank/model_bank_check.h"
 #include "checkpoint/format/manifest.h"
 #include "config/data_check.h"
+#include "embedding/max_ids_check.h"
 #include "embedding/policies/table_policy_check.h"
 #include "embedding/rows/initializer_check.h"
 #include "embedding/table/table_dim_check.h"
-#include "io/feature/transform_check.h"
+#include "io/feature/feature_check.h"
+#include "io/feature_schema_check.h"
 #include "optim/dense_optimizer_check.h"
 #include "optim/rows/row_optimizer_check.h"
 #include "proto/data_windows.h"
@@ -100,56 +102,9 @@ absl::Status check_evaluation_sets(const TrainConfig& train) {
   return absl::OkStatus();
 }
 
-absl::Status check_no_list_transforms(const std::string& where, const FeatureConfig& feature) {
-  for (int i = 0; i < feature.transform_size(); ++i) {
-    const TransformConfig& transform = feature.transform(i);
-    if (!transform.has_multi_hash() && !transform.has_cross() && !transform.has_truncate() &&
-        !transform.has_unique()) {
-      continue;
-    }
-    return wrong(entry(where + ".transform", i),
-                 absl::StrCat("is for lists of ids, which a ",
-                              FeatureConfig::Kind_Name(feature.kind()), " feature has not"));
-  }
-  return absl::OkStatus();
-}
-
-// Fields that only some kinds of feature have.
-absl::Status check_kind(const std::string& where, const FeatureConfig& feature) {
-  const std::string kind = FeatureConfig::Kind_Name(feature.kind());
-  const bool sparse = feature.kind() == FeatureConfig::SPARSE;
-  const bool ids = sparse || feature.kind() == FeatureConfig::EXAMPLE_ID ||
-                   feature.kind() == FeatureConfig::GROUP_ID;
-  if (!sparse && feature.has_table()) {
-    return wrong(where, absl::StrCat("table is set, but a ", kind, " feature looks up none"));
-  }
-  if (!sparse && feature.pooling() != SUM) {
-    return wrong(where, absl::StrCat("pooling is chosen, but a ", kind, " feature has none"));
-  }
-  if (!sparse && feature.max_ids() != 0) {
-    return wrong(where, absl::StrCat("max_ids is set, but a ", kind, " feature has no lists"));
-  }
-  if (!sparse && feature.has_weight_column()) {
-    return wrong(where, absl::StrCat("weight_column is set, but a ", kind, " feature has no ids"));
-  }
-  if (!sparse) RETURN_IF_ERROR(check_no_list_transforms(where, feature));
-  if (feature.max_ids() < 0) {
-    return wrong(where, absl::StrCat("max_ids is ", feature.max_ids(), ", below 0"));
-  }
-  if (ids && feature.has_default_value()) {
-    return wrong(where, absl::StrCat("default_value is set, but a ", kind,
-                                     " feature holds ids; write default_id"));
-  }
-  if (!ids && feature.has_default_id()) {
-    return wrong(where, absl::StrCat("default_id is set, but a ", kind,
-                                     " feature holds numbers; write default_value"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status check_feature(const std::string& where, const FeatureConfig& feature,
-                           const std::vector<std::string>& tables) {
-  if (feature.name().empty()) return wrong(where, "name is missing");
+// Checks the name, the column and the table of a feature.
+absl::Status check_names(const std::string& where, const FeatureConfig& feature,
+                         const std::vector<std::string>& tables) {
   if (feature.name().find_first_of("{}") != std::string::npos) {
     return wrong(where,
                  "name holds a brace; a range is written {1..26}, and all ranges give "
@@ -158,56 +113,27 @@ absl::Status check_feature(const std::string& where, const FeatureConfig& featur
   if (feature.column() == "{}") {
     return wrong(where, "column is \"{}\", but the name has no range such as {1..26}");
   }
-  RETURN_IF_ERROR(check_kind(where, feature));
   if (feature.kind() == FeatureConfig::SPARSE &&
       std::find(tables.begin(), tables.end(), feature.table()) == tables.end()) {
     return wrong(where, absl::StrCat("no table \"", feature.table(), "\"",
                                      did_you_mean(feature.table(), tables)));
   }
-  for (int i = 0; i < feature.transform_size(); ++i) {
-    RETURN_IF_ERROR(check_transform(entry(where + ".transform", i), feature.transform(i)));
-  }
-  return absl::OkStatus();
-}
-
-// `sparse`: the sparse features before this one.
-absl::Status check_crosses(const std::string& where, const FeatureConfig& feature,
-                           const std::vector<std::string>& sparse) {
-  for (int i = 0; i < feature.transform_size(); ++i) {
-    if (!feature.transform(i).has_cross()) continue;
-    const std::string& other = feature.transform(i).cross().feature();
-    if (std::find(sparse.begin(), sparse.end(), other) != sparse.end()) continue;
-    return wrong(entry(where + ".transform", i),
-                 absl::StrCat("cross: no sparse feature \"", other, "\" before this one",
-                              did_you_mean(other, sparse)));
-  }
   return absl::OkStatus();
 }
 
 absl::Status check_features(const TrainConfig& train) {
+  RETURN_IF_ERROR(check_feature_schema("train", train));
   std::vector<std::string> sparse;
   std::vector<std::string> tables;
   for (const TableConfig& table : train.table()) tables.push_back(table.name());
-  std::set<std::string> names;
-  std::set<FeatureConfig::Kind> kinds;
   for (int i = 0; i < train.feature_size(); ++i) {
     const FeatureConfig& feature = train.feature(i);
     const std::string where = entry("train.feature", i, feature.name());
-    RETURN_IF_ERROR(check_feature(where, feature, tables));
+    RETURN_IF_ERROR(check_names(where, feature, tables));
+    RETURN_IF_ERROR(check_feature(where, feature));
+    RETURN_IF_ERROR(check_max_ids(where, feature.max_ids()));
     RETURN_IF_ERROR(check_crosses(where, feature, sparse));
     if (feature.kind() == FeatureConfig::SPARSE) sparse.push_back(feature.name());
-    RETURN_IF_ERROR(untaken(where, feature.name(), &names));
-    const bool is_first = kinds.insert(feature.kind()).second;
-    const bool is_single = feature.kind() == FeatureConfig::WEIGHT ||
-                           feature.kind() == FeatureConfig::EXAMPLE_ID ||
-                           feature.kind() == FeatureConfig::GROUP_ID;
-    if (is_single && !is_first) {
-      return wrong(where, absl::StrCat("there is a feature of kind ",
-                                       FeatureConfig::Kind_Name(feature.kind()), " before it"));
-    }
-  }
-  if (kinds.count(FeatureConfig::LABEL) == 0) {
-    return wrong("train", "no feature is of kind LABEL; at least one is needed");
   }
   return absl::OkStatus();
 }

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "embedding/collection_input.h"
+#include "embedding/max_ids_check.h"
 #include "embedding/table/step_plan.h"
 
 namespace millrace {
@@ -192,9 +193,8 @@ absl::StatusOr<std::shared_ptr<EmbeddingCollection>> EmbeddingCollection::create
     return absl::InvalidArgumentError("an embedding collection without features");
   }
   for (const EmbeddingFeature& feature : options.features) {
-    if (feature.max_ids >= 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        features_of_tables({feature.name}, {feature.table}), ": max_ids is ", feature.max_ids));
+    RETURN_IF_ERROR(
+        check_max_ids(features_of_tables({feature.name}, {feature.table}), feature.max_ids));
   }
   std::shared_ptr<EmbeddingCollection> collection(new EmbeddingCollection(options));
   RETURN_IF_ERROR(collection->make_tables());

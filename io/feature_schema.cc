@@ -2,35 +2,17 @@
 
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/text.h"
+#include "io/feature_schema_check.h"
 
 namespace millrace {
-namespace {
-
-absl::Status check_single(const FeatureConfig& feature, const FeatureConfig** seen) {
-  if (*seen != nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "features \"", (*seen)->name(), "\" and \"", feature.name(), "\" are both of kind ",
-        FeatureConfig::Kind_Name(feature.kind()), "; there may be one"));
-  }
-  *seen = &feature;
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::StatusOr<FeatureSchema> FeatureSchema::create(const TrainConfig& config) {
+  RETURN_IF_ERROR(check_feature_schema("train", config));
   FeatureSchema schema;
-  absl::flat_hash_set<std::string> names;
-  const FeatureConfig* single[FeatureConfig::Kind_ARRAYSIZE] = {};
   for (const FeatureConfig& feature : config.feature()) {
-    if (feature.name().empty()) return absl::InvalidArgumentError("a feature without a name");
-    if (!names.insert(feature.name()).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("two features named \"", feature.name(), "\""));
-    }
     schema.features_.push_back(feature);
     switch (feature.kind()) {
       case FeatureConfig::SPARSE:
@@ -44,15 +26,8 @@ absl::StatusOr<FeatureSchema> FeatureSchema::create(const TrainConfig& config) {
       case FeatureConfig::LABEL: schema.labels_.push_back(feature.name()); break;
       case FeatureConfig::WEIGHT:
       case FeatureConfig::EXAMPLE_ID:
-      case FeatureConfig::GROUP_ID:
-        if (absl::Status status = check_single(feature, &single[feature.kind()]); !status.ok()) {
-          return status;
-        }
-        break;
+      case FeatureConfig::GROUP_ID: break;
     }
-  }
-  if (schema.labels_.empty()) {
-    return absl::InvalidArgumentError("no feature is of kind LABEL: there is nothing to predict");
   }
   return schema;
 }

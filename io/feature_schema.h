@@ -24,8 +24,7 @@ struct SparseFeature {
 class FeatureSchema {
  public:
   // REQUIRES: names in `config` are expanded (expand_names).
-  // Errors: InvalidArgument for two features of one name, no label, or more than one weight,
-  // example id or group id.
+  // Errors: those of check_feature_schema.
   static absl::StatusOr<FeatureSchema> create(const TrainConfig& config);
 
   const std::vector<FeatureConfig>& features() const { return features_; }  // all, as configured

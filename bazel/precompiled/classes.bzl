@@ -237,6 +237,8 @@ CLASSES = {
     },
     "io": {
         "feature_schema": "proto",
+        "feature_schema_check": "proto",
+        "feature_schema_check_test": "proto",
         "feature_schema_test": "proto",
         "file_reader": "proto",
         "file_reader_test": "proto",
@@ -261,6 +263,8 @@ CLASSES = {
         "sampling_test": "tensor",
     },
     "io/feature": {
+        "feature_check": "proto",
+        "feature_check_test": "proto",
         "feature_transform": "proto",
         "feature_transform_test": "proto",
         "sample_check": "proto",

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "io/feature/feature_check.h"
 
 namespace millrace {
 namespace {
@@ -30,6 +31,16 @@ std::vector<std::string> needed_columns(const DataConfig& config, const FeatureS
   }
   if (!config.split().column().empty()) add(config.split().column());
   return columns;
+}
+
+// Returns the sparse features before `name`; all if `name` is not sparse.
+std::vector<std::string> sparse_before(const FeatureSchema& schema, absl::string_view name) {
+  std::vector<std::string> names;
+  for (const SparseFeature& feature : schema.sparse()) {
+    if (feature.name == name) break;
+    names.push_back(feature.name);
+  }
+  return names;
 }
 
 // Opens the first file that can be read. Errors: those of open_file, unless the file is left out.
@@ -131,6 +142,8 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(const DatasetOpti
 
 absl::Status BlockSource::add_feature(const FeatureConfig& config, const DatasetOptions& options) {
   const int64_t column = index_of(files_.columns(), column_of(config));
+  RETURN_IF_ERROR(check_crosses(absl::StrCat("feature \"", config.name(), "\""), config,
+                                sparse_before(options.schema, config.name())));
   Feature feature{.kind = config.kind()};
   ASSIGN_OR_RETURN(feature.transform,
                    FeatureTransform::create(config, files_.column_types()[column], options.labels,
@@ -150,13 +163,6 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, const Dataset
   for (const TransformConfig& step : config.transform()) {
     if (!step.has_cross()) continue;
     ASSIGN_OR_RETURN(const int64_t other, options.schema.sparse_index(step.cross().feature()));
-    const auto before = std::count_if(features_.begin(), features_.end(), [](const Feature& f) {
-      return f.kind == FeatureConfig::SPARSE;
-    });
-    if (other >= before) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "feature \"", config.name(), "\": cross needs a feature that stands before it"));
-    }
     feature.crossed.push_back(other);
   }
   features_.push_back(std::move(feature));

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "io/feature/feature_check.h"
 #include "io/feature/transform_check.h"
 #include "io/transform/create_transform.h"
 #include "io/transform/id_lists.h"
@@ -138,6 +139,7 @@ const std::string& column_of(const FeatureConfig& feature) {
 absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& feature,
                                                           ValueType column, LabelRange labels,
                                                           FileSystem& files) {
+  RETURN_IF_ERROR(check_feature(absl::StrCat("feature \"", feature.name(), "\""), feature));
   FeatureTransform transform;
   transform.wants_ids_ = is_id_kind(feature.kind());
   transform.labels_ = feature.kind() == FeatureConfig::LABEL ? labels : LabelRange::kAny;
@@ -147,7 +149,7 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
   transform.default_number_ = feature.default_value();
   const std::string what =
       absl::StrCat("feature \"", feature.name(), "\" from column \"", column_of(feature), "\"");
-  RETURN_IF_ERROR(transform.check_default(feature), what);
+  RETURN_IF_ERROR(transform.check_default(), what);
   ASSIGN_OR_RETURN(Steps steps, transform.make_steps(feature, column), what);
   for (std::unique_ptr<Transform>& step : steps) {
     RETURN_IF_ERROR(step->prepare(files), what);
@@ -156,11 +158,7 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
   return transform;
 }
 
-absl::Status FeatureTransform::check_default(const FeatureConfig& feature) const {
-  if (wants_ids_ ? feature.has_default_value() : feature.has_default_id()) {
-    return absl::InvalidArgumentError(wants_ids_ ? "default_value is for numbers; use default_id"
-                                                 : "default_id is for ids; use default_value");
-  }
+absl::Status FeatureTransform::check_default() const {
   if (wants_ids_ || !has_default_) return absl::OkStatus();
   if (!std::isfinite(static_cast<float>(default_number_))) {
     return absl::InvalidArgumentError("default_value must be a finite 32-bit number");
@@ -181,7 +179,6 @@ absl::StatusOr<FeatureTransform::Steps> FeatureTransform::make_steps(const Featu
   ValueType type = reads_as_;
   for (int i = 0; i < feature.transform_size(); ++i) {
     const TransformConfig& config = feature.transform(i);
-    RETURN_IF_ERROR(check_transform(absl::StrCat("transform[", i, "]"), config));
     steps.push_back(create_transform(config, crosses));
     crosses += config.has_cross() ? 1 : 0;
     if (i == 0 && is_text) type = reads_as_ = type_for_text(steps[0]->takes());

@@ -59,7 +59,7 @@ class FeatureTransform {
   FeatureTransform() = default;
   // Makes the transforms, and checks that each takes what the one before it gives.
   absl::StatusOr<Steps> make_steps(const FeatureConfig& feature, ValueType column);
-  absl::Status check_default(const FeatureConfig& feature) const;
+  absl::Status check_default() const;
   absl::StatusOr<FeatureValues> run(const FeatureInput& input) const;
   absl::Status take_weights(const FeatureInput& input, IdColumn* list) const;
   absl::Status append_number(const FeatureInput& input, int64_t row, int64_t count, double value,

@@ -429,8 +429,8 @@ TEST(FeatureTransformTest, ParametersOutOfRange) {
   fails("transform { multi_hash { divisor: 5 function: FARM_HASH } }", "FARM_HASH");
   fails("transform { truncate {} }", "count is 0; must be at least 1");
   fails("transform { vocabulary { path: '/words' other_ids: -1 } }", "other_ids");
-  fails("default_value: 1", "use default_id");
-  fails("kind: DENSE default_id: 1", "use default_value");
+  fails("default_value: 1", "write default_id");
+  fails("kind: DENSE default_id: 1", "write default_value");
   fails("kind: DENSE default_value: inf", "finite");
   fails("kind: LABEL default_value: 2", "default_value 2 of a binary task is neither 0 nor 1");
 }

@@ -1,0 +1,18 @@
+// The rule for how many ids of a list are looked up.
+#ifndef MILLRACE_EMBEDDING_MAX_IDS_CHECK_H_
+#define MILLRACE_EMBEDDING_MAX_IDS_CHECK_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// Checks FeatureConfig.max_ids, at least 0. Errors: InvalidArgument that begins with `where`, the
+// place of the feature.
+absl::Status check_max_ids(absl::string_view where, int64_t max_ids);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_MAX_IDS_CHECK_H_

@@ -1,0 +1,82 @@
+#include "io/feature/feature_check.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "io/feature/transform_check.h"
+#include "proto/field_check.h"
+
+namespace millrace {
+namespace {
+
+absl::Status check_no_list_transforms(absl::string_view where, const FeatureConfig& feature) {
+  for (int i = 0; i < feature.transform_size(); ++i) {
+    const TransformConfig& transform = feature.transform(i);
+    if (!transform.has_multi_hash() && !transform.has_cross() && !transform.has_truncate() &&
+        !transform.has_unique()) {
+      continue;
+    }
+    return wrong(entry(absl::StrCat(where, ".transform"), i),
+                 absl::StrCat("is for lists of ids, which a ",
+                              FeatureConfig::Kind_Name(feature.kind()), " feature has not"));
+  }
+  return absl::OkStatus();
+}
+
+// Checks the fields that only some kinds of feature have.
+absl::Status check_kind(absl::string_view where, const FeatureConfig& feature) {
+  const std::string kind = FeatureConfig::Kind_Name(feature.kind());
+  const bool sparse = feature.kind() == FeatureConfig::SPARSE;
+  const bool ids = sparse || feature.kind() == FeatureConfig::EXAMPLE_ID ||
+                   feature.kind() == FeatureConfig::GROUP_ID;
+  if (!sparse && feature.has_table()) {
+    return wrong(where, absl::StrCat("table is set, but a ", kind, " feature looks up none"));
+  }
+  if (!sparse && feature.pooling() != SUM) {
+    return wrong(where, absl::StrCat("pooling is chosen, but a ", kind, " feature has none"));
+  }
+  if (!sparse && feature.max_ids() != 0) {
+    return wrong(where, absl::StrCat("max_ids is set, but a ", kind, " feature has no lists"));
+  }
+  if (!sparse && feature.has_weight_column()) {
+    return wrong(where, absl::StrCat("weight_column is set, but a ", kind, " feature has no ids"));
+  }
+  if (!sparse) RETURN_IF_ERROR(check_no_list_transforms(where, feature));
+  if (ids && feature.has_default_value()) {
+    return wrong(where, absl::StrCat("default_value is set, but a ", kind,
+                                     " feature holds ids; write default_id"));
+  }
+  if (!ids && feature.has_default_id()) {
+    return wrong(where, absl::StrCat("default_id is set, but a ", kind,
+                                     " feature holds numbers; write default_value"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status check_feature(absl::string_view where, const FeatureConfig& feature) {
+  RETURN_IF_ERROR(check_kind(where, feature));
+  for (int i = 0; i < feature.transform_size(); ++i) {
+    RETURN_IF_ERROR(
+        check_transform(entry(absl::StrCat(where, ".transform"), i), feature.transform(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_crosses(absl::string_view where, const FeatureConfig& feature,
+                           const std::vector<std::string>& sparse) {
+  for (int i = 0; i < feature.transform_size(); ++i) {
+    if (!feature.transform(i).has_cross()) continue;
+    const std::string& other = feature.transform(i).cross().feature();
+    if (std::find(sparse.begin(), sparse.end(), other) != sparse.end()) continue;
+    return wrong(entry(absl::StrCat(where, ".transform"), i),
+                 absl::StrCat("cross: no sparse feature \"", other, "\" before this one",
+                              did_you_mean(other, sparse)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,60 @@
+#include "io/feature/feature_check.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+FeatureConfig parse(const std::string& text) {
+  FeatureConfig feature;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &feature)) << text;
+  return feature;
+}
+
+TEST(FeatureCheckTest, Accepts) {
+  for (const char* text :
+       {"", "pooling: MEAN max_ids: 3 weight_column: 'w' default_id: 1 transform { unique {} }",
+        "kind: DENSE default_value: 0.5 transform { log1p {} }", "kind: GROUP_ID default_id: 1",
+        "kind: LABEL transform { threshold { at_least: 3 } }"}) {
+    EXPECT_OK(check_feature("f", parse(text))) << text;
+  }
+}
+
+TEST(FeatureCheckTest, RefusesFieldsOfOtherKinds) {
+  const auto fails = [](const std::string& text, const std::string& message) {
+    EXPECT_THAT(check_feature("f", parse(text)), StatusIs(kInvalid, message));
+  };
+  fails("kind: DENSE table: 't'", "f: table is set, but a DENSE feature looks up none");
+  fails("kind: LABEL pooling: MEAN", "f: pooling is chosen, but a LABEL feature has none");
+  fails("kind: WEIGHT max_ids: 2", "f: max_ids is set, but a WEIGHT feature has no lists");
+  fails("kind: GROUP_ID weight_column: 'w'",
+        "f: weight_column is set, but a GROUP_ID feature has no ids");
+  fails("default_value: 1",
+        "f: default_value is set, but a SPARSE feature holds ids; write default_id");
+  fails("kind: DENSE default_id: 1",
+        "f: default_id is set, but a DENSE feature holds numbers; write default_value");
+  fails("kind: DENSE transform { unique {} }",
+        "f.transform[0]: is for lists of ids, which a DENSE feature has not");
+  fails("transform { unique {} } transform { modulo {} }",
+        "f.transform[1].modulo: divisor is 0; must be at least 1");
+}
+
+TEST(FeatureCheckTest, CrossesNeedASparseFeatureBeforeThem) {
+  const FeatureConfig feature = parse("transform { cross { feature: 'user' } }");
+  EXPECT_OK(check_crosses("f", feature, {"item", "user"}));
+  EXPECT_THAT(check_crosses("f", feature, {"item", "users"}),
+              StatusIs(kInvalid,
+                       "f.transform[0]: cross: no sparse feature \"user\" before this one; did you "
+                       "mean \"users\"?"));
+}
+
+}  // namespace
+}  // namespace millrace
