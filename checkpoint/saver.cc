@@ -17,6 +17,7 @@
 #include "checkpoint/folder/referred_files.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/manifest.h"
+#include "checkpoint/saver_check.h"
 #include "checkpoint/state/frozen_state.h"
 #include "checkpoint/state/save_filter.h"
 #include "checkpoint/state_messages.h"
@@ -79,14 +80,11 @@ Saver::Saver(SaverOptions options, FileSystem& files, const Clock& clock)
 
 absl::StatusOr<std::unique_ptr<Saver>> Saver::create(SaverOptions options, FileSystem& files,
                                                      const Clock& clock) {
-  if (options.write_threads < 1 || options.write_threads > 256) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("write_threads is ", options.write_threads, "; 1 to 256 may be"));
-  }
-  if (options.max_deltas < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_deltas is ", options.max_deltas, "; must be at least 0"));
-  }
+  CheckpointConfig numbers;
+  numbers.set_write_threads(options.write_threads);
+  numbers.set_max_deltas(options.max_deltas);
+  *numbers.mutable_exclude() = {options.exclude.begin(), options.exclude.end()};
+  RETURN_IF_ERROR(check_saver("saver", numbers));
   if (options.folder.empty()) return absl::InvalidArgumentError("no folder for checkpoints");
   RETURN_IF_ERROR(check_retention_policy(options.retention));
   return std::unique_ptr<Saver>(new Saver(std::move(options), files, clock));

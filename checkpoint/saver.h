@@ -76,7 +76,7 @@ struct SaverOptions {
 // saves are under way: one reads the state, the other makes its files durable.
 class Saver : public StateSaver {
  public:
-  // Errors: InvalidArgument for options out of range.
+  // Errors: InvalidArgument without a folder; those of check_saver.
   static absl::StatusOr<std::unique_ptr<Saver>> create(SaverOptions options, FileSystem& files,
                                                        const Clock& clock);
 

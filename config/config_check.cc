@@ -15,14 +15,16 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "checkpoint/bank/model_bank_check.h"
-#include "checkpoint/format/manifest.h"
+#include "checkpoint/saver_check.h"
 #include "config/data_check.h"
 #include "embedding/max_ids_check.h"
 #include "embedding/policies/table_policy_check.h"
 #include "embedding/rows/initializer_check.h"
 #include "embedding/table/table_dim_check.h"
+#include "framework/loop/limits_check.h"
 #include "io/feature/feature_check.h"
 #include "io/feature_schema_check.h"
+#include "job/generate/generated_rows_check.h"
 #include "optim/dense_optimizer_check.h"
 #include "optim/rows/row_optimizer_check.h"
 #include "proto/data_windows.h"
@@ -79,8 +81,7 @@ absl::Status check_generated(const GeneratedDataConfig& data) {
   const std::string where = "train.generated_data";
   if (data.directory().empty()) return wrong(where, "directory is missing");
   RETURN_IF_ERROR(check_shell_path(data.directory()), where + ": directory");
-  RETURN_IF_ERROR(at_least(where, "rows", data.rows(), 1));
-  return at_least(where, "eval_rows", data.eval_rows(), 0);
+  return check_generated_rows(where, data);
 }
 
 absl::Status check_evaluation_sets(const TrainConfig& train) {
@@ -166,19 +167,12 @@ absl::Status check_optimizers(const TrainConfig& train) {
   return check_sparse_optimizer("train.sparse_optimizer", train.sparse_optimizer());
 }
 
-absl::Status check_limits(const TrainConfig& train) {
-  RETURN_IF_ERROR(at_least("train", "max_steps", train.max_steps(), 0));
-  RETURN_IF_ERROR(at_least("train", "max_epochs", train.max_epochs(), 0));
-  RETURN_IF_ERROR(not_negative("train", "max_seconds", train.max_seconds()));
-  RETURN_IF_ERROR(at_least("train", "max_steps_per_epoch", train.max_steps_per_epoch(), 0));
-  RETURN_IF_ERROR(at_least("train", "max_windows", train.max_windows(), 0));
-  RETURN_IF_ERROR(at_least("train", "max_steps_per_window", train.max_steps_per_window(), 0));
+absl::Status check_run_length(const TrainConfig& train) {
+  RETURN_IF_ERROR(check_limits("train", train));
   if (!comes_in_windows(train.train_data()) &&
       (train.max_windows() > 0 || train.max_steps_per_window() > 0)) {
     return wrong("train", "max_windows and max_steps_per_window need train_data.windows");
   }
-  RETURN_IF_ERROR(at_least("train", "max_evaluation_steps", train.max_evaluation_steps(), 0));
-  RETURN_IF_ERROR(at_least("train", "micro_batches", train.micro_batches(), 1));
   return at_least("train.non_finite", "max_in_a_row", train.non_finite().max_in_a_row(), 1);
 }
 
@@ -241,21 +235,12 @@ absl::Status check_distributed(const DistributedConfig& config) {
 absl::Status check_checkpoint(const CheckpointConfig& checkpoint) {
   const std::string where = "run.checkpoint";
   RETURN_IF_ERROR(check_cadence(where + ".when", checkpoint.when()));
-  RETURN_IF_ERROR(at_least(where, "keep_last", checkpoint.keep_last(), 1));
-  RETURN_IF_ERROR(at_least(where, "keep_every", checkpoint.keep_every(), 0));
-  RETURN_IF_ERROR(at_least(where, "full_last", checkpoint.full_last(), 0));
-  RETURN_IF_ERROR(within(where, "max_deltas", checkpoint.max_deltas(), 0, kMaxDeltaDepth));
   for (const CheckpointConfig::Best& best : checkpoint.keep_best()) {
-    const std::string entry = absl::StrCat(where, ".keep_best \"", best.metric(), "\"");
-    if (best.metric().find('/') == std::string::npos) {
-      return wrong(entry, "metric must name set and metric, such as eval/auc");
-    }
-    RETURN_IF_ERROR(at_least(entry, "count", best.count(), 1));
+    if (best.metric().find('/') != std::string::npos) continue;
+    return wrong(absl::StrCat(where, ".keep_best \"", best.metric(), "\""),
+                 "metric must name set and metric, such as eval/auc");
   }
-  for (const std::string& pattern : checkpoint.exclude()) {
-    if (pattern.empty()) return wrong(where, "exclude has an empty pattern");
-  }
-  return within(where, "write_threads", checkpoint.write_threads(), 1, 256);
+  return check_saver(where, checkpoint);
 }
 
 absl::Status check_run(const RunConfig& run) {
@@ -283,7 +268,7 @@ absl::Status check_run(const RunConfig& run) {
 absl::Status validate(const JobConfig& config) {
   const TrainConfig& train = config.train();
   RETURN_IF_ERROR(no_nan("", config));
-  RETURN_IF_ERROR(check_limits(train));
+  RETURN_IF_ERROR(check_run_length(train));
   if (train.has_generated_data()) RETURN_IF_ERROR(check_generated(train.generated_data()));
   RETURN_IF_ERROR(
       check_data("train.train_data", train.train_data(), train, train.has_generated_data()));

@@ -1,27 +1,39 @@
 #include "framework/trainer_parts.h"
 
+#include <algorithm>
+#include <limits>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/signals/stop_signals.h"
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
+#include "framework/loop/limits_check.h"
 #include "framework/model.h"
 #include "framework/model_parts.h"
+#include "proto/config.pb.h"
+#include "proto/field_check.h"
 
 namespace millrace {
 namespace {
 
+// Returns the numbers of `options` that check_limits() checks. An infinite limit is none.
+TrainConfig numbers_of(const TrainerOptions& options) {
+  TrainConfig numbers;
+  numbers.set_max_steps(options.max_steps);
+  numbers.set_max_epochs(options.max_epochs);
+  numbers.set_max_seconds(
+      std::min(absl::ToDoubleSeconds(options.max_elapsed), std::numeric_limits<double>::max()));
+  numbers.set_max_steps_per_epoch(options.max_steps_per_epoch);
+  numbers.set_max_windows(options.max_windows);
+  numbers.set_max_steps_per_window(options.max_steps_per_window);
+  numbers.set_max_evaluation_steps(options.max_evaluation_steps);
+  numbers.set_micro_batches(options.micro_batches);
+  return numbers;
+}
+
 absl::Status check_options(const TrainerOptions& options) {
-  if (options.micro_batches < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("micro_batches is ", options.micro_batches, "; must be at least 1"));
-  }
-  if (options.max_steps < 0 || options.max_epochs < 0 || options.max_windows < 0 ||
-      options.max_steps_per_epoch < 0 || options.max_steps_per_window < 0 ||
-      options.max_evaluation_steps < 0 || options.max_elapsed < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("a limit is negative; 0 means none");
-  }
+  RETURN_IF_ERROR(check_limits("the trainer's options", numbers_of(options)));
   if (options.data_timeout <= absl::ZeroDuration() ||
       options.poll_interval <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("data_timeout and poll_interval must be above 0");
@@ -32,9 +44,7 @@ absl::Status check_options(const TrainerOptions& options) {
 absl::Status check_evaluation_sets(const TrainerParts& parts) {
   std::set<std::string> names;
   for (const EvaluationSet& set : parts.evaluation_sets) {
-    if (names.insert(set.name).second) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("two evaluation sets are named \"", set.name, "\""));
+    RETURN_IF_ERROR(untaken(absl::StrCat("evaluation set \"", set.name, "\""), set.name, &names));
   }
   const bool windowed = dynamic_cast<WindowedDataset*>(parts.train_data.get()) != nullptr;
   if (!parts.paired_sets.empty() && !windowed) {

@@ -544,7 +544,7 @@ TEST(TrainerCreate, RefusesBadParts) {
   parts.evaluation_sets.push_back({"x", nullptr});
   parts.evaluation_sets.push_back({"x", nullptr});
   EXPECT_THAT(Trainer::create({}, std::move(parts)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("two evaluation sets")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"x\": the name is taken")));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@ CLASSES = {
     },
     "checkpoint": {
         "saver": "tensor",
+        "saver_check": "proto",
+        "saver_check_test": "proto",
         "state_messages": "proto",
         "state_messages_test": "proto",
         "train_state": "torch",
@@ -28,6 +30,8 @@ CLASSES = {
         "checkpoint_path_test": "proto",
         "referred_files": "proto",
         "referred_files_test": "proto",
+        "retention": "proto",
+        "retention_check": "proto",
     },
     "checkpoint/inspect": {
         "checkpoint_diff": "proto",
@@ -179,6 +183,8 @@ CLASSES = {
         "data_watch_test": "tensor",
         "evaluations": "torch",
         "evaluations_test": "tensor",
+        "limits_check": "proto",
+        "limits_check_test": "proto",
         "loop_context": "tensor",
         "loop_context_test": "tensor",
         "loop_position": "tensor",
@@ -377,6 +383,10 @@ CLASSES = {
         "ranks_test": "tensor",
         "run_end": "proto",
         "run_end_test": "proto",
+    },
+    "job/generate": {
+        "generated_rows_check": "proto",
+        "generator": "proto",
     },
     "models": {
         "binary_output": "torch",

@@ -11,6 +11,9 @@
 #include "base/status_macros.h"
 #include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/folder/model_only.h"
+#include "checkpoint/folder/retention_check.h"
+#include "proto/config.pb.h"
+#include "proto/field_check.h"
 
 namespace millrace {
 namespace {
@@ -63,17 +66,18 @@ const Manifest* manifest_of(const ListedCheckpoint& checkpoint) {
 }  // namespace
 
 absl::Status check_retention_policy(const RetentionPolicy& policy) {
-  auto refuse = [](absl::string_view field, int64_t value) {
-    return absl::InvalidArgumentError(absl::StrCat(field, " is ", value));
-  };
-  if (policy.keep_last < 1) return refuse("keep_last", policy.keep_last);
-  if (policy.keep_every < 0) return refuse("keep_every", policy.keep_every);
-  if (policy.full_last < 1) return refuse("full_last", policy.full_last);
+  CheckpointConfig numbers;
+  numbers.set_keep_last(policy.keep_last);
+  numbers.set_keep_every(policy.keep_every);
   for (const RetentionPolicy::Best& best : policy.keep_best) {
-    if (best.count < 1) return refuse("keep_best.count", best.count);
-    if (best.metric.empty()) return absl::InvalidArgumentError("keep_best.metric is empty");
+    if (best.metric.empty()) return wrong("retention", "keep_best has an empty metric");
+    CheckpointConfig::Best& added = *numbers.add_keep_best();
+    added.set_metric(best.metric);
+    added.set_count(best.count);
   }
-  return absl::OkStatus();
+  RETURN_IF_ERROR(check_retention("retention", numbers));
+  // Unlike in the configuration, 0 does not stand for all.
+  return at_least("retention", "full_last", policy.full_last, 1);
 }
 
 RetentionPlan plan_retention(const std::vector<ListedCheckpoint>& checkpoints,

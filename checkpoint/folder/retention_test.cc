@@ -237,8 +237,8 @@ TEST_F(RetentionTest, BadPolicies) {
   EXPECT_THAT(apply({.keep_last = 0}), invalid("keep_last"));
   EXPECT_THAT(apply({.keep_every = -1}), invalid("keep_every"));
   EXPECT_THAT(apply({.full_last = 0}), invalid("full_last"));
-  EXPECT_THAT(apply({.keep_best = {{"auc", 0, true}}}), invalid("keep_best.count"));
-  EXPECT_THAT(apply({.keep_best = {{"", 1, true}}}), invalid("keep_best.metric"));
+  EXPECT_THAT(apply({.keep_best = {{"auc", 0, true}}}), invalid("keep_best \"auc\": count is 0"));
+  EXPECT_THAT(apply({.keep_best = {{"", 1, true}}}), invalid("keep_best has an empty metric"));
 }
 
 TEST_F(RetentionTest, WhateverFailsTheKeptOnesStay) {

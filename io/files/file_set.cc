@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "io/files/deep_glob.h"
 #include "io/files/glob_pattern.h"
+#include "io/format/csv_check.h"
 #include "io/format/delimiter_hint.h"
 
 namespace millrace {
@@ -74,6 +75,7 @@ absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const D
 absl::StatusOr<FileSet> FileSet::open(FileSystem& files, const DataConfig& config,
                                       std::vector<std::string> columns, bool may_be_empty,
                                       BadFiles* bad_files) {
+  RETURN_IF_ERROR(check_csv("csv", config.csv()));
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files, config));
   FileSet set(files, config);
   set.columns_ = std::move(columns);

@@ -33,8 +33,8 @@ class FileSet {
 
   // Opens every file once and checks that it has all `columns`, of one type in all files.
   // `files` must outlive the set; `bad_files`, if given, gets the files that are left out.
-  // Errors: those of expand_paths and open_file; InvalidArgument naming file and column for a
-  // missing or ambiguous column, one that is not readable, or of another type than in the
+  // Errors: those of check_csv, expand_paths and open_file; InvalidArgument naming file and column
+  // for a missing or ambiguous column, one that is not readable, or of another type than in the
   // first file; DataLoss if no file has a row, unless the set may be empty. With DataConfig::SKIP,
   // files that are missing, damaged or of another schema have no rows, and are an error only if
   // they are more than max_bad_fraction of all.

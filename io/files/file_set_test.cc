@@ -72,6 +72,14 @@ TEST_F(FileSetTest, DelimitedTextThatIsOneCellNamesItsDelimiter) {
                                                 HasSubstr("set csv { delimiter: \";\" }")));
 }
 
+TEST_F(FileSetTest, OptionsOfDelimitedTextAreCheckedOnce) {
+  DataConfig config = this->config({join_path(dir_, "none.csv")});
+  config.mutable_csv()->set_delimiter("ab");
+  EXPECT_THAT(FileSet::open(FileSystem::local(), config, {"x"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "csv: delimiter is \"ab\"; must be one character"));
+}
+
 TEST_F(FileSetTest, PatternsMayGoDeep) {
   ASSERT_OK(FileSystem::local().create_directories(join_path(dir_, "in/b/c")));
   const std::string deep = write("in/b/c/x.parquet", ints_), flat = write("in/y.parquet", ints_);

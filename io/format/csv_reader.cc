@@ -17,7 +17,6 @@
 #include "base/text.h"
 #include "io/format/cell_index.h"
 #include "io/format/cell_parser.h"
-#include "io/format/csv_check.h"
 #include "io/format/delimiter_hint.h"
 #include "io/format/text_lines.h"
 
@@ -120,7 +119,6 @@ class CsvReader : public FileReader {
       : path_(std::move(path)), file_(std::move(file)), config_(config) {}
 
   absl::Status open(std::shared_ptr<const FileLayout> layout) {
-    RETURN_IF_ERROR(check_csv("csv", config_));
     const bool with_header = config_.column().empty();
     layout_ = std::static_pointer_cast<const CsvLayout>(std::move(layout));
     if (layout_ == nullptr) {

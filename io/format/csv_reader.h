@@ -26,8 +26,8 @@ namespace millrace {
 //
 // Delimiters and line ends are found by vector instructions in tiles that stay in the cache,
 // numbers read eight digits at a time, straight into columns. Errors as FileOpener says;
-// InvalidArgument for a delimiter that is not one character; DataLoss for a line beyond
-// kMaxLineBytes and for a typed header that is none.
+// DataLoss for a line beyond kMaxLineBytes and for a typed header that is none.
+// REQUIRES: check_csv() accepts `config`, which FileSet::open checks once for all its files.
 absl::StatusOr<std::unique_ptr<FileReader>> open_csv(
     FileSystem& files, const std::string& path, const CsvConfig& config,
     std::shared_ptr<const FileLayout> layout = nullptr);

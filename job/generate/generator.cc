@@ -12,8 +12,10 @@
 #include "absl/strings/strip.h"
 #include "base/shell_path.h"
 #include "base/status_macros.h"
+#include "job/generate/generated_rows_check.h"
 #include "metrics/auc.h"
 #include "metrics/logloss.h"
+#include "proto/config.pb.h"
 
 namespace millrace {
 namespace {
@@ -27,8 +29,10 @@ absl::Status check(const GenerateOptions& options) {
   const auto refuse = [](absl::string_view name, auto value, absl::string_view range) {
     return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, "; it must be ", range));
   };
-  if (options.rows < 1) return refuse("rows", options.rows, "at least 1");
-  if (options.eval_rows < 0) return refuse("eval_rows", options.eval_rows, "at least 0");
+  GeneratedDataConfig sizes;
+  sizes.set_rows(options.rows);
+  sizes.set_eval_rows(options.eval_rows);
+  RETURN_IF_ERROR(check_generated_rows("generated data", sizes));
   if (options.files < 1 || options.files > options.rows) {
     return refuse("files", options.files, "from 1 to the number of rows");
   }
