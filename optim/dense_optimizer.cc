@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "optim/dense_optimizer_check.h"
@@ -29,12 +30,10 @@ class TorchOptimizer : public DenseOptimizer {
         learning_rate_(learning_rate) {}
 
   absl::Status step(const Progress& progress) override {
-    try {
+    return catch_exceptions("dense optimizer", [this] {
       optimizer_->step();
-    } catch (const c10::Error& error) {
-      return absl::InternalError(absl::StrCat("dense optimizer: ", error.what_without_backtrace()));
-    }
-    return absl::OkStatus();
+      return absl::OkStatus();
+    });
   }
   void zero_grad() override { optimizer_->zero_grad(); }
   double learning_rate(const Progress& progress) const override { return learning_rate_; }

@@ -27,7 +27,7 @@ class Model;
 // in the commit exchange whether the step is applied. Used on the trainer's thread.
 class StepRunner {
  public:
-  // What it works with; all are borrowed.
+  // The parts of the loop that it uses. All are borrowed and outlive it.
   struct Parts {
     Model& model;
     const ModelParts& model_parts;

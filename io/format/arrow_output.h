@@ -56,7 +56,7 @@ absl::Status guard_arrow(const ArrowOutput& output, Call&& call) {
         written = call();
         return absl::OkStatus();
       },
-      {.internal = ""});
+      {"", "", "something was thrown that is no std::exception"});
   if (absl::IsResourceExhausted(thrown)) return thrown;
   if (!thrown.ok()) written = arrow::Status::IOError(std::string(thrown.message()));
   return from_arrow(written, output);
