@@ -29,6 +29,7 @@
 #include "job/default_hooks.h"
 #include "job/instruction_set_choice.h"
 #include "job/job_checkpoints.h"
+#include "job/monitor_check.h"
 #include "job/ranks.h"
 #include "job/run_end.h"
 #include "proto/config_reader.h"
@@ -141,6 +142,7 @@ class JobBuilder {
 
   absl::Status make_training_parts() {
     ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    RETURN_IF_ERROR(check_monitors(config_));
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
     RETURN_IF_ERROR(find_empty_evaluation_sets());

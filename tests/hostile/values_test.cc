@@ -246,6 +246,13 @@ const HostileCase kCases[] = {
      R"(millrace train job.textproto --set 'run={output_dir: "out" evaluation {enabled: false} )"
      R"(checkpoint {keep_best {metric: "eval/auc"}}}')",
      64, "millrace: *keep_best*"},
+    {"EarlyStoppingOfAnUnknownMetric", "a monitor that nobody reports", "",
+     R"(millrace train job.textproto --set 'train.hooks=[{ name: "early_stopping" )"
+     R"([millrace.early_stopping] { monitor: "evla/auc" } }]')",
+     64, "millrace: *early_stopping*evla/auc*"},
+    {"EarlyStoppingWithoutMonitor", "a hook without its metric", "",
+     R"(millrace train job.textproto --set 'train.hooks=[{ name: "early_stopping" }]')", 64,
+     "millrace: *early_stopping*monitor is missing*"},
     {"DeltasNegative", "a limit below 0", "",
      "millrace train job.textproto --set 'run.checkpoint.max_deltas=-1'", 64,
      "millrace: *max_deltas is -1*"},

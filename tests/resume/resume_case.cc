@@ -15,6 +15,7 @@
 #include "distributed/one_rank_collectives.h"
 #include "embedding/embedding_collection.h"
 #include "framework/trainer.h"
+#include "hooks/early_stopping_hook.h"
 #include "hooks/evict_rows_hook.h"
 #include "hooks/non_finite_guard_hook.h"
 #include "tests/fakes/fake_saver.h"
@@ -216,6 +217,9 @@ class Job {
     add(std::make_unique<NonFiniteGuardHook>(non_finite));
     if (resume_case.evict.enabled()) {
       add(std::make_unique<EvictRowsHook>(resume_case.evict, trainer_->collections()));
+    }
+    if (resume_case.early_stopping.has_value()) {
+      add(std::make_unique<EarlyStoppingHook>(*resume_case.early_stopping));
     }
     if (resume_case.on_event) {
       add(std::make_unique<RecordingHook>(&events_, resume_case.on_event, "case"));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "checkpoint/train_state.h"
 #include "framework/cadence.h"
 #include "framework/hook.h"
+#include "proto/hook_configs.pb.h"
 #include "tests/fakes/fake_windowed_dataset.h"
 #include "tests/fakes/tiny_trainer.h"
 
@@ -23,6 +25,7 @@ struct ResumeCase {
   std::vector<FakeWindow> windows;  // instead of epochs
   Cadence evict;                    // of the hook evict_rows; never: there is none
   Cadence evaluate;
+  std::optional<EarlyStoppingConfig> early_stopping;
   // With kThisRank, a checkpoint that an event asks for is made after the exchange that follows.
   Scope scope = Scope::kCommon;
   bool files = false;  // checkpoints go through the files of a Saver, in memory

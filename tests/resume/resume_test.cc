@@ -193,6 +193,28 @@ TEST(ResumeOfOtherJobsTest, AStopThatAnEvaluationLeadsTo) {
   expect_exact(resume_case, 27, {.step = 27, .epoch = 5, .skipped_steps = 5});
 }
 
+// Observations of early stopping, and its decision, are those of an unbroken run.
+ResumeCase stopping_early(ResumeCase resume_case, const std::string& text) {
+  resume_case.evaluate = {.every_steps = 3};
+  resume_case.options.trainer.report = {.every_steps = 4};
+  EXPECT_TRUE(TextFormat::ParseFromString(text, &resume_case.early_stopping.emplace()));
+  return resume_case;
+}
+
+TEST(ResumeOfOtherJobsTest, EarlyStoppingByAnEvaluation) {
+  expect_exact(stopping_early(forty_steps_of_adam(),
+                              "monitor: 'eval/loss' patience: 3 min_change: 0.1 warmup: 1"),
+               15, {.step = 15, .epoch = 2, .skipped_steps = 3});
+  expect_exact(
+      stopping_early(forty_steps_of_adam(), "monitor: 'eval/calibration' mode: MAX patience: 4"),
+      18, {.step = 18, .epoch = 3, .skipped_steps = 4});
+}
+
+TEST(ResumeOfOtherJobsTest, EarlyStoppingByReports) {
+  expect_exact(stopping_early(forty_steps_of_adam(), "monitor: 'train/ne' patience: 2"), 36,
+               {.step = 36, .epoch = 7, .skipped_steps = 7});
+}
+
 // The whole run, and one that a rank stops at each event, after which another goes on.
 void expect_exact_after_stops(const ResumeCase& resume_case, int64_t least_events) {
   ASSERT_OK_AND_ASSIGN(const ResumeRun whole, run_whole(resume_case, nullptr));
@@ -243,6 +265,12 @@ TEST(ResumeAfterStopsTest, AStopOfAllRanksIsNotForgotten) {
     return absl::OkStatus();
   };
   expect_exact_after_stops(resume_case, 40);
+}
+
+TEST(ResumeAfterStopsTest, EarlyStoppingDecidesAsInAnUnbrokenRun) {
+  expect_exact_after_stops(stopping_early(ten_steps_with_evaluations(),
+                                          "monitor: 'eval/loss' patience: 1 min_change: 0.1"),
+                           40);
 }
 
 // Windows that are late, empty, or of which one step is refused.

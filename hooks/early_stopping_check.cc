@@ -1,0 +1,59 @@
+#include "hooks/early_stopping_check.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "metrics/metric_direction.h"
+#include "proto/field_check.h"
+#include "proto/field_errors.h"
+
+namespace millrace {
+namespace {
+
+// eval/click/auc → auc
+std::string metric_name(const std::string& monitor) {
+  return monitor.substr(monitor.rfind('/') + 1);
+}
+
+absl::Status check_monitor(absl::string_view where, const std::string& monitor) {
+  const std::vector<std::string> parts = absl::StrSplit(monitor, '/');
+  bool named = parts.size() >= 2;
+  for (const std::string& part : parts) named &= !part.empty();
+  if (named) return absl::OkStatus();
+  return wrong(where, absl::StrCat(monitor.empty() ? "monitor is missing"
+                                                   : absl::StrCat("monitor is \"", monitor, "\""),
+                                   "; set it to SET/METRIC with the name of an evaluation set, "
+                                   "such as eval/auc, or to train/METRIC"));
+}
+
+}  // namespace
+
+std::optional<bool> higher_is_better(const EarlyStoppingConfig& config) {
+  if (config.mode() != EarlyStoppingConfig::BY_METRIC) {
+    return config.mode() == EarlyStoppingConfig::MAX;
+  }
+  switch (direction_of_metric(metric_name(config.monitor()))) {
+    case MetricDirection::kHigherIsBetter: return true;
+    case MetricDirection::kLowerIsBetter: return false;
+    case MetricDirection::kNone: break;
+  }
+  return std::nullopt;
+}
+
+absl::Status check_early_stopping(absl::string_view where, const EarlyStoppingConfig& config) {
+  FieldErrors errors;
+  const absl::Status monitor = check_monitor(where, config.monitor());
+  errors.add(monitor);
+  if (monitor.ok() && !higher_is_better(config).has_value()) {
+    errors.add(wrong(where, absl::StrCat("mode is missing; ", metric_name(config.monitor()),
+                                         " has no direction, so set it to MAX or MIN")));
+  }
+  errors.add(at_least(where, "patience", config.patience(), 1));
+  errors.add(not_negative(where, "min_change", config.min_change()));
+  errors.add(at_least(where, "warmup", config.warmup(), 0));
+  return errors.status();
+}
+
+}  // namespace millrace

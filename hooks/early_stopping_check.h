@@ -1,0 +1,23 @@
+// Rules of the message EarlyStoppingConfig.
+#ifndef MILLRACE_HOOKS_EARLY_STOPPING_CHECK_H_
+#define MILLRACE_HOOKS_EARLY_STOPPING_CHECK_H_
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "proto/hook_configs.pb.h"
+
+namespace millrace {
+
+// Returns true if higher values are better, by `mode` or by the name of the metric. None: `mode` is
+// BY_METRIC and the metric has no direction.
+std::optional<bool> higher_is_better(const EarlyStoppingConfig& config);
+
+// Checks the fields of `config`, which is at `where`. The check does not cover whether a job
+// reports the metric. Errors: InvalidArgument with one line for each wrong field.
+absl::Status check_early_stopping(absl::string_view where, const EarlyStoppingConfig& config);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_EARLY_STOPPING_CHECK_H_

@@ -1,0 +1,148 @@
+#include "hooks/early_stopping_hook.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "hooks/early_stopping_check.h"
+
+namespace millrace {
+namespace {
+
+constexpr int32_t kVersion = 1;
+constexpr char kTrain[] = "train";  // the source of metrics of training
+
+bool is_plausible(const EarlyStoppingState& state) {
+  const bool best = !state.has_best() || (std::isfinite(state.best()) && state.best_step() >= 0);
+  return state.has_monitor() && state.has_higher_is_better() && best && state.values() >= 0 &&
+         state.last_step() >= 0 && state.without_improvement() >= 0 &&
+         state.without_improvement() <= state.values();
+}
+
+}  // namespace
+
+EarlyStoppingHook::EarlyStoppingHook(const EarlyStoppingConfig& config)
+    : config_(config),
+      higher_is_better_(millrace::higher_is_better(config).value_or(true)),
+      source_(config.monitor().substr(0, config.monitor().find('/'))),
+      metric_(config.monitor().substr(config.monitor().find('/') + 1)),
+      state_(without_observations()) {
+  const absl::Status status = check_early_stopping(kName, config);
+  MILLRACE_CHECK(status.ok()) << status;
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> EarlyStoppingHook::create(const HookConfig& config,
+                                                                const HookResources&) {
+  const EarlyStoppingConfig& own = config.GetExtension(early_stopping);
+  RETURN_IF_ERROR(check_early_stopping("[millrace.early_stopping]", own));
+  return std::make_unique<EarlyStoppingHook>(own);
+}
+
+EarlyStoppingState EarlyStoppingHook::without_observations() const {
+  EarlyStoppingState state;
+  state.set_monitor(config_.monitor());
+  state.set_higher_is_better(higher_is_better_);
+  return state;
+}
+
+absl::Status EarlyStoppingHook::after_report(HookContext& context, const Report& report) {
+  if (source_ != kTrain) return absl::OkStatus();
+  return observe(context, report.metrics, report.progress.step);
+}
+
+absl::Status EarlyStoppingHook::after_evaluate(HookContext& context,
+                                               const EvaluationResult& result) {
+  if (context.phase() != Phase::kTrain || source_ == kTrain || source_ != result.set) {
+    return absl::OkStatus();
+  }
+  return observe(context, result.metrics, result.progress.step);
+}
+
+absl::Status EarlyStoppingHook::observe(HookContext& context,
+                                        const std::map<std::string, double>& metrics,
+                                        int64_t step) {
+  const auto found = metrics.find(metric_);
+  if (found == metrics.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : metrics) names.push_back(name);
+    return absl::NotFoundError(absl::StrCat("monitor ", config_.monitor(), ": ", source_,
+                                            " has no metric \"", metric_, "\"",
+                                            did_you_mean(metric_, names)));
+  }
+  const std::string reason = judge(found->second, step);
+  if (!reason.empty()) context.requests().stop(absl::StrCat("early stopping: ", reason));
+  return absl::OkStatus();
+}
+
+bool EarlyStoppingHook::improves(double value) const {
+  if (!std::isfinite(value)) return false;
+  if (!state_.has_best()) return true;
+  const double change = value - state_.best();
+  return (higher_is_better_ ? change : -change) > config_.min_change();
+}
+
+std::string EarlyStoppingHook::judge(double value, int64_t step) {
+  // The model is the same as at the last value, so this is no new observation.
+  if (state_.has_last_step() && state_.last_step() == step) return "";
+  state_.set_last_step(step);
+  state_.set_values(state_.values() + 1);
+  if (state_.values() <= config_.warmup()) return "";
+  if (improves(value)) {
+    state_.set_best(value);
+    state_.set_best_step(step);
+    state_.set_without_improvement(0);
+    return "";
+  }
+  state_.set_without_improvement(state_.without_improvement() + 1);
+  if (std::isnan(value) && config_.stop_on_not_a_number()) {
+    return absl::StrCat(config_.monitor(), " is not a number (step ", step, ")");
+  }
+  return state_.without_improvement() < config_.patience() ? "" : reason_without_improvement();
+}
+
+std::string EarlyStoppingHook::reason_without_improvement() const {
+  const int64_t count = state_.without_improvement();
+  const std::string during = absl::StrCat(
+      " in ", count, source_ == kTrain ? " report" : " evaluation", count == 1 ? "" : "s");
+  if (!state_.has_best())
+    return absl::StrCat(config_.monitor(), " has had no finite value", during);
+  const std::string change =
+      config_.min_change() > 0 ? absl::StrCat(" by more than ", config_.min_change()) : "";
+  return absl::StrCat(config_.monitor(), " has not improved on ", state_.best(), " (step ",
+                      state_.best_step(), ")", change, during);
+}
+
+absl::Status EarlyStoppingHook::save_state(HookState& state) const {
+  state.version = kVersion;
+  state.bytes = state_.SerializeAsString();
+  return absl::OkStatus();
+}
+
+absl::Status EarlyStoppingHook::load_state(absl::Span<const HookState> per_rank) {
+  EarlyStoppingState loaded = without_observations();
+  for (const HookState& one : per_rank) {
+    const bool readable = one.version == kVersion && one.bytes == per_rank[0].bytes &&
+                          loaded.ParseFromString(one.bytes) && is_plausible(loaded);
+    if (readable) continue;
+    return absl::InvalidArgumentError(
+        "the state of hook early_stopping is damaged, of another version or differs between ranks");
+  }
+  if (loaded.monitor() != config_.monitor() || loaded.higher_is_better() != higher_is_better_) {
+    MILLRACE_LOG(INFO) << "early stopping: the checkpoint has observations of " << loaded.monitor()
+                       << (loaded.higher_is_better() ? " (MAX)" : " (MIN)")
+                       << ", which are dropped; observing " << config_.monitor()
+                       << (higher_is_better_ ? " (MAX)" : " (MIN)");
+    loaded = without_observations();
+  }
+  state_ = std::move(loaded);
+  return absl::OkStatus();
+}
+
+MILLRACE_REGISTER_HOOK(early_stopping, "ends training when a metric no longer improves",
+                       &EarlyStoppingHook::create);
+
+}  // namespace millrace

@@ -1,0 +1,67 @@
+// Ends training when a metric no longer improves.
+#ifndef MILLRACE_HOOKS_EARLY_STOPPING_HOOK_H_
+#define MILLRACE_HOOKS_EARLY_STOPPING_HOOK_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "framework/hook.h"
+#include "framework/hook_registry.h"
+#include "proto/early_stopping_state.pb.h"
+#include "proto/hook_configs.pb.h"
+
+namespace millrace {
+
+// Observes one value of the monitored metric at each evaluation of its set, or at each report of
+// training. Requests a stop when the value has not improved `patience` times in a row. The first
+// value after the warm-up is always an improvement, if it is finite.
+//
+// The metric is merged over ranks, so all ranks decide alike, and the request is common. A second
+// evaluation at the same step repeats a value and is not counted. The observations are the state of
+// the hook. A checkpoint with observations of another metric or direction is accepted, and the hook
+// then starts without observations.
+class EarlyStoppingHook : public Hook {
+ public:
+  // The name under which it is registered.
+  static constexpr absl::string_view kName = "early_stopping";
+
+  // REQUIRES: check_early_stopping() accepts `config`.
+  explicit EarlyStoppingHook(const EarlyStoppingConfig& config);
+
+  // Errors: InvalidArgument of check_early_stopping().
+  static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
+                                                      const HookResources& resources);
+
+  absl::string_view name() const override { return kName; }
+  // Errors: NotFound if the report, or the evaluation of the set, does not have the metric.
+  absl::Status after_report(HookContext& context, const Report& report) override;
+  absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
+
+  absl::Status save_state(HookState& state) const override;
+  // Errors: InvalidArgument if the states are damaged, of another version or differ between ranks.
+  absl::Status load_state(absl::Span<const HookState> per_rank) override;
+
+ private:
+  absl::Status observe(HookContext& context, const std::map<std::string, double>& metrics,
+                       int64_t step);
+  // Updates the state. Returns: the reason to stop; empty: none.
+  std::string judge(double value, int64_t step);
+  bool improves(double value) const;
+  std::string reason_without_improvement() const;
+  EarlyStoppingState without_observations() const;
+
+  const EarlyStoppingConfig config_;
+  const bool higher_is_better_;
+  const std::string source_;  // name of the evaluation set, or "train"
+  const std::string metric_;
+  EarlyStoppingState state_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_EARLY_STOPPING_HOOK_H_

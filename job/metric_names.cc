@@ -1,0 +1,152 @@
+#include "job/metric_names.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "framework/cadence.h"
+#include "framework/trainer_parts.h"
+#include "hooks/early_stopping_hook.h"
+#include "hooks/evict_rows_hook.h"
+#include "hooks/example_trace_hook.h"
+#include "io/feature_schema.h"
+#include "proto/field_check.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kTrain[] = "train";  // the source of metrics of training
+
+// Returns names as MetricSet forms them.
+std::vector<std::string> metrics_of(const TrainConfig& train,
+                                    const std::vector<std::string>& labels) {
+  std::vector<std::string> metrics(train.metric().begin(), train.metric().end());
+  if (metrics.empty()) metrics = TrainerOptions().metrics;
+  std::vector<std::string> names = {"loss"};
+  for (const std::string& label : labels) {
+    for (const std::string& metric : metrics) {
+      names.push_back(labels.size() > 1 ? absl::StrCat(label, "/", metric) : metric);
+    }
+  }
+  return names;
+}
+
+const EvaluationSetConfig* find_set(const TrainConfig& train, absl::string_view name) {
+  for (const EvaluationSetConfig& set : train.eval_data()) {
+    if (set.name() == name) return &set;
+  }
+  return nullptr;
+}
+
+bool recurs(Cadence cadence) {
+  cadence.at_start = cadence.at_end = false;
+  return cadence.enabled();
+}
+
+std::string what_to_do(const JobConfig& config) {
+  if (config.train().eval_data().empty()) return "give --eval_data or train.eval_data";
+  if (!config.run().evaluation().enabled()) return "run.evaluation.enabled is false";
+  return "run.evaluation.when has no trigger";
+}
+
+}  // namespace
+
+absl::StatusOr<MetricNames> MetricNames::create(const JobConfig& config) {
+  MetricNames names(config);
+  ASSIGN_OR_RETURN(const FeatureSchema schema, FeatureSchema::create(config.train()));
+  names.metrics_ = metrics_of(config.train(), schema.labels());
+  return names;
+}
+
+// A hook of the job may request evaluations at any time. Those of Millrace that are named in a
+// configuration request none.
+bool MetricNames::hooks_may_evaluate() const {
+  const auto is_own = [](const HookConfig& hook) {
+    return hook.name() != EarlyStoppingHook::kName && hook.name() != EvictRowsHook::kName &&
+           hook.name() != ExampleTraceHook::kName;
+  };
+  const auto& hooks = config_.train().hooks();
+  const auto& others = config_.run().hooks();
+  return std::any_of(hooks.begin(), hooks.end(), is_own) ||
+         std::any_of(others.begin(), others.end(), is_own);
+}
+
+// Returns the sets that are evaluated at some time. The trainer alone evaluates sets in windows and
+// next_window.
+std::vector<std::string> MetricNames::evaluated_sets() const {
+  const EvaluationConfig& evaluation = config_.run().evaluation();
+  const bool is_due = evaluation.enabled() &&
+                      (!evaluation.has_when() || Cadence::from_config(evaluation.when()).enabled());
+  std::vector<std::string> sets;
+  for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+    const bool evaluated =
+        set.data().has_windows() ? evaluation.enabled() : is_due || hooks_may_evaluate();
+    if (evaluated) sets.push_back(set.name());
+  }
+  if (evaluation.enabled() && evaluation.progressive()) sets.push_back(kNextWindow);
+  return sets;
+}
+
+bool MetricNames::is_recurring(absl::string_view source) const {
+  const RunConfig& run = config_.run();
+  if (source == kTrain) {
+    return recurs(Cadence::from_config_or(run.report().has_when(), run.report().when(),
+                                          TrainerOptions().report));
+  }
+  const EvaluationSetConfig* set = find_set(config_.train(), source);
+  if (set == nullptr || set->data().has_windows() || hooks_may_evaluate()) return true;
+  return recurs(Cadence::from_config(run.evaluation().when()));
+}
+
+absl::Status MetricNames::check(absl::string_view where, absl::string_view metric,
+                                absl::string_view givers,
+                                const std::vector<std::string>& sources) const {
+  std::vector<std::string> known;
+  for (const std::string& source : sources) {
+    for (const std::string& name : metrics_) known.push_back(absl::StrCat(source, "/", name));
+  }
+  if (std::find(known.begin(), known.end(), metric) != known.end()) return absl::OkStatus();
+  const std::string near = nearest(metric, known);
+  return wrong(where,
+               absl::StrCat(givers, " gives this metric",
+                            near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),
+                            near.empty() ? "; sets: " : " Sets: ", absl::StrJoin(sources, ", "),
+                            "; metrics: ", absl::StrJoin(metrics_, ", ")));
+}
+
+absl::Status MetricNames::check_evaluated(absl::string_view where, absl::string_view metric) const {
+  const std::vector<std::string> sets = evaluated_sets();
+  if (sets.empty()) {
+    return wrong(where, absl::StrCat("the job evaluates nothing; ", what_to_do(config_)));
+  }
+  return check(where, metric, "no evaluation", sets);
+}
+
+absl::Status MetricNames::check_monitored(absl::string_view where, absl::string_view metric) const {
+  const absl::string_view source = metric.substr(0, metric.find('/'));
+  if (source == kTrain && find_set(config_.train(), kTrain) != nullptr) {
+    return wrong(where,
+                 "train/ names reports of training, but there is an evaluation set "
+                 "\"train\"; give the set another name");
+  }
+  const std::vector<std::string> sets = evaluated_sets();
+  if (sets.empty() && nearest(source, {kTrain}).empty()) {
+    return wrong(where, absl::StrCat("the job evaluates nothing; ", what_to_do(config_)));
+  }
+  std::vector<std::string> sources = sets;
+  sources.push_back(kTrain);
+  RETURN_IF_ERROR(check(where, metric, "no evaluation or report", sources));
+  if (is_recurring(source)) return absl::OkStatus();
+  if (source == kTrain) {
+    return wrong(where,
+                 "training reports at most once at the end; give run.report.when a trigger "
+                 "such as every_steps");
+  }
+  return wrong(where, absl::StrCat("set \"", source,
+                                   "\" is evaluated only at the start or the end; "
+                                   "give run.evaluation.when a trigger such as every_steps"));
+}
+
+}  // namespace millrace

@@ -1,0 +1,18 @@
+// Checks of the metrics that decide how training continues.
+#ifndef MILLRACE_JOB_MONITOR_CHECK_H_
+#define MILLRACE_JOB_MONITOR_CHECK_H_
+
+#include "absl/status/status.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Checks the fields of the hook early_stopping, that the hook is in train.hooks, and that
+// evaluations or reports of this job give its metric again and again.
+// REQUIRES: `config` went through expand_names and validate.
+// Errors: InvalidArgument naming the entry; for a metric the nearest, all sets and all metrics.
+absl::Status check_monitors(const JobConfig& config);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_JOB_MONITOR_CHECK_H_

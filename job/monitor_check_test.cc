@@ -1,0 +1,101 @@
+#include "job/monitor_check.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr char kEveryStep[] = "evaluation { when { every_steps: 5 } }";
+
+// Checks a job with these hooks of training, fields of run and fields of train.
+absl::Status check_hooks(const std::string& hooks, const std::string& run = kEveryStep,
+                         const std::string& train = "eval_data {}") {
+  JobConfig config;
+  EXPECT_OK(parse_text(absl::StrCat("train { feature { name: 'label' kind: LABEL } ", train, hooks,
+                                    " } run { ", run, " }"),
+                       "test", &config));
+  expand_names(config.mutable_train());
+  return check_monitors(config);
+}
+
+std::string stopping(const std::string& monitor, const std::string& more = "") {
+  return absl::StrCat("hooks { name: 'early_stopping' [millrace.early_stopping] { monitor: '",
+                      monitor, "' ", more, " } }");
+}
+
+absl::Status check(const std::string& monitor, const std::string& run = kEveryStep,
+                   const std::string& train = "eval_data {}") {
+  return check_hooks(stopping(monitor), run, train);
+}
+
+TEST(MonitorCheckTest, MetricsOfEvaluationsAndReports) {
+  EXPECT_OK(check_hooks(""));
+  for (const char* monitor : {"eval/auc", "eval/loss", "train/auc", "train/loss"}) {
+    EXPECT_OK(check(monitor));
+  }
+  const std::string two_labels = "feature { name: 'buy' kind: LABEL } eval_data {}";
+  EXPECT_OK(check("eval/buy/auc", kEveryStep, two_labels));
+  EXPECT_OK(check("train/buy/auc", kEveryStep, two_labels));
+  EXPECT_OK(check("next_window/auc", "evaluation { progressive: true }", ""));
+  EXPECT_OK(check("late/auc", "", "eval_data { name: 'late' data { windows {} } }"));
+}
+
+TEST(MonitorCheckTest, AMetricThatNobodyReports) {
+  EXPECT_THAT(check("eval/acu"),
+              StatusIs(kInvalid, HasSubstr("mode is missing; acu has no direction")));
+  EXPECT_THAT(check_hooks(stopping("eval/acu", "mode: MAX")),
+              StatusIs(kInvalid,
+                       "train.hooks[0] \"early_stopping\": monitor \"eval/acu\": no evaluation or "
+                       "report gives this metric; did you mean \"eval/auc\"? Sets: eval, train; "
+                       "metrics: loss, auc, logloss, ne, calibration"));
+  EXPECT_THAT(check("evl/auc"), StatusIs(kInvalid, HasSubstr("did you mean \"eval/auc\"?")));
+  EXPECT_THAT(check("trian/auc"), StatusIs(kInvalid, HasSubstr("did you mean \"train/auc\"?")));
+  EXPECT_FALSE(check("eval/auc", kEveryStep, "metric: 'mean' eval_data {}").ok());
+}
+
+TEST(MonitorCheckTest, EvaluationsThatAreNeverMade) {
+  EXPECT_THAT(check("eval/auc", kEveryStep, ""),
+              StatusIs(kInvalid, AllOf(HasSubstr("evaluates nothing"), HasSubstr("--eval_data"))));
+  EXPECT_THAT(check("eval/auc", "evaluation { enabled: false }"),
+              StatusIs(kInvalid, HasSubstr("run.evaluation.enabled is false")));
+  EXPECT_OK(check("train/auc", "evaluation { enabled: false }", ""));
+}
+
+TEST(MonitorCheckTest, EvaluationsAndReportsThatAreMadeOnce) {
+  for (const std::string run : {"", "evaluation { when { at_start: true at_end: true } }"}) {
+    EXPECT_THAT(check("eval/auc", run),
+                StatusIs(kInvalid, HasSubstr("set \"eval\" is evaluated only at the start or the "
+                                             "end; give run.evaluation.when a trigger")));
+  }
+  EXPECT_OK(check("eval/auc", "evaluation { when { every_seconds: 5 } }"));
+  EXPECT_OK(check("eval/auc", "hooks { name: 'my_own' }")) << "a hook of the job may evaluate";
+  EXPECT_THAT(check("train/auc", "report { when { at_end: true } }"),
+              StatusIs(kInvalid, HasSubstr("give run.report.when a trigger")));
+}
+
+TEST(MonitorCheckTest, AnEvaluationSetWithTheNameOfReports) {
+  const std::string set = "eval_data { name: 'train' }";
+  EXPECT_THAT(check("train/auc", kEveryStep, set),
+              StatusIs(kInvalid, HasSubstr("give the set another name")));
+}
+
+TEST(MonitorCheckTest, FieldsAndPlaceOfEarlyStopping) {
+  EXPECT_THAT(check_hooks(stopping("eval/auc", "patience: 0")),
+              StatusIs(kInvalid,
+                       "train.hooks[0] \"early_stopping\": patience is 0; must be at "
+                       "least 1"));
+  EXPECT_THAT(check_hooks("", absl::StrCat(kEveryStep, stopping("eval/auc"))),
+              StatusIs(kInvalid, HasSubstr("run.hooks[0] \"early_stopping\": it decides")));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,18 @@
+// Whether higher or lower values of a metric are better.
+#ifndef MILLRACE_METRICS_METRIC_DIRECTION_H_
+#define MILLRACE_METRICS_METRIC_DIRECTION_H_
+
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// The values of a metric that are better.
+enum class MetricDirection { kNone, kHigherIsBetter, kLowerIsBetter };
+
+// Returns the direction of the metric that create_metric() knows as `name`, or of "loss". kNone:
+// the metric has no direction (calibration is best at 1), or there is no metric of that name.
+MetricDirection direction_of_metric(absl::string_view name);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_METRICS_METRIC_DIRECTION_H_

@@ -1,0 +1,32 @@
+#include "metrics/metric_direction.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "metrics/metric.h"
+
+namespace millrace {
+namespace {
+
+TEST(MetricDirectionTest, OfEveryMetric) {
+  const std::map<std::string, MetricDirection> expected = {
+      {"auc", MetricDirection::kHigherIsBetter},    {"calibration", MetricDirection::kNone},
+      {"logloss", MetricDirection::kLowerIsBetter}, {"mean", MetricDirection::kNone},
+      {"ne", MetricDirection::kLowerIsBetter},
+  };
+  for (const std::string& name : metric_names()) {
+    ASSERT_EQ(expected.count(name), 1) << "a new metric needs a decision: " << name;
+    EXPECT_EQ(direction_of_metric(name), expected.at(name)) << name;
+  }
+}
+
+TEST(MetricDirectionTest, OfTheLossAndOfOtherNames) {
+  EXPECT_EQ(direction_of_metric("loss"), MetricDirection::kLowerIsBetter);
+  EXPECT_EQ(direction_of_metric("acu"), MetricDirection::kNone);
+  EXPECT_EQ(direction_of_metric(""), MetricDirection::kNone);
+}
+
+}  // namespace
+}  // namespace millrace
