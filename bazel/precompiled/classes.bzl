@@ -28,6 +28,7 @@ CLASSES = {
     },
     "checkpoint/folder": {
         "checkpoint_path_test": "proto",
+        "outside_checkpoints_test": "proto",
         "referred_files": "proto",
         "referred_files_test": "proto",
         "retention": "proto",

@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "base/shell_path.h"
 #include "base/status_macros.h"
+#include "checkpoint/folder/outside_checkpoints.h"
 #include "job/generate/generated_rows_check.h"
 #include "metrics/auc.h"
 #include "metrics/logloss.h"
@@ -179,6 +180,7 @@ absl::Status mark_file(FileSystem& files, const GenerateOptions& options, const 
 absl::StatusOr<GenerateResult> generate(FileSystem& files, const GenerateOptions& options) {
   RETURN_IF_ERROR(check(options));
   RETURN_IF_ERROR(check_shell_path(options.output_dir));
+  RETURN_IF_ERROR(check_outside_checkpoints(files, options.output_dir));
   RETURN_IF_ERROR(files.create_directories(options.output_dir));
   ASSIGN_OR_RETURN(Claim claim, read_claim(files, options));
   RETURN_IF_ERROR(check_files(files, options, claim));

@@ -163,7 +163,7 @@ TEST_F(ExportTest, Refusals) {
   refused({"--checkpoint", "out", "--output", ""}, kUsage, "--output: it is empty");
   refused({"--checkpoint", "out", "--output", "job.textproto"}, kUsage, "is the configuration");
   refused({"--checkpoint", "out", "--output", "out/checkpoints/step-00000020/manifest.json"},
-          kUsage, "would lie in a checkpoint");
+          kCannotWrite, "would lie in the checkpoint");
   refused({"--checkpoint", "out", "--output", "m.pt", "--set", "train.table[0].dim=8"}, kUsage,
           "table");
 }

@@ -76,7 +76,18 @@ const HostileCase kCases[] = {
     {"SummaryIsInTheCheckpoint", "nor a file of a checkpoint", "trained out",
      "millrace predict job.textproto --checkpoint out --output p.csv --summary "
      "out/checkpoints/step-00000004/manifest.json",
-     64, "millrace: *--summary*manifest.json*checkpoint*"},
+     73, "millrace: *--summary*manifest.json*lie in the checkpoint*choose a place outside"},
+    {"PredictionsIntoAFolderOfCheckpoints", "nor is a file added beside checkpoints", "trained out",
+     "millrace predict job.textproto --checkpoint out --output out/checkpoints/p.csv", 73,
+     "millrace: *--output*lie in the folder of checkpoints *out/checkpoints; choose a place *"},
+    {"SummaryIntoAFolderOfCheckpoints", "whichever file it is", "trained out",
+     "millrace predict job.textproto --checkpoint out --output p.csv --summary "
+     "out/checkpoints/s.json",
+     73, "millrace: *--summary*folder of checkpoints *out/checkpoints; choose a place *"},
+    {"SummaryOfAMistakeInACheckpoint", "nor where the inputs are not known yet", "trained out",
+     "millrace train job.textproto --set train.nothing=1 --summary "
+     "out/checkpoints/step-00000004/s.json",
+     73, "millrace: *--summary*lie in the checkpoint *step-00000004*choose a place outside"},
     {"ExportOverTheConfiguration", "an export replaces no file that the run reads", "trained out",
      "millrace export job.textproto --checkpoint out --output job.textproto", 64,
      "millrace: *--output*job.textproto*"},
@@ -89,7 +100,7 @@ const HostileCase kCases[] = {
     {"ExportIntoACheckpoint", "nor is anything added to a checkpoint", "trained out",
      "millrace export job.textproto --checkpoint out --output "
      "out/checkpoints/step-00000004/model.pt",
-     64, "millrace: *--output*checkpoint*"},
+     73, "millrace: *--output*lie in the checkpoint*choose a place outside"},
     {"ExportOfNothing", "a checkpoint that is missing", "",
      "millrace export job.textproto --checkpoint none --output m.pt", 66, "millrace: *none*"},
     {"ExportOverAnExport",
@@ -105,6 +116,9 @@ const HostileCase kCases[] = {
      "millrace: *mine*"},
     {"TablesOverAFile", "exported tables replace nothing", "trained out",
      "millrace checkpoint export out --output train.csv", 73, "millrace: *train.csv*"},
+    {"TablesIntoACheckpoint", "exported tables are added to no checkpoint", "trained out",
+     "millrace checkpoint export out --output out/checkpoints/step-00000004/tables", 73,
+     "millrace: *lie in the checkpoint *step-00000004*choose a place outside"},
     {"TableThatIsNotThere", "with the table that was meant", "trained out",
      "millrace checkpoint export out --table c9 --output c9.parquet", 66, "millrace: *c9*"},
     {"TableOverTheData", "exported tables replace nothing", "trained out",
@@ -124,6 +138,19 @@ const HostileCase kCases[] = {
      "millrace: *--format*xml*"},
     {"GenerateIntoNoHome", "the shell expands ~, not the program", "",
      "millrace generate --rows 100 --eval_rows 10 --output_dir '~/g'", 64, "millrace: *~*"},
+    {"GenerateIntoACheckpoint", "a checkpoint is no place for data", "trained out",
+     "millrace generate --rows 100 --eval_rows 10 --output_dir out/checkpoints/step-00000004", 73,
+     "millrace: *it is the checkpoint *step-00000004; choose a place outside"},
+    {"GenerateBelowACheckpoint", "also below it, and whatever is allowed to be replaced",
+     "trained out",
+     "millrace generate --rows 100 --eval_rows 10 --overwrite --output_dir "
+     "out/checkpoints/step-00000004/a/b",
+     73, "millrace: *lie in the checkpoint *step-00000004*choose a place outside"},
+    {"GeneratedDataIntoACheckpoint", "nor where training makes it", "trained out",
+     R"(millrace train job.textproto --output_dir o2 --set 'train.train_data={}' --set )"
+     R"('train.generated_data={directory: "out/checkpoints/step-00000004" rows: 100 )"
+     R"(eval_rows: 10}')",
+     73, "millrace: *generated_data*the checkpoint *step-00000004; choose a place outside"},
     {"GeneratedDataOverAUsers", "also where training makes it",
      "mkdir data; cp train.parquet data/part-0.parquet",
      R"(millrace train job.textproto --set 'train.train_data={}' --set )"

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "checkpoint/folder/outside_checkpoints.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/safetensors_writer.h"
 #include "job/output_place.h"
@@ -33,18 +34,16 @@ absl::StatusOr<bool> exists(FileSystem& files, const std::string& path) {
 
 absl::Status check_output(FileSystem& files, const std::string& output) {
   RETURN_IF_ERROR(check_output_place(files, output));
-  const std::string above = directory_of(output);
   ASSIGN_OR_RETURN(const bool there, exists(files, output));
   if (there) {
     return absl::PermissionDeniedError(
         absl::StrCat(output, " is there already; choose another name or remove it"));
   }
-  ASSIGN_OR_RETURN(const bool in_checkpoint, exists(files, join_path(above, kManifestName)));
-  if (in_checkpoint || parse_checkpoint_name(base_name(output))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot write ", output, ": it would damage a checkpoint, or pass for one"));
+  if (parse_checkpoint_name(base_name(output))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot write ", output, ": it would pass for a checkpoint; choose another name"));
   }
-  return absl::OkStatus();
+  return check_outside_checkpoints(files, output);
 }
 
 class Exporter {

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/file_identity.h"
+#include "checkpoint/folder/outside_checkpoints.h"
 #include "checkpoint/format/safetensors_reader.h"
 #include "checkpoint/testing/rows_checkpoint_testing.h"
 #include "checkpoint/testing/small_checkpoint_testing.h"
@@ -160,8 +161,8 @@ TEST_F(CheckpointExportTest, PlacesThatAreRefused) {
   };
   expect("c", absl::StatusCode::kPermissionDenied, "is there already");
   expect("x/y", absl::StatusCode::kPermissionDenied, "there is no directory");
-  expect("c/step-00000002/x", absl::StatusCode::kInvalidArgument, "damage a checkpoint");
-  expect("c/step-00000009", absl::StatusCode::kInvalidArgument, "pass for one");
+  expect("c/step-00000002/x", absl::StatusCode::kPermissionDenied, "lie in the checkpoint");
+  expect("c/step-00000009", absl::StatusCode::kInvalidArgument, "pass for a checkpoint");
   EXPECT_THAT(run({.output = path("t"), .table = "user"}).status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no table \"user\"")));
   EXPECT_OK(CheckpointContent::open(files_, path("c/step-00000002")));
@@ -205,7 +206,10 @@ TEST_F(CheckpointExportTest, AllOrNothing) {
         EXPECT_THAT(names_in(""), ElementsAre("c")) << "call " << n << ": " << status;
       }
       ASSERT_OK(remove_recursively(files_, path("out")));
-      EXPECT_LE(spared, 4);
+      // Nor do looks for checkpoints above the output.
+      FaultFileSystem looks(files_);
+      ASSERT_OK(check_outside_checkpoints(looks, path("out")));
+      EXPECT_LE(spared, 4 + looks.calls());
     }
   }
 }

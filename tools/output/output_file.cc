@@ -11,8 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
-#include "checkpoint/folder/checkpoint_reader.h"
-#include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/folder/outside_checkpoints.h"
 #include "job/output_place.h"
 
 namespace millrace {
@@ -20,22 +19,6 @@ namespace {
 
 std::string normal_path(const std::string& path) {
   return std::filesystem::path(absolute_path(path)).lexically_normal().string();
-}
-
-bool is_checkpoint(FileSystem& files, const std::string& directory) {
-  if (!files.link_info(join_path(directory, kManifestName)).ok()) return false;
-  // A damaged one is known by its name, one that was copied elsewhere by its content.
-  return parse_checkpoint_name(base_name(directory)).has_value() ||
-         CheckpointReader::open(files, directory).ok();
-}
-
-bool lies_in_checkpoint(FileSystem& files, const std::string& path) {
-  std::string above = directory_of(normal_path(path));
-  while (!is_checkpoint(files, above)) {
-    if (above == directory_of(above)) return false;
-    above = directory_of(above);
-  }
-  return true;
 }
 
 // A directory that is written aside has its lock in a file of this name beside it.
@@ -84,11 +67,7 @@ absl::Status check_not_input(FileSystem& files, const std::string& path,
     return absl::InvalidArgumentError(
         absl::StrCat("cannot write ", path, ": it is ", input.what, "; choose another name"));
   }
-  if (lies_in_checkpoint(files, path)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot write ", path, ": it would lie in a checkpoint and damage it"));
-  }
-  return absl::OkStatus();
+  return check_outside_checkpoints(files, path);
 }
 
 absl::Status check_replaceable(FileSystem& files, const std::string& path, const OutputKind& kind,

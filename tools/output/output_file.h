@@ -29,8 +29,9 @@ struct OutputKind {
 // True if both paths name one file, be it by links; of files that are not there, by their names.
 bool is_same_file(const std::string& a, const std::string& b);
 
-// Refuses to write `path` if it is one of the files of `inputs`, or would lie in a checkpoint.
-// Errors: InvalidArgument naming the path and what it is.
+// Refuses to write `path` if it is one of the files of `inputs`, or in the place of checkpoints.
+// Errors: InvalidArgument naming the path and the input; PermissionDenied of
+// check_outside_checkpoints (checkpoint/folder/outside_checkpoints.h).
 absl::Status check_not_input(FileSystem& files, const std::string& path,
                              absl::Span<const RunInput> inputs);
 

@@ -57,7 +57,7 @@ TEST_F(OutputFileTest, NoOutputLiesInACheckpoint) {
   write("step-00000007/manifest.json", "{}");
   for (const char* name : {"step-00000007/p.csv", "step-00000007/deep/p.csv"}) {
     EXPECT_THAT(check_not_input(files_, path(name), {}),
-                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("checkpoint")));
+                StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("checkpoint")));
   }
   write("manifest.json", "{\"name\": \"something else\"}");
   EXPECT_OK(check_not_input(files_, path("p.csv"), {}));

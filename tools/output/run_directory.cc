@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "checkpoint/folder/directory_lock.h"
-#include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/folder/outside_checkpoints.h"
 #include "tools/launch/launcher_output.h"
 #include "tools/output/output_file.h"
 #include "tools/output/output_kinds.h"
@@ -17,14 +17,6 @@ namespace millrace {
 namespace {
 
 constexpr size_t kNamedFiles = 3;
-
-bool has_checkpoint(FileSystem& files, const std::string& folder) {
-  const auto entries = files.list(folder);
-  return entries.ok() && std::any_of(entries->begin(), entries->end(), [&](const auto& entry) {
-           return parse_checkpoint_name(entry.name).has_value() &&
-                  files.info(join_path(join_path(folder, entry.name), kManifestName)).ok();
-         });
-}
 
 // True if there is nothing to lose: an empty file, such as the lock of a run that was killed as it
 // began, or a directory of nothing else.
@@ -60,6 +52,8 @@ bool is_run_directory(FileSystem& files, const std::string& directory) {
 }
 
 absl::Status check_run_directory(FileSystem& files, const std::string& directory, bool overwrite) {
+  // The lock of a folder of checkpoints would pass for that of a run.
+  RETURN_IF_ERROR(check_outside_checkpoints(files, directory), "output_dir");
   const auto entries = files.list(directory);
   // Where it cannot be listed, it is missing or check_output_directory says what is wrong.
   if (overwrite || !entries.ok() || is_run_directory(files, directory)) return absl::OkStatus();

@@ -14,11 +14,11 @@ namespace millrace {
 // manifest.
 bool is_run_directory(FileSystem& files, const std::string& directory);
 
-// Refuses an output directory that holds files of something else than a run, unless `overwrite` is
-// true. Accepts a directory that is missing or empty, and one of nothing but empty files and
-// directories, summaries, and files that this process, or the launcher of its ranks, writes its
-// output to.
-// Writes nothing. Errors: PermissionDenied naming some of the files.
+// Refuses an output directory that is in the place of checkpoints (check_outside_checkpoints), and,
+// unless `overwrite` is true, one that holds files of something else than a run. Accepts a
+// directory that is missing or empty, and one of nothing but empty files and directories,
+// summaries, and files that this process, or the launcher of its ranks, writes its output to.
+// Writes nothing. Errors: PermissionDenied naming the checkpoint, or some of the files.
 absl::Status check_run_directory(FileSystem& files, const std::string& directory, bool overwrite);
 
 }  // namespace millrace

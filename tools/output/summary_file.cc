@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/shell_path.h"
 #include "base/status_macros.h"
+#include "checkpoint/folder/outside_checkpoints.h"
 #include "job/output_place.h"
 #include "tools/exit_code.h"
 #include "tools/output/output_kinds.h"
@@ -64,7 +65,7 @@ absl::Status check_place(FileSystem& files, const std::string& path) {
     return absl::PermissionDeniedError(
         absl::StrCat("cannot write ", path, ": ", directory, " is not writable"));
   }
-  return absl::OkStatus();
+  return check_outside_checkpoints(files, path);
 }
 
 }  // namespace
