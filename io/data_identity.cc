@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
+#include "base/rereadable.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -14,6 +15,7 @@ namespace {
 constexpr int64_t kEndBytes = 64 << 10;
 
 absl::StatusOr<DataIdentity::File> file_identity(FileSystem& files, const std::string& path) {
+  RETURN_IF_ERROR(check_rereadable(files, path));
   ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.open(path));
   const int64_t size = file->size_bytes();
   std::string end(static_cast<size_t>(std::min(size, kEndBytes)), '\0');

@@ -14,8 +14,8 @@ namespace millrace {
 // Returns for each file its name without the directory, its size and the XXH3-128 of its last 64
 // KiB (32 hexadecimal digits), which contain the footers of Parquet and ORC. A change that keeps
 // both size and end of a file is not detected. If `may_be_missing`, a missing file has neither size
-// nor digest; otherwise it is an error. Errors: FileSystem's, and DataLoss for a file that became
-// shorter; all name the file.
+// nor digest; otherwise it is an error. Errors: FileSystem's, InvalidArgument for a pipe or a
+// device (check_rereadable), and DataLoss for a file that became shorter; all name the file.
 absl::StatusOr<DataIdentity> data_identity(FileSystem& files, const std::vector<std::string>& paths,
                                            bool may_be_missing = false);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
+#include "base/rereadable.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -68,12 +69,7 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const s
     return absl::InvalidArgumentError(absl::StrCat(
         path, " is a directory; name the files in it, such as ", join_path(path, "*.orc")));
   }
-  if (info.kind == FileKind::kOther) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path,
-        " is a pipe or a device, which gives its bytes once; data is read in pieces, and again "
-        "in each epoch: write it to a file and name that"));
-  }
+  RETURN_IF_ERROR(check_rereadable(path, info));
   const FileFormat* format = config.format() == DataConfig::AUTO ? find_by_extension(path)
                                                                  : find_by_format(config.format());
   if (format == nullptr) return unknown_format(path, config.format());

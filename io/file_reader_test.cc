@@ -180,7 +180,7 @@ TEST_P(FileReaderTest, MissingFileAndDirectory) {
 TEST_P(FileReaderTest, Pipe) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   EXPECT_THAT(open(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path_ + " is a pipe")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path_ + ": it is a pipe")));
 }
 
 // Reads everything. Returns: the first error.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
+#include "base/rereadable.h"
 #include "base/status_macros.h"
 #include "checkpoint/format/chunk_digests.h"
 
@@ -17,6 +18,7 @@ constexpr int64_t kPieceBytes = 1 << 20;  // that is read at once
 }  // namespace
 
 absl::StatusOr<FileIdentity> identify_file(FileSystem& files, const std::string& path) {
+  RETURN_IF_ERROR(check_rereadable(files, path));
   ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.open(path));
   const int64_t size = file->size_bytes();
   std::string piece(std::min(kPieceBytes, size), '\0');

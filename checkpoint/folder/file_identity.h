@@ -17,8 +17,8 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-// Reads all of a file, a chunk at a time. Errors: those of reading; Aborted if it becomes shorter
-// meanwhile.
+// Reads all of a file, a chunk at a time. Errors: those of reading; InvalidArgument for a pipe or a
+// device; Aborted if it becomes shorter meanwhile.
 absl::StatusOr<FileIdentity> identify_file(FileSystem& files, const std::string& path);
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
+#include "base/rereadable.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -13,6 +14,7 @@ namespace millrace {
 absl::StatusOr<std::unique_ptr<const Vocabulary>> Vocabulary::load(FileSystem& files,
                                                                    const std::string& path,
                                                                    int64_t other_ids) {
+  RETURN_IF_ERROR(check_rereadable(files, path));
   std::unique_ptr<Vocabulary> vocabulary(new Vocabulary(other_ids));
   ASSIGN_OR_RETURN(vocabulary->text_, read_file(files, path));
   absl::string_view rest = vocabulary->text_;

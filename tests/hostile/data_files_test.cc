@@ -169,6 +169,14 @@ const HostileCase kCases[] = {
      "millrace: *max_bad_fraction*"},
     {"Fifo", "a FIFO is no data: it cannot be read again", "mkfifo pipe.csv",
      "millrace train job.textproto --train_data pipe.csv", 64, "millrace: *pipe.csv*"},
+    {"VocabularyIsAFifo", "nor are words, which the next start reads again", "mkfifo words",
+     R"(millrace train job.textproto --set )"
+     R"('train.feature[3].transform=[{vocabulary {path: "words"}}]')",
+     64, "millrace: *words: it is a pipe or a device*write it to a file*"},
+    {"RowsAreAFifo", "nor are rows, which are read twice", "mkfifo rows.csv",
+     R"(millrace train job.textproto --set )"
+     R"('train.model_bank={source {path: "rows.csv" rows {table: "c1"}}}')",
+     64, "millrace: *rows.csv: it is a pipe or a device*write it to a file*"},
     {"Device", "a device is no data", "", "millrace train job.textproto --train_data /dev/null", 64,
      "millrace: */dev/null*"},
     {"OrcWhereBytesChanged", "bytes that changed on the disk",

@@ -26,6 +26,10 @@ const HostileCase kCases[] = {
     {"FolderInTheStream", "directories in a stream are no data",
      "mkdir incoming; touch incoming/_END; mkdir incoming/a", "millrace train stream.textproto", 0,
      "*"},
+    {"FifoInTheStream", "a FIFO is named, not waited for",
+     "mkdir incoming; touch incoming/_END; mkfifo incoming/a.csv",
+     "millrace train stream.textproto", 64,
+     "millrace: *incoming/a.csv: it is a pipe or a device*write it to a file*"},
     {"BadFileAfterAGoodOne",
      "what was trained before is saved",
      "mkdir incoming; touch incoming/_END; cp train.csv incoming/a.csv; echo nonsense > "

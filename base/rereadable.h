@@ -1,0 +1,22 @@
+// Files that can be read more than once.
+#ifndef MILLRACE_BASE_REREADABLE_H_
+#define MILLRACE_BASE_REREADABLE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/file_system.h"
+
+namespace millrace {
+
+// Refuses a pipe or a device, which gives its bytes once and whose opening may wait for a writer.
+// For files that are read in pieces, twice, or again by a later run. Does not open the file.
+// Accepts directories. Errors: InvalidArgument naming the file and what to do; those of
+// FileSystem::info.
+absl::Status check_rereadable(FileSystem& files, const std::string& path);
+// The same for whoever has the file's `info` already. Errors: InvalidArgument alone.
+absl::Status check_rereadable(const std::string& path, const FileInfo& info);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BASE_REREADABLE_H_
