@@ -222,6 +222,8 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
     under_way_->fail();
     abort_connections();
   };
+  supervision.stop_signal = options.stop_signal;
+  supervision.peer_stop_signal = options.peer_stop_signal;
   supervision.published = options.published;
   supervisor_ = std::make_unique<Supervisor>(*parts_.store, std::move(supervision));
 }

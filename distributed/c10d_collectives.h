@@ -22,6 +22,12 @@ struct C10dOptions {
   // How long a collective waits for a rank that is alive but does not take part, and how long a
   // rank may show no sign of life. Ranks that died are noticed at once. At least 1 s.
   absl::Duration collective_timeout = absl::Seconds(60);
+  // The signal that asks this rank to stop, 0 if there is none; called on a thread of this class.
+  // Default: there is none.
+  std::function<int()> stop_signal;
+  // Called on that thread, perhaps many times, if a signal asks another rank to stop while this one
+  // waits without limit: no exchange tells it until its data comes. Default: nothing is called.
+  std::function<void(int signal)> peer_stop_signal;
   // Called on a thread of this class each time after it told the store what this rank does, so
   // that a test knows what the others can know. Default: none.
   std::function<void(RankPhase, int64_t step)> published;

@@ -7,27 +7,36 @@
 #include "absl/strings/str_split.h"
 
 namespace millrace {
+namespace {
+
+constexpr size_t kFields = 8;  // of a heartbeat's text
+constexpr int64_t kMaxSignal = 64;
+
+}  // namespace
 
 std::string format_heartbeat(const Heartbeat& heartbeat) {
   return absl::StrCat(heartbeat.beat, " ", static_cast<int>(heartbeat.phase), " ", heartbeat.step,
                       " ", heartbeat.started[0], " ", heartbeat.started[1], " ",
-                      heartbeat.left ? 1 : 0, " ", heartbeat.knows_failure ? 1 : 0);
+                      heartbeat.left ? 1 : 0, " ", heartbeat.knows_failure ? 1 : 0, " ",
+                      heartbeat.stop_signal);
 }
 
 std::optional<Heartbeat> parse_heartbeat(absl::string_view text) {
   const std::vector<absl::string_view> fields = absl::StrSplit(text, ' ');
-  if (fields.size() != 7) return std::nullopt;
-  int64_t values[7];
-  for (int i = 0; i < 7; ++i) {
+  if (fields.size() != kFields) return std::nullopt;
+  int64_t values[kFields];
+  for (size_t i = 0; i < kFields; ++i) {
     if (!absl::SimpleAtoi(fields[i], &values[i])) return std::nullopt;
   }
+  if (values[7] < 0 || values[7] > kMaxSignal) return std::nullopt;
   if (values[1] < 0 || values[1] > static_cast<int>(RankPhase::kEnd)) return std::nullopt;
   return Heartbeat{.beat = values[0],
                    .phase = static_cast<RankPhase>(values[1]),
                    .step = values[2],
                    .started = {values[3], values[4]},
                    .left = values[5] != 0,
-                   .knows_failure = values[6] != 0};
+                   .knows_failure = values[6] != 0,
+                   .stop_signal = static_cast<int>(values[7])};
 }
 
 PeerWatch::PeerWatch(int rank, int world_size, absl::Duration longest_step)
@@ -75,6 +84,13 @@ bool PeerWatch::any_waits_for_data() const {
     }
   }
   return false;
+}
+
+int PeerWatch::stop_signal() const {
+  for (int peer = 0; peer < peers_.size(); ++peer) {
+    if (peer != rank_ && peers_[peer].last.stop_signal != 0) return peers_[peer].last.stop_signal;
+  }
+  return 0;
 }
 
 std::vector<int> PeerWatch::absent(Channel channel, int64_t ordinal) const {

@@ -24,6 +24,7 @@ struct Heartbeat {
   int64_t started[2] = {0, 0};  // collectives that it started so far, by Channel
   bool left = false;            // it destroyed its Collectives
   bool knows_failure = false;   // it knows that the job cannot go on
+  int stop_signal = 0;          // that asks it to stop; 0: none
 };
 
 std::string format_heartbeat(const Heartbeat& heartbeat);
@@ -51,6 +52,8 @@ class PeerWatch {
   std::optional<int> left() const;
   // Whether another rank waits for its dataset, for as long as that takes.
   bool any_waits_for_data() const;
+  // The signal that asks the lowest other rank to stop that has one; 0: none.
+  int stop_signal() const;
   // Other ranks that did not start the collective with this ordinal, counted from 1.
   std::vector<int> absent(Channel channel, int64_t ordinal) const;
 

@@ -21,7 +21,8 @@ TEST(HeartbeatTest, TextAndBack) {
                                .step = 1'000'000'000'000,
                                .started = {3, 4},
                                .left = true,
-                               .knows_failure = true};
+                               .knows_failure = true,
+                               .stop_signal = 15};
   std::optional<Heartbeat> parsed = parse_heartbeat(format_heartbeat(heartbeat));
   ASSERT_TRUE(parsed.has_value());
   EXPECT_EQ(parsed->beat, 7);
@@ -31,14 +32,27 @@ TEST(HeartbeatTest, TextAndBack) {
   EXPECT_EQ(parsed->started[1], 4);
   EXPECT_TRUE(parsed->left);
   EXPECT_TRUE(parsed->knows_failure);
+  EXPECT_EQ(parsed->stop_signal, 15);
   EXPECT_FALSE(parse_heartbeat(format_heartbeat({}))->left);
 }
 
 TEST(HeartbeatTest, OtherTextIsNone) {
-  for (const char* text : {"", "1", "1 2 3 4 5 6", "1 2 3 4 5 0 0 7", "1 2 x 4 5 0 0",
-                           "1 -1 3 4 5 0 0", "1 99 3 4 5 0 0"}) {
+  for (const char* text :
+       {"", "1", "1 2 3 4 5 0 0", "1 2 3 4 5 0 0 0 7", "1 2 x 4 5 0 0 0", "1 -1 3 4 5 0 0 0",
+        "1 99 3 4 5 0 0 0", "1 2 3 4 5 0 0 -1", "1 2 3 4 5 0 0 99"}) {
     EXPECT_FALSE(parse_heartbeat(text).has_value()) << text;
   }
+}
+
+TEST(PeerWatchTest, TheLowestOtherRankWithAStopSignalCounts) {
+  PeerWatch watch(1, 4, kStep);
+  EXPECT_EQ(watch.stop_signal(), 0);
+  watch.observe(1, {.beat = 1, .stop_signal = 1}, absl::Seconds(1));
+  EXPECT_EQ(watch.stop_signal(), 0) << "its own";
+  watch.observe(3, {.beat = 1, .stop_signal = 15}, absl::Seconds(1));
+  EXPECT_EQ(watch.stop_signal(), 15);
+  watch.observe(2, {.beat = 1, .stop_signal = 10}, absl::Seconds(1));
+  EXPECT_EQ(watch.stop_signal(), 10);
 }
 
 TEST(PeerWatchTest, SilenceIsTimeWithoutANewBeat) {

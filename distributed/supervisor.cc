@@ -46,7 +46,8 @@ Heartbeat Supervisor::own_heartbeat() {
           .started = {started_[0].load(std::memory_order_relaxed),
                       started_[1].load(std::memory_order_relaxed)},
           .left = left_,
-          .knows_failure = knows_failure_};
+          .knows_failure = knows_failure_,
+          .stop_signal = options_.stop_signal ? options_.stop_signal() : 0};
 }
 
 absl::Status Supervisor::publish() {
@@ -101,6 +102,22 @@ absl::Status Supervisor::talk(bool round, bool all) {
   return read_others(all);
 }
 
+bool Supervisor::is_stalled(int64_t now_doing) {
+  if (now_doing != last_doing_) doing_since_ = now();
+  last_doing_ = now_doing;
+  return is_unlimited(static_cast<RankPhase>(now_doing % kPhases)) &&
+         now() - doing_since_ >= kShortWait;
+}
+
+void Supervisor::report_stop_signal() {
+  int signal = 0;
+  {
+    MutexLock lock(mutex_);
+    signal = watch_.stop_signal();
+  }
+  if (signal != 0 && options_.peer_stop_signal) options_.peer_stop_signal(signal);
+}
+
 void Supervisor::run() {
   int64_t published = -1;
   absl::Duration next_round;
@@ -126,10 +143,12 @@ void Supervisor::run() {
     }
     look_after_watched();
     const int64_t doing = doing_.load(std::memory_order_relaxed);
+    const bool stalled = is_stalled(doing);
     const bool round = hurry || now() >= next_round;
     absl::Status status;
     if (round || doing != published) {
-      status = talk(round, /*all=*/round && attention);
+      status = talk(round, /*all=*/round && (attention || stalled));
+      if (status.ok() && round && stalled) report_stop_signal();
       if (status.ok()) published = doing;
     } else if (now() >= next_look) {
       status = read_others(/*all=*/false);

@@ -32,6 +32,12 @@ struct SupervisorOptions {
   std::function<bool(int rank)> connection_lost;
   // Called once, on the thread that finds out, when the job cannot go on.
   std::function<void()> failed;
+  // The signal that asks this rank to stop, 0 if there is none. Called on the supervisor's thread.
+  // Default: there is none.
+  std::function<int()> stop_signal;
+  // Called on the same thread, perhaps many times, while this rank waits without limit
+  // (is_unlimited) and a signal asks another rank to stop. Default: nothing is called.
+  std::function<void(int signal)> peer_stop_signal;
   // See C10dOptions.
   std::function<void(RankPhase, int64_t step)> published;
 };
@@ -52,7 +58,8 @@ struct SupervisedWait {
 
 // One of a rank's job. Its thread tells the store what this rank does (twice a second, and soon
 // after that changed) and reads there whether another one failed; while somebody waits in vain,
-// also what all the others do.
+// also what all the others do. While this rank waits for its data, which takes as long as it takes,
+// the thread also reads whether a signal asks another rank to stop.
 //
 // Errors that it finds are Aborted, as by peer_error. The first one counts, of all ranks: it is
 // written to the store, and every rank returns the same text where it can.
@@ -97,6 +104,11 @@ class Supervisor {
   static constexpr int64_t kPhases = 64;  // room for RankPhase
 
   void run();
+  // True once this rank has waited without limit (is_unlimited) for a second, `now_doing` being
+  // doing_. The thread calls it each time.
+  bool is_stalled(int64_t now_doing);
+  // Passes the signal of another rank on.
+  void report_stop_signal();
   // What run() does each time.
   void look_after_watched();
   absl::Status talk(bool round, bool all);
@@ -132,6 +144,8 @@ class Supervisor {
 
   // Of the thread alone, and of leave() after it ended.
   int64_t beat_ = 0;
+  int64_t last_doing_ = -1;     // doing_ when it was last looked at
+  absl::Duration doing_since_;  // when doing_ was first seen to be last_doing_
   bool left_ = false;
   bool knows_failure_ = false;
 

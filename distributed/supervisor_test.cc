@@ -25,6 +25,8 @@ class SupervisorTest : public testing::Test {
     options_.timeout = absl::Seconds(1);
     options_.connection_lost = [this](int rank) { return rank == lost_; };
     options_.failed = [this] { ++failed_; };
+    options_.stop_signal = [this] { return own_signal_.load(); };
+    options_.peer_stop_signal = [this](int signal) { peer_signal_ = signal; };
     options_.published = [this](RankPhase phase, int64_t step) {
       MutexLock lock(mutex_);
       // The living beat whenever this one does.
@@ -48,6 +50,11 @@ class SupervisorTest : public testing::Test {
     MutexLock lock(mutex_);
     said_[rank].phase = phase;
     said_[rank].step = step;
+    beat(rank);
+  }
+  void has_stop_signal(int rank, int signal) {
+    MutexLock lock(mutex_);
+    said_[rank].stop_signal = signal;
     beat(rank);
   }
   void takes_part(int rank) {
@@ -90,6 +97,8 @@ class SupervisorTest : public testing::Test {
   SupervisorOptions options_;
   std::atomic<int> lost_{-1};
   std::atomic<int> failed_{0};
+  std::atomic<int> own_signal_{0};
+  std::atomic<int> peer_signal_{0};
   Mutex mutex_;
   Heartbeat said_[3];
   int dead_ = -1;
@@ -115,6 +124,26 @@ TEST_F(SupervisorTest, TellsWhatTheRankDoes) {
   supervisor_->leave();
   EXPECT_TRUE(parse_heartbeat(*store_.peek("beat/1"))->left);
   supervisor_->leave();  // once more does nothing
+}
+
+TEST_F(SupervisorTest, TellsOfAStopSignal) {
+  own_signal_ = 15;
+  await_rounds(2);
+  EXPECT_EQ(parse_heartbeat(*store_.peek("beat/1"))->stop_signal, 15);
+}
+
+TEST_F(SupervisorTest, ARankThatWaitsForDataLearnsOfAStopSignal) {
+  supervisor_->set_phase(RankPhase::kData, 4);
+  has_stop_signal(2, 15);
+  while (peer_signal_ == 0) await_rounds(1);
+  EXPECT_EQ(peer_signal_, 15);
+}
+
+// The exchange that it takes part in says it.
+TEST_F(SupervisorTest, ARankThatComputesDoesNotAskForStopSignals) {
+  has_stop_signal(2, 15);
+  await_rounds(5);
+  EXPECT_EQ(peer_signal_, 0);
 }
 
 TEST_F(SupervisorTest, BeatsGoOnWithoutANewPhase) { await_rounds(3); }

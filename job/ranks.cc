@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/signals/stop_signals.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "distributed/c10d_collectives.h"
@@ -37,6 +38,9 @@ absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
   options.identity.config = to_text(config.train());
   options.rendezvous_timeout = absl::Seconds(distributed.rendezvous_timeout_seconds());
   options.collective_timeout = absl::Seconds(distributed.collective_timeout_seconds());
+  // What one rank is asked to do, a rank that waits for its data does too.
+  options.stop_signal = noted_stop_signal;
+  options.peer_stop_signal = note_stop_signal;
   options.published = published;
   absl::StatusOr<std::unique_ptr<Collectives>> collectives = connect_c10d(options);
   if (absl::IsUnavailable(collectives.status())) {  // others are, not our files

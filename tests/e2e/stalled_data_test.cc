@@ -1,6 +1,7 @@
 // A source of data that hangs ends every command that reads, with the file that it waits for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tests/e2e/program_test.h"
+#include "tests/e2e/ranks_fixture.h"
 
 namespace millrace {
 namespace {
@@ -17,6 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int kIo = 74;
 constexpr char kJob[] = R"(
@@ -118,6 +121,29 @@ TEST_F(StalledDataTest, EndsAllRanks) {
                                                    " failed: .*waits for stalled://rank", rank)),
                         HasSubstr(absl::StrCat("rank ", other, " exited with code ", kPeer))));
     }
+  }
+}
+
+// No exchange tells the rank that waits for its data. It learns of the signal from its supervisor.
+TEST_F(StalledDataTest, ASignalToAnyRankStopsAll) {
+  for (const char* name : {"c.csv", "d.csv"}) write(name, read("data.csv"));
+  // Rank 0 reads the first file, in ten steps, and then waits for the second.
+  const std::string data = absl::StrCat("data.csv,", stalled(0), ",c.csv,d.csv");
+  for (const int stopped : {0, 1}) {
+    SCOPED_TRACE(absl::StrCat("rank ", stopped));
+    RunningProgram program({std::filesystem::absolute("tests/e2e/stalled_job").string(), "launch",
+                            "-n", "2", "--", "train", "job.textproto", "--output_dir", "b",
+                            "--train_data", data, "--set", "run.report.when={every_steps: 1}"},
+                           {.directory = path("")});
+    ASSERT_TRUE(program.wait_for("[0] step 9 "));
+    send_to_rank(program.process(), stopped, SIGTERM);
+    const ProgramResult result = program.finish();
+    EXPECT_EQ(result.exit_code, kRunAgain) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("[0] stopped (signal SIGTERM"));
+    EXPECT_THAT(result.err, Not(HasSubstr("exited with code 76")));
+    EXPECT_EQ(read_json("b/summary.json")["stop_reason"], "signal SIGTERM");
+    EXPECT_NE(newest_checkpoint("b"), "");
+    std::filesystem::remove_all(path("b"));
   }
 }
 
