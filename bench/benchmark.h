@@ -31,8 +31,9 @@ struct EmbeddingFlags {
   EmbeddingShape shape;
   std::string optimizer = "sgd";
   InstructionSet instruction_set = best_instruction_set();  // one that this machine has
-  std::string data;    // directory for the batches and their gradient; "": none
-  bool check = false;  // write rows before and after some steps there and measure nothing
+  std::string data;        // directory for the batches and their gradient; "": none
+  bool check = false;      // write rows before and after some steps there and measure nothing
+  bool overwrite = false;  // replace files there that another program wrote
 };
 
 // Of bench_idmap alone.
@@ -71,9 +72,11 @@ using PrintMeasurement = std::function<void(const Measurement&)>;
 //   gradient.f32  float32 [batch, tables * dim]: of the pooled output, the same in every step
 // and with --check, measuring nothing, float32 [rows, tables, dim]:
 //   before.f32, after.f32   the weights of all rows before and after --steps [20] steps
+// Files of these names that are not of this benchmark are replaced with --overwrite alone.
 absl::Status bench_embedding(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
-// Checkpoints of full embedding tables, written and removed in --directory. In turn, files
+// Checkpoints of full embedding tables, written and removed in --directory, in directories whose
+// names begin with "bench-". In turn, files
 // forgotten by the page cache before they are read: MB/s of saving and of writing and syncing the
 // same bytes, of loading with all checks and of reading them, and ratios. The bytes of a delta of 1
 // % of the rows over those of all. Of asynchronous saves how long training stops, how long a step

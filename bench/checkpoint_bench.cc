@@ -12,10 +12,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "base/random/philox.h"
+#include "base/shell_path.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "bench/benchmark.h"
 #include "bench/embedding_steps.h"
+#include "checkpoint/folder/outside_checkpoints.h"
 #include "checkpoint/saver.h"
 #include "checkpoint/state_messages.h"
 #include "distributed/one_rank_collectives.h"
@@ -385,6 +387,9 @@ absl::Status bench_checkpoint(const BenchmarkFlags& flags, const PrintMeasuremen
   if (flags.checkpoint.directory.empty()) {
     return absl::InvalidArgumentError("checkpoints are written: say where, with --directory DIR");
   }
+  RETURN_IF_ERROR(check_shell_path(flags.checkpoint.directory), "--directory");
+  RETURN_IF_ERROR(check_outside_checkpoints(FileSystem::local(), flags.checkpoint.directory),
+                  "--directory");
   ASSIGN_OR_RETURN(EmbeddingWorkload workload, EmbeddingWorkload::create(flags.checkpoint.shape));
   return CheckpointBench(flags, std::move(workload), print).run();
 }

@@ -55,6 +55,9 @@ TEST(CheckpointBench, MeasuresEachFigureAndLeavesNothing) {
 
 TEST(CheckpointBench, BadFlagsAreRefused) {
   BenchmarkFlags flags = small();
+  flags.checkpoint.directory = "~/b";
+  EXPECT_THAT(bench_checkpoint(flags, [](const Measurement&) {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("~/b")));
   flags.checkpoint.directory = "";
   EXPECT_THAT(bench_checkpoint(flags, [](const Measurement&) {}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--directory")));

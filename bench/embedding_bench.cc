@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/file_system.h"
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
+#include "bench/embedding_files.h"
 #include "bench/embedding_steps.h"
 #include "bench/embedding_workload.h"
 #include "bench/measured_window.h"
@@ -21,35 +23,44 @@ constexpr int64_t kWarmUpSteps = 2 * EmbeddingSteps::kBatches;
 constexpr double kWindowSeconds = 1.5;  // of a measurement, about
 constexpr int64_t kCheckedSteps = 20;
 
+constexpr char kRowsFile[] = "rows.i64";
+constexpr char kGradientFile[] = "gradient.f32";
+constexpr char kBeforeFile[] = "before.f32";
+constexpr char kAfterFile[] = "after.f32";
+
 constexpr const char* kPhaseNames[] = {"forward", "backward", "summarize", "apply"};
 
 template <typename T>
-absl::Status write_numbers(const std::string& path, const std::vector<T>& numbers) {
-  return write_file_atomically(
-      FileSystem::local(), path,
-      absl::string_view(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T)));
+absl::string_view bytes_of(const std::vector<T>& numbers) {
+  return absl::string_view(reinterpret_cast<const char*>(numbers.data()),
+                           numbers.size() * sizeof(T));
 }
 
-absl::Status write_data(const EmbeddingWorkload& workload, const std::string& directory) {
+absl::StatusOr<EmbeddingFiles> open_files(const EmbeddingFlags& flags) {
+  std::vector<std::string> names = {kRowsFile, kGradientFile};
+  if (flags.check) names.insert(names.end(), {kBeforeFile, kAfterFile});
+  return EmbeddingFiles::open(FileSystem::local(), flags.data, names, flags.overwrite);
+}
+
+absl::Status write_data(const EmbeddingWorkload& workload, EmbeddingFiles& files) {
   std::vector<int64_t> rows;
   for (int64_t number = 0; number < EmbeddingSteps::kBatches; ++number) {
     const std::vector<int64_t> batch = workload.batch_rows(number);
     rows.insert(rows.end(), batch.begin(), batch.end());
   }
-  RETURN_IF_ERROR(write_numbers(directory + "/rows.i64", rows), "--data");
-  return annotate(write_numbers(directory + "/gradient.f32", workload.gradient()), "--data");
+  RETURN_IF_ERROR(files.write(kRowsFile, bytes_of(rows)), "--data");
+  return annotate(files.write(kGradientFile, bytes_of(workload.gradient())), "--data");
 }
 
 // Rows before and after some steps, into files.
-absl::Status write_check(EmbeddingSteps& steps, int64_t count, const std::string& directory) {
-  for (const char* name : {"/before.f32", "/after.f32"}) {
-    if (name == absl::string_view("/after.f32")) {
+absl::Status write_check(EmbeddingSteps& steps, int64_t count, EmbeddingFiles& files) {
+  for (const char* name : {kBeforeFile, kAfterFile}) {
+    if (name == kAfterFile) {
       EmbeddingSteps::Seconds seconds = {};
       RETURN_IF_ERROR(steps.run(count > 0 ? count : kCheckedSteps, seconds));
     }
     ASSIGN_OR_RETURN(const std::string weights, steps.weights());
-    RETURN_IF_ERROR(write_file_atomically(FileSystem::local(), directory + name, weights),
-                    "--data");
+    RETURN_IF_ERROR(files.write(name, weights), "--data");
   }
   return absl::OkStatus();
 }
@@ -116,10 +127,15 @@ absl::Status bench_embedding(const BenchmarkFlags& flags, const PrintMeasurement
     return absl::InvalidArgumentError("--check writes rows: say where, with --data DIR");
   }
   ASSIGN_OR_RETURN(const EmbeddingWorkload workload, EmbeddingWorkload::create(embedding.shape));
-  if (!embedding.data.empty()) RETURN_IF_ERROR(write_data(workload, embedding.data));
+  std::optional<EmbeddingFiles> files;
+  if (!embedding.data.empty()) {
+    ASSIGN_OR_RETURN(EmbeddingFiles opened, open_files(embedding), "--data");
+    files.emplace(std::move(opened));
+    RETURN_IF_ERROR(write_data(workload, *files));
+  }
   EmbeddingSteps steps(workload);
   RETURN_IF_ERROR(steps.prepare(embedding.optimizer, flags.threads, embedding.instruction_set));
-  if (embedding.check) return write_check(steps, flags.steps, embedding.data);
+  if (embedding.check) return write_check(steps, flags.steps, *files);
   return measure(flags, steps, workload.ids_in_batch(), print);
 }
 

@@ -119,6 +119,7 @@ absl::StatusOr<int> run(BenchFlags flags) {
   RETURN_IF_ERROR(check(flags));
   ASSIGN_OR_RETURN(const RunConfig::InstructionSet choice,
                    parse_instruction_set(flags.instruction_set), "--instruction_set");
+  flags.embedding.overwrite = flags.overwrite;
   ASSIGN_OR_RETURN(flags.embedding.instruction_set, chosen_instruction_set(choice));
   std::string lines;
   RETURN_IF_ERROR(flags.chosen->run(flags, [&](const Measurement& measurement) {
@@ -145,7 +146,7 @@ Command add_bench_command(CLI::App& program) {
     bench->add_option("--threads", flags->threads, "threads of a step");
     bench->add_option("--output", flags->output, "file for the lines too");
     bench->add_flag("--overwrite", flags->overwrite,
-                    "let --output replace a file that holds something else");
+                    "let outputs replace files that hold something else");
     entry.add_flags(*bench, *flags);
     bench->callback([flags, &entry] { flags->chosen = &entry; });
   }

@@ -4,6 +4,7 @@ CLASSES = {
     "bench": {
         "arrow_read_test": "proto",
         "benchmarks": "torch",
+        "embedding_files_test": "proto",
         "embedding_steps": "torch",
     },
     "checkpoint": {

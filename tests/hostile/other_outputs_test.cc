@@ -146,6 +146,29 @@ const HostileCase kCases[] = {
      "millrace generate --rows 100 --eval_rows 10 --overwrite --output_dir "
      "out/checkpoints/step-00000004/a/b",
      73, "millrace: *lie in the checkpoint *step-00000004*choose a place outside"},
+    {"BenchmarkOverAUsersFile", "what a benchmark writes replaces no file of a user's",
+     "mkdir b; echo mine > b/rows.i64",
+     "millrace bench embedding --tables 1 --rows 50 --dim 4 --batch 8 --repeats 1 --steps 1 "
+     "--data b",
+     73, "millrace: --data: cannot write b/rows.i64: it is there already*--overwrite"},
+    {"BenchmarkOverABenchmark",
+     "files of an earlier benchmark are replaced, whatever its shape was",
+     "mkdir b",
+     "for rows in 50 60; do millrace bench embedding --tables 1 --rows $rows --dim 4 --batch 8 "
+     "--repeats 1 --steps 1 --check --data b; done",
+     0,
+     "*",
+     {"b/rows.i64", "b/gradient.f32", "b/before.f32", "b/after.f32", "b/.bench_embedding"}},
+    {"BenchmarkIntoNoHome", "the shell expands ~, not the program", "",
+     "millrace bench embedding --tables 1 --rows 50 --dim 4 --batch 8 --data '~/b'", 64,
+     "millrace: --data: *~/b*"},
+    {"BenchmarkOfCheckpointsIntoNoHome", "nor for checkpoints", "",
+     "millrace bench checkpoint --tables 1 --rows 50 --dim 4 --batch 8 --directory '~/b'", 64,
+     "millrace: --directory: *~/b*"},
+    {"BenchmarkOfCheckpointsInACheckpoint", "nor is a checkpoint a place for others", "trained out",
+     "millrace bench checkpoint --tables 1 --rows 50 --dim 4 --batch 8 --directory "
+     "out/checkpoints/step-00000004",
+     73, "millrace: --directory: *it is the checkpoint *step-00000004; choose a place outside"},
     {"GeneratedDataIntoACheckpoint", "nor where training makes it", "trained out",
      R"(millrace train job.textproto --output_dir o2 --set 'train.train_data={}' --set )"
      R"('train.generated_data={directory: "out/checkpoints/step-00000004" rows: 100 )"

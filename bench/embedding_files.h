@@ -1,0 +1,46 @@
+// The files that the benchmark of embedding tables leaves for other programs.
+#ifndef MILLRACE_BENCH_EMBEDDING_FILES_H_
+#define MILLRACE_BENCH_EMBEDDING_FILES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+
+namespace millrace {
+
+// Writes files into a directory and replaces none but its own there, which the file
+// `.bench_embedding` lists with their sizes in bytes. Used by one thread.
+class EmbeddingFiles {
+ public:
+  // Checks the directory before the work begins. `names`: of the files that write() will get.
+  // `overwrite`: replace other files of these names too. `files` is borrowed.
+  // Errors: PermissionDenied naming a file that is there, is not empty and was not written here, or
+  // a directory that is missing or in the place of checkpoints (check_outside_checkpoints);
+  // InvalidArgument of check_shell_path.
+  static absl::StatusOr<EmbeddingFiles> open(FileSystem& files, const std::string& directory,
+                                             const std::vector<std::string>& names, bool overwrite);
+
+  // Writes a file and lists it. Errors: those of write_file_atomically.
+  absl::Status write(const std::string& name, absl::string_view bytes);
+
+ private:
+  EmbeddingFiles(FileSystem& files, std::string directory)
+      : files_(files), directory_(std::move(directory)) {}
+
+  void read_list();
+  absl::Status check(const std::string& name) const;
+
+  FileSystem& files_;
+  const std::string directory_;
+  std::map<std::string, int64_t> sizes_;  // of the files listed, by name
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BENCH_EMBEDDING_FILES_H_
