@@ -95,8 +95,15 @@ absl::Status Saver::check(const TrainState& state) const {
 }
 
 absl::Status Saver::open_folder(bool chooses) {
+  const absl::StatusOr<FileInfo> folder = files_.info(options_.folder);
+  if (absl::IsFailedPrecondition(folder.status()) || (folder.ok() && !folder->is_directory)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot write in ", options_.folder,
+                     ": it, or what is above it, is a file and no directory; move that file away "
+                     "or choose another output_dir"));
+  }
   // The folder was removed, and the locks with it.
-  if (opened_ && !options_.read_only && absl::IsNotFound(files_.info(options_.folder).status())) {
+  if (opened_ && !options_.read_only && absl::IsNotFound(folder.status())) {
     MILLRACE_LOG(WARNING) << options_.folder << " was removed while this run writes there: it is "
                           << "made again, but what was in it is gone";
     run_lock_.reset();

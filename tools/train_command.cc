@@ -13,9 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "checkpoint/folder/directory_lock.h"
 #include "hooks/metric_text.h"
 #include "io/files/uri_file_system.h"
 #include "job/generated_data.h"
@@ -176,6 +178,17 @@ class TrainCommand {
   // Whether this rank writes what all have in common.
   bool is_first() const { return ranks_.rank == 0; }
 
+  // Makes the marker of the output directory again where somebody removed it together with the
+  // directory, and no save has made it. Without it the next run there would be refused.
+  void mark_run_directory() {
+    const std::string& directory = config_.run().output_dir();
+    if (is_run_directory(files_, directory)) return;
+    const auto lock = DirectoryLock::acquire(files_, directory, Clock::real());
+    if (!lock.ok()) return;  // writing the summary says what is wrong
+    MILLRACE_LOG(WARNING) << directory << " was removed while this run wrote there: it is made "
+                          << "again, but what was in it is gone";
+  }
+
   // OUTPUT_DIR/summary.json only once there is an output directory; the one asked for always.
   absl::Status write_summaries(const absl::Status& outcome) {
     if (!outcome.ok()) {
@@ -186,6 +199,7 @@ class TrainCommand {
     const std::string json = summary_json(summary_, &data_);
     absl::Status status;
     if (started_) {
+      mark_run_directory();
       status.Update(write_file_atomically(
           files_, join_path(config_.run().output_dir(), "summary.json"), json));
     }

@@ -255,6 +255,40 @@ TEST_F(StreamingCase, AnOutputDirectoryThatIsRemovedIsMadeAgain) {
   EXPECT_EQ(trained("out")[2], produced(3)[2]);
 }
 
+// Nor is it refused to the next run where no save follows that would mark it.
+TEST_F(StreamingCase, AnOutputDirectoryThatIsRemovedStaysARuns) {
+  produce(0);
+  const std::vector<std::string> flags = {
+      "--set", "run.checkpoint={when {every_steps: 1000} at_end: false}"};
+  RunningProgram program = start(flags);
+  ASSERT_TRUE(program.wait_for("step 4 "));
+  ASSERT_TRUE(program.wait_for("waiting since"));
+  std::filesystem::remove_all(path("out"));
+  produce(1);
+  produce_end();
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("out was removed while this run wrote there"));
+  EXPECT_TRUE(exists("out/summary.json"));
+  EXPECT_EQ(run(flags).exit_code, 0);
+}
+
+TEST_F(StreamingCase, AFileInPlaceOfTheOutputDirectoryIsNamed) {
+  produce(0);
+  RunningProgram program = start();
+  ASSERT_TRUE(program.wait_for("saved out/checkpoints/step-00000004"));
+  ASSERT_TRUE(program.wait_for("waiting since"));
+  std::filesystem::remove_all(path("out"));
+  write("out", "mine");
+  produce(1);
+  produce_end();
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, kCannotWrite) << result.err;
+  EXPECT_THAT(result.last_error(), AllOf(HasSubstr("cannot write in out/checkpoints"),
+                                         HasSubstr("choose another output_dir")));
+  EXPECT_EQ(read("out"), "mine");
+}
+
 // Each rank has its log there.
 TEST_F(StreamingCase, SoAreTheLogsOfAllRanks) {
   write_job("", /*with_table=*/false);
