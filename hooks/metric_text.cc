@@ -1,5 +1,6 @@
 #include "hooks/metric_text.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace millrace {
@@ -12,15 +13,25 @@ bool logloss_repeats_loss(const std::map<std::string, double>& metrics, int deci
          absl::StrFormat("%.*f", decimals, loss->second);
 }
 
-std::string metrics_text(const std::map<std::string, double>& metrics, RepeatedLogloss repeated) {
+std::string metrics_text(absl::string_view title, const std::map<std::string, double>& metrics,
+                         absl::string_view ending, int64_t columns) {
   constexpr int kDecimals = 5;
-  const bool omits =
-      repeated == RepeatedLogloss::kOmitted && logloss_repeats_loss(metrics, kDecimals);
-  std::string text;
+  const bool omits = logloss_repeats_loss(metrics, kDecimals);
+  std::string text(title);
+  size_t line_begin = 0;
+  const auto add = [&](absl::string_view item) {
+    const size_t length = text.size() - line_begin + 2 + item.size();
+    if (static_cast<int64_t>(length) > columns && text.size() > line_begin) {
+      text += '\n';
+      line_begin = text.size();
+    }
+    absl::StrAppend(&text, "  ", item);
+  };
   for (const auto& [name, value] : metrics) {
     if (omits && name == "logloss") continue;
-    absl::StrAppendFormat(&text, "  %s %.*f", name, kDecimals, value);
+    add(absl::StrFormat("%s %.*f", name, kDecimals, value));
   }
+  if (!ending.empty()) add(ending);
   return text;
 }
 

@@ -2,8 +2,12 @@
 #ifndef MILLRACE_HOOKS_METRIC_TEXT_H_
 #define MILLRACE_HOOKS_METRIC_TEXT_H_
 
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
+
+#include "absl/strings/string_view.h"
 
 namespace millrace {
 
@@ -11,12 +15,13 @@ namespace millrace {
 // that a line need show one of them only.
 bool logloss_repeats_loss(const std::map<std::string, double>& metrics, int decimals);
 
-// What becomes of a logloss that repeats the loss.
-enum class RepeatedLogloss { kShown, kOmitted };
-
-// Returns the names and values of metrics with five decimals, each behind two spaces:
-// "  auc 0.76700  loss 0.47220".
-std::string metrics_text(const std::map<std::string, double>& metrics, RepeatedLogloss repeated);
+// Returns `title`, the names and values of metrics with five decimals, and `ending` where it is not
+// empty, each after two spaces: "eval:  auc 0.76700  loss 0.47220  examples 500". Omits a logloss
+// that repeats the loss. Where a line would have more than `columns` bytes, breaks it and begins
+// the next one with two spaces.
+std::string metrics_text(absl::string_view title, const std::map<std::string, double>& metrics,
+                         absl::string_view ending,
+                         int64_t columns = std::numeric_limits<int64_t>::max());
 
 }  // namespace millrace
 

@@ -14,11 +14,18 @@ TEST(MetricTextTest, OneOfTwoEqualTextsIsEnough) {
 
 TEST(MetricTextTest, NamesAndValues) {
   const std::map<std::string, double> same = {{"auc", 0.767}, {"logloss", 0.5}, {"loss", 0.5}};
-  EXPECT_EQ(metrics_text(same, RepeatedLogloss::kShown),
-            "  auc 0.76700  logloss 0.50000  loss 0.50000");
-  EXPECT_EQ(metrics_text(same, RepeatedLogloss::kOmitted), "  auc 0.76700  loss 0.50000");
+  EXPECT_EQ(metrics_text("eval:", same, ""), "eval:  auc 0.76700  loss 0.50000");
   const std::map<std::string, double> other = {{"logloss", 0.50001}, {"loss", 0.5}};
-  EXPECT_EQ(metrics_text(other, RepeatedLogloss::kOmitted), "  logloss 0.50001  loss 0.50000");
+  EXPECT_EQ(metrics_text("eval:", other, "examples 7"),
+            "eval:  logloss 0.50001  loss 0.50000  examples 7");
+}
+
+TEST(MetricTextTest, ALineFitsItsColumns) {
+  const std::map<std::string, double> metrics = {{"auc", 0.5}, {"loss", 0.5}, {"ne", 1}};
+  EXPECT_EQ(metrics_text("eval:", metrics, "examples 7", 31),
+            "eval:  auc 0.50000\n  loss 0.50000  ne 1.00000\n  examples 7");
+  EXPECT_EQ(metrics_text("eval:", metrics, "examples 7", 1),
+            "eval:\n  auc 0.50000\n  loss 0.50000\n  ne 1.00000\n  examples 7");
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "hooks/metric_text.h"
 #include "io/files/uri_file_system.h"
@@ -16,6 +19,7 @@
 #include "tools/config_flags.h"
 #include "tools/output/run_inputs.h"
 #include "tools/output/summary_file.h"
+#include "tools/terminal.h"
 
 namespace millrace {
 namespace {
@@ -79,8 +83,10 @@ class EvaluateCommand {
       summary_.rows = trainer_->summary().rows;
       summary_.eval[set.name()] = result.metrics;
       if (!is_first()) continue;
-      std::cout << set.name() << ":" << metrics_text(result.metrics, RepeatedLogloss::kShown)
-                << "  examples " << result.examples << std::endl;
+      std::cout << metrics_text(absl::StrCat(set.name(), ":"), result.metrics,
+                                absl::StrCat("examples ", result.examples),
+                                line_columns(STDOUT_FILENO))
+                << std::endl;
     }
     return absl::OkStatus();
   }

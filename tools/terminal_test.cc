@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <limits>
 
 namespace millrace {
 namespace {
@@ -22,10 +23,14 @@ TEST(TerminalTest, ColumnsFollowTheTerminal) {
   size.ws_col = 40;
   ASSERT_EQ(::ioctl(terminal, TIOCSWINSZ, &size), 0);
   EXPECT_EQ(terminal_columns(terminal), 40);
+  EXPECT_EQ(line_columns(terminal), 40);
   ::close(terminal);
 }
 
-TEST(TerminalTest, WhatIsNoTerminal) { EXPECT_EQ(terminal_columns(-1), 80); }
+TEST(TerminalTest, WhatIsNoTerminal) {
+  EXPECT_EQ(terminal_columns(-1), 80);
+  EXPECT_EQ(line_columns(-1), std::numeric_limits<int64_t>::max());
+}
 
 }  // namespace
 }  // namespace millrace

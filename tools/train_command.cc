@@ -220,10 +220,11 @@ class TrainCommand {
     std::cout << outcome_text() << "\n";
     for (const auto& [set, metrics] : summary_.eval) {
       const int64_t step = summary_.eval_step.at(set);
-      std::cout << set;
-      if (step != summary_.progress.step) std::cout << " (of step " << step << ")";
-      std::cout << ":";
-      std::cout << metrics_text(metrics, RepeatedLogloss::kOmitted) << "\n";
+      const std::string of_step =
+          step == summary_.progress.step ? "" : absl::StrCat(" (of step ", step, ")");
+      std::cout << metrics_text(absl::StrCat(set, of_step, ":"), metrics, "",
+                                line_columns(STDOUT_FILENO))
+                << "\n";
     }
     if (!summary_.checkpoint.empty()) std::cout << "checkpoint: " << summary_.checkpoint << "\n";
     std::cout << std::flush;
