@@ -49,6 +49,14 @@ bool is_bare_key(absl::string_view line) {
   return true;
 }
 
+// An object or an array. Text format may begin with the name of an extension in brackets.
+bool is_json(absl::string_view stripped) {
+  if (absl::ConsumePrefix(&stripped, "{")) return true;
+  if (!absl::ConsumePrefix(&stripped, "[")) return false;
+  stripped = absl::StripLeadingAsciiWhitespace(stripped);
+  return !stripped.empty() && !absl::ascii_isalpha(stripped[0]) && stripped[0] != '_';
+}
+
 bool is_yaml(const std::vector<absl::string_view>& lines) {
   bool after_key = false;
   for (const absl::string_view line : lines) {
@@ -72,7 +80,7 @@ absl::string_view without_byte_order_mark(absl::string_view text) {
 std::string dialect_hint(absl::string_view text, int line) {
   if (is_utf16(text)) return "; the file is no UTF-8 text: save it as UTF-8";
   const absl::string_view stripped = absl::StripAsciiWhitespace(text);
-  if (absl::StartsWith(stripped, "{") || absl::StartsWith(stripped, "[{")) {
+  if (is_json(stripped)) {
     return absl::StrCat("; this looks like JSON: ", kExample);
   }
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');

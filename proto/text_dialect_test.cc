@@ -33,6 +33,9 @@ TEST(TextDialectTest, Json) {
   EXPECT_THAT(error_of("{\"train\": {\"seed\": 3}}"),
               AllOf(HasSubstr("; this looks like JSON"), HasSubstr("train { seed: 1")));
   EXPECT_THAT(error_of(" [{}]"), HasSubstr("JSON"));
+  for (const char* array : {"[1,2]", "[ \"a\" ]", "[]", "[\n  {}]", "[-1]"}) {
+    EXPECT_THAT(error_of(array), HasSubstr("JSON")) << array;
+  }
 }
 
 TEST(TextDialectTest, Yaml) {

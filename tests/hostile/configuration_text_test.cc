@@ -51,6 +51,8 @@ const HostileCase kCases[] = {
     {"MissingQuote", "with the line in which the text begins",
      R"(sed 's/"train.csv"/"train.csv/' job.textproto > bad.textproto)",
      "millrace train bad.textproto", 64, "millrace: *bad.textproto:2:*"},
+    {"JsonArray", "so is an array", "echo '[1, 2]' > bad.textproto", "millrace train bad.textproto",
+     64, "millrace: *bad.textproto*JSON*"},
     {"Json", "another format is named as such", R"(echo '{"train": {"seed": 3}}' > bad.textproto)",
      "millrace train bad.textproto", 64, "millrace: *bad.textproto*JSON*"},
     {"Yaml", "another format is named as such",
