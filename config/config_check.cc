@@ -17,6 +17,8 @@
 #include "checkpoint/bank/model_bank_check.h"
 #include "checkpoint/saver_check.h"
 #include "config/data_check.h"
+#include "config/step_size.h"
+#include "config/training_totals.h"
 #include "embedding/max_ids_check.h"
 #include "embedding/policies/table_policy_check.h"
 #include "embedding/rows/initializer_check.h"
@@ -25,8 +27,10 @@
 #include "io/feature/feature_check.h"
 #include "io/feature_schema_check.h"
 #include "job/generate/generated_rows_check.h"
+#include "optim/clipping_check.h"
 #include "optim/dense_optimizer_check.h"
 #include "optim/rows/row_optimizer_check.h"
+#include "optim/schedule/schedule_check.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
 
@@ -158,12 +162,32 @@ absl::Status check_tables(const TrainConfig& train) {
   return absl::OkStatus();
 }
 
+template <typename OptimizerConfig>
+absl::Status check_rate(const std::string& where, const OptimizerConfig& optimizer,
+                        const TrainConfig& train) {
+  if (optimizer.schedule().kind_case() == ScheduleConfig::KIND_NOT_SET) return absl::OkStatus();
+  if (optimizer.schedule().has_reduce_on_plateau()) {
+    return wrong(where + ".schedule", "reduce_on_plateau is not supported yet");
+  }
+  return check_schedule(where + ".schedule", optimizer.schedule(), training_totals(train));
+}
+
 absl::Status check_optimizers(const TrainConfig& train) {
+  RETURN_IF_ERROR(check_rate("train.optimizer", train.optimizer(), train));
+  RETURN_IF_ERROR(check_rate("train.sparse_optimizer", train.sparse_optimizer(), train));
+  for (int i = 0; i < train.more_optimizers_size(); ++i) {
+    RETURN_IF_ERROR(check_rate(entry("train.more_optimizers", i), train.more_optimizers(i), train));
+  }
+  for (int i = 0; i < train.table_size(); ++i) {
+    RETURN_IF_ERROR(check_rate(entry("train.table", i, train.table(i).name()) + ".optimizer",
+                               train.table(i).optimizer(), train));
+  }
   RETURN_IF_ERROR(check_dense_optimizer("train.optimizer", train.optimizer()));
   for (int i = 0; i < train.more_optimizers_size(); ++i) {
     RETURN_IF_ERROR(
         check_dense_optimizer(entry("train.more_optimizers", i), train.more_optimizers(i)));
   }
+  if (train.has_clipping()) RETURN_IF_ERROR(check_clipping("train.clipping", train.clipping()));
   return check_sparse_optimizer("train.sparse_optimizer", train.sparse_optimizer());
 }
 
@@ -173,6 +197,7 @@ absl::Status check_run_length(const TrainConfig& train) {
       (train.max_windows() > 0 || train.max_steps_per_window() > 0)) {
     return wrong("train", "max_windows and max_steps_per_window need train_data.windows");
   }
+  RETURN_IF_ERROR(check_step_size("train", train));
   return at_least("train.non_finite", "max_in_a_row", train.non_finite().max_in_a_row(), 1);
 }
 

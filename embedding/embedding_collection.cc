@@ -421,7 +421,8 @@ absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) c
     // Optimizers compute in float32.
     constexpr double kMost = std::numeric_limits<float>::max();
     if (!(context.learning_rate >= 0 && context.learning_rate <= kMost) ||
-        !(std::abs(context.gradient_scale) <= kMost) || context.step < 1) {
+        !(std::abs(context.gradient_scale) <= kMost) || !(context.gradient_limit > 0) ||
+        context.step < 1) {
       return absl::InvalidArgumentError(
           absl::StrCat(describe(static_cast<int64_t>(t)), ": learning rate ", context.learning_rate,
                        ", gradient scale ", context.gradient_scale, " or step ", context.step,

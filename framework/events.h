@@ -64,6 +64,9 @@ struct StepResult {
   // What the model reported: name and float32 [], averaged over micro-batches.
   std::vector<std::pair<std::string, at::Tensor>> values;
   double learning_rate = 0;  // of the first dense optimizer, else of the tables
+  // Figures of the whole step that are the same on all ranks, by name, such as "gradient_norm"
+  // before clipping.
+  std::vector<std::pair<std::string, double>> figures;
   StepTimings timings;
 };
 

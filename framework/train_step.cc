@@ -4,6 +4,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <chrono>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,6 +74,7 @@ class StepRun {
     if (!result_.applied) return absl::OkStatus();
     parts_.commit.enter(RankPhase::kUpdate);
     SparseOptimizer* sparse = parts_.sparse_optimizer;
+    if (parts_.clipping != nullptr) clip();
     const double scale = gradient_scale_;
     observer_.after_backward(Gradients(parts_.parameters, [sparse, scale] {
       return sparse == nullptr ? 0.0 : sparse->summarize(true).norm_squared * scale * scale;
@@ -153,6 +155,15 @@ class StepRun {
     result_.values.emplace_back(metric.name, value);
   }
 
+  // After the decision, which all ranks take with the same sums: so that they get the same norm.
+  void clip() {
+    GradientClipping::Result clipped =
+        parts_.clipping->clip(parts_.parameters, parts_.sparse_optimizer, gradient_scale_);
+    gradient_scale_ = clipped.table_scale;
+    gradient_limit_ = clipped.table_limit;
+    result_.figures = std::move(clipped.norms);
+  }
+
   double learning_rate() const {
     if (!parts_.dense_optimizers.empty()) {
       return parts_.dense_optimizers[0]->learning_rate(input_.progress);
@@ -167,7 +178,7 @@ class StepRun {
       optimizer->zero_grad();
     }
     if (parts_.sparse_optimizer == nullptr) return absl::OkStatus();
-    return parts_.sparse_optimizer->step(input_.progress, gradient_scale_);
+    return parts_.sparse_optimizer->step(input_.progress, gradient_scale_, gradient_limit_);
   }
 
   void discard() {
@@ -182,7 +193,8 @@ class StepRun {
   StepObserver& observer_;
   std::vector<ModelOutput> outputs_;
   std::vector<const Batch*> computed_;  // that outputs_ are of
-  double gradient_scale_ = 1;           // examples / targets
+  double gradient_scale_ = 1;           // of tables: examples / targets, and clipping by norm
+  double gradient_limit_ = std::numeric_limits<double>::infinity();  // of tables
   StepResult result_;
 };
 

@@ -12,6 +12,7 @@
 #include "framework/ranks/commit_exchange.h"
 #include "io/batch.h"
 #include "optim/dense_optimizer.h"
+#include "optim/gradient_clipping.h"
 #include "optim/sparse_optimizer.h"
 
 namespace millrace {
@@ -25,6 +26,7 @@ struct TrainStepParts {
   absl::Span<const std::unique_ptr<DenseOptimizer>> dense_optimizers;
   SparseOptimizer* sparse_optimizer;  // null: the model has no tables
   CommitExchange& commit;
+  const GradientClipping* clipping = nullptr;  // null: gradients are not clipped
 };
 
 struct StepInput {
@@ -59,6 +61,8 @@ class StepObserver {
 //  * call parts.commit.run() once, after the last backward pass and before any update, and do what
 //  it
 //    decides: gradients are sums over ranks from then on;
+//  * clip the gradients that parts.commit.run() leaves, before after_backward, if parts.clipping is
+//    given;
 //  * tell parts.commit what it enters: forward, backward, update;
 //  * refuse a step whose loss or any gradient is not finite: then no parameter, row, count or
 //    optimizer state differs from before, and the result says what was not finite;

@@ -147,7 +147,7 @@ class Trainer {
     return checkpoints_.load_left_out(names, began_with);
   }
   // Saves a checkpoint between runs, durable when this returns. Hooks are not notified. On all
-  // ranks. Errors:  // Errors: FailedPrecondition without a saver, during a run, or after a run
+  // ranks. Errors: FailedPrecondition without a saver, during a run, or after a run
   // that failed amid a step; those of capture() and StateSaver.
   absl::StatusOr<CheckpointInfo> save_checkpoint() {
     if (running_) return absl::FailedPreconditionError("save_checkpoint() during a run");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "framework/train_step.h"
 #include "io/windowed_dataset.h"
 #include "optim/dense_optimizer.h"
+#include "optim/gradient_clipping.h"
 #include "optim/sparse_optimizer.h"
 
 namespace millrace {
@@ -36,6 +38,7 @@ struct TrainerParts {
   std::shared_ptr<Model> model;
   std::vector<std::unique_ptr<DenseOptimizer>> dense_optimizers;
   std::unique_ptr<SparseOptimizer> sparse_optimizer;  // null: the model has no tables
+  std::optional<GradientClipping> clipping;           // none: gradients are not clipped
   std::unique_ptr<Dataset> train_data;  // null: only evaluate() is called; may be a WindowedDataset
   std::vector<EvaluationSet> evaluation_sets;
   // With windows to train on: sets of which one window is evaluated after each of those. Training

@@ -15,6 +15,8 @@
 #include "base/status_macros.h"
 #include "checkpoint/bank/model_bank.h"
 #include "checkpoint/bank/model_bank_check.h"
+#include "config/step_size.h"
+#include "config/training_totals.h"
 #include "distributed/one_rank_collectives.h"
 #include "framework/hook_registry.h"
 #include "framework/loop/data_watch.h"
@@ -32,6 +34,7 @@
 #include "job/monitor_check.h"
 #include "job/ranks.h"
 #include "job/run_end.h"
+#include "optim/gradient_clipping.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
 
@@ -230,7 +233,9 @@ class JobBuilder {
   }
 
   absl::StatusOr<std::unique_ptr<Dataset>> open_train_data() {
-    const DataConfig& data = config_.train().train_data();
+    ASSIGN_OR_RETURN(step_size_, step_size(config_.train(), collectives_->world_size()), "train");
+    DataConfig data = config_.train().train_data();
+    data.set_batch_size(step_size_.batch_size);
     if (!comes_in_windows(data)) return open(data, "train_data");
     ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(data, "train_data"));
     windows_ = windows.get();
@@ -336,14 +341,19 @@ class JobBuilder {
     std::vector<DenseOptimizerConfig> configs(train.more_optimizers().begin(),
                                               train.more_optimizers().end());
     configs.push_back(train.optimizer());
-    ASSIGN_OR_RETURN(parts_.dense_optimizers,
-                     create_dense_optimizers(configs, parameters_of(*parts_.model)),
-                     "train.optimizer");
+    ASSIGN_OR_RETURN(
+        parts_.dense_optimizers,
+        create_dense_optimizers(configs, parameters_of(*parts_.model), training_totals(train)),
+        "train.optimizer");
+    if (train.clipping().limit_case() != ClippingConfig::LIMIT_NOT_SET) {
+      ASSIGN_OR_RETURN(parts_.clipping, GradientClipping::create(train.clipping()), "train");
+    }
     const std::vector<EmbeddingCollection*> collections = collections_of(*parts_.model);
     if (collections.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(parts_.sparse_optimizer,
-                     SparseOptimizer::create(train.sparse_optimizer(), collections),
-                     "train.sparse_optimizer");
+    ASSIGN_OR_RETURN(
+        parts_.sparse_optimizer,
+        SparseOptimizer::create(train.sparse_optimizer(), collections, training_totals(train)),
+        "train.sparse_optimizer");
     return absl::OkStatus();
   }
 
@@ -352,7 +362,7 @@ class JobBuilder {
     const RunConfig& run = config_.run();
     TrainerOptions options{limits_of(train)};
     options.seed = train.seed();
-    options.micro_batches = train.micro_batches();
+    options.micro_batches = step_size_.micro_batches;
     options.max_steps_per_window = train.max_steps_per_window();
     options.max_steps_per_epoch = train.max_steps_per_epoch();
     options.max_evaluation_steps = train.max_evaluation_steps();
@@ -423,6 +433,7 @@ class JobBuilder {
   DataReport own_report_;  // if nobody wants one
   DataReport& report_;
   FeatureSchema schema_;
+  StepSize step_size_;  // of training
   TrainerParts parts_;
   bool has_evaluation_sets_ = false;
   WindowedDataset* windows_ = nullptr;        // the training data, if it comes in windows

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "optim/dense_optimizer_check.h"
 #include "optim/name_pattern.h"
+#include "optim/optimizer_schedule.h"
 #include "optim/torch_state.h"
 
 namespace millrace {
@@ -23,20 +24,26 @@ namespace {
 class TorchOptimizer : public DenseOptimizer {
  public:
   TorchOptimizer(std::unique_ptr<torch::optim::Optimizer> optimizer, const TorchState& kind,
-                 std::vector<std::string> names, double learning_rate)
+                 std::vector<std::string> names, std::unique_ptr<Schedule> schedule)
       : optimizer_(std::move(optimizer)),
         kind_(kind),
         names_(std::move(names)),
-        learning_rate_(learning_rate) {}
+        schedule_(std::move(schedule)) {}
 
   absl::Status step(const Progress& progress) override {
-    return catch_exceptions("dense optimizer", [this] {
+    return catch_exceptions("dense optimizer", [this, &progress] {
+      const double rate = schedule_->rate(progress);
+      for (torch::optim::OptimizerParamGroup& group : optimizer_->param_groups()) {
+        group.options().set_lr(rate);
+      }
       optimizer_->step();
       return absl::OkStatus();
     });
   }
   void zero_grad() override { optimizer_->zero_grad(); }
-  double learning_rate(const Progress& progress) const override { return learning_rate_; }
+  double learning_rate(const Progress& progress) const override {
+    return schedule_->rate(progress);
+  }
   const std::vector<std::string>& parameters() const override { return names_; }
   std::vector<NamedParameter> state() const override {
     return read_torch_state(*optimizer_, kind_, names_);
@@ -56,7 +63,7 @@ class TorchOptimizer : public DenseOptimizer {
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   const TorchState& kind_;
   std::vector<std::string> names_;
-  double learning_rate_;
+  std::unique_ptr<Schedule> schedule_;
 };
 
 using Parameters = std::vector<at::Tensor>;
@@ -107,8 +114,7 @@ Optimizer create_torch_optimizer(const DenseOptimizerConfig& config, Parameters 
     case DenseOptimizerConfig::kAdamw:
       return create_adam<torch::optim::AdamW, torch::optim::AdamWOptions>(config.adamw(), rate,
                                                                           std::move(parameters));
-    case DenseOptimizerConfig::kAdam:
-    case DenseOptimizerConfig::KIND_NOT_SET: break;
+    default: break;
   }
   return create_adam<torch::optim::Adam, torch::optim::AdamOptions>(config.adam(), rate,
                                                                     std::move(parameters));
@@ -117,7 +123,8 @@ Optimizer create_torch_optimizer(const DenseOptimizerConfig& config, Parameters 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
-    const DenseOptimizerConfig& config, std::vector<NamedParameter> parameters) {
+    const DenseOptimizerConfig& config, std::vector<NamedParameter> parameters,
+    const ScheduleTotals& totals) {
   std::vector<std::string> names;
   Parameters values;
   for (NamedParameter& parameter : parameters) {
@@ -125,15 +132,16 @@ absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
     values.push_back(std::move(parameter.value));
   }
   RETURN_IF_ERROR(check_dense_optimizer("dense optimizer", config));
+  ASSIGN_OR_RETURN(std::unique_ptr<Schedule> schedule, create_optimizer_schedule(config, totals));
   std::unique_ptr<torch::optim::Optimizer> optimizer =
       create_torch_optimizer(config, std::move(values));
   return std::make_unique<TorchOptimizer>(std::move(optimizer), state_kind(config),
-                                          std::move(names), config.learning_rate());
+                                          std::move(names), std::move(schedule));
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<DenseOptimizer>>> create_dense_optimizers(
-    const std::vector<DenseOptimizerConfig>& configs,
-    const std::vector<NamedParameter>& parameters) {
+    const std::vector<DenseOptimizerConfig>& configs, const std::vector<NamedParameter>& parameters,
+    const ScheduleTotals& totals) {
   std::vector<std::string> patterns, names;
   for (const DenseOptimizerConfig& config : configs) patterns.push_back(config.pattern());
   std::vector<std::vector<NamedParameter>> dealt(configs.size());
@@ -156,7 +164,7 @@ absl::StatusOr<std::vector<std::unique_ptr<DenseOptimizer>>> create_dense_optimi
                                                      did_you_mean(patterns[i], names)));
     }
     ASSIGN_OR_RETURN(std::unique_ptr<DenseOptimizer> optimizer,
-                     create_dense_optimizer(configs[i], std::move(dealt[i])));
+                     create_dense_optimizer(configs[i], std::move(dealt[i]), totals));
     optimizers.push_back(std::move(optimizer));
   }
   return optimizers;

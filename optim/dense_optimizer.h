@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/progress.h"
 #include "optim/named_parameter.h"
+#include "optim/schedule/schedule_totals.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -44,10 +45,12 @@ class DenseOptimizer {
   virtual absl::Status load_state(const std::vector<NamedParameter>& state) = 0;
 };
 
-// SGD, Adagrad, Adam (without a choice), AdamW over torch::optim, with their formulas.
+// SGD, Adagrad, Adam (without a choice), AdamW over torch::optim, with their formulas. `totals`:
+// those of training, for schedules with shares of it.
 // Errors: InvalidArgument for numbers out of range.
 absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
-    const DenseOptimizerConfig& config, std::vector<NamedParameter> parameters);
+    const DenseOptimizerConfig& config, std::vector<NamedParameter> parameters,
+    const ScheduleTotals& totals = {});
 
 // Deals parameters out to optimizers by their patterns (optim/name_pattern.h), the first match
 // wins. Returns: one optimizer for each configuration, in their order; a model without parameters
@@ -55,8 +58,8 @@ absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
 // Errors: InvalidArgument for a parameter that no pattern matches and a pattern that got none,
 // naming the nearest.
 absl::StatusOr<std::vector<std::unique_ptr<DenseOptimizer>>> create_dense_optimizers(
-    const std::vector<DenseOptimizerConfig>& configs,
-    const std::vector<NamedParameter>& parameters);
+    const std::vector<DenseOptimizerConfig>& configs, const std::vector<NamedParameter>& parameters,
+    const ScheduleTotals& totals = {});
 
 }  // namespace millrace
 

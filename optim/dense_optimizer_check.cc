@@ -40,6 +40,9 @@ absl::Status check_dense_optimizer(absl::string_view where, const DenseOptimizer
     case DenseOptimizerConfig::kAdagrad: return check_adagrad(in("adagrad"), config.adagrad());
     case DenseOptimizerConfig::kAdam: return check_adam(in("adam"), config.adam());
     case DenseOptimizerConfig::kAdamw: return check_adam(in("adamw"), config.adamw());
+    case DenseOptimizerConfig::kRmsprop:
+    case DenseOptimizerConfig::kLamb:
+    case DenseOptimizerConfig::kAdamwTf: return wrong(where, "this kind is not supported yet");
     case DenseOptimizerConfig::KIND_NOT_SET: break;
   }
   return absl::OkStatus();

@@ -66,6 +66,28 @@ TEST(DenseOptimizerTest, Sgd) {
   });
 }
 
+TEST(DenseOptimizerTest, ASchedulesRateIsThatOfTheStep) {
+  DenseOptimizerConfig config;
+  config.set_learning_rate(0.8);
+  config.mutable_sgd();
+  config.mutable_schedule()->mutable_linear_warmup()->mutable_length()->set_share(0.5);
+  at::Tensor parameter = torch::zeros({1}).requires_grad_();
+  ScheduleTotals totals;
+  totals.steps = 8;
+  ASSERT_OK_AND_ASSIGN(auto optimizer, create_dense_optimizer(config, {{"a", parameter}}, totals));
+  double expected = 0;
+  for (Progress progress; progress.step < 6; ++progress.step) {
+    const double rate = 0.8 * std::min<double>(1, progress.step / 4.0);
+    EXPECT_DOUBLE_EQ(optimizer->learning_rate(progress), rate);
+    parameter.mutable_grad() = torch::ones({1});
+    ASSERT_OK(optimizer->step(progress));
+    expected -= rate;
+    EXPECT_NEAR(parameter.item<double>(), expected, 1e-6);
+  }
+  EXPECT_THAT(create_dense_optimizer(config, {{"a", parameter}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("share")));
+}
+
 TEST(DenseOptimizerTest, Adagrad) {
   DenseOptimizerConfig config;
   config.set_learning_rate(0.1);

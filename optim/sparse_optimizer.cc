@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
+#include "optim/optimizer_schedule.h"
 #include "optim/rows/row_optimizer_check.h"
 #include "optim/rows/row_optimizer_factory.h"
 
@@ -13,18 +14,19 @@ namespace millrace {
 SparseOptimizer::~SparseOptimizer() = default;
 
 absl::StatusOr<std::unique_ptr<SparseOptimizer>> SparseOptimizer::create(
-    const SparseOptimizerConfig& config, absl::Span<EmbeddingCollection* const> collections) {
+    const SparseOptimizerConfig& config, absl::Span<EmbeddingCollection* const> collections,
+    const ScheduleTotals& totals) {
   RETURN_IF_ERROR(check_sparse_optimizer("sparse_optimizer", config));
   std::unique_ptr<SparseOptimizer> result(new SparseOptimizer);
-  result->learning_rate_ = config.learning_rate();
+  ASSIGN_OR_RETURN(result->schedule_, create_optimizer_schedule(config, totals));
   for (EmbeddingCollection* collection : collections) {
-    RETURN_IF_ERROR(result->bind(config, *collection));
+    RETURN_IF_ERROR(result->bind(config, totals, *collection));
   }
   return result;
 }
 
 absl::Status SparseOptimizer::bind(const SparseOptimizerConfig& config,
-                                   EmbeddingCollection& collection) {
+                                   const ScheduleTotals& totals, EmbeddingCollection& collection) {
   std::vector<TableOptimizer> optimizers;
   for (size_t t = 0; t < collection.tables().size(); ++t) {
     EmbeddingTable& table = *collection.tables()[t];
@@ -39,7 +41,9 @@ absl::Status SparseOptimizer::bind(const SparseOptimizerConfig& config,
     RETURN_IF_ERROR(check_sparse_optimizer("optimizer", chosen), what);
     TableOptimizer optimizer;
     ASSIGN_OR_RETURN(optimizer.optimizer, create_row_optimizer(chosen), what);
-    optimizer.learning_rate = chosen.learning_rate();
+    if (own.has_optimizer()) {
+      ASSIGN_OR_RETURN(optimizer.schedule, create_optimizer_schedule(chosen, totals), what);
+    }
     RETURN_IF_ERROR(table.bind(optimizer.optimizer->slots(table.dim())), what);
     optimizers.push_back(std::move(optimizer));
   }
@@ -48,15 +52,20 @@ absl::Status SparseOptimizer::bind(const SparseOptimizerConfig& config,
   return absl::OkStatus();
 }
 
-std::vector<std::vector<TableUpdate>> SparseOptimizer::updates(double gradient_scale) const {
+std::vector<std::vector<TableUpdate>> SparseOptimizer::updates(const Progress& progress,
+                                                               double gradient_scale,
+                                                               double gradient_limit) const {
+  const double common_rate = schedule_->rate(progress);
   std::vector<std::vector<TableUpdate>> updates(collections_.size());
   for (size_t i = 0; i < collections_.size(); ++i) {
     for (size_t t = 0; t < optimizers_[i].size(); ++t) {
       TableUpdate update;
       update.optimizer = optimizers_[i][t].optimizer.get();
-      update.context.learning_rate = optimizers_[i][t].learning_rate;
+      const Schedule* own = optimizers_[i][t].schedule.get();
+      update.context.learning_rate = own == nullptr ? common_rate : own->rate(progress);
       update.context.step = collections_[i]->tables()[t]->applied_steps() + 1;
       update.context.gradient_scale = gradient_scale;
+      update.context.gradient_limit = gradient_limit;
       update.context.instruction_set = collections_[i]->options().instruction_set;
       updates[i].push_back(update);
     }
@@ -65,7 +74,8 @@ std::vector<std::vector<TableUpdate>> SparseOptimizer::updates(double gradient_s
 }
 
 absl::Status SparseOptimizer::check(const Progress& progress) const {
-  return check(progress, updates(/*gradient_scale=*/1));
+  constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+  return check(progress, updates(progress, /*gradient_scale=*/1, kNoLimit));
 }
 
 absl::Status SparseOptimizer::check(const Progress& progress,
@@ -77,8 +87,10 @@ absl::Status SparseOptimizer::check(const Progress& progress,
   return absl::OkStatus();
 }
 
-absl::Status SparseOptimizer::step(const Progress& progress, double gradient_scale) {
-  const std::vector<std::vector<TableUpdate>> all = updates(gradient_scale);
+absl::Status SparseOptimizer::step(const Progress& progress, double gradient_scale,
+                                   double gradient_limit) {
+  const std::vector<std::vector<TableUpdate>> all =
+      updates(progress, gradient_scale, gradient_limit);
   // All of them before the first changes.
   RETURN_IF_ERROR(check(progress, all));
   for (size_t i = 0; i < collections_.size(); ++i) {
@@ -93,7 +105,7 @@ std::map<std::string, double> SparseOptimizer::learning_rates(const Progress& pr
     for (size_t t = 0; t < optimizers_[i].size(); ++t) {
       const TableConfig& own = collections_[i]->options().tables[t];
       if (!own.has_optimizer() || own.frozen()) continue;
-      rates[absl::StrCat("sparse/", own.name())] = optimizers_[i][t].learning_rate;
+      rates[absl::StrCat("sparse/", own.name())] = optimizers_[i][t].schedule->rate(progress);
     }
   }
   return rates;

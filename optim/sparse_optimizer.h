@@ -2,6 +2,7 @@
 #ifndef MILLRACE_OPTIM_SPARSE_OPTIMIZER_H_
 #define MILLRACE_OPTIM_SPARSE_OPTIMIZER_H_
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +14,8 @@
 #include "base/progress.h"
 #include "embedding/gradient_summary.h"
 #include "embedding/rows/row_optimizer.h"
+#include "optim/schedule/schedule.h"
+#include "optim/schedule/schedule_totals.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -33,11 +36,13 @@ class SparseOptimizer {
  public:
   // A table's own optimizer (TableConfig.optimizer) goes before `config`. Gives every table the
   // slots of its optimizer, and none to frozen ones. The collections are borrowed and must outlive
-  // this object; each table belongs to one of them. None is fine.
+  // this object; each table belongs to one of them. None is fine. `totals`: those of training, for
+  // schedules with shares of it.
   // Errors: InvalidArgument for numbers out of range, FailedPrecondition for a table that has rows
   // already, both naming the table.
   static absl::StatusOr<std::unique_ptr<SparseOptimizer>> create(
-      const SparseOptimizerConfig& config, absl::Span<EmbeddingCollection* const> collections);
+      const SparseOptimizerConfig& config, absl::Span<EmbeddingCollection* const> collections,
+      const ScheduleTotals& totals = {});
   ~SparseOptimizer();
 
   // Returns what step(progress) would refuse, first of all an error that a collection kept from a
@@ -48,10 +53,12 @@ class SparseOptimizer {
   // One update of all tables, and the end of their step. `progress` stands before this step; rows
   // seen get last step progress.step + 1. Bias corrections count the steps applied to each table
   // (EmbeddingTable::applied_steps), which a table added to a running job has fewer of.
-  // Gradients are multiplied by `gradient_scale` first.
+  // Gradients are multiplied by `gradient_scale` first; then each of their numbers is limited to
+  // [-gradient_limit, gradient_limit].
   // Errors: those of EmbeddingCollection::apply; no table of any collection has changed then, and
   // the step is to be discarded.
-  absl::Status step(const Progress& progress, double gradient_scale = 1);
+  absl::Status step(const Progress& progress, double gradient_scale = 1,
+                    double gradient_limit = std::numeric_limits<double>::infinity());
 
   // Over all collections; the norm is that of the gradients before any scaling.
   GradientSummary summarize(bool with_norm);
@@ -60,7 +67,7 @@ class SparseOptimizer {
   void discard();
 
   // The rate of the next step, for tables without an optimizer of their own.
-  double learning_rate(const Progress& progress) const { return learning_rate_; }
+  double learning_rate(const Progress& progress) const { return schedule_->rate(progress); }
   // Rates of the next step by what they are for: "sparse", as above, and "sparse/NAME" of each
   // table with an optimizer of its own.
   std::map<std::string, double> learning_rates(const Progress& progress) const;
@@ -68,19 +75,21 @@ class SparseOptimizer {
   absl::Span<EmbeddingCollection* const> collections() const { return collections_; }
 
  private:
-  // One table's optimizer and rate; null: the table is frozen.
   struct TableOptimizer {
-    std::unique_ptr<RowOptimizer> optimizer;
-    double learning_rate = 0;
+    std::unique_ptr<RowOptimizer> optimizer;  // null: the table is frozen
+    // Of a table with an optimizer of its own; else null: schedule_ holds.
+    std::unique_ptr<Schedule> schedule;
   };
 
   SparseOptimizer() = default;
-  std::vector<std::vector<TableUpdate>> updates(double gradient_scale) const;
+  std::vector<std::vector<TableUpdate>> updates(const Progress& progress, double gradient_scale,
+                                                double gradient_limit) const;
   absl::Status check(const Progress& progress,
                      const std::vector<std::vector<TableUpdate>>& updates) const;
-  absl::Status bind(const SparseOptimizerConfig& config, EmbeddingCollection& collection);
+  absl::Status bind(const SparseOptimizerConfig& config, const ScheduleTotals& totals,
+                    EmbeddingCollection& collection);
 
-  double learning_rate_ = 0;
+  std::unique_ptr<Schedule> schedule_;
   std::vector<EmbeddingCollection*> collections_;
   std::vector<std::vector<TableOptimizer>> optimizers_;  // of each collection, for each table
 };

@@ -125,6 +125,32 @@ TEST_F(SparseOptimizerTest, BiasCorrectionCountsTheStepsOfTheTable) {
   }
 }
 
+TEST_F(SparseOptimizerTest, TablesFollowTheirOwnSchedule) {
+  EmbeddingCollectionOptions options = make_options();
+  options.tables[0].mutable_optimizer()->mutable_schedule()->mutable_step()->set_gamma(0.5);
+  ScheduleConfig& own = *options.tables[0].mutable_optimizer()->mutable_schedule();
+  own.set_unit(ScheduleConfig::EPOCHS);
+  own.mutable_step()->mutable_length()->set_count(1);
+  auto collection = *EmbeddingCollection::create(options);
+  SparseOptimizerConfig config;
+  config.mutable_sgd();
+  config.set_learning_rate(0.25);
+  config.mutable_schedule()->mutable_linear_warmup()->mutable_length()->set_count(2);
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<SparseOptimizer> optimizer,
+                       SparseOptimizer::create(config, {collection.get()}));
+  const Progress late{.step = 1, .epoch = 2};
+  EXPECT_THAT(optimizer->learning_rates(late),
+              ElementsAre(Pair("sparse", 0.125), Pair("sparse/own", 0.125)));
+  backward(*collection, 1);
+  ASSERT_OK(optimizer->step(late));
+  EXPECT_EQ(weights(*collection, 0)[0], -0.125f);
+  EXPECT_EQ(weights(*collection, 1)[0], -0.125f);
+  backward(*collection, 1);
+  ASSERT_OK(optimizer->step({.step = 5, .epoch = 0}));
+  EXPECT_EQ(weights(*collection, 0)[0], -0.625f);
+  EXPECT_EQ(weights(*collection, 1)[0], -0.375f);
+}
+
 TEST_F(SparseOptimizerTest, InstructionSetsDoNotMatter) {
   std::vector<absl::uint128> digests;
   for (const InstructionSet set : kInstructionSets) {

@@ -13,9 +13,11 @@ def millrace_cc_proto(name, src, deps = [], proto_deps = [], visibility = None):
       visibility: of the library.
     """
     stem = src[:-len(".proto")]
+
+    # A file that imports proto/config.proto needs the files which that imports, too.
     native.genrule(
         name = stem + "_protoc",
-        srcs = [src] + proto_deps,
+        srcs = [src] + proto_deps + [str(Label("//proto:config_imports"))],
         outs = [stem + ".pb.h", stem + ".pb.cc"],
         cmd = "protoc --proto_path=. --cpp_out=$(GENDIR) $(location %s)" % src,
         message = "Generating C++ from " + src,
@@ -24,7 +26,7 @@ def millrace_cc_proto(name, src, deps = [], proto_deps = [], visibility = None):
     # The file once more with its comments, for `millrace hooks describe`.
     native.genrule(
         name = stem + "_documented",
-        srcs = [src] + proto_deps,
+        srcs = [src] + proto_deps + [str(Label("//proto:config_imports"))],
         outs = [stem + ".documented.cc"],
         cmd = """
 protoc --proto_path=. --include_source_info --descriptor_set_out=$@.bytes $(location %s)

@@ -3,6 +3,7 @@
 #define MILLRACE_EMBEDDING_ROWS_ROW_OPTIMIZER_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,12 @@ struct UpdateContext {
   double learning_rate = 0;  // finite, at least 0
   // Updates applied to this table, the present one included: the t of bias corrections. At least 1.
   int64_t step = 1;
-  // Gradients are multiplied by it first: unscaling and clipping in one number. Finite.
+  // A factor of the gradient, applied first: division by targets, unscaling and clipping by norm in
+  // one number. Finite.
   double gradient_scale = 1;
+  // Each number of the scaled gradient is limited to [-gradient_limit, gradient_limit]. Above 0.
+  // Tables apply scale and limit themselves where there is a limit: optimizers never see one.
+  double gradient_limit = std::numeric_limits<double>::infinity();
   // What the arithmetic may use; results do not depend on it. One that this machine has.
   InstructionSet instruction_set = best_instruction_set();
 };

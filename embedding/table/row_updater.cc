@@ -1,5 +1,8 @@
 #include "embedding/table/row_updater.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace millrace {
 
 RowUpdater::RowUpdater(EmbeddingTable& table, const RowOptimizer& optimizer,
@@ -12,7 +15,15 @@ RowUpdater::RowUpdater(EmbeddingTable& table, const RowOptimizer& optimizer,
       weight_bytes_(table.store().weight_bytes()),
       type_(static_cast<int>(table.store().type())),
       widens_(table.store().type() != RowType::kFloat32),
-      weights_(widens_ ? kRows * dim_ : 0) {
+      limits_(context.gradient_limit != std::numeric_limits<double>::infinity()),
+      gradient_scale_(static_cast<float>(context.gradient_scale)),
+      gradient_limit_(static_cast<float>(context.gradient_limit)),
+      weights_(widens_ ? kRows * dim_ : 0),
+      gradients_(limits_ ? kRows * dim_ : 0) {
+  if (limits_) {
+    context_.gradient_scale = 1;
+    context_.gradient_limit = std::numeric_limits<double>::infinity();
+  }
   updates_.reserve(kRows);
   rows_.reserve(kRows);
 }
@@ -23,8 +34,17 @@ void RowUpdater::add(RowIndex row, char* record, const float* gradient) {
     weights = weights_.data() + next() * dim_;
     table_.kernels().widen[type_](record, dim_, weights);
   }
+  if (limits_) gradient = limited(gradient);
   rows_.push_back(row);
   updates_.push_back({weights, reinterpret_cast<float*>(record + weight_bytes_), gradient});
+}
+
+const float* RowUpdater::limited(const float* gradient) {
+  float* out = gradients_.data() + next() * dim_;
+  for (int64_t i = 0; i < dim_; ++i) {
+    out[i] = std::clamp(gradient[i] * gradient_scale_, -gradient_limit_, gradient_limit_);
+  }
+  return out;
 }
 
 void RowUpdater::update() {

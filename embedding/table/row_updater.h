@@ -16,6 +16,7 @@ namespace millrace {
 //   updater.add(row, record, gradient);   // up to kRows times
 //   updater.update();
 //
+// Gradients are limited as UpdateContext::gradient_limit says.
 // 16-bit weights are widened for the optimizer and rounded stochastically afterwards, by bits that
 // are a function of (the table's key, id, step, column) alone. For one thread.
 class RowUpdater {
@@ -32,18 +33,24 @@ class RowUpdater {
   void update();
 
  private:
+  // Returns the scaled and limited gradient of the next row.
+  const float* limited(const float* gradient);
   int64_t next() const { return static_cast<int64_t>(updates_.size()); }
   void round(int64_t i);
 
   EmbeddingTable& table_;
   const RowOptimizer& optimizer_;
-  const UpdateContext& context_;
+  UpdateContext context_;  // as the optimizer gets it
   const int64_t step_;
   const int64_t dim_;
   const int64_t weight_bytes_;
   const int type_;
   const bool widens_;
-  std::vector<float> weights_;  // [kRows, dim]: widened
+  const bool limits_;
+  const float gradient_scale_;
+  const float gradient_limit_;
+  std::vector<float> weights_;    // [kRows, dim]: widened
+  std::vector<float> gradients_;  // [kRows, dim]: scaled and limited
   std::vector<RowUpdate> updates_;
   std::vector<RowIndex> rows_;
 };

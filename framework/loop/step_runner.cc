@@ -38,8 +38,12 @@ absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t exa
   absl::Status status = catch_exceptions("the step", [&]() -> absl::Status {
     parts_.model.begin_step(parts_.position.progress, Phase::kTrain);
     RETURN_IF_ERROR(parts_.hooks.before_step(parts_.context));
-    const TrainStepParts step_parts{parts_.model, parts_.model_parts.parameters,
-                                    parts_.dense_optimizers, parts_.sparse_optimizer, commit_};
+    const TrainStepParts step_parts{parts_.model,
+                                    parts_.model_parts.parameters,
+                                    parts_.dense_optimizers,
+                                    parts_.sparse_optimizer,
+                                    commit_,
+                                    parts_.clipping};
     const StepInput input{data.micro_batches, examples, parts_.position.progress, seed_,
                           parts_.context.rank()};
     result = parts_.train_step.run(step_parts, input, events);

@@ -17,6 +17,7 @@
 #include "framework/ranks/commit_exchange.h"
 #include "framework/train_step.h"
 #include "optim/dense_optimizer.h"
+#include "optim/gradient_clipping.h"
 #include "optim/sparse_optimizer.h"
 
 namespace millrace {
@@ -38,6 +39,7 @@ class StepRunner {
     HookList& hooks;
     LoopContext& context;
     const LoopPosition& position;
+    const GradientClipping* clipping = nullptr;  // null: gradients are not clipped
   };
 
   StepRunner(const Parts& parts, uint64_t seed)

@@ -18,6 +18,7 @@ absl::Status PendingSteps::add(const StepResult& step, MetricSet& metrics, Repor
 absl::Status PendingSteps::fold(MetricSet& metrics, ReportedValues& values) {
   for (const StepResult& step : std::exchange(steps_, {})) {
     RETURN_IF_ERROR(metrics.update(step));
+    for (const auto& [name, value] : step.figures) values.add(name, value, Reduction::kMean);
     if (!step.predictions.defined() || step.predictions.size(0) == 0) continue;
     for (const auto& [name, value] : step.values) {
       values.add(name, value.item<double>(), Reduction::kMean);

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -13,9 +16,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
+#include "optim/gradient_clipping.h"
 #include "tests/fakes/fake_dataset.h"
 #include "tests/fakes/tiny_model.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -86,8 +91,12 @@ class Bench {
   }
 
   absl::StatusOr<StepResult> run(const std::vector<Batch>& micro_batches, int64_t examples) {
-    const TrainStepParts parts{*parts_.model, parameters_, parts_.dense_optimizers,
-                               parts_.sparse_optimizer.get(), *commit_};
+    const TrainStepParts parts{*parts_.model,
+                               parameters_,
+                               parts_.dense_optimizers,
+                               parts_.sparse_optimizer.get(),
+                               *commit_,
+                               clipping.has_value() ? &*clipping : nullptr};
     agreement_.start({"step", progress.step}, {});
     commit_->begin_step(progress.step);
     absl::StatusOr<StepResult> result =
@@ -122,6 +131,7 @@ class Bench {
   uint64_t seed = 1;
   int rank = 0;
   Watching observer;
+  std::optional<GradientClipping> clipping;
 
  private:
   TrainerParts parts_;
@@ -437,6 +447,64 @@ void check_ranks(const MakeStep& make) {
   }
 }
 
+GradientClipping clipping_by_norm(double max_norm) {
+  ClippingConfig config;
+  config.set_max_norm(max_norm);
+  return *GradientClipping::create(config);
+}
+
+double norm(const Watching& observer) {
+  double squares = observer.sparse_norm_squared;
+  for (const at::Tensor& gradient : observer.dense) {
+    if (gradient.defined()) squares += gradient.square().sum().item<double>();
+  }
+  return std::sqrt(squares);
+}
+
+// A step of several micro-batches is clipped once, over dense parameters and tables together.
+void check_clipping(const MakeStep& make) {
+  Bench plain(make, "sgd"), clipped(make, "sgd");
+  ASSERT_OK(plain.run(batches(2, 4)));
+  const double whole = norm(plain.observer);
+  clipped.clipping = clipping_by_norm(whole / 2);
+  const at::Tensor before = clipped.parameter(0).detach().clone();
+  ASSERT_OK_AND_ASSIGN(const StepResult result, clipped.run(batches(2, 4)));
+  ASSERT_EQ(result.figures.size(), 1u);
+  EXPECT_EQ(result.figures[0].first, "gradient_norm");
+  EXPECT_NEAR(result.figures[0].second, whole, 1e-6 * whole) << "before clipping";
+  EXPECT_NEAR(norm(clipped.observer), whole / 2, 1e-4 * whole) << "after_backward sees the result";
+  EXPECT_TRUE(
+      at::allclose(before - 0.1 * clipped.observer.dense[0], clipped.parameter(0).detach()));
+  EXPECT_LT((clipped.predictions() - plain.predictions()).abs().max().item<double>(), 1);
+  EXPECT_FALSE(at::equal(clipped.predictions(), plain.predictions()));
+}
+
+// Ranks with different gradients compute one norm, which does not depend on how the examples of a
+// step are divided, so that their parameters stay equal.
+void check_clipping_on_ranks(const MakeStep& make) {
+  std::map<int64_t, std::vector<double>> norms;  // number of examples on rank 0 → norm of each step
+  std::vector<double> first_of_rank(2);
+  for (const int64_t cut : {1, 4, 8}) {
+    SCOPED_TRACE(absl::StrCat(cut, " examples on rank 0"));
+    Mutex mutex;
+    const std::vector<std::string> states = train_two_ranks(
+        make, cut, 3,
+        [&](int step, int rank, Bench&, absl::StatusOr<StepResult> result) {
+          ASSERT_OK(result);
+          ASSERT_EQ(result->figures.size(), 1u);
+          MutexLock lock(mutex);
+          if (step == 0) first_of_rank[rank] = result->figures[0].second;
+          if (rank == 0) norms[cut].push_back(result->figures[0].second);
+        },
+        [](int, Bench& bench) { bench.clipping = clipping_by_norm(0.01); });
+    EXPECT_EQ(states[0], states[1]);
+    EXPECT_EQ(first_of_rank[0], first_of_rank[1]);
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_NEAR(norms[cut][i], norms[1][i], 1e-5 * norms[1][i]);
+    }
+  }
+}
+
 // What one rank does in its second step, to two ranks of three steps.
 void check_bad_rank(const MakeStep& make) {
   const auto spoil_loss = [](int rank, Bench& bench) {
@@ -495,6 +563,8 @@ void check_train_step(const MakeStep& make) {
   traced("no parameters", check_models_without_parameters);
   traced("two ranks", check_ranks);
   traced("a bad rank", check_bad_rank);
+  traced("clipping", check_clipping);
+  traced("clipping on two ranks", check_clipping_on_ranks);
 }
 
 }  // namespace millrace

@@ -62,6 +62,11 @@ TrainerParts tiny_parts(TinyTrainerOptions options) {
   TrainerParts parts;
   parts.dense_optimizers.push_back(dense_optimizer(options, *model));
   if (collection != nullptr) parts.sparse_optimizer = sparse_optimizer(options, collection.get());
+  if (options.clipping.limit_case() != ClippingConfig::LIMIT_NOT_SET) {
+    auto clipping = GradientClipping::create(options.clipping);
+    MILLRACE_CHECK(clipping.ok()) << clipping.status();
+    parts.clipping = *std::move(clipping);
+  }
   parts.model = std::move(model);
   parts.train_data = std::make_unique<FakeDataset>(options.train);
   parts.evaluation_sets.push_back({"eval", std::make_unique<FakeDataset>(options.eval)});

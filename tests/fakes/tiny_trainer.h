@@ -21,6 +21,7 @@ struct TinyTrainerOptions {
   double learning_rate = 0.1;
   std::optional<DenseOptimizerConfig> dense_optimizer;    // instead of these two
   std::optional<SparseOptimizerConfig> sparse_optimizer;  // likewise
+  ClippingConfig clipping;                                // without a limit: none
   std::function<absl::Status(const Batch&)> on_forward;
   bool gives_targets = false;
   TableConfig table;  // admission, eviction, limit, … of the table

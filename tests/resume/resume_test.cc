@@ -18,13 +18,21 @@ constexpr const char* kSparse[] = {"sgd {}",
                                    "ftrl { l1: 0.001 }"};
 constexpr const char* kDense[] = {"sgd {}", "sgd { momentum: 0.9 }", "adagrad { lr_decay: 0.01 }",
                                   "adam {}", "adamw { weight_decay: 0.01 }"};
+// Two of them have their corner within the run, one restarts, one counts epochs.
+constexpr const char* kSchedules[] = {
+    "", "schedule { linear_warmup { length { count: 9 } } }",
+    "schedule { cosine { length { count: 12 } cycles: 0 cycle_multiplier: 1.5 final_factor: 0.1 } "
+    "}",
+    "schedule { unit: EPOCHS step { length { count: 3 } gamma: 0.5 } }"};
+constexpr const char* kClippings[] = {"", "max_norm: 0.05", "max_norm: 0.05 over: DENSE",
+                                      "max_norm: 0.05 over: EACH", "max_value: 0.002"};
 constexpr RowDtype kDtypes[] = {FLOAT32, FLOAT16, BFLOAT16};
 constexpr const char* kAdmissions[] = {"", "count { min_count: 2 }",
                                        "count { min_count: 2 sketch { capacity: 30 } }",
                                        "probability { probability: 0.5 }"};
 
 // Eight epochs of six steps of two micro-batches, one of them refused: 40 steps. Ids come and go.
-// `number` says which optimizers, dtype and admission.
+// `number` determines optimizers, schedules, clipping, dtype and admission.
 ResumeCase forty_steps(int number) {
   ResumeCase resume_case;
   TinyTrainerOptions& options = resume_case.options;
@@ -40,10 +48,13 @@ ResumeCase forty_steps(int number) {
       options.table.mutable_eviction()));
   options.dense_optimizer.emplace();
   EXPECT_TRUE(TextFormat::ParseFromString(
-      absl::StrCat("learning_rate: 0.05 ", kDense[number / 7 % 5]), &*options.dense_optimizer));
+      absl::StrCat("learning_rate: 0.05 ", kSchedules[number % 4], kDense[number / 7 % 5]),
+      &*options.dense_optimizer));
   options.sparse_optimizer.emplace();
-  EXPECT_TRUE(TextFormat::ParseFromString(absl::StrCat("learning_rate: 0.05 ", kSparse[number % 7]),
-                                          &*options.sparse_optimizer));
+  EXPECT_TRUE(TextFormat::ParseFromString(
+      absl::StrCat("learning_rate: 0.05 ", kSchedules[(number + 1) % 4], kSparse[number % 7]),
+      &*options.sparse_optimizer));
+  EXPECT_TRUE(TextFormat::ParseFromString(kClippings[number % 5], &options.clipping));
   options.table.set_row_dtype(kDtypes[number / 35]);
   EXPECT_TRUE(TextFormat::ParseFromString(kAdmissions[(number + number / 35) % 4],
                                           options.table.mutable_admission()));

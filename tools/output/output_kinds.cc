@@ -82,11 +82,17 @@ bool are_measurements(FileSystem& files, const std::string& path) {
   return has_fields(first_line(files, path), {"name", "unit", "median", "best", "values"});
 }
 
+bool is_chart(FileSystem& files, const std::string& path) {
+  const std::string begin = read_piece(files, path, 0, kLineBytes);
+  return absl::StartsWith(begin, "<svg ") && absl::StrContains(begin, "<desc>Millrace</desc>");
+}
+
 }  // namespace
 
 OutputKind summary_kind() { return {"a summary", is_summary}; }
 OutputKind predictions_kind() { return {"a file of predictions", is_prediction_file}; }
 OutputKind script_kind() { return {"an exported model", is_script}; }
 OutputKind measurements_kind() { return {"a file of measurements", are_measurements}; }
+OutputKind chart_kind() { return {"a chart", is_chart}; }
 
 }  // namespace millrace

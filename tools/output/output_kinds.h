@@ -18,6 +18,9 @@ OutputKind script_kind();
 // Of bench: lines that to_json_line makes.
 OutputKind measurements_kind();
 
+// Of config plot: SVG that svg_of makes.
+OutputKind chart_kind();
+
 }  // namespace millrace
 
 #endif  // MILLRACE_TOOLS_OUTPUT_OUTPUT_KINDS_H_

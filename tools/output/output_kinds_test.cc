@@ -6,6 +6,7 @@
 #include "tests/io_testing/data_files.h"
 #include "tools/output/prediction_writer.h"
 #include "tools/output/summary_json.h"
+#include "tools/plot/svg_chart.h"
 
 namespace millrace {
 namespace {
@@ -68,6 +69,11 @@ TEST_F(OutputKindsTest, Measurements) {
   EXPECT_TRUE(is(measurements_kind(), "m", line + line));
   EXPECT_FALSE(is(measurements_kind(), "m", "{\"name\": \"mine\"}\n"));
   EXPECT_FALSE(is(measurements_kind(), "m", "my notes"));
+}
+
+TEST_F(OutputKindsTest, Charts) {
+  EXPECT_TRUE(is(chart_kind(), "c.svg", svg_of({})));
+  EXPECT_FALSE(is(chart_kind(), "c.svg", "<svg><desc>mine</desc></svg>"));
 }
 
 // Of a script see tests/e2e/export_test.cc.

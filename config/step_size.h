@@ -1,0 +1,34 @@
+// How the examples of a step are divided into micro-batches.
+#ifndef MILLRACE_CONFIG_STEP_SIZE_H_
+#define MILLRACE_CONFIG_STEP_SIZE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// What one rank reads for a step.
+struct StepSize {
+  int64_t batch_size = 0;     // examples of a micro-batch
+  int64_t micro_batches = 1;  // of a step
+  friend bool operator==(const StepSize&, const StepSize&) = default;
+};
+
+// Checks global_batch_size and max_micro_batch_size as far as they do not depend on the number of
+// ranks. Errors: InvalidArgument that begins with `where`, the place of `train`.
+absl::Status check_step_size(absl::string_view where, const TrainConfig& train);
+
+// Returns the micro-batches of each rank. Without global_batch_size they are as configured.
+// Otherwise each of `ranks` ranks reads an equal share of it, in the least number of micro-batches
+// of one size that max_micro_batch_size allows.
+// Errors: InvalidArgument if the ranks do not divide global_batch_size, or if the share of a rank
+// divides only into micro-batches below half of the largest possible size.
+absl::StatusOr<StepSize> step_size(const TrainConfig& train, int64_t ranks);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CONFIG_STEP_SIZE_H_

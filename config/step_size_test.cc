@@ -1,0 +1,75 @@
+#include "config/step_size.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+TrainConfig global(int64_t examples, int64_t most = 0) {
+  TrainConfig train;
+  train.set_global_batch_size(examples);
+  if (most > 0) train.set_max_micro_batch_size(most);
+  return train;
+}
+
+TEST(StepSizeTest, IsAsConfiguredWithoutAGlobalSize) {
+  TrainConfig train;
+  train.mutable_train_data()->set_batch_size(100);
+  train.set_micro_batches(3);
+  EXPECT_OK(check_step_size("train", train));
+  EXPECT_EQ(*step_size(train, 4), (StepSize{100, 3}));
+}
+
+TEST(StepSizeTest, RanksAndMicroBatchesMultiplyToTheGlobalSize) {
+  EXPECT_EQ(*step_size(global(8192), 1), (StepSize{8192, 1}));
+  EXPECT_EQ(*step_size(global(8192), 8), (StepSize{1024, 1}));
+  EXPECT_EQ(*step_size(global(8192, 2048), 1), (StepSize{2048, 4}));
+  EXPECT_EQ(*step_size(global(8192, 2048), 2), (StepSize{2048, 2}));
+  EXPECT_EQ(*step_size(global(8192, 3000), 1), (StepSize{2048, 4}));
+  EXPECT_EQ(*step_size(global(6, 1), 2), (StepSize{1, 3}));
+  for (int64_t ranks = 1; ranks <= 16; ++ranks) {
+    for (int64_t most = 1; most <= 240; ++most) {
+      const auto size = step_size(global(240, most), ranks);
+      if (!size.ok()) continue;
+      EXPECT_EQ(size->batch_size * size->micro_batches * ranks, 240);
+      EXPECT_LE(size->batch_size, most);
+    }
+  }
+}
+
+TEST(StepSizeTest, RefusesSizesThatDoNotDivide) {
+  const auto fails = [](const TrainConfig& train, int64_t ranks, const std::string& what) {
+    EXPECT_THAT(step_size(train, ranks),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
+  };
+  fails(global(8192), 3, "which 3 ranks do not divide; the nearest are 8190 and 8193");
+  fails(global(2), 3, "the nearest are 3");
+  fails(global(1021, 512), 1, "only into micro-batches of at most 1; choose a global_batch_size");
+}
+
+TEST(StepSizeTest, RefusesWhatContradictsTheGlobalSize) {
+  const auto fails = [](const TrainConfig& train, const std::string& what) {
+    EXPECT_THAT(check_step_size("train", train),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
+  };
+  TrainConfig train = global(64);
+  EXPECT_OK(check_step_size("train", train));
+  train.set_micro_batches(2);
+  fails(train, "train: global_batch_size determines micro_batches");
+  train = global(64);
+  train.mutable_train_data()->set_batch_size(8);
+  fails(train, "give it or them");
+  train = TrainConfig();
+  train.set_max_micro_batch_size(8);
+  fails(train, "train: max_micro_batch_size needs global_batch_size");
+  fails(global(-1), "global_batch_size is -1; must be at least 0");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,127 @@
+#include "optim/gradient_clipping.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "base/status_macros.h"
+#include "optim/clipping_check.h"
+
+namespace millrace {
+namespace {
+
+// As torch.nn.utils.clip_grad_norm_ adds to the norm.
+constexpr double kNormEpsilon = 1e-6;
+
+// Independent sums, so that the loop is vectorized without changing the order of additions.
+constexpr int64_t kLanes = 16;
+
+double sum_of_squares(const float* values, int64_t count) {
+  double sums[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      const double value = values[i + lane];
+      sums[lane] += value * value;
+    }
+  }
+  for (; i < count; ++i) sums[i % kLanes] += static_cast<double>(values[i]) * values[i];
+  double sum = 0;
+  for (const double lane : sums) sum += lane;
+  return sum;
+}
+
+// True if the loops over plain float32 memory may be used.
+bool is_plain(const at::Tensor& gradient) {
+  return gradient.is_cpu() && gradient.scalar_type() == at::kFloat && gradient.is_contiguous();
+}
+
+double sum_of_squares(const at::Tensor& gradient) {
+  if (is_plain(gradient)) {
+    return sum_of_squares(gradient.const_data_ptr<float>(), gradient.numel());
+  }
+  return gradient.to(at::kDouble).square().sum().item<double>();
+}
+
+void multiply(double factor, absl::Span<const NamedParameter> parameters) {
+  for (const NamedParameter& parameter : parameters) {
+    at::Tensor gradient = parameter.value.grad();
+    if (!gradient.defined()) continue;
+    if (!is_plain(gradient)) {
+      gradient.mul_(factor);
+      continue;
+    }
+    float* values = gradient.mutable_data_ptr<float>();
+    const auto as_float = static_cast<float>(factor);
+    for (int64_t i = 0; i < gradient.numel(); ++i) values[i] *= as_float;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<GradientClipping> GradientClipping::create(const ClippingConfig& config) {
+  RETURN_IF_ERROR(check_clipping("clipping", config));
+  return GradientClipping(config);
+}
+
+double squared_norm(absl::Span<const NamedParameter> parameters) {
+  double sum = 0;
+  for (const NamedParameter& parameter : parameters) {
+    const at::Tensor& gradient = parameter.value.grad();
+    if (gradient.defined()) sum += sum_of_squares(gradient);
+  }
+  return sum;
+}
+
+GradientClipping::Result GradientClipping::clip(absl::Span<const NamedParameter> parameters,
+                                                SparseOptimizer* tables, double table_scale) const {
+  const c10::AutoGradMode no_gradients(false);
+  return config_.has_max_norm() ? clip_by_norm(parameters, tables, table_scale)
+                                : clip_by_value(parameters, table_scale);
+}
+
+GradientClipping::Result GradientClipping::clip_by_norm(absl::Span<const NamedParameter> parameters,
+                                                        SparseOptimizer* tables,
+                                                        double table_scale) const {
+  Result result;
+  const auto factor = [this](double norm) {
+    return std::min(1.0, config_.max_norm() / (norm + kNormEpsilon));
+  };
+  const bool clips_tables = tables != nullptr && config_.over() != ClippingConfig::DENSE;
+  const double dense = squared_norm(parameters);
+  const double sparse =
+      clips_tables ? tables->summarize(true).norm_squared * table_scale * table_scale : 0;
+  double dense_factor = 1, table_factor = 1;
+  if (config_.over() == ClippingConfig::EACH) {
+    result.norms = {{"gradient_norm/dense", std::sqrt(dense)},
+                    {"gradient_norm/tables", std::sqrt(sparse)}};
+    dense_factor = factor(std::sqrt(dense));
+    table_factor = factor(std::sqrt(sparse));
+  } else {
+    const double norm = std::sqrt(dense + sparse);
+    result.norms = {{"gradient_norm", norm}};
+    dense_factor = factor(norm);
+    if (clips_tables) table_factor = dense_factor;
+  }
+  if (dense_factor < 1) multiply(dense_factor, parameters);
+  result.table_scale = table_scale * table_factor;
+  return result;
+}
+
+GradientClipping::Result GradientClipping::clip_by_value(
+    absl::Span<const NamedParameter> parameters, double table_scale) const {
+  Result result;
+  const double limit = config_.max_value();
+  for (const NamedParameter& parameter : parameters) {
+    at::Tensor gradient = parameter.value.grad();
+    if (gradient.defined()) gradient.clamp_(-limit, limit);
+  }
+  result.table_scale = table_scale;
+  if (config_.over() != ClippingConfig::DENSE) result.table_limit = limit;
+  return result;
+}
+
+}  // namespace millrace

@@ -1,0 +1,61 @@
+// Limits the size of a step's gradients.
+#ifndef MILLRACE_OPTIM_GRADIENT_CLIPPING_H_
+#define MILLRACE_OPTIM_GRADIENT_CLIPPING_H_
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "optim/named_parameter.h"
+#include "optim/sparse_optimizer.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Clips the complete gradients of a step: summed over micro-batches and ranks, divided by the
+// targets of the step, unscaled and finite. Every rank has the same sums, so that every rank gets
+// the same norm and replicated parameters stay equal. Stateless.
+//
+// By norm, as torch.nn.utils.clip_grad_norm_: gradients are multiplied by
+// min(1, max_norm / (norm + 1e-6)), where norm is the L2 norm over all numbers of all gradients, in
+// double. Each row of a table counts once, with the sum over its occurrences. By value, as
+// clip_grad_value_: each number is limited to [-max_value, max_value].
+class GradientClipping {
+ public:
+  // What the clipping of one step gave.
+  struct Result {
+    // For SparseOptimizer::step(), which clips the gradients of tables.
+    double table_scale = 1;
+    double table_limit = std::numeric_limits<double>::infinity();
+    // Norms before clipping, by name: "gradient_norm", or "gradient_norm/dense" and
+    // "gradient_norm/tables" where each is clipped apart. None if clipped by value.
+    std::vector<std::pair<std::string, double>> norms;
+  };
+
+  // Errors: those of check_clipping(). REQUIRES: a limit is given.
+  static absl::StatusOr<GradientClipping> create(const ClippingConfig& config);
+
+  // Clips dense gradients in place; an undefined gradient takes no part. `tables` may be null.
+  // `table_scale`: the factor by which the sums of tables are multiplied anyway.
+  Result clip(absl::Span<const NamedParameter> parameters, SparseOptimizer* tables,
+              double table_scale) const;
+
+ private:
+  explicit GradientClipping(const ClippingConfig& config) : config_(config) {}
+  Result clip_by_norm(absl::Span<const NamedParameter> parameters, SparseOptimizer* tables,
+                      double table_scale) const;
+  Result clip_by_value(absl::Span<const NamedParameter> parameters, double table_scale) const;
+
+  ClippingConfig config_;
+};
+
+// Returns the sum of squares over the gradients of all parameters, in double, in an order that
+// depends on no thread.
+double squared_norm(absl::Span<const NamedParameter> parameters);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_GRADIENT_CLIPPING_H_
