@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "job/keep_best_check.h"
-#include "job/monitor_check.h"
+#include "job/job_check.h"
 #include "proto/config_reader.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
@@ -23,8 +22,7 @@ namespace {
 
 absl::StatusOr<int> print(const ConfigFlags& flags, bool with_defaults) {
   ASSIGN_OR_RETURN(const JobConfig config, load_config(FileSystem::local(), flags));
-  RETURN_IF_ERROR(check_monitors(config), flags.config);
-  if (config.run().checkpoint().enabled()) RETURN_IF_ERROR(check_keep_best(config), flags.config);
+  RETURN_IF_ERROR(check_job(config));
   std::cout << (with_defaults ? to_text_with_defaults(config) : to_text(config));
   std::cout.flush();
   return kExitFinished;

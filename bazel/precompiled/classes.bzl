@@ -375,6 +375,8 @@ CLASSES = {
         "instruction_set_choice": "proto",
         "instruction_set_choice_test": "proto",
         "job": "torch",
+        "job_check": "tensor",
+        "job_check_test": "tensor",
         "job_checkpoints": "torch",
         "job_checkpoints_test": "tensor",
         "job_test": "tensor",

@@ -1,0 +1,19 @@
+// What of a configuration depends on the program that runs it.
+#ifndef MILLRACE_JOB_JOB_CHECK_H_
+#define MILLRACE_JOB_JOB_CHECK_H_
+
+#include "absl/status/status.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Checks what training refuses before it reads data: that the model and all hooks are linked into
+// this program, check_monitors (job/monitor_check.h), and, unless run.checkpoint.enabled is false,
+// check_keep_best (job/keep_best_check.h).
+// REQUIRES: `config` went through expand_names and validate.
+// Errors: InvalidArgument naming the field, as build_trainer and create_saver return it.
+absl::Status check_job(const JobConfig& config);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_JOB_JOB_CHECK_H_

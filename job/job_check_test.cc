@@ -1,0 +1,72 @@
+#include "job/job_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "framework/hook.h"
+#include "framework/hook_registry.h"
+#include "framework/model_registry.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Nothing is made of them.
+const bool kModel = register_model(
+    "known_model",
+    [](const ModelConfig&, const ModelResources&) -> absl::StatusOr<std::shared_ptr<Model>> {
+      return absl::UnimplementedError("");
+    });
+const bool kHook = register_hook(
+    "known_hook", "does nothing",
+    [](const HookConfig&, const HookResources&) -> absl::StatusOr<std::unique_ptr<Hook>> {
+      return absl::UnimplementedError("");
+    });
+
+// Of a job with these fields of `train` and `run`.
+absl::Status check(const std::string& train, const std::string& run) {
+  JobConfig config;
+  EXPECT_OK(parse_text(absl::StrCat("train { eval_data {} feature { name: \"label\" kind: LABEL } ",
+                                    train, " } run { ", run, " }"),
+                       "test", &config));
+  expand_names(config.mutable_train());
+  return check_job(config);
+}
+
+constexpr char kKnown[] = "model { name: \"known_model\" } ";
+
+TEST(JobCheckTest, LinkedNamesAreAccepted) {
+  EXPECT_TRUE(kModel && kHook);
+  EXPECT_OK(check(kKnown, "hooks { name: \"known_hook\" }"));
+}
+
+TEST(JobCheckTest, OtherNamesAreRefusedWithTheField) {
+  EXPECT_THAT(check("model { name: \"knwon_model\" }", ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("train.model: no model \"knwon_model\""),
+                             HasSubstr("did you mean \"known_model\""))));
+  EXPECT_THAT(std::string(check(absl::StrCat(kKnown, "hooks { name: \"a\" }"), "").message()),
+              HasSubstr("train.hooks: no hook \"a\""));
+  EXPECT_THAT(std::string(check(kKnown, "hooks { name: \"a\" }").message()),
+              HasSubstr("run.hooks: no hook \"a\""));
+}
+
+TEST(JobCheckTest, KeepBestNeedsAnEvaluation) {
+  const std::string keep = "keep_best { metric: \"eval/loss\" }";
+  EXPECT_OK(check(kKnown, absl::StrCat("checkpoint { ", keep, " }")));
+  const std::string disabled = "evaluation { enabled: false } ";
+  EXPECT_THAT(check(kKnown, absl::StrCat(disabled, "checkpoint { ", keep, " }")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("keep_best")));
+  EXPECT_OK(check(kKnown, absl::StrCat(disabled, "checkpoint { enabled: false ", keep, " }")))
+      << "nothing is kept";
+}
+
+}  // namespace
+}  // namespace millrace
