@@ -18,6 +18,7 @@
 #include "framework/model.h"
 #include "framework/model_parts.h"
 #include "framework/trainer.h"
+#include "optim/dense_optimizer_factory.h"
 
 namespace millrace {
 namespace {

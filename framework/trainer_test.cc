@@ -489,6 +489,30 @@ TEST_F(TrainerTest, ReportedValuesReachTheReport) {
   }
 }
 
+TEST_F(TrainerTest, TablesTrainBesideFrozenParameters) {
+  const auto run = [](double rate) {
+    TinyTrainerOptions options = two_steps();
+    options.train.sparse = 1;
+    options.learning_rate = rate;
+    options.dense_optimizer.emplace().set_frozen(true);
+    auto trainer = tiny_trainer(options);
+    std::vector<at::Tensor> before;
+    for (const at::Tensor& parameter : trainer->model().parameters()) {
+      EXPECT_FALSE(parameter.requires_grad());
+      before.push_back(parameter.clone());
+    }
+    EXPECT_OK(trainer->train());
+    const std::vector<at::Tensor> after = trainer->model().parameters();
+    for (size_t i = 0; i < before.size(); ++i) {
+      EXPECT_FALSE(after[i].grad().defined());
+      EXPECT_TRUE(after[i].equal(before[i]));
+    }
+    return fingerprint(trainer->model());
+  };
+  EXPECT_NE(run(0.1), run(0.2));
+  EXPECT_EQ(run(0.1), run(0.1));
+}
+
 TEST_F(TrainerTest, CadenceIsDueOncePerServingPoint) {
   TinyTrainerOptions options;
   options.train.batches = 5;

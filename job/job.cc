@@ -34,6 +34,7 @@
 #include "job/monitor_check.h"
 #include "job/ranks.h"
 #include "job/run_end.h"
+#include "optim/dense_optimizer_factory.h"
 #include "optim/gradient_clipping.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"

@@ -1,19 +1,13 @@
-// Optimizers of ordinary parameters.
+// The interface of optimizers of ordinary parameters.
 #ifndef MILLRACE_OPTIM_DENSE_OPTIMIZER_H_
 #define MILLRACE_OPTIM_DENSE_OPTIMIZER_H_
 
-#include <ATen/core/Tensor.h>
-
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "base/progress.h"
 #include "optim/named_parameter.h"
-#include "optim/schedule/schedule_totals.h"
-#include "proto/config.pb.h"
 
 namespace millrace {
 
@@ -44,22 +38,6 @@ class DenseOptimizer {
   // has none. Errors: InvalidArgument with the differences; nothing changes then.
   virtual absl::Status load_state(const std::vector<NamedParameter>& state) = 0;
 };
-
-// SGD, Adagrad, Adam (without a choice), AdamW over torch::optim, with their formulas. `totals`:
-// those of training, for schedules with shares of it.
-// Errors: InvalidArgument for numbers out of range.
-absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
-    const DenseOptimizerConfig& config, std::vector<NamedParameter> parameters,
-    const ScheduleTotals& totals = {});
-
-// Deals parameters out to optimizers by their patterns (optim/name_pattern.h), the first match
-// wins. Returns: one optimizer for each configuration, in their order; a model without parameters
-// needs none.
-// Errors: InvalidArgument for a parameter that no pattern matches and a pattern that got none,
-// naming the nearest.
-absl::StatusOr<std::vector<std::unique_ptr<DenseOptimizer>>> create_dense_optimizers(
-    const std::vector<DenseOptimizerConfig>& configs, const std::vector<NamedParameter>& parameters,
-    const ScheduleTotals& totals = {});
 
 }  // namespace millrace
 

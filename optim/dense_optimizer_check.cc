@@ -23,11 +23,32 @@ absl::Status check_adagrad(const std::string& where, const Adagrad& adagrad) {
   return positive(where, "epsilon", adagrad.epsilon());
 }
 
-absl::Status check_adam(const std::string& where, const Adam& adam) {
+absl::Status check_rmsprop(const std::string& where, const Rmsprop& rmsprop) {
+  RETURN_IF_ERROR(below_one(where, "alpha", rmsprop.alpha()));
+  RETURN_IF_ERROR(positive(where, "epsilon", rmsprop.epsilon()));
+  RETURN_IF_ERROR(not_negative(where, "weight_decay", rmsprop.weight_decay()));
+  return not_negative(where, "momentum", rmsprop.momentum());
+}
+
+// Kind is Adam or Lamb, which have these numbers in common.
+template <typename Kind>
+absl::Status check_adam(const std::string& where, const Kind& adam) {
   RETURN_IF_ERROR(below_one(where, "beta1", adam.beta1()));
   RETURN_IF_ERROR(below_one(where, "beta2", adam.beta2()));
   RETURN_IF_ERROR(positive(where, "epsilon", adam.epsilon()));
   return not_negative(where, "weight_decay", adam.weight_decay());
+}
+
+absl::Status check_lamb(const std::string& where, const Lamb& lamb) {
+  RETURN_IF_ERROR(check_adam(where, lamb));
+  return not_negative(where, "max_weight_norm", lamb.max_weight_norm());
+}
+
+absl::Status check_frozen(absl::string_view where, const DenseOptimizerConfig& config) {
+  const bool has_kind = config.kind_case() != DenseOptimizerConfig::KIND_NOT_SET;
+  if (!has_kind && !config.has_schedule()) return absl::OkStatus();
+  return wrong(where, absl::StrCat("its parameters are frozen: ", has_kind ? "a kind" : "schedule",
+                                   " would do nothing; remove it or frozen"));
 }
 
 }  // namespace
@@ -35,14 +56,15 @@ absl::Status check_adam(const std::string& where, const Adam& adam) {
 absl::Status check_dense_optimizer(absl::string_view where, const DenseOptimizerConfig& config) {
   const auto in = [&](absl::string_view kind) { return absl::StrCat(where, ".", kind); };
   RETURN_IF_ERROR(not_negative(where, "learning_rate", config.learning_rate()));
+  if (config.frozen()) return check_frozen(where, config);
   switch (config.kind_case()) {
     case DenseOptimizerConfig::kSgd: return check_sgd(in("sgd"), config.sgd());
     case DenseOptimizerConfig::kAdagrad: return check_adagrad(in("adagrad"), config.adagrad());
     case DenseOptimizerConfig::kAdam: return check_adam(in("adam"), config.adam());
     case DenseOptimizerConfig::kAdamw: return check_adam(in("adamw"), config.adamw());
-    case DenseOptimizerConfig::kRmsprop:
-    case DenseOptimizerConfig::kLamb:
-    case DenseOptimizerConfig::kAdamwTf: return wrong(where, "this kind is not supported yet");
+    case DenseOptimizerConfig::kAdamwTf: return check_adam(in("adamw_tf"), config.adamw_tf());
+    case DenseOptimizerConfig::kRmsprop: return check_rmsprop(in("rmsprop"), config.rmsprop());
+    case DenseOptimizerConfig::kLamb: return check_lamb(in("lamb"), config.lamb());
     case DenseOptimizerConfig::KIND_NOT_SET: break;
   }
   return absl::OkStatus();

@@ -22,7 +22,11 @@ absl::Status check(const std::string& text) {
 TEST(DenseOptimizerCheckTest, AcceptsTheEndsOfEveryRange) {
   for (const char* text :
        {"", "learning_rate: 0", "sgd {}", "sgd { momentum: 0.5 nesterov: true }",
-        "adagrad { epsilon: 1e-300 }", "adam { beta1: 0 beta2: 0.9999999 }", "adamw {}"}) {
+        "adagrad { epsilon: 1e-300 }", "adam { beta1: 0 beta2: 0.9999999 }", "adamw {}",
+        "adamw_tf { beta1: 0 weight_decay: 2 }",
+        "rmsprop { alpha: 0 momentum: 3 centered: true epsilon: 1e-300 }", "rmsprop {}",
+        "lamb { beta2: 0 max_weight_norm: 0 }", "lamb { max_weight_norm: 1e300 }", "frozen: true",
+        "frozen: true pattern: \"a\" learning_rate: 1", "frozen: false lamb {}"}) {
     EXPECT_OK(check(text)) << text;
   }
 }
@@ -39,6 +43,25 @@ TEST(DenseOptimizerCheckTest, RefusesNamingPlaceAndField) {
   fails("adagrad { lr_decay: -1 }", "here.adagrad: lr_decay");
   fails("adam { epsilon: 0 }", "here.adam: epsilon is 0");
   fails("adamw { epsilon: 0 }", "here.adamw: epsilon is 0");
+  fails("adamw_tf { beta2: 1 }", "here.adamw_tf: beta2 is 1");
+  fails("adamw_tf { epsilon: 0 }", "here.adamw_tf: epsilon is 0");
+  fails("adamw_tf { epsilon: nan }", "here.adamw_tf: epsilon is nan");
+  fails("adamw_tf { weight_decay: -1 }", "here.adamw_tf: weight_decay is -1");
+  fails("rmsprop { alpha: 1 }", "here.rmsprop: alpha is 1; must be at least 0 and below 1");
+  fails("rmsprop { alpha: nan }", "here.rmsprop: alpha is nan");
+  fails("rmsprop { epsilon: 0 }", "here.rmsprop: epsilon is 0");
+  fails("rmsprop { weight_decay: inf }", "here.rmsprop: weight_decay is inf");
+  fails("rmsprop { momentum: -0.5 }", "here.rmsprop: momentum is -0.5");
+  fails("lamb { beta1: -1 }", "here.lamb: beta1 is -1");
+  fails("lamb { beta2: 1.5 }", "here.lamb: beta2 is 1.5");
+  fails("lamb { epsilon: -1e-6 }", "here.lamb: epsilon is -1e-06");
+  fails("lamb { weight_decay: nan }", "here.lamb: weight_decay is nan");
+  fails("lamb { max_weight_norm: -1 }", "here.lamb: max_weight_norm is -1");
+  fails("lamb { max_weight_norm: inf }", "here.lamb: max_weight_norm is inf");
+  fails("frozen: true adam {}",
+        "here: its parameters are frozen: a kind would do nothing; remove it or frozen");
+  fails("frozen: true schedule { constant {} }", "here: its parameters are frozen: schedule");
+  fails("frozen: true learning_rate: -1", "learning_rate is -1");
   fails("adamw { beta1: 1 }", "here.adamw: beta1 is 1; must be at least 0 and below 1");
 }
 

@@ -13,6 +13,7 @@
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/state/state_reader.h"
 #include "checkpoint/testing/tiny_state_testing.h"
+#include "optim/dense_optimizer_factory.h"
 
 namespace millrace {
 namespace {

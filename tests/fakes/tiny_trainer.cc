@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "optim/dense_optimizer_factory.h"
 #include "tests/fakes/tiny_model.h"
 
 namespace millrace {
@@ -23,7 +24,8 @@ std::shared_ptr<EmbeddingCollection> shared_table(const TableConfig& table, int6
   return *std::move(collection);
 }
 
-std::unique_ptr<DenseOptimizer> dense_optimizer(const TinyTrainerOptions& options, Model& model) {
+std::vector<std::unique_ptr<DenseOptimizer>> dense_optimizers(const TinyTrainerOptions& options,
+                                                              Model& model) {
   DenseOptimizerConfig config;
   config.set_learning_rate(options.learning_rate);
   options.optimizer == "adam" ? (void)config.mutable_adam() : (void)config.mutable_sgd();
@@ -32,9 +34,9 @@ std::unique_ptr<DenseOptimizer> dense_optimizer(const TinyTrainerOptions& option
   for (const auto& parameter : model.named_parameters()) {
     parameters.push_back({parameter.key(), parameter.value()});
   }
-  auto optimizer = create_dense_optimizer(config, std::move(parameters));
-  MILLRACE_CHECK(optimizer.ok()) << optimizer.status();
-  return *std::move(optimizer);
+  auto optimizers = create_dense_optimizers({config}, parameters);
+  MILLRACE_CHECK(optimizers.ok()) << optimizers.status();
+  return *std::move(optimizers);
 }
 
 std::unique_ptr<SparseOptimizer> sparse_optimizer(const TinyTrainerOptions& options,
@@ -60,7 +62,7 @@ TrainerParts tiny_parts(TinyTrainerOptions options) {
   model->on_forward = options.on_forward;
   model->gives_targets = options.gives_targets;
   TrainerParts parts;
-  parts.dense_optimizers.push_back(dense_optimizer(options, *model));
+  parts.dense_optimizers = dense_optimizers(options, *model);
   if (collection != nullptr) parts.sparse_optimizer = sparse_optimizer(options, collection.get());
   if (options.clipping.limit_case() != ClippingConfig::LIMIT_NOT_SET) {
     auto clipping = GradientClipping::create(options.clipping);

@@ -19,7 +19,7 @@ struct TinyTrainerOptions {
   FakeDatasetOptions eval = {.batches = 2};
   std::string optimizer = "sgd";  // sgd or adam; dense and sparse
   double learning_rate = 0.1;
-  std::optional<DenseOptimizerConfig> dense_optimizer;    // instead of these two
+  std::optional<DenseOptimizerConfig> dense_optimizer;    // instead of these two, maybe frozen
   std::optional<SparseOptimizerConfig> sparse_optimizer;  // likewise
   ClippingConfig clipping;                                // without a limit: none
   std::function<absl::Status(const Batch&)> on_forward;

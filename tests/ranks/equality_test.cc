@@ -17,6 +17,7 @@
 #include "framework/model.h"
 #include "framework/model_parts.h"
 #include "framework/trainer.h"
+#include "optim/dense_optimizer_factory.h"
 #include "tests/fakes/fake_dataset.h"
 
 namespace millrace {

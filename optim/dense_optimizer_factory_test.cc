@@ -1,4 +1,4 @@
-#include "optim/dense_optimizer.h"
+#include "optim/dense_optimizer_factory.h"
 
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
@@ -134,13 +134,18 @@ TEST(DenseOptimizerTest, AdamW) {
 }
 
 std::vector<DenseOptimizerConfig> kinds_with_state() {
-  std::vector<DenseOptimizerConfig> configs(5);
+  std::vector<DenseOptimizerConfig> configs(9);
   for (DenseOptimizerConfig& config : configs) config.set_learning_rate(0.05);
   configs[0].mutable_sgd();
   configs[1].mutable_sgd()->set_momentum(0.9);
   configs[2].mutable_adagrad()->set_lr_decay(0.1);
   configs[3].mutable_adam();
   configs[4].mutable_adamw()->set_weight_decay(0.1);
+  configs[5].mutable_adamw_tf()->set_weight_decay(0.1);
+  configs[6].mutable_rmsprop();
+  configs[7].mutable_rmsprop()->set_momentum(0.9);
+  configs[7].mutable_rmsprop()->set_centered(true);
+  configs[8].mutable_lamb()->set_weight_decay(0.1);
   return configs;
 }
 
@@ -180,8 +185,13 @@ TEST(DenseOptimizerStateTest, NamesAreByParameter) {
       {"a.weight/momentum_buffer"},
       {"a.weight/step", "a.weight/sum", "b/step", "b/sum"},
       {"a.weight/step", "a.weight/exp_avg", "a.weight/exp_avg_sq"},
+      {"a.weight/step", "a.weight/exp_avg", "a.weight/exp_avg_sq"},
+      {"a.weight/step", "a.weight/exp_avg", "a.weight/exp_avg_sq"},
+      {"a.weight/step", "a.weight/square_avg"},
+      {"a.weight/step", "a.weight/square_avg", "a.weight/momentum_buffer", "a.weight/grad_avg"},
       {"a.weight/step", "a.weight/exp_avg", "a.weight/exp_avg_sq"}};
   const std::vector<DenseOptimizerConfig> configs = kinds_with_state();
+  ASSERT_EQ(configs.size(), kNames.size());
   for (size_t i = 0; i < configs.size(); ++i) {
     Trained trained(configs[i]);
     trained.step(0, /*second_from=*/1);
@@ -285,6 +295,11 @@ TEST(DenseOptimizerTest, RefusesBadNumbers) {
   refused([](DenseOptimizerConfig& c) { c.mutable_adam()->set_epsilon(0); }, "epsilon is 0");
   refused([](DenseOptimizerConfig& c) { c.mutable_adamw()->set_epsilon(0); }, "epsilon is 0");
   refused([](DenseOptimizerConfig& c) { c.mutable_adamw()->set_weight_decay(-1); }, "weight_decay");
+  refused([](DenseOptimizerConfig& c) { c.mutable_adamw_tf()->set_epsilon(0); }, "epsilon is 0");
+  refused([](DenseOptimizerConfig& c) { c.mutable_rmsprop()->set_alpha(1); }, "alpha is 1");
+  refused([](DenseOptimizerConfig& c) { c.mutable_lamb()->set_max_weight_norm(-1); },
+          "max_weight_norm is -1");
+  refused([](DenseOptimizerConfig& c) { c.set_frozen(true); }, "frozen");
 }
 
 DenseOptimizerConfig with_pattern(const char* pattern) {
@@ -319,6 +334,44 @@ TEST(DenseOptimizersTest, EveryParameterAndEveryPatternIsUsed) {
       create_dense_optimizers({with_pattern(""), with_pattern("top.bais")}, named({"top.bias"})),
       StatusIs(kInvalid, HasSubstr("did you mean \"top.bias\"")));
   EXPECT_THAT(create_dense_optimizers({}, named({"a"})), StatusIs(kInvalid));
+}
+
+DenseOptimizerConfig frozen(const char* pattern) {
+  DenseOptimizerConfig config = with_pattern(pattern);
+  config.set_frozen(true);
+  return config;
+}
+
+TEST(DenseOptimizersTest, FrozenParametersNeedNoGradientAndHaveNoOptimizer) {
+  const std::vector<NamedParameter> parameters = named({"deep.0", "deep.1", "top"});
+  ASSERT_OK_AND_ASSIGN(auto optimizers,
+                       create_dense_optimizers({frozen("deep.*"), with_pattern("")}, parameters));
+  ASSERT_EQ(optimizers.size(), 1);
+  EXPECT_THAT(optimizers[0]->parameters(), ElementsAre("top"));
+  EXPECT_FALSE(parameters[0].value.requires_grad());
+  EXPECT_FALSE(parameters[1].value.requires_grad());
+  EXPECT_TRUE(parameters[2].value.requires_grad());
+  (parameters[0].value * parameters[2].value).sum().backward();
+  EXPECT_FALSE(parameters[0].value.grad().defined());
+  ASSERT_OK(optimizers[0]->step(Progress()));
+  EXPECT_EQ(parameters[0].value.item<double>(), 1);
+  EXPECT_NE(parameters[2].value.item<double>(), 1);
+}
+
+TEST(DenseOptimizersTest, AllParametersMayBeFrozen) {
+  const std::vector<NamedParameter> parameters = named({"a", "b"});
+  ASSERT_OK_AND_ASSIGN(auto optimizers, create_dense_optimizers({frozen("")}, parameters));
+  EXPECT_TRUE(optimizers.empty());
+  EXPECT_FALSE(parameters[1].value.requires_grad());
+}
+
+TEST(DenseOptimizersTest, FrozenPatternsAreCheckedLikeOthers) {
+  EXPECT_THAT(create_dense_optimizers({frozen("top.bais"), with_pattern("")}, named({"top.bias"})),
+              StatusIs(kInvalid, HasSubstr("did you mean \"top.bias\"")));
+  DenseOptimizerConfig with_kind = frozen("");
+  with_kind.mutable_lamb();
+  EXPECT_THAT(create_dense_optimizers({with_kind}, named({"a"})),
+              StatusIs(kInvalid, HasSubstr("frozen: a kind would do nothing")));
 }
 
 TEST(DenseOptimizersTest, AModelWithoutParametersNeedsNone) {

@@ -1,0 +1,52 @@
+// State of LibTorch's optimizers as named tensors.
+#ifndef MILLRACE_OPTIM_DENSE_TORCH_STATE_H_
+#define MILLRACE_OPTIM_DENSE_TORCH_STATE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "optim/dense/state_layout.h"
+#include "optim/named_parameter.h"
+
+namespace torch::optim {
+class Optimizer;
+class OptimizerParamState;
+}  // namespace torch::optim
+
+namespace millrace {
+
+// The state that one kind of optimizer keeps about a parameter. Each kind has one object, which
+// lives as long as the process.
+class TorchState {
+ public:
+  using ParamState = torch::optim::OptimizerParamState;
+
+  virtual ~TorchState() = default;
+  virtual const StateLayout& layout() const = 0;
+  // Returns the fields in the order of the layout. Tensors are shared with `state`, counts copied.
+  virtual std::vector<at::Tensor> read(const ParamState& state) const = 0;
+  // Returns a new state of copies of `values`, in the order of the layout. REQUIRES: types and
+  // shapes are those of the layout.
+  virtual std::unique_ptr<ParamState> make(const std::vector<at::Tensor>& values) const = 0;
+};
+
+const TorchState& sgd_state(bool with_momentum);
+const TorchState& adagrad_state();
+const TorchState& adam_state();
+const TorchState& adamw_state();
+
+// Returns DenseOptimizer::state(). `parameters` are those of the optimizer, in its order.
+std::vector<NamedParameter> read_torch_state(const torch::optim::Optimizer& optimizer,
+                                             const TorchState& kind,
+                                             const std::vector<NamedParameter>& parameters);
+
+// Replaces the state of all parameters by copies. REQUIRES: state_differences() returns no line.
+void write_torch_state(torch::optim::Optimizer& optimizer, const TorchState& kind,
+                       const std::vector<NamedParameter>& parameters,
+                       const std::vector<NamedParameter>& state);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_DENSE_TORCH_STATE_H_
