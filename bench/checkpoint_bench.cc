@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
+#include "base/path/shell_path.h"
 #include "base/random/philox.h"
-#include "base/shell_path.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "bench/benchmark.h"

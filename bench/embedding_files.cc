@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/shell_path.h"
+#include "base/path/shell_path.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/outside_checkpoints.h"
 

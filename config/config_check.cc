@@ -10,7 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
-#include "base/shell_path.h"
+#include "base/path/shell_path.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
@@ -29,8 +29,8 @@
 #include "job/generate/generated_rows_check.h"
 #include "optim/clipping_check.h"
 #include "optim/dense_optimizer_check.h"
+#include "optim/optimizer_schedule.h"
 #include "optim/rows/row_optimizer_check.h"
-#include "optim/schedule/schedule_check.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
 
@@ -165,11 +165,8 @@ absl::Status check_tables(const TrainConfig& train) {
 template <typename OptimizerConfig>
 absl::Status check_rate(const std::string& where, const OptimizerConfig& optimizer,
                         const TrainConfig& train) {
-  if (optimizer.schedule().kind_case() == ScheduleConfig::KIND_NOT_SET) return absl::OkStatus();
-  if (optimizer.schedule().has_reduce_on_plateau()) {
-    return wrong(where + ".schedule", "reduce_on_plateau is not supported yet");
-  }
-  return check_schedule(where + ".schedule", optimizer.schedule(), training_totals(train));
+  return check_optimizer_schedule(where + ".schedule", optimizer.schedule(),
+                                  training_totals(train));
 }
 
 absl::Status check_optimizers(const TrainConfig& train) {

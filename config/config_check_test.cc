@@ -58,6 +58,29 @@ TEST(ValidateTest, IdleWindowsNeedWindows) {
   EXPECT_OK(validate(config));
 }
 
+// What `config defaults` prints means the same.
+TEST(ValidateTest, AcceptsNewFieldsWithDefaultsWrittenOut) {
+  for (const char* text : {
+           "train.global_batch_size=64",
+           "train.more_optimizers={pattern: \"deep*\" frozen: true}",
+           "train.optimizer={schedule {cosine {length {count: 9}}}}",
+           "train.optimizer={schedule {polynomial {length {count: 9}}}}",
+           "train.optimizer={schedule {exponential {gamma: 0.5}}}",
+           "train.optimizer={schedule {inverse_square_root {}}}",
+           "train.optimizer={schedule {unit: EPOCHS chained {part {length {count: 2} schedule "
+           "{constant {}}} part {schedule {exponential {gamma: 0.9}}}}}}",
+           "train.clipping={max_norm: 1}",
+       }) {
+    SCOPED_TRACE(text);
+    JobConfig job = valid();
+    ASSERT_OK(apply_override(text, &job));
+    ASSERT_OK(validate(job));
+    JobConfig full;
+    ASSERT_OK(parse_text(to_text_with_defaults(job), "defaults", &full));
+    EXPECT_OK(validate(full));
+  }
+}
+
 TEST(ValidateTest, AcceptsTablesWithEveryPolicy) {
   JobConfig config = valid();
   ASSERT_OK(apply_override("train.table[0].eviction={idle_steps: 5}", &config));

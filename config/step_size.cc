@@ -1,5 +1,8 @@
 #include "config/step_size.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/field_check.h"
@@ -7,22 +10,30 @@
 namespace millrace {
 namespace {
 
-// Returns the least divisor of `share` that is at least `least`; `share` itself is one.
-int64_t least_divisor(int64_t share, int64_t least) {
-  while (share % least != 0) ++least;
-  return least;
+// Examples of a batch are counted in tensors, whose sizes LibTorch multiplies.
+constexpr int64_t kMostExamples = std::numeric_limits<int32_t>::max();
+
+// Returns the least divisor of `share` in [least, 2 * least]; none: 0.
+int64_t divisor_near(int64_t share, int64_t least) {
+  for (int64_t divisor = least; divisor <= std::min(2 * least, share); ++divisor) {
+    if (share % divisor == 0) return divisor;
+  }
+  return 0;
 }
 
 }  // namespace
 
 absl::Status check_step_size(absl::string_view where, const TrainConfig& train) {
-  RETURN_IF_ERROR(at_least(where, "global_batch_size", train.global_batch_size(), 0));
-  RETURN_IF_ERROR(at_least(where, "max_micro_batch_size", train.max_micro_batch_size(), 0));
+  RETURN_IF_ERROR(within(where, "global_batch_size", train.global_batch_size(), 0, kMostExamples));
+  RETURN_IF_ERROR(
+      within(where, "max_micro_batch_size", train.max_micro_batch_size(), 0, kMostExamples));
   if (train.global_batch_size() == 0) {
     if (train.max_micro_batch_size() == 0) return absl::OkStatus();
     return wrong(where, "max_micro_batch_size needs global_batch_size");
   }
-  if (train.has_micro_batches() || train.train_data().has_batch_size()) {
+  // Defaults that are written out contradict nothing.
+  if (train.micro_batches() != TrainConfig().micro_batches() ||
+      train.train_data().batch_size() != DataConfig().batch_size()) {
     return wrong(where,
                  "global_batch_size determines micro_batches and train_data.batch_size; give it "
                  "or them");
@@ -41,14 +52,16 @@ absl::StatusOr<StepSize> step_size(const TrainConfig& train, int64_t ranks) {
                                                    below + ranks));
   }
   const int64_t share = global / ranks;
-  const int64_t most = train.max_micro_batch_size() == 0 ? share : train.max_micro_batch_size();
-  const int64_t least = (share + most - 1) / most;
-  const int64_t micro_batches = least_divisor(share, least);
-  if (micro_batches > 2 * least) {
+  const int64_t most =
+      train.max_micro_batch_size() == 0 ? share : std::min(share, train.max_micro_batch_size());
+  const int64_t least = (share - 1) / most + 1;
+  const int64_t micro_batches = divisor_near(share, least);
+  if (micro_batches == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "max_micro_batch_size is ", most, ", but the ", share,
-        " examples of a rank divide only into micro-batches of at most ", share / micro_batches,
-        "; choose a global_batch_size with more divisors, such as ", least * most * ranks));
+        " examples of a rank divide only into micro-batches below half of that; choose a "
+        "global_batch_size with more divisors, such as ",
+        least * most * ranks));
   }
   return StepSize{share / micro_batches, micro_batches};
 }

@@ -33,6 +33,7 @@ TEST(StepSizeTest, RanksAndMicroBatchesMultiplyToTheGlobalSize) {
   EXPECT_EQ(*step_size(global(8192, 2048), 2), (StepSize{2048, 2}));
   EXPECT_EQ(*step_size(global(8192, 3000), 1), (StepSize{2048, 4}));
   EXPECT_EQ(*step_size(global(6, 1), 2), (StepSize{1, 3}));
+  EXPECT_EQ(*step_size(global(8192, 2147483647), 1), (StepSize{8192, 1}));
   for (int64_t ranks = 1; ranks <= 16; ++ranks) {
     for (int64_t most = 1; most <= 240; ++most) {
       const auto size = step_size(global(240, most), ranks);
@@ -50,7 +51,8 @@ TEST(StepSizeTest, RefusesSizesThatDoNotDivide) {
   };
   fails(global(8192), 3, "which 3 ranks do not divide; the nearest are 8190 and 8193");
   fails(global(2), 3, "the nearest are 3");
-  fails(global(1021, 512), 1, "only into micro-batches of at most 1; choose a global_batch_size");
+  fails(global(1021, 512), 1,
+        "only into micro-batches below half of that; choose a global_batch_size");
 }
 
 TEST(StepSizeTest, RefusesWhatContradictsTheGlobalSize) {
@@ -65,6 +67,11 @@ TEST(StepSizeTest, RefusesWhatContradictsTheGlobalSize) {
   train = global(64);
   train.mutable_train_data()->set_batch_size(8);
   fails(train, "give it or them");
+  train = global(64);
+  train.mutable_train_data()->set_batch_size(512);
+  train.set_micro_batches(1);
+  EXPECT_OK(check_step_size("train", train)) << "defaults that are written out";
+  fails(global(int64_t{1} << 40), "global_batch_size is 1099511627776; must be");
   train = TrainConfig();
   train.set_max_micro_batch_size(8);
   fails(train, "train: max_micro_batch_size needs global_batch_size");

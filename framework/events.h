@@ -36,7 +36,8 @@ class Gradients {
 
   // Dense parameters; the gradient of each is value.grad(), undefined where it took no part.
   absl::Span<const NamedParameter> dense() const { return parameters_; }
-  // The squared norm of all table gradients, duplicates summed first; 0 without tables.
+  // The squared norm of all table gradients, duplicates summed first; 0 without tables. That of
+  // gradients clipped by value is the norm before.
   double sparse_norm_squared() const { return sparse_norm_squared_ ? sparse_norm_squared_() : 0; }
 
  private:

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
-#include "base/rereadable.h"
+#include "base/path/rereadable.h"
 #include "base/status_macros.h"
 
 namespace millrace {

@@ -11,7 +11,7 @@ namespace millrace {
 
 // What stands in the way of making `path`, so that it shows before the work: PermissionDenied
 // saying what is wrong with the directory above it, and what to do. Writes nothing.
-// Errors: InvalidArgument of check_shell_path (base/shell_path.h) too.
+// Errors: InvalidArgument of check_shell_path (base/path/shell_path.h) too.
 absl::Status check_output_place(FileSystem& files, const std::string& path);
 
 // The same for a file, which may be there already and will be replaced: no directory or device.

@@ -46,8 +46,11 @@ absl::Status check_lamb(const std::string& where, const Lamb& lamb) {
 
 absl::Status check_frozen(absl::string_view where, const DenseOptimizerConfig& config) {
   const bool has_kind = config.kind_case() != DenseOptimizerConfig::KIND_NOT_SET;
-  if (!has_kind && !config.has_schedule()) return absl::OkStatus();
-  return wrong(where, absl::StrCat("its parameters are frozen: ", has_kind ? "a kind" : "schedule",
+  const bool has_schedule = config.schedule().kind_case() != ScheduleConfig::KIND_NOT_SET;
+  const bool has_rate = config.learning_rate() != DenseOptimizerConfig().learning_rate();
+  if (!has_kind && !has_schedule && !has_rate) return absl::OkStatus();
+  const char* field = has_kind ? "a kind" : has_schedule ? "schedule" : "learning_rate";
+  return wrong(where, absl::StrCat("its parameters are frozen: ", field,
                                    " would do nothing; remove it or frozen"));
 }
 

@@ -52,8 +52,8 @@ class GradientClipping {
   ClippingConfig config_;
 };
 
-// Returns the sum of squares over the gradients of all parameters, in double, in an order that
-// depends on no thread.
+// Returns the sum of squares over the gradients of all parameters, in double. For contiguous
+// float32 gradients in an order that depends on no thread.
 double squared_norm(absl::Span<const NamedParameter> parameters);
 
 }  // namespace millrace

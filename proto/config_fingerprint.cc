@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
@@ -161,14 +164,46 @@ void reduce(DataConfig& data) {
   data.mutable_windows()->mutable_time()->clear_end();
 }
 
+bool has_share(const Message& message) {
+  if (message.GetDescriptor() == ScheduleLength::descriptor()) {
+    return static_cast<const ScheduleLength&>(message).has_share();
+  }
+  const Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 0;
+    for (int i = 0; i < count; ++i) {
+      if (has_share(reflection.GetRepeatedMessage(message, field, i))) return true;
+    }
+    if (!field->is_repeated() && has_share(reflection.GetMessage(message, field))) return true;
+  }
+  return false;
+}
+
+// Returns the units whose total of training decides a learning rate.
+std::set<ScheduleConfig::Unit> units_with_shares(const TrainConfig& train) {
+  std::set<ScheduleConfig::Unit> units;
+  const auto add = [&units](const ScheduleConfig& schedule) {
+    if (has_share(schedule)) units.insert(schedule.unit());
+  };
+  add(train.optimizer().schedule());
+  add(train.sparse_optimizer().schedule());
+  for (const DenseOptimizerConfig& optimizer : train.more_optimizers()) add(optimizer.schedule());
+  for (const TableConfig& table : train.table()) add(table.optimizer().schedule());
+  return units;
+}
+
 }  // namespace
 
 TrainConfig identity_of(const TrainConfig& config) {
   TrainConfig identity = config;
-  identity.clear_max_steps();
-  identity.clear_max_epochs();
+  const std::set<ScheduleConfig::Unit> units = units_with_shares(config);
+  if (units.count(ScheduleConfig::STEPS) == 0) identity.clear_max_steps();
+  if (units.count(ScheduleConfig::EPOCHS) == 0) identity.clear_max_epochs();
+  if (units.count(ScheduleConfig::WINDOWS) == 0) identity.clear_max_windows();
   identity.clear_max_seconds();
-  identity.clear_max_windows();
   if (identity.has_train_data()) reduce(*identity.mutable_train_data());
   for (FeatureConfig& feature : *identity.mutable_feature()) {
     for (TransformConfig& transform : *feature.mutable_transform()) {

@@ -11,7 +11,8 @@ namespace millrace {
 
 // What of a configuration decides what training comes to, step by step: all of it but
 //   * how long it goes on: max_steps, max_epochs, max_seconds, max_windows, and of windows
-//     idle_seconds and time.end;
+//     idle_seconds and time.end; except the limit of a unit in which a schedule has a share of
+//     training, since it decides learning rates;
 //   * what it began with: initialize_from, and a model_bank without dynamic sources. A run that
 //   goes
 //     on does not read them;

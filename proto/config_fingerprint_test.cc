@@ -43,6 +43,26 @@ TrainConfig changed(const std::string& text) {
   return config;
 }
 
+TEST(ConfigFingerprintTest, ALimitPlaysARoleWhereAScheduleHasAShareOfIt) {
+  const auto steps_matter = [](const std::string& schedule) {
+    return !config_differences(changed(schedule + " max_steps: 200"), changed(schedule)).empty();
+  };
+  const auto epochs_matter = [](const std::string& schedule) {
+    return !config_differences(changed(schedule + " max_epochs: 9"), changed(schedule)).empty();
+  };
+  const std::string share = "{ cosine { length { share: 1 } } }";
+  EXPECT_TRUE(steps_matter("optimizer { schedule " + share + " }"));
+  EXPECT_FALSE(epochs_matter("optimizer { schedule " + share + " }"));
+  EXPECT_TRUE(steps_matter("sparse_optimizer { schedule " + share + " }"));
+  EXPECT_TRUE(steps_matter("more_optimizers { schedule " + share + " }"));
+  EXPECT_TRUE(steps_matter("table { name: \"t\" optimizer { schedule " + share + " } }"));
+  EXPECT_TRUE(
+      epochs_matter("optimizer { schedule { unit: EPOCHS chained {"
+                    " part { length { share: 0.5 } schedule { constant {} } }"
+                    " part { schedule { constant {} } } } } }"));
+  EXPECT_FALSE(steps_matter("optimizer { schedule { cosine { length { count: 70 } } } }"));
+}
+
 TEST(ConfigFingerprintTest, LimitsPathsAndDefaultsPlayNoRole) {
   expect_same(parse(kJob), changed("max_steps: 7 max_epochs: 0 max_seconds: 3"));
   expect_same(parse(kJob), changed("train_data { path: \"c\" drop_remainder: false }"));

@@ -157,15 +157,28 @@ void fill_defaults(std::set<const google::protobuf::Descriptor*> above, Message*
 
 bool absence_has_meaning(const FieldDescriptor& field) {
   static const std::set<std::string>* names = new std::set<std::string>{
-      "millrace.DataConfig.split",       "millrace.DataConfig.csv",
-      "millrace.DataConfig.tfrecord",    "millrace.DataConfig.libsvm",
-      "millrace.TableConfig.optimizer",  "millrace.ReportConfig.when",
-      "millrace.EvaluationConfig.when",  "millrace.TrainConfig.generated_data",
-      "millrace.TableConfig.eviction",   "millrace.CountAdmission.sketch",
-      "millrace.EvictRowsConfig.when",   "millrace.CheckpointConfig.when",
-      "millrace.TrainConfig.model_bank", "millrace.SourceConfig.rows",
-      "millrace.ModelBankConfig.reload", "millrace.DataConfig.windows",
+      "millrace.DataConfig.split",
+      "millrace.DataConfig.csv",
+      "millrace.DataConfig.tfrecord",
+      "millrace.DataConfig.libsvm",
+      "millrace.TableConfig.optimizer",
+      "millrace.ReportConfig.when",
+      "millrace.EvaluationConfig.when",
+      "millrace.TrainConfig.generated_data",
+      "millrace.TableConfig.eviction",
+      "millrace.CountAdmission.sketch",
+      "millrace.EvictRowsConfig.when",
+      "millrace.CheckpointConfig.when",
+      "millrace.TrainConfig.model_bank",
+      "millrace.SourceConfig.rows",
+      "millrace.ModelBankConfig.reload",
+      "millrace.DataConfig.windows",
       "millrace.DataConfig.mix",
+      "millrace.CosineScheduleConfig.warmup",
+      "millrace.PolynomialScheduleConfig.warmup",
+      "millrace.ExponentialScheduleConfig.length",
+      "millrace.InverseSquareRootScheduleConfig.warmup_length",
+      "millrace.ChainedScheduleConfig.Part.length",
   };
   return names->count(field.full_name()) > 0;
 }

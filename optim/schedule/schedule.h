@@ -18,7 +18,7 @@ namespace millrace {
 //
 //   ASSIGN_OR_RETURN(std::unique_ptr<Schedule> schedule,
 //                    create_schedule(config, learning_rate, totals));
-//   optimizer.set_learning_rate(schedule->rate(progress));  // before each step
+//   const double rate = schedule->rate(progress);  // of the step after `progress`
 //
 // The const functions may be called from several threads while no other function runs.
 class Schedule {

@@ -1,7 +1,7 @@
 #include "tools/output/run_inputs.h"
 
 #include "absl/strings/str_cat.h"
-#include "base/shell_path.h"
+#include "base/path/shell_path.h"
 #include "base/status_macros.h"
 #include "io/files/deep_glob.h"
 #include "io/files/glob_pattern.h"

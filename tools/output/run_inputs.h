@@ -22,7 +22,7 @@ std::vector<RunInput> run_inputs(FileSystem& files, const std::string& config_pa
 // may be.
 std::vector<RunInput> run_outputs(const RunConfig& config);
 
-// Refuses paths of inputs that a shell should have expanded (base/shell_path.h) and that name
+// Refuses paths of inputs that a shell should have expanded (base/path/shell_path.h) and that name
 // nothing as they are. Errors: NotFound naming field and path.
 absl::Status check_input_paths(FileSystem& files, const TrainConfig& config);
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/shell_path.h"
+#include "base/path/shell_path.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/outside_checkpoints.h"
 #include "job/output_place.h"

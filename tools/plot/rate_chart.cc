@@ -16,7 +16,8 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kPoints = 1000;  // of a line, about
+constexpr int64_t kPoints = 1000;        // of a line, about
+constexpr double kMostPositions = 1e15;  // whole numbers that a double holds
 
 struct NamedSchedule {
   std::string name;
@@ -42,10 +43,13 @@ absl::StatusOr<std::vector<NamedSchedule>> schedules_of(const TrainConfig& train
     const int number = dense++;
     return number == 0 ? std::string("dense") : absl::StrCat("dense", number);
   };
-  for (const DenseOptimizerConfig& config : train.more_optimizers()) {
+  std::vector<DenseOptimizerConfig> dense_configs(train.more_optimizers().begin(),
+                                                  train.more_optimizers().end());
+  dense_configs.push_back(train.optimizer());
+  for (const DenseOptimizerConfig& config : dense_configs) {
+    if (config.frozen()) continue;  // reports leave it out, too
     RETURN_IF_ERROR(add(dense_name(), config, totals, &all));
   }
-  RETURN_IF_ERROR(add(dense_name(), train.optimizer(), totals, &all));
   if (train.table_size() > 0) {
     RETURN_IF_ERROR(add("sparse", train.sparse_optimizer(), totals, &all));
   }
@@ -68,7 +72,7 @@ absl::StatusOr<double> chart_end(ScheduleConfig::Unit unit, int64_t length,
   double end = 0;
   for (const NamedSchedule& named : schedules) end = std::max(end, named.schedule->end());
   if (end == 0) return 1;  // all are constant
-  if (std::isfinite(end)) return std::ceil(end * 1.1);
+  if (end <= kMostPositions) return std::ceil(end * 1.1);
   return absl::InvalidArgumentError(
       absl::StrCat("how many ", plural(unit), " training has is not known; give --length"));
 }
@@ -89,7 +93,14 @@ ChartLine line_of(const NamedSchedule& named, double end) {
 
 absl::StatusOr<std::vector<Chart>> rate_charts(const TrainConfig& train, int64_t length) {
   const ScheduleTotals totals = training_totals(train);
+  if (static_cast<double>(length) > kMostPositions) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--length is ", length, "; must be at most 1e15"));
+  }
   ASSIGN_OR_RETURN(std::vector<NamedSchedule> all, schedules_of(train));
+  if (all.empty()) {
+    return absl::InvalidArgumentError("all parameters are frozen: there is no rate to draw");
+  }
   const auto first = std::find_if(all.begin(), all.end(),
                                   [](const NamedSchedule& named) { return named.configured; });
   const auto common_unit = first == all.end() ? ScheduleConfig::STEPS : first->schedule->unit();

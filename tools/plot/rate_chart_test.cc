@@ -54,6 +54,17 @@ TEST(RateChartTest, EachUnitHasItsChart) {
   EXPECT_EQ(all[1].lines[0].points.back().first, 6);
 }
 
+TEST(RateChartTest, FrozenParametersHaveNoRate) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<Chart> all, charts(R"(
+    max_steps: 4
+    more_optimizers { pattern: "deep.*" frozen: true }
+    optimizer { learning_rate: 1 })"));
+  ASSERT_THAT(all[0].lines, SizeIs(1));
+  EXPECT_EQ(all[0].lines[0].name, "dense");
+  EXPECT_THAT(charts("optimizer { frozen: true }"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("frozen")));
+}
+
 TEST(RateChartTest, LengthDecides) {
   ASSERT_OK_AND_ASSIGN(const std::vector<Chart> all, charts("max_steps: 100", 7));
   EXPECT_EQ(all[0].lines[0].points.back().first, 7);

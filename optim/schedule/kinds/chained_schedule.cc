@@ -15,7 +15,8 @@ namespace {
 
 void check_schedule_of_part(absl::string_view where, const ScheduleConfig& config,
                             const ScheduleScope& scope, FieldErrors* errors) {
-  if (config.has_unit()) {
+  // The default may be written out.
+  if (config.unit() != ScheduleConfig::STEPS && config.unit() != scope.unit) {
     errors->add(wrong(where, "unit is set; set it in the schedule that holds the chain"));
   }
   const ScheduleMember* member = scope.members->find(config.kind_case());

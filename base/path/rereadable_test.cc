@@ -1,4 +1,4 @@
-#include "base/rereadable.h"
+#include "base/path/rereadable.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

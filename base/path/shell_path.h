@@ -1,6 +1,6 @@
 // Paths that a shell should have expanded.
-#ifndef MILLRACE_BASE_SHELL_PATH_H_
-#define MILLRACE_BASE_SHELL_PATH_H_
+#ifndef MILLRACE_BASE_PATH_SHELL_PATH_H_
+#define MILLRACE_BASE_PATH_SHELL_PATH_H_
 
 #include <string>
 
@@ -16,4 +16,4 @@ absl::Status check_shell_path(absl::string_view path);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_SHELL_PATH_H_
+#endif  // MILLRACE_BASE_PATH_SHELL_PATH_H_

@@ -1,4 +1,4 @@
-#include "base/rereadable.h"
+#include "base/path/rereadable.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"

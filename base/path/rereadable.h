@@ -1,6 +1,6 @@
 // Files that can be read more than once.
-#ifndef MILLRACE_BASE_REREADABLE_H_
-#define MILLRACE_BASE_REREADABLE_H_
+#ifndef MILLRACE_BASE_PATH_REREADABLE_H_
+#define MILLRACE_BASE_PATH_REREADABLE_H_
 
 #include <string>
 
@@ -19,4 +19,4 @@ absl::Status check_rereadable(const std::string& path, const FileInfo& info);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_REREADABLE_H_
+#endif  // MILLRACE_BASE_PATH_REREADABLE_H_

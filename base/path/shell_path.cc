@@ -1,4 +1,4 @@
-#include "base/shell_path.h"
+#include "base/path/shell_path.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"

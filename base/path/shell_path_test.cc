@@ -1,4 +1,4 @@
-#include "base/shell_path.h"
+#include "base/path/shell_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

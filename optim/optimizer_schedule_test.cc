@@ -1,0 +1,36 @@
+#include "optim/optimizer_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "base/status_matchers.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(OptimizerScheduleTest, IsConstantWithoutAKind) {
+  SparseOptimizerConfig config;
+  config.set_learning_rate(0.3);
+  config.mutable_schedule();
+  ASSERT_OK_AND_ASSIGN(const auto schedule, create_optimizer_schedule(config, {}));
+  EXPECT_EQ(schedule->rate_at(0), 0.3);
+  EXPECT_EQ(schedule->rate_at(1e9), 0.3);
+}
+
+TEST(OptimizerScheduleTest, RefusesWhatWouldDoNothing) {
+  ScheduleConfig config;
+  config.set_unit(ScheduleConfig::EPOCHS);
+  EXPECT_THAT(check_optimizer_schedule("here", config, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("here: unit is set")));
+  config.mutable_reduce_on_plateau()->set_monitor("eval/auc");
+  EXPECT_THAT(check_optimizer_schedule("here", config, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not supported yet")));
+  DenseOptimizerConfig optimizer;
+  *optimizer.mutable_schedule() = config;
+  EXPECT_FALSE(create_optimizer_schedule(optimizer, {}).ok());
+}
+
+}  // namespace
+}  // namespace millrace
