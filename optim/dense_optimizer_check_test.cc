@@ -26,7 +26,7 @@ TEST(DenseOptimizerCheckTest, AcceptsTheEndsOfEveryRange) {
         "adamw_tf { beta1: 0 weight_decay: 2 }",
         "rmsprop { alpha: 0 momentum: 3 centered: true epsilon: 1e-300 }", "rmsprop {}",
         "lamb { beta2: 0 max_weight_norm: 0 }", "lamb { max_weight_norm: 1e300 }", "frozen: true",
-        "frozen: true pattern: \"a\" learning_rate: 1", "frozen: false lamb {}"}) {
+        "frozen: true pattern: \"a\"", "frozen: false lamb {}"}) {
     EXPECT_OK(check(text)) << text;
   }
 }
@@ -61,6 +61,7 @@ TEST(DenseOptimizerCheckTest, RefusesNamingPlaceAndField) {
   fails("frozen: true adam {}",
         "here: its parameters are frozen: a kind would do nothing; remove it or frozen");
   fails("frozen: true schedule { constant {} }", "here: its parameters are frozen: schedule");
+  fails("frozen: true learning_rate: 1", "here: its parameters are frozen: learning_rate");
   fails("frozen: true learning_rate: -1", "learning_rate is -1");
   fails("adamw { beta1: 1 }", "here.adamw: beta1 is 1; must be at least 0 and below 1");
 }

@@ -58,7 +58,8 @@ ResumeCase forty_steps(int number) {
   options.dense_optimizer.emplace();
   const char* dense = kDense[number % 9];
   EXPECT_TRUE(TextFormat::ParseFromString(
-      absl::StrCat("learning_rate: 0.05 ", dense == kFrozen ? "" : kSchedules[number % 4], dense),
+      dense == kFrozen ? kFrozen
+                       : absl::StrCat("learning_rate: 0.05 ", kSchedules[number % 4], dense),
       &*options.dense_optimizer));
   options.sparse_optimizer.emplace();
   EXPECT_TRUE(TextFormat::ParseFromString(
