@@ -13,7 +13,7 @@ namespace {
 
 // Whether a reload was asked for since the last call; serves what was asked.
 bool asked(FakeHookContext& context) {
-  const bool reload = context.asked.take_common().reload;
+  const bool reload = context.asked.take_common().has(Request::kReload);
   context.served = context.at;
   return reload;
 }
@@ -56,7 +56,7 @@ TEST(CheckpointLoadHookTest, AsksAtItsCadenceInTrainingAlone) {
   context.phase_is = Phase::kEvaluate;
   ASSERT_OK(hook.after_step(context, {}));
   context.phase_is = Phase::kTrain;
-  EXPECT_FALSE(context.asked.common().reload);
+  EXPECT_FALSE(context.asked.common().has(Request::kReload));
   ASSERT_OK(hook.after_step(context, {}));
   EXPECT_TRUE(asked(context));
   context.at.epoch = 1;

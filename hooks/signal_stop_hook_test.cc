@@ -152,7 +152,7 @@ TEST(SignalStopHookTest, AsksOnceInARun) {
     ASSERT_OK(hook.start(context));
     std::raise(SIGTERM);
     EXPECT_OK(context.asked.look());
-    EXPECT_TRUE(context.asked.take_this_rank().stop);
+    EXPECT_TRUE(context.asked.take_this_rank().has(Request::kStop));
     EXPECT_OK(context.asked.look());
     EXPECT_TRUE(context.asked.take_this_rank().empty());
     ASSERT_OK(hook.end(context, absl::OkStatus()));
@@ -244,7 +244,7 @@ TEST(SignalStopHookTest, AWarningBeforeTheFirstTerminationIsNoSecondOne) {
   std::raise(SIGTERM);
   for (const int warning : {SIGUSR1, SIGHUP, SIGXCPU, SIGUSR2}) std::raise(warning);
   EXPECT_OK(context.asked.look());
-  EXPECT_EQ(context.asked.take_this_rank().stop_reason, "signal SIGUSR1");
+  EXPECT_EQ(context.asked.take_this_rank().first(Request::kStop)->detail, "signal SIGUSR1");
   ASSERT_OK(hook.end(context, absl::OkStatus()));
 }
 

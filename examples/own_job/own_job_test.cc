@@ -35,7 +35,7 @@ TEST(TargetMetricHookTest, StopsAtTheFirstReportThatReachesIt) {
   EXPECT_TRUE(context.asked.take_common().empty());
   report.metrics["auc"] = 0.75;
   EXPECT_OK(hook->after_report(context, report));
-  EXPECT_EQ(context.asked.take_common().stop_reason, "auc reached");
+  EXPECT_EQ(context.asked.take_common().first(Request::kStop)->detail, "auc reached");
 }
 
 TEST(TargetMetricHookTest, AnUnknownMetricEndsTheRunByName) {

@@ -12,7 +12,7 @@ namespace millrace {
 //   FakeHookContext context;
 //   context.at.step = 100;
 //   EXPECT_OK(hook.after_step(context, {}));
-//   EXPECT_TRUE(context.asked.take_common().evaluate_all);
+//   EXPECT_TRUE(context.asked.take_common().evaluates_all());
 class FakeHookContext : public HookContext {
  public:
   Phase phase() const override { return phase_is; }
