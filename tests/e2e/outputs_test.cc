@@ -92,7 +92,7 @@ TEST_F(OutputsTest, NorDoOtherOutputs) {
   };
   refused(predict({"notes.csv"}), kCannotWrite, {"--output", "not a file of predictions"});
   refused(predict({"data.parquet", "--overwrite"}), kUsage, {"it is a file of train."});
-  refused(predict({"out/checkpoints/step-00000004/p.csv"}), kUsage, {"checkpoint"});
+  refused(predict({"out/checkpoints/step-00000004/p.csv"}), kCannotWrite, {"checkpoint"});
   refused(predict({"p.csv", "--summary", "p.csv"}), kUsage, {"--summary", "--output"});
   refused(predict({"p.csv", "--summary", "notes.csv"}), kCannotWrite, {"--summary"});
   refused(predict({"p.csv", "--summary", "data.parquet", "--overwrite"}), kUsage, {"--summary"});
