@@ -66,9 +66,10 @@ Section read_section(const std::string& page, const std::string& heading) {
 // Messages with a table or a page of their own.
 const Words& described_elsewhere() {
   static const Words* names =
-      new Words{"TrainConfig", "RunConfig",       "DataConfig",           "FeatureConfig",
-                "TableConfig", "TransformConfig", "DenseOptimizerConfig", "SparseOptimizerConfig",
-                "HookConfig",  "CadenceConfig",   "ModelConfig",          "SourceConfig"};
+      new Words{"TrainConfig",   "RunConfig",       "DataConfig",           "FeatureConfig",
+                "TableConfig",   "TransformConfig", "DenseOptimizerConfig", "SparseOptimizerConfig",
+                "HookConfig",    "CadenceConfig",   "ModelConfig",          "SourceConfig",
+                "ScheduleConfig"};
   return *names;
 }
 
@@ -113,6 +114,7 @@ TEST(ConfigurationPageTest, EveryPartThatManyShareIsThere) {
   expect_parts(*DenseOptimizerConfig::descriptor(), optimizers, {});
   expect_parts(*SparseOptimizerConfig::descriptor(), optimizers, {});
   expect_parts(*CadenceConfig::descriptor(), read_section("configuration.md", "### `run`"), {});
+  expect_parts(*ScheduleConfig::descriptor(), read_section("schedules.md", ""), {});
   const Section model_bank = read_section("model_bank.md", "");
   expect_parts(*SourceConfig::descriptor(), model_bank, {});
 }

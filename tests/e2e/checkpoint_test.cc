@@ -159,7 +159,7 @@ TEST_F(CheckpointCommandTest, Exports) {
   refused({"export", "out", "--output", "m", "--table", "item"}, kNoInput,
           "did you mean \"items\"");
   refused({"export", "out", "--output", "m", "--delta"}, kUsage, "is no delta");
-  refused({"export", "out", "--output", absl::StrCat(kFirst, "/m")}, kUsage, "damage a checkpoint");
+  refused({"export", "out", "--output", absl::StrCat(kFirst, "/m")}, kCannotWrite, "and damage it");
   damage(absl::StrCat(kSecond, "/table-items-00001-of-00002.safetensors"));
   refused({"export", kSecond, "--output", "m"}, kBadData, "is damaged between bytes");
   const ProgramResult older = checkpoint({"export", "out", "--output", "older"});
