@@ -75,7 +75,7 @@ TEST(StepSizeTest, RefusesWhatContradictsTheGlobalSize) {
   train = TrainConfig();
   train.set_max_micro_batch_size(8);
   fails(train, "train: max_micro_batch_size needs global_batch_size");
-  fails(global(-1), "global_batch_size is -1; must be at least 0");
+  fails(global(-1), "global_batch_size is -1; must be 0 to 2147483647");
 }
 
 }  // namespace
