@@ -34,20 +34,23 @@ void RowUpdater::add(RowIndex row, char* record, const float* gradient) {
     weights = weights_.data() + next() * dim_;
     table_.kernels().widen[type_](record, dim_, weights);
   }
-  if (limits_) gradient = limited(gradient);
   rows_.push_back(row);
   updates_.push_back({weights, reinterpret_cast<float*>(record + weight_bytes_), gradient});
 }
 
-const float* RowUpdater::limited(const float* gradient) {
-  float* out = gradients_.data() + next() * dim_;
-  for (int64_t i = 0; i < dim_; ++i) {
-    out[i] = std::clamp(gradient[i] * gradient_scale_, -gradient_limit_, gradient_limit_);
+void RowUpdater::limit_gradients() {
+  float* out = gradients_.data();
+  for (RowUpdate& update : updates_) {
+    for (int64_t i = 0; i < dim_; ++i) {
+      out[i] = std::clamp(update.gradient[i] * gradient_scale_, -gradient_limit_, gradient_limit_);
+    }
+    update.gradient = out;
+    out += dim_;
   }
-  return out;
 }
 
 void RowUpdater::update() {
+  if (limits_) limit_gradients();
   optimizer_.update(context_, dim_, updates_);
   if (widens_) {
     for (int64_t i = 0; i < next(); ++i) round(i);

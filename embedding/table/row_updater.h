@@ -33,8 +33,8 @@ class RowUpdater {
   void update();
 
  private:
-  // Returns the scaled and limited gradient of the next row.
-  const float* limited(const float* gradient);
+  // Replaces the gradients of the rows that were added by scaled and limited ones.
+  void limit_gradients();
   int64_t next() const { return static_cast<int64_t>(updates_.size()); }
   void round(int64_t i);
 
