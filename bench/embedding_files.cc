@@ -1,12 +1,8 @@
 #include "bench/embedding_files.h"
 
-#include <utility>
-
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/path/file_sizes.h"
 #include "base/path/shell_path.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/outside_checkpoints.h"
@@ -50,11 +46,7 @@ void EmbeddingFiles::read_list() {
   if (!text.ok()) return;
   absl::string_view lines = *text;
   if (!absl::ConsumePrefix(&lines, kListText)) return;
-  for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
-    const std::pair<std::string, std::string> file = absl::StrSplit(line, absl::MaxSplits(' ', 1));
-    int64_t size = 0;
-    if (absl::SimpleAtoi(file.second, &size)) sizes_[file.first] = size;
-  }
+  sizes_ = parse_file_sizes(lines);
 }
 
 absl::Status EmbeddingFiles::check(const std::string& name) const {
@@ -73,9 +65,8 @@ absl::Status EmbeddingFiles::check(const std::string& name) const {
 absl::Status EmbeddingFiles::write(const std::string& name, absl::string_view bytes) {
   RETURN_IF_ERROR(write_file_atomically(files_, join_path(directory_, name), bytes));
   sizes_[name] = static_cast<int64_t>(bytes.size());
-  return write_file_atomically(
-      files_, join_path(directory_, kList),
-      absl::StrCat(kListText, absl::StrJoin(sizes_, "\n", absl::PairFormatter(" ")), "\n"));
+  return write_file_atomically(files_, join_path(directory_, kList),
+                               absl::StrCat(kListText, file_sizes_text(sizes_)));
 }
 
 }  // namespace millrace

@@ -3,7 +3,6 @@
 #define MILLRACE_BENCH_EMBEDDING_FILES_H_
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
+#include "base/path/file_sizes.h"
 
 namespace millrace {
 
@@ -38,7 +38,7 @@ class EmbeddingFiles {
 
   FileSystem& files_;
   const std::string directory_;
-  std::map<std::string, int64_t> sizes_;  // of the files listed, by name
+  FileSizes sizes_;  // of the files listed
 };
 
 }  // namespace millrace

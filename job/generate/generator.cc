@@ -1,15 +1,12 @@
 #include "job/generate/generator.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/path/file_sizes.h"
 #include "base/path/shell_path.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/outside_checkpoints.h"
@@ -117,7 +114,7 @@ std::vector<std::string> names_of(const GenerateOptions& options) {
 
 // Which files of a directory were generated.
 struct Claim {
-  std::map<std::string, int64_t> sizes;  // by name
+  FileSizes sizes;
   // An older version marked the directory, without names.
   bool names_unknown = false;
 };
@@ -142,10 +139,7 @@ absl::StatusOr<Claim> read_claim(FileSystem& files, const GenerateOptions& optio
   if (!absl::ConsumePrefix(&names, kSignText)) {
     return options.overwrite ? absl::StatusOr<Claim>(claim) : refuse(sign);
   }
-  for (const absl::string_view line : absl::StrSplit(names, '\n', absl::SkipEmpty())) {
-    const std::pair<std::string, std::string> file = absl::StrSplit(line, absl::MaxSplits(' ', 1));
-    if (!absl::SimpleAtoi(file.second, &claim.sizes[file.first])) claim.sizes.erase(file.first);
-  }
+  claim.sizes = parse_file_sizes(names);
   claim.names_unknown = names.empty();
   return claim;
 }
@@ -170,9 +164,8 @@ absl::Status mark_file(FileSystem& files, const GenerateOptions& options, const 
                        Claim& claim) {
   ASSIGN_OR_RETURN(const FileInfo info, files.info(path));
   claim.sizes[base_name(path)] = info.size_bytes;
-  return write_file_atomically(
-      files, join_path(options.output_dir, kGeneratedSign),
-      absl::StrCat(kSignText, absl::StrJoin(claim.sizes, "\n", absl::PairFormatter(" ")), "\n"));
+  return write_file_atomically(files, join_path(options.output_dir, kGeneratedSign),
+                               absl::StrCat(kSignText, file_sizes_text(claim.sizes)));
 }
 
 }  // namespace
