@@ -169,10 +169,8 @@ bool has_share(const Message& message) {
     return static_cast<const ScheduleLength&>(message).has_share();
   }
   const Reflection& reflection = *message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+  for (const FieldDescriptor* field : fields_of(message)) {
+    if (!is_message(*field)) continue;
     const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 0;
     for (int i = 0; i < count; ++i) {
       if (has_share(reflection.GetRepeatedMessage(message, field, i))) return true;
