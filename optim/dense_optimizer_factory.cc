@@ -67,7 +67,8 @@ absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
   if (config.frozen()) {
     return absl::InvalidArgumentError("dense optimizer: frozen parameters have no optimizer");
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Schedule> schedule, create_optimizer_schedule(config, totals));
+  ASSIGN_OR_RETURN(std::unique_ptr<Schedule> schedule,
+                   create_optimizer_schedule(config.schedule(), config.learning_rate(), totals));
   return member_of(config).create(config, std::move(parameters), std::move(schedule));
 }
 

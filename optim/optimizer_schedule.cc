@@ -1,19 +1,44 @@
 #include "optim/optimizer_schedule.h"
 
+#include "base/status_macros.h"
 #include "optim/schedule/schedule_check.h"
+#include "optim/schedule/schedule_factory.h"
 #include "proto/field_check.h"
 
 namespace millrace {
 
-absl::Status check_optimizer_schedule(absl::string_view where, const ScheduleConfig& config,
-                                      const ScheduleTotals& totals) {
-  if (config.kind_case() == ScheduleConfig::KIND_NOT_SET) {
-    // The default may be written out.
-    if (config.unit() == ScheduleConfig::STEPS) return absl::OkStatus();
+namespace {
+
+bool has_kind(const ScheduleConfig& config) {
+  return config.kind_case() != ScheduleConfig::KIND_NOT_SET;
+}
+
+// Checks what optimizers demand beyond check_schedule().
+absl::Status check_use(absl::string_view where, const ScheduleConfig& config) {
+  // The default of `unit` may be written out.
+  if (!has_kind(config) && config.unit() != ScheduleConfig::STEPS) {
     return wrong(where, "unit is set without a kind, so that the rate is constant");
   }
   if (config.has_reduce_on_plateau()) return wrong(where, "reduce_on_plateau is not supported yet");
-  return check_schedule(where, config, totals);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status check_optimizer_schedule(absl::string_view where, const ScheduleConfig& config,
+                                      const ScheduleTotals& totals) {
+  RETURN_IF_ERROR(check_use(where, config));
+  return has_kind(config) ? check_schedule(where, config, totals) : absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Schedule>> create_optimizer_schedule(const ScheduleConfig& config,
+                                                                    double learning_rate,
+                                                                    const ScheduleTotals& totals) {
+  RETURN_IF_ERROR(check_use("schedule", config));
+  if (has_kind(config)) return create_schedule(config, learning_rate, totals);
+  ScheduleConfig constant;
+  constant.mutable_constant();
+  return create_schedule(constant, learning_rate, totals);
 }
 
 }  // namespace millrace

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/status_matchers.h"
-#include "proto/config.pb.h"
+#include "proto/schedule.pb.h"
 
 namespace millrace {
 namespace {
@@ -11,10 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(OptimizerScheduleTest, IsConstantWithoutAKind) {
-  SparseOptimizerConfig config;
-  config.set_learning_rate(0.3);
-  config.mutable_schedule();
-  ASSERT_OK_AND_ASSIGN(const auto schedule, create_optimizer_schedule(config, {}));
+  ASSERT_OK_AND_ASSIGN(const auto schedule, create_optimizer_schedule({}, 0.3, {}));
   EXPECT_EQ(schedule->rate_at(0), 0.3);
   EXPECT_EQ(schedule->rate_at(1e9), 0.3);
 }
@@ -27,9 +24,7 @@ TEST(OptimizerScheduleTest, RefusesWhatWouldDoNothing) {
   config.mutable_reduce_on_plateau()->set_monitor("eval/auc");
   EXPECT_THAT(check_optimizer_schedule("here", config, {}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not supported yet")));
-  DenseOptimizerConfig optimizer;
-  *optimizer.mutable_schedule() = config;
-  EXPECT_FALSE(create_optimizer_schedule(optimizer, {}).ok());
+  EXPECT_FALSE(create_optimizer_schedule(config, 0.3, {}).ok());
 }
 
 }  // namespace

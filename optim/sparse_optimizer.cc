@@ -18,7 +18,8 @@ absl::StatusOr<std::unique_ptr<SparseOptimizer>> SparseOptimizer::create(
     const ScheduleTotals& totals) {
   RETURN_IF_ERROR(check_sparse_optimizer("sparse_optimizer", config));
   std::unique_ptr<SparseOptimizer> result(new SparseOptimizer);
-  ASSIGN_OR_RETURN(result->schedule_, create_optimizer_schedule(config, totals));
+  ASSIGN_OR_RETURN(result->schedule_,
+                   create_optimizer_schedule(config.schedule(), config.learning_rate(), totals));
   for (EmbeddingCollection* collection : collections) {
     RETURN_IF_ERROR(result->bind(config, totals, *collection));
   }
@@ -42,7 +43,9 @@ absl::Status SparseOptimizer::bind(const SparseOptimizerConfig& config,
     TableOptimizer optimizer;
     ASSIGN_OR_RETURN(optimizer.optimizer, create_row_optimizer(chosen), what);
     if (own.has_optimizer()) {
-      ASSIGN_OR_RETURN(optimizer.schedule, create_optimizer_schedule(chosen, totals), what);
+      ASSIGN_OR_RETURN(optimizer.schedule,
+                       create_optimizer_schedule(chosen.schedule(), chosen.learning_rate(), totals),
+                       what);
     }
     RETURN_IF_ERROR(table.bind(optimizer.optimizer->slots(table.dim())), what);
     optimizers.push_back(std::move(optimizer));

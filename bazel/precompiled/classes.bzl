@@ -426,7 +426,6 @@ CLASSES = {
         "gradient_clipping": "torch",
         "gradient_clipping_test": "torch",
         "named_parameter": "tensor",
-        "optimizer_schedule_test": "proto",
         "sparse_optimizer": "torch",
         "sparse_optimizer_test": "torch",
     },

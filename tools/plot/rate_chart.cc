@@ -28,7 +28,8 @@ struct NamedSchedule {
 template <typename OptimizerConfig>
 absl::Status add(const std::string& name, const OptimizerConfig& config,
                  const ScheduleTotals& totals, std::vector<NamedSchedule>* all) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Schedule> schedule, create_optimizer_schedule(config, totals),
+  ASSIGN_OR_RETURN(std::unique_ptr<Schedule> schedule,
+                   create_optimizer_schedule(config.schedule(), config.learning_rate(), totals),
                    name);
   all->push_back(
       {name, std::move(schedule), config.schedule().kind_case() != ScheduleConfig::KIND_NOT_SET});
