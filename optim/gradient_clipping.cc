@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/status_macros.h"
+#include "embedding/rows/row_math.h"
 #include "optim/clipping_check.h"
 
 namespace millrace {
@@ -16,32 +17,14 @@ namespace {
 // As torch.nn.utils.clip_grad_norm_ adds to the norm.
 constexpr double kNormEpsilon = 1e-6;
 
-// Independent sums, so that the loop is vectorized without changing the order of additions.
-constexpr int64_t kLanes = 16;
-
-double sum_of_squares(const float* values, int64_t count) {
-  double sums[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      const double value = values[i + lane];
-      sums[lane] += value * value;
-    }
-  }
-  for (; i < count; ++i) sums[i % kLanes] += static_cast<double>(values[i]) * values[i];
-  double sum = 0;
-  for (const double lane : sums) sum += lane;
-  return sum;
-}
-
 // True if the loops over plain float32 memory may be used.
 bool is_plain(const at::Tensor& gradient) {
   return gradient.is_cpu() && gradient.scalar_type() == at::kFloat && gradient.is_contiguous();
 }
 
-double sum_of_squares(const at::Tensor& gradient) {
+double squared_norm(const at::Tensor& gradient) {
   if (is_plain(gradient)) {
-    return sum_of_squares(gradient.const_data_ptr<float>(), gradient.numel());
+    return sum_of_squares<double>(gradient.const_data_ptr<float>(), gradient.numel());
   }
   return gradient.to(at::kDouble).square().sum().item<double>();
 }
@@ -71,7 +54,7 @@ double squared_norm(absl::Span<const NamedParameter> parameters) {
   double sum = 0;
   for (const NamedParameter& parameter : parameters) {
     const at::Tensor& gradient = parameter.value.grad();
-    if (gradient.defined()) sum += sum_of_squares(gradient);
+    if (gradient.defined()) sum += squared_norm(gradient);
   }
   return sum;
 }
