@@ -396,6 +396,12 @@ TEST_F(AsynchronousSaverTest, AFileThatCannotBeWrittenFreezesNothing) {
   EXPECT_THAT(saver->finish(ranks_), IsOkAndHolds(testing::SizeIs(1)));
 }
 
+// Time stands still, because the lock file holds the time at which it was taken.
+FakeClock& standing_clock() {
+  static FakeClock clock;
+  return clock;
+}
+
 // Of two ranks, with dense tensors alone.
 std::vector<absl::Status> save_on_two_ranks(FileSystem& files) {
   return run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) {
@@ -404,7 +410,7 @@ std::vector<absl::Status> save_on_two_ranks(FileSystem& files) {
     SaverOptions options;
     options.asynchronous = true;
     options.folder = kFolder;
-    ASSIGN_OR_RETURN(const auto saver, Saver::create(options, files, Clock::real()));
+    ASSIGN_OR_RETURN(const auto saver, Saver::create(options, files, standing_clock()));
     RETURN_IF_ERROR(saver->begin(job.state(), {}, *ranks));
     std::vector<CheckpointInfo> durable;
     while (durable.empty()) {
@@ -446,7 +452,7 @@ TEST(AsynchronousSaverOfTwoRanksTest, ADirectoryThatOneCannotMakeFailsOnAllAtOnc
         job.step();
         FileSystem& files = ranks->rank() == 1 ? static_cast<FileSystem&>(guilty) : disk;
         ASSIGN_OR_RETURN(const auto saver,
-                         Saver::create({.folder = kFolder}, files, Clock::real()));
+                         Saver::create({.folder = kFolder}, files, standing_clock()));
         const absl::Status begun = saver->begin(job.state(), {}, *ranks);
         EXPECT_THAT(begun, StatusIs(absl::StatusCode::kUnavailable,
                                     AllOf(HasSubstr("saving step 1"), HasSubstr("rank 1"))));
@@ -469,7 +475,7 @@ TEST(AsynchronousSaverOfTwoRanksTest, AStepThatIsSavedIsNotWrittenAgain) {
           StepByStep job(/*tables=*/false);
           job.step();
           ASSIGN_OR_RETURN(const auto saver,
-                           Saver::create({.folder = kFolder}, files, Clock::real()));
+                           Saver::create({.folder = kFolder}, files, standing_clock()));
           if (!asynchronous) return saver->save(job.state(), {}, *ranks).status();
           RETURN_IF_ERROR(saver->begin(job.state(), {}, *ranks));
           EXPECT_THAT(saver->finish(*ranks), IsOkAndHolds(testing::SizeIs(1)));
@@ -494,7 +500,7 @@ TEST(AsynchronousSaverOfTwoRanksTest, AnotherStateOfOneRankIsWritten) {
           TrainState state = job.state();
           if (ranks->rank() == 1) state.rank.add_object()->set_name("more");
           ASSIGN_OR_RETURN(const auto saver,
-                           Saver::create({.folder = kFolder}, files, Clock::real()));
+                           Saver::create({.folder = kFolder}, files, standing_clock()));
           if (!asynchronous) return saver->save(state, {}, *ranks).status();
           RETURN_IF_ERROR(saver->begin(state, {}, *ranks));
           return saver->finish(*ranks).status();
