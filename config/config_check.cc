@@ -33,6 +33,7 @@
 #include "optim/rows/row_optimizer_check.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
+#include "proto/optimizer_list.h"
 
 namespace millrace {
 namespace {
@@ -162,22 +163,10 @@ absl::Status check_tables(const TrainConfig& train) {
   return absl::OkStatus();
 }
 
-template <typename OptimizerConfig>
-absl::Status check_rate(const std::string& where, const OptimizerConfig& optimizer,
-                        const TrainConfig& train) {
-  return check_optimizer_schedule(where + ".schedule", optimizer.schedule(),
-                                  training_totals(train));
-}
-
 absl::Status check_optimizers(const TrainConfig& train) {
-  RETURN_IF_ERROR(check_rate("train.optimizer", train.optimizer(), train));
-  RETURN_IF_ERROR(check_rate("train.sparse_optimizer", train.sparse_optimizer(), train));
-  for (int i = 0; i < train.more_optimizers_size(); ++i) {
-    RETURN_IF_ERROR(check_rate(entry("train.more_optimizers", i), train.more_optimizers(i), train));
-  }
-  for (int i = 0; i < train.table_size(); ++i) {
-    RETURN_IF_ERROR(check_rate(entry("train.table", i, train.table(i).name()) + ".optimizer",
-                               train.table(i).optimizer(), train));
+  for (const PlacedSchedule& placed : schedules_of(train)) {
+    RETURN_IF_ERROR(
+        check_optimizer_schedule(placed.where, placed.schedule, training_totals(train)));
   }
   RETURN_IF_ERROR(check_dense_optimizer("train.optimizer", train.optimizer()));
   for (int i = 0; i < train.more_optimizers_size(); ++i) {

@@ -13,6 +13,7 @@
 #include "distributed/one_rank_collectives.h"
 #include "embedding/embedding_collection.h"
 #include "framework/loop/phase_scope.h"
+#include "framework/loop/schedule_monitor.h"
 #include "framework/model.h"
 #include "framework/ranks/gather_cursors.h"
 #include "framework/report/metric_set.h"
@@ -32,6 +33,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options,
   for (const auto& set : trainer->evaluations_.paired()) {
     RETURN_IF_ERROR(trainer->add_state(absl::StrCat("paired evaluation ", set->name()), *set,
                                        StatePlacement::kOnce));
+  }
+  const auto schedules = ScheduleMonitor::find_schedules(trainer->parts_.dense_optimizers,
+                                                         trainer->parts_.sparse_optimizer.get());
+  if (!schedules.empty()) {
+    RETURN_IF_ERROR(trainer->add_hook(std::make_unique<ScheduleMonitor>(schedules)));
   }
   StateSaver* const saver = trainer->parts_.saver.get();
   if (saver != nullptr) RETURN_IF_ERROR(saver->check(trainer->state_.tensors_and_tables()));

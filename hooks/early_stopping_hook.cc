@@ -2,19 +2,16 @@
 
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "base/text.h"
 #include "hooks/early_stopping_check.h"
 
 namespace millrace {
 namespace {
 
 constexpr int32_t kVersion = 1;
-constexpr char kTrain[] = "train";  // the source of metrics of training
 
 bool is_plausible(const EarlyStoppingState& state) {
   const bool best = !state.has_best() || (std::isfinite(state.best()) && state.best_step() >= 0);
@@ -28,8 +25,7 @@ bool is_plausible(const EarlyStoppingState& state) {
 EarlyStoppingHook::EarlyStoppingHook(const EarlyStoppingConfig& config)
     : config_(config),
       higher_is_better_(millrace::higher_is_better(config).value_or(true)),
-      source_(config.monitor().substr(0, config.monitor().find('/'))),
-      metric_(config.monitor().substr(config.monitor().find('/') + 1)),
+      monitored_(config.monitor()),
       state_(without_observations()) {
   const absl::Status status = check_early_stopping(kName, config);
   MILLRACE_CHECK(status.ok()) << status;
@@ -50,30 +46,21 @@ EarlyStoppingState EarlyStoppingHook::without_observations() const {
 }
 
 absl::Status EarlyStoppingHook::after_report(HookContext& context, const Report& report) {
-  if (source_ != kTrain) return absl::OkStatus();
-  return observe(context, report.metrics, report.progress.step);
+  return observe(context, monitored_.find(report), report.progress.step);
 }
 
 absl::Status EarlyStoppingHook::after_evaluate(HookContext& context,
                                                const EvaluationResult& result) {
-  if (context.phase() != Phase::kTrain || source_ == kTrain || source_ != result.set) {
-    return absl::OkStatus();
-  }
-  return observe(context, result.metrics, result.progress.step);
+  if (context.phase() != Phase::kTrain) return absl::OkStatus();
+  return observe(context, monitored_.find(result), result.progress.step);
 }
 
 absl::Status EarlyStoppingHook::observe(HookContext& context,
-                                        const std::map<std::string, double>& metrics,
+                                        const absl::StatusOr<std::optional<double>>& value,
                                         int64_t step) {
-  const auto found = metrics.find(metric_);
-  if (found == metrics.end()) {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : metrics) names.push_back(name);
-    return absl::NotFoundError(absl::StrCat("monitor ", config_.monitor(), ": ", source_,
-                                            " has no metric \"", metric_, "\"",
-                                            did_you_mean(metric_, names)));
-  }
-  const std::string reason = judge(found->second, step);
+  RETURN_IF_ERROR(value.status());
+  if (!value->has_value()) return absl::OkStatus();
+  const std::string reason = judge(**value, step);
   if (!reason.empty()) context.requests().stop(absl::StrCat("early stopping: ", reason));
   return absl::OkStatus();
 }
@@ -106,8 +93,9 @@ std::string EarlyStoppingHook::judge(double value, int64_t step) {
 
 std::string EarlyStoppingHook::reason_without_improvement() const {
   const int64_t count = state_.without_improvement();
-  const std::string during = absl::StrCat(
-      " in ", count, source_ == kTrain ? " report" : " evaluation", count == 1 ? "" : "s");
+  const std::string during =
+      absl::StrCat(" in ", count, monitored_.is_of_training() ? " report" : " evaluation",
+                   count == 1 ? "" : "s");
   if (!state_.has_best())
     return absl::StrCat(config_.monitor(), " has had no finite value", during);
   const std::string change =

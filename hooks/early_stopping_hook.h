@@ -3,8 +3,8 @@
 #define MILLRACE_HOOKS_EARLY_STOPPING_HOOK_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "framework/hook.h"
 #include "framework/hook_registry.h"
+#include "framework/report/monitored_metric.h"
 #include "proto/early_stopping_state.pb.h"
 #include "proto/hook_configs.pb.h"
 
@@ -47,7 +48,8 @@ class EarlyStoppingHook : public Hook {
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
-  absl::Status observe(HookContext& context, const std::map<std::string, double>& metrics,
+  // Judges `value`, if there is one, and requests a stop if there is a reason.
+  absl::Status observe(HookContext& context, const absl::StatusOr<std::optional<double>>& value,
                        int64_t step);
   // Updates the state. Returns: the reason to stop; empty: none.
   std::string judge(double value, int64_t step);
@@ -57,8 +59,7 @@ class EarlyStoppingHook : public Hook {
 
   const EarlyStoppingConfig config_;
   const bool higher_is_better_;
-  const std::string source_;  // name of the evaluation set, or "train"
-  const std::string metric_;
+  const MonitoredMetric monitored_;
   EarlyStoppingState state_;
 };
 

@@ -38,6 +38,7 @@
 #include "optim/gradient_clipping.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
+#include "proto/optimizer_list.h"
 
 namespace millrace {
 namespace {
@@ -339,13 +340,10 @@ class JobBuilder {
 
   absl::Status make_optimizers() {
     const TrainConfig& train = config_.train();
-    std::vector<DenseOptimizerConfig> configs(train.more_optimizers().begin(),
-                                              train.more_optimizers().end());
-    configs.push_back(train.optimizer());
-    ASSIGN_OR_RETURN(
-        parts_.dense_optimizers,
-        create_dense_optimizers(configs, parameters_of(*parts_.model), training_totals(train)),
-        "train.optimizer");
+    ASSIGN_OR_RETURN(parts_.dense_optimizers,
+                     create_dense_optimizers(dense_optimizers_of(train),
+                                             parameters_of(*parts_.model), training_totals(train)),
+                     "train.optimizer");
     if (train.clipping().limit_case() != ClippingConfig::LIMIT_NOT_SET) {
       ASSIGN_OR_RETURN(parts_.clipping, GradientClipping::create(train.clipping()), "train");
     }

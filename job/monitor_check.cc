@@ -9,6 +9,7 @@
 #include "job/metric_names.h"
 #include "proto/field_check.h"
 #include "proto/hook_configs.pb.h"
+#include "proto/optimizer_list.h"
 
 namespace millrace {
 
@@ -27,6 +28,13 @@ absl::Status check_monitors(const JobConfig& config) {
     ASSIGN_OR_RETURN(const MetricNames names, MetricNames::create(config));
     RETURN_IF_ERROR(names.check_monitored(
         absl::StrCat(where, ": monitor \"", stopping.monitor(), "\""), stopping.monitor()));
+  }
+  for (const PlacedSchedule& placed : schedules_of(config.train())) {
+    if (!placed.schedule.has_reduce_on_plateau()) continue;
+    const std::string& monitor = placed.schedule.reduce_on_plateau().monitor();
+    ASSIGN_OR_RETURN(const MetricNames names, MetricNames::create(config));
+    RETURN_IF_ERROR(
+        names.check_monitored(absl::StrCat(placed.where, ": monitor \"", monitor, "\""), monitor));
   }
   return absl::OkStatus();
 }

@@ -8,7 +8,8 @@
 namespace millrace {
 
 // Checks the fields of the hook early_stopping, that the hook is in train.hooks, and that
-// evaluations or reports of this job give its metric again and again.
+// evaluations or reports of this job give its metric, and those that schedules follow, again and
+// again.
 // REQUIRES: `config` went through expand_names and validate.
 // Errors: InvalidArgument naming the entry; for a metric the nearest, all sets and all metrics.
 absl::Status check_monitors(const JobConfig& config);

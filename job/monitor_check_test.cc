@@ -62,6 +62,21 @@ TEST(MonitorCheckTest, AMetricThatNobodyReports) {
   EXPECT_FALSE(check("eval/auc", kEveryStep, "metric: 'mean' eval_data {}").ok());
 }
 
+TEST(MonitorCheckTest, MetricsThatSchedulesFollow) {
+  const auto plateau = [](const std::string& place, const std::string& monitor) {
+    return absl::StrCat("eval_data {} ", place, " { schedule { reduce_on_plateau { monitor: '",
+                        monitor, "' } } }");
+  };
+  for (const char* place : {"optimizer", "sparse_optimizer", "more_optimizers"}) {
+    EXPECT_OK(check_hooks("", kEveryStep, plateau(place, "eval/auc")));
+    EXPECT_THAT(check_hooks("", kEveryStep, plateau(place, "eval/acu")),
+                StatusIs(kInvalid, AllOf(HasSubstr(absl::StrCat("train.", place)),
+                                         HasSubstr("did you mean \"eval/auc\"?"))));
+  }
+  EXPECT_THAT(check_hooks("", "", plateau("optimizer", "eval/auc")),
+              StatusIs(kInvalid, HasSubstr("train.optimizer.schedule: monitor \"eval/auc\"")));
+}
+
 TEST(MonitorCheckTest, EvaluationsThatAreNeverMade) {
   EXPECT_THAT(check("eval/auc", kEveryStep, ""),
               StatusIs(kInvalid, AllOf(HasSubstr("evaluates nothing"), HasSubstr("--eval_data"))));

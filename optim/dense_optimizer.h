@@ -2,6 +2,7 @@
 #ifndef MILLRACE_OPTIM_DENSE_OPTIMIZER_H_
 #define MILLRACE_OPTIM_DENSE_OPTIMIZER_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "optim/named_parameter.h"
 
 namespace millrace {
+
+class Schedule;
 
 // Updates the parameters it was made with from their gradients. A parameter without a gradient
 // stays. Called from the trainer's thread.
@@ -22,6 +25,9 @@ class DenseOptimizer {
   virtual void zero_grad() = 0;
   // The rate of the next step.
   virtual double learning_rate(const Progress& progress) const = 0;
+  // Returns the schedule that learning_rate() evaluates; null, the default: there is none.
+  // Borrowed.
+  virtual Schedule* schedule() { return nullptr; }
   // Names of its parameters.
   virtual const std::vector<std::string>& parameters() const = 0;
 
@@ -38,6 +44,11 @@ class DenseOptimizer {
   // has none. Errors: InvalidArgument with the differences; nothing changes then.
   virtual absl::Status load_state(const std::vector<NamedParameter>& state) = 0;
 };
+
+// Returns the name by which reports give the rate of dense optimizer `index`: "dense", "dense1", …
+inline std::string dense_rate_name(size_t index) {
+  return index == 0 ? "dense" : "dense" + std::to_string(index);
+}
 
 }  // namespace millrace
 

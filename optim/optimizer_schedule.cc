@@ -19,7 +19,6 @@ absl::Status check_use(absl::string_view where, const ScheduleConfig& config) {
   if (!has_kind(config) && config.unit() != ScheduleConfig::STEPS) {
     return wrong(where, "unit is set without a kind, so that the rate is constant");
   }
-  if (config.has_reduce_on_plateau()) return wrong(where, "reduce_on_plateau is not supported yet");
   return absl::OkStatus();
 }
 

@@ -14,8 +14,7 @@
 namespace millrace {
 
 // Checks the schedule of an optimizer. Errors: InvalidArgument that begins with `where`, the place
-// of the schedule: those of check_schedule(); reduce_on_plateau, which no trainer feeds yet; a unit
-// without a kind.
+// of the schedule: those of check_schedule(); a unit without a kind.
 absl::Status check_optimizer_schedule(absl::string_view where, const ScheduleConfig& config,
                                       const ScheduleTotals& totals);
 

@@ -21,9 +21,6 @@ TEST(OptimizerScheduleTest, RefusesWhatWouldDoNothing) {
   config.set_unit(ScheduleConfig::EPOCHS);
   EXPECT_THAT(check_optimizer_schedule("here", config, {}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("here: unit is set")));
-  config.mutable_reduce_on_plateau()->set_monitor("eval/auc");
-  EXPECT_THAT(check_optimizer_schedule("here", config, {}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not supported yet")));
   EXPECT_FALSE(create_optimizer_schedule(config, 0.3, {}).ok());
 }
 

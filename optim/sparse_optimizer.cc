@@ -102,15 +102,21 @@ absl::Status SparseOptimizer::step(const Progress& progress, double gradient_sca
   return absl::OkStatus();
 }
 
-std::map<std::string, double> SparseOptimizer::learning_rates(const Progress& progress) const {
-  std::map<std::string, double> rates = {{"sparse", learning_rate(progress)}};
+std::map<std::string, Schedule*> SparseOptimizer::schedules() const {
+  std::map<std::string, Schedule*> schedules = {{"sparse", schedule_.get()}};
   for (size_t i = 0; i < collections_.size(); ++i) {
     for (size_t t = 0; t < optimizers_[i].size(); ++t) {
-      const TableConfig& own = collections_[i]->options().tables[t];
-      if (!own.has_optimizer() || own.frozen()) continue;
-      rates[absl::StrCat("sparse/", own.name())] = optimizers_[i][t].schedule->rate(progress);
+      Schedule* const own = optimizers_[i][t].schedule.get();
+      if (own == nullptr) continue;
+      schedules[absl::StrCat("sparse/", collections_[i]->tables()[t]->name())] = own;
     }
   }
+  return schedules;
+}
+
+std::map<std::string, double> SparseOptimizer::learning_rates(const Progress& progress) const {
+  std::map<std::string, double> rates;
+  for (const auto& [name, schedule] : schedules()) rates[name] = schedule->rate(progress);
   return rates;
 }
 

@@ -71,6 +71,8 @@ class SparseOptimizer {
   // Rates of the next step by what they are for: "sparse", as above, and "sparse/NAME" of each
   // table with an optimizer of its own.
   std::map<std::string, double> learning_rates(const Progress& progress) const;
+  // Returns the schedules of these rates, by the same names. Borrowed.
+  std::map<std::string, Schedule*> schedules() const;
 
   absl::Span<EmbeddingCollection* const> collections() const { return collections_; }
 

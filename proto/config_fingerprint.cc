@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "proto/config_reader.h"
+#include "proto/optimizer_list.h"
 #include "proto/split_bounds.h"
 
 namespace millrace {
@@ -183,13 +184,9 @@ bool has_share(const Message& message) {
 // Returns the units whose total of training decides a learning rate.
 std::set<ScheduleConfig::Unit> units_with_shares(const TrainConfig& train) {
   std::set<ScheduleConfig::Unit> units;
-  const auto add = [&units](const ScheduleConfig& schedule) {
-    if (has_share(schedule)) units.insert(schedule.unit());
-  };
-  add(train.optimizer().schedule());
-  add(train.sparse_optimizer().schedule());
-  for (const DenseOptimizerConfig& optimizer : train.more_optimizers()) add(optimizer.schedule());
-  for (const TableConfig& table : train.table()) add(table.optimizer().schedule());
+  for (const PlacedSchedule& placed : schedules_of(train)) {
+    if (has_share(placed.schedule)) units.insert(placed.schedule.unit());
+  }
   return units;
 }
 

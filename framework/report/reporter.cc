@@ -137,8 +137,7 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   metrics_.reset();
   values_.drain(&report.values);
   for (size_t i = 0; i < dense_.size(); ++i) {
-    report.learning_rates[i == 0 ? "dense" : absl::StrCat("dense", i)] =
-        dense_[i]->learning_rate(progress);
+    report.learning_rates[dense_rate_name(i)] = dense_[i]->learning_rate(progress);
   }
   if (sparse_ != nullptr) report.learning_rates.merge(sparse_->learning_rates(progress));
   for (const EmbeddingCollection* collection : collections_) {

@@ -26,6 +26,7 @@ class SlotOptimizer : public DenseOptimizer {
   absl::Status step(const Progress& progress) final;
   void zero_grad() final;
   double learning_rate(const Progress& progress) const final;
+  Schedule* schedule() final { return schedule_.get(); }
   const std::vector<std::string>& parameters() const final { return names_; }
   std::vector<NamedParameter> state() const final;
   std::vector<std::string> state_differences(const std::vector<NamedParameter>& state) const final;

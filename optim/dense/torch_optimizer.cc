@@ -43,6 +43,7 @@ class TorchOptimizer : public DenseOptimizer {
   double learning_rate(const Progress& progress) const override {
     return schedule_->rate(progress);
   }
+  Schedule* schedule() override { return schedule_.get(); }
   const std::vector<std::string>& parameters() const override { return names_; }
   std::vector<NamedParameter> state() const override {
     return read_torch_state(*optimizer_, kind_, parameters_);

@@ -26,9 +26,10 @@ constexpr const char* kDense[] = {"sgd {}",
                                   "lamb { weight_decay: 0.01 }",
                                   "adamw_tf {}",
                                   kFrozen};
-// Two of them have their corner within the run, one restarts, one counts epochs.
+// One follows evaluations, one has its corner within the run, one restarts, one counts epochs.
 constexpr const char* kSchedules[] = {
-    "", "schedule { linear_warmup { length { count: 9 } } }",
+    "schedule { reduce_on_plateau { monitor: 'eval/loss' factor: 0.5 patience: 0 } }",
+    "schedule { linear_warmup { length { count: 9 } } }",
     "schedule { cosine { length { count: 12 } cycles: 0 cycle_multiplier: 1.5 final_factor: 0.1 } "
     "}",
     "schedule { unit: EPOCHS step { length { count: 3 } gamma: 0.5 } }"};
@@ -166,6 +167,19 @@ TEST(ResumeOfOtherJobsTest, EveryTriggerOfEvictionsAndEvaluations) {
 TEST(ResumeOfOtherJobsTest, CheckpointsThatOneRankAsksFor) {
   ResumeCase resume_case = forty_steps_of_adam();
   resume_case.scope = Scope::kThisRank;
+  expect_exact(resume_case, 40);
+}
+
+TEST(ResumeOfOtherJobsTest, SchedulesThatFollowReportsAndEvaluations) {
+  ResumeCase resume_case = forty_steps_of_adam();
+  resume_case.evaluate = {.every_steps = 4};
+  const std::string plateau = "factor: 0.5 patience: 0 cooldown: 1";
+  ASSERT_TRUE(TextFormat::ParseFromString(
+      absl::StrCat("reduce_on_plateau { monitor: 'train/loss' ", plateau, " }"),
+      resume_case.options.dense_optimizer->mutable_schedule()));
+  ASSERT_TRUE(TextFormat::ParseFromString(
+      absl::StrCat("reduce_on_plateau { monitor: 'eval/loss' ", plateau, " }"),
+      resume_case.options.sparse_optimizer->mutable_schedule()));
   expect_exact(resume_case, 40);
 }
 

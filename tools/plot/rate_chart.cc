@@ -11,7 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "config/training_totals.h"
+#include "optim/dense_optimizer.h"
 #include "optim/optimizer_schedule.h"
+#include "proto/optimizer_list.h"
 
 namespace millrace {
 namespace {
@@ -36,20 +38,12 @@ absl::Status add(const std::string& name, const OptimizerConfig& config,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<NamedSchedule>> schedules_of(const TrainConfig& train) {
+absl::StatusOr<std::vector<NamedSchedule>> create_schedules(const TrainConfig& train) {
   const ScheduleTotals totals = training_totals(train);
   std::vector<NamedSchedule> all;
-  int dense = 0;
-  const auto dense_name = [&dense] {
-    const int number = dense++;
-    return number == 0 ? std::string("dense") : absl::StrCat("dense", number);
-  };
-  std::vector<DenseOptimizerConfig> dense_configs(train.more_optimizers().begin(),
-                                                  train.more_optimizers().end());
-  dense_configs.push_back(train.optimizer());
-  for (const DenseOptimizerConfig& config : dense_configs) {
+  for (const DenseOptimizerConfig& config : dense_optimizers_of(train)) {
     if (config.frozen()) continue;  // reports leave it out, too
-    RETURN_IF_ERROR(add(dense_name(), config, totals, &all));
+    RETURN_IF_ERROR(add(dense_rate_name(all.size()), config, totals, &all));
   }
   if (train.table_size() > 0) {
     RETURN_IF_ERROR(add("sparse", train.sparse_optimizer(), totals, &all));
@@ -98,7 +92,7 @@ absl::StatusOr<std::vector<Chart>> rate_charts(const TrainConfig& train, int64_t
     return absl::InvalidArgumentError(
         absl::StrCat("--length is ", length, "; must be at most 1e15"));
   }
-  ASSIGN_OR_RETURN(std::vector<NamedSchedule> all, schedules_of(train));
+  ASSIGN_OR_RETURN(std::vector<NamedSchedule> all, create_schedules(train));
   if (all.empty()) {
     return absl::InvalidArgumentError("all parameters are frozen: there is no rate to draw");
   }

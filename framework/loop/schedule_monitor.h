@@ -1,0 +1,69 @@
+// Brings metrics to the schedules that follow one.
+#ifndef MILLRACE_FRAMEWORK_LOOP_SCHEDULE_MONITOR_H_
+#define MILLRACE_FRAMEWORK_LOOP_SCHEDULE_MONITOR_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "framework/hook.h"
+#include "framework/report/monitored_metric.h"
+#include "optim/dense_optimizer.h"
+#include "optim/schedule/schedule.h"
+#include "optim/sparse_optimizer.h"
+#include "proto/schedule.pb.h"
+
+namespace millrace {
+
+// Calls Schedule::observe() with the value of the metric that Schedule::monitor() names: one value
+// at each evaluation of the set, or at each report of training. The trainer attaches this hook
+// before all others if an optimizer has such a schedule.
+//
+// The metric is merged over ranks, so all ranks observe the same values. A second evaluation at the
+// same step repeats a value and is not counted. The states of the schedules are the state of the
+// hook. A schedule whose optimizer or metric is not in the checkpoint starts without observations.
+class ScheduleMonitor : public Hook {
+ public:
+  static constexpr absl::string_view kName = "schedule_monitor";
+
+  // Returns the schedules of these optimizers that follow a metric, by the names that reports give
+  // their rates. `sparse` may be null. Borrowed from the optimizers.
+  static std::map<std::string, Schedule*> find_schedules(
+      const std::vector<std::unique_ptr<DenseOptimizer>>& dense, const SparseOptimizer* sparse);
+
+  // The schedules are borrowed and outlive the hook. REQUIRES: each has a monitor.
+  explicit ScheduleMonitor(const std::map<std::string, Schedule*>& schedules);
+
+  absl::string_view name() const override { return kName; }
+  // Errors: NotFound if the report, or the evaluation of the set, does not have the metric.
+  absl::Status after_report(HookContext& context, const Report& report) override;
+  absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
+
+  absl::Status save_state(HookState& state) const override;
+  // Errors: InvalidArgument if the states are damaged, of another version or differ between ranks.
+  absl::Status load_state(absl::Span<const HookState> per_rank) override;
+
+ private:
+  struct Observer {
+    std::string optimizer;  // as reports name its rate
+    Schedule* schedule = nullptr;
+    MonitoredMetric metric;
+    ScheduleState initial;             // before the first value
+    std::optional<int64_t> last_step;  // of the last value
+  };
+
+  template <typename Result>
+  absl::Status observe(HookContext& context, const Result& result);
+
+  std::vector<Observer> observers_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_LOOP_SCHEDULE_MONITOR_H_

@@ -1,0 +1,39 @@
+#include "framework/report/monitored_metric.h"
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/text.h"
+
+namespace millrace {
+
+MonitoredMetric::MonitoredMetric(absl::string_view monitor)
+    : monitor_(monitor),
+      source_(monitor.substr(0, monitor.find('/'))),
+      metric_(monitor.substr(monitor.find('/') + 1)) {
+  MILLRACE_CHECK(source_.size() < monitor.size()) << monitor;
+}
+
+absl::StatusOr<std::optional<double>> MonitoredMetric::find(const Report& report) const {
+  if (!is_of_training()) return std::nullopt;
+  return find(report.metrics);
+}
+
+absl::StatusOr<std::optional<double>> MonitoredMetric::find(const EvaluationResult& result) const {
+  if (is_of_training() || source_ != result.set) return std::nullopt;
+  return find(result.metrics);
+}
+
+absl::StatusOr<std::optional<double>> MonitoredMetric::find(
+    const std::map<std::string, double>& metrics) const {
+  const auto found = metrics.find(metric_);
+  if (found != metrics.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : metrics) names.push_back(name);
+  return absl::NotFoundError(absl::StrCat("monitor ", monitor_, ": ", source_, " has no metric \"",
+                                          metric_, "\"", did_you_mean(metric_, names)));
+}
+
+}  // namespace millrace

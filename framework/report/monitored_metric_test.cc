@@ -1,0 +1,50 @@
+#include "framework/report/monitored_metric.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+TEST(MonitoredMetricTest, IsFoundInEvaluationsOfItsSetAlone) {
+  const MonitoredMetric monitored("eval/click/auc");
+  EvaluationResult result;
+  result.set = "eval";
+  result.metrics = {{"click/auc", 0.75}};
+  EXPECT_THAT(monitored.find(result), IsOkAndHolds(Optional(0.75)));
+  result.set = "train";
+  EXPECT_THAT(monitored.find(result), IsOkAndHolds(std::nullopt));
+  Report report;
+  report.metrics = {{"click/auc", 0.75}};
+  EXPECT_THAT(monitored.find(report), IsOkAndHolds(std::nullopt));
+  EXPECT_FALSE(monitored.is_of_training());
+}
+
+TEST(MonitoredMetricTest, IsFoundInReportsOfTrainingAlone) {
+  const MonitoredMetric monitored("train/loss");
+  Report report;
+  report.metrics = {{"loss", 0.5}};
+  EXPECT_THAT(monitored.find(report), IsOkAndHolds(Optional(0.5)));
+  EvaluationResult result;
+  result.set = "train";
+  result.metrics = {{"loss", 0.5}};
+  EXPECT_THAT(monitored.find(result), IsOkAndHolds(std::nullopt));
+  EXPECT_TRUE(monitored.is_of_training());
+}
+
+TEST(MonitoredMetricTest, NamesTheNearestMetric) {
+  Report report;
+  report.metrics = {{"loss", 0.5}, {"auc", 0.5}};
+  EXPECT_THAT(
+      MonitoredMetric("train/los").find(report).status(),
+      StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr("train/los"), HasSubstr("\"loss\""))));
+}
+
+}  // namespace
+}  // namespace millrace
