@@ -24,6 +24,7 @@
 #include "embedding/rows/initializer_check.h"
 #include "embedding/table/table_dim_check.h"
 #include "framework/loop/limits_check.h"
+#include "framework/precision/precision_check.h"
 #include "io/feature/feature_check.h"
 #include "io/feature_schema_check.h"
 #include "job/generate/generated_rows_check.h"
@@ -174,6 +175,7 @@ absl::Status check_optimizers(const TrainConfig& train) {
         check_dense_optimizer(entry("train.more_optimizers", i), train.more_optimizers(i)));
   }
   if (train.has_clipping()) RETURN_IF_ERROR(check_clipping("train.clipping", train.clipping()));
+  RETURN_IF_ERROR(check_precision("train.precision", train.precision()));
   return check_sparse_optimizer("train.sparse_optimizer", train.sparse_optimizer());
 }
 

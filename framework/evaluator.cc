@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
+#include "framework/precision/autocast_scope.h"
 #include "framework/ranks/padding.h"
 #include "framework/report/pending_steps.h"
 
@@ -43,9 +44,11 @@ class Undisturbed {
   const at::Tensor state_;
 };
 
-absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch) {
+absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch,
+                                          PrecisionConfig::Compute compute) {
   absl::StatusOr<ModelOutput> output = absl::InternalError("the model was not called");
   RETURN_IF_ERROR(catch_exceptions("the model's evaluation", [&] {
+    const AutocastScope autocast(compute);
     output = model.evaluate(batch);
     return output.status();
   }));
@@ -126,7 +129,7 @@ class Evaluation {
     RETURN_IF_ERROR(hooks_.after_data(context_, batch, 0));
     StepResult step;
     if (batch.size > 0) {
-      ASSIGN_OR_RETURN(step, evaluate_batch(model_, batch));
+      ASSIGN_OR_RETURN(step, evaluate_batch(model_, batch, options_.compute));
       like_ = batch;
     } else {
       step.applied = true;

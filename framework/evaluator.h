@@ -14,6 +14,7 @@
 #include "framework/report/metric_set.h"
 #include "framework/report/reported_values.h"
 #include "io/dataset.h"
+#include "proto/config.pb.h"
 
 namespace millrace {
 
@@ -30,6 +31,7 @@ struct EvaluationOptions {
   std::vector<std::string> tasks;    // names of the labels
   std::vector<std::string> metrics;  // names of metrics
   int64_t max_steps = 0;             // batches (of each rank) at most; 0: all
+  PrecisionConfig::Compute compute = PrecisionConfig::FLOAT32;  // of forward passes
 };
 
 // How the ranks of an evaluation stay in step; the trainer's. Every call is collective, and an

@@ -55,9 +55,11 @@ struct StepTimings {
 
 // What became of one step (or, in evaluation, of one batch). Tensors may be kept.
 struct StepResult {
-  bool applied = false;    // false: refused as non-finite; nothing changed
-  std::string refused;     // then: what was not finite
-  int64_t examples = 0;    // of the whole step: all micro-batches, all ranks
+  bool applied = false;  // false: refused as non-finite; nothing changed
+  std::string refused;   // then: what was not finite
+  int64_t examples = 0;  // of the whole step: all micro-batches, all ranks
+  // Number of times that the step was computed again, because gradients overflowed in float16.
+  int64_t repeats = 0;
   at::Tensor loss;         // float32 []: mean over targets
   at::Tensor predictions;  // float32 [examples of this rank, tasks]
   at::Tensor labels;       // float32 [examples of this rank, tasks]

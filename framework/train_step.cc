@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
+#include "framework/precision/autocast_scope.h"
 
 namespace millrace {
 namespace {
@@ -59,6 +60,7 @@ class StepRun {
     }
     CommitInput commit;
     commit.examples = input_.examples;
+    commit.loss_scale = input_.loss_scale;
     RETURN_IF_ERROR(collect(commit));
     if (parts_.sparse_optimizer != nullptr) {
       // What tables refuse joins the decision: afterwards dense parameters are updated first.
@@ -89,6 +91,7 @@ class StepRun {
     {
       Stopwatch watch(result_.timings.forward);
       RETURN_IF_ERROR(catch_exceptions("the model's forward pass", [&] {
+        const AutocastScope autocast(parts_.compute);
         output = parts_.model.forward(batch);
         return output.status();
       }));
@@ -102,11 +105,15 @@ class StepRun {
       at::Tensor& loss = outputs_.back().loss;
       loss = loss / static_cast<double>(input_.examples);
       // A loss that no parameter has a part in has nothing to go back through.
-      if (loss.requires_grad()) loss.backward();
+      if (loss.requires_grad()) scaled(loss).backward();
       loss = loss.detach();
       outputs_.back().predictions = outputs_.back().predictions.detach();
       return absl::OkStatus();
     });
+  }
+
+  at::Tensor scaled(const at::Tensor& loss) const {
+    return input_.loss_scale == 1 ? loss : loss * input_.loss_scale;
   }
 
   // Joins what the micro-batches gave.
@@ -193,7 +200,8 @@ class StepRun {
   StepObserver& observer_;
   std::vector<ModelOutput> outputs_;
   std::vector<const Batch*> computed_;  // that outputs_ are of
-  double gradient_scale_ = 1;           // of tables: examples / targets, and clipping by norm
+  // Of tables: examples / targets / loss_scale, and clipping by norm.
+  double gradient_scale_ = 1;
   double gradient_limit_ = std::numeric_limits<double>::infinity();  // of tables
   StepResult result_;
 };
@@ -204,6 +212,7 @@ class StandardTrainStep : public TrainStep {
                                  StepObserver& observer) override {
     return StepRun(parts, input, observer).run();
   }
+  bool can_repeat() const override { return true; }
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "optim/dense_optimizer.h"
 #include "optim/gradient_clipping.h"
 #include "optim/sparse_optimizer.h"
+#include "proto/config.pb.h"
 
 namespace millrace {
 
@@ -26,7 +27,8 @@ struct TrainStepParts {
   absl::Span<const std::unique_ptr<DenseOptimizer>> dense_optimizers;
   SparseOptimizer* sparse_optimizer;  // null: the model has no tables
   CommitExchange& commit;
-  const GradientClipping* clipping = nullptr;  // null: gradients are not clipped
+  const GradientClipping* clipping = nullptr;                   // null: gradients are not clipped
+  PrecisionConfig::Compute compute = PrecisionConfig::FLOAT32;  // of forward passes
 };
 
 struct StepInput {
@@ -38,6 +40,8 @@ struct StepInput {
   const Progress& progress;  // before this step
   uint64_t seed = 0;
   int rank = 0;
+  // Factor of losses before their backward passes.
+  double loss_scale = 1;
 };
 
 // The trainer's part in a step: it fires the hooks. An error ends the step and is returned by run.
@@ -55,6 +59,9 @@ class StepObserver {
 // Forward, backward and update over all micro-batches. What an implementation must do, and
 // what tests/conformance/train_step_conformance.h checks:
 //  * before each micro-batch, seed the generators by (seed, step, micro-batch, rank);
+//  * run the forward pass, and no more, in AutocastScope(parts.compute);
+//  * multiply losses by input.loss_scale before the backward pass and tell parts.commit, which
+//    divides gradients by it;
 //  * sum gradients over micro-batches so that N of them equal one large batch;
 //  * call parts.sparse_optimizer->check() before parts.commit.run(), so that an error which a
 //    collection kept from a forward or backward pass fails the step before anything is updated;
@@ -76,6 +83,9 @@ class TrainStep {
   // the observer; nothing was updated then on any rank, unless the error is an optimizer's.
   virtual absl::StatusOr<StepResult> run(const TrainStepParts& parts, const StepInput& input,
                                          StepObserver& observer) = 0;
+  // Returns true if run() may be called again with the same batches and another loss_scale after
+  // it refused the step, as FLOAT16 needs. The default is false.
+  virtual bool can_repeat() const { return false; }
 };
 
 // The standard step.

@@ -39,6 +39,9 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options,
   if (!schedules.empty()) {
     RETURN_IF_ERROR(trainer->add_hook(std::make_unique<ScheduleMonitor>(schedules)));
   }
+  if (LossScaler* const scaler = trainer->steps_.loss_scaler()) {
+    RETURN_IF_ERROR(trainer->add_state("loss_scale", *scaler, StatePlacement::kOnce));
+  }
   StateSaver* const saver = trainer->parts_.saver.get();
   if (saver != nullptr) RETURN_IF_ERROR(saver->check(trainer->state_.tensors_and_tables()));
   StateLoader* const bank = trainer->parts_.model_bank.get();
@@ -67,7 +70,7 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics)
       steps_({*parts_.model, model_parts_, parts_.dense_optimizers, parts_.sparse_optimizer.get(),
               *parts_.train_step, agreement_, hooks_, context_, position_,
               parts_.clipping.has_value() ? &*parts_.clipping : nullptr},
-             options_.seed),
+             options_.seed, options_.precision),
       evaluations_({*parts_.model, parts_.evaluation_sets, hooks_, context_, agreement_, feed_,
                     training_, position_, stop_, recorder_, *parts_.clock},
                    std::move(parts_.paired_sets), evaluation_defaults(options_)),

@@ -88,7 +88,8 @@ class Trainer {
   // Evaluates one of the evaluation sets. Errors: NotFound naming the nearest; those of
   // run_evaluation.
   absl::StatusOr<EvaluationResult> evaluate(absl::string_view set_name);
-  // Evaluates any data. options.tasks and options.metrics default to the trainer's if empty.
+  // Evaluates any data. options.tasks and options.metrics default to the trainer's if empty;
+  // options.compute is the trainer's.
   absl::StatusOr<EvaluationResult> evaluate(Dataset& data, EvaluationOptions options);
 
   // Registers something of the job's own that goes with checkpoints; borrowed. Not during a run.

@@ -11,6 +11,7 @@
 #include "framework/loop/limits_check.h"
 #include "framework/model.h"
 #include "framework/model_parts.h"
+#include "framework/precision/precision_check.h"
 #include "proto/config.pb.h"
 #include "proto/field_check.h"
 
@@ -77,6 +78,13 @@ absl::Status check_trainer_parts(const TrainerOptions& options, const TrainerPar
   if (parts.model == nullptr) return absl::InvalidArgumentError("the trainer has no model");
   RETURN_IF_ERROR(check_options(options));
   RETURN_IF_ERROR(check_evaluation_sets(parts));
+  RETURN_IF_ERROR(check_precision("the trainer's precision", options.precision));
+  if (options.precision.compute() == PrecisionConfig::FLOAT16 && parts.train_step != nullptr &&
+      !parts.train_step->can_repeat()) {
+    return absl::InvalidArgumentError(
+        "the trainer's precision: FLOAT16 repeats a step whose gradients overflow, and this train "
+        "step cannot repeat one (TrainStep::can_repeat); use BFLOAT16 or another train step");
+  }
   return check_tables(parts);
 }
 
@@ -90,7 +98,8 @@ BatchFeedOptions feed_options(const TrainerOptions& options) {
 EvaluationOptions evaluation_defaults(const TrainerOptions& options) {
   return {.tasks = options.tasks,
           .metrics = options.metrics,
-          .max_steps = options.max_evaluation_steps};
+          .max_steps = options.max_evaluation_steps,
+          .compute = options.precision.compute()};
 }
 
 }  // namespace millrace

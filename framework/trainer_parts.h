@@ -25,6 +25,7 @@
 #include "optim/dense_optimizer.h"
 #include "optim/gradient_clipping.h"
 #include "optim/sparse_optimizer.h"
+#include "proto/config.pb.h"
 
 namespace millrace {
 
@@ -59,6 +60,7 @@ struct TrainerOptions : Limits {
   int64_t max_steps_per_epoch = 0;   // 0: none
   int64_t max_steps_per_window = 0;  // 0: none
   int64_t max_evaluation_steps = 0;  // batches of each evaluation; 0: all
+  PrecisionConfig precision;         // of forward and backward passes; FLOAT32
   // With several ranks: whether an epoch (or window) ends when the first rank has no data, dropping
   // what others have left, instead of when the last has none.
   bool until_first = false;
@@ -82,7 +84,8 @@ struct TrainerOptions : Limits {
 };
 
 // Checks what the trainer needs of its parts. Errors: InvalidArgument for missing parts, numbers
-// out of range, two evaluation sets or two tables of one name, tables with more than one rank.
+// out of range, two evaluation sets or two tables of one name, tables with more than one rank,
+// FLOAT16 with a train step that cannot repeat.
 absl::Status check_trainer_parts(const TrainerOptions& options, const TrainerParts& parts);
 
 // The options of its parts.

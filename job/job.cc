@@ -365,6 +365,7 @@ class JobBuilder {
     options.max_steps_per_window = train.max_steps_per_window();
     options.max_steps_per_epoch = train.max_steps_per_epoch();
     options.max_evaluation_steps = train.max_evaluation_steps();
+    options.precision = train.precision();
     options.until_first = train.uneven_data() == TrainConfig::UNTIL_FIRST;
     options.data_timeout = absl::Seconds(run.distributed().data_timeout_seconds());
     options.poll_interval = absl::Seconds(run.distributed().poll_interval_seconds());

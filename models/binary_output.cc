@@ -3,12 +3,14 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/sigmoid.h>
+#include <ATen/ops/to.h>
 
 #include <optional>
 
 namespace millrace {
 
-ModelOutput binary_output(const at::Tensor& logits, const Batch& batch) {
+ModelOutput binary_output(const at::Tensor& computed, const Batch& batch) {
+  const at::Tensor logits = computed.to(at::kFloat);  // under autocast it has a reduced precision
   ModelOutput output;
   const std::optional<at::Tensor> weights =
       batch.weights.defined() ? std::optional<at::Tensor>(batch.weights) : std::nullopt;

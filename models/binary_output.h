@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// `logits`: float32 [batch]. The loss is the binary cross entropy with logits,
-// sum over examples of weight * (ln(1 + exp(logit)) - label * logit); predictions are their
+// `logits`: float32 or a reduced precision [batch]. The loss is the binary cross entropy with
+// logits, sum over examples of weight * (ln(1 + exp(logit)) - label * logit); predictions are their
 // sigmoid, float32 [batch, 1], without gradient. An empty batch has loss 0.
 ModelOutput binary_output(const at::Tensor& logits, const Batch& batch);
 

@@ -51,7 +51,7 @@ struct LoopParts {
         train_step(create_standard_train_step()),
         steps({*parts.model, model_parts, parts.dense_optimizers, nullptr, *train_step, agreement,
                hooks, context, position},
-              /*seed=*/1),
+              /*seed=*/1, PrecisionConfig()),
         saver(std::move(save)),
         evaluations({*parts.model, parts.evaluation_sets, hooks, context, agreement, feed, training,
                      position, stop, recorder, Clock::real()},

@@ -1,5 +1,9 @@
 #include "framework/loop/step_runner.h"
 
+#include <c10/core/GradMode.h>
+
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
@@ -11,7 +15,10 @@ namespace millrace {
 class StepRunner::Events : public StepObserver {
  public:
   explicit Events(StepRunner& runner) : runner_(runner) {}
+  // Begins to compute the step again: batches are known.
+  void repeat() { repeats_ = true; }
   absl::Status after_data(const Batch& batch, int64_t micro_batch) override {
+    if (repeats_) return absl::OkStatus();
     return runner_.parts_.hooks.after_data(runner_.parts_.context, batch, micro_batch);
   }
   void after_backward(const Gradients& gradients) override {
@@ -21,7 +28,46 @@ class StepRunner::Events : public StepObserver {
 
  private:
   StepRunner& runner_;
+  bool repeats_ = false;
 };
+
+namespace {
+
+// The buffers of a model, such as running means, at one moment.
+class Buffers {
+ public:
+  explicit Buffers(const Model& model) : buffers_(model.buffers()) {
+    for (const at::Tensor& buffer : buffers_) copies_.push_back(buffer.clone());
+  }
+  void restore() {
+    const c10::AutoGradMode no_gradients(false);
+    for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(copies_[i]);
+  }
+
+ private:
+  std::vector<at::Tensor> buffers_;
+  std::vector<at::Tensor> copies_;
+};
+
+StepTimings operator+(StepTimings a, const StepTimings& b) {
+  a.data_wait += b.data_wait;
+  a.forward += b.forward;
+  a.backward += b.backward;
+  a.update += b.update;
+  return a;
+}
+
+}  // namespace
+
+StepRunner::StepRunner(const Parts& parts, uint64_t seed, const PrecisionConfig& precision)
+    : parts_(parts),
+      seed_(seed),
+      compute_(precision.compute()),
+      commit_(parts.agreement, parts.model_parts.parameters) {
+  if (compute_ == PrecisionConfig::FLOAT16) {
+    loss_scaler_ = std::make_unique<LossScaler>(precision.loss_scale());
+  }
+}
 
 absl::StatusOr<StepResult> StepRunner::run(const StepData& data, int64_t examples) {
   after_backward_ = absl::OkStatus();
@@ -43,10 +89,12 @@ absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t exa
                                     parts_.dense_optimizers,
                                     parts_.sparse_optimizer,
                                     commit_,
-                                    parts_.clipping};
+                                    parts_.clipping,
+                                    compute_};
     const StepInput input{data.micro_batches, examples, parts_.position.progress, seed_,
                           parts_.context.rank()};
-    result = parts_.train_step.run(step_parts, input, events);
+    result = loss_scaler_ == nullptr ? parts_.train_step.run(step_parts, input, events)
+                                     : repeat_until_clean(step_parts, input, events);
     return result.status();
   });
   if (status.ok() && !commit_.decided()) {
@@ -54,6 +102,32 @@ absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t exa
   }
   if (!status.ok()) return commit_.decided() ? status : commit_.fail(status);
   return result;
+}
+
+absl::StatusOr<StepResult> StepRunner::repeat_until_clean(const TrainStepParts& parts,
+                                                          StepInput input, Events& events) {
+  LossScaler& scaler = *loss_scaler_;
+  Buffers buffers(parts_.model);
+  StepTimings timings;
+  for (int64_t repeats = 0;; ++repeats) {
+    input.loss_scale = scaler.scale();
+    ASSIGN_OR_RETURN(StepResult result, parts_.train_step.run(parts, input, events));
+    timings = timings + result.timings;
+    if (result.applied) scaler.add_clean_step();
+    // The forward pass does not depend on the scale. All ranks have the same loss.
+    const bool overflow =
+        !result.applied && commit_.decided() && std::isfinite(result.loss.item<double>());
+    if (!overflow || scaler.is_lowest()) {
+      result.repeats = repeats;
+      result.timings = timings;
+      result.figures.emplace_back("loss_scale", input.loss_scale);
+      return result;
+    }
+    scaler.add_overflow();
+    buffers.restore();
+    events.repeat();
+    commit_.begin_step(parts_.position.steps_done() + 1);
+  }
 }
 
 }  // namespace millrace

@@ -13,19 +13,25 @@
 #include "framework/loop/loop_context.h"
 #include "framework/loop/loop_position.h"
 #include "framework/model_parts.h"
+#include "framework/precision/loss_scaler.h"
 #include "framework/ranks/agreement.h"
 #include "framework/ranks/commit_exchange.h"
 #include "framework/train_step.h"
 #include "optim/dense_optimizer.h"
 #include "optim/gradient_clipping.h"
 #include "optim/sparse_optimizer.h"
+#include "proto/config.pb.h"
 
 namespace millrace {
 
 class Model;
 
 // Runs the train step with the events inside it, from before_step to the update. The ranks decide
-// in the commit exchange whether the step is applied. Used on the trainer's thread.
+// in the commit exchange whether the step is applied.
+//
+// With FLOAT16, a step whose loss is finite and whose gradients are not is computed again,
+// with the same batches, random numbers and buffers of the model and at a lower scale, until it is
+// applied or the scale is the lowest. Hooks see one step. Used on the trainer's thread.
 class StepRunner {
  public:
   // The parts of the loop that it uses. All are borrowed and outlive it.
@@ -42,14 +48,17 @@ class StepRunner {
     const GradientClipping* clipping = nullptr;  // null: gradients are not clipped
   };
 
-  StepRunner(const Parts& parts, uint64_t seed)
-      : parts_(parts), seed_(seed), commit_(parts.agreement, parts.model_parts.parameters) {}
+  // REQUIRES: check_precision() accepts `precision`; with FLOAT16, parts.train_step can repeat.
+  StepRunner(const Parts& parts, uint64_t seed, const PrecisionConfig& precision);
 
   // Runs the step after the current position. `examples`: of all ranks. Collective: a rank that
   // fails before the ranks decided takes part in the decision as failed. Errors: those of the
   // model, the optimizers and hooks, annotated with the step; Internal if the train step did not
   // call the commit exchange.
   absl::StatusOr<StepResult> run(const StepData& data, int64_t examples);
+
+  // Returns what scales the loss; null without FLOAT16. Its state goes with checkpoints.
+  LossScaler* loss_scaler() { return loss_scaler_.get(); }
 
   // The status of after_backward in the last step: that event comes when other ranks are about to
   // update already, so that the step is completed before the run ends.
@@ -58,10 +67,14 @@ class StepRunner {
  private:
   class Events;
   absl::StatusOr<StepResult> compute(const StepData& data, int64_t examples);
+  absl::StatusOr<StepResult> repeat_until_clean(const TrainStepParts& parts, StepInput input,
+                                                Events& events);
 
   const Parts parts_;
   const uint64_t seed_;
+  const PrecisionConfig::Compute compute_;
   CommitExchange commit_;
+  std::unique_ptr<LossScaler> loss_scaler_;  // null: losses are not scaled
   absl::Status after_backward_;
 };
 

@@ -80,7 +80,7 @@ TEST_F(StepRunnerTest, ATrainStepMustAskTheRanks) {
   IdleStep idle;
   StepRunner steps({*loop_.parts.model, loop_.model_parts, loop_.parts.dense_optimizers, nullptr,
                     idle, loop_.agreement, loop_.hooks, loop_.context, loop_.position},
-                   1);
+                   /*seed=*/1, PrecisionConfig());
   EXPECT_THAT(run(steps).status(),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("did not call the commit exchange")));
 }

@@ -70,6 +70,9 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
     }
     decision.gradient_scale = static_cast<double>(input.examples) / sums.targets;
     decision.loss = decision.loss * decision.gradient_scale;
+  }
+  decision.gradient_scale /= input.loss_scale;
+  if (sums.with_targets > 0 || input.loss_scale != 1) {
     for (const NamedParameter& parameter : parameters_) {
       at::Tensor gradient = parameter.value.grad();
       if (gradient.defined()) gradient.mul_(decision.gradient_scale);

@@ -26,6 +26,8 @@ struct CommitInput {
   // float32 []: what the step's summed loss is to be divided by, summed over micro-batches;
   // undefined: its examples. All ranks that had examples give it, or none.
   at::Tensor targets;
+  // Factor of these gradients, by which they are divided.
+  double loss_scale = 1;
   // What else was not finite ("the gradient of table items (feature clicked)"); "": nothing.
   std::string non_finite;
 };
@@ -34,8 +36,8 @@ struct CommitDecision {
   bool apply = false;
   std::string refused;  // then: what was not finite, on which rank
   at::Tensor loss;      // float32 []: mean over the targets of the whole step
-  double gradient_scale =
-      1;  // examples / targets: already in the dense gradients, not yet in the tables'
+  // examples / targets / loss_scale: already in the dense gradients, not yet in the tables'.
+  double gradient_scale = 1;
 };
 
 // Sums dense gradients over ranks and decides, with the last of them: one value that is not finite,
@@ -52,8 +54,9 @@ class CommitExchange {
   void enter(RankPhase phase);
 
   // Once for each step, after the last backward pass: waits for the step exchange, sums gradients,
-  // corrects them by examples / targets and decides. Errors: Aborted if another rank failed;
-  // InvalidArgument if only some ranks gave targets or they do not add up to a positive number.
+  // multiplies them by examples / targets / loss_scale and decides. Errors: Aborted if another rank
+  // failed; InvalidArgument if only some ranks gave targets or they do not add up to a positive
+  // number.
   absl::StatusOr<CommitDecision> run(const CommitInput& input);
 
   // The trainer's: the step of this rank failed before run() was called. Returns: `failure`.

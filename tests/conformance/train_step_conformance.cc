@@ -96,11 +96,12 @@ class Bench {
                                parts_.dense_optimizers,
                                parts_.sparse_optimizer.get(),
                                *commit_,
-                               clipping.has_value() ? &*clipping : nullptr};
+                               clipping.has_value() ? &*clipping : nullptr,
+                               compute};
     agreement_.start({"step", progress.step}, {});
     commit_->begin_step(progress.step);
     absl::StatusOr<StepResult> result =
-        step_->run(parts, {micro_batches, examples, progress, seed, rank}, observer);
+        step_->run(parts, {micro_batches, examples, progress, seed, rank, loss_scale}, observer);
     if (!result.ok() && !commit_->decided()) commit_->fail(result.status()).IgnoreError();
     if (result.ok()) {
       EXPECT_TRUE(commit_->decided()) << "the commit exchange was not asked";
@@ -132,6 +133,8 @@ class Bench {
   int rank = 0;
   Watching observer;
   std::optional<GradientClipping> clipping;
+  PrecisionConfig::Compute compute = PrecisionConfig::FLOAT32;
+  double loss_scale = 1;
 
  private:
   TrainerParts parts_;
@@ -547,6 +550,87 @@ void check_bad_rank(const MakeStep& make) {
   EXPECT_EQ(states, after_first) << "no rank applied the step";
 }
 
+// A power of two: gradients that were scaled and divided again have the same bits.
+void check_loss_scale(const MakeStep& make) {
+  for (const bool gives_targets : {false, true}) {
+    SCOPED_TRACE(gives_targets);
+    Bench plain(make), scaled(make);
+    scaled.loss_scale = 4096;
+    for (int step = 0; step < 3; ++step) {
+      std::vector<StepResult> results;
+      for (Bench* bench : {&plain, &scaled}) {
+        bench->model().gives_targets = gives_targets;
+        bench->clipping = clipping_by_norm(0.01);
+        ASSERT_OK_AND_ASSIGN(StepResult result, bench->run(batches(3, 4)));
+        ASSERT_TRUE(result.applied);
+        results.push_back(std::move(result));
+      }
+      EXPECT_EQ(results[0].loss.item<float>(), results[1].loss.item<float>());
+      EXPECT_EQ(results[0].figures, results[1].figures) << "norms of the unscaled gradients";
+    }
+    EXPECT_EQ(plain.state(), scaled.state());
+    ASSERT_EQ(plain.observer.dense.size(), scaled.observer.dense.size());
+    for (size_t i = 0; i < plain.observer.dense.size(); ++i) {
+      EXPECT_TRUE(at::equal(plain.observer.dense[i], scaled.observer.dense[i]));
+    }
+    EXPECT_EQ(plain.observer.sparse_norm_squared, scaled.observer.sparse_norm_squared);
+  }
+}
+
+void check_precision(const MakeStep& make) {
+  for (const auto compute :
+       {PrecisionConfig::FLOAT32, PrecisionConfig::BFLOAT16, PrecisionConfig::FLOAT16}) {
+    SCOPED_TRACE(PrecisionConfig::Compute_Name(compute));
+    const at::ScalarType expected = compute == PrecisionConfig::FLOAT32    ? at::kFloat
+                                    : compute == PrecisionConfig::BFLOAT16 ? at::kBFloat16
+                                                                           : at::kHalf;
+    const auto type = [] { return at::mm(at::ones({1, 1}), at::ones({1, 1})).scalar_type(); };
+    Bench bench(make);
+    bench.compute = compute;
+    std::vector<at::ScalarType> forward, backward;
+    bench.model().on_forward = [&](const Batch&) {
+      forward.push_back(type());
+      return absl::OkStatus();
+    };
+    bench.model().on_pooled_gradient = [&](at::Tensor gradient) {
+      backward.push_back(type());
+      return gradient;
+    };
+    ASSERT_OK_AND_ASSIGN(const StepResult result, bench.run(batches(2, 4)));
+    EXPECT_TRUE(result.applied);
+    EXPECT_THAT(forward, ElementsAre(expected, expected));
+    EXPECT_THAT(backward, ElementsAre(at::kFloat, at::kFloat)) << "autocast is for forward passes";
+    EXPECT_EQ(type(), at::kFloat) << "autocast was left on";
+    for (const at::Tensor& gradient : bench.observer.dense) {
+      EXPECT_EQ(gradient.scalar_type(), at::kFloat);
+    }
+    // A model that fails leaves nothing switched on either.
+    bench.model().on_forward = [](const Batch&) -> absl::Status {
+      throw std::runtime_error("planted");
+    };
+    EXPECT_FALSE(bench.run(batches(1, 4)).ok());
+    EXPECT_EQ(type(), at::kFloat);
+  }
+}
+
+// Of a step that says so: what a refused computation left does not change the next one.
+void check_repeating(const MakeStep& make) {
+  if (!make()->can_repeat()) return;
+  Bench once(make), repeated(make);
+  ASSERT_OK(once.run(batches(2, 4)));
+  bool spoils = true;
+  repeated.model().on_pooled_gradient = [&](at::Tensor gradient) {
+    return spoils ? gradient / 0 : gradient;
+  };
+  ASSERT_OK_AND_ASSIGN(const StepResult refused, repeated.run(batches(2, 4)));
+  EXPECT_FALSE(refused.applied);
+  EXPECT_TRUE(std::isfinite(refused.loss.item<double>())) << "the loss of the refused step";
+  spoils = false;
+  ASSERT_OK_AND_ASSIGN(const StepResult applied, repeated.run(batches(2, 4)));
+  EXPECT_TRUE(applied.applied);
+  EXPECT_EQ(once.state(), repeated.state());
+}
+
 void check_train_step(const MakeStep& make) {
   const auto traced = [&](const char* what, void (*check)(const MakeStep&)) {
     SCOPED_TRACE(absl::StrCat("train step conformance: ", what));
@@ -565,6 +649,9 @@ void check_train_step(const MakeStep& make) {
   traced("a bad rank", check_bad_rank);
   traced("clipping", check_clipping);
   traced("clipping on two ranks", check_clipping_on_ranks);
+  traced("loss scale", check_loss_scale);
+  traced("precision", check_precision);
+  traced("repeating", check_repeating);
 }
 
 }  // namespace millrace

@@ -19,7 +19,8 @@ TinyModel::TinyModel(int64_t dense, std::shared_ptr<EmbeddingCollection> collect
 
 absl::StatusOr<ModelOutput> TinyModel::forward(const Batch& batch) {
   if (on_forward) RETURN_IF_ERROR(on_forward(batch));
-  at::Tensor logits = torch::addmm(bias_, batch.dense, weight_);
+  // Under autocast the product has a reduced precision.
+  at::Tensor logits = torch::addmm(bias_, batch.dense, weight_).to(torch::kFloat);
   if (collection_ != nullptr) {
     ASSIGN_OR_RETURN(const EmbeddingOutput output, collection_->forward(batch.sparse));
     if (on_pooled_gradient && output.pooled.requires_grad()) {

@@ -1,10 +1,13 @@
 #include "tests/ranks/checkpoint_ranks.h"
 
+#include <google/protobuf/text_format.h>
+
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "checkpoint/saver.h"
 #include "framework/trainer.h"
@@ -13,12 +16,21 @@
 #include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {
+namespace {
+
+void parse(const std::string& text, google::protobuf::Message* message) {
+  MILLRACE_CHECK(google::protobuf::TextFormat::ParseFromString(text, message)) << text;
+}
+
+}  // namespace
 
 absl::StatusOr<std::string> run_with_checkpoints(const CheckpointRun& run, FileSystem& files,
                                                  std::unique_ptr<Collectives> collectives) {
   FakeClock clock;
   TinyTrainerOptions options;
-  options.optimizer = "adam";
+  parse(run.optimizer, &options.dense_optimizer.emplace());
+  parse(run.clipping, &options.clipping);
+  parse(run.precision, &options.trainer.precision);
   options.train = {.batches = 6, .batch_size = 12, .dense = 3};
   options.train.rank = collectives->rank();
   options.train.world_size = collectives->world_size();

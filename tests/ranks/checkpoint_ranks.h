@@ -18,6 +18,11 @@ struct CheckpointRun {
   int64_t save_every = 0;  // steps; 0: none
   int64_t max_steps = 0;   // 0: two epochs of 6 steps
   bool resume = false;
+  // Fields of TinyTrainerOptions::dense_optimizer, clipping and precision, as text; "": the
+  // default.
+  std::string optimizer = "adam {} learning_rate: 0.1";
+  std::string clipping;
+  std::string precision;
 };
 
 // Trains one rank. `files` are those of this rank, of a disk that all share. Returns: what it came

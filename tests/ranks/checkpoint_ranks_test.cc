@@ -31,22 +31,44 @@ std::vector<absl::StatusOr<std::string>> run_threads(const CheckpointRun& run,
 
 class ThreadCheckpointTest : public testing::TestWithParam<int> {};
 
-TEST_P(ThreadCheckpointTest, ResumesExactlyFromEveryStep) {
+void expect_exact_from_every_step(const CheckpointRun& run, int world_size) {
   MemoryFileSystem none;
-  const auto whole = run_threads({.folder = "c"}, {&none}, GetParam());
+  const auto whole = run_threads(run, {&none}, world_size);
   for (const auto& result : whole) ASSERT_OK(result.status());
   for (int64_t step = 1; step <= 12; ++step) {
     SCOPED_TRACE(absl::StrCat("step ", step));
     MemoryFileSystem files;
-    for (const auto& result :
-         run_threads({.folder = "c", .save_every = 1, .max_steps = step}, {&files}, GetParam())) {
-      ASSERT_OK(result.status());
-    }
-    const auto resumed = run_threads({.folder = "c", .resume = true}, {&files}, GetParam());
-    for (int rank = 0; rank < GetParam(); ++rank) {
+    CheckpointRun first = run;
+    first.save_every = 1;
+    first.max_steps = step;
+    for (const auto& result : run_threads(first, {&files}, world_size)) ASSERT_OK(result.status());
+    CheckpointRun rest = run;
+    rest.resume = true;
+    const auto resumed = run_threads(rest, {&files}, world_size);
+    for (int rank = 0; rank < world_size; ++rank) {
       ASSERT_OK(resumed[rank].status());
       EXPECT_EQ(*resumed[rank], *whole[rank]) << "rank " << rank;
     }
+  }
+}
+
+TEST_P(ThreadCheckpointTest, ResumesExactlyFromEveryStep) {
+  expect_exact_from_every_step({.folder = "c"}, GetParam());
+}
+
+// Everything whose state decides the next step.
+TEST_P(ThreadCheckpointTest, ResumesExactlyInReducedPrecision) {
+  for (const char* precision :
+       {"compute: BFLOAT16",
+        "compute: FLOAT16 loss_scale { initial: 4194304 growth_interval: 3 }"}) {
+    SCOPED_TRACE(precision);
+    expect_exact_from_every_step(
+        {.folder = "c",
+         .optimizer = "lamb {} learning_rate: 0.1 schedule { reduce_on_plateau { monitor: "
+                      "'train/loss' factor: 0.5 patience: 0 } }",
+         .clipping = "max_norm: 0.05",
+         .precision = precision},
+        GetParam());
   }
 }
 

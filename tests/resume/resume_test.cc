@@ -35,14 +35,18 @@ constexpr const char* kSchedules[] = {
     "schedule { unit: EPOCHS step { length { count: 3 } gamma: 0.5 } }"};
 constexpr const char* kClippings[] = {"", "max_norm: 0.05", "max_norm: 0.05 over: DENSE",
                                       "max_norm: 0.05 over: EACH", "max_value: 0.002"};
+// The scale of FLOAT16 begins too high and grows to overflows every few steps.
+constexpr const char* kPrecisions[] = {
+    "", "compute: BFLOAT16", "compute: FLOAT16 loss_scale { initial: 2097152 growth_interval: 3 }"};
 constexpr RowDtype kDtypes[] = {FLOAT32, FLOAT16, BFLOAT16};
 constexpr const char* kAdmissions[] = {"", "count { min_count: 2 }",
                                        "count { min_count: 2 sketch { capacity: 30 } }",
                                        "probability { probability: 0.5 }"};
 
 // Eight epochs of six steps of two micro-batches, one of them refused: 40 steps. Ids come and go.
-// `number` determines optimizers, schedules, clipping, dtype and admission. Their numbers of cases
-// but of dtypes have no common factor, so that each sparse optimizer meets each dense one.
+// `number` determines optimizers, schedules, clipping, precision, dtype and admission. The numbers
+// of optimizers, schedules and clippings have no common factor, so that each sparse optimizer meets
+// each dense one.
 ResumeCase forty_steps(int number) {
   ResumeCase resume_case;
   TinyTrainerOptions& options = resume_case.options;
@@ -67,6 +71,8 @@ ResumeCase forty_steps(int number) {
       absl::StrCat("learning_rate: 0.05 ", kSchedules[(number + 1) % 4], kSparse[number % 7]),
       &*options.sparse_optimizer));
   EXPECT_TRUE(TextFormat::ParseFromString(kClippings[number % 5], &options.clipping));
+  EXPECT_TRUE(TextFormat::ParseFromString(kPrecisions[(number + number / 9) % 3],
+                                          &options.trainer.precision));
   options.table.set_row_dtype(kDtypes[number / 35]);
   EXPECT_TRUE(TextFormat::ParseFromString(kAdmissions[(number + number / 35) % 4],
                                           options.table.mutable_admission()));
@@ -324,6 +330,12 @@ ResumeCase windows() {
 
 TEST(ResumeOfWindowsTest, IsExactFromEveryServingPoint) {
   expect_exact(windows(), 40, {.step = 30, .epoch = 1, .window = 11, .skipped_steps = 6});
+}
+
+TEST(ResumeOfWindowsTest, IsExactInFloat16) {
+  ResumeCase resume_case = windows();
+  ASSERT_TRUE(TextFormat::ParseFromString(kPrecisions[2], &resume_case.options.trainer.precision));
+  expect_exact(resume_case, 40, {.step = 30, .epoch = 1, .window = 11, .skipped_steps = 6});
 }
 
 TEST(ResumeOfWindowsTest, EvaluationsThatOneRankAskedFor) {

@@ -1,0 +1,35 @@
+// Forward passes in a reduced precision.
+#ifndef MILLRACE_FRAMEWORK_PRECISION_AUTOCAST_SCOPE_H_
+#define MILLRACE_FRAMEWORK_PRECISION_AUTOCAST_SCOPE_H_
+
+#include <c10/core/ScalarType.h>
+
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Switches LibTorch's autocast on the CPU on for this thread during its lifetime: matrix products
+// are computed in `compute`, with float32 parameters and inputs converted to it. Converted
+// parameters are kept until the scope ends. With FLOAT32, autocast is off inside, also if it was
+// on outside. The former state comes back at the end.
+//
+//   {
+//     const AutocastScope autocast(PrecisionConfig::BFLOAT16);
+//     output = model.forward(batch);
+//   }
+//   output.loss.backward();   // outside
+class AutocastScope {
+ public:
+  explicit AutocastScope(PrecisionConfig::Compute compute);
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  const bool former_enabled_;
+  const c10::ScalarType former_type_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_PRECISION_AUTOCAST_SCOPE_H_

@@ -1,0 +1,51 @@
+// The scale of the loss in float16.
+#ifndef MILLRACE_FRAMEWORK_PRECISION_LOSS_SCALER_H_
+#define MILLRACE_FRAMEWORK_PRECISION_LOSS_SCALER_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "checkpoint/checkpointable.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Keeps the factor by which losses are multiplied before their backward pass, so that gradients in
+// float16 neither become 0 nor overflow. Gradients are divided by the same factor afterwards.
+//
+// A step that is applied is clean. After growth_interval clean steps in a row the scale is
+// multiplied by growth_factor, unless it would leave the range of float32. An overflow multiplies
+// the scale by backoff_factor, but not below `min`. The rule is that of torch.amp.GradScaler, with
+// a floor, and with the same batch repeated after an overflow.
+//
+// All ranks see the same steps and overflows, so all have the same scale. Used on the trainer's
+// thread.
+class LossScaler : public Checkpointable {
+ public:
+  // REQUIRES: check_precision() accepts `config`.
+  explicit LossScaler(const LossScaleConfig& config);
+
+  // Returns the factor of the next backward pass.
+  double scale() const { return scale_; }
+  // Returns true if an overflow no longer lowers the scale.
+  bool is_lowest() const { return scale_ <= config_.min(); }
+  // Notes that the step was applied.
+  void add_clean_step();
+  // Notes that gradients overflowed. REQUIRES: !is_lowest().
+  void add_overflow();
+
+  absl::Status save_state(ObjectState& state) const override;
+  // Begins anew without a state. A scale below `min` becomes `min`.
+  // Errors: InvalidArgument for a state that is damaged or of another version.
+  absl::Status load_state(absl::Span<const ObjectState> per_rank) override;
+
+ private:
+  const LossScaleConfig config_;
+  double scale_;
+  int64_t clean_steps_ = 0;  // since the last change of the scale
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_PRECISION_LOSS_SCALER_H_

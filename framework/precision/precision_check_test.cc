@@ -1,0 +1,62 @@
+#include "framework/precision/precision_check.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+absl::Status check(const std::string& text) {
+  PrecisionConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  return check_precision("train.precision", config);
+}
+
+TEST(PrecisionCheckTest, Accepts) {
+  for (const char* text :
+       {"", "compute: FLOAT32", "compute: BFLOAT16", "compute: FLOAT16",
+        "compute: FLOAT16 loss_scale { initial: 1 min: 1 growth_interval: 1 growth_factor: 4 "
+        "backoff_factor: 0.1 }"}) {
+    EXPECT_OK(check(text));
+  }
+}
+
+TEST(PrecisionCheckTest, NamesWhatIsOutOfRange) {
+  const auto refused = [](const std::string& fields, const std::string& what) {
+    EXPECT_THAT(check("compute: FLOAT16 loss_scale { " + fields + " }"),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("train.precision.loss_scale: "), HasSubstr(what))));
+  };
+  for (const char* value : {"0", "-1", "1e39", "inf", "nan"}) {
+    refused(std::string("initial: ") + value, "initial is");
+  }
+  refused("growth_interval: 0", "growth_interval is 0");
+  for (const char* value : {"1", "0.5", "inf", "nan"}) {
+    refused(std::string("growth_factor: ") + value, "growth_factor is");
+  }
+  for (const char* value : {"0", "1", "nan"}) {
+    refused(std::string("backoff_factor: ") + value, "backoff_factor is");
+  }
+  for (const char* value : {"0", "1e5", "nan"}) {
+    refused(std::string("min: ") + value, "min is");
+  }
+  // All at once.
+  refused("min: 0 growth_factor: 1", "growth_factor is 1");
+  refused("min: 0 growth_factor: 1", "min is 0");
+}
+
+TEST(PrecisionCheckTest, RefusesAScaleThatDoesNothing) {
+  EXPECT_THAT(check("compute: BFLOAT16 loss_scale {}"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("does nothing")));
+}
+
+}  // namespace
+}  // namespace millrace
