@@ -45,6 +45,8 @@ class StateLoader : public Checkpointable {
 };
 
 inline constexpr char kModelBank[] = "model_bank";
+// The hook whose state is that of the schedules that follow a metric.
+inline constexpr char kScheduleMonitor[] = "schedule_monitor";
 
 }  // namespace millrace
 

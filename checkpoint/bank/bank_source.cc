@@ -157,6 +157,7 @@ absl::Status BankSource::check_parts(const SourceConfig& config) const {
       {SourceConfig::PROGRESS, CheckpointManifest::RANK_STATE},
       {SourceConfig::CURSOR, CheckpointManifest::RANK_STATE},
       {SourceConfig::HOOKS, CheckpointManifest::RANK_STATE},
+      {SourceConfig::SCHEDULES, CheckpointManifest::RANK_STATE},
   };
   for (const auto& [part, needs] : due) {
     const bool no_tables = part == SourceConfig::SLOTS && manifest.tables().empty();

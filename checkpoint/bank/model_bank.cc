@@ -227,6 +227,7 @@ absl::Status ModelBank::add_messages(const Sources& sources, const TrainState& t
   const BankSource* progress = giver(sources, SourceConfig::PROGRESS);
   const BankSource* cursor = giver(sources, SourceConfig::CURSOR);
   const BankSource* hooks = giver(sources, SourceConfig::HOOKS);
+  const BankSource* schedules = giver(sources, SourceConfig::SCHEDULES);
   loaded->shared = target.shared;
   RETURN_IF_ERROR(add_files(sources, &loaded->shared));
   RankState own = target.rank;
@@ -263,6 +264,20 @@ absl::Status ModelBank::add_messages(const Sources& sources, const TrainState& t
     for (size_t r = 0; r < states.ranks.size(); ++r) {
       loaded->ranks[r].mutable_hook()->Swap(states.ranks[r].mutable_hook());
       loaded->ranks[r].mutable_object()->Swap(states.ranks[r].mutable_object());
+    }
+  }
+  return schedules == nullptr ? absl::OkStatus() : add_schedules(*schedules, loaded);
+}
+
+// Takes the state of the hook that holds the schedules, which is the same on all ranks.
+absl::Status ModelBank::add_schedules(const BankSource& source, LoadedState* loaded) const {
+  ASSIGN_OR_RETURN(const RankStates states, read_rank_states(source.checkpoint()));
+  const auto holds_schedules = [](const auto& state) { return state.name() == kScheduleMonitor; };
+  for (RankState& rank : loaded->ranks) {
+    auto* const all = rank.mutable_hook();
+    all->erase(std::remove_if(all->begin(), all->end(), holds_schedules), all->end());
+    for (const auto& state : states.ranks[0].hook()) {
+      if (holds_schedules(state)) *all->Add() = state;
     }
   }
   return absl::OkStatus();

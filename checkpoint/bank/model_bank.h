@@ -74,6 +74,7 @@ class ModelBank : public StateLoader {
   int64_t step_after(const Sources& sources, const TrainState& target) const;
   absl::Status add_messages(const Sources& sources, const TrainState& target, int world_size,
                             LoadedState* loaded) const;
+  absl::Status add_schedules(const BankSource& source, LoadedState* loaded) const;
   absl::Status add_files(const Sources& sources, SharedState* state) const;
   const BankSource* giver(const Sources& sources, SourceConfig::Part part) const;
 

@@ -31,8 +31,8 @@ absl::Status check_parts(const std::string& where, const SourceConfig& source) {
     return wrong(where, "parts has CURSOR without PROGRESS");
   }
   if (!source.dynamic()) return absl::OkStatus();
-  for (const SourceConfig::Part part :
-       {SourceConfig::PROGRESS, SourceConfig::CURSOR, SourceConfig::HOOKS}) {
+  for (const SourceConfig::Part part : {SourceConfig::PROGRESS, SourceConfig::CURSOR,
+                                        SourceConfig::HOOKS, SourceConfig::SCHEDULES}) {
     if (holds(source, part)) {
       return wrong(where,
                    absl::StrCat("a dynamic source gives no ", SourceConfig::Part_Name(part)));
@@ -157,7 +157,8 @@ absl::Status check_model_bank(const TrainConfig& train) {
     const std::string where = absl::StrCat("train.model_bank.source[", i, "]");
     RETURN_IF_ERROR(check_source(where, train, source));
     dynamic |= source.dynamic();
-    for (const SourceConfig::Part part : {SourceConfig::PROGRESS, SourceConfig::HOOKS}) {
+    for (const SourceConfig::Part part :
+         {SourceConfig::PROGRESS, SourceConfig::HOOKS, SourceConfig::SCHEDULES}) {
       for (int j = 0; j < i && gives(source, part); ++j) {
         if (!gives(train.model_bank().source(j), part)) continue;
         return wrong(where, absl::StrCat("source[", j, "] gives ", SourceConfig::Part_Name(part),

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "checkpoint/state_loader.h"
 #include "framework/hook.h"
 #include "framework/report/monitored_metric.h"
 #include "optim/dense_optimizer.h"
@@ -30,7 +31,7 @@ namespace millrace {
 // hook. A schedule whose optimizer or metric is not in the checkpoint starts without observations.
 class ScheduleMonitor : public Hook {
  public:
-  static constexpr absl::string_view kName = "schedule_monitor";
+  static constexpr absl::string_view kName = kScheduleMonitor;
 
   // Returns the schedules of these optimizers that follow a metric, by the names that reports give
   // their rates. `sparse` may be null. Borrowed from the optimizers.

@@ -150,6 +150,35 @@ TEST_F(ModelBankTest, AllPartsKeepEverythingWithAnotherLearningRate) {
   EXPECT_NE(dense_text(*to), dense_text(*same));
 }
 
+TEST_F(ModelBankTest, SchedulesThatFollowAMetric) {
+  const auto with_schedule = [](int64_t max_steps) {
+    TinyTrainerOptions options = job(max_steps);
+    options.trainer.report = {.every_steps = 1};
+    // No value improves on the first one by as much.
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        "adam {} learning_rate: 0.1 schedule { reduce_on_plateau { monitor: 'train/loss' factor: "
+        "0.5 patience: 0 threshold: 0.99 } }",
+        &options.dense_optimizer.emplace()));
+    return options;
+  };
+  const auto observed = [](Trainer& trainer) {
+    std::vector<std::string> found;
+    for (const NamedState& hook : state_of(trainer).rank.hook()) {
+      if (hook.name() == "schedule_monitor") found.push_back(hook.state());
+    }
+    return found;
+  };
+  const std::unique_ptr<Trainer> from = trained(with_schedule(5));
+  save(*from);
+  for (const char* parts : {"WEIGHTS", "[WEIGHTS, SCHEDULES]", "[WEIGHTS, HOOKS]"}) {
+    SCOPED_TRACE(parts);
+    const std::unique_ptr<Trainer> to = tiny_trainer(with_schedule(5));
+    ASSERT_OK(load(absl::StrCat("source { parts: ", parts, " }"), *to));
+    EXPECT_EQ(observed(*to) == observed(*from), parts != std::string("WEIGHTS"));
+    EXPECT_EQ(to->progress().step, 0);
+  }
+}
+
 TEST_F(ModelBankTest, WeightsAloneBeginANewTraining) {
   const std::unique_ptr<Trainer> from = trained();
   save(*from);
