@@ -1,0 +1,58 @@
+#include "losses/binary_cross_entropy_loss.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "losses/loss_testing.h"
+
+namespace millrace {
+namespace {
+
+// From probabilities, where the loss itself works on logits.
+PlainLoss plain(double label_smoothing, double positive_weight) {
+  return [=](const at::Tensor& outputs, const LossExamples& examples) {
+    const at::Tensor y = examples.labels * (1 - label_smoothing) + label_smoothing / 2;
+    const at::Tensor p = 1 / (1 + (-outputs).exp());
+    at::Tensor losses = -(positive_weight * y * p.log() + (1 - y) * (1 - p).log());
+    if (examples.weights.defined()) losses = losses * examples.weights;
+    return losses.sum();
+  };
+}
+
+TEST(BinaryCrossEntropyLossTest, Conformance) {
+  test_loss_conformance(*make_test_loss(""), plain(0, 1));
+  test_loss_conformance(*make_test_loss("binary_cross_entropy {}"), plain(0, 1));
+  test_loss_conformance(*make_test_loss("binary_cross_entropy { label_smoothing: 0.1 }"),
+                        plain(0.1, 1));
+  test_loss_conformance(*make_test_loss("binary_cross_entropy { positive_weight: 4.5 }"),
+                        plain(0, 4.5));
+  test_loss_conformance(
+      *make_test_loss("binary_cross_entropy { label_smoothing: 0.2 positive_weight: 0.3 }"),
+      plain(0.2, 0.3));
+}
+
+TEST(BinaryCrossEntropyLossTest, LabelsBetweenZeroAndOne) {
+  test_loss_conformance(*make_test_loss("binary_cross_entropy { positive_weight: 2 }"), plain(0, 2),
+                        [](LossExamples& e) { e.labels = e.labels * 0.6 + 0.2; });
+}
+
+TEST(BinaryCrossEntropyLossTest, ByHand) {
+  LossExamples examples;
+  examples.labels = at::tensor({1.0, 0.0}, at::kDouble);
+  const at::Tensor outputs = at::tensor({0.0, 2.0}, at::kDouble);
+  const auto loss = make_test_loss("binary_cross_entropy { positive_weight: 3 }");
+  EXPECT_NEAR(loss->sum(outputs, examples).item<double>(),
+              3 * std::log(2.0) + std::log1p(std::exp(2.0)), 1e-12);
+}
+
+TEST(BinaryCrossEntropyLossTest, PredictsProbabilities) {
+  const auto loss = make_test_loss("");
+  EXPECT_TRUE(loss->predicts_probabilities());
+  EXPECT_EQ(loss->labels(), LossLabels::kProbabilities);
+  EXPECT_EQ(loss->predict(at::zeros({1}))[0].item<float>(), 0.5f);
+}
+
+}  // namespace
+}  // namespace millrace

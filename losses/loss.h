@@ -1,0 +1,67 @@
+// Losses: what is minimised for one task.
+#ifndef MILLRACE_LOSSES_LOSS_H_
+#define MILLRACE_LOSSES_LOSS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// Examples of one task that have its label. All tensors are on the CPU.
+struct LossExamples {
+  at::Tensor labels;     // float [examples]: numbers, never not-a-number
+  at::Tensor weights;    // float [examples], at least 0, or undefined: all 1
+  at::Tensor group_ids;  // int64 [examples], or undefined; of a loss that needs groups: defined
+};
+
+// The labels for which a loss has a meaning.
+enum class LossLabels {
+  kProbabilities,  // in [0, 1]
+  kGrades,         // at least 0: higher ranks above lower
+  kNumbers,        // any number
+};
+
+// A loss over a model's outputs for one task, float32 or float64 [examples]. docs/losses.md has the
+// formulas. Immutable, so that calls on any thread are safe.
+//
+//   ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, create_loss(task_config));
+//   at::Tensor mean = loss->sum(outputs, examples) / loss->count_targets(examples);
+//
+// A new loss: one file pair, a field of TaskConfig, a line in loss_factory.cc and in loss_check.cc,
+// a row of docs/losses.md, and a test that calls test_loss_conformance (loss_testing.h).
+class Loss {
+ public:
+  virtual ~Loss() = default;
+
+  // Returns the name of its field of TaskConfig: "focal".
+  virtual absl::string_view name() const = 0;
+
+  // Returns the sum over examples or pairs, of no dimension and the type of `outputs`, through
+  // which gradients flow. It is 0 without examples.
+  virtual at::Tensor sum(const at::Tensor& outputs, const LossExamples& examples) const = 0;
+
+  // Returns the number by which the sum is divided. It follows from labels and groups alone.
+  // Default: the number of examples.
+  virtual int64_t count_targets(const LossExamples& examples) const {
+    return examples.labels.size(0);
+  }
+  // Returns false if count_targets() may differ from the number of examples. Default: true.
+  virtual bool targets_are_examples() const { return true; }
+
+  // Returns predictions for metrics, of the shape of `outputs`. Default: `outputs` themselves.
+  virtual at::Tensor predict(const at::Tensor& outputs) const { return outputs; }
+  // Returns true if predictions are probabilities. Default: false.
+  virtual bool predicts_probabilities() const { return false; }
+
+  // Returns true if examples are compared with others of their group. Default: false.
+  virtual bool needs_groups() const { return false; }
+  // Default: any number.
+  virtual LossLabels labels() const { return LossLabels::kNumbers; }
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_LOSSES_LOSS_H_

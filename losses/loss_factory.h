@@ -1,0 +1,19 @@
+// Losses by their configuration.
+#ifndef MILLRACE_LOSSES_LOSS_FACTORY_H_
+#define MILLRACE_LOSSES_LOSS_FACTORY_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "losses/loss.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Makes the loss of a task; one without a loss gets binary cross entropy. Errors: those of
+// check_loss(), naming the label.
+absl::StatusOr<std::unique_ptr<Loss>> create_loss(const TaskConfig& task);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_LOSSES_LOSS_FACTORY_H_

@@ -1,0 +1,32 @@
+#include "losses/mean_squared_error_loss.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "losses/loss_testing.h"
+
+namespace millrace {
+namespace {
+
+at::Tensor plain(const at::Tensor& outputs, const LossExamples& examples) {
+  at::Tensor losses = at::mse_loss(outputs, examples.labels, at::Reduction::None);
+  if (examples.weights.defined()) losses = losses * examples.weights;
+  return losses.sum();
+}
+
+TEST(MeanSquaredErrorLossTest, Conformance) {
+  test_loss_conformance(*make_test_loss("mean_squared_error {}"), plain);
+  test_loss_conformance(*make_test_loss("mean_squared_error {}"), plain,
+                        [](LossExamples& examples) { examples.labels = examples.labels * 9 - 5; });
+}
+
+TEST(MeanSquaredErrorLossTest, PredictsOutputs) {
+  const auto loss = make_test_loss("mean_squared_error {}");
+  EXPECT_FALSE(loss->predicts_probabilities());
+  EXPECT_FALSE(loss->needs_groups());
+  EXPECT_EQ(loss->labels(), LossLabels::kNumbers);
+  EXPECT_EQ(loss->predict(at::full({1}, -7))[0].item<float>(), -7);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,59 @@
+#include "losses/pairwise_loss.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "losses/example_groups.h"
+#include "losses/weighted_sum.h"
+
+namespace millrace {
+namespace {
+
+at::Tensor as_floats(const at::Tensor& labels) { return labels.to(at::kFloat).contiguous(); }
+
+}  // namespace
+
+at::Tensor PairwiseLoss::sum(const at::Tensor& outputs, const LossExamples& examples) const {
+  const at::Tensor labels = as_floats(examples.labels);
+  const float* const label = labels.const_data_ptr<float>();
+  const ExampleGroups groups(examples.group_ids);
+  std::vector<int64_t> above, below;
+  for (size_t group = 0; group < groups.size(); ++group) {
+    for (const int64_t i : groups.examples(group)) {
+      for (const int64_t j : groups.examples(group)) {
+        if (!(label[i] > label[j])) continue;
+        above.push_back(i);
+        below.push_back(j);
+      }
+    }
+  }
+  const at::Tensor i = at::tensor(above, at::kLong), j = at::tensor(below, at::kLong);
+  const at::Tensor losses =
+      -at::log_sigmoid(outputs.index_select(0, i) - outputs.index_select(0, j));
+  at::Tensor weights = examples.weights;
+  if (weights.defined()) weights = weights.index_select(0, i) * weights.index_select(0, j);
+  return weighted_sum(losses, weights);
+}
+
+int64_t PairwiseLoss::count_targets(const LossExamples& examples) const {
+  const at::Tensor labels = as_floats(examples.labels);
+  const float* const label = labels.const_data_ptr<float>();
+  const ExampleGroups groups(examples.group_ids);
+  int64_t pairs = 0;
+  std::vector<float> sorted;
+  for (size_t group = 0; group < groups.size(); ++group) {
+    sorted.clear();
+    for (const int64_t i : groups.examples(group)) sorted.push_back(label[i]);
+    std::sort(sorted.begin(), sorted.end());
+    int64_t lower = 0;  // labels below the one at hand
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      if (i > 0 && sorted[i] > sorted[i - 1]) lower = static_cast<int64_t>(i);
+      pairs += lower;
+    }
+  }
+  return pairs;
+}
+
+}  // namespace millrace

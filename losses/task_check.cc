@@ -1,0 +1,91 @@
+#include "losses/task_check.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "losses/loss.h"
+#include "losses/loss_check.h"
+#include "losses/loss_factory.h"
+#include "proto/field_check.h"
+
+namespace millrace {
+namespace {
+
+std::string place_of(absl::string_view where, int index, const TaskConfig& task) {
+  return entry(absl::StrCat(where, ".task"), index, task.label());
+}
+
+// Returns the label of an entry.
+absl::StatusOr<std::string> label_of(absl::string_view place, const TaskConfig& task,
+                                     const std::vector<std::string>& labels) {
+  if (!task.has_label()) {
+    if (labels.size() == 1) return labels[0];
+    return wrong(place, absl::StrCat("label is missing; there are ", labels.size(), ": ",
+                                     absl::StrJoin(labels, ", ")));
+  }
+  if (std::find(labels.begin(), labels.end(), task.label()) != labels.end()) return task.label();
+  return wrong(place, absl::StrCat("no feature of kind LABEL \"", task.label(), "\"",
+                                   did_you_mean(task.label(), labels)));
+}
+
+// Checks what the loss of a task asks of the job.
+absl::Status check_needs(absl::string_view place, const TaskConfig& task, const TrainConfig& train,
+                         bool has_groups) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, create_loss(task));
+  if (loss->needs_groups() && !has_groups) {
+    return wrong(place, absl::StrCat(loss->name(),
+                                     " compares the examples of a group, but no feature is of kind "
+                                     "GROUP_ID; add one"));
+  }
+  if (loss->labels() == LossLabels::kNumbers && train.binary_labels()) {
+    return wrong(place, absl::StrCat(loss->name(),
+                                     " learns any number, but labels must be 0 or 1; set "
+                                     "train.binary_labels: false"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<TaskConfig>> tasks_of_labels(absl::string_view where,
+                                                        absl::Span<const TaskConfig> tasks,
+                                                        const std::vector<std::string>& labels) {
+  std::vector<TaskConfig> of_labels(labels.size());
+  for (size_t i = 0; i < labels.size(); ++i) of_labels[i].set_label(labels[i]);
+  std::set<std::string> seen;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const std::string place = place_of(where, static_cast<int>(i), tasks[i]);
+    RETURN_IF_ERROR(check_loss(place, tasks[i]));
+    ASSIGN_OR_RETURN(const std::string label, label_of(place, tasks[i], labels));
+    if (!seen.insert(label).second) {
+      return wrong(place, absl::StrCat("label \"", label, "\" has a task before it"));
+    }
+    TaskConfig& task = of_labels[std::find(labels.begin(), labels.end(), label) - labels.begin()];
+    task = tasks[i];
+    task.set_label(label);
+  }
+  return of_labels;
+}
+
+absl::Status check_tasks(absl::string_view where, const TrainConfig& train) {
+  std::vector<std::string> labels;
+  bool has_groups = false;
+  for (const FeatureConfig& feature : train.feature()) {
+    if (feature.kind() == FeatureConfig::LABEL) labels.push_back(feature.name());
+    has_groups |= feature.kind() == FeatureConfig::GROUP_ID;
+  }
+  const std::vector<TaskConfig> tasks(train.task().begin(), train.task().end());
+  RETURN_IF_ERROR(tasks_of_labels(where, tasks, labels).status());
+  for (int i = 0; i < train.task_size(); ++i) {
+    RETURN_IF_ERROR(
+        check_needs(place_of(where, i, train.task(i)), train.task(i), train, has_groups));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace
