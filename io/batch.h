@@ -25,7 +25,7 @@ struct Batch {
   int64_t size = 0;  // examples
   KeyedJagged sparse;
   at::Tensor dense;        // float32 [batch, dense features], in the order of the FeatureSchema
-  at::Tensor labels;       // float32 [batch, tasks]
+  at::Tensor labels;       // float32 [batch, tasks]; not-a-number: missing (FeatureConfig.MASK)
   at::Tensor weights;      // float32 [batch], or undefined: all 1
   at::Tensor example_ids;  // int64 [batch]; default: file ordinal << 40 | row in the file
   at::Tensor group_ids;    // int64 [batch], or undefined; for grouped metrics

@@ -109,7 +109,13 @@ class PredictCommand {
     const auto fixed = std::count_if(sets.begin(), sets.end(), [](const EvaluationSetConfig& set) {
       return !set.data().has_windows();
     });
-    auto owned = std::make_unique<PredictionHook>(file, format_, schema.labels(), fixed > 1);
+    std::vector<bool> masked;
+    for (const FeatureConfig& feature : schema.features()) {
+      if (feature.kind() != FeatureConfig::LABEL) continue;
+      masked.push_back(feature.missing() == FeatureConfig::MASK);
+    }
+    auto owned =
+        std::make_unique<PredictionHook>(file, format_, schema.labels(), fixed > 1, masked);
     PredictionHook& hook = *owned;
     RETURN_IF_ERROR(trainer_->add_hook(std::move(owned)));
     absl::Status status = predict_sets(hook);

@@ -360,6 +360,18 @@ TEST(BatchDatasetTest, BadRowsEndTheEpochInTheirTurn) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("row 35, column label: no value")));
 }
 
+TEST(BatchDatasetTest, RangesOfSingleLabels) {
+  std::vector<std::vector<double>> labels(40, {1});
+  labels[35] = {2};
+  DatasetOptions options = with_labels(labels);
+  options.labels_of["label"] = LabelRange::kNotNegative;
+  EXPECT_OK(read_epoch(options));
+  options.labels_of["label"] = LabelRange::kProbability;
+  options.labels = LabelRange::kAny;
+  EXPECT_THAT(read_epoch(options),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("row 35, column label: label 2")));
+}
+
 TEST(BatchDatasetTest, EpochsMayBeginAtAnyTime) {
   DatasetOptions options = options_for({write_files() + "/*.parquet"});
   options.prefetch_batches = 1;

@@ -145,9 +145,11 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, const Dataset
   RETURN_IF_ERROR(check_crosses(absl::StrCat("feature \"", config.name(), "\""), config,
                                 sparse_before(options.schema, config.name())));
   Feature feature{.kind = config.kind()};
-  ASSIGN_OR_RETURN(feature.transform,
-                   FeatureTransform::create(config, files_.column_types()[column], options.labels,
-                                            *options.files));
+  const auto own = options.labels_of.find(config.name());
+  const LabelRange labels = own != options.labels_of.end() ? own->second : options.labels;
+  ASSIGN_OR_RETURN(
+      feature.transform,
+      FeatureTransform::create(config, files_.column_types()[column], labels, *options.files));
   feature.request = add_request({column, feature.transform->reads_as()});
   if (config.has_weight_column()) {
     const int64_t weights = index_of(files_.columns(), config.weight_column());

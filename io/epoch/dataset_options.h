@@ -3,6 +3,8 @@
 #define MILLRACE_IO_EPOCH_DATASET_OPTIONS_H_
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "base/file_system.h"
@@ -29,6 +31,7 @@ struct DatasetOptions {
   int64_t rank = 0;
   int64_t world_size = 1;
   LabelRange labels = LabelRange::kBinary;
+  std::map<std::string, LabelRange> labels_of = {};  // of single labels, by name, instead
   // Whether columns of labels and of weights may be missing, as in data to predict from: then
   // those labels are not-a-number, and weights are undefined.
   bool labels_may_miss = false;

@@ -44,6 +44,17 @@ absl::Status check_kind(absl::string_view where, const FeatureConfig& feature) {
     return wrong(where, absl::StrCat("weight_column is set, but a ", kind, " feature has no ids"));
   }
   if (!sparse) RETURN_IF_ERROR(check_no_list_transforms(where, feature));
+  if (feature.missing() == FeatureConfig::MASK) {
+    if (feature.kind() != FeatureConfig::LABEL) {
+      return wrong(where, absl::StrCat("missing is MASK, which is for labels, not for a ", kind,
+                                       " feature"));
+    }
+    if (feature.has_default_value()) {
+      return wrong(where,
+                   "missing is MASK, so that a missing label counts nowhere, but default_value is "
+                   "set too; leave one out");
+    }
+  }
   if (ids && feature.has_default_value()) {
     return wrong(where, absl::StrCat("default_value is set, but a ", kind,
                                      " feature holds ids; write default_id"));

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -45,6 +46,20 @@ TEST(FeatureCheckTest, RefusesFieldsOfOtherKinds) {
         "f.transform[0]: is for lists of ids, which a DENSE feature has not");
   fails("transform { unique {} } transform { modulo {} }",
         "f.transform[1].modulo: divisor is 0; must be at least 1");
+}
+
+TEST(FeatureCheckTest, LabelsAloneMayBeMissing) {
+  EXPECT_OK(check_feature("f", parse("kind: LABEL missing: MASK transform { log1p {} }")));
+  EXPECT_OK(check_feature("f", parse("kind: LABEL missing: DEFAULT default_value: 1")));
+  EXPECT_OK(check_feature("f", parse("kind: DENSE missing: DEFAULT")));
+  for (const char* kind : {"SPARSE", "DENSE", "WEIGHT", "EXAMPLE_ID", "GROUP_ID"}) {
+    EXPECT_THAT(
+        check_feature("f", parse(absl::StrCat("missing: MASK kind: ", kind))),
+        StatusIs(kInvalid, absl::StrCat("f: missing is MASK, which is for labels, not for a ", kind,
+                                        " feature")));
+  }
+  EXPECT_THAT(check_feature("f", parse("kind: LABEL missing: MASK default_value: 0")),
+              StatusIs(kInvalid, testing::HasSubstr("default_value is set too; leave one out")));
 }
 
 TEST(FeatureCheckTest, CrossesNeedASparseFeatureBeforeThem) {

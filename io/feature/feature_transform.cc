@@ -112,9 +112,23 @@ absl::Status refuse_non_finite(const FeatureInput& input, const Column& column,
   return absl::OkStatus();
 }
 
+// Replaces not-a-number by 0 and returns where.
+std::vector<size_t> take_nans(std::vector<double>* numbers) {
+  std::vector<size_t> places;
+  if (!has_non_finite(*numbers)) return places;
+  for (size_t i = 0; i < numbers->size(); ++i) {
+    if (!std::isnan((*numbers)[i])) continue;
+    places.push_back(i);
+    (*numbers)[i] = 0;
+  }
+  return places;
+}
+
 // What is wrong with a label that is not in the range.
 absl::string_view outside_text(LabelRange range) {
   if (range == LabelRange::kBinary) return "of a binary task is neither 0 nor 1";
+  if (range == LabelRange::kNotNegative)
+    return "is below 0, but the loss ranks by grades from 0 on";
   return "is outside [0, 1], but the loss of this model is a cross entropy; the transform "
          "threshold "
          "makes 0 and 1 of other labels";
@@ -147,6 +161,10 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
       transform.wants_ids_ ? feature.has_default_id() : feature.has_default_value();
   transform.default_id_ = feature.default_id();
   transform.default_number_ = feature.default_value();
+  if (feature.missing() == FeatureConfig::MASK) {
+    transform.masks_ = transform.has_default_ = true;
+    transform.default_number_ = std::numeric_limits<double>::quiet_NaN();
+  }
   const std::string what =
       absl::StrCat("feature \"", feature.name(), "\" from column \"", column_of(feature), "\"");
   RETURN_IF_ERROR(transform.check_default(), what);
@@ -159,7 +177,7 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
 }
 
 absl::Status FeatureTransform::check_default() const {
-  if (wants_ids_ || !has_default_) return absl::OkStatus();
+  if (wants_ids_ || !has_default_ || masks_) return absl::OkStatus();
   if (!std::isfinite(static_cast<float>(default_number_))) {
     return absl::InvalidArgumentError("default_value must be a finite 32-bit number");
   }
@@ -230,7 +248,8 @@ absl::Status FeatureTransform::take_weights(const FeatureInput& input, IdColumn*
   return absl::OkStatus();
 }
 
-absl::StatusOr<FeatureValues> FeatureTransform::run(const FeatureInput& input) const {
+absl::StatusOr<FeatureValues> FeatureTransform::run(const FeatureInput& input,
+                                                    std::vector<size_t>* missing) const {
   const Column& column = input.column;
   FeatureValues values;
   values.list.rows = column.rows;
@@ -247,6 +266,7 @@ absl::StatusOr<FeatureValues> FeatureTransform::run(const FeatureInput& input) c
     } else {
       fill_numbers(column, &values.numbers);
     }
+    if (missing != nullptr) *missing = take_nans(&values.numbers);
     RETURN_IF_ERROR(refuse_non_finite(input, column, "", &values.numbers));
   }
   if (input.weights != nullptr) {
@@ -325,6 +345,8 @@ absl::Status FeatureTransform::append_number(const FeatureInput& input, int64_t 
     wrong = "no value, and the feature has no default_value";
   } else if (std::abs(value) > std::numeric_limits<float>::max()) {
     wrong = absl::StrCat(value, " does not fit a 32-bit float");
+  } else if (masks_ && std::isnan(value)) {
+    return absl::OkStatus();
   } else if (!in_range(labels_, value)) {
     wrong = absl::StrCat("label ", value, " ", outside_text(labels_));
   }
@@ -335,10 +357,12 @@ absl::Status FeatureTransform::append_number(const FeatureInput& input, int64_t 
 
 absl::Status FeatureTransform::append_numbers(const FeatureInput& input,
                                               std::vector<float>* out) const {
-  ASSIGN_OR_RETURN(FeatureValues values, run(input));
+  std::vector<size_t> missing;
+  ASSIGN_OR_RETURN(FeatureValues values, run(input, masks_ ? &missing : nullptr));
   const IdColumn& list = values.list;
   std::vector<double>& numbers = values.numbers;
   if (values.are_ids) numbers.assign(list.values.begin(), list.values.end());
+  for (const size_t place : missing) numbers[place] = std::numeric_limits<double>::quiet_NaN();
   numbers.push_back(0);  // read, and not used, where the last rows have no value
   const size_t before = out->size();
   out->resize(before + list.rows);

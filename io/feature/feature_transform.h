@@ -2,6 +2,7 @@
 #ifndef MILLRACE_IO_FEATURE_FEATURE_TRANSFORM_H_
 #define MILLRACE_IO_FEATURE_FEATURE_TRANSFORM_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -50,7 +51,8 @@ class FeatureTransform {
 
   // Appends exactly one number for each row.
   // Bad rows: as in append_single_ids; a value that is not finite or beyond float32; a label
-  // outside its range.
+  // outside its range. A label that may be missing (FeatureConfig.MASK) is not-a-number where it
+  // has no value or is not-a-number in the column; its row is not bad.
   absl::Status append_numbers(const FeatureInput& input, std::vector<float>* out) const;
 
  private:
@@ -60,13 +62,17 @@ class FeatureTransform {
   // Makes the transforms, and checks that each takes what the one before it gives.
   absl::StatusOr<Steps> make_steps(const FeatureConfig& feature, ValueType column);
   absl::Status check_default() const;
-  absl::StatusOr<FeatureValues> run(const FeatureInput& input) const;
+  // `missing`, if given, gets the places of numbers that are not-a-number, and is no error then; 0
+  // is transformed in their place.
+  absl::StatusOr<FeatureValues> run(const FeatureInput& input,
+                                    std::vector<size_t>* missing = nullptr) const;
   absl::Status take_weights(const FeatureInput& input, IdColumn* list) const;
   absl::Status append_number(const FeatureInput& input, int64_t row, int64_t count, double value,
                              float* out) const;
 
   bool wants_ids_ = false;
   LabelRange labels_ = LabelRange::kAny;  // kAny for other kinds of feature
+  bool masks_ = false;  // whether a missing number is not-a-number: the default is
   bool has_default_ = false;
   int64_t default_id_ = 0;
   double default_number_ = 0;

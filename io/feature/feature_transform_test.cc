@@ -378,6 +378,60 @@ TEST(FeatureTransformTest, LabelsOfACrossEntropyAreProbabilities) {
                                                    HasSubstr("default_value 3 is outside [0, 1]")));
 }
 
+TEST(FeatureTransformTest, GradesAreNotNegative) {
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
+                       FeatureTransform::create(feature("kind: LABEL"), ValueType::kDouble,
+                                                LabelRange::kNotNegative, test_files()));
+  std::vector<float> out;
+  ASSERT_OK(append(transform, doubles({{0}, {4.5}}), &out));
+  EXPECT_THAT(out, ElementsAre(0, 4.5));
+  EXPECT_THAT(append(transform, doubles({{-1}}), &out),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("label -1 is below 0")));
+}
+
+TEST(FeatureTransformTest, LabelsThatMayBeMissing) {
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
+                       make("kind: LABEL missing: MASK", ValueType::kDouble));
+  std::vector<float> out;
+  ASSERT_OK(append(transform, doubles({{1}, {}, {std::nan("")}, {0}}), &out));
+  ASSERT_EQ(out.size(), 4u);
+  EXPECT_EQ(out[0], 1);
+  EXPECT_TRUE(std::isnan(out[1])) << "null";
+  EXPECT_TRUE(std::isnan(out[2])) << "not a number in the data";
+  EXPECT_EQ(out[3], 0);
+  // All else that is wrong stays so.
+  for (const double label : {0.5, std::numeric_limits<double>::infinity(), 1e300}) {
+    EXPECT_EQ(append(transform, doubles({{1}, {}, {label}}), &out).code(),
+              absl::StatusCode::kDataLoss)
+        << label;
+  }
+  EXPECT_THAT(append(transform, doubles({{1, 0}}), &out),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("2 values")));
+}
+
+TEST(FeatureTransformTest, MissingLabelsAreNotTransformed) {
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
+                       make("kind: LABEL missing: MASK transform { threshold { at_least: -1 } }",
+                            ValueType::kDouble));
+  std::vector<float> out;
+  ASSERT_OK(append(transform, doubles({{-3}, {std::nan("")}, {}, {5}}), &out));
+  ASSERT_EQ(out.size(), 4u);
+  EXPECT_EQ(out[0], 0);
+  EXPECT_TRUE(std::isnan(out[1]));
+  EXPECT_TRUE(std::isnan(out[2]));
+  EXPECT_EQ(out[3], 1);
+}
+
+TEST(FeatureTransformTest, MissingLabelsOfIntegers) {
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
+                       make("kind: LABEL missing: MASK", ValueType::kInt64));
+  std::vector<float> out;
+  ASSERT_OK(append(transform, ints({{1}, {}}), &out));
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(out[0], 1);
+  EXPECT_TRUE(std::isnan(out[1]));
+}
+
 TEST(FeatureTransformTest, SingleIds) {
   ASSERT_OK_AND_ASSIGN(const FeatureTransform transform, make("kind: GROUP_ID", ValueType::kInt64));
   std::vector<int64_t> out;

@@ -8,6 +8,7 @@ namespace millrace {
 enum class LabelRange {
   kBinary,       // 0 or 1
   kProbability,  // in [0, 1]
+  kNotNegative,  // at least 0
   kAny,
 };
 
@@ -16,6 +17,7 @@ inline bool in_range(LabelRange range, double label) {
   switch (range) {
     case LabelRange::kBinary: return label == 0 || label == 1;
     case LabelRange::kProbability: return label >= 0 && label <= 1;
+    case LabelRange::kNotNegative: return label >= 0;
     case LabelRange::kAny: break;
   }
   return true;

@@ -1,6 +1,7 @@
 #include "io/feature/sample_filter.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "base/random/philox.h"
@@ -34,7 +35,9 @@ absl::Status SampleFilter::apply(int64_t epoch, const SampledRows& rows, const C
     // Whether a bad one would have been kept is not always known: all are counted.
     if (rows.keep[row] == 0 || bad.contains(static_cast<int64_t>(row))) continue;
     const bool negative = needs_label() && rows.labels[row] == 0;
-    if (needs_label() && !negative && rows.labels[row] != 1) {
+    // A label that may be missing, and is, makes the example no negative.
+    const bool known = needs_label() && !std::isnan(rows.labels[row]);
+    if (known && !negative && rows.labels[row] != 1) {
       RETURN_IF_ERROR(
           bad.add(row, place.error(row, absl::StrCat("label ", rows.labels[row],
                                                      ", but sample.negative_rate needs 0 or 1"))));

@@ -129,11 +129,21 @@ TEST(SampleFilterTest, RowsThatAreLeftOutOrBadStayAsTheyAre) {
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("a.csv, row 2, column click: label 0.5"),
                              HasSubstr("sample.negative_rate needs 0 or 1"))));
-  rows.labels[2] = std::numeric_limits<float>::quiet_NaN();
   ASSERT_OK(rows.apply(filter("negative_rate: 0.999999"), 0, /*skip=*/true));
   EXPECT_EQ(rows.bad_rows, 1);
   EXPECT_THAT(rows.keep, ElementsAre(1, 0, 1, 1)) << "a bad row is counted";
   ASSERT_OK(rows.apply(filter("rate: 0.999999"))) << "labels are not looked at";
+}
+
+TEST(SampleFilterTest, AMissingLabelIsNoNegative) {
+  Rows rows(4);
+  for (float& label : rows.labels) label = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> weights = rows.weights;
+  ASSERT_OK(rows.apply(filter("negative_rate: 1e-9")));
+  EXPECT_THAT(rows.keep, Each(1));
+  EXPECT_EQ(rows.weights, weights);
+  ASSERT_OK(rows.apply(filter("rate: 1e-9 negative_rate: 0.5")));
+  EXPECT_THAT(rows.keep, Each(0)) << "rate is for all examples";
 }
 
 TEST(SampleFilterTest, WhatItIsMadeOf) {

@@ -21,19 +21,12 @@ at::Tensor as_floats(const at::Tensor& tensor) {
   return tensor.to(at::kCPU, at::kFloat).contiguous();
 }
 
-// For each task whether the first example has its label; then all have.
-std::vector<bool> known_labels(const at::Tensor& labels) {
-  std::vector<bool> known;
-  const absl::Span<const float> values = as_span<float>(labels);
-  for (int64_t task = 0; task < labels.size(1); ++task) known.push_back(!std::isnan(values[task]));
-  return known;
-}
-
 }  // namespace
 
 PredictionHook::PredictionHook(WritableFile& file, PredictionFormat format,
-                               std::vector<std::string> tasks, bool with_set)
-    : file_(file), format_(format) {
+                               std::vector<std::string> tasks, bool with_set,
+                               std::vector<bool> masked)
+    : file_(file), format_(format), masked_(std::move(masked)) {
   columns_.tasks = std::move(tasks);
   columns_.with_set = with_set;
 }
@@ -63,6 +56,18 @@ absl::Status PredictionHook::after_step(HookContext& context, const StepResult& 
   RETURN_IF_ERROR(writer_->append(rows));
   examples_ += static_cast<int64_t>(rows.example_ids.size());
   return absl::OkStatus();
+}
+
+// For each task whether its label is to be written: the first example has it, and then all have, or
+// examples may lack it.
+std::vector<bool> PredictionHook::known_labels(const at::Tensor& labels) const {
+  std::vector<bool> known;
+  const absl::Span<const float> values = as_span<float>(labels);
+  for (int64_t task = 0; task < labels.size(1); ++task) {
+    const bool masked = !masked_.empty() && masked_[task];
+    known.push_back(masked || !std::isnan(values[task]));
+  }
+  return known;
 }
 
 absl::Status PredictionHook::open_writer(const at::Tensor& labels) {

@@ -17,12 +17,14 @@ namespace millrace {
 
 // Writes every evaluated example, in the order of the data. Labels and group ids are written if
 // the data has them: a label column that it lacks holds not-a-number
-// (DatasetOptions::labels_may_miss). Predictions of training are left alone.
+// (DatasetOptions::labels_may_miss). A label that examples may lack (FeatureConfig.MASK) is written
+// always, as null where it is missing. Predictions of training are left alone.
 class PredictionHook : public Hook {
  public:
   // Borrows `file` until finish() or abandon(). `with_set`: whether to name the set in each row.
+  // `masked`: for each task whether examples may lack its label; empty: none.
   PredictionHook(WritableFile& file, PredictionFormat format, std::vector<std::string> tasks,
-                 bool with_set);
+                 bool with_set, std::vector<bool> masked = {});
 
   absl::string_view name() const override { return "predictions"; }
   absl::Status after_data(HookContext& context, const Batch& batch, int64_t micro_batch) override;
@@ -40,12 +42,14 @@ class PredictionHook : public Hook {
   void abandon() { writer_.reset(); }
 
  private:
+  std::vector<bool> known_labels(const at::Tensor& labels) const;
   absl::Status open_writer(const at::Tensor& labels);
   absl::Status check_columns(const at::Tensor& labels) const;
 
   WritableFile& file_;
   const PredictionFormat format_;
   PredictionColumns columns_;
+  const std::vector<bool> masked_;  // for each task
   std::unique_ptr<PredictionWriter>
       writer_;  // null before the first batch: its data say what columns there are
   std::string set_;

@@ -88,6 +88,18 @@ TEST_F(PredictionHookTest, MissingLabelsAreNotWrittenAndGroupsAre) {
             "example_id,group_id,click_prediction,buy_prediction,buy\n1,8,0,0,0\n2,9,0,0,1\n");
 }
 
+TEST_F(PredictionHookTest, LabelsThatExamplesMayLackAreNullThere) {
+  PredictionHook hook(file_, PredictionFormat::kCsv, {"click", "buy"}, /*with_set=*/false,
+                      /*masked=*/{false, true});
+  ASSERT_OK(
+      batch(hook, {1, 2}, at::zeros({2, 2}), at::tensor({1.0f, kNan, 0.0f, 1.0f}).view({2, 2})));
+  ASSERT_OK(batch(hook, {3}, at::zeros({1, 2}), at::tensor({0.0f, kNan}).view({1, 2})));
+  ASSERT_OK(hook.finish());
+  EXPECT_EQ(file_.content,
+            "example_id,click_prediction,buy_prediction,click,buy\n"
+            "1,0,0,1,\n2,0,0,0,1\n3,0,0,0,\n");
+}
+
 TEST_F(PredictionHookTest, SetsWithDifferentLabels) {
   PredictionHook hook(file_, PredictionFormat::kCsv, {"click"}, /*with_set=*/true);
   hook.begin_set("labelled");

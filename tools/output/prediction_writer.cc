@@ -8,6 +8,7 @@
 #include <arrow/table.h>
 #include <parquet/arrow/writer.h>
 
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -99,7 +100,9 @@ class ArrowPredictionWriter : public PredictionWriter {
           const size_t place = row * tasks + task;
           ARROW_RETURN_NOT_OK(predictions_[task].Append(rows.predictions[place]));
           if (!columns_.with_label[task]) continue;
-          ARROW_RETURN_NOT_OK(labels_[task].Append(rows.labels[place]));
+          const float label = rows.labels[place];
+          ARROW_RETURN_NOT_OK(std::isnan(label) ? labels_[task].AppendNull()
+                                                : labels_[task].Append(label));
         }
         return arrow::Status::OK();
       });
