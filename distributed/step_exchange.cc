@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// Places in the vector; one for each evaluation set follows.
+// Places in the vector; one for each evaluation set follows, then one for each task.
 enum Slot {
   kHasData,
   kExamples,
@@ -40,10 +40,11 @@ bool RequestCounts::any() const {
   return stop > 0 || checkpoint > 0 || reload > 0;
 }
 
-StepExchange::StepExchange(Collectives& collectives, int64_t evaluation_sets)
+StepExchange::StepExchange(Collectives& collectives, int64_t evaluation_sets, int64_t tasks)
     : collectives_(collectives),
       evaluation_sets_(evaluation_sets),
-      values_(static_cast<size_t>(kSlots + evaluation_sets)) {}
+      tasks_(tasks),
+      values_(static_cast<size_t>(kSlots + evaluation_sets + tasks)) {}
 
 void StepExchange::start(const ExchangeInput& input) {
   MILLRACE_CHECK(pending_ == nullptr) << "an exchange is under way";
@@ -51,6 +52,8 @@ void StepExchange::start(const ExchangeInput& input) {
   MILLRACE_CHECK(requests.evaluate.empty() ||
                  static_cast<int64_t>(requests.evaluate.size()) == evaluation_sets_)
       << requests.evaluate.size() << " evaluation sets instead of " << evaluation_sets_;
+  MILLRACE_CHECK(input.targets.empty() || static_cast<int64_t>(input.targets.size()) == tasks_)
+      << "targets of " << input.targets.size() << " tasks instead of " << tasks_;
   values_[kHasData] = input.has_data;
   values_[kExamples] = input.examples;
   values_[kStop] = requests.stop;
@@ -67,6 +70,9 @@ void StepExchange::start(const ExchangeInput& input) {
   values_[kHighSquared] = high * high;
   for (int64_t i = 0; i < evaluation_sets_; ++i) {
     values_[kSlots + i] = requests.evaluate.empty() ? 0 : requests.evaluate[i];
+  }
+  for (int64_t i = 0; i < tasks_; ++i) {
+    values_[kSlots + evaluation_sets_ + i] = input.targets.empty() ? 0 : input.targets[i];
   }
   pending_ = collectives_.start_sum(absl::MakeSpan(values_));
 }
@@ -85,7 +91,9 @@ absl::StatusOr<ExchangeResult> StepExchange::finish() {
   result.failed = values_[kFailed];
   result.durable = values_[kDurable];
   result.elapsed = absl::Nanoseconds(values_[kElapsed]);
-  result.requests.evaluate.assign(values_.begin() + kSlots, values_.end());
+  const auto tasks = values_.end() - tasks_;
+  result.requests.evaluate.assign(values_.begin() + kSlots, tasks);
+  result.targets.assign(tasks, values_.end());
   const int64_t world_size = collectives_.world_size();
   result.diverged = !all_equal(values_[kLow], values_[kLowSquared], world_size) ||
                     !all_equal(values_[kHigh], values_[kHighSquared], world_size);

@@ -28,6 +28,8 @@ struct RequestCounts {
 struct ExchangeInput {
   bool has_data = false;  // if true, this rank has data for the next step
   int64_t examples = 0;   // in all micro-batches of the next step
+  // Targets of each task in them. Empty stands for zeros.
+  std::vector<int64_t> targets = {};
   // Requests of hooks of this rank with scope kThisRank. An empty `evaluate` stands for zeros.
   RequestCounts requests;
   bool failed = false;   // if true, this rank failed, and all ranks end
@@ -42,6 +44,7 @@ struct ExchangeInput {
 struct ExchangeResult {
   int64_t ranks_with_data = 0;
   int64_t examples = 0;
+  std::vector<int64_t> targets;  // of each task
   RequestCounts requests;
   int64_t failed = 0;                             // number of ranks
   int64_t durable = 0;                            // number of ranks
@@ -63,11 +66,11 @@ struct ExchangeResult {
 // Used by one thread.
 class StepExchange {
  public:
-  // Borrows `collectives`. REQUIRES: `evaluation_sets` >= 0, equal on all ranks.
-  StepExchange(Collectives& collectives, int64_t evaluation_sets);
+  // Borrows `collectives`. REQUIRES: `evaluation_sets` and `tasks` >= 0, equal on all ranks.
+  StepExchange(Collectives& collectives, int64_t evaluation_sets, int64_t tasks = 0);
 
   // Starts an exchange. REQUIRES: no exchange is under way; input.requests.evaluate is empty or has
-  // one entry for each set.
+  // one entry for each set, and input.targets for each task.
   void start(const ExchangeInput& input);
   // Returns true between start() and finish().
   bool under_way() const { return pending_ != nullptr; }
@@ -79,6 +82,7 @@ class StepExchange {
  private:
   Collectives& collectives_;
   const int64_t evaluation_sets_;
+  const int64_t tasks_;
   std::vector<int64_t> values_;  // outlives the pending collective
   std::unique_ptr<PendingCollective> pending_;
 };

@@ -12,12 +12,12 @@ namespace {
 
 // What each rank gets when rank r brings inputs[r].
 std::vector<ExchangeResult> exchange(const std::vector<ExchangeInput>& inputs,
-                                     int64_t evaluation_sets = 0) {
+                                     int64_t evaluation_sets = 0, int64_t tasks = 0) {
   std::vector<ExchangeResult> results(inputs.size());
   const std::vector<absl::Status> outcomes =
       run_thread_ranks({.world_size = static_cast<int>(inputs.size())},
                        [&](std::unique_ptr<Collectives> collectives) -> absl::Status {
-                         StepExchange exchange(*collectives, evaluation_sets);
+                         StepExchange exchange(*collectives, evaluation_sets, tasks);
                          const int rank = collectives->rank();
                          ASSIGN_OR_RETURN(results[rank], exchange.run(inputs[rank]));
                          return absl::OkStatus();
@@ -69,6 +69,18 @@ TEST(StepExchange, AddsUpWhatRanksBringAndTakesTheTimeOfRankZero) {
     EXPECT_EQ(result.elapsed, absl::Seconds(3));
     EXPECT_FALSE(result.diverged);
   }
+}
+
+TEST(StepExchange, AddsUpTargetsOfTasks) {
+  ExchangeInput first, second;
+  first.targets = {5, 0};
+  first.requests.evaluate = {1, 0, 1};
+  second.targets = {2, 1};
+  for (const ExchangeResult& result : exchange({first, second, {}}, 3, 2)) {
+    EXPECT_EQ(result.targets, (std::vector<int64_t>{7, 1}));
+    EXPECT_EQ(result.requests.evaluate, (std::vector<int64_t>{1, 0, 1}));
+  }
+  EXPECT_TRUE(exchange({{}, {}})[0].targets.empty());
 }
 
 TEST(StepExchange, NothingAskedIsNoRequest) {

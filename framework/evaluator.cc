@@ -46,19 +46,26 @@ class Undisturbed {
 
 absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch,
                                           PrecisionConfig::Compute compute) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> targets, count_targets(model, batch));
   absl::StatusOr<ModelOutput> output = absl::InternalError("the model was not called");
   RETURN_IF_ERROR(catch_exceptions("the model's evaluation", [&] {
     const AutocastScope autocast(compute);
     output = model.evaluate(batch);
     return output.status();
   }));
-  RETURN_IF_ERROR(check_model_output(*output, batch));
+  RETURN_IF_ERROR(check_model_output(*output, batch, targets.size()));
   StepResult result;
   result.applied = true;
   result.examples = batch.size;
-  result.loss = output->loss / (output->targets.defined()
-                                    ? output->targets
-                                    : at::scalar_tensor(static_cast<double>(batch.size)));
+  if (!targets.empty()) {
+    result.task_losses = output->loss * target_factors(targets);
+    result.task_targets = targets;
+    result.loss = result.task_losses.sum();
+  } else {
+    result.loss = output->loss / (output->targets.defined()
+                                      ? output->targets
+                                      : at::scalar_tensor(static_cast<double>(batch.size)));
+  }
   result.predictions = output->predictions;
   result.labels = batch.labels;
   result.weights = batch.weights;

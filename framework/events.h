@@ -60,10 +60,15 @@ struct StepResult {
   int64_t examples = 0;  // of the whole step: all micro-batches, all ranks
   // Number of times that the step was computed again, because gradients overflowed in float16.
   int64_t repeats = 0;
-  at::Tensor loss;         // float32 []: mean over targets
-  at::Tensor predictions;  // float32 [examples of this rank, tasks]
-  at::Tensor labels;       // float32 [examples of this rank, tasks]
-  at::Tensor weights;      // float32 [examples of this rank], or undefined: all 1
+  at::Tensor loss;  // float32 []: mean over targets, or the sum of task_losses
+  // Of a model that counts targets, else undefined: float32 [tasks], the mean over targets of each
+  // task's loss; 0 of a task without any.
+  at::Tensor task_losses;
+  std::vector<int64_t> task_targets;  // the number of these targets; else empty
+  at::Tensor predictions;             // float32 [examples of this rank, tasks]
+  // float32 [examples of this rank, tasks]; not-a-number: missing
+  at::Tensor labels;
+  at::Tensor weights;  // float32 [examples of this rank], or undefined: all 1
   // What the model reported: name and float32 [], averaged over micro-batches.
   std::vector<std::pair<std::string, at::Tensor>> values;
   double learning_rate = 0;  // of the first dense optimizer, else of the tables

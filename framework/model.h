@@ -4,6 +4,7 @@
 
 #include <torch/nn/module.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,13 @@ struct NamedValue {
 };
 
 struct ModelOutput {
-  // float32 []: summed over the batch's examples (times their weights), not averaged.
+  // float32 []: summed over the batch's examples (times their weights), not averaged. Of a model
+  // that counts targets (Model::count_targets): float32 [tasks], each summed, times its factor.
   at::Tensor loss;
   // float32 [batch, tasks]: probabilities or values, for metrics.
   at::Tensor predictions;
-  // float32 []: what the summed loss is to be divided by; undefined: the number of examples.
+  // float32 []: what the summed loss is to be divided by; undefined: the number of examples. Always
+  // undefined of a model that counts targets.
   at::Tensor targets;
   // Extra values to report.
   std::vector<NamedValue> metrics;
@@ -49,6 +52,17 @@ class Model : public torch::nn::Module {
   // Errors end the run. It must not keep state that the next step depends on outside its
   // parameters and buffers, nor read tensors back to the CPU.
   virtual absl::StatusOr<ModelOutput> forward(const Batch& batch) = 0;
+
+  // Returns the number of targets of each task (label) in a batch, each at least 0. The loss of a
+  // task, summed over a step, is divided by the sum of its targets over all micro-batches and ranks
+  // of the step, and the loss of the step is the sum over tasks. A task without a target in a step
+  // counts nothing there. Of all batches of a model the result is empty, or of none, also of a
+  // batch without examples. Called before the first forward pass of the step, in evaluation before
+  // evaluate(). For several tasks of which examples may lack labels, and for losses over pairs.
+  // Default: empty; the loss is one number, divided as ModelOutput says.
+  virtual absl::StatusOr<std::vector<int64_t>> count_targets(const Batch& batch) {
+    return std::vector<int64_t>();
+  }
 
   // Called instead of forward in evaluation, with gradients off. It changes nothing.
   virtual absl::StatusOr<ModelOutput> evaluate(const Batch& batch) { return forward(batch); }

@@ -1,6 +1,9 @@
 #include "framework/model_output_check.h"
 
+#include <ATen/ATen.h>
+
 #include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -16,10 +19,27 @@ absl::Status check_type(absl::string_view what, const at::Tensor& tensor) {
                                                  "; compute it from logits.to(at::kFloat)"));
 }
 
+// Checks the loss and targets of a model that counts targets.
+absl::Status check_counted(const ModelOutput& output, size_t counted) {
+  const at::Tensor& loss = output.loss;
+  if (!loss.defined() || loss.dim() != 1 || loss.size(0) != static_cast<int64_t>(counted)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model counts targets of ", counted,
+                     " tasks, but its loss is not [tasks]: return the sum of each task"));
+  }
+  if (output.targets.defined()) {
+    return absl::InvalidArgumentError(
+        "the model counts targets (count_targets), so it must leave ModelOutput::targets "
+        "undefined");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::Status check_model_output(const ModelOutput& output, const Batch& batch) {
-  if (!is_number(output.loss)) {
+absl::Status check_model_output(const ModelOutput& output, const Batch& batch, size_t counted) {
+  if (counted > 0) RETURN_IF_ERROR(check_counted(output, counted));
+  if (counted == 0 && !is_number(output.loss)) {
     return absl::InvalidArgumentError(
         "the model's loss is not one number: return the sum over the batch's examples");
   }
@@ -47,6 +67,36 @@ absl::Status check_model_output(const ModelOutput& output, const Batch& batch) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int64_t>> count_targets(Model& model, const Batch& batch) {
+  absl::StatusOr<std::vector<int64_t>> targets = absl::InternalError("the model was not called");
+  RETURN_IF_ERROR(catch_exceptions("the model's count of targets", [&] {
+    targets = model.count_targets(batch);
+    return targets.status();
+  }));
+  const int64_t labels =
+      batch.labels.defined() && batch.labels.dim() == 2 ? batch.labels.size(1) : 0;
+  if (!targets->empty() && static_cast<int64_t>(targets->size()) != labels) {
+    return absl::InvalidArgumentError(absl::StrCat("the model counts targets of ", targets->size(),
+                                                   " tasks, but there are ", labels, " labels"));
+  }
+  for (const int64_t count : *targets) {
+    if (count >= 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model counts ", count, " targets of a task; must be at least 0"));
+  }
+  return targets;
+}
+
+at::Tensor target_factors(absl::Span<const int64_t> targets) {
+  at::Tensor factors = at::empty({static_cast<int64_t>(targets.size())}, at::kFloat);
+  float* const factor = factors.data_ptr<float>();
+  for (size_t task = 0; task < targets.size(); ++task) {
+    factor[task] =
+        targets[task] > 0 ? static_cast<float>(1.0 / static_cast<double>(targets[task])) : 0;
+  }
+  return factors;
 }
 
 }  // namespace millrace

@@ -22,6 +22,8 @@ struct ModelResources {
   FeatureSchema schema;
   // For EmbeddingCollection::create: every table and sparse feature of the job.
   EmbeddingCollectionOptions embeddings;
+  // TrainConfig.task, for a model of ModelLabels::kOfTasks (models/task_losses.h).
+  std::vector<TaskConfig> tasks = {};
 };
 
 using ModelFactory = std::function<absl::StatusOr<std::shared_ptr<Model>>(const ModelConfig&,
@@ -31,6 +33,9 @@ using ModelFactory = std::function<absl::StatusOr<std::shared_ptr<Model>>(const 
 enum class ModelLabels {
   kAny,            // any number
   kProbabilities,  // in [0, 1], as of a cross entropy; a label outside is bad data
+  // What the loss of each label takes: the model reads TrainConfig.task, which is an error of other
+  // models.
+  kOfTasks,
 };
 
 // Makes a model known by name; called during static initialization by MILLRACE_REGISTER_MODEL.

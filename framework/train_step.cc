@@ -36,7 +36,9 @@ class Stopwatch {
 class StepRun {
  public:
   StepRun(const TrainStepParts& parts, const StepInput& input, StepObserver& observer)
-      : parts_(parts), input_(input), observer_(observer) {}
+      : parts_(parts), input_(input), observer_(observer) {
+    if (!input.targets.empty()) factors_ = target_factors(input.targets);
+  }
 
   absl::StatusOr<StepResult> run() {
     const absl::Status status = catch_exceptions("the train step", [&] {
@@ -71,6 +73,11 @@ class StepRun {
     ASSIGN_OR_RETURN(const CommitDecision decision, parts_.commit.run(commit));
     gradient_scale_ = decision.gradient_scale;
     result_.loss = decision.loss;
+    if (!input_.targets.empty()) {
+      result_.task_losses = decision.loss;
+      result_.loss = decision.loss.sum();
+      result_.task_targets.assign(input_.targets.begin(), input_.targets.end());
+    }
     result_.refused = decision.refused;
     result_.applied = decision.apply;
     if (!result_.applied) return absl::OkStatus();
@@ -96,16 +103,18 @@ class StepRun {
         return output.status();
       }));
     }
-    RETURN_IF_ERROR(check_model_output(*output, batch));
+    RETURN_IF_ERROR(check_model_output(*output, batch, input_.targets.size()));
     outputs_.push_back(*std::move(output));
     computed_.push_back(&batch);
     parts_.commit.enter(RankPhase::kBackward);
     Stopwatch watch(result_.timings.backward);
     return catch_exceptions("the backward pass", [&] {
       at::Tensor& loss = outputs_.back().loss;
-      loss = loss / static_cast<double>(input_.examples);
+      const bool counted = !input_.targets.empty();
+      loss = counted ? loss * factors_ : loss / static_cast<double>(input_.examples);
+      const at::Tensor total = counted ? loss.sum() : loss;
       // A loss that no parameter has a part in has nothing to go back through.
-      if (loss.requires_grad()) scaled(loss).backward();
+      if (total.requires_grad()) scaled(total).backward();
       loss = loss.detach();
       outputs_.back().predictions = outputs_.back().predictions.detach();
       return absl::OkStatus();
@@ -198,6 +207,7 @@ class StepRun {
   const TrainStepParts& parts_;
   const StepInput& input_;
   StepObserver& observer_;
+  at::Tensor factors_;  // float32 [tasks]: of the loss of each task, if targets are counted
   std::vector<ModelOutput> outputs_;
   std::vector<const Batch*> computed_;  // that outputs_ are of
   // Of tables: examples / targets / loss_scale, and clipping by norm.

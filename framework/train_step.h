@@ -35,11 +35,15 @@ struct StepInput {
   // Of this rank; at least one, as many on all ranks. A rank whose data ended before that of others
   // has empty ones (size 0): nothing is computed for them.
   absl::Span<const Batch> micro_batches;
-  // Examples of the whole step: all micro-batches of all ranks. The loss is divided by it.
+  // Examples of the whole step: all micro-batches of all ranks. The loss is divided by it, unless
+  // targets are counted.
   int64_t examples = 0;
   const Progress& progress;  // before this step
   uint64_t seed = 0;
   int rank = 0;
+  // Of a model that counts targets: those of each task in the whole step, by which the task's loss
+  // is divided. Else empty.
+  absl::Span<const int64_t> targets = {};
   // Factor of losses before their backward passes.
   double loss_scale = 1;
 };
@@ -62,7 +66,8 @@ class StepObserver {
 //  * run the forward pass, and no more, in AutocastScope(parts.compute);
 //  * multiply losses by input.loss_scale before the backward pass and tell parts.commit, which
 //    divides gradients by it;
-//  * sum gradients over micro-batches so that N of them equal one large batch;
+//  * sum gradients over micro-batches so that N of them equal one large batch, also where each task
+//    has targets of its own (StepInput::targets);
 //  * call parts.sparse_optimizer->check() before parts.commit.run(), so that an error which a
 //    collection kept from a forward or backward pass fails the step before anything is updated;
 //  * call parts.commit.run() once, after the last backward pass and before any update, and do what

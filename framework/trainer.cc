@@ -15,6 +15,7 @@
 #include "framework/loop/phase_scope.h"
 #include "framework/loop/schedule_monitor.h"
 #include "framework/model.h"
+#include "framework/model_output_check.h"
 #include "framework/ranks/gather_cursors.h"
 #include "framework/report/metric_set.h"
 
@@ -66,7 +67,8 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics)
                 model_parts_.collections, training_),
       context_({parts_.collectives->rank(), parts_.collectives->world_size(), windowed()},
                position_, requests_, reporter_.values()),
-      agreement_(*parts_.collectives, requests_, names_of(parts_.evaluation_sets)),
+      agreement_(*parts_.collectives, requests_, names_of(parts_.evaluation_sets),
+                 static_cast<int64_t>(options_.tasks.size())),
       steps_({*parts_.model, model_parts_, parts_.dense_optimizers, parts_.sparse_optimizer.get(),
               *parts_.train_step, agreement_, hooks_, context_, position_,
               parts_.clipping.has_value() ? &*parts_.clipping : nullptr},
@@ -334,7 +336,7 @@ absl::Status Trainer::complete_window(const Window& window, bool out_of_data) {
 // first run (0: no such limit).
 absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_steps,
                                                      bool may_be_empty) {
-  ASSIGN_OR_RETURN(std::unique_ptr<StepData> next, feed_.next_step());
+  ASSIGN_OR_RETURN(std::unique_ptr<StepData> next, next_step());
   // The first exchange of a pass is synchronous: there is nothing to hide it behind.
   RETURN_IF_ERROR(agreement_.meet(place, share(next.get())));
   ExchangeResult agreed = agreement_.result();
@@ -346,17 +348,43 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_st
   while (goes_on(agreed)) {
     if (limit_reached(options_, position_.progress)) return PassEnd::kInterrupted;
     if (max_steps > 0 && position_.steps_done() >= max_steps) return PassEnd::kCap;
-    const std::unique_ptr<StepData> current = next != nullptr ? std::move(next) : feed_.padding();
-    const int64_t examples = agreed.examples;
-    if (current->examples > 0) {
-      ASSIGN_OR_RETURN(next, feed_.next_step());
+    std::unique_ptr<StepData> current = std::move(next);
+    if (current == nullptr) {
+      current = feed_.padding();
+      RETURN_IF_ERROR(count_targets(*current));
     }
-    ASSIGN_OR_RETURN(agreed, run_step(*current, examples, next.get()));
+    const ExchangeResult of_step = std::move(agreed);
+    if (current->examples > 0) {
+      ASSIGN_OR_RETURN(next, next_step());
+    }
+    ASSIGN_OR_RETURN(agreed, run_step(*current, of_step, next.get()));
     if (stop_.stopped) return PassEnd::kInterrupted;
     RETURN_IF_ERROR(feed_.check_interruption(stop_));
   }
   if (agreed.ranks_with_data > 0) RETURN_IF_ERROR(drop_rest(std::move(next)));
   return stop_.stopped ? PassEnd::kInterrupted : PassEnd::kOutOfData;
+}
+
+absl::StatusOr<std::unique_ptr<StepData>> Trainer::next_step() {
+  ASSIGN_OR_RETURN(std::unique_ptr<StepData> data, feed_.next_step());
+  if (data != nullptr) RETURN_IF_ERROR(count_targets(*data));
+  return data;
+}
+
+absl::Status Trainer::count_targets(StepData& data) const {
+  for (const Batch& batch : data.micro_batches) {
+    ASSIGN_OR_RETURN(const std::vector<int64_t> targets,
+                     millrace::count_targets(*parts_.model, batch));
+    if (&batch == &data.micro_batches.front()) data.targets.resize(targets.size());
+    const bool as_configured = targets.empty() || targets.size() == options_.tasks.size();
+    if (!as_configured || targets.size() != data.targets.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the model counts targets of ", targets.size(), " tasks in one batch; must be those of ",
+          options_.tasks.size(), " tasks in all batches, or of none in all"));
+    }
+    for (size_t task = 0; task < targets.size(); ++task) data.targets[task] += targets[task];
+  }
+  return absl::OkStatus();
 }
 
 // An epoch without a step would be repeated for ever.
@@ -407,7 +435,8 @@ absl::Status Trainer::drop_rest(std::unique_ptr<StepData> next) {
 }
 
 // Returns: what the ranks said of the next step.
-absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data, int64_t examples,
+absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data,
+                                                 const ExchangeResult& of_step,
                                                  const StepData* next) {
   RETURN_IF_ERROR(checkpoints_.open());
   // All ranks are at this step, and have the same tables.
@@ -418,7 +447,9 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data, int64_t e
   checkpoints_.begin_step();
   ExchangeResult agreed;
   RETURN_IF_ERROR(consistency_.suspend([&]() -> absl::Status {
-    ASSIGN_OR_RETURN(const StepResult result, steps_.run(data, examples));
+    absl::Span<const int64_t> targets;
+    if (!data.targets.empty()) targets = of_step.targets;
+    ASSIGN_OR_RETURN(const StepResult result, steps_.run(data, of_step.examples, targets));
     agreed = agreement_.result();
     parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
     advance(result);
@@ -460,8 +491,15 @@ void Trainer::update_elapsed() {
 
 RankShare Trainer::share(const StepData* next) const {
   // An interrupted rank has more data, but does not know it.
-  return {next != nullptr || feed_.interrupted(), next != nullptr ? next->examples : 0,
-          training_.total(), parts_.saver != nullptr && parts_.saver->ready()};
+  RankShare share;
+  share.has_data = next != nullptr || feed_.interrupted();
+  if (next != nullptr) {
+    share.examples = next->examples;
+    share.targets = next->targets;
+  }
+  share.elapsed = training_.total();
+  share.durable = parts_.saver != nullptr && parts_.saver->ready();
+  return share;
 }
 
 absl::Status Trainer::report_if_due() {

@@ -200,7 +200,11 @@ class Trainer {
   absl::Status check_data(const ExchangeResult& agreed, Place place) const;
   bool goes_on(const ExchangeResult& agreed) const;
   absl::Status drop_rest(std::unique_ptr<StepData> next);
-  absl::StatusOr<ExchangeResult> run_step(const StepData& data, int64_t examples,
+  // The data of the next step, with its targets; null: there is none.
+  absl::StatusOr<std::unique_ptr<StepData>> next_step();
+  // Sets the targets of `data`.
+  absl::Status count_targets(StepData& data) const;
+  absl::StatusOr<ExchangeResult> run_step(const StepData& data, const ExchangeResult& of_step,
                                           const StepData* next);
   void advance(const StepResult& result);
   void update_elapsed();

@@ -23,7 +23,9 @@ namespace millrace {
 // The micro-batches of one step.
 struct StepData {
   std::vector<Batch> micro_batches;
-  int64_t examples = 0;                        // of this rank
+  int64_t examples = 0;  // of this rank
+  // Of a model that counts targets: those of each task, of this rank. Else empty. The trainer's.
+  std::vector<int64_t> targets = {};
   absl::Duration wait = absl::ZeroDuration();  // for them
 };
 

@@ -69,16 +69,18 @@ StepRunner::StepRunner(const Parts& parts, uint64_t seed, const PrecisionConfig&
   }
 }
 
-absl::StatusOr<StepResult> StepRunner::run(const StepData& data, int64_t examples) {
+absl::StatusOr<StepResult> StepRunner::run(const StepData& data, int64_t examples,
+                                           absl::Span<const int64_t> targets) {
   after_backward_ = absl::OkStatus();
-  ASSIGN_OR_RETURN(StepResult result, compute(data, examples),
+  ASSIGN_OR_RETURN(StepResult result, compute(data, examples, targets),
                    absl::StrCat("step ", parts_.position.progress.step + 1));
   result.timings.data_wait = data.wait;
   return result;
 }
 
-absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t examples) {
-  commit_.begin_step(parts_.position.steps_done() + 1);
+absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t examples,
+                                               absl::Span<const int64_t> targets) {
+  commit_.begin_step(parts_.position.steps_done() + 1, targets.size());
   Events events(*this);
   absl::StatusOr<StepResult> result = absl::InternalError("the step was not run");
   absl::Status status = catch_exceptions("the step", [&]() -> absl::Status {
@@ -91,8 +93,8 @@ absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t exa
                                     commit_,
                                     parts_.clipping,
                                     compute_};
-    const StepInput input{data.micro_batches, examples, parts_.position.progress, seed_,
-                          parts_.context.rank()};
+    const StepInput input{data.micro_batches,    examples, parts_.position.progress, seed_,
+                          parts_.context.rank(), targets};
     result = loss_scaler_ == nullptr ? parts_.train_step.run(step_parts, input, events)
                                      : repeat_until_clean(step_parts, input, events);
     return result.status();
@@ -126,7 +128,7 @@ absl::StatusOr<StepResult> StepRunner::repeat_until_clean(const TrainStepParts& 
     scaler.add_overflow();
     buffers.restore();
     events.repeat();
-    commit_.begin_step(parts_.position.steps_done() + 1);
+    commit_.begin_step(parts_.position.steps_done() + 1, input.targets.size());
   }
 }
 

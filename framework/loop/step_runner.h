@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "framework/hook_list.h"
 #include "framework/loop/batch_feed.h"
 #include "framework/loop/loop_context.h"
@@ -51,11 +52,13 @@ class StepRunner {
   // REQUIRES: check_precision() accepts `precision`; with FLOAT16, parts.train_step can repeat.
   StepRunner(const Parts& parts, uint64_t seed, const PrecisionConfig& precision);
 
-  // Runs the step after the current position. `examples`: of all ranks. Collective: a rank that
+  // Runs the step after the current position. `examples` and, of a model that counts targets,
+  // `targets` of each task: of all ranks. Collective: a rank that
   // fails before the ranks decided takes part in the decision as failed. Errors: those of the
   // model, the optimizers and hooks, annotated with the step; Internal if the train step did not
   // call the commit exchange.
-  absl::StatusOr<StepResult> run(const StepData& data, int64_t examples);
+  absl::StatusOr<StepResult> run(const StepData& data, int64_t examples,
+                                 absl::Span<const int64_t> targets = {});
 
   // Returns what scales the loss; null without FLOAT16. Its state goes with checkpoints.
   LossScaler* loss_scaler() { return loss_scaler_.get(); }
@@ -66,7 +69,8 @@ class StepRunner {
 
  private:
   class Events;
-  absl::StatusOr<StepResult> compute(const StepData& data, int64_t examples);
+  absl::StatusOr<StepResult> compute(const StepData& data, int64_t examples,
+                                     absl::Span<const int64_t> targets);
   absl::StatusOr<StepResult> repeat_until_clean(const TrainStepParts& parts, StepInput input,
                                                 Events& events);
 

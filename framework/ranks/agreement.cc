@@ -42,11 +42,11 @@ std::string list_ranks(const std::vector<size_t>& ranks) {
 }  // namespace
 
 Agreement::Agreement(Collectives& collectives, RequestQueue& requests,
-                     std::vector<std::string> evaluation_sets)
+                     std::vector<std::string> evaluation_sets, int64_t tasks)
     : collectives_(collectives),
       requests_(requests),
       evaluation_sets_(std::move(evaluation_sets)),
-      exchange_(collectives, static_cast<int64_t>(evaluation_sets_.size()) + 1) {}
+      exchange_(collectives, static_cast<int64_t>(evaluation_sets_.size()) + 1, tasks) {}
 
 void Agreement::begin_run() {
   served_ = 0;
@@ -90,6 +90,7 @@ void Agreement::start_exchange(Place place, const RankShare& share) {
   ExchangeInput input;
   input.has_data = share.has_data;
   input.examples = share.examples;
+  input.targets.assign(share.targets.begin(), share.targets.end());
   input.elapsed = share.elapsed;
   input.durable = share.durable;
   input.failed = !own_failure_.ok();

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "distributed/collectives.h"
 #include "distributed/step_exchange.h"
 #include "framework/request_queue.h"
@@ -26,6 +27,7 @@ struct Place {
 struct RankShare {
   bool has_data = false;                          // for the next step
   int64_t examples = 0;                           // in all its micro-batches
+  absl::Span<const int64_t> targets = {};         // of each task in them; empty: zeros
   absl::Duration elapsed = absl::ZeroDuration();  // training time; rank 0's counts
   bool durable = false;                           // StateSaver::ready
 };
@@ -39,9 +41,10 @@ struct RankShare {
 // Used on the trainer's thread; one for each trainer.
 class Agreement {
  public:
-  // Both are borrowed. `evaluation_sets`: names, alike on all ranks.
+  // Both are borrowed. `evaluation_sets`: names, alike on all ranks. `tasks`: the number of tasks
+  // whose targets shares may give.
   Agreement(Collectives& collectives, RequestQueue& requests,
-            std::vector<std::string> evaluation_sets);
+            std::vector<std::string> evaluation_sets, int64_t tasks = 0);
 
   void begin_run();
 

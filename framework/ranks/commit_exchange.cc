@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -37,8 +38,9 @@ CommitExchange::CommitExchange(Agreement& agreement, absl::Span<const NamedParam
       parameters_(parameters),
       buckets_(agreement.collectives(), parameters) {}
 
-void CommitExchange::begin_step(int64_t step) {
+void CommitExchange::begin_step(int64_t step, size_t losses) {
   step_ = step;
+  losses_ = losses;
   decided_ = false;
 }
 
@@ -106,15 +108,20 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
     sums.loss = input.loss;
     return sums;
   }
+  constexpr int64_t kFirstLoss = 5;
   at::Tensor vector;  // owned by the sum as long as that is under way
   const absl::Status status = catch_exceptions("summing gradients over ranks", [&] {
-    const double loss = input.loss.defined() ? input.loss.item<double>() : 0.0;
     const double targets = input.targets.defined() ? input.targets.item<double>() : 0.0;
     // A value that is not finite is told by its flag, not by what it makes of a sum.
-    vector = at::tensor(
-        {failure.ok() ? 0.0 : 1.0, input.non_finite.empty() ? 0.0 : 1.0,
-         input.loss.defined() ? 1.0 : 0.0, input.targets.defined() ? 1.0 : 0.0, targets, loss},
-        at::kDouble);
+    std::vector<double> numbers = {failure.ok() ? 0.0 : 1.0, input.non_finite.empty() ? 0.0 : 1.0,
+                                   input.loss.defined() ? 1.0 : 0.0,
+                                   input.targets.defined() ? 1.0 : 0.0, targets};
+    numbers.resize(kFirstLoss + std::max<size_t>(losses_, 1));
+    if (input.loss.defined()) {
+      const at::Tensor losses = input.loss.to(at::kCPU, at::kDouble).contiguous();
+      std::copy_n(losses.const_data_ptr<double>(), losses.numel(), numbers.begin() + kFirstLoss);
+    }
+    vector = at::tensor(numbers, at::kDouble);
     buckets_.start(/*contribute=*/failure.ok());
     absl::Status summed = collectives.start_sum(vector)->wait();
     summed.Update(buckets_.finish());
@@ -131,7 +138,8 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
   sums.with_examples = static_cast<int64_t>(values[2]);
   sums.with_targets = static_cast<int64_t>(values[3]);
   sums.targets = values[4];
-  sums.loss = at::scalar_tensor(values[5], at::kFloat);
+  sums.loss = losses_ > 0 ? vector.slice(0, kFirstLoss).to(at::kFloat)
+                          : at::scalar_tensor(values[kFirstLoss], at::kFloat);
   return sums;
 }
 

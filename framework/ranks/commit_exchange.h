@@ -21,7 +21,8 @@ namespace millrace {
 struct CommitInput {
   // Examples of the whole step, by which losses were divided before their backward passes.
   int64_t examples = 0;
-  // float32 []: the sum over micro-batches; undefined: this rank had no examples.
+  // float32 [], or [losses] if there are several: the sums over micro-batches; undefined: this rank
+  // had no examples.
   at::Tensor loss;
   // float32 []: what the step's summed loss is to be divided by, summed over micro-batches;
   // undefined: its examples. All ranks that had examples give it, or none.
@@ -35,7 +36,7 @@ struct CommitInput {
 struct CommitDecision {
   bool apply = false;
   std::string refused;  // then: what was not finite, on which rank
-  at::Tensor loss;      // float32 []: mean over the targets of the whole step
+  at::Tensor loss;      // float32 [] or [losses]: means over the targets of the whole step
   // examples / targets / loss_scale: already in the dense gradients, not yet in the tables'.
   double gradient_scale = 1;
 };
@@ -48,8 +49,9 @@ class CommitExchange {
   // Borrows both.
   CommitExchange(Agreement& agreement, absl::Span<const NamedParameter> parameters);
 
-  // The trainer's, before each step.
-  void begin_step(int64_t step);
+  // The trainer's, before each step. `losses`: the size of the vector of losses that ranks add up;
+  // 0: the loss is one number. The same on all ranks.
+  void begin_step(int64_t step, size_t losses = 0);
   // Tells other ranks what this one is doing: kForward, kBackward, kUpdate.
   void enter(RankPhase phase);
 
@@ -73,6 +75,7 @@ class CommitExchange {
   const absl::Span<const NamedParameter> parameters_;
   GradientBuckets buckets_;
   int64_t step_ = 0;
+  size_t losses_ = 0;
   bool decided_ = false;
 };
 

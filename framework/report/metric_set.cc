@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <sstream>
 #include <utility>
@@ -45,8 +47,22 @@ absl::Status check_shape(const at::Tensor& tensor, int64_t rows, size_t tasks,
                    rows, ", ", tasks, "]: examples and labels"));
 }
 
+// Returns the places of labels that are numbers, int64 [places]; undefined if all are.
+at::Tensor places_with_label(const at::Tensor& labels) {
+  const absl::Span<const float> values = as_span(labels);
+  if (std::none_of(values.begin(), values.end(), [](float x) { return std::isnan(x); })) return {};
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isnan(values[i])) places.push_back(static_cast<int64_t>(i));
+  }
+  return at::tensor(places, at::kLong);
+}
+
 constexpr uint8_t kVersion = 1;
-constexpr int64_t kMostExamples = int64_t{1} << 50;  // of one rank: their sum stays in range
+constexpr uint8_t kVersionWithTargets = 2;
+// Of one rank: their sums stay in range.
+constexpr int64_t kMostExamples = int64_t{1} << 50;
+constexpr int64_t kMostTargets = int64_t{1} << 50;
 
 }  // namespace
 
@@ -84,26 +100,63 @@ absl::Status MetricSet::check(const StepResult& step) const {
 absl::Status MetricSet::update(const StepResult& step) {
   RETURN_IF_ERROR(check(step));
   if (step.examples == 0) return absl::OkStatus();
-  loss_sum_ += to_double(step.loss) * static_cast<double>(step.examples);
-  examples_ += step.examples;
+  add_loss(step);
   if (!step.predictions.defined()) return absl::OkStatus();
   at::Tensor weights;
   if (step.weights.defined()) weights = step.weights.to(at::kCPU, at::kFloat).contiguous();
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const int64_t column = static_cast<int64_t>(i);
-    const at::Tensor predictions = plain_column(step.predictions, column);
-    const at::Tensor labels = plain_column(step.labels, column);
-    const MetricInput input{as_span(predictions), as_span(labels),
-                            weights.defined() ? as_span(weights) : absl::Span<const float>()};
+    at::Tensor predictions = plain_column(step.predictions, column);
+    at::Tensor labels = plain_column(step.labels, column);
+    at::Tensor task_weights = weights;
+    const at::Tensor places = places_with_label(labels);
+    if (places.defined()) {
+      predictions = predictions.flatten().index_select(0, places);
+      labels = labels.flatten().index_select(0, places);
+      if (weights.defined()) task_weights = weights.flatten().index_select(0, places);
+    }
+    const MetricInput input{
+        as_span(predictions), as_span(labels),
+        task_weights.defined() ? as_span(task_weights) : absl::Span<const float>()};
     for (const std::unique_ptr<Metric>& metric : tasks_[i].metrics) metric->update(input);
   }
   return absl::OkStatus();
 }
 
+void MetricSet::add_loss(const StepResult& step) {
+  examples_ += step.examples;
+  if (step.task_targets.size() != tasks_.size()) {
+    loss_sum_ += to_double(step.loss) * static_cast<double>(step.examples);
+    return;
+  }
+  counted_ = true;
+  const at::Tensor losses = step.task_losses.to(at::kCPU, at::kDouble).contiguous();
+  const double* const loss = losses.const_data_ptr<double>();
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    tasks_[i].loss_sum += loss[i] * static_cast<double>(step.task_targets[i]);
+    tasks_[i].targets += step.task_targets[i];
+  }
+}
+
+void MetricSet::compute_loss(std::map<std::string, double>& values) const {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  if (!counted_) {
+    values["loss"] = examples_ > 0 ? loss_sum_ / static_cast<double>(examples_) : kNone;
+    return;
+  }
+  double total = kNone;
+  for (const Task& task : tasks_) {
+    const bool has_targets = task.targets > 0;
+    const double loss = has_targets ? task.loss_sum / static_cast<double>(task.targets) : kNone;
+    if (has_targets) total = (std::isnan(total) ? 0 : total) + loss;
+    if (tasks_.size() > 1) values[task.prefix + "loss"] = loss;
+  }
+  values["loss"] = total;
+}
+
 std::map<std::string, double> MetricSet::compute() const {
   std::map<std::string, double> values;
-  values["loss"] = examples_ > 0 ? loss_sum_ / static_cast<double>(examples_)
-                                 : std::numeric_limits<double>::quiet_NaN();
+  compute_loss(values);
   for (const Task& task : tasks_) {
     for (const std::unique_ptr<Metric>& metric : task.metrics) {
       values[absl::StrCat(task.prefix, metric->name())] = metric->compute();
@@ -115,7 +168,10 @@ std::map<std::string, double> MetricSet::compute() const {
 void MetricSet::reset() {
   loss_sum_ = 0;
   examples_ = 0;
+  counted_ = false;
   for (Task& task : tasks_) {
+    task.loss_sum = 0;
+    task.targets = 0;
     for (const std::unique_ptr<Metric>& metric : task.metrics) metric->reset();
   }
 }
@@ -126,9 +182,14 @@ size_t MetricSet::metric_count() const {
 
 std::string MetricSet::save() const {
   ByteWriter writer;
-  writer.write_uint8(kVersion);
+  writer.write_uint8(counted_ ? kVersionWithTargets : kVersion);
   writer.write_double(loss_sum_);
   writer.write_int64(examples_);
+  for (const Task& task : tasks_) {
+    if (!counted_) break;
+    writer.write_double(task.loss_sum);
+    writer.write_int64(task.targets);
+  }
   writer.write_uint64(metric_count());
   for (const Task& task : tasks_) {
     for (const std::unique_ptr<Metric>& metric : task.metrics) {
@@ -156,8 +217,16 @@ absl::Status MetricSet::load_rank(size_t rank, absl::string_view bytes) {
   const int version = reader.read_uint8();
   const double loss_sum = reader.read_double();
   const int64_t examples = reader.read_int64();
+  const bool counted = version == kVersionWithTargets;
+  std::vector<std::pair<double, int64_t>> task_losses(counted ? tasks_.size() : 0);
+  bool in_range = examples >= 0 && examples <= kMostExamples;
+  for (auto& [sum, targets] : task_losses) {
+    sum = reader.read_double();
+    targets = reader.read_int64();
+    in_range &= targets >= 0 && targets <= kMostTargets;
+  }
   const uint64_t metrics = reader.read_uint64();
-  if (!reader.ok() || version != kVersion || examples < 0 || examples > kMostExamples) {
+  if (!reader.ok() || (version != kVersion && !counted) || !in_range) {
     return absl::DataLossError("malformed");
   }
   if (metrics != metric_count()) {
@@ -181,6 +250,11 @@ absl::Status MetricSet::load_rank(size_t rank, absl::string_view bytes) {
   if (scope_ == LossScope::kWholeStep && rank > 0) return absl::OkStatus();
   loss_sum_ += loss_sum;
   examples_ += examples;
+  counted_ |= counted;
+  for (size_t i = 0; i < task_losses.size(); ++i) {
+    tasks_[i].loss_sum += task_losses[i].first;
+    tasks_[i].targets += task_losses[i].second;
+  }
   return absl::OkStatus();
 }
 

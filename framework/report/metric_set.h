@@ -25,8 +25,9 @@ enum class LossScope {
 };
 
 // The mean loss and, for every task, the named metrics. With one task a metric is reported by its
-// name, with more as "task/metric". Predictions, labels and weights are always this rank's, the
-// loss is as the LossScope says. Used on the trainer's thread.
+// name, with more as "task/metric". An example without the label of a task (it is not-a-number)
+// counts in none of its metrics. Predictions, labels and weights are always this rank's, the loss
+// is as the LossScope says. Used on the trainer's thread.
 class MetricSet : public RankPart {
  public:
   // `tasks` are the labels' names, in the order of the columns of predictions.
@@ -44,7 +45,9 @@ class MetricSet : public RankPart {
   // [examples].
   absl::Status check(const StepResult& step) const;
 
-  // Name → value over the steps since the last reset; "loss" is the mean over examples.
+  // Name → value over the steps since the last reset; "loss" is the mean over examples. Of a model
+  // that counts targets it is the sum over tasks of "task/loss", which is the mean over the targets
+  // of the task, and is left out with one task. A task without targets has none.
   std::map<std::string, double> compute() const;
   // Examples the loss is over.
   int64_t examples() const { return examples_; }
@@ -60,15 +63,21 @@ class MetricSet : public RankPart {
   struct Task {
     std::string prefix;
     std::vector<std::unique_ptr<Metric>> metrics;
+    // Where targets are counted.
+    double loss_sum = 0;
+    int64_t targets = 0;
   };
 
+  void add_loss(const StepResult& step);
+  void compute_loss(std::map<std::string, double>& values) const;
   absl::Status load_rank(size_t rank, absl::string_view bytes);
   size_t metric_count() const;
 
   std::vector<Task> tasks_;
   LossScope scope_ = LossScope::kThisRank;
-  double loss_sum_ = 0;
+  double loss_sum_ = 0;  // where no targets are counted
   int64_t examples_ = 0;
+  bool counted_ = false;  // whether the steps have targets
 };
 
 }  // namespace millrace

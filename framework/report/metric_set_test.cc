@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "base/random/philox.h"
@@ -49,6 +50,64 @@ TEST(MetricSetTest, TasksArePrefixes) {
   EXPECT_EQ(values.size(), 3);
   EXPECT_DOUBLE_EQ(values.at("click/mean"), 0.75);
   EXPECT_NEAR(values.at("buy/mean"), 0.2, 1e-7);
+}
+
+TEST(MetricSetTest, AnExampleWithoutALabelCountsInNoMetricOfItsTask) {
+  const float missing = std::numeric_limits<float>::quiet_NaN();
+  ASSERT_OK_AND_ASSIGN(MetricSet set, MetricSet::create({"auc", "mean"}, {"click", "buy"}));
+  StepResult result = step(1, at::tensor({0.9f, 0.1f, 0.2f, 0.2f, 0.5f, 0.3f}).view({3, 2}),
+                           at::tensor({1.0f, missing, 0.0f, missing, missing, 0.0f}).view({3, 2}));
+  result.weights = at::tensor({1.0f, 3.0f, 100.0f});
+  ASSERT_OK(set.update(result));
+  const auto values = set.compute();
+  EXPECT_EQ(values.at("click/auc"), 1);
+  EXPECT_NEAR(values.at("click/mean"), (0.9 + 3 * 0.2) / 4, 1e-7);
+  EXPECT_NEAR(values.at("buy/mean"), 0.3, 1e-7);
+  EXPECT_TRUE(std::isnan(values.at("buy/auc"))) << "there is no positive";
+  EXPECT_EQ(set.examples(), 3);
+}
+
+TEST(MetricSetTest, OfOneTaskToo) {
+  ASSERT_OK_AND_ASSIGN(MetricSet set, MetricSet::create({"mean"}, {"click"}));
+  ASSERT_OK(set.update(
+      step(1, at::tensor({0.25f, 0.5f}).view({2, 1}), at::tensor({NAN, 1.0f}).view({2, 1}))));
+  EXPECT_EQ(set.compute().at("mean"), 0.5);
+  ASSERT_OK(set.update(step(1, at::full({2, 1}, 0.75), at::full({2, 1}, NAN))));
+  EXPECT_EQ(set.compute().at("mean"), 0.5);
+}
+
+// Of a model that counts targets.
+StepResult step_of_tasks(std::vector<float> losses, std::vector<int64_t> targets) {
+  const auto tasks = static_cast<int64_t>(losses.size());
+  StepResult result = step(0, at::full({4, tasks}, 0.5), at::ones({4, tasks}));
+  result.task_losses = at::tensor(losses);
+  result.loss = result.task_losses.sum();
+  result.task_targets = std::move(targets);
+  return result;
+}
+
+TEST(MetricSetTest, LossesOfTasksAreMeansOverTargets) {
+  ASSERT_OK_AND_ASSIGN(MetricSet set, MetricSet::create({}, {"click", "buy"}));
+  ASSERT_OK(set.update(step_of_tasks({1, 0}, {4, 0})));
+  EXPECT_EQ(set.compute().at("click/loss"), 1);
+  EXPECT_TRUE(std::isnan(set.compute().at("buy/loss")));
+  EXPECT_EQ(set.compute().at("loss"), 1) << "a task without targets has none";
+  ASSERT_OK(set.update(step_of_tasks({3, 8}, {4, 2})));
+  EXPECT_THAT(set.compute(),
+              ElementsAre(Pair("buy/loss", 8), Pair("click/loss", 2), Pair("loss", 10)));
+  EXPECT_EQ(set.examples(), 8);
+  set.reset();
+  ASSERT_OK(set.update(step_of_tasks({5, 1}, {1, 1})));
+  EXPECT_EQ(set.compute().at("loss"), 6);
+}
+
+TEST(MetricSetTest, TheLossOfOneTaskWithTargets) {
+  ASSERT_OK_AND_ASSIGN(MetricSet set, MetricSet::create({}, {"click"}));
+  ASSERT_OK(set.update(step_of_tasks({0}, {0})));
+  EXPECT_TRUE(std::isnan(set.compute().at("loss"))) << "nothing was learnt";
+  ASSERT_OK(set.update(step_of_tasks({2}, {1})));
+  ASSERT_OK(set.update(step_of_tasks({5}, {2})));
+  EXPECT_THAT(set.compute(), ElementsAre(Pair("loss", 4)));
 }
 
 TEST(MetricSetTest, Weights) {
@@ -185,6 +244,40 @@ TEST(MetricSetTest, OverRanksTheLossOfWholeStepsCountsOnce) {
   EXPECT_EQ(values.at("loss"), 1.5);
   EXPECT_EQ(ranks[1].examples(), 8);
   EXPECT_EQ(values.at("click/mean"), 0.5) << "of all predictions";
+}
+
+TEST(MetricSetTest, OverRanksLossesOfTasks) {
+  for (const LossScope scope : {LossScope::kThisRank, LossScope::kWholeStep}) {
+    std::vector<MetricSet> ranks;
+    for (int rank = 0; rank < 3; ++rank) ranks.push_back(all_metrics(scope));
+    const StepResult whole = step_of_tasks({3, 8}, {6, 1});
+    for (int rank = 0; rank < 2; ++rank) {
+      const bool of_rank = scope == LossScope::kThisRank;
+      ASSERT_OK(ranks[rank].update(!of_rank   ? whole
+                                   : rank > 0 ? step_of_tasks({2, 0}, {4, 0})
+                                              : step_of_tasks({5, 8}, {2, 1})));
+    }
+    if (scope == LossScope::kWholeStep) ASSERT_OK(ranks[2].update(whole));
+    const auto values = merged(ranks);
+    EXPECT_EQ(values.at("click/loss"), 3);
+    EXPECT_EQ(values.at("buy/loss"), 8);
+    EXPECT_EQ(values.at("loss"), 11);
+  }
+}
+
+TEST(MetricSetTest, SavedLossesOfTasks) {
+  MetricSet set = *MetricSet::create({"mean"}, {"click", "buy"});
+  ASSERT_OK(set.update(step_of_tasks({1, 4}, {3, 1})));
+  const std::string good = set.save();
+  const auto values = set.compute();
+  ASSERT_OK(set.load_ranks({good}));
+  EXPECT_EQ(set.save(), good);
+  EXPECT_EQ(set.compute(), values);
+  for (size_t size = 0; size < good.size(); ++size) {
+    EXPECT_THAT(set.load_ranks({absl::string_view(good).substr(0, size)}),
+                StatusIs(absl::StatusCode::kDataLoss))
+        << size;
+  }
 }
 
 TEST(MetricSetTest, RanksWithOtherMetrics) {

@@ -20,6 +20,7 @@
 #include "base/status_matchers.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
+#include "framework/model_output_check.h"
 #include "optim/gradient_clipping.h"
 #include "tests/fakes/fake_dataset.h"
 #include "tests/fakes/tiny_model.h"
@@ -87,10 +88,22 @@ class Bench {
   absl::StatusOr<StepResult> run(const std::vector<Batch>& micro_batches) {
     int64_t examples = 0;
     for (const Batch& batch : micro_batches) examples += batch.size;
-    return run(micro_batches, examples);
+    return run(micro_batches, examples, targets_of(micro_batches));
   }
 
-  absl::StatusOr<StepResult> run(const std::vector<Batch>& micro_batches, int64_t examples) {
+  // What the model counts in all of these batches.
+  std::vector<int64_t> targets_of(const std::vector<Batch>& batches) {
+    std::vector<int64_t> targets;
+    for (const Batch& batch : batches) {
+      const std::vector<int64_t> counted = *count_targets(model(), batch);
+      targets.resize(counted.size());
+      for (size_t task = 0; task < counted.size(); ++task) targets[task] += counted[task];
+    }
+    return targets;
+  }
+
+  absl::StatusOr<StepResult> run(const std::vector<Batch>& micro_batches, int64_t examples,
+                                 const std::vector<int64_t>& targets = {}) {
     const TrainStepParts parts{*parts_.model,
                                parameters_,
                                parts_.dense_optimizers,
@@ -99,9 +112,10 @@ class Bench {
                                clipping.has_value() ? &*clipping : nullptr,
                                compute};
     agreement_.start({"step", progress.step}, {});
-    commit_->begin_step(progress.step);
+    commit_->begin_step(progress.step, targets.size());
     absl::StatusOr<StepResult> result =
-        step_->run(parts, {micro_batches, examples, progress, seed, rank, loss_scale}, observer);
+        step_->run(parts, {micro_batches, examples, progress, seed, rank, targets, loss_scale},
+                   observer);
     if (!result.ok() && !commit_->decided()) commit_->fail(result.status()).IgnoreError();
     if (result.ok()) {
       EXPECT_TRUE(commit_->decided()) << "the commit exchange was not asked";
@@ -115,6 +129,7 @@ class Bench {
     return result;
   }
 
+  TrainerParts& parts() { return parts_; }
   TinyModel& model() { return static_cast<TinyModel&>(*parts_.model); }
   std::string state() { return fingerprint(model()); }
   at::Tensor parameter(size_t i) { return parameters_[i].value; }
@@ -244,6 +259,85 @@ void check_division(const MakeStep& make) {
   EXPECT_TRUE(at::allclose(gradient(8, true), gradient(8, false) * 2));
   EXPECT_TRUE(at::allclose(gradient(16, true), gradient(8, true)))
       << "the number of examples must not matter where there are targets";
+}
+
+// With two labels, of which examples lack some: of 16, 12 have the first and 3 the second.
+std::vector<Batch> batches_of_tasks(int64_t count, int64_t size) {
+  FakeDataset data({.batches = count, .batch_size = size, .sparse = 2, .two_labels = true});
+  std::vector<Batch> batches;
+  EXPECT_OK(data.start_epoch(0));
+  for (int64_t i = 0; i < count; ++i) batches.push_back(**data.next());
+  return batches;
+}
+
+// The loss of each task is divided by its targets in all micro-batches.
+void check_tasks(const MakeStep& make) {
+  const auto trained = [&](int64_t micro_batches) {
+    Bench bench(make);
+    bench.model().counts_targets = true;
+    std::vector<at::Tensor> losses;
+    for (int step = 0; step < 3; ++step) {
+      const absl::StatusOr<StepResult> result =
+          bench.run(batches_of_tasks(micro_batches, 16 / micro_batches));
+      EXPECT_OK(result);
+      EXPECT_TRUE(result->applied);
+      EXPECT_THAT(result->task_targets, ElementsAre(12, 3));
+      EXPECT_TRUE(at::allclose(result->loss, result->task_losses.sum()));
+      losses.push_back(result->task_losses);
+    }
+    return std::pair(bench.predictions(), at::stack(losses));
+  };
+  const auto [predictions, losses] = trained(1);
+  for (const int64_t micro_batches : {2, 4, 16}) {
+    SCOPED_TRACE(absl::StrCat(micro_batches, " micro-batches"));
+    const auto [other_predictions, other_losses] = trained(micro_batches);
+    EXPECT_TRUE(at::allclose(other_predictions, predictions, 1e-5, 1e-6));
+    EXPECT_TRUE(at::allclose(other_losses, losses, 1e-5, 1e-6));
+  }
+  // By hand: means over targets, in the first step.
+  Bench bench(make, "sgd");
+  bench.model().counts_targets = true;
+  const std::vector<Batch> whole = batches_of_tasks(1, 16);
+  const at::Tensor sums = bench.model().forward(whole[0])->loss.detach();
+  bench.parts().sparse_optimizer->discard();
+  ASSERT_OK_AND_ASSIGN(const StepResult result, bench.run(whole));
+  EXPECT_TRUE(at::allclose(result.task_losses, sums / at::tensor({12.0f, 3.0f})));
+}
+
+// A task without a target in the step has no part in it.
+void check_tasks_without_targets(const MakeStep& make) {
+  const auto run = [&](bool with_second_label) {
+    Bench bench(make, "sgd");
+    bench.model().counts_targets = true;
+    std::vector<Batch> step = batches_of_tasks(2, 8);
+    for (Batch& batch : step) {
+      batch.labels = batch.labels.clone();
+      if (with_second_label) {
+        batch.labels.select(1, 1).fill_(std::numeric_limits<float>::quiet_NaN());
+      } else {
+        batch.labels = batch.labels.narrow(1, 0, 1);
+      }
+    }
+    const absl::StatusOr<StepResult> result = bench.run(step);
+    EXPECT_OK(result);
+    EXPECT_TRUE(result->applied);
+    EXPECT_EQ(result->task_losses.size(0), with_second_label ? 2 : 1);
+    return std::pair(result->loss.item<double>(), bench.parameter(0).detach().clone());
+  };
+  const auto [loss, weight] = run(true);
+  const auto [loss_alone, weight_alone] = run(false);
+  EXPECT_DOUBLE_EQ(loss, loss_alone);
+  EXPECT_TRUE(at::allclose(weight, weight_alone));
+
+  Bench bench(make, "sgd");
+  bench.model().counts_targets = true;
+  std::vector<Batch> step = batches_of_tasks(1, 8);
+  step[0].labels = at::full({8, 2}, std::numeric_limits<float>::quiet_NaN());
+  const at::Tensor before = bench.parameter(0).detach().clone();
+  ASSERT_OK_AND_ASSIGN(const StepResult result, bench.run(step));
+  EXPECT_TRUE(result.applied);
+  EXPECT_EQ(result.loss.item<double>(), 0);
+  EXPECT_TRUE(at::equal(bench.parameter(0).detach(), before));
 }
 
 // After a step that `spoil` made refused or fail, everything is as if it had not been: the next
@@ -450,6 +544,39 @@ void check_ranks(const MakeStep& make) {
   }
 }
 
+// The same over ranks: targets are those of all, and a rank may have none.
+void check_tasks_on_ranks(const MakeStep& make) {
+  std::map<int64_t, std::vector<at::Tensor>> results;  // examples on rank 0 → losses and weights
+  const FakeDatasetOptions data_options{.batches = 3, .batch_size = 16, .two_labels = true};
+  for (const int64_t cut : {16, 1, 2, 8}) {
+    SCOPED_TRACE(absl::StrCat(cut, " examples on rank 0"));
+    std::vector<std::string> states(2);
+    run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> collectives) {
+      const int rank = collectives->rank();
+      Bench bench(make, "sgd", std::move(collectives));
+      bench.model().counts_targets = true;
+      FakeDataset data(data_options);
+      EXPECT_OK(data.start_epoch(0));
+      for (int step = 0; step < 3; ++step) {
+        const Batch whole = **data.next();
+        const Batch part = rank == 0 ? rows(whole, 0, cut) : rows(whole, cut, 16);
+        const absl::StatusOr<StepResult> result = bench.run({part}, 16, bench.targets_of({whole}));
+        EXPECT_OK(result);
+        EXPECT_THAT(result->task_targets, ElementsAre(12, 3));
+        EXPECT_TRUE(at::allclose(result->loss, result->task_losses.sum()));
+        if (rank == 0) results[cut].push_back(result->task_losses);
+      }
+      if (rank == 0) results[cut].push_back(bench.parameter(0).detach().clone());
+      states[rank] = bench.state();
+      return absl::OkStatus();
+    });
+    EXPECT_EQ(states[0], states[1]) << "all ranks hold the same bits";
+    for (size_t i = 0; i < results[cut].size(); ++i) {
+      EXPECT_TRUE(at::allclose(results[cut][i], results[16][i], 1e-5, 1e-6)) << i;
+    }
+  }
+}
+
 GradientClipping clipping_by_norm(double max_norm) {
   ClippingConfig config;
   config.set_max_norm(max_norm);
@@ -645,7 +772,10 @@ void check_train_step(const MakeStep& make) {
   traced("errors", check_errors);
   traced("kept errors", check_kept_errors);
   traced("no parameters", check_models_without_parameters);
+  traced("tasks", check_tasks);
+  traced("tasks without targets", check_tasks_without_targets);
   traced("two ranks", check_ranks);
+  traced("tasks on two ranks", check_tasks_on_ranks);
   traced("a bad rank", check_bad_rank);
   traced("clipping", check_clipping);
   traced("clipping on two ranks", check_clipping_on_ranks);

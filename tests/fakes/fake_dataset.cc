@@ -8,6 +8,21 @@
 #include "base/random/philox.h"
 
 namespace millrace {
+namespace {
+
+// The labels of examples [first, first + size): float32 [size, 2]. `labels`: float32 [size, 1].
+at::Tensor two_labels(const at::Tensor& labels, int64_t first) {
+  at::Tensor both = at::full({labels.size(0), 2}, std::numeric_limits<float>::quiet_NaN());
+  float* const label = both.mutable_data_ptr<float>();
+  for (int64_t row = 0; row < labels.size(0); ++row) {
+    const float given = labels.const_data_ptr<float>()[row];
+    if ((first + row) % 4 != 1) label[2 * row] = given;
+    if ((first + row) % 16 < 3) label[2 * row + 1] = 1 - given;
+  }
+  return both;
+}
+
+}  // namespace
 
 absl::Status FakeDataset::start_epoch(int64_t epoch) {
   epoch_ = epoch;
@@ -52,6 +67,9 @@ absl::StatusOr<std::optional<Batch>> FakeDataset::next() {
       batch.sparse.values.mutable_data_ptr<int64_t>()[f * size + row] =
           static_cast<int64_t>(philox64(11 + epoch_, f, example) % options_.ids);
     }
+  }
+  if (options_.two_labels) {
+    batch.labels = two_labels(batch.labels, next_ * options_.batch_size + first);
   }
   if (next_ == options_.nan_at) batch.dense.fill_(std::numeric_limits<float>::quiet_NaN());
   ++next_;

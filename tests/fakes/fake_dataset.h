@@ -24,6 +24,9 @@ struct FakeDatasetOptions {
   int64_t ids = 50;
   int64_t fail_at = -1;  // the batch of an epoch whose next() fails
   int64_t nan_at = -1;   // the batch of an epoch whose dense values are not-a-number
+  // Whether there is a second label, the opposite of the first, and examples lack some: of every
+  // 16, 4 the first and 13 the second.
+  bool two_labels = false;
 };
 
 // Values follow from (epoch, batch, row); the label is 1 where the first dense value is positive.

@@ -28,14 +28,33 @@ absl::StatusOr<ModelOutput> TinyModel::forward(const Batch& batch) {
     }
     logits = logits + output.pooled.sum(1, /*keepdim=*/true);
   }
+  if (counts_targets) logits = logits * torch::arange(1, batch.labels.size(1) + 1);
   ModelOutput output;
-  output.loss =
-      torch::binary_cross_entropy_with_logits(logits, batch.labels, {}, {}, at::Reduction::Sum);
+  output.loss = loss(logits, batch);
   output.predictions = logits.sigmoid();
   if (gives_targets) output.targets = torch::scalar_tensor(batch.size / 2.0);
   output.metrics.push_back({"mean_logit", logits.mean()});
   if (on_output) on_output(output);
   return output;
+}
+
+absl::StatusOr<std::vector<int64_t>> TinyModel::count_targets(const Batch& batch) {
+  std::vector<int64_t> targets;
+  for (int64_t task = 0; counts_targets && task < batch.labels.size(1); ++task) {
+    targets.push_back(batch.labels.select(1, task).isnan().logical_not().sum().item<int64_t>());
+  }
+  return targets;
+}
+
+at::Tensor TinyModel::loss(const at::Tensor& logits, const Batch& batch) const {
+  if (!counts_targets) {
+    return torch::binary_cross_entropy_with_logits(logits, batch.labels, {}, {},
+                                                   at::Reduction::Sum);
+  }
+  const at::Tensor known = batch.labels.isnan().logical_not();
+  const at::Tensor losses = torch::binary_cross_entropy_with_logits(
+      logits, batch.labels.nan_to_num(), {}, {}, at::Reduction::None);
+  return (losses * known).sum(0);
 }
 
 std::string fingerprint(torch::nn::Module& module) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "embedding/embedding_collection.h"
 #include "framework/model.h"
@@ -17,6 +18,7 @@ class TinyModel : public Model {
  public:
   TinyModel(int64_t dense, std::shared_ptr<EmbeddingCollection> collection = nullptr);
   absl::StatusOr<ModelOutput> forward(const Batch& batch) override;
+  absl::StatusOr<std::vector<int64_t>> count_targets(const Batch& batch) override;
 
   std::function<absl::Status(const Batch&)> on_forward;
   // If set, may spoil what a forward pass returns.
@@ -25,8 +27,13 @@ class TinyModel : public Model {
   std::function<at::Tensor(at::Tensor)> on_pooled_gradient;
   // Whether to give targets (half the examples) instead of leaving them undefined.
   bool gives_targets = false;
+  // Whether it has a task for each label, with the logit times 1, 2, ..., and counts the labels
+  // that are numbers as targets.
+  bool counts_targets = false;
 
  private:
+  at::Tensor loss(const at::Tensor& logits, const Batch& batch) const;
+
   at::Tensor weight_;
   at::Tensor bias_;
   std::shared_ptr<EmbeddingCollection> collection_;  // shared with the module tree

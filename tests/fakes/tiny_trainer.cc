@@ -61,6 +61,7 @@ TrainerParts tiny_parts(TinyTrainerOptions options) {
   auto model = std::make_shared<TinyModel>(options.train.dense, collection);
   model->on_forward = options.on_forward;
   model->gives_targets = options.gives_targets;
+  model->counts_targets = options.counts_targets;
   TrainerParts parts;
   parts.dense_optimizers = dense_optimizers(options, *model);
   if (collection != nullptr) parts.sparse_optimizer = sparse_optimizer(options, collection.get());

@@ -24,6 +24,7 @@ struct TinyTrainerOptions {
   ClippingConfig clipping;                                // without a limit: none
   std::function<absl::Status(const Batch&)> on_forward;
   bool gives_targets = false;
+  bool counts_targets = false;
   TableConfig table;  // admission, eviction, limit, … of the table
   Clock* clock = nullptr;
 };

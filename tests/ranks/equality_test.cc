@@ -27,11 +27,15 @@ constexpr int64_t kSteps = 100;
 constexpr int64_t kBatch = 48;
 constexpr int64_t kDense = 16;
 
+// What the loss of a batch is divided by.
+enum class Targets { kExamples, kGiven, kCounted };
+
 // Two hidden layers, values that follow from nothing random, and unequal targets in each batch.
+// With counted targets there is an output for each of two labels, of which examples lack some.
 class Mlp : public Model {
  public:
-  explicit Mlp(bool gives_targets) : gives_targets_(gives_targets) {
-    const int64_t sizes[] = {kDense, 64, 32, 1};
+  explicit Mlp(Targets targets) : targets_(targets) {
+    const int64_t sizes[] = {kDense, 64, 32, targets == Targets::kCounted ? 2 : 1};
     for (int i = 0; i < 3; ++i) {
       layers_.push_back(
           register_module(absl::StrCat("fc", i), torch::nn::Linear(sizes[i], sizes[i + 1])));
@@ -49,34 +53,41 @@ class Mlp : public Model {
       if (i + 1 < layers_.size()) x = x.relu();
     }
     ModelOutput output;
-    at::Tensor losses =
-        torch::binary_cross_entropy_with_logits(x, batch.labels, {}, {}, at::Reduction::None);
-    if (gives_targets_) {
+    at::Tensor losses = torch::binary_cross_entropy_with_logits(x, batch.labels.nan_to_num(), {},
+                                                                {}, at::Reduction::None);
+    if (targets_ == Targets::kGiven) {
       // Only examples whose second value is positive count.
       const at::Tensor mask = (batch.dense.select(1, 1) > 0).to(at::kFloat).unsqueeze(1);
       losses = losses * mask;
       output.targets = mask.sum();
     }
-    output.loss = losses.sum();
+    output.loss = targets_ == Targets::kCounted
+                      ? (losses * batch.labels.isnan().logical_not()).sum(0)
+                      : losses.sum();
     output.predictions = x.sigmoid();
     return output;
   }
+  absl::StatusOr<std::vector<int64_t>> count_targets(const Batch& batch) override {
+    if (targets_ != Targets::kCounted) return std::vector<int64_t>();
+    const at::Tensor counts = batch.labels.isnan().logical_not().sum(0);
+    return std::vector<int64_t>{counts[0].item<int64_t>(), counts[1].item<int64_t>()};
+  }
 
  private:
-  const bool gives_targets_;
+  const Targets targets_;
   std::vector<torch::nn::Linear> layers_;
 };
 
 struct Setup {
   bool adam = false;
-  bool gives_targets = false;
+  Targets targets = Targets::kExamples;
   int64_t micro_batches = 1;
 };
 
 // All parameters, one after the other.
 absl::StatusOr<at::Tensor> train(const Setup& setup, std::unique_ptr<Collectives> collectives) {
   TrainerParts parts;
-  parts.model = std::make_shared<Mlp>(setup.gives_targets);
+  parts.model = std::make_shared<Mlp>(setup.targets);
   DenseOptimizerConfig config;
   config.set_learning_rate(setup.adam ? 0.001 : 0.1);
   setup.adam ? (void)config.mutable_adam() : (void)config.mutable_sgd();
@@ -88,12 +99,14 @@ absl::StatusOr<at::Tensor> train(const Setup& setup, std::unique_ptr<Collectives
   data.batches = kSteps * setup.micro_batches;
   data.batch_size = kBatch;
   data.dense = kDense;
+  data.two_labels = setup.targets == Targets::kCounted;
   data.rank = collectives->rank();
   data.world_size = collectives->world_size();
   parts.train_data = std::make_unique<FakeDataset>(data);
   parts.collectives = std::move(collectives);
   TrainerOptions options;
   options.micro_batches = setup.micro_batches;
+  if (setup.targets == Targets::kCounted) options.tasks = {"click", "buy"};
   ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::create(options, std::move(parts)));
   ASSIGN_OR_RETURN(const Summary summary, trainer->train());
   EXPECT_EQ(summary.progress.step, kSteps);
@@ -141,7 +154,11 @@ void expect_equal(const Setup& setup) {
 TEST(Equality, Sgd) { expect_equal({}); }
 TEST(Equality, Adam) { expect_equal({.adam = true}); }
 TEST(Equality, TargetsAndMicroBatches) {
-  expect_equal({.adam = false, .gives_targets = true, .micro_batches = 3});
+  expect_equal({.adam = false, .targets = Targets::kGiven, .micro_batches = 3});
+}
+// The ranks have different targets of each task, and some micro-batches have none.
+TEST(Equality, TasksAndMicroBatches) {
+  expect_equal({.adam = true, .targets = Targets::kCounted, .micro_batches = 3});
 }
 
 }  // namespace

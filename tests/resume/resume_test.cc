@@ -142,6 +142,14 @@ TEST(ResumeOfOtherJobsTest, OneMicroBatchAndALastBatchThatIsNotFull) {
   expect_exact(resume_case, 40, {.step = 40, .epoch = 6, .skipped_steps = 6});
 }
 
+TEST(ResumeOfOtherJobsTest, TwoTasksOfWhichExamplesLackLabels) {
+  ResumeCase resume_case = forty_steps_of_adam();
+  resume_case.options.train.two_labels = resume_case.options.eval.two_labels = true;
+  resume_case.options.trainer.tasks = {"click", "buy"};
+  resume_case.options.counts_targets = true;
+  expect_exact(resume_case, 40);
+}
+
 TEST(ResumeOfOtherJobsTest, EpochsThatACapCutsShort) {
   ResumeCase resume_case = forty_steps_of_adam();
   resume_case.options.trainer.max_steps_per_epoch = 4;

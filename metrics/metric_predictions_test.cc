@@ -1,0 +1,22 @@
+#include "metrics/metric_predictions.h"
+
+#include <gtest/gtest.h>
+
+#include "metrics/metric.h"
+
+namespace millrace {
+namespace {
+
+TEST(MetricPredictionsTest, MetricsOfProbabilities) {
+  int of_probabilities = 0;
+  for (const std::string& name : metric_names()) of_probabilities += needs_probabilities(name);
+  EXPECT_EQ(of_probabilities, 3);
+  EXPECT_TRUE(needs_probabilities("logloss"));
+  EXPECT_TRUE(needs_probabilities("ne"));
+  EXPECT_TRUE(needs_probabilities("calibration"));
+  EXPECT_FALSE(needs_probabilities("auc"));
+  EXPECT_FALSE(needs_probabilities("mean"));
+}
+
+}  // namespace
+}  // namespace millrace
