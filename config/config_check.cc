@@ -28,6 +28,7 @@
 #include "io/feature/feature_check.h"
 #include "io/feature_schema_check.h"
 #include "job/generate/generated_rows_check.h"
+#include "losses/task_check.h"
 #include "optim/clipping_check.h"
 #include "optim/dense_optimizer_check.h"
 #include "optim/optimizer_schedule.h"
@@ -290,6 +291,7 @@ absl::Status validate(const JobConfig& config) {
   RETURN_IF_ERROR(check_model_bank(train));
   RETURN_IF_ERROR(check_cadence("train.model_bank.reload", train.model_bank().reload()));
   RETURN_IF_ERROR(check_features(train));
+  RETURN_IF_ERROR(check_tasks("train", train));
   if (train.model().name().empty()) return wrong("train.model", "name is missing");
   RETURN_IF_ERROR(check_optimizers(train));
   std::set<std::string> hooks;

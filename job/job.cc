@@ -3,7 +3,10 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -34,6 +37,9 @@
 #include "job/monitor_check.h"
 #include "job/ranks.h"
 #include "job/run_end.h"
+#include "job/task_use_check.h"
+#include "losses/loss_factory.h"
+#include "losses/task_check.h"
 #include "optim/dense_optimizer_factory.h"
 #include "optim/gradient_clipping.h"
 #include "proto/config_reader.h"
@@ -73,6 +79,32 @@ LabelRange label_range(const TrainConfig& train) {
   if (train.binary_labels()) return LabelRange::kBinary;
   const bool probabilities = labels_of_model(train.model().name()) == ModelLabels::kProbabilities;
   return probabilities ? LabelRange::kProbability : LabelRange::kAny;
+}
+
+LabelRange label_range(LossLabels labels) {
+  switch (labels) {
+    case LossLabels::kProbabilities: return LabelRange::kProbability;
+    case LossLabels::kGrades: return LabelRange::kNotNegative;
+    case LossLabels::kNumbers: break;
+  }
+  return LabelRange::kAny;
+}
+
+// Returns the range of each label whose loss decides it.
+absl::StatusOr<std::map<std::string, LabelRange>> label_ranges(const TrainConfig& train,
+                                                               const FeatureSchema& schema) {
+  std::map<std::string, LabelRange> ranges;
+  if (train.binary_labels() || labels_of_model(train.model().name()) != ModelLabels::kOfTasks) {
+    return ranges;
+  }
+  const std::vector<TaskConfig> given(train.task().begin(), train.task().end());
+  ASSIGN_OR_RETURN(const std::vector<TaskConfig> tasks,
+                   tasks_of_labels("train", given, schema.labels()));
+  for (const TaskConfig& task : tasks) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, create_loss(task));
+    ranges[task.label()] = label_range(loss->labels());
+  }
+  return ranges;
 }
 
 // Collectives that their owner lends to a trainer, so that a trainer that cannot be made does not
@@ -133,7 +165,7 @@ class JobBuilder {
   }
 
   absl::StatusOr<std::unique_ptr<Trainer>> loader() {
-    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    RETURN_IF_ERROR(make_schema());
     RETURN_IF_ERROR(make_loaded_parts());
     return make_trainer();
   }
@@ -145,9 +177,16 @@ class JobBuilder {
     return status;
   }
 
-  absl::Status make_training_parts() {
+  absl::Status make_schema() {
     ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    ASSIGN_OR_RETURN(label_ranges_, label_ranges(config_.train(), schema_));
+    return absl::OkStatus();
+  }
+
+  absl::Status make_training_parts() {
+    RETURN_IF_ERROR(make_schema());
     RETURN_IF_ERROR(check_monitors(config_));
+    RETURN_IF_ERROR(check_task_use(config_.train()));
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
     RETURN_IF_ERROR(find_empty_evaluation_sets());
@@ -161,7 +200,7 @@ class JobBuilder {
   }
 
   absl::Status make_evaluation_parts() {
-    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    RETURN_IF_ERROR(make_schema());
     if (config_.train().eval_data().empty()) {
       return absl::InvalidArgumentError(
           "there is nothing to evaluate: give --eval_data or train.eval_data");
@@ -193,6 +232,7 @@ class JobBuilder {
     options.rank = collectives_->rank();
     options.world_size = collectives_->world_size();
     options.labels = label_range(config_.train());
+    options.labels_of = label_ranges_;
     options.labels_may_miss = resources_.labels_may_miss;
     options.reader_threads = config_.run().read().reader_threads();
     options.prefetch_batches = config_.run().read().prefetch_batches();
@@ -329,6 +369,7 @@ class JobBuilder {
     ASSIGN_OR_RETURN(resources.embeddings.instruction_set,
                      chosen_instruction_set(config_.run().instruction_set()), "run");
     resources.embeddings.tables = {train.table().begin(), train.table().end()};
+    resources.tasks = {train.task().begin(), train.task().end()};
     for (const SparseFeature& feature : schema_.sparse()) {
       resources.embeddings.features.push_back(
           {feature.name, feature.table, feature.pooling, feature.max_ids});
@@ -433,7 +474,8 @@ class JobBuilder {
   DataReport own_report_;  // if nobody wants one
   DataReport& report_;
   FeatureSchema schema_;
-  StepSize step_size_;  // of training
+  std::map<std::string, LabelRange> label_ranges_;  // by label
+  StepSize step_size_;                              // of training
   TrainerParts parts_;
   bool has_evaluation_sets_ = false;
   WindowedDataset* windows_ = nullptr;        // the training data, if it comes in windows

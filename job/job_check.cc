@@ -10,6 +10,7 @@
 #include "framework/not_linked.h"
 #include "job/keep_best_check.h"
 #include "job/monitor_check.h"
+#include "job/task_use_check.h"
 
 namespace millrace {
 namespace {
@@ -36,6 +37,7 @@ absl::Status check_job(const JobConfig& config) {
   RETURN_IF_ERROR(check_hooks(config.train().hooks()), "train.hooks");
   RETURN_IF_ERROR(check_hooks(config.run().hooks()), "run.hooks");
   RETURN_IF_ERROR(check_monitors(config));
+  RETURN_IF_ERROR(check_task_use(config.train()));
   return config.run().checkpoint().enabled() ? check_keep_best(config) : absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "framework/cadence.h"
+#include "framework/model_registry.h"
 #include "framework/trainer_parts.h"
 #include "hooks/early_stopping_hook.h"
 #include "hooks/evict_rows_hook.h"
@@ -25,7 +26,9 @@ std::vector<std::string> metrics_of(const TrainConfig& train,
   std::vector<std::string> metrics(train.metric().begin(), train.metric().end());
   if (metrics.empty()) metrics = TrainerOptions().metrics;
   std::vector<std::string> names = {"loss"};
+  const bool of_tasks = labels_of_model(train.model().name()) == ModelLabels::kOfTasks;
   for (const std::string& label : labels) {
+    if (of_tasks && labels.size() > 1) names.push_back(absl::StrCat(label, "/loss"));
     for (const std::string& metric : metrics) {
       names.push_back(labels.size() > 1 ? absl::StrCat(label, "/", metric) : metric);
     }

@@ -14,7 +14,8 @@ namespace millrace {
 
 // Answers whether a metric that a configuration names will be reported: "SET/METRIC" by evaluations
 // of a set of train.eval_data, or of next_window; "train/METRIC" by reports of training. METRIC is
-// "loss" or one of train.metric, which with several labels has "LABEL/" before it.
+// "loss" or one of train.metric, which with several labels has "LABEL/" before it; of a model that
+// reads tasks also "LABEL/loss" then.
 class MetricNames {
  public:
   // REQUIRES: `config` went through expand_names and validate, and outlives the object.

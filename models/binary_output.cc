@@ -1,22 +1,15 @@
 #include "models/binary_output.h"
 
-#include <ATen/core/Reduction.h>
-#include <ATen/ops/binary_cross_entropy_with_logits.h>
-#include <ATen/ops/sigmoid.h>
-#include <ATen/ops/to.h>
-
-#include <optional>
+#include "losses/binary_cross_entropy_loss.h"
 
 namespace millrace {
 
 ModelOutput binary_output(const at::Tensor& computed, const Batch& batch) {
   const at::Tensor logits = computed.to(at::kFloat);  // under autocast it has a reduced precision
+  const BinaryCrossEntropyLoss loss({});
   ModelOutput output;
-  const std::optional<at::Tensor> weights =
-      batch.weights.defined() ? std::optional<at::Tensor>(batch.weights) : std::nullopt;
-  output.loss = at::binary_cross_entropy_with_logits(logits, batch.labels.select(1, 0), weights,
-                                                     /*pos_weight=*/{}, at::Reduction::Sum);
-  output.predictions = at::sigmoid(logits.detach()).unsqueeze(1);
+  output.loss = loss.sum(logits, {batch.labels.select(1, 0), batch.weights, batch.group_ids});
+  output.predictions = loss.predict(logits.detach()).unsqueeze(1);
   return output;
 }
 

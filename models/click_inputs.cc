@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 namespace millrace {
 namespace {
@@ -22,12 +21,6 @@ std::string dim_text(const TableConfig& table) {
 }  // namespace
 
 absl::StatusOr<ClickInputs> check_click_inputs(const ModelResources& resources) {
-  const std::vector<std::string>& labels = resources.schema.labels();
-  if (labels.size() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat("it learns one label; the features have ",
-                                                   labels.size(), ": ",
-                                                   absl::StrJoin(labels, ", ")));
-  }
   const EmbeddingCollectionOptions& options = resources.embeddings;
   if (options.features.empty()) {
     return absl::InvalidArgumentError("it needs at least one sparse feature");

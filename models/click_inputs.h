@@ -12,15 +12,15 @@
 
 namespace millrace {
 
-// The sizes of a model with pooled sparse features of one dimension and one binary task.
+// The sizes of a model with pooled sparse features of one dimension.
 struct ClickInputs {
   int64_t sparse = 0;  // features, at least 1
   int64_t dense = 0;   // features
   int64_t dim = 0;     // columns of every table that a feature names
 };
 
-// Errors: InvalidArgument, naming features and tables, for another number of labels than one, no
-// sparse feature, pooling NONE, a missing table, and tables of unequal dimensions.
+// Errors: InvalidArgument, naming features and tables, for no sparse feature, pooling NONE, a
+// missing table, and tables of unequal dimensions.
 absl::StatusOr<ClickInputs> check_click_inputs(const ModelResources& resources);
 
 // Errors: InvalidArgument if `config` carries the message of another model than `own`

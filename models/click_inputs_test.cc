@@ -30,15 +30,9 @@ TEST(ClickInputsTest, WhatDoesNotFitIsNamed) {
     EXPECT_THAT(check_click_inputs(model_test_resources(job)),
                 StatusIs(absl::StatusCode::kInvalidArgument, message));
   };
-  TrainConfig job = model_test_config(2, 1, 4);
-  FeatureConfig* label = job.add_feature();
-  label->set_name("z");
-  label->set_kind(FeatureConfig::LABEL);
-  refused(job, AllOf(HasSubstr("one label"), HasSubstr("2: y, z")));
-
   refused(model_test_config(0, 1, 4), HasSubstr("at least one sparse feature"));
 
-  job = model_test_config(2, 1, 4);
+  TrainConfig job = model_test_config(2, 1, 4);
   job.mutable_feature(1)->set_pooling(NONE);
   refused(job, AllOf(HasSubstr("\"s1\""), HasSubstr("NONE")));
 

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "models/binary_output.h"
 #include "models/mlp.h"
 
 namespace millrace {
@@ -32,47 +31,55 @@ absl::StatusOr<std::shared_ptr<Model>> DeepFm::create(const ModelConfig& config,
         absl::StrCat("dropout is ", own.dropout(), "; it must be in [0, 1)"));
   }
   ASSIGN_OR_RETURN(const ClickInputs inputs, check_click_inputs(resources));
+  ASSIGN_OR_RETURN(TaskLosses tasks, TaskLosses::create(resources));
+  const auto added = static_cast<int>(tasks.size());
   EmbeddingCollectionOptions options = resources.embeddings;
-  options.added_columns = 1;  // the first-order weight
+  options.added_columns = added;  // first-order weights
   for (TableConfig& table : options.tables) {
-    if (table.dim() >= kMaxDim) {
-      return absl::InvalidArgumentError(absl::StrCat("table ", table.name(), ": dim is ",
-                                                     table.dim(), "; deepfm takes at most ",
-                                                     kMaxDim - 1, ", since it adds a column"));
+    if (table.dim() + added > kMaxDim) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "table ", table.name(), ": dim is ", table.dim(), "; deepfm takes at most ",
+          kMaxDim - added, ", since it adds a column", added > 1 ? " for each label" : ""));
     }
-    table.set_dim(table.dim() + 1);
+    table.set_dim(table.dim() + added);
   }
   ASSIGN_OR_RETURN(std::shared_ptr<EmbeddingCollection> embeddings,
                    EmbeddingCollection::create(options));
-  return std::shared_ptr<Model>(new DeepFm(inputs, own, std::move(embeddings)));
+  return std::shared_ptr<Model>(new DeepFm(inputs, own, std::move(embeddings), std::move(tasks)));
 }
 
 DeepFm::DeepFm(const ClickInputs& inputs, const DeepFmConfig& config,
-               std::shared_ptr<EmbeddingCollection> embeddings)
-    : inputs_(inputs), embeddings_(register_module("embeddings", std::move(embeddings))) {
-  if (inputs_.dense > 0) linear_ = register_module("linear", torch::nn::Linear(inputs_.dense, 1));
+               std::shared_ptr<EmbeddingCollection> embeddings, TaskLosses tasks)
+    : inputs_(inputs),
+      tasks_(std::move(tasks)),
+      embeddings_(register_module("embeddings", std::move(embeddings))) {
+  const int64_t outputs = tasks_.size();
+  if (inputs_.dense > 0) {
+    linear_ = register_module("linear", torch::nn::Linear(inputs_.dense, outputs));
+  }
   mlp_ = register_module("mlp", make_mlp(inputs_.dense + inputs_.sparse * inputs_.dim,
-                                         hidden_widths(config), 1, config.dropout()));
+                                         hidden_widths(config), outputs, config.dropout()));
 }
 
 absl::StatusOr<ModelOutput> DeepFm::forward(const Batch& batch) {
   const int64_t dim = inputs_.dim;
   ASSIGN_OR_RETURN(const EmbeddingOutput looked_up, embeddings_->forward(batch.sparse));
-  const at::Tensor rows = looked_up.pooled.unflatten(1, {inputs_.sparse, dim + 1});
+  const at::Tensor rows = looked_up.pooled.unflatten(1, {inputs_.sparse, dim + tasks_.size()});
   const at::Tensor flat = rows.narrow(2, 0, dim).flatten(1);
 
   const at::Tensor sums = rows.sum(1);  // of the embeddings, and of the first-order weights
-  at::Tensor logits =
-      sums.select(1, dim) + 0.5 * (sums.narrow(1, 0, dim).square().sum(1) - flat.square().sum(1));
+  const at::Tensor pairs = 0.5 * (sums.narrow(1, 0, dim).square().sum(1, /*keepdim=*/true) -
+                                  flat.square().sum(1, /*keepdim=*/true));
+  at::Tensor outputs = sums.narrow(1, dim, tasks_.size()) + pairs;
   if (inputs_.dense > 0) {
-    logits = logits + linear_->forward(batch.dense).squeeze(1) +
-             mlp_->forward(at::cat({batch.dense, flat}, 1)).squeeze(1);
+    outputs =
+        outputs + linear_->forward(batch.dense) + mlp_->forward(at::cat({batch.dense, flat}, 1));
   } else {
-    logits = logits + mlp_->forward(flat).squeeze(1);
+    outputs = outputs + mlp_->forward(flat);
   }
-  return binary_output(logits, batch);
+  return tasks_.output(outputs, batch);
 }
 
-MILLRACE_REGISTER_MODEL(deepfm, &DeepFm::create, ModelLabels::kProbabilities);
+MILLRACE_REGISTER_MODEL(deepfm, &DeepFm::create, ModelLabels::kOfTasks);
 
 }  // namespace millrace

@@ -5,28 +5,32 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "embedding/embedding_collection.h"
 #include "framework/model.h"
 #include "framework/model_registry.h"
 #include "models/click_inputs.h"
+#include "models/task_losses.h"
 #include "proto/model_configs.pb.h"
 
 namespace millrace {
 
-// A factorization machine and a deep network over the same embeddings, for one binary task (Guo et
-// al., "DeepFM: A factorization-machine based neural network for CTR prediction", IJCAI 2017).
-// With v_f the embedding of sparse feature f (pooled, float32 [dim]), w_f its first-order weight
-// and x the dense features:
+// A factorization machine and a deep network over the same embeddings (Guo et al., "DeepFM: A
+// factorization-machine based neural network for CTR prediction", IJCAI 2017), with one output for
+// each task (models/task_losses.h). With v_f the embedding of sparse feature f (pooled, float32
+// [dim]), w_f its first-order weights, one for each task, and x the dense features:
 //
-//   logit = sum_f w_f + linear(x)                              first order
-//         + 1/2 sum_columns ((sum_f v_f)^2 - sum_f v_f^2)      all pairs of features
-//         + mlp([x, v_1, ..., v_n])
+//   outputs = sum_f w_f + linear(x)                              first order
+//           + 1/2 sum_columns ((sum_f v_f)^2 - sum_f v_f^2)      all pairs of features, of all
+//           tasks
+//           + mlp([x, v_1, ..., v_n])
 //
-// w_f is looked up together with v_f: the model adds one column to every table, the last one, so
-// that a table configured with dim 16 has rows of 17 columns. It starts like the others, also where
-// the others come from a file of 16 numbers a row.
+// w_f is looked up together with v_f: the model adds one column for each task to every table, the
+// last ones, so that with one task a table configured with dim 16 has rows of 17 columns. They
+// start like the others, also where the others come from a file of 16 numbers a row.
 //
 // Parameters: "linear.*" (only with dense features), "mlp.*"; the collection is "embeddings".
 // Registered as "deepfm"; its message is DeepFmConfig.
@@ -34,17 +38,21 @@ class DeepFm : public Model {
  public:
   // Shared, as LibTorch holds modules.
   // Errors: InvalidArgument, naming features, tables or fields: those of check_click_inputs, widths
-  // and dropout out of range.
+  // and dropout out of range; those of TaskLosses::create().
   static absl::StatusOr<std::shared_ptr<Model>> create(const ModelConfig& config,
                                                        const ModelResources& resources);
 
   absl::StatusOr<ModelOutput> forward(const Batch& batch) override;
+  absl::StatusOr<std::vector<int64_t>> count_targets(const Batch& batch) override {
+    return tasks_.count_targets(batch);
+  }
 
  private:
   DeepFm(const ClickInputs& inputs, const DeepFmConfig& config,
-         std::shared_ptr<EmbeddingCollection> embeddings);
+         std::shared_ptr<EmbeddingCollection> embeddings, TaskLosses tasks);
 
   const ClickInputs inputs_;
+  const TaskLosses tasks_;
   std::shared_ptr<EmbeddingCollection> embeddings_;  // shared with the module's list of children
   torch::nn::Linear linear_{nullptr};                // null without dense features
   torch::nn::Sequential mlp_;

@@ -44,6 +44,12 @@ double plain_logit(const Model& model, const at::Tensor& pooled, const Batch& ba
 
 TEST(DeepFmTest, Conforms) { test_model_conformance(small_config(), 5, &plain_logit); }
 
+TEST(DeepFmTest, AnOutputForEachLabel) {
+  TrainConfig job = model_test_config(3, 2, 4);
+  add_test_label(job);
+  test_tasks(small_config(), job);
+}
+
 TEST(DeepFmTest, WorksWithoutDenseFeatures) {
   ASSERT_OK_AND_ASSIGN(const auto model,
                        make_test_model(small_config(), model_test_config(2, 0, 4)));
@@ -67,6 +73,27 @@ TEST(DeepFmTest, TablesSayWhichColumnTheModelAdds) {
     }
   }
   EXPECT_GT(tables, 0);
+}
+
+TEST(DeepFmTest, AColumnOfEveryTableForEachLabel) {
+  TrainConfig job = model_test_config(2, 0, 4);
+  add_test_label(job);
+  ASSERT_OK_AND_ASSIGN(const auto model, make_test_model(small_config(), job));
+  int64_t tables = 0;
+  for (const auto& child : model->children()) {
+    const auto* collection = child->as<EmbeddingCollection>();
+    if (collection == nullptr) continue;
+    for (const auto& table : collection->tables()) {
+      EXPECT_EQ(table->dim(), 6);
+      EXPECT_EQ(table->added_columns(), 2);
+      ++tables;
+    }
+  }
+  EXPECT_GT(tables, 0);
+  for (TableConfig& table : *job.mutable_table()) table.set_dim(4095);
+  EXPECT_THAT(make_test_model(small_config(), job),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("deepfm takes at most 4094, since it adds a column for each")));
 }
 
 TEST(DeepFmTest, DefaultLayers) {

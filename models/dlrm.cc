@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "models/binary_output.h"
 #include "models/mlp.h"
 
 namespace millrace {
@@ -39,19 +38,23 @@ absl::StatusOr<std::shared_ptr<Model>> Dlrm::create(const ModelConfig& config,
   }
   ASSIGN_OR_RETURN(std::shared_ptr<EmbeddingCollection> embeddings,
                    EmbeddingCollection::create(resources.embeddings));
-  return std::shared_ptr<Model>(new Dlrm(inputs, own, std::move(embeddings)));
+  ASSIGN_OR_RETURN(TaskLosses tasks, TaskLosses::create(resources));
+  return std::shared_ptr<Model>(new Dlrm(inputs, own, std::move(embeddings), std::move(tasks)));
 }
 
 Dlrm::Dlrm(const ClickInputs& inputs, const DlrmConfig& config,
-           std::shared_ptr<EmbeddingCollection> embeddings)
-    : inputs_(inputs), embeddings_(register_module("embeddings", std::move(embeddings))) {
+           std::shared_ptr<EmbeddingCollection> embeddings, TaskLosses tasks)
+    : inputs_(inputs),
+      tasks_(std::move(tasks)),
+      embeddings_(register_module("embeddings", std::move(embeddings))) {
   std::vector<int64_t> bottom = bottom_widths(config);
   bottom.push_back(inputs_.dim);
   const int64_t vectors = inputs_.sparse + 1;
   const at::Tensor indices = at::tril_indices(vectors, vectors, /*offset=*/-1, at::kLong);
   pairs_ = register_buffer("pairs", indices.select(0, 0) * vectors + indices.select(0, 1));
   bottom_ = register_module("bottom", make_mlp(inputs_.dense, bottom, 0));
-  top_ = register_module("top", make_mlp(inputs_.dim + pairs_.size(0), top_widths(config), 1));
+  top_ = register_module("top",
+                         make_mlp(inputs_.dim + pairs_.size(0), top_widths(config), tasks_.size()));
 }
 
 absl::StatusOr<ModelOutput> Dlrm::forward(const Batch& batch) {
@@ -60,10 +63,10 @@ absl::StatusOr<ModelOutput> Dlrm::forward(const Batch& batch) {
   const at::Tensor dense = bottom_->forward(batch.dense);
   const at::Tensor z = at::cat({dense, looked_up.pooled}, 1).unflatten(1, {vectors, inputs_.dim});
   const at::Tensor dots = at::bmm(z, z.transpose(1, 2)).flatten(1);
-  const at::Tensor logits = top_->forward(at::cat({dense, dots.index_select(1, pairs_)}, 1));
-  return binary_output(logits.squeeze(1), batch);
+  const at::Tensor outputs = top_->forward(at::cat({dense, dots.index_select(1, pairs_)}, 1));
+  return tasks_.output(outputs, batch);
 }
 
-MILLRACE_REGISTER_MODEL(dlrm, &Dlrm::create, ModelLabels::kProbabilities);
+MILLRACE_REGISTER_MODEL(dlrm, &Dlrm::create, ModelLabels::kOfTasks);
 
 }  // namespace millrace

@@ -4,25 +4,28 @@
 
 #include <torch/nn/modules/container/sequential.h>
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "embedding/embedding_collection.h"
 #include "framework/model.h"
 #include "framework/model_registry.h"
 #include "models/click_inputs.h"
+#include "models/task_losses.h"
 #include "proto/model_configs.pb.h"
 
 namespace millrace {
 
-// Dot products between embeddings and one projection of the dense features, for one binary task
-// (Naumov et al., "Deep learning recommendation model for personalization and recommendation
-// systems", 2019). With v_f the embedding of sparse feature f (pooled, float32 [dim]) and x the
-// dense features:
+// Dot products between embeddings and one projection of the dense features (Naumov et al., "Deep
+// learning recommendation model for personalization and recommendation systems", 2019), with one
+// output for each task (models/task_losses.h). With v_f the embedding of sparse feature f (pooled,
+// float32 [dim]) and x the dense features:
 //
 //   z_0 = bottom(x), z_f = v_f
-//   logit = top([z_0, z_i . z_j for all i > j])
+//   outputs = top([z_0, z_i . z_j for all i > j])
 //
-// `bottom` ends with dim columns and ReLU; `top` with one column and none.
+// `bottom` ends with dim columns and ReLU; `top` with one column for each task and none.
 //
 // Parameters: "bottom.*", "top.*"; the collection is "embeddings". Buffer: "pairs".
 // Registered as "dlrm"; its message is DlrmConfig.
@@ -30,17 +33,21 @@ class Dlrm : public Model {
  public:
   // Shared, as LibTorch holds modules.
   // Errors: InvalidArgument, naming features, tables or fields: those of check_click_inputs, no
-  // dense feature, widths out of range.
+  // dense feature, widths out of range; those of TaskLosses::create().
   static absl::StatusOr<std::shared_ptr<Model>> create(const ModelConfig& config,
                                                        const ModelResources& resources);
 
   absl::StatusOr<ModelOutput> forward(const Batch& batch) override;
+  absl::StatusOr<std::vector<int64_t>> count_targets(const Batch& batch) override {
+    return tasks_.count_targets(batch);
+  }
 
  private:
   Dlrm(const ClickInputs& inputs, const DlrmConfig& config,
-       std::shared_ptr<EmbeddingCollection> embeddings);
+       std::shared_ptr<EmbeddingCollection> embeddings, TaskLosses tasks);
 
   const ClickInputs inputs_;
+  const TaskLosses tasks_;
   std::shared_ptr<EmbeddingCollection> embeddings_;  // shared with the module's list of children
   torch::nn::Sequential bottom_;
   torch::nn::Sequential top_;

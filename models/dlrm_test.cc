@@ -44,6 +44,12 @@ double plain_logit(const Model& model, const at::Tensor& pooled, const Batch& ba
 
 TEST(DlrmTest, Conforms) { test_model_conformance(small_config(), 4, &plain_logit); }
 
+TEST(DlrmTest, AnOutputForEachLabel) {
+  TrainConfig job = model_test_config(3, 2, 4);
+  add_test_label(job);
+  test_tasks(small_config(), job);
+}
+
 TEST(DlrmTest, DefaultLayers) {
   ModelConfig config;
   config.set_name("dlrm");

@@ -1,11 +1,10 @@
 #include "models/mlp_model.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "models/binary_output.h"
 #include "models/click_inputs.h"
 #include "models/mlp.h"
 
@@ -17,11 +16,6 @@ std::vector<int64_t> hidden_widths(const MlpConfig& config) {
 }
 
 absl::Status check_features(const FeatureSchema& schema) {
-  if (schema.labels().size() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat("it learns one label; the features have ",
-                                                   schema.labels().size(), ": ",
-                                                   absl::StrJoin(schema.labels(), ", ")));
-  }
   if (!schema.sparse().empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("feature \"", schema.sparse()[0].name,
@@ -46,16 +40,19 @@ absl::StatusOr<std::shared_ptr<Model>> MlpModel::create(const ModelConfig& confi
   }
   RETURN_IF_ERROR(check_features(resources.schema));
   const auto inputs = static_cast<int64_t>(resources.schema.dense().size());
-  return std::shared_ptr<Model>(new MlpModel(inputs, own));
+  ASSIGN_OR_RETURN(TaskLosses tasks, TaskLosses::create(resources));
+  return std::shared_ptr<Model>(new MlpModel(inputs, own, std::move(tasks)));
 }
 
-MlpModel::MlpModel(int64_t inputs, const MlpConfig& config)
-    : mlp_(register_module("mlp", make_mlp(inputs, hidden_widths(config), 1, config.dropout()))) {}
+MlpModel::MlpModel(int64_t inputs, const MlpConfig& config, TaskLosses tasks)
+    : tasks_(std::move(tasks)),
+      mlp_(register_module(
+          "mlp", make_mlp(inputs, hidden_widths(config), tasks_.size(), config.dropout()))) {}
 
 absl::StatusOr<ModelOutput> MlpModel::forward(const Batch& batch) {
-  return binary_output(mlp_->forward(batch.dense).squeeze(1), batch);
+  return tasks_.output(mlp_->forward(batch.dense), batch);
 }
 
-MILLRACE_REGISTER_MODEL(mlp, &MlpModel::create, ModelLabels::kProbabilities);
+MILLRACE_REGISTER_MODEL(mlp, &MlpModel::create, ModelLabels::kOfTasks);
 
 }  // namespace millrace

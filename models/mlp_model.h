@@ -4,34 +4,42 @@
 
 #include <torch/nn/modules/container/sequential.h>
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "framework/model.h"
 #include "framework/model_registry.h"
+#include "models/task_losses.h"
 #include "proto/model_configs.pb.h"
 
 namespace millrace {
 
-// A multilayer perceptron over the dense features x of an example, for one binary task; without
-// hidden layers it is logistic regression:
+// A multilayer perceptron over the dense features x of an example, with one output for each task
+// (models/task_losses.h); without hidden layers and with binary cross entropy it is logistic
+// regression:
 //
-//   logit = mlp(x)
+//   outputs = mlp(x)
 //
 // It has no tables, so it trains over any number of ranks, and is the baseline that tables have
 // to beat. Parameters: "mlp.*". Registered as "mlp"; its message is MlpConfig.
 class MlpModel : public Model {
  public:
   // Shared, as LibTorch holds modules.
-  // Errors: InvalidArgument, naming features or fields, for another number of labels than one, no
-  // dense feature, a sparse feature, widths and dropout out of range.
+  // Errors: InvalidArgument, naming features or fields, for no dense feature, a sparse feature,
+  // widths and dropout out of range; those of TaskLosses::create().
   static absl::StatusOr<std::shared_ptr<Model>> create(const ModelConfig& config,
                                                        const ModelResources& resources);
 
   absl::StatusOr<ModelOutput> forward(const Batch& batch) override;
+  absl::StatusOr<std::vector<int64_t>> count_targets(const Batch& batch) override {
+    return tasks_.count_targets(batch);
+  }
 
  private:
-  MlpModel(int64_t inputs, const MlpConfig& config);
+  MlpModel(int64_t inputs, const MlpConfig& config, TaskLosses tasks);
 
+  const TaskLosses tasks_;
   torch::nn::Sequential mlp_;
 };
 

@@ -99,11 +99,15 @@ TEST(MlpModelTest, WhatDoesNotFitIsNamed) {
   config = small_config({});
   config.MutableExtension(deepfm);
   refused(config, job, "[millrace.deepfm] is not its message");
-  TrainConfig labels = job;
-  FeatureConfig* more = labels.add_feature();
-  more->set_name("y2");
-  more->set_kind(FeatureConfig::LABEL);
-  refused(small_config({}), labels, "it learns one label; the features have 2: y, y2");
+  TrainConfig tasks = job;
+  tasks.add_task()->set_label("y2");
+  refused(small_config({}), tasks, "no feature of kind LABEL \"y2\"");
+}
+
+TEST(MlpModelTest, AnOutputForEachLabel) {
+  TrainConfig job = model_test_config(0, kDense, 4);
+  add_test_label(job);
+  test_tasks(small_config({4}), job);
 }
 
 }  // namespace

@@ -163,7 +163,70 @@ void test_evaluation_repeats(const ModelConfig& config, const TrainConfig& job) 
   EXPECT_TRUE(at::equal(first.loss, second.loss));
 }
 
+// With the second label for every other example.
+Batch batch_of_tasks(const TrainConfig& job, int64_t size) {
+  int sparse = 0, dense = 0;
+  for (const FeatureConfig& feature : job.feature()) {
+    sparse += feature.kind() == FeatureConfig::SPARSE;
+    dense += feature.kind() == FeatureConfig::DENSE;
+  }
+  Batch batch = model_test_batch(6, size, sparse, dense);
+  at::Tensor second = at::arange(size, at::kFloat) - 2;
+  second.masked_fill_(at::arange(size).remainder(2) == 1, std::nan(""));
+  batch.labels = at::cat({batch.labels, second.unsqueeze(1)}, 1);
+  return batch;
+}
+
+// Which parameters get a gradient that is not 0 from the losses of a batch, times `factors`.
+std::vector<bool> learning(Model& model, const Batch& batch, const at::Tensor& factors) {
+  model.zero_grad();
+  (model.forward(batch)->loss * factors).sum().backward();
+  std::vector<bool> learns;
+  for (const auto& named : model.named_parameters()) {
+    const at::Tensor gradient = named.value().grad();
+    EXPECT_TRUE(gradient.defined() && gradient.isfinite().all().item<bool>()) << named.key();
+    learns.push_back(gradient.abs().sum().item<double>() > 0);
+  }
+  return learns;
+}
+
 }  // namespace
+
+void add_test_label(TrainConfig& config) {
+  FeatureConfig* label = config.add_feature();
+  label->set_name("z");
+  label->set_kind(FeatureConfig::LABEL);
+  label->set_missing(FeatureConfig::MASK);
+  TaskConfig* task = config.add_task();
+  task->set_label("z");
+  task->set_weight(0.5);
+  task->mutable_huber();
+}
+
+void test_tasks(const ModelConfig& config, const TrainConfig& job) {
+  ASSERT_OK_AND_ASSIGN(const auto model, make_test_model(config, job));
+  for (const int64_t size : {int64_t{0}, kSize}) {
+    const Batch batch = batch_of_tasks(job, size);
+    EXPECT_EQ(*model->count_targets(batch), (std::vector<int64_t>{size, (size + 1) / 2}));
+    ASSERT_OK_AND_ASSIGN(const ModelOutput output, model->forward(batch));
+    EXPECT_EQ(output.predictions.sizes(), at::IntArrayRef({size, 2}));
+    ASSERT_EQ(output.loss.sizes(), at::IntArrayRef({2}));
+    for (int64_t e = 0; e < size; ++e) {
+      EXPECT_GT(output.predictions[e][0].item<double>(), 0);
+      EXPECT_LT(output.predictions[e][0].item<double>(), 1);
+    }
+    const at::Tensor known = (at::arange(size).remainder(2) == 0).nonzero().squeeze(1);
+    const at::Tensor huber =
+        at::huber_loss(output.predictions.select(1, 1).index_select(0, known),
+                       batch.labels.select(1, 1).index_select(0, known), at::Reduction::Sum);
+    EXPECT_NEAR(output.loss[1].item<double>(), 0.5 * huber.item<double>(), 1e-5);
+    EXPECT_EQ(output.loss[0].item<double>() > 0, size > 0);
+  }
+  const Batch batch = batch_of_tasks(job, kSize);
+  for (const bool learns : learning(*model, batch, at::tensor({1.0f, 1.0f}))) EXPECT_TRUE(learns);
+  for (const bool learns : learning(*model, batch, at::tensor({0.0f, 1.0f}))) EXPECT_TRUE(learns);
+  for (const bool learns : learning(*model, batch, at::tensor({1.0f, 0.0f}))) EXPECT_TRUE(learns);
+}
 
 TrainConfig model_test_config(int sparse, int dense, int dim) {
   TrainConfig config;
@@ -191,7 +254,9 @@ TrainConfig model_test_config(int sparse, int dense, int dim) {
 }
 
 ModelResources model_test_resources(const TrainConfig& config) {
-  ModelResources resources{.schema = FeatureSchema::create(config).value(), .embeddings = {}};
+  ModelResources resources{.schema = FeatureSchema::create(config).value(),
+                           .embeddings = {},
+                           .tasks = {config.task().begin(), config.task().end()}};
   for (const TableConfig& table : config.table()) resources.embeddings.tables.push_back(table);
   for (const SparseFeature& feature : resources.schema.sparse()) {
     resources.embeddings.features.push_back({feature.name, feature.table, feature.pooling});

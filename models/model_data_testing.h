@@ -33,6 +33,15 @@ at::Tensor parameter(const Model& model, const std::string& name);
 std::vector<double> plain_linear(const Model& model, const std::string& prefix,
                                  const std::vector<double>& x, bool relu);
 
+// Adds label "z" to a job, which examples may lack and which is learnt with Huber's loss of weight
+// 0.5.
+void add_test_label(TrainConfig& config);
+
+// What every ready model must hold on a job with two labels, `job` of add_test_label: predictions
+// of both, targets that are the labels there are, losses of each, gradients of all parameters for
+// the two together and for each alone, and the same on a batch without examples.
+void test_tasks(const ModelConfig& config, const TrainConfig& job);
+
 // What every ready model must hold, on a job of 3 sparse and 2 dense features: shapes; the loss of
 // `plain_logit` over all examples with and without weights; gradients of all parameters and
 // of the tables against differences of the loss; an empty batch; equal parameters from equal seeds;

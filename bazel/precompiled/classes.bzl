@@ -396,6 +396,8 @@ CLASSES = {
         "ranks_test": "tensor",
         "run_end": "proto",
         "run_end_test": "proto",
+        "task_use_check": "tensor",
+        "task_use_check_test": "proto",
     },
     "job/generate": {
         "generated_rows_check": "proto",
@@ -442,6 +444,8 @@ CLASSES = {
         "mlp_model_test": "torch",
         "mlp_test": "torch",
         "model_data_testing": "torch",
+        "task_losses": "torch",
+        "task_losses_test": "torch",
     },
     "optim": {
         "clipping_check": "proto",

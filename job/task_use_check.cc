@@ -1,0 +1,85 @@
+#include "job/task_use_check.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "framework/model_registry.h"
+#include "framework/trainer_parts.h"
+#include "losses/loss.h"
+#include "losses/loss_factory.h"
+#include "metrics/metric.h"
+#include "metrics/metric_predictions.h"
+#include "proto/field_check.h"
+
+namespace millrace {
+namespace {
+
+std::string place_of(const TrainConfig& train, int task) {
+  return entry("train.task", task, train.task(task).label());
+}
+
+absl::Status check_model(const TrainConfig& train) {
+  const std::string& name = train.model().name();
+  if (train.task().empty() || labels_of_model(name) == ModelLabels::kOfTasks) {
+    return absl::OkStatus();
+  }
+  std::vector<std::string> readers;
+  for (const std::string& model : registered_models()) {
+    if (labels_of_model(model) == ModelLabels::kOfTasks) readers.push_back(model);
+  }
+  return wrong(place_of(train, 0),
+               absl::StrCat("model \"", name, "\" has losses of its own and does not read tasks",
+                            readers.empty() ? "" : "; models that read them: ",
+                            absl::StrJoin(readers, ", ")));
+}
+
+// Returns those of `metrics` that take probabilities alone, or the others.
+std::vector<std::string> choose(const std::vector<std::string>& metrics, bool of_probabilities) {
+  std::vector<std::string> chosen;
+  for (const std::string& metric : metrics) {
+    if (needs_probabilities(metric) == of_probabilities) chosen.push_back(metric);
+  }
+  return chosen;
+}
+
+// Checks `metrics`, which the configuration has at `where`.
+absl::Status check_metrics(const TrainConfig& train, absl::string_view where,
+                           const std::vector<std::string>& metrics) {
+  const std::vector<std::string> found = choose(metrics, /*of_probabilities=*/true);
+  if (found.empty()) return absl::OkStatus();
+  for (int i = 0; i < train.task_size(); ++i) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, create_loss(train.task(i)));
+    if (loss->predicts_probabilities()) continue;
+    return wrong(
+        place_of(train, i),
+        absl::StrCat(loss->name(), " predicts no probabilities, which ", where,
+                     " needs: ", absl::StrJoin(found, ", "), "; metrics for it: ",
+                     absl::StrJoin(choose(metric_names(), /*of_probabilities=*/false), ", ")));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status check_task_use(const TrainConfig& train) {
+  RETURN_IF_ERROR(check_model(train));
+  if (train.metric().empty()) {
+    RETURN_IF_ERROR(check_metrics(train, "the default of train.metric", TrainerOptions().metrics));
+  } else {
+    RETURN_IF_ERROR(
+        check_metrics(train, "train.metric", {train.metric().begin(), train.metric().end()}));
+  }
+  for (int i = 0; i < train.eval_data_size(); ++i) {
+    const EvaluationSetConfig& set = train.eval_data(i);
+    RETURN_IF_ERROR(check_metrics(train,
+                                  absl::StrCat(entry("train.eval_data", i, set.name()), ".metric"),
+                                  {set.metric().begin(), set.metric().end()}));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,66 @@
+#include "job/task_use_check.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "framework/model_registry.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+absl::StatusOr<std::shared_ptr<Model>> make_none(const ModelConfig&, const ModelResources&) {
+  return absl::UnimplementedError("");
+}
+const bool kReader = register_model("reader", &make_none, ModelLabels::kOfTasks);
+const bool kOther = register_model("other", &make_none);
+
+absl::Status check(const std::string& text) {
+  TrainConfig train;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &train)) << text;
+  return check_task_use(train);
+}
+
+TEST(TaskUseCheckTest, WhatFits) {
+  EXPECT_TRUE(kReader && kOther);
+  EXPECT_OK(check(R"(model { name: "other" })"));
+  EXPECT_OK(check(R"(model { name: "reader" } task { focal {} })"));
+  EXPECT_OK(check(R"(model { name: "reader" } task { huber {} } metric: "auc" metric: "mean")"));
+  EXPECT_OK(check(R"(model { name: "reader" } task { label: "a" } metric: "logloss")"));
+}
+
+TEST(TaskUseCheckTest, AModelThatReadsNoTasks) {
+  EXPECT_THAT(check(R"(model { name: "other" } task { label: "click" focal {} })"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("train.task[0] \"click\""), HasSubstr("\"other\""),
+                             HasSubstr("models that read them: reader"))));
+}
+
+TEST(TaskUseCheckTest, MetricsOfProbabilities) {
+  for (const char* loss :
+       {"pairwise", "softmax", "mean_squared_error", "mean_absolute_error", "huber"}) {
+    const std::string task = absl::StrCat(
+        R"(model { name: "reader" } task { label: "a" } task { label: "b" )", loss, " {} } ");
+    EXPECT_THAT(check(task),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("train.task[1] \"b\""), HasSubstr(loss),
+                               HasSubstr("the default of train.metric"),
+                               HasSubstr("logloss, ne, calibration"), HasSubstr("auc, mean"))));
+    EXPECT_THAT(check(task + R"(metric: "auc" metric: "ne")"),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("train.metric needs: ne")));
+    EXPECT_THAT(check(task + R"(metric: "auc" eval_data { name: "late" metric: "calibration" })"),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("train.eval_data[0] \"late\".metric needs: calibration")));
+  }
+}
+
+}  // namespace
+}  // namespace millrace
