@@ -65,11 +65,11 @@ Section read_section(const std::string& page, const std::string& heading) {
 
 // Messages with a table or a page of their own.
 const Words& described_elsewhere() {
-  static const Words* names =
-      new Words{"TrainConfig",   "RunConfig",       "DataConfig",           "FeatureConfig",
-                "TableConfig",   "TransformConfig", "DenseOptimizerConfig", "SparseOptimizerConfig",
-                "HookConfig",    "CadenceConfig",   "ModelConfig",          "SourceConfig",
-                "ScheduleConfig"};
+  static const Words* names = new Words{
+      "TrainConfig",    "RunConfig",       "DataConfig",           "FeatureConfig",
+      "TableConfig",    "TransformConfig", "DenseOptimizerConfig", "SparseOptimizerConfig",
+      "HookConfig",     "CadenceConfig",   "ModelConfig",          "SourceConfig",
+      "ScheduleConfig", "TaskConfig"};
   return *names;
 }
 
@@ -100,6 +100,7 @@ TEST(ConfigurationPageTest, EveryFieldHasItsRow) {
   expect_described(*DataConfig::descriptor(),
                    read_section(page, "### `train_data`, `eval_data.data`"));
   expect_described(*FeatureConfig::descriptor(), read_section(page, "### `feature`"));
+  expect_described(*TaskConfig::descriptor(), read_section(page, "### `task`"));
   expect_described(*TableConfig::descriptor(), read_section(page, "### `table`"));
   expect_described(*RunConfig::descriptor(), read_section(page, "### `run`"));
 }
