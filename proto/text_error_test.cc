@@ -41,8 +41,9 @@ TEST(TextErrorTest, UnknownFieldNamesTheNearestOfItsMessage) {
 TEST(TextErrorTest, UnknownEnumValueNamesTheNearest) {
   EXPECT_EQ(error_of("train { feature { kind: DENS } }").what,
             "no value \"DENS\" of field \"kind\"; did you mean \"DENSE\"?");
-  EXPECT_EQ(error_of("train { feature { pooling: AVERAGE } }").what,
-            "no value \"AVERAGE\" of field \"pooling\"; known: SUM, MEAN, NONE, SQUARE_ROOT_N");
+  EXPECT_EQ(
+      error_of("train { feature { pooling: AVERAGE } }").what,
+      "no value \"AVERAGE\" of field \"pooling\"; known: SUM, MEAN, NONE, SQUARE_ROOT_N, FIRST_N");
   EXPECT_EQ(
       error_of("train { train_data { format: 77 } }").what,
       "no value \"77\" of field \"format\"; known: AUTO, ORC, PARQUET, CSV, TFRECORD, LIBSVM");

@@ -27,7 +27,7 @@ constexpr int64_t kBatch = 8;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // One run of ten steps of two micro-batches.
-struct Run {
+struct ScaledRun {
   double initial = 1024;
   double min = 1;
   double limit = kNoLimit;  // gradients overflow at a scale above it
@@ -40,7 +40,7 @@ struct Run {
 };
 
 // Makes the gradient of a loss infinite if it was scaled by more than run.limit.
-void overflow_above(const Run& run, ModelOutput& output) {
+void overflow_above(const ScaledRun& run, ModelOutput& output) {
   if (!output.loss.requires_grad()) return;
   // The gradient is the scale, divided by the examples of the step.
   const double limit = run.limit / static_cast<double>(2 * kBatch * run.world_size);
@@ -49,7 +49,7 @@ void overflow_above(const Run& run, ModelOutput& output) {
   });
 }
 
-TinyTrainerOptions options_of(const Run& run) {
+TinyTrainerOptions options_of(const ScaledRun& run) {
   TinyTrainerOptions options;
   options.train = {.batches = 20, .batch_size = kBatch, .dense = 3, .ids = 40};
   options.train.sparse = run.has_table ? 2 : 0;
@@ -66,17 +66,17 @@ TinyTrainerOptions options_of(const Run& run) {
 // Notes events, and how often each step was repeated.
 class Watch : public RecordingHook {
  public:
-  explicit Watch(Run* run) : RecordingHook(&run->events), run_(run) {}
+  explicit Watch(ScaledRun* run) : RecordingHook(&run->events), run_(run) {}
   absl::Status after_step(HookContext& context, const StepResult& result) override {
     run_->repeats.push_back(result.repeats);
     return RecordingHook::after_step(context, result);
   }
 
  private:
-  Run* run_;
+  ScaledRun* run_;
 };
 
-absl::Status train(Run& run, std::unique_ptr<Collectives> ranks = nullptr) {
+absl::Status train(ScaledRun& run, std::unique_ptr<Collectives> ranks = nullptr) {
   TinyTrainerOptions options = options_of(run);
   TrainerParts parts = tiny_parts(options);
   parts.collectives = std::move(ranks);
@@ -91,9 +91,9 @@ absl::Status train(Run& run, std::unique_ptr<Collectives> ranks = nullptr) {
 }
 
 TEST(LossScalingTest, ARepeatedStepIsOneStep) {
-  Run clean{.initial = 1024};
+  ScaledRun clean{.initial = 1024};
   ASSERT_OK(train(clean));
-  Run repeated{.initial = 8192, .limit = 1024};
+  ScaledRun repeated{.initial = 8192, .limit = 1024};
   ASSERT_OK(train(repeated));
   EXPECT_EQ(repeated.state, clean.state) << "parameters, rows, counts of admission";
   EXPECT_EQ(repeated.events, clean.events);
@@ -105,7 +105,7 @@ TEST(LossScalingTest, ARepeatedStepIsOneStep) {
 }
 
 TEST(LossScalingTest, ALossThatIsNotFiniteIsNotRepeated) {
-  Run run;
+  ScaledRun run;
   TinyTrainerOptions options = options_of(run);
   options.train.nan_at = 4;
   const auto trainer = tiny_trainer(options);
@@ -117,8 +117,8 @@ TEST(LossScalingTest, ALossThatIsNotFiniteIsNotRepeated) {
 
 // Running means, as of batch normalisation, count the batch of a repeated step once.
 TEST(LossScalingTest, BuffersAreThoseOfTheLastComputation) {
-  Run clean{.initial = 1024}, repeated{.initial = 8192, .limit = 1024};
-  for (Run* run : {&clean, &repeated}) {
+  ScaledRun clean{.initial = 1024}, repeated{.initial = 8192, .limit = 1024};
+  for (ScaledRun* run : {&clean, &repeated}) {
     TinyTrainerOptions options = options_of(*run);
     TrainerParts parts = tiny_parts(options);
     auto& model = static_cast<TinyModel&>(*parts.model);
@@ -134,15 +134,15 @@ TEST(LossScalingTest, BuffersAreThoseOfTheLastComputation) {
 }
 
 TEST(LossScalingTest, AllRanksRepeatWhatOverflowsOnOne) {
-  std::vector<Run> runs(2, Run{.initial = 8192, .has_table = false, .world_size = 2});
+  std::vector<ScaledRun> runs(2, ScaledRun{.initial = 8192, .has_table = false, .world_size = 2});
   runs[1].limit = 1024;
   const auto statuses =
       run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) {
-        Run& run = runs[static_cast<size_t>(ranks->rank())];
+        ScaledRun& run = runs[static_cast<size_t>(ranks->rank())];
         return train(run, std::move(ranks));
       });
   for (const absl::Status& status : statuses) EXPECT_OK(status);
-  for (const Run& run : runs) {
+  for (const ScaledRun& run : runs) {
     EXPECT_THAT(run.repeats, ElementsAre(3, 0, 0, 0, 0, 0, 0, 0, 0, 0));
     EXPECT_EQ(run.summary.progress.step, 10);
   }
@@ -162,7 +162,7 @@ class OwnStep : public TrainStep {
 };
 
 TEST(LossScalingTest, ATrainStepThatCannotRepeatIsRefused) {
-  TinyTrainerOptions options = options_of(Run());
+  TinyTrainerOptions options = options_of(ScaledRun());
   for (const auto compute : {PrecisionConfig::BFLOAT16, PrecisionConfig::FLOAT16}) {
     options.trainer.precision.Clear();
     options.trainer.precision.set_compute(compute);
@@ -178,7 +178,7 @@ TEST(LossScalingTest, ATrainStepThatCannotRepeatIsRefused) {
 }
 
 TEST(LossScalingTest, AnOverflowAtTheLowestScaleIsRefused) {
-  Run run{.initial = 8, .min = 2, .limit = 1};
+  ScaledRun run{.initial = 8, .min = 2, .limit = 1};
   ASSERT_OK(train(run));
   EXPECT_EQ(run.summary.progress.step, 0);
   EXPECT_EQ(run.summary.progress.skipped_steps, 10);

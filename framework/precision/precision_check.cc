@@ -1,5 +1,7 @@
 #include "framework/precision/precision_check.h"
 
+#include <google/protobuf/util/message_differencer.h>
+
 #include <cmath>
 #include <limits>
 #include <string>
@@ -12,7 +14,10 @@ namespace millrace {
 
 absl::Status check_precision(absl::string_view where, const PrecisionConfig& config) {
   FieldErrors errors;
-  if (config.has_loss_scale() && config.compute() != PrecisionConfig::FLOAT16) {
+  // Defaults may be written out.
+  const bool has_scale = !google::protobuf::util::MessageDifferencer::Equivalent(
+      config.loss_scale(), LossScaleConfig());
+  if (has_scale && config.compute() != PrecisionConfig::FLOAT16) {
     errors.add(wrong(where, "loss_scale does nothing without compute: FLOAT16"));
   }
   const LossScaleConfig& scale = config.loss_scale();

@@ -22,7 +22,8 @@ absl::Status check(const std::string& text) {
 
 TEST(PrecisionCheckTest, Accepts) {
   for (const char* text :
-       {"", "compute: FLOAT32", "compute: BFLOAT16", "compute: FLOAT16",
+       {"", "compute: FLOAT32", "loss_scale { initial: 65536 }", "compute: BFLOAT16",
+        "compute: FLOAT16",
         "compute: FLOAT16 loss_scale { initial: 1 min: 1 growth_interval: 1 growth_factor: 4 "
         "backoff_factor: 0.1 }"}) {
     EXPECT_OK(check(text));
@@ -54,7 +55,7 @@ TEST(PrecisionCheckTest, NamesWhatIsOutOfRange) {
 }
 
 TEST(PrecisionCheckTest, RefusesAScaleThatDoesNothing) {
-  EXPECT_THAT(check("compute: BFLOAT16 loss_scale {}"),
+  EXPECT_THAT(check("compute: BFLOAT16 loss_scale { min: 0.5 }"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("does nothing")));
 }
 
