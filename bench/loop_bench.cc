@@ -1,4 +1,5 @@
 #include <ATen/Parallel.h>
+#include <google/protobuf/text_format.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
@@ -10,12 +11,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/file_system.h"
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
+#include "framework/hook_registry.h"
 #include "framework/model.h"
 #include "framework/model_parts.h"
 #include "framework/trainer.h"
 #include "optim/dense_optimizer_factory.h"
+#include "optim/gradient_clipping.h"
+#include "optim/moving_average.h"
 
 namespace millrace {
 namespace {
@@ -101,20 +107,62 @@ absl::StatusOr<double> bare_loop(const Batch& batch, int64_t steps) {
   return seconds_since(start);
 }
 
-absl::StatusOr<double> trainer_loop(const Batch& batch, int64_t steps) {
+// What a trainer does beside the steps.
+enum class Extras {
+  kNone,
+  kReports,   // every 100 steps
+  kEquipped,  // the same, with a schedule, clipping, a moving average and early stopping
+};
+
+// Parses one of the messages of a configuration.
+template <typename Message>
+absl::StatusOr<Message> parsed(const char* text) {
+  Message message;
+  if (google::protobuf::TextFormat::ParseFromString(text, &message)) return message;
+  return absl::InternalError(absl::StrCat("cannot parse ", text));
+}
+
+// Adds what kEquipped names but the schedule. Nothing of it ends the run or changes the gradient.
+absl::Status equip(TrainerParts& parts) {
+  ASSIGN_OR_RETURN(const auto clipping, parsed<ClippingConfig>("max_norm: 1e9"));
+  ASSIGN_OR_RETURN(parts.clipping, GradientClipping::create(clipping));
+  ASSIGN_OR_RETURN(parts.moving_average,
+                   MovingAverage::create(MovingAverageConfig(), parameters_of(*parts.model)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> early_stopping() {
+  ASSIGN_OR_RETURN(const auto config,
+                   parsed<HookConfig>("name: 'early_stopping' [millrace.early_stopping] { "
+                                      "monitor: 'train/loss' patience: 1000000 }"));
+  return create_hook(config, {FileSystem::local(), Clock::real(), /*output_dir=*/"", {}});
+}
+
+absl::StatusOr<double> trainer_loop(const Batch& batch, int64_t steps,
+                                    Extras extras = Extras::kNone) {
   TrainerParts parts;
   parts.model = std::make_shared<Logistic>();
-  DenseOptimizerConfig config;
-  config.mutable_sgd();
+  const bool equipped = extras == Extras::kEquipped;
+  ASSIGN_OR_RETURN(const auto config,
+                   parsed<DenseOptimizerConfig>(
+                       equipped ? "sgd {} schedule { cosine { length { count: 1e6 } warmup { "
+                                  "length { count: 1000 } } } }"
+                                : "sgd {}"));
+  if (equipped) RETURN_IF_ERROR(equip(parts));
   ASSIGN_OR_RETURN(std::unique_ptr<DenseOptimizer> optimizer,
                    create_dense_optimizer(config, parameters_of(*parts.model)));
   parts.dense_optimizers.push_back(std::move(optimizer));
   parts.train_data = std::make_unique<Repeating>(batch, steps);
   TrainerOptions options;
   options.report = {};
+  if (extras != Extras::kNone) options.report.every_steps = 100;
   ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::create(options, std::move(parts)));
   for (int i = 0; i < kHooks; ++i) {
     RETURN_IF_ERROR(trainer->add_hook(std::make_unique<IdleHook>(i)));
+  }
+  if (equipped) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook, early_stopping());
+    RETURN_IF_ERROR(trainer->add_hook(std::move(hook)));
   }
   const auto start = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(trainer->train().status());
@@ -130,16 +178,27 @@ absl::Status bench_loop(const BenchmarkFlags& flags, const PrintMeasurement& pri
   Measurement bare{"loop/bare", {}, "us/step", false, {}};
   Measurement trainer{"loop/trainer_with_5_idle_hooks", {}, "us/step", false, {}};
   Measurement added{"loop/added_by_the_trainer", {}, "us/step", false, {}};
+  Measurement reports{"loop/trainer_with_reports", {}, "us/step", false, {}};
+  Measurement equipped{"loop/trainer_equipped", {}, "us/step", false, {}};
+  Measurement equipment{"loop/added_by_equipment", {}, "us/step", false, {}};
   for (int64_t i = 0; i <= flags.repeats; ++i) {
     ASSIGN_OR_RETURN(const double bare_seconds, bare_loop(batch, steps));
     ASSIGN_OR_RETURN(const double trainer_seconds, trainer_loop(batch, steps));
+    ASSIGN_OR_RETURN(const double reports_seconds, trainer_loop(batch, steps, Extras::kReports));
+    ASSIGN_OR_RETURN(const double equipped_seconds, trainer_loop(batch, steps, Extras::kEquipped));
     if (i == 0) continue;  // warm-up
     const double scale = 1e6 / static_cast<double>(steps);
     bare.values.push_back(bare_seconds * scale);
     trainer.values.push_back(trainer_seconds * scale);
     added.values.push_back((trainer_seconds - bare_seconds) * scale);
+    reports.values.push_back(reports_seconds * scale);
+    equipped.values.push_back(equipped_seconds * scale);
+    equipment.values.push_back((equipped_seconds - reports_seconds) * scale);
   }
-  for (const Measurement* measurement : {&bare, &trainer, &added}) print(*measurement);
+  for (const Measurement* measurement :
+       {&bare, &trainer, &added, &reports, &equipped, &equipment}) {
+    print(*measurement);
+  }
   return absl::OkStatus();
 }
 
