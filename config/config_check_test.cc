@@ -47,6 +47,18 @@ TEST(ValidateTest, AcceptsAValidJobWithItsDefaultsWrittenOut) {
   EXPECT_OK(validate(full));
 }
 
+TEST(ValidateTest, TasksFitTheLabels) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("train.task=[{label: 'label' focal {gamma: 1}}]", &config));
+  EXPECT_OK(validate(config));
+  ASSERT_OK(apply_override("train.task[0].label='lable'", &config));
+  EXPECT_THAT(validate(config),
+              StatusIs(kInvalid, HasSubstr("train.task[0] \"lable\": no feature of kind LABEL "
+                                           "\"lable\"; did you mean \"label\"?")));
+  ASSERT_OK(apply_override("train.task=[{huber {}}]", &config));
+  EXPECT_THAT(validate(config), StatusIs(kInvalid, HasSubstr("binary_labels: false")));
+}
+
 TEST(ValidateTest, IdleWindowsNeedWindows) {
   JobConfig config = valid();
   ASSERT_OK(apply_override("train.table[2].eviction={idle_windows: 5}", &config));

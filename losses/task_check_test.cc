@@ -30,7 +30,7 @@ TEST(TaskCheckTest, FittingTasks) {
   EXPECT_OK(check(absl::StrCat(kTwoLabels, R"(task { label: "click" focal {} })")));
   EXPECT_OK(check(absl::StrCat(
       kTwoLabels, R"(task { label: "watch_time" huber {} } task { label: "click" pairwise {} }
-                     binary_labels: false)",
+                     binary_labels: false )",
       kGroups)));
   EXPECT_OK(check("feature { name: \"y\" kind: LABEL } task { weight: 2 }"));
 }
