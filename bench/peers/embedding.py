@@ -7,21 +7,18 @@ README.md says how to set it up, docs/benchmarks.md how to read it. One JSON lin
 optimizer and side goes to standard output (and --output), a table of ratios behind them.
 """
 
-import argparse
-import glob
-import json
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy
 
-import embedding_peers
-from embedding_peers import ADAGRAD_EPSILON, BATCHES, LEARNING_RATE
+from embedding_peers import ADAGRAD_EPSILON, LEARNING_RATE
+from measuring import (BATCHES, MOST_FOREIGN, Figures, Lines, Peers, choice, find_jemalloc,
+                       measure_quietly, option_parser, peer_environment, run_ours)
 
 HERE = pathlib.Path(__file__).resolve().parent
 TABLES, ROWS, THREADS = 26, 200000, 2
@@ -29,7 +26,6 @@ TABLES, ROWS, THREADS = 26, 200000, 2
 CHECK_TABLES, CHECK_ROWS, CHECK_STEPS = 3, 5000, 20
 BETA1, BETA2, ADAM_EPSILON = 0.9, 0.999, 1e-8
 MOST_DEVIATION = 1e-5  # of ours, to the norm of the row
-MOST_FOREIGN = 0.15    # cores, or the window is flagged
 # TBE's Adagrad runs at one of two speeds, 1.5 x apart: the fast one is what counts. Values below
 # this share of the best are of the slow one.
 FAST_SHARE = 0.8
@@ -47,10 +43,6 @@ BARS = {"sgd": (1.7, 2.3, 1.6), "rowwise_adagrad": (1.5, 2.0, 1.3), "adagrad": (
         "adam": (4.3, 5.5, 5.0)}
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
 class Shape:
     """batch/ids per feature/dim."""
 
@@ -60,38 +52,6 @@ class Shape:
 
     def parameters(self):
         return {"batch": self.batch, "ids_per_feature": self.ids, "dim": self.dim}
-
-
-def busy_cores(seconds):
-    """How many cores are in use during that time."""
-    ticks = embedding_peers.busy_ticks()
-    time.sleep(seconds)
-    return (embedding_peers.busy_ticks() - ticks) / os.sysconf("SC_CLK_TCK") / seconds
-
-
-def wait_for_others(seconds):
-    """Until nobody keeps a core busy, but no longer than that."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and busy_cores(0.5) > MOST_FOREIGN:
-        pass
-
-
-def find_jemalloc(given):
-    if given:
-        return given
-    for pattern in ("/usr/lib/*/libjemalloc.so.2", "/usr/lib*/libjemalloc.so.2",
-                    "/usr/local/lib/libjemalloc.so.2"):
-        for path in sorted(glob.glob(pattern)):
-            return path
-    return ""
-
-
-def peer_environment(jemalloc):
-    environment = dict(os.environ, THP_MEM_ALLOC_ENABLE="1", OMP_NUM_THREADS=str(THREADS))
-    if jemalloc:
-        environment["LD_PRELOAD"] = jemalloc
-        environment["MALLOC_CONF"] = "dirty_decay_ms:-1,muzzy_decay_ms:-1"
-    return environment
 
 
 class BusyNeighbour:
@@ -116,8 +76,7 @@ class Sides:
     def __init__(self, options, environment):
         self.millrace = options.millrace
         self.windows = options.windows
-        self.environment = environment
-        self.missing = {}  # peer -> why
+        self.peers = Peers(HERE / "embedding_peers.py", environment)
 
     def ours(self, shape, optimizer, data, *flags, tables=TABLES, rows=ROWS):
         numbers = {"threads": THREADS, "tables": tables, "rows": rows, **shape.parameters()}
@@ -126,37 +85,22 @@ class Sides:
             command += ["--" + name, str(value)]
         if data:
             command += ["--data", data]
-        return [json.loads(line) for line in run(command, None).splitlines()]
+        return run_ours(command)
 
     def peer(self, side, shape, optimizer, data, **more):
-        job = {"side": side, "optimizer": optimizer, "tables": TABLES, "rows": ROWS,
-               "threads": THREADS, "data": data, **shape.parameters(), **more}
-        command = [sys.executable, str(HERE / "embedding_peers.py"), json.dumps(job)]
-        result = json.loads(run(command, self.environment).splitlines()[-1])
-        if "missing" in result:
-            self.missing[side] = result["missing"]
-            say(f"{side} does not load, going on without it: {result['missing']}")
-        return result
+        job = {"optimizer": optimizer, "tables": TABLES, "rows": ROWS, "threads": THREADS,
+               "data": data, **shape.parameters(), **more}
+        return self.peers.run(side, **job)
 
     def measure(self, side, shape, optimizer, data):
         """Values and foreign cores of one process; None if it is missing."""
         if side != "ours":
-            result = self.peer(side, shape, optimizer, data, windows=self.windows)
-            return None if "missing" in result else result
+            return self.peer(side, shape, optimizer, data, windows=self.windows)
         lines = self.ours(shape, optimizer, "", "--repeats", str(self.windows))
-        by_name = {line["name"]: line for line in lines}
-        phases = {name.split("/")[1]: line["median"] for name, line in by_name.items()
+        phases = {name.split("/")[1]: line["median"] for name, line in lines.items()
                   if line["unit"] == "ms"}
-        return {"values": by_name["embedding"]["values"],
-                "foreign": by_name["embedding/foreign"]["values"], "phases": phases}
-
-
-def run(command, environment):
-    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
-    if result.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed:\n{result.stderr[-2000:]}")
-    return result.stdout
+        return {"values": lines["embedding"]["values"],
+                "foreign": lines["embedding/foreign"]["values"], "phases": phases}
 
 
 def sums_of_rows(rows, values):
@@ -209,10 +153,10 @@ def check(sides, shape, optimizer, directory):
     norms = numpy.linalg.norm(expected, axis=2)
     result = {}
     for side in ["ours", *PEERS[optimizer]]:
-        if side in sides.missing:
+        if side in sides.peers.missing:
             continue
-        if side != "ours" and "missing" in sides.peer(side, shape, optimizer, directory,
-                                                      steps=CHECK_STEPS, **small):
+        if side != "ours" and sides.peer(side, shape, optimizer, directory, steps=CHECK_STEPS,
+                                         **small) is None:
             continue
         after = weights("after" if side == "ours" else side)
         deviations = numpy.linalg.norm(after - expected, axis=2) / norms
@@ -220,55 +164,22 @@ def check(sides, shape, optimizer, directory):
     return result
 
 
-class Figures:
-    """What the processes of one side measured for one shape and optimizer."""
-
-    def __init__(self):
-        self.values, self.flagged, self.foreign, self.phases = [], 0, [], []
-
-    def add(self, measured, most_foreign):
-        """The median of the clean windows, or of all if none is, as one value."""
-        windows = list(zip(measured["values"], measured["foreign"]))
-        clean = [window for window in windows if window[1] <= most_foreign]
-        self.flagged += not clean
-        used = clean or windows
-        self.values.append(statistics.median(value for value, _ in used))
-        self.foreign.append(max(foreign for _, foreign in used))
-        if "phases" in measured:
-            self.phases.append(measured["phases"])
-
-    def line(self):
-        line = {"unit": "ids/s", "median": statistics.median(self.values),
-                "best": max(self.values), "repeats": len(self.values), "values": self.values,
-                "foreign_cores": max(self.foreign), "flagged": self.flagged}
-        if self.phases:
-            line["phases_ms"] = {name: statistics.median(each[name] for each in self.phases)
-                                 for name in self.phases[0]}
-        return line
-
-    def rate(self, fast_only=False):
-        least = FAST_SHARE * max(self.values) if fast_only else 0
-        return statistics.median(value for value in self.values if value >= least)
-
-
 def measure_all(sides, options, shape, optimizer, data):
     """Figures by side and whether a neighbour was busy."""
+    def measure(side, busy):
+        with BusyNeighbour(busy):
+            return sides.measure(side, shape, optimizer, data)
+
     result = {}
     for _ in range(options.repeats):
         for side in ["ours", *PEERS[optimizer]]:
             for busy in ([False, True] if options.busy_neighbour else [False]):
+                if side in sides.peers.missing:
+                    continue
                 most_foreign = MOST_FOREIGN + busy
-                measured = None
-                for _ in range(options.tries):
-                    if side in sides.missing:
-                        break
-                    wait_for_others(options.patience)
-                    with BusyNeighbour(busy):
-                        measured = sides.measure(side, shape, optimizer, data)
-                    if measured is None or min(measured["foreign"]) <= most_foreign:
-                        break
+                measured = measure_quietly(lambda: measure(side, busy), options, most_foreign)
                 if measured is not None:
-                    result.setdefault((side, busy), Figures()).add(measured, most_foreign)
+                    result.setdefault((side, busy), Figures("ids/s")).add(measured, most_foreign)
     return result
 
 
@@ -280,7 +191,7 @@ class Table:
 
     def add(self, shape, optimizer, figures, deviations):
         ours = figures[("ours", False)].rate()
-        rates = {side: each.rate(fast_only=(side, optimizer) == ("tbe", "adagrad"))
+        rates = {side: each.rate(FAST_SHARE if (side, optimizer) == ("tbe", "adagrad") else 0)
                  for (side, busy), each in figures.items() if side != "ours" and not busy}
         if optimizer == "rowwise_adagrad" and "tbe" in rates:
             self.rowwise[shape.text] = rates["tbe"]
@@ -330,36 +241,20 @@ class Table:
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--millrace", default=str(HERE.parents[1] / "bazel-bin/tools/millrace"),
-                        help="our program [bazel-bin/tools/millrace]")
+    parser = option_parser(__doc__.splitlines()[0])
     parser.add_argument("--shapes", default=",".join(SHAPES), help="batch/ids per feature/dim,...")
     parser.add_argument("--optimizers", default=",".join(PEERS))
-    parser.add_argument("--repeats", type=int, default=5, help="processes of each side [5]")
-    parser.add_argument("--windows", type=int, default=3, help="measurements in a process [3]")
-    parser.add_argument("--tries", type=int, default=3,
-                        help="times a process is run while others are busy [3]")
-    parser.add_argument("--patience", type=float, default=60,
-                        help="seconds to wait before a process while others are busy [60]")
     parser.add_argument("--busy_neighbour", action="store_true",
                         help="each process also beside one that keeps a core busy")
-    parser.add_argument("--no_check", action="store_true", help="leave out the check of numbers")
-    parser.add_argument("--jemalloc", default="", help="library to preload for peers [found]")
-    parser.add_argument("--output", help="file for the JSON lines too")
     options = parser.parse_args()
-    for name in options.optimizers.split(","):
-        if name not in PEERS:
-            parser.error(f"--optimizers: {name} is none of {', '.join(PEERS)}")
+    choice(parser, "--optimizers", options.optimizers, PEERS)
     return options
 
 
 def main():
     options = parse_options()
-    jemalloc = find_jemalloc(options.jemalloc)
-    say(f"peers preload {jemalloc or 'nothing: no jemalloc found, their figures will be lower'}")
-    sides = Sides(options, peer_environment(jemalloc))
-    table = Table()
-    output = open(options.output, "w") if options.output else None
+    sides = Sides(options, peer_environment(find_jemalloc(options.jemalloc), THREADS))
+    table, lines = Table(), Lines(options.output)
     for shape in map(Shape, options.shapes.split(",")):
         with tempfile.TemporaryDirectory() as directory:
             data, checked = directory + "/data", directory + "/check"
@@ -374,8 +269,7 @@ def main():
                             "optimizer": optimizer, "busy_neighbour": busy, **each.line()}
                     if side in deviations:
                         line["deviation"] = deviations[side]
-                    for stream in filter(None, (sys.stdout, output)):
-                        print(json.dumps(line), file=stream, flush=True)
+                    lines.print(line)
                 table.add(shape, optimizer, figures, deviations)
     table.print()
     return 1 if table.failed else 0

@@ -12,25 +12,13 @@ or {"missing": why} if there is no such peer on this machine.
 """
 
 import json
-import math
-import os
 import sys
-import time
+
+from measuring import BATCHES, measure_windows
 
 # As in `millrace bench embedding`.
 LEARNING_RATE = 0.01
 ADAGRAD_EPSILON = 1e-10
-BATCHES = 8
-WARM_UP_STEPS = 3 * BATCHES
-MOST_WARM_UP_SECONDS = 5.0
-WINDOW_SECONDS = 1.5
-
-
-def busy_ticks():
-    """Clock ticks of all processors in processes, interrupts and other machines (man 5 proc)."""
-    with open("/proc/stat") as stat:
-        user, nice, system, _, _, irq, soft_irq, stolen = map(int, stat.readline().split()[1:9])
-    return user + nice + system + irq + soft_irq + stolen
 
 
 class TableBatched:
@@ -104,30 +92,6 @@ class Bags:
         self.optimizer.zero_grad(set_to_none=True)
 
 
-def measure(job, peer, batches):
-    def run(least_steps, most_steps, least_seconds):
-        """Steps taken, and seconds of them."""
-        start, steps = time.perf_counter(), 0
-        while steps < most_steps:
-            peer.step(batches[steps % BATCHES])
-            steps += 1
-            if steps >= least_steps and time.perf_counter() - start >= least_seconds:
-                break
-        return steps, time.perf_counter() - start
-
-    run(1, WARM_UP_STEPS, MOST_WARM_UP_SECONDS)
-    ids = job["tables"] * job["batch"] * job["ids_per_feature"]
-    values, foreign = [], []
-    for _ in range(job["windows"]):
-        busy, own = busy_ticks(), time.process_time()
-        steps, seconds = run(BATCHES, math.inf, WINDOW_SECONDS)
-        own = time.process_time() - own
-        busy = (busy_ticks() - busy) / os.sysconf("SC_CLK_TCK")
-        values.append(steps * ids / seconds)
-        foreign.append(max(0.0, (busy - own) / seconds))
-    return {"values": values, "foreign": foreign}
-
-
 def check(job, peer, batches, shape):
     import numpy
     import torch
@@ -161,7 +125,8 @@ def main():
     if "steps" in job:
         result = check(job, peer, batches, (job["rows"], tables, job["dim"]))
     else:
-        result = measure(job, peer, batches)
+        per_step = tables * batch * ids
+        result = measure_windows(lambda i: peer.step(batches[i]), per_step, job["windows"])
     print(json.dumps(result))
 
 
