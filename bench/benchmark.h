@@ -44,6 +44,12 @@ struct IdMapFlags {
   double zipf = 1.05;
 };
 
+// Of bench_dense alone.
+struct DenseFlags {
+  int64_t batch = 0;    // examples of a batch; 0: as configured
+  std::string compute;  // float32, bfloat16 or float16; "": as configured
+};
+
 // Of bench_checkpoint alone.
 struct CheckpointFlags {
   EmbeddingShape shape = {.rows = 384616, .dim = 32};  // ten million rows in all
@@ -60,6 +66,7 @@ struct BenchmarkFlags {
   EmbeddingFlags embedding;
   IdMapFlags idmap;
   CheckpointFlags checkpoint;
+  DenseFlags dense;
 };
 
 // A benchmark prints each measurement when it has it.
@@ -89,6 +96,13 @@ absl::Status bench_checkpoint(const BenchmarkFlags& flags, const PrintMeasuremen
 // before; the longest call that inserts, in CPU ms; bytes a row; and ratios. For --ids other than
 // random also our map with random ones.
 absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& print);
+
+// Whole steps of a job in its trainer, on the first eight batches of its training data, which are
+// read before; without hooks, evaluations and checkpoints. In turn with the matrix products of such
+// a step alone, forward and backward, on tensors of the same shapes and layouts whose results have
+// their memory already. examples/s, ms of a step, of its phases and of its products, their share of
+// the step and their GFLOP/s, and how many cores others kept busy in each window.
+absl::Status bench_dense(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
 // Trainer with five hooks that do nothing, against the same model in a bare loop; and a trainer
 // that reports every 100 steps, against one that also has a schedule, clipping by norm, a moving

@@ -7,14 +7,15 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
+#include "bench/memory_dataset.h"
 #include "framework/hook_registry.h"
 #include "framework/model.h"
 #include "framework/model_parts.h"
@@ -55,30 +56,6 @@ Batch one_batch() {
   batch.labels = torch::rand({kBatch, 1}).round();
   return batch;
 }
-
-// The same batch again and again.
-class Repeating : public Dataset {
- public:
-  Repeating(Batch batch, int64_t steps) : batch_(std::move(batch)), steps_(steps) {}
-  absl::Status start_epoch(int64_t) override {
-    left_ = steps_;
-    return absl::OkStatus();
-  }
-  absl::Status seek(absl::Span<const Cursor>) override {
-    return absl::UnimplementedError("a benchmark's data has no positions");
-  }
-  absl::StatusOr<std::optional<Batch>> next() override {
-    if (left_ == 0) return std::optional<Batch>();
-    --left_;
-    return std::optional<Batch>(batch_);
-  }
-  void cancel() override {}
-
- private:
-  const Batch batch_;
-  const int64_t steps_;
-  int64_t left_ = 0;
-};
 
 class IdleHook : public Hook {
  public:
@@ -152,7 +129,7 @@ absl::StatusOr<double> trainer_loop(const Batch& batch, int64_t steps,
   ASSIGN_OR_RETURN(std::unique_ptr<DenseOptimizer> optimizer,
                    create_dense_optimizer(config, parameters_of(*parts.model)));
   parts.dense_optimizers.push_back(std::move(optimizer));
-  parts.train_data = std::make_unique<Repeating>(batch, steps);
+  parts.train_data = std::make_unique<MemoryDataset>(std::vector<Batch>{batch}, steps);
   TrainerOptions options;
   options.report = {};
   if (extras != Extras::kNone) options.report.every_steps = 100;

@@ -164,6 +164,18 @@ class JobBuilder {
     return trainer;
   }
 
+  absl::StatusOr<std::unique_ptr<Trainer>> step_trainer(const TrainDataChange& change) {
+    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
+    ASSIGN_OR_RETURN(parts_.train_data, change(std::move(parts_.train_data)), "train.train_data");
+    RETURN_IF_ERROR(make_model());
+    RETURN_IF_ERROR(make_optimizers());
+    TrainerOptions options = trainer_options();
+    static_cast<Limits&>(options) = Limits();
+    options.max_steps_per_epoch = 0;
+    return make_trainer(std::move(options));
+  }
+
   absl::StatusOr<std::unique_ptr<Trainer>> loader() {
     RETURN_IF_ERROR(make_schema());
     RETURN_IF_ERROR(make_loaded_parts());
@@ -397,7 +409,7 @@ class JobBuilder {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::unique_ptr<Trainer>> make_trainer() {
+  TrainerOptions trainer_options() const {
     const TrainConfig& train = config_.train();
     const RunConfig& run = config_.run();
     TrainerOptions options{limits_of(train)};
@@ -417,6 +429,14 @@ class JobBuilder {
     options.save_on_failure = run.checkpoint().enabled() && run.checkpoint().on_failure();
     options.tasks = schema_.labels();
     if (!train.metric().empty()) options.metrics = {train.metric().begin(), train.metric().end()};
+    return options;
+  }
+
+  absl::StatusOr<std::unique_ptr<Trainer>> make_trainer() {
+    return make_trainer(trainer_options());
+  }
+
+  absl::StatusOr<std::unique_ptr<Trainer>> make_trainer(TrainerOptions options) {
     parts_.clock = &resources_.clock;
     return Trainer::create(std::move(options), std::move(parts_));
   }
@@ -496,6 +516,12 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(const JobConfig& config
                                                          const JobResources& resources,
                                                          std::unique_ptr<Collectives> collectives) {
   return JobBuilder(config, resources, std::move(collectives)).evaluator();
+}
+
+absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const JobConfig& config,
+                                                            const JobResources& resources,
+                                                            const TrainDataChange& change) {
+  return JobBuilder(config, resources, /*collectives=*/nullptr).step_trainer(change);
 }
 
 absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_JOB_JOB_H_
 #define MILLRACE_JOB_JOB_H_
 
+#include <functional>
 #include <memory>
 #include <ostream>
 
@@ -10,6 +11,7 @@
 #include "base/file_system.h"
 #include "distributed/collectives.h"
 #include "framework/trainer.h"
+#include "io/dataset.h"
 #include "io/files/uri_file_system.h"
 #include "job/data_report.h"
 #include "proto/config.pb.h"
@@ -43,6 +45,19 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(
 absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(
     const JobConfig& config, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);
+
+// Returns the dataset to train on, given the one that train.train_data names.
+using TrainDataChange =
+    std::function<absl::StatusOr<std::unique_ptr<Dataset>>(std::unique_ptr<Dataset> configured)>;
+
+// Returns a trainer of one rank for measuring steps: its model, optimizers, clipping, precision and
+// metrics are those of the job. It has no evaluation set, hook, limit, checkpoint, event log or
+// model bank. Writes nothing. `change` is called once, before the model is made.
+// REQUIRES: as of build_trainer. Errors: those of `change`, of opening the training data and of
+// making the parts.
+absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const JobConfig& config,
+                                                            const JobResources& resources,
+                                                            const TrainDataChange& change);
 
 // A trainer that only holds the model, for load_model: no data is opened.
 absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,

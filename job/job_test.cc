@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "config/config_check.h"
 #include "distributed/one_rank_collectives.h"
@@ -23,6 +24,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 using Names = std::vector<std::string>;
@@ -145,6 +147,39 @@ TEST_F(JobTest, ReportsThatCannotBeWrittenAreAWarningUnlessConfiguredOtherwise) 
   ASSERT_OK(trainer->add_hook(std::make_unique<InTheWay>(metrics)));
   EXPECT_THAT(trainer->train().status().message(), HasSubstr("hook metric_report"));
   std::filesystem::remove_all(metrics);
+}
+
+TEST_F(JobTest, AStepTrainerHasNothingButItsSteps) {
+  config_.mutable_train()->set_max_steps(1);
+  config_.mutable_run()->add_hooks()->set_name("failing");
+  std::filesystem::remove_all(config_.run().output_dir());
+  int64_t batches = 0;
+  const auto count_batches =
+      [&](std::unique_ptr<Dataset> configured) -> absl::StatusOr<std::unique_ptr<Dataset>> {
+    RETURN_IF_ERROR(configured->start_epoch(0));
+    while (true) {
+      ASSIGN_OR_RETURN(const std::optional<Batch> batch, configured->next());
+      if (!batch.has_value()) return configured;
+      ++batches;
+    }
+  };
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Trainer> trainer,
+                       build_step_trainer(config_, resources_, count_batches));
+  EXPECT_EQ(batches, 2);
+  EXPECT_THAT(trainer->hook_names(), IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train_and_evaluate());
+  EXPECT_EQ(summary.progress.step, 2) << "max_steps is no limit of it";
+  EXPECT_THAT(summary.eval, IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(config_.run().output_dir()));
+}
+
+TEST_F(JobTest, AStepTrainerNamesTheDataThatWasRefused) {
+  const auto refuse = [](std::unique_ptr<Dataset>) -> absl::StatusOr<std::unique_ptr<Dataset>> {
+    return absl::InvalidArgumentError("too small");
+  };
+  EXPECT_THAT(
+      build_step_trainer(config_, resources_, refuse),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("train.train_data: too small")));
 }
 
 TEST_F(JobTest, OtherRanksLearnWhyATrainerCannotBeMade) {

@@ -41,7 +41,7 @@ void add_steps_flag(CLI::App& bench, BenchFlags& flags) {
 
 void add_job_flags(CLI::App& bench, BenchFlags& flags) {
   bench.add_option("--config", flags.config,
-                   "the job to run (start, train) or whose data to read (ingest)");
+                   "the job to run (dense, start, train) or whose data to read (ingest)");
   bench.add_option("--set", flags.set, "changes to it, as for train")->allow_extra_args(false);
 }
 
@@ -77,6 +77,15 @@ void add_idmap_flags(CLI::App& bench, BenchFlags& flags) {
   bench.add_option("--zipf", flags.idmap.zipf, "exponent of Zipf's law, of lookups by it");
 }
 
+void add_dense_flags(CLI::App& bench, BenchFlags& flags) {
+  add_job_flags(bench, flags);
+  add_steps_flag(bench, flags);
+  bench.add_option("--batch", flags.dense.batch, "examples of a step; 0: as configured");
+  bench.add_option(
+      "--compute", flags.dense.compute,
+      "precision of the dense part: float32, bfloat16 or float16; \"\": as configured");
+}
+
 void add_checkpoint_flags(CLI::App& bench, BenchFlags& flags) {
   CheckpointFlags& checkpoint = flags.checkpoint;
   add_table_flags(bench, checkpoint.shape, checkpoint.optimizer);
@@ -87,6 +96,8 @@ void add_checkpoint_flags(CLI::App& bench, BenchFlags& flags) {
 constexpr Entry kBenchmarks[] = {
     {"checkpoint", "saving, loading and asynchronous saving, beside raw writes and reads",
      bench_checkpoint, add_checkpoint_flags},
+    {"dense", "examples/s of a job's steps from memory, beside their matrix products alone",
+     bench_dense, add_dense_flags},
     {"embedding", "ids/s of whole steps of embedding tables", bench_embedding, add_embedding_flags},
     {"exchange", "what the step exchange of several ranks adds, hidden and synchronous",
      bench_exchange, add_steps_flag},

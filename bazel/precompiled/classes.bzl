@@ -6,6 +6,10 @@ CLASSES = {
         "benchmarks": "torch",
         "embedding_files_test": "proto",
         "embedding_steps": "torch",
+        "matrix_products": "torch",
+        "matrix_products_test": "torch",
+        "memory_dataset": "tensor",
+        "memory_dataset_test": "torch",
     },
     "checkpoint": {
         "saver": "tensor",
@@ -200,9 +204,20 @@ CLASSES = {
         "phase_scope_test": "tensor",
         "request_server": "tensor",
         "request_server_test": "tensor",
+        "schedule_monitor": "tensor",
+        "schedule_monitor_test": "tensor",
         "step_runner": "torch",
         "step_runner_test": "tensor",
         "trainer_state": "torch",
+    },
+    "framework/precision": {
+        "autocast_scope": "torch",
+        "autocast_scope_test": "torch",
+        "loss_scaler": "proto",
+        "loss_scaler_test": "proto",
+        "loss_scaling_test": "torch",
+        "precision_check": "proto",
+        "precision_check_test": "proto",
     },
     "framework/ranks": {
         "agreement": "tensor",
@@ -221,6 +236,8 @@ CLASSES = {
     "framework/report": {
         "metric_set": "torch",
         "metric_set_test": "torch",
+        "monitored_metric": "tensor",
+        "monitored_metric_test": "tensor",
         "pending_steps": "tensor",
         "pending_steps_test": "torch",
         "reporter": "torch",
@@ -508,6 +525,7 @@ CLASSES = {
         "data_windows": "proto",
         "data_windows_test": "proto",
         "documented_protos_test": "proto",
+        "optimizer_list": "proto",
         "split_bounds": "proto",
         "split_bounds_test": "proto",
         "text_dialect_test": "proto",
@@ -605,7 +623,7 @@ CLASSES = {
         "summary_file_test": "proto",
     },
     "tools/plot": {
-        "rate_chart": "proto",
+        "rate_chart": "tensor",
         "rate_chart_test": "proto",
     },
     "tools/script": {

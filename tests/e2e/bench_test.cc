@@ -1,4 +1,6 @@
-// `millrace bench embedding` and `bench idmap` as programs: flags, lines and what is refused.
+// `millrace bench embedding`, `bench idmap` and `bench dense` as programs: flags, lines and what is
+// refused.
+#include <filesystem>
 #include <map>
 
 #include "base/status_matchers.h"
@@ -71,6 +73,36 @@ TEST_F(BenchTest, IdMapTakesRowsAndKinds) {
     EXPECT_EQ(line.at("batch"), "100");
     EXPECT_EQ(line.at("zipf"), "0.9");
   }
+}
+
+TEST_F(BenchTest, DenseTrainsOnTheFirstBatchesOfAJob) {
+  write("data.csv", "label,d,a\n1,0.5,3\n0,0.25,4\n1,1,3\n0,2,5\n");
+  write("job.textproto", R"(
+      train {
+        train_data { path: "data.csv" }
+        feature { name: "label" kind: LABEL }
+        feature { name: "d" kind: DENSE }
+        feature { name: "a" }
+        table { name: "a" dim: 4 }
+        model { name: "deepfm" [millrace.deepfm] { hidden: [4] } }
+      })");
+  const std::vector<nlohmann::json> lines =
+      measure({"dense", "--config=job.textproto", "--set", "train.seed=3", "--batch=2",
+               "--compute=bfloat16", "--threads=1", "--steps=2"});
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines[0].at("name"), "dense/examples_per_second");
+  EXPECT_GT(lines[0].at("median"), 0);
+  for (const nlohmann::json& line : lines) {
+    EXPECT_EQ(line.at("config"), "job.textproto");
+    EXPECT_EQ(line.at("batch"), "2");
+    EXPECT_EQ(line.at("compute"), "bfloat16");
+    EXPECT_EQ(line.at("threads"), "1");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("out"))) << "it writes nothing";
+  expect_refused({"dense", "--config=job.textproto", "--batch=5"}, kUsage,
+                 "the data has 4 examples; a batch needs 5");
+  expect_refused({"dense", "--config=job.textproto", "--compute=float"}, kUsage, "--compute");
+  expect_refused({"dense"}, kUsage, "--config");
 }
 
 TEST_F(BenchTest, WrongFlagsAreRefusedBeforeAnythingIsMeasured) {

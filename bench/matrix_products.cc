@@ -1,0 +1,139 @@
+#include "bench/matrix_products.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/stack.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+// Products of two matrices (or batches of them, or a matrix and a vector), whose factors are the
+// last two tensors among the arguments or, of aten::linear, the first two.
+constexpr const char* kProducts[] = {
+    "aten::mm",     "aten::addmm", "aten::bmm",   "aten::baddbmm", "aten::_addmm_activation",
+    "aten::linear", "aten::mv",    "aten::addmv", "aten::matmul"};
+
+bool is_product(const c10::OperatorName& name) {
+  return std::find(std::begin(kProducts), std::end(kProducts), name.name) != std::end(kProducts);
+}
+
+// Numbers that stand for a tensor in its sizes, strides and type. Nothing but its memory is read,
+// so that a tensor which is expanded (stride 0) stays so.
+at::Tensor stand_in(const at::Tensor& tensor) {
+  int64_t extent = tensor.numel() == 0 ? 0 : 1;
+  if (extent > 0) {
+    for (int64_t d = 0; d < tensor.dim(); ++d) extent += (tensor.size(d) - 1) * tensor.stride(d);
+  }
+  const at::TensorOptions options = tensor.options().requires_grad(false);
+  const at::Tensor memory = at::isFloatingType(tensor.scalar_type()) ? at::randn({extent}, options)
+                                                                     : at::zeros({extent}, options);
+  return memory.as_strided(tensor.sizes(), tensor.strides());
+}
+
+// The variant of an operator that writes into a last argument; none if there is none.
+std::optional<c10::OperatorHandle> out_variant(const c10::OperatorHandle& op) {
+  const c10::OperatorName& name = op.operator_name();
+  if (!name.overload_name.empty()) return std::nullopt;
+  std::optional<c10::OperatorHandle> found =
+      c10::Dispatcher::singleton().findSchema({name.name, "out"});
+  const bool fits =
+      found.has_value() && found->schema().arguments().size() == op.schema().arguments().size() + 1;
+  return fits ? found : std::nullopt;
+}
+
+}  // namespace
+
+MatrixProduct::MatrixProduct(const c10::OperatorHandle& recorded,
+                             std::vector<c10::IValue> arguments)
+    : name_(recorded.operator_name().name), operator_(recorded), arguments_(std::move(arguments)) {
+  for (c10::IValue& argument : arguments_) {
+    if (!argument.isTensor() || !argument.toTensor().defined()) continue;
+    argument = stand_in(argument.toTensor());
+    operands_.push_back(argument.toTensor());
+  }
+  torch::jit::Stack stack = arguments_;
+  operator_.callBoxed(stack);
+  result_ = stack.back().toTensor();
+  if (std::optional<c10::OperatorHandle> out = out_variant(recorded)) {
+    operator_ = *out;
+    arguments_.push_back(result_);
+  }
+}
+
+double MatrixProduct::operations() const {
+  const bool bias_is_last = name_ == "aten::linear";
+  const at::Tensor& left = bias_is_last ? operands_[0] : operands_[operands_.size() - 2];
+  return 2.0 * static_cast<double>(result_.numel()) * static_cast<double>(left.size(-1));
+}
+
+void MatrixProduct::run() const {
+  torch::jit::Stack stack = arguments_;
+  operator_.callBoxed(stack);
+}
+
+struct MatrixProductRecorder::Recording {
+  struct Call {
+    c10::OperatorName name;
+    std::vector<c10::IValue> arguments;
+    bool computes_itself = true;  // false: another product does
+  };
+  std::vector<Call> calls;
+  std::vector<size_t> open;  // calls that have not ended
+};
+
+namespace {
+
+// Callbacks of LibTorch are functions without a state of their own.
+thread_local MatrixProductRecorder::Recording* recording = nullptr;
+
+struct IsProduct : at::ObserverContext {};
+
+std::unique_ptr<at::ObserverContext> begin_call(const at::RecordFunction& function) {
+  const std::optional<c10::OperatorName> name = function.operator_name();
+  if (recording == nullptr || !name.has_value() || !is_product(*name)) return nullptr;
+  if (!recording->open.empty()) recording->calls[recording->open.back()].computes_itself = false;
+  recording->open.push_back(recording->calls.size());
+  const c10::ArrayRef<const c10::IValue> inputs = function.inputs();
+  recording->calls.push_back({*name, std::vector<c10::IValue>(inputs.begin(), inputs.end())});
+  return std::make_unique<IsProduct>();
+}
+
+void end_call(const at::RecordFunction&, at::ObserverContext* context) {
+  if (context != nullptr && recording != nullptr) recording->open.pop_back();
+}
+
+}  // namespace
+
+MatrixProductRecorder::MatrixProductRecorder() : recording_(std::make_unique<Recording>()) {
+  recording = recording_.get();
+  callback_ = at::addThreadLocalCallback(at::RecordFunctionCallback(begin_call, end_call)
+                                             .needsInputs(true)
+                                             .scopes({at::RecordScope::FUNCTION}));
+}
+
+MatrixProductRecorder::~MatrixProductRecorder() { remove_callback(); }
+
+void MatrixProductRecorder::remove_callback() {
+  if (callback_ == at::INVALID_CALLBACK_HANDLE) return;
+  at::removeCallback(callback_);
+  callback_ = at::INVALID_CALLBACK_HANDLE;
+  recording = nullptr;
+}
+
+std::vector<MatrixProduct> MatrixProductRecorder::stop() {
+  remove_callback();
+  std::vector<MatrixProduct> products;
+  for (Recording::Call& call : recording_->calls) {
+    if (!call.computes_itself) continue;
+    const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(
+        call.name.name.c_str(), call.name.overload_name.c_str());
+    products.emplace_back(op, std::move(call.arguments));
+  }
+  return products;
+}
+
+}  // namespace millrace

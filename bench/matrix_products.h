@@ -1,0 +1,70 @@
+// The matrix products of a section of code, alone.
+#ifndef MILLRACE_BENCH_MATRIX_PRODUCTS_H_
+#define MILLRACE_BENCH_MATRIX_PRODUCTS_H_
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/record_function.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+// One matrix product, ready to be computed again. Its operands are random numbers in tensors of the
+// sizes, strides and types of those that were recorded.
+class MatrixProduct {
+ public:
+  // `arguments`: in the order of the operator's schema; tensors are replaced.
+  MatrixProduct(const c10::OperatorHandle& recorded, std::vector<c10::IValue> arguments);
+
+  const std::string& name() const { return name_; }  // "aten::addmm"
+  const std::vector<at::Tensor>& operands() const { return operands_; }
+  const at::Tensor& result() const { return result_; }
+  // Multiplications and additions.
+  double operations() const;
+  // Computes the product into the memory of result(), where the operator can. Throws as LibTorch.
+  void run() const;
+
+ private:
+  std::string name_;
+  c10::OperatorHandle operator_;        // writes into its last argument, where there is such a one
+  std::vector<c10::IValue> arguments_;  // of operator_
+  std::vector<at::Tensor> operands_;
+  at::Tensor result_;
+};
+
+// Records the matrix products that LibTorch computes on this thread: aten::mm, addmm, bmm and
+// their kin, also those of backward passes on the CPU. Of a product that is computed by another one
+// (aten::linear by aten::addmm, a product under autocast by one of converted operands) only the
+// innermost counts. At most one recorder at a time on a thread.
+//
+//   MatrixProductRecorder recorder;
+//   model.forward(batch).loss.backward();
+//   for (const MatrixProduct& product : recorder.stop()) product.run();
+class MatrixProductRecorder {
+ public:
+  MatrixProductRecorder();
+  ~MatrixProductRecorder();
+  MatrixProductRecorder(const MatrixProductRecorder&) = delete;
+  MatrixProductRecorder& operator=(const MatrixProductRecorder&) = delete;
+
+  // Ends recording. Returns: the products in the order in which they began. Computes each once.
+  // Must be called at most once.
+  std::vector<MatrixProduct> stop();
+
+  struct Recording;  // known to the callbacks
+
+ private:
+  void remove_callback();
+
+  std::unique_ptr<Recording> recording_;
+  at::CallbackHandle callback_ = at::INVALID_CALLBACK_HANDLE;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BENCH_MATRIX_PRODUCTS_H_
