@@ -88,19 +88,43 @@ std::vector<std::vector<NamedParameter>> deal_out(const std::vector<DenseOptimiz
   return dealt;
 }
 
-// What is dealt out, and of parameters that are left out what their optimizers have.
-std::vector<std::vector<NamedParameter>> deal_out(const TrainState& target,
-                                                  const LoadedState& loaded,
-                                                  std::vector<std::string>* strays) {
-  auto dealt = deal_out(target.dense_optimizers, loaded.optimizer_tensors, strays);
-  for (size_t i = 0; i < dealt.size() && !loaded.left_out.empty(); ++i) {
-    for (NamedParameter& own : target.dense_optimizers[i]->state()) {
-      const bool there =
-          std::any_of(dealt[i].begin(), dealt[i].end(),
-                      [&](const NamedParameter& state) { return state.name == own.name; });
-      if (there || !contains(loaded.left_out, parameter_of(own.name))) continue;
-      dealt[i].push_back(std::move(own));
+// Adds to `states` those of `own` that are missing and of parameters that are left out.
+void keep_left_out(std::vector<NamedParameter> own, const std::vector<std::string>& left_out,
+                   std::vector<NamedParameter>* states) {
+  for (NamedParameter& state : own) {
+    const bool there =
+        std::any_of(states->begin(), states->end(),
+                    [&](const NamedParameter& other) { return other.name == state.name; });
+    if (there || !contains(left_out, parameter_of(state.name))) continue;
+    states->push_back(std::move(state));
+  }
+}
+
+// State of parameters, by "<parameter>/<what>".
+struct DealtState {
+  std::vector<std::vector<NamedParameter>> optimizers;
+  std::vector<NamedParameter> average;
+};
+
+// What is dealt out, and of parameters that are left out what the target has.
+DealtState deal_out(const TrainState& target, const LoadedState& loaded,
+                    std::vector<std::string>* strays) {
+  DealtState dealt;
+  std::vector<NamedParameter> of_optimizers;
+  for (const NamedParameter& state : loaded.optimizer_tensors) {
+    if (target.average != nullptr && is_of_average(state.name)) {
+      dealt.average.push_back({state.name.substr(sizeof(kOptimizerPrefix) - 1), state.value});
+    } else {
+      of_optimizers.push_back(state);
     }
+  }
+  dealt.optimizers = deal_out(target.dense_optimizers, of_optimizers, strays);
+  if (loaded.left_out.empty()) return dealt;
+  for (size_t i = 0; i < dealt.optimizers.size(); ++i) {
+    keep_left_out(target.dense_optimizers[i]->state(), loaded.left_out, &dealt.optimizers[i]);
+  }
+  if (target.average != nullptr) {
+    keep_left_out(target.average->state(), loaded.left_out, &dealt.average);
   }
   return dealt;
 }
@@ -149,17 +173,19 @@ absl::StatusOr<std::map<std::string, TableCounters>> counters_of(
 struct FormerDense {
   std::vector<at::Tensor> tensors;
   std::vector<std::vector<NamedParameter>> optimizers;
+  std::vector<NamedParameter> average;
   size_t tensors_changed = 0;
   size_t optimizers_changed = 0;  // or begun to
+  bool average_changed = false;   // likewise
 
   explicit FormerDense(const TrainState& target) {
     for (const NamedParameter& tensor : target.dense) {
       tensors.push_back(tensor.value.detach().clone());
     }
     for (const DenseOptimizer* optimizer : target.dense_optimizers) {
-      optimizers.push_back(optimizer->state());
-      for (NamedParameter& state : optimizers.back()) state.value = state.value.detach().clone();
+      optimizers.push_back(copies_of(optimizer->state()));
     }
+    if (target.average != nullptr) average = copies_of(target.average->state());
   }
 
   absl::Status put_back(const TrainState& target) const {
@@ -167,14 +193,20 @@ struct FormerDense {
     for (size_t i = 0; i < optimizers_changed; ++i) {
       RETURN_IF_ERROR(target.dense_optimizers[i]->load_state(optimizers[i]));
     }
-    return absl::OkStatus();
+    return average_changed ? target.average->load_state(average) : absl::OkStatus();
+  }
+
+ private:
+  static std::vector<NamedParameter> copies_of(std::vector<NamedParameter> states) {
+    for (NamedParameter& state : states) state.value = state.value.detach().clone();
+    return states;
   }
 };
 
 // Tensors and optimizer state: all or none. REQUIRES: check_state.
 absl::Status put_dense(const TrainState& target, const LoadedState& loaded) {
   std::vector<std::string> strays;
-  const auto dealt = deal_out(target, loaded, &strays);
+  const DealtState dealt = deal_out(target, loaded, &strays);
   std::map<std::string, at::Tensor> by_name;
   for (const NamedParameter& tensor : loaded.dense) by_name[tensor.name] = tensor.value;
   FormerDense former(target);
@@ -183,11 +215,13 @@ absl::Status put_dense(const TrainState& target, const LoadedState& loaded) {
       const auto found = by_name.find(target.dense[i].name);
       if (found != by_name.end()) target.dense[i].value.detach().copy_(found->second);
     }
-    for (size_t& i = former.optimizers_changed; i < dealt.size();) {
+    for (size_t& i = former.optimizers_changed; i < dealt.optimizers.size();) {
       const size_t next = i++;
-      RETURN_IF_ERROR(target.dense_optimizers[next]->load_state(dealt[next]));
+      RETURN_IF_ERROR(target.dense_optimizers[next]->load_state(dealt.optimizers[next]));
     }
-    return absl::OkStatus();
+    if (target.average == nullptr) return absl::OkStatus();
+    former.average_changed = true;
+    return target.average->load_state(dealt.average);
   });
   if (put.ok()) return put;
   const absl::Status undone = catch_exceptions([&] { return former.put_back(target); });
@@ -225,12 +259,14 @@ class FormerCounters {
 
 std::vector<NamedParameter> TrainState::optimizer_tensors() const {
   std::vector<NamedParameter> tensors;
-  for (const DenseOptimizer* optimizer : dense_optimizers) {
-    for (NamedParameter& state : optimizer->state()) {
+  const auto add = [&](std::vector<NamedParameter> states) {
+    for (NamedParameter& state : states) {
       if (contains(left_out, parameter_of(state.name))) continue;
       tensors.push_back({absl::StrCat(kOptimizerPrefix, state.name), std::move(state.value)});
     }
-  }
+  };
+  for (const DenseOptimizer* optimizer : dense_optimizers) add(optimizer->state());
+  if (average != nullptr) add(average->state());
   return tensors;
 }
 
@@ -243,11 +279,14 @@ LoadedState begin_loading(const TrainState& target) {
 std::vector<std::string> state_differences(const TrainState& target, const LoadedState& loaded) {
   std::vector<std::string> lines;
   compare_dense(target.dense, loaded, &lines);
-  const auto dealt = deal_out(target, loaded, &lines);
-  for (size_t i = 0; i < dealt.size(); ++i) {
-    const std::vector<std::string> more = target.dense_optimizers[i]->state_differences(dealt[i]);
+  const DealtState dealt = deal_out(target, loaded, &lines);
+  const auto add = [&](const std::vector<std::string>& more) {
     lines.insert(lines.end(), more.begin(), more.end());
+  };
+  for (size_t i = 0; i < dealt.optimizers.size(); ++i) {
+    add(target.dense_optimizers[i]->state_differences(dealt.optimizers[i]));
   }
+  if (target.average != nullptr) add(target.average->state_differences(dealt.average));
   compare_tables(target, loaded, &lines);
   return lines;
 }

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "embedding/table/embedding_table.h"
 #include "optim/dense_optimizer.h"
+#include "optim/moving_average.h"
 #include "proto/checkpoint_state.pb.h"
 
 namespace millrace {
@@ -26,6 +27,7 @@ namespace millrace {
 struct TrainState {
   std::vector<NamedParameter> dense;  // parameters, then buffers
   std::vector<DenseOptimizer*> dense_optimizers;
+  MovingAverage* average = nullptr;     // null: the trainer keeps none
   std::vector<EmbeddingTable*> tables;  // names are unique
   SharedState shared;
   RankState rank;
@@ -33,8 +35,8 @@ struct TrainState {
   // (checkpoint/state/save_filter.h), by name, ascending.
   std::vector<std::string> left_out = {};
 
-  // The state of all dense optimizers, by "optimizer/<parameter>/<what>", but for parameters that
-  // are left out. Where a tensor is no copy, the next step changes it.
+  // The state of all dense optimizers and of the moving average, by "optimizer/<parameter>/<what>",
+  // but for parameters that are left out. Where a tensor is no copy, the next step changes it.
   std::vector<NamedParameter> optimizer_tensors() const;
 };
 
@@ -49,8 +51,8 @@ struct LoadedState {
   SharedState shared;
   std::vector<RankState> ranks;  // of all ranks that wrote, in their order
   // Dense tensors and tables that were left out when it was saved: they may be missing above, and
-  // stay as they are then, with their optimizer state and counters, but that such tables count as
-  // seen when `ranks` says.
+  // stay as they are then, with their optimizer state, average and counters, but that such tables
+  // count as seen when `ranks` says.
   std::vector<std::string> left_out = {};
 };
 

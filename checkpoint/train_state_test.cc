@@ -8,6 +8,7 @@
 
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/testing/tiny_state_testing.h"
 
 namespace millrace {
@@ -121,6 +122,69 @@ TEST_F(TrainStateTest, TablesInsideAStepAndDamagedCountersAreRefused) {
   RowIndex row;
   ASSERT_OK(to_.tables[0]->find_or_insert({{77}}, {&row, 1}));
   EXPECT_THAT(put(state), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("items")));
+}
+
+TEST_F(TrainStateTest, TheAverageGoesWithTheOptimizers) {
+  for (TinyState* state : {&from_, &to_}) {
+    begin_average(*state);
+    step_state(*state, {1});
+  }
+  ASSERT_THAT(from_.state().optimizer_tensors(), testing::SizeIs(6 + 4));
+  EXPECT_EQ(from_.state().optimizer_tensors()[7].name, average_name("fc.weight"));
+  for (const NamedParameter& tensor : from_.state().optimizer_tensors()) {
+    const bool of_average = is_of_average(tensor.name);
+    EXPECT_EQ(of_average, tensor.name.find("/average") != std::string::npos) << tensor.name;
+    EXPECT_EQ(is_of_model(tensor.name), of_average && tensor.name.back() == 'e') << tensor.name;
+  }
+  LoadedState state = loaded(from_, to_);
+  ASSERT_NE(from_.to_string(), to_.to_string());
+  ASSERT_OK(put(state));
+  EXPECT_EQ(to_.to_string(), from_.to_string());
+  to_.step = from_.step - 1;
+  step_state(from_, {1});
+  to_.step = from_.step - 1;
+  step_state(to_, {1});
+  EXPECT_EQ(to_.to_string(), from_.to_string()) << "the number of updates counts in the warm-up";
+}
+
+TEST_F(TrainStateTest, AnAverageThatIsMissingBeginsAnew) {
+  begin_average(to_);
+  step_state(to_, {8});
+  LoadedState state = loaded(from_, to_);
+  ASSERT_OK(put(state));
+  const std::vector<NamedParameter> average = to_.average->state();
+  EXPECT_EQ(average[0].value.item<int64_t>(), 0);
+  EXPECT_TRUE(average[1].value.equal(from_.dense[0].value));
+}
+
+TEST_F(TrainStateTest, AnAverageThatTheTargetHasNotIsRefused) {
+  begin_average(from_);
+  step_state(from_, {1});
+  LoadedState state = loaded(from_, to_);
+  EXPECT_THAT(put(state),
+              StatusIs(kInvalid, HasSubstr("\"fc.weight/average\" is not one of this optimizer")));
+  EXPECT_EQ(to_.to_string(), before_);
+  begin_average(to_);
+  state.optimizer_tensors.back().value = at::zeros({3});
+  EXPECT_THAT(put(state), StatusIs(kInvalid, HasSubstr("\"fc.bias/average\" is float32 [3]")));
+}
+
+TEST_F(TrainStateTest, OfWhatIsLeftOutTheAverageStaysAsItIs) {
+  for (TinyState* state : {&from_, &to_}) {
+    begin_average(*state);
+    step_state(*state, {1});
+  }
+  const at::Tensor own = to_.average->state()[1].value.clone();
+  LoadedState state = loaded(from_, to_);
+  state.left_out = {"fc.weight"};
+  state.dense.erase(state.dense.begin());
+  TrainState saved = from_.state();
+  saved.left_out = state.left_out;
+  state.optimizer_tensors = saved.optimizer_tensors();
+  EXPECT_THAT(state.optimizer_tensors, testing::SizeIs(3 + 2));
+  ASSERT_OK(put(state));
+  EXPECT_TRUE(to_.average->state()[1].value.equal(own));
+  EXPECT_TRUE(to_.average->state()[3].value.equal(from_.average->state()[3].value));
 }
 
 TEST_F(TrainStateTest, AnOptimizerThatFailsHalfWayIsUndone) {

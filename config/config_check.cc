@@ -31,6 +31,7 @@
 #include "losses/task_check.h"
 #include "optim/clipping_check.h"
 #include "optim/dense_optimizer_check.h"
+#include "optim/moving_average_check.h"
 #include "optim/optimizer_schedule.h"
 #include "optim/rows/row_optimizer_check.h"
 #include "proto/data_windows.h"
@@ -139,7 +140,7 @@ absl::Status check_features(const TrainConfig& train) {
     const std::string where = entry("train.feature", i, feature.name());
     RETURN_IF_ERROR(check_names(where, feature, tables));
     RETURN_IF_ERROR(check_feature(where, feature));
-    RETURN_IF_ERROR(check_max_ids(where, feature.max_ids()));
+    RETURN_IF_ERROR(check_max_ids(where, feature.pooling(), feature.max_ids()));
     RETURN_IF_ERROR(check_crosses(where, feature, sparse));
     if (feature.kind() == FeatureConfig::SPARSE) sparse.push_back(feature.name());
   }
@@ -177,6 +178,7 @@ absl::Status check_optimizers(const TrainConfig& train) {
   }
   if (train.has_clipping()) RETURN_IF_ERROR(check_clipping("train.clipping", train.clipping()));
   RETURN_IF_ERROR(check_precision("train.precision", train.precision()));
+  RETURN_IF_ERROR(check_moving_average_of(train));
   return check_sparse_optimizer("train.sparse_optimizer", train.sparse_optimizer());
 }
 

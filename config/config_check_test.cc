@@ -82,6 +82,8 @@ TEST(ValidateTest, AcceptsNewFieldsWithDefaultsWrittenOut) {
            "train.optimizer={schedule {unit: EPOCHS chained {part {length {count: 2} schedule "
            "{constant {}}} part {schedule {exponential {gamma: 0.9}}}}}}",
            "train.clipping={max_norm: 1}",
+           "train.moving_average={}",
+           "train.moving_average={decay: 0 warmup: false evaluate: false}",
        }) {
     SCOPED_TRACE(text);
     JobConfig job = valid();
@@ -229,6 +231,11 @@ INSTANTIATE_TEST_SUITE_P(GeneratedData, InvalidTest,
                                               "eval_rows is -1"}));
 
 INSTANTIATE_TEST_SUITE_P(
+    MovingAverages, InvalidTest,
+    testing::Values(Case{"train.moving_average.decay=1", "train.moving_average: decay is 1"},
+                    Case{"train.moving_average.decay=-1", "train.moving_average: decay is -1"}));
+
+INSTANTIATE_TEST_SUITE_P(
     Features, InvalidTest,
     testing::Values(
         Case{"train.feature[0].kind=DENSE", "train: no feature is of kind LABEL"},
@@ -243,6 +250,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.feature[1].pooling=MEAN", "pooling is chosen, but a DENSE feature has none"},
         Case{"train.feature[1].max_ids=2", "max_ids is set, but a DENSE feature has no lists"},
         Case{"train.feature[4].max_ids=-1", "max_ids is -1, below 0"},
+        Case{"train.feature[4].pooling=FIRST_N",
+             "train.feature[4] \"c2\": max_ids is 0; with pooling FIRST_N"},
+        Case{"train.feature[4]={name: 'c2' table: 'c2' pooling: FIRST_N max_ids: 4097}",
+             "max_ids is 4097; with pooling FIRST_N"},
         Case{"train.feature[3].default_value=1", "holds ids; write default_id"},
         Case{"train.feature[0].default_id=1", "holds numbers; write default_value"},
         Case{"train.feature=[{name: 'l' kind: LABEL}, {name: 'a' kind: WEIGHT}, "

@@ -286,6 +286,8 @@ TEST(CollectionErrorsTest, CreateRefusesBadOptions) {
   refused([](EmbeddingCollectionOptions& o) { o.threads = 0; }, "threads");
   refused([](EmbeddingCollectionOptions& o) { o.features[1].max_ids = -1; },
           "feature b of table t: max_ids");
+  refused([](EmbeddingCollectionOptions& o) { o.features[1].pooling = FIRST_N; },
+          "feature b of table t: max_ids is 0; with pooling FIRST_N");
   refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_name("t"); }, "two tables named t");
   refused([](EmbeddingCollectionOptions& o) { o.tables[1].set_dim(0); },
           "feature d: table u: dim is 0");

@@ -16,7 +16,7 @@ struct EmbeddingFeature {
   std::string name;
   std::string table;
   Pooling pooling = SUM;
-  // Only so many ids of a list are looked up, the first ones; 0: all.
+  // Only so many ids of a list are looked up, the first ones; 0: all. With FIRST_N at least 1.
   int64_t max_ids = 0;
 };
 

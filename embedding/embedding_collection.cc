@@ -26,10 +26,10 @@ constexpr int64_t kIdsWorthThreads = 2048;
 constexpr int64_t kCacheBytes = 4 << 20;
 
 // The lists of one feature.
-IdLists lists_of(const CheckedInput& input, int64_t feature, Pooling pooling) {
+IdLists lists_of(const CheckedInput& input, int64_t number, const EmbeddingFeature& feature) {
   const KeyedJagged& features = input.features;
   const int64_t batch = input.batch;
-  const int64_t* offsets = features.offsets.const_data_ptr<int64_t>() + feature * batch;
+  const int64_t* offsets = features.offsets.const_data_ptr<int64_t>() + number * batch;
   const int64_t begin = offsets[0], count = offsets[batch] - offsets[0];
   IdLists lists;
   lists.ids = {features.values.const_data_ptr<int64_t>() + begin, static_cast<size_t>(count)};
@@ -37,8 +37,9 @@ IdLists lists_of(const CheckedInput& input, int64_t feature, Pooling pooling) {
   if (features.weights.defined()) {
     lists.weights = {features.weights.const_data_ptr<float>() + begin, static_cast<size_t>(count)};
   }
-  lists.pooling = pooling;
-  lists.one_id_each = input.one_id_each[feature] != 0;
+  lists.pooling = feature.pooling;
+  if (feature.pooling == FIRST_N) lists.first_n = feature.max_ids;
+  lists.one_id_each = input.one_id_each[number] != 0;
   return lists;
 }
 
@@ -193,8 +194,8 @@ absl::StatusOr<std::shared_ptr<EmbeddingCollection>> EmbeddingCollection::create
     return absl::InvalidArgumentError("an embedding collection without features");
   }
   for (const EmbeddingFeature& feature : options.features) {
-    RETURN_IF_ERROR(
-        check_max_ids(features_of_tables({feature.name}, {feature.table}), feature.max_ids));
+    RETURN_IF_ERROR(check_max_ids(features_of_tables({feature.name}, {feature.table}),
+                                  feature.pooling, feature.max_ids));
   }
   std::shared_ptr<EmbeddingCollection> collection(new EmbeddingCollection(options));
   RETURN_IF_ERROR(collection->make_tables());
@@ -242,7 +243,7 @@ absl::Status EmbeddingCollection::make_places() {
     while (tables_[number].get() != *table) ++number;
     FeaturePlace place;
     place.name = feature.name;
-    place.dim = (*table)->dim();
+    place.dim = (*table)->dim() * (feature.pooling == FIRST_N ? feature.max_ids : 1);
     if (feature.pooling == NONE) {
       place.unpooled = unpooled_features_++;
     } else {
@@ -303,7 +304,7 @@ absl::Status EmbeddingCollection::look_up(const CheckedInput& input, bool traini
   for_each_table(input.features.values.numel(), [&](int64_t t) {
     for (const int64_t f : features_of_[t]) {
       const FeaturePlace& place = (*places_)[f];
-      const IdLists lists = lists_of(input, f, options_.features[f].pooling);
+      const IdLists lists = lists_of(input, f, options_.features[f]);
       PoolingOutput output;
       const int64_t number = place.output_number();
       output.data = data[number] + place.first_column();
@@ -391,6 +392,11 @@ bool EmbeddingCollection::frozen_gradients_are_finite(int64_t table) const {
     }
   }
   return true;
+}
+
+void EmbeddingCollection::set_duplicate_gradients(
+    int64_t table, SparseOptimizerConfig::DuplicateGradients become) {
+  step_->plans[table]->set_mean_gradients(become == SparseOptimizerConfig::MEAN);
 }
 
 GradientSummary EmbeddingCollection::summarize(bool with_norm) {

@@ -53,6 +53,7 @@ struct TableUpdate {
 //
 // The gradients of a row add up over repeated ids, features and micro-batches, in the order of
 // the forward calls, whatever the order of the backward passes; then it is updated once.
+// With set_duplicate_gradients(MEAN) the sum is divided by the number of occurrences of the id.
 // Rows of outputs that no backward pass reached are counted as seen and not updated. A frozen table
 // (TableConfig.frozen) is only read: nothing of it is inserted, counted or updated. Ids' own
 // weights get no gradient. The tables are no parameters of the module: parameters() is empty.
@@ -78,6 +79,10 @@ class EmbeddingCollection : public torch::nn::Module {
   // What forward gives from here on, whatever it is asked and without looking anything up; none: as
   // ever. For a model without its tables, evaluated or traced. Between calls.
   void set_stand_in(std::optional<EmbeddingOutput> output) { stand_in_ = std::move(output); }
+
+  // Sets what the gradients of an id of tables()[table] become that occurs several times in a step.
+  // Between steps. Default: SUM.
+  void set_duplicate_gradients(int64_t table, SparseOptimizerConfig::DuplicateGradients become);
 
   // Looks at the gradients of the step so far. The norm is 0 if they are not finite.
   GradientSummary summarize(bool with_norm);

@@ -127,6 +127,46 @@ TEST(EmbeddingCollectionTest, GradientsOfPaddedRowsReachTheirRows) {
   EXPECT_NE(padded.digests(), before);
 }
 
+TEST(EmbeddingCollectionTest, GradientsOfFirstRowsAgreeWithDifferences) {
+  EmbeddingCollectionOptions options = small_options();
+  options.features[0].pooling = FIRST_N;
+  options.features[0].max_ids = 2;
+  options.features[3].pooling = FIRST_N;
+  options.features[3].max_ids = 4;
+  KeyedJagged features = jagged(kLists);
+  check_gradients(features, options);
+  features.weights = torch::linspace(-1, 2, features.values.numel());
+  check_gradients(features, options);
+}
+
+TEST(EmbeddingCollectionTest, FirstRowsAreThoseOfAPaddedSequence) {
+  EmbeddingCollectionOptions options = small_options();
+  options.features[2].pooling = FIRST_N;
+  options.features[2].max_ids = 2;
+  Trained first(options), padded(small_options());
+  // The third id of the first list is cut off; 1 repeats.
+  const KeyedJagged features = jagged({{}, {}, {1}, {}, /*c*/ {1, 1, 2}, {3}, {9}, {}});
+  const EmbeddingOutput output = first.forward(features), other = padded.forward(features);
+  ASSERT_OK_AND_ASSIGN(const at::Tensor side_by_side, output.feature("c"));
+  ASSERT_OK_AND_ASSIGN(const PaddedRows rows, other.padded("c", 2));
+  EXPECT_TRUE(side_by_side.equal(rows.rows.flatten(1)));
+  EXPECT_EQ(first.collection->pooled_dim(), 3 + 3 + 2 * 3 + 2);
+  EXPECT_TRUE(output.feature("d")->equal(*other.feature("d")));
+  EXPECT_THAT(output.jagged("c"), StatusIs(absl::StatusCode::kFailedPrecondition));
+  const at::Tensor factors = torch::arange(1, 13, torch::kFloat).view({2, 6});
+  (side_by_side * factors).sum().backward();
+  (rows.rows.flatten(1) * factors).sum().backward();
+  ASSERT_OK(first.apply());
+  ASSERT_OK(padded.apply());
+  // The padded sequence has looked the cut id up too.
+  EXPECT_EQ(first.row(0, 2), nullptr);
+  for (const int64_t id : {1, 3}) {
+    for (int c = 0; c < 3; ++c) EXPECT_EQ(first.row(0, id)[c], padded.row(0, id)[c]);
+  }
+  const at::Tensor evaluated = *first.evaluate(features).feature("c");
+  EXPECT_TRUE(evaluated.equal(padded.evaluate(features).padded("c", 2)->rows.flatten(1)));
+}
+
 TEST(EmbeddingCollectionTest, OnlyTheFirstIdsOfAListAreLookedUp) {
   EmbeddingCollectionOptions options = small_options();
   for (EmbeddingFeature& feature : options.features) feature.max_ids = 1;

@@ -17,7 +17,7 @@ namespace millrace {
 // Where a feature stands in the output of its collection.
 struct FeaturePlace {
   std::string name;
-  int64_t dim = 0;
+  int64_t dim = 0;        // its columns there: those of a row, with FIRST_N times max_ids
   int64_t column = -1;    // its first column in `pooled`; -1: not pooled
   int64_t unpooled = -1;  // its place among the unpooled features; -1: pooled
 
@@ -50,7 +50,7 @@ class EmbeddingOutput {
                   std::shared_ptr<const std::vector<FeaturePlace>> places)
       : pooled(std::move(pooled)), unpooled_(std::move(unpooled)), places_(std::move(places)) {}
 
-  // float32 [batch, sum of dims]: the pooled features side by side, in their order.
+  // float32 [batch, sum of FeaturePlace::dim]: the pooled features side by side, in their order.
   at::Tensor pooled;
 
   // float32 [batch, dim]: a view of the columns of a pooled feature.

@@ -4,10 +4,20 @@
 #include "proto/field_check.h"
 
 namespace millrace {
+namespace {
 
-absl::Status check_max_ids(absl::string_view where, int64_t max_ids) {
-  if (max_ids >= 0) return absl::OkStatus();
-  return wrong(where, absl::StrCat("max_ids is ", max_ids, ", below 0"));
+// As many as a row may have columns, so that a feature has at most 2^24.
+constexpr int64_t kMostSideBySide = 4096;
+
+}  // namespace
+
+absl::Status check_max_ids(absl::string_view where, Pooling pooling, int64_t max_ids) {
+  if (max_ids < 0) return wrong(where, absl::StrCat("max_ids is ", max_ids, ", below 0"));
+  if (pooling != FIRST_N || (max_ids > 0 && max_ids <= kMostSideBySide)) return absl::OkStatus();
+  return wrong(where, absl::StrCat("max_ids is ", max_ids,
+                                   "; with pooling FIRST_N it is the number of rows side by side "
+                                   "and must be 1 to ",
+                                   kMostSideBySide));
 }
 
 }  // namespace millrace

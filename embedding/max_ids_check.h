@@ -6,12 +6,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "proto/config.pb.h"
 
 namespace millrace {
 
-// Checks FeatureConfig.max_ids, at least 0. Errors: InvalidArgument that begins with `where`, the
-// place of the feature.
-absl::Status check_max_ids(absl::string_view where, int64_t max_ids);
+// Checks FeatureConfig.max_ids: at least 0, with pooling FIRST_N 1 to 4096. Errors: InvalidArgument
+// that begins with `where`, the place of the feature.
+absl::Status check_max_ids(absl::string_view where, Pooling pooling, int64_t max_ids);
 
 }  // namespace millrace
 

@@ -69,16 +69,17 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics)
                position_, requests_, reporter_.values()),
       agreement_(*parts_.collectives, requests_, names_of(parts_.evaluation_sets),
                  static_cast<int64_t>(options_.tasks.size())),
-      steps_({*parts_.model, model_parts_, parts_.dense_optimizers, parts_.sparse_optimizer.get(),
-              *parts_.train_step, agreement_, hooks_, context_, position_,
-              parts_.clipping.has_value() ? &*parts_.clipping : nullptr},
-             options_.seed, options_.precision),
+      steps_(
+          {*parts_.model, model_parts_, parts_.dense_optimizers, parts_.sparse_optimizer.get(),
+           *parts_.train_step, agreement_, hooks_, context_, position_,
+           parts_.clipping.has_value() ? &*parts_.clipping : nullptr, parts_.moving_average.get()},
+          options_.seed, options_.precision),
       evaluations_({*parts_.model, parts_.evaluation_sets, hooks_, context_, agreement_, feed_,
-                    training_, position_, stop_, recorder_, *parts_.clock},
+                    training_, position_, stop_, recorder_, *parts_.clock, evaluated_average()},
                    std::move(parts_.paired_sets), evaluation_defaults(options_)),
       state_({*parts_.model, model_parts_, parts_.dense_optimizers, parts_.train_data.get(), hooks_,
-              reporter_, requests_, evaluations_, position_, context_.rank(),
-              context_.world_size()}),
+              reporter_, requests_, evaluations_, position_, context_.rank(), context_.world_size(),
+              parts_.moving_average.get()}),
       checkpoints_({parts_.saver.get(), parts_.model_bank.get(), state_, evaluations_, hooks_,
                     context_, agreement_, consistency_, position_, stop_, recorder_},
                    {options_, options_.save_at_end, options_.save_on_failure}),
@@ -92,6 +93,11 @@ Trainer::~Trainer() { leave_job(); }
 
 // Collectives that are under way work on buffers of the other parts, so these go later.
 void Trainer::leave_job() { parts_.collectives.reset(); }
+
+MovingAverage* Trainer::evaluated_average() const {
+  MovingAverage* const average = parts_.moving_average.get();
+  return average != nullptr && average->evaluates() ? average : nullptr;
+}
 
 WindowedDataset* Trainer::windows() const {
   return dynamic_cast<WindowedDataset*>(parts_.train_data.get());

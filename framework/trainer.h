@@ -179,6 +179,7 @@ class Trainer {
   Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics);
   WindowedDataset* windows() const;  // the training data, if it comes in windows; else null
   bool windowed() const { return windows() != nullptr; }
+  MovingAverage* evaluated_average() const;  // null: evaluations take the parameters
 
   absl::StatusOr<Summary> train(absl::string_view function, bool evaluate_at_end);
 

@@ -24,6 +24,7 @@
 #include "io/windowed_dataset.h"
 #include "optim/dense_optimizer.h"
 #include "optim/gradient_clipping.h"
+#include "optim/moving_average.h"
 #include "optim/sparse_optimizer.h"
 #include "proto/config.pb.h"
 
@@ -38,6 +39,7 @@ struct TrainerParts {
   // Shared because that is how LibTorch's modules hold one another; nobody else keeps it.
   std::shared_ptr<Model> model;
   std::vector<std::unique_ptr<DenseOptimizer>> dense_optimizers;
+  std::unique_ptr<MovingAverage> moving_average;      // null: none is kept
   std::unique_ptr<SparseOptimizer> sparse_optimizer;  // null: the model has no tables
   std::optional<GradientClipping> clipping;           // none: gradients are not clipped
   std::unique_ptr<Dataset> train_data;  // null: only evaluate() is called; may be a WindowedDataset

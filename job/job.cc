@@ -42,6 +42,7 @@
 #include "losses/task_check.h"
 #include "optim/dense_optimizer_factory.h"
 #include "optim/gradient_clipping.h"
+#include "optim/moving_average.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
 #include "proto/optimizer_list.h"
@@ -399,6 +400,11 @@ class JobBuilder {
                      "train.optimizer");
     if (train.clipping().limit_case() != ClippingConfig::LIMIT_NOT_SET) {
       ASSIGN_OR_RETURN(parts_.clipping, GradientClipping::create(train.clipping()), "train");
+    }
+    if (train.has_moving_average()) {
+      ASSIGN_OR_RETURN(parts_.moving_average,
+                       MovingAverage::create(train.moving_average(), parameters_of(*parts_.model)),
+                       "train");
     }
     const std::vector<EmbeddingCollection*> collections = collections_of(*parts_.model);
     if (collections.empty()) return absl::OkStatus();

@@ -17,7 +17,6 @@
 #include "checkpoint/folder/referred_files.h"
 #include "checkpoint/format/name_path.h"
 #include "checkpoint/saver.h"
-#include "checkpoint/state/state_reader.h"
 #include "checkpoint/state_messages.h"
 #include "embedding/embedding_collection.h"
 #include "framework/trainer.h"
@@ -183,19 +182,26 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
   return resumption;
 }
 
+ModelWeights default_weights(const TrainConfig& train) {
+  return train.has_moving_average() && train.moving_average().evaluate() ? ModelWeights::kAverage
+                                                                         : ModelWeights::kTrained;
+}
+
 absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& files,
-                                       const std::string& path, Trainer& trainer, bool print) {
+                                       const std::string& path, ModelWeights weights,
+                                       Trainer& trainer, bool print) {
   ThreadPool threads(kReadThreads);
   ASSIGN_OR_RETURN(const auto vocabularies, find_vocabularies(train, files));
   LoadedModel model;
   RETURN_IF_ERROR(catch_exceptions("loading the model", [&]() -> absl::Status {
     ASSIGN_OR_RETURN(TrainState target, trainer.capture());
     target.dense_optimizers.clear();
+    target.average = nullptr;
     LoadedState loaded;
     const UseChain read = [&](CheckpointChain chain) -> absl::Status {
       RETURN_IF_ERROR(name_path(check_vocabularies(chain.back()->manifest(), vocabularies),
                                 chain.back()->directory()));
-      ASSIGN_OR_RETURN(loaded, read_model(chain, target, threads));
+      ASSIGN_OR_RETURN(loaded, read_model(chain, target, threads, weights));
       return absl::OkStatus();
     };
     ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, path, read));
@@ -211,7 +217,10 @@ absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& fil
   }));
   if (print) {
     MILLRACE_LOG(INFO) << "loaded " << model.path << ": step " << model.progress.step << ", "
-                       << model.progress.examples << " examples";
+                       << model.progress.examples << " examples"
+                       << (weights == ModelWeights::kAverage
+                               ? "; dense weights are their moving averages"
+                               : "");
   }
   return model;
 }

@@ -12,6 +12,7 @@
 #include "base/file_system.h"
 #include "base/progress.h"
 #include "checkpoint/checkpoint_info.h"
+#include "checkpoint/state/state_reader.h"
 #include "checkpoint/state_saver.h"
 #include "framework/cadence.h"
 #include "proto/config.pb.h"
@@ -51,6 +52,9 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
 // Errors: those of listing.
 absl::StatusOr<int64_t> oldest_window_count(FileSystem& files, const std::string& folder);
 
+// Which weights evaluations of `train` take: the moving averages if it keeps some to evaluate.
+ModelWeights default_weights(const TrainConfig& train);
+
 struct LoadedModel {
   std::string path;   // of the checkpoint
   Progress progress;  // of training when it was written
@@ -60,12 +64,14 @@ struct LoadedModel {
 // `path`: a checkpoint, a folder of them, or an output directory; of several the newest of which
 // every byte that is read is right. `print`: whether to log which one it is, and what was passed
 // over.
+// `weights`: what dense parameters are read from.
 // What the checkpoint was saved without comes from train.model_bank.
 // Errors: NotFound; DataLoss for a damaged one; InvalidArgument listing how another model differs,
 // naming vocabularies of `train` that are not what they were, or what was not saved and nothing
-// gives; those of StateLoader.
+// gives; FailedPrecondition for averages of a checkpoint that has none; those of StateLoader.
 absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& files,
-                                       const std::string& path, Trainer& trainer, bool print);
+                                       const std::string& path, ModelWeights weights,
+                                       Trainer& trainer, bool print);
 
 }  // namespace millrace
 

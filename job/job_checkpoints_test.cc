@@ -245,7 +245,7 @@ TEST_F(JobCheckpointsTest, LoadsTheNewestModelThatIsWhole) {
   for (const int64_t step : {2, 4}) train_to(step);
   const std::string output_dir = config_.run().output_dir();
   const auto load = [&](const std::string& from, bool print) {
-    return load_model(config_.train(), files_, from, start(9), print);
+    return load_model(config_.train(), files_, from, ModelWeights::kTrained, start(9), print);
   };
   std::string text = logged([&] {
     ASSERT_OK_AND_ASSIGN(const LoadedModel newest, load(output_dir, true));
@@ -275,16 +275,18 @@ TEST_F(JobCheckpointsTest, AnotherModelIsNotPassedOver) {
   TinyTrainerOptions wider;
   wider.train = {.batches = 12, .batch_size = 6, .dense = 4, .sparse = 2, .ids = 60};
   const std::unique_ptr<Trainer> other = tiny_trainer(wider);
-  EXPECT_THAT(
-      load_model(config_.train(), files_, config_.run().output_dir(), *other, false).status(),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               AllOf(HasSubstr(path(4)), HasSubstr("another model"))));
+  EXPECT_THAT(load_model(config_.train(), files_, config_.run().output_dir(),
+                         ModelWeights::kTrained, *other, false)
+                  .status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(path(4)), HasSubstr("another model"))));
 }
 
 TEST_F(JobCheckpointsTest, AModelThatWasNotSavedAsAWholeIsNotUsed) {
   checkpoint().add_exclude("items");
   train_to(2);
-  EXPECT_THAT(load_model(config_.train(), files_, path(2), start(9), false).status(),
+  EXPECT_THAT(load_model(config_.train(), files_, path(2), ModelWeights::kTrained, start(9), false)
+                  .status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr(path(2)), HasSubstr("saved without items"),
                              HasSubstr("train.model_bank"))));
@@ -303,11 +305,14 @@ TEST_F(JobCheckpointsTest, AnotherVocabularyIsRefused) {
   feature.set_name("a");
   feature.add_transform()->mutable_vocabulary()->set_path(words);
   train_to(2);
-  EXPECT_OK(load_model(config_.train(), files_, path(2), start(9), false).status());
+  EXPECT_OK(load_model(config_.train(), files_, path(2), ModelWeights::kTrained, start(9), false)
+                .status());
   ASSERT_OK(write_file_atomically(files_, words, "y\nx\n"));
   const auto refused = StatusIs(absl::StatusCode::kInvalidArgument,
                                 AllOf(HasSubstr(words), HasSubstr("feature/a/transform/0")));
-  EXPECT_THAT(load_model(config_.train(), files_, path(2), start(9), false).status(), refused);
+  EXPECT_THAT(load_model(config_.train(), files_, path(2), ModelWeights::kTrained, start(9), false)
+                  .status(),
+              refused);
   EXPECT_THAT(resume(4).status(), refused);
 }
 

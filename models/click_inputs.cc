@@ -31,6 +31,11 @@ absl::StatusOr<ClickInputs> check_click_inputs(const ModelResources& resources) 
       return absl::InvalidArgumentError(absl::StrCat(
           "feature \"", feature.name, "\" has pooling NONE; this model takes pooled features"));
     }
+    if (feature.pooling == FIRST_N) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "feature \"", feature.name, "\" has pooling FIRST_N, ", feature.max_ids,
+          " rows side by side; this model takes one row per feature: SUM, MEAN or SQUARE_ROOT_N"));
+    }
     const TableConfig* table = find_table(options, feature.table);
     if (table == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("feature \"", feature.name,

@@ -19,8 +19,8 @@ struct ClickInputs {
   int64_t dim = 0;     // columns of every table that a feature names
 };
 
-// Errors: InvalidArgument, naming features and tables, for no sparse feature, pooling NONE, a
-// missing table, and tables of unequal dimensions.
+// Errors: InvalidArgument, naming features and tables, for no sparse feature, pooling NONE or
+// FIRST_N, a missing table, and tables of unequal dimensions.
 absl::StatusOr<ClickInputs> check_click_inputs(const ModelResources& resources);
 
 // Errors: InvalidArgument if `config` carries the message of another model than `own`

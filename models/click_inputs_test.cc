@@ -37,6 +37,11 @@ TEST(ClickInputsTest, WhatDoesNotFitIsNamed) {
   refused(job, AllOf(HasSubstr("\"s1\""), HasSubstr("NONE")));
 
   job = model_test_config(2, 1, 4);
+  job.mutable_feature(1)->set_pooling(FIRST_N);
+  job.mutable_feature(1)->set_max_ids(3);
+  refused(job, HasSubstr("feature \"s1\" has pooling FIRST_N, 3 rows side by side"));
+
+  job = model_test_config(2, 1, 4);
   job.mutable_feature(1)->set_table("gone");
   refused(job, AllOf(HasSubstr("\"s1\""), HasSubstr("\"gone\"")));
 

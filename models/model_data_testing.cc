@@ -259,7 +259,8 @@ ModelResources model_test_resources(const TrainConfig& config) {
                            .tasks = {config.task().begin(), config.task().end()}};
   for (const TableConfig& table : config.table()) resources.embeddings.tables.push_back(table);
   for (const SparseFeature& feature : resources.schema.sparse()) {
-    resources.embeddings.features.push_back({feature.name, feature.table, feature.pooling});
+    resources.embeddings.features.push_back(
+        {feature.name, feature.table, feature.pooling, feature.max_ids});
   }
   return resources;
 }

@@ -48,6 +48,7 @@ absl::Status SparseOptimizer::bind(const SparseOptimizerConfig& config,
                        what);
     }
     RETURN_IF_ERROR(table.bind(optimizer.optimizer->slots(table.dim())), what);
+    collection.set_duplicate_gradients(static_cast<int64_t>(t), chosen.duplicate_gradients());
     optimizers.push_back(std::move(optimizer));
   }
   collections_.push_back(&collection);

@@ -35,9 +35,9 @@ struct TableUpdate;
 class SparseOptimizer {
  public:
   // A table's own optimizer (TableConfig.optimizer) goes before `config`. Gives every table the
-  // slots of its optimizer, and none to frozen ones. The collections are borrowed and must outlive
-  // this object; each table belongs to one of them. None is fine. `totals`: those of training, for
-  // schedules with shares of it.
+  // slots of its optimizer, and none to frozen ones, and sets what gradients of duplicate ids
+  // become. The collections are borrowed and must outlive this object; each table belongs to one of
+  // them. None is fine. `totals`: those of training, for schedules with shares of it.
   // Errors: InvalidArgument for numbers out of range, FailedPrecondition for a table that has rows
   // already, both naming the table.
   static absl::StatusOr<std::unique_ptr<SparseOptimizer>> create(

@@ -114,7 +114,9 @@ TEST(ConfigFingerprintTest, WhatDecidesTheResultDoes) {
         "train_data { sample { rate: 0.5 } }", "train_data { mix { source { proportion: 2 } } }",
         "max_steps_per_window: 1", "max_steps_per_epoch: 5", "train_data { batch_size: 65 }",
         "sparse_optimizer { adam { beta1: 0.8 } }", "sparse_optimizer { sgd {} }",
-        "table { name: \"more\" }", "feature { default_value: 0 }", "binary_labels: false",
+        "moving_average {}", "moving_average { decay: 0.9 }",
+        "sparse_optimizer { duplicate_gradients: MEAN }", "table { name: \"more\" }",
+        "feature { default_value: 0 }", "binary_labels: false",
         "model_bank { source { load: \"a\" dynamic: true } }",
         "model_bank { source { load: \"a\" } source { dynamic: true } }"}) {
     EXPECT_NE(config_fingerprint(parse(kJob)), config_fingerprint(changed(text))) << text;

@@ -170,6 +170,7 @@ bool absence_has_meaning(const FieldDescriptor& field) {
       "millrace.EvictRowsConfig.when",
       "millrace.CheckpointConfig.when",
       "millrace.TrainConfig.model_bank",
+      "millrace.TrainConfig.moving_average",
       "millrace.SourceConfig.rows",
       "millrace.ModelBankConfig.reload",
       "millrace.DataConfig.windows",

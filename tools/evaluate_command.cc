@@ -20,12 +20,14 @@
 #include "tools/output/run_inputs.h"
 #include "tools/output/summary_file.h"
 #include "tools/terminal.h"
+#include "tools/weights_flag.h"
 
 namespace millrace {
 namespace {
 
 struct EvaluateFlags : ConfigFlags {
   std::string checkpoint;
+  std::string weights;  // see add_weights_flag
 };
 
 class EvaluateCommand {
@@ -64,7 +66,8 @@ class EvaluateCommand {
     Collectives& others = *collectives;  // the trainer's from here on
     ASSIGN_OR_RETURN(trainer_, build_evaluator(config_, resources, std::move(collectives)));
     const absl::StatusOr<LoadedModel> loaded =
-        load_model(config_.train(), files_, flags_.checkpoint, *trainer_, is_first());
+        load_model(config_.train(), files_, flags_.checkpoint,
+                   chosen_weights(flags_.weights, config_.train()), *trainer_, is_first());
     if (!loaded.ok()) {
       const absl::Status status = annotate(loaded.status(), "--checkpoint");
       others.fail(status);
@@ -111,6 +114,7 @@ Command add_evaluate_command(CLI::App& program, const RankListener& listener) {
       ->add_option("--checkpoint", flags->checkpoint,
                    "checkpoint, folder of them, or output directory of a training run")
       ->required();
+  add_weights_flag(*command, flags->weights);
   return [flags, listener] { return EvaluateCommand(*flags, listener).run(); };
 }
 

@@ -18,12 +18,14 @@
 #include "tools/output/run_inputs.h"
 #include "tools/output/summary_file.h"
 #include "tools/script/model_script.h"
+#include "tools/weights_flag.h"
 
 namespace millrace {
 namespace {
 
 struct ExportFlags : ConfigFlags {
   std::string checkpoint;
+  std::string weights;  // see add_weights_flag
   std::string output;
 };
 
@@ -45,7 +47,8 @@ absl::Status export_model(const ExportFlags& flags, FileSystem& files, SummaryFi
   const TrainConfig& train = config.train();
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_loader(config, {}));
   ASSIGN_OR_RETURN(const LoadedModel loaded,
-                   load_model(train, files, flags.checkpoint, *trainer, /*print=*/true),
+                   load_model(train, files, flags.checkpoint, chosen_weights(flags.weights, train),
+                              *trainer, /*print=*/true),
                    "--checkpoint");
   summary->checkpoint = loaded.path;
   summary->progress = loaded.progress;
@@ -85,6 +88,7 @@ Command add_export_command(CLI::App& program) {
       ->add_option("--checkpoint", flags->checkpoint,
                    "checkpoint, folder of them, or output directory of a training run")
       ->required();
+  add_weights_flag(*command, flags->weights);
   command->add_option("--output", flags->output, "file to write, such as model.pt")->required();
   return [flags] { return run(*flags); };
 }

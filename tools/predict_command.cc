@@ -22,12 +22,14 @@
 #include "tools/output/prediction_hook.h"
 #include "tools/output/run_inputs.h"
 #include "tools/output/summary_file.h"
+#include "tools/weights_flag.h"
 
 namespace millrace {
 namespace {
 
 struct PredictFlags : ConfigFlags {
   std::string checkpoint;
+  std::string weights;              // see add_weights_flag
   std::optional<std::string> data;  // comma-separated globs
   std::string output;
 };
@@ -59,7 +61,8 @@ class PredictCommand {
     ASSIGN_OR_RETURN(trainer_, build_evaluator(config_, resources));
     ASSIGN_OR_RETURN(
         const LoadedModel loaded,
-        load_model(config_.train(), files_, flags_.checkpoint, *trainer_, /*print=*/true),
+        load_model(config_.train(), files_, flags_.checkpoint,
+                   chosen_weights(flags_.weights, config_.train()), *trainer_, /*print=*/true),
         "--checkpoint");
     summary_.checkpoint = loaded.path;
     summary_.progress = loaded.progress;
@@ -157,6 +160,7 @@ Command add_predict_command(CLI::App& program) {
       ->add_option("--checkpoint", flags->checkpoint,
                    "checkpoint, folder of them, or output directory of a training run")
       ->required();
+  add_weights_flag(*command, flags->weights);
   command->add_option("--data", flags->data,
                       "comma-separated globs to predict; default: the evaluation sets");
   command->add_option("--output", flags->output, "file to write: .parquet, .pq or .csv")

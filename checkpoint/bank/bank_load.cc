@@ -166,15 +166,18 @@ class BankLoad {
     }
   }
 
-  // The state of a parameter comes as a whole.
+  // The state that an optimizer has of a parameter comes as a whole, and so does its average.
   void take_optimizers() {
     if (!options_.whole && optimizer_.empty()) return;
-    std::set<std::string> given;
-    for (const auto& [name, tensor] : optimizer_) given.insert(tensor.parameter);
+    std::set<std::pair<std::string, bool>> given;  // parameter, and whether it is the average
+    for (const auto& [name, tensor] : optimizer_) {
+      given.emplace(tensor.parameter, is_of_average(name));
+    }
     for (NamedParameter& own : target_.optimizer_tensors()) {
       const size_t begin = sizeof(kOptimizerPrefix) - 1;
       const std::string parameter = own.name.substr(begin, own.name.rfind('/') - begin);
-      if (given.count(parameter) == 0) loaded_.optimizer_tensors.push_back(std::move(own));
+      if (given.count({parameter, is_of_average(own.name)}) > 0) continue;
+      loaded_.optimizer_tensors.push_back(std::move(own));
     }
     for (auto& [name, tensor] : optimizer_) {
       loaded_.optimizer_tensors.push_back({name, std::move(tensor.value)});

@@ -34,7 +34,10 @@ TrainState part_of(const TrainState& target, const LoadedState& loaded) {
       if (other.name == tensor.name) part.dense.push_back(tensor);
     }
   }
-  if (!loaded.optimizer_tensors.empty()) part.dense_optimizers = target.dense_optimizers;
+  if (!loaded.optimizer_tensors.empty()) {
+    part.dense_optimizers = target.dense_optimizers;
+    part.average = target.average;
+  }
   for (EmbeddingTable* table : target.tables) {
     for (const auto& other : loaded.tables) {
       if (other->name() == table->name()) part.tables.push_back(table);

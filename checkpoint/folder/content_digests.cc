@@ -33,7 +33,7 @@ absl::StatusOr<absl::uint128> digest_of_dense_file(const CheckpointReader& check
   absl::uint128 sum = 0;
   std::string bytes;
   for (const TensorInfo& tensor : layout.tensors()) {
-    if (of == DigestOf::kModel && absl::StartsWith(tensor.name, kOptimizerPrefix)) continue;
+    if (of == DigestOf::kModel && !is_of_model(tensor.name)) continue;
     bytes.resize(tensor.size_bytes());
     RETURN_IF_ERROR(cursor.read(layout.data_begin() + tensor.begin, absl::MakeSpan(bytes)));
     sum += dense_tensor_digest(tensor.name, tensor.type, tensor.shape, bytes);

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
@@ -26,7 +25,7 @@ constexpr int64_t kMetadataBytes = 1 << 20;
 
 bool is_kept(const File& file, absl::string_view tensor) {
   if (file.kind() == CheckpointManifest::DENSE_FILE) {
-    return !absl::StartsWith(tensor, kOptimizerPrefix);
+    return is_of_model(tensor);
   }
   const std::string prefix = absl::StrCat("table/", file.table(), "/");
   return tensor == prefix + "ids" || tensor == prefix + "weights";

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -26,7 +27,23 @@ std::string numbered(absl::string_view stem, int64_t index, int64_t count,
   return absl::StrFormat("%s-%05d-of-%05d.%s", stem, index, count, extension);
 }
 
+constexpr char kAverage[] = "/average";
+constexpr char kAverageUpdates[] = "/average_updates";
+
 }  // namespace
+
+std::string average_name(absl::string_view parameter) {
+  return absl::StrCat(kOptimizerPrefix, parameter, kAverage);
+}
+
+bool is_of_average(absl::string_view tensor) {
+  return absl::StartsWith(tensor, kOptimizerPrefix) &&
+         (absl::EndsWith(tensor, kAverage) || absl::EndsWith(tensor, kAverageUpdates));
+}
+
+bool is_of_model(absl::string_view tensor) {
+  return !absl::StartsWith(tensor, kOptimizerPrefix) || absl::EndsWith(tensor, kAverage);
+}
 
 std::string checkpoint_name(int64_t step) { return absl::StrFormat("step-%08d", step); }
 

@@ -19,6 +19,15 @@ inline constexpr char kCheckpointFormat[] = "checkpoint 1";
 // With what names of tensors begin that dense optimizers keep: "optimizer/PARAMETER/STATE".
 inline constexpr char kOptimizerPrefix[] = "optimizer/";
 
+// The name of the moving average of a parameter, "optimizer/PARAMETER/average", which goes with the
+// model (checkpoint/folder/model_only.h).
+std::string average_name(absl::string_view parameter);
+// True for such a name and for that of the number of its updates, "…/average_updates".
+bool is_of_average(absl::string_view tensor);
+// True for dense tensors that a model-only checkpoint keeps: parameters, buffers and moving
+// averages.
+bool is_of_model(absl::string_view tensor);
+
 // "step-00001000". REQUIRES: step >= 0.
 std::string checkpoint_name(int64_t step);
 

@@ -24,6 +24,20 @@ TEST(CheckpointNamesTest, Checkpoints) {
   }
 }
 
+TEST(CheckpointNamesTest, AveragesAreOfTheModel) {
+  EXPECT_EQ(average_name("fc.weight"), "optimizer/fc.weight/average");
+  EXPECT_TRUE(is_of_average(average_name("fc.weight")));
+  EXPECT_TRUE(is_of_average("optimizer/fc.weight/average_updates"));
+  EXPECT_TRUE(is_of_model("fc.weight"));
+  EXPECT_TRUE(is_of_model(average_name("fc.weight")));
+  EXPECT_FALSE(is_of_model("optimizer/fc.weight/average_updates"));
+  for (const char* name : {"optimizer/fc.weight/exp_avg", "optimizer/average/step"}) {
+    EXPECT_FALSE(is_of_average(name)) << name;
+    EXPECT_FALSE(is_of_model(name)) << name;
+  }
+  EXPECT_FALSE(is_of_average("tower/average"));
+}
+
 TEST(CheckpointNamesTest, OtherNamesAreNone) {
   for (const char* name :
        {"", "step-", "step-1", "step-0000000a", "step-000000010", "step--0000001", "step-+0000001",

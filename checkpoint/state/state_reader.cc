@@ -29,15 +29,18 @@ constexpr int64_t kMaxStateBytes = int64_t{1} << 30;
 
 class StateLoad {
  public:
-  StateLoad(CheckpointChain chain, const TrainState& target, bool model_only, ThreadPool& threads)
+  StateLoad(CheckpointChain chain, const TrainState& target, bool model_only, ModelWeights weights,
+            ThreadPool& threads)
       : chain_(chain),
         newest_(*chain.back()),
         target_(target),
         model_only_(model_only),
+        weights_(weights),
         threads_(threads) {}
 
   absl::StatusOr<LoadedState> run() {
     RETURN_IF_ERROR(check_parts());
+    RETURN_IF_ERROR(find_averages());
     begin();
     RETURN_IF_ERROR(make_tensors());
     RETURN_IF_ERROR(check_fit());
@@ -82,6 +85,37 @@ class StateLoad {
         model_only_ ? "" : ": it holds the model alone, and training cannot go on from it"));
   }
 
+  // With kAverage.
+  absl::Status find_averages() {
+    if (weights_ == ModelWeights::kTrained) return absl::OkStatus();
+    for (const File& file : newest_.manifest().files()) {
+      if (file.kind() != CheckpointManifest::DENSE_FILE) continue;
+      for (const auto& entry : file.tensors()) {
+        if (is_of_average(entry.name()) && is_of_model(entry.name())) {
+          averages_[entry.name()] = &entry;
+        }
+      }
+    }
+    if (!averages_.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(newest_.directory(),
+                     " has no moving average of dense parameters: its job was trained without "
+                     "train.moving_average; take the trained weights (--weights trained)"));
+  }
+
+  // Returns the name in the file of what becomes this dense tensor.
+  absl::StatusOr<std::string> source_of(const CheckpointManifest::Tensor& tensor) const {
+    const auto found = averages_.find(average_name(tensor.name()));
+    if (found == averages_.end()) return tensor.name();
+    const CheckpointManifest::Tensor& average = *found->second;
+    const bool same = average.dtype() == tensor.dtype() &&
+                      std::equal(average.shape().begin(), average.shape().end(),
+                                 tensor.shape().begin(), tensor.shape().end());
+    if (same) return average.name();
+    return absl::DataLossError(absl::StrCat(newest_.directory(), ": tensor ", average.name(),
+                                            " is of another type or shape than its parameter"));
+  }
+
   bool wanted(absl::string_view name) const {
     return !model_only_ || !absl::StartsWith(name, kOptimizerPrefix);
   }
@@ -101,7 +135,8 @@ class StateLoad {
         }
         const std::vector<int64_t> shape(entry.shape().begin(), entry.shape().end());
         at::Tensor tensor = at::empty(shape, *scalar);
-        data_[entry.name()] = static_cast<char*>(tensor.mutable_data_ptr());
+        ASSIGN_OR_RETURN(const std::string source, source_of(entry));
+        data_[source] = static_cast<char*>(tensor.mutable_data_ptr());
         auto& to = absl::StartsWith(entry.name(), kOptimizerPrefix) ? loaded_.optimizer_tensors
                                                                     : loaded_.dense;
         to.push_back({entry.name(), std::move(tensor)});
@@ -135,7 +170,10 @@ class StateLoad {
                                    did_you_mean(name, names)));
     }
     TrainState expected = target_;
-    if (model_only_) expected.dense_optimizers.clear();
+    if (model_only_) {
+      expected.dense_optimizers.clear();
+      expected.average = nullptr;
+    }
     for (std::string& line : state_differences(expected, named)) lines.push_back(std::move(line));
     if (lines.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
@@ -187,9 +225,12 @@ class StateLoad {
   const CheckpointReader& newest_;
   const TrainState& target_;
   const bool model_only_;
+  const ModelWeights weights_;
   ThreadPool& threads_;
   LoadedState loaded_;
-  std::map<std::string, char*> data_;  // of dense tensors, by name
+  // Tensors that are read in place of parameters, by name.
+  std::map<std::string, const CheckpointManifest::Tensor*> averages_;
+  std::map<std::string, char*> data_;  // of dense tensors, by name in the file
 };
 
 }  // namespace
@@ -218,12 +259,12 @@ absl::StatusOr<RankStates> read_rank_states(const CheckpointReader& checkpoint) 
 
 absl::StatusOr<LoadedState> read_state(CheckpointChain chain, const TrainState& target,
                                        ThreadPool& threads) {
-  return StateLoad(chain, target, /*model_only=*/false, threads).run();
+  return StateLoad(chain, target, /*model_only=*/false, ModelWeights::kTrained, threads).run();
 }
 
 absl::StatusOr<LoadedState> read_model(CheckpointChain chain, const TrainState& target,
-                                       ThreadPool& threads) {
-  return StateLoad(chain, target, /*model_only=*/true, threads).run();
+                                       ThreadPool& threads, ModelWeights weights) {
+  return StateLoad(chain, target, /*model_only=*/true, weights, threads).run();
 }
 
 }  // namespace millrace

@@ -20,11 +20,19 @@ namespace millrace {
 absl::StatusOr<LoadedState> read_state(CheckpointChain chain, const TrainState& target,
                                        ThreadPool& threads);
 
+// What a model's dense parameters are read from.
+enum class ModelWeights {
+  kTrained,  // the parameters
+  kAverage   // their moving averages; parameters that are not averaged as they are
+};
+
 // The same without any state of training: dense parameters and buffers, ids and weights of tables.
 // Serves model-only checkpoints too. `ranks` and `shared` of the result are empty.
 // In both, what the checkpoint was saved without is named in LoadedState::left_out.
+// Errors: as above; FailedPrecondition for kAverage and a checkpoint without a moving average.
 absl::StatusOr<LoadedState> read_model(CheckpointChain chain, const TrainState& target,
-                                       ThreadPool& threads);
+                                       ThreadPool& threads,
+                                       ModelWeights weights = ModelWeights::kTrained);
 
 // The state files alone.
 struct RankStates {

@@ -184,6 +184,43 @@ TEST_F(StateReaderTest, AModelAlone) {
                        AllOf(HasSubstr("RANK_STATE"), HasSubstr("the model alone"))));
 }
 
+TEST_F(StateReaderTest, AModelOfAverages) {
+  begin_average(state_);
+  step_state(state_, {1});
+  ASSERT_OK(write_state(files_, "c", state_.state()));
+  for (const bool reduced : {false, true}) {
+    if (reduced) {
+      ASSERT_OK(make_model_only(files_, path(4), threads_));
+    }
+    for (const ModelWeights weights : {ModelWeights::kTrained, ModelWeights::kAverage}) {
+      TinyState target = make(2);
+      TrainState model = target.state();
+      model.dense_optimizers.clear();
+      ASSERT_OK_AND_ASSIGN(const auto chain, open_chain(files_, path(4)));
+      ASSERT_OK_AND_ASSIGN(LoadedState loaded, read_model(chain, model, threads_, weights));
+      EXPECT_TRUE(loaded.optimizer_tensors.empty());
+      ASSERT_OK(put_state(model, 0, 1, loaded));
+      const bool average = weights == ModelWeights::kAverage;
+      for (size_t i = 0; i < target.dense.size(); ++i) {
+        const bool averaged = average && i < 2;
+        const at::Tensor due =
+            averaged ? state_.average->state()[2 * i + 1].value : state_.dense[i].value;
+        EXPECT_TRUE(target.dense[i].value.equal(due)) << target.dense[i].name;
+        EXPECT_EQ(target.dense[i].value.equal(state_.dense[i].value), !averaged);
+      }
+    }
+  }
+}
+
+TEST_F(StateReaderTest, AveragesOfACheckpointWithoutAreRefused) {
+  ASSERT_OK(write_state(files_, "c", state_.state()));
+  ASSERT_OK_AND_ASSIGN(const auto chain, open_chain(files_, path(3)));
+  EXPECT_THAT(read_model(chain, make(2).state(), threads_, ModelWeights::kAverage).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("step-00000003 has no moving average"),
+                             HasSubstr("--weights trained"))));
+}
+
 TEST_F(StateReaderTest, AStateFileOfAnotherPlaceIsDamage) {
   EXPECT_OK(read_spoilt([](CheckpointState&) {}));
   const std::vector<std::function<void(CheckpointState&)>> spoils = {

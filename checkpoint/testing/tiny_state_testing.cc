@@ -72,6 +72,7 @@ TrainState TinyState::state() const {
   TrainState state;
   state.dense = dense;
   state.dense_optimizers = {optimizer.get()};
+  state.average = average.get();
   for (const auto& table : tables) {
     state.tables.push_back(table.get());
     *state.rank.add_table() = to_state(table->name(), table->content().counters());
@@ -87,6 +88,7 @@ std::string TinyState::to_string() const {
   std::string text;
   append_tensors(dense, &text);
   append_tensors(optimizer->state(), &text);
+  if (average != nullptr) append_tensors(average->state(), &text);
   for (const auto& table : tables) {
     const AdmissionState admission = table->content().admission_state();
     const EvictedLogState evicted = table->content().evicted_log();
@@ -132,6 +134,14 @@ TinyState tiny_state(int64_t seed, const std::vector<std::string>& tables) {
   return state;
 }
 
+void begin_average(TinyState& state) {
+  MovingAverageConfig config;
+  config.set_decay(0.75);
+  auto average = MovingAverage::create(config, {state.dense[0], state.dense[1]});
+  MILLRACE_CHECK(average.ok()) << average.status();
+  state.average = *std::move(average);
+}
+
 void step_state(TinyState& state, const std::vector<int64_t>& ids) {
   ++state.step;
   for (int i = 0; i < 2; ++i) {
@@ -140,8 +150,10 @@ void step_state(TinyState& state, const std::vector<int64_t>& ids) {
   }
   Progress progress;
   progress.step = state.step - 1;
+  if (state.average != nullptr) state.average->before_update();
   const absl::Status stepped = state.optimizer->step(progress);
   MILLRACE_CHECK(stepped.ok()) << stepped;
+  if (state.average != nullptr) state.average->after_update();
   state.optimizer->zero_grad();
   for (const auto& table : state.tables) step_table(*table, state.step, ids);
 }

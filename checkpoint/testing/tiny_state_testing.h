@@ -11,6 +11,7 @@
 #include "base/file_system.h"
 #include "checkpoint/state/state_writer.h"
 #include "checkpoint/train_state.h"
+#include "optim/moving_average.h"
 
 namespace millrace {
 
@@ -27,6 +28,7 @@ void step_table(EmbeddingTable& table, int64_t step, const std::vector<int64_t>&
 struct TinyState {
   std::vector<NamedParameter> dense;
   std::unique_ptr<DenseOptimizer> optimizer;
+  std::unique_ptr<MovingAverage> average;  // null: none, as tiny_state() makes it
   std::vector<std::unique_ptr<EmbeddingTable>> tables;
   int64_t step = 0;
 
@@ -38,7 +40,10 @@ struct TinyState {
 
 // All numbers follow from `seed`. `tables`: what tiny_table takes, one for each.
 TinyState tiny_state(int64_t seed, const std::vector<std::string>& tables = {""});
-// One more step: dense tensors, optimizer and tables change. Each table sees `ids`.
+// Begins a moving average of the parameters.
+void begin_average(TinyState& state);
+// One more step: dense tensors, optimizer, average and tables change. Each table
+// sees `ids`.
 void step_state(TinyState& state, const std::vector<int64_t>& ids);
 
 // Saves it to FOLDER/step-NNNNNNNN, with one rank. Errors: those of StateWriter and

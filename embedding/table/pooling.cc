@@ -14,14 +14,14 @@ float IdLists::divisor(int64_t list) const {
 }
 
 double IdLists::coefficient(int64_t list, int64_t at) const {
-  if (pooling == NONE) return 1;
+  if (pooling == NONE || pooling == FIRST_N) return 1;
   const double weight = weights.empty() ? 1 : weights[at];
   return pooling == SUM ? weight : weight / static_cast<double>(divisor(list));
 }
 
 bool IdLists::copies() const {
   if (pooling == NONE) return true;
-  if (!weights.empty() || static_cast<int64_t>(ids.size()) != batch()) return false;
+  if (weighted() || width() > 1 || static_cast<int64_t>(ids.size()) != batch()) return false;
   if (one_id_each.has_value()) return *one_id_each;
   return kernels(best_instruction_set()).look_at_lists(offsets.data(), batch()).one_id_each;
 }

@@ -74,5 +74,16 @@ TEST_F(PoolingTest, OnlyListsOfOneIdWithoutWeightsAreCopies) {
   EXPECT_TRUE(lists(SUM).copies());
 }
 
+TEST_F(PoolingTest, FirstRowsAreAsTheyAre) {
+  IdLists first = lists(FIRST_N, weights_);
+  first.first_n = 3;
+  EXPECT_EQ(first.width(), 3);
+  EXPECT_FALSE(first.weighted());
+  EXPECT_EQ(first.coefficient(0, 1), 1);
+  EXPECT_EQ(lists(MEAN).width(), 1);
+  EXPECT_TRUE(lists(MEAN, weights_).weighted());
+  EXPECT_FALSE(lists(NONE, weights_).weighted());
+}
+
 }  // namespace
 }  // namespace millrace

@@ -67,6 +67,12 @@ class Pooler {
   float* output(int64_t row) const { return output_.data + row * output_.stride; }
   void pool_list(int64_t list) const {
     const int64_t begin = lists_.begin(list), count = lists_.end(list) - begin;
+    if (lists_.pooling == FIRST_N) {
+      kernels_.copy_rows[type_](found_.data() + begin, count, dim_, output(list), dim_,
+                                output_.past_caches);
+      std::fill_n(output(list) + count * dim_, (lists_.first_n - count) * dim_, 0.0f);
+      return;
+    }
     if (count == 0) {
       std::fill_n(output(list), dim_, 0.0f);
       return;
@@ -184,7 +190,7 @@ void StepPlan::sort_summands(SortedSummands& sorted) const {
   // A counting sort of the occurrences by row, stable: the order within a row is that of lookups.
   std::vector<uint32_t>& begins = sorted.begins;
   begins.assign(rows_.size() + 1, 0);
-  bool weighted = false;
+  bool weighted = divides();
   for (const Lookup& lookup : lookups_) {
     if (lookup.gradient == nullptr) continue;
     weighted = weighted || !lookup.unweighted();
@@ -208,22 +214,28 @@ void StepPlan::place_summands(const Lookup& lookup, SortedSummands& sorted) cons
   const uint32_t* places = places_.data() + lookup.first;
   const IdLists& lists = lookup.lists;
   const float* gradient = lookup.gradient;
-  const bool weighted = !sorted.coefficients.empty();
+  const bool weighted = !sorted.coefficients.empty(), divides = this->divides();
+  const auto divided = [&](double coefficient, uint32_t place) {
+    return static_cast<float>(divides ? coefficient / counts_[place] : coefficient);
+  };
   if (lookup.copies) {
     for (size_t i = 0; i < lists.ids.size(); ++i, gradient += lookup.stride) {
       if (places[i] == kNoPlace) continue;
       const uint32_t at = sorted.begins[places[i]]++;
       sorted.gradients[at] = gradient;
-      if (weighted) sorted.coefficients[at] = 1;
+      if (weighted) sorted.coefficients[at] = divided(1, places[i]);
     }
     return;
   }
+  // From the gradient of one id of a list to that of the next.
+  const int64_t next = lists.pooling == FIRST_N ? table_->dim() : 0;
   for (int64_t list = 0; list < lists.batch(); ++list, gradient += lookup.stride) {
-    for (int64_t i = lists.begin(list); i < lists.end(list); ++i) {
+    const float* own = gradient;
+    for (int64_t i = lists.begin(list); i < lists.end(list); ++i, own += next) {
       if (places[i] == kNoPlace) continue;
       const uint32_t at = sorted.begins[places[i]]++;
-      sorted.gradients[at] = gradient;
-      if (weighted) sorted.coefficients[at] = static_cast<float>(lists.coefficient(list, i));
+      sorted.gradients[at] = own;
+      if (weighted) sorted.coefficients[at] = divided(lists.coefficient(list, i), places[i]);
     }
   }
 }
@@ -272,7 +284,8 @@ uint32_t StepPlan::largest_magnitude(const Lookup& lookup) const {
   const IdLists& lists = lookup.lists;
   const int64_t rows =
       lists.pooling == NONE ? static_cast<int64_t>(lists.ids.size()) : lists.batch();
-  return kernels_.largest_magnitude(lookup.gradient, rows, lookup.stride, table_->dim());
+  return kernels_.largest_magnitude(lookup.gradient, rows, lookup.stride,
+                                    lists.width() * table_->dim());
 }
 
 bool StepPlan::may_overflow(float largest) const {
@@ -282,7 +295,7 @@ bool StepPlan::may_overflow(float largest) const {
     // A weight that is no number makes it one too.
     double weights = 0;
     for (const float weight : lookup.lists.weights) weights += std::abs(double{weight});
-    if (lookup.lists.weights.empty()) weights = static_cast<double>(lookup.lists.ids.size());
+    if (!lookup.lists.weighted()) weights = static_cast<double>(lookup.lists.ids.size());
     most += largest * weights;
   }
   return !(most < std::numeric_limits<float>::max());

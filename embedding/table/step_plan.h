@@ -35,15 +35,21 @@ struct PoolingOutput {
 //   plan.apply(optimizer, context, step);        // or plan.discard()
 //
 // The gradient of a row is the sum of coefficient × gradient over its occurrences in the order
-// (lookup, list, place), as Kernels::add_up does. A row all of whose lookups got no gradient is
-// counted as seen but not updated. Ids that the table does not admit read its default and get no
-// gradient.
+// (lookup, list, place), as Kernels::add_up does; with set_mean_gradients each coefficient is
+// divided by the number of times that the id occurs in the step. A row all of whose lookups got no
+// gradient is counted as seen but not updated. Ids that the table does not admit read its default
+// and get no gradient.
 //
 // Called by one thread; different tables are independent.
 class StepPlan {
  public:
   // The table is borrowed; nobody else may change it inside a step.
   explicit StepPlan(EmbeddingTable& table);
+
+  // Chooses whether the gradient of a row is divided by the number of its occurrences in the step,
+  // over all lookups, also those without a gradient; the weights of ids do not count. Between
+  // steps. Default: false.
+  void set_mean_gradients(bool mean) { mean_gradients_ = mean; }
 
   // Looks ids up, making tentative rows, and pools them (see IdLists). Lookups are numbered from 0.
   // `lists` and what it shows need not stay. Errors: those of EmbeddingTable::find_or_insert.
@@ -103,7 +109,10 @@ class StepPlan {
       lists.offsets = offsets;
     }
     // Whether all coefficients are 1.
-    bool unweighted() const { return copies || (lists.pooling == SUM && lists.weights.empty()); }
+    bool unweighted() const {
+      const bool sum = lists.pooling == SUM && lists.weights.empty();
+      return copies || sum || lists.pooling == FIRST_N;
+    }
   };
 
   bool find_finite();
@@ -126,6 +135,8 @@ class StepPlan {
   static Scratch& scratch();
   void sort_summands(SortedSummands& sorted) const;
   void place_summands(const Lookup& lookup, SortedSummands& sorted) const;
+  // True if a coefficient depends on how often its id occurs.
+  bool divides() const { return mean_gradients_ && places_.size() > rows_.size(); }
   // Have what stands at these places, if there are so many, fetched.
   void prefetch_rows(size_t begin, size_t end) const;
   void prefetch_sums(size_t begin, size_t end) const;
@@ -138,7 +149,8 @@ class StepPlan {
   std::vector<char*> records_;  // of rows_
   std::vector<uint32_t> counts_;
   std::vector<uint32_t> places_;  // of each occurrence: the place of its row in rows_
-  std::optional<bool> finite_;    // what gradients_are_finite said
+  bool mean_gradients_ = false;
+  std::optional<bool> finite_;  // what gradients_are_finite said
   bool added_up_ = false;
   bool sums_are_finite_ = false;
   // If it has been added up, the gradient of each row: in sum_memory_, or the only summand, or

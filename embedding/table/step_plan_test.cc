@@ -23,6 +23,7 @@ struct Input {
   Pooling pooling = SUM;
   std::vector<float> weights = {};
   std::vector<int64_t> offsets = {};
+  int64_t first_n = 1;
 
   IdLists lists() {
     if (offsets.empty()) offsets = {0, static_cast<int64_t>(ids.size())};
@@ -31,6 +32,7 @@ struct Input {
     result.offsets = offsets;
     result.weights = weights;
     result.pooling = pooling;
+    result.first_n = first_n;
     return result;
   }
 };
@@ -51,8 +53,9 @@ class StepPlanTest : public testing::Test {
 
   std::vector<float> look_up(Input& input) {
     const IdLists lists = input.lists();
-    std::vector<float> output(2 * (input.pooling == NONE ? lists.ids.size() : lists.batch()));
-    EXPECT_OK(plan_->look_up(lists, {output.data(), 2}));
+    const int64_t width = 2 * lists.width();
+    std::vector<float> output(width * (input.pooling == NONE ? lists.ids.size() : lists.batch()));
+    EXPECT_OK(plan_->look_up(lists, {output.data(), width}));
     return output;
   }
   // SGD at rate 1 makes a row minus the sum of its gradients.
@@ -110,6 +113,43 @@ TEST_F(StepPlanTest, WeightsMultiplyGradients) {
   apply();
   EXPECT_THAT(row(1), ElementsAre(-0.5, -1));
   EXPECT_THAT(row(2), ElementsAre(2, 4));
+}
+
+TEST_F(StepPlanTest, MeanGradientsDivideByTheOccurrences) {
+  plan_->set_mean_gradients(true);
+  // 1 occurs three times, 2 four times, once of these without a gradient, 3 once.
+  Input first{{1, 2, 1}}, second{{2, 3}, MEAN}, third{{1, 2}, NONE}, unread{{2}};
+  look_up(first);
+  look_up(second);
+  look_up(third);
+  look_up(unread);
+  EXPECT_THAT(plan_->counts(), ElementsAre(3, 4, 1));
+  const float gradient1[] = {1, 10}, gradient2[] = {4, 40}, gradient3[] = {4, 40, 8, 80};
+  plan_->set_gradient(0, gradient1, 2);
+  plan_->set_gradient(1, gradient2, 2);
+  plan_->set_gradient(2, gradient3, 2);
+  EXPECT_TRUE(plan_->gradients_are_finite());
+  // 1: (2 × 1 + 4) / 3; 2: (1 + 4 / 2 + 8) / 4; 3: 4 / 2
+  EXPECT_NEAR(plan_->squared_norm(), (4 + 2.75 * 2.75 + 4) * 101, 1e-3);
+  apply();
+  EXPECT_THAT(row(1), ElementsAre(testing::FloatEq(-2), testing::FloatEq(-20)));
+  EXPECT_THAT(row(2), ElementsAre(-2.75, -27.5));
+  EXPECT_THAT(row(3), ElementsAre(-2, -20));
+  EXPECT_EQ(frequency(1), 3);
+}
+
+TEST_F(StepPlanTest, MeanGradientsOfIdsThatOccurOnceAreTheirs) {
+  // Also of a row that has one gradient and another occurrence without.
+  plan_->set_mean_gradients(true);
+  Input once{{1, 2}, NONE}, again{{2}};
+  look_up(once);
+  const float gradient[] = {0.1f, 0.2f, 0.3f, 0.4f};
+  plan_->set_gradient(0, gradient, 2);
+  EXPECT_TRUE(plan_->gradients_are_finite());
+  look_up(again);  // what was added up is not what holds now
+  apply();
+  EXPECT_THAT(row(1), ElementsAre(-0.1f, -0.2f));
+  EXPECT_THAT(row(2), ElementsAre(-0.15f, -0.2f));
 }
 
 TEST_F(StepPlanTest, ManyOccurrencesKeepTheirDigits) {
@@ -313,6 +353,49 @@ TEST_F(StepPlanTest, ListsOfEveryLengthOverManyChunks) {
   }
 }
 
+TEST_F(StepPlanTest, FirstRowsStandSideBySide) {
+  Input make{{1, 2, 3}, NONE};
+  look_up(make);
+  const float gradient[] = {-1, -10, -2, -20, -3, -30};
+  plan_->set_gradient(0, gradient, 2);
+  apply(1);
+  // Weights do not count.
+  for (const std::vector<float>& weights : {std::vector<float>(), std::vector<float>(5, 7)}) {
+    Input input{{3, 1, 2, 2, 2}, FIRST_N, weights, {0, 2, 2, 3, 5}, 2};
+    const std::vector<float> output = look_up(input);
+    EXPECT_THAT(output, ElementsAre(3, 30, 1, 10, 0, 0, 0, 0, 2, 20, 0, 0, 2, 20, 2, 20));
+    std::vector<float> read_only(output.size(), 5);
+    look_up_read_only(*table_, input.lists(), {read_only.data(), 4});
+    EXPECT_EQ(read_only, output);
+    plan_->discard();
+  }
+  Input input{{3, 1, 2, 2, 2}, FIRST_N, {}, {0, 2, 2, 3, 5}, 2}, none{{1, 2}, NONE};
+  look_up(input);
+  look_up(none);
+  // What comes back to places behind the end of a list reaches no row.
+  std::vector<float> back = {1, 2, 3, 4, 9, 9, 9, 9, 5, 6, 9, 9, 7, 8, 10, 20};
+  const float of_none[] = {100, 200, 300, 400};
+  plan_->set_gradient(0, back.data(), 4);
+  plan_->set_gradient(1, of_none, 2);
+  EXPECT_TRUE(plan_->gradients_are_finite());
+  apply(2);
+  EXPECT_THAT(row(1), ElementsAre(1 - 103, 10 - 204));
+  EXPECT_THAT(row(2), ElementsAre(2 - 322, 20 - 434));
+  EXPECT_THAT(row(3), ElementsAre(3 - 1, 30 - 2));
+}
+
+TEST_F(StepPlanTest, FirstRowsOfOneIdEachAreCopies) {
+  Input first{{1, 2, 1}, FIRST_N, {}, {0, 1, 2, 3}, 1}, sum{{1, 2, 1}, SUM, {}, {0, 1, 2, 3}};
+  EXPECT_TRUE(first.lists().copies());
+  EXPECT_EQ(look_up(first), look_up(sum));
+  const float gradient[] = {1, 2, 3, 4, 5, 6};
+  plan_->set_gradient(0, gradient, 2);
+  apply();
+  EXPECT_THAT(row(1), ElementsAre(-6, -8));
+  first.first_n = 2;
+  EXPECT_FALSE(first.lists().copies());
+}
+
 TEST_F(StepPlanTest, SeesSumsThatOverflow) {
   for (const Pooling pooling : {NONE, SUM}) {
     Input input{{1, 1, 2}, pooling};
@@ -338,17 +421,19 @@ TEST_F(StepPlanTest, SeesEveryNumberThatIsNotFinite) {
       {{1, 1, 2, 4}, SUM, {}, {0, 1, 2, 3, 4}},   // lists of one id
       {{1, 1, 2, 4}, MEAN, {}, {0, 0, 3, 3, 4}},  // empty lists, which no row learns from
       {{1, 1, 2, 4}, SUM, {0, 1, 2, 3}, {0, 1, 2, 3, 4}},
+      {{1, 1, 2}, FIRST_N, {}, {0, 2, 3}, 2},
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     Input input = inputs[i];
     look_up(input);
     std::vector<float> gradient(8, 1);
-    plan_->set_gradient(0, gradient.data(), 2);
+    const int64_t width = 2 * input.first_n;
+    plan_->set_gradient(0, gradient.data(), width);
     EXPECT_TRUE(plan_->gradients_are_finite());
     for (float& place : gradient) {
       for (const float value : {kInfinity, -kInfinity, std::nanf("")}) {
         place = value;
-        plan_->set_gradient(0, gradient.data(), 2);  // what it knew of sums ends
+        plan_->set_gradient(0, gradient.data(), width);  // what it knew of sums ends
         EXPECT_FALSE(plan_->gradients_are_finite()) << "input " << i;
       }
       place = 1;

@@ -122,6 +122,7 @@ absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions opti
     const TrainingClock::Pause no_training(parts_.training);
     const PhaseScope phase(parts_.agreement.collectives(), parts_.position, RankPhase::kEvaluation);
     outcome = catch_exceptions("the evaluation", [&] {
+      const MovingAverage::InPlace averages(parts_.average);
       result =
           run_evaluation(parts_.model, data, options, parts_.position.progress, parts_.context,
                          parts_.hooks, ranks, parts_.context.evaluation_values(), parts_.clock);

@@ -23,6 +23,7 @@
 #include "framework/loop/training_clock.h"
 #include "framework/paired_evaluation.h"
 #include "framework/ranks/agreement.h"
+#include "optim/moving_average.h"
 #include "proto/checkpoint_state.pb.h"
 
 namespace millrace {
@@ -60,6 +61,7 @@ class Evaluations {
     const StopState& stop;
     LoopRecorder& recorder;
     Clock& clock;
+    MovingAverage* average = nullptr;  // null: the parameters are evaluated
   };
 
   // `paired`: sets of which one window is evaluated after each window of training. `defaults`:
@@ -74,7 +76,8 @@ class Evaluations {
   absl::StatusOr<std::vector<EvaluationSet*>> requested(const RequestSet& requests);
   std::vector<std::string> names() const { return names_of(parts_.sets); }
 
-  // Evaluates `data` on all ranks. `state_is_whole`: whether a failure leaves a state of training
+  // Evaluates `data` on all ranks, with the moving averages in place of the parameters if there
+  // are any. `state_is_whole`: whether a failure leaves a state of training
   // that can be saved. Errors: those of run_evaluation. Within training they are marked as the
   // failure of an evaluation (base/failure_kind.h), and failed() is true.
   absl::StatusOr<Evaluated> run(Dataset& data, EvaluationOptions options, bool state_is_whole);

@@ -95,8 +95,12 @@ absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t exa
                                     compute_};
     const StepInput input{data.micro_batches,    examples, parts_.position.progress, seed_,
                           parts_.context.rank(), targets};
+    if (parts_.average != nullptr) parts_.average->before_update();
     result = loss_scaler_ == nullptr ? parts_.train_step.run(step_parts, input, events)
                                      : repeat_until_clean(step_parts, input, events);
+    if (parts_.average != nullptr && result.ok() && result->applied) {
+      parts_.average->after_update();
+    }
     return result.status();
   });
   if (status.ok() && !commit_.decided()) {

@@ -20,6 +20,7 @@
 #include "framework/train_step.h"
 #include "optim/dense_optimizer.h"
 #include "optim/gradient_clipping.h"
+#include "optim/moving_average.h"
 #include "optim/sparse_optimizer.h"
 #include "proto/config.pb.h"
 
@@ -28,7 +29,7 @@ namespace millrace {
 class Model;
 
 // Runs the train step with the events inside it, from before_step to the update. The ranks decide
-// in the commit exchange whether the step is applied.
+// in the commit exchange whether the step is applied; one that is applied moves the average.
 //
 // With FLOAT16, a step whose loss is finite and whose gradients are not is computed again,
 // with the same batches, random numbers and buffers of the model and at a lower scale, until it is
@@ -47,6 +48,7 @@ class StepRunner {
     LoopContext& context;
     const LoopPosition& position;
     const GradientClipping* clipping = nullptr;  // null: gradients are not clipped
+    MovingAverage* average = nullptr;            // null: none is kept
   };
 
   // REQUIRES: check_precision() accepts `precision`; with FLOAT16, parts.train_step can repeat.

@@ -52,6 +52,7 @@ TrainState TrainerState::tensors_and_tables() const {
   for (const auto& optimizer : parts_.dense_optimizers) {
     state.dense_optimizers.push_back(optimizer.get());
   }
+  state.average = parts_.average;
   for (const EmbeddingCollection* collection : parts_.model_parts.collections) {
     for (const auto& table : collection->tables()) state.tables.push_back(table.get());
   }

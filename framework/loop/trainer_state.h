@@ -21,6 +21,7 @@
 #include "framework/request_queue.h"
 #include "io/dataset.h"
 #include "optim/dense_optimizer.h"
+#include "optim/moving_average.h"
 #include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
@@ -45,6 +46,7 @@ class TrainerState {
     LoopPosition& position;
     int rank;
     int world_size;
+    MovingAverage* average = nullptr;  // null: none is kept
   };
   using ReferredFiles = google::protobuf::RepeatedPtrField<CheckpointManifest::ReferredFile>;
 

@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "framework/model_parts.h"
 #include "optim/dense_optimizer_factory.h"
+#include "optim/moving_average.h"
 #include "tests/fakes/tiny_model.h"
 
 namespace millrace {
@@ -30,11 +32,7 @@ std::vector<std::unique_ptr<DenseOptimizer>> dense_optimizers(const TinyTrainerO
   config.set_learning_rate(options.learning_rate);
   options.optimizer == "adam" ? (void)config.mutable_adam() : (void)config.mutable_sgd();
   if (options.dense_optimizer.has_value()) config = *options.dense_optimizer;
-  std::vector<NamedParameter> parameters;
-  for (const auto& parameter : model.named_parameters()) {
-    parameters.push_back({parameter.key(), parameter.value()});
-  }
-  auto optimizers = create_dense_optimizers({config}, parameters);
+  auto optimizers = create_dense_optimizers({config}, parameters_of(model));
   MILLRACE_CHECK(optimizers.ok()) << optimizers.status();
   return *std::move(optimizers);
 }
@@ -69,6 +67,11 @@ TrainerParts tiny_parts(TinyTrainerOptions options) {
     auto clipping = GradientClipping::create(options.clipping);
     MILLRACE_CHECK(clipping.ok()) << clipping.status();
     parts.clipping = *std::move(clipping);
+  }
+  if (options.moving_average.has_value()) {
+    auto average = MovingAverage::create(*options.moving_average, parameters_of(*model));
+    MILLRACE_CHECK(average.ok()) << average.status();
+    parts.moving_average = *std::move(average);
   }
   parts.model = std::move(model);
   parts.train_data = std::make_unique<FakeDataset>(options.train);

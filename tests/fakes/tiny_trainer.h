@@ -22,6 +22,7 @@ struct TinyTrainerOptions {
   std::optional<DenseOptimizerConfig> dense_optimizer;    // instead of these two, maybe frozen
   std::optional<SparseOptimizerConfig> sparse_optimizer;  // likewise
   ClippingConfig clipping;                                // without a limit: none
+  std::optional<MovingAverageConfig> moving_average;
   std::function<absl::Status(const Batch&)> on_forward;
   bool gives_targets = false;
   bool counts_targets = false;

@@ -38,6 +38,7 @@ absl::StatusOr<std::string> run_with_checkpoints(const CheckpointRun& run, FileS
   options.trainer.max_steps = run.max_steps;
   options.trainer.report = {.every_steps = 5};
   options.trainer.save_at_end = run.save_every > 0;
+  options.moving_average.emplace();
   options.clock = &clock;
   TrainerParts parts = tiny_parts(options);
   SaverOptions saver_options;

@@ -18,6 +18,7 @@
 #include "framework/model_parts.h"
 #include "framework/trainer.h"
 #include "optim/dense_optimizer_factory.h"
+#include "optim/moving_average.h"
 #include "tests/fakes/fake_dataset.h"
 
 namespace millrace {
@@ -82,9 +83,10 @@ struct Setup {
   bool adam = false;
   Targets targets = Targets::kExamples;
   int64_t micro_batches = 1;
+  bool average = false;
 };
 
-// All parameters, one after the other.
+// All parameters, and their moving averages if there are some, one after the other.
 absl::StatusOr<at::Tensor> train(const Setup& setup, std::unique_ptr<Collectives> collectives) {
   TrainerParts parts;
   parts.model = std::make_shared<Mlp>(setup.targets);
@@ -95,6 +97,11 @@ absl::StatusOr<at::Tensor> train(const Setup& setup, std::unique_ptr<Collectives
   ASSIGN_OR_RETURN(std::unique_ptr<DenseOptimizer> optimizer,
                    create_dense_optimizer(config, parameters));
   parts.dense_optimizers.push_back(std::move(optimizer));
+  if (setup.average) {
+    ASSIGN_OR_RETURN(parts.moving_average,
+                     MovingAverage::create(MovingAverageConfig(), parameters));
+  }
+  const MovingAverage* const average = parts.moving_average.get();  // the trainer's
   FakeDatasetOptions data;
   data.batches = kSteps * setup.micro_batches;
   data.batch_size = kBatch;
@@ -114,6 +121,11 @@ absl::StatusOr<at::Tensor> train(const Setup& setup, std::unique_ptr<Collectives
   std::vector<at::Tensor> flat;
   for (const NamedParameter& parameter : parameters) {
     flat.push_back(parameter.value.detach().flatten());
+  }
+  if (average != nullptr) {
+    for (const NamedParameter& tensor : average->state()) {
+      flat.push_back(tensor.value.to(at::kFloat).flatten());
+    }
   }
   return at::cat(flat).to(at::kDouble);
 }
@@ -153,6 +165,7 @@ void expect_equal(const Setup& setup) {
 
 TEST(Equality, Sgd) { expect_equal({}); }
 TEST(Equality, Adam) { expect_equal({.adam = true}); }
+TEST(Equality, MovingAverage) { expect_equal({.adam = true, .average = true}); }
 TEST(Equality, TargetsAndMicroBatches) {
   expect_equal({.adam = false, .targets = Targets::kGiven, .micro_batches = 3});
 }

@@ -14,6 +14,7 @@
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_reader.h"
 #include "checkpoint/folder/model_only.h"
+#include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/saver.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
@@ -196,6 +197,59 @@ TEST_F(ModelBankTest, WeightsAloneBeginANewTraining) {
   EXPECT_EQ(table_of(*to).applied_steps(), 0);
   EXPECT_THAT(plan_, AllOf(HasSubstr("weight "), HasSubstr("(as it is)"), HasSubstr(kFolder)));
   EXPECT_OK(to->train().status());
+}
+
+// "weight@average_updates", "weight@average" and so on.
+std::vector<at::Tensor> average_of(Trainer& trainer) {
+  std::vector<at::Tensor> tensors;
+  for (const NamedParameter& tensor : state_of(trainer).optimizer_tensors()) {
+    if (is_of_average(tensor.name)) tensors.push_back(tensor.value.detach().clone());
+  }
+  return tensors;
+}
+
+TEST_F(ModelBankTest, TheAverageIsAPartOfOptimizerState) {
+  TinyTrainerOptions averaged = job();
+  averaged.moving_average.emplace();
+  const std::unique_ptr<Trainer> from = trained(averaged), without = trained(job(6));
+  save(*from);
+  const std::vector<at::Tensor> theirs = average_of(*from);
+  ASSERT_EQ(theirs.size(), 4u);
+  EXPECT_EQ(theirs[0].item<int64_t>(), 5);
+  averaged.moving_average->set_decay(0.5);
+  const auto expect_begun_anew = [&](Trainer& trainer) {
+    const std::vector<at::Tensor> own = average_of(trainer);
+    ASSERT_EQ(own.size(), 4u);
+    EXPECT_EQ(own[0].item<int64_t>(), 0);
+    EXPECT_TRUE(own[1].equal(state_of(trainer).dense[0].value));
+  };
+  const auto expect_theirs = [&](Trainer& trainer) {
+    const std::vector<at::Tensor> own = average_of(trainer);
+    ASSERT_EQ(own.size(), 4u);
+    for (size_t i = 0; i < own.size(); ++i) EXPECT_TRUE(own[i].equal(theirs[i])) << i;
+  };
+  std::unique_ptr<Trainer> to = tiny_trainer(averaged);
+  ASSERT_OK(load("source { parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER] }", *to));
+  expect_theirs(*to);
+  EXPECT_THAT(plan_, HasSubstr("weight@average "));
+  // Of a source that gives its state and not its average the average stays.
+  ASSERT_OK(load("source { parts: [WEIGHTS, DENSE_OPTIMIZER] exclude: '*@average*' }", *to));
+  expect_theirs(*to);
+  to = tiny_trainer(averaged);
+  ASSERT_OK(load("source { parts: WEIGHTS }", *to));
+  EXPECT_EQ(dense_text(*to), dense_text(*from));
+  expect_begun_anew(*to);
+  EXPECT_OK(to->train().status());
+
+  to = tiny_trainer(job());
+  EXPECT_THAT(load("source { parts: [WEIGHTS, DENSE_OPTIMIZER] }", *to),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("weight/average")));
+  ASSERT_OK(load("source { parts: [WEIGHTS, DENSE_OPTIMIZER] exclude: '*@average*' }", *to));
+  // And from a job without one.
+  save(*without);
+  to = tiny_trainer(averaged);
+  ASSERT_OK(load("source { parts: [WEIGHTS, DENSE_OPTIMIZER] }", *to));
+  expect_begun_anew(*to);
 }
 
 TEST_F(ModelBankTest, SlotsComeWithFrequenciesAndAppliedSteps) {

@@ -38,15 +38,17 @@ constexpr const char* kClippings[] = {"", "max_norm: 0.05", "max_norm: 0.05 over
 // The scale of FLOAT16 begins too high and grows to overflows every few steps.
 constexpr const char* kPrecisions[] = {
     "", "compute: BFLOAT16", "compute: FLOAT16 loss_scale { initial: 2097152 growth_interval: 3 }"};
+constexpr const char* kAverages[] = {"", "decay: 0.9", "decay: 0.6 warmup: false"};
+constexpr const char* kDuplicates[] = {"", "duplicate_gradients: MEAN "};
 constexpr RowDtype kDtypes[] = {FLOAT32, FLOAT16, BFLOAT16};
 constexpr const char* kAdmissions[] = {"", "count { min_count: 2 }",
                                        "count { min_count: 2 sketch { capacity: 30 } }",
                                        "probability { probability: 0.5 }"};
 
 // Eight epochs of six steps of two micro-batches, one of them refused: 40 steps. Ids come and go.
-// `number` determines optimizers, schedules, clipping, precision, dtype and admission. The numbers
-// of optimizers, schedules and clippings have no common factor, so that each sparse optimizer meets
-// each dense one.
+// `number` determines optimizers, schedules, clipping, precision, average, dtype and admission. The
+// numbers of optimizers, schedules and clippings have no common factor, so that each sparse
+// optimizer meets each dense one.
 ResumeCase forty_steps(int number) {
   ResumeCase resume_case;
   TinyTrainerOptions& options = resume_case.options;
@@ -67,12 +69,17 @@ ResumeCase forty_steps(int number) {
                        : absl::StrCat("learning_rate: 0.05 ", kSchedules[number % 4], dense),
       &*options.dense_optimizer));
   options.sparse_optimizer.emplace();
-  EXPECT_TRUE(TextFormat::ParseFromString(
-      absl::StrCat("learning_rate: 0.05 ", kSchedules[(number + 1) % 4], kSparse[number % 7]),
-      &*options.sparse_optimizer));
+  EXPECT_TRUE(
+      TextFormat::ParseFromString(absl::StrCat("learning_rate: 0.05 ", kDuplicates[number % 11 % 2],
+                                               kSchedules[(number + 1) % 4], kSparse[number % 7]),
+                                  &*options.sparse_optimizer));
   EXPECT_TRUE(TextFormat::ParseFromString(kClippings[number % 5], &options.clipping));
   EXPECT_TRUE(TextFormat::ParseFromString(kPrecisions[(number + number / 9) % 3],
                                           &options.trainer.precision));
+  const std::string average = kAverages[number % 11 % 3];
+  if (!average.empty() && dense != kFrozen) {
+    EXPECT_TRUE(TextFormat::ParseFromString(average, &options.moving_average.emplace()));
+  }
   options.table.set_row_dtype(kDtypes[number / 35]);
   EXPECT_TRUE(TextFormat::ParseFromString(kAdmissions[(number + number / 35) % 4],
                                           options.table.mutable_admission()));

@@ -239,7 +239,9 @@ Json feature_json(const ScriptInput& input, size_t f, const FeatureSchema& schem
   const EmbeddingFeature& feature = options.features[f];
   const FeaturePlace& place = input.collection->places()[f];
   const TableConfig& table = table_of(options, feature.table);
-  Json result = {{"feature", feature.name}, {"table", feature.table}, {"dim", place.dim}};
+  const int64_t side_by_side = feature.pooling == FIRST_N ? feature.max_ids : 1;
+  Json result = {
+      {"feature", feature.name}, {"table", feature.table}, {"dim", place.dim / side_by_side}};
   if (place.column >= 0) result["first_column"] = place.column;
   result["pooling"] = absl::AsciiStrToLower(Pooling_Name(feature.pooling));
   result["weighted"] = is_weighted(schema, feature.name);

@@ -199,6 +199,24 @@ TEST_F(ModelScriptTest, TakesRowsThatAreNotPooled) {
   expect_equal_predictions(*model, script, job);
 }
 
+TEST_F(ModelScriptTest, FirstRowsAreColumnsOfTheCollection) {
+  TrainConfig job = model_test_config(1, 0, 4);
+  job.mutable_feature(0)->set_pooling(FIRST_N);
+  job.mutable_feature(0)->set_max_ids(3);
+  const auto model = std::make_shared<TestModel>(
+      job, [](TestModel& self, const Batch& batch) -> absl::StatusOr<at::Tensor> {
+        ASSIGN_OR_RETURN(const EmbeddingOutput output, self.embeddings->forward(batch.sparse));
+        return output.pooled.unflatten(1, {3, 4}).sum(1).matmul(self.weight);
+      });
+  ASSERT_OK_AND_ASSIGN(Script script, write(*model, job));
+  const json& input = script.description["inputs"][0];
+  EXPECT_EQ(input["type"], "float32 [batch, 12]");
+  EXPECT_EQ(input["features"][0]["dim"], 4);
+  EXPECT_EQ(input["features"][0]["pooling"], "first_n");
+  EXPECT_EQ(input["features"][0]["max_ids"], 3);
+  expect_equal_predictions(*model, script, job);
+}
+
 TEST_F(ModelScriptTest, WorksWithoutDenseFeaturesOrPooledOnes) {
   TrainConfig pooled = model_test_config(1, 0, 4), unpooled = pooled;
   unpooled.mutable_feature(0)->set_pooling(NONE);

@@ -1,0 +1,96 @@
+// An exponential moving average of dense parameters.
+#ifndef MILLRACE_OPTIM_MOVING_AVERAGE_H_
+#define MILLRACE_OPTIM_MOVING_AVERAGE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "optim/dense/state_layout.h"
+#include "optim/named_parameter.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Keeps the average of each parameter that is trained; frozen parameters and buffers have none:
+//
+//   average += (1 - d) * (parameter - average) after each step that was applied, with
+//   d = decay, or with warmup min(decay, (1 + n) / (10 + n)) for n updates before this one.
+//
+// The average of a parameter without updates is the parameter itself, so that whatever is loaded
+// before the first step is where it begins. float32 parameters are averaged in float32, float64
+// ones in float64. Ranks with equal parameters have equal averages. One step:
+//
+//   average->before_update();
+//   ...                         // the optimizers change the parameters
+//   average->after_update();    // unless the step was refused
+//
+// Used on the trainer's thread.
+class MovingAverage {
+ public:
+  // The parameters are borrowed as handles to the model's own tensors, on the CPU.
+  // Errors: InvalidArgument for a decay out of range and if no parameter requires a gradient.
+  static absl::StatusOr<std::unique_ptr<MovingAverage>> create(
+      const MovingAverageConfig& config, const std::vector<NamedParameter>& parameters);
+
+  // True if evaluations take the averages instead of the parameters.
+  bool evaluates() const { return config_.evaluate(); }
+
+  // Notes where averages without an update begin. Does nothing once all have one.
+  void before_update();
+  // Moves each average towards its parameter.
+  void after_update();
+
+  // Exchanges parameters and averages, in place and bit by bit, and back when it goes out of scope.
+  // Nothing may be saved, loaded or trained meanwhile.
+  class InPlace {
+   public:
+    // Null: does nothing.
+    explicit InPlace(MovingAverage* average) : average_(average) {
+      if (average_ != nullptr) average_->exchange();
+    }
+    ~InPlace() {
+      if (average_ != nullptr) average_->exchange();
+    }
+    InPlace(const InPlace&) = delete;
+    InPlace& operator=(const InPlace&) = delete;
+
+   private:
+    MovingAverage* const average_;
+  };
+
+  // "<parameter>/average_updates", int64 [], and "<parameter>/average", like the parameter, of all
+  // parameters that are averaged, in their order. Counts are copies; the others change with steps.
+  std::vector<NamedParameter> state() const;
+  // As of DenseOptimizer. A parameter of which `state` has nothing is no difference.
+  std::vector<std::string> state_differences(const std::vector<NamedParameter>& state) const;
+  // Replaces the state of all parameters by copies: where `state` has nothing of a parameter, its
+  // average begins anew. Errors: InvalidArgument with the differences; nothing changes then.
+  absl::Status load_state(const std::vector<NamedParameter>& state);
+
+ private:
+  struct Average {
+    at::Tensor parameter;
+    at::Tensor value;  // type and shape of the parameter; means something if updates is above 0
+    int64_t updates = 0;
+  };
+
+  MovingAverage(const MovingAverageConfig& config, std::vector<NamedParameter> parameters);
+  void exchange();
+  double weight(int64_t updates) const;
+
+  const MovingAverageConfig config_;
+  const std::vector<NamedParameter> parameters_;  // those that are averaged
+  const StateLayout layout_;
+  std::vector<Average> averages_;  // of parameters_
+  bool all_begun_ = false;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_MOVING_AVERAGE_H_

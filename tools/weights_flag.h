@@ -1,0 +1,25 @@
+// The flag that chooses which weights of a checkpoint are used.
+#ifndef MILLRACE_TOOLS_WEIGHTS_FLAG_H_
+#define MILLRACE_TOOLS_WEIGHTS_FLAG_H_
+
+#include <string>
+
+#include "checkpoint/state/state_reader.h"
+#include "proto/config.pb.h"
+
+namespace CLI {
+class App;
+}
+
+namespace millrace {
+
+// Adds --weights average|trained to a command. `weights` must live until the command line is
+// parsed; "" without the flag.
+void add_weights_flag(CLI::App& command, std::string& weights);
+
+// What the flag says; without it default_weights() of the configuration.
+ModelWeights chosen_weights(const std::string& weights, const TrainConfig& train);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_WEIGHTS_FLAG_H_
