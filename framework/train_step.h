@@ -64,8 +64,8 @@ class StepObserver {
 // what tests/conformance/train_step_conformance.h checks:
 //  * before each micro-batch, seed the generators by (seed, step, micro-batch, rank);
 //  * run the forward pass, and no more, in AutocastScope(parts.compute);
-//  * multiply losses by input.loss_scale before the backward pass and tell parts.commit, which
-//    divides gradients by it;
+//  * multiply losses by input.loss_scale before the backward pass and pass it in CommitInput, so
+//    that parts.commit divides gradients by it;
 //  * sum gradients over micro-batches so that N of them equal one large batch, also where each task
 //    has targets of its own (StepInput::targets);
 //  * call parts.sparse_optimizer->check() before parts.commit.run(), so that an error which a

@@ -377,13 +377,15 @@ absl::StatusOr<std::unique_ptr<StepData>> Trainer::next_step() {
   return data;
 }
 
-absl::Status Trainer::count_targets(StepData& data) const {
+absl::Status Trainer::count_targets(StepData& data) {
   for (const Batch& batch : data.micro_batches) {
     ASSIGN_OR_RETURN(const std::vector<int64_t> targets,
                      millrace::count_targets(*parts_.model, batch));
     if (&batch == &data.micro_batches.front()) data.targets.resize(targets.size());
+    // The first batch decides for the whole run: ranks add up as many numbers.
+    if (!counted_tasks_.has_value()) counted_tasks_ = targets.size();
     const bool as_configured = targets.empty() || targets.size() == options_.tasks.size();
-    if (!as_configured || targets.size() != data.targets.size()) {
+    if (!as_configured || targets.size() != *counted_tasks_) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the model counts targets of ", targets.size(), " tasks in one batch; must be those of ",
           options_.tasks.size(), " tasks in all batches, or of none in all"));

@@ -204,7 +204,7 @@ class Trainer {
   // The data of the next step, with its targets; null: there is none.
   absl::StatusOr<std::unique_ptr<StepData>> next_step();
   // Sets the targets of `data`.
-  absl::Status count_targets(StepData& data) const;
+  absl::Status count_targets(StepData& data);
   absl::StatusOr<ExchangeResult> run_step(const StepData& data, const ExchangeResult& of_step,
                                           const StepData* next);
   void advance(const StepResult& result);
@@ -234,6 +234,7 @@ class Trainer {
   CheckpointKeeper checkpoints_;
   RequestServer server_;
   bool running_ = false;
+  std::optional<size_t> counted_tasks_;  // for which the model counts targets; none: no batch yet
 };
 
 }  // namespace millrace

@@ -45,6 +45,11 @@ EarlyStoppingState EarlyStoppingHook::without_observations() const {
   return state;
 }
 
+absl::Status EarlyStoppingHook::start(HookContext& context) {
+  if (state_.last_step() > context.progress().step) state_.clear_last_step();
+  return absl::OkStatus();
+}
+
 absl::Status EarlyStoppingHook::after_report(HookContext& context, const Report& report) {
   return observe(context, monitored_.find(report), report.progress.step);
 }

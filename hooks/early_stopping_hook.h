@@ -39,6 +39,8 @@ class EarlyStoppingHook : public Hook {
                                                       const HookResources& resources);
 
   absl::string_view name() const override { return kName; }
+  // Forgets the step of values of another job, where a model bank gave the state alone.
+  absl::Status start(HookContext& context) override;
   // Errors: NotFound if the report, or the evaluation of the set, does not have the metric.
   absl::Status after_report(HookContext& context, const Report& report) override;
   absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;

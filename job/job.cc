@@ -166,7 +166,7 @@ class JobBuilder {
   }
 
   absl::StatusOr<std::unique_ptr<Trainer>> step_trainer(const TrainDataChange& change) {
-    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    RETURN_IF_ERROR(make_schema());
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     ASSIGN_OR_RETURN(parts_.train_data, change(std::move(parts_.train_data)), "train.train_data");
     RETURN_IF_ERROR(make_model());

@@ -7,11 +7,27 @@
 #include "hooks/early_stopping_check.h"
 #include "hooks/early_stopping_hook.h"
 #include "job/metric_names.h"
+#include "metrics/metric_direction.h"
 #include "proto/field_check.h"
 #include "proto/hook_configs.pb.h"
 #include "proto/optimizer_list.h"
 
 namespace millrace {
+namespace {
+
+// Checks that a schedule does not take improvements for the opposite.
+absl::Status check_direction(const PlacedSchedule& placed) {
+  const ReduceOnPlateauScheduleConfig& plateau = placed.schedule.reduce_on_plateau();
+  const std::string metric = plateau.monitor().substr(plateau.monitor().rfind('/') + 1);
+  const bool is_max = plateau.mode() == ReduceOnPlateauScheduleConfig::MAX;
+  const auto contrary = is_max ? MetricDirection::kLowerIsBetter : MetricDirection::kHigherIsBetter;
+  if (direction_of_metric(metric) != contrary) return absl::OkStatus();
+  return wrong(placed.where, absl::StrCat("mode is ", is_max ? "MAX" : "MIN", ", but ",
+                                          is_max ? "lower" : "higher", " values of ", metric,
+                                          " are better; set mode: ", is_max ? "MIN" : "MAX"));
+}
+
+}  // namespace
 
 absl::Status check_monitors(const JobConfig& config) {
   for (int i = 0; i < config.run().hooks_size(); ++i) {
@@ -31,6 +47,7 @@ absl::Status check_monitors(const JobConfig& config) {
   }
   for (const PlacedSchedule& placed : schedules_of(config.train())) {
     if (!placed.schedule.has_reduce_on_plateau()) continue;
+    RETURN_IF_ERROR(check_direction(placed));
     const std::string& monitor = placed.schedule.reduce_on_plateau().monitor();
     ASSIGN_OR_RETURN(const MetricNames names, MetricNames::create(config));
     RETURN_IF_ERROR(

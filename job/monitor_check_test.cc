@@ -63,9 +63,10 @@ TEST(MonitorCheckTest, AMetricThatNobodyReports) {
 }
 
 TEST(MonitorCheckTest, MetricsThatSchedulesFollow) {
-  const auto plateau = [](const std::string& place, const std::string& monitor) {
+  const auto plateau = [](const std::string& place, const std::string& monitor,
+                          const std::string& mode = "MAX") {
     return absl::StrCat("eval_data {} ", place, " { schedule { reduce_on_plateau { monitor: '",
-                        monitor, "' } } }");
+                        monitor, "' mode: ", mode, " } } }");
   };
   for (const char* place : {"optimizer", "sparse_optimizer", "more_optimizers"}) {
     EXPECT_OK(check_hooks("", kEveryStep, plateau(place, "eval/auc")));
@@ -73,6 +74,12 @@ TEST(MonitorCheckTest, MetricsThatSchedulesFollow) {
                 StatusIs(kInvalid, AllOf(HasSubstr(absl::StrCat("train.", place)),
                                          HasSubstr("did you mean \"eval/auc\"?"))));
   }
+  EXPECT_OK(check_hooks("", kEveryStep, plateau("optimizer", "eval/logloss", "MIN")));
+  EXPECT_OK(check_hooks("", kEveryStep, plateau("optimizer", "eval/calibration", "MIN")));
+  EXPECT_THAT(check_hooks("", kEveryStep, plateau("optimizer", "eval/auc", "MIN")),
+              StatusIs(kInvalid, HasSubstr("higher values of auc are better; set mode: MAX")));
+  EXPECT_THAT(check_hooks("", kEveryStep, plateau("optimizer", "train/loss", "MAX")),
+              StatusIs(kInvalid, HasSubstr("set mode: MIN")));
   EXPECT_THAT(check_hooks("", "", plateau("optimizer", "eval/auc")),
               StatusIs(kInvalid, HasSubstr("train.optimizer.schedule: monitor \"eval/auc\"")));
 }

@@ -22,19 +22,32 @@ std::string place_of(const TrainConfig& train, int task) {
   return entry("train.task", task, train.task(task).label());
 }
 
-absl::Status check_model(const TrainConfig& train) {
-  const std::string& name = train.model().name();
-  if (train.task().empty() || labels_of_model(name) == ModelLabels::kOfTasks) {
-    return absl::OkStatus();
-  }
+// "; models that read them: deepfm, dlrm"
+std::string readers_of_tasks() {
   std::vector<std::string> readers;
   for (const std::string& model : registered_models()) {
     if (labels_of_model(model) == ModelLabels::kOfTasks) readers.push_back(model);
   }
-  return wrong(place_of(train, 0),
-               absl::StrCat("model \"", name, "\" has losses of its own and does not read tasks",
-                            readers.empty() ? "" : "; models that read them: ",
-                            absl::StrJoin(readers, ", ")));
+  return readers.empty() ? "" : absl::StrCat("; models that do: ", absl::StrJoin(readers, ", "));
+}
+
+absl::Status check_model(const TrainConfig& train) {
+  const std::string& name = train.model().name();
+  const ModelLabels labels = labels_of_model(name);
+  if (!train.task().empty() && labels != ModelLabels::kOfTasks) {
+    return wrong(place_of(train, 0),
+                 absl::StrCat("model \"", name, "\" has losses of its own and does not read tasks",
+                              readers_of_tasks()));
+  }
+  for (int i = 0; i < train.feature_size(); ++i) {
+    const FeatureConfig& feature = train.feature(i);
+    if (feature.missing() != FeatureConfig::MASK || labels != ModelLabels::kProbabilities) continue;
+    return wrong(entry("train.feature", i, feature.name()),
+                 absl::StrCat("missing is MASK, but model \"", name,
+                              "\" takes probabilities alone as labels and leaves none out",
+                              readers_of_tasks()));
+  }
+  return absl::OkStatus();
 }
 
 // Returns those of `metrics` that take probabilities alone, or the others.

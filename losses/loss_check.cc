@@ -3,40 +3,45 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "proto/field_check.h"
+#include "proto/field_errors.h"
 
 namespace millrace {
 namespace {
 
-absl::Status check_focal(const std::string& where, const FocalLossConfig& config) {
-  RETURN_IF_ERROR(not_negative(where, "gamma", config.gamma()));
-  if (!config.has_alpha() || (config.alpha() >= 0 && config.alpha() <= 1)) return absl::OkStatus();
-  return wrong_number(where, "alpha", config.alpha(), "in [0, 1]");
+void check_focal(const std::string& where, const FocalLossConfig& config, FieldErrors* errors) {
+  errors->add(not_negative(where, "gamma", config.gamma()));
+  if (!config.has_alpha() || (config.alpha() >= 0 && config.alpha() <= 1)) return;
+  errors->add(wrong_number(where, "alpha", config.alpha(), "in [0, 1]"));
 }
 
 }  // namespace
 
 absl::Status check_loss(absl::string_view where, const TaskConfig& task) {
-  RETURN_IF_ERROR(positive(where, "weight", task.weight()));
+  FieldErrors errors;
+  errors.add(positive(where, "weight", task.weight()));
   const auto part = [&](absl::string_view field) { return absl::StrCat(where, ".", field); };
   switch (task.loss_case()) {
     case TaskConfig::kBinaryCrossEntropy: {
       const std::string place = part("binary_cross_entropy");
       const BinaryCrossEntropyLossConfig& config = task.binary_cross_entropy();
-      RETURN_IF_ERROR(below_one(place, "label_smoothing", config.label_smoothing()));
-      return positive(place, "positive_weight", config.positive_weight());
+      errors.add(below_one(place, "label_smoothing", config.label_smoothing()));
+      errors.add(positive(place, "positive_weight", config.positive_weight()));
+      break;
     }
-    case TaskConfig::kFocal: return check_focal(part("focal"), task.focal());
+    case TaskConfig::kFocal: check_focal(part("focal"), task.focal(), &errors); break;
     case TaskConfig::kSoftmax:
-      return positive(part("softmax"), "temperature", task.softmax().temperature());
-    case TaskConfig::kHuber: return positive(part("huber"), "delta", task.huber().delta());
+      errors.add(positive(part("softmax"), "temperature", task.softmax().temperature()));
+      break;
+    case TaskConfig::kHuber:
+      errors.add(positive(part("huber"), "delta", task.huber().delta()));
+      break;
     case TaskConfig::kPairwise:
     case TaskConfig::kMeanSquaredError:
     case TaskConfig::kMeanAbsoluteError:
     case TaskConfig::LOSS_NOT_SET: break;
   }
-  return absl::OkStatus();
+  return errors.status();
 }
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// What a configuration says about a loss, checked.
+// Checks of the numbers of a loss.
 #ifndef MILLRACE_LOSSES_LOSS_CHECK_H_
 #define MILLRACE_LOSSES_LOSS_CHECK_H_
 
@@ -9,7 +9,8 @@
 namespace millrace {
 
 // Checks the numbers of a task: its weight, and those of its loss. Errors: InvalidArgument that
-// begins with `where`, the place of the task in the configuration, and names the field.
+// begins with `where`, the place of the task in the configuration, and names all fields that are
+// wrong.
 absl::Status check_loss(absl::string_view where, const TaskConfig& task);
 
 }  // namespace millrace

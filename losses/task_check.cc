@@ -12,6 +12,7 @@
 #include "losses/loss_check.h"
 #include "losses/loss_factory.h"
 #include "proto/field_check.h"
+#include "proto/field_errors.h"
 
 namespace millrace {
 namespace {
@@ -58,17 +59,21 @@ absl::StatusOr<std::vector<TaskConfig>> tasks_of_labels(absl::string_view where,
   std::vector<TaskConfig> of_labels(labels.size());
   for (size_t i = 0; i < labels.size(); ++i) of_labels[i].set_label(labels[i]);
   std::set<std::string> seen;
+  FieldErrors errors;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const std::string place = place_of(where, static_cast<int>(i), tasks[i]);
-    RETURN_IF_ERROR(check_loss(place, tasks[i]));
-    ASSIGN_OR_RETURN(const std::string label, label_of(place, tasks[i], labels));
-    if (!seen.insert(label).second) {
-      return wrong(place, absl::StrCat("label \"", label, "\" has a task before it"));
+    errors.add(check_loss(place, tasks[i]));
+    const absl::StatusOr<std::string> label = label_of(place, tasks[i], labels);
+    errors.add(label.status());
+    if (!label.ok()) continue;
+    if (!seen.insert(*label).second) {
+      errors.add(wrong(place, absl::StrCat("label \"", *label, "\" has a task before it")));
     }
-    TaskConfig& task = of_labels[std::find(labels.begin(), labels.end(), label) - labels.begin()];
+    TaskConfig& task = of_labels[std::find(labels.begin(), labels.end(), *label) - labels.begin()];
     task = tasks[i];
-    task.set_label(label);
+    task.set_label(*label);
   }
+  RETURN_IF_ERROR(errors.status());
   return of_labels;
 }
 
@@ -81,11 +86,11 @@ absl::Status check_tasks(absl::string_view where, const TrainConfig& train) {
   }
   const std::vector<TaskConfig> tasks(train.task().begin(), train.task().end());
   RETURN_IF_ERROR(tasks_of_labels(where, tasks, labels).status());
+  FieldErrors errors;
   for (int i = 0; i < train.task_size(); ++i) {
-    RETURN_IF_ERROR(
-        check_needs(place_of(where, i, train.task(i)), train.task(i), train, has_groups));
+    errors.add(check_needs(place_of(where, i, train.task(i)), train.task(i), train, has_groups));
   }
-  return absl::OkStatus();
+  return errors.status();
 }
 
 }  // namespace millrace

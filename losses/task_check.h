@@ -1,4 +1,4 @@
-// What a configuration says about tasks, checked.
+// Checks of train.task.
 #ifndef MILLRACE_LOSSES_TASK_CHECK_H_
 #define MILLRACE_LOSSES_TASK_CHECK_H_
 
@@ -15,9 +15,9 @@ namespace millrace {
 
 // Returns one task for each of `labels`, in their order, each with its label: the entry of `tasks`,
 // or binary cross entropy of weight 1. An entry without a label is of the only label.
-// Errors: InvalidArgument that begins with `where`, the message of which `task` is a field, for
-// numbers out of range, an entry without a label where there are several, a label that is not among
-// them (naming the nearest) or has two entries.
+// Errors: InvalidArgument with all mistakes. Each begins with `where`, the message of which `task`
+// is a field: numbers out of range, an entry without a label where there are several, a label that
+// is not among them (naming the nearest) or has two entries.
 absl::StatusOr<std::vector<TaskConfig>> tasks_of_labels(absl::string_view where,
                                                         absl::Span<const TaskConfig> tasks,
                                                         const std::vector<std::string>& labels);

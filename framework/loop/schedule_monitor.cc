@@ -41,6 +41,13 @@ ScheduleMonitor::ScheduleMonitor(const std::map<std::string, Schedule*>& schedul
   }
 }
 
+absl::Status ScheduleMonitor::start(HookContext& context) {
+  for (Observer& observer : observers_) {
+    if (observer.last_step > context.progress().step) observer.last_step.reset();
+  }
+  return absl::OkStatus();
+}
+
 template <typename Result>
 absl::Status ScheduleMonitor::observe(HookContext& context, const Result& result) {
   for (Observer& observer : observers_) {

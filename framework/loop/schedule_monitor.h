@@ -1,4 +1,4 @@
-// Brings metrics to the schedules that follow one.
+// Feeds schedules that follow a metric.
 #ifndef MILLRACE_FRAMEWORK_LOOP_SCHEDULE_MONITOR_H_
 #define MILLRACE_FRAMEWORK_LOOP_SCHEDULE_MONITOR_H_
 
@@ -42,6 +42,8 @@ class ScheduleMonitor : public Hook {
   explicit ScheduleMonitor(const std::map<std::string, Schedule*>& schedules);
 
   absl::string_view name() const override { return kName; }
+  // Forgets the step of values of another job, where a model bank gave the state alone.
+  absl::Status start(HookContext& context) override;
   // Errors: NotFound if the report, or the evaluation of the set, does not have the metric.
   absl::Status after_report(HookContext& context, const Report& report) override;
   absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;

@@ -136,6 +136,15 @@ TEST(ScheduleMonitorTest, ContinuesWithTheStateThatWasSaved) {
   EXPECT_THAT(other->rate(0), DoubleEq(1));
 }
 
+TEST(ScheduleMonitorTest, TheStepOfAnotherJobHidesNoValue) {
+  const auto hook = monitor_of({"monitor: 'eval/loss'"});
+  FakeHookContext context;
+  ASSERT_OK(hook->after_evaluate(context, evaluation(0.5, 100)));
+  ASSERT_OK(hook->start(context));  // at step 0
+  ASSERT_OK(hook->after_evaluate(context, evaluation(0.6, 100)));
+  EXPECT_THAT(hook->rate(0), DoubleEq(0.5));
+}
+
 TEST(ScheduleMonitorTest, DropsObservationsOfAnotherMetric) {
   const auto hook = monitor_of({"monitor: 'train/loss'", "monitor: 'eval/loss'"});
   FakeHookContext context;

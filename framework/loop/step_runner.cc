@@ -114,16 +114,17 @@ absl::StatusOr<StepResult> StepRunner::repeat_until_clean(const TrainStepParts& 
                                                           StepInput input, Events& events) {
   LossScaler& scaler = *loss_scaler_;
   Buffers buffers(parts_.model);
+  const double begun = scaler.scale();
   StepTimings timings;
   for (int64_t repeats = 0;; ++repeats) {
     input.loss_scale = scaler.scale();
     ASSIGN_OR_RETURN(StepResult result, parts_.train_step.run(parts, input, events));
     timings = timings + result.timings;
-    if (result.applied) scaler.add_clean_step();
     // The forward pass does not depend on the scale. All ranks have the same loss.
     const bool overflow =
         !result.applied && commit_.decided() && std::isfinite(result.loss.item<double>());
     if (!overflow || scaler.is_lowest()) {
+      result.applied ? scaler.add_clean_step() : scaler.add_refused_step(begun);
       result.repeats = repeats;
       result.timings = timings;
       result.figures.emplace_back("loss_scale", input.loss_scale);

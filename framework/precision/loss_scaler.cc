@@ -29,6 +29,11 @@ void LossScaler::add_overflow() {
   clean_steps_ = 0;
 }
 
+void LossScaler::add_refused_step(double scale) {
+  scale_ = scale;
+  clean_steps_ = 0;
+}
+
 absl::Status LossScaler::save_state(ObjectState& state) const {
   LossScaleState saved;
   saved.set_scale(scale_);

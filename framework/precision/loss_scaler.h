@@ -16,8 +16,9 @@ namespace millrace {
 //
 // A step that is applied is clean. After growth_interval clean steps in a row the scale is
 // multiplied by growth_factor, unless it would leave the range of float32. An overflow multiplies
-// the scale by backoff_factor, but not below `min`. The rule is that of torch.amp.GradScaler, with
-// a floor, and with the same batch repeated after an overflow.
+// the scale by backoff_factor, but not below `min`. A step that is refused at last leaves the scale
+// as it found it, because no scale would have helped. The rule is that of torch.amp.GradScaler, but
+// for the floor, the refused step, and the same batch being repeated after an overflow.
 //
 // All ranks see the same steps and overflows, so all have the same scale. Used on the trainer's
 // thread.
@@ -32,11 +33,13 @@ class LossScaler : public Checkpointable {
   bool is_lowest() const { return scale_ <= config_.min(); }
   // Notes that the step was applied.
   void add_clean_step();
-  // Notes that gradients overflowed. REQUIRES: !is_lowest().
+  // Notes that gradients overflowed, so that the step is repeated. REQUIRES: !is_lowest().
   void add_overflow();
+  // Notes that the step was refused. `scale`: that at its beginning.
+  void add_refused_step(double scale);
 
   absl::Status save_state(ObjectState& state) const override;
-  // Begins anew without a state. A scale below `min` becomes `min`.
+  // Without a state the scale is the initial one. A scale below `min` becomes `min`.
   // Errors: InvalidArgument for a state that is damaged or of another version.
   absl::Status load_state(absl::Span<const ObjectState> per_rank) override;
 

@@ -24,6 +24,7 @@ struct PlainModel {
     double scale = initial;
     int clean = 0;
     for (size_t step = 0; step < limits.size(); ++step) {
+      const double begun = scale;
       while (true) {
         scales.push_back(scale);
         const bool overflows = scale > limits[step];
@@ -38,6 +39,8 @@ struct PlainModel {
         }
         if (scale <= min) {
           refused->push_back(step);
+          clean = 0;
+          scale = begun;
           break;
         }
         clean = 0;
@@ -72,6 +75,7 @@ std::vector<double> run(const LossScaleConfig& config, const std::vector<double>
       EXPECT_OK(second.load_state({state}));
       scaler = &second;
     }
+    const double begun = scaler->scale();
     while (true) {
       scales.push_back(scaler->scale());
       if (scaler->scale() <= limits[step]) {
@@ -80,6 +84,7 @@ std::vector<double> run(const LossScaleConfig& config, const std::vector<double>
       }
       if (scaler->is_lowest()) {
         refused->push_back(step);
+        scaler->add_refused_step(begun);
         break;
       }
       scaler->add_overflow();

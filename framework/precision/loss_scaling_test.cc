@@ -182,7 +182,7 @@ TEST(LossScalingTest, AnOverflowAtTheLowestScaleIsRefused) {
   ASSERT_OK(train(run));
   EXPECT_EQ(run.summary.progress.step, 0);
   EXPECT_EQ(run.summary.progress.skipped_steps, 10);
-  EXPECT_THAT(run.repeats, ElementsAre(2, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(run.repeats, Each(2)) << "a refused step leaves the scale as it was";
 }
 
 }  // namespace

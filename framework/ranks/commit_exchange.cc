@@ -49,6 +49,11 @@ void CommitExchange::enter(RankPhase phase) { agreement_.collectives().set_phase
 absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
   enter(RankPhase::kCommit);
   RETURN_IF_ERROR(agreement_.verify());
+  const auto losses = static_cast<int64_t>(std::max<size_t>(losses_, 1));
+  if (input.loss.defined() && input.loss.numel() != losses) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the train step gave ", input.loss.numel(), " losses; must be ", losses));
+  }
   std::string own = input.non_finite;
   if (own.empty() && input.loss.defined() && !is_finite(input.loss)) own = "the loss";
   CommitInput checked = input;

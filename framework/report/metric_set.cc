@@ -125,7 +125,7 @@ absl::Status MetricSet::update(const StepResult& step) {
 
 void MetricSet::add_loss(const StepResult& step) {
   examples_ += step.examples;
-  if (step.task_targets.size() != tasks_.size()) {
+  if (step.task_targets.empty()) {
     loss_sum_ += to_double(step.loss) * static_cast<double>(step.examples);
     return;
   }

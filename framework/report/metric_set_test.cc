@@ -257,7 +257,9 @@ TEST(MetricSetTest, OverRanksLossesOfTasks) {
                                    : rank > 0 ? step_of_tasks({2, 0}, {4, 0})
                                               : step_of_tasks({5, 8}, {2, 1})));
     }
-    if (scope == LossScope::kWholeStep) ASSERT_OK(ranks[2].update(whole));
+    if (scope == LossScope::kWholeStep) {
+      ASSERT_OK(ranks[2].update(whole));
+    }
     const auto values = merged(ranks);
     EXPECT_EQ(values.at("click/loss"), 3);
     EXPECT_EQ(values.at("buy/loss"), 8);

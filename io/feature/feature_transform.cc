@@ -129,9 +129,8 @@ absl::string_view outside_text(LabelRange range) {
   if (range == LabelRange::kBinary) return "of a binary task is neither 0 nor 1";
   if (range == LabelRange::kNotNegative)
     return "is below 0, but the loss ranks by grades from 0 on";
-  return "is outside [0, 1], but the loss of this model is a cross entropy; the transform "
-         "threshold "
-         "makes 0 and 1 of other labels";
+  return "is outside [0, 1], but its loss takes probabilities; the transform threshold makes 0 and "
+         "1 of other labels";
 }
 
 // Appends rows without defaults.
