@@ -170,6 +170,13 @@ absl::Status check_optimizers(const TrainConfig& train) {
   for (const PlacedSchedule& placed : schedules_of(train)) {
     RETURN_IF_ERROR(
         check_optimizer_schedule(placed.where, placed.schedule, training_totals(train)));
+    const double min_rate = placed.schedule.reduce_on_plateau().min_rate();
+    if (min_rate > 0 && min_rate >= placed.learning_rate) {
+      return wrong(placed.where, absl::StrCat("min_rate is ", min_rate,
+                                              ", so that the rate is never reduced; must be below "
+                                              "learning_rate, ",
+                                              placed.learning_rate));
+    }
   }
   RETURN_IF_ERROR(check_dense_optimizer("train.optimizer", train.optimizer()));
   for (int i = 0; i < train.more_optimizers_size(); ++i) {

@@ -12,18 +12,18 @@ std::vector<DenseOptimizerConfig> dense_optimizers_of(const TrainConfig& train) 
 }
 
 std::vector<PlacedSchedule> schedules_of(const TrainConfig& train) {
-  std::vector<PlacedSchedule> all = {
-      {"train.optimizer.schedule", train.optimizer().schedule()},
-      {"train.sparse_optimizer.schedule", train.sparse_optimizer().schedule()},
+  std::vector<PlacedSchedule> all;
+  const auto add = [&all](const std::string& where, const auto& optimizer) {
+    all.push_back({where + ".schedule", optimizer.schedule(), optimizer.learning_rate()});
   };
+  add("train.optimizer", train.optimizer());
+  add("train.sparse_optimizer", train.sparse_optimizer());
   for (int i = 0; i < train.more_optimizers_size(); ++i) {
-    all.push_back(
-        {entry("train.more_optimizers", i) + ".schedule", train.more_optimizers(i).schedule()});
+    add(entry("train.more_optimizers", i), train.more_optimizers(i));
   }
   for (int i = 0; i < train.table_size(); ++i) {
     const TableConfig& table = train.table(i);
-    all.push_back({entry("train.table", i, table.name()) + ".optimizer.schedule",
-                   table.optimizer().schedule()});
+    add(entry("train.table", i, table.name()) + ".optimizer", table.optimizer());
   }
   return all;
 }

@@ -17,6 +17,7 @@ std::vector<DenseOptimizerConfig> dense_optimizers_of(const TrainConfig& train);
 struct PlacedSchedule {
   std::string where;        // train.optimizer.schedule
   ScheduleConfig schedule;  // may have no kind
+  double learning_rate = 0;
 };
 
 // Returns the schedules of dense optimizers, of the sparse optimizer and of each table.

@@ -113,9 +113,8 @@ class Bench {
                                compute};
     agreement_.start({"step", progress.step}, {});
     commit_->begin_step(progress.step, targets.size());
-    absl::StatusOr<StepResult> result =
-        step_->run(parts, {micro_batches, examples, progress, seed, rank, targets, loss_scale},
-                   observer);
+    absl::StatusOr<StepResult> result = step_->run(
+        parts, {micro_batches, examples, progress, seed, rank, targets, loss_scale}, observer);
     if (!result.ok() && !commit_->decided()) commit_->fail(result.status()).IgnoreError();
     if (result.ok()) {
       EXPECT_TRUE(commit_->decided()) << "the commit exchange was not asked";

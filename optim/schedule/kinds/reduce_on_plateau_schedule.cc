@@ -31,6 +31,9 @@ void ReduceOnPlateauSchedule::check(absl::string_view where, const ScheduleConfi
                                     const ScheduleScope& scope, FieldErrors* errors) {
   const ReduceOnPlateauScheduleConfig& plateau = config.reduce_on_plateau();
   errors->add(check_monitor(where, plateau.monitor()));
+  if (config.unit() != ScheduleConfig::STEPS) {
+    errors->add(wrong(where, "unit does nothing; the rate follows from values of the metric"));
+  }
   if (!(plateau.factor() > 0 && plateau.factor() < 1)) {
     errors->add(wrong_number(where, "factor", plateau.factor(), "above 0 and below 1"));
   }
