@@ -148,6 +148,11 @@ absl::Status Saver::open(Collectives& ranks) {
       .status();
 }
 
+std::string Saver::durable_path(int64_t step) const {
+  const std::string path = path_of(step);
+  return files_.link_info(path).ok() ? path : "";
+}
+
 std::string Saver::path_of(int64_t step) const {
   return join_path(options_.folder, checkpoint_name(step));
 }

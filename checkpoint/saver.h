@@ -126,6 +126,7 @@ class Saver : public StateSaver {
   // empty.
   absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path, const TrainState& target,
                                                Collectives& ranks) override;
+  std::string durable_path(int64_t step) const override;
   void restored(const CheckpointInfo& info) override {
     restored_ = info.path;
     remember(info.path);

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_CHECKPOINT_STATE_SAVER_H_
 #define MILLRACE_CHECKPOINT_STATE_SAVER_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -71,6 +72,9 @@ class StateSaver {
   virtual absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path,
                                                        const TrainState& target,
                                                        Collectives& ranks) = 0;
+  // Returns the path of the durable checkpoint of `step` in the destination; "": there is none. The
+  // default knows none.
+  virtual std::string durable_path(int64_t step) const { return ""; }
   // Called when the trainer has applied a checkpoint that restore() or restore_from() returned. The
   // default does nothing.
   virtual void restored(const CheckpointInfo& info) {}

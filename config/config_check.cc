@@ -36,6 +36,7 @@
 #include "optim/rows/row_optimizer_check.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
+#include "proto/field_errors.h"
 #include "proto/optimizer_list.h"
 
 namespace millrace {
@@ -241,6 +242,39 @@ absl::Status check_cadence(const std::string& where, const CadenceConfig& when) 
   return at_least(where, "every_windows", when.every_windows(), 0);
 }
 
+// Sets in windows are evaluated by the trainer, one window after each window of training.
+absl::Status check_set_cadences(const EvaluationConfig& evaluation, const TrainConfig& train) {
+  std::vector<std::string> names;
+  std::set<std::string> in_windows, seen;
+  for (const EvaluationSetConfig& set : train.eval_data()) {
+    names.push_back(set.name());
+    if (set.data().has_windows()) in_windows.insert(set.name());
+  }
+  FieldErrors errors;
+  for (int i = 0; i < evaluation.set_size(); ++i) {
+    const EvaluationConfig::Set& set = evaluation.set(i);
+    const std::string where = entry("run.evaluation.set", i, set.name());
+    if (set.name().empty()) {
+      errors.add(wrong(where, "name is missing; set it to the name of an evaluation set"));
+    } else if (std::find(names.begin(), names.end(), set.name()) == names.end()) {
+      errors.add(wrong(
+          where, absl::StrCat("no evaluation set has this name", did_you_mean(set.name(), names))));
+    } else if (in_windows.count(set.name()) > 0) {
+      errors.add(wrong(where,
+                       "the set comes in windows, of which one is evaluated after each window of "
+                       "training; remove the entry"));
+    }
+    if (!set.name().empty()) errors.add(untaken(where, set.name(), &seen));
+    if (!set.has_when()) {
+      errors.add(wrong(where,
+                       "when is missing; without a cadence of its own the set needs no "
+                       "entry"));
+    }
+    errors.add(check_cadence(where + ".when", set.when()));
+  }
+  return errors.status();
+}
+
 absl::Status check_distributed(const DistributedConfig& config) {
   const std::string where = "run.distributed";
   const auto seconds = [&](absl::string_view field, double value) {
@@ -325,6 +359,7 @@ absl::Status validate(const JobConfig& config) {
     }
     RETURN_IF_ERROR(check_shell_path(to), "run.window_io");
   }
+  RETURN_IF_ERROR(check_set_cadences(config.run().evaluation(), train));
   return check_run(config.run());
 }
 

@@ -222,6 +222,20 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.eval_data[1].data={}", "train.eval_data[1] \"late\".data: path is missing"},
         Case{"train.eval_data[1].data.batch_size=-3", "\"late\".data: batch_size is -3"}));
 
+INSTANTIATE_TEST_SUITE_P(
+    CadencesOfSets, InvalidTest,
+    testing::Values(
+        Case{"run.evaluation.set={name: 'lat' when {}}",
+             "run.evaluation.set[0] \"lat\": no evaluation set has this name; did you mean "
+             "\"late\"?"},
+        Case{"run.evaluation.set={when {}}", "run.evaluation.set[0]: name is missing"},
+        Case{"run.evaluation.set={name: 'late'}",
+             "run.evaluation.set[0] \"late\": when is missing"},
+        Case{"run.evaluation.set=[{name: 'late' when {}}, {name: 'late' when {}}]",
+             "run.evaluation.set[1] \"late\": the name is taken"},
+        Case{"run.evaluation.set=[{name: 'x' when {}}, {name: 'late' when {every_steps: -1}}]",
+             "run.evaluation.set[1] \"late\".when: every_steps is -1"}));
+
 INSTANTIATE_TEST_SUITE_P(GeneratedData, InvalidTest,
                          testing::Values(Case{"train.generated_data={}",
                                               "train.generated_data: directory is missing"},
@@ -396,6 +410,18 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.train_data.split={from: nan}", "split: from is not a number"},
         Case{"train.model.[millrace.deepfm].dropout=nan",
              "train.model.[millrace.deepfm]: dropout is not a number"}));
+
+TEST(ValidateTest, ASetInWindowsHasNoCadence) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("train.train_data={windows {directory {path: 'in'}}}", &config));
+  ASSERT_OK(apply_override("train.eval_data[1].data={windows {directory {path: 'x'}}}", &config));
+  ASSERT_OK(apply_override("run.evaluation.set={name: 'eval' when {every_windows: 2}}", &config));
+  EXPECT_OK(validate(config));
+  ASSERT_OK(apply_override("run.evaluation.set={name: 'late' when {every_windows: 2}}", &config));
+  EXPECT_THAT(validate(config),
+              StatusIs(kInvalid, HasSubstr("run.evaluation.set[0] \"late\": the set comes in "
+                                           "windows, of which one is evaluated after each")));
+}
 
 TEST(ValidateTest, EmptyJobsSayWhatIsMissingFirst) {
   EXPECT_THAT(validate(JobConfig()), StatusIs(kInvalid,

@@ -111,6 +111,10 @@ class Evaluation {
   absl::Status run_batches() {
     const Undisturbed undisturbed(model_);
     const c10::AutoGradMode no_gradients(false);
+    RETURN_IF_ERROR(catch_exceptions("the model's begin_evaluation", [&] {
+      model_.begin_evaluation(options_.name);
+      return absl::OkStatus();
+    }));
     RETURN_IF_ERROR(data_.start_epoch(0));
     ASSIGN_OR_RETURN(std::optional<Batch> next, ranks_.next(data_));
     ranks_.start(next.has_value() ? &*next : nullptr);

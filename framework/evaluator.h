@@ -24,6 +24,7 @@ class Model;
 struct EvaluationSet {
   std::string name;
   std::unique_ptr<Dataset> data;
+  std::vector<std::string> metrics = {};  // names; none: those of the trainer
 };
 
 struct EvaluationOptions {
@@ -51,13 +52,13 @@ class EvaluationRanks {
   virtual absl::Status merge(MetricSet& metrics, ReportedValues& values) = 0;
 };
 
-// Runs the model over one epoch of `data` in evaluation mode, without gradients, and fires
-// before_step, after_data and after_step for each batch; the caller fires what is around. Ranks
-// whose data ends before that of others go on with empty batches. Leaves parameters, tables, the
-// model's training mode and random generators as they were. `values` are those that hooks reported
-// meanwhile, taken into the result. Returns: none if a rank asked to stop. Errors: those of the
-// data, the model and hooks, annotated with the set's name; InvalidArgument if there is no example
-// on any rank.
+// Calls the model's begin_evaluation, runs it over one epoch of `data` in evaluation mode, without
+// gradients, and fires before_step, after_data and after_step for each batch; the caller fires what
+// is around. Ranks whose data ends before that of others go on with empty batches. Leaves
+// parameters, tables, the model's training mode and random generators as they were. `values` are
+// those that hooks reported meanwhile, taken into the result. Returns: none if a rank asked to
+// stop. Errors: those of the data, the model and hooks, annotated with the set's name;
+// InvalidArgument if there is no example on any rank.
 absl::StatusOr<std::optional<EvaluationResult>> run_evaluation(
     Model& model, Dataset& data, const EvaluationOptions& options, const Progress& progress,
     HookContext& context, HookList& hooks, EvaluationRanks& ranks, ReportedValues& values,

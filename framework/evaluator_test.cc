@@ -6,8 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "framework/model.h"
@@ -83,6 +87,53 @@ class EvaluatorTest : public testing::Test {
   FakeRanks ranks_;
   FakeClock clock_;
 };
+
+// Writes down in which order it is called, and how.
+class CalledModel : public TinyModel {
+ public:
+  CalledModel() : TinyModel(2) {}
+  void begin_evaluation(absl::string_view set) override {
+    if (throws) throw std::runtime_error("planted");
+    calls.push_back(absl::StrCat("evaluation ", set, is_training() ? " training" : "",
+                                 at::GradMode::is_enabled() ? " gradients" : ""));
+  }
+  void begin_step(const Progress& progress, Phase phase) override {
+    calls.push_back(absl::StrCat("step ", progress.step));
+  }
+  absl::StatusOr<ModelOutput> evaluate(const Batch& batch) override {
+    calls.push_back("batch");
+    return TinyModel::evaluate(batch);
+  }
+  std::vector<std::string> calls;
+  bool throws = false;
+};
+
+TEST_F(EvaluatorTest, TellsTheModelWhichSetBegins) {
+  const auto called = std::make_shared<CalledModel>();
+  called->train();
+  for (const char* set : {"eval", "late"}) {
+    FakeDataset data(FakeDatasetOptions{.batches = 1});
+    options_.name = set;
+    ASSERT_OK(run_evaluation(*called, data, options_, progress_, context_, hooks_, ranks_, values_,
+                             clock_)
+                  .status());
+  }
+  EXPECT_THAT(called->calls, ElementsAre("evaluation eval", "step 12", "batch", "evaluation late",
+                                         "step 12", "batch"));
+  EXPECT_TRUE(called->is_training());
+}
+
+TEST_F(EvaluatorTest, AnExceptionOfTheModelBeforeTheSetIsAnError) {
+  const auto called = std::make_shared<CalledModel>();
+  called->throws = true;
+  FakeDataset data(FakeDatasetOptions{.batches = 1});
+  EXPECT_THAT(
+      run_evaluation(*called, data, options_, progress_, context_, hooks_, ranks_, values_, clock_)
+          .status(),
+      StatusIs(absl::StatusCode::kInternal,
+               AllOf(HasSubstr("evaluating \"eval\""), HasSubstr("begin_evaluation"),
+                     HasSubstr("planted"))));
+}
 
 TEST_F(EvaluatorTest, GoesOnWithEmptyBatchesWhileOthersHaveData) {
   ASSERT_OK_AND_ASSIGN(const EvaluationResult alone, evaluate({.batches = 2}));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/progress.h"
 #include "framework/phase.h"
 #include "io/batch.h"
@@ -69,6 +70,12 @@ class Model : public torch::nn::Module {
 
   // Called before each step: what progress stands at and what the step is for.
   virtual void begin_step(const Progress& progress, Phase phase) {}
+
+  // Called before each evaluation, on every rank, with the name of the evaluation set: in
+  // evaluation mode, with gradients off, before the first begin_step() of the set. It may choose
+  // what evaluate() computes for this set; it changes no parameter and no buffer. Default: does
+  // nothing.
+  virtual void begin_evaluation(absl::string_view set) {}
 };
 
 }  // namespace millrace

@@ -29,9 +29,10 @@ class PairedEvaluation::OpenWindow : public Dataset {
   WindowedDataset& windows_;
 };
 
-PairedEvaluation::PairedEvaluation(std::string name, std::unique_ptr<WindowedDataset> windows)
-    : name_(std::move(name)),
-      windows_(std::move(windows)),
+PairedEvaluation::PairedEvaluation(PairedSet set)
+    : name_(std::move(set.name)),
+      metrics_(std::move(set.metrics)),
+      windows_(std::move(set.windows)),
       open_window_(std::make_unique<OpenWindow>(*windows_)) {
   cursor_.stream.emplace().finished = true;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,15 +19,17 @@ namespace millrace {
 struct PairedSet {
   std::string name;
   std::unique_ptr<WindowedDataset> windows;
+  std::vector<std::string> metrics = {};  // as of EvaluationSet
 };
 
 // One window of it is evaluated after each window of training. Its position goes with checkpoints,
 // which are made while none of its windows is open.
 class PairedEvaluation : public Checkpointable {
  public:
-  PairedEvaluation(std::string name, std::unique_ptr<WindowedDataset> windows);
+  explicit PairedEvaluation(PairedSet set);
 
   const std::string& name() const { return name_; }
+  const std::vector<std::string>& metrics() const { return metrics_; }
   // Whether the window of this training window (Window::index) was evaluated.
   bool was_evaluated(int64_t training_window) const { return training_window <= last_paired_; }
 
@@ -44,6 +47,7 @@ class PairedEvaluation : public Checkpointable {
   class OpenWindow;
 
   const std::string name_;
+  const std::vector<std::string> metrics_;
   const std::unique_ptr<WindowedDataset> windows_;
   const std::unique_ptr<Dataset> open_window_;
   bool begun_ = false;

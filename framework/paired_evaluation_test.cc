@@ -11,8 +11,8 @@ namespace {
 
 PairedEvaluation paired() {
   return PairedEvaluation(
-      "later", std::make_unique<FakeWindowedDataset>(FakeDatasetOptions{},
-                                                     std::vector<FakeWindow>{{2}, {3}, {1}}));
+      {"later", std::make_unique<FakeWindowedDataset>(FakeDatasetOptions{},
+                                                      std::vector<FakeWindow>{{2}, {3}, {1}})});
 }
 
 // Evaluates the next window, for this one of training. Returns: its batches; -1: there is none.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -16,6 +17,13 @@ enum class Outcome {
   kCompleted,  // the data or a limit ended it
   kStopped,    // a hook asked for it
   kFailed,
+};
+
+// The best score of a run.
+struct BestSummary {
+  double value = 0;
+  int64_t step = 0;
+  std::string checkpoint;  // that of the step, in the folder of this run; "": none
 };
 
 struct Summary {
@@ -36,6 +44,7 @@ struct Summary {
   std::map<std::string, std::map<std::string, double>>
       eval;                                     // set → metrics of its last evaluation
   std::map<std::string, int64_t> eval_step;     // set → the step of that
+  std::optional<BestSummary> best;              // none: no score is kept, or no step has had one
   std::map<std::string, int64_t> rows;          // table → rows
   std::map<std::string, HookStatistics> hooks;  // hook → what it cost this run, on this rank
 };

@@ -77,15 +77,16 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics)
       evaluations_({*parts_.model, parts_.evaluation_sets, hooks_, context_, agreement_, feed_,
                     training_, position_, stop_, recorder_, *parts_.clock, evaluated_average()},
                    std::move(parts_.paired_sets), evaluation_defaults(options_)),
+      best_(options_.best),
       state_({*parts_.model, model_parts_, parts_.dense_optimizers, parts_.train_data.get(), hooks_,
-              reporter_, requests_, evaluations_, position_, context_.rank(), context_.world_size(),
-              parts_.moving_average.get()}),
+              reporter_, requests_, evaluations_, best_, position_, context_.rank(),
+              context_.world_size(), parts_.moving_average.get()}),
       checkpoints_({parts_.saver.get(), parts_.model_bank.get(), state_, evaluations_, hooks_,
                     context_, agreement_, consistency_, position_, stop_, recorder_},
                    {options_, options_.save_at_end, options_.save_on_failure}),
-      server_({requests_, evaluations_, checkpoints_, hooks_, context_, agreement_, consistency_,
-               reporter_, position_, stop_, recorder_},
-              {options_, options_.report.at_end}) {
+      server_({requests_, evaluations_, best_, checkpoints_, hooks_, context_, agreement_,
+               consistency_, reporter_, position_, stop_, recorder_},
+              {options_, options_.report.at_end, options_.save_best}) {
   hooks_.set_event_log(parts_.event_log.get());
 }
 
@@ -151,6 +152,10 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   Summary& summary = recorder_.summary();
   summary.steps_begun = checkpoints_.steps_begun();
   summary.checkpoint = checkpoints_.newest();
+  if (trains && best_.best().has_value()) {
+    const auto [value, step] = *best_.best();
+    summary.best = BestSummary{value, step, checkpoints_.durable_path(step)};
+  }
   summary.hooks = hooks_.statistics();
   summary.rows = model_parts_.table_rows();
   recorder_.end_run(outcome, stop_, agreement_.failed_rank());
@@ -172,7 +177,7 @@ absl::StatusOr<Summary> Trainer::train(absl::string_view function, bool evaluate
 
 absl::StatusOr<EvaluationResult> Trainer::evaluate(absl::string_view set_name) {
   ASSIGN_OR_RETURN(EvaluationSet * set, evaluations_.find(set_name));
-  return evaluate(*set->data, named(set->name));
+  return evaluate(*set->data, named(set->name, set->metrics));
 }
 
 absl::StatusOr<EvaluationResult> Trainer::evaluate(Dataset& data, EvaluationOptions options) {
@@ -320,7 +325,7 @@ absl::Status Trainer::evaluate_paired(const Window& window) {
       continue;
     }
     ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result,
-                     server_.evaluate(set->open_window(), named(set->name())));
+                     server_.evaluate(set->open_window(), named(set->name(), set->metrics())));
     if (!result.has_value()) return absl::OkStatus();
     set->evaluated(state->window, window.index);
     RETURN_IF_ERROR(server_.report_evaluation(*result));

@@ -17,6 +17,7 @@
 #include "framework/hook.h"
 #include "framework/hook_list.h"
 #include "framework/loop/batch_feed.h"
+#include "framework/loop/best_score.h"
 #include "framework/loop/checkpoint_keeper.h"
 #include "framework/loop/consistency.h"
 #include "framework/loop/evaluations.h"
@@ -230,6 +231,7 @@ class Trainer {
   Agreement agreement_;
   StepRunner steps_;
   Evaluations evaluations_;
+  BestScore best_;
   TrainerState state_;
   CheckpointKeeper checkpoints_;
   RequestServer server_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/signals/stop_signals.h"
@@ -12,6 +14,7 @@
 #include "framework/model.h"
 #include "framework/model_parts.h"
 #include "framework/precision/precision_check.h"
+#include "metrics/metric.h"
 #include "proto/config.pb.h"
 #include "proto/field_check.h"
 
@@ -44,9 +47,19 @@ absl::Status check_options(const TrainerOptions& options) {
 
 absl::Status check_evaluation_sets(const TrainerParts& parts) {
   std::set<std::string> names;
+  const auto check = [&](const std::string& name,
+                         const std::vector<std::string>& metrics) -> absl::Status {
+    const std::string where = absl::StrCat("evaluation set \"", name, "\"");
+    RETURN_IF_ERROR(untaken(where, name, &names));
+    for (const std::string& metric : metrics) {
+      RETURN_IF_ERROR(create_metric(metric).status(), where);
+    }
+    return absl::OkStatus();
+  };
   for (const EvaluationSet& set : parts.evaluation_sets) {
-    RETURN_IF_ERROR(untaken(absl::StrCat("evaluation set \"", set.name, "\""), set.name, &names));
+    RETURN_IF_ERROR(check(set.name, set.metrics));
   }
+  for (const PairedSet& set : parts.paired_sets) RETURN_IF_ERROR(check(set.name, set.metrics));
   const bool windowed = dynamic_cast<WindowedDataset*>(parts.train_data.get()) != nullptr;
   if (!parts.paired_sets.empty() && !windowed) {
     return absl::InvalidArgumentError("paired evaluation sets, but no windows to train on");

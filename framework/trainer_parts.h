@@ -17,6 +17,7 @@
 #include "framework/cadence.h"
 #include "framework/evaluator.h"
 #include "framework/loop/batch_feed.h"
+#include "framework/loop/best_score.h"
 #include "framework/loop/limits.h"
 #include "framework/paired_evaluation.h"
 #include "framework/report/event_log.h"
@@ -72,6 +73,8 @@ struct TrainerOptions : Limits {
   // last step is evaluated behind a first save, so that nothing there costs the model; the save at
   // the end then adds what the evaluations said.
   bool save_at_end = true;
+  // With a saver: whether a checkpoint is made wherever an evaluation gives a new best score.
+  bool save_best = true;
   // With a saver and one rank: whether a run that fails between two steps (in reading data, say) or
   // in an evaluation saves the last finished one. What fails in a step or a hook leaves hooks and
   // requests in the midst of something.
@@ -81,13 +84,17 @@ struct TrainerOptions : Limits {
   std::vector<std::string> metrics = {"auc", "logloss", "ne", "calibration"};
   // Whether each window is evaluated, as set kNextWindow, before it is trained on.
   bool progressive_evaluation = false;
+  // The score whose best value is kept. Not of kNextWindow, which is evaluated after the checkpoint
+  // of its step.
+  BestScoreOptions best = {};
   absl::Duration data_timeout = absl::Minutes(30);  // how long a dataset may take for one batch
   absl::Duration poll_interval = absl::Seconds(1);  // while no window is ready
 };
 
 // Checks what the trainer needs of its parts. Errors: InvalidArgument for missing parts, numbers
 // out of range, two evaluation sets or two tables of one name, tables with more than one rank,
-// FLOAT16 with a train step that cannot repeat.
+// FLOAT16 with a train step that cannot repeat; NotFound for an unknown metric of an evaluation
+// set.
 absl::Status check_trainer_parts(const TrainerOptions& options, const TrainerParts& parts);
 
 // The options of its parts.

@@ -18,9 +18,11 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
+using ::testing::Key;
 using ::testing::Not;
 
 class TrainerTest : public testing::Test {
@@ -125,6 +127,28 @@ TEST_F(TrainerTest, EvaluationOnItsOwn) {
   EXPECT_EQ(result.examples, 16);
   EXPECT_THAT(trainer->evaluate("evil"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean \"eval\"?")));
+}
+
+TEST_F(TrainerTest, ASetHasMetricsOfItsOwn) {
+  TinyTrainerOptions options = two_steps();
+  TrainerParts parts = tiny_parts(options);
+  parts.evaluation_sets[0].metrics = {"mean"};
+  parts.evaluation_sets.push_back({"late", std::make_unique<FakeDataset>(options.eval)});
+  ASSERT_OK_AND_ASSIGN(auto trainer, Trainer::create(options.trainer, std::move(parts)));
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train_and_evaluate());
+  EXPECT_THAT(summary.eval.at("eval"), ElementsAre(Key("loss"), Key("mean")));
+  EXPECT_EQ(summary.eval.at("late").count("auc"), 1u);
+  EXPECT_EQ(summary.train.count("auc"), 1u);
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult alone, trainer->evaluate("eval"));
+  EXPECT_THAT(alone.metrics, ElementsAre(Key("loss"), Key("mean")));
+}
+
+TEST_F(TrainerTest, AnUnknownMetricOfASetIsRefused) {
+  TrainerParts parts = tiny_parts(two_steps());
+  parts.evaluation_sets[0].metrics = {"acu"};
+  EXPECT_THAT(Trainer::create(two_steps().trainer, std::move(parts)),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("evaluation set \"eval\""), HasSubstr("\"auc\""))));
 }
 
 TEST_F(TrainerTest, TrainAndEvaluateEvaluatesOnceAtTheEnd) {

@@ -18,7 +18,9 @@
 namespace millrace {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
+using ::testing::Key;
 
 // A stream of these windows, and the events of training on it.
 class TrainerWindowsTest : public testing::Test {
@@ -65,8 +67,10 @@ TEST_F(TrainerWindowsTest, PairedSetsEndTrainingWithTheirStream) {
   TrainerParts parts = tiny_parts(tiny);
   parts.train_data = std::make_unique<FakeWindowedDataset>(
       tiny.train, std::vector<FakeWindow>{{1, 0}, {1, 0}, {1, 0}, {1, 0}});
-  parts.paired_sets.push_back({"later", std::make_unique<FakeWindowedDataset>(
-                                            tiny.eval, std::vector<FakeWindow>{{1, 0}, {1, 3}})});
+  parts.paired_sets.push_back(
+      {"later",
+       std::make_unique<FakeWindowedDataset>(tiny.eval, std::vector<FakeWindow>{{1, 0}, {1, 3}}),
+       {"mean"}});
   ASSERT_OK_AND_ASSIGN(auto trainer, Trainer::create(tiny.trainer, std::move(parts)));
   ASSERT_OK(trainer->add_hook(std::make_unique<RecordingHook>(&events_, nullptr)));
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
@@ -84,7 +88,7 @@ TEST_F(TrainerWindowsTest, PairedSetsEndTrainingWithTheirStream) {
                                  {"out_of_data(window)", "after_window"},
                                  {"out_of_data(stream)", "after_epoch", "after_report", "end"}})));
   EXPECT_EQ(summary.progress.window, 3);
-  EXPECT_EQ(summary.eval.count("later"), 1u);
+  EXPECT_THAT(summary.eval.at("later"), ElementsAre(Key("loss"), Key("mean")));
 }
 
 TEST_F(TrainerWindowsTest, WindowsOpenAndCloseBetweenEpochAndStep) {

@@ -17,11 +17,14 @@ class CadenceHook : public Hook {
   absl::Status after_epoch(HookContext& context) override;
 
  protected:
-  virtual void when_due(HookContext& context) = 0;
-  const Cadence& cadence() const { return cadence_; }
+  // Called in start and after each step, window and epoch of training. Default: calls when_due if
+  // the cadence is due. For hooks with several cadences.
+  virtual void look(HookContext& context);
+  // Called when the cadence is due. Default: does nothing.
+  virtual void when_due(HookContext& context) {}
 
  private:
-  absl::Status look(HookContext& context);
+  absl::Status look_in_training(HookContext& context);
 
   const Cadence cadence_;
 };

@@ -1,5 +1,6 @@
 #include "hooks/early_stopping_check.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,7 @@ std::string metric_name(const std::string& monitor) {
 }
 
 absl::Status check_monitor(absl::string_view where, const std::string& monitor) {
-  const std::vector<std::string> parts = absl::StrSplit(monitor, '/');
-  bool named = parts.size() >= 2;
-  for (const std::string& part : parts) named &= !part.empty();
-  if (named) return absl::OkStatus();
+  if (names_metric(monitor)) return absl::OkStatus();
   return wrong(where, absl::StrCat(monitor.empty() ? "monitor is missing"
                                                    : absl::StrCat("monitor is \"", monitor, "\""),
                                    "; set it to SET/METRIC with the name of an evaluation set, "
@@ -30,11 +28,17 @@ absl::Status check_monitor(absl::string_view where, const std::string& monitor) 
 
 }  // namespace
 
+bool names_metric(absl::string_view monitor) {
+  const std::vector<std::string> parts = absl::StrSplit(monitor, '/');
+  return parts.size() >= 2 &&
+         std::none_of(parts.begin(), parts.end(), [](const auto& part) { return part.empty(); });
+}
+
 std::optional<bool> higher_is_better(const EarlyStoppingConfig& config) {
   if (config.mode() != EarlyStoppingConfig::BY_METRIC) {
     return config.mode() == EarlyStoppingConfig::MAX;
   }
-  switch (direction_of_metric(metric_name(config.monitor()))) {
+  switch (direction_of_monitor(config.monitor())) {
     case MetricDirection::kHigherIsBetter: return true;
     case MetricDirection::kLowerIsBetter: return false;
     case MetricDirection::kNone: break;

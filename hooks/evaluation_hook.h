@@ -2,26 +2,48 @@
 #ifndef MILLRACE_HOOKS_EVALUATION_HOOK_H_
 #define MILLRACE_HOOKS_EVALUATION_HOOK_H_
 
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "hooks/cadence_hook.h"
 
 namespace millrace {
 
-// Evaluates all sets when the cadence says so; what falls on one step is done once, also where
-// a step, its epoch and the end of training coincide.
+// When one evaluation set is evaluated.
+struct SetCadence {
+  std::string set;  // "": all sets
+  Cadence when;
+};
+
+// Requests the evaluation of each set when its cadence is due. A set is requested once for a step,
+// also where the step, its epoch and the end of training coincide, and where a run resumes.
 class EvaluationHook : public CadenceHook {
  public:
-  explicit EvaluationHook(Cadence cadence) : CadenceHook(cadence) {}
+  // Evaluates all sets at one cadence.
+  explicit EvaluationHook(Cadence cadence)
+      : EvaluationHook(std::vector<SetCadence>{{"", cadence}}) {}
+  // Evaluates each of these sets at its own cadence. REQUIRES: no set is named twice; "" is alone.
+  explicit EvaluationHook(std::vector<SetCadence> sets)
+      : CadenceHook(Cadence()), sets_(std::move(sets)) {}
+
   absl::string_view name() const override { return "evaluation"; }
   absl::Status start(HookContext& context) override;
   absl::Status save_state(HookState& state) const override;
+  // Errors: DataLoss for a damaged state.
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  protected:
-  void when_due(HookContext& context) override;
+  void look(HookContext& context) override;
 
  private:
-  int64_t asked_at_ = -1;  // the step after which it last asked, in this run or the one it goes on
-  bool loaded_ = false;    // since the last run
+  const std::vector<SetCadence> sets_;
+  // Set → the step after which its evaluation was requested last, in this run or the one before the
+  // resume. "" stands for sets without an entry.
+  std::map<std::string, int64_t> asked_at_;
+  bool loaded_ = false;  // since the last run
 };
 
 }  // namespace millrace

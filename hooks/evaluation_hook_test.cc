@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
 #include "tests/conformance/hook_conformance.h"
+#include "tests/fakes/fake_hook_context.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_trainer.h"
 
@@ -46,6 +49,20 @@ struct SixSteps {
   }
 };
 
+// Writes down "STEP SET".
+class NamedEvaluations : public Hook {
+ public:
+  explicit NamedEvaluations(std::vector<std::string>* lines) : lines_(*lines) {}
+  absl::string_view name() const override { return "named_evaluations"; }
+  absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override {
+    lines_.push_back(absl::StrCat(context.progress().step, " ", result.set));
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<std::string>& lines_;
+};
+
 std::vector<int64_t> evaluated_at(Cadence cadence) {
   SixSteps run(cadence);
   EXPECT_OK(run.trainer->train());
@@ -56,6 +73,10 @@ TEST(EvaluationHookTest, Conformance) {
   check_hook({.make = [] {
     return std::make_unique<EvaluationHook>(
         Cadence{.every_steps = 2, .every_epochs = 1, .at_start = true, .at_end = true});
+  }});
+  check_hook({.make = [] {
+    return std::make_unique<EvaluationHook>(
+        std::vector<SetCadence>{{"eval", {.every_steps = 3, .at_end = true}}});
   }});
 }
 
@@ -82,6 +103,72 @@ TEST(EvaluationHookTest, WhatFallsTogetherIsDoneOnce) {
   SixSteps run({.every_epochs = 1, .at_end = true});
   ASSERT_OK(run.trainer->train_and_evaluate());
   EXPECT_THAT(run.evaluated_at, ElementsAre(3, 6));
+}
+
+// Returns "STEP SET" of each evaluation in training with two sets.
+std::vector<std::string> evaluations_of_two(std::vector<SetCadence> sets) {
+  TinyTrainerOptions options;
+  options.trainer.max_epochs = 2;
+  options.trainer.report = {};
+  options.train.batches = 3;
+  TrainerParts parts = tiny_parts(options);
+  parts.evaluation_sets.push_back({"big", std::make_unique<FakeDataset>(options.eval)});
+  auto trainer = Trainer::create(options.trainer, std::move(parts));
+  EXPECT_OK(trainer.status());
+  EXPECT_OK((*trainer)->add_hook(std::make_unique<EvaluationHook>(std::move(sets))));
+  std::vector<std::string> evaluations;
+  EXPECT_OK((*trainer)->add_hook(std::make_unique<NamedEvaluations>(&evaluations)));
+  EXPECT_OK((*trainer)->train());
+  return evaluations;
+}
+
+TEST(EvaluationHookTest, SetsHaveCadencesOfTheirOwn) {
+  EXPECT_THAT(evaluations_of_two({{"big", {.every_epochs = 1}}, {"eval", {.every_steps = 2}}}),
+              ElementsAre("2 eval", "3 big", "4 eval", "6 eval", "6 big"))
+      << "at one step in the order of the sets";
+  EXPECT_THAT(evaluations_of_two({{"eval", {.at_start = true}}, {"big", {.at_end = true}}}),
+              ElementsAre("0 eval", "6 big"));
+  EXPECT_THAT(evaluations_of_two({{"eval", {.every_steps = 6, .every_epochs = 2, .at_end = true}},
+                                  {"big", {.every_steps = 6}}}),
+              ElementsAre("6 eval", "6 big"))
+      << "each once";
+}
+
+// Returns the sets that a hook with this state asks for after `step` with two cadences.
+std::set<std::string> asked_after(const HookState& state, int64_t step) {
+  EvaluationHook hook({{"big", {.every_steps = 4}}, {"eval", {.every_steps = 2}}});
+  EXPECT_OK(hook.load_state({&state, 1}));
+  FakeHookContext context;
+  EXPECT_OK(hook.start(context));
+  context.at.step = step;
+  EXPECT_OK(hook.after_step(context, {}));
+  return context.asked.take_common().evaluation_sets();
+}
+
+TEST(EvaluationHookTest, TheStateSaysWhichSetsWereAskedFor) {
+  EvaluationHook hook({{"big", {.every_steps = 4}}, {"eval", {.every_steps = 2}}});
+  FakeHookContext context;
+  EXPECT_OK(hook.start(context));
+  context.at.step = 2;
+  context.served.step = 1;
+  EXPECT_OK(hook.after_step(context, {}));
+  HookState state;
+  EXPECT_OK(hook.save_state(state));
+  EXPECT_EQ(state, (HookState{2, "2 eval"}));
+  EXPECT_THAT(asked_after(state, 2), IsEmpty());
+  EXPECT_THAT(asked_after(state, 4), ElementsAre("big", "eval"));
+  EXPECT_THAT(asked_after({2, "4 big\n2 eval"}, 4), ElementsAre("eval"));
+  EXPECT_THAT(asked_after({1, "4"}, 4), IsEmpty()) << "all sets, of a run with one cadence";
+}
+
+TEST(EvaluationHookTest, DamagedStatesAreRefused) {
+  EvaluationHook hook(Cadence{.every_steps = 1});
+  for (const HookState& state :
+       {HookState{3, "4"}, HookState{1, "x"}, HookState{1, "-1"}, HookState{1, "4 eval"},
+        HookState{2, "4 eval\n5 eval"}, HookState{2, "4 eval\n"}}) {
+    EXPECT_THAT(hook.load_state({&state, 1}), StatusIs(absl::StatusCode::kDataLoss))
+        << state.version << " " << state.bytes;
+  }
 }
 
 TEST(EvaluationHookTest, AtStartIsBeforeTheFirstEpoch) {

@@ -13,6 +13,7 @@
 #include "hooks/non_finite_guard_hook.h"
 #include "hooks/signal_stop_hook.h"
 #include "hooks/window_io_hook.h"
+#include "job/evaluation_cadence.h"
 #include "job/job_checkpoints.h"
 #include "job/output_hook.h"
 
@@ -48,8 +49,16 @@ HookPointer make_metric_report(const DefaultHookParts& parts) {
 HookPointer make_evaluation(const DefaultHookParts& parts) {
   const EvaluationConfig& evaluation = parts.config.run().evaluation();
   if (!evaluation.enabled() || !parts.has_evaluation_sets) return nullptr;
-  return std::make_unique<EvaluationHook>(
-      Cadence::from_config_or(evaluation.has_when(), evaluation.when(), Cadence{.at_end = true}));
+  if (evaluation.set().empty()) {
+    return std::make_unique<EvaluationHook>(evaluation_cadence(evaluation, ""));
+  }
+  std::vector<SetCadence> sets;
+  for (const EvaluationSetConfig& set : parts.config.train().eval_data()) {
+    // The trainer alone evaluates windows.
+    if (set.data().has_windows()) continue;
+    sets.push_back({set.name(), evaluation_cadence(evaluation, set.name())});
+  }
+  return std::make_unique<EvaluationHook>(std::move(sets));
 }
 
 HookPointer make_checkpoint_save(const DefaultHookParts& parts) {

@@ -5,6 +5,7 @@
 #include "base/status_matchers.h"
 #include "io/files/uri_file_system.h"
 #include "proto/config_reader.h"
+#include "tests/fakes/fake_hook_context.h"
 
 namespace millrace {
 namespace {
@@ -35,6 +36,26 @@ TEST(DefaultHooksTest, EachIsMadeUnderItsNameWhereTheJobHasUseForIt) {
   EXPECT_THAT(made_of(parts),
               ElementsAre("output", "logger", "metric_report", "evaluation", "checkpoint_save",
                           "checkpoint_load", "signal_stop", "non_finite_guard"));
+}
+
+TEST(DefaultHooksTest, EvaluationsOfSetsWithACadenceOfTheirOwn) {
+  JobConfig config;
+  ASSERT_OK(
+      parse_text("train { eval_data {} eval_data { name: 'slow' } "
+                 "eval_data { name: 'late' data { windows {} } } } "
+                 "run { evaluation { when { every_steps: 2 } "
+                 "set { name: 'slow' when { every_steps: 4 at_start: true } } } }",
+                 "test", &config));
+  DefaultHookParts parts{config, UriFileSystem::process(), Clock::real()};
+  parts.has_evaluation_sets = true;
+  for (const DefaultHook& hook : default_hooks()) {
+    if (hook.name != "evaluation") continue;
+    const std::unique_ptr<Hook> made = hook.make(parts);
+    FakeHookContext context;
+    context.starting = true;
+    ASSERT_OK(made->start(context));
+    EXPECT_THAT(context.asked.take_common().evaluation_sets(), ElementsAre("slow"));
+  }
 }
 
 TEST(DefaultHooksTest, EachSwitchIsAnAssignmentThatExists) {

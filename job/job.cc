@@ -22,6 +22,7 @@
 #include "config/training_totals.h"
 #include "distributed/one_rank_collectives.h"
 #include "framework/hook_registry.h"
+#include "framework/loop/best_score_check.h"
 #include "framework/loop/data_watch.h"
 #include "framework/model.h"
 #include "framework/model_parts.h"
@@ -31,6 +32,7 @@
 #include "io/feature_schema.h"
 #include "io/mix/mixed_dataset.h"
 #include "io/window/windowed_files.h"
+#include "job/best_check.h"
 #include "job/default_hooks.h"
 #include "job/instruction_set_choice.h"
 #include "job/job_checkpoints.h"
@@ -106,6 +108,20 @@ absl::StatusOr<std::map<std::string, LabelRange>> label_ranges(const TrainConfig
     ranges[task.label()] = label_range(loss->labels());
   }
   return ranges;
+}
+
+// The metrics that a set has of its own.
+std::vector<std::string> metrics_of(const EvaluationSetConfig& set) {
+  return {set.metric().begin(), set.metric().end()};
+}
+
+BestScoreOptions best_score_of(const BestScoreConfig& config) {
+  BestScoreOptions options;
+  for (const BestScoreConfig::Term& term : config.term()) {
+    options.terms.push_back({term.monitor(), term.weight()});
+  }
+  options.higher_is_better = higher_is_better(config).value_or(true);
+  return options;
 }
 
 // Collectives that their owner lends to a trainer, so that a trainer that cannot be made does not
@@ -200,6 +216,7 @@ class JobBuilder {
     RETURN_IF_ERROR(make_schema());
     RETURN_IF_ERROR(check_monitors(config_));
     RETURN_IF_ERROR(check_task_use(config_.train()));
+    RETURN_IF_ERROR(check_best(config_));
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
     RETURN_IF_ERROR(find_empty_evaluation_sets());
@@ -303,7 +320,7 @@ class JobBuilder {
       const std::string name = absl::StrCat("eval_data \"", set.name(), "\"");
       ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(set.data(), name),
                        absl::StrCat("train.", name));
-      parts_.paired_sets.push_back({set.name(), std::move(windows)});
+      parts_.paired_sets.push_back({set.name(), std::move(windows), metrics_of(set)});
     }
     return absl::OkStatus();
   }
@@ -314,7 +331,7 @@ class JobBuilder {
       const std::string name = absl::StrCat("eval_data \"", set.name(), "\"");
       ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, open(set.data(), name),
                        absl::StrCat("train.", name));
-      parts_.evaluation_sets.push_back({set.name(), std::move(data)});
+      parts_.evaluation_sets.push_back({set.name(), std::move(data), metrics_of(set)});
       has_evaluation_sets_ = true;
     }
     return absl::OkStatus();
@@ -431,6 +448,8 @@ class JobBuilder {
     options.report =
         Cadence::from_config_or(run.report().has_when(), run.report().when(), options.report);
     options.progressive_evaluation = run.evaluation().enabled() && run.evaluation().progressive();
+    if (run.evaluation().enabled()) options.best = best_score_of(run.evaluation().best());
+    options.save_best = run.checkpoint().enabled();
     options.save_at_end = run.checkpoint().enabled() && run.checkpoint().at_end();
     options.save_on_failure = run.checkpoint().enabled() && run.checkpoint().on_failure();
     options.tasks = schema_.labels();

@@ -8,9 +8,11 @@
 #include "framework/hook_registry.h"
 #include "framework/model_registry.h"
 #include "framework/not_linked.h"
+#include "job/best_check.h"
 #include "job/keep_best_check.h"
 #include "job/monitor_check.h"
 #include "job/task_use_check.h"
+#include "proto/field_errors.h"
 
 namespace millrace {
 namespace {
@@ -36,9 +38,12 @@ absl::Status check_job(const JobConfig& config) {
                   "train.model");
   RETURN_IF_ERROR(check_hooks(config.train().hooks()), "train.hooks");
   RETURN_IF_ERROR(check_hooks(config.run().hooks()), "run.hooks");
-  RETURN_IF_ERROR(check_monitors(config));
-  RETURN_IF_ERROR(check_task_use(config.train()));
-  return config.run().checkpoint().enabled() ? check_keep_best(config) : absl::OkStatus();
+  FieldErrors errors;
+  errors.add(check_monitors(config));
+  errors.add(check_best(config));
+  errors.add(check_task_use(config.train()));
+  if (config.run().checkpoint().enabled()) errors.add(check_keep_best(config));
+  return errors.status();
 }
 
 }  // namespace millrace

@@ -8,10 +8,10 @@
 namespace millrace {
 
 // Checks what training refuses before it reads data: that the model and all hooks are linked into
-// this program, check_monitors (job/monitor_check.h), and, unless run.checkpoint.enabled is false,
-// check_keep_best (job/keep_best_check.h).
+// this program, check_monitors (job/monitor_check.h), check_best (job/best_check.h), and, unless
+// run.checkpoint.enabled is false, check_keep_best (job/keep_best_check.h).
 // REQUIRES: `config` went through expand_names and validate.
-// Errors: InvalidArgument naming the field, as build_trainer and create_saver return it.
+// Errors: InvalidArgument naming each field, as build_trainer and create_saver return it.
 absl::Status check_job(const JobConfig& config);
 
 }  // namespace millrace

@@ -5,17 +5,19 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "job/metric_names.h"
+#include "proto/field_errors.h"
 
 namespace millrace {
 
 absl::Status check_keep_best(const JobConfig& config) {
   if (config.run().checkpoint().keep_best().empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const MetricNames names, MetricNames::create(config));
+  FieldErrors errors;
   for (const CheckpointConfig::Best& best : config.run().checkpoint().keep_best()) {
     const std::string where = absl::StrCat("run.checkpoint.keep_best \"", best.metric(), "\"");
-    RETURN_IF_ERROR(names.check_evaluated(where, best.metric()));
+    errors.add(names.check_evaluated(where, best.metric()));
   }
-  return absl::OkStatus();
+  return errors.status();
 }
 
 }  // namespace millrace

@@ -8,10 +8,9 @@
 namespace millrace {
 
 // Checks that an evaluation of this job gives each metric of run.checkpoint.keep_best: "SET/METRIC"
-// with a set of train.eval_data that is evaluated at some time and "loss" or one of train.metric,
-// which with several labels has "LABEL/" before it.
+// as of MetricNames::check_evaluated (job/metric_names.h).
 // REQUIRES: `config` went through expand_names and validate.
-// Errors: InvalidArgument naming the nearest, all sets and all metrics.
+// Errors: InvalidArgument with one line for each metric, naming the nearest and all that there are.
 absl::Status check_keep_best(const JobConfig& config);
 
 }  // namespace millrace

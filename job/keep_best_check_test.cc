@@ -58,6 +58,18 @@ TEST_F(KeepBestCheckTest, MisspeltNamesAreRefusedWithTheNearest) {
                        AllOf(HasSubstr("gives this metric; sets: eval; metrics: loss, auc"))));
 }
 
+TEST_F(KeepBestCheckTest, AllThatAreMisspeltAreFoundTogether) {
+  EXPECT_THAT(
+      check(best("eval/acu") + best("evl/logloss")),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("mean \"eval/auc\"?"), HasSubstr("mean \"eval/logloss\"?"))));
+}
+
+TEST_F(KeepBestCheckTest, MetricsOfASetsOwn) {
+  EXPECT_OK(check(best("eval/mean"), "eval_data { metric: \"mean\" }"));
+  EXPECT_FALSE(check(best("eval/auc"), "eval_data { metric: \"mean\" }").ok());
+}
+
 TEST_F(KeepBestCheckTest, MetricsThatTheJobDoesNotCompute) {
   EXPECT_FALSE(check(best("eval/auc"), "metric: \"mean\" eval_data {}").ok());
   EXPECT_THAT(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -13,28 +14,13 @@
 #include "hooks/evict_rows_hook.h"
 #include "hooks/example_trace_hook.h"
 #include "io/feature_schema.h"
+#include "job/evaluation_cadence.h"
 #include "proto/field_check.h"
 
 namespace millrace {
 namespace {
 
 constexpr char kTrain[] = "train";  // the source of metrics of training
-
-// Returns names as MetricSet forms them.
-std::vector<std::string> metrics_of(const TrainConfig& train,
-                                    const std::vector<std::string>& labels) {
-  std::vector<std::string> metrics(train.metric().begin(), train.metric().end());
-  if (metrics.empty()) metrics = TrainerOptions().metrics;
-  std::vector<std::string> names = {"loss"};
-  const bool of_tasks = labels_of_model(train.model().name()) == ModelLabels::kOfTasks;
-  for (const std::string& label : labels) {
-    if (of_tasks && labels.size() > 1) names.push_back(absl::StrCat(label, "/loss"));
-    for (const std::string& metric : metrics) {
-      names.push_back(labels.size() > 1 ? absl::StrCat(label, "/", metric) : metric);
-    }
-  }
-  return names;
-}
 
 const EvaluationSetConfig* find_set(const TrainConfig& train, absl::string_view name) {
   for (const EvaluationSetConfig& set : train.eval_data()) {
@@ -59,8 +45,40 @@ std::string what_to_do(const JobConfig& config) {
 absl::StatusOr<MetricNames> MetricNames::create(const JobConfig& config) {
   MetricNames names(config);
   ASSIGN_OR_RETURN(const FeatureSchema schema, FeatureSchema::create(config.train()));
-  names.metrics_ = metrics_of(config.train(), schema.labels());
+  names.labels_ = schema.labels();
   return names;
+}
+
+// Returns the names that a set, or the reports of training, give, as MetricSet forms them.
+std::vector<std::string> MetricNames::metrics_of(absl::string_view source) const {
+  const EvaluationSetConfig* set = find_set(config_.train(), source);
+  const bool own = set != nullptr && set->metric_size() > 0;
+  const auto& given = own ? set->metric() : config_.train().metric();
+  std::vector<std::string> metrics(given.begin(), given.end());
+  if (metrics.empty()) metrics = TrainerOptions().metrics;
+  std::vector<std::string> names = {"loss"};
+  const bool of_tasks = labels_of_model(config_.train().model().name()) == ModelLabels::kOfTasks;
+  for (const std::string& label : labels_) {
+    if (of_tasks && labels_.size() > 1) names.push_back(absl::StrCat(label, "/loss"));
+    for (const std::string& metric : metrics) {
+      names.push_back(labels_.size() > 1 ? absl::StrCat(label, "/", metric) : metric);
+    }
+  }
+  return names;
+}
+
+// Returns "Sets: a, b; metrics: loss, auc", or where metrics differ "Metrics of a: loss; of b:
+// ...".
+std::string MetricNames::describe(const std::vector<std::string>& sources) const {
+  std::vector<std::string> each;
+  bool alike = true;
+  for (const std::string& source : sources) {
+    each.push_back(absl::StrCat(source, ": ", absl::StrJoin(metrics_of(source), ", ")));
+    alike &= metrics_of(source) == metrics_of(sources[0]);
+  }
+  if (!alike) return absl::StrCat("metrics of ", absl::StrJoin(each, "; of "));
+  return absl::StrCat("sets: ", absl::StrJoin(sources, ", "),
+                      "; metrics: ", absl::StrJoin(metrics_of(sources[0]), ", "));
 }
 
 // A hook of the job may request evaluations at any time. Those of Millrace that are named in a
@@ -80,10 +98,10 @@ bool MetricNames::hooks_may_evaluate() const {
 // next_window.
 std::vector<std::string> MetricNames::evaluated_sets() const {
   const EvaluationConfig& evaluation = config_.run().evaluation();
-  const bool is_due = evaluation.enabled() &&
-                      (!evaluation.has_when() || Cadence::from_config(evaluation.when()).enabled());
   std::vector<std::string> sets;
   for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+    const bool is_due =
+        evaluation.enabled() && evaluation_cadence(evaluation, set.name()).enabled();
     const bool evaluated =
         set.data().has_windows() ? evaluation.enabled() : is_due || hooks_may_evaluate();
     if (evaluated) sets.push_back(set.name());
@@ -100,7 +118,7 @@ bool MetricNames::is_recurring(absl::string_view source) const {
   }
   const EvaluationSetConfig* set = find_set(config_.train(), source);
   if (set == nullptr || set->data().has_windows() || hooks_may_evaluate()) return true;
-  return recurs(Cadence::from_config(run.evaluation().when()));
+  return recurs(evaluation_cadence(run.evaluation(), source));
 }
 
 absl::Status MetricNames::check(absl::string_view where, absl::string_view metric,
@@ -108,15 +126,17 @@ absl::Status MetricNames::check(absl::string_view where, absl::string_view metri
                                 const std::vector<std::string>& sources) const {
   std::vector<std::string> known;
   for (const std::string& source : sources) {
-    for (const std::string& name : metrics_) known.push_back(absl::StrCat(source, "/", name));
+    for (const std::string& name : metrics_of(source))
+      known.push_back(absl::StrCat(source, "/", name));
   }
   if (std::find(known.begin(), known.end(), metric) != known.end()) return absl::OkStatus();
   const std::string near = nearest(metric, known);
+  std::string known_ones = describe(sources);
+  if (!near.empty()) known_ones[0] = absl::ascii_toupper(known_ones[0]);
   return wrong(where,
                absl::StrCat(givers, " gives this metric",
-                            near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),
-                            near.empty() ? "; sets: " : " Sets: ", absl::StrJoin(sources, ", "),
-                            "; metrics: ", absl::StrJoin(metrics_, ", ")));
+                            near.empty() ? "; " : absl::StrCat("; did you mean \"", near, "\"? "),
+                            known_ones));
 }
 
 absl::Status MetricNames::check_evaluated(absl::string_view where, absl::string_view metric) const {
@@ -149,7 +169,8 @@ absl::Status MetricNames::check_monitored(absl::string_view where, absl::string_
   }
   return wrong(where, absl::StrCat("set \"", source,
                                    "\" is evaluated only at the start or the end; "
-                                   "give run.evaluation.when a trigger such as every_steps"));
+                                   "give run.evaluation.when, or its entry in "
+                                   "run.evaluation.set, a trigger such as every_steps"));
 }
 
 }  // namespace millrace

@@ -14,16 +14,19 @@ namespace millrace {
 
 // Answers whether a metric that a configuration names will be reported: "SET/METRIC" by evaluations
 // of a set of train.eval_data, or of next_window; "train/METRIC" by reports of training. METRIC is
-// "loss" or one of train.metric, which with several labels has "LABEL/" before it; of a model that
-// reads tasks also "LABEL/loss" then.
+// "loss" or one of the set's metrics, by default those of train.metric, which with several labels
+// has "LABEL/" before it; of a model that reads tasks also "LABEL/loss" then.
 class MetricNames {
  public:
   // REQUIRES: `config` went through expand_names and validate, and outlives the object.
   // Errors: InvalidArgument of FeatureSchema::create.
   static absl::StatusOr<MetricNames> create(const JobConfig& config);
 
+  // Returns true if a hook of the job's own may request evaluations at any time.
+  bool hooks_may_evaluate() const;
+
   // Checks that an evaluation of this job gives `metric`, which is configured at `where`.
-  // Errors: InvalidArgument naming the nearest, all sets and all metrics.
+  // Errors: InvalidArgument naming the nearest, all sets and all their metrics.
   absl::Status check_evaluated(absl::string_view where, absl::string_view metric) const;
 
   // Checks that evaluations or reports give `metric` again and again, so that a hook or a schedule
@@ -35,7 +38,8 @@ class MetricNames {
  private:
   explicit MetricNames(const JobConfig& config) : config_(config) {}
 
-  bool hooks_may_evaluate() const;
+  std::vector<std::string> metrics_of(absl::string_view source) const;
+  std::string describe(const std::vector<std::string>& sources) const;
   // The cadence of evaluations at fixed points, and of reports.
   bool is_recurring(absl::string_view source) const;
   std::vector<std::string> evaluated_sets() const;
@@ -43,7 +47,7 @@ class MetricNames {
                      const std::vector<std::string>& sources) const;
 
   const JobConfig& config_;
-  std::vector<std::string> metrics_;
+  std::vector<std::string> labels_;
 };
 
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include "job/metric_names.h"
 #include "metrics/metric_direction.h"
 #include "proto/field_check.h"
+#include "proto/field_errors.h"
 #include "proto/hook_configs.pb.h"
 #include "proto/optimizer_list.h"
 
@@ -30,30 +31,36 @@ absl::Status check_direction(const PlacedSchedule& placed) {
 }  // namespace
 
 absl::Status check_monitors(const JobConfig& config) {
+  FieldErrors errors;
   for (int i = 0; i < config.run().hooks_size(); ++i) {
     if (config.run().hooks(i).name() != EarlyStoppingHook::kName) continue;
-    return wrong(entry("run.hooks", i, EarlyStoppingHook::kName),
-                 "it decides when training ends, so it belongs in train.hooks");
+    errors.add(wrong(entry("run.hooks", i, EarlyStoppingHook::kName),
+                     "it decides when training ends, so it belongs in train.hooks"));
   }
   for (int i = 0; i < config.train().hooks_size(); ++i) {
     const HookConfig& hook = config.train().hooks(i);
     if (hook.name() != EarlyStoppingHook::kName) continue;
     const std::string where = entry("train.hooks", i, hook.name());
-    const EarlyStoppingConfig& stopping = hook.GetExtension(early_stopping);
-    RETURN_IF_ERROR(check_early_stopping(where, stopping));
-    ASSIGN_OR_RETURN(const MetricNames names, MetricNames::create(config));
-    RETURN_IF_ERROR(names.check_monitored(
-        absl::StrCat(where, ": monitor \"", stopping.monitor(), "\""), stopping.monitor()));
+    EarlyStoppingConfig stopping = hook.GetExtension(early_stopping);
+    if (names_metric(stopping.monitor())) {
+      ASSIGN_OR_RETURN(const MetricNames names, MetricNames::create(config));
+      const absl::Status known = names.check_monitored(
+          absl::StrCat(where, ": monitor \"", stopping.monitor(), "\""), stopping.monitor());
+      errors.add(known);
+      // A metric that does not exist has no direction either; its name is what must change.
+      if (!known.ok()) stopping.set_mode(EarlyStoppingConfig::MAX);
+    }
+    errors.add(check_early_stopping(where, stopping));
   }
   for (const PlacedSchedule& placed : schedules_of(config.train())) {
     if (!placed.schedule.has_reduce_on_plateau()) continue;
-    RETURN_IF_ERROR(check_direction(placed));
+    errors.add(check_direction(placed));
     const std::string& monitor = placed.schedule.reduce_on_plateau().monitor();
     ASSIGN_OR_RETURN(const MetricNames names, MetricNames::create(config));
-    RETURN_IF_ERROR(
+    errors.add(
         names.check_monitored(absl::StrCat(placed.where, ": monitor \"", monitor, "\""), monitor));
   }
-  return absl::OkStatus();
+  return errors.status();
 }
 
 }  // namespace millrace

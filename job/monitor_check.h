@@ -11,7 +11,8 @@ namespace millrace {
 // evaluations or reports of this job give its metric, and those that schedules follow, again and
 // again.
 // REQUIRES: `config` went through expand_names and validate.
-// Errors: InvalidArgument naming the entry; for a metric the nearest, all sets and all metrics.
+// Errors: InvalidArgument with one line for each mistake, naming the entry; for a metric the
+// nearest, all sets and their metrics.
 absl::Status check_monitors(const JobConfig& config);
 
 }  // namespace millrace

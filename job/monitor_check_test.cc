@@ -50,13 +50,14 @@ TEST(MonitorCheckTest, MetricsOfEvaluationsAndReports) {
 }
 
 TEST(MonitorCheckTest, AMetricThatNobodyReports) {
-  EXPECT_THAT(check("eval/acu"),
-              StatusIs(kInvalid, HasSubstr("mode is missing; acu has no direction")));
-  EXPECT_THAT(check_hooks(stopping("eval/acu", "mode: MAX")),
-              StatusIs(kInvalid,
-                       "train.hooks[0] \"early_stopping\": monitor \"eval/acu\": no evaluation or "
-                       "report gives this metric; did you mean \"eval/auc\"? Sets: eval, train; "
-                       "metrics: loss, auc, logloss, ne, calibration"));
+  for (const char* mode : {"", "mode: MAX"}) {
+    EXPECT_THAT(check_hooks(stopping("eval/acu", mode)),
+                StatusIs(kInvalid,
+                         "train.hooks[0] \"early_stopping\": monitor \"eval/acu\": no evaluation "
+                         "or report gives this metric; did you mean \"eval/auc\"? Sets: eval, "
+                         "train; metrics: loss, auc, logloss, ne, calibration"));
+  }
+  EXPECT_THAT(check("eval/calibration"), StatusIs(kInvalid, HasSubstr("mode is missing")));
   EXPECT_THAT(check("evl/auc"), StatusIs(kInvalid, HasSubstr("did you mean \"eval/auc\"?")));
   EXPECT_THAT(check("trian/auc"), StatusIs(kInvalid, HasSubstr("did you mean \"train/auc\"?")));
   EXPECT_FALSE(check("eval/auc", kEveryStep, "metric: 'mean' eval_data {}").ok());
@@ -96,7 +97,7 @@ TEST(MonitorCheckTest, EvaluationsAndReportsThatAreMadeOnce) {
   for (const std::string run : {"", "evaluation { when { at_start: true at_end: true } }"}) {
     EXPECT_THAT(check("eval/auc", run),
                 StatusIs(kInvalid, HasSubstr("set \"eval\" is evaluated only at the start or the "
-                                             "end; give run.evaluation.when a trigger")));
+                                             "end; give run.evaluation.when, or")));
   }
   EXPECT_OK(check("eval/auc", "evaluation { when { every_seconds: 5 } }"));
   EXPECT_OK(check("eval/auc", "hooks { name: 'my_own' }")) << "a hook of the job may evaluate";
@@ -117,6 +118,39 @@ TEST(MonitorCheckTest, FieldsAndPlaceOfEarlyStopping) {
                        "least 1"));
   EXPECT_THAT(check_hooks("", absl::StrCat(kEveryStep, stopping("eval/auc"))),
               StatusIs(kInvalid, HasSubstr("run.hooks[0] \"early_stopping\": it decides")));
+}
+
+TEST(MonitorCheckTest, MetricsOfASetsOwn) {
+  const std::string sets = "eval_data { metric: 'mean' } eval_data { name: 'other' }";
+  EXPECT_OK(check_hooks(stopping("eval/mean", "mode: MAX"), kEveryStep, sets));
+  EXPECT_OK(check("eval/loss", kEveryStep, sets));
+  EXPECT_OK(check("other/auc", kEveryStep, sets));
+  EXPECT_OK(check("train/auc", kEveryStep, sets));
+  EXPECT_THAT(
+      check("eval/auc", kEveryStep, sets),
+      StatusIs(kInvalid, HasSubstr("metrics of eval: loss, mean; of other: loss, auc, logloss, ne, "
+                                   "calibration; of train: loss, auc, ")));
+}
+
+TEST(MonitorCheckTest, CadencesOfASetsOwn) {
+  const std::string sets = "eval_data {} eval_data { name: 'slow' }";
+  const std::string run =
+      "evaluation { when { at_end: true } set { name: 'slow' when { every_epochs: 1 } } }";
+  EXPECT_OK(check("slow/auc", run, sets));
+  EXPECT_THAT(check("eval/auc", run, sets),
+              StatusIs(kInvalid, HasSubstr("set \"eval\" is evaluated only at the start")));
+  EXPECT_THAT(check("slow/auc", "evaluation { set { name: 'slow' when {} } }", sets),
+              StatusIs(kInvalid, HasSubstr("no evaluation or report gives this metric")));
+}
+
+TEST(MonitorCheckTest, AllMistakesAreFoundTogether) {
+  EXPECT_THAT(check_hooks(absl::StrCat(stopping("eval/acu", "patience: 0"), stopping("auc")),
+                          absl::StrCat(kEveryStep, stopping("eval/auc"))),
+              StatusIs(kInvalid,
+                       AllOf(HasSubstr("run.hooks[0] \"early_stopping\": it decides"),
+                             HasSubstr("train.hooks[0] \"early_stopping\": monitor \"eval/acu\""),
+                             HasSubstr("train.hooks[0] \"early_stopping\": patience is 0"),
+                             HasSubstr("train.hooks[1] \"early_stopping\": monitor is \"auc\""))));
 }
 
 }  // namespace

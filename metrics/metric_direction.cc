@@ -25,4 +25,8 @@ MetricDirection direction_of_metric(absl::string_view name) {
   return MetricDirection::kNone;
 }
 
+MetricDirection direction_of_monitor(absl::string_view monitor) {
+  return direction_of_metric(monitor.substr(monitor.rfind('/') + 1));
+}
+
 }  // namespace millrace

@@ -13,6 +13,9 @@ enum class MetricDirection { kNone, kHigherIsBetter, kLowerIsBetter };
 // the metric has no direction (calibration is best at 1), or there is no metric of that name.
 MetricDirection direction_of_metric(absl::string_view name);
 
+// Returns the direction of the metric of a monitor: "SET/METRIC" or "SET/LABEL/METRIC".
+MetricDirection direction_of_monitor(absl::string_view monitor);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_METRICS_METRIC_DIRECTION_H_

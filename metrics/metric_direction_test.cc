@@ -22,6 +22,13 @@ TEST(MetricDirectionTest, OfEveryMetric) {
   }
 }
 
+TEST(MetricDirectionTest, OfMonitors) {
+  EXPECT_EQ(direction_of_monitor("eval/auc"), MetricDirection::kHigherIsBetter);
+  EXPECT_EQ(direction_of_monitor("eval/buy/ne"), MetricDirection::kLowerIsBetter);
+  EXPECT_EQ(direction_of_monitor("auc/mean"), MetricDirection::kNone);
+  EXPECT_EQ(direction_of_monitor("loss"), MetricDirection::kLowerIsBetter);
+}
+
 TEST(MetricDirectionTest, OfTheLossAndOfOtherNames) {
   EXPECT_EQ(direction_of_metric("loss"), MetricDirection::kLowerIsBetter);
   EXPECT_EQ(direction_of_metric("acu"), MetricDirection::kNone);

@@ -12,6 +12,8 @@
 #include "metrics/metric.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
+#include "proto/field_check.h"
+#include "proto/field_errors.h"
 #include "tools/output/run_inputs.h"
 
 namespace millrace {
@@ -64,12 +66,19 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
 
 // The families that configurations name are known to programs, not to proto/.
 absl::Status check_metrics(const TrainConfig& train) {
-  for (int i = 0; i < train.metric_size(); ++i) {
-    const absl::Status status = create_metric(train.metric(i)).status();
-    if (status.ok()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("train.metric[", i, "]: ", status.message()));
+  FieldErrors errors;
+  const auto check = [&errors](const std::string& list, const auto& names) {
+    for (int i = 0; i < names.size(); ++i) {
+      const absl::Status status = create_metric(names[i]).status();
+      if (!status.ok()) errors.add(wrong(entry(list, i), status.message()));
+    }
+  };
+  check("train.metric", train.metric());
+  for (int i = 0; i < train.eval_data_size(); ++i) {
+    const EvaluationSetConfig& set = train.eval_data(i);
+    check(entry("train.eval_data", i, set.name()) + ".metric", set.metric());
   }
-  return absl::OkStatus();
+  return errors.status();
 }
 
 }  // namespace

@@ -95,6 +95,15 @@ TEST_F(ConfigFlagsTest, EvalDataMakesASetWhereThereIsNone) {
   EXPECT_EQ(config.train().eval_data(0).name(), "eval");
 }
 
+TEST_F(ConfigFlagsTest, UnknownMetricsAreFoundTogetherWithTheirNearest) {
+  EXPECT_THAT(load({"--set", "train.metric=['auc', 'loglos']", "--set",
+                    "train.eval_data[0].metric=['acu']"}),
+              StatusIs(kInvalid,
+                       AllOf(HasSubstr("train.metric[1]: no metric \"loglos\"; did you mean"),
+                             HasSubstr("train.eval_data[0] \"eval\".metric[0]: no metric \"acu\"; "
+                                       "did you mean \"auc\"?"))));
+}
+
 TEST_F(ConfigFlagsTest, EvalDataOfSeveralSetsIsAmbiguous) {
   EXPECT_THAT(load({"--set", R"(train.eval_data=[{ name: "one" }, { name: "two" }])", "--eval_data",
                     "z.orc"}),

@@ -111,8 +111,10 @@ Command add_evaluate_command(CLI::App& program, const RankListener& listener) {
   CLI::App* command = program.add_subcommand("evaluate", "compute metrics of a trained model");
   add_config_flags(*command, *flags);
   command
-      ->add_option("--checkpoint", flags->checkpoint,
-                   "checkpoint, folder of them, or output directory of a training run")
+      ->add_option(
+          "--checkpoint", flags->checkpoint,
+          "checkpoint, folder of them, or output directory of a training run; DIR/best: the "
+          "best of such a folder or directory")
       ->required();
   add_weights_flag(*command, flags->weights);
   return [flags, listener] { return EvaluateCommand(*flags, listener).run(); };

@@ -85,8 +85,10 @@ Command add_export_command(CLI::App& program) {
       "export", "write the dense part of a trained model as TorchScript, for serving");
   add_config_flags(*command, *flags);
   command
-      ->add_option("--checkpoint", flags->checkpoint,
-                   "checkpoint, folder of them, or output directory of a training run")
+      ->add_option(
+          "--checkpoint", flags->checkpoint,
+          "checkpoint, folder of them, or output directory of a training run; DIR/best: the "
+          "best of such a folder or directory")
       ->required();
   add_weights_flag(*command, flags->weights);
   command->add_option("--output", flags->output, "file to write, such as model.pt")->required();

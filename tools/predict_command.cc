@@ -87,6 +87,7 @@ class PredictCommand {
     train.clear_metric();
     train.add_metric("mean");  // of constant memory
     for (EvaluationSetConfig& set : *train.mutable_eval_data()) {
+      set.clear_metric();
       set.mutable_data()->clear_shuffle_rows();
       set.mutable_data()->clear_drop_remainder();
       if (!flags_.data.has_value()) continue;
@@ -157,8 +158,10 @@ Command add_predict_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand("predict", "write what a trained model predicts");
   add_config_flags(*command, *flags);
   command
-      ->add_option("--checkpoint", flags->checkpoint,
-                   "checkpoint, folder of them, or output directory of a training run")
+      ->add_option(
+          "--checkpoint", flags->checkpoint,
+          "checkpoint, folder of them, or output directory of a training run; DIR/best: the "
+          "best of such a folder or directory")
       ->required();
   add_weights_flag(*command, flags->weights);
   command->add_option("--data", flags->data,

@@ -226,6 +226,11 @@ class TrainCommand {
                                 line_columns(STDOUT_FILENO))
                 << "\n";
     }
+    if (summary_.best.has_value()) {
+      std::cout << "best score: " << summary_.best->value << " of step " << summary_.best->step
+                << (summary_.best->checkpoint.empty() ? "" : " in ") << summary_.best->checkpoint
+                << "\n";
+    }
     if (!summary_.checkpoint.empty()) std::cout << "checkpoint: " << summary_.checkpoint << "\n";
     std::cout << std::flush;
   }

@@ -189,6 +189,8 @@ CLASSES = {
     "framework/loop": {
         "batch_feed": "tensor",
         "batch_feed_test": "tensor",
+        "best_score_check": "proto",
+        "best_score_check_test": "proto",
         "checkpoint_keeper": "tensor",
         "checkpoint_keeper_test": "tensor",
         "data_watch": "tensor",
@@ -389,8 +391,12 @@ CLASSES = {
         "windows_check_test": "proto",
     },
     "job": {
+        "best_check": "tensor",
+        "best_check_test": "proto",
         "default_hooks": "tensor",
         "default_hooks_test": "tensor",
+        "evaluation_cadence": "proto",
+        "evaluation_cadence_test": "proto",
         "generated_data": "proto",
         "generated_data_test": "proto",
         "hook_descriptions": "tensor",
@@ -553,6 +559,7 @@ CLASSES = {
     },
     "tests/e2e": {
         "bad_input_test": "tensor",
+        "best_test": "proto",
         "early_stopping_test": "proto",
         "export_test": "torch",
         "faulty_job": "torch",

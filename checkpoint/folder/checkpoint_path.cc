@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "checkpoint/folder/best_checkpoint.h"
 #include "checkpoint/format/checkpoint_names.h"
 
 namespace millrace {
@@ -53,12 +54,24 @@ absl::StatusOr<NewestCheckpoint> newest_of(NewestCheckpoint found, const std::st
   return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", folder));
 }
 
+absl::StatusOr<CheckpointPath> resolve_best(FileSystem& files, const std::string& folder,
+                                            const std::string& path) {
+  ASSIGN_OR_RETURN(std::string best, best_checkpoint(files, folder), path);
+  return CheckpointPath{true, std::move(best)};
+}
+
 }  // namespace
 
 absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const std::string& path) {
   const std::string named = with_name(path);
-  ASSIGN_OR_RETURN(const FileInfo info, files.info(named));
-  if (!info.is_directory) {
+  const absl::StatusOr<FileInfo> info = files.info(named);
+  if (absl::IsNotFound(info.status()) && base_name(named) == kBestName) {
+    const absl::StatusOr<CheckpointPath> place =
+        resolve_checkpoint_path(files, directory_of(named));
+    if (place.ok() && !place->is_checkpoint) return resolve_best(files, place->path, path);
+  }
+  RETURN_IF_ERROR(info.status());
+  if (!info->is_directory) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, " is a file; a checkpoint is a directory"));
   }

@@ -17,10 +17,11 @@ struct CheckpointPath {
 };
 
 // A checkpoint has a manifest.json, or the name of one; a folder of checkpoints is called so or has
-// some; an output directory has the folder "checkpoints". Whether a checkpoint is whole is not
-// looked at.
-// Errors: NotFound if there is nothing, or nothing of that; FailedPrecondition for a file; those of
-// reading.
+// some; an output directory has the folder "checkpoints". Behind one of these two, "best" stands
+// for the checkpoint with the best score (best_checkpoint.h), unless there is a file of that name.
+// Whether a checkpoint is whole is not looked at.
+// Errors: NotFound if there is nothing, or nothing of that, or no best checkpoint;
+// FailedPrecondition for a file; those of reading.
 absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const std::string& path);
 
 // The checkpoint that `path` stands for: itself, else the newest of the folder that `use` takes.

@@ -68,6 +68,49 @@ TEST_F(CheckpointPathTest, OtherThingsAreNamed) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is a file")));
 }
 
+TEST_F(CheckpointPathTest, TheBestOfAFolder) {
+  ASSERT_OK(write_small_checkpoint(files_, "out/checkpoints", {.step = 3, .best_step = 1}));
+  for (const char* path : {"out/best", "out/best/", "out/checkpoints/best"}) {
+    expect(path, true, "out/checkpoints/step-00000001");
+  }
+  ASSERT_OK(write_small_checkpoint(files_, "out/checkpoints", {.step = 4, .best_step = 4}));
+  expect("out/best", true, "out/checkpoints/step-00000004");
+  damage("step-00000004");
+  expect("out/best", true, "out/checkpoints/step-00000001");
+  ASSERT_OK_AND_ASSIGN(const NewestCheckpoint best,
+                       open_checkpoint(files_, "out/best", Check::kQuick, threads_));
+  ASSERT_THAT(best.chain, SizeIs(1));
+  EXPECT_EQ(best.chain[0]->directory(), "out/checkpoints/step-00000001");
+}
+
+TEST_F(CheckpointPathTest, AFileOfThatNameComesFirst) {
+  ASSERT_OK(write_small_checkpoint(files_, "out/checkpoints", {.step = 3, .best_step = 1}));
+  ASSERT_OK(write_small_checkpoint(files_, "out/best/checkpoints", {.step = 7}));
+  expect("out/best", false, "out/best/checkpoints");
+}
+
+TEST_F(CheckpointPathTest, WhereNoBestIsKnown) {
+  const auto error = [&](const std::string& path) {
+    return resolve_checkpoint_path(files_, path).status();
+  };
+  constexpr auto kNotFound = absl::StatusCode::kNotFound;
+  EXPECT_THAT(error("out/best"),
+              StatusIs(kNotFound, AllOf(HasSubstr("out/best: no best score is known in "
+                                                  "out/checkpoints/step-00000002"),
+                                        HasSubstr("run.evaluation.best"))));
+  ASSERT_OK(write_small_checkpoint(files_, "out/checkpoints", {.step = 9, .best_step = 8}));
+  EXPECT_THAT(error("out/best"),
+              StatusIs(kNotFound, AllOf(HasSubstr("is 0.5 of step 8, but"),
+                                        HasSubstr("step-00000008 is not there"))));
+  ASSERT_OK(files_.create_directories("new/checkpoints"));
+  EXPECT_THAT(error("new/best"),
+              StatusIs(kNotFound, HasSubstr("there is no checkpoint in new/checkpoints")));
+  EXPECT_THAT(error("out/checkpoints/step-00000001/best"),
+              StatusIs(kNotFound, HasSubstr("step-00000001/best")));
+  EXPECT_THAT(error("nowhere/best"), StatusIs(kNotFound, HasSubstr("nowhere/best")));
+  EXPECT_THAT(error("out/beste"), StatusIs(kNotFound, HasSubstr("out/beste")));
+}
+
 TEST_F(CheckpointPathTest, TheDirectoryWhereOneStandsHasItsName) {
   FileSystem& files = FileSystem::local();
   const std::string folder = fresh_test_dir();

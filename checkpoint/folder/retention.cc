@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "checkpoint/folder/best_checkpoint.h"
 #include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/folder/model_only.h"
 #include "checkpoint/folder/retention_check.h"
@@ -96,6 +97,7 @@ RetentionPlan plan_retention(const std::vector<ListedCheckpoint>& checkpoints,
   for (const RetentionPolicy::Best& best : policy.keep_best) {
     for (const size_t i : best_of(checkpoints, usable, best)) goes.erase(i);
   }
+  if (const auto best = find_best(checkpoints, usable); best.has_value()) goes.erase(*best);
   // From the newest down, so that a base is seen after all that need it.
   std::set<int64_t> needed;  // steps
   bool all_needed = false;

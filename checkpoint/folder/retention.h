@@ -46,10 +46,11 @@ struct RetentionPlan {
 
 // Checkpoints that cannot be used count for nothing and stay as they are: damaged ones, those of
 // newer formats, deltas that lack what they need, and all that are newer than `newest`, the step of
-// the newest that verifies. That one stays in any case, and whatever a delta that stays needs,
-// unreduced. One whose manifest cannot be read may be a delta on any before it: those stay too.
-// `checkpoints`: by ascending step, as list_checkpoints gives them. `unusable`: paths of those that
-// are known to be damaged inside, which no listing shows.
+// the newest that verifies. That one stays in any case, the one with the best score that it knows
+// (checkpoint/folder/best_checkpoint.h), and whatever a delta that stays needs, unreduced. One
+// whose manifest cannot be read may be a delta on any before it: those stay too. `checkpoints`: by
+// ascending step, as list_checkpoints gives them. `unusable`: paths of those that are known to be
+// damaged inside, which no listing shows.
 RetentionPlan plan_retention(const std::vector<ListedCheckpoint>& checkpoints,
                              const RetentionPolicy& policy, int64_t newest,
                              const std::set<std::string>& unusable = {});

@@ -116,6 +116,32 @@ TEST_F(RetentionTest, TheBest) {
   EXPECT_THAT(steps(), ElementsAre(5, 7)) << "the worst of one";
 }
 
+TEST_F(RetentionTest, TheBestScoreThatTheNewestKnows) {
+  save({.step = 1, .best_step = 1});
+  save({.step = 2, .best_step = 2});
+  for (const int64_t step : {3, 4}) save({.step = step, .best_step = 2});
+  EXPECT_OK(apply({.keep_last = 1}));
+  EXPECT_THAT(steps(), ElementsAre(2, 4));
+  save({.step = 5, .best_step = 2});
+  EXPECT_OK(apply({.keep_last = 1, .full_last = 1}));
+  EXPECT_THAT(steps(), ElementsAre(-2, 5)) << "by its age reduced to the model";
+  save({.step = 6, .best_step = 6});
+  EXPECT_OK(apply({.keep_last = 1}));
+  EXPECT_THAT(steps(), ElementsAre(6)) << "no longer the best";
+  save({.step = 7, .best_step = 3});
+  EXPECT_OK(apply({.keep_last = 1}));
+  EXPECT_THAT(steps(), ElementsAre(7)) << "the best is in another folder";
+}
+
+TEST_F(RetentionTest, ADamagedNewestDoesNotSayWhichIsTheBest) {
+  save({.step = 1, .best_step = 1});
+  for (const int64_t step : {2, 3}) save({.step = step, .best_step = 1});
+  save({.step = 4, .best_step = 4});
+  ASSERT_OK(files_.remove(path(4) + "/dense-00000-of-00001.safetensors"));
+  EXPECT_OK(apply({.keep_last = 1}));
+  EXPECT_THAT(steps(), ElementsAre(1, 3, 4));
+}
+
 TEST_F(RetentionTest, OlderOnesBecomeModelOnly) {
   for (const int64_t step : {1, 2, 3, 4}) save({.step = step});
   ASSERT_OK_AND_ASSIGN(const RetentionResult result, apply({.keep_last = 3, .full_last = 1}));

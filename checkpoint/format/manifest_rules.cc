@@ -1,5 +1,6 @@
 // The rules of docs/checkpoint_format.md about manifests.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -78,6 +79,7 @@ class Checker {
   absl::Status check() {
     RETURN_IF_ERROR(check_fields());
     RETURN_IF_ERROR(check_base());
+    RETURN_IF_ERROR(check_best());
     RETURN_IF_ERROR(check_tables());
     RETURN_IF_ERROR(check_files());
     RETURN_IF_ERROR(check_ranks());
@@ -117,6 +119,18 @@ class Checker {
       if (!names.insert(digest.name()).second) {
         return refuse("two content digests named ", digest.name());
       }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status check_best() {
+    if (!manifest_.has_best()) return absl::OkStatus();
+    const CheckpointManifest::BestScore& best = manifest_.best();
+    if (best.score().empty() || !std::isfinite(best.value()) || !best.has_value()) {
+      return refuse("the best score is incomplete");
+    }
+    if (!best.has_step() || best.step() < 0 || best.step() > manifest_.progress().step()) {
+      return refuse("a best score of step ", best.step(), " at step ", manifest_.progress().step());
     }
     return absl::OkStatus();
   }

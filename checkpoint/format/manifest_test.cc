@@ -95,6 +95,26 @@ std::string with_digest(std::string text) {
 
 std::string small_text() { return format_manifest(small_manifest()).value(); }
 
+TEST(ManifestTest, TheBestScoreIsWholeAndNoLaterThanTheCheckpoint) {
+  CheckpointManifest manifest = small_manifest();
+  CheckpointManifest::BestScore& best = *manifest.mutable_best();
+  best.set_score("eval/auc");
+  best.set_value(0.75);
+  best.set_step(1000);
+  ASSERT_OK_AND_ASSIGN(const std::string text, format_manifest(manifest));
+  ASSERT_OK_AND_ASSIGN(const CheckpointManifest read, parse_manifest(text));
+  EXPECT_EQ(read.best().DebugString(), best.DebugString());
+  best.set_step(1001);
+  EXPECT_THAT(format_manifest(manifest),
+              StatusIs(kInvalid, HasSubstr("a best score of step 1001 at step 1000")));
+  best.set_step(0);
+  best.set_value(NAN);
+  EXPECT_THAT(format_manifest(manifest), StatusIs(kInvalid, HasSubstr("best score is incomplete")));
+  best.set_value(0.75);
+  best.clear_score();
+  EXPECT_THAT(format_manifest(manifest), StatusIs(kInvalid, HasSubstr("best score is incomplete")));
+}
+
 TEST(ManifestTest, ReadsBackWhatWasWritten) {
   ASSERT_OK_AND_ASSIGN(const std::string text, format_manifest(small_manifest()));
   ASSERT_OK_AND_ASSIGN(const CheckpointManifest manifest, parse_manifest(text));

@@ -144,6 +144,11 @@ CheckpointManifest manifest_of(const SmallCheckpoint& options) {
   if (options.base) *manifest.mutable_base() = *options.base;
   manifest.set_fingerprint("job");
   if (options.finished) manifest.set_finished(true);
+  if (options.best_step.has_value()) {
+    manifest.mutable_best()->set_score("eval/auc, higher is better");
+    manifest.mutable_best()->set_value(0.5);
+    manifest.mutable_best()->set_step(*options.best_step);
+  }
   for (const auto& [name, value] : options.metrics) {
     CheckpointManifest::Metric* metric = manifest.add_metrics();
     metric->set_name(name);

@@ -24,8 +24,9 @@ struct SmallCheckpoint {
   std::map<std::string, double> metrics = {};
   std::optional<CheckpointManifest::Base> base = std::nullopt;
   std::string nonce = "n1";
-  bool finished = false;    // in the manifest and the state files
-  bool keep_files = false;  // CommitOptions::keep_files
+  bool finished = false;                            // in the manifest and the state files
+  bool keep_files = false;                          // CommitOptions::keep_files
+  std::optional<int64_t> best_step = std::nullopt;  // of the best score, which is 0.5
 };
 
 // Writes it by CommitDirectory, all ranks one after the other. Returns: whether it was not there

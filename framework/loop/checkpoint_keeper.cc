@@ -25,7 +25,7 @@ absl::Status CheckpointKeeper::open() {
 }
 
 absl::Status CheckpointKeeper::save(const RequestSet& served, Scope scope,
-                                    const RequestSet& evaluations) {
+                                    const RequestSet& evaluations, absl::string_view detail) {
   if (parts_.saver == nullptr) {
     return absl::FailedPreconditionError(
         "a hook asked for a checkpoint, but this trainer has no saver");
@@ -38,11 +38,10 @@ absl::Status CheckpointKeeper::save(const RequestSet& served, Scope scope,
       catch_exceptions([&] { return parts_.state.capture(&point); });
   RETURN_IF_ERROR(state.status(), "making a checkpoint");
   RETURN_IF_ERROR(parts_.agreement.meet({"checkpoint", parts_.position.steps_done()}));
-  return begin_and_finish(*state, served, scope);
+  return begin_and_finish(*state, {served, scope, std::string(detail)});
 }
 
-absl::Status CheckpointKeeper::begin_and_finish(const TrainState& state, const RequestSet& served,
-                                                Scope scope) {
+absl::Status CheckpointKeeper::begin_and_finish(const TrainState& state, Asked asked) {
   absl::StatusOr<std::vector<CheckpointInfo>> durable;
   {
     const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint);
@@ -51,7 +50,7 @@ absl::Status CheckpointKeeper::begin_and_finish(const TrainState& state, const R
     save_failed_ = !begun.ok();
     if (begun.ok()) {
       begun_step_ = parts_.position.steps_done();
-      asked_.insert({parts_.position.progress.step, {served, scope}});
+      asked_.insert({parts_.position.progress.step, std::move(asked)});
       if (parts_.saver->asynchronous()) return begun;
       durable = parts_.saver->finish(ranks());
     } else {
@@ -74,6 +73,7 @@ absl::Status CheckpointKeeper::report_durable(absl::StatusOr<std::vector<Checkpo
     const auto asked = asked_.lower_bound(info.progress.step);
     if (asked == asked_.end() || asked->first != info.progress.step) continue;
     parts_.recorder.served(Request::kCheckpoint, asked->second.requests, asked->second.scope);
+    if (!asked->second.detail.empty()) parts_.recorder.served("checkpoint", asked->second.detail);
     // Saves become durable in the order of their steps: those before this one failed.
     asked_.erase(asked_.begin(), std::next(asked));
   }

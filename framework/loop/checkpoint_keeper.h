@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "checkpoint/state_loader.h"
 #include "checkpoint/state_saver.h"
 #include "framework/hook_list.h"
@@ -64,14 +65,18 @@ class CheckpointKeeper {
 
   // Saves the state as it is now and reports the checkpoint to hooks, at once or, if the saver is
   // asynchronous, when a later call finds it durable. `served`: the requests whose serving makes
-  // it, of this scope; `evaluations`: as of SavePoint. Errors: FailedPrecondition without a saver;
+  // it, of this scope; `evaluations`: as of SavePoint. `detail`: for the event log, what made it
+  // where no request did. Errors: FailedPrecondition without a saver;
   // those of capture(), the saver and hooks.
-  absl::Status save(const RequestSet& served, Scope scope, const RequestSet& evaluations = {});
+  absl::Status save(const RequestSet& served, Scope scope, const RequestSet& evaluations = {},
+                    absl::string_view detail = "");
   // Continues saves under way. `agreed`: of the exchange of the step that was just made, since when
   // nothing was saved.
   absl::Status poll(const ExchangeResult& agreed);
   // Waits for all saves under way.
   absl::Status finish();
+
+  bool has_saver() const { return parts_.saver != nullptr; }
 
   // True if save_at_end() will save.
   bool will_save_at_end() const {
@@ -91,6 +96,11 @@ class CheckpointKeeper {
   absl::Status explain(const absl::Status& outcome) const;
   // True if the last save failed.
   bool save_failed() const { return save_failed_; }
+
+  // As of StateSaver::durable_path; "" without a saver.
+  std::string durable_path(int64_t step) const {
+    return parts_.saver == nullptr ? "" : parts_.saver->durable_path(step);
+  }
 
   // As of Trainer::finished.
   std::optional<std::string> finished() const;
@@ -116,10 +126,11 @@ class CheckpointKeeper {
   struct Asked {
     RequestSet requests;
     Scope scope = Scope::kCommon;
+    std::string detail;
   };
 
   Collectives& ranks() const { return parts_.agreement.collectives(); }
-  absl::Status begin_and_finish(const TrainState& state, const RequestSet& served, Scope scope);
+  absl::Status begin_and_finish(const TrainState& state, Asked asked);
   absl::Status report_durable(absl::StatusOr<std::vector<CheckpointInfo>> durable);
   absl::Status finish_after_failure(bool together);
   absl::Status apply(FoundCheckpoint found, std::vector<std::string>* notes);

@@ -1,5 +1,6 @@
 #include "framework/loop/evaluations.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,9 +20,10 @@ std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets) {
   return names;
 }
 
-EvaluationOptions named(const std::string& set) {
+EvaluationOptions named(const std::string& set, const std::vector<std::string>& metrics) {
   EvaluationOptions options;
   options.name = set;
+  options.metrics = metrics;
   return options;
 }
 
@@ -74,7 +76,7 @@ Evaluations::Evaluations(const Parts& parts, std::vector<PairedSet> paired,
                          EvaluationOptions defaults)
     : parts_(parts), defaults_(std::move(defaults)) {
   for (PairedSet& set : paired) {
-    paired_.push_back(std::make_unique<PairedEvaluation>(set.name, std::move(set.windows)));
+    paired_.push_back(std::make_unique<PairedEvaluation>(std::move(set)));
   }
 }
 
@@ -92,15 +94,13 @@ absl::StatusOr<EvaluationSet*> Evaluations::find(absl::string_view name) {
 }
 
 absl::StatusOr<std::vector<EvaluationSet*>> Evaluations::requested(const RequestSet& requests) {
-  std::vector<EvaluationSet*> sets;
-  const bool all = requests.evaluates_all();
-  for (const std::string& name : requests.evaluation_sets()) {
-    if (name.empty()) continue;
-    ASSIGN_OR_RETURN(EvaluationSet * set, find(name));
-    if (!all) sets.push_back(set);
+  const std::set<std::string> asked = requests.evaluation_sets();
+  for (const std::string& name : asked) {
+    if (!name.empty()) RETURN_IF_ERROR(find(name).status());
   }
-  if (all) {
-    for (EvaluationSet& set : parts_.sets) sets.push_back(&set);
+  std::vector<EvaluationSet*> sets;
+  for (EvaluationSet& set : parts_.sets) {
+    if (requests.evaluates_all() || asked.count(set.name) > 0) sets.push_back(&set);
   }
   return sets;
 }

@@ -41,8 +41,8 @@ struct Evaluated {
 // The names of evaluation sets, in their order.
 std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets);
 
-// Options of an evaluation under this name, with the defaults.
-EvaluationOptions named(const std::string& set);
+// Options of an evaluation under this name, with these metrics (none: the defaults).
+EvaluationOptions named(const std::string& set, const std::vector<std::string>& metrics = {});
 
 // Runs evaluations, and knows for each set the step and the metrics of the last one: this goes into
 // checkpoints. Used on the trainer's thread.
@@ -72,7 +72,7 @@ class Evaluations {
 
   // Errors: NotFound naming the nearest.
   absl::StatusOr<EvaluationSet*> find(absl::string_view name);
-  // The sets that `requests` name, each once. Errors: those of find().
+  // The sets that `requests` name, each once, in the order of names(). Errors: those of find().
   absl::StatusOr<std::vector<EvaluationSet*>> requested(const RequestSet& requests);
   std::vector<std::string> names() const { return names_of(parts_.sets); }
 

@@ -38,7 +38,8 @@ class EventTexts : public EventLog {
 struct LoopParts {
   // `save`: as of FakeSaver. `hook`: gets every event by name.
   explicit LoopParts(FakeSaver::Save save, RequestServerOptions server_options = {},
-                     CheckpointKeeperOptions keeper_options = {})
+                     CheckpointKeeperOptions keeper_options = {},
+                     BestScoreOptions best_options = {})
       : parts(tiny_parts()),
         model_parts(*parts.model),
         training(Clock::real()),
@@ -56,12 +57,13 @@ struct LoopParts {
         evaluations({*parts.model, parts.evaluation_sets, hooks, context, agreement, feed, training,
                      position, stop, recorder, Clock::real()},
                     {}, {.tasks = {"label"}, .metrics = {"logloss"}}),
+        best(std::move(best_options)),
         state({*parts.model, model_parts, parts.dense_optimizers, parts.train_data.get(), hooks,
-               reporter, requests, evaluations, position, 0, 1}),
+               reporter, requests, evaluations, best, position, 0, 1}),
         checkpoints({&saver, nullptr, state, evaluations, hooks, context, agreement, consistency,
                      position, stop, recorder},
                     keeper_options),
-        server({requests, evaluations, checkpoints, hooks, context, agreement, consistency,
+        server({requests, evaluations, best, checkpoints, hooks, context, agreement, consistency,
                 reporter, position, stop, recorder},
                server_options) {
     begin_run();
@@ -111,6 +113,7 @@ struct LoopParts {
   StepRunner steps;
   FakeSaver saver;
   Evaluations evaluations;
+  BestScore best;
   TrainerState state;
   CheckpointKeeper checkpoints;
   RequestServer server;

@@ -11,6 +11,9 @@
 namespace millrace {
 namespace {
 
+// What made a checkpoint that no request asked for.
+constexpr char kOfTheBestScore[] = "of the best score";
+
 // The requests except evaluations of the sets in `done`. `all`: the names of all sets.
 RequestSet without_sets(const RequestSet& requests, const std::set<std::string>& done,
                         const std::vector<std::string>& all) {
@@ -35,6 +38,7 @@ RequestSet without_sets(const RequestSet& requests, const std::set<std::string>&
 void RequestServer::begin_run() {
   parts_.stop = StopState();
   checkpoint_interrupted_ = false;
+  unsaved_best_ = -1;
 }
 
 absl::StatusOr<bool> RequestServer::serve_common(bool marks) {
@@ -46,6 +50,11 @@ absl::StatusOr<bool> RequestServer::serve_common(bool marks) {
     any |= !common.empty();
     parts_.agreement.served(common);
     RETURN_IF_ERROR(serve(common, Scope::kCommon));
+  }
+  // Of an evaluation that no request led to, such as one of a window.
+  if (saves_best(RequestSet())) {
+    RETURN_IF_ERROR(parts_.consistency.suspend(
+        [&] { return save(RequestSet(), Scope::kCommon, kOfTheBestScore); }));
   }
   if (marks) parts_.context.mark_served();
   return any;
@@ -89,7 +98,9 @@ absl::Status RequestServer::serve_each(const RequestSet& requests, Scope scope) 
   }
   if (!left.empty()) return defer_stopped(requests, left, scope);
   if (requests.has(Request::kCheckpoint) && !ends_here()) {
-    RETURN_IF_ERROR(parts_.checkpoints.save(requests, scope));
+    RETURN_IF_ERROR(save(requests, scope));
+  } else if (saves_best(requests)) {
+    RETURN_IF_ERROR(save(requests, scope, kOfTheBestScore));
   }
   if (requests.has(Request::kReload)) {
     RETURN_IF_ERROR(parts_.checkpoints.reload());
@@ -107,7 +118,7 @@ absl::Status RequestServer::defer_stopped(const RequestSet& requests, const Requ
   const bool asked =
       std::exchange(checkpoint_interrupted_, false) || requests.has(Request::kCheckpoint);
   if (!asked || ends_here()) return absl::OkStatus();
-  return parts_.checkpoints.save(RequestSet(), Scope::kCommon);
+  return save(RequestSet(), Scope::kCommon);
 }
 
 bool RequestServer::training_is_over() const {
@@ -158,8 +169,37 @@ absl::StatusOr<std::optional<EvaluationResult>> RequestServer::evaluate(Dataset&
   return std::move(evaluated.result);
 }
 
+void RequestServer::observe_score() {
+  const std::optional<BestScore::Best> before = parts_.best.best();
+  const int64_t step = parts_.position.progress.step;
+  if (!parts_.best.observe(parts_.evaluations.current_metrics(), step)) return;
+  unsaved_best_ = step;
+  if (parts_.context.rank() != 0) return;
+  MILLRACE_LOG(INFO) << "best score: " << parts_.best.best()->value << " at step " << step << " ("
+                     << parts_.best.name()
+                     << (before.has_value()
+                             ? absl::StrCat("; before: ", before->value, " at step ", before->step)
+                             : "")
+                     << ")";
+}
+
+// Whether a checkpoint is made here because the step has the best score. The checkpoint at the end
+// of the run serves as one.
+bool RequestServer::saves_best(const RequestSet& requests) const {
+  return unsaved_best_ >= 0 && unsaved_best_ == parts_.position.progress.step &&
+         options_.save_best && parts_.checkpoints.has_saver() &&
+         !precedes_end(requests, /*at_end=*/false);
+}
+
+absl::Status RequestServer::save(const RequestSet& requests, Scope scope,
+                                 absl::string_view detail) {
+  unsaved_best_ = -1;
+  return parts_.checkpoints.save(requests, scope, /*evaluations=*/{}, detail);
+}
+
 absl::Status RequestServer::report_evaluation(const EvaluationResult& result) {
   parts_.evaluations.note(result.set);
+  observe_score();
   return parts_.hooks.after_evaluate(parts_.context, result);
 }
 
@@ -183,7 +223,7 @@ absl::StatusOr<RequestSet> RequestServer::evaluate_sets(const RequestSet& reques
       RETURN_IF_ERROR(parts_.checkpoints.save_before_evaluation(requests, scope, at_end));
     }
     ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result,
-                     evaluate(*set->data, named(set->name), scope));
+                     evaluate(*set->data, named(set->name, set->metrics), scope));
     if (!result.has_value()) return without_sets(requests, done, parts_.evaluations.names());
     done.insert(set->name);
     for (Request request : requests.asked) {

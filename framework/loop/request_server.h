@@ -2,13 +2,16 @@
 #ifndef MILLRACE_FRAMEWORK_LOOP_REQUEST_SERVER_H_
 #define MILLRACE_FRAMEWORK_LOOP_REQUEST_SERVER_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "framework/evaluator.h"
 #include "framework/hook_list.h"
+#include "framework/loop/best_score.h"
 #include "framework/loop/checkpoint_keeper.h"
 #include "framework/loop/consistency.h"
 #include "framework/loop/evaluations.h"
@@ -26,9 +29,11 @@ namespace millrace {
 struct RequestServerOptions {
   Limits limits;
   bool report_at_end = true;  // TrainerOptions::report.at_end
+  bool save_best = true;      // TrainerOptions::save_best
 };
 
 // Serves requests in the order evaluate, checkpoint, reload, stop, and decides when the run ends.
+// Where evaluations give a new best score, also saves a checkpoint.
 // Every function that returns a status is collective. Used on the trainer's thread.
 class RequestServer {
  public:
@@ -36,6 +41,7 @@ class RequestServer {
   struct Parts {
     RequestQueue& requests;
     Evaluations& evaluations;
+    BestScore& best;
     CheckpointKeeper& checkpoints;
     HookList& hooks;
     LoopContext& context;
@@ -67,7 +73,8 @@ class RequestServer {
   // those of Evaluations::run.
   absl::StatusOr<std::optional<EvaluationResult>> evaluate(Dataset& data, EvaluationOptions options,
                                                            Scope scope = Scope::kCommon);
-  // Notes the result of an evaluation within training for checkpoints, and reports it to hooks.
+  // Notes the result of an evaluation within training for checkpoints and the best score, and
+  // reports it to hooks.
   absl::Status report_evaluation(const EvaluationResult& result);
 
   bool stopped() const { return parts_.stop.stopped; }
@@ -82,6 +89,9 @@ class RequestServer {
   void stop(const RequestSet& requests, Scope scope);
   bool ends_here() const;
   bool stopped_by_rank(Scope scope) const;
+  void observe_score();
+  bool saves_best(const RequestSet& requests) const;
+  absl::Status save(const RequestSet& requests, Scope scope, absl::string_view detail = "");
   bool precedes_end(const RequestSet& requests, bool at_end) const;
   absl::StatusOr<RequestSet> evaluate_sets(const RequestSet& requests, Scope scope, bool at_end);
 
@@ -89,6 +99,8 @@ class RequestServer {
   const RequestServerOptions options_;
   // A rank asked for a checkpoint within an evaluation that a stop ended.
   bool checkpoint_interrupted_ = false;
+  // Step of a best score of this run that no checkpoint was made for yet; -1: there is none.
+  int64_t unsaved_best_ = -1;
 };
 
 }  // namespace millrace

@@ -189,5 +189,99 @@ TEST_F(RequestServerTest, AStopAmidAnEvaluationEndsIt) {
   EXPECT_EQ(shared.pending_size(), 1) << "the evaluation is for the resuming run";
 }
 
+// A loop that keeps the best log loss of "eval", which stays the same while nothing is trained.
+class BestScoreServerTest : public RequestServerTest {
+ protected:
+  explicit BestScoreServerTest(bool save_best = true)
+      : best_loop_(
+            [this](const TrainState& state, const auto&) {
+              saved_.push_back(state.shared);
+              return info(state);
+            },
+            {.limits = {.max_steps = 5, .max_epochs = 0},
+             .report_at_end = false,
+             .save_best = save_best},
+            {.limits = {.max_steps = 5, .max_epochs = 0}},
+            {.terms = {{"eval/logloss"}}, .higher_is_better = false}) {}
+  std::vector<std::string> served() const {
+    std::vector<std::string> served;
+    for (const std::string& text : best_loop_.events.texts) {
+      if (absl::StartsWith(text, "served ")) served.push_back(text.substr(7));
+    }
+    return served;
+  }
+  LoopParts best_loop_;
+};
+
+TEST_F(BestScoreServerTest, ANewBestIsSavedAtItsStep) {
+  best_loop_.make_step();
+  best_loop_.requests.evaluate();
+  ASSERT_OK(best_loop_.server.serve_common());
+  EXPECT_THAT(served(), ElementsAre("evaluate eval", "checkpoint of the best score"));
+  ASSERT_EQ(saved_.size(), 1u);
+  EXPECT_EQ(saved_[0].best().step(), 1);
+  EXPECT_GT(saved_[0].best().value(), 0);
+  EXPECT_EQ(saved_[0].best().score(), "eval/logloss, lower is better");
+  best_loop_.make_step();
+  best_loop_.requests.evaluate();
+  ASSERT_OK(best_loop_.server.serve_common());
+  EXPECT_EQ(saved_.size(), 1u) << "the same again is no better";
+}
+
+TEST_F(BestScoreServerTest, ACheckpointThatIsAskedForServesAsOne) {
+  best_loop_.make_step();
+  best_loop_.requests.checkpoint();
+  best_loop_.requests.evaluate();
+  ASSERT_OK(best_loop_.server.serve_common());
+  EXPECT_THAT(served(), ElementsAre("evaluate eval", "checkpoint"));
+  EXPECT_EQ(saved_.back().best().step(), 1);
+}
+
+TEST_F(BestScoreServerTest, TheCheckpointAtTheEndServesAsOne) {
+  best_loop_.make_step();
+  best_loop_.position.progress.step = 5;
+  best_loop_.requests.evaluate();
+  ASSERT_OK(best_loop_.server.serve_common());
+  EXPECT_THAT(served(), ElementsAre("checkpoint before the last evaluation", "evaluate eval"));
+  EXPECT_FALSE(saved_.back().has_best());
+  ASSERT_OK(best_loop_.checkpoints.save_at_end());
+  EXPECT_EQ(saved_.back().best().step(), 5);
+}
+
+TEST_F(BestScoreServerTest, AnEvaluationThatNoRequestLedTo) {
+  best_loop_.make_step();
+  ASSERT_OK_AND_ASSIGN(
+      const std::optional<EvaluationResult> result,
+      best_loop_.server.evaluate(*best_loop_.parts.evaluation_sets[0].data, named("eval")));
+  ASSERT_OK(best_loop_.server.report_evaluation(*result));
+  EXPECT_THAT(saved_, IsEmpty());
+  ASSERT_OK(best_loop_.server.serve_common());
+  EXPECT_THAT(served(), ElementsAre("checkpoint of the best score"));
+  EXPECT_TRUE(best_loop_.consistency.holds());
+  ASSERT_OK(best_loop_.server.serve_common());
+  EXPECT_EQ(saved_.size(), 1u);
+}
+
+TEST_F(BestScoreServerTest, OneRanksRequestLeadsToOneToo) {
+  best_loop_.make_step();
+  best_loop_.requests.evaluate("eval", Scope::kThisRank);
+  ASSERT_OK(best_loop_.agreement.meet({"step", 1}, {}));
+  ASSERT_OK(best_loop_.server.serve_agreed());
+  EXPECT_THAT(served(), ElementsAre("evaluate eval", "checkpoint of the best score"));
+}
+
+class NoBestSavedTest : public BestScoreServerTest {
+ protected:
+  NoBestSavedTest() : BestScoreServerTest(/*save_best=*/false) {}
+};
+
+TEST_F(NoBestSavedTest, WhereCheckpointsAreSwitchedOff) {
+  best_loop_.make_step();
+  best_loop_.requests.evaluate();
+  ASSERT_OK(best_loop_.server.serve_common());
+  EXPECT_THAT(served(), ElementsAre("evaluate eval"));
+  EXPECT_EQ(best_loop_.best.best()->step, 1);
+}
+
 }  // namespace
 }  // namespace millrace

@@ -94,6 +94,7 @@ absl::StatusOr<TrainState> TrainerState::capture(const SavePoint* point) {
   TrainState state = tensors_and_tables();
   *state.shared.mutable_began_with() = began_with_;
   parts_.evaluations.save(&state.shared);
+  parts_.best.save(&state.shared);
   if (data_identity_.has_value() && data_identity_->file_size() > 0) {
     *state.shared.mutable_train_data() = *data_identity_;
   }
@@ -186,6 +187,7 @@ absl::Status TrainerState::restore(LoadedState loaded, std::vector<std::string>*
   parts_.position = std::move(position);
   parts_.requests.restore(std::move(deferred));
   parts_.evaluations.restore(loaded.shared);
+  parts_.best.restore(loaded.shared, &found);
   began_with_ = loaded.shared.began_with();
   notes->insert(notes->end(), found.begin(), found.end());
   return absl::OkStatus();

@@ -14,6 +14,7 @@
 #include "checkpoint/named_states.h"
 #include "checkpoint/train_state.h"
 #include "framework/hook_list.h"
+#include "framework/loop/best_score.h"
 #include "framework/loop/evaluations.h"
 #include "framework/loop/loop_position.h"
 #include "framework/model_parts.h"
@@ -29,8 +30,8 @@ namespace millrace {
 class Model;
 
 // Captures and restores everything the next step depends on: tensors, optimizers, tables, hooks,
-// registered objects, the report under way, position, deferred requests and evaluations. Used on
-// the trainer's thread.
+// registered objects, the report under way, position, deferred requests, evaluations and the best
+// score. Used on the trainer's thread.
 class TrainerState {
  public:
   // The parts whose state it captures and restores. All are borrowed and outlive it.
@@ -43,6 +44,7 @@ class TrainerState {
     Reporter& reporter;
     RequestQueue& requests;
     Evaluations& evaluations;
+    BestScore& best;
     LoopPosition& position;
     int rank;
     int world_size;

@@ -203,6 +203,26 @@ TEST_F(RanksTest, AnotherRunConfigurationIsFine) {
   EXPECT_THAT(result.out, HasSubstr("completed: 20 steps"));
 }
 
+TEST_F(RanksTest, TheBestScoreIsThatOfAllRanks) {
+  const auto run = [&](const std::string& output_dir, std::vector<std::string> more) {
+    more.insert(more.end(),
+                {"--output_dir", output_dir, "--set", "run.evaluation.when={every_steps: 4}",
+                 "--set", "run.evaluation.best={term {monitor: 'eval/auc'}}"});
+    const ProgramResult result = launch(2, more).finish();
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  };
+  run("a", {});
+  const nlohmann::json whole = read_json("a/summary.json")["best"];
+  EXPECT_TRUE(exists(whole["checkpoint"]));
+  run("b", {"--max_steps", "10"});
+  run("b", {});
+  EXPECT_EQ(read_json("b/summary.json")["best"]["score"], whole["score"]);
+  EXPECT_EQ(read_json("b/summary.json")["best"]["step"], whole["step"]);
+  millrace_ok({"launch", "-n", "2", "--", "evaluate", "job.textproto", "--checkpoint", "b/best",
+               "--summary", "evaluated.json"});
+  EXPECT_EQ(read_json("evaluated.json")["eval"]["auc"], whole["score"]);
+}
+
 TEST_F(RanksTest, AMissingRankIsNamed) {
   const std::vector<std::string> hurry = {"--set", "run.distributed.rendezvous_timeout_seconds=3"};
   ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());

@@ -13,6 +13,7 @@
 #include "checkpoint/train_state.h"
 #include "framework/cadence.h"
 #include "framework/hook.h"
+#include "framework/loop/best_score.h"
 #include "proto/hook_configs.pb.h"
 #include "tests/fakes/fake_windowed_dataset.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -26,6 +27,7 @@ struct ResumeCase {
   Cadence evict;                    // of the hook evict_rows; never: there is none
   Cadence evaluate;
   std::optional<EarlyStoppingConfig> early_stopping;
+  BestScoreOptions best;
   // With kThisRank, a checkpoint that an event asks for is made after the exchange that follows.
   Scope scope = Scope::kCommon;
   bool files = false;  // checkpoints go through the files of a Saver, in memory

@@ -272,6 +272,19 @@ TEST(ResumeOfOtherJobsTest, EarlyStoppingByReports) {
                {.step = 36, .epoch = 7, .skipped_steps = 7});
 }
 
+// The best score and its step are those of an unbroken run.
+ResumeCase keeping_best(ResumeCase resume_case) {
+  resume_case.evaluate = {.every_steps = 3};
+  resume_case.best = {.terms = {{"eval/loss"}, {"eval/logloss", 2}}, .higher_is_better = false};
+  return resume_case;
+}
+
+TEST(ResumeOfOtherJobsTest, TheBestScore) {
+  expect_exact(keeping_best(forty_steps_of_adam()), 40);
+  ResumeCase resume_case = keeping_best(evaluations_of_one_rank(forty_steps_of_adam()));
+  expect_exact(resume_case, 40);
+}
+
 // The whole run, and one that a rank stops at each event, after which another goes on.
 void expect_exact_after_stops(const ResumeCase& resume_case, int64_t least_events) {
   ASSERT_OK_AND_ASSIGN(const ResumeRun whole, run_whole(resume_case, nullptr));
@@ -328,6 +341,10 @@ TEST(ResumeAfterStopsTest, EarlyStoppingDecidesAsInAnUnbrokenRun) {
   expect_exact_after_stops(stopping_early(ten_steps_with_evaluations(),
                                           "monitor: 'eval/loss' patience: 1 min_change: 0.1"),
                            40);
+}
+
+TEST(ResumeAfterStopsTest, TheBestScoreIsThatOfAnUnbrokenRun) {
+  expect_exact_after_stops(keeping_best(ten_steps_with_evaluations()), 80);
 }
 
 // Windows that are late, empty, or of which one step is refused.

@@ -154,6 +154,12 @@ Json referred_json(const Manifest& manifest) {
   return files;
 }
 
+Json best_json(const Manifest& manifest) {
+  if (!manifest.has_best()) return nullptr;
+  const Manifest::BestScore& best = manifest.best();
+  return {{"of", best.score()}, {"score", best.value()}, {"step", best.step()}};
+}
+
 std::string metrics_text(const Manifest& manifest) {
   return absl::StrJoin(manifest.metrics(), ", ", [](std::string* text, const auto& metric) {
     absl::StrAppendFormat(text, "%s %.5g", metric.name(), metric.value());
@@ -334,6 +340,10 @@ std::string show_text(const CheckpointReader& checkpoint) {
                                   manifest.base().depth()));
   }
   line("metrics", metrics_text(manifest));
+  if (manifest.has_best()) {
+    line("best score", absl::StrFormat("%.5g at step %d (%s)", manifest.best().value(),
+                                       manifest.best().step(), manifest.best().score()));
+  }
   line("job", manifest.fingerprint());
   line("content", combined_digest(manifest));
   for (const auto& digest : manifest.content_digests()) {
@@ -348,27 +358,18 @@ std::string show_json(const CheckpointReader& checkpoint) {
   const Manifest& manifest = checkpoint.manifest();
   Json digests = Json::object();
   for (const auto& digest : manifest.content_digests()) digests[digest.name()] = digest.digest();
-  const Json json = {{"path", checkpoint.directory()},
-                     {"format_version", manifest.format_version()},
-                     {"digest", manifest.digest()},
-                     {"producer", manifest.producer()},
-                     {"created", manifest.created()},
-                     {"progress", progress_json(manifest.progress())},
-                     {"finished", manifest.finished()},
-                     {"world_size", manifest.world_size()},
-                     {"parts", part_names(manifest)},
-                     {"left_out", left_out_json(manifest)},
-                     {"base", base_json(manifest)},
-                     {"metrics", metrics_json(manifest)},
-                     {"content_digest", combined_digest(manifest)},
-                     {"content_digests", std::move(digests)},
-                     {"size", total_bytes(manifest)},
-                     {"tables", tables_json(manifest)},
-                     {"tensors", tensors_json(manifest)},
-                     {"files", files_json(manifest)},
-                     {"referred_files", referred_json(manifest)},
-                     {"fingerprint", manifest.fingerprint()},
-                     {"config", manifest.config()}};
+  const Json json = {
+      {"path", checkpoint.directory()},        {"format_version", manifest.format_version()},
+      {"digest", manifest.digest()},           {"producer", manifest.producer()},
+      {"created", manifest.created()},         {"progress", progress_json(manifest.progress())},
+      {"finished", manifest.finished()},       {"world_size", manifest.world_size()},
+      {"parts", part_names(manifest)},         {"left_out", left_out_json(manifest)},
+      {"base", base_json(manifest)},           {"metrics", metrics_json(manifest)},
+      {"best", best_json(manifest)},           {"content_digest", combined_digest(manifest)},
+      {"content_digests", std::move(digests)}, {"size", total_bytes(manifest)},
+      {"tables", tables_json(manifest)},       {"tensors", tensors_json(manifest)},
+      {"files", files_json(manifest)},         {"referred_files", referred_json(manifest)},
+      {"fingerprint", manifest.fingerprint()}, {"config", manifest.config()}};
   return dump(json);
 }
 

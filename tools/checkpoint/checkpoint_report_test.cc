@@ -166,6 +166,17 @@ TEST_F(CheckpointReportTest, ShowForPeople) {
   EXPECT_THAT(show_text(*open(2)), AllOf(HasSubstr("delta on    step 1"), HasSubstr("tombstones")));
 }
 
+TEST_F(CheckpointReportTest, TheBestScore) {
+  ASSERT_OK(write_small_checkpoint(files_, "c", {.step = 1}));
+  ASSERT_OK(write_small_checkpoint(files_, "c", {.step = 2, .best_step = 1}));
+  EXPECT_EQ(Json::parse(show_json(*open(1)))["best"], nullptr);
+  EXPECT_THAT(show_text(*open(1)), Not(HasSubstr("best")));
+  EXPECT_EQ(Json::parse(show_json(*open(2)))["best"],
+            (Json{{"of", "eval/auc, higher is better"}, {"score", 0.5}, {"step", 1}}));
+  EXPECT_THAT(show_text(*open(2)),
+              HasSubstr("best score  0.5 at step 1 (eval/auc, higher is better)"));
+}
+
 TEST_F(CheckpointReportTest, RunsThatFinished) {
   for (const bool finished : {false, true}) {
     const int64_t step = finished ? 2 : 1;

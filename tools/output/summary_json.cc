@@ -74,6 +74,12 @@ std::string summary_json(const Summary& summary, const DataReport* data) {
     for (const auto& [name, value] : metrics) eval[set == "eval" ? name : set + "/" + name] = value;
   }
   json["eval_step"] = Json(summary.eval_step);
+  Json& best = json["best"] = nullptr;
+  if (summary.best.has_value()) {
+    best = {{"score", summary.best->value},
+            {"step", summary.best->step},
+            {"checkpoint", summary.best->checkpoint}};
+  }
   json["rows"] = Json(summary.rows);
   if (data != nullptr) json["data"] = data_json(*data);
   json["checkpoint"] = summary.checkpoint;

@@ -30,6 +30,7 @@ Summary full_summary() {
   summary.train = {{"loss", 0.5}, {"auc", 0.75}};
   summary.eval = {{"eval", {{"auc", 0.7}}}, {"fresh", {{"auc", 0.6}}}};
   summary.eval_step = {{"eval", 7}, {"fresh", 5}};
+  summary.best = BestSummary{0.7, 5, "out/checkpoints/step-00000005"};
   summary.checkpoint = "out/checkpoints/step-00000007";
   summary.rows = {{"c1", 12}, {"c2", 0}};
   HookStatistics& sink = summary.hooks["sink"];
@@ -66,6 +67,7 @@ TEST(SummaryJsonTest, EveryField) {
     "train": {"loss": 0.5, "auc": 0.75},
     "eval": {"auc": 0.7, "fresh/auc": 0.6},
     "eval_step": {"eval": 7, "fresh": 5},
+    "best": {"score": 0.7, "step": 5, "checkpoint": "out/checkpoints/step-00000005"},
     "rows": {"c1": 12, "c2": 0},
     "checkpoint": "out/checkpoints/step-00000007",
     "hooks": {

@@ -1,0 +1,93 @@
+#include "framework/loop/best_score.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+BestScore auc() { return BestScore({.terms = {{"eval/auc"}}}); }
+
+TEST(BestScoreTest, TheFirstOfTheHighest) {
+  BestScore best = auc();
+  EXPECT_FALSE(best.best().has_value());
+  EXPECT_TRUE(best.observe({{"eval/auc", 0.5}, {"eval/loss", 9}}, 10));
+  EXPECT_FALSE(best.observe({{"eval/auc", 0.25}}, 20));
+  EXPECT_TRUE(best.observe({{"eval/auc", 0.75}}, 30));
+  EXPECT_FALSE(best.observe({{"eval/auc", 0.75}}, 40));
+  EXPECT_EQ(best.best()->value, 0.75);
+  EXPECT_EQ(best.best()->step, 30);
+}
+
+TEST(BestScoreTest, TheLowestWhereThatIsBetter) {
+  BestScore best({.terms = {{"eval/loss"}}, .higher_is_better = false});
+  EXPECT_TRUE(best.observe({{"eval/loss", 0.5}}, 10));
+  EXPECT_TRUE(best.observe({{"eval/loss", -0.5}}, 20));
+  EXPECT_FALSE(best.observe({{"eval/loss", 0}}, 30));
+  EXPECT_EQ(best.best()->step, 20);
+}
+
+TEST(BestScoreTest, TheWeightedMeanOfSeveralTerms) {
+  BestScore best({.terms = {{"eval/auc", 3}, {"fresh/auc"}}});
+  EXPECT_TRUE(best.observe({{"eval/auc", 0.5}, {"fresh/auc", 1}}, 1));
+  EXPECT_EQ(best.best()->value, 0.625);
+  EXPECT_FALSE(best.observe({{"eval/auc", 0.25}, {"fresh/auc", 1.5}}, 2)) << "0.5625";
+}
+
+TEST(BestScoreTest, NoScoreWithoutEachTermOrAFiniteValue) {
+  BestScore best({.terms = {{"eval/auc"}, {"fresh/auc"}}});
+  EXPECT_FALSE(best.observe({{"eval/auc", 0.5}}, 1));
+  EXPECT_FALSE(best.observe({{"eval/auc", 0.5}, {"fresh/auc", NAN}}, 2));
+  EXPECT_FALSE(best.observe({{"eval/auc", INFINITY}, {"fresh/auc", 0}}, 3));
+  EXPECT_FALSE(best.best().has_value());
+  BestScore none;
+  EXPECT_FALSE(none.observe({{"eval/auc", 0.5}}, 1));
+}
+
+TEST(BestScoreTest, CheckpointsHoldIt) {
+  BestScore best = auc();
+  SharedState state;
+  best.save(&state);
+  EXPECT_FALSE(state.has_best());
+  best.observe({{"eval/auc", 0.1}}, 7);
+  best.save(&state);
+  BestScore resumed = auc();
+  std::vector<std::string> notes;
+  resumed.restore(state, &notes);
+  EXPECT_THAT(notes, IsEmpty());
+  EXPECT_EQ(resumed.best()->value, 0.1);
+  EXPECT_EQ(resumed.best()->step, 7);
+  resumed.restore(SharedState(), &notes);
+  EXPECT_FALSE(resumed.best().has_value());
+}
+
+TEST(BestScoreTest, ThatOfAnotherScoreIsDropped) {
+  BestScore best = auc();
+  best.observe({{"eval/auc", 0.1}}, 7);
+  SharedState state;
+  best.save(&state);
+  std::vector<std::string> notes;
+  for (const BestScoreOptions& options :
+       {BestScoreOptions{.terms = {{"eval/auc"}}, .higher_is_better = false},
+        BestScoreOptions{.terms = {{"eval/auc"}, {"fresh/auc", 0.5}}}}) {
+    BestScore other(options);
+    other.restore(state, &notes);
+    EXPECT_FALSE(other.best().has_value());
+  }
+  EXPECT_THAT(notes,
+              ElementsAre("the best score begins anew: it was of eval/auc, higher is better; it is "
+                          "of eval/auc, lower is better",
+                          HasSubstr("it is of mean of 1 eval/auc + 0.5 fresh/auc, higher is")));
+  BestScore none;
+  none.restore(state, &notes);
+  EXPECT_EQ(notes.size(), 2u) << "no score is kept, which needs no note";
+}
+
+}  // namespace
+}  // namespace millrace
