@@ -1,14 +1,12 @@
 #include "hooks/early_stopping_check.h"
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "metrics/metric_direction.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "proto/monitor_name.h"
 
 namespace millrace {
 namespace {
@@ -18,21 +16,7 @@ std::string metric_name(const std::string& monitor) {
   return monitor.substr(monitor.rfind('/') + 1);
 }
 
-absl::Status check_monitor(absl::string_view where, const std::string& monitor) {
-  if (names_metric(monitor)) return absl::OkStatus();
-  return wrong(where, absl::StrCat(monitor.empty() ? "monitor is missing"
-                                                   : absl::StrCat("monitor is \"", monitor, "\""),
-                                   "; set it to SET/METRIC with the name of an evaluation set, "
-                                   "such as eval/auc, or to train/METRIC"));
-}
-
 }  // namespace
-
-bool names_metric(absl::string_view monitor) {
-  const std::vector<std::string> parts = absl::StrSplit(monitor, '/');
-  return parts.size() >= 2 &&
-         std::none_of(parts.begin(), parts.end(), [](const auto& part) { return part.empty(); });
-}
 
 std::optional<bool> higher_is_better(const EarlyStoppingConfig& config) {
   if (config.mode() != EarlyStoppingConfig::BY_METRIC) {
@@ -48,7 +32,7 @@ std::optional<bool> higher_is_better(const EarlyStoppingConfig& config) {
 
 absl::Status check_early_stopping(absl::string_view where, const EarlyStoppingConfig& config) {
   FieldErrors errors;
-  const absl::Status monitor = check_monitor(where, config.monitor());
+  const absl::Status monitor = check_monitor_name(where, config.monitor());
   errors.add(monitor);
   if (monitor.ok() && !higher_is_better(config).has_value()) {
     errors.add(wrong(where, absl::StrCat("mode is missing; ", metric_name(config.monitor()),

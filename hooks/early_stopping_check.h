@@ -10,9 +10,6 @@
 
 namespace millrace {
 
-// Returns true if `monitor` has the form SOURCE/METRIC or SOURCE/LABEL/METRIC.
-bool names_metric(absl::string_view monitor);
-
 // Returns true if higher values are better, by `mode` or by the name of the metric. None: `mode` is
 // BY_METRIC and the metric has no direction.
 std::optional<bool> higher_is_better(const EarlyStoppingConfig& config);

@@ -11,6 +11,7 @@
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/hook_configs.pb.h"
+#include "proto/monitor_name.h"
 #include "proto/optimizer_list.h"
 
 namespace millrace {
@@ -19,13 +20,13 @@ namespace {
 // Checks that a schedule does not take improvements for the opposite.
 absl::Status check_direction(const PlacedSchedule& placed) {
   const ReduceOnPlateauScheduleConfig& plateau = placed.schedule.reduce_on_plateau();
-  const std::string metric = plateau.monitor().substr(plateau.monitor().rfind('/') + 1);
   const bool is_max = plateau.mode() == ReduceOnPlateauScheduleConfig::MAX;
   const auto contrary = is_max ? MetricDirection::kLowerIsBetter : MetricDirection::kHigherIsBetter;
-  if (direction_of_metric(metric) != contrary) return absl::OkStatus();
-  return wrong(placed.where, absl::StrCat("mode is ", is_max ? "MAX" : "MIN", ", but ",
-                                          is_max ? "lower" : "higher", " values of ", metric,
-                                          " are better; set mode: ", is_max ? "MIN" : "MAX"));
+  if (direction_of_monitor(plateau.monitor()) != contrary) return absl::OkStatus();
+  return wrong(placed.where,
+               absl::StrCat("mode is ", is_max ? "MAX" : "MIN", ", but ",
+                            is_max ? "lower" : "higher", " values of ", plateau.monitor(),
+                            " are better; set mode: ", is_max ? "MIN" : "MAX"));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST(MonitorCheckTest, MetricsThatSchedulesFollow) {
   EXPECT_OK(check_hooks("", kEveryStep, plateau("optimizer", "eval/logloss", "MIN")));
   EXPECT_OK(check_hooks("", kEveryStep, plateau("optimizer", "eval/calibration", "MIN")));
   EXPECT_THAT(check_hooks("", kEveryStep, plateau("optimizer", "eval/auc", "MIN")),
-              StatusIs(kInvalid, HasSubstr("higher values of auc are better; set mode: MAX")));
+              StatusIs(kInvalid, HasSubstr("higher values of eval/auc are better; set mode: MAX")));
   EXPECT_THAT(check_hooks("", kEveryStep, plateau("optimizer", "train/loss", "MAX")),
               StatusIs(kInvalid, HasSubstr("set mode: MIN")));
   EXPECT_THAT(check_hooks("", "", plateau("optimizer", "eval/auc")),

@@ -3,34 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "optim/schedule/schedule_field_check.h"
 #include "proto/field_check.h"
+#include "proto/monitor_name.h"
 
 namespace millrace {
-namespace {
-
-absl::Status check_monitor(absl::string_view where, absl::string_view monitor) {
-  const std::vector<std::string> parts = absl::StrSplit(monitor, '/');
-  const bool named = std::find(parts.begin(), parts.end(), "") == parts.end();
-  if (parts.size() >= 2 && named) return absl::OkStatus();
-  const std::string problem =
-      monitor.empty() ? "monitor is missing" : absl::StrCat("monitor is \"", monitor, "\"");
-  return wrong(where,
-               absl::StrCat(problem, "; set it to SET/METRIC with the name of an evaluation ",
-                            "set, or to train/METRIC"));
-}
-
-}  // namespace
 
 void ReduceOnPlateauSchedule::check(absl::string_view where, const ScheduleConfig& config,
                                     const ScheduleScope& scope, FieldErrors* errors) {
   const ReduceOnPlateauScheduleConfig& plateau = config.reduce_on_plateau();
-  errors->add(check_monitor(where, plateau.monitor()));
+  errors->add(check_monitor_name(where, plateau.monitor()));
   if (config.unit() != ScheduleConfig::STEPS) {
     errors->add(wrong(where, "unit does nothing; the rate follows from values of the metric"));
   }

@@ -121,7 +121,7 @@ TEST(ReduceOnPlateauScheduleTest, ReportsEachError) {
       errors_of_schedule("reduce_on_plateau { factor: 1 patience: -1 threshold: 1 cooldown: -1 "
                          "min_rate: -1 epsilon: nan }"),
       "s.reduce_on_plateau: monitor is missing; set it to SET/METRIC with the name of an "
-      "evaluation set, or to train/METRIC\n"
+      "evaluation set, such as eval/auc, or to train/METRIC\n"
       "s.reduce_on_plateau: factor is 1; must be above 0 and below 1\n"
       "s.reduce_on_plateau: patience is -1; must be at least 0\n"
       "s.reduce_on_plateau: threshold is 1; must be at least 0 and below 1\n"
