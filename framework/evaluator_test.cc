@@ -271,6 +271,24 @@ TEST_F(EvaluatorTest, AHooksErrorEndsIt) {
   EXPECT_THAT(events, ElementsAre("eval:before_step", "eval:after_data(0)"));
 }
 
+// Also of batches in which no example has the second label.
+TEST_F(EvaluatorTest, LossesOfTasksAreOverTheirTargetsInAllBatches) {
+  model().counts_targets = true;
+  options_.tasks = {"click", "buy"};
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult one,
+                       evaluate({.batches = 1, .batch_size = 32, .two_labels = true}));
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult many,
+                       evaluate({.batches = 8, .batch_size = 4, .two_labels = true}));
+  EXPECT_EQ(one.examples, 32);
+  EXPECT_EQ(one.metrics.count("buy/loss"), 1u);
+  EXPECT_EQ(one.metrics.count("buy/auc"), 1u);
+  for (const auto& [name, value] : one.metrics) {
+    EXPECT_NEAR(many.metrics.at(name), value, 1e-6) << name;
+  }
+  EXPECT_NEAR(one.metrics.at("loss"), one.metrics.at("click/loss") + one.metrics.at("buy/loss"),
+              1e-9);
+}
+
 TEST_F(EvaluatorTest, LossIsOverTargetsWhereThereAreSome) {
   ASSERT_OK_AND_ASSIGN(const EvaluationResult examples, evaluate({.batches = 2}));
   model().gives_targets = true;  // half the examples
