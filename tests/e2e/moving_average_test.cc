@@ -36,7 +36,7 @@ class MovingAverageProgramTest : public ProgramTest {
   static std::string job(const std::string& train) {
     SmallJob job;
     job.train_path = job.eval_path = "data.parquet";
-    job.train = "optimizer { learning_rate: 0.05 adam {} } max_steps: 12 " + train;
+    job.train = "optimizer { learning_rate: 0.05 adam {} } max_steps: 12 max_epochs: 0 " + train;
     job.run = "checkpoint { when { every_steps: 4 } full_last: 1 }";
     return small_job(job);
   }
