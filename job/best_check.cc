@@ -90,7 +90,7 @@ absl::Status check_cadences(const JobConfig& config) {
   const std::vector<ScoredSet> sets = sets_of(config);
   if (sets.size() < 2 || may_meet(sets, config.train())) return absl::OkStatus();
   return wrong(kWhere,
-               absl::StrCat("no step has a score, since its sets are never evaluated at one step: ",
+               absl::StrCat("its sets have no trigger in common, so that no step has a score: ",
                             absl::StrJoin(sets, "; ",
                                           [](std::string* out, const ScoredSet& set) {
                                             absl::StrAppend(out, set.name, " ",

@@ -68,10 +68,14 @@ TEST(BestCheckTest, EvaluationsThatAreNeverMade) {
 TEST(BestCheckTest, SetsThatAreNeverEvaluatedAtOneStep) {
   const std::string terms = best("eval/auc", "fresh/auc");
   const std::string fresh = terms + "set { name: 'fresh' when { ";
-  EXPECT_THAT(check(fresh + "every_steps: 10 } }"),
-              StatusIs(kInvalid, AllOf(HasSubstr("never evaluated at one step: eval at end; fresh "
-                                                 "every 10 steps"),
-                                       HasSubstr("a trigger in common"))));
+  EXPECT_THAT(
+      check(fresh + "every_steps: 10 } }"),
+      StatusIs(
+          kInvalid,
+          AllOf(HasSubstr(
+                    "have no trigger in common, so that no step has a score: eval at end; fresh "
+                    "every 10 steps"),
+                HasSubstr("a trigger in common"))));
   EXPECT_OK(check(fresh + "every_steps: 10 at_end: true } }"));
   EXPECT_OK(check(fresh + "every_steps: 10 } }", absl::StrCat("max_steps: 100 ", kTwoSets)))
       << "step 100 is the end";

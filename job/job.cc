@@ -32,14 +32,12 @@
 #include "io/feature_schema.h"
 #include "io/mix/mixed_dataset.h"
 #include "io/window/windowed_files.h"
-#include "job/best_check.h"
 #include "job/default_hooks.h"
 #include "job/instruction_set_choice.h"
+#include "job/job_check.h"
 #include "job/job_checkpoints.h"
-#include "job/monitor_check.h"
 #include "job/ranks.h"
 #include "job/run_end.h"
-#include "job/task_use_check.h"
 #include "losses/loss_factory.h"
 #include "losses/task_check.h"
 #include "optim/dense_optimizer_factory.h"
@@ -214,9 +212,7 @@ class JobBuilder {
 
   absl::Status make_training_parts() {
     RETURN_IF_ERROR(make_schema());
-    RETURN_IF_ERROR(check_monitors(config_));
-    RETURN_IF_ERROR(check_task_use(config_.train()));
-    RETURN_IF_ERROR(check_best(config_));
+    RETURN_IF_ERROR(check_metric_use(config_));
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
     RETURN_IF_ERROR(find_empty_evaluation_sets());
@@ -448,7 +444,7 @@ class JobBuilder {
     options.report =
         Cadence::from_config_or(run.report().has_when(), run.report().when(), options.report);
     options.progressive_evaluation = run.evaluation().enabled() && run.evaluation().progressive();
-    if (run.evaluation().enabled()) options.best = best_score_of(run.evaluation().best());
+    options.best = best_score_of(run.evaluation().best());
     options.save_best = run.checkpoint().enabled();
     options.save_at_end = run.checkpoint().enabled() && run.checkpoint().at_end();
     options.save_on_failure = run.checkpoint().enabled() && run.checkpoint().on_failure();

@@ -33,17 +33,21 @@ absl::Status check_hooks(const Configs& hooks) {
 
 }  // namespace
 
-absl::Status check_job(const JobConfig& config) {
-  RETURN_IF_ERROR(check_linked("model", config.train().model().name(), registered_models()),
-                  "train.model");
-  RETURN_IF_ERROR(check_hooks(config.train().hooks()), "train.hooks");
-  RETURN_IF_ERROR(check_hooks(config.run().hooks()), "run.hooks");
+absl::Status check_metric_use(const JobConfig& config) {
   FieldErrors errors;
   errors.add(check_monitors(config));
   errors.add(check_best(config));
   errors.add(check_task_use(config.train()));
   if (config.run().checkpoint().enabled()) errors.add(check_keep_best(config));
   return errors.status();
+}
+
+absl::Status check_job(const JobConfig& config) {
+  RETURN_IF_ERROR(check_linked("model", config.train().model().name(), registered_models()),
+                  "train.model");
+  RETURN_IF_ERROR(check_hooks(config.train().hooks()), "train.hooks");
+  RETURN_IF_ERROR(check_hooks(config.run().hooks()), "run.hooks");
+  return check_metric_use(config);
 }
 
 }  // namespace millrace

@@ -58,8 +58,29 @@ TEST(JobCheckTest, OtherNamesAreRefusedWithTheField) {
               HasSubstr("run.hooks: no hook \"a\""));
 }
 
+TEST(JobCheckTest, DefaultsMayBeWrittenOut) {
+  JobConfig config, full;
+  ASSERT_OK(
+      parse_text(absl::StrCat("train { feature { name: \"label\" kind: LABEL } ", kKnown, "}"),
+                 "test", &config));
+  ASSERT_OK(parse_text(to_text_with_defaults(config), "full", &full));
+  EXPECT_OK(check_job(full));
+}
+
+TEST(JobCheckTest, ADirectionThatContradictsTheMetric) {
+  const std::string when = "when { every_steps: 5 } ";
+  for (const std::string& wrong :
+       {std::string("checkpoint { keep_best { metric: \"eval/logloss\" } }"),
+        absl::StrCat("evaluation { ", when,
+                     "best { term { monitor: \"eval/auc\" } higher_is_better: false } }")}) {
+    EXPECT_THAT(check(kKnown, wrong),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("are better")))
+        << wrong;
+  }
+}
+
 TEST(JobCheckTest, KeepBestNeedsAnEvaluation) {
-  const std::string keep = "keep_best { metric: \"eval/loss\" }";
+  const std::string keep = "keep_best { metric: \"eval/loss\" higher_is_better: false }";
   EXPECT_OK(check(kKnown, absl::StrCat("checkpoint { ", keep, " }")));
   const std::string disabled = "evaluation { enabled: false } ";
   EXPECT_THAT(check(kKnown, absl::StrCat(disabled, "checkpoint { ", keep, " }")),

@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "job/metric_names.h"
+#include "metrics/metric_direction.h"
+#include "proto/field_check.h"
 #include "proto/field_errors.h"
 
 namespace millrace {
@@ -16,6 +18,11 @@ absl::Status check_keep_best(const JobConfig& config) {
   for (const CheckpointConfig::Best& best : config.run().checkpoint().keep_best()) {
     const std::string where = absl::StrCat("run.checkpoint.keep_best \"", best.metric(), "\"");
     errors.add(names.check_evaluated(where, best.metric()));
+    if (!contradicts(best.metric(), best.higher_is_better())) continue;
+    errors.add(
+        wrong(where, absl::StrCat("higher_is_better is ",
+                                  best.higher_is_better() ? "true, but lower" : "false, but higher",
+                                  " values of ", best.metric(), " are better")));
   }
   return errors.status();
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/status_matchers.h"
+#include "metrics/metric_direction.h"
 #include "proto/config_reader.h"
 
 namespace millrace {
@@ -24,7 +25,9 @@ class KeepBestCheckTest : public testing::Test {
     return check_keep_best(config);
   }
   static std::string best(const std::string& metric) {
-    return "keep_best { metric: \"" + metric + "\" }";
+    const bool lower = contradicts(metric, /*higher_is_better=*/true);
+    return "keep_best { metric: \"" + metric +
+           "\" higher_is_better: " + (lower ? "false" : "true") + " }";
   }
 };
 

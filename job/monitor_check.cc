@@ -21,8 +21,7 @@ namespace {
 absl::Status check_direction(const PlacedSchedule& placed) {
   const ReduceOnPlateauScheduleConfig& plateau = placed.schedule.reduce_on_plateau();
   const bool is_max = plateau.mode() == ReduceOnPlateauScheduleConfig::MAX;
-  const auto contrary = is_max ? MetricDirection::kLowerIsBetter : MetricDirection::kHigherIsBetter;
-  if (direction_of_monitor(plateau.monitor()) != contrary) return absl::OkStatus();
+  if (!contradicts(plateau.monitor(), is_max)) return absl::OkStatus();
   return wrong(placed.where,
                absl::StrCat("mode is ", is_max ? "MAX" : "MIN", ", but ",
                             is_max ? "lower" : "higher", " values of ", plateau.monitor(),

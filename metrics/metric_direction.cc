@@ -29,4 +29,9 @@ MetricDirection direction_of_monitor(absl::string_view monitor) {
   return direction_of_metric(monitor.substr(monitor.rfind('/') + 1));
 }
 
+bool contradicts(absl::string_view monitor, bool higher_is_better) {
+  return direction_of_monitor(monitor) ==
+         (higher_is_better ? MetricDirection::kLowerIsBetter : MetricDirection::kHigherIsBetter);
+}
+
 }  // namespace millrace

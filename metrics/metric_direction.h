@@ -16,6 +16,9 @@ MetricDirection direction_of_metric(absl::string_view name);
 // Returns the direction of the metric of a monitor: "SET/METRIC" or "SET/LABEL/METRIC".
 MetricDirection direction_of_monitor(absl::string_view monitor);
 
+// Returns true if the metric of a monitor has the opposite direction.
+bool contradicts(absl::string_view monitor, bool higher_is_better);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_METRICS_METRIC_DIRECTION_H_

@@ -94,16 +94,23 @@ void MovingAverage::after_update() {
 
 void MovingAverage::exchange() {
   const c10::AutoGradMode no_gradients(false);
-  for (Average& average : averages_) {
+  // All memory is allocated before the first tensor changes.
+  std::vector<at::Tensor> copies(averages_.size());
+  for (size_t i = 0; i < averages_.size(); ++i) {
+    const Average& average = averages_[i];
+    if (average.updates == 0 || are_plain(average.parameter, average.value)) continue;
+    copies[i] = average.parameter.clone();
+  }
+  for (size_t i = 0; i < averages_.size(); ++i) {
+    Average& average = averages_[i];
     if (average.updates == 0) continue;
     if (are_plain(average.parameter, average.value)) {
       float* const value = average.value.mutable_data_ptr<float>();
       std::swap_ranges(value, value + average.value.numel(),
                        average.parameter.mutable_data_ptr<float>());
     } else {
-      const at::Tensor parameter = average.parameter.clone();
       average.parameter.copy_(average.value);
-      average.value.copy_(parameter);
+      average.value.copy_(copies[i]);
     }
   }
 }

@@ -164,6 +164,7 @@ bool absence_has_meaning(const FieldDescriptor& field) {
       "millrace.TableConfig.optimizer",
       "millrace.ReportConfig.when",
       "millrace.EvaluationConfig.when",
+      "millrace.EvaluationConfig.best",
       "millrace.TrainConfig.generated_data",
       "millrace.TableConfig.eviction",
       "millrace.CountAdmission.sketch",

@@ -44,13 +44,21 @@ void BestScore::save(SharedState* state) const {
 
 void BestScore::restore(const SharedState& state, std::vector<std::string>* notes) {
   best_.reset();
-  if (!state.has_best() || options_.terms.empty()) return;
+  if (!state.has_best()) return;
+  if (options_.terms.empty()) {
+    notes->push_back(
+        absl::StrCat("the best score of the checkpoint is dropped, since the job keeps "
+                     "none; the checkpoint of step ",
+                     state.best().step(), " is no longer retained for it"));
+    return;
+  }
   if (state.best().score() == name()) {
     best_ = Best{state.best().value(), state.best().step()};
     return;
   }
-  notes->push_back(absl::StrCat("the best score begins anew: it was of ", state.best().score(),
-                                "; it is of ", name()));
+  notes->push_back(absl::StrCat("the best score is reset: it was of ", state.best().score(),
+                                "; it is of ", name(), ". The checkpoint of step ",
+                                state.best().step(), " is no longer retained for it"));
 }
 
 }  // namespace millrace

@@ -32,6 +32,13 @@ absl::Status check_directions(absl::string_view where, const BestScoreConfig& co
                               " are better, but lower values of ", absl::StrJoin(lower, ", "),
                               "; a score has terms of one direction"));
   }
+  const auto& contrary = config.higher_is_better() ? lower : higher;
+  if (config.has_higher_is_better() && !contrary.empty()) {
+    return wrong(where,
+                 absl::StrCat("higher_is_better is ",
+                              config.higher_is_better() ? "true, but lower" : "false, but higher",
+                              " values of ", absl::StrJoin(contrary, ", "), " are better"));
+  }
   const auto none = monitors_of(config, MetricDirection::kNone);
   if (!none.empty() && !config.has_higher_is_better()) {
     return wrong(where, absl::StrCat("higher_is_better is missing; ", absl::StrJoin(none, ", "),
