@@ -166,9 +166,12 @@ class BankLoad {
     }
   }
 
-  // The state that an optimizer has of a parameter comes as a whole, and so does its average.
+  // The state that an optimizer has of a parameter comes as a whole, and so does its average. A
+  // parameter that is loaded again without its average has none: that of other values would mislead
+  // evaluations.
   void take_optimizers() {
-    if (!options_.whole && optimizer_.empty()) return;
+    const bool restarts = target_.average != nullptr && !dense_.empty();
+    if (!options_.whole && optimizer_.empty() && !restarts) return;
     std::set<std::pair<std::string, bool>> given;  // parameter, and whether it is the average
     for (const auto& [name, tensor] : optimizer_) {
       given.emplace(tensor.parameter, is_of_average(name));
@@ -177,6 +180,8 @@ class BankLoad {
       const size_t begin = sizeof(kOptimizerPrefix) - 1;
       const std::string parameter = own.name.substr(begin, own.name.rfind('/') - begin);
       if (given.count({parameter, is_of_average(own.name)}) > 0) continue;
+      const bool replaced = !options_.whole && dense_.count(parameter) > 0;
+      if (replaced && is_of_average(own.name)) continue;
       loaded_.optimizer_tensors.push_back(std::move(own));
     }
     for (auto& [name, tensor] : optimizer_) {

@@ -34,7 +34,8 @@ TrainState part_of(const TrainState& target, const LoadedState& loaded) {
       if (other.name == tensor.name) part.dense.push_back(tensor);
     }
   }
-  if (!loaded.optimizer_tensors.empty()) {
+  const bool restarts_average = target.average != nullptr && !loaded.dense.empty();
+  if (!loaded.optimizer_tensors.empty() || restarts_average) {
     part.dense_optimizers = target.dense_optimizers;
     part.average = target.average;
   }

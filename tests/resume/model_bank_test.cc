@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
@@ -526,6 +527,35 @@ TEST_F(ModelBankTest, WhatWasLoadedIsKnownAfterAResume) {
   const ObjectState damaged = {1, "\x0a\xff"}, newer = {2, state.bytes};
   EXPECT_THAT(resumed.load_state({&damaged, 1}), StatusIs(kInvalid));
   EXPECT_THAT(resumed.load_state({&newer, 1}), StatusIs(kInvalid));
+}
+
+// An average of the former parameters would mislead evaluations.
+TEST_F(ModelBankTest, AReloadOfParametersRestartsTheirAverage) {
+  save(*trained(job(2)));
+  TinyTrainerOptions averaged = job();
+  averaged.moving_average.emplace();
+  const std::unique_ptr<Trainer> to = trained(averaged);
+  const auto updates = [&to] {
+    std::vector<int64_t> counts;
+    for (const NamedParameter& tensor : state_of(*to).optimizer_tensors()) {
+      if (absl::EndsWith(tensor.name, "/average_updates")) {
+        counts.push_back(tensor.value.item<int64_t>());
+      }
+    }
+    return counts;
+  };
+  EXPECT_THAT(updates(), testing::Each(5));
+  const std::vector<NamedParameter> before = state_of(*to).optimizer_tensors();
+  ModelBank bank(bank_config("source { parts: WEIGHTS dynamic: true }"), files_, 1);
+  ASSERT_THAT(bank.reload(state_of(*to), ranks_), IsOkAndHolds(true));
+  EXPECT_THAT(updates(), testing::Each(0));
+  // Optimizers keep their state.
+  const std::vector<NamedParameter> after = state_of(*to).optimizer_tensors();
+  ASSERT_EQ(before.size(), after.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (absl::StrContains(before[i].name, "/average")) continue;
+    EXPECT_TRUE(before[i].value.equal(after[i].value)) << before[i].name;
+  }
 }
 
 TEST_F(ModelBankTest, AReloadThatFailsChangesNothing) {
