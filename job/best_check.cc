@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -48,18 +47,11 @@ std::vector<ScoredSet> sets_of(const JobConfig& config) {
   return sets;
 }
 
-// Whether all sets are due at one multiple of their intervals that a run reaches. `limit`: the
-// largest number it comes to; 0: any.
-bool meet(const std::vector<ScoredSet>& sets, int64_t Cadence::*interval, int64_t limit) {
-  int64_t common = 1;
-  for (const ScoredSet& set : sets) {
-    const int64_t every = set.when.*interval;
-    if (every == 0) return false;
-    const int64_t factor = every / std::gcd(common, every);
-    if (common > INT64_MAX / factor) return false;
-    common *= factor;
-  }
-  return limit == 0 || common <= limit;
+// Whether all sets have the interval, so that they are due together at its common multiples. Limits
+// do not matter: a later run may raise them.
+bool meet(const std::vector<ScoredSet>& sets, int64_t Cadence::*interval) {
+  return std::all_of(sets.begin(), sets.end(),
+                     [&](const ScoredSet& set) { return set.when.*interval > 0; });
 }
 
 // Whether the last step of a run that ends with the first of these limits is a multiple.
@@ -78,9 +70,8 @@ bool may_meet(const std::vector<ScoredSet>& sets, const TrainConfig& train) {
     return std::all_of(sets.begin(), sets.end(),
                        [&](const ScoredSet& set) { return is_due(set.when); });
   };
-  return meet(sets, &Cadence::every_steps, train.max_steps()) ||
-         meet(sets, &Cadence::every_epochs, train.max_epochs()) ||
-         meet(sets, &Cadence::every_windows, train.max_windows()) ||
+  return meet(sets, &Cadence::every_steps) || meet(sets, &Cadence::every_epochs) ||
+         meet(sets, &Cadence::every_windows) ||
          all([](const Cadence& when) { return when.every > absl::ZeroDuration(); }) ||
          all([](const Cadence& when) { return when.at_start; }) ||
          all([&](const Cadence& when) { return is_due_at_end(when, train); });

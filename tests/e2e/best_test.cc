@@ -115,8 +115,7 @@ TEST_F(BestTest, ItsPathServesWhereverACheckpointIsNamed) {
     EXPECT_THAT(millrace_ok({"evaluate", "job.textproto", "--checkpoint", best}).err,
                 HasSubstr("loaded " + checkpoint));
   }
-  millrace_ok({"predict", "job.textproto", "--checkpoint", "out/best", "--data", "data.parquet",
-               "--output", "best.parquet"});
+  millrace_ok({"predict", "job.textproto", "--checkpoint", "out/best", "--output", "best.parquet"});
   millrace_ok({"export", "job.textproto", "--checkpoint", "out/best", "--output", "best.pt"});
   EXPECT_THAT(
       millrace_ok({"train", "job.textproto", "--output_dir", "on", "--resume", "out/best"}).err,
