@@ -31,7 +31,7 @@ constexpr int64_t kBatches = 8;  // that take turns
 constexpr int64_t kWarmUpSteps = 2 * kBatches;
 constexpr double kWindowSeconds = 1.5;  // of a measurement, about
 
-// Times of one window, for each of its steps.
+// Figures of one window of steps, and of one of matrix products after it.
 struct StepWindow {
   MeasuredWindow::Figures steps;
   MeasuredWindow::Figures products;
@@ -40,9 +40,9 @@ struct StepWindow {
   StepTimings phases;    // of all steps
 };
 
-// Measures the steps of a run: warms up, records the matrix products of one step, finds how many
-// steps suit a window, and then measures windows of steps and of products in turn, the latter
-// between two steps. Stops the run at the end.
+// Measures the steps of a run. Warms up, records the matrix products of one step, finds how many
+// steps take kWindowSeconds, and then measures windows of steps and windows of products in turn.
+// Products are computed between two steps. Stops the run after the last window.
 class StepMeasurement : public Hook {
  public:
   // `steps`: of a window; 0: what takes kWindowSeconds.
@@ -137,7 +137,7 @@ absl::Status set_compute(const std::string& compute, JobConfig& config) {
   return absl::OkStatus();
 }
 
-// The job of --config with the changes of all flags.
+// Returns the job of --config with the changes of all flags.
 absl::StatusOr<JobConfig> read_job(const BenchmarkFlags& flags) {
   if (flags.config.empty()) {
     return absl::InvalidArgumentError("this benchmark trains a job: give --config FILE");

@@ -5,14 +5,15 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
 namespace millrace {
 namespace {
 
-// Products of two matrices (or batches of them, or a matrix and a vector), whose factors are the
-// last two tensors among the arguments or, of aten::linear, the first two.
+// Products of two matrices, of batches of them, or of a matrix and a vector. The factors are the
+// last two tensors among the arguments; those of aten::linear are the first two.
 constexpr const char* kProducts[] = {
     "aten::mm",     "aten::addmm", "aten::bmm",   "aten::baddbmm", "aten::_addmm_activation",
     "aten::linear", "aten::mv",    "aten::addmv", "aten::matmul"};
@@ -21,20 +22,33 @@ bool is_product(const c10::OperatorName& name) {
   return std::find(std::begin(kProducts), std::end(kProducts), name.name) != std::end(kProducts);
 }
 
-// Numbers that stand for a tensor in its sizes, strides and type. Nothing but its memory is read,
-// so that a tensor which is expanded (stride 0) stays so.
-at::Tensor stand_in(const at::Tensor& tensor) {
-  int64_t extent = tensor.numel() == 0 ? 0 : 1;
-  if (extent > 0) {
-    for (int64_t d = 0; d < tensor.dim(); ++d) extent += (tensor.size(d) - 1) * tensor.stride(d);
+// Random numbers in place of recorded tensors. Tensors of one storage get one storage again, so
+// that as much memory is read as in the recorded section.
+class StandIns {
+ public:
+  at::Tensor of(const at::Tensor& tensor) {
+    const c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
+    at::Tensor& memory = memory_[{storage, tensor.scalar_type()}];
+    if (!memory.defined()) memory = random_numbers(tensor);
+    // Views need not cover their elements once: an expanded tensor (stride 0) stays expanded.
+    return memory.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
   }
-  const at::TensorOptions options = tensor.options().requires_grad(false);
-  const at::Tensor memory = at::isFloatingType(tensor.scalar_type()) ? at::randn({extent}, options)
-                                                                     : at::zeros({extent}, options);
-  return memory.as_strided(tensor.sizes(), tensor.strides());
-}
 
-// The variant of an operator that writes into a last argument; none if there is none.
+ private:
+  // As many elements as the storage of `tensor` holds.
+  static at::Tensor random_numbers(const at::Tensor& tensor) {
+    const int64_t size = static_cast<int64_t>(tensor.storage().nbytes() / tensor.element_size());
+    const at::TensorOptions options = tensor.options().requires_grad(false);
+    return at::isFloatingType(tensor.scalar_type()) ? at::randn({size}, options)
+                                                    : at::zeros({size}, options);
+  }
+
+  std::map<std::pair<const c10::StorageImpl*, at::ScalarType>, at::Tensor> memory_;
+};
+
+bool is_tensor(const c10::IValue& value) { return value.isTensor() && value.toTensor().defined(); }
+
+// Returns the variant of an operator that writes into a last argument; none if there is none.
 std::optional<c10::OperatorHandle> out_variant(const c10::OperatorHandle& op) {
   const c10::OperatorName& name = op.operator_name();
   if (!name.overload_name.empty()) return std::nullopt;
@@ -50,10 +64,8 @@ std::optional<c10::OperatorHandle> out_variant(const c10::OperatorHandle& op) {
 MatrixProduct::MatrixProduct(const c10::OperatorHandle& recorded,
                              std::vector<c10::IValue> arguments)
     : name_(recorded.operator_name().name), operator_(recorded), arguments_(std::move(arguments)) {
-  for (c10::IValue& argument : arguments_) {
-    if (!argument.isTensor() || !argument.toTensor().defined()) continue;
-    argument = stand_in(argument.toTensor());
-    operands_.push_back(argument.toTensor());
+  for (const c10::IValue& argument : arguments_) {
+    if (is_tensor(argument)) operands_.push_back(argument.toTensor());
   }
   torch::jit::Stack stack = arguments_;
   operator_.callBoxed(stack);
@@ -87,7 +99,7 @@ struct MatrixProductRecorder::Recording {
 
 namespace {
 
-// Callbacks of LibTorch are functions without a state of their own.
+// Where the callbacks of this thread record: LibTorch calls plain functions.
 thread_local MatrixProductRecorder::Recording* recording = nullptr;
 
 struct IsProduct : at::ObserverContext {};
@@ -126,12 +138,17 @@ void MatrixProductRecorder::remove_callback() {
 
 std::vector<MatrixProduct> MatrixProductRecorder::stop() {
   remove_callback();
+  StandIns stand_ins;
   std::vector<MatrixProduct> products;
-  for (Recording::Call& call : recording_->calls) {
+  for (const Recording::Call& call : recording_->calls) {
     if (!call.computes_itself) continue;
+    std::vector<c10::IValue> arguments = call.arguments;  // recorded tensors stay: storages differ
+    for (c10::IValue& argument : arguments) {
+      if (is_tensor(argument)) argument = stand_ins.of(argument.toTensor());
+    }
     const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(
         call.name.name.c_str(), call.name.overload_name.c_str());
-    products.emplace_back(op, std::move(call.arguments));
+    products.emplace_back(op, std::move(arguments));
   }
   return products;
 }

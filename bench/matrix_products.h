@@ -14,11 +14,10 @@
 
 namespace millrace {
 
-// One matrix product, ready to be computed again. Its operands are random numbers in tensors of the
-// sizes, strides and types of those that were recorded.
+// One matrix product that can be computed again.
 class MatrixProduct {
  public:
-  // `arguments`: in the order of the operator's schema; tensors are replaced.
+  // `arguments`: in the order of the operator's schema. Computes the product once.
   MatrixProduct(const c10::OperatorHandle& recorded, std::vector<c10::IValue> arguments);
 
   const std::string& name() const { return name_; }  // "aten::addmm"
@@ -26,7 +25,8 @@ class MatrixProduct {
   const at::Tensor& result() const { return result_; }
   // Multiplications and additions.
   double operations() const;
-  // Computes the product into the memory of result(), where the operator can. Throws as LibTorch.
+  // Computes the product into the memory of result() if the operator has an out variant. Throws
+  // what LibTorch throws.
   void run() const;
 
  private:
@@ -37,10 +37,10 @@ class MatrixProduct {
   at::Tensor result_;
 };
 
-// Records the matrix products that LibTorch computes on this thread: aten::mm, addmm, bmm and
-// their kin, also those of backward passes on the CPU. Of a product that is computed by another one
-// (aten::linear by aten::addmm, a product under autocast by one of converted operands) only the
-// innermost counts. At most one recorder at a time on a thread.
+// Records the matrix products that LibTorch computes on this thread (aten::mm, addmm, bmm, …),
+// those of backward passes on the CPU included. If one product calls another (aten::linear calls
+// aten::addmm; under autocast a product calls itself with converted operands), records the
+// innermost call only. At most one recorder exists on a thread at a time.
 //
 //   MatrixProductRecorder recorder;
 //   model.forward(batch).loss.backward();
@@ -52,11 +52,12 @@ class MatrixProductRecorder {
   MatrixProductRecorder(const MatrixProductRecorder&) = delete;
   MatrixProductRecorder& operator=(const MatrixProductRecorder&) = delete;
 
-  // Ends recording. Returns: the products in the order in which they began. Computes each once.
-  // Must be called at most once.
+  // Ends recording. Returns: the products in the order in which they began, on random numbers in
+  // tensors of the sizes, strides and types that were recorded. Operands that shared memory share
+  // it again. REQUIRES: called at most once.
   std::vector<MatrixProduct> stop();
 
-  struct Recording;  // known to the callbacks
+  struct Recording;  // of the callbacks
 
  private:
   void remove_callback();

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -52,6 +54,25 @@ TEST_F(LayerTest, ForwardAndBackwardProductsInTheirOrder) {
   std::vector<double> operations;
   for (const MatrixProduct& product : products) operations.push_back(product.operations());
   EXPECT_THAT(operations, ElementsAre(2 * 5 * 3 * 2, 2 * 5 * 3 * 2, 2 * 5 * 3 * 2));
+}
+
+TEST_F(LayerTest, OperandsShareMemoryAsTheyDid) {
+  MatrixProductRecorder recorder;
+  loss().backward();
+  const std::vector<MatrixProduct> products = recorder.stop();
+  ASSERT_EQ(products.size(), 3);
+  const auto memory_of = [&](const at::Tensor& recorded) {
+    std::set<const void*> memory;
+    for (const MatrixProduct& product : products) {
+      for (const at::Tensor& operand : product.operands()) {
+        if (operand.numel() == recorded.numel()) memory.insert(operand.data_ptr());
+      }
+    }
+    return memory;
+  };
+  EXPECT_EQ(memory_of(weight_).size(), 1) << "in the forward and the backward pass";
+  EXPECT_EQ(memory_of(input_).size(), 1);
+  EXPECT_EQ(memory_of(weight_).count(weight_.data_ptr()), 0) << "it is not the recorded memory";
 }
 
 TEST_F(LayerTest, OperandsUnderAutocastAreConvertedOnes) {
