@@ -81,12 +81,14 @@ TEST(BestScoreTest, ThatOfAnotherScoreIsDropped) {
     EXPECT_FALSE(other.best().has_value());
   }
   EXPECT_THAT(notes,
-              ElementsAre("the best score begins anew: it was of eval/auc, higher is better; it is "
-                          "of eval/auc, lower is better",
+              ElementsAre("the best score is reset: it was of eval/auc, higher is better; it is of "
+                          "eval/auc, lower is better. The checkpoint of step 7 is no longer "
+                          "retained for it",
                           HasSubstr("it is of mean of 1 eval/auc + 0.5 fresh/auc, higher is")));
   BestScore none;
   none.restore(state, &notes);
-  EXPECT_EQ(notes.size(), 2u) << "no score is kept, which needs no note";
+  ASSERT_EQ(notes.size(), 3u);
+  EXPECT_THAT(notes[2], HasSubstr("the checkpoint of step 7 is no longer retained"));
 }
 
 }  // namespace
