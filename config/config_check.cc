@@ -242,6 +242,13 @@ absl::Status check_cadence(const std::string& where, const CadenceConfig& when) 
   return at_least(where, "every_windows", when.every_windows(), 0);
 }
 
+// Checks that a cadence in windows can come due.
+absl::Status check_windows(const std::string& where, const CadenceConfig& when,
+                           const TrainConfig& train) {
+  if (when.every_windows() == 0 || comes_in_windows(train.train_data())) return absl::OkStatus();
+  return wrong(where, "every_windows needs train_data.windows");
+}
+
 // Sets in windows are evaluated by the trainer, one window after each window of training.
 absl::Status check_set_cadences(const EvaluationConfig& evaluation, const TrainConfig& train) {
   std::vector<std::string> names;
@@ -271,7 +278,9 @@ absl::Status check_set_cadences(const EvaluationConfig& evaluation, const TrainC
                        "entry"));
     }
     errors.add(check_cadence(where + ".when", set.when()));
+    errors.add(check_windows(where + ".when", set.when(), train));
   }
+  errors.add(check_windows("run.evaluation.when", evaluation.when(), train));
   return errors.status();
 }
 

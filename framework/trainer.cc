@@ -152,14 +152,17 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   Summary& summary = recorder_.summary();
   summary.steps_begun = checkpoints_.steps_begun();
   summary.checkpoint = checkpoints_.newest();
-  if (trains && best_.best().has_value()) {
-    const auto [value, step] = *best_.best();
-    summary.best = BestSummary{value, step, checkpoints_.durable_path(step)};
-  }
+  if (trains) summary.best = best();
   summary.hooks = hooks_.statistics();
   summary.rows = model_parts_.table_rows();
   recorder_.end_run(outcome, stop_, agreement_.failed_rank());
   return outcome;
+}
+
+std::optional<BestSummary> Trainer::best() const {
+  if (!best_.best().has_value()) return std::nullopt;
+  const auto [value, step] = *best_.best();
+  return BestSummary{value, step, checkpoints_.durable_path(step)};
 }
 
 absl::StatusOr<Summary> Trainer::train(absl::string_view function, bool evaluate_at_end) {

@@ -160,6 +160,8 @@ class Trainer {
   std::optional<std::string> finished() const { return checkpoints_.finished(); }
 
   const Progress& progress() const { return position_.progress; }
+  // Returns the best score so far, over resumes; none: no score is kept, or no step has had one.
+  std::optional<BestSummary> best() const;
   const Summary& summary() const { return recorder_.summary(); }  // of the last run
   // Returns true once a source of data was given up: its threads may hang, and so would whoever
   // destroys the trainer. After a stop that came while data was waited for, no further run reads.

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -146,6 +147,12 @@ class TrainCommand {
     summary_.outcome = how == "completed" ? Outcome::kCompleted : Outcome::kStopped;
     summary_.progress = checkpoint.progress;
     summary_.checkpoint = checkpoint.path;
+    summary_.stop_reason = std::string(absl::StripPrefix(how, "stopped: "));
+    if (summary_.outcome == Outcome::kCompleted) summary_.stop_reason.clear();
+    summary_.best = trainer_->best();
+    // A process that was killed behind its last save left no summary.
+    const std::string path = join_path(config_.run().output_dir(), "summary.json");
+    started_ = here && absl::IsNotFound(files_.info(path).status());
     const std::string text = finished_text(config_.train(), checkpoint.progress, how);
     log_for_the_file(text);
     // Nothing hangs on this line.

@@ -27,15 +27,16 @@ absl::Status check_precision(absl::string_view where, const PrecisionConfig& con
     if (!valid) errors.add(wrong_number(place, field, value, rule));
   };
   constexpr double kMax = std::numeric_limits<float>::max();
-  expect(scale.initial() > 0 && scale.initial() <= kMax, "initial", scale.initial(),
-         "above 0 and within float32");
+  constexpr double kMin = std::numeric_limits<float>::min();
+  expect(scale.initial() >= kMin && scale.initial() <= kMax, "initial", scale.initial(),
+         "a positive, normal number of float32");
   errors.add(at_least(place, "growth_interval", scale.growth_interval(), 1));
   expect(scale.growth_factor() > 1 && std::isfinite(scale.growth_factor()), "growth_factor",
          scale.growth_factor(), "above 1 and finite");
   expect(scale.backoff_factor() > 0 && scale.backoff_factor() < 1, "backoff_factor",
          scale.backoff_factor(), "above 0 and below 1");
-  expect(scale.min() > 0 && scale.min() <= scale.initial(), "min", scale.min(),
-         "above 0 and at most initial");
+  expect(scale.min() >= kMin && scale.min() <= scale.initial(), "min", scale.min(),
+         "a positive, normal number of float32, at most initial");
   return errors.status();
 }
 

@@ -36,7 +36,7 @@ TEST(PrecisionCheckTest, NamesWhatIsOutOfRange) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          AllOf(HasSubstr("train.precision.loss_scale: "), HasSubstr(what))));
   };
-  for (const char* value : {"0", "-1", "1e39", "inf", "nan"}) {
+  for (const char* value : {"0", "-1", "1e-320", "1e39", "inf", "nan"}) {
     refused(std::string("initial: ") + value, "initial is");
   }
   refused("growth_interval: 0", "growth_interval is 0");

@@ -80,8 +80,9 @@ Tensors copies_of(const Tensors& tensors) {
 absl::StatusOr<at::Tensor> predict(Model& model, const std::vector<ScriptInput>& inputs,
                                    Batch batch, const Tensors& tensors) {
   const StandIns stand_ins(model, inputs, tensors, batch);
+  ASSIGN_OR_RETURN(const std::vector<int64_t> targets, count_targets(model, batch));
   ASSIGN_OR_RETURN(ModelOutput output, model.evaluate(batch));
-  RETURN_IF_ERROR(check_model_output(output, batch));
+  RETURN_IF_ERROR(check_model_output(output, batch, targets.size()));
   if (output.predictions.scalar_type() == at::kFloat) return output.predictions;
   return absl::InvalidArgumentError(absl::StrCat("its predictions are of type ",
                                                  c10::toString(output.predictions.scalar_type()),
