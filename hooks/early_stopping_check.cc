@@ -38,6 +38,11 @@ absl::Status check_early_stopping(absl::string_view where, const EarlyStoppingCo
     errors.add(wrong(where, absl::StrCat("mode is missing; ", metric_name(config.monitor()),
                                          " has no direction, so set it to MAX or MIN")));
   }
+  const std::optional<bool> higher = higher_is_better(config);
+  if (higher.has_value() && contradicts(config.monitor(), *higher)) {
+    errors.add(wrong(where, absl::StrCat("mode is ", *higher ? "MAX, but lower" : "MIN, but higher",
+                                         " values of ", config.monitor(), " are better")));
+  }
   errors.add(at_least(where, "patience", config.patience(), 1));
   errors.add(not_negative(where, "min_change", config.min_change()));
   errors.add(at_least(where, "warmup", config.warmup(), 0));

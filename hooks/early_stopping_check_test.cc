@@ -41,6 +41,9 @@ TEST(EarlyStoppingCheckTest, AMetricWithoutDirectionNeedsAMode) {
                        "train.hooks[0]: mode is missing; calibration has no direction, "
                        "so set it to MAX or MIN"));
   EXPECT_OK(check("monitor: 'eval/calibration' mode: MIN"));
+  EXPECT_THAT(check("monitor: 'eval/auc' mode: MIN"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("mode is MIN, but higher values of eval/auc are better")));
 }
 
 TEST(EarlyStoppingCheckTest, MonitorsThatNameNoMetric) {

@@ -89,7 +89,7 @@ TEST(EarlyStoppingHookTest, StopsAfterValuesInARowWithoutImprovement) {
   EXPECT_EQ(stop_step("monitor: 'eval/auc'", {0.5, 0.6, 0.6, 0.55, 0.61, 0.6, 0.6}), 0);
   EXPECT_EQ(stop_step("monitor: 'eval/auc' patience: 1", {0.5, 0.6, 0.6}), 30);
   EXPECT_EQ(stop_step("monitor: 'eval/loss' patience: 2", {0.6, 0.5, 0.55, 0.51}), 40);
-  EXPECT_EQ(stop_step("monitor: 'eval/auc' mode: MIN patience: 2", {0.6, 0.5, 0.4, 0.3}), 0);
+  EXPECT_EQ(stop_step("monitor: 'eval/mean' mode: MIN patience: 2", {0.6, 0.5, 0.4, 0.3}), 0);
 }
 
 TEST(EarlyStoppingHookTest, AnImprovementIsLargerThanMinChange) {
@@ -202,15 +202,17 @@ TEST(EarlyStoppingHookTest, StateContinuesTheObservations) {
 }
 
 TEST(EarlyStoppingHookTest, StateOfAnotherMetricIsDropped) {
-  const std::unique_ptr<EarlyStoppingHook> hook = hook_of("monitor: 'eval/auc' patience: 1");
+  const std::unique_ptr<EarlyStoppingHook> hook =
+      hook_of("monitor: 'eval/mean' mode: MAX patience: 1");
   EXPECT_EQ(after(*hook, 0.5, 10), "");
   const HookState state = saved(*hook);
-  for (const char* other : {"monitor: 'eval/loss'", "monitor: 'eval/auc' mode: MIN"}) {
+  for (const char* other : {"monitor: 'eval/loss'", "monitor: 'eval/mean' mode: MIN"}) {
     const std::unique_ptr<EarlyStoppingHook> changed = hook_of(other);
     EXPECT_OK(changed->load_state({&state, 1}));
     EXPECT_EQ(saved(*changed), saved(*hook_of(other)));
   }
-  const std::unique_ptr<EarlyStoppingHook> patient = hook_of("monitor: 'eval/auc' patience: 9");
+  const std::unique_ptr<EarlyStoppingHook> patient =
+      hook_of("monitor: 'eval/mean' mode: MAX patience: 9");
   EXPECT_OK(patient->load_state({&state, 1}));
   EXPECT_EQ(saved(*patient), state) << "another patience changes no observation";
 }

@@ -48,7 +48,9 @@ absl::Status check_monitors(const JobConfig& config) {
           absl::StrCat(where, ": monitor \"", stopping.monitor(), "\""), stopping.monitor());
       errors.add(known);
       // A metric that does not exist has no direction either; its name is what must change.
-      if (!known.ok()) stopping.set_mode(EarlyStoppingConfig::MAX);
+      if (!known.ok() && !higher_is_better(stopping).has_value()) {
+        stopping.set_mode(EarlyStoppingConfig::MAX);
+      }
     }
     errors.add(check_early_stopping(where, stopping));
   }
