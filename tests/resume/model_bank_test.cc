@@ -165,7 +165,8 @@ TEST_F(ModelBankTest, SchedulesThatFollowAMetric) {
   };
   const auto observed = [](Trainer& trainer) {
     std::vector<std::string> found;
-    for (const NamedState& hook : state_of(trainer).rank.hook()) {
+    const TrainState state = state_of(trainer);
+    for (const NamedState& hook : state.rank.hook()) {
       if (hook.name() == "schedule_monitor") found.push_back(hook.state());
     }
     return found;
