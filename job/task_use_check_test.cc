@@ -22,6 +22,7 @@ absl::StatusOr<std::shared_ptr<Model>> make_none(const ModelConfig&, const Model
 }
 const bool kReader = register_model("reader", &make_none, ModelLabels::kOfTasks);
 const bool kOther = register_model("other", &make_none);
+const bool kProbabilities = register_model("click", &make_none, ModelLabels::kProbabilities);
 
 absl::Status check(const std::string& text) {
   TrainConfig train;
@@ -30,7 +31,7 @@ absl::Status check(const std::string& text) {
 }
 
 TEST(TaskUseCheckTest, WhatFits) {
-  EXPECT_TRUE(kReader && kOther);
+  EXPECT_TRUE(kReader && kOther && kProbabilities);
   EXPECT_OK(check(R"(model { name: "other" })"));
   EXPECT_OK(check(R"(model { name: "reader" } task { focal {} })"));
   EXPECT_OK(check(R"(model { name: "reader" } task { huber {} } metric: "auc" metric: "mean")"));
@@ -41,7 +42,17 @@ TEST(TaskUseCheckTest, AModelThatReadsNoTasks) {
   EXPECT_THAT(check(R"(model { name: "other" } task { label: "click" focal {} })"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("train.task[0] \"click\""), HasSubstr("\"other\""),
-                             HasSubstr("models that read them: reader"))));
+                             HasSubstr("models that do: reader"))));
+}
+
+TEST(TaskUseCheckTest, AMaskForAModelThatLeavesNoLabelOut) {
+  const std::string masked = "feature { name: 'a' kind: LABEL missing: MASK } ";
+  EXPECT_OK(check(masked + "model { name: 'reader' }"));
+  EXPECT_OK(check(masked + "model { name: 'other' }")) << "it may leave out what is not-a-number";
+  EXPECT_THAT(check(masked + "model { name: 'click' }"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("train.feature[0] \"a\": missing is MASK"),
+                             HasSubstr("models that do: reader"))));
 }
 
 TEST(TaskUseCheckTest, MetricsOfProbabilities) {
