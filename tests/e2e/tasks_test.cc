@@ -140,7 +140,7 @@ TEST_F(TasksTest, PredictionsOfBothAndMissingLabelsAreNull) {
 TEST_F(TasksTest, LossesOverGroups) {
   for (const std::string& loss : {std::string("pairwise"), std::string("softmax")}) {
     const std::vector<std::string> flags = {
-        "--set", absl::StrCat("train.task=[{label: 'click' ", loss, " {}} ", kRatingTask, "]"),
+        "--set", absl::StrCat("train.task=[{label: 'click' ", loss, " {}}, ", kRatingTask, "]"),
         "--set", "train.train_data.shuffle_rows=0"};
     std::vector<std::string> command = {"train", "job.textproto", "--output_dir", loss};
     command.insert(command.end(), flags.begin(), flags.end());
@@ -169,13 +169,13 @@ TEST_F(TasksTest, LabelsAreCheckedByTheLossOfTheirTask) {
   EXPECT_THAT(result.last_error(), AllOf(HasSubstr("column click"), HasSubstr("label 3")));
   // As grades they are fine.
   millrace_ok({"train", "job.textproto", "--set",
-               absl::StrCat("train.task=[{label: 'click' softmax {}} ", kRatingTask, "]")});
+               absl::StrCat("train.task=[{label: 'click' softmax {}}, ", kRatingTask, "]")});
 }
 
 TEST_F(TasksTest, MistakesAreFoundBeforeTraining) {
   expect_refused({"train.task[0].label='raiting'"}, "did you mean \"rating\"?");
   expect_refused({"train.task=[{huber {}}]"}, "label is missing; there are 2: click, rating");
-  expect_refused({"train.task=[{label: 'click'} {label: 'click'}]"}, "has a task before it");
+  expect_refused({"train.task=[{label: 'click'}, {label: 'click'}]"}, "has a task before it");
   expect_refused({"train.task[0].weight=0"}, "weight is 0");
   expect_refused({"train.task[0].huber.delta=-1"}, "delta is -1");
   expect_refused({"train.binary_labels=true"}, "binary_labels: false");
@@ -183,7 +183,7 @@ TEST_F(TasksTest, MistakesAreFoundBeforeTraining) {
   expect_refused({"train.feature[2].missing=MASK"}, "missing is MASK");
   expect_refused({"train.feature[1].default_value=0"}, "default_value is set too");
   expect_refused({"train.feature[2].kind=DENSE",
-                  absl::StrCat("train.task=[{label: 'click' pairwise {}} ", kRatingTask, "]")},
+                  absl::StrCat("train.task=[{label: 'click' pairwise {}}, ", kRatingTask, "]")},
                  "GROUP_ID");
 }
 
