@@ -245,7 +245,7 @@ absl::Status check_cadence(const std::string& where, const CadenceConfig& when) 
 // Checks that a cadence in windows can come due.
 absl::Status check_windows(const std::string& where, const CadenceConfig& when,
                            const TrainConfig& train) {
-  if (when.every_windows() == 0 || comes_in_windows(train.train_data())) return absl::OkStatus();
+  if (when.every_windows() <= 0 || comes_in_windows(train.train_data())) return absl::OkStatus();
   return wrong(where, "every_windows needs train_data.windows");
 }
 
