@@ -31,7 +31,8 @@ namespace millrace {
 // hook. A schedule whose optimizer or metric is not in the checkpoint starts without observations.
 class ScheduleMonitor : public Hook {
  public:
-  static constexpr absl::string_view kName = kScheduleMonitor;
+  // As kScheduleMonitor of checkpoint/state_loader.h.
+  static constexpr absl::string_view kName = "schedule_monitor";
 
   // Returns the schedules of these optimizers that follow a metric, by the names that reports give
   // their rates. `sparse` may be null. Borrowed from the optimizers.

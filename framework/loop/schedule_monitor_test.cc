@@ -70,6 +70,10 @@ HookState saved(const Hook& hook) {
   return state;
 }
 
+TEST(ScheduleMonitorTest, HasTheNameThatModelBanksKnow) {
+  EXPECT_EQ(ScheduleMonitor::kName, kScheduleMonitor);
+}
+
 TEST(ScheduleMonitorTest, Conforms) {
   for (const char* plateau : {"monitor: 'eval/loss'", "monitor: 'train/loss'"}) {
     check_hook({.make = [plateau] { return monitor_of({plateau}); }, .changes_result = true});
