@@ -100,7 +100,7 @@ absl::StatusOr<std::map<std::string, LabelRange>> label_ranges(const TrainConfig
   }
   const std::vector<TaskConfig> given(train.task().begin(), train.task().end());
   ASSIGN_OR_RETURN(const std::vector<TaskConfig> tasks,
-                   tasks_of_labels("train", given, schema.labels()));
+                   tasks_of_labels("train", given, schema.features(), /*binary_labels=*/false));
   for (const TaskConfig& task : tasks) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, create_loss(task));
     ranges[task.label()] = label_range(loss->labels());

@@ -1,5 +1,6 @@
 #include "job/monitor_check.h"
 
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,15 @@ absl::Status check_direction(const PlacedSchedule& placed) {
 
 absl::Status check_monitors(const JobConfig& config) {
   FieldErrors errors;
+  std::optional<MetricNames> names;  // made for the first monitor
+  const auto check_monitored = [&](const std::string& where,
+                                   const std::string& monitor) -> absl::Status {
+    if (!names.has_value()) {
+      ASSIGN_OR_RETURN(const MetricNames made, MetricNames::create(config));
+      names.emplace(made);
+    }
+    return names->check_monitored(absl::StrCat(where, ": monitor \"", monitor, "\""), monitor);
+  };
   for (int i = 0; i < config.run().hooks_size(); ++i) {
     if (config.run().hooks(i).name() != EarlyStoppingHook::kName) continue;
     errors.add(wrong(entry("run.hooks", i, EarlyStoppingHook::kName),
@@ -43,9 +53,7 @@ absl::Status check_monitors(const JobConfig& config) {
     const std::string where = entry("train.hooks", i, hook.name());
     EarlyStoppingConfig stopping = hook.GetExtension(early_stopping);
     if (names_metric(stopping.monitor())) {
-      ASSIGN_OR_RETURN(const MetricNames names, MetricNames::create(config));
-      const absl::Status known = names.check_monitored(
-          absl::StrCat(where, ": monitor \"", stopping.monitor(), "\""), stopping.monitor());
+      const absl::Status known = check_monitored(where, stopping.monitor());
       errors.add(known);
       // A metric that does not exist has no direction either; its name is what must change.
       if (!known.ok() && !higher_is_better(stopping).has_value()) {
@@ -57,10 +65,7 @@ absl::Status check_monitors(const JobConfig& config) {
   for (const PlacedSchedule& placed : schedules_of(config.train())) {
     if (!placed.schedule.has_reduce_on_plateau()) continue;
     errors.add(check_direction(placed));
-    const std::string& monitor = placed.schedule.reduce_on_plateau().monitor();
-    ASSIGN_OR_RETURN(const MetricNames names, MetricNames::create(config));
-    errors.add(
-        names.check_monitored(absl::StrCat(placed.where, ": monitor \"", monitor, "\""), monitor));
+    errors.add(check_monitored(placed.where, placed.schedule.reduce_on_plateau().monitor()));
   }
   return errors.status();
 }

@@ -35,15 +35,15 @@ absl::StatusOr<std::string> label_of(absl::string_view place, const TaskConfig& 
 }
 
 // Checks what the loss of a task asks of the job.
-absl::Status check_needs(absl::string_view place, const TaskConfig& task, const TrainConfig& train,
-                         bool has_groups) {
+absl::Status check_needs(absl::string_view place, const TaskConfig& task, bool has_groups,
+                         bool binary_labels) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, create_loss(task));
   if (loss->needs_groups() && !has_groups) {
     return wrong(place, absl::StrCat(loss->name(),
                                      " compares the examples of a group, but no feature is of kind "
                                      "GROUP_ID; add one"));
   }
-  if (loss->labels() == LossLabels::kNumbers && train.binary_labels()) {
+  if (loss->labels() == LossLabels::kNumbers && binary_labels) {
     return wrong(place, absl::StrCat(loss->name(),
                                      " learns any number, but labels must be 0 or 1; set "
                                      "train.binary_labels: false"));
@@ -55,7 +55,14 @@ absl::Status check_needs(absl::string_view place, const TaskConfig& task, const 
 
 absl::StatusOr<std::vector<TaskConfig>> tasks_of_labels(absl::string_view where,
                                                         absl::Span<const TaskConfig> tasks,
-                                                        const std::vector<std::string>& labels) {
+                                                        absl::Span<const FeatureConfig> features,
+                                                        bool binary_labels) {
+  std::vector<std::string> labels;
+  bool has_groups = false;
+  for (const FeatureConfig& feature : features) {
+    if (feature.kind() == FeatureConfig::LABEL) labels.push_back(feature.name());
+    has_groups |= feature.kind() == FeatureConfig::GROUP_ID;
+  }
   std::vector<TaskConfig> of_labels(labels.size());
   for (size_t i = 0; i < labels.size(); ++i) of_labels[i].set_label(labels[i]);
   std::set<std::string> seen;
@@ -74,23 +81,18 @@ absl::StatusOr<std::vector<TaskConfig>> tasks_of_labels(absl::string_view where,
     task.set_label(*label);
   }
   RETURN_IF_ERROR(errors.status());
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    errors.add(check_needs(place_of(where, static_cast<int>(i), tasks[i]), tasks[i], has_groups,
+                           binary_labels));
+  }
+  RETURN_IF_ERROR(errors.status());
   return of_labels;
 }
 
 absl::Status check_tasks(absl::string_view where, const TrainConfig& train) {
-  std::vector<std::string> labels;
-  bool has_groups = false;
-  for (const FeatureConfig& feature : train.feature()) {
-    if (feature.kind() == FeatureConfig::LABEL) labels.push_back(feature.name());
-    has_groups |= feature.kind() == FeatureConfig::GROUP_ID;
-  }
   const std::vector<TaskConfig> tasks(train.task().begin(), train.task().end());
-  RETURN_IF_ERROR(tasks_of_labels(where, tasks, labels).status());
-  FieldErrors errors;
-  for (int i = 0; i < train.task_size(); ++i) {
-    errors.add(check_needs(place_of(where, i, train.task(i)), train.task(i), train, has_groups));
-  }
-  return errors.status();
+  const std::vector<FeatureConfig> features(train.feature().begin(), train.feature().end());
+  return tasks_of_labels(where, tasks, features, train.binary_labels()).status();
 }
 
 }  // namespace millrace

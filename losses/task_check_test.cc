@@ -69,8 +69,13 @@ TEST(TaskCheckTest, OneTaskForEachLabel) {
   task.set_label("b");
   task.set_weight(3);
   task.mutable_focal();
+  std::vector<FeatureConfig> labels(3);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    labels[i].set_kind(FeatureConfig::LABEL);
+    labels[i].set_name(std::string(1, static_cast<char>('a' + i)));
+  }
   ASSERT_OK_AND_ASSIGN(const std::vector<TaskConfig> tasks,
-                       tasks_of_labels("train", {task}, {"a", "b", "c"}));
+                       tasks_of_labels("train", {task}, labels, /*binary_labels=*/true));
   ASSERT_EQ(tasks.size(), 3u);
   EXPECT_EQ(tasks[0].label(), "a");
   EXPECT_EQ(tasks[0].weight(), 1);

@@ -12,13 +12,10 @@ namespace millrace {
 
 absl::StatusOr<TaskLosses> TaskLosses::create(const ModelResources& resources) {
   const FeatureSchema& schema = resources.schema;
-  TrainConfig train;  // as check_tasks() takes it
-  for (const FeatureConfig& feature : schema.features()) *train.add_feature() = feature;
-  for (const TaskConfig& task : resources.tasks) *train.add_task() = task;
-  train.set_binary_labels(false);  // the data's business
-  RETURN_IF_ERROR(check_tasks("train", train));
-  ASSIGN_OR_RETURN(const std::vector<TaskConfig> configs,
-                   tasks_of_labels("train", resources.tasks, schema.labels()));
+  // Whether labels are 0 or 1 is the data's business.
+  ASSIGN_OR_RETURN(
+      const std::vector<TaskConfig> configs,
+      tasks_of_labels("train", resources.tasks, schema.features(), /*binary_labels=*/false));
   TaskLosses losses;
   losses.counted_ = configs.size() > 1;
   for (const TaskConfig& config : configs) {

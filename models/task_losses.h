@@ -32,8 +32,7 @@ namespace millrace {
 class TaskLosses {
  public:
   // A task for each label of the schema; those without an entry in resources.tasks learn by binary
-  // cross entropy. Errors: those of tasks_of_labels(); InvalidArgument for a loss that needs groups
-  // without a feature of kind GROUP_ID.
+  // cross entropy. Errors: those of tasks_of_labels().
   static absl::StatusOr<TaskLosses> create(const ModelResources& resources);
 
   // The number of tasks: outputs of the model for an example.

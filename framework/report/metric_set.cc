@@ -60,9 +60,8 @@ at::Tensor places_with_label(const at::Tensor& labels) {
 
 constexpr uint8_t kVersion = 1;
 constexpr uint8_t kVersionWithTargets = 2;
-// Of one rank: their sums stay in range.
-constexpr int64_t kMostExamples = int64_t{1} << 50;
-constexpr int64_t kMostTargets = int64_t{1} << 50;
+// Examples, or targets of a task, of one rank: their sums stay in range.
+constexpr int64_t kMostCounted = int64_t{1} << 50;
 
 }  // namespace
 
@@ -219,11 +218,11 @@ absl::Status MetricSet::load_rank(size_t rank, absl::string_view bytes) {
   const int64_t examples = reader.read_int64();
   const bool counted = version == kVersionWithTargets;
   std::vector<std::pair<double, int64_t>> task_losses(counted ? tasks_.size() : 0);
-  bool in_range = examples >= 0 && examples <= kMostExamples;
+  bool in_range = examples >= 0 && examples <= kMostCounted;
   for (auto& [sum, targets] : task_losses) {
     sum = reader.read_double();
     targets = reader.read_int64();
-    in_range &= targets >= 0 && targets <= kMostTargets;
+    in_range &= targets >= 0 && targets <= kMostCounted;
   }
   const uint64_t metrics = reader.read_uint64();
   if (!reader.ok() || (version != kVersion && !counted) || !in_range) {
