@@ -45,6 +45,15 @@ EmbeddingTable::EmbeddingTable(EmbeddingTableOptions options, Initializer initia
                                std::optional<EvictionRules> eviction)
     : parts_(std::move(options), initializer, std::move(admission), std::move(eviction)) {}
 
+absl::Status EmbeddingTable::set_placement(const Placement& placement) {
+  if (parts_.store.size() > 0 && placement != parts_.options.placement) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "table ", name(), " has rows already: it cannot be split over ranks any more"));
+  }
+  parts_.options.placement = placement;
+  return absl::OkStatus();
+}
+
 absl::Status EmbeddingTable::bind(std::vector<SlotSpec> slots) {
   if (slots == parts_.store.slots()) return absl::OkStatus();
   if (parts_.store.size() > 0) {

@@ -17,6 +17,7 @@
 #include "embedding/policies/eviction.h"
 #include "embedding/rows/initializer.h"
 #include "embedding/rows/kernels.h"
+#include "embedding/rows/placement.h"
 #include "embedding/rows/row_optimizer.h"
 #include "embedding/rows/row_store.h"
 #include "embedding/table/embedding_table_options.h"
@@ -54,6 +55,11 @@ class EmbeddingTable {
   int64_t dim() const { return parts_.options.dim; }
   int64_t added_columns() const { return parts_.options.added_columns; }
   const std::vector<SlotSpec>& slots() const { return parts_.store.slots(); }
+
+  // Returns which ids this table holds the rows of: of a job with several ranks, those of this one.
+  const Placement& placement() const { return parts_.options.placement; }
+  // Errors: FailedPrecondition if there are rows already.
+  absl::Status set_placement(const Placement& placement);
 
   // Gives rows the state an optimizer needs. Errors: FailedPrecondition if there are rows already
   // and their slots differ.

@@ -9,6 +9,7 @@
 
 #include "base/isa/instruction_set.h"
 #include "base/memory/block_pool.h"
+#include "embedding/rows/placement.h"
 #include "embedding/rows/row_type.h"
 #include "proto/config.pb.h"
 
@@ -32,6 +33,8 @@ struct EmbeddingTableOptions {
   InstructionSet instruction_set = best_instruction_set();
   // Where memory comes from; null: a pool of the table's own.
   std::shared_ptr<BlockPool> blocks;
+  // The ids whose rows this table holds. Default: all.
+  Placement placement = {};
   int64_t evicted_log_ids = 1 << 20;  // that evicted_since can list at most; 8 bytes each
 
   static EmbeddingTableOptions from_config(const TableConfig& config, uint64_t seed);

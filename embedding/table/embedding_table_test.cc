@@ -236,5 +236,16 @@ TEST(EmbeddingTableTest, ResetBeginsAnew) {
   EXPECT_THAT(find(*table, {1}), ElementsAre(kNoRow));
 }
 
+TEST(EmbeddingTableTest, PlacementIsSetBeforeTheFirstRow) {
+  const std::unique_ptr<EmbeddingTable> table = make_table();
+  EXPECT_EQ(table->placement(), (Placement{0, 1}));
+  EXPECT_OK(table->set_placement({1, 2}));
+  EXPECT_EQ(table->make_empty()->placement(), (Placement{1, 2}));
+  step(*table, 1, {7});
+  EXPECT_OK(table->set_placement({1, 2}));
+  EXPECT_THAT(table->set_placement({0, 2}),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("items")));
+}
+
 }  // namespace
 }  // namespace millrace

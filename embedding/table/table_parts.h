@@ -35,7 +35,7 @@ struct TableParts {
   bool in_step() const { return !tentative.empty() || !unadmitted.empty(); }
   int64_t committed_rows() const { return store.size() - static_cast<int64_t>(tentative.size()); }
 
-  const EmbeddingTableOptions options;
+  EmbeddingTableOptions options;  // constant but for the placement
   const Initializer initializer;
   const Kernels& kernels;
   // Key of the stochastic rounding of 16-bit rows: xxh3 of "<name>/rounding" with the seed.
