@@ -78,6 +78,11 @@ class ControlChannel : public Collectives {
     if (mode_ == kHidden) return pending;
     return std::make_unique<EndedCollective>(pending->wait());
   }
+  std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
+                                                    absl::Span<ByteBuffer> received) override {
+    return others_.start_exchange(sent, received);
+  }
+  int64_t table_bytes_sent() const override { return others_.table_bytes_sent(); }
   std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
     return others_.start_sum(std::move(tensor));
   }

@@ -182,6 +182,9 @@ class C10dCollectives : public Collectives {
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
   std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override;
+  std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
+                                                    absl::Span<ByteBuffer> received) override;
+  int64_t table_bytes_sent() const override { return 0; }
   std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override;
   absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override;
   absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override;
@@ -272,6 +275,12 @@ std::unique_ptr<PendingCollective> C10dCollectives::start_sum(absl::Span<int64_t
   absl::Status failure = supervisor_->failure();
   if (!failure.ok()) return std::make_unique<EndedCollective>(failure);
   return std::make_unique<ControlSum>(parts_.control, *supervisor_, wait, values);
+}
+
+std::unique_ptr<PendingCollective> C10dCollectives::start_exchange(absl::Span<const ByteBuffer>,
+                                                                   absl::Span<ByteBuffer>) {
+  return std::make_unique<EndedCollective>(
+      absl::UnimplementedError("the table channel has no connections yet"));
 }
 
 std::unique_ptr<PendingCollective> C10dCollectives::start_sum(at::Tensor tensor) {

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/byte_buffer.h"
 
 namespace millrace {
 
@@ -36,6 +37,13 @@ absl::string_view rank_phase_name(RankPhase phase);
 // Whether others wait for a rank in this phase without limit.
 bool is_unlimited(RankPhase phase);
 
+// Which connections a collective uses; see Collectives.
+enum class Channel { kControl = 0, kData = 1, kTables = 2 };
+inline constexpr int kChannels = 3;
+
+// Bytes that the table channel sends in front of each message.
+inline constexpr int64_t kTableHeaderBytes = 24;
+
 // A collective under way. Waited for by the thread that started it.
 class PendingCollective {
  public:
@@ -47,9 +55,11 @@ class PendingCollective {
   virtual absl::Status wait() = 0;
 };
 
-// Collectives over the ranks of one job, as one rank sees them. There are two channels, so that the
-// small exchange that runs behind every step never queues behind gradients:
+// Collectives over the ranks of one job, as one rank sees them. There are three channels, so that
+// the small exchange that runs behind every step never queues behind gradients, and neither behind
+// rows of tables:
 //   control  start_sum of integers only
+//   tables   start_exchange only
 //   data     everything else
 // All ranks start the same collectives, with the same shapes, in the same order on each
 // channel; the order between channels is free. Results are the same bits on every rank, and from
@@ -75,6 +85,24 @@ class Collectives {
   // Control channel. Element-wise sum over ranks, in place; wraps around. `values` must live as
   // PendingCollective says.
   virtual std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) = 0;
+
+  // Table channel. Exchanges one message with each other rank: sends `sent[r]` to rank r and stores
+  // the message of rank r in `received[r]`. Ignores `sent[rank()]` and clears `received[rank()]`.
+  // Messages may differ in length and may be empty.
+  //
+  // Neither the buffers nor their content may change until wait() returns or the PendingCollective
+  // is destroyed. `received` has no defined content before that, nor after an error. Destroying the
+  // PendingCollective without waiting sends the messages nevertheless and discards those received.
+  //
+  // Messages above 64 KB make progress only while both ranks are inside wait(). All ranks must
+  // therefore wait for exchanges of such messages, and for collectives of the other channels, in
+  // the same order.
+  // REQUIRES: `sent` and `received` have world_size() elements.
+  virtual std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
+                                                            absl::Span<ByteBuffer> received) = 0;
+  // Number of bytes that this rank has sent on the table channel: messages, and kTableHeaderBytes
+  // for each. Includes an exchange completely once its wait() returned OK.
+  virtual int64_t table_bytes_sent() const = 0;
 
   // Data channel. Element-wise sum over ranks, in place.
   // REQUIRES: contiguous float32, float64 or int64, of one shape on all ranks.

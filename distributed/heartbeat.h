@@ -14,17 +14,15 @@
 
 namespace millrace {
 
-enum class Channel { kControl = 0, kData = 1 };
-
 // A sign of life. `beat` changes each time; a rank whose beat stands still is dead or frozen.
 struct Heartbeat {
   int64_t beat = 0;
   RankPhase phase = RankPhase::kRendezvous;
   int64_t step = 0;
-  int64_t started[2] = {0, 0};  // collectives that it started so far, by Channel
-  bool left = false;            // it destroyed its Collectives
-  bool knows_failure = false;   // it knows that the job cannot go on
-  int stop_signal = 0;          // that asks it to stop; 0: none
+  int64_t started[kChannels] = {};  // collectives that it started so far, by Channel
+  bool left = false;                // it destroyed its Collectives
+  bool knows_failure = false;       // it knows that the job cannot go on
+  int stop_signal = 0;              // that asks it to stop; 0: none
 };
 
 std::string format_heartbeat(const Heartbeat& heartbeat);

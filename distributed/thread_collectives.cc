@@ -2,6 +2,7 @@
 
 #include <c10/core/ScalarType.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -13,24 +14,41 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/catch_exceptions.h"
+#include "base/hash.h"
+#include "base/log.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 
 namespace millrace {
 namespace {
 
+// Channel and ordinal of a collective.
+using MeetingKey = std::pair<Channel, int64_t>;
+// Bytes for each rank, by rank, or one element for all of them.
+using Messages = std::vector<std::string>;
+
 // One collective: what each rank brought to it.
 struct Meeting {
   explicit Meeting(int world_size) : brought(world_size) {}
-  std::string what;                                 // must be the same on all ranks
-  absl::Status mismatch;                            // if it is not
-  std::vector<std::optional<std::string>> brought;  // by rank
+  std::string what;                              // must be the same on all ranks
+  absl::Status mismatch;                         // if it is not
+  std::vector<std::optional<Messages>> brought;  // by rank
   int missing() const {
     int count = 0;
-    for (const auto& bytes : brought) count += bytes.has_value() ? 0 : 1;
+    for (const auto& messages : brought) count += messages.has_value() ? 0 : 1;
     return count;
   }
 };
+
+// In received buffers until the exchange is over. Fills at least this many bytes, so that a reader
+// of a buffer that was empty finds something wrong.
+constexpr char kPoison = '\xa5';
+constexpr size_t kLeastPoison = 64;
+
+void poison(ByteBuffer& buffer) {
+  buffer.resize(std::max(buffer.size(), kLeastPoison));
+  std::memset(buffer.data(), kPoison, buffer.size());
+}
 
 struct RankState {
   RankPhase phase = RankPhase::kStart;
@@ -73,23 +91,25 @@ class World {
     ranks_[rank].left = true;
   }
 
-  // Rank `rank` brings `bytes` to the meeting `ordinal` of a channel.
-  void bring(int rank, bool control, int64_t ordinal, const std::string& what, std::string bytes) {
+  // Rank `rank` brings `messages` to the meeting `ordinal` of a channel.
+  void bring(int rank, Channel channel, int64_t ordinal, const std::string& what,
+             Messages messages) {
     MutexLock lock(mutex_);
-    Meeting& meeting = meetings_.try_emplace({control, ordinal}, world_size_).first->second;
+    Meeting& meeting = meetings_.try_emplace({channel, ordinal}, world_size_).first->second;
     if (meeting.what.empty()) meeting.what = what;
     if (meeting.what != what && meeting.mismatch.ok()) {
       meeting.mismatch =
           peer_error(rank, ranks_[rank].phase, ranks_[rank].step,
                      absl::StrCat("it starts ", what, " where others start ", meeting.what));
     }
-    meeting.brought[rank] = std::move(bytes);
+    meeting.brought[rank] = std::move(messages);
   }
 
-  // Waits for all ranks. Returns: what they brought; it stays until everyone took it.
-  absl::StatusOr<std::vector<std::string>> take(int rank, bool control, int64_t ordinal) {
+  // Waits for all ranks. Returns: what they brought for this one, by rank. The meeting stays until
+  // every rank took its part.
+  absl::StatusOr<std::vector<std::string>> take(int rank, Channel channel, int64_t ordinal) {
     MutexLock lock(mutex_);
-    const std::pair<bool, int64_t> key(control, ordinal);
+    const MeetingKey key(channel, ordinal);
     Meeting& meeting = meetings_.at(key);
     const auto settled = [&] {
       return !failure_.ok() || !meeting.mismatch.ok() || meeting.missing() == 0 ||
@@ -107,7 +127,9 @@ class World {
       return failure_;
     }
     std::vector<std::string> all;
-    for (const std::optional<std::string>& bytes : meeting.brought) all.push_back(*bytes);
+    for (const std::optional<Messages>& messages : meeting.brought) {
+      all.push_back(messages->size() == 1 ? messages->front() : messages->at(rank));
+    }
     if (++taken_[key] == world_size_) {
       meetings_.erase(key);
       taken_.erase(key);
@@ -146,8 +168,8 @@ class World {
   const absl::Duration timeout_;
   Mutex mutex_;
   std::vector<RankState> ranks_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::pair<bool, int64_t>, Meeting> meetings_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::pair<bool, int64_t>, int> taken_ ABSL_GUARDED_BY(mutex_);
+  std::map<MeetingKey, Meeting> meetings_ ABSL_GUARDED_BY(mutex_);
+  std::map<MeetingKey, int> taken_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -159,9 +181,27 @@ class ThreadCollectives : public Collectives {
   int world_size() const override { return world_.world_size(); }
 
   std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
-    return start<int64_t>(/*control=*/true, absl::StrCat("a sum of ", values.size(), " int64"),
+    return start<int64_t>(Channel::kControl, absl::StrCat("a sum of ", values.size(), " int64"),
                           values.data(), static_cast<int64_t>(values.size()), at::Tensor());
   }
+
+  std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
+                                                    absl::Span<ByteBuffer> received) override {
+    MILLRACE_CHECK(sent.size() == world_size() && received.size() == world_size());
+    Messages messages(world_size());
+    for (int rank = 0; rank < world_size(); ++rank) {
+      if (rank == rank_) continue;
+      messages[rank] = std::string(sent[rank].view());
+      poison(received[rank]);
+      table_bytes_sent_ += static_cast<int64_t>(sent[rank].size()) + kTableHeaderBytes;
+    }
+    received[rank_].clear();
+    absl::StatusOr<int64_t> ordinal =
+        bring(Channel::kTables, "an exchange of messages", std::move(messages));
+    return std::make_unique<PendingExchange>(*this, std::move(ordinal), sent, received);
+  }
+
+  int64_t table_bytes_sent() const override { return table_bytes_sent_; }
 
   std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
     const int64_t count = tensor.numel();
@@ -169,25 +209,24 @@ class ThreadCollectives : public Collectives {
         absl::StrCat("a sum of ", count, " ", c10::toString(tensor.scalar_type()));
     void* data = tensor.mutable_data_ptr();
     switch (tensor.scalar_type()) {
-      case at::kFloat:
-        return start(/*control=*/false, what, static_cast<float*>(data), count, tensor);
+      case at::kFloat: return start(Channel::kData, what, static_cast<float*>(data), count, tensor);
       case at::kDouble:
-        return start(/*control=*/false, what, static_cast<double*>(data), count, tensor);
-      default: return start(/*control=*/false, what, static_cast<int64_t*>(data), count, tensor);
+        return start(Channel::kData, what, static_cast<double*>(data), count, tensor);
+      default: return start(Channel::kData, what, static_cast<int64_t*>(data), count, tensor);
     }
   }
 
   absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override {
     ASSIGN_OR_RETURN(const int64_t ordinal,
-                     bring(/*control=*/false, "a gathering of bytes", std::string(bytes)));
-    return take(/*control=*/false, ordinal);
+                     bring(Channel::kData, "a gathering of bytes", {std::string(bytes)}));
+    return take(Channel::kData, ordinal);
   }
 
   absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override {
     ASSIGN_OR_RETURN(const int64_t ordinal,
-                     bring(/*control=*/false, absl::StrCat("a broadcast from rank ", root),
-                           rank_ == root ? std::string(bytes) : std::string()));
-    ASSIGN_OR_RETURN(std::vector<std::string> all, take(/*control=*/false, ordinal));
+                     bring(Channel::kData, absl::StrCat("a broadcast from rank ", root),
+                           {rank_ == root ? std::string(bytes) : std::string()}));
+    ASSIGN_OR_RETURN(std::vector<std::string> all, take(Channel::kData, ordinal));
     return std::move(all[root]);
   }
 
@@ -199,10 +238,10 @@ class ThreadCollectives : public Collectives {
   template <typename T>
   class PendingSum : public PendingCollective {
    public:
-    PendingSum(ThreadCollectives& collectives, bool control, absl::StatusOr<int64_t> ordinal,
+    PendingSum(ThreadCollectives& collectives, Channel channel, absl::StatusOr<int64_t> ordinal,
                T* data, int64_t count, at::Tensor keep)
         : collectives_(collectives),
-          control_(control),
+          channel_(channel),
           ordinal_(std::move(ordinal)),
           data_(data),
           count_(count),
@@ -216,7 +255,7 @@ class ThreadCollectives : public Collectives {
    private:
     absl::Status finish() {
       RETURN_IF_ERROR(ordinal_.status());
-      ASSIGN_OR_RETURN(const std::vector<std::string> all, collectives_.take(control_, *ordinal_));
+      ASSIGN_OR_RETURN(const std::vector<std::string> all, collectives_.take(channel_, *ordinal_));
       // In the order of the ranks: the same bits for all.
       for (size_t rank = 0; rank < all.size(); ++rank) {
         for (int64_t i = 0; i < count_; ++i) {
@@ -237,7 +276,7 @@ class ThreadCollectives : public Collectives {
     }
 
     ThreadCollectives& collectives_;
-    const bool control_;
+    const Channel channel_;
     const absl::StatusOr<int64_t> ordinal_;
     T* const data_;
     const int64_t count_;
@@ -245,43 +284,95 @@ class ThreadCollectives : public Collectives {
     std::optional<absl::Status> result_;
   };
 
+  class PendingExchange : public PendingCollective {
+   public:
+    PendingExchange(ThreadCollectives& collectives, absl::StatusOr<int64_t> ordinal,
+                    absl::Span<const ByteBuffer> sent, absl::Span<ByteBuffer> received)
+        : collectives_(collectives),
+          ordinal_(std::move(ordinal)),
+          sent_(sent),
+          sent_hashes_(hashes_of(sent)),
+          received_(received) {}
+
+    absl::Status wait() override {
+      if (!result_.has_value()) result_ = finish();
+      return *result_;
+    }
+
+   private:
+    static std::vector<uint64_t> hashes_of(absl::Span<const ByteBuffer> buffers) {
+      std::vector<uint64_t> hashes;
+      for (const ByteBuffer& buffer : buffers) {
+        hashes.push_back(xxh3(buffer.view()));
+      }
+      return hashes;
+    }
+
+    absl::Status finish() {
+      RETURN_IF_ERROR(ordinal_.status());
+      ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                       collectives_.take(Channel::kTables, *ordinal_));
+      // A version that sends from the caller's buffers would have sent something else.
+      if (hashes_of(sent_) != sent_hashes_) {
+        return collectives_.die(absl::FailedPreconditionError(
+            "messages of an exchange changed before it was waited for"));
+      }
+      for (int rank = 0; rank < received_.size(); ++rank) {
+        received_[rank].clear();
+        if (rank != collectives_.rank()) received_[rank].append(all[rank]);
+      }
+      return absl::OkStatus();
+    }
+
+    ThreadCollectives& collectives_;
+    const absl::StatusOr<int64_t> ordinal_;
+    const absl::Span<const ByteBuffer> sent_;
+    const std::vector<uint64_t> sent_hashes_;
+    const absl::Span<ByteBuffer> received_;
+    std::optional<absl::Status> result_;
+  };
+
   template <typename T>
-  std::unique_ptr<PendingCollective> start(bool control, const std::string& what, T* data,
+  std::unique_ptr<PendingCollective> start(Channel channel, const std::string& what, T* data,
                                            int64_t count, at::Tensor keep) {
     std::string bytes(reinterpret_cast<const char*>(data), static_cast<size_t>(count) * sizeof(T));
-    return std::make_unique<PendingSum<T>>(*this, control, bring(control, what, std::move(bytes)),
+    return std::make_unique<PendingSum<T>>(*this, channel, bring(channel, what, {std::move(bytes)}),
                                            data, count, std::move(keep));
   }
 
   // Returns: which of the channel's collectives this is.
-  absl::StatusOr<int64_t> bring(bool control, const std::string& what, std::string bytes) {
+  absl::StatusOr<int64_t> bring(Channel channel, const std::string& what, Messages messages) {
     RETURN_IF_ERROR(died_);
     RETURN_IF_ERROR(world_.failure());
     const RankState state = world_.state(rank_);
-    const CollectiveCall call{rank_, started_++, control, state.phase, state.step};
+    const CollectiveCall call{rank_, started_++, channel, state.phase, state.step};
     if (options_.inject != nullptr) {
-      died_ = options_.inject(call);
-      if (!died_.ok()) {
-        world_.fail(rank_, died_.message());
-        return died_;
-      }
+      RETURN_IF_ERROR(die(options_.inject(call)));
     }
-    const int64_t ordinal = next_[control ? 1 : 0]++;
-    world_.bring(rank_, control, ordinal, what, std::move(bytes));
+    const int64_t ordinal = next_[static_cast<int>(channel)]++;
+    world_.bring(rank_, channel, ordinal, what, std::move(messages));
     return ordinal;
   }
 
-  absl::StatusOr<std::vector<std::string>> take(bool control, int64_t ordinal) {
+  // Ends this rank's part in the job because of `reason`, unless that is OK. Returns: `reason`.
+  absl::Status die(const absl::Status& reason) {
+    died_ = reason;
+    if (!died_.ok()) world_.fail(rank_, died_.message());
+    return died_;
+  }
+
+  absl::StatusOr<std::vector<std::string>> take(Channel channel, int64_t ordinal) {
     RETURN_IF_ERROR(died_);
-    return world_.take(rank_, control, ordinal);
+    return world_.take(rank_, channel, ordinal);
   }
 
   World& world_;
   const int rank_;
   const ThreadRanksOptions& options_;
   int64_t started_ = 0;
-  int64_t next_[2] = {0, 0};
-  absl::Status died_;  // by injection
+  int64_t next_[kChannels] = {};  // by Channel
+  int64_t table_bytes_sent_ = 0;
+  absl::Status died_;  // by injection, or by misuse
 };
 
 }  // namespace

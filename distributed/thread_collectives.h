@@ -16,8 +16,8 @@ namespace millrace {
 // One collective of one rank, as fault injection sees it.
 struct CollectiveCall {
   int rank = 0;
-  int64_t ordinal = 0;   // of this rank's collectives, from 0, both channels
-  bool control = false;  // channel
+  int64_t ordinal = 0;  // of this rank's collectives, from 0, over all channels
+  Channel channel = Channel::kData;
   RankPhase phase = RankPhase::kStart;
   int64_t step = 0;
 };
@@ -32,6 +32,9 @@ struct ThreadRanksOptions {
   absl::Duration timeout = absl::Seconds(60);
 };
 
+// Exchanges of the table channel find callers that use their buffers too early: wait() fails if a
+// message changed since start_exchange(), and received buffers hold 0xA5 until it returns.
+//
 // Runs `body` on options.world_size threads, each with its rank's Collectives, and joins them. A
 // rank whose body returns an error, or throws, fails as by Collectives::fail; one whose body
 // returns leaves the job. Returns: what each rank's body returned, by rank.

@@ -132,6 +132,11 @@ class SharedCollectives : public Collectives {
   std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
     return shared_->start_sum(values);
   }
+  std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
+                                                    absl::Span<ByteBuffer> received) override {
+    return shared_->start_exchange(sent, received);
+  }
+  int64_t table_bytes_sent() const override { return shared_->table_bytes_sent(); }
   std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
     return shared_->start_sum(std::move(tensor));
   }

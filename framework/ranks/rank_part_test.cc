@@ -32,7 +32,7 @@ class Text : public RankPart {
 TEST(RankPartTest, EveryRankGetsTheSameWithOneExchange) {
   std::atomic<int> collectives_begun = 0;
   const ThreadRanksOptions options{.world_size = 3, .inject = [&](const CollectiveCall& call) {
-                                     EXPECT_FALSE(call.control);
+                                     EXPECT_EQ(call.channel, Channel::kData);
                                      ++collectives_begun;
                                      return absl::OkStatus();
                                    }};
