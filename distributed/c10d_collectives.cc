@@ -22,6 +22,7 @@
 #include "distributed/connect_mesh.h"
 #include "distributed/control_mesh.h"
 #include "distributed/ended_collective.h"
+#include "distributed/frame_mesh.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/reconnecting_store.h"
 #include "distributed/sockets.h"
@@ -126,16 +127,19 @@ class Group : public c10d::ProcessGroupGloo {
   }
 };
 
-// A sum on the control channel.
-class ControlSum : public PendingCollective {
+// A collective that goes on only while its thread waits for it. `Mesh` is ControlMesh or FrameMesh.
+template <typename Mesh>
+class MeshCollective : public PendingCollective {
  public:
-  ControlSum(const std::shared_ptr<ControlMesh>& mesh, Supervisor& supervisor, SupervisedWait wait,
-             absl::Span<int64_t> values)
-      : mesh_(mesh), supervisor_(supervisor), wait_(wait), values_(values) {
-    mesh->start(wait.ordinal, values);
-  }
-  ~ControlSum() override {
-    const std::shared_ptr<ControlMesh> mesh = mesh_.lock();
+  // What waits for it. Called at most once.
+  using Wait = std::function<absl::Status(Mesh&)>;
+
+  // Started with wait.ordinal.
+  MeshCollective(const std::shared_ptr<Mesh>& mesh, Supervisor& supervisor, SupervisedWait wait,
+                 Wait mesh_wait)
+      : mesh_(mesh), supervisor_(supervisor), wait_(wait), mesh_wait_(std::move(mesh_wait)) {}
+  ~MeshCollective() override {
+    const std::shared_ptr<Mesh> mesh = mesh_.lock();
     if (!done_ && mesh != nullptr) mesh->drop(wait_.ordinal);
   }
   absl::Status wait() override {
@@ -151,17 +155,17 @@ class ControlSum : public PendingCollective {
     // This thread hears of nothing but messages; the supervisor closes the connections if they must
     // not be waited for any longer.
     supervisor_.watch(wait_);
-    const absl::Status ended = mesh_.lock()->wait(wait_.ordinal, values_);
+    const absl::Status ended = mesh_wait_(*mesh_.lock());
     supervisor_.unwatch();
     const absl::string_view message = ended.message();
     if (absl::IsUnavailable(ended)) return supervisor_.explain_broken_connection(message);
     return ended.ok() ? ended : supervisor_.fail(message);
   }
 
-  const std::weak_ptr<ControlMesh> mesh_;  // the owner's, who may be destroyed before
+  const std::weak_ptr<Mesh> mesh_;  // the owner's, who may be destroyed before
   Supervisor& supervisor_;
   const SupervisedWait wait_;
-  const absl::Span<int64_t> values_;
+  const Wait mesh_wait_;
   bool done_ = false;
   absl::Status result_;
 };
@@ -171,8 +175,9 @@ class C10dCollectives : public Collectives {
   struct Parts {
     StorePointer server;  // on rank 0, unless the launcher serves the store
     std::unique_ptr<JobStore> store;
-    // Shared with nobody, but watched by sums that may outlive it.
+    // Shared with nobody, but watched by collectives that may outlive them.
     std::shared_ptr<ControlMesh> control;
+    std::shared_ptr<FrameMesh> tables;
     c10::intrusive_ptr<Group> data;
   };
 
@@ -184,7 +189,7 @@ class C10dCollectives : public Collectives {
   std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override;
   std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
                                                     absl::Span<ByteBuffer> received) override;
-  int64_t table_bytes_sent() const override { return 0; }
+  int64_t table_bytes_sent() const override { return parts_.tables->bytes_sent(); }
   std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override;
   absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override;
   absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override;
@@ -200,6 +205,7 @@ class C10dCollectives : public Collectives {
   absl::Status run_broadcast(at::Tensor tensor, int root);
   void abort_connections() {
     parts_.control->shut_down();
+    parts_.tables->shut_down();
     parts_.data->abort_connections();
   }
 
@@ -220,7 +226,9 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
   supervision.world_size = world_size_;
   supervision.timeout = options.collective_timeout;
   supervision.rank_0_serves_store = !options.environment.agent_store;
-  supervision.connection_lost = [this](int rank) { return parts_.control->lost(rank); };
+  supervision.connection_lost = [this](int rank) {
+    return parts_.control->lost(rank) || parts_.tables->lost(rank);
+  };
   supervision.failed = [this] {
     under_way_->fail();
     abort_connections();
@@ -241,6 +249,7 @@ C10dCollectives::~C10dCollectives() {
     parts_.data.release();
   }
   parts_.control.reset();
+  parts_.tables.reset();
   parts_.data.reset();
   // The store goes with its rank: others may still have to read there why the job ended.
   if (parts_.server) supervisor_->wait_for_leavers(absl::Seconds(5));
@@ -274,13 +283,22 @@ std::unique_ptr<PendingCollective> C10dCollectives::start_sum(absl::Span<int64_t
                                "an exchange"};
   absl::Status failure = supervisor_->failure();
   if (!failure.ok()) return std::make_unique<EndedCollective>(failure);
-  return std::make_unique<ControlSum>(parts_.control, *supervisor_, wait, values);
+  const int64_t ordinal = wait.ordinal;
+  parts_.control->start(ordinal, values);
+  return std::make_unique<MeshCollective<ControlMesh>>(
+      parts_.control, *supervisor_, wait,
+      [=](ControlMesh& mesh) { return mesh.wait(ordinal, values); });
 }
 
-std::unique_ptr<PendingCollective> C10dCollectives::start_exchange(absl::Span<const ByteBuffer>,
-                                                                   absl::Span<ByteBuffer>) {
-  return std::make_unique<EndedCollective>(
-      absl::UnimplementedError("the table channel has no connections yet"));
+std::unique_ptr<PendingCollective> C10dCollectives::start_exchange(
+    absl::Span<const ByteBuffer> sent, absl::Span<ByteBuffer> received) {
+  const int64_t ordinal = supervisor_->count_started(Channel::kTables);
+  absl::Status failure = supervisor_->failure();
+  if (!failure.ok()) return std::make_unique<EndedCollective>(failure);
+  parts_.tables->start(ordinal, sent, received);
+  return std::make_unique<MeshCollective<FrameMesh>>(
+      parts_.tables, *supervisor_, SupervisedWait{Channel::kTables, ordinal, "a table exchange"},
+      [=](FrameMesh& mesh) { return mesh.wait(ordinal); });
 }
 
 std::unique_ptr<PendingCollective> C10dCollectives::start_sum(at::Tensor tensor) {
@@ -408,9 +426,12 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   const absl::Duration left =
       std::max(absl::Seconds(8), absl::Milliseconds(50) * meeting.world_size);
   StorePointer store = connect_store(address, left);
-  const MeshOptions mesh = {environment.rank, environment.world_size, ip, left};
+  MeshOptions mesh = {"control", environment.rank, environment.world_size, ip, left};
   ASSIGN_OR_RETURN(std::vector<Socket> peers, connect_mesh(mesh, *parts.store));
   parts.control = std::make_shared<ControlMesh>(environment.rank, std::move(peers));
+  mesh.channel = "tables";
+  ASSIGN_OR_RETURN(peers, connect_mesh(mesh, *parts.store));
+  parts.tables = std::make_shared<FrameMesh>(environment.rank, std::move(peers));
   ASSIGN_OR_RETURN(parts.data, connect_group(ip, store, options, left));
   auto collectives = std::make_unique<C10dCollectives>(options, std::move(parts));
   collectives->set_phase(RankPhase::kStart, 0);

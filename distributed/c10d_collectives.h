@@ -34,7 +34,8 @@ struct C10dOptions {
 };
 
 // Brings all ranks of the job together and connects them: by a ControlMesh for the control channel
-// (whose sums thus go on without being waited for only up to some 100 KB) and by Gloo for data. The
+// (whose sums thus go on without being waited for only up to some 100 KB), by a FrameMesh for the
+// table channel and by Gloo for data. The
 // store and all connections listen on the address of MASTER_ADDR, or the interface that leads to
 // it, only; they have no authentication (docs/distributed.md). The process ignores SIGPIPE from
 // then on, unless it handles it itself.

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/byte_buffer.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
@@ -105,6 +107,27 @@ absl::Status wait_in_data(Collectives& collectives) {
   return collectives.start_sum(at::ones({1 << 20}))->wait();
 }
 
+absl::Status run_exchange(Collectives& collectives, size_t bytes) {
+  std::vector<ByteBuffer> sent(collectives.world_size());
+  std::vector<ByteBuffer> received(collectives.world_size());
+  for (ByteBuffer& message : sent) {
+    message.resize(bytes);
+    std::memset(message.data(), 1, bytes);
+  }
+  return collectives.start_exchange(sent, absl::MakeSpan(received))->wait();
+}
+
+absl::Status wait_in_tables(Collectives& collectives) {
+  collectives.set_phase(RankPhase::kBackward, 12);
+  return run_exchange(collectives, 100);
+}
+
+// The victim takes neither all that the others send nor sends all that they expect.
+absl::Status wait_in_large_tables(Collectives& collectives) {
+  collectives.set_phase(RankPhase::kBackward, 12);
+  return run_exchange(collectives, 16 << 20);
+}
+
 // Is at work when it happens, and finds out at the next collective.
 absl::Status work_then_exchange(Collectives& collectives) {
   collectives.set_phase(RankPhase::kEvaluation, 12);
@@ -146,32 +169,49 @@ INSTANTIATE_TEST_SUITE_P(Each, FailureTest,
                                          Case{"Rank1Control", 1, wait_in_control},
                                          Case{"Rank0Data", 0, wait_in_data},
                                          Case{"Rank1Data", 1, wait_in_data},
+                                         Case{"Rank0Tables", 0, wait_in_tables},
+                                         Case{"Rank1LargeTables", 1, wait_in_large_tables},
                                          Case{"Rank2Exchange", 2, work_then_exchange}),
                          [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
-// Killed while bytes are on their way: whatever part of them has arrived. What it was doing was not
-// waited for, so the others may know an older phase.
-TEST(C10dFailureTest, KilledInTheMidstOfASum) {
+// The victim receives the signal while bytes are on their way: whatever part of them has arrived.
+// What it was doing was not waited for, so the others may know an older phase.
+void test_lost_in_the_midst(const Survivor& run, int signal_number, absl::Duration limit) {
   for (int victim : {0, 1}) {
     ProcessRanks ranks(
         2, free_port(), [&](const RankEnvironment& environment, const ChildLink& link) {
           Told told;
           ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
-          at::Tensor tensor = at::ones({4 << 20});
           absl::Status status;
           for (int step = 0; status.ok(); ++step) {
             collectives->set_phase(RankPhase::kBackward, step);
-            status = collectives->start_sum(tensor)->wait();
+            status = run(*collectives);
             if (step == 3) link.signal();
           }
           return status;
         });
     ASSERT_TRUE(ranks.await_signal(victim));
-    ranks.send(victim, SIGKILL);
-    EXPECT_THAT(ranks.wait(1 - victim, kKilledLimit),
+    ranks.send(victim, signal_number);
+    EXPECT_THAT(ranks.wait(1 - victim, limit),
                 StatusIs(absl::StatusCode::kAborted,
                          HasSubstr(absl::StrCat("rank ", victim, " failed in "))));
   }
+}
+
+absl::Status sum_much(Collectives& collectives) {
+  return collectives.start_sum(at::ones({4 << 20}))->wait();
+}
+
+absl::Status exchange_much(Collectives& collectives) { return run_exchange(collectives, 16 << 20); }
+
+TEST(C10dFailureTest, KilledInTheMidstOfASum) {
+  test_lost_in_the_midst(sum_much, SIGKILL, kKilledLimit);
+}
+TEST(C10dFailureTest, KilledInTheMidstOfAnExchange) {
+  test_lost_in_the_midst(exchange_much, SIGKILL, kKilledLimit);
+}
+TEST(C10dFailureTest, FrozenInTheMidstOfAnExchange) {
+  test_lost_in_the_midst(exchange_much, SIGSTOP, 2 * kTimeout);
 }
 
 // A rank that waits for its dataset may take longer than any time-out.
@@ -203,6 +243,23 @@ TEST(C10dFailureTest, AbsentRankIsNamed) {
               StatusIs(absl::StatusCode::kAborted,
                        HasSubstr("rank 1 failed in evaluation of step 7: it did not take part in a "
                                  "sum within 3s")));
+}
+
+// It takes part in everything but the exchange.
+TEST(C10dFailureTest, RankAbsentFromAnExchangeIsNamed) {
+  ProcessRanks ranks(2, free_port(), [](const RankEnvironment& environment, const ChildLink& link) {
+    Told told;
+    ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
+    RETURN_IF_ERROR(wait_in_control(*collectives));
+    RETURN_IF_ERROR(wait_in_data(*collectives));
+    if (environment.rank == 0) return wait_in_tables(*collectives);
+    collectives->set_phase(RankPhase::kEvaluation, 7);
+    hang();
+  });
+  EXPECT_THAT(ranks.wait(0, 2 * kTimeout + absl::Seconds(5)),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("rank 1 failed in evaluation of step 7: it did not take part in a "
+                                 "table exchange within 3s")));
 }
 
 // A rank that came and is killed or stopped before the last one came.

@@ -8,10 +8,12 @@
 
 #include <cstring>
 #include <limits>
+#include <random>
 #include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/byte_buffer.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 
@@ -46,6 +48,63 @@ at::Tensor values_of(int rank, int64_t count, at::ScalarType type) {
 std::string bytes_of(const at::Tensor& tensor) {
   return std::string(static_cast<const char*>(tensor.data_ptr()), tensor.nbytes());
 }
+
+// The messages of exchanges, which know where they belong.
+void write_message(int from, int to, int64_t number, size_t size, ByteBuffer& buffer) {
+  buffer.resize(size);
+  const uint64_t first = 31 * from + 17 * to + 7 * number;
+  for (size_t i = 0; i < size; ++i) buffer.data()[i] = static_cast<char>(first + i + (i >> 9));
+}
+
+bool is_message(const ByteBuffer& buffer, int from, int to, int64_t number, size_t size) {
+  ByteBuffer wanted;
+  write_message(from, to, number, size, wanted);
+  return buffer.view() == wanted.view();
+}
+
+// Number of bytes from one rank to another.
+using MessageSize = std::function<size_t(int from, int to)>;
+
+// One exchange of a rank and its buffers.
+class Exchange {
+ public:
+  explicit Exchange(Collectives& c)
+      : collectives_(c), sent_(c.world_size()), received_(c.world_size()) {}
+
+  // The same buffers may be used again once the exchange before is over.
+  void start(int64_t number, MessageSize size) {
+    const int rank = collectives_.rank();
+    number_ = number;
+    size_ = std::move(size);
+    for (int to = 0; to < sent_.size(); ++to) {
+      write_message(rank, to, number, to == rank ? 3 : size_(rank, to), sent_[to]);
+    }
+    received_[rank].append("to be cleared");
+    pending_ = collectives_.start_exchange(sent_, absl::MakeSpan(received_));
+  }
+  absl::Status wait() {
+    RETURN_IF_ERROR(pending_->wait());
+    const int rank = collectives_.rank();
+    for (int from = 0; from < received_.size(); ++from) {
+      if (from == rank) continue;
+      REQUIRE_RANK(is_message(received_[from], from, rank, number_, size_(from, rank)));
+    }
+    REQUIRE_RANK(received_[rank].empty());
+    return pending_->wait();  // again
+  }
+  absl::Status run(int64_t number, MessageSize size) {
+    start(number, std::move(size));
+    return wait();
+  }
+
+ private:
+  Collectives& collectives_;
+  std::vector<ByteBuffer> sent_;
+  std::vector<ByteBuffer> received_;
+  std::unique_ptr<PendingCollective> pending_;
+  int64_t number_ = 0;
+  MessageSize size_;
+};
 
 absl::Status know_themselves(Collectives& c, int world_size) {
   REQUIRE_RANK(c.world_size() == world_size);
@@ -123,6 +182,103 @@ absl::Status broadcast_from_each(Collectives& c) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status exchange_messages(Collectives& c) {
+  const int world_size = c.world_size();
+  Exchange exchange(c);
+  const MessageSize sizes[] = {
+      [](int, int) { return 0; }, [](int from, int to) { return 1 + from + 2 * to; },
+      // Some have nothing for some, or for anyone.
+      [](int from, int to) { return (from + to) % 2 * 1000; },
+      [](int from, int) { return from == 0 ? 100'000 : 0; },
+      // More than any buffer of the system holds, in both directions or in one.
+      [](int from, int to) { return (20 << 20) + from + 2 * to; },
+      [](int from, int) { return from == 0 ? 20 << 20 : 1; },
+      [](int, int to) { return to == 0 ? 6 << 20 : 0; }};
+  int64_t number = 0;
+  int64_t bytes = 0;
+  for (const MessageSize& size : sizes) {
+    RETURN_IF_ERROR(exchange.run(++number, size));
+    for (int to = 0; to < world_size; ++to) {
+      if (to != c.rank()) bytes += static_cast<int64_t>(size(c.rank(), to)) + kTableHeaderBytes;
+    }
+    REQUIRE_RANK(c.table_bytes_sent() == bytes);
+  }
+  return absl::OkStatus();
+}
+
+// Ranks that are early and late by turns. Buffers are written to as soon as an exchange is over.
+absl::Status random_exchanges(Collectives& c) {
+  std::mt19937_64 own(c.rank());
+  Exchange exchanges[2] = {Exchange(c), Exchange(c)};
+  for (int64_t number = 0; number < 100; ++number) {
+    const MessageSize size = [=](int from, int to) -> size_t {
+      std::mt19937_64 random(1 + number * 1000 + from * 30 + to);
+      random.discard(10);
+      const size_t limits[] = {1, 100, 10'000, 300'000};
+      return random() % limits[random() % 4];
+    };
+    Exchange& exchange = exchanges[number % 2];
+    exchange.start(number, size);
+    for (uint64_t i = own() % 4 == 0 ? own() % 1000 : 0; i > 0; --i) std::this_thread::yield();
+    RETURN_IF_ERROR(exchange.wait());
+  }
+  return absl::OkStatus();
+}
+
+// Small messages do not wait for the other channels, nor these for them, whatever the order on each
+// rank is; large ones where all ranks wait in the same order.
+absl::Status exchanges_beside_sums(Collectives& c) {
+  for (int64_t round = 0; round < 12; ++round) {
+    const bool large = round % 4 == 3;
+    const size_t bytes = large ? 6 << 20 : 5000;
+    std::vector<int64_t> control = {1};
+    at::Tensor data = at::full({10'000}, 1.0, at::kFloat);
+    Exchange exchange(c);
+    std::unique_ptr<PendingCollective> pending[2];
+    const int order = static_cast<int>((c.rank() + round) % 3);
+    for (int i = 0; i < 3; ++i) {
+      switch ((order + i) % 3) {
+        case 0: pending[0] = c.start_sum(absl::MakeSpan(control)); break;
+        case 1: pending[1] = c.start_sum(data); break;
+        default: exchange.start(round, [=](int from, int to) { return bytes + from + to; });
+      }
+    }
+    for (int i = 0; i < 3; ++i) {
+      const int which = ((large ? 0 : order) + 2 * i) % 3;
+      RETURN_IF_ERROR(which == 2 ? exchange.wait() : pending[which]->wait());
+    }
+    REQUIRE_RANK(control[0] == c.world_size());
+    REQUIRE_RANK(data.equal(at::full({10'000}, c.world_size(), at::kFloat)));
+  }
+  return absl::OkStatus();
+}
+
+// Waited for in another order than started.
+absl::Status many_exchanges_under_way(Collectives& c) {
+  std::vector<std::unique_ptr<Exchange>> exchanges;
+  for (int64_t number = 0; number < 40; ++number) {
+    exchanges.push_back(std::make_unique<Exchange>(c));
+    exchanges.back()->start(number, [=](int from, int to) { return number * 10'000 + from + to; });
+  }
+  for (int i = 39; i >= 0; --i) RETURN_IF_ERROR(exchanges[(i + 20 * (c.rank() % 2)) % 40]->wait());
+  return absl::OkStatus();
+}
+
+// Buffers of an exchange that nobody waits for are free at once.
+absl::Status exchanges_not_waited_for(Collectives& c) {
+  Exchange kept(c);
+  for (int64_t number = 0; number < 12; ++number) {
+    const size_t bytes = number % 3 == 0 ? 6 << 20 : 100;
+    const MessageSize size = [=](int from, int to) { return bytes + from + to; };
+    if ((number + c.rank()) % 2 == 0) {
+      Exchange(c).start(number, size);
+    } else {
+      RETURN_IF_ERROR(kept.run(number, size));
+    }
+  }
+  return kept.run(12, [](int, int) { return 10; });
 }
 
 // Control and data do not wait for one another, whatever the order on each rank is.
@@ -216,11 +372,14 @@ absl::Status all_return(Collectives& c, const absl::Status& error) {
   REQUIRE_RANK(c.start_sum(at::full({2}, 1.0, at::kFloat))->wait() == error);
   REQUIRE_RANK(c.all_gather("x").status() == error);
   REQUIRE_RANK(c.broadcast("x", 0).status() == error);
+  std::vector<ByteBuffer> buffers(c.world_size());
+  std::vector<ByteBuffer> received(c.world_size());
+  REQUIRE_RANK(c.start_exchange(buffers, absl::MakeSpan(received))->wait() == error);
   return absl::OkStatus();
 }
 
 // Where the other ranks are while one leaves the job or fails.
-enum class Waiting { kControl, kData, kBoth, kGather, kNowhere };
+enum class Waiting { kControl, kData, kBoth, kGather, kTables, kLargeTables, kAll, kNowhere };
 
 // Joins the collective that `waiting` says, which cannot succeed. Returns: its error; OK if nothing
 // was waited for.
@@ -228,8 +387,19 @@ absl::Status wait_in_vain(Collectives& c, Waiting waiting) {
   std::vector<int64_t> values(16, 1);
   at::Tensor tensor = at::full({1 << 20}, 1.0, at::kFloat);
   std::unique_ptr<PendingCollective> control;
-  if (waiting == Waiting::kControl || waiting == Waiting::kBoth) {
+  if (waiting == Waiting::kControl || waiting == Waiting::kBoth || waiting == Waiting::kAll) {
     control = c.start_sum(absl::MakeSpan(values));
+  }
+  if (waiting == Waiting::kTables || waiting == Waiting::kLargeTables || waiting == Waiting::kAll) {
+    const size_t size = waiting == Waiting::kTables ? 100 : 6 << 20;
+    Exchange exchange(c);
+    exchange.start(0, [=](int, int) { return size; });
+    std::unique_ptr<PendingCollective> data;
+    if (waiting == Waiting::kAll) data = c.start_sum(tensor);
+    const absl::Status tables = exchange.wait();
+    REQUIRE_RANK(control == nullptr || control->wait() == tables);
+    REQUIRE_RANK(data == nullptr || data->wait() == tables);
+    return tables;
   }
   if (waiting == Waiting::kData) return c.start_sum(tensor)->wait();
   if (waiting == Waiting::kGather) return c.all_gather("abc").status();
@@ -298,6 +468,8 @@ void test_leaving_with_collectives_under_way(const RunRanks& run_ranks) {
     if (c->rank() == 0) {
       auto control = c->start_sum(absl::MakeSpan(values));
       auto data = c->start_sum(at::full({1 << 20}, 1.0, at::kFloat));
+      Exchange exchange(*c);
+      exchange.start(0, [](int, int) { return 6 << 20; });
       c.reset();
     }
     return absl::OkStatus();
@@ -334,6 +506,11 @@ void test_collectives_conformance(int world_size, const RunRanks& run_ranks) {
                          {"sums of tensors", sum_tensors},
                          {"gathering", gather_strings},
                          {"broadcast", broadcast_from_each},
+                         {"exchanges", exchange_messages},
+                         {"random exchanges", random_exchanges},
+                         {"exchanges beside sums", exchanges_beside_sums},
+                         {"many exchanges under way", many_exchanges_under_way},
+                         {"exchanges not waited for", exchanges_not_waited_for},
                          {"independence of channels", channels_are_independent},
                          {"many under way", many_under_way},
                          {"same bits", bits_are_the_same},
@@ -351,11 +528,13 @@ void test_collectives_conformance(int world_size, const RunRanks& run_ranks) {
     test_failing_rank(run_ranks, rank, Waiting::kNowhere);
   }
   if (world_size == 1) return;
-  for (Waiting waiting : {Waiting::kControl, Waiting::kData, Waiting::kBoth, Waiting::kGather}) {
+  for (Waiting waiting : {Waiting::kControl, Waiting::kData, Waiting::kBoth, Waiting::kGather,
+                          Waiting::kTables, Waiting::kLargeTables, Waiting::kAll}) {
     for (int rank = 0; rank < world_size; ++rank) test_failing_rank(run_ranks, rank, waiting);
   }
   for (int rank = 0; rank < world_size; ++rank) {
     test_leaving_rank(run_ranks, rank, rank % 2 == 0 ? Waiting::kControl : Waiting::kData);
+    test_leaving_rank(run_ranks, rank, rank % 2 == 0 ? Waiting::kTables : Waiting::kLargeTables);
   }
   test_leaving_with_collectives_under_way(run_ranks);
   test_failing_from_another_thread(run_ranks);

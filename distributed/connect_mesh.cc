@@ -24,15 +24,10 @@
 namespace millrace {
 namespace {
 
-constexpr char kTokenKey[] = "mesh/token";
-constexpr absl::string_view kGreeting = "millrace control ";
 constexpr size_t kTokenSize = 32;
 constexpr size_t kRankSize = 10;
-constexpr size_t kHelloSize = kGreeting.size() + kTokenSize + kRankSize;
 // How often to look into the store.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(10);
-
-std::string address_key(int rank) { return absl::StrCat("mesh/address/", rank); }
 
 std::string random_token() {
   std::random_device device;
@@ -54,6 +49,7 @@ class MeshBuilder {
       : options_(options),
         store_(store),
         deadline_(absl::Now() + options.timeout),
+        greeting_(absl::StrCat("millrace ", options.channel, " ")),
         called_(options.world_size),
         peers_(options.world_size) {}
 
@@ -68,13 +64,18 @@ class MeshBuilder {
   }
 
  private:
+  std::string key(absl::string_view name) const {
+    return absl::StrCat("mesh/", options_.channel, "/", name);
+  }
+  std::string address_key(int rank) const { return key(absl::StrCat("address/", rank)); }
+
   absl::Status listen() {
     ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses, find_addresses(options_.ip, 0));
     ASSIGN_OR_RETURN(listener_, listen_on(addresses[0]));
     // One who knocks and leaves at once must not make accept() wait for the next.
     fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
     ASSIGN_OR_RETURN(SocketAddress address, local_address(listener_));
-    ASSIGN_OR_RETURN(token_, store_.set_once(kTokenKey, random_token()));
+    ASSIGN_OR_RETURN(token_, store_.set_once(key("token"), random_token()));
     return store_.set(address_key(options_.rank), absl::StrCat(address.ip(), " ", address.port()));
   }
 
@@ -143,16 +144,15 @@ class MeshBuilder {
 
   // Takes what has come from it. Returns: whether it is no stranger any more, or not worth it.
   absl::StatusOr<bool> listen_to(Stranger& stranger) {
-    char bytes[kHelloSize];
+    std::string bytes(hello_size() - stranger.said.size(), '\0');
     // No byte more than that: what follows is for who uses the connection.
-    const ssize_t count =
-        recv(stranger.socket.get(), bytes, kHelloSize - stranger.said.size(), MSG_DONTWAIT);
+    const ssize_t count = recv(stranger.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (count > 0) {
-      stranger.said.append(bytes, static_cast<size_t>(count));
+      stranger.said.append(bytes.data(), static_cast<size_t>(count));
       const std::string known = secret();
       const bool knows = absl::StartsWith(known, stranger.said.substr(0, known.size()));
-      if (knows && stranger.said.size() < kHelloSize) return false;
+      if (knows && stranger.said.size() < hello_size()) return false;
       int rank = -1;
       if (knows && absl::SimpleAtoi(stranger.said.substr(known.size()), &rank) &&
           is_expected(rank, stranger)) {
@@ -171,7 +171,8 @@ class MeshBuilder {
   }
 
   // What a hello begins with; the rank follows.
-  std::string secret() const { return absl::StrCat(kGreeting, token_); }
+  std::string secret() const { return absl::StrCat(greeting_, token_); }
+  size_t hello_size() const { return greeting_.size() + kTokenSize + kRankSize; }
 
   // It always fits into a new connection.
   void say_hello(const Socket& socket) const {
@@ -203,6 +204,7 @@ class MeshBuilder {
   const MeshOptions& options_;
   JobStore& store_;
   const absl::Time deadline_;
+  const std::string greeting_;
   std::string token_;
   Socket listener_;
   std::vector<bool> called_;   // by rank

@@ -13,6 +13,8 @@
 namespace millrace {
 
 struct MeshOptions {
+  // Name of the connections; connections of one name are made once for each start of the job.
+  std::string channel = "control";
   int rank = 0;
   int world_size = 1;
   std::string ip;  // of this machine; the others reach it there, on a port that is free

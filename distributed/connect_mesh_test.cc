@@ -68,7 +68,8 @@ void expect_connected(std::vector<Connected> results) {
 // Waits until the rank listens.
 SocketAddress address_of(int rank, MemoryJobStore& store) {
   std::optional<std::string> address;
-  while (!(address = store.peek(absl::StrCat("mesh/address/", rank)))) std::this_thread::yield();
+  while (!(address = store.peek(absl::StrCat("mesh/control/address/", rank))))
+    std::this_thread::yield();
   const size_t space = address->find(' ');
   auto found = find_addresses(address->substr(0, space), std::stoi(address->substr(space + 1)));
   EXPECT_THAT(found, IsOk());
@@ -129,7 +130,7 @@ TEST(ConnectMeshTest, StrangersHoldNobodyUp) {
   std::vector<Connected> results(2);
   std::thread rank_0([&] { results[0] = connect_mesh(options_for(0, 2), store); });
   const SocketAddress address = address_of(0, store);
-  const std::string token = *store.peek("mesh/token");
+  const std::string token = *store.peek("mesh/control/token");
   std::vector<Socket> silent;
   for (int i = 0; i < 20; ++i) silent.push_back(call(address));
   silent.push_back(call(address, "millrace con"));
@@ -154,7 +155,7 @@ TEST(ConnectMeshTest, SecondOfTheSameRankIsTurnedAway) {
   Connected result;
   std::thread rank_0([&] { result = connect_mesh(options_for(0, 3), store); });
   const SocketAddress address = address_of(0, store);
-  const std::string token = *store.peek("mesh/token");
+  const std::string token = *store.peek("mesh/control/token");
   const Socket first = call(address, hello(token, 1));
   EXPECT_THAT(ask(first, "", 59, absl::Seconds(10)), IsOkAndHolds(hello(token, 0)));
   EXPECT_TRUE(is_closed(call(address, hello(token, 1))));
@@ -172,7 +173,8 @@ TEST(ConnectMeshTest, WhatFollowsTheHelloIsKept) {
   Connected result;
   std::thread rank_0([&] { result = connect_mesh(options_for(0, 2), store); });
   const SocketAddress address = address_of(0, store);
-  const Socket rank_1 = call(address, absl::StrCat(hello(*store.peek("mesh/token"), 1), "more"));
+  const Socket rank_1 =
+      call(address, absl::StrCat(hello(*store.peek("mesh/control/token"), 1), "more"));
   rank_0.join();
   ASSERT_OK(result.status());
   EXPECT_THAT(ask(result->at(1), "", 4, absl::Seconds(10)), IsOkAndHolds("more"));

@@ -1,9 +1,7 @@
 #include "distributed/control_mesh.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 
-#include <cerrno>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -29,11 +27,6 @@ absl::Status different_counts(int rank, uint64_t count, int other, uint64_t othe
                                                     others_count, " on rank ", other));
 }
 
-absl::Status closed(int rank, absl::string_view why) {
-  return absl::UnavailableError(
-      absl::StrCat("the control connection to rank ", rank, " is closed: ", why));
-}
-
 void add(absl::Span<const int64_t> addends, absl::Span<int64_t> values) {
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] =
@@ -44,45 +37,19 @@ void add(absl::Span<const int64_t> addends, absl::Span<int64_t> values) {
 }  // namespace
 
 ControlMesh::ControlMesh(int rank, std::vector<Socket> peers)
-    : rank_(rank), peers_(peers.size()), scratch_(kReadSize, '\0') {
-  for (size_t i = 0; i < peers.size(); ++i) {
-    if (i != rank) peers_[i].socket = std::move(peers[i]);
-  }
-}
+    : connections_("control", rank, std::move(peers)),
+      peers_(connections_.world_size()),
+      scratch_(kReadSize, '\0') {}
 
-ControlMesh::~ControlMesh() {
-  // A connection that is closed with something unread in it takes along what is still on its way to
-  // the other side.
-  for (Peer& peer : peers_) {
-    shutdown(peer.socket.get(), SHUT_WR);
-    while (recv(peer.socket.get(), scratch_.data(), scratch_.size(), MSG_DONTWAIT) > 0) {
-    }
+void ControlMesh::send(int rank) {
+  std::string& unsent = peers_[rank].unsent;
+  size_t sent = 0;
+  while (sent < unsent.size()) {
+    const size_t count = connections_.write(rank, absl::string_view(unsent).substr(sent));
+    if (count == 0) break;
+    sent += count;
   }
-}
-
-void ControlMesh::send(Peer& peer, absl::string_view bytes) {
-  if (!peer.broken.empty()) return;
-  while (!bytes.empty()) {
-    const ssize_t count =
-        ::send(peer.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (count >= 0) {
-      bytes.remove_prefix(static_cast<size_t>(count));
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      break;
-    } else if (errno != EINTR) {
-      // What the rank sent before may still be there to be read.
-      peer.broken = std::strerror(errno);
-      return;
-    }
-  }
-  peer.unsent.append(bytes.data(), bytes.size());
-}
-
-void ControlMesh::flush(Peer& peer) {
-  if (peer.unsent.empty()) return;
-  std::string bytes;
-  bytes.swap(peer.unsent);
-  send(peer, bytes);
+  unsent.erase(0, connections_.is_broken(rank) ? unsent.size() : sent);
 }
 
 void ControlMesh::start(int64_t ordinal, absl::Span<const int64_t> values) {
@@ -94,24 +61,28 @@ void ControlMesh::start(int64_t ordinal, absl::Span<const int64_t> values) {
   std::string message(reinterpret_cast<const char*>(&header), sizeof(header));
   message.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t));
   for (int rank = 0; rank < peers_.size(); ++rank) {
-    if (rank == rank_) continue;
-    Peer& peer = peers_[rank];
-    flush(peer);
-    if (peer.unsent.empty()) {
-      send(peer, message);
-    } else {
-      peer.unsent += message;
-    }
+    if (rank == connections_.rank()) continue;
+    peers_[rank].unsent += message;
+    send(rank);
   }
 }
 
 absl::Status ControlMesh::wait(int64_t ordinal, absl::Span<int64_t> values) {
-  RETURN_IF_ERROR(exchange(ordinal));
+  // Until all messages with this ordinal have come and nothing is unsent.
+  RETURN_IF_ERROR(connections_.work_on_all([&](int rank) -> absl::StatusOr<short> {
+    const Peer& peer = peers_[rank];
+    send(rank);
+    RETURN_IF_ERROR(receive(rank, ordinal));
+    short events = peer.received < ordinal ? POLLIN : 0;
+    if (!peer.unsent.empty()) events |= POLLOUT;
+    return events;
+  }));
   const Sum& sum = sums_.at(ordinal);
   for (const Message& message : sum.messages) {
     // One that came before this rank started.
     if (message.values.size() != values.size()) {
-      return different_counts(rank_, values.size(), message.rank, message.values.size(), ordinal);
+      return different_counts(connections_.rank(), values.size(), message.rank,
+                              message.values.size(), ordinal);
     }
   }
   for (const Message& message : sum.messages) add(message.values, values);
@@ -121,40 +92,13 @@ absl::Status ControlMesh::wait(int64_t ordinal, absl::Span<int64_t> values) {
 
 void ControlMesh::drop(int64_t ordinal) { sums_.erase(ordinal); }
 
-absl::Status ControlMesh::exchange(int64_t ordinal) {
-  std::vector<pollfd> wanted;
-  for (;;) {
-    wanted.clear();
-    for (int rank = 0; rank < peers_.size(); ++rank) {
-      if (rank == rank_) continue;
-      Peer& peer = peers_[rank];
-      flush(peer);
-      if (peer.received < ordinal) RETURN_IF_ERROR(receive(rank, ordinal));
-      short events = peer.received < ordinal ? POLLIN : 0;
-      if (!peer.unsent.empty()) events |= POLLOUT;
-      if (events != 0) wanted.push_back({peer.socket.get(), events, 0});
-    }
-    if (wanted.empty()) return absl::OkStatus();
-    if (poll(wanted.data(), wanted.size(), /*timeout=*/-1) < 0 && errno != EINTR) {
-      return absl::UnavailableError(absl::StrCat("poll: ", std::strerror(errno)));
-    }
-  }
-}
-
 absl::Status ControlMesh::receive(int rank, int64_t ordinal) {
   Peer& peer = peers_[rank];
   while (peer.received < ordinal) {
-    const ssize_t count = recv(peer.socket.get(), scratch_.data(), scratch_.size(), MSG_DONTWAIT);
-    if (count > 0) {
-      peer.input.append(scratch_.data(), static_cast<size_t>(count));
-      RETURN_IF_ERROR(take_messages(rank));
-    } else if (count == 0) {
-      return closed(rank, peer.broken.empty() ? "by the other side" : peer.broken);
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      return peer.broken.empty() ? absl::OkStatus() : closed(rank, peer.broken);
-    } else if (errno != EINTR) {
-      return closed(rank, std::strerror(errno));
-    }
+    ASSIGN_OR_RETURN(const size_t count, connections_.read(rank, scratch_.data(), scratch_.size()));
+    if (count == 0) return absl::OkStatus();
+    peer.input.append(scratch_.data(), count);
+    RETURN_IF_ERROR(take_messages(rank));
   }
   return absl::OkStatus();
 }
@@ -189,18 +133,9 @@ absl::Status ControlMesh::check_header(int rank, uint64_t ordinal, uint64_t coun
   }
   const auto sum = sums_.find(expected);
   if (sum != sums_.end() && sum->second.started && sum->second.count != count) {
-    return different_counts(rank_, sum->second.count, rank, count, expected);
+    return different_counts(connections_.rank(), sum->second.count, rank, count, expected);
   }
   return absl::OkStatus();
-}
-
-void ControlMesh::shut_down() {
-  for (const Peer& peer : peers_) shutdown(peer.socket.get(), SHUT_RDWR);
-}
-
-bool ControlMesh::lost(int rank) const {
-  pollfd peer = {peers_[rank].socket.get(), POLLRDHUP, 0};
-  return poll(&peer, 1, /*timeout=*/0) > 0;
 }
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "distributed/peer_connections.h"
 #include "distributed/sockets.h"
 
 namespace millrace {
@@ -34,7 +35,6 @@ class ControlMesh {
  public:
   // peers[r] is a connection to rank r with nothing read from it; peers[rank] is ignored.
   ControlMesh(int rank, std::vector<Socket> peers);
-  ~ControlMesh();
   ControlMesh(const ControlMesh&) = delete;
   ControlMesh& operator=(const ControlMesh&) = delete;
 
@@ -48,19 +48,15 @@ class ControlMesh {
   // Nobody will wait for this sum. The others get this rank's values all the same.
   void drop(int64_t ordinal);
 
-  // Closes all connections, so that every wait(), here and at the other ranks, ends with an error.
-  // Any thread.
-  void shut_down();
-  // Whether the connection to another rank is closed. Any thread.
-  bool lost(int rank) const;
+  // See PeerConnections. Any thread.
+  void shut_down() { connections_.shut_down(); }
+  bool lost(int rank) const { return connections_.lost(rank); }
 
  private:
   struct Peer {
-    Socket socket;
     std::string unsent;
     std::string input;     // of a message that has not all come
     int64_t received = 0;  // messages; also the ordinal of the last one
-    std::string broken;    // why nothing can be sent any more
   };
   struct Message {
     int rank = 0;
@@ -73,16 +69,14 @@ class ControlMesh {
     std::vector<Message> messages;
   };
 
-  void send(Peer& peer, absl::string_view bytes);
-  void flush(Peer& peer);
-  // Waits until all messages with this ordinal have come and nothing is unsent.
-  absl::Status exchange(int64_t ordinal);
+  // Writes what the connection accepts.
+  void send(int rank);
   // Takes what has come from the rank, until its message with this ordinal is there.
   absl::Status receive(int rank, int64_t ordinal);
   absl::Status take_messages(int rank);
   absl::Status check_header(int rank, uint64_t ordinal, uint64_t count) const;
 
-  const int rank_;
+  PeerConnections connections_;
   std::vector<Peer> peers_;  // by rank
   int64_t started_ = 0;
   std::map<int64_t, Sum> sums_;  // by ordinal

@@ -9,8 +9,10 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "base/status_matchers.h"
+#include "distributed/connected_sockets_testing.h"
 
 namespace millrace {
 namespace {
@@ -24,38 +26,12 @@ using Values = std::vector<int64_t>;
 // More than the buffers of a connection hold.
 constexpr int64_t kMany = int64_t{1} << 20;
 
-void connect_pair(Socket& one, Socket& other) {
-  auto addresses = find_addresses("127.0.0.1", 0);
-  ASSERT_OK(addresses.status());
-  ASSERT_OK_AND_ASSIGN(Socket listener, listen_on(addresses->at(0)));
-  ASSERT_OK_AND_ASSIGN(SocketAddress address, local_address(listener));
-  ASSERT_OK_AND_ASSIGN(one, connect_to(address, absl::Seconds(10)));
-  other = Socket(accept(listener.get(), nullptr, nullptr));
-  ASSERT_GE(other.get(), 0);
-}
-
-// The meshes of all ranks of a job.
-std::vector<std::unique_ptr<ControlMesh>> make_meshes(int world_size) {
-  std::vector<std::vector<Socket>> sockets(world_size);
-  for (std::vector<Socket>& peers : sockets) peers.resize(world_size);
-  for (int rank = 0; rank < world_size; ++rank) {
-    for (int lower = 0; lower < rank; ++lower) {
-      connect_pair(sockets[rank][lower], sockets[lower][rank]);
-    }
-  }
-  std::vector<std::unique_ptr<ControlMesh>> meshes;
-  for (int rank = 0; rank < world_size; ++rank) {
-    meshes.push_back(std::make_unique<ControlMesh>(rank, std::move(sockets[rank])));
-  }
-  return meshes;
-}
-
 // A mesh of ranks 0 and 1, and the test in the place of rank 1.
 class LoneMeshTest : public testing::Test {
  protected:
   void SetUp() override {
     std::vector<Socket> peers(2);
-    connect_pair(peers[1], other_);
+    std::tie(peers[1], other_) = connected_pair();
     mesh_ = std::make_unique<ControlMesh>(0, std::move(peers));
   }
 
@@ -80,7 +56,7 @@ class LoneMeshTest : public testing::Test {
 
 TEST(ControlMeshTest, SumsOverRanks) {
   for (int world_size : {1, 2, 5}) {
-    auto meshes = make_meshes(world_size);
+    auto meshes = connected_meshes<ControlMesh>(world_size);
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < world_size; ++rank) {
       ranks.emplace_back([&, rank] {
@@ -100,7 +76,7 @@ TEST(ControlMeshTest, SumsOverRanks) {
 
 // All on one thread: a message is on its way when start() returns.
 TEST(ControlMeshTest, StartedSumsArriveWithoutHelp) {
-  auto meshes = make_meshes(2);
+  auto meshes = connected_meshes<ControlMesh>(2);
   Values first[2] = {{1}, {2}};
   Values second[2] = {{10, 20}, {30, 40}};
   Values none;
@@ -120,7 +96,7 @@ TEST(ControlMeshTest, StartedSumsArriveWithoutHelp) {
 }
 
 TEST(ControlMeshTest, MessagesLargerThanAnyBuffer) {
-  auto meshes = make_meshes(3);
+  auto meshes = connected_meshes<ControlMesh>(3);
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 3; ++rank) {
     ranks.emplace_back([&, rank] {
@@ -139,7 +115,7 @@ TEST(ControlMeshTest, MessagesLargerThanAnyBuffer) {
 }
 
 TEST(ControlMeshTest, DroppedSumsLeaveTheirValuesAlone) {
-  auto meshes = make_meshes(2);
+  auto meshes = connected_meshes<ControlMesh>(2);
   Values dropped[2] = {{1, 2}, {3, 4}};
   Values next[2] = {{5}, {6}};
   meshes[0]->start(1, dropped[0]);
@@ -155,7 +131,7 @@ TEST(ControlMeshTest, DroppedSumsLeaveTheirValuesAlone) {
 }
 
 TEST(ControlMeshTest, LastWordsOfARankThatLeftCount) {
-  auto meshes = make_meshes(2);
+  auto meshes = connected_meshes<ControlMesh>(2);
   Values values = {1};
   meshes[0]->start(1, values);
   meshes[1]->start(1, values);
@@ -173,7 +149,7 @@ TEST(ControlMeshTest, LastWordsOfARankThatLeftCount) {
 }
 
 TEST(ControlMeshTest, LostConnectionsAreKnown) {
-  auto meshes = make_meshes(3);
+  auto meshes = connected_meshes<ControlMesh>(3);
   EXPECT_FALSE(meshes[0]->lost(1));
   EXPECT_FALSE(meshes[0]->lost(2));
   meshes[2].reset();
@@ -183,7 +159,7 @@ TEST(ControlMeshTest, LostConnectionsAreKnown) {
 
 TEST(ControlMeshTest, ShutDownEndsWaitsHereAndThere) {
   for (int64_t count : {int64_t{1}, kMany}) {
-    auto meshes = make_meshes(2);
+    auto meshes = connected_meshes<ControlMesh>(2);
     // Sums until there is an error; then it stays one.
     const auto run = [&](int rank) {
       Values values(count);

@@ -4,21 +4,22 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
 namespace millrace {
 namespace {
 
-constexpr size_t kFields = 8;  // of a heartbeat's text
+constexpr size_t kFields = 9;  // of a heartbeat's text
 constexpr int64_t kMaxSignal = 64;
 
 }  // namespace
 
 std::string format_heartbeat(const Heartbeat& heartbeat) {
+  static_assert(kChannels == 3);
   return absl::StrCat(heartbeat.beat, " ", static_cast<int>(heartbeat.phase), " ", heartbeat.step,
-                      " ", heartbeat.started[0], " ", heartbeat.started[1], " ",
-                      heartbeat.left ? 1 : 0, " ", heartbeat.knows_failure ? 1 : 0, " ",
-                      heartbeat.stop_signal);
+                      " ", absl::StrJoin(heartbeat.started, " "), " ", heartbeat.left ? 1 : 0, " ",
+                      heartbeat.knows_failure ? 1 : 0, " ", heartbeat.stop_signal);
 }
 
 std::optional<Heartbeat> parse_heartbeat(absl::string_view text) {
@@ -28,15 +29,15 @@ std::optional<Heartbeat> parse_heartbeat(absl::string_view text) {
   for (size_t i = 0; i < kFields; ++i) {
     if (!absl::SimpleAtoi(fields[i], &values[i])) return std::nullopt;
   }
-  if (values[7] < 0 || values[7] > kMaxSignal) return std::nullopt;
+  if (values[8] < 0 || values[8] > kMaxSignal) return std::nullopt;
   if (values[1] < 0 || values[1] > static_cast<int>(RankPhase::kEnd)) return std::nullopt;
   return Heartbeat{.beat = values[0],
                    .phase = static_cast<RankPhase>(values[1]),
                    .step = values[2],
-                   .started = {values[3], values[4]},
-                   .left = values[5] != 0,
-                   .knows_failure = values[6] != 0,
-                   .stop_signal = static_cast<int>(values[7])};
+                   .started = {values[3], values[4], values[5]},
+                   .left = values[6] != 0,
+                   .knows_failure = values[7] != 0,
+                   .stop_signal = static_cast<int>(values[8])};
 }
 
 PeerWatch::PeerWatch(int rank, int world_size, absl::Duration longest_step)

@@ -19,7 +19,7 @@ TEST(HeartbeatTest, TextAndBack) {
   const Heartbeat heartbeat = {.beat = 7,
                                .phase = RankPhase::kEvaluation,
                                .step = 1'000'000'000'000,
-                               .started = {3, 4},
+                               .started = {3, 4, 5},
                                .left = true,
                                .knows_failure = true,
                                .stop_signal = 15};
@@ -28,8 +28,7 @@ TEST(HeartbeatTest, TextAndBack) {
   EXPECT_EQ(parsed->beat, 7);
   EXPECT_EQ(parsed->phase, RankPhase::kEvaluation);
   EXPECT_EQ(parsed->step, 1'000'000'000'000);
-  EXPECT_EQ(parsed->started[0], 3);
-  EXPECT_EQ(parsed->started[1], 4);
+  EXPECT_THAT(parsed->started, ElementsAre(3, 4, 5));
   EXPECT_TRUE(parsed->left);
   EXPECT_TRUE(parsed->knows_failure);
   EXPECT_EQ(parsed->stop_signal, 15);
@@ -38,8 +37,8 @@ TEST(HeartbeatTest, TextAndBack) {
 
 TEST(HeartbeatTest, OtherTextIsNone) {
   for (const char* text :
-       {"", "1", "1 2 3 4 5 0 0", "1 2 3 4 5 0 0 0 7", "1 2 x 4 5 0 0 0", "1 -1 3 4 5 0 0 0",
-        "1 99 3 4 5 0 0 0", "1 2 3 4 5 0 0 -1", "1 2 3 4 5 0 0 99"}) {
+       {"", "1", "1 2 3 4 5 6 0 0", "1 2 3 4 5 6 0 0 0 7", "1 2 x 4 5 6 0 0 0",
+        "1 -1 3 4 5 6 0 0 0", "1 99 3 4 5 6 0 0 0", "1 2 3 4 5 6 0 0 -1", "1 2 3 4 5 6 0 0 99"}) {
     EXPECT_FALSE(parse_heartbeat(text).has_value()) << text;
   }
 }
@@ -96,11 +95,13 @@ TEST(PeerWatchTest, TheRankItselfAndThoseThatLeftAreNotSilent) {
 
 TEST(PeerWatchTest, AbsenceByChannel) {
   PeerWatch watch(0, 3, kStep);
-  watch.observe(1, {.beat = 1, .started = {4, 2}}, absl::ZeroDuration());
-  watch.observe(2, {.beat = 1, .started = {3, 3}}, absl::ZeroDuration());
+  watch.observe(1, {.beat = 1, .started = {4, 2, 7}}, absl::ZeroDuration());
+  watch.observe(2, {.beat = 1, .started = {3, 3, 6}}, absl::ZeroDuration());
   EXPECT_THAT(watch.absent(Channel::kControl, 4), ElementsAre(2));
   EXPECT_THAT(watch.absent(Channel::kData, 3), ElementsAre(1));
   EXPECT_THAT(watch.absent(Channel::kData, 2), IsEmpty());
+  EXPECT_THAT(watch.absent(Channel::kTables, 7), ElementsAre(2));
+  EXPECT_THAT(watch.absent(Channel::kTables, 6), IsEmpty());
   EXPECT_THAT(watch.absent(Channel::kControl, 9), ElementsAre(1, 2));
 }
 

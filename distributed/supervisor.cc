@@ -44,7 +44,8 @@ Heartbeat Supervisor::own_heartbeat() {
           .phase = static_cast<RankPhase>(doing % kPhases),
           .step = doing / kPhases,
           .started = {started_[0].load(std::memory_order_relaxed),
-                      started_[1].load(std::memory_order_relaxed)},
+                      started_[1].load(std::memory_order_relaxed),
+                      started_[2].load(std::memory_order_relaxed)},
           .left = left_,
           .knows_failure = knows_failure_,
           .stop_signal = options_.stop_signal ? options_.stop_signal() : 0};
@@ -292,7 +293,9 @@ void Supervisor::look_after_watched() {
   }
   look_after(*wait).IgnoreError();
   MutexLock lock(mutex_);
-  if (watched_ && watched_->ordinal == wait->ordinal) watched_ = wait;
+  if (watched_ && watched_->channel == wait->channel && watched_->ordinal == wait->ordinal) {
+    watched_ = wait;
+  }
 }
 
 absl::Status Supervisor::explain_broken_connection(absl::string_view error) {

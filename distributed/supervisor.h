@@ -140,7 +140,7 @@ class Supervisor {
   std::vector<std::string> beat_keys_;
 
   std::atomic<int64_t> doing_{static_cast<int64_t>(RankPhase::kRendezvous)};
-  std::atomic<int64_t> started_[2] = {0, 0};
+  std::atomic<int64_t> started_[kChannels] = {};  // by Channel
 
   // Of the thread alone, and of leave() after it ended.
   int64_t beat_ = 0;
