@@ -19,13 +19,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "distributed/connect_mesh.h"
-#include "distributed/control_mesh.h"
 #include "distributed/ended_collective.h"
-#include "distributed/frame_mesh.h"
+#include "distributed/mesh/connect_mesh.h"
+#include "distributed/mesh/control_mesh.h"
+#include "distributed/mesh/frame_mesh.h"
+#include "distributed/mesh/sockets.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/reconnecting_store.h"
-#include "distributed/sockets.h"
 #include "distributed/store_probe.h"
 #include "distributed/supervised_collective.h"
 #include "distributed/supervisor.h"
@@ -35,6 +35,8 @@ namespace {
 
 using StorePointer = c10::intrusive_ptr<c10d::TCPStore>;
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
+
+static_assert(FrameMesh::kHeaderBytes == kTableHeaderBytes);
 
 // Gloo's own time-outs must never decide: they close all connections and name nobody.
 constexpr std::chrono::milliseconds kNever = std::chrono::hours(24 * 100);

@@ -6,8 +6,8 @@
 
 #include "base/status_matchers.h"
 #include "distributed/collectives_conformance.h"
+#include "distributed/mesh/sockets.h"
 #include "distributed/process_ranks_testing.h"
-#include "distributed/sockets.h"
 
 namespace millrace {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "distributed/job_store.h"
+#include "distributed/mesh/job_store.h"
 
 namespace millrace {
 

@@ -10,7 +10,7 @@
 #include "base/status_matchers.h"
 #include "distributed/collectives.h"
 #include "distributed/heartbeat.h"
-#include "distributed/memory_job_store_testing.h"
+#include "distributed/mesh/memory_job_store_testing.h"
 
 namespace millrace {
 namespace {

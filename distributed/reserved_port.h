@@ -3,7 +3,7 @@
 #define MILLRACE_DISTRIBUTED_RESERVED_PORT_H_
 
 #include "absl/status/statusor.h"
-#include "distributed/sockets.h"
+#include "distributed/mesh/sockets.h"
 
 namespace millrace {
 

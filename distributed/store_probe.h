@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "distributed/sockets.h"
+#include "distributed/mesh/sockets.h"
 
 namespace millrace {
 

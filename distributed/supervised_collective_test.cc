@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/status_matchers.h"
-#include "distributed/memory_job_store_testing.h"
+#include "distributed/mesh/memory_job_store_testing.h"
 
 namespace millrace {
 namespace {

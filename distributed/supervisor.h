@@ -17,7 +17,7 @@
 #include "base/mutex.h"
 #include "distributed/collectives.h"
 #include "distributed/heartbeat.h"
-#include "distributed/job_store.h"
+#include "distributed/mesh/job_store.h"
 
 namespace millrace {
 

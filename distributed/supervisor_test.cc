@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status_matchers.h"
-#include "distributed/memory_job_store_testing.h"
+#include "distributed/mesh/memory_job_store_testing.h"
 
 namespace millrace {
 namespace {

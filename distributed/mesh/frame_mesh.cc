@@ -1,4 +1,4 @@
-#include "distributed/frame_mesh.h"
+#include "distributed/mesh/frame_mesh.h"
 
 #include <poll.h>
 
@@ -19,7 +19,7 @@ struct HeaderFields {
   uint64_t ordinal = 0;
   uint64_t bytes = 0;
 };
-static_assert(sizeof(HeaderFields) == kTableHeaderBytes);
+static_assert(sizeof(HeaderFields) == FrameMesh::kHeaderBytes);
 
 constexpr uint64_t kMagic = 0x656c62617472726d;  // "mrrtable" in memory
 // Larger ones are damage.

@@ -1,4 +1,4 @@
-#include "distributed/connect_mesh.h"
+#include "distributed/mesh/connect_mesh.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "distributed/connect_mesh.h"
+#include "distributed/mesh/connect_mesh.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,8 +15,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
-#include "distributed/control_mesh.h"
-#include "distributed/memory_job_store_testing.h"
+#include "distributed/mesh/control_mesh.h"
+#include "distributed/mesh/memory_job_store_testing.h"
 #include "tests/environment/skip.h"
 
 namespace millrace {

@@ -1,4 +1,4 @@
-#include "distributed/control_mesh.h"
+#include "distributed/mesh/control_mesh.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "base/status_matchers.h"
-#include "distributed/connected_sockets_testing.h"
+#include "distributed/mesh/connected_sockets_testing.h"
 
 namespace millrace {
 namespace {

@@ -1,12 +1,12 @@
 // TCP connections over loopback for tests of what works on them.
-#ifndef MILLRACE_DISTRIBUTED_CONNECTED_SOCKETS_TESTING_H_
-#define MILLRACE_DISTRIBUTED_CONNECTED_SOCKETS_TESTING_H_
+#ifndef MILLRACE_DISTRIBUTED_MESH_CONNECTED_SOCKETS_TESTING_H_
+#define MILLRACE_DISTRIBUTED_MESH_CONNECTED_SOCKETS_TESTING_H_
 
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "distributed/sockets.h"
+#include "distributed/mesh/sockets.h"
 
 namespace millrace {
 
@@ -30,4 +30,4 @@ std::vector<std::unique_ptr<Mesh>> connected_meshes(int world_size) {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_CONNECTED_SOCKETS_TESTING_H_
+#endif  // MILLRACE_DISTRIBUTED_MESH_CONNECTED_SOCKETS_TESTING_H_

@@ -1,4 +1,4 @@
-#include "distributed/frame_mesh.h"
+#include "distributed/mesh/frame_mesh.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <tuple>
 
 #include "base/status_matchers.h"
-#include "distributed/connected_sockets_testing.h"
+#include "distributed/mesh/connected_sockets_testing.h"
 
 namespace millrace {
 namespace {
@@ -105,7 +105,7 @@ TEST(FrameMeshTest, ExchangesBetweenAllRanks) {
         for (int from = 0; from < world_size; ++from) {
           if (from == rank) continue;
           ASSERT_EQ(received[from].view(), text_of(from, rank, ordinal, size(from, rank)));
-          bytes += kTableHeaderBytes + static_cast<int64_t>(sent[from].size());
+          bytes += static_cast<int64_t>(FrameMesh::kHeaderBytes + sent[from].size());
         }
         EXPECT_TRUE(received[rank].empty());
         EXPECT_EQ(mesh.bytes_sent(), bytes);
@@ -280,7 +280,7 @@ TEST_F(LoneFrameMeshTest, RandomDamageIsAnError) {
     SetUp();
     std::string bytes = message(1, "abc");
     if (round % 2 == 0) {
-      bytes[random() % kTableHeaderBytes] ^= static_cast<char>(1 + random() % 255);
+      bytes[random() % FrameMesh::kHeaderBytes] ^= static_cast<char>(1 + random() % 255);
     } else {
       for (char& byte : bytes) byte = static_cast<char>(random());
     }

@@ -1,4 +1,4 @@
-#include "distributed/peer_connections.h"
+#include "distributed/mesh/peer_connections.h"
 
 #include <poll.h>
 #include <sys/socket.h>

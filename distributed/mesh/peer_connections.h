@@ -1,6 +1,6 @@
 // Connections between ranks that the thread of the job works on itself.
-#ifndef MILLRACE_DISTRIBUTED_PEER_CONNECTIONS_H_
-#define MILLRACE_DISTRIBUTED_PEER_CONNECTIONS_H_
+#ifndef MILLRACE_DISTRIBUTED_MESH_PEER_CONNECTIONS_H_
+#define MILLRACE_DISTRIBUTED_MESH_PEER_CONNECTIONS_H_
 
 #include <cstddef>
 #include <string>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "distributed/sockets.h"
+#include "distributed/mesh/sockets.h"
 
 namespace millrace {
 
@@ -68,4 +68,4 @@ class PeerConnections {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_PEER_CONNECTIONS_H_
+#endif  // MILLRACE_DISTRIBUTED_MESH_PEER_CONNECTIONS_H_

@@ -1,4 +1,4 @@
-#include "distributed/peer_connections.h"
+#include "distributed/mesh/peer_connections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/status_matchers.h"
-#include "distributed/connected_sockets_testing.h"
+#include "distributed/mesh/connected_sockets_testing.h"
 
 namespace millrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "distributed/sockets.h"
+#include "distributed/mesh/sockets.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

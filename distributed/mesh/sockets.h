@@ -1,7 +1,7 @@
 // The few socket calls around the store of a job: finding addresses, binding a port, and asking
 // with a time limit what listens on one. Blocking, IPv4 and IPv6.
-#ifndef MILLRACE_DISTRIBUTED_SOCKETS_H_
-#define MILLRACE_DISTRIBUTED_SOCKETS_H_
+#ifndef MILLRACE_DISTRIBUTED_MESH_SOCKETS_H_
+#define MILLRACE_DISTRIBUTED_MESH_SOCKETS_H_
 
 #include <sys/socket.h>
 
@@ -79,4 +79,4 @@ void ignore_broken_pipes();
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_SOCKETS_H_
+#endif  // MILLRACE_DISTRIBUTED_MESH_SOCKETS_H_

@@ -1,4 +1,4 @@
-#include "distributed/control_mesh.h"
+#include "distributed/mesh/control_mesh.h"
 
 #include <poll.h>
 

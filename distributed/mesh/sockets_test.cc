@@ -1,4 +1,4 @@
-#include "distributed/sockets.h"
+#include "distributed/mesh/sockets.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "distributed/memory_job_store_testing.h"
+#include "distributed/mesh/memory_job_store_testing.h"
 
 namespace millrace {
 

@@ -1,6 +1,6 @@
 // Sums of a few integers over ranks, on connections that the rank's own thread works on.
-#ifndef MILLRACE_DISTRIBUTED_CONTROL_MESH_H_
-#define MILLRACE_DISTRIBUTED_CONTROL_MESH_H_
+#ifndef MILLRACE_DISTRIBUTED_MESH_CONTROL_MESH_H_
+#define MILLRACE_DISTRIBUTED_MESH_CONTROL_MESH_H_
 
 #include <cstdint>
 #include <map>
@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "distributed/peer_connections.h"
-#include "distributed/sockets.h"
+#include "distributed/mesh/peer_connections.h"
+#include "distributed/mesh/sockets.h"
 
 namespace millrace {
 
@@ -85,4 +85,4 @@ class ControlMesh {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_CONTROL_MESH_H_
+#endif  // MILLRACE_DISTRIBUTED_MESH_CONTROL_MESH_H_

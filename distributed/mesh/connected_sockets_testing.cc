@@ -1,4 +1,4 @@
-#include "distributed/connected_sockets_testing.h"
+#include "distributed/mesh/connected_sockets_testing.h"
 
 #include <sys/socket.h>
 

@@ -1,14 +1,14 @@
 // Connects every rank to every other one.
-#ifndef MILLRACE_DISTRIBUTED_CONNECT_MESH_H_
-#define MILLRACE_DISTRIBUTED_CONNECT_MESH_H_
+#ifndef MILLRACE_DISTRIBUTED_MESH_CONNECT_MESH_H_
+#define MILLRACE_DISTRIBUTED_MESH_CONNECT_MESH_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "distributed/job_store.h"
-#include "distributed/sockets.h"
+#include "distributed/mesh/job_store.h"
+#include "distributed/mesh/sockets.h"
 
 namespace millrace {
 
@@ -35,4 +35,4 @@ absl::StatusOr<std::vector<Socket>> connect_mesh(const MeshOptions& options, Job
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_CONNECT_MESH_H_
+#endif  // MILLRACE_DISTRIBUTED_MESH_CONNECT_MESH_H_

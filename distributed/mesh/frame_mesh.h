@@ -1,6 +1,6 @@
 // Messages of any size between every two ranks, on connections that the rank's own thread works on.
-#ifndef MILLRACE_DISTRIBUTED_FRAME_MESH_H_
-#define MILLRACE_DISTRIBUTED_FRAME_MESH_H_
+#ifndef MILLRACE_DISTRIBUTED_MESH_FRAME_MESH_H_
+#define MILLRACE_DISTRIBUTED_MESH_FRAME_MESH_H_
 
 #include <array>
 #include <cstdint>
@@ -13,9 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/byte_buffer.h"
-#include "distributed/collectives.h"
-#include "distributed/peer_connections.h"
-#include "distributed/sockets.h"
+#include "distributed/mesh/peer_connections.h"
+#include "distributed/mesh/sockets.h"
 
 namespace millrace {
 
@@ -37,6 +36,9 @@ namespace millrace {
 // Called by one thread, apart from what says otherwise.
 class FrameMesh {
  public:
+  // Bytes in front of each message.
+  static constexpr size_t kHeaderBytes = 24;
+
   // peers[r] is a connection to rank r with nothing read from it; peers[rank] is ignored.
   FrameMesh(int rank, std::vector<Socket> peers);
   FrameMesh(const FrameMesh&) = delete;
@@ -61,7 +63,7 @@ class FrameMesh {
   bool lost(int rank) const { return connections_.lost(rank); }
 
  private:
-  using Header = std::array<char, kTableHeaderBytes>;
+  using Header = std::array<char, kHeaderBytes>;
   // A message that is not completely sent.
   struct Outgoing {
     int64_t ordinal = 0;
@@ -101,4 +103,4 @@ class FrameMesh {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_FRAME_MESH_H_
+#endif  // MILLRACE_DISTRIBUTED_MESH_FRAME_MESH_H_

@@ -1,7 +1,7 @@
 // A few values by key that all ranks of a job see: where they meet, and where they look when one of
 // them is missing.
-#ifndef MILLRACE_DISTRIBUTED_JOB_STORE_H_
-#define MILLRACE_DISTRIBUTED_JOB_STORE_H_
+#ifndef MILLRACE_DISTRIBUTED_MESH_JOB_STORE_H_
+#define MILLRACE_DISTRIBUTED_MESH_JOB_STORE_H_
 
 #include <cstdint>
 #include <optional>
@@ -37,4 +37,4 @@ class JobStore {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_JOB_STORE_H_
+#endif  // MILLRACE_DISTRIBUTED_MESH_JOB_STORE_H_

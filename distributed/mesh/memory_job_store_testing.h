@@ -1,6 +1,6 @@
 // A JobStore in memory, for tests.
-#ifndef MILLRACE_DISTRIBUTED_MEMORY_JOB_STORE_TESTING_H_
-#define MILLRACE_DISTRIBUTED_MEMORY_JOB_STORE_TESTING_H_
+#ifndef MILLRACE_DISTRIBUTED_MESH_MEMORY_JOB_STORE_TESTING_H_
+#define MILLRACE_DISTRIBUTED_MESH_MEMORY_JOB_STORE_TESTING_H_
 
 #include <map>
 #include <optional>
@@ -9,7 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "base/mutex.h"
-#include "distributed/job_store.h"
+#include "distributed/mesh/job_store.h"
 
 namespace millrace {
 
@@ -37,4 +37,4 @@ class MemoryJobStore : public JobStore {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_MEMORY_JOB_STORE_TESTING_H_
+#endif  // MILLRACE_DISTRIBUTED_MESH_MEMORY_JOB_STORE_TESTING_H_
