@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -51,9 +52,14 @@ std::string bytes_of(const at::Tensor& tensor) {
 
 // The messages of exchanges, which know where they belong.
 void write_message(int from, int to, int64_t number, size_t size, ByteBuffer& buffer) {
+  char block[1021];  // no power of two, so that a shift is seen
+  for (size_t i = 0; i < sizeof(block); ++i) {
+    block[i] = static_cast<char>(31 * from + 17 * to + 7 * number + i);
+  }
   buffer.resize(size);
-  const uint64_t first = 31 * from + 17 * to + 7 * number;
-  for (size_t i = 0; i < size; ++i) buffer.data()[i] = static_cast<char>(first + i + (i >> 9));
+  for (size_t i = 0; i < size; i += sizeof(block)) {
+    std::memcpy(buffer.data() + i, block, std::min(size - i, sizeof(block)));
+  }
 }
 
 bool is_message(const ByteBuffer& buffer, int from, int to, int64_t number, size_t size) {
@@ -193,8 +199,8 @@ absl::Status exchange_messages(Collectives& c) {
       [](int from, int to) { return (from + to) % 2 * 1000; },
       [](int from, int) { return from == 0 ? 100'000 : 0; },
       // More than any buffer of the system holds, in both directions or in one.
-      [](int from, int to) { return (20 << 20) + from + 2 * to; },
-      [](int from, int) { return from == 0 ? 20 << 20 : 1; },
+      [](int from, int to) { return (12 << 20) + from + 2 * to; },
+      [](int from, int) { return from == 0 ? 12 << 20 : 1; },
       [](int, int to) { return to == 0 ? 6 << 20 : 0; }};
   int64_t number = 0;
   int64_t bytes = 0;
