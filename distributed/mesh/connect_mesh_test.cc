@@ -204,7 +204,7 @@ TEST(ConnectMeshTest, LowerRankThatDiedIsNamedAtOnce) {
   ASSERT_OK_AND_ASSIGN(auto addresses, find_addresses("127.0.0.1", 0));
   ASSERT_OK_AND_ASSIGN(Socket gone, listen_on(addresses[0]));
   ASSERT_OK_AND_ASSIGN(SocketAddress address, local_address(gone));
-  ASSERT_OK(store.set("mesh/address/0", absl::StrCat("127.0.0.1 ", address.port())));
+  ASSERT_OK(store.set("mesh/control/address/0", absl::StrCat("127.0.0.1 ", address.port())));
   gone = Socket();
   EXPECT_THAT(connect_mesh(options_for(1, 2), store).status(),
               StatusIs(absl::StatusCode::kAborted,
@@ -219,7 +219,7 @@ TEST(ConnectMeshTest, LowerRankThatIsSomebodyElse) {
     ASSERT_OK_AND_ASSIGN(auto addresses, find_addresses("127.0.0.1", 0));
     ASSERT_OK_AND_ASSIGN(Socket other, listen_on(addresses[0]));
     ASSERT_OK_AND_ASSIGN(SocketAddress address, local_address(other));
-    ASSERT_OK(store.set("mesh/address/0", absl::StrCat("127.0.0.1 ", address.port())));
+    ASSERT_OK(store.set("mesh/control/address/0", absl::StrCat("127.0.0.1 ", address.port())));
     std::thread somebody([&] {
       Socket accepted(accept(other.get(), nullptr, nullptr));
       const std::string words(speaks ? 80 : 0, '-');
@@ -235,7 +235,7 @@ TEST(ConnectMeshTest, LowerRankThatIsSomebodyElse) {
 TEST(ConnectMeshTest, AddressThatIsNone) {
   for (const char* text : {"", "127.0.0.1", "127.0.0.1 x", "a b c"}) {
     MemoryJobStore store;
-    ASSERT_OK(store.set("mesh/address/0", text));
+    ASSERT_OK(store.set("mesh/control/address/0", text));
     EXPECT_THAT(connect_mesh(options_for(1, 2), store).status(),
                 StatusIs(absl::StatusCode::kAborted, HasSubstr("its address is")));
   }

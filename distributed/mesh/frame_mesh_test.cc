@@ -280,7 +280,8 @@ TEST_F(LoneFrameMeshTest, RandomDamageIsAnError) {
     SetUp();
     std::string bytes = message(1, "abc");
     if (round % 2 == 0) {
-      bytes[random() % FrameMesh::kHeaderBytes] ^= static_cast<char>(1 + random() % 255);
+      // Not the high bytes of the length, for which sanitizers do not let memory run out.
+      bytes[random() % (FrameMesh::kHeaderBytes - 5)] ^= static_cast<char>(1 + random() % 255);
     } else {
       for (char& byte : bytes) byte = static_cast<char>(random());
     }
