@@ -18,18 +18,22 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/byte_buffer.h"
 #include "base/thread_pool.h"
 #include "embedding/collection_options.h"
 #include "embedding/embedding_output.h"
 #include "embedding/gradient_summary.h"
 #include "embedding/output_buffers.h"
+#include "embedding/rows/placement.h"
 #include "embedding/rows/row_optimizer.h"
+#include "embedding/shard/shard_totals.h"
 #include "embedding/table/embedding_table.h"
 #include "io/batch.h"
 
 namespace millrace {
 
 struct CheckedInput;
+class ShardStep;
 
 // How one table is updated. The optimizer is borrowed for the call.
 struct TableUpdate {
@@ -37,7 +41,8 @@ struct TableUpdate {
   UpdateContext context;
 };
 
-// Features that name tables; several may name one. Rows appear when their id does. One step:
+// Features that name tables; several may name one. Rows appear when their id does. One step, on one
+// rank:
 //
 //   ASSIGN_OR_RETURN(EmbeddingOutput output, collection->forward(batch.sparse));
 //   loss(output).backward();   // both for each micro-batch
@@ -61,6 +66,24 @@ struct TableUpdate {
 // Results do not depend on the number of threads, to the last bit. All calls, and backward passes,
 // come from one thread (the trainer's); but forward outside training may be called from several
 // threads at once, also while that thread trains.
+//
+// Over ranks, after shard(): each rank holds the rows of its own ids, and forward() pools from rows
+// that were fetched for the whole step before. The collection reads and writes frames; the caller
+// carries those of `ids`, `rows` and `sums` between every two ranks. One step:
+//
+//   collection->begin_requests(/*training=*/true);
+//   RETURN_IF_ERROR(collection->request(batch.sparse));        // each micro-batch, in order
+//   collection->write_ids(rank, ids_to[rank]);                 // each other rank, as below
+//   RETURN_IF_ERROR(collection->read_rows(rank, ids_from[rank], rows_to[rank]));
+//   RETURN_IF_ERROR(collection->receive_rows(rank, rows_from[rank]));
+//   ... forward and backward of each micro-batch ...
+//   collection->write_sums(rank, sums_to[rank]);
+//   RETURN_IF_ERROR(collection->receive_sums(rank, sums_from[rank]));
+//   ShardTotals totals = collection->owned_totals(with_norm);  // once all sums are there
+//   collection->set_totals(sum_over_ranks(totals));
+//   if (collection->summarize(with_norm).finite) apply() else discard()
+//
+// An evaluation of a batch ends with receive_rows() and forward().
 class EmbeddingCollection : public torch::nn::Module {
  public:
   // Shared, as LibTorch holds submodules.
@@ -84,27 +107,81 @@ class EmbeddingCollection : public torch::nn::Module {
   // Between steps. Default: SUM.
   void set_duplicate_gradients(int64_t table, SparseOptimizerConfig::DuplicateGradients become);
 
-  // Looks at the gradients of the step so far. The norm is 0 if they are not finite.
+  // Looks at the gradients of the step so far. The norm is 0 if they are not finite. Over ranks: of
+  // all ranks once set_totals() was called; before that of this rank, without a norm.
   GradientSummary summarize(bool with_norm);
 
-  // Updates the tables, updates[i] for tables()[i] (not looked at if that is frozen), and ends the
-  // step. `step` becomes the last step
-  // of every row seen. A step without forward or backward counts as a step. Does not look whether
-  // gradients are finite: summarize does.
-  // Errors: the first one of the forward and backward passes; InvalidArgument for the wrong number
-  // of updates or numbers out of range, FailedPrecondition for slots that are not bound; those of
-  // check_step. Nothing has changed then, and the step is still to be discarded.
+  // Updates the tables (over ranks: the rows of this one), updates[i] for tables()[i] (not looked
+  // at if that is frozen), and ends the step. `step` becomes the last step of every row seen. A
+  // step without forward or backward counts as a step. Does not look whether gradients are finite:
+  // summarize does. Errors: the first one of the forward and backward passes; InvalidArgument for
+  // the wrong number of updates or numbers out of range, FailedPrecondition for slots that are not
+  // bound; those of check_step. Nothing has changed then, and the step is still to be discarded.
   absl::Status apply(int64_t step, absl::Span<const TableUpdate> updates);
 
   // Checks that the tables that are not frozen can be updated in this step. Errors: those of
   // EmbeddingTable::check_step.
   absl::Status check_step(int64_t step) const;
 
-  // What apply would refuse but for its step, without doing anything.
+  // What apply would refuse but for its step, without doing anything. Over ranks also, after
+  // set_totals(): ResourceExhausted naming the table if its limit is FAIL and does not allow the
+  // new rows of all ranks.
   absl::Status check(absl::Span<const TableUpdate> updates) const;
 
   // Ends the step as if it had not been: tables and counts are as before, errors are forgotten.
+  // Over ranks, requests and received rows are kept: the same step may be tried again from its
+  // forward passes.
   void discard();
+
+  // ---- Over ranks ----
+
+  // Splits every table over the ranks of a job: this collection holds the rows of `placement`. With
+  // a world size of 1, too, lookups need requests from then on. Errors: FailedPrecondition naming a
+  // table that has rows already.
+  absl::Status shard(const Placement& placement);
+  bool sharded() const;
+  // Returns the placement given to shard(). REQUIRES: sharded().
+  const Placement& placement() const;
+
+  // REQUIRES, for all that follows: sharded(). In frames this collection's part is one of several:
+  // functions append theirs, or consume theirs from the front. A part is a multiple of 8 bytes.
+  // Frames that are handed to receive_rows() and receive_sums() are borrowed until apply() or
+  // begin_requests(). They cost a copy where they begin at no multiple of 8 in memory.
+
+  // Begins a step, or an evaluation (of a batch): earlier requests, rows and lookups are forgotten.
+  void begin_requests(bool training);
+  // Announces the ids of a micro-batch, in the order of the forward calls. What forward() looks up
+  // later must have been announced; the reverse is not needed. Errors: InvalidArgument as
+  // forward().
+  absl::Status request(const KeyedJagged& features);
+  // Appends the ids that `owner`, another rank, holds. REQUIRES: all requests were made.
+  void write_ids(int owner, ByteBuffer& frame);
+  // Consumes the ids that another rank wants and appends the answer. Changes nothing in tables.
+  // Errors: DataLoss naming rank and table for a part that is damaged, was written for another set
+  // of tables, or holds ids of another rank. Then `rows` is as before, and only begin_requests()
+  // may follow.
+  absl::Status read_rows(int rank, absl::string_view& ids, ByteBuffer& rows);
+  // Consumes the answer of another rank to write_ids(). Errors: DataLoss as read_rows().
+  absl::Status receive_rows(int owner, absl::string_view& rows);
+
+  // Appends what the step did with the ids of `owner`: how often they were looked up, and their
+  // gradients. After the last backward pass. REQUIRES: training.
+  void write_sums(int owner, ByteBuffer& frame);
+  // Consumes what another rank did with ids of this one. In any order of ranks. Errors: DataLoss as
+  // read_rows(); then only discard() and begin_requests() may follow.
+  absl::Status receive_sums(int rank, absl::string_view& sums);
+  // Adds up the gradients of this rank's rows and returns its share of the totals; this rank's own
+  // gradients, also those of frozen tables and of ids without a row, are looked at, too.
+  // REQUIRES: the sums of all ranks from which ids came were received.
+  ShardTotals owned_totals(bool with_norm);
+  // Sets the sum of all ranks' totals: what summarize() and check() say from then on, until the
+  // step ends.
+  void set_totals(const ShardTotals& of_all_ranks);
+  // Sets how many rows each table has on all ranks together, at the beginning of a step: what the
+  // limits FAIL and REJECT look at. Before read_rows(). With a world size of 1 the table itself
+  // knows; with more, tables without this figure have no limit. EVICT limits of tables of several
+  // ranks are not enforced here.
+  void set_rows_of_all_ranks(absl::Span<const int64_t> rows);
 
   const EmbeddingCollectionOptions& options() const { return options_; }
   // In the order of options().tables.
@@ -154,6 +231,7 @@ class EmbeddingCollection : public torch::nn::Module {
   std::atomic<uint32_t> table_loops_{0};  // so far
   // Owned here; graphs of backward passes hold it weakly, since they may outlive the collection.
   std::shared_ptr<Step> step_;
+  std::unique_ptr<ShardStep> shard_;  // null: not over ranks
 };
 
 }  // namespace millrace
