@@ -68,6 +68,8 @@ absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArr
 
 }  // namespace
 
+class ShardStep {};
+
 // One forward call in training.
 struct Lookups {
   std::vector<at::Tensor> gradients;        // of each output; undefined: none came
@@ -464,5 +466,25 @@ void EmbeddingCollection::discard() {
   for (const auto& plan : step_->plans) plan->discard();
   step_->end();
 }
+
+// ---- Over ranks: not there yet ----
+
+absl::Status EmbeddingCollection::shard(const Placement&) {
+  return absl::UnimplementedError("embedding tables over ranks");
+}
+bool EmbeddingCollection::sharded() const { return false; }
+const Placement& EmbeddingCollection::placement() const { return tables_[0]->placement(); }
+void EmbeddingCollection::begin_requests(bool) {}
+absl::Status EmbeddingCollection::request(const KeyedJagged&) { return absl::OkStatus(); }
+void EmbeddingCollection::write_ids(int, ByteBuffer&) {}
+absl::Status EmbeddingCollection::read_rows(int, absl::string_view&, ByteBuffer&) {
+  return absl::OkStatus();
+}
+absl::Status EmbeddingCollection::receive_rows(int, absl::string_view&) { return absl::OkStatus(); }
+void EmbeddingCollection::write_sums(int, ByteBuffer&) {}
+absl::Status EmbeddingCollection::receive_sums(int, absl::string_view&) { return absl::OkStatus(); }
+ShardTotals EmbeddingCollection::owned_totals(bool) { return {}; }
+void EmbeddingCollection::set_totals(const ShardTotals&) {}
+void EmbeddingCollection::set_rows_of_all_ranks(absl::Span<const int64_t>) {}
 
 }  // namespace millrace
