@@ -1,14 +1,12 @@
 #include "embedding/id_map/id_map.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/base/optimization.h"
-#include "base/log.h"
 #include "base/memory/huge_memory.h"
 #include "base/memory/make_room.h"
+#include "embedding/id_map/hash_seed.h"
 #include "embedding/id_map/segment_filling.h"
 
 namespace millrace {
@@ -20,16 +18,10 @@ constexpr int64_t kReservePercent = 68;
 // A map of one segment halves it at this load; two segments merge where that makes twice as much.
 constexpr int64_t kShrinkPercent = 15;
 
-uint64_t seed_from_system() {
-  uint64_t seed = 0;
-  MILLRACE_CHECK(getentropy(&seed, sizeof seed) == 0);
-  return seed;
-}
-
 }  // namespace
 
 IdMap::IdMap(InstructionSet set, std::shared_ptr<BlockPool> pool)
-    : IdMap(seed_from_system(), set, std::move(pool)) {}
+    : IdMap(secret_hash_seed(), set, std::move(pool)) {}
 
 IdMap::IdMap(uint64_t seed, InstructionSet set, std::shared_ptr<BlockPool> pool)
     : kernels_(id_map_kernels(set)), hash_(seed), memory_(std::move(pool)) {

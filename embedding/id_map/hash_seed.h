@@ -1,0 +1,14 @@
+// Seeds of hash tables.
+#ifndef MILLRACE_EMBEDDING_ID_MAP_HASH_SEED_H_
+#define MILLRACE_EMBEDDING_ID_MAP_HASH_SEED_H_
+
+#include <cstdint>
+
+namespace millrace {
+
+// Returns a number from the system that nobody else can know.
+uint64_t secret_hash_seed();
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_ID_MAP_HASH_SEED_H_
