@@ -88,7 +88,7 @@ absl::Status EmbeddingTable::check_room(absl::Span<const int64_t> ids) const {
 
 bool EmbeddingTable::admits(int64_t id) const {
   const bool full = parts_.options.limit.on_full() == LimitConfig::REJECT &&
-                    parts_.committed_rows() >= parts_.row_limit;
+                    parts_.rows_that_count().value_or(0) >= parts_.row_limit;
   return !full && parts_.admission->admits(id, parts_.applied_steps);
 }
 

@@ -94,6 +94,11 @@ class EmbeddingTable {
   absl::Status check_room(absl::Span<const int64_t> ids) const;
   // REQUIRES: the id has no row. Returns: a tentative one, or kNoRow if it is not admitted.
   RowIndex make_row(int64_t id);
+  // True if an id without a row gets one in the present step; the same all through it.
+  bool admits(int64_t id) const;
+  // Records that an id without a row that is not admitted occurred `count` times in this step, as
+  // make_row does for one occurrence.
+  void record_unadmitted(int64_t id, uint32_t count) { parts_.unadmitted[id] += count; }
   IdMap& map() { return parts_.map; }
   const IdMap& map() const { return parts_.map; }
 
@@ -115,6 +120,14 @@ class EmbeddingTable {
   // table's state.
   int64_t applied_steps() const { return parts_.applied_steps; }
 
+  // Of a table that is split over ranks: sets how many rows it has on all of them, which limits of
+  // kind FAIL and REJECT look at in the present step. Without it such a table has no limit. EVICT
+  // limits are not enforced by commit() of a table on several ranks.
+  void set_rows_of_all_ranks(int64_t rows) { parts_.rows_of_all_ranks = rows; }
+  // Checks that `rows` further rows, those of all ranks, may be added in this step. Errors: as
+  // check_room().
+  absl::Status check_new_rows(int64_t rows) const { return maintenance_.check_room(rows); }
+
   RowStore& store() { return parts_.store; }
   const RowStore& store() const { return parts_.store; }
   const Kernels& kernels() const { return parts_.kernels; }  // for this machine
@@ -127,7 +140,6 @@ class EmbeddingTable {
  private:
   EmbeddingTable(EmbeddingTableOptions options, Initializer initializer,
                  std::unique_ptr<Admission> admission, std::optional<EvictionRules> eviction);
-  bool admits(int64_t id) const;
   RowIndex add_row(int64_t id);  // a tentative one
   void count_unadmitted();
 

@@ -3,7 +3,23 @@
 #include <algorithm>
 #include <limits>
 
+#include "embedding/table/prefetch.h"
+
 namespace millrace {
+namespace {
+
+// Has what an update of the rows at these places touches, if there are so many, fetched.
+void prefetch_rows(const EmbeddingTable& table, const SeenRows& seen, size_t begin, size_t end) {
+  const RowStore& store = table.store();
+  const int64_t bytes = store.content_bytes();
+  for (size_t place = begin; place < std::min(end, seen.rows.size()); ++place) {
+    prefetch(seen.records[place], bytes);
+    prefetch(&store.meta(seen.rows[place]), sizeof(RowMeta));
+    store.prefetch_preserve(seen.rows[place]);
+  }
+}
+
+}  // namespace
 
 RowUpdater::RowUpdater(EmbeddingTable& table, const RowOptimizer& optimizer,
                        const UpdateContext& context, int64_t step)
@@ -67,6 +83,27 @@ void RowUpdater::round(int64_t i) {
                                static_cast<uint32_t>(id >> 32)};
   table_.kernels().round_randomly[type_](updates_[i].weights, dim_, keys, counter,
                                          table_.store().record(rows_[i]));
+}
+
+void update_rows(EmbeddingTable& table, const RowOptimizer& optimizer, const UpdateContext& context,
+                 int64_t step, const SeenRows& seen,
+                 absl::FunctionRef<const float* const*(size_t begin, size_t end)> read) {
+  constexpr size_t kRows = RowUpdater::kRows, kAhead = 2 * kRows;
+  RowUpdater updater(table, optimizer, context, step);
+  prefetch_rows(table, seen, 0, kAhead);
+  for (size_t begin = 0; begin < seen.rows.size(); begin += kRows) {
+    const size_t end = std::min(begin + kRows, seen.rows.size());
+    prefetch_rows(table, seen, begin + kAhead, end + kAhead);
+    const float* const* gradients = read(begin, end);
+    const auto rows = seen.rows.subspan(begin, end - begin);
+    table.store().preserve(rows);
+    for (size_t place = begin; place < end; ++place, ++gradients) {
+      if (*gradients != nullptr) updater.add(seen.rows[place], seen.records[place], *gradients);
+    }
+    updater.update();
+    // Now: what is kept about a row stands beside it.
+    table.record_occurrences(step, rows, seen.counts.subspan(begin, end - begin));
+  }
 }
 
 }  // namespace millrace

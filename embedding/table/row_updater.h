@@ -2,9 +2,12 @@
 #ifndef MILLRACE_EMBEDDING_TABLE_ROW_UPDATER_H_
 #define MILLRACE_EMBEDDING_TABLE_ROW_UPDATER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 #include "embedding/rows/row_index.h"
 #include "embedding/rows/row_optimizer.h"
 #include "embedding/table/embedding_table.h"
@@ -54,6 +57,22 @@ class RowUpdater {
   std::vector<RowUpdate> updates_;
   std::vector<RowIndex> rows_;
 };
+
+// Rows that a step has seen, each once, tentative ones among them; with the record of each, and how
+// often it occurred.
+struct SeenRows {
+  absl::Span<const RowIndex> rows;
+  absl::Span<char* const> records;
+  absl::Span<const uint32_t> counts;
+};
+
+// Updates each of these rows that has a gradient, in any number of calls of the optimizer, and
+// records the occurrences of all. `read(begin, end)`, called in order, returns the gradients of
+// rows [begin, end), at most RowUpdater::kRows, valid until the next call; null: the row has none.
+// EmbeddingTable::commit() is to follow. REQUIRES: the caller holds the table's mutex alone.
+void update_rows(EmbeddingTable& table, const RowOptimizer& optimizer, const UpdateContext& context,
+                 int64_t step, const SeenRows& seen,
+                 absl::FunctionRef<const float* const*(size_t begin, size_t end)> read);
 
 }  // namespace millrace
 

@@ -51,18 +51,24 @@ absl::Status TableMaintenance::set_row_limit(absl::Span<const SlotSpec> slots) {
 }
 
 absl::Status TableMaintenance::check_room(int64_t more) const {
-  const bool fails =
-      parts_.row_limit != kNoLimit && parts_.options.limit.on_full() == LimitConfig::FAIL;
-  const int64_t limit = std::min(fails ? parts_.row_limit : kNoLimit, RowStore::kMaxRows);
-  if (more <= limit - parts_.store.size()) return absl::OkStatus();
+  const std::optional<int64_t> committed = parts_.rows_that_count();
+  const bool fails = parts_.row_limit != kNoLimit && committed.has_value() &&
+                     parts_.options.limit.on_full() == LimitConfig::FAIL;
+  const bool shared = parts_.on_several_ranks();  // all ranks must get the same answer
+  const int64_t most = fails ? parts_.row_limit : kNoLimit;
+  const int64_t limit = shared ? most : std::min(most, RowStore::kMaxRows);
+  const int64_t rows = shared ? committed.value_or(0) : parts_.store.size();
+  if (more <= limit - rows) return absl::OkStatus();
   return with_kind(absl::ResourceExhaustedError(absl::StrCat(
-                       "table ", parts_.options.name, " has ", parts_.store.size(),
-                       " rows and needs ", more, " more, but its limit is ", limit, " rows",
+                       "table ", parts_.options.name, " has ", rows, " rows and needs ", more,
+                       " more, but its limit is ", limit, " rows",
                        fails ? " (limit.max_rows or max_bytes, with on_full: FAIL)" : "")),
                    FailureKind::kLimit);
 }
 
 void TableMaintenance::enforce_limit() {
+  // The limit of a table on several ranks is that of all its rows, which nobody knows here.
+  if (parts_.on_several_ranks()) return;
   if (parts_.store.size() <= parts_.row_limit || !evicts(parts_.options.limit.on_full())) return;
   const auto share =
       static_cast<int64_t>(parts_.options.limit.evict_to() * static_cast<double>(parts_.row_limit));

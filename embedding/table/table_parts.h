@@ -34,6 +34,11 @@ struct TableParts {
   // True between the first lookup of a step and its commit or discard.
   bool in_step() const { return !tentative.empty() || !unadmitted.empty(); }
   int64_t committed_rows() const { return store.size() - static_cast<int64_t>(tentative.size()); }
+  bool on_several_ranks() const { return options.placement.world_size > 1; }
+  // Committed rows that count against the limit: those of all ranks, if they are known.
+  std::optional<int64_t> rows_that_count() const {
+    return on_several_ranks() ? rows_of_all_ranks : committed_rows();
+  }
 
   EmbeddingTableOptions options;  // constant but for the placement
   const Initializer initializer;
@@ -55,7 +60,8 @@ struct TableParts {
   int64_t applied_steps = 0;
 
   // Of the step that has begun.
-  std::vector<RowIndex> tentative;  // in the order they appeared
+  std::optional<int64_t> rows_of_all_ranks;  // when it began, if the table is on several ranks
+  std::vector<RowIndex> tentative;           // in the order they appeared
   // Ids without a row that occurred in this step, and how often.
   absl::flat_hash_map<int64_t, uint32_t> unadmitted;
   uint32_t hottest = 0;  // occurrences of the most frequent id that was recorded

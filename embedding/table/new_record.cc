@@ -1,0 +1,38 @@
+#include "embedding/table/new_record.h"
+
+#include <cstring>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+// Rounds weights to the type of the table, as RowStore::write_weights does.
+void write_record(const EmbeddingTable& table, const std::vector<float>& weights, char* record) {
+  const RowStore& store = table.store();
+  if (store.type() == RowType::kFloat32) {
+    std::memcpy(record, weights.data(), store.weight_bytes());
+    return;
+  }
+  // Kernels write at any address; what fills the record up to its slots is defined.
+  std::memset(record, 0, store.weight_bytes());
+  table.kernels().round_to_nearest[static_cast<int>(store.type())](weights.data(), table.dim(),
+                                                                   record);
+}
+
+}  // namespace
+
+void write_initial_record(const EmbeddingTable& table, int64_t id, char* record) {
+  static thread_local std::vector<float> weights;
+  weights.resize(table.dim());
+  table.initial_row(id, absl::MakeSpan(weights));
+  write_record(table, weights, record);
+}
+
+void write_default_record(const EmbeddingTable& table, int64_t id, char* record) {
+  static thread_local std::vector<float> weights;
+  weights.resize(table.dim());
+  table.default_row(id, absl::MakeSpan(weights));
+  write_record(table, weights, record);
+}
+
+}  // namespace millrace
