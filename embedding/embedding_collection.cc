@@ -16,6 +16,8 @@
 #include "base/text.h"
 #include "embedding/collection_input.h"
 #include "embedding/max_ids_check.h"
+#include "embedding/shard/shard_step.h"
+#include "embedding/table/step_lookups.h"
 #include "embedding/table/step_plan.h"
 
 namespace millrace {
@@ -68,8 +70,6 @@ absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArr
 
 }  // namespace
 
-class ShardStep {};
-
 // One forward call in training.
 struct Lookups {
   std::vector<at::Tensor> gradients;        // of each output; undefined: none came
@@ -80,11 +80,13 @@ struct Lookups {
 
 struct EmbeddingCollection::Step {
   std::vector<std::unique_ptr<StepPlan>> plans;  // of each table
+  std::vector<StepLookups*> in_table;            // of each table: in its plan, or over ranks
   std::vector<Lookups> lookups;
   std::vector<int64_t> table_of;                            // of each feature
   std::shared_ptr<const std::vector<FeaturePlace>> places;  // the collection's
   int64_t number = 0;                                       // steps begun so far
   int64_t ids = 0;
+  std::optional<ShardTotals> totals;  // of all ranks, once they are known
   absl::Status error;
 
   void keep(absl::Status status) {
@@ -93,6 +95,7 @@ struct EmbeddingCollection::Step {
   void end() {
     lookups.clear();
     ids = 0;
+    totals.reset();
     error = absl::OkStatus();
     ++number;
   }
@@ -137,8 +140,7 @@ absl::Status EmbeddingCollection::Step::add_gradient(Lookups& call, int64_t outp
     const FeaturePlace& place = (*places)[f];
     if (call.lookup[f] < 0) continue;  // its table is frozen
     if (output != place.output_number()) continue;
-    StepPlan& plan = *plans[table_of[f]];
-    plan.set_gradient(call.lookup[f], data + place.first_column(), kept.size(1));
+    in_table[table_of[f]]->set_gradient(call.lookup[f], data + place.first_column(), kept.size(1));
   }
   return absl::OkStatus();
 }
@@ -222,6 +224,7 @@ absl::Status EmbeddingCollection::make_tables() {
     ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
                      EmbeddingTable::create(std::move(options)), features_of_tables(features, {}));
     step_->plans.push_back(std::make_unique<StepPlan>(*table));
+    step_->in_table.push_back(&step_->plans.back()->step_lookups());
     tables_.push_back(std::move(table));
   }
   features_of_.resize(tables_.size());
@@ -312,9 +315,7 @@ absl::Status EmbeddingCollection::look_up(const CheckedInput& input, bool traini
       output.data = data[number] + place.first_column();
       output.stride = outputs[number].size(1);
       output.past_caches = static_cast<int64_t>(outputs[number].nbytes()) > kCacheBytes;
-      if (!training || frozen(t)) {
-        look_up_read_only(*tables_[t], lists, output);
-      } else if (absl::Status status = step_->plans[t]->look_up(lists, output); !status.ok()) {
+      if (absl::Status status = look_up(t, training && !frozen(t), lists, output); !status.ok()) {
         statuses[t] = annotate(std::move(status), absl::StrCat("feature ", place.name));
         return;
       }
@@ -326,24 +327,42 @@ absl::Status EmbeddingCollection::look_up(const CheckedInput& input, bool traini
   return absl::OkStatus();
 }
 
+absl::Status EmbeddingCollection::look_up(int64_t table, bool remembers, const IdLists& lists,
+                                          const PoolingOutput& output) {
+  if (shard_ != nullptr) {
+    RequestPlan& requests = shard_->requests(table);
+    return remembers ? requests.look_up(lists, output) : requests.look_up_read_only(lists, output);
+  }
+  if (remembers) return step_->plans[table]->look_up(lists, output);
+  look_up_read_only(*tables_[table], lists, output);
+  return absl::OkStatus();
+}
+
 int64_t EmbeddingCollection::next_lookup(int64_t feature) const {
   // Lookups of a table are numbered feature after feature.
   const int64_t table = step_->table_of[feature];
   if (frozen(table)) return -1;
   int64_t before = 0;
   while (features_of_[table][before] != feature) ++before;
-  return step_->plans[table]->lookups() + before;
+  return step_->in_table[table]->lookups() + before;
+}
+
+absl::StatusOr<CheckedInput> EmbeddingCollection::check_input(const KeyedJagged& features) {
+  const auto loop = [&](int64_t count, const std::function<void(int64_t)>& body) {
+    for_each(features.values.numel(), count, body);
+  };
+  return checked_input(features, options_, loop);
 }
 
 absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& features) {
   if (stand_in_.has_value()) return *stand_in_;
-  const auto loop = [&](int64_t count, const std::function<void(int64_t)>& body) {
-    for_each(features.values.numel(), count, body);
-  };
-  ASSIGN_OR_RETURN(const CheckedInput input, checked_input(features, options_, loop),
-                   "looking up embeddings");
+  ASSIGN_OR_RETURN(const CheckedInput input, check_input(features), "looking up embeddings");
   const int64_t batch = input.batch;
   const bool training = is_training() && at::GradMode::is_enabled();
+  if (training && shard_ != nullptr && !shard_->training()) {
+    return absl::FailedPreconditionError(
+        "looking up embeddings: a step of training over ranks begins with its requests");
+  }
 
   // The pooled features, then each unpooled one.
   std::vector<at::Tensor> outputs = {buffers_->take(batch, pooled_dim_)};
@@ -380,6 +399,11 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
   return EmbeddingOutput(outputs[0], std::move(unpooled), places_);
 }
 
+bool EmbeddingCollection::own_gradients_are_finite(int64_t table) const {
+  return frozen(table) ? frozen_gradients_are_finite(table)
+                       : step_->in_table[table]->gradients_are_finite();
+}
+
 bool EmbeddingCollection::frozen_gradients_are_finite(int64_t table) const {
   const Kernels& kernels = millrace::kernels(options_.instruction_set);
   for (const Lookups& call : step_->lookups) {
@@ -398,18 +422,23 @@ bool EmbeddingCollection::frozen_gradients_are_finite(int64_t table) const {
 
 void EmbeddingCollection::set_duplicate_gradients(
     int64_t table, SparseOptimizerConfig::DuplicateGradients become) {
-  step_->plans[table]->set_mean_gradients(become == SparseOptimizerConfig::MEAN);
+  const bool mean = become == SparseOptimizerConfig::MEAN;
+  step_->plans[table]->set_mean_gradients(mean);
+  if (shard_ != nullptr) shard_->owner(table).set_mean_gradients(mean);
 }
 
 GradientSummary EmbeddingCollection::summarize(bool with_norm) {
+  if (step_->totals.has_value()) return summary_of(*step_->totals);
   // All of them, whatever the first says: the answer depends on no thread.
   std::vector<GradientSummary> summaries(tables_.size());
   for_each_table(step_->ids, [&](int64_t t) {
-    StepPlan& plan = *step_->plans[t];
     GradientSummary& summary = summaries[t];
-    summary.finite = frozen(t) ? frozen_gradients_are_finite(t) : plan.gradients_are_finite();
+    summary.finite = own_gradients_are_finite(t);
     if (!summary.finite) summary.not_finite = describe(t);
-    if (summary.finite && with_norm) summary.norm_squared = plan.squared_norm();
+    // Over ranks the norm is one of the sums of all ranks.
+    if (summary.finite && with_norm && shard_ == nullptr) {
+      summary.norm_squared = step_->in_table[t]->squared_norm();
+    }
   });
   GradientSummary all;
   for (const GradientSummary& summary : summaries) all += summary;
@@ -441,6 +470,9 @@ absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) c
       return absl::FailedPreconditionError(absl::StrCat(
           "table ", tables_[t]->name(), " is not bound to the slots of its optimizer"));
     }
+    if (step_->totals.has_value()) {
+      RETURN_IF_ERROR(tables_[t]->check_new_rows(step_->totals->new_rows[t]));
+    }
   }
   return absl::OkStatus();
 }
@@ -455,36 +487,134 @@ absl::Status EmbeddingCollection::check_step(int64_t step) const {
 absl::Status EmbeddingCollection::apply(int64_t step, absl::Span<const TableUpdate> updates) {
   RETURN_IF_ERROR(check_step(step), "updating embeddings");
   RETURN_IF_ERROR(check(updates), "updating embeddings");
+  if (shard_ != nullptr && !step_->totals.has_value()) {
+    return absl::FailedPreconditionError(
+        "updating embeddings: the totals of all ranks are not known; set_totals() comes first");
+  }
   for_each_table(step_->ids, [&](int64_t t) {
-    if (!frozen(t)) step_->plans[t]->apply(*updates[t].optimizer, updates[t].context, step);
+    if (frozen(t)) return;
+    if (shard_ != nullptr) {
+      shard_->owner(t).apply(*updates[t].optimizer, updates[t].context, step);
+    } else {
+      step_->plans[t]->apply(*updates[t].optimizer, updates[t].context, step);
+    }
   });
+  if (shard_ != nullptr) shard_->begin(/*training=*/false);
   step_->end();
   return absl::OkStatus();
 }
 
 void EmbeddingCollection::discard() {
-  for (const auto& plan : step_->plans) plan->discard();
+  if (shard_ != nullptr) {
+    shard_->discard();
+  } else {
+    for (const auto& plan : step_->plans) plan->discard();
+  }
   step_->end();
 }
 
-// ---- Over ranks: not there yet ----
+// ---- Over ranks ----
 
-absl::Status EmbeddingCollection::shard(const Placement&) {
-  return absl::UnimplementedError("embedding tables over ranks");
-}
-bool EmbeddingCollection::sharded() const { return false; }
-const Placement& EmbeddingCollection::placement() const { return tables_[0]->placement(); }
-void EmbeddingCollection::begin_requests(bool) {}
-absl::Status EmbeddingCollection::request(const KeyedJagged&) { return absl::OkStatus(); }
-void EmbeddingCollection::write_ids(int, ByteBuffer&) {}
-absl::Status EmbeddingCollection::read_rows(int, absl::string_view&, ByteBuffer&) {
+absl::Status EmbeddingCollection::shard(const Placement& placement) {
+  for (const auto& table : tables_) RETURN_IF_ERROR(table->set_placement(placement));
+  std::vector<ShardStep::Table> tables;
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    tables.push_back({tables_[t].get(), frozen(static_cast<int64_t>(t))});
+  }
+  shard_ = std::make_unique<ShardStep>(
+      std::move(tables), placement,
+      [this](int64_t ids, const std::function<void(int64_t)>& body) { for_each_table(ids, body); });
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    const auto number = static_cast<int64_t>(t);
+    shard_->owner(number).set_mean_gradients(step_->plans[t]->step_lookups().mean_gradients());
+    step_->in_table[t] = &shard_->requests(number).lookups();
+  }
   return absl::OkStatus();
 }
-absl::Status EmbeddingCollection::receive_rows(int, absl::string_view&) { return absl::OkStatus(); }
-void EmbeddingCollection::write_sums(int, ByteBuffer&) {}
-absl::Status EmbeddingCollection::receive_sums(int, absl::string_view&) { return absl::OkStatus(); }
-ShardTotals EmbeddingCollection::owned_totals(bool) { return {}; }
-void EmbeddingCollection::set_totals(const ShardTotals&) {}
-void EmbeddingCollection::set_rows_of_all_ranks(absl::Span<const int64_t>) {}
+
+bool EmbeddingCollection::sharded() const { return shard_ != nullptr; }
+
+const Placement& EmbeddingCollection::placement() const { return shard_->placement(); }
+
+void EmbeddingCollection::begin_requests(bool training) {
+  discard();
+  shard_->begin(training);
+}
+
+absl::Status EmbeddingCollection::request(const KeyedJagged& features) {
+  ASSIGN_OR_RETURN(const CheckedInput input, check_input(features), "looking up embeddings");
+  for_each_table(input.features.values.numel(), [&](int64_t t) {
+    for (const int64_t f : features_of_[t]) {
+      shard_->request(t, lists_of(input, f, options_.features[f]).ids);
+    }
+  });
+  return absl::OkStatus();
+}
+
+void EmbeddingCollection::write_ids(int owner, ByteBuffer& frame) {
+  shard_->write_ids(owner, frame);
+}
+
+absl::Status EmbeddingCollection::read_rows(int rank, absl::string_view& ids, ByteBuffer& rows) {
+  return shard_->read_rows(rank, ids, rows);
+}
+
+absl::Status EmbeddingCollection::receive_rows(int owner, absl::string_view& rows) {
+  return shard_->receive_rows(owner, rows);
+}
+
+void EmbeddingCollection::write_sums(int owner, ByteBuffer& frame) {
+  shard_->write_sums(owner, frame);
+}
+
+absl::Status EmbeddingCollection::receive_sums(int rank, absl::string_view& sums) {
+  return shard_->receive_sums(rank, sums);
+}
+
+bool EmbeddingCollection::add_up_owned(int64_t table) {
+  shard_->take_own_sums(table);
+  return shard_->owner(table).add_up();
+}
+
+ShardTotals EmbeddingCollection::owned_totals(bool with_norm) {
+  ShardTotals totals;
+  totals.not_finite.resize(tables_.size());
+  totals.new_rows.resize(tables_.size());
+  std::vector<double> norms(tables_.size());
+  for_each_table(step_->ids, [&](int64_t t) {
+    // Both, whatever the first says.
+    bool finite = own_gradients_are_finite(t);
+    if (!frozen(t)) {
+      const bool sums_are_finite = add_up_owned(t);
+      finite = finite && sums_are_finite;
+      totals.new_rows[t] = shard_->owner(t).new_rows();
+      if (finite && with_norm) norms[t] = shard_->owner(t).squared_norm();
+    }
+    totals.not_finite[t] = finite ? 0 : 1;
+  });
+  if (totals.finite()) {
+    for (const double norm : norms) totals.squared_norm += norm;
+  }
+  return totals;
+}
+
+void EmbeddingCollection::set_totals(const ShardTotals& of_all_ranks) {
+  step_->totals = of_all_ranks;
+}
+
+void EmbeddingCollection::set_rows_of_all_ranks(absl::Span<const int64_t> rows) {
+  for (size_t t = 0; t < tables_.size(); ++t) tables_[t]->set_rows_of_all_ranks(rows[t]);
+}
+
+GradientSummary EmbeddingCollection::summary_of(const ShardTotals& totals) const {
+  GradientSummary summary;
+  for (size_t t = 0; t < tables_.size() && summary.finite; ++t) {
+    if (totals.not_finite[t] == 0) continue;
+    summary.finite = false;
+    summary.not_finite = describe(static_cast<int64_t>(t));
+  }
+  if (summary.finite) summary.norm_squared = totals.squared_norm;
+  return summary;
+}
 
 }  // namespace millrace

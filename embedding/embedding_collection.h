@@ -33,6 +33,8 @@
 namespace millrace {
 
 struct CheckedInput;
+struct IdLists;
+struct PoolingOutput;
 class ShardStep;
 
 // How one table is updated. The optimizer is borrowed for the call.
@@ -204,12 +206,20 @@ class EmbeddingCollection : public torch::nn::Module {
   absl::Status make_tables();
   absl::Status make_places();
   absl::Status look_up(const CheckedInput& input, bool training, std::vector<at::Tensor>& outputs);
+  // Looks up one feature of a table. `remembers`: for a backward pass and an update.
+  absl::Status look_up(int64_t table, bool remembers, const IdLists& lists,
+                       const PoolingOutput& output);
+  absl::StatusOr<CheckedInput> check_input(const KeyedJagged& features);
   // For messages: its name, and those of its features.
   std::string describe(int64_t table) const;
   bool frozen(int64_t table) const { return options_.tables[table].frozen(); }
   // The number that the lookup of a feature will have in the plan of its table; -1 if that is
   // frozen.
   int64_t next_lookup(int64_t feature) const;
+  bool own_gradients_are_finite(int64_t table) const;
+  // Adds up what all ranks' gradients are for rows of a table of this one. Returns: if finite.
+  bool add_up_owned(int64_t table);
+  GradientSummary summary_of(const ShardTotals& totals) const;
   // Of what came back to a frozen table, which no plan knows.
   bool frozen_gradients_are_finite(int64_t table) const;
   // Calls body(i) for i below `count`, on several threads if the work is worth it.

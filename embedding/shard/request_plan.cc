@@ -1,0 +1,126 @@
+#include "embedding/shard/request_plan.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/shared_mutex.h"
+#include "base/status_macros.h"
+#include "embedding/id_map/id_map.h"
+#include "embedding/table/new_record.h"
+#include "embedding/table/prefetch.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kChunk = 64;  // ids whose records are fetched together
+
+}  // namespace
+
+RequestPlan::RequestPlan(const EmbeddingTable& table, const Placement& placement)
+    : table_(table),
+      placement_(placement),
+      places_of_(placement.world_size),
+      defaults_(table.store().weight_bytes()),
+      lookups_(table.dim(), table.kernels()) {}
+
+void RequestPlan::begin() {
+  discard();
+  map_.clear();
+  ids_.clear();
+  for (std::vector<uint32_t>& places : places_of_) places.clear();
+  records_.clear();
+  has_record_.clear();
+  defaults_.clear();
+}
+
+void RequestPlan::discard() { lookups_.clear(); }
+
+void RequestPlan::request(absl::Span<const int64_t> ids) {
+  const size_t known = ids_.size();
+  found_.resize(ids.size());
+  map_.find_or_add(ids, ids_, absl::MakeSpan(found_));
+  records_.resize(ids_.size());
+  has_record_.resize(ids_.size(), true);
+  for (size_t place = known; place < ids_.size(); ++place) {
+    places_of_[placement_.owner(ids_[place])].push_back(static_cast<uint32_t>(place));
+  }
+}
+
+void RequestPlan::copy_ids_of(int owner, char* to) const {
+  for (const uint32_t place : places_of_[owner]) {
+    std::memcpy(to, &ids_[place], sizeof ids_[place]);
+    to += sizeof ids_[place];
+  }
+}
+
+void RequestPlan::set_no_record(uint32_t place) {
+  char* const record = defaults_.add();
+  write_default_record(table_, ids_[place], record);
+  records_[place] = record;
+  has_record_[place] = false;
+}
+
+absl::Status RequestPlan::find(const IdLists& lists, std::vector<uint32_t>& places) const {
+  places.resize(lists.ids.size());
+  const bool announced = map_.find(lists.ids, absl::MakeSpan(places));
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (!announced && places[i] == kNoPlace) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("id ", lists.ids[i],
+                       " was not announced for this step; Model::lookups() must return every id "
+                       "that the model looks up"));
+    }
+    if (records_[places[i]] == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the row of id ", lists.ids[i], " has not come from rank ",
+                       placement_.owner(lists.ids[i]), "; rows are to be received first"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void RequestPlan::pool(const IdLists& lists, const PoolingOutput& output, bool copies,
+                       const std::vector<uint32_t>& places) const {
+  // Records of this rank's own ids are the table's.
+  ReaderLock lock(table_.mutex());
+  const int64_t bytes = table_.store().weight_bytes();
+  Pooler pooler(table_, lists, output, copies);
+  std::vector<const char*>& records = pooler.records();
+  for (size_t begin = 0; begin < places.size(); begin += kChunk) {
+    for (size_t i = begin; i < std::min(begin + kChunk, places.size()); ++i) {
+      records[i] = records_[places[i]];
+      prefetch(records[i], bytes);
+    }
+    // What was asked for before has come meanwhile.
+    pooler.advance(static_cast<int64_t>(begin));
+  }
+  pooler.finish();
+}
+
+absl::Status RequestPlan::look_up(const IdLists& lists, const PoolingOutput& output) {
+  RETURN_IF_ERROR(find(lists, found_));
+  const absl::Span<uint32_t> places = lookups_.add(lists);
+  std::vector<uint32_t>& counts = lookups_.counts();
+  counts.resize(ids_.size());
+  bool all_have_records = true;
+  for (size_t i = 0; i < found_.size(); ++i) {
+    ++counts[found_[i]];
+    const bool has_record = has_record_[found_[i]] != 0;
+    places[i] = has_record ? found_[i] : kNoPlace;
+    all_have_records = all_have_records && has_record;
+  }
+  pool(lists, output, lookups_.last_copies(), found_);
+  lookups_.finish(all_have_records);
+  return absl::OkStatus();
+}
+
+absl::Status RequestPlan::look_up_read_only(const IdLists& lists,
+                                            const PoolingOutput& output) const {
+  std::vector<uint32_t> places;
+  RETURN_IF_ERROR(find(lists, places));
+  pool(lists, output, lists.copies(), places);
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

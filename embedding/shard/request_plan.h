@@ -1,0 +1,94 @@
+// What one step wants from one table whose rows are on several ranks.
+#ifndef MILLRACE_EMBEDDING_SHARD_REQUEST_PLAN_H_
+#define MILLRACE_EMBEDDING_SHARD_REQUEST_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "embedding/id_map/step_map.h"
+#include "embedding/rows/placement.h"
+#include "embedding/shard/record_memory.h"
+#include "embedding/table/embedding_table.h"
+#include "embedding/table/pooler.h"
+#include "embedding/table/pooling.h"
+#include "embedding/table/step_lookups.h"
+
+namespace millrace {
+
+// The side of a rank that looks ids up:
+//
+//   plan.begin();
+//   plan.request(ids);                                // any number of times
+//   ... plan.ids_of(owner) are sent, and records come back ...
+//   plan.set_record(plan.places_of(owner)[i], record);   // of each id, or set_no_record(place)
+//   plan.look_up(lists, output);                      // any number of times
+//   plan.lookups().set_gradient(0, gradient, stride);
+//   ... plan.count(place) and plan.sum(place) go to the owners ...
+//   plan.discard();                                   // or begin()
+//
+// Each distinct id has a place: its number in the order of first occurrence in requests. For one
+// thread; different tables are independent.
+class RequestPlan {
+ public:
+  // The table is borrowed. Of it are read: what ids read that have no record.
+  RequestPlan(const EmbeddingTable& table, const Placement& placement);
+
+  // Forgets requests, records and lookups.
+  void begin();
+  // Announces ids.
+  void request(absl::Span<const int64_t> ids);
+  // The ids announced so far, by place.
+  absl::Span<const int64_t> ids() const { return ids_; }
+  // The places of the ids that a rank owns, ascending.
+  absl::Span<const uint32_t> places_of(int owner) const { return places_of_[owner]; }
+  // The same ids.
+  void copy_ids_of(int owner, char* to) const;
+
+  // Sets what the id at `place` reads: weights of the table's type, borrowed until begin().
+  void set_record(uint32_t place, const char* record) { records_[place] = record; }
+  // The id has no record: it reads the table's default, and gets no gradient.
+  void set_no_record(uint32_t place);
+
+  // Looks announced ids up and pools them (see IdLists). The first form remembers the lookup, as
+  // StepPlan::look_up; the second changes nothing, and may be called by many threads at once.
+  // Errors: InvalidArgument naming an id that was not announced, or whose record was not received.
+  absl::Status look_up(const IdLists& lists, const PoolingOutput& output);
+  absl::Status look_up_read_only(const IdLists& lists, const PoolingOutput& output) const;
+
+  // How often an id was looked up, also one without a record.
+  uint32_t count(uint32_t place) const {
+    return place < lookups_.counts().size() ? lookups_.counts()[place] : 0;
+  }
+  // The gradient of an id; null: none. REQUIRES: lookups().add_up().
+  const float* sum(uint32_t place) const {
+    return place < lookups_.sums().size() ? lookups_.sums()[place] : nullptr;
+  }
+  // What was looked up; rows are numbered by place.
+  StepLookups& lookups() { return lookups_; }
+  const StepLookups& lookups() const { return lookups_; }
+  // Forgets lookups and gradients.
+  void discard();
+
+ private:
+  absl::Status find(const IdLists& lists, std::vector<uint32_t>& places) const;
+  void pool(const IdLists& lists, const PoolingOutput& output, bool copies,
+            const std::vector<uint32_t>& places) const;
+
+  const EmbeddingTable& table_;
+  const Placement placement_;
+  StepMap map_;
+  std::vector<int64_t> ids_;
+  std::vector<std::vector<uint32_t>> places_of_;  // of each rank
+  std::vector<const char*> records_;              // by place; null: not received
+  std::vector<char> has_record_;                  // by place
+  RecordMemory defaults_;
+  StepLookups lookups_;
+  std::vector<uint32_t> found_;  // scratch: of the ids of request() or look_up()
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_SHARD_REQUEST_PLAN_H_
