@@ -1,8 +1,5 @@
 #include "embedding/embedding_collection.h"
 
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/functions/utils.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,10 +8,10 @@
 
 #include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "embedding/collection_input.h"
+#include "embedding/collection_step.h"
 #include "embedding/max_ids_check.h"
 #include "embedding/shard/shard_step.h"
 #include "embedding/table/step_lookups.h"
@@ -45,145 +42,13 @@ IdLists lists_of(const CheckedInput& input, int64_t number, const EmbeddingFeatu
   return lists;
 }
 
-// Changes with every operation in place.
-int64_t version_of(const at::Tensor& tensor) {
-  return tensor.is_inference() ? 0 : static_cast<int64_t>(tensor._version());
-}
-
-// A gradient as contiguous float32, not shared with whoever could change it unnoticed: under
-// another handle to its memory, which may have another version, or without versions.
-absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArrayRef sizes) {
-  if (gradient.requires_grad()) {
-    return absl::UnimplementedError("second derivatives of embeddings");
-  }
-  if (gradient.scalar_type() != at::kFloat || !gradient.device().is_cpu() ||
-      gradient.layout() != at::kStrided || gradient.sizes() != sizes) {
-    return absl::InvalidArgumentError(absl::StrCat("a gradient ", type_and_shape(gradient),
-                                                   "; Float [", absl::StrJoin(sizes, ", "),
-                                                   "], like the output, is due"));
-  }
-  at::Tensor result = gradient.contiguous();
-  const bool shared =
-      result.is_same(gradient) && (result.storage().use_count() > 1 || result.is_inference());
-  return shared ? result.clone() : result;
-}
-
 }  // namespace
-
-// One forward call in training.
-struct Lookups {
-  std::vector<at::Tensor> gradients;        // of each output; undefined: none came
-  std::vector<int64_t> versions;            // of those, when they came
-  std::vector<std::vector<int64_t>> sizes;  // of each output
-  std::vector<int64_t> lookup;              // of each feature: its number in the plan of its table
-};
-
-struct EmbeddingCollection::Step {
-  std::vector<std::unique_ptr<StepPlan>> plans;  // of each table
-  std::vector<StepLookups*> in_table;            // of each table: in its plan, or over ranks
-  std::vector<Lookups> lookups;
-  std::vector<int64_t> table_of;                            // of each feature
-  std::shared_ptr<const std::vector<FeaturePlace>> places;  // the collection's
-  int64_t number = 0;                                       // steps begun so far
-  int64_t ids = 0;
-  std::optional<ShardTotals> totals;  // of all ranks, once they are known
-  absl::Status error;
-
-  void keep(absl::Status status) {
-    if (error.ok()) error = std::move(status);
-  }
-  void end() {
-    lookups.clear();
-    ids = 0;
-    totals.reset();
-    error = absl::OkStatus();
-    ++number;
-  }
-  absl::Status add_gradient(Lookups& lookups, int64_t output, const at::Tensor& gradient);
-  // Errors: FailedPrecondition if a gradient has changed since it came.
-  absl::Status check_versions() const;
-  // Of an output: its features and their tables.
-  std::string name_of(int64_t output) const;
-};
-
-absl::Status EmbeddingCollection::Step::check_versions() const {
-  for (const Lookups& call : lookups) {
-    for (size_t i = 0; i < call.gradients.size(); ++i) {
-      if (!call.gradients[i].defined()) continue;
-      if (version_of(call.gradients[i]) == call.versions[i]) continue;
-      return absl::FailedPreconditionError(
-          absl::StrCat("the gradient of ", name_of(static_cast<int64_t>(i)),
-                       " was changed in place after the backward pass; change a copy"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-std::string EmbeddingCollection::Step::name_of(int64_t output) const {
-  std::vector<absl::string_view> features, tables;
-  for (size_t f = 0; f < places->size(); ++f) {
-    if ((*places)[f].output_number() != output) continue;
-    features.push_back((*places)[f].name);
-    tables.push_back(plans[table_of[f]]->table().name());
-  }
-  return absl::StrCat(output == 0 ? "pooled " : "", features_of_tables(features, tables));
-}
-
-absl::Status EmbeddingCollection::Step::add_gradient(Lookups& call, int64_t output,
-                                                     const at::Tensor& gradient) {
-  ASSIGN_OR_RETURN(at::Tensor owned, owned_gradient(gradient, call.sizes[output]));
-  at::Tensor& kept = call.gradients[output];
-  kept = kept.defined() ? kept.add(owned) : owned;  // a second backward pass through one graph
-  call.versions[output] = version_of(kept);
-  const float* data = kept.const_data_ptr<float>();
-  for (size_t f = 0; f < places->size(); ++f) {
-    const FeaturePlace& place = (*places)[f];
-    if (call.lookup[f] < 0) continue;  // its table is frozen
-    if (output != place.output_number()) continue;
-    in_table[table_of[f]]->set_gradient(call.lookup[f], data + place.first_column(), kept.size(1));
-  }
-  return absl::OkStatus();
-}
-
-// The node of one forward call in the graph: a root, since the tables are no tensors.
-class EmbeddingCollection::Backward : public torch::autograd::Node {
- public:
-  Backward(std::weak_ptr<Step> step, int64_t number, int64_t call)
-      : step_(std::move(step)), number_(number), call_(call) {}
-
-  std::string name() const override { return "EmbeddingCollectionBackward"; }
-
-  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
-    const std::shared_ptr<Step> step = step_.lock();
-    if (step == nullptr) return {};
-    if (step->number != number_) {
-      step->keep(absl::FailedPreconditionError(
-          "backward pass through embeddings of a step that has ended"));
-      return {};
-    }
-    Lookups& call = step->lookups[call_];
-    for (size_t output = 0; output < gradients.size(); ++output) {
-      if (!gradients[output].defined()) continue;
-      absl::Status added = step->add_gradient(call, output, gradients[output]);
-      if (!added.ok()) {
-        step->keep(annotate(std::move(added),
-                            absl::StrCat("backward pass of embeddings, ", step->name_of(output))));
-      }
-    }
-    return {};
-  }
-
- private:
-  std::weak_ptr<Step> step_;
-  const int64_t number_;
-  const int64_t call_;
-};
 
 EmbeddingCollection::EmbeddingCollection(EmbeddingCollectionOptions options)
     : torch::nn::Module("EmbeddingCollection"),
       options_(std::move(options)),
       buffers_(OutputBuffers::create()),
-      step_(std::make_shared<Step>()) {
+      step_(std::make_shared<CollectionStep>()) {
   set_threads(options_.threads);
 }
 
@@ -367,7 +232,7 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
   // The pooled features, then each unpooled one.
   std::vector<at::Tensor> outputs = {buffers_->take(batch, pooled_dim_)};
   std::vector<JaggedRows> unpooled;
-  Lookups call;
+  ForwardCall call;
   for (size_t f = 0; f < places_->size(); ++f) {
     const FeaturePlace& place = (*places_)[f];
     if (training) call.lookup.push_back(next_lookup(static_cast<int64_t>(f)));
@@ -379,11 +244,11 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
   }
   int64_t number = 0;
   if (training) {
-    number = static_cast<int64_t>(step_->lookups.size());
+    number = static_cast<int64_t>(step_->calls.size());
     for (const at::Tensor& output : outputs) call.sizes.push_back(output.sizes().vec());
     call.gradients.resize(outputs.size());
     call.versions.resize(outputs.size());
-    step_->lookups.push_back(std::move(call));
+    step_->calls.push_back(std::move(call));
     step_->ids += input.features.values.numel();
   }
   absl::Status looked_up = annotate(look_up(input, training, outputs), "looking up embeddings");
@@ -391,10 +256,7 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
     if (training) step_->keep(looked_up);
     return looked_up;
   }
-  if (training) {
-    auto node = c10::make_intrusive<Backward>(step_, step_->number, number);
-    for (at::Tensor& output : outputs) torch::autograd::set_history(output, node);
-  }
+  if (training) connect_backward(step_, number, outputs);
   for (size_t i = 0; i < unpooled.size(); ++i) unpooled[i].rows = outputs[i + 1];
   return EmbeddingOutput(outputs[0], std::move(unpooled), places_);
 }
@@ -406,7 +268,7 @@ bool EmbeddingCollection::own_gradients_are_finite(int64_t table) const {
 
 bool EmbeddingCollection::frozen_gradients_are_finite(int64_t table) const {
   const Kernels& kernels = millrace::kernels(options_.instruction_set);
-  for (const Lookups& call : step_->lookups) {
+  for (const ForwardCall& call : step_->calls) {
     for (const int64_t f : features_of_[table]) {
       const FeaturePlace& place = (*places_)[f];
       const at::Tensor& gradient = call.gradients[place.output_number()];

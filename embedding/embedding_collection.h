@@ -33,6 +33,7 @@
 namespace millrace {
 
 struct CheckedInput;
+struct CollectionStep;
 struct IdLists;
 struct PoolingOutput;
 class ShardStep;
@@ -199,9 +200,6 @@ class EmbeddingCollection : public torch::nn::Module {
   void set_threads(int threads);
 
  private:
-  struct Step;  // what has happened since the last apply or discard
-  class Backward;
-
   explicit EmbeddingCollection(EmbeddingCollectionOptions options);
   absl::Status make_tables();
   absl::Status make_places();
@@ -240,7 +238,7 @@ class EmbeddingCollection : public torch::nn::Module {
   std::unique_ptr<ThreadPool> pool_;
   std::atomic<uint32_t> table_loops_{0};  // so far
   // Owned here; graphs of backward passes hold it weakly, since they may outlive the collection.
-  std::shared_ptr<Step> step_;
+  std::shared_ptr<CollectionStep> step_;
   std::unique_ptr<ShardStep> shard_;  // null: not over ranks
 };
 

@@ -1,0 +1,128 @@
+#include "embedding/collection_step.h"
+
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "embedding/collection_input.h"
+
+namespace millrace {
+namespace {
+
+// Changes with every operation in place.
+int64_t version_of(const at::Tensor& tensor) {
+  return tensor.is_inference() ? 0 : static_cast<int64_t>(tensor._version());
+}
+
+// A gradient as contiguous float32, not shared with whoever could change it unnoticed: under
+// another handle to its memory, which may have another version, or without versions.
+absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArrayRef sizes) {
+  if (gradient.requires_grad()) {
+    return absl::UnimplementedError("second derivatives of embeddings");
+  }
+  if (gradient.scalar_type() != at::kFloat || !gradient.device().is_cpu() ||
+      gradient.layout() != at::kStrided || gradient.sizes() != sizes) {
+    return absl::InvalidArgumentError(absl::StrCat("a gradient ", type_and_shape(gradient),
+                                                   "; Float [", absl::StrJoin(sizes, ", "),
+                                                   "], like the output, is due"));
+  }
+  at::Tensor result = gradient.contiguous();
+  const bool shared =
+      result.is_same(gradient) && (result.storage().use_count() > 1 || result.is_inference());
+  return shared ? result.clone() : result;
+}
+
+// The node of one forward call in the graph: a root, since the tables are no tensors.
+class Backward : public torch::autograd::Node {
+ public:
+  Backward(std::weak_ptr<CollectionStep> step, int64_t number, int64_t call)
+      : step_(std::move(step)), number_(number), call_(call) {}
+
+  std::string name() const override { return "EmbeddingCollectionBackward"; }
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    const std::shared_ptr<CollectionStep> step = step_.lock();
+    if (step == nullptr) return {};
+    if (step->number != number_) {
+      step->keep(absl::FailedPreconditionError(
+          "backward pass through embeddings of a step that has ended"));
+      return {};
+    }
+    ForwardCall& call = step->calls[call_];
+    for (size_t output = 0; output < gradients.size(); ++output) {
+      if (!gradients[output].defined()) continue;
+      absl::Status added = step->add_gradient(call, output, gradients[output]);
+      if (!added.ok()) {
+        step->keep(annotate(std::move(added),
+                            absl::StrCat("backward pass of embeddings, ", step->name_of(output))));
+      }
+    }
+    return {};
+  }
+
+ private:
+  std::weak_ptr<CollectionStep> step_;
+  const int64_t number_;
+  const int64_t call_;
+};
+
+}  // namespace
+
+void CollectionStep::end() {
+  calls.clear();
+  ids = 0;
+  totals.reset();
+  error = absl::OkStatus();
+  ++number;
+}
+
+absl::Status CollectionStep::check_versions() const {
+  for (const ForwardCall& call : calls) {
+    for (size_t i = 0; i < call.gradients.size(); ++i) {
+      if (!call.gradients[i].defined()) continue;
+      if (version_of(call.gradients[i]) == call.versions[i]) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("the gradient of ", name_of(static_cast<int64_t>(i)),
+                       " was changed in place after the backward pass; change a copy"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string CollectionStep::name_of(int64_t output) const {
+  std::vector<absl::string_view> features, tables;
+  for (size_t f = 0; f < places->size(); ++f) {
+    if ((*places)[f].output_number() != output) continue;
+    features.push_back((*places)[f].name);
+    tables.push_back(plans[table_of[f]]->table().name());
+  }
+  return absl::StrCat(output == 0 ? "pooled " : "", features_of_tables(features, tables));
+}
+
+absl::Status CollectionStep::add_gradient(ForwardCall& call, int64_t output,
+                                          const at::Tensor& gradient) {
+  ASSIGN_OR_RETURN(at::Tensor owned, owned_gradient(gradient, call.sizes[output]));
+  at::Tensor& kept = call.gradients[output];
+  kept = kept.defined() ? kept.add(owned) : owned;  // a second backward pass through one graph
+  call.versions[output] = version_of(kept);
+  const float* data = kept.const_data_ptr<float>();
+  for (size_t f = 0; f < places->size(); ++f) {
+    const FeaturePlace& place = (*places)[f];
+    if (call.lookup[f] < 0) continue;  // its table is frozen
+    if (output != place.output_number()) continue;
+    in_table[table_of[f]]->set_gradient(call.lookup[f], data + place.first_column(), kept.size(1));
+  }
+  return absl::OkStatus();
+}
+
+void connect_backward(const std::shared_ptr<CollectionStep>& step, int64_t call,
+                      std::vector<at::Tensor>& outputs) {
+  auto node = c10::make_intrusive<Backward>(step, step->number, call);
+  for (at::Tensor& output : outputs) torch::autograd::set_history(output, node);
+}
+
+}  // namespace millrace

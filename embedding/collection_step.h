@@ -1,0 +1,64 @@
+// What has happened to a collection since the last update.
+#ifndef MILLRACE_EMBEDDING_COLLECTION_STEP_H_
+#define MILLRACE_EMBEDDING_COLLECTION_STEP_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "embedding/embedding_output.h"
+#include "embedding/shard/shard_totals.h"
+#include "embedding/table/step_lookups.h"
+#include "embedding/table/step_plan.h"
+
+namespace millrace {
+
+// One forward call in training.
+struct ForwardCall {
+  std::vector<at::Tensor> gradients;        // of each output; undefined: none came
+  std::vector<int64_t> versions;            // of those, when they came
+  std::vector<std::vector<int64_t>> sizes;  // of each output
+  std::vector<int64_t> lookup;              // of each feature: its number in the plan of its table
+};
+
+// The step of an EmbeddingCollection. Graphs of backward passes hold it weakly, since they may
+// outlive the collection.
+struct CollectionStep {
+  std::vector<std::unique_ptr<StepPlan>> plans;  // of each table
+  std::vector<StepLookups*> in_table;            // of each table: its plan's, or over ranks
+  std::vector<int64_t> table_of;                 // of each feature
+  std::shared_ptr<const std::vector<FeaturePlace>> places;  // the collection's
+
+  std::vector<ForwardCall> calls;
+  int64_t number = 0;  // steps begun so far
+  int64_t ids = 0;
+  std::optional<ShardTotals> totals;  // of all ranks, once they are known
+  absl::Status error;                 // the first one of forward and backward passes
+
+  void keep(absl::Status status) {
+    if (error.ok()) error = std::move(status);
+  }
+  // Begins the next step. Plans are those of others.
+  void end();
+  // Takes the gradient of an output of a call. Errors: Unimplemented, InvalidArgument.
+  absl::Status add_gradient(ForwardCall& call, int64_t output, const at::Tensor& gradient);
+  // Errors: FailedPrecondition if a gradient has changed since it came.
+  absl::Status check_versions() const;
+  // For messages: the features of an output and their tables.
+  std::string name_of(int64_t output) const;
+};
+
+// Makes the outputs of a forward call the results of a node of the graph, which hands their
+// gradients to the step. The node is a root, since tables are no tensors.
+void connect_backward(const std::shared_ptr<CollectionStep>& step, int64_t call,
+                      std::vector<at::Tensor>& outputs);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_COLLECTION_STEP_H_
