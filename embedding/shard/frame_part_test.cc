@@ -40,7 +40,7 @@ TEST(FramePartTest, WhatFillsAPieceUpIsCleared) {
   std::string memory(16, 'x');
   PieceWriter writer(memory.data());
   writer.piece(1);
-  EXPECT_EQ(memory, std::string("x") + std::string(7, '\0') + std::string(8, 'x'));
+  EXPECT_EQ(memory, absl::string_view("x\0\0\0\0\0\0\0xxxxxxxx", 16));
 }
 
 TEST(FramePartTest, TooLargeCountsAreErrors) {
