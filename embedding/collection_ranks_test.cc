@@ -34,7 +34,7 @@ TEST_P(OneRankTest, EqualsThePathWithoutRanks) {
   for (int step = 0; step < 40; ++step) {
     const std::string where = absl::StrCat("step ", step);
     std::vector<RankBatches> batches = {random.some(static_cast<int>(random.below(4)))};
-    if (step % 7 == 3) random.poison(batches[0]);
+    if (step % 5 == 3) random.poison(batches[0]);
     const int tries = 1 + static_cast<int>(random.below(2));
     const StepResult fused = expected.step(batches, tries), ranked = job.step(batches, tries);
     if (fused.status.ok() || absl::IsCancelled(fused.status)) {
@@ -58,7 +58,7 @@ TEST_P(OneRankTest, EqualsThePathWithoutRanks) {
     if (HasFailure()) return;
   }
   EXPECT_GT(applied, 15);
-  EXPECT_GT(refused, 1);
+  EXPECT_GT(refused, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, OneRankTest, testing::Range(0, 12));
