@@ -117,9 +117,11 @@ class EmbeddingCollection : public torch::nn::Module {
   // Updates the tables (over ranks: the rows of this one), updates[i] for tables()[i] (not looked
   // at if that is frozen), and ends the step. `step` becomes the last step of every row seen. A
   // step without forward or backward counts as a step. Does not look whether gradients are finite:
-  // summarize does. Errors: the first one of the forward and backward passes; InvalidArgument for
-  // the wrong number of updates or numbers out of range, FailedPrecondition for slots that are not
-  // bound; those of check_step. Nothing has changed then, and the step is still to be discarded.
+  // summarize does.
+  // Errors: the first one of the forward and backward passes; InvalidArgument for the wrong number
+  // of updates or numbers out of range, FailedPrecondition for slots that are not bound and, over
+  // ranks, before set_totals(); those of check_step. Nothing has changed then, and the step is
+  // still to be discarded.
   absl::Status apply(int64_t step, absl::Span<const TableUpdate> updates);
 
   // Checks that the tables that are not frozen can be updated in this step. Errors: those of
