@@ -16,6 +16,7 @@ struct LaunchFlags {
   int ranks = 0;
   int master_port = 0;
   double grace_seconds = 10;
+  int max_restarts = 0;
   std::vector<std::string> command;
 };
 
@@ -34,6 +35,10 @@ absl::Status check(const LaunchFlags& flags) {
   if (!(flags.grace_seconds >= 0)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--grace_seconds ", flags.grace_seconds, ": give 0 or more"));
+  }
+  if (flags.max_restarts < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max_restarts ", flags.max_restarts, ": give 0 or more"));
   }
   if (flags.command.empty()) {
     return absl::InvalidArgumentError(
@@ -61,6 +66,7 @@ absl::StatusOr<int> run(const LaunchFlags& flags) {
   options.count = flags.ranks;
   options.master_port = flags.master_port;
   options.grace = absl::Seconds(flags.grace_seconds);
+  options.max_restarts = flags.max_restarts;
   return run_local_ranks(options);
 }
 
@@ -76,6 +82,10 @@ Command add_launch_command(CLI::App& program) {
   command
       ->add_option("--grace_seconds", flags->grace_seconds,
                    "how long the others may take to leave when a rank failed")
+      ->capture_default_str();
+  command
+      ->add_option("--max_restarts", flags->max_restarts,
+                   "how often all ranks are started again after a rank was killed or lost another")
       ->capture_default_str();
   command->add_option("command", flags->command, "behind --: the command of each rank");
   return [flags] { return run(*flags); };

@@ -29,10 +29,13 @@
 namespace millrace {
 namespace {
 
-int own_rank() {
-  const char* rank = std::getenv("RANK");
-  return rank == nullptr ? 0 : std::atoi(rank);
+// The number that the launcher put there; 0 without a launcher.
+int number_in(const char* variable) {
+  const char* number = std::getenv(variable);
+  return number == nullptr ? 0 : std::atoi(number);
 }
+
+int own_rank() { return number_in("RANK"); }
 
 // What this rank has told the others that it does.
 class Told {
@@ -67,7 +70,9 @@ Told& told() {
 }
 
 bool is_due(const FaultConfig& fault, FaultConfig::Place place, int64_t step) {
-  return fault.place() == place && fault.rank() == own_rank() &&
+  const bool in_start =
+      fault.start() < 0 || fault.start() == number_in("TORCHELASTIC_RESTART_COUNT");
+  return fault.place() == place && fault.rank() == own_rank() && in_start &&
          (fault.step() == step || place == FaultConfig::EVALUATION || place == FaultConfig::START);
 }
 

@@ -78,6 +78,8 @@ TEST_F(LaunchTest, WrongUse) {
               HasSubstr("--grace_seconds -1"));
   EXPECT_THAT(refused({"-n", "2", "--grace_seconds", "nan", "--", "train", "job"}),
               HasSubstr("--grace_seconds nan"));
+  EXPECT_THAT(refused({"-n", "2", "--max_restarts", "-1", "--", "train", "job"}),
+              HasSubstr("--max_restarts -1"));
   EXPECT_THAT(refused({"-n", "2", "--", "launch", "-n", "2"}), HasSubstr("cannot launch"));
 }
 

@@ -28,6 +28,7 @@
 #include "tools/launch/launcher_output.h"
 #include "tools/launch/line_prefixer.h"
 #include "tools/launch/output_queue.h"
+#include "tools/launch/rank_end.h"
 
 namespace millrace {
 namespace {
@@ -162,14 +163,6 @@ struct Rank {
   Stream err;
 };
 
-// "exited with code 65", "was killed by signal 9 (Killed)".
-std::string how_it_ended(int code) {
-  if (code <= 128) return absl::StrCat("exited with code ", code);
-  return absl::StrCat("was killed by signal ", code - 128, " (", ::strsignal(code - 128), ")");
-}
-
-bool is_failure(int code) { return code != kExitFinished && code != kExitRunAgain; }
-
 class LocalRanks {
  public:
   explicit LocalRanks(const LocalRanksOptions& options) : options_(options) {
@@ -186,29 +179,34 @@ class LocalRanks {
   }
 
   absl::StatusOr<int> run() {
-    RETURN_IF_ERROR(start());
-    while (ends_.size() < ranks_.size()) {
-      wait();
-      forward_signals();
-      for (const auto& rank : ranks_) collect(*rank);
-      press_on();
+    if (signals_.fd() < 0) return system_error("receive signals");
+    for (;;) {
+      RETURN_IF_ERROR(start());
+      while (ends_.size() < ranks_.size()) {
+        wait();
+        forward_signals();
+        for (const auto& rank : ranks_) collect(*rank);
+        press_on();
+      }
+      if (!restarts_after(deciding_end(ends_).code)) break;
+      ++restarts_;
+      say(absl::StrCat(
+          "millrace: ", describe(deciding_end(ends_)),
+          "; starting all ranks again, restarts left: ", options_.max_restarts - restarts_));
     }
-    const RankEnd& end = deciding_end(ends_);
-    const absl::string_view last =
-        absl::StripPrefix(ranks_[end.rank]->err.lines.last_line(), "millrace: ");
-    if (is_failure(end.code)) {
-      say(absl::StrCat("millrace: rank ", end.rank, " ", how_it_ended(end.code),
-                       last.empty() ? "" : ": ", last));
-    }
+    const int code = report_end();
     drain();
-    return end.code;
+    return code;
   }
 
  private:
   enum class Stage { kRunning, kLeaving, kTold, kKilled };
 
+  // Starts all ranks, none of which runs.
   absl::Status start() {
-    if (signals_.fd() < 0) return system_error("receive signals");
+    ranks_.clear();
+    ends_.clear();
+    stage_ = Stage::kRunning;
     int port = options_.master_port;
     if (port == 0) {
       ASSIGN_OR_RETURN(port_, reserve_port(), "for the ranks");
@@ -221,13 +219,45 @@ class LocalRanks {
     return absl::OkStatus();
   }
 
+  bool restarts_after(int code) const {
+    return can_restart_after(code) && restarts_ < options_.max_restarts && stop_signal_ == 0;
+  }
+
+  // Returns: "rank 1 exited with code 65: WHAT IT SAID LAST".
+  std::string describe(const RankEnd& end) const {
+    const absl::string_view last =
+        absl::StripPrefix(ranks_[end.rank]->err.lines.last_line(), "millrace: ");
+    return absl::StrCat("rank ", end.rank, " ", describe_end(end.code), last.empty() ? "" : ": ",
+                        last);
+  }
+
+  // Says how the job ended, where there is something to say. Returns: its exit code.
+  int report_end() {
+    const RankEnd& end = deciding_end(ends_);
+    const bool stopped =
+        options_.max_restarts > 0 && can_restart_after(end.code) && stop_signal_ != 0;
+    std::string how;
+    if (stopped) {
+      how = absl::StrCat(describe(end), "; not started again, since signal ", stop_signal_, " (",
+                         ::strsignal(stop_signal_), ") came");
+    } else if (is_failure(end.code)) {
+      how = describe(end);
+    } else if (restarts_ > 0) {
+      how = end.code == kExitFinished ? "finished" : "stopped";
+    }
+    const std::string restarts = restarts_ == 0 ? "" : absl::StrCat(" (restarts: ", restarts_, ")");
+    if (!how.empty()) say(absl::StrCat("millrace: ", how, restarts));
+    return stopped ? kExitRunAgain : end.code;
+  }
+
   absl::Status start(Rank& rank, int port) {
     std::vector<std::string> arguments = options_.arguments;
     std::vector<std::string> environment = environment_with(
         {absl::StrCat("RANK=", rank.number), absl::StrCat("WORLD_SIZE=", options_.count),
          absl::StrCat("LOCAL_RANK=", rank.number),
          absl::StrCat("LOCAL_WORLD_SIZE=", options_.count), "MASTER_ADDR=127.0.0.1",
-         absl::StrCat("MASTER_PORT=", port), launcher_output_variable(options_.out, options_.err)});
+         absl::StrCat("MASTER_PORT=", port), absl::StrCat("TORCHELASTIC_RESTART_COUNT=", restarts_),
+         launcher_output_variable(options_.out, options_.err)});
     const std::vector<char*> argv = pointers_to(arguments);
     const std::vector<char*> envp = pointers_to(environment);
     const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -314,7 +344,9 @@ class LocalRanks {
   void forward_signals() {
     signalfd_siginfo info;
     while (::read(signals_.fd(), &info, sizeof info) == sizeof info) {
-      if (info.ssi_signo != SIGCHLD) send(static_cast<int>(info.ssi_signo));
+      if (info.ssi_signo == SIGCHLD) continue;
+      stop_signal_ = static_cast<int>(info.ssi_signo);
+      send(stop_signal_);
     }
   }
 
@@ -344,15 +376,29 @@ class LocalRanks {
     end.forced = stage_ == Stage::kTold || stage_ == Stage::kKilled;
     ends_.push_back(end);
     if (!is_failure(end.code)) return;
+    if (!end.forced && ends_.size() < ranks_.size() && kills_others()) {
+      stage_ = Stage::kKilled;
+      say(absl::StrCat("millrace: rank ", rank.number, " ", describe_end(end.code),
+                       "; the others are killed for a restart"));
+      send(SIGKILL);
+      return;
+    }
     if (stage_ != Stage::kRunning) {
-      say(absl::StrCat("millrace: rank ", rank.number, " ", how_it_ended(end.code)));
+      say(absl::StrCat("millrace: rank ", rank.number, " ", describe_end(end.code)));
       return;
     }
     if (ends_.size() == ranks_.size()) return;
     stage_ = Stage::kLeaving;
     deadline_ = absl::Now() + options_.grace;
-    say(absl::StrCat("millrace: rank ", rank.number, " ", how_it_ended(end.code),
+    say(absl::StrCat("millrace: rank ", rank.number, " ", describe_end(end.code),
                      "; the others have ", absl::FormatDuration(options_.grace), " to leave"));
+  }
+
+  // Returns true if a restart is certain, so that waiting for the others is of no use: a signal
+  // killed the first rank that failed of itself, and no later end takes its place.
+  bool kills_others() const {
+    const int code = deciding_end(ends_).code;
+    return code != kExitPeer && restarts_after(code);
   }
 
   // Ends what does not leave after a failure.
@@ -380,24 +426,11 @@ class LocalRanks {
   std::vector<RankEnd> ends_;  // in the order in which they ended
   Stage stage_ = Stage::kRunning;
   absl::Time deadline_;  // of the stages kLeaving and kTold
+  int restarts_ = 0;
+  int stop_signal_ = 0;  // the last that was passed on
 };
 
 }  // namespace
-
-const RankEnd& deciding_end(absl::Span<const RankEnd> ends) {
-  const auto first = [&](auto condition) {
-    const auto found = std::find_if(ends.begin(), ends.end(), condition);
-    return found == ends.end() ? nullptr : &*found;
-  };
-  const RankEnd* end = first([](const RankEnd& end) {
-    return is_failure(end.code) && end.code != kExitPeer && !end.forced;
-  });
-  if (end == nullptr) {
-    end = first([](const RankEnd& end) { return end.code == kExitPeer; });
-  }
-  if (end == nullptr) end = first([](const RankEnd& end) { return end.code == kExitRunAgain; });
-  return end == nullptr ? ends.front() : *end;
-}
 
 absl::StatusOr<int> run_local_ranks(const LocalRanksOptions& options) {
   return LocalRanks(options).run();

@@ -7,7 +7,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 
 namespace millrace {
 
@@ -19,15 +18,18 @@ struct LocalRanksOptions {
   // How long the others may take to leave by themselves after a rank failed, and again after the
   // SIGTERM that follows.
   absl::Duration grace = absl::Seconds(10);
+  // How often all ranks are started again after a failure of can_restart_after
+  // (tools/launch/rank_end.h). They resume by themselves.
+  int max_restarts = 0;
   // Where the ranks' output goes, and what this says itself (to `err`).
   int out = 1;
   int err = 2;
 };
 
 // Starts `count` ranks and waits until all have ended. Each gets RANK, WORLD_SIZE, LOCAL_RANK,
-// LOCAL_WORLD_SIZE, MASTER_ADDR=127.0.0.1, MASTER_PORT and the variable of
-// tools/launch/launcher_output.h, an empty standard input, and a process group of its own, so that
-// Ctrl-C on a terminal reaches it only through this function. Each line of its outputs appears
+// LOCAL_WORLD_SIZE, MASTER_ADDR=127.0.0.1, MASTER_PORT, TORCHELASTIC_RESTART_COUNT and the variable
+// of tools/launch/launcher_output.h, an empty standard input, and a process group of its own, so
+// that Ctrl-C on a terminal reaches it only through this function. Each line of its outputs appears
 // whole, behind "[RANK] ".
 //
 // SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU and SIGQUIT, each time they arrive, are passed
@@ -37,24 +39,18 @@ struct LocalRanksOptions {
 // killed, so are the ranks. All of this goes on while nobody takes the output; at the end this
 // waits for that, until SIGTERM, SIGINT, SIGHUP or SIGQUIT.
 //
-// Returns: the exit code of deciding_end; if it is neither 0 nor 75, the last line on `err` says
-// which rank failed and what it said last. Errors: Unavailable if a rank cannot be started (those
-// that were are killed). REQUIRES: called by the main thread, while no other thread handles these
+// With restarts left, a failure of can_restart_after starts all ranks again, once the last has
+// ended, with the next TORCHELASTIC_RESTART_COUNT and, unless `master_port` is set, another port;
+// `err` says why. The others are killed at once if a signal killed the rank that decides. After one
+// of the signals above nothing is restarted.
+//
+// Returns: the exit code of deciding_end for the last start, or 75 where only a signal kept a job
+// with `max_restarts` from another start. If the code is neither 0 nor 75, the last line on `err`
+// says which rank failed and what it said last; after a restart that line comes for every code,
+// with their number. Errors: Unavailable if a rank cannot be started (those that were are killed).
+// REQUIRES: called by the main thread, while no other thread handles these
 // signals.
 absl::StatusOr<int> run_local_ranks(const LocalRanksOptions& options);
-
-// How a rank ended.
-struct RankEnd {
-  int rank = 0;
-  int code = 0;         // 128 + S if signal S killed it
-  bool forced = false;  // after it was told to leave, because another one had failed
-};
-
-// Which of them, given in the order in which they ended, says how the job ended: the first that
-// failed of itself; else the first that left because another one failed (76); else the first that
-// was stopped (75); else the first. A rank is forced only after another one failed, so a forced
-// one never decides. REQUIRES: at least one.
-const RankEnd& deciding_end(absl::Span<const RankEnd> ends);
 
 }  // namespace millrace
 

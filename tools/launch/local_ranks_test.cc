@@ -26,6 +26,7 @@ namespace millrace {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
@@ -253,6 +254,109 @@ TEST_F(LocalRanksTest, ARankThatStoppedEarlierHurriesNobody) {
   EXPECT_EQ(outcome.out + outcome.err, "");
 }
 
+// Rank 1 is killed in the first start, while rank 0 would run forever.
+constexpr char kKilledOnce[] = R"(
+START=$TORCHELASTIC_RESTART_COUNT
+echo start $START port $MASTER_PORT; touch ready.$START.$RANK
+if [ $START = 0 ]; then
+  wait_for ready.0.0 ready.0.1
+  if [ $RANK = 1 ]; then echo last words >&2; kill -KILL $$; fi
+  wait_forever
+fi
+)";
+
+TEST_F(LocalRanksTest, WhenASignalKillsARankAllStartAgainAtOnce) {
+  options_.max_restarts = 2;
+  options_.master_port = 12345;
+  const Outcome outcome = run(kKilledOnce);
+  EXPECT_THAT(outcome.code, IsOkAndHolds(0));
+  EXPECT_THAT(sorted_lines(outcome.out),
+              ElementsAre("[0] start 0 port 12345", "[0] start 1 port 12345",
+                          "[1] start 0 port 12345", "[1] start 1 port 12345"));
+  EXPECT_EQ(
+      outcome.err,
+      "[1] last words\n"
+      "millrace: rank 1 was killed by signal 9 (Killed); the others are killed for a restart\n"
+      "millrace: rank 0 was killed by signal 9 (Killed)\n"
+      "millrace: rank 1 was killed by signal 9 (Killed): last words; starting all ranks again, "
+      "restarts left: 1\n"
+      "millrace: finished (restarts: 1)\n");
+}
+
+TEST_F(LocalRanksTest, EachStartHasAnotherPort) {
+  options_.max_restarts = 1;
+  const std::vector<std::string> lines = sorted_lines(run(kKilledOnce).out);
+  ASSERT_EQ(lines.size(), 4);
+  const auto port = [](const std::string& line) { return line.substr(line.rfind(' ')); };
+  EXPECT_NE(port(lines[0]), port(lines[1]));
+  EXPECT_EQ(port(lines[0]), port(lines[2]));
+  EXPECT_EQ(port(lines[1]), port(lines[3]));
+}
+
+TEST_F(LocalRanksTest, RestartsRunOut) {
+  options_.max_restarts = 2;
+  const Outcome outcome =
+      run("echo run; touch ready.$TORCHELASTIC_RESTART_COUNT.$RANK;"
+          "wait_for ready.$TORCHELASTIC_RESTART_COUNT.0 ready.$TORCHELASTIC_RESTART_COUNT.1;"
+          "if [ $RANK = 1 ]; then kill -BUS $$; fi; exit 76");
+  EXPECT_THAT(outcome.code, IsOkAndHolds(128 + SIGBUS));
+  EXPECT_EQ(sorted_lines(outcome.out).size(), 6);
+  EXPECT_THAT(outcome.err, EndsWith("\nmillrace: rank 1 was killed by signal 7 (Bus error) "
+                                    "(restarts: 2)\n"));
+}
+
+TEST_F(LocalRanksTest, ALostRankLeadsToARestart) {
+  options_.max_restarts = 1;
+  const Outcome outcome =
+      run("if [ $TORCHELASTIC_RESTART_COUNT = 1 ]; then exit 0; fi;"
+          "echo rank $((1 - RANK)) is silent >&2; exit 76");
+  EXPECT_THAT(outcome.code, IsOkAndHolds(0));
+  EXPECT_THAT(outcome.err, HasSubstr(" exited with code 76; the others have 30s to leave\n"));
+  EXPECT_THAT(outcome.err, HasSubstr(" is silent; starting all ranks again, restarts left: 0\n"));
+}
+
+TEST_F(LocalRanksTest, OtherFailuresAreFinal) {
+  options_.count = 1;
+  options_.max_restarts = 3;
+  for (const int code : {0, 1, 64, 65, 66, 70, 71, 73, 74, 75, 79, 80}) {
+    const Outcome outcome = run(absl::StrCat("echo run; exit ", code));
+    EXPECT_THAT(outcome.code, IsOkAndHolds(code));
+    EXPECT_EQ(outcome.out, "[0] run\n");
+    EXPECT_THAT(outcome.err, Not(HasSubstr("again")));
+  }
+}
+
+TEST_F(LocalRanksTest, TheFirstFailureDecidesOfARestart) {
+  options_.max_restarts = 3;
+  const Outcome outcome =
+      run("echo run; touch ready.$RANK; wait_for ready.0 ready.1;"
+          "if [ $RANK = 1 ]; then exit 65; fi;"
+          "wait_for err; while ! grep -q 'to leave' err; do sleep 0.01; done; kill -KILL $$");
+  EXPECT_THAT(outcome.code, IsOkAndHolds(65));
+  EXPECT_THAT(sorted_lines(outcome.out), ElementsAre("[0] run", "[1] run"));
+}
+
+TEST_F(LocalRanksTest, ASignalBeforeARestartPreventsIt) {
+  options_.max_restarts = 3;
+  const Outcome outcome =
+      run("trap '' TERM; echo run; touch ready.$RANK; wait_for ready.0 ready.1;"
+          "if [ $RANK = 1 ]; then exit 76; fi;"
+          "wait_for err; while ! grep -q 'to leave' err; do sleep 0.01; done;"
+          "kill -TERM $PPID; exit 76");
+  EXPECT_THAT(outcome.code, IsOkAndHolds(75));
+  EXPECT_THAT(sorted_lines(outcome.out), ElementsAre("[0] run", "[1] run"));
+  EXPECT_THAT(outcome.err, HasSubstr("\nmillrace: rank 1 exited with code 76; not started again, "
+                                     "since signal 15 (Terminated) came\n"));
+}
+
+TEST_F(LocalRanksTest, ASignalToNewRanksEndsTheJob) {
+  options_.max_restarts = 1;
+  const Outcome outcome =
+      run(absl::StrCat(kKilledOnce, "if [ $RANK = 0 ]; then kill -TERM $PPID; fi; wait_forever"));
+  EXPECT_THAT(outcome.code, IsOkAndHolds(75));
+  EXPECT_THAT(outcome.err, HasSubstr(" came (restarts: 1)\n"));
+}
+
 TEST_F(LocalRanksTest, NothingIsLeftBehind) {
   const Outcome outcome = run("sleep 1000 & echo $! > child.$RANK; echo done");
   EXPECT_THAT(outcome.code, IsOkAndHolds(0));
@@ -378,19 +482,6 @@ TEST_F(LocalRanksTest, TheSignalsOfTheCallerAreAsBefore) {
   for (int signal : {SIGTERM, SIGINT, SIGUSR1, SIGCHLD}) {
     EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal));
   }
-}
-
-TEST(DecidingEndTest, Order) {
-  const auto code = [](const std::vector<RankEnd>& ends) { return deciding_end(ends).code; };
-  EXPECT_EQ(code({{0, 0}, {1, 0}}), 0);
-  EXPECT_EQ(code({{0, 75}, {1, 75}}), 75);
-  EXPECT_EQ(code({{0, 0}, {1, 75}}), 75);
-  EXPECT_EQ(code({{0, 75}, {1, 76}}), 76);
-  EXPECT_EQ(code({{0, 76}, {1, 65}, {2, 137}}), 65);
-  EXPECT_EQ(code({{0, 76}, {1, 137, true}}), 76);
-  EXPECT_EQ(code({{0, 70}, {1, 143, true}, {2, 137, true}}), 70);
-  EXPECT_EQ(code({{0, 0}, {1, 137}}), 137);
-  EXPECT_EQ(deciding_end(std::vector<RankEnd>{{2, 76}, {1, 64}, {0, 64}}).rank, 1);
 }
 
 }  // namespace

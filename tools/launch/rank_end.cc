@@ -1,0 +1,47 @@
+#include "tools/launch/rank_end.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tools/exit_code.h"
+
+namespace millrace {
+namespace {
+
+// The signal that killed a rank of this code; 0 if none did.
+int signal_of(int code) {
+  const int signal = code - 128;
+  return signal > 0 && signal < NSIG ? signal : 0;
+}
+
+}  // namespace
+
+bool is_failure(int code) { return code != kExitFinished && code != kExitRunAgain; }
+
+bool can_restart_after(int code) { return code == kExitPeer || signal_of(code) != 0; }
+
+std::string describe_end(int code) {
+  const int signal = signal_of(code);
+  if (signal == 0) return absl::StrCat("exited with code ", code);
+  return absl::StrCat("was killed by signal ", signal, " (", ::strsignal(signal), ")");
+}
+
+const RankEnd& deciding_end(absl::Span<const RankEnd> ends) {
+  const auto first = [&](auto condition) {
+    const auto found = std::find_if(ends.begin(), ends.end(), condition);
+    return found == ends.end() ? nullptr : &*found;
+  };
+  const RankEnd* end = first([](const RankEnd& end) {
+    return is_failure(end.code) && end.code != kExitPeer && !end.forced;
+  });
+  if (end == nullptr) {
+    end = first([](const RankEnd& end) { return end.code == kExitPeer; });
+  }
+  if (end == nullptr) end = first([](const RankEnd& end) { return end.code == kExitRunAgain; });
+  return end == nullptr ? ends.front() : *end;
+}
+
+}  // namespace millrace
