@@ -3,7 +3,7 @@
 # bazel: set-ups that succeed, and one line for each way in which they fail.
 set -uo pipefail
 # Of the bazelw that runs this.
-unset MILLRACE_S3_SERVER MILLRACE_CLANG_FORMAT MILLRACE_DATA MILLRACE_CACHE MILLRACE_DISK_CACHE MILLRACE_DISK_CACHE_GB MILLRACE_OUTPUT_ROOT LIBTORCH
+unset MILLRACE_S3_SERVER MILLRACE_CLANG_FORMAT MILLRACE_TORCHRUN MILLRACE_DATA MILLRACE_CACHE MILLRACE_DISK_CACHE MILLRACE_DISK_CACHE_GB MILLRACE_OUTPUT_ROOT LIBTORCH
 
 source=$PWD
 work=$(mktemp -d /tmp/bazelw.XXXXXX)  # another user must get there, too
@@ -131,10 +131,10 @@ END
 fresh what_tests_need
 touch "$here/installed"
 wheel_with_a_server
-program bazel 'echo "server: ${MILLRACE_S3_SERVER:-none}, format: ${MILLRACE_CLANG_FORMAT:-none}"'
+program bazel 'echo "server: ${MILLRACE_S3_SERVER:-none}, format: ${MILLRACE_CLANG_FORMAT:-none}, torchrun: ${MILLRACE_TORCHRUN:-none}"'
 arguments=(test //x)
 call env
-expect 0 '^server: none, format: none$'
+expect 0 '^server: none, format: none, torchrun: none$'
 arguments=(test_setup)
 call env PIP_FIND_LINKS="$here/wheels"
 expect 0 'installing what tests need into'
@@ -144,9 +144,13 @@ call env
 check "quiet once it is there" test "$code:$output" = 0:
 arguments=(test //x)
 call env
-expect 0 "^server: $server, format: ${server%/*}/clang-format\$"
-call env MILLRACE_S3_SERVER=/mine MILLRACE_CLANG_FORMAT=/other
-expect 0 '^server: /mine, format: /other$'
+expect 0 "^server: $server, format: ${server%/*}/clang-format, torchrun: ${server%/*}/torchrun\$"
+call env MILLRACE_S3_SERVER=/mine MILLRACE_CLANG_FORMAT=/other MILLRACE_TORCHRUN=/third
+expect 0 '^server: /mine, format: /other, torchrun: /third$'
+mkdir -p "$here/cache/venv/bin"
+printf '#!/bin/sh\necho "$PYTHONPATH $*"\n' > "$here/cache/venv/bin/torchrun"
+chmod 755 "$here/cache/venv/bin/torchrun"
+check "a torchrun that runs" test "$("${server%/*}/torchrun" -h)" = "$(echo "${server%/bin/*}"/lib/python3*/site-packages) -h"
 arguments=(test_setup)
 echo 'some-server==2.0' > "$here/repo/third_party/test_requirements.txt"
 call env PIP_FIND_LINKS="$here/wheels"
@@ -154,7 +158,7 @@ expect 1 'installing what tests need failed: the package index has no some-serve
 check "no environment of it" test "$(ls -d "$here"/cache/test-venv-*)" = "${server%/bin/*}"
 arguments=(test //x)
 call env
-expect 0 '^server: none, format: none$'
+expect 0 '^server: none, format: none, torchrun: none$'
 
 # CI goes on without them, and counts the target whose case was skipped as failed.
 fresh ci
