@@ -15,7 +15,6 @@
 #include "framework/loop/phase_scope.h"
 #include "framework/loop/schedule_monitor.h"
 #include "framework/model.h"
-#include "framework/model_output_check.h"
 #include "framework/ranks/gather_cursors.h"
 #include "framework/report/metric_set.h"
 
@@ -63,6 +62,7 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics)
       hooks_(*parts_.clock),
       feed_(feed_options(options_), parts_.train_data.get(), position_, *parts_.collectives,
             *parts_.clock),
+      step_data_(feed_, *parts_.model, options_.tasks.size()),
       reporter_(std::move(metrics), parts_.dense_optimizers, parts_.sparse_optimizer.get(),
                 model_parts_.collections, training_),
       context_({parts_.collectives->rank(), parts_.collectives->world_size(), windowed()},
@@ -350,7 +350,7 @@ absl::Status Trainer::complete_window(const Window& window, bool out_of_data) {
 // first run (0: no such limit).
 absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_steps,
                                                      bool may_be_empty) {
-  ASSIGN_OR_RETURN(std::unique_ptr<StepData> next, next_step());
+  ASSIGN_OR_RETURN(std::unique_ptr<StepData> next, step_data_.next_step());
   // The first exchange of a pass is synchronous: there is nothing to hide it behind.
   RETURN_IF_ERROR(agreement_.meet(place, share(next.get())));
   ExchangeResult agreed = agreement_.result();
@@ -364,12 +364,11 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_st
     if (max_steps > 0 && position_.steps_done() >= max_steps) return PassEnd::kCap;
     std::unique_ptr<StepData> current = std::move(next);
     if (current == nullptr) {
-      current = feed_.padding();
-      RETURN_IF_ERROR(count_targets(*current));
+      ASSIGN_OR_RETURN(current, step_data_.padding());
     }
     const ExchangeResult of_step = std::move(agreed);
     if (current->examples > 0) {
-      ASSIGN_OR_RETURN(next, next_step());
+      ASSIGN_OR_RETURN(next, step_data_.next_step());
     }
     ASSIGN_OR_RETURN(agreed, run_step(*current, of_step, next.get()));
     if (stop_.stopped) return PassEnd::kInterrupted;
@@ -377,30 +376,6 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_st
   }
   if (agreed.ranks_with_data > 0) RETURN_IF_ERROR(drop_rest(std::move(next)));
   return stop_.stopped ? PassEnd::kInterrupted : PassEnd::kOutOfData;
-}
-
-absl::StatusOr<std::unique_ptr<StepData>> Trainer::next_step() {
-  ASSIGN_OR_RETURN(std::unique_ptr<StepData> data, feed_.next_step());
-  if (data != nullptr) RETURN_IF_ERROR(count_targets(*data));
-  return data;
-}
-
-absl::Status Trainer::count_targets(StepData& data) {
-  for (const Batch& batch : data.micro_batches) {
-    ASSIGN_OR_RETURN(const std::vector<int64_t> targets,
-                     millrace::count_targets(*parts_.model, batch));
-    if (&batch == &data.micro_batches.front()) data.targets.resize(targets.size());
-    // The first batch decides for the whole run: ranks add up as many numbers.
-    if (!counted_tasks_.has_value()) counted_tasks_ = targets.size();
-    const bool as_configured = targets.empty() || targets.size() == options_.tasks.size();
-    if (!as_configured || targets.size() != *counted_tasks_) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the model counts targets of ", targets.size(), " tasks in one batch; must be those of ",
-          options_.tasks.size(), " tasks in all batches, or of none in all"));
-    }
-    for (size_t task = 0; task < targets.size(); ++task) data.targets[task] += targets[task];
-  }
-  return absl::OkStatus();
 }
 
 // An epoch without a step would be repeated for ever.

@@ -20,6 +20,7 @@
 #include "framework/loop/best_score.h"
 #include "framework/loop/checkpoint_keeper.h"
 #include "framework/loop/consistency.h"
+#include "framework/loop/counted_feed.h"
 #include "framework/loop/evaluations.h"
 #include "framework/loop/loop_context.h"
 #include "framework/loop/loop_position.h"
@@ -204,10 +205,6 @@ class Trainer {
   absl::Status check_data(const ExchangeResult& agreed, Place place) const;
   bool goes_on(const ExchangeResult& agreed) const;
   absl::Status drop_rest(std::unique_ptr<StepData> next);
-  // The data of the next step, with its targets; null: there is none.
-  absl::StatusOr<std::unique_ptr<StepData>> next_step();
-  // Sets the targets of `data`.
-  absl::Status count_targets(StepData& data);
   absl::StatusOr<ExchangeResult> run_step(const StepData& data, const ExchangeResult& of_step,
                                           const StepData* next);
   void advance(const StepResult& result);
@@ -228,6 +225,7 @@ class Trainer {
   LoopRecorder recorder_;
   HookList hooks_;
   BatchFeed feed_;
+  CountedFeed step_data_;  // reads from feed_
   Reporter reporter_;
   LoopContext context_;
   Agreement agreement_;
@@ -238,7 +236,6 @@ class Trainer {
   CheckpointKeeper checkpoints_;
   RequestServer server_;
   bool running_ = false;
-  std::optional<size_t> counted_tasks_;  // for which the model counts targets; none: no batch yet
 };
 
 }  // namespace millrace

@@ -1,0 +1,43 @@
+// The data of the next step with the number of its targets.
+#ifndef MILLRACE_FRAMEWORK_LOOP_COUNTED_FEED_H_
+#define MILLRACE_FRAMEWORK_LOOP_COUNTED_FEED_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "framework/loop/batch_feed.h"
+#include "framework/model.h"
+
+namespace millrace {
+
+// Reads steps from a BatchFeed and sets StepData::targets to what Model::count_targets() returns,
+// summed over the micro-batches. Used on the trainer's thread.
+class CountedFeed {
+ public:
+  // `feed` and `model` are borrowed. `tasks`: the number of labels of an example.
+  CountedFeed(BatchFeed& feed, Model& model, size_t tasks)
+      : feed_(feed), model_(model), tasks_(tasks) {}
+
+  // Returns the data of the next step; null where BatchFeed::next_step() returns null.
+  // Errors: those of BatchFeed::next_step() and of the model; InvalidArgument if the model counts
+  // targets of some batches alone, or of another number of tasks.
+  absl::StatusOr<std::unique_ptr<StepData>> next_step();
+
+  // Returns BatchFeed::padding(). Errors: as of next_step().
+  absl::StatusOr<std::unique_ptr<StepData>> padding();
+
+ private:
+  absl::Status count(StepData& data);
+
+  BatchFeed& feed_;
+  Model& model_;
+  const size_t tasks_;
+  std::optional<size_t> counted_tasks_;  // for which the model counts targets; none: no batch yet
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_LOOP_COUNTED_FEED_H_
