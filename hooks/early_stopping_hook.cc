@@ -46,7 +46,7 @@ EarlyStoppingState EarlyStoppingHook::without_observations() const {
 }
 
 absl::Status EarlyStoppingHook::start(HookContext& context) {
-  if (state_.last_step() > context.progress().step) state_.clear_last_step();
+  monitored_.begin_run(context.progress().step);
   return absl::OkStatus();
 }
 
@@ -78,9 +78,7 @@ bool EarlyStoppingHook::improves(double value) const {
 }
 
 std::string EarlyStoppingHook::judge(double value, int64_t step) {
-  // The model is the same as at the last value, so this is no new observation.
-  if (state_.has_last_step() && state_.last_step() == step) return "";
-  state_.set_last_step(step);
+  if (!monitored_.observe(step)) return "";
   state_.set_values(state_.values() + 1);
   if (state_.values() <= config_.warmup()) return "";
   if (improves(value)) {
@@ -110,8 +108,11 @@ std::string EarlyStoppingHook::reason_without_improvement() const {
 }
 
 absl::Status EarlyStoppingHook::save_state(HookState& state) const {
+  EarlyStoppingState saved = state_;
+  const std::optional<int64_t> last_step = monitored_.last_step();
+  if (last_step.has_value()) saved.set_last_step(*last_step);
   state.version = kVersion;
-  state.bytes = state_.SerializeAsString();
+  state.bytes = saved.SerializeAsString();
   return absl::OkStatus();
 }
 
@@ -131,6 +132,9 @@ absl::Status EarlyStoppingHook::load_state(absl::Span<const HookState> per_rank)
                        << (higher_is_better_ ? " (MAX)" : " (MIN)");
     loaded = without_observations();
   }
+  monitored_.set_last_step(loaded.has_last_step() ? std::optional(loaded.last_step())
+                                                  : std::nullopt);
+  loaded.clear_last_step();
   state_ = std::move(loaded);
   return absl::OkStatus();
 }

@@ -61,8 +61,8 @@ class EarlyStoppingHook : public Hook {
 
   const EarlyStoppingConfig config_;
   const bool higher_is_better_;
-  const MonitoredMetric monitored_;
-  EarlyStoppingState state_;
+  MonitoredMetric monitored_;
+  EarlyStoppingState state_;  // but last_step, which `monitored_` holds
 };
 
 }  // namespace millrace

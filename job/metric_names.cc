@@ -17,6 +17,7 @@
 #include "job/evaluation_cadence.h"
 #include "proto/field_check.h"
 
+#include "proto/monitor_name.h"
 namespace millrace {
 namespace {
 
@@ -148,7 +149,7 @@ absl::Status MetricNames::check_evaluated(absl::string_view where, absl::string_
 }
 
 absl::Status MetricNames::check_monitored(absl::string_view where, absl::string_view metric) const {
-  const absl::string_view source = metric.substr(0, metric.find('/'));
+  const absl::string_view source = set_of_monitor(metric);
   if (source == kTrain && find_set(config_.train(), kTrain) != nullptr) {
     return wrong(where,
                  "train/ names reports of training, but there is an evaluation set "

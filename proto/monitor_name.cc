@@ -15,6 +15,10 @@ bool names_metric(absl::string_view monitor) {
   return parts.size() >= 2 && std::find(parts.begin(), parts.end(), "") == parts.end();
 }
 
+absl::string_view set_of_monitor(absl::string_view monitor) {
+  return monitor.substr(0, monitor.find('/'));
+}
+
 absl::Status check_monitor_name(absl::string_view where, absl::string_view monitor) {
   if (names_metric(monitor)) return absl::OkStatus();
   return wrong(where, absl::StrCat(monitor.empty() ? "monitor is missing"

@@ -1,5 +1,7 @@
 #include "framework/loop/schedule_monitor.h"
 
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,14 +39,12 @@ std::map<std::string, Schedule*> ScheduleMonitor::find_schedules(
 ScheduleMonitor::ScheduleMonitor(const std::map<std::string, Schedule*>& schedules) {
   for (const auto& [optimizer, schedule] : schedules) {
     observers_.push_back(
-        {optimizer, schedule, MonitoredMetric(schedule->monitor()), schedule->state(), {}});
+        {optimizer, schedule, MonitoredMetric(schedule->monitor()), schedule->state()});
   }
 }
 
 absl::Status ScheduleMonitor::start(HookContext& context) {
-  for (Observer& observer : observers_) {
-    if (observer.last_step > context.progress().step) observer.last_step.reset();
-  }
+  for (Observer& observer : observers_) observer.metric.begin_run(context.progress().step);
   return absl::OkStatus();
 }
 
@@ -53,11 +53,9 @@ absl::Status ScheduleMonitor::observe(HookContext& context, const Result& result
   for (Observer& observer : observers_) {
     ASSIGN_OR_RETURN(const std::optional<double> value, observer.metric.find(result),
                      absl::StrCat("schedule of optimizer ", observer.optimizer));
-    // At the same step the model is the same, so this is no new observation.
-    if (!value.has_value() || observer.last_step == result.progress.step) continue;
+    if (!value.has_value() || !observer.metric.observe(result.progress.step)) continue;
     const double before = observer.schedule->rate(context.progress());
     observer.schedule->observe(*value);
-    observer.last_step = result.progress.step;
     const double after = observer.schedule->rate(context.progress());
     if (after == before || context.rank() != 0) continue;
     MILLRACE_LOG(INFO) << "learning rate of " << observer.optimizer << ": " << before << " → "
@@ -81,7 +79,8 @@ absl::Status ScheduleMonitor::save_state(HookState& state) const {
     ScheduleMonitorState::Entry& entry = *saved.add_entry();
     entry.set_optimizer(observer.optimizer);
     entry.set_monitor(observer.metric.monitor());
-    if (observer.last_step.has_value()) entry.set_last_step(*observer.last_step);
+    const std::optional<int64_t> last_step = observer.metric.last_step();
+    if (last_step.has_value()) entry.set_last_step(*last_step);
     *entry.mutable_state() = observer.schedule->state();
   }
   state.version = kVersion;
@@ -121,7 +120,9 @@ absl::Status ScheduleMonitor::load_state(absl::Span<const HookState> per_rank) {
     last_steps.push_back(known && entry->has_last_step() ? std::optional(entry->last_step())
                                                          : std::nullopt);
   }
-  for (size_t i = 0; i < observers_.size(); ++i) observers_[i].last_step = last_steps[i];
+  for (size_t i = 0; i < observers_.size(); ++i) {
+    observers_[i].metric.set_last_step(last_steps[i]);
+  }
   return absl::OkStatus();
 }
 

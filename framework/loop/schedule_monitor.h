@@ -2,10 +2,8 @@
 #ifndef MILLRACE_FRAMEWORK_LOOP_SCHEDULE_MONITOR_H_
 #define MILLRACE_FRAMEWORK_LOOP_SCHEDULE_MONITOR_H_
 
-#include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,8 +56,7 @@ class ScheduleMonitor : public Hook {
     std::string optimizer;  // as reports name its rate
     Schedule* schedule = nullptr;
     MonitoredMetric metric;
-    ScheduleState initial;             // before the first value
-    std::optional<int64_t> last_step;  // of the last value
+    ScheduleState initial;  // before the first value
   };
 
   template <typename Result>

@@ -1,18 +1,20 @@
 #include "framework/report/monitored_metric.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "proto/monitor_name.h"
 
 namespace millrace {
 
 MonitoredMetric::MonitoredMetric(absl::string_view monitor)
     : monitor_(monitor),
-      source_(monitor.substr(0, monitor.find('/'))),
-      metric_(monitor.substr(monitor.find('/') + 1)) {
+      source_(set_of_monitor(monitor)),
+      metric_(monitor.substr(std::min(monitor.size(), source_.size() + 1))) {
   MILLRACE_CHECK(source_.size() < monitor.size()) << monitor;
 }
 
@@ -24,6 +26,16 @@ absl::StatusOr<std::optional<double>> MonitoredMetric::find(const Report& report
 absl::StatusOr<std::optional<double>> MonitoredMetric::find(const EvaluationResult& result) const {
   if (is_of_training() || source_ != result.set) return std::nullopt;
   return find(result.metrics);
+}
+
+void MonitoredMetric::begin_run(int64_t step) {
+  if (last_step_ > step) last_step_.reset();
+}
+
+bool MonitoredMetric::observe(int64_t step) {
+  const bool is_new = last_step_ != step;
+  last_step_ = step;
+  return is_new;
 }
 
 absl::StatusOr<std::optional<double>> MonitoredMetric::find(

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_FRAMEWORK_REPORT_MONITORED_METRIC_H_
 #define MILLRACE_FRAMEWORK_REPORT_MONITORED_METRIC_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,10 +14,13 @@
 namespace millrace {
 
 // Finds the metric "SET/METRIC" in evaluations of that set, or "train/METRIC" in reports of
-// training.
+// training, and determines which of its values are new observations: the first of each step.
 //
-//   const MonitoredMetric monitored("eval/auc");
+//   MonitoredMetric monitored("eval/auc");
 //   ASSIGN_OR_RETURN(const std::optional<double> value, monitored.find(result));
+//   if (value.has_value() && monitored.observe(result.progress.step)) ...
+//
+// Not safe for concurrent use.
 class MonitoredMetric {
  public:
   // REQUIRES: `monitor` contains a "/".
@@ -33,6 +37,16 @@ class MonitoredMetric {
   absl::StatusOr<std::optional<double>> find(const Report& report) const;
   absl::StatusOr<std::optional<double>> find(const EvaluationResult& result) const;
 
+  // Called before the first value of a run that begins at `step`. Forgets a last step that lies
+  // after it: such a step is of another job, whose state a model bank gave.
+  void begin_run(int64_t step);
+  // Records a value of `step`. Returns false if the last value was of the same step: the model is
+  // then the same, and the value no new observation.
+  bool observe(int64_t step);
+  // The step of the last value, which belongs to the state of the caller; none: no value so far.
+  std::optional<int64_t> last_step() const { return last_step_; }
+  void set_last_step(std::optional<int64_t> step) { last_step_ = step; }
+
  private:
   static constexpr absl::string_view kTrain = "train";
 
@@ -41,6 +55,7 @@ class MonitoredMetric {
   std::string monitor_;
   std::string source_;  // name of the evaluation set, or kTrain
   std::string metric_;
+  std::optional<int64_t> last_step_;
 };
 
 }  // namespace millrace

@@ -38,6 +38,26 @@ TEST(MonitoredMetricTest, IsFoundInReportsOfTrainingAlone) {
   EXPECT_TRUE(monitored.is_of_training());
 }
 
+TEST(MonitoredMetricTest, TheFirstValueOfAStepIsNew) {
+  MonitoredMetric monitored("eval/auc");
+  EXPECT_EQ(monitored.last_step(), std::nullopt);
+  EXPECT_TRUE(monitored.observe(0));
+  EXPECT_FALSE(monitored.observe(0));
+  EXPECT_TRUE(monitored.observe(5));
+  EXPECT_FALSE(monitored.observe(5));
+  EXPECT_THAT(monitored.last_step(), Optional(5));
+}
+
+TEST(MonitoredMetricTest, ARunForgetsAStepThatLiesAfterItsBegin) {
+  MonitoredMetric monitored("eval/auc");
+  monitored.set_last_step(5);
+  monitored.begin_run(5);
+  EXPECT_FALSE(monitored.observe(5));
+  monitored.begin_run(4);
+  EXPECT_EQ(monitored.last_step(), std::nullopt);
+  EXPECT_TRUE(monitored.observe(5));
+}
+
 TEST(MonitoredMetricTest, NamesTheNearestMetric) {
   Report report;
   report.metrics = {{"loss", 0.5}, {"auc", 0.5}};
