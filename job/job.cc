@@ -7,14 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/catch_exceptions.h"
 #include "base/log.h"
-#include "base/mutex.h"
 #include "base/status_macros.h"
 #include "checkpoint/bank/model_bank.h"
 #include "checkpoint/bank/model_bank_check.h"
@@ -36,10 +33,9 @@
 #include "job/instruction_set_choice.h"
 #include "job/job_check.h"
 #include "job/job_checkpoints.h"
+#include "job/label_ranges.h"
 #include "job/ranks.h"
 #include "job/run_end.h"
-#include "losses/loss_factory.h"
-#include "losses/task_check.h"
 #include "optim/dense_optimizer_factory.h"
 #include "optim/gradient_clipping.h"
 #include "optim/moving_average.h"
@@ -52,61 +48,6 @@ namespace {
 
 // About a second of reading.
 constexpr int64_t kMostRowsBeforeTraining = 1000000;
-
-// libgomp ends the process if it cannot start its threads: they are tried first.
-absl::Status check_threads(int count) {
-  Mutex mutex;
-  bool all_started = false;
-  std::vector<std::thread> threads;
-  const absl::Status status = catch_exceptions([&] {
-    for (int i = 1; i < count; ++i) {
-      threads.emplace_back([&] {
-        MutexLock lock(mutex);
-        mutex.await([&] { return all_started; });
-      });
-    }
-    return absl::OkStatus();
-  });
-  {
-    MutexLock lock(mutex);
-    all_started = true;
-  }
-  for (std::thread& thread : threads) thread.join();
-  return status;
-}
-
-// A model that computes a cross entropy takes labels between 0 and 1 alone.
-LabelRange label_range(const TrainConfig& train) {
-  if (train.binary_labels()) return LabelRange::kBinary;
-  const bool probabilities = labels_of_model(train.model().name()) == ModelLabels::kProbabilities;
-  return probabilities ? LabelRange::kProbability : LabelRange::kAny;
-}
-
-LabelRange label_range(LossLabels labels) {
-  switch (labels) {
-    case LossLabels::kProbabilities: return LabelRange::kProbability;
-    case LossLabels::kGrades: return LabelRange::kNotNegative;
-    case LossLabels::kNumbers: break;
-  }
-  return LabelRange::kAny;
-}
-
-// Returns the range of each label whose loss decides it.
-absl::StatusOr<std::map<std::string, LabelRange>> label_ranges(const TrainConfig& train,
-                                                               const FeatureSchema& schema) {
-  std::map<std::string, LabelRange> ranges;
-  if (train.binary_labels() || labels_of_model(train.model().name()) != ModelLabels::kOfTasks) {
-    return ranges;
-  }
-  const std::vector<TaskConfig> given(train.task().begin(), train.task().end());
-  ASSIGN_OR_RETURN(const std::vector<TaskConfig> tasks,
-                   tasks_of_labels("train", given, schema.features(), /*binary_labels=*/false));
-  for (const TaskConfig& task : tasks) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, create_loss(task));
-    ranges[task.label()] = label_range(loss->labels());
-  }
-  return ranges;
-}
 
 // The metrics that a set has of its own.
 std::vector<std::string> metrics_of(const EvaluationSetConfig& set) {
@@ -211,7 +152,7 @@ class JobBuilder {
 
   absl::Status make_schema() {
     ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
-    ASSIGN_OR_RETURN(label_ranges_, label_ranges(config_.train(), schema_));
+    ASSIGN_OR_RETURN(label_ranges_, label_ranges(config_.train()));
     return absl::OkStatus();
   }
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/catch_exceptions.h"
+#include "base/mutex.h"
 #include "base/signals/stop_signals.h"
 #include "base/status_macros.h"
 #include "base/version.h"
@@ -72,6 +75,27 @@ int threads_of_rank(const RunConfig& run, int local_world_size) {
   if (run.threads() > 0) return run.threads();
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   return std::max(1, cores / local_world_size);
+}
+
+absl::Status check_threads(int count) {
+  Mutex mutex;
+  bool all_started = false;
+  std::vector<std::thread> threads;
+  const absl::Status status = catch_exceptions([&] {
+    for (int i = 1; i < count; ++i) {
+      threads.emplace_back([&] {
+        MutexLock lock(mutex);
+        mutex.await([&] { return all_started; });
+      });
+    }
+    return absl::OkStatus();
+  });
+  {
+    MutexLock lock(mutex);
+    all_started = true;
+  }
+  for (std::thread& thread : threads) thread.join();
+  return status;
 }
 
 }  // namespace millrace

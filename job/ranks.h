@@ -36,6 +36,10 @@ absl::Status on_rank_0(Collectives& collectives, const std::function<absl::Statu
 // Threads of one rank: run.threads, or if that is 0 its share of the machine's cores.
 int threads_of_rank(const RunConfig& run, int local_world_size);
 
+// Starts `count` - 1 threads beside the caller's, and ends them. libgomp ends the process if it
+// cannot start its threads, so they are tried before. Errors: those of catch_exceptions().
+absl::Status check_threads(int count);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_JOB_RANKS_H_

@@ -31,6 +31,10 @@ JobConfig job(const std::string& text) {
   return config;
 }
 
+TEST(CheckThreadsTest, AFewThreadsStart) {
+  for (const int count : {1, 2, 4}) EXPECT_OK(check_threads(count));
+}
+
 TEST(JoinRanksTest, OneRankNeedsNobody) {
   ASSERT_OK_AND_ASSIGN(const auto ranks,
                        join_ranks(RankEnvironment(), job("train { table { name: 't' } }")));
