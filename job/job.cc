@@ -357,7 +357,7 @@ class JobBuilder {
                      create_dense_optimizers(dense_optimizers_of(train),
                                              parameters_of(*parts_.model), training_totals(train)),
                      "train.optimizer");
-    if (train.clipping().limit_case() != ClippingConfig::LIMIT_NOT_SET) {
+    if (train.has_clipping()) {
       ASSIGN_OR_RETURN(parts_.clipping, GradientClipping::create(train.clipping()), "train");
     }
     if (train.has_moving_average()) {

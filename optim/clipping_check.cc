@@ -10,8 +10,7 @@ absl::Status check_clipping(absl::string_view where, const ClippingConfig& confi
     case ClippingConfig::kMaxValue: return positive(where, "max_value", config.max_value());
     case ClippingConfig::LIMIT_NOT_SET: break;
   }
-  if (config.over() == ClippingConfig::ALL) return absl::OkStatus();
-  return wrong(where, "no limit; give max_norm or max_value");
+  return wrong(where, "no limit, so that nothing is clipped; give max_norm or max_value");
 }
 
 }  // namespace millrace

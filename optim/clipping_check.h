@@ -8,9 +8,8 @@
 
 namespace millrace {
 
-// Checks that the limit is above 0. Without one nothing is clipped, and `over` must have its
-// default. Errors: InvalidArgument that begins with `where`, the place of the message in the
-// configuration.
+// Checks that there is a limit and that it is above 0. Errors: InvalidArgument that begins with
+// `where`, the place of the message in the configuration.
 absl::Status check_clipping(absl::string_view where, const ClippingConfig& config);
 
 }  // namespace millrace

@@ -166,6 +166,7 @@ bool absence_has_meaning(const FieldDescriptor& field) {
       "millrace.EvaluationConfig.when",
       "millrace.EvaluationConfig.best",
       "millrace.TrainConfig.generated_data",
+      "millrace.TrainConfig.clipping",
       "millrace.TableConfig.eviction",
       "millrace.CountAdmission.sketch",
       "millrace.EvictRowsConfig.when",

@@ -14,6 +14,8 @@ absl::Status finite_float(absl::string_view where, absl::string_view field, doub
 absl::Status not_negative_float(absl::string_view where, absl::string_view field, double value);
 // Above 0.
 absl::Status positive_float(absl::string_view where, absl::string_view field, double value);
+// Above 0, and neither it nor its reciprocal is rounded to 0 or infinity in float32.
+absl::Status normal_float(absl::string_view where, absl::string_view field, double value);
 
 }  // namespace millrace
 

@@ -22,5 +22,14 @@ TEST(FloatFieldCheckTest, NumbersMustBeFiniteInFloat32) {
               StatusIs(kInvalid, "a: b is 0; must be greater than 0 and finite"));
 }
 
+TEST(FloatFieldCheckTest, NormalNumbers) {
+  for (const double value : {1e-37, 1.0, 3e38}) EXPECT_OK(normal_float("a", "b", value)) << value;
+  for (const double value : {-1.0, 0.0, 1e-39, 1e39, kInfinity}) {
+    EXPECT_THAT(normal_float("a", "b", value), StatusIs(kInvalid)) << value;
+  }
+  EXPECT_THAT(normal_float("a", "b", 1e39),
+              StatusIs(kInvalid, "a: b is 1e+39; must be a positive, normal number of float32"));
+}
+
 }  // namespace
 }  // namespace millrace

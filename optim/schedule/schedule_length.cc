@@ -81,4 +81,16 @@ std::optional<double> check_length(absl::string_view where, absl::string_view fi
   return std::nullopt;
 }
 
+void check_within_training(absl::string_view where, absl::string_view field,
+                           std::optional<double> length, const ScheduleScope& scope,
+                           FieldErrors* errors) {
+  const std::optional<int64_t> total = scope.totals.of(scope.unit);
+  if (!length.has_value() || !total.has_value()) return;
+  if (*length <= static_cast<double>(*total)) return;
+  errors->add(wrong(absl::StrCat(where, ".", field),
+                    absl::StrCat("the warm-up of ", *length, " ", unit_name(scope),
+                                 " does not end in training, which has ", *total,
+                                 "; shorten it or raise ", source_of_total(scope.unit))));
+}
+
 }  // namespace millrace

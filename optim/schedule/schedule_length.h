@@ -26,6 +26,13 @@ std::optional<double> check_length(absl::string_view where, absl::string_view fi
                                    const ScheduleLength& length, double minimum,
                                    const ScheduleScope& scope, FieldErrors* errors);
 
+// Adds an error if `length`, a length of `field` in the unit of `scope` that a schedule needs in
+// order to reach its rate, exceeds the total of training. Ignores an absent length and a total that
+// is not known.
+void check_within_training(absl::string_view where, absl::string_view field,
+                           std::optional<double> length, const ScheduleScope& scope,
+                           FieldErrors* errors);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_OPTIM_SCHEDULE_SCHEDULE_LENGTH_H_

@@ -15,7 +15,10 @@ std::optional<double> Warmup::check(absl::string_view where, const ScheduleWarmu
                                     double minimum, const ScheduleScope& scope,
                                     FieldErrors* errors) {
   errors->add(check_fraction(where, "start_factor", config.start_factor()));
-  return check_length(where, "length", config.length(), minimum, scope, errors);
+  const std::optional<double> length =
+      check_length(where, "length", config.length(), minimum, scope, errors);
+  check_within_training(where, "length", length, scope, errors);
+  return length;
 }
 
 void Warmup::check_within(absl::string_view where, const ScheduleWarmup& config,

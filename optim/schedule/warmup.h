@@ -24,7 +24,8 @@ class Warmup {
   // REQUIRES: check() adds no error, or `config` is the default message: no warm-up.
   Warmup(const ScheduleWarmup& config, const ScheduleScope& scope);
 
-  // Adds all errors of the message at `where`, whose length must be at least `minimum`.
+  // Adds all errors of the message at `where`, whose length must be at least `minimum` and at most
+  // the length of training where that is known.
   // Returns: the length if it is right.
   static std::optional<double> check(absl::string_view where, const ScheduleWarmup& config,
                                      double minimum, const ScheduleScope& scope,

@@ -36,5 +36,21 @@ TEST(WarmupTest, MustLeaveOneUnitOfTheSchedule) {
   EXPECT_EQ(errors_of(-1, 10), "w.length: count is -1; must be at least 0 and finite");
 }
 
+TEST(WarmupTest, MustEndInTraining) {
+  ScheduleScope scope;
+  scope.totals.steps = 10;
+  const auto errors_of = [&](double length) {
+    ScheduleWarmup config;
+    config.mutable_length()->set_count(length);
+    FieldErrors errors;
+    Warmup::check("w", config, 0, scope, &errors);
+    return std::string(errors.status().message());
+  };
+  EXPECT_EQ(errors_of(10), "");
+  EXPECT_EQ(errors_of(11),
+            "w.length: the warm-up of 11 steps does not end in training, which has 10; shorten it "
+            "or raise max_steps");
+}
+
 }  // namespace
 }  // namespace millrace

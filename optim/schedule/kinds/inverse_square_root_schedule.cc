@@ -11,7 +11,9 @@ void InverseSquareRootSchedule::check(absl::string_view where, const ScheduleCon
                                       const ScheduleScope& scope, FieldErrors* errors) {
   const InverseSquareRootScheduleConfig& root = config.inverse_square_root();
   if (!root.has_warmup_length()) return;
-  check_length(where, "warmup_length", root.warmup_length(), 0, scope, errors);
+  check_within_training(
+      where, "warmup_length",
+      check_length(where, "warmup_length", root.warmup_length(), 0, scope, errors), scope, errors);
 }
 
 std::unique_ptr<Schedule> InverseSquareRootSchedule::create(const ScheduleConfig& config,

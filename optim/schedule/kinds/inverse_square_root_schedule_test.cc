@@ -30,5 +30,11 @@ TEST(InverseSquareRootScheduleTest, RefusesANegativeWarmup) {
             "s.inverse_square_root.warmup_length: count is -4; must be at least 0 and finite");
 }
 
+TEST(InverseSquareRootScheduleTest, TheWarmupEndsInTraining) {
+  EXPECT_EQ(errors_of_schedule("inverse_square_root { warmup_length { count: 10001 } }"),
+            "s.inverse_square_root.warmup_length: the warm-up of 10001 steps does not end in "
+            "training, which has 10000; shorten it or raise max_steps");
+}
+
 }  // namespace
 }  // namespace millrace

@@ -9,7 +9,9 @@ void LinearWarmupSchedule::check(absl::string_view where, const ScheduleConfig& 
                                  const ScheduleScope& scope, FieldErrors* errors) {
   const LinearWarmupScheduleConfig& warmup = config.linear_warmup();
   errors->add(check_fraction(where, "start_factor", warmup.start_factor()));
-  check_length(where, "length", warmup.length(), 0, scope, errors);
+  check_within_training(where, "length",
+                        check_length(where, "length", warmup.length(), 0, scope, errors), scope,
+                        errors);
 }
 
 std::unique_ptr<Schedule> LinearWarmupSchedule::create(const ScheduleConfig& config,
