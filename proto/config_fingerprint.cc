@@ -236,6 +236,13 @@ std::vector<std::string> config_differences(const TrainConfig& before, const Tra
   Leaves old_leaves, new_leaves;
   collect(identity_of(before), "", {}, /*presence=*/false, &old_leaves);
   collect(identity_of(now), "", {}, /*presence=*/false, &new_leaves);
+  if (before.global_batch_size() > 0 || now.global_batch_size() > 0) {
+    // It replaces these fields, whose defaults would show as differences.
+    for (const char* field : {"train_data.batch_size", "micro_batches"}) {
+      old_leaves.erase(field);
+      new_leaves.erase(field);
+    }
+  }
   std::map<std::pair<std::vector<int>, std::string>, std::string> lines;
   std::vector<std::string> missing;
   const auto add = [&](const std::string& path, const Leaf& leaf, const std::string& from,

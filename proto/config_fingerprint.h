@@ -27,7 +27,8 @@ std::string config_fingerprint(const TrainConfig& config);
 
 // In what the identities differ, a line for each field, in the order of the fields:
 // "table[items].dim: 16 → 32". Entries of lists stand under their names, or else their numbers;
-// what is not set shows its default, or "not set".
+// what is not set shows its default, or "not set". Where either has a global_batch_size, it stands
+// for batch_size and micro_batches too.
 std::vector<std::string> config_differences(const TrainConfig& before, const TrainConfig& now);
 
 }  // namespace millrace

@@ -144,6 +144,17 @@ TEST(ConfigFingerprintTest, DifferencesAreReadable) {
               testing::Contains("table[items].row_dtype: BFLOAT16 → FLOAT32"));
 }
 
+TEST(ConfigFingerprintTest, AGlobalBatchSizeStandsForWhatFollowsFromIt) {
+  TrainConfig global = parse(kJob);
+  global.mutable_train_data()->clear_batch_size();
+  global.set_global_batch_size(256);
+  EXPECT_THAT(config_differences(parse(kJob), global), ElementsAre("global_batch_size: 0 → 256"));
+  EXPECT_THAT(config_differences(changed("micro_batches: 4"), global),
+              ElementsAre("global_batch_size: 0 → 256"));
+  EXPECT_THAT(config_differences(parse(kJob), changed("micro_batches: 4")),
+              ElementsAre("micro_batches: 1 → 4"));
+}
+
 TEST(ConfigFingerprintTest, DefaultsThatAreWrittenOutAreTheSameJob) {
   const TrainConfig written = parse(to_text_with_defaults(parse(kJob)));
   EXPECT_THAT(config_differences(parse(kJob), written), testing::IsEmpty());
