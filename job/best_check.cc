@@ -11,11 +11,11 @@
 #include "base/status_macros.h"
 #include "framework/cadence.h"
 #include "framework/loop/best_score_check.h"
-#include "framework/trainer_parts.h"
 #include "job/evaluation_cadence.h"
 #include "job/metric_names.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "proto/monitor_name.h"
 
 namespace millrace {
 namespace {
@@ -27,15 +27,11 @@ struct ScoredSet {
   Cadence when;
 };
 
-std::string set_of(const BestScoreConfig::Term& term) {
-  return term.monitor().substr(0, term.monitor().find('/'));
-}
-
 // Returns the sets of the terms, each once.
 std::vector<ScoredSet> sets_of(const JobConfig& config) {
   std::set<std::string> names;
   for (const BestScoreConfig::Term& term : config.run().evaluation().best().term()) {
-    names.insert(set_of(term));
+    names.emplace(set_of_monitor(term.monitor()));
   }
   std::vector<ScoredSet> sets;
   for (const EvaluationSetConfig& set : config.train().eval_data()) {
@@ -101,13 +97,7 @@ absl::Status check_best(const JobConfig& config) {
   for (int i = 0; i < best.term_size(); ++i) {
     const std::string& monitor = best.term(i).monitor();
     const std::string where = entry(absl::StrCat(kWhere, ".term"), i, monitor);
-    if (set_of(best.term(i)) == kNextWindow) {
-      errors.add(wrong(where,
-                       "next_window is evaluated after the checkpoint of its step was made; name a "
-                       "set of train.eval_data"));
-    } else if (!monitor.empty()) {
-      errors.add(names.check_evaluated(where, monitor));
-    }
+    if (!monitor.empty()) errors.add(names.check_of_checkpoints(where, monitor));
   }
   // A metric that does not exist has no direction either; its name is what must change.
   if (!errors.empty()) best.set_higher_is_better(true);

@@ -1,5 +1,6 @@
 #include "job/keep_best_check.h"
 
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -15,9 +16,14 @@ absl::Status check_keep_best(const JobConfig& config) {
   if (config.run().checkpoint().keep_best().empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const MetricNames names, MetricNames::create(config));
   FieldErrors errors;
+  std::set<std::string> seen;
   for (const CheckpointConfig::Best& best : config.run().checkpoint().keep_best()) {
     const std::string where = absl::StrCat("run.checkpoint.keep_best \"", best.metric(), "\"");
-    errors.add(names.check_evaluated(where, best.metric()));
+    if (!seen.insert(best.metric()).second) {
+      errors.add(wrong(where, "an entry before it has the metric; give that one a larger count"));
+      continue;
+    }
+    errors.add(names.check_of_checkpoints(where, best.metric()));
     if (!contradicts(best.metric(), best.higher_is_better())) continue;
     errors.add(
         wrong(where, absl::StrCat("higher_is_better is ",

@@ -8,7 +8,7 @@
 namespace millrace {
 
 // Checks that an evaluation of this job gives each metric of run.checkpoint.keep_best: "SET/METRIC"
-// as of MetricNames::check_evaluated (job/metric_names.h).
+// as of MetricNames::check_of_checkpoints (job/metric_names.h).
 // REQUIRES: `config` went through expand_names and validate.
 // Errors: InvalidArgument with one line for each metric, naming the nearest and all that there are.
 absl::Status check_keep_best(const JobConfig& config);

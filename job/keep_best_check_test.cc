@@ -42,9 +42,13 @@ TEST_F(KeepBestCheckTest, WhatEvaluationsGive) {
                   "feature { name: \"click\" kind: LABEL } feature { name: \"buy\" kind: LABEL }"));
 }
 
+// No checkpoint has such a metric: that of the step was made before.
 TEST_F(KeepBestCheckTest, WindowsThatAreEvaluatedBeforeTheyAreTrainedOn) {
   const std::string progressive = " } evaluation { progressive: true";
-  EXPECT_OK(check(best("next_window/auc") + progressive, ""));
+  EXPECT_THAT(check(best("next_window/auc") + progressive, ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "run.checkpoint.keep_best \"next_window/auc\": next_window is evaluated "
+                       "after the checkpoint of its step was made; name a set of train.eval_data"));
   EXPECT_THAT(check(best("next_window/auc")), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
@@ -101,7 +105,25 @@ TEST_F(KeepBestCheckTest, SetsInWindowsNeedEvaluationsToBeEnabled) {
   EXPECT_OK(check(best("late/auc") + "} evaluation { when {} ", sets));
   EXPECT_THAT(
       check(best("late/auc") + "} hooks { name: 'my_own' } evaluation { enabled: false ", sets),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sets: eval;")));
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("\"late\" is never evaluated; run.evaluation.enabled is false")));
+}
+
+TEST_F(KeepBestCheckTest, ASetWithoutATriggerOfItsOwn) {
+  const std::string never = "} evaluation { set { name: 'eval' when {} } ";
+  EXPECT_THAT(check(best("eval/auc") + never),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("set \"eval\" is never evaluated"),
+                             HasSubstr("run.evaluation.set[0] \"eval\""))));
+  EXPECT_THAT(check(best("eval/auc") + never, "eval_data {} eval_data { name: 'late' }"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is never evaluated")));
+}
+
+TEST_F(KeepBestCheckTest, AMetricThatIsNamedTwice) {
+  EXPECT_THAT(check(best("eval/auc") + best("eval/loss") + best("eval/auc")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "run.checkpoint.keep_best \"eval/auc\": an entry before it has the metric; "
+                       "give that one a larger count"));
 }
 
 TEST_F(KeepBestCheckTest, NothingToEvaluate) {

@@ -1,6 +1,7 @@
 #include "job/metric_names.h"
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -16,12 +17,13 @@
 #include "io/feature_schema.h"
 #include "job/evaluation_cadence.h"
 #include "proto/field_check.h"
-
 #include "proto/monitor_name.h"
+
 namespace millrace {
 namespace {
 
 constexpr char kTrain[] = "train";  // the source of metrics of training
+constexpr size_t kMostSuggestions = 3;
 
 const EvaluationSetConfig* find_set(const TrainConfig& train, absl::string_view name) {
   for (const EvaluationSetConfig& set : train.eval_data()) {
@@ -35,10 +37,39 @@ bool recurs(Cadence cadence) {
   return cadence.enabled();
 }
 
+// Returns the place of the entry of run.evaluation.set that keeps `set` from being evaluated; "" if
+// there is none.
+std::string entry_without_trigger(const EvaluationConfig& evaluation, absl::string_view set) {
+  for (int i = 0; i < evaluation.set_size(); ++i) {
+    const EvaluationConfig::Set& own = evaluation.set(i);
+    if (own.name() != set || Cadence::from_config(own.when()).enabled()) continue;
+    return entry("run.evaluation.set", i, own.name());
+  }
+  return "";
+}
+
 std::string what_to_do(const JobConfig& config) {
   if (config.train().eval_data().empty()) return "give --eval_data or train.eval_data";
   if (!config.run().evaluation().enabled()) return "run.evaluation.enabled is false";
+  for (const EvaluationSetConfig& set : config.train().eval_data()) {
+    const std::string place = entry_without_trigger(config.run().evaluation(), set.name());
+    if (!place.empty()) return absl::StrCat(place, ": when has no trigger");
+  }
   return "run.evaluation.when has no trigger";
+}
+
+bool contains(const std::vector<std::string>& names, absl::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// `"a"`, `"a" or "b"`, `"a", "b" or "c"`
+std::string join_or(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const absl::string_view before = i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
+    absl::StrAppend(&text, before, "\"", names[i], "\"");
+  }
+  return text;
 }
 
 }  // namespace
@@ -58,7 +89,10 @@ std::vector<std::string> MetricNames::metrics_of(absl::string_view source) const
   std::vector<std::string> metrics(given.begin(), given.end());
   if (metrics.empty()) metrics = TrainerOptions().metrics;
   std::vector<std::string> names = {"loss"};
-  const bool of_tasks = labels_of_model(config_.train().model().name()) == ModelLabels::kOfTasks;
+  // A model that is not linked in may read tasks.
+  const std::string& model = config_.train().model().name();
+  const bool of_tasks =
+      labels_of_model(model) == ModelLabels::kOfTasks || !contains(registered_models(), model);
   for (const std::string& label : labels_) {
     if (of_tasks && labels_.size() > 1) names.push_back(absl::StrCat(label, "/loss"));
     for (const std::string& metric : metrics) {
@@ -122,30 +156,79 @@ bool MetricNames::is_recurring(absl::string_view source) const {
   return recurs(evaluation_cadence(run.evaluation(), source));
 }
 
+// Returns names that `metric` may stand for: the nearest, or without a label those of all labels.
+std::vector<std::string> MetricNames::find_near(absl::string_view metric,
+                                                const std::vector<std::string>& sources) const {
+  std::vector<std::string> known, unlabelled;
+  std::multimap<std::string, std::string> full;  // by the name without its label
+  for (const std::string& source : sources) {
+    for (const std::string& name : metrics_of(source)) {
+      known.push_back(absl::StrCat(source, "/", name));
+      const size_t slash = name.find('/');
+      if (slash == std::string::npos) continue;
+      unlabelled.push_back(absl::StrCat(source, name.substr(slash)));
+      full.emplace(unlabelled.back(), known.back());
+    }
+  }
+  std::string near = nearest(metric, known);
+  if (!near.empty() && !contains(unlabelled, metric)) return {near};
+  std::vector<std::string> names;
+  const auto [begin, end] = full.equal_range(nearest(metric, unlabelled));
+  for (auto it = begin; it != end && names.size() < kMostSuggestions; ++it) {
+    names.push_back(it->second);
+  }
+  return names;
+}
+
 absl::Status MetricNames::check(absl::string_view where, absl::string_view metric,
                                 absl::string_view givers,
                                 const std::vector<std::string>& sources) const {
-  std::vector<std::string> known;
-  for (const std::string& source : sources) {
-    for (const std::string& name : metrics_of(source))
-      known.push_back(absl::StrCat(source, "/", name));
+  const std::string source(set_of_monitor(metric));
+  if (contains(sources, source)) {
+    for (const std::string& name : metrics_of(source)) {
+      if (metric == absl::StrCat(source, "/", name)) return absl::OkStatus();
+    }
   }
-  if (std::find(known.begin(), known.end(), metric) != known.end()) return absl::OkStatus();
-  const std::string near = nearest(metric, known);
+  const std::string near = join_or(find_near(metric, sources));
   std::string known_ones = describe(sources);
   if (!near.empty()) known_ones[0] = absl::ascii_toupper(known_ones[0]);
-  return wrong(where,
-               absl::StrCat(givers, " gives this metric",
-                            near.empty() ? "; " : absl::StrCat("; did you mean \"", near, "\"? "),
-                            known_ones));
+  return wrong(
+      where,
+      absl::StrCat(givers, " gives this metric",
+                   near.empty() ? "; " : absl::StrCat("; did you mean ", near, "? "), known_ones));
+}
+
+// Checks that there is no set of the name of `metric` which is not among `sets`, those that are
+// evaluated.
+absl::Status MetricNames::check_set(absl::string_view where, absl::string_view metric,
+                                    const std::vector<std::string>& sets) const {
+  const std::string set(set_of_monitor(metric));
+  if (find_set(config_.train(), set) == nullptr || contains(sets, set)) return absl::OkStatus();
+  const EvaluationConfig& evaluation = config_.run().evaluation();
+  const std::string place = entry_without_trigger(evaluation, set);
+  if (evaluation.enabled() && !place.empty()) {
+    return wrong(where, absl::StrCat("set \"", set, "\" is never evaluated; give ", place,
+                                     " a trigger in when, such as every_steps, or remove it"));
+  }
+  if (sets.empty()) return absl::OkStatus();  // the job evaluates nothing
+  return wrong(where, absl::StrCat("set \"", set, "\" is never evaluated; ", what_to_do(config_)));
 }
 
 absl::Status MetricNames::check_evaluated(absl::string_view where, absl::string_view metric) const {
   const std::vector<std::string> sets = evaluated_sets();
+  RETURN_IF_ERROR(check_set(where, metric, sets));
   if (sets.empty()) {
     return wrong(where, absl::StrCat("the job evaluates nothing; ", what_to_do(config_)));
   }
   return check(where, metric, "no evaluation", sets);
+}
+
+absl::Status MetricNames::check_of_checkpoints(absl::string_view where,
+                                               absl::string_view metric) const {
+  if (set_of_monitor(metric) != kNextWindow) return check_evaluated(where, metric);
+  return wrong(where,
+               "next_window is evaluated after the checkpoint of its step was made; name a set of "
+               "train.eval_data");
 }
 
 absl::Status MetricNames::check_monitored(absl::string_view where, absl::string_view metric) const {
@@ -156,6 +239,7 @@ absl::Status MetricNames::check_monitored(absl::string_view where, absl::string_
                  "\"train\"; give the set another name");
   }
   const std::vector<std::string> sets = evaluated_sets();
+  RETURN_IF_ERROR(check_set(where, metric, sets));
   if (sets.empty() && nearest(source, {kTrain}).empty()) {
     return wrong(where, absl::StrCat("the job evaluates nothing; ", what_to_do(config_)));
   }

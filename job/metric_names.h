@@ -26,8 +26,13 @@ class MetricNames {
   bool hooks_may_evaluate() const;
 
   // Checks that an evaluation of this job gives `metric`, which is configured at `where`.
-  // Errors: InvalidArgument naming the nearest, all sets and all their metrics.
+  // Errors: InvalidArgument naming the nearest, all sets and all their metrics, or saying why the
+  // set is never evaluated.
   absl::Status check_evaluated(absl::string_view where, absl::string_view metric) const;
+
+  // Checks that checkpoints have `metric`, which is configured at `where`: check_evaluated(), and
+  // that it is not of next_window. Errors: the same, and InvalidArgument for next_window.
+  absl::Status check_of_checkpoints(absl::string_view where, absl::string_view metric) const;
 
   // Checks that evaluations or reports give `metric` again and again, so that a hook or a schedule
   // can follow it.
@@ -43,6 +48,10 @@ class MetricNames {
   // The cadence of evaluations at fixed points, and of reports.
   bool is_recurring(absl::string_view source) const;
   std::vector<std::string> evaluated_sets() const;
+  std::vector<std::string> find_near(absl::string_view metric,
+                                     const std::vector<std::string>& sources) const;
+  absl::Status check_set(absl::string_view where, absl::string_view metric,
+                         const std::vector<std::string>& sets) const;
   absl::Status check(absl::string_view where, absl::string_view metric, absl::string_view givers,
                      const std::vector<std::string>& sources) const;
 

@@ -139,8 +139,21 @@ TEST(MonitorCheckTest, CadencesOfASetsOwn) {
   EXPECT_OK(check("slow/auc", run, sets));
   EXPECT_THAT(check("eval/auc", run, sets),
               StatusIs(kInvalid, HasSubstr("set \"eval\" is evaluated only at the start")));
-  EXPECT_THAT(check("slow/auc", "evaluation { set { name: 'slow' when {} } }", sets),
-              StatusIs(kInvalid, HasSubstr("no evaluation or report gives this metric")));
+  EXPECT_THAT(
+      check("slow/auc", "evaluation { set { name: 'slow' when {} } }", sets),
+      StatusIs(kInvalid, HasSubstr("monitor \"slow/auc\": set \"slow\" is never evaluated; give "
+                                   "run.evaluation.set[0] \"slow\" a trigger in when")));
+}
+
+TEST(MonitorCheckTest, AMissingLabelIsNamed) {
+  const std::string labels = "feature { name: 'buy' kind: LABEL } eval_data {}";
+  EXPECT_THAT(
+      check("eval/auc", kEveryStep, labels),
+      StatusIs(kInvalid, HasSubstr("did you mean \"eval/label/auc\" or \"eval/buy/auc\"?")));
+  EXPECT_THAT(check("eval/logles", kEveryStep, labels),
+              StatusIs(kInvalid, HasSubstr("did you mean \"eval/label/logloss\" or ")));
+  EXPECT_THAT(check("eval/buy/acu", kEveryStep, labels),
+              StatusIs(kInvalid, HasSubstr("did you mean \"eval/buy/auc\"?")));
 }
 
 TEST(MonitorCheckTest, AllMistakesAreFoundTogether) {
