@@ -42,6 +42,10 @@
 namespace millrace {
 namespace {
 
+constexpr char kNoScore[] =
+    "run.evaluation.best: no step has had a score, so that there is no best checkpoint; a step has "
+    "one if all sets of the terms are evaluated at it and their metrics are finite";
+
 // A line for the log file alone, which is to tell all of a run: people hear it in other words. Not
 // during training, when the logger has the sink.
 void log_for_the_file(absl::string_view text) {
@@ -115,6 +119,7 @@ class TrainCommand {
                (resumption->from.has_value() && files_.info(config_.run().output_dir()).ok());
     RETURN_IF_ERROR(status);
     log_for_the_file(outcome_text());
+    if (is_first() && lacks_best()) MILLRACE_LOG(WARNING) << kNoScore;
     if (is_first() && summary_.steps_begun == 0 && summary_.outcome == Outcome::kCompleted) {
       const std::string text = no_step_text(config_.train(), summary_.progress);
       log_for_the_file(text);
@@ -223,6 +228,12 @@ class TrainCommand {
         absl::ToDoubleSeconds(summary_.progress.elapsed));
   }
 
+  // Returns true if a best score is configured, but no step of the run or of those before it had a
+  // score.
+  bool lacks_best() const {
+    return config_.run().evaluation().has_best() && !summary_.best.has_value();
+  }
+
   void print_outcome() const {
     std::cout << outcome_text() << "\n";
     for (const auto& [set, metrics] : summary_.eval) {
@@ -237,6 +248,8 @@ class TrainCommand {
       std::cout << "best score: " << summary_.best->value << " of step " << summary_.best->step
                 << (summary_.best->checkpoint.empty() ? "" : " in ") << summary_.best->checkpoint
                 << "\n";
+    } else if (lacks_best()) {
+      std::cout << "best score: none\n";
     }
     if (!summary_.checkpoint.empty()) std::cout << "checkpoint: " << summary_.checkpoint << "\n";
     std::cout << std::flush;

@@ -21,6 +21,7 @@ using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Json = nlohmann::json;
 
 constexpr char kBest[] =
@@ -81,6 +82,16 @@ TEST_F(BestTest, SetsHaveMetricsAndCadencesOfTheirOwn) {
   EXPECT_THAT(steps["late"], ElementsAre(10, 20, 30, 40));
   const ProgramResult alone = millrace_ok({"evaluate", "job.textproto", "--checkpoint", "out"});
   EXPECT_THAT(alone.out, ContainsRegex("late:.*mean"));
+}
+
+TEST_F(BestTest, ARunWithoutAScoreSaysSo) {
+  const ProgramResult result = millrace_ok({"train", "job.textproto", "--max_steps", "5"});
+  EXPECT_THAT(result.err, HasSubstr("run.evaluation.best: no step has had a score"));
+  EXPECT_THAT(result.out, HasSubstr("best score: none"));
+  EXPECT_TRUE(read_json("out/summary.json")["best"].is_null());
+  const ProgramResult rest = millrace_ok({"train", "job.textproto", "--max_steps", "10"});
+  EXPECT_THAT(rest.err, Not(HasSubstr("no step has had a score")));
+  EXPECT_THAT(rest.out, HasSubstr(" of step 10"));
 }
 
 TEST_F(BestTest, TheSummaryTheLogAndTheFolderKnowIt) {
