@@ -50,7 +50,7 @@ constexpr int64_t kMostBatchesAhead = 1024;
 constexpr char kEvictionHook[] = "evict_rows";
 
 // Not-a-number is wrong everywhere, in extensions too.
-absl::Status no_nan(const std::string& where, const Message& message) {
+void no_nan(const std::string& where, const Message& message, FieldErrors* errors) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
@@ -67,7 +67,7 @@ absl::Status no_nan(const std::string& where, const Message& message) {
           const Message& part = repeated ? reflection.GetRepeatedMessage(message, field, i)
                                          : reflection.GetMessage(message, field);
           const std::string inside = where.empty() ? place : absl::StrCat(where, ".", place);
-          RETURN_IF_ERROR(no_nan(inside, part));
+          no_nan(inside, part, errors);
           break;
         }
         case FieldDescriptor::CPPTYPE_DOUBLE:
@@ -80,36 +80,52 @@ absl::Status no_nan(const std::string& where, const Message& message) {
           break;
         default: break;
       }
-      if (std::isnan(value)) return wrong(where, absl::StrCat(place, " is not a number"));
+      if (std::isnan(value)) errors->add(wrong(where, absl::StrCat(place, " is not a number")));
     }
   }
-  return absl::OkStatus();
 }
 
 absl::Status check_generated(const GeneratedDataConfig& data) {
   const std::string where = "train.generated_data";
-  if (data.directory().empty()) return wrong(where, "directory is missing");
-  RETURN_IF_ERROR(check_shell_path(data.directory()), where + ": directory");
-  return check_generated_rows(where, data);
+  FieldErrors errors;
+  if (data.directory().empty()) errors.add(wrong(where, "directory is missing"));
+  errors.add(annotate(check_shell_path(data.directory()), where + ": directory"));
+  errors.add(check_generated_rows(where, data));
+  return errors.status();
+}
+
+// Checks that no metric is named twice. Whether it is known depends on the program.
+void check_metric_list(const std::string& list,
+                       const google::protobuf::RepeatedPtrField<std::string>& metrics,
+                       FieldErrors* errors) {
+  std::set<std::string> names;
+  for (int i = 0; i < metrics.size(); ++i) {
+    if (names.insert(metrics[i]).second) continue;
+    errors->add(wrong(entry(list, i, metrics[i]), "the metric is named before; remove one"));
+  }
 }
 
 absl::Status check_evaluation_sets(const TrainConfig& train) {
+  FieldErrors errors;
   std::set<std::string> names;
+  const bool generated = train.has_generated_data() && train.generated_data().eval_rows() > 0;
   for (int i = 0; i < train.eval_data_size(); ++i) {
     const EvaluationSetConfig& set = train.eval_data(i);
     const std::string where = entry("train.eval_data", i, set.name());
-    RETURN_IF_ERROR(plain_name(where, set.name()));
-    RETURN_IF_ERROR(untaken(where, set.name(), &names));
-    const bool generated = train.has_generated_data() && train.generated_data().eval_rows() > 0;
+    errors.add(plain_name(where, set.name()));
+    errors.add(untaken(where, set.name(), &names));
+    check_metric_list(where + ".metric", set.metric(), &errors);
     if (set.data().has_mix()) {
-      return wrong(where + ".data.mix", "is for training; give each source a set of its own");
+      errors.add(wrong(where + ".data.mix", "is for training; give each source a set of its own"));
+    } else {
+      errors.add(check_data(where + ".data", set.data(), train, generated));
     }
-    RETURN_IF_ERROR(check_data(where + ".data", set.data(), train, generated));
     if (set.data().has_windows() && !comes_in_windows(train.train_data())) {
-      return wrong(where + ".data.windows", "need train_data.windows, with which they are paired");
+      errors.add(
+          wrong(where + ".data.windows", "need train_data.windows, with which they are paired"));
     }
   }
-  return absl::OkStatus();
+  return errors.status();
 }
 
 // Checks the name, the column and the table of a feature.
@@ -132,84 +148,96 @@ absl::Status check_names(const std::string& where, const FeatureConfig& feature,
 }
 
 absl::Status check_features(const TrainConfig& train) {
-  RETURN_IF_ERROR(check_feature_schema("train", train));
+  FieldErrors errors;
+  errors.add(check_feature_schema("train", train));
   std::vector<std::string> sparse;
   std::vector<std::string> tables;
   for (const TableConfig& table : train.table()) tables.push_back(table.name());
   for (int i = 0; i < train.feature_size(); ++i) {
     const FeatureConfig& feature = train.feature(i);
     const std::string where = entry("train.feature", i, feature.name());
-    RETURN_IF_ERROR(check_names(where, feature, tables));
-    RETURN_IF_ERROR(check_feature(where, feature));
-    RETURN_IF_ERROR(check_max_ids(where, feature.pooling(), feature.max_ids()));
-    RETURN_IF_ERROR(check_crosses(where, feature, sparse));
+    errors.add(check_names(where, feature, tables));
+    errors.add(check_feature(where, feature));
+    errors.add(check_max_ids(where, feature.pooling(), feature.max_ids()));
+    errors.add(check_crosses(where, feature, sparse));
     if (feature.kind() == FeatureConfig::SPARSE) sparse.push_back(feature.name());
   }
-  return absl::OkStatus();
+  return errors.status();
 }
 
 absl::Status check_tables(const TrainConfig& train) {
+  FieldErrors errors;
   std::set<std::string> names;
   for (int i = 0; i < train.table_size(); ++i) {
     const TableConfig& table = train.table(i);
     const std::string where = entry("train.table", i, table.name());
-    RETURN_IF_ERROR(plain_name(where, table.name()));
-    RETURN_IF_ERROR(untaken(where, table.name(), &names));
-    RETURN_IF_ERROR(check_table_dim(where, table.dim()));
-    RETURN_IF_ERROR(check_initializer(where + ".initializer", table.initializer()));
-    RETURN_IF_ERROR(check_sparse_optimizer(where + ".optimizer", table.optimizer()));
-    RETURN_IF_ERROR(check_table_policies(where, table));
+    errors.add(plain_name(where, table.name()));
+    errors.add(untaken(where, table.name(), &names));
+    errors.add(check_table_dim(where, table.dim()));
+    errors.add(check_initializer(where + ".initializer", table.initializer()));
+    errors.add(check_sparse_optimizer(where + ".optimizer", table.optimizer()));
+    errors.add(check_table_policies(where, table));
     if (table.frozen() &&
         (table.has_optimizer() || table.has_admission() || table.has_eviction())) {
-      return wrong(where, "it is frozen: optimizer, admission and eviction would do nothing");
+      errors.add(wrong(where, "it is frozen: optimizer, admission and eviction would do nothing"));
     }
   }
-  return absl::OkStatus();
+  return errors.status();
+}
+
+absl::Status check_schedules(const TrainConfig& train) {
+  FieldErrors errors;
+  for (const PlacedSchedule& placed : schedules_of(train)) {
+    errors.add(check_optimizer_schedule(placed.where, placed.schedule, training_totals(train)));
+    const double min_rate = placed.schedule.reduce_on_plateau().min_rate();
+    if (min_rate > 0 && min_rate >= placed.learning_rate) {
+      errors.add(
+          wrong(placed.where, absl::StrCat("min_rate is ", min_rate,
+                                           ", so that the rate is never reduced; must be below "
+                                           "learning_rate, ",
+                                           placed.learning_rate)));
+    }
+  }
+  return errors.status();
 }
 
 absl::Status check_optimizers(const TrainConfig& train) {
-  for (const PlacedSchedule& placed : schedules_of(train)) {
-    RETURN_IF_ERROR(
-        check_optimizer_schedule(placed.where, placed.schedule, training_totals(train)));
-    const double min_rate = placed.schedule.reduce_on_plateau().min_rate();
-    if (min_rate > 0 && min_rate >= placed.learning_rate) {
-      return wrong(placed.where, absl::StrCat("min_rate is ", min_rate,
-                                              ", so that the rate is never reduced; must be below "
-                                              "learning_rate, ",
-                                              placed.learning_rate));
-    }
-  }
-  RETURN_IF_ERROR(check_dense_optimizer("train.optimizer", train.optimizer()));
+  FieldErrors errors;
+  errors.add(check_schedules(train));
+  errors.add(check_dense_optimizer("train.optimizer", train.optimizer()));
   for (int i = 0; i < train.more_optimizers_size(); ++i) {
-    RETURN_IF_ERROR(
-        check_dense_optimizer(entry("train.more_optimizers", i), train.more_optimizers(i)));
+    errors.add(check_dense_optimizer(entry("train.more_optimizers", i), train.more_optimizers(i)));
   }
-  if (train.has_clipping()) RETURN_IF_ERROR(check_clipping("train.clipping", train.clipping()));
-  RETURN_IF_ERROR(check_precision("train.precision", train.precision()));
-  RETURN_IF_ERROR(check_moving_average_of(train));
-  return check_sparse_optimizer("train.sparse_optimizer", train.sparse_optimizer());
+  if (train.has_clipping()) errors.add(check_clipping("train.clipping", train.clipping()));
+  errors.add(check_precision("train.precision", train.precision()));
+  errors.add(check_moving_average_of(train));
+  errors.add(check_sparse_optimizer("train.sparse_optimizer", train.sparse_optimizer()));
+  return errors.status();
 }
 
 absl::Status check_run_length(const TrainConfig& train) {
-  RETURN_IF_ERROR(check_limits("train", train));
+  FieldErrors errors;
+  errors.add(check_limits("train", train));
   if (!comes_in_windows(train.train_data()) &&
       (train.max_windows() > 0 || train.max_steps_per_window() > 0)) {
-    return wrong("train", "max_windows and max_steps_per_window need train_data.windows");
+    errors.add(wrong("train", "max_windows and max_steps_per_window need train_data.windows"));
   }
-  RETURN_IF_ERROR(check_step_size("train", train));
-  return at_least("train.non_finite", "max_in_a_row", train.non_finite().max_in_a_row(), 1);
+  errors.add(check_step_size("train", train));
+  errors.add(at_least("train.non_finite", "max_in_a_row", train.non_finite().max_in_a_row(), 1));
+  return errors.status();
 }
 
 // Hooks of both parts share one space of names, which keys their state.
 absl::Status check_hooks(const std::string& list,
                          const google::protobuf::RepeatedPtrField<HookConfig>& hooks,
                          std::set<std::string>* names) {
+  FieldErrors errors;
   for (int i = 0; i < hooks.size(); ++i) {
     const std::string where = entry(list, i, hooks[i].name());
-    if (hooks[i].name().empty()) return wrong(where, "name is missing");
-    RETURN_IF_ERROR(untaken(where, hooks[i].name(), names));
+    errors.add(hooks[i].name().empty() ? wrong(where, "name is missing")
+                                       : untaken(where, hooks[i].name(), names));
   }
-  return absl::OkStatus();
+  return errors.status();
 }
 
 // Rules of eviction without what they look at, or the hook that looks, would never do anything.
@@ -217,8 +245,9 @@ absl::Status check_eviction_hook(const JobConfig& config) {
   const auto is_it = [](const HookConfig& hook) { return hook.name() == kEvictionHook; };
   const auto& hooks = config.train().hooks();
   const auto& others = config.run().hooks();
+  FieldErrors errors;
   if (std::any_of(others.begin(), others.end(), is_it)) {
-    return wrong("run.hooks", "evict_rows changes the result: it belongs in train.hooks");
+    errors.add(wrong("run.hooks", "evict_rows changes the result: it belongs in train.hooks"));
   }
   const bool evicts = std::any_of(hooks.begin(), hooks.end(), is_it);
   const bool windows = comes_in_windows(config.train().train_data());
@@ -226,20 +255,23 @@ absl::Status check_eviction_hook(const JobConfig& config) {
     const TableConfig& table = config.train().table(i);
     const std::string where = entry("train.table", i, table.name());
     if (table.has_eviction() && !evicts) {
-      return wrong(where, "eviction is given, but train.hooks has no hook evict_rows to do it");
+      errors.add(
+          wrong(where, "eviction is given, but train.hooks has no hook evict_rows to do it"));
     }
     if (table.eviction().has_idle_windows() && !windows) {
-      return wrong(where + ".eviction", "idle_windows needs train_data.windows");
+      errors.add(wrong(where + ".eviction", "idle_windows needs train_data.windows"));
     }
   }
-  return absl::OkStatus();
+  return errors.status();
 }
 
 absl::Status check_cadence(const std::string& where, const CadenceConfig& when) {
-  RETURN_IF_ERROR(at_least(where, "every_steps", when.every_steps(), 0));
-  RETURN_IF_ERROR(not_negative(where, "every_seconds", when.every_seconds()));
-  RETURN_IF_ERROR(at_least(where, "every_epochs", when.every_epochs(), 0));
-  return at_least(where, "every_windows", when.every_windows(), 0);
+  FieldErrors errors;
+  errors.add(at_least(where, "every_steps", when.every_steps(), 0));
+  errors.add(not_negative(where, "every_seconds", when.every_seconds()));
+  errors.add(at_least(where, "every_epochs", when.every_epochs(), 0));
+  errors.add(at_least(where, "every_windows", when.every_windows(), 0));
+  return errors.status();
 }
 
 // Checks that a cadence in windows can come due.
@@ -286,90 +318,111 @@ absl::Status check_set_cadences(const EvaluationConfig& evaluation, const TrainC
 
 absl::Status check_distributed(const DistributedConfig& config) {
   const std::string where = "run.distributed";
+  FieldErrors errors;
   const auto seconds = [&](absl::string_view field, double value) {
-    if (std::isfinite(value) && value >= 1) return absl::OkStatus();
-    return wrong_number(where, field, value, "at least 1 and finite");
+    if (std::isfinite(value) && value >= 1) return;
+    errors.add(wrong_number(where, field, value, "at least 1 and finite"));
   };
-  RETURN_IF_ERROR(seconds("rendezvous_timeout_seconds", config.rendezvous_timeout_seconds()));
-  RETURN_IF_ERROR(seconds("collective_timeout_seconds", config.collective_timeout_seconds()));
-  RETURN_IF_ERROR(seconds("data_timeout_seconds", config.data_timeout_seconds()));
+  seconds("rendezvous_timeout_seconds", config.rendezvous_timeout_seconds());
+  seconds("collective_timeout_seconds", config.collective_timeout_seconds());
+  seconds("data_timeout_seconds", config.data_timeout_seconds());
   const double interval = config.poll_interval_seconds();
-  if (std::isfinite(interval) && interval > 0) return absl::OkStatus();
-  return wrong_number(where, "poll_interval_seconds", interval, "above 0 and finite");
+  if (!std::isfinite(interval) || interval <= 0) {
+    errors.add(wrong_number(where, "poll_interval_seconds", interval, "above 0 and finite"));
+  }
+  return errors.status();
 }
 
 absl::Status check_checkpoint(const CheckpointConfig& checkpoint) {
   const std::string where = "run.checkpoint";
-  RETURN_IF_ERROR(check_cadence(where + ".when", checkpoint.when()));
+  FieldErrors errors;
+  errors.add(check_cadence(where + ".when", checkpoint.when()));
   for (const CheckpointConfig::Best& best : checkpoint.keep_best()) {
     if (best.metric().find('/') != std::string::npos) continue;
-    return wrong(absl::StrCat(where, ".keep_best \"", best.metric(), "\""),
-                 "metric must name set and metric, such as eval/auc");
+    errors.add(wrong(absl::StrCat(where, ".keep_best \"", best.metric(), "\""),
+                     "metric must name set and metric, such as eval/auc"));
   }
-  return check_saver(where, checkpoint);
+  errors.add(check_saver(where, checkpoint));
+  return errors.status();
+}
+
+absl::Status check_evaluation(const EvaluationConfig& evaluation, const TrainConfig& train) {
+  FieldErrors errors;
+  if (evaluation.progressive() && !comes_in_windows(train.train_data())) {
+    errors.add(wrong("run.evaluation", "progressive needs train_data.windows"));
+  }
+  for (const EvaluationSetConfig& set : train.eval_data()) {
+    if (!evaluation.progressive() || set.name() != "next_window") continue;
+    errors.add(wrong("run.evaluation",
+                     "progressive evaluates windows under the name next_window, which an "
+                     "evaluation set has"));
+  }
+  errors.add(check_set_cadences(evaluation, train));
+  errors.add(check_cadence("run.evaluation.when", evaluation.when()));
+  return errors.status();
+}
+
+absl::Status check_window_io(const WindowIoConfig& window_io) {
+  FieldErrors errors;
+  for (const std::string& to : {window_io.move_done_to(), window_io.move_damaged_to()}) {
+    if (is_uri(to)) {
+      errors.add(wrong("run.window_io", absl::StrCat("cannot move files to ", to,
+                                                     ": what is behind URIs is only read")));
+    } else {
+      errors.add(annotate(check_shell_path(to), "run.window_io"));
+    }
+  }
+  return errors.status();
 }
 
 absl::Status check_run(const RunConfig& run) {
-  if (run.output_dir().empty()) return wrong("run", "output_dir is empty");
-  RETURN_IF_ERROR(check_shell_path(run.output_dir()), "run: output_dir");
-  RETURN_IF_ERROR(within("run", "threads", run.threads(), 0, kMostThreads));
-  RETURN_IF_ERROR(
-      within("run.read", "reader_threads", run.read().reader_threads(), 1, kMostThreads));
-  RETURN_IF_ERROR(
+  FieldErrors errors;
+  if (run.output_dir().empty()) errors.add(wrong("run", "output_dir is empty"));
+  errors.add(annotate(check_shell_path(run.output_dir()), "run: output_dir"));
+  errors.add(within("run", "threads", run.threads(), 0, kMostThreads));
+  errors.add(within("run.read", "reader_threads", run.read().reader_threads(), 1, kMostThreads));
+  errors.add(
       within("run.read", "prefetch_batches", run.read().prefetch_batches(), 1, kMostBatchesAhead));
-  RETURN_IF_ERROR(check_distributed(run.distributed()));
-  RETURN_IF_ERROR(check_checkpoint(run.checkpoint()));
-  if (run.resume().empty()) return wrong("run", "resume is empty; auto, never or a path");
-  RETURN_IF_ERROR(check_cadence("run.report.when", run.report().when()));
+  errors.add(check_distributed(run.distributed()));
+  errors.add(check_checkpoint(run.checkpoint()));
+  if (run.resume().empty()) errors.add(wrong("run", "resume is empty; auto, never or a path"));
+  errors.add(check_cadence("run.report.when", run.report().when()));
   if (run.report().when().at_start()) {
-    return wrong("run.report.when",
-                 "at_start is set, but a report is of the steps since the one before it: there is "
-                 "nothing to report at the start");
+    errors.add(wrong("run.report.when",
+                     "at_start is set, but a report is of the steps since the one before it: there "
+                     "is nothing to report at the start"));
   }
-  return check_cadence("run.evaluation.when", run.evaluation().when());
+  return errors.status();
 }
 
 }  // namespace
 
 absl::Status validate(const JobConfig& config) {
   const TrainConfig& train = config.train();
-  RETURN_IF_ERROR(no_nan("", config));
-  RETURN_IF_ERROR(check_run_length(train));
-  if (train.has_generated_data()) RETURN_IF_ERROR(check_generated(train.generated_data()));
-  RETURN_IF_ERROR(
-      check_data("train.train_data", train.train_data(), train, train.has_generated_data()));
-  RETURN_IF_ERROR(check_evaluation_sets(train));
-  RETURN_IF_ERROR(check_tables(train));
-  RETURN_IF_ERROR(check_model_bank(train));
-  RETURN_IF_ERROR(check_cadence("train.model_bank.reload", train.model_bank().reload()));
-  RETURN_IF_ERROR(check_features(train));
-  RETURN_IF_ERROR(check_tasks("train", train));
-  if (train.model().name().empty()) return wrong("train.model", "name is missing");
-  RETURN_IF_ERROR(check_optimizers(train));
+  FieldErrors errors;
+  no_nan("", config, &errors);
+  // Other checks would report the same numbers again.
+  RETURN_IF_ERROR(errors.status());
+  errors.add(check_run_length(train));
+  if (train.has_generated_data()) errors.add(check_generated(train.generated_data()));
+  errors.add(check_data("train.train_data", train.train_data(), train, train.has_generated_data()));
+  errors.add(check_evaluation_sets(train));
+  errors.add(check_tables(train));
+  errors.add(check_model_bank(train));
+  errors.add(check_cadence("train.model_bank.reload", train.model_bank().reload()));
+  errors.add(check_features(train));
+  errors.add(check_tasks("train", train));
+  if (train.model().name().empty()) errors.add(wrong("train.model", "name is missing"));
+  check_metric_list("train.metric", train.metric(), &errors);
+  errors.add(check_optimizers(train));
   std::set<std::string> hooks;
-  RETURN_IF_ERROR(check_hooks("train.hooks", train.hooks(), &hooks));
-  RETURN_IF_ERROR(check_hooks("run.hooks", config.run().hooks(), &hooks));
-  RETURN_IF_ERROR(check_eviction_hook(config));
-  if (config.run().evaluation().progressive() && !comes_in_windows(train.train_data())) {
-    return wrong("run.evaluation", "progressive needs train_data.windows");
-  }
-  for (const EvaluationSetConfig& set : train.eval_data()) {
-    if (config.run().evaluation().progressive() && set.name() == "next_window") {
-      return wrong("run.evaluation",
-                   "progressive evaluates windows under the name next_window, "
-                   "which an evaluation set has");
-    }
-  }
-  const WindowIoConfig& window_io = config.run().window_io();
-  for (const std::string& to : {window_io.move_done_to(), window_io.move_damaged_to()}) {
-    if (is_uri(to)) {
-      return wrong("run.window_io",
-                   absl::StrCat("cannot move files to ", to, ": what is behind URIs is only read"));
-    }
-    RETURN_IF_ERROR(check_shell_path(to), "run.window_io");
-  }
-  RETURN_IF_ERROR(check_set_cadences(config.run().evaluation(), train));
-  return check_run(config.run());
+  errors.add(check_hooks("train.hooks", train.hooks(), &hooks));
+  errors.add(check_hooks("run.hooks", config.run().hooks(), &hooks));
+  errors.add(check_eviction_hook(config));
+  errors.add(check_evaluation(config.run().evaluation(), train));
+  errors.add(check_window_io(config.run().window_io()));
+  errors.add(check_run(config.run()));
+  return errors.status();
 }
 
 }  // namespace millrace

@@ -59,6 +59,88 @@ TEST(ValidateTest, TasksFitTheLabels) {
   EXPECT_THAT(validate(config), StatusIs(kInvalid, HasSubstr("binary_labels: false")));
 }
 
+TEST(ValidateTest, MistakesOfAllPartsAreFoundTogether) {
+  JobConfig config = valid();
+  for (const char* mistake : {"train.max_steps=-1",
+                              "train.max_epochs=-2",
+                              "train.train_data.batch_size=0",
+                              "train.train_data.max_bad_fraction=2",
+                              "train.eval_data[0].data.batch_size=-3",
+                              "train.eval_data[1].name='a b'",
+                              "train.table[0].dim=0",
+                              "train.table[1].optimizer={learning_rate: -4 adagrad {epsilon: 0}}",
+                              "train.table[2].dim=-5",
+                              "train.feature[4].table='x'",
+                              "train.task=[{weight: -6}]",
+                              "train.optimizer={learning_rate: -7 adam {beta1: 1 beta2: 2}}",
+                              "train.clipping={}",
+                              "train.hooks=[{}]",
+                              "run.threads=-8",
+                              "run.read.reader_threads=0",
+                              "run.distributed={data_timeout_seconds: 0 poll_interval_seconds: 0}",
+                              "run.checkpoint.write_threads=0",
+                              "run.checkpoint.max_deltas=-9",
+                              "run.report.when.every_steps=-10",
+                              "run.evaluation.when.every_epochs=-11"}) {
+    ASSERT_OK(apply_override(mistake, &config)) << mistake;
+  }
+  const std::string text(validate(config).message());
+  for (const char* part : {"train: max_steps is -1",
+                           "train: max_epochs is -2",
+                           "train.train_data: batch_size is 0",
+                           "train.train_data: max_bad_fraction is 2",
+                           "\"eval\".data: batch_size is -3",
+                           "train.eval_data[1] \"a b\": name may hold",
+                           "train.table[0] \"c1\": dim is 0",
+                           "\"c2\".optimizer: learning_rate is -4",
+                           "\"c2\".optimizer.adagrad: epsilon is 0",
+                           "train.table[2] \"c3\": dim is -5",
+                           "train.feature[4] \"c2\": no table \"x\"",
+                           "train.task[0]: weight is -6",
+                           "train.optimizer: learning_rate is -7",
+                           "train.optimizer.adam: beta1 is 1",
+                           "train.optimizer.adam: beta2 is 2",
+                           "train.clipping: no limit",
+                           "train.hooks[0]: name is missing",
+                           "run: threads is -8",
+                           "run.read: reader_threads is 0",
+                           "run.distributed: data_timeout_seconds is 0",
+                           "run.distributed: poll_interval_seconds is 0",
+                           "run.checkpoint: write_threads is 0",
+                           "run.checkpoint: max_deltas is -9",
+                           "run.report.when: every_steps is -10",
+                           "run.evaluation.when: every_epochs is -11"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(ValidateTest, AMetricThatIsNamedTwice) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("train.metric=['auc', 'ne', 'auc']", &config));
+  ASSERT_OK(apply_override("train.eval_data[1].metric=['mean', 'mean']", &config));
+  EXPECT_THAT(
+      validate(config),
+      StatusIs(kInvalid,
+               "train.eval_data[1] \"late\".metric[1] \"mean\": the metric is named before; "
+               "remove one\n"
+               "train.metric[2] \"auc\": the metric is named before; remove one"));
+}
+
+TEST(ValidateTest, AWarmupEndsInTraining) {
+  JobConfig config = valid();
+  ASSERT_OK(
+      apply_override("train.optimizer={schedule {linear_warmup {length {count: 100}}}}", &config));
+  EXPECT_OK(validate(config)) << "how long training is, is not known";
+  ASSERT_OK(apply_override("train.max_steps=100", &config));
+  EXPECT_OK(validate(config));
+  ASSERT_OK(apply_override("train.max_steps=99", &config));
+  EXPECT_THAT(
+      validate(config),
+      StatusIs(kInvalid,
+               HasSubstr("train.optimizer.schedule.linear_warmup.length: the warm-up of 100 "
+                         "steps does not end in training, which has 99")));
+}
+
 TEST(ValidateTest, IdleWindowsNeedWindows) {
   JobConfig config = valid();
   ASSERT_OK(apply_override("train.table[2].eviction={idle_windows: 5}", &config));
@@ -82,6 +164,7 @@ TEST(ValidateTest, AcceptsNewFieldsWithDefaultsWrittenOut) {
            "train.optimizer={schedule {unit: EPOCHS chained {part {length {count: 2} schedule "
            "{constant {}}} part {schedule {exponential {gamma: 0.9}}}}}}",
            "train.clipping={max_norm: 1}",
+           "train.metric=['auc', 'ne']",
            "train.moving_average={}",
            "train.moving_average={decay: 0 warmup: false evaluate: false}",
        }) {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "io/epoch/batches_check.h"
 #include "io/feature/sample_check.h"
 #include "io/feature/split_check.h"
@@ -14,6 +13,7 @@
 #include "io/window/windows_check.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
+#include "proto/field_errors.h"
 
 namespace millrace {
 namespace {
@@ -35,25 +35,26 @@ absl::Status check_format(const std::string& where, const DataConfig& data,
 }
 
 absl::Status check_tfrecord(const std::string& where, const DataConfig& data) {
-  RETURN_IF_ERROR(check_format(where, data, DataConfig::TFRECORD));
+  FieldErrors errors;
+  errors.add(check_format(where, data, DataConfig::TFRECORD));
   std::set<std::string> names;
   for (int i = 0; i < data.tfrecord().column_size(); ++i) {
     const std::string& name = data.tfrecord().column(i).name();
     const std::string column = entry(where + ".column", i, name);
-    if (name.empty()) return wrong(column, "name is missing");
-    RETURN_IF_ERROR(untaken(column, name, &names));
+    errors.add(name.empty() ? wrong(column, "name is missing") : untaken(column, name, &names));
   }
-  return absl::OkStatus();
+  return errors.status();
 }
 
 absl::Status check_formats(const std::string& where, const DataConfig& data) {
-  if (data.has_csv()) RETURN_IF_ERROR(check_csv_format(where + ".csv", data));
-  if (data.has_tfrecord()) RETURN_IF_ERROR(check_tfrecord(where + ".tfrecord", data));
+  FieldErrors errors;
+  if (data.has_csv()) errors.add(check_csv_format(where + ".csv", data));
+  if (data.has_tfrecord()) errors.add(check_tfrecord(where + ".tfrecord", data));
   if (data.has_libsvm()) {
-    RETURN_IF_ERROR(check_format(where + ".libsvm", data, DataConfig::LIBSVM));
-    RETURN_IF_ERROR(within(where + ".libsvm", "fields", data.libsvm().fields(), 0, 4096));
+    errors.add(check_format(where + ".libsvm", data, DataConfig::LIBSVM));
+    errors.add(within(where + ".libsvm", "fields", data.libsvm().fields(), 0, 4096));
   }
-  return absl::OkStatus();
+  return errors.status();
 }
 
 std::vector<std::string> labels_of(const TrainConfig& train) {
@@ -66,37 +67,40 @@ std::vector<std::string> labels_of(const TrainConfig& train) {
 
 absl::Status check_sources(const std::string& where, const DataConfig& data,
                            const TrainConfig& train) {
-  RETURN_IF_ERROR(check_mix(where, data));
+  FieldErrors errors;
+  errors.add(check_mix(where, data));
   for (int i = 0; i < data.mix().source_size(); ++i) {
     const MixSourceConfig& source = data.mix().source(i);
     const std::string place = entry(where + ".source", i, source.name());
-    RETURN_IF_ERROR(check_data(place + ".data", source.data(), train, /*generated=*/false));
+    errors.add(check_data(place + ".data", source.data(), train, /*generated=*/false));
   }
-  return absl::OkStatus();
+  return errors.status();
 }
 
 }  // namespace
 
 absl::Status check_data(const std::string& where, const DataConfig& data, const TrainConfig& train,
                         bool generated) {
-  if (data.has_windows()) RETURN_IF_ERROR(check_windows(where + ".windows", data));
+  FieldErrors errors;
+  if (data.has_windows()) errors.add(check_windows(where + ".windows", data));
   if (data.has_sample()) {
-    RETURN_IF_ERROR(check_sample(where + ".sample", data.sample(), labels_of(train)));
+    errors.add(check_sample(where + ".sample", data.sample(), labels_of(train)));
   }
-  if (data.has_mix()) RETURN_IF_ERROR(check_sources(where + ".mix", data, train));
+  if (data.has_mix()) errors.add(check_sources(where + ".mix", data, train));
   if (data.path_size() == 0 && !generated && !finds_own_files(data.windows()) && !data.has_mix()) {
-    return wrong(where, "path is missing; at least one is needed");
+    errors.add(wrong(where, "path is missing; at least one is needed"));
   }
   for (int i = 0; i < data.path_size(); ++i) {
-    if (data.path(i).empty()) return wrong(entry(where + ".path", i), "is empty");
+    if (data.path(i).empty()) errors.add(wrong(entry(where + ".path", i), "is empty"));
   }
-  RETURN_IF_ERROR(check_batches(where, data));
-  if (data.has_split()) RETURN_IF_ERROR(check_split(where + ".split", data.split()));
-  RETURN_IF_ERROR(at_least(where, "max_group_bytes", data.max_group_bytes(), 1 << 20));
+  errors.add(check_batches(where, data));
+  if (data.has_split()) errors.add(check_split(where + ".split", data.split()));
+  errors.add(at_least(where, "max_group_bytes", data.max_group_bytes(), 1 << 20));
   if (!(data.max_bad_fraction() >= 0 && data.max_bad_fraction() <= 1)) {
-    return wrong_number(where, "max_bad_fraction", data.max_bad_fraction(), "0 to 1");
+    errors.add(wrong_number(where, "max_bad_fraction", data.max_bad_fraction(), "0 to 1"));
   }
-  return check_formats(where, data);
+  errors.add(check_formats(where, data));
+  return errors.status();
 }
 
 }  // namespace millrace

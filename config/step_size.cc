@@ -58,8 +58,9 @@ absl::StatusOr<StepSize> step_size(const TrainConfig& train, int64_t ranks) {
   const int64_t micro_batches = divisor_near(share, least);
   if (micro_batches == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "max_micro_batch_size is ", most, ", but the ", share,
-        " examples of a rank divide only into micro-batches below half of that; choose a "
+        "max_micro_batch_size is ", most, ", but with ", ranks, ranks == 1 ? " rank" : " ranks",
+        " the ", share,
+        " examples of each divide only into micro-batches below half of that; choose a "
         "global_batch_size with more divisors, such as ",
         least * most * ranks));
   }

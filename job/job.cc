@@ -127,6 +127,7 @@ class JobBuilder {
 
   absl::StatusOr<std::unique_ptr<Trainer>> step_trainer(const TrainDataChange& change) {
     RETURN_IF_ERROR(make_schema());
+    RETURN_IF_ERROR(set_step_size());
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     ASSIGN_OR_RETURN(parts_.train_data, change(std::move(parts_.train_data)), "train.train_data");
     RETURN_IF_ERROR(make_model());
@@ -150,6 +151,11 @@ class JobBuilder {
     return status;
   }
 
+  absl::Status set_step_size() {
+    ASSIGN_OR_RETURN(step_size_, step_size(config_.train(), collectives_->world_size()), "train");
+    return absl::OkStatus();
+  }
+
   absl::Status make_schema() {
     ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
     ASSIGN_OR_RETURN(label_ranges_, label_ranges(config_.train()));
@@ -159,6 +165,7 @@ class JobBuilder {
   absl::Status make_training_parts() {
     RETURN_IF_ERROR(make_schema());
     RETURN_IF_ERROR(check_metric_use(config_));
+    RETURN_IF_ERROR(set_step_size());
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
     RETURN_IF_ERROR(find_empty_evaluation_sets());
@@ -247,7 +254,6 @@ class JobBuilder {
   }
 
   absl::StatusOr<std::unique_ptr<Dataset>> open_train_data() {
-    ASSIGN_OR_RETURN(step_size_, step_size(config_.train(), collectives_->world_size()), "train");
     DataConfig data = config_.train().train_data();
     data.set_batch_size(step_size_.batch_size);
     if (!comes_in_windows(data)) return open(data, "train_data");

@@ -5,13 +5,16 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "config/step_size.h"
 #include "framework/hook_registry.h"
 #include "framework/model_registry.h"
 #include "framework/not_linked.h"
+#include "io/feature_schema_check.h"
 #include "job/best_check.h"
 #include "job/keep_best_check.h"
 #include "job/monitor_check.h"
 #include "job/task_use_check.h"
+#include "losses/task_check.h"
 #include "proto/field_errors.h"
 
 namespace millrace {
@@ -24,11 +27,13 @@ absl::Status check_linked(absl::string_view kind, const std::string& name,
 }
 
 template <typename Configs>
-absl::Status check_hooks(const Configs& hooks) {
+void check_hooks(absl::string_view where, const Configs& hooks, FieldErrors* errors) {
   std::vector<std::string> names;
   for (const RegisteredHook& hook : registered_hooks()) names.push_back(hook.name);
-  for (const HookConfig& hook : hooks) RETURN_IF_ERROR(check_linked("hook", hook.name(), names));
-  return absl::OkStatus();
+  for (const HookConfig& hook : hooks) {
+    if (hook.name().empty()) continue;  // validate() refuses it
+    errors->add(annotate(check_linked("hook", hook.name(), names), where));
+  }
 }
 
 }  // namespace
@@ -37,17 +42,25 @@ absl::Status check_metric_use(const JobConfig& config) {
   FieldErrors errors;
   errors.add(check_monitors(config));
   errors.add(check_best(config));
-  errors.add(check_task_use(config.train()));
+  if (check_tasks("train", config.train()).ok()) errors.add(check_task_use(config.train()));
   if (config.run().checkpoint().enabled()) errors.add(check_keep_best(config));
   return errors.status();
 }
 
-absl::Status check_job(const JobConfig& config) {
-  RETURN_IF_ERROR(check_linked("model", config.train().model().name(), registered_models()),
-                  "train.model");
-  RETURN_IF_ERROR(check_hooks(config.train().hooks()), "train.hooks");
-  RETURN_IF_ERROR(check_hooks(config.run().hooks()), "run.hooks");
-  return check_metric_use(config);
+absl::Status check_job(const JobConfig& config, int64_t ranks) {
+  const TrainConfig& train = config.train();
+  FieldErrors errors;
+  if (!train.model().name().empty()) {
+    errors.add(
+        annotate(check_linked("model", train.model().name(), registered_models()), "train.model"));
+  }
+  check_hooks("train.hooks", train.hooks(), &errors);
+  check_hooks("run.hooks", config.run().hooks(), &errors);
+  if (check_step_size("train", train).ok()) {
+    errors.add(annotate(step_size(train, ranks).status(), "train"));
+  }
+  if (check_feature_schema("train", train).ok()) errors.add(check_metric_use(config));
+  return errors.status();
 }
 
 }  // namespace millrace

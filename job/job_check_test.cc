@@ -58,6 +58,46 @@ TEST(JobCheckTest, OtherNamesAreRefusedWithTheField) {
               HasSubstr("run.hooks: no hook \"a\""));
 }
 
+TEST(JobCheckTest, MistakesOfAllPartsAreFoundTogether) {
+  const std::string text(check("model { name: \"knwon_model\" } hooks { name: \"a\" } "
+                               "global_batch_size: 1021 max_micro_batch_size: 512 ",
+                               "hooks { name: \"b\" } "
+                               "evaluation { best { term { monitor: \"eval/acu\" } } } "
+                               "checkpoint { keep_best { metric: \"evla/auc\" } }")
+                             .message());
+  for (const char* part :
+       {"train.model: no model", "train.hooks: no hook \"a\"", "run.hooks: no hook \"b\"",
+        "train: max_micro_batch_size is 512", "run.evaluation.best.term[0] \"eval/acu\"",
+        "run.checkpoint.keep_best \"evla/auc\""}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(JobCheckTest, RanksThatCannotShareAStep) {
+  JobConfig config;
+  ASSERT_OK(parse_text(absl::StrCat("train { global_batch_size: 64 feature { name: \"label\" kind: "
+                                    "LABEL } ",
+                                    kKnown, "}"),
+                       "test", &config));
+  EXPECT_OK(check_job(config));
+  EXPECT_OK(check_job(config, 4));
+  EXPECT_THAT(check_job(config, 3),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "train: global_batch_size is 64, which 3 ranks do not divide; the nearest "
+                       "are 63 and 66"));
+}
+
+TEST(JobCheckTest, WhatValidateRefusesIsNotReportedAgain) {
+  JobConfig config;
+  ASSERT_OK(parse_text(absl::StrCat("train { max_micro_batch_size: -1 global_batch_size: -1 task { "
+                                    "weight: -1 } hooks {} ",
+                                    kKnown,
+                                    "} run { evaluation { best { term { monitor: "
+                                    "\"eval/auc\" } } } }"),
+                       "test", &config));
+  EXPECT_OK(check_job(config)) << "it has no label, so that it has no metrics either";
+}
+
 TEST(JobCheckTest, DefaultsMayBeWrittenOut) {
   JobConfig config, full;
   ASSERT_OK(

@@ -20,7 +20,6 @@
 #include "checkpoint/state_messages.h"
 #include "embedding/embedding_collection.h"
 #include "framework/trainer.h"
-#include "job/keep_best_check.h"
 #include "job/output_hook.h"
 #include "proto/config_fingerprint.h"
 #include "proto/config_reader.h"
@@ -116,7 +115,6 @@ absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config
                                                          const Clock& clock) {
   const CheckpointConfig& checkpoint = config.run().checkpoint();
   const std::string& resume = config.run().resume();
-  if (checkpoint.enabled()) RETURN_IF_ERROR(check_keep_best(config));
   SaverOptions options;
   options.folder = checkpoint_folder(config.run());
   options.run_folder = config.run().output_dir();

@@ -28,8 +28,8 @@ std::string checkpoint_folder(const RunConfig& run);
 Cadence checkpoint_cadence(const CheckpointConfig& config);
 
 // A Saver of that folder, which also holds the lock of the output directory, for a job that does
-// not save too. Borrows the arguments but for the configuration. Errors: InvalidArgument for what
-// validate() lets through, such as a metric of keep_best that no evaluation gives.
+// not save too. Borrows the arguments but for the configuration. REQUIRES: check_metric_use()
+// accepts `config`. Errors: those of Saver::create() and find_vocabularies().
 absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config, FileSystem& files,
                                                          const Clock& clock);
 

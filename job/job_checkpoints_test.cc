@@ -143,12 +143,6 @@ TEST_F(JobCheckpointsTest, OptionsThatCannotBe) {
   EXPECT_THAT(create_saver(config_, files_, Clock::real()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("run.checkpoint"), HasSubstr("write_threads"))));
-  checkpoint().clear_write_threads();
-  ASSERT_OK(parse_text("feature { name: \"y\" kind: LABEL } eval_data {}", "train",
-                       config_.mutable_train()));
-  checkpoint().add_keep_best()->set_metric("eval/acu");
-  EXPECT_THAT(create_saver(config_, files_, Clock::real()).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"eval/auc\"")));
 }
 
 TEST_F(JobCheckpointsTest, RetentionIsThatOfTheConfiguration) {

@@ -3,45 +3,46 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "proto/field_check.h"
+#include "proto/field_errors.h"
 
 namespace millrace {
 namespace {
 
 absl::Status check_sgd(const std::string& where, const Sgd& sgd) {
-  RETURN_IF_ERROR(not_negative(where, "momentum", sgd.momentum()));
-  RETURN_IF_ERROR(not_negative(where, "weight_decay", sgd.weight_decay()));
-  if (!sgd.nesterov() || sgd.momentum() > 0) return absl::OkStatus();
-  return wrong(where, "nesterov needs a momentum above 0");
+  const bool has_momentum = !sgd.nesterov() || sgd.momentum() != 0;
+  return all_errors(
+      {not_negative(where, "momentum", sgd.momentum()),
+       not_negative(where, "weight_decay", sgd.weight_decay()),
+       has_momentum ? absl::OkStatus() : wrong(where, "nesterov needs a momentum above 0")});
 }
 
 absl::Status check_adagrad(const std::string& where, const Adagrad& adagrad) {
-  RETURN_IF_ERROR(not_negative(where, "lr_decay", adagrad.lr_decay()));
-  RETURN_IF_ERROR(not_negative(where, "weight_decay", adagrad.weight_decay()));
-  RETURN_IF_ERROR(not_negative(where, "initial_accumulator", adagrad.initial_accumulator()));
-  return positive(where, "epsilon", adagrad.epsilon());
+  return all_errors({not_negative(where, "lr_decay", adagrad.lr_decay()),
+                     not_negative(where, "weight_decay", adagrad.weight_decay()),
+                     not_negative(where, "initial_accumulator", adagrad.initial_accumulator()),
+                     positive(where, "epsilon", adagrad.epsilon())});
 }
 
 absl::Status check_rmsprop(const std::string& where, const Rmsprop& rmsprop) {
-  RETURN_IF_ERROR(below_one(where, "alpha", rmsprop.alpha()));
-  RETURN_IF_ERROR(positive(where, "epsilon", rmsprop.epsilon()));
-  RETURN_IF_ERROR(not_negative(where, "weight_decay", rmsprop.weight_decay()));
-  return not_negative(where, "momentum", rmsprop.momentum());
+  return all_errors({below_one(where, "alpha", rmsprop.alpha()),
+                     positive(where, "epsilon", rmsprop.epsilon()),
+                     not_negative(where, "weight_decay", rmsprop.weight_decay()),
+                     not_negative(where, "momentum", rmsprop.momentum())});
 }
 
 // Kind is Adam or Lamb, which have these numbers in common.
 template <typename Kind>
 absl::Status check_adam(const std::string& where, const Kind& adam) {
-  RETURN_IF_ERROR(below_one(where, "beta1", adam.beta1()));
-  RETURN_IF_ERROR(below_one(where, "beta2", adam.beta2()));
-  RETURN_IF_ERROR(positive(where, "epsilon", adam.epsilon()));
-  return not_negative(where, "weight_decay", adam.weight_decay());
+  return all_errors({below_one(where, "beta1", adam.beta1()),
+                     below_one(where, "beta2", adam.beta2()),
+                     positive(where, "epsilon", adam.epsilon()),
+                     not_negative(where, "weight_decay", adam.weight_decay())});
 }
 
 absl::Status check_lamb(const std::string& where, const Lamb& lamb) {
-  RETURN_IF_ERROR(check_adam(where, lamb));
-  return not_negative(where, "max_weight_norm", lamb.max_weight_norm());
+  return all_errors(
+      {check_adam(where, lamb), not_negative(where, "max_weight_norm", lamb.max_weight_norm())});
 }
 
 absl::Status check_frozen(absl::string_view where, const DenseOptimizerConfig& config) {
@@ -54,12 +55,8 @@ absl::Status check_frozen(absl::string_view where, const DenseOptimizerConfig& c
                                    " would do nothing; remove it or frozen"));
 }
 
-}  // namespace
-
-absl::Status check_dense_optimizer(absl::string_view where, const DenseOptimizerConfig& config) {
+absl::Status check_kind(absl::string_view where, const DenseOptimizerConfig& config) {
   const auto in = [&](absl::string_view kind) { return absl::StrCat(where, ".", kind); };
-  RETURN_IF_ERROR(not_negative(where, "learning_rate", config.learning_rate()));
-  if (config.frozen()) return check_frozen(where, config);
   switch (config.kind_case()) {
     case DenseOptimizerConfig::kSgd: return check_sgd(in("sgd"), config.sgd());
     case DenseOptimizerConfig::kAdagrad: return check_adagrad(in("adagrad"), config.adagrad());
@@ -71,6 +68,13 @@ absl::Status check_dense_optimizer(absl::string_view where, const DenseOptimizer
     case DenseOptimizerConfig::KIND_NOT_SET: break;
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status check_dense_optimizer(absl::string_view where, const DenseOptimizerConfig& config) {
+  return all_errors({not_negative(where, "learning_rate", config.learning_rate()),
+                     config.frozen() ? check_frozen(where, config) : check_kind(where, config)});
 }
 
 }  // namespace millrace

@@ -19,4 +19,10 @@ absl::Status FieldErrors::status() const {
       }));
 }
 
+absl::Status all_errors(std::initializer_list<absl::Status> statuses) {
+  FieldErrors errors;
+  for (const absl::Status& status : statuses) errors.add(status);
+  return errors.status();
+}
+
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_PROTO_FIELD_ERRORS_H_
 #define MILLRACE_PROTO_FIELD_ERRORS_H_
 
+#include <initializer_list>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +25,9 @@ class FieldErrors {
  private:
   std::vector<absl::Status> all_;
 };
+
+// Returns FieldErrors::status() of `statuses`.
+absl::Status all_errors(std::initializer_list<absl::Status> statuses);
 
 }  // namespace millrace
 

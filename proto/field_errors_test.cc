@@ -24,5 +24,11 @@ TEST(FieldErrorsTest, OneLineForEachErrorInOrder) {
               StatusIs(absl::StatusCode::kInvalidArgument, testing::StrEq("b: first\na: second")));
 }
 
+TEST(AllErrorsTest, OneLineForEachError) {
+  EXPECT_OK(all_errors({absl::OkStatus(), absl::OkStatus()}));
+  EXPECT_THAT(all_errors({wrong("b", "first"), absl::OkStatus(), wrong("a", "second")}),
+              StatusIs(absl::StatusCode::kInvalidArgument, testing::StrEq("b: first\na: second")));
+}
+
 }  // namespace
 }  // namespace millrace

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "job/job_check.h"
+#include "distributed/rank_environment.h"
+#include "job/monitor_check.h"
 #include "proto/config_reader.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
@@ -21,8 +22,8 @@ namespace millrace {
 namespace {
 
 absl::StatusOr<int> print(const ConfigFlags& flags, bool with_defaults) {
-  ASSIGN_OR_RETURN(const JobConfig config, load_config(FileSystem::local(), flags));
-  RETURN_IF_ERROR(check_job(config));
+  ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
+  ASSIGN_OR_RETURN(const JobConfig config, load_job(FileSystem::local(), flags, ranks.world_size));
   std::cout << (with_defaults ? to_text_with_defaults(config) : to_text(config));
   std::cout.flush();
   return kExitFinished;
@@ -36,6 +37,7 @@ struct PlotFlags : ConfigFlags {
 absl::StatusOr<int> plot(const PlotFlags& flags) {
   FileSystem& files = FileSystem::local();
   ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
+  RETURN_IF_ERROR(name_file(check_monitors(config), flags.config));
   RETURN_IF_ERROR(check_output(files, flags.output, chart_kind(),
                                run_inputs(files, flags.config, config.train()), flags.overwrite),
                   "--output");

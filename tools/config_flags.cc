@@ -4,11 +4,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "config/config_check.h"
 #include "job/generated_data.h"
 #include "job/instruction_set_choice.h"
+#include "job/job_check.h"
 #include "metrics/metric.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
@@ -119,13 +121,37 @@ absl::Status check_config_file(FileSystem& files, const std::string& path, int w
                    " ranks; write the configuration to a file"));
 }
 
-absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags) {
+namespace {
+
+absl::StatusOr<JobConfig> read_config(FileSystem& files, const ConfigFlags& flags) {
   ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, flags.config));
   RETURN_IF_ERROR(apply_flags(flags, &config));
   expand_names(config.mutable_train());
   use_generated_data(config.mutable_train());
-  RETURN_IF_ERROR(validate(config), flags.config);
-  RETURN_IF_ERROR(check_metrics(config.train()), flags.config);
+  return config;
+}
+
+}  // namespace
+
+absl::Status name_file(const absl::Status& status, absl::string_view path) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrReplaceAll(absl::StrCat(path, ": ", status.message()),
+                                                         {{"\n", absl::StrCat("\n", path, ": ")}}));
+}
+
+absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags) {
+  ASSIGN_OR_RETURN(JobConfig config, read_config(files, flags));
+  RETURN_IF_ERROR(
+      name_file(all_errors({validate(config), check_metrics(config.train())}), flags.config));
+  RETURN_IF_ERROR(check_input_paths(files, config.train()), flags.config);
+  return config;
+}
+
+absl::StatusOr<JobConfig> load_job(FileSystem& files, const ConfigFlags& flags, int64_t ranks) {
+  ASSIGN_OR_RETURN(JobConfig config, read_config(files, flags));
+  RETURN_IF_ERROR(name_file(
+      all_errors({validate(config), check_metrics(config.train()), check_job(config, ranks)}),
+      flags.config));
   RETURN_IF_ERROR(check_input_paths(files, config.train()), flags.config);
   return config;
 }

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/file_system.h"
 #include "proto/config.pb.h"
 
@@ -47,10 +49,18 @@ std::string check_not_empty(const std::string& text);
 // Errors: InvalidArgument naming it.
 absl::Status check_config_file(FileSystem& files, const std::string& path, int world_size);
 
+// Puts "PATH: " before each line of the message. OK stays OK.
+absl::Status name_file(const absl::Status& status, absl::string_view path);
+
 // Reads the configuration, applies --set and then the other flags, expands names and validates.
 // Errors: those of config_reader.h and check_input_paths; InvalidArgument for a flag that does not
-// fit and for an unknown metric.
+// fit. InvalidArgument with one line for each mistake that validate() finds and each unknown
+// metric.
 absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags);
+
+// Does the same for a job that is to be trained on `ranks` ranks. Errors: also the mistakes that
+// check_job() finds, all in one message.
+absl::StatusOr<JobConfig> load_job(FileSystem& files, const ConfigFlags& flags, int64_t ranks);
 
 }  // namespace millrace
 

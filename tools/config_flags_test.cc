@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -16,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
@@ -181,6 +183,29 @@ TEST_F(ConfigFlagsTest, ErrorsNameTheFlagOrTheFile) {
   EXPECT_THAT(load({"--train_data", ","}), StatusIs(kInvalid, HasSubstr("path")));
   write("train { sed: 3 }");
   EXPECT_THAT(load({}), StatusIs(kInvalid, AllOf(HasSubstr(path_ + ":1:"), HasSubstr("seed"))));
+}
+
+TEST_F(ConfigFlagsTest, AJobShowsAllMistakesWithTheFileOnEachLine) {
+  ConfigFlags flags;
+  flags.config = path_;
+  flags.set = {"train.table[0].dim=0",
+               "train.metric=['acu']",
+               "run.threads=-1",
+               "train.hooks=[{name: 'no_such_hook'}]",
+               "train.global_batch_size=64",
+               "train.train_data.batch_size=512",
+               "run.evaluation.best={term {monitor: 'evla/loss'}}"};
+  const absl::Status status = load_job(FileSystem::local(), flags, 3).status();
+  ASSERT_THAT(status, StatusIs(kInvalid, HasSubstr("no_such_hook")));
+  const std::vector<std::string> lines = absl::StrSplit(status.message(), '\n');
+  for (const std::string& line : lines) EXPECT_THAT(line, StartsWith(path_ + ": "));
+  const std::string text(status.message());
+  for (const char* part :
+       {"train.table[0] \"c1\": dim is 0", "train.table[1] \"c2\": dim is 0",
+        "train.metric[0]: ", "run: threads is -1", "train.hooks: no hook \"no_such_hook\"",
+        "which 3 ranks do not divide", "did you mean \"eval/loss\"?"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
 }
 
 TEST_F(ConfigFlagsTest, MissingFile) {

@@ -76,7 +76,7 @@ class TrainCommand {
     ASSIGN_OR_RETURN(ranks_, read_rank_environment());
     if (is_first()) RETURN_IF_ERROR(summary_file_.check());
     RETURN_IF_ERROR(check_config_file(files_, flags_.config, ranks_.world_size));
-    ASSIGN_OR_RETURN(config_, load_config(files_, flags_));
+    ASSIGN_OR_RETURN(config_, load_job(files_, flags_, ranks_.world_size));
     if (config_.run().signal_stop().enabled()) signal_exit_.emplace();
     log_beginning();
     ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,

@@ -56,6 +56,13 @@ TEST_F(PlotTest, RefusesWhatItCannotDraw) {
                         "train.max_steps=0"})
                   .err,
               HasSubstr("give --length"));
+  const ProgramResult monitor =
+      millrace({"config", "plot", "job.textproto", "--output", "r.svg", "--set",
+                "train.optimizer={schedule{reduce_on_plateau{monitor: 'train/los'}}}"});
+  EXPECT_EQ(monitor.exit_code, 64);
+  EXPECT_THAT(monitor.err, HasSubstr("job.textproto: train.optimizer.schedule: monitor "
+                                     "\"train/los\""));
+  EXPECT_THAT(monitor.err, HasSubstr("did you mean \"train/loss\"?"));
 }
 
 }  // namespace
