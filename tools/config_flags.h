@@ -49,7 +49,7 @@ std::string check_not_empty(const std::string& text);
 // Errors: InvalidArgument naming it.
 absl::Status check_config_file(FileSystem& files, const std::string& path, int world_size);
 
-// Puts "PATH: " before each line of the message. OK stays OK.
+// Puts "PATH: " before each line of the message, and indents those after the first. OK stays OK.
 absl::Status name_file(const absl::Status& status, absl::string_view path);
 
 // Reads the configuration, applies --set and then the other flags, expands names and validates.

@@ -198,7 +198,9 @@ TEST_F(ConfigFlagsTest, AJobShowsAllMistakesWithTheFileOnEachLine) {
   const absl::Status status = load_job(FileSystem::local(), flags, 3).status();
   ASSERT_THAT(status, StatusIs(kInvalid, HasSubstr("no_such_hook")));
   const std::vector<std::string> lines = absl::StrSplit(status.message(), '\n');
-  for (const std::string& line : lines) EXPECT_THAT(line, StartsWith(path_ + ": "));
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_THAT(lines[i], StartsWith(absl::StrCat(i == 0 ? "" : "  ", path_, ": ")));
+  }
   const std::string text(status.message());
   for (const char* part :
        {"train.table[0] \"c1\": dim is 0", "train.table[1] \"c2\": dim is 0",
