@@ -60,7 +60,7 @@ TEST(BestCheckTest, EvaluationsThatAreNeverMade) {
   EXPECT_THAT(check(best("eval/auc") + "enabled: false"),
               StatusIs(kInvalid, HasSubstr("run.evaluation.enabled is false")));
   EXPECT_THAT(check(best("fresh/auc") + "set { name: 'fresh' when {} }"),
-              StatusIs(kInvalid, HasSubstr("no evaluation gives this metric")));
+              StatusIs(kInvalid, HasSubstr("set \"fresh\" is never evaluated")));
   EXPECT_THAT(check(best("next_window/auc") + "progressive: true"),
               StatusIs(kInvalid, HasSubstr("next_window is evaluated after the checkpoint")));
 }

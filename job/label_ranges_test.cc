@@ -52,6 +52,7 @@ TEST(LabelRangesTest, TheLossDecidesForItsLabel) {
               IsOkAndHolds(UnorderedElementsAre(Pair("a", LabelRange::kProbability),
                                                 Pair("b", LabelRange::kAny))));
   EXPECT_THAT(label_ranges(config(R"(binary_labels: false model { name: 'reader' }
+                                     feature { name: 'g' kind: GROUP_ID }
                                      task { label: 'a' softmax {} }
                                      task { label: 'b' focal {} })")),
               IsOkAndHolds(UnorderedElementsAre(Pair("a", LabelRange::kNotNegative),
