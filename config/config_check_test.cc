@@ -508,10 +508,12 @@ TEST(ValidateTest, ASetInWindowsHasNoCadence) {
                                            "windows, of which one is evaluated after each")));
 }
 
-TEST(ValidateTest, EmptyJobsSayWhatIsMissingFirst) {
-  EXPECT_THAT(validate(JobConfig()), StatusIs(kInvalid,
-                                              "train.train_data: path is missing; at "
-                                              "least one is needed"));
+TEST(ValidateTest, EmptyJobsSayAllThatIsMissing) {
+  EXPECT_THAT(validate(JobConfig()),
+              StatusIs(kInvalid,
+                       "train.train_data: path is missing; at least one is needed\n"
+                       "train: no feature is of kind LABEL; at least one is needed\n"
+                       "train.model: name is missing"));
 }
 
 TEST(ValidateTest, GeneratedDataStandsInForPaths) {

@@ -170,10 +170,16 @@ std::vector<std::string> MetricNames::find_near(absl::string_view metric,
       full.emplace(unlabelled.back(), known.back());
     }
   }
-  std::string near = nearest(metric, known);
-  if (!near.empty() && !contains(unlabelled, metric)) return {near};
+  const std::string near = nearest(metric, known), near_unlabelled = nearest(metric, unlabelled);
+  const bool lacks_label =
+      !near_unlabelled.empty() &&
+      (near.empty() || edit_distance(metric, near_unlabelled) < edit_distance(metric, near));
   std::vector<std::string> names;
-  const auto [begin, end] = full.equal_range(nearest(metric, unlabelled));
+  if (!lacks_label) {
+    if (!near.empty()) names.push_back(near);
+    return names;
+  }
+  const auto [begin, end] = full.equal_range(near_unlabelled);
   for (auto it = begin; it != end && names.size() < kMostSuggestions; ++it) {
     names.push_back(it->second);
   }
