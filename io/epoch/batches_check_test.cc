@@ -19,8 +19,9 @@ TEST(BatchesCheckTest, BatchSizeAndShuffleRows) {
   EXPECT_THAT(check_batches("d", data),
               StatusIs(kInvalid, "d: shuffle_rows is -1; must be at least 0"));
   data.set_batch_size(0);
-  EXPECT_THAT(check_batches("d", data),
-              StatusIs(kInvalid, "d: batch_size is 0; must be at least 1"));
+  EXPECT_THAT(check_batches("d", data), StatusIs(kInvalid,
+                                                 "d: batch_size is 0; must be at least 1\n"
+                                                 "d: shuffle_rows is -1; must be at least 0"));
 }
 
 }  // namespace
