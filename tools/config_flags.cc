@@ -135,8 +135,9 @@ absl::StatusOr<JobConfig> read_config(FileSystem& files, const ConfigFlags& flag
 
 absl::Status name_file(const absl::Status& status, absl::string_view path) {
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrReplaceAll(absl::StrCat(path, ": ", status.message()),
-                                                         {{"\n", absl::StrCat("\n  ", path, ": ")}}));
+  return absl::Status(status.code(),
+                      absl::StrReplaceAll(absl::StrCat(path, ": ", status.message()),
+                                          {{"\n", absl::StrCat("\n  ", path, ": ")}}));
 }
 
 absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags) {
