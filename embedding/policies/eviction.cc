@@ -70,13 +70,17 @@ std::optional<EvictionReason> EvictionRules::verdict(const EvictionTime& now, in
   return std::nullopt;
 }
 
+RowKey row_key(EvictionOrder order, int64_t id, int64_t frequency, int64_t last_step) {
+  uint64_t first = to_32_bits(last_step), second = to_32_bits(frequency);
+  if (order == EvictionOrder::kLeastFrequent) std::swap(first, second);
+  return {first << 32 | second, placement_hash(id)};
+}
+
 LeastRows::LeastRows(EvictionOrder order, int64_t count)
     : order_(order), count_(static_cast<size_t>(count)) {}
 
 void LeastRows::add(RowIndex row, int64_t id, int64_t frequency, int64_t last_step) {
-  uint64_t first = to_32_bits(last_step), second = to_32_bits(frequency);
-  if (order_ == EvictionOrder::kLeastFrequent) std::swap(first, second);
-  const Key key = {first << 32 | second, placement_hash(id), row};
+  const Key key = {row_key(order_, id, frequency, last_step), row};
   if (bound_.has_value() && !(key < *bound_)) return;
   keys_.push_back(key);
   if (keys_.size() >= 2 * count_) shrink();

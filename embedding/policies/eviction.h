@@ -73,6 +73,18 @@ enum class EvictionOrder {
   kLeastFrequent,  // frequency, then last step, then placement_hash of the id
 };
 
+// What rows are compared by: smaller keys are worth less. No two rows of a table have one key.
+struct RowKey {
+  uint64_t worth = 0;  // by the order: last step and frequency, 32 bits each
+  uint64_t hash = 0;   // placement_hash of the id
+
+  friend bool operator<(const RowKey& a, const RowKey& b) {
+    return a.worth != b.worth ? a.worth < b.worth : a.hash < b.hash;
+  }
+};
+// Frequencies and steps from 2^32 on are taken for 2^32 - 1.
+RowKey row_key(EvictionOrder order, int64_t id, int64_t frequency, int64_t last_step);
+
 // The `count` rows that are worth least, of any number, in one pass and with memory for twice
 // `count`. No two rows have one id, so the choice does not depend on the order they come in.
 class LeastRows {
@@ -80,20 +92,14 @@ class LeastRows {
   // REQUIRES: count >= 1.
   LeastRows(EvictionOrder order, int64_t count);
 
-  // Frequencies and steps from 2^32 on are taken for 2^32 - 1.
   void add(RowIndex row, int64_t id, int64_t frequency, int64_t last_step);
 
   // Them, in no particular order. Call it once.
   std::vector<RowIndex> take();
 
  private:
-  struct Key {
-    uint64_t worth;
-    uint64_t hash;
-    RowIndex row;
-    bool operator<(const Key& other) const {
-      return worth != other.worth ? worth < other.worth : hash < other.hash;
-    }
+  struct Key : RowKey {
+    RowIndex row = kNoRow;
   };
   void shrink();
 

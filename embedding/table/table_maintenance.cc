@@ -67,17 +67,12 @@ absl::Status TableMaintenance::check_room(int64_t more) const {
 }
 
 void TableMaintenance::enforce_limit() {
-  // The limit of a table on several ranks is that of all its rows, which nobody knows here.
+  // The limit of a table on several ranks is that of all its rows: see rows_beyond_limit().
   if (parts_.on_several_ranks()) return;
-  if (parts_.store.size() <= parts_.row_limit || !evicts(parts_.options.limit.on_full())) return;
-  const auto share =
-      static_cast<int64_t>(parts_.options.limit.evict_to() * static_cast<double>(parts_.row_limit));
-  const int64_t target = std::clamp<int64_t>(share, 1, parts_.row_limit);
-  const EvictionOrder order = parts_.options.limit.on_full() == LimitConfig::EVICT_LRU
-                                  ? EvictionOrder::kLeastRecent
-                                  : EvictionOrder::kLeastFrequent;
-  while (parts_.store.size() > target) {
-    LeastRows least(order, std::min(parts_.store.size() - target, kEvictedAtOnce));
+  int64_t beyond = rows_beyond_limit(parts_.store.size());
+  if (beyond == 0) return;
+  for (; beyond > 0; beyond -= std::min(beyond, kEvictedAtOnce)) {
+    LeastRows least(limit_order(), std::min(beyond, kEvictedAtOnce));
     for (RowIndex row = 0; row < parts_.store.end(); ++row) {
       if (!parts_.store.in_use(row)) continue;
       least.add(row, parts_.store.id(row), parts_.store.frequency(row),
@@ -88,6 +83,52 @@ void TableMaintenance::enforce_limit() {
         static_cast<int64_t>(rows.size());
     remove(rows, parts_.step);
   }
+  compact();
+}
+
+EvictionOrder TableMaintenance::limit_order() const {
+  return parts_.options.limit.on_full() == LimitConfig::EVICT_LRU ? EvictionOrder::kLeastRecent
+                                                                  : EvictionOrder::kLeastFrequent;
+}
+
+int64_t TableMaintenance::rows_beyond_limit(int64_t rows) const {
+  if (rows <= parts_.row_limit || !evicts(parts_.options.limit.on_full())) return 0;
+  const auto share =
+      static_cast<int64_t>(parts_.options.limit.evict_to() * static_cast<double>(parts_.row_limit));
+  return rows - std::clamp<int64_t>(share, 1, parts_.row_limit);
+}
+
+RowSelection TableMaintenance::select_least(int64_t count) const {
+  return RowSelection(limit_order(), count);
+}
+
+RowKey TableMaintenance::key_of(RowIndex row) const {
+  return row_key(limit_order(), parts_.store.id(row), parts_.store.frequency(row),
+                 parts_.store.last_step(row));
+}
+
+void TableMaintenance::count_rows(const RowSelection& selection,
+                                  RowSelection::Counts& counts) const {
+  for (RowIndex row = 0; row < parts_.store.end(); ++row) {
+    if (parts_.store.in_use(row)) selection.count(key_of(row), counts);
+  }
+}
+
+void TableMaintenance::evict_selected(const RowSelection& selection) {
+  WriterLock lock(parts_.mutex);
+  std::vector<RowIndex> rows;
+  const auto flush = [&] {
+    parts_.counted.evicted[static_cast<int>(EvictionReason::kLimit)] +=
+        static_cast<int64_t>(rows.size());
+    remove(rows, parts_.step);
+    rows.clear();
+  };
+  for (RowIndex row = 0; row < parts_.store.end(); ++row) {
+    if (!parts_.store.in_use(row) || !selection.selects(key_of(row))) continue;
+    rows.push_back(row);
+    if (static_cast<int64_t>(rows.size()) == kEvictedAtOnce) flush();
+  }
+  flush();
   compact();
 }
 

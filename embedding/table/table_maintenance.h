@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "embedding/policies/eviction.h"
+#include "embedding/policies/row_selection.h"
 #include "embedding/rows/row_index.h"
 #include "embedding/rows/row_optimizer.h"
 #include "embedding/table/table_parts.h"
@@ -35,6 +36,18 @@ class TableMaintenance {
   // Removes the rows that the rules are against: weights, slots, counts. An id that comes back
   // begins anew. Holds the table's mutex alone. Errors: FailedPrecondition inside a step.
   absl::StatusOr<EvictionCounts> evict(const EvictionTime& now);
+
+  // ---- Limits of a table on several ranks, with on_full EVICT_LRU or EVICT_LFU ----
+
+  // Returns the number of rows that must go, over all ranks, if these have `rows` together; 0 where
+  // the limit allows them or on_full is another.
+  int64_t rows_beyond_limit(int64_t rows) const;
+  // Returns an empty selection of `count` rows. REQUIRES: as RowSelection.
+  RowSelection select_least(int64_t count) const;
+  // Adds all rows of this rank to the counts of the selection.
+  void count_rows(const RowSelection& selection, RowSelection::Counts& counts) const;
+  // Removes the rows that are selected. Holds the table's mutex alone. REQUIRES: not inside a step.
+  void evict_selected(const RowSelection& selection);
 
   // Returns the cost of one row under max_bytes: its record (weights and slots, rounded up to 64
   // bytes) and 64 bytes for its place in the store and the map. A fixed price, so that limits act
@@ -66,6 +79,8 @@ class TableMaintenance {
   // Gives memory back after many rows were removed, unless a frozen snapshot is read. REQUIRES: as
   // enforce_limit().
   void compact();
+  EvictionOrder limit_order() const;
+  RowKey key_of(RowIndex row) const;
   int64_t row_bytes(absl::Span<const SlotSpec> slots) const;
   // Removes rows and records their ids as evicted.
   void remove(absl::Span<const RowIndex> rows, int64_t step);

@@ -1,0 +1,59 @@
+// The rows that are worth least, of a table that is split over ranks.
+#ifndef MILLRACE_EMBEDDING_POLICIES_ROW_SELECTION_H_
+#define MILLRACE_EMBEDDING_POLICIES_ROW_SELECTION_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "embedding/policies/eviction.h"
+
+namespace millrace {
+
+// Selects the rows that LeastRows would take if one rank had them all, without moving any: finds
+// the key of the last one, 8 bits at a time from the top, by counts that ranks add up. All ranks
+// make the same calls with the same sums:
+//
+//   RowSelection selection(order, count);
+//   while (!selection.done()) {
+//     RowSelection::Counts counts = {};
+//     for (each row of this rank) selection.count(key, counts);
+//     ... sum `counts` over ranks ...
+//     selection.narrow(counts);
+//   }
+//   for (each row of this rank) if (selection.selects(key)) ... remove it ...
+//
+// There are at most 16 rounds.
+class RowSelection {
+ public:
+  // Rows that have a key with each value of the next 8 bits, among those not decided yet.
+  using Counts = std::array<int64_t, 256>;
+
+  // REQUIRES: 1 <= count <= rows of all ranks.
+  RowSelection(EvictionOrder order, int64_t count) : order_(order), left_(count) {}
+
+  EvictionOrder order() const { return order_; }
+  // Returns true if selects() can be asked.
+  bool done() const { return done_; }
+  // Adds a row to the counts. REQUIRES: !done().
+  void count(const RowKey& key, Counts& counts) const;
+  // Narrows the selection by the counts of all ranks. REQUIRES: they hold at least the rows that
+  // are to be selected.
+  void narrow(const Counts& sums);
+  // Returns true if the row is one of those that are worth least. REQUIRES: done().
+  bool selects(const RowKey& key) const;
+
+ private:
+  // The first `bits_` bits of a key.
+  unsigned __int128 prefix(const RowKey& key) const;
+
+  const EvictionOrder order_;
+  int64_t left_;  // rows to be selected among those whose key begins with bound_
+  int bits_ = 0;
+  unsigned __int128 bound_ = 0;  // the first bits of the largest key that is selected
+  bool done_ = false;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_POLICIES_ROW_SELECTION_H_
