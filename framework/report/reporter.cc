@@ -11,6 +11,7 @@
 #include "checkpoint/state_messages.h"
 #include "embedding/embedding_collection.h"
 #include "framework/ranks/rank_part.h"
+#include "framework/report/table_figures.h"
 #include "optim/dense_optimizer.h"
 #include "optim/sparse_optimizer.h"
 
@@ -20,28 +21,6 @@ namespace {
 // What ranks tell one another of their times since the last report.
 constexpr char kSeconds[] = "seconds";
 constexpr char kDataWaitSeconds[] = "data_wait_seconds";
-
-// What happened between two moments.
-TableReport table_report(const TableStatistics& now, const TableStatistics& last) {
-  TableReport report;
-  report.rows = now.rows;
-  report.bytes = now.bytes;
-  report.load = now.load;
-  report.candidates = now.candidates;
-  report.inserted = now.inserted - last.inserted;
-  report.unadmitted = now.unadmitted - last.unadmitted;
-  for (int i = 0; i < kEvictionReasons; ++i) {
-    const int64_t rows = now.evicted[i] - last.evicted[i];
-    const std::string reason(eviction_reason_name(static_cast<EvictionReason>(i)));
-    if (rows > 0) report.evicted[reason] = rows;
-  }
-  const auto occurrences = static_cast<double>(now.occurrences - last.occurrences);
-  if (occurrences > 0) {
-    report.unique_share = static_cast<double>(now.unique_ids - last.unique_ids) / occurrences;
-    report.hottest_share = static_cast<double>(now.hottest - last.hottest) / occurrences;
-  }
-  return report;
-}
 
 }  // namespace
 
@@ -118,7 +97,14 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   ReportedValues times;
   times.add(kSeconds, absl::ToDoubleSeconds(trained()), Reduction::kLast);
   times.add(kDataWaitSeconds, absl::ToDoubleSeconds(data_wait_), Reduction::kMean);
-  RETURN_IF_ERROR(merge_ranks(collectives, {&metrics_, &values_, &times}));
+  TableFigures tables;
+  for (const EmbeddingCollection* collection : collections_) {
+    for (const auto& table : collection->tables()) {
+      const TableStatistics now = table->maintenance().statistics();
+      tables.add(table->name(), now, std::exchange(tables_[table->name()], now));
+    }
+  }
+  RETURN_IF_ERROR(merge_ranks(collectives, {&metrics_, &values_, &times, &tables}));
   std::map<std::string, double> merged_times;
   times.drain(&merged_times);
 
@@ -140,14 +126,7 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
     report.learning_rates[dense_rate_name(i)] = dense_[i]->learning_rate(progress);
   }
   if (sparse_ != nullptr) report.learning_rates.merge(sparse_->learning_rates(progress));
-  for (const EmbeddingCollection* collection : collections_) {
-    for (const auto& table : collection->tables()) {
-      const TableStatistics now = table->maintenance().statistics();
-      TableStatistics& last = tables_[table->name()];
-      report.tables[table->name()] = table_report(now, last);
-      last = now;
-    }
-  }
+  report.tables = tables.reports();
   return report;
 }
 

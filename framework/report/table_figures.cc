@@ -1,0 +1,98 @@
+#include "framework/report/table_figures.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "base/byte_stream.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+// The counts of a table that add up over ranks.
+constexpr int64_t TableStatistics::*kCounts[] = {
+    &TableStatistics::rows,      &TableStatistics::bytes,      &TableStatistics::candidates,
+    &TableStatistics::inserted,  &TableStatistics::unadmitted, &TableStatistics::occurrences,
+    &TableStatistics::unique_ids};
+
+}  // namespace
+
+void TableFigures::add(const std::string& name, const TableStatistics& now,
+                       const TableStatistics& last) {
+  Figures& figures = tables_[name];
+  TableStatistics& statistics = figures.statistics;
+  statistics = now;
+  statistics.inserted -= last.inserted;
+  statistics.unadmitted -= last.unadmitted;
+  statistics.occurrences -= last.occurrences;
+  statistics.unique_ids -= last.unique_ids;
+  statistics.hottest -= last.hottest;
+  for (int i = 0; i < kEvictionReasons; ++i) statistics.evicted[i] -= last.evicted[i];
+  figures.entries = now.load > 0 ? static_cast<double>(now.rows) / now.load : 0;
+}
+
+std::string TableFigures::save() const {
+  ByteWriter writer;
+  for (const auto& [name, figures] : tables_) {
+    writer.write_string(name);
+    for (const auto count : kCounts) writer.write_int64(figures.statistics.*count);
+    writer.write_int64(figures.statistics.hottest);
+    for (const int64_t rows : figures.statistics.evicted) writer.write_int64(rows);
+    writer.write_double(figures.entries);
+  }
+  return writer.take();
+}
+
+absl::Status TableFigures::load_ranks(absl::Span<const absl::string_view> ranks) {
+  tables_.clear();
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    absl::Status status = load_rank(static_cast<int>(rank), ranks[rank]);
+    if (status.ok()) continue;
+    tables_.clear();
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TableFigures::load_rank(int rank, absl::string_view bytes) {
+  ByteReader reader(bytes);
+  while (reader.remaining() > 0) {
+    Figures& sum = tables_[std::string(reader.read_string())];
+    for (const auto count : kCounts) sum.statistics.*count += reader.read_int64();
+    sum.statistics.hottest = std::max(sum.statistics.hottest, reader.read_int64());
+    for (int64_t& rows : sum.statistics.evicted) rows += reader.read_int64();
+    sum.entries += reader.read_double();
+    if (!reader.ok()) {
+      return absl::DataLossError(
+          absl::StrCat("the figures of tables of rank ", rank, " are malformed"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::map<std::string, TableReport> TableFigures::reports() const {
+  std::map<std::string, TableReport> reports;
+  for (const auto& [name, figures] : tables_) {
+    const TableStatistics& statistics = figures.statistics;
+    TableReport& report = reports[name];
+    report.rows = statistics.rows;
+    report.bytes = statistics.bytes;
+    report.load = figures.entries > 0 ? static_cast<double>(statistics.rows) / figures.entries : 0;
+    report.candidates = statistics.candidates;
+    report.inserted = statistics.inserted;
+    report.unadmitted = statistics.unadmitted;
+    for (int i = 0; i < kEvictionReasons; ++i) {
+      const std::string reason(eviction_reason_name(static_cast<EvictionReason>(i)));
+      if (statistics.evicted[i] > 0) report.evicted[reason] = statistics.evicted[i];
+    }
+    if (statistics.occurrences > 0) {
+      const auto occurrences = static_cast<double>(statistics.occurrences);
+      report.unique_share = static_cast<double>(statistics.unique_ids) / occurrences;
+      report.hottest_share = static_cast<double>(statistics.hottest) / occurrences;
+    }
+  }
+  return reports;
+}
+
+}  // namespace millrace

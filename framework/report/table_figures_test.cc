@@ -1,0 +1,68 @@
+#include "framework/report/table_figures.h"
+
+#include <vector>
+
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+TableStatistics statistics(int64_t scale) {
+  TableStatistics result;
+  result.rows = 10 * scale;
+  result.bytes = 1000 * scale;
+  result.load = 0.5;
+  result.candidates = 3 * scale;
+  result.inserted = 7 * scale;
+  result.evicted[0] = 2 * scale;
+  result.occurrences = 100 * scale;
+  result.unique_ids = 40 * scale;
+  result.hottest = 20 * scale;
+  result.unadmitted = 5 * scale;
+  return result;
+}
+
+TEST(TableFiguresTest, ReportsWhatHappenedSinceTheLastReport) {
+  TableFigures figures;
+  figures.add("items", statistics(3), statistics(1));
+  const TableReport report = figures.reports().at("items");
+  EXPECT_EQ(report.rows, 30);
+  EXPECT_EQ(report.bytes, 3000);
+  EXPECT_EQ(report.load, 0.5);
+  EXPECT_EQ(report.candidates, 9);
+  EXPECT_EQ(report.inserted, 14);
+  EXPECT_EQ(report.unadmitted, 10);
+  ASSERT_EQ(report.evicted.size(), 1);
+  EXPECT_EQ(report.evicted.begin()->second, 4);
+  EXPECT_EQ(report.unique_share, 0.4);
+  EXPECT_EQ(report.hottest_share, 0.2);
+}
+
+TEST(TableFiguresTest, RanksAddUp) {
+  TableFigures a, b, all;
+  a.add("items", statistics(1), TableStatistics());
+  b.add("items", statistics(3), TableStatistics());
+  const std::vector<std::string> saved = {a.save(), b.save()};
+  ASSERT_OK(all.load_ranks(std::vector<absl::string_view>(saved.begin(), saved.end())));
+  const TableReport report = all.reports().at("items");
+  EXPECT_EQ(report.rows, 40);
+  EXPECT_EQ(report.load, 0.5);
+  EXPECT_EQ(report.inserted, 28);
+  EXPECT_EQ(report.unique_share, 0.4);
+  EXPECT_EQ(report.hottest_share, 60.0 / 400);  // a maximum
+}
+
+TEST(TableFiguresTest, RefusesMalformedBytes) {
+  TableFigures figures;
+  figures.add("items", statistics(1), TableStatistics());
+  const std::string whole = figures.save();
+  for (size_t size = 1; size < whole.size(); ++size) {
+    TableFigures loaded;
+    EXPECT_THAT(loaded.load_ranks({absl::string_view(whole).substr(0, size)}),
+                StatusIs(absl::StatusCode::kDataLoss, testing::HasSubstr("rank 0")));
+    EXPECT_TRUE(loaded.reports().empty());
+  }
+}
+
+}  // namespace
+}  // namespace millrace
