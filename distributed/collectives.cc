@@ -9,6 +9,7 @@ absl::string_view rank_phase_name(RankPhase phase) {
     case RankPhase::kRendezvous: return "rendezvous";
     case RankPhase::kStart: return "start";
     case RankPhase::kData: return "data";
+    case RankPhase::kLookup: return "lookup";
     case RankPhase::kForward: return "forward";
     case RankPhase::kBackward: return "backward";
     case RankPhase::kCommit: return "commit";

@@ -20,8 +20,9 @@ namespace millrace {
 // What a rank is doing; said in messages about ranks that died or hang.
 enum class RankPhase {
   kRendezvous,
-  kStart,  // making parts, `start` of hooks
-  kData,   // waiting for the dataset: not limited by the collective time-out
+  kStart,   // making parts, `start` of hooks
+  kData,    // waiting for the dataset: not limited by the collective time-out
+  kLookup,  // exchanging ids and rows of tables
   kForward,
   kBackward,
   kCommit,  // gradients and the decision whether to apply them

@@ -6,7 +6,8 @@
 namespace millrace {
 namespace {
 
-// Places in the vector; one for each evaluation set follows, then one for each task.
+// Places in the vector; one for each evaluation set follows, then one for each task
+// and one for each table.
 enum Slot {
   kHasData,
   kExamples,
@@ -40,11 +41,13 @@ bool RequestCounts::any() const {
   return stop > 0 || checkpoint > 0 || reload > 0;
 }
 
-StepExchange::StepExchange(Collectives& collectives, int64_t evaluation_sets, int64_t tasks)
+StepExchange::StepExchange(Collectives& collectives, int64_t evaluation_sets, int64_t tasks,
+                           int64_t tables)
     : collectives_(collectives),
       evaluation_sets_(evaluation_sets),
       tasks_(tasks),
-      values_(static_cast<size_t>(kSlots + evaluation_sets + tasks)) {}
+      tables_(tables),
+      values_(static_cast<size_t>(kSlots + evaluation_sets + tasks + tables)) {}
 
 void StepExchange::start(const ExchangeInput& input) {
   MILLRACE_CHECK(pending_ == nullptr) << "an exchange is under way";
@@ -54,6 +57,8 @@ void StepExchange::start(const ExchangeInput& input) {
       << requests.evaluate.size() << " evaluation sets instead of " << evaluation_sets_;
   MILLRACE_CHECK(input.targets.empty() || static_cast<int64_t>(input.targets.size()) == tasks_)
       << "targets of " << input.targets.size() << " tasks instead of " << tasks_;
+  MILLRACE_CHECK(input.rows.empty() || static_cast<int64_t>(input.rows.size()) == tables_)
+      << "rows of " << input.rows.size() << " tables instead of " << tables_;
   values_[kHasData] = input.has_data;
   values_[kExamples] = input.examples;
   values_[kStop] = requests.stop;
@@ -74,6 +79,9 @@ void StepExchange::start(const ExchangeInput& input) {
   for (int64_t i = 0; i < tasks_; ++i) {
     values_[kSlots + evaluation_sets_ + i] = input.targets.empty() ? 0 : input.targets[i];
   }
+  for (int64_t i = 0; i < tables_; ++i) {
+    values_[kSlots + evaluation_sets_ + tasks_ + i] = input.rows.empty() ? 0 : input.rows[i];
+  }
   pending_ = collectives_.start_sum(absl::MakeSpan(values_));
 }
 
@@ -91,9 +99,11 @@ absl::StatusOr<ExchangeResult> StepExchange::finish() {
   result.failed = values_[kFailed];
   result.durable = values_[kDurable];
   result.elapsed = absl::Nanoseconds(values_[kElapsed]);
-  const auto tasks = values_.end() - tasks_;
+  const auto tables = values_.end() - tables_;
+  const auto tasks = tables - tasks_;
   result.requests.evaluate.assign(values_.begin() + kSlots, tasks);
-  result.targets.assign(tasks, values_.end());
+  result.targets.assign(tasks, tables);
+  result.rows.assign(tables, values_.end());
   const int64_t world_size = collectives_.world_size();
   result.diverged = !all_equal(values_[kLow], values_[kLowSquared], world_size) ||
                     !all_equal(values_[kHigh], values_[kHighSquared], world_size);

@@ -30,6 +30,8 @@ struct ExchangeInput {
   int64_t examples = 0;   // in all micro-batches of the next step
   // Targets of each task in them. Empty stands for zeros.
   std::vector<int64_t> targets = {};
+  // Committed rows that this rank holds of each table over ranks. Empty stands for zeros.
+  std::vector<int64_t> rows = {};
   // Requests of hooks of this rank with scope kThisRank. An empty `evaluate` stands for zeros.
   RequestCounts requests;
   bool failed = false;   // if true, this rank failed, and all ranks end
@@ -45,6 +47,7 @@ struct ExchangeResult {
   int64_t ranks_with_data = 0;
   int64_t examples = 0;
   std::vector<int64_t> targets;  // of each task
+  std::vector<int64_t> rows;     // of each table over ranks
   RequestCounts requests;
   int64_t failed = 0;                             // number of ranks
   int64_t durable = 0;                            // number of ranks
@@ -66,11 +69,13 @@ struct ExchangeResult {
 // Used by one thread.
 class StepExchange {
  public:
-  // Borrows `collectives`. REQUIRES: `evaluation_sets` and `tasks` >= 0, equal on all ranks.
-  StepExchange(Collectives& collectives, int64_t evaluation_sets, int64_t tasks = 0);
+  // Borrows `collectives`. `tables`: the number of tables over ranks. REQUIRES: all numbers are
+  // >= 0 and equal on all ranks.
+  StepExchange(Collectives& collectives, int64_t evaluation_sets, int64_t tasks = 0,
+               int64_t tables = 0);
 
   // Starts an exchange. REQUIRES: no exchange is under way; input.requests.evaluate is empty or has
-  // one entry for each set, and input.targets for each task.
+  // one entry for each set, input.targets for each task, and input.rows for each table.
   void start(const ExchangeInput& input);
   // Returns true between start() and finish().
   bool under_way() const { return pending_ != nullptr; }
@@ -83,6 +88,7 @@ class StepExchange {
   Collectives& collectives_;
   const int64_t evaluation_sets_;
   const int64_t tasks_;
+  const int64_t tables_;
   std::vector<int64_t> values_;  // outlives the pending collective
   std::unique_ptr<PendingCollective> pending_;
 };

@@ -332,9 +332,15 @@ absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) c
       return absl::FailedPreconditionError(absl::StrCat(
           "table ", tables_[t]->name(), " is not bound to the slots of its optimizer"));
     }
-    if (step_->totals.has_value()) {
-      RETURN_IF_ERROR(tables_[t]->check_new_rows(step_->totals->new_rows[t]));
-    }
+  }
+  return check_limits();
+}
+
+absl::Status EmbeddingCollection::check_limits() const {
+  if (!step_->totals.has_value()) return absl::OkStatus();
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (frozen(static_cast<int64_t>(t))) continue;
+    RETURN_IF_ERROR(tables_[t]->check_new_rows(step_->totals->new_rows[t]));
   }
   return absl::OkStatus();
 }

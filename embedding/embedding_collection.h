@@ -182,6 +182,9 @@ class EmbeddingCollection : public torch::nn::Module {
   // Sets the sum of all ranks' totals: what summarize() and check() say from then on, until the
   // step ends.
   void set_totals(const ShardTotals& of_all_ranks);
+  // Checks that the limits of the tables allow the new rows of all ranks, after set_totals().
+  // Errors: ResourceExhausted naming the table, if its limit is FAIL.
+  absl::Status check_limits() const;
   // Sets how many rows each table has on all ranks together, at the beginning of a step: what the
   // limits FAIL and REJECT look at. Before read_rows(). With a world size of 1 the table itself
   // knows; with more, tables without this figure have no limit. EVICT limits of tables of several

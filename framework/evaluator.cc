@@ -128,16 +128,20 @@ class Evaluation {
         ASSIGN_OR_RETURN(next, ranks_.next(data_));
       }
       ranks_.start(next.has_value() ? &*next : nullptr);
+      const bool first = ranks_.agrees_first();
+      if (first) {
+        ASSIGN_OR_RETURN(go_on, ranks_.finish());
+      }
       RETURN_IF_ERROR(run_batch(batch));
-      ASSIGN_OR_RETURN(go_on, ranks_.finish());
+      if (!first) {
+        ASSIGN_OR_RETURN(go_on, ranks_.finish());
+      }
     }
     return pending_.fold(metrics_, values_);
   }
 
   absl::Status run_batch(const Batch& batch) {
-    model_.begin_step(progress_, Phase::kEvaluate);
-    RETURN_IF_ERROR(hooks_.before_step(context_));
-    RETURN_IF_ERROR(hooks_.after_data(context_, batch, 0));
+    RETURN_IF_ERROR(ranks_.fetch(batch, begin_batch(batch)));
     StepResult step;
     if (batch.size > 0) {
       ASSIGN_OR_RETURN(step, evaluate_batch(model_, batch, options_.compute));
@@ -150,6 +154,15 @@ class Evaluation {
     }
     RETURN_IF_ERROR(pending_.add(step, metrics_, values_));
     return hooks_.after_step(context_, step);
+  }
+
+  // Everything up to the evaluation of the batch.
+  absl::Status begin_batch(const Batch& batch) {
+    return catch_exceptions("the evaluation of a batch", [&] {
+      model_.begin_step(progress_, Phase::kEvaluate);
+      RETURN_IF_ERROR(hooks_.before_step(context_));
+      return hooks_.after_data(context_, batch, 0);
+    });
   }
 
   Batch padding() const {

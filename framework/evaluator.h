@@ -46,6 +46,13 @@ class EvaluationRanks {
   virtual void start(const Batch* next) = 0;
   // Whether any rank has a next batch and none wants to stop.
   virtual absl::StatusOr<bool> finish() = 0;
+  // Returns true if finish() is to be called before the batch in hand is evaluated, and not after:
+  // where fetch() waits for other ranks. Default: false.
+  virtual bool agrees_first() const { return false; }
+  // Fetches what evaluating the batch needs from other ranks. `begun`: what this rank's hooks said
+  // of the batch; a rank that failed takes part as failed. Returns: `begun`, or an error. Default:
+  // does nothing.
+  virtual absl::Status fetch(const Batch& batch, absl::Status begun) { return begun; }
   // Whether a rank wanted to stop.
   virtual bool stopped() const = 0;
   // After the last batch: makes the figures of all ranks one.

@@ -16,9 +16,17 @@
 
 namespace millrace {
 
+class EmbeddingCollection;
+
 struct NamedValue {
   std::string name;
   at::Tensor value;  // float32 [], averaged over micro-batches in reports
+};
+
+// Ids that a model looks up in one of its collections.
+struct TableLookup {
+  EmbeddingCollection* collection = nullptr;  // borrowed; one of the model's submodules
+  KeyedJagged features;                       // as EmbeddingCollection::forward gets them
 };
 
 struct ModelOutput {
@@ -65,6 +73,14 @@ class Model : public torch::nn::Module {
     return std::vector<int64_t>();
   }
 
+  // Returns the ids that forward() or evaluate() of this batch may look up, before either is
+  // called: with tables over ranks their rows are fetched then. It may announce ids that are not
+  // looked up; they leave no trace. An id that is looked up and was not announced is an error. A
+  // pure function of the batch: it uses no random numbers. Called for batches with examples, and
+  // only where tables are over ranks. Default: `batch.sparse` for each embedding collection among
+  // the submodules.
+  virtual absl::StatusOr<std::vector<TableLookup>> lookups(const Batch& batch);
+
   // Called instead of forward in evaluation, with gradients off. It changes nothing.
   virtual absl::StatusOr<ModelOutput> evaluate(const Batch& batch) { return forward(batch); }
 
@@ -77,6 +93,10 @@ class Model : public torch::nn::Module {
   // nothing.
   virtual void begin_evaluation(absl::string_view set) {}
 };
+
+// Returns the embedding collections among a model's modules, in the modules' order. Borrowed from
+// it.
+std::vector<EmbeddingCollection*> collections_of(Model& model);
 
 }  // namespace millrace
 

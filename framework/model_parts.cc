@@ -3,19 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "embedding/embedding_collection.h"
-#include "framework/model.h"
 
 namespace millrace {
-
-std::vector<EmbeddingCollection*> collections_of(Model& model) {
-  std::vector<EmbeddingCollection*> collections;
-  for (const std::shared_ptr<torch::nn::Module>& module : model.modules()) {
-    if (auto* collection = dynamic_cast<EmbeddingCollection*>(module.get())) {
-      collections.push_back(collection);
-    }
-  }
-  return collections;
-}
 
 std::vector<NamedParameter> parameters_of(Model& model) {
   std::vector<NamedParameter> parameters;
@@ -34,6 +23,14 @@ std::string ModelParts::describe_parameters() const {
   }
   return absl::StrCat(parameters.size(), " parameters of digest ",
                       absl::Hex(digest, absl::kZeroPad16));
+}
+
+int64_t ModelParts::tables() const {
+  int64_t count = 0;
+  for (const EmbeddingCollection* collection : collections) {
+    count += static_cast<int64_t>(collection->tables().size());
+  }
+  return count;
 }
 
 std::map<std::string, int64_t> ModelParts::table_rows() const {

@@ -7,15 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "framework/model.h"
 #include "optim/dense_optimizer.h"
 
 namespace millrace {
-
-class EmbeddingCollection;
-class Model;
-
-// The embedding collections among a model's modules, in the modules' order. Borrowed from it.
-std::vector<EmbeddingCollection*> collections_of(Model& model);
 
 // Every dense parameter, by name. They share their memory with the model's.
 std::vector<NamedParameter> parameters_of(Model& model);
@@ -27,6 +22,8 @@ struct ModelParts {
 
   // Number and digest of the parameters, for comparing ranks: "2 parameters of digest 0123…".
   std::string describe_parameters() const;
+  // Number of tables in all collections.
+  int64_t tables() const;
   // Table → rows.
   std::map<std::string, int64_t> table_rows() const;
 

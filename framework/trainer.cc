@@ -28,6 +28,12 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options,
   if (parts.train_step == nullptr) parts.train_step = create_standard_train_step();
   if (parts.collectives == nullptr) parts.collectives = std::make_unique<OneRankCollectives>();
   if (parts.clock == nullptr) parts.clock = &Clock::real();
+  if (parts.collectives->world_size() > 1) {
+    const Placement own = {parts.collectives->rank(), parts.collectives->world_size()};
+    for (EmbeddingCollection* collection : collections_of(*parts.model)) {
+      RETURN_IF_ERROR(collection->shard(own));
+    }
+  }
   auto trainer = std::unique_ptr<Trainer>(
       new Trainer(std::move(options), std::move(parts), std::move(metrics)));
   for (const auto& set : trainer->evaluations_.paired()) {
@@ -68,15 +74,18 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics)
       context_({parts_.collectives->rank(), parts_.collectives->world_size(), windowed()},
                position_, requests_, reporter_.values()),
       agreement_(*parts_.collectives, requests_, names_of(parts_.evaluation_sets),
-                 static_cast<int64_t>(options_.tasks.size())),
-      steps_(
-          {*parts_.model, model_parts_, parts_.dense_optimizers, parts_.sparse_optimizer.get(),
-           *parts_.train_step, agreement_, hooks_, context_, position_,
-           parts_.clipping.has_value() ? &*parts_.clipping : nullptr, parts_.moving_average.get()},
-          options_.seed, options_.precision),
-      evaluations_({*parts_.model, parts_.evaluation_sets, hooks_, context_, agreement_, feed_,
-                    training_, position_, stop_, recorder_, *parts_.clock, evaluated_average()},
-                   std::move(parts_.paired_sets), evaluation_defaults(options_)),
+                 static_cast<int64_t>(options_.tasks.size()),
+                 context_.world_size() > 1 ? model_parts_.tables() : 0),
+      tables_(agreement_, *parts_.model, model_parts_.collections),
+      steps_({*parts_.model, model_parts_, parts_.dense_optimizers, parts_.sparse_optimizer.get(),
+              *parts_.train_step, agreement_, hooks_, context_, position_,
+              parts_.clipping.has_value() ? &*parts_.clipping : nullptr,
+              parts_.moving_average.get(), &tables_},
+             options_.seed, options_.precision),
+      evaluations_(
+          {*parts_.model, parts_.evaluation_sets, hooks_, context_, agreement_, feed_, training_,
+           position_, stop_, recorder_, *parts_.clock, evaluated_average(), &tables_},
+          std::move(parts_.paired_sets), evaluation_defaults(options_)),
       best_(options_.best),
       state_({*parts_.model, model_parts_, parts_.dense_optimizers, parts_.train_data.get(), hooks_,
               reporter_, requests_, evaluations_, best_, position_, context_.rank(),
@@ -154,9 +163,22 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   summary.checkpoint = checkpoints_.newest();
   if (trains) summary.best = best();
   summary.hooks = hooks_.statistics();
-  summary.rows = model_parts_.table_rows();
+  summary.rows = count_rows(outcome.ok());
   recorder_.end_run(outcome, stop_, agreement_.failed_rank());
   return outcome;
+}
+
+// Of all ranks if the run went well on all, else of this one.
+std::map<std::string, int64_t> Trainer::count_rows(bool all_ranks) {
+  std::map<std::string, int64_t> rows = model_parts_.table_rows();
+  if (!tables_.active() || !all_ranks) return rows;
+  std::vector<int64_t> counts;
+  for (const auto& [table, count] : rows) counts.push_back(count);
+  const absl::Status summed = parts_.collectives->start_sum(absl::MakeSpan(counts))->wait();
+  if (!summed.ok()) return rows;  // a rank was lost after all had ended well
+  size_t i = 0;
+  for (auto& [table, count] : rows) count = counts[i++];
+  return rows;
 }
 
 std::optional<BestSummary> Trainer::best() const {
@@ -435,6 +457,12 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data,
     RETURN_IF_ERROR(collection->check_step(position_.progress.step + 1));
   }
   agreement_.start({"step", position_.steps_done() + 1}, share(next));
+  // What failed since the last exchange is heard before an exchange of tables. The step waits for
+  // the rows of all ranks in any case.
+  if (tables_.active()) {
+    RETURN_IF_ERROR(agreement_.verify());
+    tables_.set_rows(agreement_.result().rows);
+  }
   checkpoints_.begin_step();
   ExchangeResult agreed;
   RETURN_IF_ERROR(consistency_.suspend([&]() -> absl::Status {
@@ -450,6 +478,9 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data,
     // Before anything is served: a checkpoint holds the position after this step.
     position_.after_step(data.micro_batches.back().cursor, !goes_on(agreed));
     RETURN_IF_ERROR(steps_.after_backward_status());
+    if (result.applied) {
+      RETURN_IF_ERROR(tables_.enforce_limits({"eviction", position_.steps_done()}));
+    }
     if (result.applied) RETURN_IF_ERROR(reporter_.add(result));
     RETURN_IF_ERROR(hooks_.after_step(context_, result));
     RETURN_IF_ERROR(checkpoints_.poll(agreed));
@@ -488,6 +519,7 @@ RankShare Trainer::share(const StepData* next) const {
     share.examples = next->examples;
     share.targets = next->targets;
   }
+  share.rows = tables_.rows();
   share.elapsed = training_.total();
   share.durable = parts_.saver != nullptr && parts_.saver->ready();
   return share;

@@ -3,6 +3,7 @@
 #define MILLRACE_FRAMEWORK_TRAINER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,7 @@
 #include "framework/model_parts.h"
 #include "framework/on_error.h"
 #include "framework/ranks/agreement.h"
+#include "framework/ranks/table_exchange.h"
 #include "framework/report/reporter.h"
 #include "framework/request_queue.h"
 #include "framework/summary.h"
@@ -187,6 +189,8 @@ class Trainer {
 
   absl::StatusOr<Summary> train(absl::string_view function, bool evaluate_at_end);
 
+  std::map<std::string, int64_t> count_rows(bool all_ranks);
+
   // A run: start, `body`, end. Returns: the outcome.
   template <typename Body>
   absl::Status run(Phase phase, const Body& body);
@@ -229,6 +233,7 @@ class Trainer {
   Reporter reporter_;
   LoopContext context_;
   Agreement agreement_;
+  TableExchange tables_;
   StepRunner steps_;
   Evaluations evaluations_;
   BestScore best_;

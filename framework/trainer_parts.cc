@@ -68,15 +68,9 @@ absl::Status check_evaluation_sets(const TrainerParts& parts) {
 }
 
 absl::Status check_tables(const TrainerParts& parts) {
-  const int ranks = parts.collectives == nullptr ? 1 : parts.collectives->world_size();
   std::set<std::string> names;
   for (const EmbeddingCollection* collection : collections_of(*parts.model)) {
     for (const auto& table : collection->tables()) {
-      if (ranks > 1) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the model has tables (\"", table->name(), "\" first), which ", ranks,
-                         " ranks cannot share yet; use one rank, or a model without tables"));
-      }
       if (names.insert(std::string(table->name())).second) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("two tables of the model are named \"", table->name(), "\""));

@@ -18,11 +18,12 @@
 namespace millrace {
 namespace {
 
+// Tables train over ranks, but checkpoints hold those of one rank only.
 absl::Status check_job(const TrainConfig& train, int world_size) {
   if (train.table().empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "train.table \"", train.table(0).name(),
-      "\": tables over several ranks are not supported yet, and there are ", world_size,
+      "\": a job cannot save tables over several ranks yet, and there are ", world_size,
       "; run this job on one rank, or use a model of dense features alone (docs/distributed.md)"));
 }
 

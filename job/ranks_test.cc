@@ -45,7 +45,7 @@ TEST(JoinRanksTest, OneRankNeedsNobody) {
 TEST(JoinRanksTest, TablesAreRefusedOnSeveral) {
   EXPECT_THAT(join_ranks(environment(1, 2), job("train { table { name: 'users' } }")),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("table \"users\""), HasSubstr("not supported yet"),
+                       AllOf(HasSubstr("table \"users\""), HasSubstr("cannot save tables"),
                              HasSubstr("run this job on one rank"))));
 }
 

@@ -56,6 +56,14 @@ class Evaluations::Ranks : public EvaluationRanks {
     return false;
   }
 
+  bool agrees_first() const override { return parts_.tables != nullptr && parts_.tables->active(); }
+
+  absl::Status fetch(const Batch& batch, absl::Status begun) override {
+    if (parts_.tables == nullptr) return begun;
+    parts_.tables->begin(Phase::kEvaluate, parts_.position.steps_done());
+    return begun.ok() ? parts_.tables->fetch({&batch, 1}) : parts_.tables->fail(begun);
+  }
+
   bool stopped() const override { return asked_.has(Request::kStop); }
 
   absl::Status merge(MetricSet& metrics, ReportedValues& values) override {

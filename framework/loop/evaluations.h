@@ -23,6 +23,7 @@
 #include "framework/loop/training_clock.h"
 #include "framework/paired_evaluation.h"
 #include "framework/ranks/agreement.h"
+#include "framework/ranks/table_exchange.h"
 #include "optim/moving_average.h"
 #include "proto/checkpoint_state.pb.h"
 
@@ -62,6 +63,7 @@ class Evaluations {
     LoopRecorder& recorder;
     Clock& clock;
     MovingAverage* average = nullptr;  // null: the parameters are evaluated
+    TableExchange* tables = nullptr;   // null: tables are not over ranks
   };
 
   // `paired`: sets of which one window is evaluated after each window of training. `defaults`:

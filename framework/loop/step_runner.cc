@@ -63,7 +63,7 @@ StepRunner::StepRunner(const Parts& parts, uint64_t seed, const PrecisionConfig&
     : parts_(parts),
       seed_(seed),
       compute_(precision.compute()),
-      commit_(parts.agreement, parts.model_parts.parameters) {
+      commit_(parts.agreement, parts.model_parts.parameters, parts.tables) {
   if (compute_ == PrecisionConfig::FLOAT16) {
     loss_scaler_ = std::make_unique<LossScaler>(precision.loss_scale());
   }
@@ -80,12 +80,15 @@ absl::StatusOr<StepResult> StepRunner::run(const StepData& data, int64_t example
 
 absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t examples,
                                                absl::Span<const int64_t> targets) {
-  commit_.begin_step(parts_.position.steps_done() + 1, targets.size());
+  const int64_t step = parts_.position.steps_done() + 1;
+  commit_.begin_step(step, targets.size());
+  if (parts_.tables != nullptr) parts_.tables->begin(Phase::kTrain, step);
   Events events(*this);
   absl::StatusOr<StepResult> result = absl::InternalError("the step was not run");
   absl::Status status = catch_exceptions("the step", [&]() -> absl::Status {
     parts_.model.begin_step(parts_.position.progress, Phase::kTrain);
     RETURN_IF_ERROR(parts_.hooks.before_step(parts_.context));
+    if (parts_.tables != nullptr) RETURN_IF_ERROR(parts_.tables->fetch(data.micro_batches));
     const TrainStepParts step_parts{parts_.model,
                                     parts_.model_parts.parameters,
                                     parts_.dense_optimizers,
@@ -133,6 +136,7 @@ absl::StatusOr<StepResult> StepRunner::repeat_until_clean(const TrainStepParts& 
     scaler.add_overflow();
     buffers.restore();
     events.repeat();
+    if (parts_.tables != nullptr) parts_.tables->repeat();
     commit_.begin_step(parts_.position.steps_done() + 1, input.targets.size());
   }
 }

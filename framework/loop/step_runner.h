@@ -17,6 +17,7 @@
 #include "framework/precision/loss_scaler.h"
 #include "framework/ranks/agreement.h"
 #include "framework/ranks/commit_exchange.h"
+#include "framework/ranks/table_exchange.h"
 #include "framework/train_step.h"
 #include "optim/dense_optimizer.h"
 #include "optim/gradient_clipping.h"
@@ -28,8 +29,9 @@ namespace millrace {
 
 class Model;
 
-// Runs the train step with the events inside it, from before_step to the update. The ranks decide
-// in the commit exchange whether the step is applied; one that is applied moves the average.
+// Runs the train step with the events inside it, from before_step to the update. Rows of tables
+// over ranks are fetched after before_step, once for all micro-batches. The ranks decide in the
+// commit exchange whether the step is applied; one that is applied moves the average.
 //
 // With FLOAT16, a step whose loss is finite and whose gradients are not is computed again,
 // with the same batches, random numbers and buffers of the model and at a lower scale, until it is
@@ -49,6 +51,7 @@ class StepRunner {
     const LoopPosition& position;
     const GradientClipping* clipping = nullptr;  // null: gradients are not clipped
     MovingAverage* average = nullptr;            // null: none is kept
+    TableExchange* tables = nullptr;             // null: tables are not over ranks
   };
 
   // REQUIRES: check_precision() accepts `precision`; with FLOAT16, parts.train_step can repeat.

@@ -42,11 +42,11 @@ std::string list_ranks(const std::vector<size_t>& ranks) {
 }  // namespace
 
 Agreement::Agreement(Collectives& collectives, RequestQueue& requests,
-                     std::vector<std::string> evaluation_sets, int64_t tasks)
+                     std::vector<std::string> evaluation_sets, int64_t tasks, int64_t tables)
     : collectives_(collectives),
       requests_(requests),
       evaluation_sets_(std::move(evaluation_sets)),
-      exchange_(collectives, static_cast<int64_t>(evaluation_sets_.size()) + 1, tasks) {}
+      exchange_(collectives, static_cast<int64_t>(evaluation_sets_.size()) + 1, tasks, tables) {}
 
 void Agreement::begin_run() {
   served_ = 0;
@@ -91,6 +91,7 @@ void Agreement::start_exchange(Place place, const RankShare& share) {
   input.has_data = share.has_data;
   input.examples = share.examples;
   input.targets.assign(share.targets.begin(), share.targets.end());
+  input.rows = share.rows;
   input.elapsed = share.elapsed;
   input.durable = share.durable;
   input.failed = !own_failure_.ok();

@@ -28,6 +28,7 @@ struct RankShare {
   bool has_data = false;                          // for the next step
   int64_t examples = 0;                           // in all its micro-batches
   absl::Span<const int64_t> targets = {};         // of each task in them; empty: zeros
+  std::vector<int64_t> rows = {};                 // of each table over ranks; empty: zeros
   absl::Duration elapsed = absl::ZeroDuration();  // training time; rank 0's counts
   bool durable = false;                           // StateSaver::ready
 };
@@ -42,9 +43,9 @@ struct RankShare {
 class Agreement {
  public:
   // Both are borrowed. `evaluation_sets`: names, alike on all ranks. `tasks`: the number of tasks
-  // whose targets shares may give.
+  // whose targets shares may give, `tables` that of tables whose rows they may give.
   Agreement(Collectives& collectives, RequestQueue& requests,
-            std::vector<std::string> evaluation_sets, int64_t tasks = 0);
+            std::vector<std::string> evaluation_sets, int64_t tasks = 0, int64_t tables = 0);
 
   void begin_run();
 

@@ -31,11 +31,14 @@ struct CommitExchange::Sums {
   int64_t with_targets = 0;   // ranks
   double targets = 0;
   at::Tensor loss;
+  std::vector<double> tables;  // TableExchange::Totals
 };
 
-CommitExchange::CommitExchange(Agreement& agreement, absl::Span<const NamedParameter> parameters)
+CommitExchange::CommitExchange(Agreement& agreement, absl::Span<const NamedParameter> parameters,
+                               TableExchange* tables)
     : agreement_(agreement),
       parameters_(parameters),
+      tables_(tables),
       buckets_(agreement.collectives(), parameters) {}
 
 void CommitExchange::begin_step(int64_t step, size_t losses) {
@@ -56,10 +59,19 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
   }
   std::string own = input.non_finite;
   if (own.empty() && input.loss.defined() && !is_finite(input.loss)) own = "the loss";
+  TableExchange::Totals totals;
+  if (tables_ != nullptr && tables_->active()) {
+    RETURN_IF_ERROR(tables_->exchange_sums());
+    totals = tables_->totals();
+    if (own.empty() && !totals.not_finite.empty()) {
+      own = absl::StrCat("the gradient of table ", totals.not_finite);
+    }
+  }
   CommitInput checked = input;
   checked.non_finite = own;
-  ASSIGN_OR_RETURN(Sums sums, sum(checked, absl::OkStatus()));
+  ASSIGN_OR_RETURN(Sums sums, sum(checked, totals.numbers, absl::OkStatus()));
   if (sums.failed > 0) return agreement_.gather_failures(absl::OkStatus());
+  if (!sums.tables.empty()) RETURN_IF_ERROR(tables_->set_totals(sums.tables));
   CommitDecision decision;
   decision.loss = sums.loss;
   if (sums.non_finite > 0) {
@@ -95,12 +107,19 @@ absl::Status CommitExchange::fail(const absl::Status& failure) {
   if (agreement_.over()) return failure;
   const absl::Status verified = agreement_.verify();
   if (!verified.ok() || agreement_.collectives().world_size() == 1) return failure;
-  const absl::StatusOr<Sums> sums = sum(CommitInput(), failure);
+  if (tables_ != nullptr && tables_->due()) {
+    tables_->fail(failure).IgnoreError();
+    return failure;
+  }
+  const TableExchange::Totals none =
+      tables_ != nullptr ? tables_->empty_totals() : TableExchange::Totals();
+  const absl::StatusOr<Sums> sums = sum(CommitInput(), none.numbers, failure);
   if (sums.ok()) agreement_.gather_failures(failure).IgnoreError();
   return failure;
 }
 
 absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& input,
+                                                         absl::Span<const double> tables,
                                                          const absl::Status& failure) {
   decided_ = true;
   Collectives& collectives = agreement_.collectives();
@@ -114,6 +133,7 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
     return sums;
   }
   constexpr int64_t kFirstLoss = 5;
+  const auto losses = static_cast<int64_t>(std::max<size_t>(losses_, 1));
   at::Tensor vector;  // owned by the sum as long as that is under way
   const absl::Status status = catch_exceptions("summing gradients over ranks", [&] {
     const double targets = input.targets.defined() ? input.targets.item<double>() : 0.0;
@@ -121,11 +141,12 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
     std::vector<double> numbers = {failure.ok() ? 0.0 : 1.0, input.non_finite.empty() ? 0.0 : 1.0,
                                    input.loss.defined() ? 1.0 : 0.0,
                                    input.targets.defined() ? 1.0 : 0.0, targets};
-    numbers.resize(kFirstLoss + std::max<size_t>(losses_, 1));
+    numbers.resize(kFirstLoss + losses);
     if (input.loss.defined()) {
       const at::Tensor losses = input.loss.to(at::kCPU, at::kDouble).contiguous();
       std::copy_n(losses.const_data_ptr<double>(), losses.numel(), numbers.begin() + kFirstLoss);
     }
+    numbers.insert(numbers.end(), tables.begin(), tables.end());
     vector = at::tensor(numbers, at::kDouble);
     buckets_.start(/*contribute=*/failure.ok());
     absl::Status summed = collectives.start_sum(vector)->wait();
@@ -143,7 +164,8 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
   sums.with_examples = static_cast<int64_t>(values[2]);
   sums.with_targets = static_cast<int64_t>(values[3]);
   sums.targets = values[4];
-  sums.loss = losses_ > 0 ? vector.slice(0, kFirstLoss).to(at::kFloat)
+  sums.tables.assign(values + kFirstLoss + losses, values + vector.numel());
+  sums.loss = losses_ > 0 ? vector.slice(0, kFirstLoss, kFirstLoss + losses).to(at::kFloat)
                           : at::scalar_tensor(values[kFirstLoss], at::kFloat);
   return sums;
 }

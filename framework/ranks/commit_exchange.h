@@ -13,6 +13,7 @@
 #include "distributed/collectives.h"
 #include "framework/ranks/agreement.h"
 #include "framework/ranks/gradient_buckets.h"
+#include "framework/ranks/table_exchange.h"
 #include "optim/dense_optimizer.h"
 
 namespace millrace {
@@ -43,11 +44,14 @@ struct CommitDecision {
 
 // Sums dense gradients over ranks and decides, with the last of them: one value that is not finite,
 // on any rank or in the sums, refuses the step on all. A rank whose step failed takes part
-// as failed, so that all end before it is applied. One for each trainer; used on its thread.
+// as failed, so that all end before it is applied. Where tables are over ranks, the sums of their
+// gradients go to the owners first, and the owners' totals into the decision. One for each trainer;
+// used on its thread.
 class CommitExchange {
  public:
-  // Borrows both.
-  CommitExchange(Agreement& agreement, absl::Span<const NamedParameter> parameters);
+  // Borrows all. `tables`: null if the model has none.
+  CommitExchange(Agreement& agreement, absl::Span<const NamedParameter> parameters,
+                 TableExchange* tables = nullptr);
 
   // The trainer's, before each step. `losses`: the size of the vector of losses that ranks add up;
   // 0: the loss is one number. The same on all ranks.
@@ -67,12 +71,15 @@ class CommitExchange {
 
  private:
   struct Sums;
-  absl::StatusOr<Sums> sum(const CommitInput& input, const absl::Status& failure);
+  // `tables`: TableExchange::Totals of this rank.
+  absl::StatusOr<Sums> sum(const CommitInput& input, absl::Span<const double> tables,
+                           const absl::Status& failure);
   absl::StatusOr<std::string> first_reason(const std::string& own, int64_t ranks);
   std::string non_finite_gradient() const;
 
   Agreement& agreement_;
   const absl::Span<const NamedParameter> parameters_;
+  TableExchange* const tables_;
   GradientBuckets buckets_;
   int64_t step_ = 0;
   size_t losses_ = 0;

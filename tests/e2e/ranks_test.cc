@@ -174,7 +174,7 @@ TEST_F(RanksTest, TablesAreRefused) {
             {{"  model {", "  feature { name: 'c1' } table { name: 'c1' }\n  model {"}}));
   const ProgramResult result = launch(2, {}).finish();
   EXPECT_EQ(result.exit_code, kUsage) << result.err;
-  EXPECT_THAT(result.last_error(), HasSubstr("tables over several ranks"));
+  EXPECT_THAT(result.last_error(), HasSubstr("cannot save tables over several ranks"));
   EXPECT_FALSE(exists("out"));
 }
 

@@ -46,6 +46,12 @@ absl::StatusOr<std::vector<int64_t>> TinyModel::count_targets(const Batch& batch
   return targets;
 }
 
+absl::StatusOr<std::vector<TableLookup>> TinyModel::lookups(const Batch& batch) {
+  ASSIGN_OR_RETURN(std::vector<TableLookup> lookups, Model::lookups(batch));
+  if (on_lookups) RETURN_IF_ERROR(on_lookups(lookups));
+  return lookups;
+}
+
 at::Tensor TinyModel::loss(const at::Tensor& logits, const Batch& batch) const {
   if (!counts_targets) {
     return torch::binary_cross_entropy_with_logits(logits, batch.labels, {}, {},

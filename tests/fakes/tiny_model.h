@@ -19,10 +19,13 @@ class TinyModel : public Model {
   TinyModel(int64_t dense, std::shared_ptr<EmbeddingCollection> collection = nullptr);
   absl::StatusOr<ModelOutput> forward(const Batch& batch) override;
   absl::StatusOr<std::vector<int64_t>> count_targets(const Batch& batch) override;
+  absl::StatusOr<std::vector<TableLookup>> lookups(const Batch& batch) override;
 
   std::function<absl::Status(const Batch&)> on_forward;
   // If set, may spoil what a forward pass returns.
   std::function<void(ModelOutput&)> on_output;
+  // If set, called with the lookups of each batch, which it may change: its error is returned.
+  std::function<absl::Status(std::vector<TableLookup>&)> on_lookups;
   // If set, changes the gradient of the pooled output.
   std::function<at::Tensor(at::Tensor)> on_pooled_gradient;
   // Whether to give targets (half the examples) instead of leaving them undefined.

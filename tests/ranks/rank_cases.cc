@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "hooks/non_finite_guard_hook.h"
@@ -74,6 +75,7 @@ class Cases {
     models();
     windows();
     crossed();
+    tables();
     return std::move(cases_);
   }
 
@@ -351,6 +353,129 @@ class Cases {
         skipped, skipped);
   }
 
+  // With a table over ranks.
+  void table(absl::string_view name, const std::function<void(RankSetup&, bool)>& prepare,
+             const ExpectedOutcome& guilty, const ExpectedOutcome& others) {
+    add(
+        "tables", name,
+        [=](RankSetup& setup, bool is_guilty) {
+          setup.options.train.sparse = 2;
+          prepare(setup, is_guilty);
+        },
+        guilty, others);
+  }
+
+  // One rank's failure in a step or an evaluation of a job with tables.
+  void table_failure(absl::string_view name, absl::string_view doing, absl::string_view message,
+                     int64_t ends_at, const std::function<void(RankSetup&)>& break_it) {
+    table(
+        name,
+        [=](RankSetup& setup, bool guilty) {
+          if (guilty) break_it(setup);
+        },
+        even(absl::StrCat("DATA_LOSS: ", doing, message), ends_at), told(message, ends_at, doing));
+  }
+
+  // An error of a hook where an exchange of tables may be under way on other ranks.
+  // `reported`: what that rank's message begins with when it reaches the others.
+  void table_hook(absl::string_view word, int64_t step, absl::string_view doing,
+                  absl::string_view reported = "") {
+    const std::string event(word.substr(0, word.find('(')));
+    const std::string message =
+        absl::StrCat("hook planted in ", absl::StripPrefix(event, "eval:"), ": planted");
+    table(
+        absl::StrCat("an error in ", word, " at step ", step),
+        [=, word = std::string(word)](RankSetup& setup, bool guilty) {
+          auto evaluates = once("after_step", 3, evaluate);
+          auto fails =
+              once(word, step, [](HookContext&) { return absl::DataLossError("planted"); });
+          setup.on_event = [=](HookContext& context, absl::string_view event) mutable {
+            if (event == "after_step") evaluates(context, event).IgnoreError();
+            return guilty ? fails(context, event) : absl::OkStatus();
+          };
+        },
+        even(absl::StrCat("DATA_LOSS: ", doing, message), step),
+        told(absl::StrCat(reported, message), step, doing));
+  }
+
+  // Fails, or changes something, in the call with this number.
+  static auto in_call(int64_t number, std::function<absl::Status()> action) {
+    return [=, calls = int64_t{0}]() mutable {
+      return ++calls == number ? action() : absl::OkStatus();
+    };
+  }
+
+  void tables() {
+    const auto planted = [] { return absl::DataLossError("planted"); };
+    table(
+        "nothing happens", [](RankSetup&, bool) {}, even("completed", 8), even("completed", 8));
+    table(
+        "1000 on the others, 7 examples on one rank, UNTIL_LAST",
+        [](RankSetup& setup, bool guilty) {
+          setup.options.train.batches = guilty ? 1 : 100;
+          if (guilty) setup.options.train.batch_size = 7;
+        },
+        uneven(100, 7, 1000), uneven(100, 7, 1000));
+    table_failure(
+        "the lookups of the model fail at step 3", "step 3: ", "planted", 2, [=](RankSetup& setup) {
+          setup.on_lookups = [fails = in_call(3, planted)](std::vector<TableLookup>&) mutable {
+            return fails();
+          };
+        });
+    table_failure("the forward pass fails at step 3", "step 3: ", "planted", 2,
+                  [=](RankSetup& setup) {
+                    setup.options.on_forward = [fails = in_call(3, planted)](const Batch&) mutable {
+                      return fails();
+                    };
+                  });
+    table(
+        "the forward pass looks up ids that the model did not announce at step 3",
+        [](RankSetup& setup, bool guilty) {
+          if (!guilty) return;
+          setup.on_lookups = [calls = 0](std::vector<TableLookup>& lookups) mutable {
+            if (++calls == 3) lookups.clear();
+            return absl::OkStatus();
+          };
+        },
+        even("INVALID_ARGUMENT: step 3: looking up embeddings: feature s0: id 27 was not announced "
+             "for this step; Model::lookups() must return every id that "
+             "the model looks up",
+             2),
+        told("looking up embeddings: feature s0: id 27 was not announced for this step; "
+             "Model::lookups() must return every id that "
+             "the model looks up",
+             2, "step 3: "));
+    const absl::string_view evaluating = "evaluating \"eval\": ";
+    table_hook("before_step", 2, "step 3: ");
+    table_hook("after_data(0)", 2, "step 3: ");
+    table_hook("after_step", 2, "");
+    table_hook("after_report", 2, "");
+    table_hook("eval:before_step", 3, evaluating);
+    table_hook("eval:after_step", 3, evaluating, evaluating);
+    const auto spoil_gradient = [](RankSetup& setup, bool guilty) {
+      setup.skip_non_finite = true;
+      if (!guilty) return;
+      // The graph has a copy of the function.
+      auto calls = std::make_shared<int>(0);
+      setup.on_pooled_gradient = [calls](at::Tensor gradient) {
+        return ++*calls == 3 ? gradient * std::numeric_limits<double>::infinity() : gradient;
+      };
+    };
+    table("the gradient of the table is not finite at step 3, non_finite SKIP", spoil_gradient,
+          even("completed", 7, ", 1 skipped"), even("completed", 7, ", 1 skipped"));
+    const auto limit = [](RankSetup& setup, bool) {
+      setup.options.train.ids = 1 << 20;
+      setup.options.table.mutable_limit()->set_max_rows(70);
+      setup.options.table.mutable_limit()->set_on_full(LimitConfig::FAIL);
+    };
+    const auto full = even(
+        "RESOURCE_EXHAUSTED: step 4: table items has 60 rows and needs 20 more, but its limit is "
+        "70 "
+        "rows (limit.max_rows or max_bytes, with on_full: FAIL)",
+        3);
+    table("the table has a limit of 70 rows with on_full FAIL", limit, full, full);
+  }
+
   void window(absl::string_view name, const std::function<void(RankSetup&, bool)>& prepare,
               const ExpectedOutcome& outcome) {
     add("windows", name, prepare, outcome, outcome);
@@ -523,7 +648,10 @@ std::string run_rank_case(const RankCase& rank_case, int guilty,
   rank_case.prepare(setup, collectives->rank() == guilty);
   setup.options.trainer.max_windows = setup.max_windows;
   TrainerParts parts = tiny_parts(setup.options);
-  static_cast<TinyModel&>(*parts.model).on_output = setup.on_output;
+  auto& model = static_cast<TinyModel&>(*parts.model);
+  model.on_output = setup.on_output;
+  model.on_lookups = setup.on_lookups;
+  model.on_pooled_gradient = setup.on_pooled_gradient;
   if (!setup.windows.empty()) {
     parts.train_data = std::make_unique<FakeWindowedDataset>(setup.options.train, setup.windows);
   }

@@ -27,6 +27,8 @@ struct RankSetup {
   // Called at each event of a hook, with the event's word (tests/fakes/recording_hook.h).
   std::function<absl::Status(HookContext&, absl::string_view event)> on_event;
   std::function<void(ModelOutput&)> on_output;
+  std::function<absl::Status(std::vector<TableLookup>&)> on_lookups;
+  std::function<at::Tensor(at::Tensor)> on_pooled_gradient;
   bool skip_non_finite = false;
   int64_t max_windows = 0;
 };

@@ -1,0 +1,323 @@
+#include "framework/ranks/table_exchange.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
+#include "base/status_macros.h"
+#include "embedding/shard/shard_totals.h"
+
+namespace millrace {
+namespace {
+
+constexpr uint32_t kMagic = 0x6c624154;  // "TAbl"
+
+// What a frame begins with, as it is in memory: ranks are of one version and byte order.
+struct FrameHeader {
+  uint32_t magic = kMagic;
+  uint8_t kind = 0;
+  uint8_t evaluates = 0;
+  uint8_t failed = 0;
+  uint8_t unused = 0;
+};
+
+const char* name_of(uint8_t kind) {
+  static constexpr const char* kNames[] = {"nothing", "ids", "rows", "sums"};
+  return kind < 4 ? kNames[kind] : "an unknown kind";
+}
+
+}  // namespace
+
+TableExchange::TableExchange(Agreement& agreement, Model& model,
+                             std::vector<EmbeddingCollection*> collections)
+    : agreement_(agreement),
+      model_(model),
+      collections_(std::move(collections)),
+      active_(agreement.collectives().world_size() > 1 && !collections_.empty()) {
+  if (!active_) return;
+  rows_.resize(tables());
+  new_rows_.resize(tables());
+  sent_.resize(world_size());
+  for (const Kind kind : {Kind::kIds, Kind::kRows, Kind::kSums})
+    received(kind).resize(world_size());
+}
+
+std::vector<ByteBuffer>& TableExchange::received(Kind kind) {
+  switch (kind) {
+    case Kind::kIds: return ids_;
+    case Kind::kRows: return rows_received_;
+    default: return sums_;
+  }
+}
+
+void TableExchange::begin(Phase phase, int64_t step) {
+  if (!active_) return;
+  phase_ = phase;
+  step_ = step;
+  next_ = Kind::kIds;
+}
+
+void TableExchange::repeat() {
+  if (active_) next_ = Kind::kSums;
+}
+
+absl::Status TableExchange::fetch(absl::Span<const Batch> micro_batches) {
+  if (!active_) return absl::OkStatus();
+  agreement_.collectives().set_phase(RankPhase::kLookup, step_);
+  absl::Status own =
+      catch_exceptions("the lookups of the model", [&] { return request(micro_batches); });
+  if (own.ok()) {
+    own =
+        write_frames(Kind::kIds, [](EmbeddingCollection& collection, int rank, ByteBuffer& frame) {
+          collection.write_ids(rank, frame);
+          return absl::OkStatus();
+        });
+  }
+  RETURN_IF_ERROR(exchange(Kind::kIds, own));
+
+  // What is read of the tables goes straight into the answers.
+  own = write_frames(Kind::kRows,
+                     [](EmbeddingCollection&, int, ByteBuffer&) { return absl::OkStatus(); });
+  if (own.ok()) {
+    own = read_frames(Kind::kIds,
+                      [this](EmbeddingCollection& collection, int rank, absl::string_view& ids) {
+                        return collection.read_rows(rank, ids, sent_[rank]);
+                      });
+  }
+  RETURN_IF_ERROR(exchange(Kind::kRows, own));
+  return read_frames(Kind::kRows,
+                     [](EmbeddingCollection& collection, int rank, absl::string_view& rows) {
+                       return collection.receive_rows(rank, rows);
+                     });
+}
+
+absl::Status TableExchange::request(absl::Span<const Batch> micro_batches) {
+  for (EmbeddingCollection* collection : collections_) {
+    collection->begin_requests(phase_ == Phase::kTrain);
+  }
+  for (const Batch& batch : micro_batches) {
+    if (batch.size == 0) continue;
+    ASSIGN_OR_RETURN(const std::vector<TableLookup> lookups, model_.lookups(batch));
+    for (const TableLookup& lookup : lookups) {
+      if (std::find(collections_.begin(), collections_.end(), lookup.collection) ==
+          collections_.end()) {
+        return absl::InvalidArgumentError(
+            "Model::lookups gave a collection that is none of the model's submodules");
+      }
+      RETURN_IF_ERROR(lookup.collection->request(lookup.features));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TableExchange::exchange_sums() {
+  if (!active_) return absl::OkStatus();
+  const absl::Status own =
+      write_frames(Kind::kSums, [](EmbeddingCollection& collection, int rank, ByteBuffer& frame) {
+        collection.write_sums(rank, frame);
+        return absl::OkStatus();
+      });
+  RETURN_IF_ERROR(exchange(Kind::kSums, own));
+  return read_frames(Kind::kSums,
+                     [](EmbeddingCollection& collection, int rank, absl::string_view& sums) {
+                       return collection.receive_sums(rank, sums);
+                     });
+}
+
+TableExchange::Totals TableExchange::totals() {
+  Totals result;
+  if (!active_) return result;
+  for (EmbeddingCollection* collection : collections_) {
+    const ShardTotals own = collection->owned_totals(/*with_norm=*/true);
+    for (size_t t = 0; t < own.not_finite.size() && result.not_finite.empty(); ++t) {
+      if (own.not_finite[t] > 0) result.not_finite = collection->tables()[t]->name();
+    }
+    result.numbers.push_back(own.squared_norm);
+    for (const int64_t ranks : own.not_finite) result.numbers.push_back(static_cast<double>(ranks));
+    for (const int64_t rows : own.new_rows) result.numbers.push_back(static_cast<double>(rows));
+  }
+  return result;
+}
+
+TableExchange::Totals TableExchange::empty_totals() const {
+  Totals result;
+  if (active_) result.numbers.resize(collections_.size() + 2 * tables());
+  return result;
+}
+
+absl::Status TableExchange::set_totals(absl::Span<const double> sums) {
+  const double* next = sums.data();
+  int64_t first = 0;  // number of the collection's first table
+  for (EmbeddingCollection* collection : collections_) {
+    const size_t tables = collection->tables().size();
+    ShardTotals totals;
+    totals.squared_norm = *next++;
+    for (size_t t = 0; t < tables; ++t) totals.not_finite.push_back(static_cast<int64_t>(*next++));
+    for (size_t t = 0; t < tables; ++t) totals.new_rows.push_back(static_cast<int64_t>(*next++));
+    std::copy(totals.new_rows.begin(), totals.new_rows.end(), new_rows_.begin() + first);
+    first += static_cast<int64_t>(tables);
+    collection->set_totals(totals);
+    RETURN_IF_ERROR(collection->check_limits());
+  }
+  return absl::OkStatus();
+}
+
+int64_t TableExchange::tables() const {
+  int64_t count = 0;
+  if (!active_) return count;
+  for (const EmbeddingCollection* collection : collections_) {
+    count += static_cast<int64_t>(collection->tables().size());
+  }
+  return count;
+}
+
+std::vector<int64_t> TableExchange::rows() const {
+  std::vector<int64_t> rows;
+  if (!active_) return rows;
+  for (const EmbeddingCollection* collection : collections_) {
+    for (const auto& table : collection->tables()) {
+      rows.push_back(table->maintenance().statistics().rows);
+    }
+  }
+  return rows;
+}
+
+void TableExchange::set_rows(absl::Span<const int64_t> rows) {
+  rows_.assign(rows.begin(), rows.end());
+  for (EmbeddingCollection* collection : collections_) {
+    const size_t tables = collection->tables().size();
+    collection->set_rows_of_all_ranks(rows.first(tables));
+    rows.remove_prefix(tables);
+  }
+}
+
+absl::Status TableExchange::enforce_limits(Place place) {
+  if (!active_) return absl::OkStatus();
+  std::vector<std::pair<TableMaintenance*, int64_t>> full;  // with how many rows must go
+  size_t number = 0;
+  for (EmbeddingCollection* collection : collections_) {
+    for (size_t t = 0; t < collection->tables().size(); ++t, ++number) {
+      if (collection->options().tables[t].frozen()) continue;
+      TableMaintenance& table = collection->tables()[t]->maintenance();
+      const int64_t count = table.rows_beyond_limit(rows_[number] + new_rows_[number]);
+      if (count > 0) full.emplace_back(&table, count);
+    }
+  }
+  if (full.empty()) return absl::OkStatus();
+  // A rank may have failed since the decision about the step.
+  RETURN_IF_ERROR(agreement_.meet(place));
+  for (const auto& [table, count] : full) RETURN_IF_ERROR(evict(*table, count));
+  return absl::OkStatus();
+}
+
+absl::Status TableExchange::evict(TableMaintenance& table, int64_t count) {
+  RowSelection selection = table.select_least(count);
+  while (!selection.done()) {
+    RowSelection::Counts counts = {};
+    table.count_rows(selection, counts);
+    const absl::Status summed = agreement_.collectives().start_sum(absl::MakeSpan(counts))->wait();
+    if (!summed.ok()) return agreement_.give_up(summed);
+    selection.narrow(counts);
+  }
+  table.evict_selected(selection);
+  return absl::OkStatus();
+}
+
+absl::Status TableExchange::fail(const absl::Status& failure) {
+  if (!due() || agreement_.over()) return failure;
+  return exchange(next_, failure);
+}
+
+absl::Status TableExchange::write_frames(Kind kind, WritePart write) {
+  const FrameHeader header = {.kind = static_cast<uint8_t>(kind),
+                              .evaluates = phase_ == Phase::kEvaluate};
+  return catch_exceptions("writing a message of tables", [&] {
+    for (int rank = 0; rank < world_size(); ++rank) {
+      if (rank == this->rank()) continue;
+      sent_[rank].clear();
+      sent_[rank].append({reinterpret_cast<const char*>(&header), sizeof(header)});
+      for (EmbeddingCollection* collection : collections_) {
+        RETURN_IF_ERROR(write(*collection, rank, sent_[rank]));
+      }
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status TableExchange::exchange(Kind kind, const absl::Status& own) {
+  if (!own.ok()) {
+    const FrameHeader header = {
+        .kind = static_cast<uint8_t>(kind), .evaluates = phase_ == Phase::kEvaluate, .failed = 1};
+    for (ByteBuffer& frame : sent_) {
+      frame.clear();
+      frame.append({reinterpret_cast<const char*>(&header), sizeof(header)});
+    }
+  }
+  const bool last = kind == Kind::kSums || (kind == Kind::kRows && phase_ == Phase::kEvaluate);
+  next_ = last ? Kind::kNone : static_cast<Kind>(static_cast<int>(kind) + 1);
+  Collectives& collectives = agreement_.collectives();
+  const absl::Status exchanged =
+      collectives.start_exchange(sent_, absl::MakeSpan(received(kind)))->wait();
+  if (!exchanged.ok()) {
+    next_ = Kind::kNone;
+    return agreement_.give_up(exchanged);
+  }
+  // Every rank reads all frames before it leaves, so that all come to the same conclusion.
+  bool failed = !own.ok();
+  absl::Status damage;
+  for (int rank = 0; rank < world_size(); ++rank) {
+    if (rank == this->rank()) continue;
+    const absl::StatusOr<bool> other = check_header(kind, rank);
+    if (!other.ok()) damage.Update(other.status());
+    failed = failed || (other.ok() && *other);
+  }
+  if (!damage.ok()) {
+    // The ranks are no longer at the same place: no exchange can tell the others.
+    next_ = Kind::kNone;
+    collectives.fail(damage);
+    return agreement_.give_up(damage);
+  }
+  if (!failed) return absl::OkStatus();
+  next_ = Kind::kNone;
+  return agreement_.gather_failures(own);
+}
+
+absl::StatusOr<bool> TableExchange::check_header(Kind kind, int rank) {
+  FrameHeader header;
+  const ByteBuffer& frame = received(kind)[rank];
+  if (frame.size() >= sizeof(header)) std::memcpy(&header, frame.data(), sizeof(header));
+  if (frame.size() < sizeof(header) || header.magic != kMagic) {
+    return absl::DataLossError(absl::StrCat("rank ", rank, " sent what is no message of tables"));
+  }
+  const bool evaluates = phase_ == Phase::kEvaluate;
+  if (header.kind != static_cast<uint8_t>(kind) || (header.evaluates != 0) != evaluates) {
+    return absl::DataLossError(absl::StrCat("rank ", rank, " sent ", name_of(header.kind),
+                                            header.evaluates ? " of an evaluation" : "", " where ",
+                                            name_of(static_cast<uint8_t>(kind)),
+                                            evaluates ? " of an evaluation" : "", " are due"));
+  }
+  return header.failed != 0;
+}
+
+absl::Status TableExchange::read_frames(Kind kind, ReadPart read) {
+  return catch_exceptions("reading a message of tables", [&]() -> absl::Status {
+    for (int rank = 0; rank < world_size(); ++rank) {
+      if (rank == this->rank()) continue;
+      absl::string_view frame = received(kind)[rank].view();
+      frame.remove_prefix(sizeof(FrameHeader));
+      for (EmbeddingCollection* collection : collections_) {
+        RETURN_IF_ERROR(read(*collection, rank, frame), absl::StrCat("a message of rank ", rank));
+      }
+      if (!frame.empty()) {
+        return absl::DataLossError(absl::StrCat(
+            frame.size(), " bytes too many in a message of rank ", rank, ": it has other tables"));
+      }
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace millrace

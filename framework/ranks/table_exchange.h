@@ -1,0 +1,138 @@
+// Moves rows and gradients of embedding tables between the ranks of a step.
+#ifndef MILLRACE_FRAMEWORK_RANKS_TABLE_EXCHANGE_H_
+#define MILLRACE_FRAMEWORK_RANKS_TABLE_EXCHANGE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/byte_buffer.h"
+#include "embedding/embedding_collection.h"
+#include "framework/model.h"
+#include "framework/phase.h"
+#include "framework/ranks/agreement.h"
+#include "io/batch.h"
+
+namespace millrace {
+
+// The exchanges of one training step or evaluation batch, for all tables of all collections of a
+// model at once. Every rank makes the same sequence:
+//
+//   begin(Phase::kTrain, step)
+//   fetch(micro_batches)    // ids to their owners; rows back
+//   ...                     // forward and backward passes, without communication
+//   exchange_sums()         // sums of gradients to the owners; not in evaluation
+//
+// A rank that fails between begin() and the last of these exchanges calls fail(): it takes part in
+// the exchange that comes next as failed, all other ranks get an error there, and the run is over
+// (Agreement::gather_failures). So no rank waits for one that failed.
+//
+// The messages travel on the table channel of Collectives. Each begins with a magic number, the
+// kind of the exchange, the phase, and whether its rank failed; the parts of the collections
+// follow, in the order of the model's modules.
+//
+// Does nothing if the job has one rank or the model no table. Used on the trainer's thread.
+class TableExchange {
+ public:
+  // Borrows all. REQUIRES: with several ranks the collections are sharded
+  // (EmbeddingCollection::shard).
+  TableExchange(Agreement& agreement, Model& model, std::vector<EmbeddingCollection*> collections);
+
+  // Returns true if tables are over ranks, so that the other functions communicate.
+  bool active() const { return active_; }
+
+  // Begins a step or an evaluation batch: the exchange of ids is the next one. `step`: for messages
+  // of other ranks about this one.
+  void begin(Phase phase, int64_t step);
+  // Begins the same step again after a refused one, with the rows that were fetched: the exchange
+  // of sums is the next one.
+  void repeat();
+
+  // Asks the model for the lookups of these micro-batches, and fetches their rows. Collective.
+  // Errors: Aborted if another rank failed; this rank's own: those of Model::lookups and of
+  // EmbeddingCollection::request, DataLoss for a frame that cannot be read. Where due() is true
+  // afterwards the other ranks do not know of it: call fail().
+  absl::Status fetch(absl::Span<const Batch> micro_batches);
+
+  // Sends the sums of gradients to their owners. Collective; after the last backward pass.
+  // Errors: as fetch().
+  absl::Status exchange_sums();
+
+  // Returns true if an exchange is still to be made in this step or batch.
+  bool due() const { return next_ != Kind::kNone; }
+  // Takes part in the next exchange as failed, and returns `failure`. Does nothing but that if no
+  // exchange is due or the run is over. Collective.
+  absl::Status fail(const absl::Status& failure);
+
+  // What ranks add up of their rows before they decide about a step.
+  struct Totals {
+    std::string not_finite;       // the first table with gradients that are not finite; "": none
+    std::vector<double> numbers;  // as many on all ranks; empty if the exchange is not active
+  };
+  // Returns those of this rank. REQUIRES: exchange_sums() went well.
+  Totals totals();
+  // Returns those of a rank without rows.
+  Totals empty_totals() const;
+  // Sets the sums over ranks of Totals::numbers, by which the collections know the norm of all
+  // gradients and the number of new rows. Errors: ResourceExhausted naming the table if its limit
+  // is FAIL and does not allow the new rows.
+  absl::Status set_totals(absl::Span<const double> sums);
+
+  // Removes rows of tables that have more rows, over all ranks, than a limit with on_full EVICT_LRU
+  // or EVICT_LFU allows: those that one rank would remove if it had all. After a step was applied.
+  // Collective where a table is over its limit, which all ranks know alike. Errors: those of
+  // Agreement::meet, at `place`, and of Collectives.
+  absl::Status enforce_limits(Place place);
+
+  // Returns the number of tables of all collections; 0 if the exchange is not active.
+  int64_t tables() const;
+  // Returns the committed rows of each table on this rank.
+  std::vector<int64_t> rows() const;
+  // Sets the sum over ranks of rows(), before fetch(): limits hold for all ranks together.
+  void set_rows(absl::Span<const int64_t> rows);
+
+ private:
+  enum class Kind : uint8_t { kNone, kIds, kRows, kSums };
+
+  // Writes and reads the part of one collection in the frame to or from another rank.
+  using WritePart = absl::FunctionRef<absl::Status(EmbeddingCollection&, int rank, ByteBuffer&)>;
+  using ReadPart =
+      absl::FunctionRef<absl::Status(EmbeddingCollection&, int rank, absl::string_view&)>;
+
+  // Builds this rank's requests.
+  absl::Status request(absl::Span<const Batch> micro_batches);
+  // Fills the frames to all other ranks.
+  absl::Status write_frames(Kind kind, WritePart write);
+  // Exchanges frames; with `own` not OK they say that this rank failed, and nothing else.
+  absl::Status exchange(Kind kind, const absl::Status& own);
+  // Reads the parts of all collections in the frames of all other ranks.
+  absl::Status read_frames(Kind kind, ReadPart read);
+  std::vector<ByteBuffer>& received(Kind kind);
+  absl::Status evict(TableMaintenance& table, int64_t count);
+  // Checks what the frame of another rank begins with. Returns: whether that rank failed.
+  absl::StatusOr<bool> check_header(Kind kind, int rank);
+  int rank() const { return agreement_.collectives().rank(); }
+  int world_size() const { return agreement_.collectives().world_size(); }
+
+  Agreement& agreement_;
+  Model& model_;
+  const std::vector<EmbeddingCollection*> collections_;
+  const bool active_;
+  Phase phase_ = Phase::kTrain;
+  int64_t step_ = 0;
+  Kind next_ = Kind::kNone;
+  // Of each table, over all ranks: before the step in hand, and those that it adds.
+  std::vector<int64_t> rows_, new_rows_;
+  // Frames by rank. Collections borrow received rows and sums until the step ends, and a step that
+  // is repeated reads its rows again.
+  std::vector<ByteBuffer> sent_, ids_, rows_received_, sums_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_RANKS_TABLE_EXCHANGE_H_
