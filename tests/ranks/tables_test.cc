@@ -127,8 +127,10 @@ double norm(const std::vector<float>& values) {
   return std::sqrt(sum);
 }
 
-// Everything that is counted equal; weights within `tolerance` of the norm of the row.
+// Everything that is counted equal; weights within `tolerance` of the norm of the row, and dense
+// parameters and metrics in proportion.
 void expect_same(const Outcome& one, const Outcome& many, double tolerance) {
+  const double looser = tolerance / 1e-5;
   ASSERT_GT(one.rows.size(), 20);
   ASSERT_EQ(many.rows.size(), one.rows.size());
   for (const auto& [id, row] : one.rows) {
@@ -141,7 +143,7 @@ void expect_same(const Outcome& one, const Outcome& many, double tolerance) {
     EXPECT_LE(norm(difference), tolerance * norm(row.weights)) << id;
   }
   for (size_t i = 0; i < one.parameters.size(); ++i) {
-    EXPECT_TRUE(at::allclose(one.parameters[i], many.parameters[i], 1e-4, 1e-6));
+    EXPECT_TRUE(at::allclose(one.parameters[i], many.parameters[i], 1e-4 * looser, 1e-6 * looser));
   }
   EXPECT_EQ(many.table_rows, one.table_rows);
   EXPECT_EQ(many.counters.applied_steps, one.counters.applied_steps);
@@ -151,7 +153,7 @@ void expect_same(const Outcome& one, const Outcome& many, double tolerance) {
   EXPECT_EQ(many.counters.counted.unadmitted, one.counters.counted.unadmitted);
   EXPECT_EQ(many.admission, one.admission);
   for (const auto& [name, value] : one.metrics) {
-    EXPECT_NEAR(many.metrics.at(name), value, 1e-5) << name;
+    EXPECT_NEAR(many.metrics.at(name), value, 1e-5 * looser) << name;
   }
 }
 
@@ -222,7 +224,8 @@ TEST(TablesTest, ALimitThatEvicts) {
 TEST(TablesTest, AStepThatIsRepeatedReadsTheSameRows) {
   TinyTrainerOptions options = tiny_options();
   options.trainer.precision.set_compute(PrecisionConfig::FLOAT16);
-  // The first steps overflow, until the scale is low enough.
+  // The first steps overflow, until the scale is low enough. Each rank rounds its own sums to 16
+  // bits.
   options.trainer.precision.mutable_loss_scale()->set_initial(std::ldexp(1.0, 24));
   expect_same_over_ranks(options, 1e-2);
 }
