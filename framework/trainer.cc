@@ -480,8 +480,8 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data,
     RETURN_IF_ERROR(steps_.after_backward_status());
     if (result.applied) {
       RETURN_IF_ERROR(tables_.enforce_limits({"eviction", position_.steps_done()}));
+      RETURN_IF_ERROR(reporter_.add(result));
     }
-    if (result.applied) RETURN_IF_ERROR(reporter_.add(result));
     RETURN_IF_ERROR(hooks_.after_step(context_, result));
     RETURN_IF_ERROR(checkpoints_.poll(agreed));
     RETURN_IF_ERROR(report_if_due());

@@ -60,7 +60,7 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
   std::string own = input.non_finite;
   if (own.empty() && input.loss.defined() && !is_finite(input.loss)) own = "the loss";
   TableExchange::Totals totals;
-  if (tables_ != nullptr && tables_->active()) {
+  if (tables_ != nullptr) {
     RETURN_IF_ERROR(tables_->exchange_sums());
     totals = tables_->totals();
     if (own.empty() && !totals.not_finite.empty()) {

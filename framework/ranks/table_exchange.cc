@@ -24,6 +24,12 @@ struct FrameHeader {
   uint8_t unused = 0;
 };
 
+// Makes `frame` a header and nothing else.
+void begin_frame(const FrameHeader& header, ByteBuffer& frame) {
+  frame.clear();
+  frame.append({reinterpret_cast<const char*>(&header), sizeof(header)});
+}
+
 const char* name_of(uint8_t kind) {
   static constexpr const char* kNames[] = {"nothing", "ids", "rows", "sums"};
   return kind < 4 ? kNames[kind] : "an unknown kind";
@@ -38,8 +44,10 @@ TableExchange::TableExchange(Agreement& agreement, Model& model,
       collections_(std::move(collections)),
       active_(agreement.collectives().world_size() > 1 && !collections_.empty()) {
   if (!active_) return;
-  rows_.resize(tables());
-  new_rows_.resize(tables());
+  for (const EmbeddingCollection* collection : collections_) {
+    rows_.resize(rows_.size() + collection->tables().size());
+  }
+  new_rows_.resize(rows_.size());
   sent_.resize(world_size());
   for (const Kind kind : {Kind::kIds, Kind::kRows, Kind::kSums})
     received(kind).resize(world_size());
@@ -165,22 +173,14 @@ absl::Status TableExchange::set_totals(absl::Span<const double> sums) {
   return absl::OkStatus();
 }
 
-int64_t TableExchange::tables() const {
-  int64_t count = 0;
-  if (!active_) return count;
-  for (const EmbeddingCollection* collection : collections_) {
-    count += static_cast<int64_t>(collection->tables().size());
-  }
-  return count;
-}
+int64_t TableExchange::tables() const { return static_cast<int64_t>(rows_.size()); }
 
 std::vector<int64_t> TableExchange::rows() const {
   std::vector<int64_t> rows;
   if (!active_) return rows;
   for (const EmbeddingCollection* collection : collections_) {
-    for (const auto& table : collection->tables()) {
-      rows.push_back(table->maintenance().statistics().rows);
-    }
+    // Over ranks a table has no tentative rows.
+    for (const auto& table : collection->tables()) rows.push_back(table->store().size());
   }
   return rows;
 }
@@ -237,8 +237,7 @@ absl::Status TableExchange::write_frames(Kind kind, WritePart write) {
   return catch_exceptions("writing a message of tables", [&] {
     for (int rank = 0; rank < world_size(); ++rank) {
       if (rank == this->rank()) continue;
-      sent_[rank].clear();
-      sent_[rank].append({reinterpret_cast<const char*>(&header), sizeof(header)});
+      begin_frame(header, sent_[rank]);
       for (EmbeddingCollection* collection : collections_) {
         RETURN_IF_ERROR(write(*collection, rank, sent_[rank]));
       }
@@ -251,10 +250,7 @@ absl::Status TableExchange::exchange(Kind kind, const absl::Status& own) {
   if (!own.ok()) {
     const FrameHeader header = {
         .kind = static_cast<uint8_t>(kind), .evaluates = phase_ == Phase::kEvaluate, .failed = 1};
-    for (ByteBuffer& frame : sent_) {
-      frame.clear();
-      frame.append({reinterpret_cast<const char*>(&header), sizeof(header)});
-    }
+    for (ByteBuffer& frame : sent_) begin_frame(header, frame);
   }
   const bool last = kind == Kind::kSums || (kind == Kind::kRows && phase_ == Phase::kEvaluate);
   next_ = last ? Kind::kNone : static_cast<Kind>(static_cast<int>(kind) + 1);
