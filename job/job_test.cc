@@ -183,14 +183,15 @@ TEST_F(JobTest, AStepTrainerNamesTheDataThatWasRefused) {
 }
 
 TEST_F(JobTest, OtherRanksLearnWhyATrainerCannotBeMade) {
+  for (int i = 0; i < 2; ++i) config_.mutable_run()->add_hooks()->set_name("failing");
   const auto statuses =
       run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
         if (ranks->rank() == 0) return ranks->broadcast("", 1).status();
-        return build_trainer(config_, resources_, std::move(ranks)).status();  // it has tables
+        return build_trainer(config_, resources_, std::move(ranks)).status();
       });
-  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("tables")));
+  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("failing")));
   EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted,
-                                    AllOf(HasSubstr("rank 1"), HasSubstr("tables"))));
+                                    AllOf(HasSubstr("rank 1"), HasSubstr("failing"))));
 }
 
 class LeavingCollectives : public OneRankCollectives {

@@ -223,7 +223,7 @@ TEST(FrameMeshTest, ShutDownEndsWaitsHereAndThere) {
         status = meshes[rank]->wait(ordinal);
       }
       EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable));
-      EXPECT_GT(ordinal, 3);
+      EXPECT_GE(ordinal, 3);  // rank 0 may still wait for its third exchange
       EXPECT_TRUE(meshes[rank]->lost(1 - rank));
       meshes[rank]->start(++ordinal, sent, absl::MakeSpan(received));
       EXPECT_THAT(meshes[rank]->wait(ordinal), StatusIs(absl::StatusCode::kUnavailable));
