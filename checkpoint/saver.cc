@@ -16,6 +16,7 @@
 #include "checkpoint/folder/kept_files.h"
 #include "checkpoint/folder/referred_files.h"
 #include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/format/joined_manifest.h"
 #include "checkpoint/format/manifest.h"
 #include "checkpoint/saver_check.h"
 #include "checkpoint/state/frozen_state.h"
@@ -31,23 +32,6 @@ constexpr int64_t kLeastUndoBytes = 16 << 20;
 
 // Precedes the nonce, in the message of rank 0 to the others, of a checkpoint that keeps files.
 constexpr char kKeepFiles[] = "keep ";
-
-// Joins the manifests of all ranks for one checkpoint, in the order of the ranks. Errors: Internal
-// if a manifest cannot be parsed.
-absl::StatusOr<CheckpointManifest> join_manifests(const std::vector<std::string>& parts) {
-  CheckpointManifest manifest;
-  for (const std::string& part : parts) {
-    CheckpointManifest other;
-    if (!other.ParseFromString(part)) return absl::InternalError("a rank sent a bad manifest");
-    if (!manifest.has_progress()) {
-      manifest = std::move(other);
-    } else {
-      manifest.mutable_files()->MergeFrom(other.files());
-      manifest.mutable_state_digests()->MergeFrom(other.state_digests());
-    }
-  }
-  return manifest;
-}
 
 // Makes the files of this rank durable. Returns: their manifest, for rank 0.
 absl::StatusOr<std::string> finish_files(CheckpointManifest manifest, CommitDirectory& directory,
@@ -160,7 +144,7 @@ std::string Saver::path_of(int64_t step) const {
 // Compares the checkpoint of this step in the folder with the new one. `parts`: the serialized
 // StateWriter::manifest() of each rank.
 absl::StatusOr<Saver::ExistingStep> Saver::find(const std::vector<std::string>& parts) {
-  ASSIGN_OR_RETURN(CheckpointManifest manifest, join_manifests(parts));
+  ASSIGN_OR_RETURN(CheckpointManifest manifest, joined_manifest(parts));
   manifest.set_fingerprint(options_.fingerprint);
   manifest.set_world_size(static_cast<int32_t>(parts.size()));
   const std::string path = path_of(manifest.progress().step());
@@ -202,7 +186,7 @@ absl::StatusOr<Saver::SavePermit> Saver::make_room(const absl::StatusOr<Share>& 
 absl::Status Saver::commit(const std::vector<std::string>& parts,
                            const std::map<std::string, double>& metrics, CommitDirectory& directory,
                            ThreadPool& threads) {
-  ASSIGN_OR_RETURN(CheckpointManifest manifest, join_manifests(parts));
+  ASSIGN_OR_RETURN(CheckpointManifest manifest, joined_manifest(parts));
   manifest.set_producer(options_.producer);
   manifest.set_created(absl::FormatTime(absl::RFC3339_sec, clock_.now(), absl::UTCTimeZone()));
   manifest.set_fingerprint(options_.fingerprint);
@@ -241,8 +225,8 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& whole,
   const TrainState state = filter_state(whole, options_.exclude);
   ASSIGN_OR_RETURN(const Progress progress, from_state(state.shared.progress()));
   const std::string what = absl::StrCat("saving step ", progress.step);
-  const StateWriterOptions writer_options = {ranks.rank(), ranks.world_size(),
-                                             next_base(state, progress.step, ranks.world_size())};
+  ASSIGN_OR_RETURN(const StateWriterOptions writer_options,
+                   agree_on_options(state, progress.step, ranks), what);
   absl::StatusOr<StateWriter> writer = catch_exceptions(
       [&] { return StateWriter::create(view_state(state), writer_options, threads_); });
   // A rank that failed reports its failure in the exchange of sizes.
@@ -287,10 +271,42 @@ absl::Status Saver::write(const CommitOptions& options, StateWriter& writer,
       .status();
 }
 
-// Returns the base for a delta of this step; none if the checkpoint must be whole.
-std::optional<CheckpointManifest::Base> Saver::next_base(const TrainState& state, int64_t step,
-                                                         int world_size) const {
-  if (options_.max_deltas == 0 || world_size > 1 || !last_.has_value()) return std::nullopt;
+// Agrees with all ranks on how a step is saved: as a delta if all ranks propose the same base, and
+// with files of tables by the size of the whole tables.
+absl::StatusOr<StateWriterOptions> Saver::agree_on_options(const TrainState& state, int64_t step,
+                                                           Collectives& ranks) const {
+  CheckpointManifest own;
+  const std::optional<CheckpointManifest::Base> base = next_base(state, step);
+  if (base.has_value()) *own.mutable_base() = *base;
+  for (const EmbeddingTable* table : state.tables)
+    own.add_tables()->set_rows(table->store().size());
+  ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                   gather_results(own.SerializeAsString(), ranks));
+  StateWriterOptions options = {ranks.rank(), ranks.world_size(), base};
+  std::vector<int64_t> rows(state.tables.size());
+  for (const std::string& text : all) {
+    CheckpointManifest one;
+    if (!one.ParseFromString(text) || one.tables_size() != own.tables_size()) {
+      return absl::InternalError("another rank has other tables");
+    }
+    const bool same = one.has_base() == own.has_base() &&
+                      one.base().SerializeAsString() == own.base().SerializeAsString();
+    if (!same) options.base.reset();
+    for (size_t t = 0; t < rows.size(); ++t) rows[t] += one.tables(static_cast<int>(t)).rows();
+  }
+  for (size_t t = 0; t < rows.size(); ++t) {
+    const int64_t row_bytes = state.tables[t]->store().content_bytes() + kRowStateBytes;
+    options.table_files.push_back(
+        files_of_rank(rows[t] * row_bytes, options.world_size, options_.file_bytes));
+  }
+  return options;
+}
+
+// Returns the base that this rank proposes for a delta of this step; none if the checkpoint must be
+// whole.
+std::optional<CheckpointManifest::Base> Saver::next_base(const TrainState& state,
+                                                         int64_t step) const {
+  if (options_.max_deltas == 0 || !last_.has_value()) return std::nullopt;
   // A step that is saved again keeps its base.
   const auto& base = last_->self.step() == step ? last_->base : std::optional(last_->self);
   if (!base.has_value() || base->depth() > options_.max_deltas || base->step() >= step) {
@@ -362,8 +378,7 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
   if (!saves_.empty()) saves_.back()->work->await_copied();
   const std::string what = absl::StrCat("saving step ", progress.step);
   auto save = std::make_unique<Pending>();
-  save->options = {ranks.rank(), ranks.world_size(),
-                   next_base(state, progress.step, ranks.world_size())};
+  ASSIGN_OR_RETURN(save->options, agree_on_options(state, progress.step, ranks), what);
   const auto limit =
       static_cast<int64_t>(static_cast<double>(row_bytes(state)) * options_.undo_share);
   save->budget = std::make_shared<UndoBudget>(std::max(limit, kLeastUndoBytes));

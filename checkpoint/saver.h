@@ -46,9 +46,11 @@ struct SaverOptions {
   double undo_share = 0.25;
   // Largest number of deltas between two whole checkpoints, each delta on the checkpoint before.
   // The delta of a table holds the rows that occurred since its base, and the ids that were evicted
-  // since. Savers of several ranks save whole checkpoints, as does a saver where a delta is not
-  // possible. 0: no deltas.
+  // since. Where a delta is not possible, on one of several ranks too, a saver saves a whole
+  // checkpoint. 0: no deltas.
   int max_deltas = 0;
+  // Files of tables have about this size at most, of a table over several ranks on average.
+  int64_t file_bytes = int64_t{2} << 30;
   // Patterns of dense tensors and tables that are omitted (checkpoint/state/save_filter.h).
   std::vector<std::string> exclude = {};
   OnDamage on_damage = OnDamage::kFallback;
@@ -63,8 +65,9 @@ struct SaverOptions {
   std::string config = {};
 };
 
-// The checkpoints of one job in a folder. Rank 0 holds the lock of the folder and commits. A
-// failure changes no checkpoint of the folder.
+// The checkpoints of one job in a folder. Rank 0 holds the lock of the folder and commits; every
+// rank writes its rows of the tables, and reads them again however many ranks wrote them. A failure
+// changes no checkpoint of the folder.
 //
 //   ASSIGN_OR_RETURN(parts.saver, Saver::create(options, files, clock));
 //   ASSIGN_OR_RETURN(auto trainer, Trainer::create(trainer_options, std::move(parts)));
@@ -166,8 +169,9 @@ class Saver : public StateSaver {
   // the checkpoint to resume from, so that a checkpoint of another run is no error.
   absl::Status open_folder(bool chooses);
   absl::Status check_unchanged() const;
-  std::optional<CheckpointManifest::Base> next_base(const TrainState& state, int64_t step,
-                                                    int world_size) const;
+  absl::StatusOr<StateWriterOptions> agree_on_options(const TrainState& state, int64_t step,
+                                                      Collectives& ranks) const;
+  std::optional<CheckpointManifest::Base> next_base(const TrainState& state, int64_t step) const;
   void remember(const std::string& path);
   std::string path_of(int64_t step) const;
   absl::StatusOr<ExistingStep> find(const std::vector<std::string>& parts);

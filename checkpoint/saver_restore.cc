@@ -11,6 +11,7 @@
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/checkpoint_path.h"
 #include "checkpoint/folder/referred_files.h"
+#include "checkpoint/placed_rows.h"
 #include "checkpoint/saver.h"
 #include "checkpoint/state/job_check.h"
 #include "checkpoint/state/state_reader.h"
@@ -60,9 +61,8 @@ absl::StatusOr<std::string> Saver::list(const std::string& folder) {
 absl::StatusOr<FoundCheckpoint> Saver::read_agreed(const std::string& path,
                                                    const TrainState& target, Collectives& ranks) {
   absl::StatusOr<FoundCheckpoint> found = catch_exceptions([&] { return read(path, target); });
-  const absl::StatusOr<std::string> own =
-      found.ok() ? absl::StatusOr<std::string>(std::string()) : found.status();
-  RETURN_IF_ERROR(gather_results(own, ranks).status());
+  RETURN_IF_ERROR(agree_on_loading(
+      found.status(), found.ok() ? found->state.rows : std::vector<PlacedRows>(), ranks));
   return found;
 }
 

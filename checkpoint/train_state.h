@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "checkpoint/placed_rows.h"
 #include "embedding/table/embedding_table.h"
 #include "optim/dense_optimizer.h"
 #include "optim/moving_average.h"
@@ -28,7 +29,7 @@ struct TrainState {
   std::vector<NamedParameter> dense;  // parameters, then buffers
   std::vector<DenseOptimizer*> dense_optimizers;
   MovingAverage* average = nullptr;     // null: the trainer keeps none
-  std::vector<EmbeddingTable*> tables;  // names are unique
+  std::vector<EmbeddingTable*> tables;  // names are unique; rows of this rank
   SharedState shared;
   RankState rank;
   // Dense tensors and tables of the trainer that are not among these
@@ -54,6 +55,8 @@ struct LoadedState {
   // stay as they are then, with their optimizer state, average and counters, but that such tables
   // count as seen when `ranks` says.
   std::vector<std::string> left_out = {};
+  // Where rows of `tables` came from; over all ranks they are to add up.
+  std::vector<PlacedRows> rows = {};
 };
 
 // A state to fill: an empty table for each of the trainer's, made to be exchanged with it.

@@ -16,24 +16,10 @@
 #include "proto/config_reader.h"
 
 namespace millrace {
-namespace {
-
-// Tables train over ranks, but checkpoints hold those of one rank only.
-absl::Status check_job(const TrainConfig& train, int world_size) {
-  if (train.table().empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "train.table \"", train.table(0).name(),
-      "\": a job cannot save tables over several ranks yet, and there are ", world_size,
-      "; run this job on one rank, or use a model of dense features alone (docs/distributed.md)"));
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
     const RankEnvironment& environment, const JobConfig& config,
     const std::function<void(RankPhase, int64_t step)>& published) {
   if (environment.world_size == 1) return std::make_unique<OneRankCollectives>();
-  RETURN_IF_ERROR(check_job(config.train(), environment.world_size));
   const DistributedConfig& distributed = config.run().distributed();
   C10dOptions options;
   options.environment = environment;

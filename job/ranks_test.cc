@@ -42,13 +42,6 @@ TEST(JoinRanksTest, OneRankNeedsNobody) {
   EXPECT_EQ(ranks->world_size(), 1);
 }
 
-TEST(JoinRanksTest, TablesAreRefusedOnSeveral) {
-  EXPECT_THAT(join_ranks(environment(1, 2), job("train { table { name: 'users' } }")),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("table \"users\""), HasSubstr("cannot save tables"),
-                             HasSubstr("run this job on one rank"))));
-}
-
 TEST(JoinRanksTest, AMasterThatIsNotThereIsAPeersFailure) {
   EXPECT_THAT(
       join_ranks(environment(1, 2), job("run { distributed { rendezvous_timeout_seconds: 1 } }")),

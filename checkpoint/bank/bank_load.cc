@@ -205,6 +205,9 @@ class BankLoad {
     int64_t applied_steps = 0;
     if (source.chain().empty()) {
       RETURN_IF_ERROR(rows->content().load_rows(source.rows()));
+      loaded_.rows.push_back({absl::StrCat(config.path(), ": table ", own.name()),
+                              rows->store().size(),
+                              static_cast<int64_t>(source.rows().ids.size())});
       // The others are the model's own, and may have been trained.
       parts.columns = source.file_columns();
     } else {
@@ -214,7 +217,9 @@ class BankLoad {
       for (const auto& [slot, name] : *options.slots) parts.slots.insert(slot);
       table_state = options.table_state;
       admission = options.admission;
-      RETURN_IF_ERROR(read_table_chain(source.chain(), options, *rows, threads_));
+      ASSIGN_OR_RETURN(PlacedRows placed,
+                       read_table_chain(source.chain(), options, *rows, threads_));
+      loaded_.rows.push_back(std::move(placed));
       if (options.row_state) applied_steps = entry_of(source, load.from)->applied_steps();
     }
     RETURN_IF_ERROR(add_rows(own, std::move(rows), parts, table_state, admission, load.clear));

@@ -11,6 +11,7 @@
 #include "checkpoint/bank/bank_load.h"
 #include "checkpoint/bank/model_bank_check.h"
 #include "checkpoint/folder/referred_files.h"
+#include "checkpoint/placed_rows.h"
 #include "checkpoint/state/state_reader.h"
 #include "distributed/agreed_result.h"
 #include "proto/model_bank_state.pb.h"
@@ -20,10 +21,10 @@ namespace {
 
 constexpr int32_t kVersion = 1;
 
-// A result without a value, for the other ranks.
-absl::StatusOr<std::string> outcome(const absl::Status& status) {
-  if (!status.ok()) return status;
-  return std::string();
+// Tells the other ranks how loading went here.
+absl::Status agree(const absl::StatusOr<LoadedState>& loaded, Collectives& ranks) {
+  return agree_on_loading(loaded.status(), loaded.ok() ? loaded->rows : std::vector<PlacedRows>(),
+                          ranks);
 }
 
 // The part of a trainer that `loaded` replaces.
@@ -51,8 +52,10 @@ TrainState part_of(const TrainState& target, const LoadedState& loaded) {
 std::vector<std::string> tables_without_rows(const BankPlan& plan, const ModelBankConfig& config,
                                              const LoadedState& loaded) {
   std::vector<std::string> tables;
+  auto placed = loaded.rows.begin();
   for (const BankPlan::Load& load : plan.loads) {
     if (load.to.kind != BankItem::kTable) continue;
+    if ((placed++)->due > 0) continue;
     for (const auto& table : loaded.tables) {
       if (table->name() != load.to.name || table->store().size() > 0) continue;
       tables.push_back(
@@ -295,7 +298,7 @@ absl::StatusOr<LoadedState> ModelBank::load(const TrainState& target, Collective
     RETURN_IF_ERROR(add_messages(sources, target, ranks.world_size(), &state));
     return state;
   });
-  RETURN_IF_ERROR(gather_results(outcome(loaded.status()), ranks).status());
+  RETURN_IF_ERROR(agree(loaded, ranks));
   std::map<int, std::string> versions;
   for (int s = 0; s < config_.source_size(); ++s) {
     if (config_.source(s).dynamic()) versions[s] = places[s].version;
@@ -331,7 +334,7 @@ absl::Status ModelBank::put(const std::vector<SourcePlace>& places, const Pick& 
     RETURN_IF_ERROR(check_state(changed, ranks.rank(), ranks.world_size(), state));
     return state;
   });
-  RETURN_IF_ERROR(gather_results(outcome(loaded.status()), ranks).status());
+  RETURN_IF_ERROR(agree(loaded, ranks));
   return put_state(changed, ranks.rank(), ranks.world_size(), *loaded);
 }
 

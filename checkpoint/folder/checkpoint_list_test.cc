@@ -47,8 +47,8 @@ class CheckpointListTest : public testing::Test {
   void make_newer(const std::string& name) {
     const std::string path = at(name + "/manifest.json");
     ASSERT_OK_AND_ASSIGN(std::string text, read_file(files_, path));
-    const std::string version = "\"format_version\": 1";
-    text.replace(text.find(version), version.size(), "\"format_version\": 2");
+    const std::string version = "\"format_version\": 2";
+    text.replace(text.find(version), version.size(), "\"format_version\": 3");
     const std::string start = "{\n \"digest\": \"";
     text.replace(start.size(), 32, std::string(32, '0'));
     text.replace(start.size(), 32, format_digest(xxh3_128(text)));

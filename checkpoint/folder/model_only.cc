@@ -78,7 +78,10 @@ CheckpointManifest kept_manifest(const CheckpointManifest& whole) {
   for (const auto part : {CheckpointManifest::DENSE, CheckpointManifest::ROWS}) {
     if (has_part(whole, part)) kept.add_parts(part);
   }
-  for (CheckpointManifest::Table& table : *kept.mutable_tables()) table.clear_slots();
+  for (CheckpointManifest::Table& table : *kept.mutable_tables()) {
+    table.clear_slots();
+    table.clear_state_digest();
+  }
   return kept;
 }
 

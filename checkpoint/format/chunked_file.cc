@@ -145,11 +145,15 @@ absl::Status ChunkedFile::read_all(
 
 absl::Status ChunkedFile::read_pieces(
     const std::function<absl::Status(int64_t offset, absl::Span<const char> bytes)>& take,
-    ThreadPool& threads) const {
+    ThreadPool& threads, const std::function<bool(int64_t offset, int64_t size)>& needs) const {
+  const auto is_needed = [&](int64_t chunk) {
+    return chunk * kChunkBytes < chunks_.size_bytes &&
+           (needs == nullptr || needs(chunk * kChunkBytes, chunk_size(chunks_.size_bytes, chunk)));
+  };
   return for_each_chunk(chunks_.size_bytes, threads, [&](int64_t chunk) -> absl::Status {
-    const int64_t ahead =
-        (chunk + std::max<int64_t>(kChunksAhead, threads.threads())) * kChunkBytes;
-    if (ahead < chunks_.size_bytes) file_->will_need(ahead, kChunkBytes);
+    const int64_t ahead = chunk + std::max<int64_t>(kChunksAhead, threads.threads());
+    if (is_needed(ahead)) file_->will_need(ahead * kChunkBytes, kChunkBytes);
+    if (!is_needed(chunk)) return absl::OkStatus();
     LentBuffer buffer(buffers_, std::min(kPieceBytes, chunks_.size_bytes));
     Xxh3Stream digest;
     absl::Status taken;

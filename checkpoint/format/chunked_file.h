@@ -78,11 +78,13 @@ class ChunkedFile {
       ThreadPool& threads) const;
 
   // The same in pieces, each handed to `take` before the chunk it is in is known to be good: for
-  // what is thrown away after an error. Asks for what follows ahead of time.
+  // what is thrown away after an error. Asks for what follows ahead of time. Chunks for which
+  // `needs(offset, size)` is false are neither read nor checked; null: all are needed.
   // Errors: as read_all; of a damaged chunk the damage, whatever `take` said of it.
   absl::Status read_pieces(
       const std::function<absl::Status(int64_t offset, absl::Span<const char> bytes)>& take,
-      ThreadPool& threads) const;
+      ThreadPool& threads,
+      const std::function<bool(int64_t offset, int64_t size)>& needs = nullptr) const;
 
   // Says that read_pieces comes soon.
   void will_need_first() const;

@@ -115,7 +115,7 @@ absl::StatusOr<CheckpointManifest> parse_manifest(absl::string_view text) {
   RETURN_IF_ERROR(check_digest(text));
   CheckpointManifest manifest;
   const absl::Status parsed = parse_json(text, /*ignore_unknown=*/false, &manifest);
-  if (!parsed.ok() || manifest.format_version() != kCheckpointFormatVersion) {
+  if (!parsed.ok() || manifest.format_version() > kCheckpointFormatVersion) {
     RETURN_IF_ERROR(check_version(text));
   }
   RETURN_IF_ERROR(parsed);

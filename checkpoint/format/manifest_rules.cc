@@ -91,7 +91,7 @@ class Checker {
  private:
   absl::Status check_fields() {
     RETURN_IF_ERROR(check_digest(manifest_.digest(), "the manifest"));
-    if (manifest_.format_version() != kCheckpointFormatVersion) {
+    if (manifest_.format_version() < 1 || manifest_.format_version() > kCheckpointFormatVersion) {
       return refuse("format_version is ", manifest_.format_version());
     }
     const auto& progress = manifest_.progress();
@@ -160,6 +160,14 @@ class Checker {
       }
       if (table.rows() < 0 || table.applied_steps() < 0 || table.evicted_log_begins() < 0) {
         return refuse("table ", table.name(), " has a negative number");
+      }
+      if (table.has_state_digest()) {
+        RETURN_IF_ERROR(
+            check_digest(table.state_digest(), absl::StrCat("the state of table ", table.name())));
+        if (manifest_.format_version() < 2 ||
+            !has_part(manifest_, CheckpointManifest::TABLE_STATE)) {
+          return refuse("table ", table.name(), " has a digest of state that is not there");
+        }
       }
       std::set<std::string> slots;
       for (const CheckpointManifest::Slot& slot : table.slots()) {

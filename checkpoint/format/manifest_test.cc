@@ -120,7 +120,7 @@ TEST(ManifestTest, ReadsBackWhatWasWritten) {
   ASSERT_OK_AND_ASSIGN(const CheckpointManifest manifest, parse_manifest(text));
   CheckpointManifest expected = small_manifest();
   expected.set_digest(manifest.digest());
-  expected.set_format_version(1);
+  expected.set_format_version(2);
   EXPECT_EQ(manifest.DebugString(), expected.DebugString());
   EXPECT_EQ(total_bytes(manifest), 30 + 108 + 3 + 248 + 224);
   EXPECT_TRUE(has_part(manifest, CheckpointManifest::ROWS));
@@ -177,13 +177,32 @@ TEST(ManifestTest, UnknownFieldsAndBadJsonAreRefused) {
 
 TEST(ManifestTest, NewerVersionsAreNamedWhateverElseTheyHold) {
   const std::string newer = absl::StrReplaceAll(
-      small_text(), {{"\"format_version\": 1", "\"format_version\": 2,\n \"more\": {\"x\": [1]}"}});
+      small_text(), {{"\"format_version\": 2", "\"format_version\": 3,\n \"more\": {\"x\": [1]}"}});
   EXPECT_THAT(parse_manifest(with_digest(newer)),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("format version 2 of test")));
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("format version 3 of test")));
   EXPECT_THAT(parse_manifest(newer), StatusIs(kDataLoss)) << "damage comes first";
   const std::string zero =
-      absl::StrReplaceAll(small_text(), {{"\"format_version\": 1", "\"format_version\": 0"}});
+      absl::StrReplaceAll(small_text(), {{"\"format_version\": 2", "\"format_version\": 0"}});
   EXPECT_THAT(parse_manifest(with_digest(zero)), StatusIs(kDataLoss));
+}
+
+TEST(ManifestTest, VersionOneIsReadAndHasNoDigestOfTablesState) {
+  const auto first = [](const CheckpointManifest& manifest) {
+    const absl::StatusOr<std::string> text = format_manifest(manifest);
+    EXPECT_OK(text);
+    return with_digest(
+        absl::StrReplaceAll(*text, {{"\"format_version\": 2", "\"format_version\": 1"}}));
+  };
+  ASSERT_OK_AND_ASSIGN(const CheckpointManifest old, parse_manifest(first(small_manifest())));
+  EXPECT_EQ(old.format_version(), 1);
+  CheckpointManifest manifest = small_manifest();
+  manifest.mutable_tables(0)->set_state_digest(kSomeDigest);
+  EXPECT_THAT(format_manifest(manifest), StatusIs(kInvalid, HasSubstr("state that is not there")));
+  manifest.add_parts(CheckpointManifest::TABLE_STATE);
+  EXPECT_THAT(parse_manifest(first(manifest)),
+              StatusIs(kDataLoss, HasSubstr("state that is not there")));
+  manifest.mutable_tables(0)->set_state_digest("x");
+  EXPECT_THAT(format_manifest(manifest), StatusIs(kInvalid));
 }
 
 TEST(ManifestTest, TextsMustBeUtf8) {

@@ -11,8 +11,6 @@
 namespace millrace {
 namespace {
 
-// Of each row beside weights and slots: id, frequency, last step.
-constexpr int64_t kRowStateBytes = 24;
 constexpr int64_t kHeaderBytes = 128;  // of a tensor in a file, and in the manifest
 
 FrozenState without_tables(const TrainState& state) {

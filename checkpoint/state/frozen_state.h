@@ -28,6 +28,9 @@ struct FrozenState {
   int64_t size_bytes() const;
 };
 
+// In files, of each row beside weights and slots: id, frequency and last step.
+inline constexpr int64_t kRowStateBytes = 24;
+
 // A view: what `state` refers to must stay as it is.
 FrozenState view_state(const TrainState& state);
 

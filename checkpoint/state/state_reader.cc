@@ -201,19 +201,26 @@ class StateLoad {
   // Several tables side by side, each by one thread; a single one by all.
   absl::Status read_tables() {
     const auto count = static_cast<int64_t>(loaded_.tables.size());
-    if (count == 1) return read_rows(*loaded_.tables[0], threads_);
-    std::vector<absl::Status> statuses(count);
-    threads_.parallel_for(count, [&](int64_t t) {
-      statuses[t] = catch_exceptions([&] {
+    std::vector<absl::StatusOr<PlacedRows>> placed(count, PlacedRows());
+    const auto read = [&](int64_t t, ThreadPool& threads) {
+      placed[t] = catch_exceptions([&] { return read_rows(*loaded_.tables[t], threads); });
+    };
+    if (count == 1) {
+      read(0, threads_);
+    } else {
+      threads_.parallel_for(count, [&](int64_t t) {
         ThreadPool alone(1);
-        return read_rows(*loaded_.tables[t], alone);
+        read(t, alone);
       });
-    });
-    for (absl::Status& status : statuses) RETURN_IF_ERROR(std::move(status));
+    }
+    for (absl::StatusOr<PlacedRows>& rows : placed) {
+      RETURN_IF_ERROR(rows.status());
+      loaded_.rows.push_back(*std::move(rows));
+    }
     return absl::OkStatus();
   }
 
-  absl::Status read_rows(EmbeddingTable& table, ThreadPool& threads) const {
+  absl::StatusOr<PlacedRows> read_rows(EmbeddingTable& table, ThreadPool& threads) const {
     TableReaderOptions options;
     options.table = table.name();
     options.row_state = !model_only_;

@@ -12,8 +12,9 @@
 namespace millrace {
 
 // Reads all of a full checkpoint for the trainer that `target` was captured from: a whole
-// checkpoint and the deltas on it, as open_chain gives them. Every byte is checked on the way.
-// Nothing of `target` changes.
+// checkpoint and the deltas on it, as open_chain gives them. Every byte is checked on the way. Of
+// tables on several ranks, reads the rows of this rank; LoadedState::rows counts them. Nothing of
+// `target` changes.
 // Errors: InvalidArgument listing every name, shape, dimension and dtype that differs;
 // FailedPrecondition if a part is missing (a model-only checkpoint); DataLoss naming file and place
 // for damage; ResourceExhausted for a table whose limits do not allow the rows; those of reading.

@@ -52,13 +52,7 @@ absl::StatusOr<StateWriter> StateWriter::create(FrozenState state,
   rank_state.mutable_shared()->mutable_progress()->clear_elapsed_nanoseconds();
   rank_state.mutable_state()->mutable_report()->clear_data_wait_nanoseconds();
   rank_state.mutable_state()->mutable_report()->clear_trained_nanoseconds();
-  Xxh3Stream digest;
-  digest.update(rank_state.SerializeAsString());
-  for (const TableWriter& table : writer.tables_) {
-    digest.update(absl::StrCat(table.entry().name(), absl::string_view("\0", 1),
-                               format_digest(table.table_state_digest())));
-  }
-  writer.manifest_.add_state_digests(format_digest(digest.digest()));
+  writer.manifest_.add_state_digests(format_digest(xxh3_128(rank_state.SerializeAsString())));
   writer.rank_state_name_ = state_file_name(options.rank, options.world_size);
   return writer;
 }
@@ -99,7 +93,9 @@ absl::Status StateWriter::plan_tables(FrozenState& state, const StateWriterOptio
                                       ThreadPool& threads) {
   TableWriterOptions table_options;
   if (options.base.has_value()) table_options.since = options.base->step();
-  for (std::unique_ptr<TableSnapshot>& table : state.tables) {
+  for (size_t t = 0; t < state.tables.size(); ++t) {
+    std::unique_ptr<TableSnapshot>& table = state.tables[t];
+    if (!options.table_files.empty()) table_options.files = options.table_files[t];
     add_digest(absl::StrCat("table/", table->name()), table->rows().content_digest(threads));
     ASSIGN_OR_RETURN(TableWriter writer,
                      TableWriter::create(std::move(table), table_options, threads));

@@ -23,6 +23,8 @@ struct StateWriterOptions {
   int world_size = 1;
   // A delta on this one; none: everything.
   std::optional<CheckpointManifest::Base> base;
+  // Files that each rank writes of each table, in the order of the tables. Empty: one of each.
+  std::vector<int64_t> table_files = {};
 };
 
 // What one rank writes of one checkpoint: rank 0 the dense tensors, which are the same on all, and

@@ -8,7 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "checkpoint/format/name_path.h"
@@ -37,11 +40,14 @@ class TableLoad {
         options_(options),
         table_(table),
         threads_(threads),
+        first_hash_(table.placement().first_hash()),
+        last_hash_(table.placement().last_hash()),
         prefix_(table_prefix(options.table)) {}
 
   absl::Status run() {
     for (const File& file : checkpoint_.manifest().files()) {
       if (file.kind() != CheckpointManifest::TABLE_FILE || file.table() != options_.table) continue;
+      if (file.last_hash() < first_hash_ || file.first_hash() > last_hash_) continue;
       RETURN_IF_ERROR(name_path(read_file(file), join_path(checkpoint_.directory(), file.name())));
     }
     return options_.table_state ? set_table_state() : absl::OkStatus();
@@ -62,12 +68,18 @@ class TableLoad {
     ASSIGN_OR_RETURN(const auto opened, checkpoint_.open_file(file));
     opened->will_need_first();
     RETURN_IF_ERROR(read_ids(file, *opened, layout, "tombstones", tombstones_));
-    table_.content().drop_rows(tombstones_);
+    table_.content().drop_rows(tombstones_);  // those of other ranks are not there
     RETURN_IF_ERROR(read_ids(file, *opened, layout, "ids", ids_));
+    const auto before = [](int64_t id, uint64_t hash) { return placement_hash(id) < hash; };
+    const auto begin = std::lower_bound(ids_.begin(), ids_.end(), first_hash_, before);
+    const auto end = std::partition_point(
+        begin, ids_.end(), [&](int64_t id) { return placement_hash(id) <= last_hash_; });
+    first_row_ = begin - ids_.begin();
+    const auto own = absl::MakeConstSpan(ids_).subspan(first_row_, end - begin);
     const bool all_slots = options_.row_state && !options_.slots.has_value();
     ASSIGN_OR_RETURN(
-        rows_, table_.content().place_rows(ids_, all_slots ? TableContent::NewSlots::kUnset
-                                                           : TableContent::NewSlots::kInitial));
+        rows_, table_.content().place_rows(own, all_slots ? TableContent::NewSlots::kUnset
+                                                          : TableContent::NewSlots::kInitial));
     RETURN_IF_ERROR(plan_targets(layout));
     RETURN_IF_ERROR(opened->read_pieces(
         [&](int64_t offset, absl::Span<const char> bytes) {
@@ -77,8 +89,32 @@ class TableLoad {
                 return take(tensor, begin, piece);
               });
         },
-        threads_));
+        threads_, [&](int64_t offset, int64_t size) { return needs(layout, offset, size); }));
     return keep_file_state(file);
+  }
+
+  // Returns whether there is something for this rank among these bytes of a file.
+  bool needs(const TensorFileLayout& layout, int64_t offset, int64_t size) const {
+    if (offset < layout.data_begin()) return true;
+    for (const TensorInfo& tensor : layout.tensors()) {
+      int64_t begin = layout.data_begin() + tensor.begin;
+      int64_t end = begin + tensor.size_bytes();
+      if (is_by_row(tensor)) {
+        const int64_t row_bytes = ids_.empty() ? 0 : tensor.size_bytes() / tensor.shape[0];
+        begin += first_row_ * row_bytes;
+        end = begin + static_cast<int64_t>(rows_.size()) * row_bytes;
+      }
+      if (begin < offset + size && end > offset) return true;
+    }
+    return false;
+  }
+
+  // Returns whether a tensor has a part for each row, other than the ids, which are read whole.
+  bool is_by_row(const TensorInfo& tensor) const {
+    absl::string_view name = tensor.name;
+    return absl::ConsumePrefix(&name, prefix_) &&
+           (name == "weights" || name == "frequency" || name == "last_step" ||
+            absl::StartsWith(name, "slot/"));
   }
 
   // Reads a tensor of ids, if it is there: ascending, each once, of this file. Their digest is
@@ -151,6 +187,17 @@ class TableLoad {
     return absl::OkStatus();
   }
 
+  // Cuts a piece of a tensor of rows to the rows of this rank. Returns its begin behind the first
+  // byte of those.
+  int64_t cut_to_own(int64_t row_bytes, int64_t begin, absl::Span<const char>* bytes) const {
+    const int64_t from = first_row_ * row_bytes;
+    const int64_t to = from + static_cast<int64_t>(rows_.size()) * row_bytes;
+    const int64_t first = std::clamp<int64_t>(from - begin, 0, bytes->size());
+    const int64_t end = std::clamp<int64_t>(to - begin, first, bytes->size());
+    *bytes = bytes->subspan(first, end - first);
+    return begin + first - from;
+  }
+
   // From any thread: each piece has rows, or parts of a row, of its own.
   absl::Status take(const TensorInfo& tensor, int64_t begin, absl::Span<const char> bytes) const {
     const auto found = targets_.find(tensor.name);
@@ -176,6 +223,7 @@ class TableLoad {
       case Target::kRecord: break;
     }
     const int64_t row_bytes = tensor.size_bytes() / tensor.shape[0];
+    begin = cut_to_own(row_bytes, begin, &bytes);
     const int64_t last = static_cast<int64_t>(rows_.size()) - 1;
     for_each_row_piece(
         row_bytes, begin, static_cast<int64_t>(bytes.size()),
@@ -189,12 +237,13 @@ class TableLoad {
 
   template <typename Set>
   absl::Status take_counts(int64_t begin, absl::Span<const char> bytes, const Set& set) const {
+    begin = cut_to_own(8, begin, &bytes);
     for (size_t at = 0; at < bytes.size(); at += 8) {
       int64_t value;
       std::memcpy(&value, bytes.data() + at, 8);
       if (value < 0 || value > std::numeric_limits<uint32_t>::max()) {
-        return absl::DataLossError(
-            absl::StrCat("number ", (begin + at) / 8, " is ", value, ", not in 0 to 2^32 - 1"));
+        return absl::DataLossError(absl::StrCat("number ", first_row_ + (begin + at) / 8, " is ",
+                                                value, ", not in 0 to 2^32 - 1"));
       }
       set(rows_[(begin + at) / 8], static_cast<uint32_t>(value));
     }
@@ -210,30 +259,59 @@ class TableLoad {
     return numbers;
   }
 
-  // Gathers what of the table's state this file has.
+  bool is_own(int64_t id) const {
+    const uint64_t hash = placement_hash(id);
+    return hash >= first_hash_ && hash <= last_hash_;
+  }
+
+  // Gathers what of the table's state this file has for this rank.
   absl::Status keep_file_state(const File& file) {
     const std::vector<int64_t> ids = numbers<int64_t>("admission/ids");
     const std::vector<uint32_t> counts = numbers<uint32_t>("admission/counts");
     if (counts.size() != ids.size()) {
       return absl::DataLossError("admission/ids and admission/counts differ in length");
     }
-    admission_.ids.insert(admission_.ids.end(), ids.begin(), ids.end());
-    admission_.counts.insert(admission_.counts.end(), counts.begin(), counts.end());
-    const std::vector<uint8_t> sketch = numbers<uint8_t>("admission/sketch");
-    if (!sketch.empty()) {
-      admission_.sketch.depth = shapes_.at("admission/sketch")[1];
-      admission_.sketch.width = shapes_.at("admission/sketch")[2];
-      admission_.sketch.counters.insert(admission_.sketch.counters.end(), sketch.begin(),
-                                        sketch.end());
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (!is_own(ids[i])) continue;
+      admission_.ids.push_back(ids[i]);
+      admission_.counts.push_back(counts[i]);
     }
+    RETURN_IF_ERROR(keep_ranges(file, numbers<uint8_t>("admission/sketch")));
     const std::vector<int64_t> gone = numbers<int64_t>("evicted/ids");
     const std::vector<int64_t> steps = numbers<int64_t>("evicted/steps");
     if (steps.size() != gone.size()) {
       return absl::DataLossError("evicted/ids and evicted/steps differ in length");
     }
     for (size_t i = 0; i < gone.size(); ++i) {
-      evicted_.push_back({steps[i], placement_hash(gone[i]), gone[i]});
+      if (is_own(gone[i])) evicted_.push_back({steps[i], placement_hash(gone[i]), gone[i]});
     }
+    return absl::OkStatus();
+  }
+
+  // Takes the ranges of a sketch that are this rank's. The others stay 0.
+  absl::Status keep_ranges(const File& file, const std::vector<uint8_t>& bytes) {
+    if (bytes.empty()) return absl::OkStatus();
+    CountSketchState& sketch = admission_.sketch;
+    const std::vector<int64_t>& shape = shapes_.at("admission/sketch");
+    const auto [begin, end] = sketch_ranges(file.first_hash(), file.last_hash());
+    const bool first = sketch.counters.empty();
+    if (first) {
+      sketch.depth = shape[1];
+      sketch.width = shape[2];
+    }
+    if (shape[0] != end - begin || shape[1] != sketch.depth || shape[2] != sketch.width) {
+      return absl::DataLossError(absl::StrCat("admission/sketch has the shape [",
+                                              absl::StrJoin(shape, ", "), "]; [", end - begin, ", ",
+                                              sketch.depth, ", ", sketch.width, "] is due"));
+    }
+    const int64_t range_bytes = sketch.depth * sketch.width;
+    if (first) sketch.counters.resize(kSketchRanges * range_bytes);
+    const int64_t own_begin = std::max(begin, sketch_ranges(first_hash_, last_hash_).begin);
+    const int64_t own_end = std::min(end, sketch_ranges(first_hash_, last_hash_).end);
+    if (own_begin >= own_end) return absl::OkStatus();
+    std::memcpy(sketch.counters.data() + own_begin * range_bytes,
+                bytes.data() + (own_begin - begin) * range_bytes,
+                (own_end - own_begin) * range_bytes);
     return absl::OkStatus();
   }
 
@@ -246,6 +324,8 @@ class TableLoad {
     EvictedLogState log;
     log.begins = entry->evicted_log_begins();
     for (const Evicted& evicted : evicted_) {
+      // Written by a rank whose log begins earlier.
+      if (evicted.step >= 0 && evicted.step < log.begins) continue;
       log.ids.push_back(evicted.id);
       log.steps.push_back(evicted.step);
     }
@@ -257,12 +337,14 @@ class TableLoad {
   const TableReaderOptions& options_;
   EmbeddingTable& table_;
   ThreadPool& threads_;
+  const uint64_t first_hash_, last_hash_;  // of this rank
   const std::string prefix_;
 
   // Of the file at hand.
   std::vector<int64_t> tombstones_;
   std::vector<int64_t> ids_;
-  std::vector<RowIndex> rows_;
+  int64_t first_row_ = 0;                     // in the file, of those of this rank
+  std::vector<RowIndex> rows_;                // of this rank
   std::map<std::string, Target> targets_;     // by name of tensor
   std::map<std::string, std::string> bytes_;  // by name after the prefix
   std::map<std::string, std::vector<int64_t>> shapes_;
@@ -280,10 +362,10 @@ absl::Status read_table(const CheckpointReader& checkpoint, const TableReaderOpt
                   absl::StrCat("table ", options.table));
 }
 
-absl::Status read_table_chain(CheckpointChain chain, TableReaderOptions options,
-                              EmbeddingTable& table, ThreadPool& threads) {
+absl::StatusOr<PlacedRows> read_table_chain(CheckpointChain chain, TableReaderOptions options,
+                                            EmbeddingTable& table, ThreadPool& threads) {
   const bool table_state = options.table_state;
-  int64_t due = 0;
+  PlacedRows placed;
   for (const std::unique_ptr<CheckpointReader>& checkpoint : chain) {
     const auto& tables = checkpoint->manifest().tables();
     const auto entry = std::find_if(tables.begin(), tables.end(),
@@ -294,12 +376,17 @@ absl::Status read_table_chain(CheckpointChain chain, TableReaderOptions options,
     options.table_state = table_state && last;
     RETURN_IF_ERROR(
         name_path(read_table(*checkpoint, options, table, threads), checkpoint->directory()));
-    due = entry->rows();
+    placed.due = entry->rows();
   }
-  if (table.store().size() == due) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(chain.back()->directory(), ": table ", options.table,
-                                          " has ", table.store().size(), " rows, not ", due,
-                                          " as its manifest says"));
+  placed.what = absl::StrCat(chain.back()->directory(), ": table ", options.table);
+  placed.here = table.store().size();
+  if (table.placement().world_size == 1) {
+    RETURN_IF_ERROR(check_placed_rows(placed));
+  } else {
+    table.set_rows_of_all_ranks(0);
+    RETURN_IF_ERROR(table.check_new_rows(placed.due));
+  }
+  return placed;
 }
 
 }  // namespace millrace

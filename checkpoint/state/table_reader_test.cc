@@ -70,7 +70,7 @@ class TableReaderTest : public testing::Test {
     const auto table = full();
     MemoryFileSystem files;
     TableWriterOptions options;
-    options.min_files = 2;
+    options.files = 2;
     RETURN_IF_ERROR(write_table(files, "c", 1, *table, options));
     ASSIGN_OR_RETURN(const auto reader, CheckpointReader::open(files, kFirst));
     ASSIGN_OR_RETURN(std::vector<FileTensors> content, read_table_files(*reader));
@@ -105,7 +105,7 @@ TEST_F(TableReaderTest, WhatWasWrittenComesBack) {
         }
         MemoryFileSystem written;
         TableWriterOptions options;
-        options.min_files = files;
+        options.files = files;
         ASSERT_OK(write_table(written, "c", 1, *table, options));
         ASSERT_OK_AND_ASSIGN(const auto reader, CheckpointReader::open(written, kFirst));
         const auto to = tiny_table(config);
@@ -166,7 +166,7 @@ TEST_F(TableReaderTest, ADeltaTakesRowsAwayAndPutsOthersInTheirPlace) {
   const auto table = tiny_table("eviction { idle_steps: 2 }");
   const auto write = [&](int64_t step, std::optional<int64_t> since) -> absl::Status {
     TableWriterOptions options;
-    options.min_files = 2;
+    options.files = 2;
     options.since = since;
     std::optional<CheckpointManifest::Base> base;
     if (since.has_value()) {

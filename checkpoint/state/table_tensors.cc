@@ -1,8 +1,12 @@
 #include "checkpoint/state/table_tensors.h"
 
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "base/text.h"
 
 namespace millrace {
@@ -41,6 +45,45 @@ CheckpointManifest::Table table_entry(const TableSnapshot& table, bool row_state
                                            row_state ? table.slots() : std::vector<SlotSpec>());
   entry.set_rows(table.rows().size());
   return entry;
+}
+
+SketchRanges sketch_ranges(uint64_t first_hash, uint64_t last_hash) {
+  constexpr int kShift = 54;
+  const auto begin = static_cast<int64_t>(first_hash >> kShift) +
+                     ((first_hash & ((uint64_t{1} << kShift) - 1)) != 0 ? 1 : 0);
+  return {begin, std::max<int64_t>(begin, static_cast<int64_t>(last_hash >> kShift) + 1)};
+}
+
+absl::uint128 table_state_digest(const AdmissionState& admission, const EvictedLogState& evicted,
+                                 const Placement& placement) {
+  // What a digest is of.
+  constexpr int64_t kCandidate = 1, kEvicted = 2, kRange = 3;
+  absl::uint128 sum = 0;
+  const auto add = [&](std::initializer_list<int64_t> numbers, absl::string_view bytes) {
+    std::string text;
+    for (const int64_t number : numbers) {
+      char little_endian[sizeof(number)];
+      std::memcpy(little_endian, &number, sizeof(number));
+      text.append(little_endian, sizeof(number));
+    }
+    text.append(bytes);
+    sum += xxh3_128(text);
+  };
+  for (size_t i = 0; i < admission.ids.size(); ++i) {
+    add({kCandidate, admission.ids[i], admission.counts[i]}, "");
+  }
+  for (size_t i = 0; i < evicted.ids.size(); ++i) {
+    add({kEvicted, evicted.ids[i], evicted.steps[i]}, "");
+  }
+  const CountSketchState& sketch = admission.sketch;
+  const int64_t range_bytes = sketch.depth * sketch.width;
+  if (range_bytes == 0) return sum;
+  const int end = Placement::first_part(placement.rank + 1, placement.world_size);
+  for (int r = Placement::first_part(placement.rank, placement.world_size); r < end; ++r) {
+    add({kRange, r}, {reinterpret_cast<const char*>(sketch.counters.data()) + r * range_bytes,
+                      static_cast<size_t>(range_bytes)});
+  }
+  return sum;
 }
 
 std::vector<std::string> table_differences(const CheckpointManifest::Table& saved,

@@ -6,16 +6,28 @@
 #include <string>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/string_view.h"
 #include "checkpoint/format/tensor_type.h"
+#include "embedding/policies/admission.h"
+#include "embedding/policies/evicted_log.h"
+#include "embedding/rows/placement.h"
 #include "embedding/table/embedding_table.h"
 #include "embedding/table/table_snapshot.h"
 #include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
 
-// Parts of a count sketch (embedding/policies/count_sketch.h).
-inline constexpr int64_t kSketchRanges = 1024;
+// Ranges of a count sketch (embedding/policies/count_sketch.h), one for each part of a placement.
+inline constexpr int64_t kSketchRanges = kPlacementParts;
+
+// The ranges of a sketch, [begin, end), that stand in the file for these placement hashes, both
+// ends included: range r is where the hash r << 54 falls.
+struct SketchRanges {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+SketchRanges sketch_ranges(uint64_t first_hash, uint64_t last_hash);
 
 // "table/NAME/", with which the names of a table's tensors begin.
 std::string table_prefix(absl::string_view table);
@@ -24,6 +36,12 @@ TensorType tensor_type_of(RowType type);
 
 // The schema of a table: name, dim, dtype, slots (without `row_state`: none), rows.
 CheckpointManifest::Table table_entry(const TableSnapshot& table, bool row_state);
+
+// Returns a fingerprint of admission counts and evicted ids (docs/checkpoint_format.md, "Content
+// digests"): a sum over ids and ranges of a sketch, so that the sum over all ranks is that of the
+// whole table. Of a sketch, the ranges of `placement`.
+absl::uint128 table_state_digest(const AdmissionState& admission, const EvictedLogState& evicted,
+                                 const Placement& placement);
 
 // Why rows of a table in a checkpoint do not fit into `table`, a line for each reason: another
 // dimension or dtype, a slot that is missing, of another size or not known. Without `row_state`

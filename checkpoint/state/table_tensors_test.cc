@@ -1,5 +1,6 @@
 #include "checkpoint/state/table_tensors.h"
 
+#include "base/hash.h"
 #include "base/status_matchers.h"
 #include "checkpoint/testing/tiny_state_testing.h"
 
@@ -53,6 +54,35 @@ TEST(TableTensorsTest, EveryDifferenceHasALine) {
   EXPECT_THAT(table_differences(other, *table, true),
               ElementsAre(HasSubstr("slot m is missing there")));
   EXPECT_THAT(table_differences(other, *table, false), IsEmpty());
+}
+
+// The example of docs/checkpoint_format.md.
+TEST(TableStateDigestTest, GoldenDigest) {
+  const AdmissionState candidate = {.ids = {7}, .counts = {3}, .sketch = {}};
+  EXPECT_EQ(format_digest(table_state_digest(candidate, {}, {})),
+            "68f561ef46800fa8f2a0c10a15ffeda2");
+  const EvictedLogState evicted = {.begins = 2, .ids = {-1}, .steps = {9}};
+  EXPECT_EQ(format_digest(table_state_digest(candidate, evicted, {})),
+            "2a8caff3f48208ea03c848302285265d");
+  EXPECT_EQ(table_state_digest({}, {}, {}), 0);
+}
+
+TEST(SketchRangesTest, EachRangeIsInOneFile) {
+  for (const int world_size : {1, 3, 7, 1024}) {
+    int64_t next = 0;
+    for (int rank = 0; rank < world_size; ++rank) {
+      const Placement placement = {rank, world_size};
+      const auto [begin, end] = sketch_ranges(placement.first_hash(), placement.last_hash());
+      EXPECT_EQ(begin, next);
+      EXPECT_EQ(end, Placement::first_part(rank + 1, world_size));
+      next = end;
+    }
+    EXPECT_EQ(next, kSketchRanges);
+  }
+  const uint64_t within = (uint64_t{5} << 54) + 1;
+  EXPECT_EQ(sketch_ranges(0, within).end, 6);
+  EXPECT_EQ(sketch_ranges(within + 1, within + 2).begin, 6);
+  EXPECT_EQ(sketch_ranges(within + 1, within + 2).end, 6) << "none";
 }
 
 }  // namespace

@@ -15,12 +15,14 @@
 namespace millrace {
 namespace {
 
+constexpr int kMostTableFiles = 1024;
 constexpr int64_t kRowsAhead = 12;  // whose memory is on its way while a row is copied
 
-// The first placement hash of file `index` of `count`.
-uint64_t first_hash(int64_t index, int64_t count) {
-  const absl::uint128 all = absl::MakeUint128(1, 0);
-  return absl::Uint128Low64((all * index + (count - 1)) / count);
+// Returns the first placement hash of piece `index` of `count` equal ones of a rank's hashes.
+uint64_t first_hash(const Placement& placement, int64_t index, int64_t count) {
+  const absl::uint128 all =
+      absl::uint128(placement.last_hash()) - absl::uint128(placement.first_hash()) + 1;
+  return placement.first_hash() + absl::Uint128Low64((all * index + (count - 1)) / count);
 }
 
 // Those of `ids` that a file is there for.
@@ -42,6 +44,12 @@ void append(T value, std::string* bytes) {
 
 }  // namespace
 
+int64_t files_of_rank(int64_t bytes, int world_size, int64_t file_bytes) {
+  const int64_t each = file_bytes * world_size;
+  return std::clamp<int64_t>((bytes + each - 1) / each, 1,
+                             std::max(1, kMostTableFiles / world_size));
+}
+
 absl::StatusOr<TableWriter> TableWriter::create(std::unique_ptr<TableSnapshot> table,
                                                 const TableWriterOptions& options,
                                                 ThreadPool& threads) {
@@ -55,16 +63,20 @@ absl::StatusOr<TableWriter> TableWriter::create(std::unique_ptr<TableSnapshot> t
   const TableSnapshot& snapshot = *writer.table_;
   writer.prefix_ = table_prefix(snapshot.name());
   writer.entry_ = table_entry(snapshot, options.row_state);
+  TableState state;
   if (options.table_state) {
+    state = {snapshot.admission_state(), snapshot.evicted_log()};
     writer.entry_.set_applied_steps(snapshot.applied_steps());
     writer.entry_.set_evicted_log_begins(snapshot.evicted_log_begins());
+    writer.entry_.set_state_digest(
+        format_digest(table_state_digest(state.admission, state.evicted, snapshot.placement())));
   }
   writer.rows_ = snapshot.rows().in_placement_order(threads);
   if (options.since.has_value()) {
     ASSIGN_OR_RETURN(writer.tombstones_, snapshot.evicted_since(*options.since, writer.rows_));
     writer.leave_out(options);
   }
-  RETURN_IF_ERROR(writer.plan_files(options), what);
+  RETURN_IF_ERROR(writer.plan_files(options, state), what);
   return writer;
 }
 
@@ -76,38 +88,34 @@ void TableWriter::leave_out(const TableWriterOptions& options) {
       rows_.end());
 }
 
-int64_t TableWriter::row_file_bytes(const TableWriterOptions& options) const {
-  const RowLayout& layout = table_->rows().layout();
-  const int64_t ids_and_weights = 8 + layout.dim * row_type_bytes(layout.type);
-  return ids_and_weights + (options.row_state ? 16 + 4 * layout.slot_floats : 0);
-}
-
-absl::Status TableWriter::plan_files(const TableWriterOptions& options) {
-  const int64_t bytes = rows() * row_file_bytes(options);
-  const int64_t count = std::clamp((bytes + options.file_bytes - 1) / options.file_bytes,
-                                   options.min_files, std::min<int64_t>(kMaxNumberedFiles, 1024));
+absl::Status TableWriter::plan_files(const TableWriterOptions& options, const TableState& state) {
+  const Placement& placement = table_->placement();
+  const int64_t first = placement.rank * options.files;
+  const int64_t total = placement.world_size * options.files;
   const RowSnapshot& all = table_->rows();
   size_t begin = 0;
-  for (int64_t index = 0; index < count; ++index) {
+  for (int64_t index = 0; index < options.files; ++index) {
     File file;
-    file.entry.set_name(table_file_name(table_->name(), index, count));
+    file.entry.set_name(table_file_name(table_->name(), first + index, total));
     file.entry.set_kind(CheckpointManifest::TABLE_FILE);
     file.entry.set_table(table_->name());
-    file.entry.set_first_hash(first_hash(index, count));
-    file.entry.set_last_hash(index + 1 == count ? std::numeric_limits<uint64_t>::max()
-                                                : first_hash(index + 1, count) - 1);
+    file.entry.set_first_hash(first_hash(placement, index, options.files));
+    file.entry.set_last_hash(index + 1 == options.files
+                                 ? placement.last_hash()
+                                 : first_hash(placement, index + 1, options.files) - 1);
     file.first_row = begin;
     const auto end = std::partition_point(rows_.begin() + begin, rows_.end(), [&](RowIndex row) {
       return placement_hash(all.id(row)) <= file.entry.last_hash();
     });
     file.end_row = begin = end - rows_.begin();
-    RETURN_IF_ERROR(plan_file(options, file));
+    RETURN_IF_ERROR(plan_file(options, state, file));
     files_.push_back(std::move(file));
   }
   return absl::OkStatus();
 }
 
-absl::Status TableWriter::plan_file(const TableWriterOptions& options, File& file) const {
+absl::Status TableWriter::plan_file(const TableWriterOptions& options, const TableState& state,
+                                    File& file) const {
   const RowLayout& layout = table_->rows().layout();
   const auto count = static_cast<int64_t>(file.end_row - file.first_row);
   std::vector<TensorInfo> tensors;
@@ -127,14 +135,14 @@ absl::Status TableWriter::plan_file(const TableWriterOptions& options, File& fil
       at += 4 * slot.size;
     }
   }
-  RETURN_IF_ERROR(plan_table_state(options, file, tensors));
+  plan_table_state(state, file, tensors);
   ASSIGN_OR_RETURN(file.layout,
                    TensorFileLayout::create(std::move(tensors), {{kFormatKey, kCheckpointFormat}}));
   return absl::OkStatus();
 }
 
-absl::Status TableWriter::plan_table_state(const TableWriterOptions& options, File& file,
-                                           std::vector<TensorInfo>& tensors) const {
+void TableWriter::plan_table_state(const TableState& state, File& file,
+                                   std::vector<TensorInfo>& tensors) const {
   // Tensors without elements are left out.
   const auto add = [&](const std::string& name, TensorType type, std::vector<int64_t> shape,
                        std::string bytes) {
@@ -148,9 +156,8 @@ absl::Status TableWriter::plan_table_state(const TableWriterOptions& options, Fi
   std::string tombstones;
   for_ids_of(file.entry, tombstones_, [&](size_t i) { append(tombstones_[i], &tombstones); });
   add_ids("tombstones", std::move(tombstones));
-  if (!options.table_state) return absl::OkStatus();
 
-  const AdmissionState admission = table_->admission_state();
+  const AdmissionState& admission = state.admission;
   std::string ids, counts;
   for_ids_of(file.entry, admission.ids, [&](size_t i) {
     append(admission.ids[i], &ids);
@@ -162,21 +169,14 @@ absl::Status TableWriter::plan_table_state(const TableWriterOptions& options, Fi
 
   const CountSketchState& sketch = admission.sketch;
   const int64_t range_bytes = sketch.depth * sketch.width;
-  // Range r is where the hash r << 54 falls.
-  const auto range_at = [](uint64_t hash) {
-    return static_cast<int64_t>(hash >> 54) + ((hash & ((uint64_t{1} << 54) - 1)) != 0 ? 1 : 0);
-  };
-  const int64_t first = range_at(file.entry.first_hash());
-  const int64_t end = file.entry.last_hash() == std::numeric_limits<uint64_t>::max()
-                          ? kSketchRanges
-                          : range_at(file.entry.last_hash() + 1);
+  const auto [first, end] = sketch_ranges(file.entry.first_hash(), file.entry.last_hash());
   if (range_bytes > 0 && end > first) {
     add("admission/sketch", TensorType::kU8, {end - first, sketch.depth, sketch.width},
         std::string(reinterpret_cast<const char*>(sketch.counters.data()) + first * range_bytes,
                     (end - first) * range_bytes));
   }
 
-  const EvictedLogState evicted = table_->evicted_log();
+  const EvictedLogState& evicted = state.evicted;
   std::string gone, steps;
   for_ids_of(file.entry, evicted.ids, [&](size_t i) {
     append(evicted.ids[i], &gone);
@@ -184,26 +184,12 @@ absl::Status TableWriter::plan_table_state(const TableWriterOptions& options, Fi
   });
   add_ids("evicted/ids", std::move(gone));
   add_ids("evicted/steps", std::move(steps));
-  return absl::OkStatus();
 }
 
 int64_t TableWriter::size_bytes() const {
   int64_t bytes = 0;
   for (const File& file : files_) bytes += file.layout->size_bytes();
   return bytes;
-}
-
-absl::uint128 TableWriter::table_state_digest() const {
-  Xxh3Stream stream;
-  for (const File& file : files_) {
-    for (const auto& [name, source] : file.sources) {
-      if (source.kind != Source::kBytes) continue;
-      stream.update(absl::StrCat(name, absl::string_view("\0", 1), source.bytes.size(),
-                                 absl::string_view("\0", 1)));
-      stream.update(source.bytes);
-    }
-  }
-  return stream.digest();
 }
 
 absl::Status TableWriter::write(CommitDirectory& directory, ThreadPool& threads) {

@@ -10,12 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/numeric/int128.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/format/tensor_file_layout.h"
+#include "embedding/policies/admission.h"
+#include "embedding/policies/evicted_log.h"
 #include "embedding/table/table_snapshot.h"
 #include "proto/checkpoint_manifest.pb.h"
 
@@ -26,12 +27,17 @@ struct TableWriterOptions {
   bool table_state = true;  // the part TABLE_STATE
   // A delta: the rows that steps after this one saw, and the ids that went since.
   std::optional<int64_t> since;
-  int64_t min_files = 1;                  // the world size
-  int64_t file_bytes = int64_t{2} << 30;  // files are about as large at most
+  int64_t files = 1;  // equal parts of this rank's placement hashes, a file each
 };
 
-// Writes the files of one table, by the tables of docs/checkpoint_format.md. The bytes are a
-// function of the table's content and the options, and do not depend on the number of threads.
+// Returns TableWriterOptions::files, the same for all ranks: as many as give files of at most about
+// `file_bytes`, and at most 1,024 of all ranks together unless there are more ranks. `bytes`: of
+// all rows of the table.
+int64_t files_of_rank(int64_t bytes, int world_size, int64_t file_bytes);
+
+// Writes the files of one table, by the tables of docs/checkpoint_format.md: of a table that is on
+// several ranks, those of this rank (EmbeddingTable::placement). The bytes are a function of the
+// table's content and the options, and do not depend on the number of threads.
 //
 //   ASSIGN_OR_RETURN(TableWriter writer,
 //                    TableWriter::create(table->content().freeze(budget), options, threads));
@@ -45,11 +51,10 @@ class TableWriter {
   static absl::StatusOr<TableWriter> create(std::unique_ptr<TableSnapshot> table,
                                             const TableWriterOptions& options, ThreadPool& threads);
 
+  // Rows and digests are those of this rank.
   const CheckpointManifest::Table& entry() const { return entry_; }
   int64_t rows() const { return static_cast<int64_t>(rows_.size()); }  // that it writes
   int64_t size_bytes() const;                                          // of all files
-  // XXH3-128 of what is in no content digest: admission counts and evicted ids, as files have them.
-  absl::uint128 table_state_digest() const;
 
   // To be called once: the snapshot has been read then (TableSnapshot::finish), also after an
   // error. Errors: those of CommitDirectory::write_tensors.
@@ -70,14 +75,20 @@ class TableWriter {
     std::map<std::string, Source> sources;  // by name of tensor
   };
 
+  // What the part TABLE_STATE is made of.
+  struct TableState {
+    AdmissionState admission;
+    EvictedLogState evicted;
+  };
+
   explicit TableWriter(std::unique_ptr<TableSnapshot> table) : table_(std::move(table)) {}
   // Leaves out those that a delta does not have.
   void leave_out(const TableWriterOptions& options);
-  absl::Status plan_files(const TableWriterOptions& options);
-  absl::Status plan_file(const TableWriterOptions& options, File& file) const;
-  absl::Status plan_table_state(const TableWriterOptions& options, File& file,
-                                std::vector<TensorInfo>& tensors) const;
-  int64_t row_file_bytes(const TableWriterOptions& options) const;
+  absl::Status plan_files(const TableWriterOptions& options, const TableState& state);
+  absl::Status plan_file(const TableWriterOptions& options, const TableState& state,
+                         File& file) const;
+  void plan_table_state(const TableState& state, File& file,
+                        std::vector<TensorInfo>& tensors) const;
   absl::Status write_files(CommitDirectory& directory, ThreadPool& threads) const;
   void fill(const File& file, const TensorInfo& tensor, int64_t begin,
             absl::Span<char> bytes) const;

@@ -116,7 +116,7 @@ TEST_F(TableWriterTest, FilesShareTheHashes) {
   for (int64_t id = 0; id < 300; ++id) ids.push_back(id);
   step_table(*table, 1, ids);
   TableWriterOptions options;
-  options.min_files = 3;
+  options.files = 3;
   std::vector<FileTensors> files = written(*table, options);
   ASSERT_THAT(files, SizeIs(3));
   Ids all;
@@ -132,10 +132,16 @@ TEST_F(TableWriterTest, FilesShareTheHashes) {
     all.insert(all.end(), part.begin(), part.end());
   }
   EXPECT_EQ(all, by_hash(ids));
-  // As many as the bytes need.
-  options.min_files = 1;
-  options.file_bytes = 300 * (8 + 12 + 16 + 8) / 5;
-  EXPECT_THAT(written(*table, options), SizeIs(5));
+}
+
+TEST_F(TableWriterTest, TheNumberOfFilesFollowsFromTheBytesOfAllRanks) {
+  EXPECT_EQ(files_of_rank(0, 1, 100), 1);
+  EXPECT_EQ(files_of_rank(100, 1, 100), 1);
+  EXPECT_EQ(files_of_rank(101, 1, 100), 2);
+  EXPECT_EQ(files_of_rank(401, 4, 100), 2);
+  EXPECT_EQ(files_of_rank(int64_t{1} << 60, 1, 100), 1024);
+  EXPECT_EQ(files_of_rank(int64_t{1} << 60, 3, 100), 341);
+  EXPECT_EQ(files_of_rank(int64_t{1} << 60, 2000, 100), 1);
 }
 
 TEST_F(TableWriterTest, PartsCanBeLeftOut) {
@@ -181,7 +187,7 @@ TEST_F(TableWriterTest, ASketchIsCutByItsRanges) {
   const CountSketchState sketch = table->content().admission_state().sketch;
   ASSERT_GT(sketch.width, 0);
   TableWriterOptions options;
-  options.min_files = 3;
+  options.files = 3;
   int64_t ranges = 0;
   std::string bytes;
   for (const FileTensors& file : written(*table, options)) {
@@ -246,7 +252,7 @@ TEST_F(TableWriterTest, TheBytesDoNotDependOnThreads) {
   for (const int threads : {1, 4}) {
     MemoryFileSystem files;
     TableWriterOptions options;
-    options.min_files = 2;
+    options.files = 2;
     ASSERT_OK(write_table(files, "c", 1, *table, options, std::nullopt, threads));
     ASSERT_OK_AND_ASSIGN(const std::string manifest,
                          read_file(files, "c/step-00000001/manifest.json"));

@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/format/joined_manifest.h"
 
 namespace millrace {
 namespace {
@@ -18,24 +19,46 @@ absl::Status commit(CommitDirectory& directory, CheckpointManifest manifest, Thr
   return directory.commit(std::move(manifest), threads).status();
 }
 
+absl::Status write(FileSystem& files, const std::string& folder, int64_t step,
+                   const std::vector<const EmbeddingTable*>& shards,
+                   const TableWriterOptions& options,
+                   const std::optional<CheckpointManifest::Base>& base, int threads) {
+  ThreadPool pool(threads);
+  ASSIGN_OR_RETURN(const auto directory,
+                   CommitDirectory::begin(files, {folder, step, new_nonce(), 0, 1}));
+  std::vector<std::string> parts;
+  for (const EmbeddingTable* shard : shards) {
+    ASSIGN_OR_RETURN(TableWriter writer,
+                     TableWriter::create(shard->content().view(), options, pool));
+    RETURN_IF_ERROR(writer.write(*directory, pool));
+    CheckpointManifest part;
+    part.mutable_progress()->set_step(step);
+    part.add_parts(CheckpointManifest::ROWS);
+    if (options.row_state) part.add_parts(CheckpointManifest::ROW_STATE);
+    if (options.table_state) part.add_parts(CheckpointManifest::TABLE_STATE);
+    if (base.has_value()) *part.mutable_base() = *base;
+    *part.add_tables() = writer.entry();
+    parts.push_back(part.SerializeAsString());
+  }
+  ASSIGN_OR_RETURN(CheckpointManifest manifest, joined_manifest(parts));
+  return commit(*directory, std::move(manifest), pool);
+}
+
 }  // namespace
 
 absl::Status write_table(FileSystem& files, const std::string& folder, int64_t step,
                          const EmbeddingTable& table, const TableWriterOptions& options,
                          std::optional<CheckpointManifest::Base> base, int threads) {
-  ThreadPool pool(threads);
-  ASSIGN_OR_RETURN(TableWriter writer, TableWriter::create(table.content().view(), options, pool));
-  ASSIGN_OR_RETURN(const auto directory,
-                   CommitDirectory::begin(files, {folder, step, new_nonce(), 0, 1}));
-  RETURN_IF_ERROR(writer.write(*directory, pool));
-  CheckpointManifest manifest;
-  manifest.mutable_progress()->set_step(step);
-  manifest.add_parts(CheckpointManifest::ROWS);
-  if (options.row_state) manifest.add_parts(CheckpointManifest::ROW_STATE);
-  if (options.table_state) manifest.add_parts(CheckpointManifest::TABLE_STATE);
-  if (base.has_value()) *manifest.mutable_base() = *base;
-  *manifest.add_tables() = writer.entry();
-  return commit(*directory, std::move(manifest), pool);
+  return write(files, folder, step, {&table}, options, base, threads);
+}
+
+absl::Status write_shards(FileSystem& files, const std::string& folder, int64_t step,
+                          const std::vector<std::unique_ptr<EmbeddingTable>>& shards,
+                          const TableWriterOptions& options,
+                          std::optional<CheckpointManifest::Base> base) {
+  std::vector<const EmbeddingTable*> tables;
+  for (const auto& shard : shards) tables.push_back(shard.get());
+  return write(files, folder, step, tables, options, base, /*threads=*/1);
 }
 
 absl::StatusOr<std::vector<FileTensors>> read_table_files(const CheckpointReader& checkpoint) {

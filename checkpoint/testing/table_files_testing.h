@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -42,6 +43,13 @@ absl::Status write_table(FileSystem& files, const std::string& folder, int64_t s
                          const EmbeddingTable& table, const TableWriterOptions& options = {},
                          std::optional<CheckpointManifest::Base> base = std::nullopt,
                          int threads = 1);
+
+// The same of a table over several ranks: the parts of all ranks, in the order of ranks. The files
+// are those of one writer.
+absl::Status write_shards(FileSystem& files, const std::string& folder, int64_t step,
+                          const std::vector<std::unique_ptr<EmbeddingTable>>& shards,
+                          const TableWriterOptions& options = {},
+                          std::optional<CheckpointManifest::Base> base = std::nullopt);
 
 // The tensors of each of a table's files, in the order of the files.
 absl::StatusOr<std::vector<FileTensors>> read_table_files(const CheckpointReader& checkpoint);

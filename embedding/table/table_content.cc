@@ -45,8 +45,13 @@ std::unique_ptr<TableSnapshot> TableContent::freeze(std::shared_ptr<UndoBudget> 
 
 TableSnapshot::Parts TableContent::snapshot_parts(std::shared_ptr<RowSnapshot> rows) const {
   MILLRACE_CHECK(!parts_.in_step()) << "a snapshot inside a step";
-  return {parts_.options.name, parts_.store.slots(),      parts_.applied_steps,
-          std::move(rows),     parts_.admission->clone(), parts_.evicted};
+  return {.name = parts_.options.name,
+          .slots = parts_.store.slots(),
+          .applied_steps = parts_.applied_steps,
+          .placement = parts_.options.placement,
+          .rows = std::move(rows),
+          .admission = parts_.admission->clone(),
+          .evicted = parts_.evicted};
 }
 
 TableRows TableContent::export_rows() const {
@@ -119,10 +124,18 @@ absl::Status TableContent::load_rows(const TableRows& rows) {
   }
   RETURN_IF_ERROR(check_rows(rows), what);
   WriterLock lock(parts_.mutex);
-  ASSIGN_OR_RETURN(const std::vector<RowIndex> numbers, place_rows(rows.ids, NewSlots::kUnset));
+  std::vector<int64_t> ids;
+  std::vector<size_t> from;  // [ids], the places in `rows`
+  for (size_t i = 0; i < rows.ids.size(); ++i) {
+    if (!parts_.options.placement.owns(rows.ids[i])) continue;
+    ids.push_back(rows.ids[i]);
+    from.push_back(i);
+  }
+  ASSIGN_OR_RETURN(const std::vector<RowIndex> numbers, place_rows(ids, NewSlots::kUnset));
   const std::vector<int64_t> places = places_of(parts_.store.slots(), rows.slots);
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    const RowIndex row = numbers[i];
+  for (size_t n = 0; n < numbers.size(); ++n) {
+    const size_t i = from[n];
+    const RowIndex row = numbers[n];
     parts_.store.write_weights(
         row, absl::MakeSpan(rows.weights).subspan(i * parts_.options.dim, parts_.options.dim));
     parts_.store.frequency(row) =

@@ -56,17 +56,18 @@ class TableContent {
   // id, weights, slots, frequency and last step. It depends on neither order nor history.
   absl::uint128 digest() const;
 
-  // Adds rows or, where the id is there, replaces them. A slot that `rows` lacks gets its initial
-  // value. Holds the table's mutex alone. Errors: InvalidArgument for sizes that do not fit, an id
-  // that comes twice and an unknown slot; ResourceExhausted for more rows than a limit with on_full
-  // FAIL allows; FailedPrecondition inside a step. The table is as before then. Other limits act
-  // from the next step on. The log of evicted ids begins anew, after the last step of any row: a
-  // copy of the table as it was then lacks these rows.
+  // Adds rows or, where the id is there, replaces them. Of a table on several ranks, rows that
+  // belong to other ranks are passed over (EmbeddingTable::placement). A slot that `rows` lacks
+  // gets its initial value. Holds the table's mutex alone. Errors: InvalidArgument for sizes that
+  // do not fit, an id that comes twice and an unknown slot; ResourceExhausted for more rows than a
+  // limit with on_full FAIL allows; FailedPrecondition inside a step. The table is as before then.
+  // Other limits act from the next step on. The log of evicted ids begins anew, after the last step
+  // of any row: a copy of the table as it was then lacks these rows.
   absl::Status load_rows(const TableRows& rows);
   // Makes room for rows that are loaded in pieces, straight into the store: rows[i] becomes the row
   // of ids[i], made if it is not there, with initial slots or (kUnset) any; all else of the row is
-  // to be written. REQUIRES: ids are distinct; not inside a step. Errors: ResourceExhausted as
-  // load_rows(); nothing changes then.
+  // to be written. REQUIRES: ids are distinct and of this rank; not inside a step. Errors:
+  // ResourceExhausted as load_rows(); nothing changes then.
   enum class NewSlots { kInitial, kUnset };
   absl::StatusOr<std::vector<RowIndex>> place_rows(absl::Span<const int64_t> ids,
                                                    NewSlots slots = NewSlots::kInitial);

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "embedding/policies/admission.h"
 #include "embedding/policies/evicted_log.h"
+#include "embedding/rows/placement.h"
 #include "embedding/rows/row_optimizer.h"
 #include "embedding/rows/row_snapshot.h"
 
@@ -30,6 +31,7 @@ class TableSnapshot {
     std::string name;
     std::vector<SlotSpec> slots;
     int64_t applied_steps = 0;
+    Placement placement = {};
     std::shared_ptr<RowSnapshot> rows;  // a frozen one is shared with the store
     std::unique_ptr<Admission> admission;
     EvictedLog evicted{0};
@@ -42,6 +44,8 @@ class TableSnapshot {
   const std::string& name() const { return parts_.name; }
   const std::vector<SlotSpec>& slots() const { return parts_.slots; }
   int64_t applied_steps() const { return parts_.applied_steps; }
+  // As EmbeddingTable::placement.
+  const Placement& placement() const { return parts_.placement; }
   const RowSnapshot& rows() const { return *parts_.rows; }
   AdmissionState admission_state() const { return parts_.admission->state(); }
   EvictedLogState evicted_log() const { return parts_.evicted.state(); }

@@ -167,15 +167,85 @@ TEST_F(RanksTest, BadDataOfOneRankEndsAll) {
   EXPECT_FALSE(exists("out"));
 }
 
-TEST_F(RanksTest, TablesAreRefused) {
-  write("job.textproto",
-        absl::StrReplaceAll(
-            read("job.textproto"),
-            {{"  model {", "  feature { name: 'c1' } table { name: 'c1' }\n  model {"}}));
+class TableRanksTest : public RanksTest {
+ protected:
+  TableRanksTest() {
+    const std::string model = "  model { name: \"mlp\" [millrace.mlp] { hidden: [8] } }";
+    const std::string job = read("job.textproto");
+    write("job.textproto",
+          absl::StrReplaceAll(job, {{model,
+                                     "  feature { name: 'c{1..3}' }\n"
+                                     "  table { name: 'c{1..3}' dim: 4\n"
+                                     "          admission { count { min_count: 2 } } }\n"
+                                     "  sparse_optimizer { rowwise_adagrad {} }\n"
+                                     "  model { name: 'deepfm' }"}}));
+    EXPECT_NE(read("job.textproto"), job);
+  }
+  // The tables of a checkpoint as `checkpoint show` tells of them, but for files.
+  nlohmann::json tables_of(const std::string& checkpoint) const {
+    const std::string shown = millrace_ok({"checkpoint", "show", checkpoint, "--json"}).out;
+    return nlohmann::json::parse(shown)["tables"];
+  }
+};
+
+TEST_F(TableRanksTest, TrainsSavesAndEvaluates) {
   const ProgramResult result = launch(2, {}).finish();
-  EXPECT_EQ(result.exit_code, kUsage) << result.err;
-  EXPECT_THAT(result.last_error(), HasSubstr("cannot save tables over several ranks"));
-  EXPECT_FALSE(exists("out"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("[0] completed: 20 steps, 2000 examples"));
+  const std::string checkpoint = newest_checkpoint("out");
+  millrace_ok({"checkpoint", "verify", checkpoint});
+  EXPECT_THAT(files_below(checkpoint),
+              AllOf(testing::Contains("table-c1-00000-of-00002.safetensors"),
+                    testing::Contains("table-c1-00001-of-00002.safetensors")));
+  const nlohmann::json summary = read_json("out/summary.json");
+  int64_t rows = 0;
+  for (const auto& table : tables_of(checkpoint)) rows += int64_t{table["rows"]};
+  EXPECT_GT(rows, 100);
+  const ProgramResult one =
+      millrace_ok({"evaluate", "job.textproto", "--checkpoint", "out", "--summary", "1.json"});
+  millrace_ok({"launch", "-n", "3", "--", "evaluate", "job.textproto", "--checkpoint", "out",
+               "--summary", "3.json"});
+  for (const char* metric : {"auc", "logloss"}) {
+    const double of_one = read_json("1.json")["eval"][metric];
+    EXPECT_NEAR(double{read_json("3.json")["eval"][metric]}, of_one, 1e-5) << metric;
+    EXPECT_NEAR(double{summary["eval"][metric]}, of_one, 1e-5) << metric;
+  }
+  millrace_ok({"predict", "job.textproto", "--checkpoint", "out", "--output", "scores.parquet"});
+  millrace_ok({"checkpoint", "export", checkpoint, "--output", "exported"});
+}
+
+TEST_F(TableRanksTest, AKilledRunGoesOnAsIfNothingHadBeen) {
+  const std::vector<std::string> flags = {
+      "--set", "run.report.when={every_steps: 1}", "--set",
+      "run.checkpoint={when: {every_steps: 2} max_deltas: 3 asynchronous: true}"};
+  std::vector<std::string> whole_flags = flags;
+  whole_flags.insert(whole_flags.end(), {"--output_dir", "whole"});
+  ASSERT_EQ(launch(2, whole_flags).finish().exit_code, 0);
+  for (const int killed : {0, 1}) {
+    RunningProgram program = launch(2, flags);
+    ASSERT_TRUE(program.wait_for("[0] step 7 "));
+    send_to_rank(program.process(), killed, SIGKILL);
+    EXPECT_NE(program.finish().exit_code, 0);
+    const ProgramResult again = launch(2, flags).finish();
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_THAT(again.err, HasSubstr("resuming from out/checkpoints/step-"));
+    EXPECT_EQ(content_of("out"), content_of("whole"));
+    std::filesystem::remove_all(path("out"));
+  }
+}
+
+TEST_F(TableRanksTest, AnotherNumberOfRanksGoesOn) {
+  const auto train_to = [&](int ranks, int64_t steps) {
+    const ProgramResult result =
+        launch(ranks, {"--max_steps", absl::StrCat(steps), "--set", "train.max_epochs=2"}).finish();
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr(absl::StrCat(steps, " steps")));
+  };
+  train_to(2, 4);
+  train_to(3, 8);
+  train_to(1, 12);
+  train_to(2, 16);
+  millrace_ok({"checkpoint", "verify", newest_checkpoint("out")});
 }
 
 TEST_F(RanksTest, AnotherConfigurationIsRefused) {

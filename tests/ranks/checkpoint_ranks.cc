@@ -31,7 +31,13 @@ absl::StatusOr<std::string> run_with_checkpoints(const CheckpointRun& run, FileS
   parse(run.optimizer, &options.dense_optimizer.emplace());
   parse(run.clipping, &options.clipping);
   parse(run.precision, &options.trainer.precision);
-  options.train = {.batches = 6, .batch_size = 12, .dense = 3};
+  options.train = {.batches = run.steps, .batch_size = 12, .dense = 3};
+  if (run.table.has_value()) {
+    options.train.sparse = 3;
+    options.train.ids = 100;
+    parse(*run.table, &options.table);
+    parse(run.sparse_optimizer, &options.sparse_optimizer.emplace());
+  }
   options.train.rank = collectives->rank();
   options.train.world_size = collectives->world_size();
   options.trainer.max_epochs = 2;
@@ -44,6 +50,9 @@ absl::StatusOr<std::string> run_with_checkpoints(const CheckpointRun& run, FileS
   SaverOptions saver_options;
   saver_options.folder = run.folder;
   saver_options.write_threads = 1;
+  saver_options.max_deltas = run.max_deltas;
+  saver_options.asynchronous = run.asynchronous;
+  saver_options.file_bytes = run.file_bytes;
   ASSIGN_OR_RETURN(parts.saver, Saver::create(std::move(saver_options), files, Clock::real()));
   parts.collectives = std::move(collectives);
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
@@ -56,6 +65,7 @@ absl::StatusOr<std::string> run_with_checkpoints(const CheckpointRun& run, FileS
     if (!found.has_value()) return absl::NotFoundError("no checkpoint");
   }
   RETURN_IF_ERROR(trainer->train().status());
+  if (run.save_again) RETURN_IF_ERROR(trainer->save_checkpoint().status());
   ASSIGN_OR_RETURN(const TrainState state, trainer->capture());
   return MemoryCheckpoint(state).to_string();
 }

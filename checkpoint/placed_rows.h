@@ -1,0 +1,32 @@
+// Rows of tables that all ranks together take from one place.
+#ifndef MILLRACE_CHECKPOINT_PLACED_ROWS_H_
+#define MILLRACE_CHECKPOINT_PLACED_ROWS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "distributed/collectives.h"
+
+namespace millrace {
+
+// Rows of one table that a rank took from a checkpoint or a file.
+struct PlacedRows {
+  std::string what;  // for messages: the place and the table; the same on all ranks
+  int64_t here = 0;  // rows of this rank
+  int64_t due = 0;   // rows of all ranks; the same on all ranks
+};
+
+// Checks that the rows of all ranks are those that are due. Errors: DataLoss naming the place.
+absl::Status check_placed_rows(const PlacedRows& all_ranks);
+
+// Tells the other ranks how loading went here, and checks that each row is on one rank. All ranks
+// call it at the same point, with the same places in the same order. Errors: that of the lowest
+// rank that has one, DataLoss of check_placed_rows, on all ranks; those of the collectives.
+absl::Status agree_on_loading(const absl::Status& own, const std::vector<PlacedRows>& rows,
+                              Collectives& ranks);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_CHECKPOINT_PLACED_ROWS_H_

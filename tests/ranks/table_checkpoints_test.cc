@@ -1,0 +1,274 @@
+// Checkpoints of a job with a table over many ranks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/fault_file_system_testing.h"
+#include "base/memory_file_system_testing.h"
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+#include "checkpoint/folder/checkpoint_list.h"
+#include "distributed/thread_collectives.h"
+#include "tests/ranks/checkpoint_ranks.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kAdmission[] = "admission { count { min_count: 3 } }";
+constexpr char kSketch[] = "admission { count { min_count: 3 sketch { capacity: 2000 } } }";
+
+std::vector<absl::StatusOr<std::string>> run_threads(const CheckpointRun& run,
+                                                     std::vector<FileSystem*> files,
+                                                     int world_size) {
+  std::vector<absl::StatusOr<std::string>> results(world_size, absl::UnknownError("not run"));
+  run_thread_ranks({.world_size = world_size}, [&](std::unique_ptr<Collectives> collectives) {
+    const int rank = collectives->rank();
+    results[rank] = run_with_checkpoints(run, *files[rank % files.size()], std::move(collectives));
+    return results[rank].status();
+  });
+  return results;
+}
+
+void run_all(const CheckpointRun& run, FileSystem& files, int world_size) {
+  for (const auto& result : run_threads(run, {&files}, world_size)) ASSERT_OK(result.status());
+}
+
+CheckpointRun a_run() {
+  CheckpointRun run;
+  run.folder = "c";
+  run.table = kAdmission;
+  run.sparse_optimizer = "rowwise_adagrad {} learning_rate: 0.1";
+  return run;
+}
+
+// The digests of all content of the newest checkpoint, whatever number of ranks wrote it.
+absl::StatusOr<std::string> digests_of_newest(FileSystem& files) {
+  ThreadPool threads(1);
+  ASSIGN_OR_RETURN(const auto listed, list_checkpoints(files, "c"));
+  if (listed.empty() || listed.back().reader == nullptr) return absl::NotFoundError("none");
+  const CheckpointReader& reader = *listed.back().reader;
+  RETURN_IF_ERROR(reader.verify(threads));
+  const CheckpointManifest& manifest = reader.manifest();
+  std::string text = absl::StrCat("step ", manifest.progress().step());
+  std::vector<std::string> lines;
+  for (const auto& digest : manifest.content_digests()) {
+    lines.push_back(absl::StrCat(digest.name(), " ", digest.digest()));
+  }
+  std::sort(lines.begin(), lines.end());
+  for (const std::string& line : lines) absl::StrAppend(&text, ", ", line);
+  for (const auto& table : manifest.tables()) {
+    absl::StrAppend(&text, ", ", table.rows(), " rows, state ", table.state_digest(), ", log from ",
+                    table.evicted_log_begins());
+  }
+  return text;
+}
+
+// How many files of the table the newest checkpoint has, and whether it is a delta.
+struct Shape {
+  int files = 0;
+  bool is_delta = false;
+};
+Shape shape_of_newest(FileSystem& files) {
+  const auto listed = list_checkpoints(files, "c");
+  EXPECT_OK(listed.status());
+  Shape shape;
+  for (const auto& file : listed->back().reader->manifest().files()) {
+    if (file.kind() == CheckpointManifest::TABLE_FILE) ++shape.files;
+  }
+  shape.is_delta = listed->back().reader->manifest().has_base();
+  return shape;
+}
+
+class TableCheckpointsTest : public testing::TestWithParam<std::string> {
+ protected:
+  static CheckpointRun whole() {
+    CheckpointRun run = a_run();
+    run.table = GetParam();
+    run.steps = 20;
+    return run;
+  }
+};
+
+TEST_P(TableCheckpointsTest, ResumesExactlyFromEveryStepOfForty) {
+  MemoryFileSystem none;
+  const auto undisturbed = run_threads(whole(), {&none}, 2);
+  for (const auto& result : undisturbed) ASSERT_OK(result.status());
+  for (int64_t step = 1; step <= 40; ++step) {
+    SCOPED_TRACE(absl::StrCat("step ", step));
+    MemoryFileSystem files;
+    CheckpointRun first = whole();
+    first.save_every = 5;
+    first.max_steps = step;
+    first.asynchronous = step % 2 == 0;
+    first.max_deltas = step % 3 == 0 ? 3 : 0;
+    first.file_bytes = step % 5 == 0 ? 300 : first.file_bytes;
+    run_all(first, files, 2);
+    CheckpointRun rest = whole();
+    rest.resume = true;
+    const auto resumed = run_threads(rest, {&files}, 2);
+    for (int rank = 0; rank < 2; ++rank) {
+      ASSERT_OK(resumed[rank].status());
+      ASSERT_EQ(*resumed[rank], *undisturbed[rank]) << "rank " << rank;
+    }
+  }
+}
+
+// 4, 2, 3, 1 and 4 ranks, each of which reads what the one before wrote and trains on.
+TEST_P(TableCheckpointsTest, AnotherNumberOfRanksHoldsTheSame) {
+  MemoryFileSystem files;
+  CheckpointRun run = whole();
+  run.save_every = 3;
+  run.max_deltas = 2;
+  run.file_bytes = 500;
+  std::string before;
+  for (const int world_size : {4, 2, 3, 1, 4}) {
+    SCOPED_TRACE(absl::StrCat(world_size, " ranks"));
+    if (!before.empty()) {
+      CheckpointRun again = run;  // trains nothing
+      again.resume = again.save_again = true;
+      run_all(again, files, world_size);
+      ASSERT_THAT(digests_of_newest(files), IsOkAndHolds(before)) << "read and saved again";
+    }
+    run.resume = !before.empty();
+    run.max_steps += 5;
+    run_all(run, files, world_size);
+    EXPECT_GT(shape_of_newest(files).files, world_size) << "small files";
+    ASSERT_OK_AND_ASSIGN(std::string now, digests_of_newest(files));
+    EXPECT_THAT(now, HasSubstr(absl::StrCat("step ", run.max_steps)));
+    EXPECT_NE(now, before);
+    before = std::move(now);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, TableCheckpointsTest,
+                         testing::Values("", kAdmission, kSketch,
+                                         "limit { max_rows: 30 on_full: EVICT_LRU }"));
+
+// What is counted does not depend on the number of ranks.
+TEST(TableCheckpointsOfRanksTest, CandidatesAndEvictedIdsAreThoseOfOneRank) {
+  const auto state_digest = [](const std::string& table, int world_size) {
+    MemoryFileSystem files;
+    CheckpointRun run = a_run();
+    run.table = table;
+    run.save_every = 1000;
+    run_all(run, files, world_size);
+    const auto listed = list_checkpoints(files, "c");
+    EXPECT_OK(listed.status());
+    return listed->back().reader->manifest().tables(0).state_digest();
+  };
+  for (const std::string table : {std::string(kAdmission), std::string(kSketch),
+                                  std::string("limit { max_rows: 30 on_full: EVICT_LRU }")}) {
+    SCOPED_TRACE(table);
+    const std::string one = state_digest(table, 1);
+    for (const int world_size : {2, 3, 4}) EXPECT_EQ(state_digest(table, world_size), one);
+  }
+}
+
+TEST(TableCheckpointsOfRanksTest, DeltasNeedTheBaseOnAllRanks) {
+  CheckpointRun run = a_run();
+  run.save_every = 3;
+  run.max_deltas = 5;
+  MemoryFileSystem files;
+  run.max_steps = 6;
+  run_all(run, files, 3);
+  EXPECT_TRUE(shape_of_newest(files).is_delta);
+  // One rank does not see the base: all save a whole checkpoint.
+  run.resume = true;
+  run.max_steps = 9;
+  FaultFileSystem faulty(files);
+  int64_t deltas = 0, wholes = 0;
+  for (int64_t n = 0; n < 400; n += 7) {
+    faulty.fail(n, 1, absl::UnavailableError("injected"));
+    const auto results = run_threads(run, {&files, &faulty, &files}, 3);
+    EXPECT_EQ(results[0].ok(), results[1].ok());
+    EXPECT_EQ(results[0].ok(), results[2].ok());
+    if (results[0].ok()) {
+      (shape_of_newest(files).is_delta ? deltas : wholes) += 1;
+      ASSERT_OK(digests_of_newest(files).status());
+    }
+    if (files.info("c/step-00000009").ok()) {
+      ASSERT_OK(remove_recursively(files, "c/step-00000009"));
+    }
+  }
+  EXPECT_GT(deltas, 0);
+}
+
+// Whatever the disk of a rank refuses, all ranks end with its message, and the older checkpoint is
+// there.
+TEST(TableCheckpointsOfRanksTest, WhatOneRankCannotWriteFailsOnAll) {
+  for (const bool asynchronous : {false, true}) {
+    for (const int guilty : {0, 1}) {
+      int64_t failures = 0;
+      CheckpointRun run = a_run();
+      run.asynchronous = asynchronous;
+      run.save_every = run.max_steps = 4;
+      for (int64_t n = 0;; ++n) {
+        SCOPED_TRACE(absl::StrCat("call ", n, " of rank ", guilty));
+        MemoryFileSystem disk;
+        run_all(run, disk, 2);
+        FaultFileSystem faulty(disk);
+        faulty.fail(n, 1, absl::ResourceExhaustedError("injected"));
+        std::vector<FileSystem*> files = {&disk, &disk};
+        files[guilty] = &faulty;
+        CheckpointRun next = run;
+        next.save_every = next.max_steps = 8;
+        next.resume = true;
+        const auto results = run_threads(next, files, 2);
+        ASSERT_OK_AND_ASSIGN(const auto listed, list_checkpoints(disk, "c"));
+        ASSERT_FALSE(listed.empty());
+        EXPECT_OK(listed[0].status) << "of step 4";
+        if (faulty.calls() <= n) break;
+        EXPECT_EQ(results[0].ok(), results[1].ok());
+        if (results[0].ok()) continue;  // what did not matter, such as clean-up
+        ++failures;
+        for (const auto& result : results) {
+          EXPECT_THAT(result.status().message(), HasSubstr("injected"));
+        }
+      }
+      EXPECT_GT(failures, 5);
+    }
+  }
+}
+
+TEST(TableCheckpointsOfRanksTest, AMissingShardIsNamedByAllRanks) {
+  MemoryFileSystem files;
+  CheckpointRun run = a_run();
+  run.save_every = run.max_steps = 4;
+  run_all(run, files, 3);
+  const std::string file = "c/step-00000004/table-items-00002-of-00003.safetensors";
+  ASSERT_OK(files.remove(file));
+  run.resume = true;
+  for (const int world_size : {1, 2, 3}) {
+    for (const auto& result : run_threads(run, {&files}, world_size)) {
+      EXPECT_THAT(result.status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(file)));
+    }
+  }
+}
+
+// Of a folder that one rank does not see, nothing is half read or half written.
+TEST(TableCheckpointsOfRanksTest, AFolderOfItsOwnIsFoundOut) {
+  MemoryFileSystem shared, own;
+  CheckpointRun run = a_run();
+  run.save_every = run.max_steps = 4;
+  const auto written = run_threads(run, {&shared, &own}, 2);
+  for (const auto& result : written) {
+    EXPECT_FALSE(result.ok());
+    EXPECT_THAT(result.status().message(), HasSubstr("rank 1"));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto listed, list_checkpoints(shared, "c"));
+  EXPECT_TRUE(listed.empty());
+  run_all(run, shared, 2);
+  run.resume = true;
+  for (const auto& result : run_threads(run, {&shared, &own}, 2)) {
+    EXPECT_THAT(result.status().message(), HasSubstr("rank 1"));
+  }
+}
+
+}  // namespace
+}  // namespace millrace
