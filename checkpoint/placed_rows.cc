@@ -21,8 +21,9 @@ absl::Status agree_on_loading(const absl::Status& own, const std::vector<PlacedR
   const auto add_rows = [](std::string* text, const PlacedRows& place) {
     absl::StrAppend(text, place.here);
   };
-  absl::StatusOr<std::string> counts = own;
-  if (own.ok()) counts = absl::StrJoin(rows, ",", add_rows);
+  const absl::StatusOr<std::string> counts =
+      own.ok() ? absl::StatusOr<std::string>(absl::StrJoin(rows, ",", add_rows))
+               : absl::StatusOr<std::string>(own);
   ASSIGN_OR_RETURN(const std::vector<std::string> all, gather_results(counts, ranks));
   std::vector<PlacedRows> sums = rows;
   for (PlacedRows& sum : sums) sum.here = 0;

@@ -153,9 +153,10 @@ absl::StatusOr<Saver::ExistingStep> Saver::find(const std::vector<std::string>& 
   return ExistingStep{.kept_bytes = kept.ok() ? (*kept)->expected_bytes(manifest) : 0};
 }
 
-// Agrees with all ranks on a checkpoint of which this rank writes `own`, and checks the free space.
-// Rank 0 calls `find` in the open folder with the texts of all ranks. Writes only the lock.
-absl::StatusOr<Saver::SavePermit> Saver::make_room(const absl::StatusOr<Share>& own,
+// Agrees with all ranks on a checkpoint of `step` of which this rank writes `own`, and checks the
+// free space. Rank 0 calls `find` in the open folder with the texts of all ranks. Writes only the
+// lock and the directory for the files.
+absl::StatusOr<Saver::SavePermit> Saver::make_room(int64_t step, const absl::StatusOr<Share>& own,
                                                    FindExisting find, Collectives& ranks) {
   const auto packed = own.ok()
                           ? absl::StatusOr<std::string>(absl::StrCat(own->bytes, "\n", own->text))
@@ -173,7 +174,9 @@ absl::StatusOr<Saver::SavePermit> Saver::make_room(const absl::StatusOr<Share>& 
         ASSIGN_OR_RETURN(const ExistingStep found, find(shares));
         if (found.same) return std::string();
         RETURN_IF_ERROR(check_free_space(files_, options_.folder, total - found.kept_bytes));
-        return absl::StrCat(found.kept_bytes > 0 ? kKeepFiles : "", new_nonce());
+        const std::string nonce = new_nonce();
+        RETURN_IF_ERROR(CommitDirectory::make(files_, {options_.folder, step, nonce}));
+        return absl::StrCat(found.kept_bytes > 0 ? kKeepFiles : "", nonce);
       },
       ranks);
   RETURN_IF_ERROR(agreed.status());
@@ -234,11 +237,11 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& whole,
       writer.ok()
           ? absl::StatusOr<Share>({writer->size_bytes(), writer->manifest().SerializeAsString()})
           : writer.status();
-  ASSIGN_OR_RETURN(
-      const SavePermit permit,
-      make_room(
-          own, [&](const std::vector<std::string>& parts) { return find(parts); }, ranks),
-      what);
+  ASSIGN_OR_RETURN(const SavePermit permit,
+                   make_room(
+                       progress.step, own,
+                       [&](const std::vector<std::string>& parts) { return find(parts); }, ranks),
+                   what);
   const CheckpointInfo info = {path_of(progress.step), progress};
   if (permit.nonce.empty()) {
     if (ranks.rank() == 0) retain(progress.step, threads_);
@@ -392,7 +395,7 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
     return ExistingStep{.same =
                             files_.link_info(save->info.path).ok()};  // compared in save_at_once
   };
-  ASSIGN_OR_RETURN(const SavePermit permit, make_room(own, find, ranks), what);
+  ASSIGN_OR_RETURN(const SavePermit permit, make_room(progress.step, own, find, ranks), what);
   if (permit.nonce.empty()) {
     frozen = absl::CancelledError();  // released
     return save_at_once(whole, metrics, ranks);

@@ -156,7 +156,7 @@ TEST_F(CheckpointListTest, ANewerFormatAndADiskThatFailsArePassedOverByNobody) {
   for (const Check check : {Check::kQuick, Check::kFull}) {
     EXPECT_THAT(newest(check),
                 StatusIs(absl::StatusCode::kUnimplemented,
-                         AllOf(HasSubstr(at("step-00000002")), HasSubstr("format version 2"))));
+                         AllOf(HasSubstr(at("step-00000002")), HasSubstr("format version 3"))));
   }
   save({.step = 3});
   EXPECT_OK(newest(Check::kFull)) << "older than what is found";

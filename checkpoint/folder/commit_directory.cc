@@ -63,6 +63,10 @@ CommitDirectory::~CommitDirectory() {
   if (!done_ && options_.rank == 0) discard().IgnoreError();
 }
 
+absl::Status CommitDirectory::make(FileSystem& files, const CommitOptions& options) {
+  return files.create_directories(path_of(options, Kind::kTemporary));
+}
+
 absl::StatusOr<std::unique_ptr<CommitDirectory>> CommitDirectory::begin(FileSystem& files,
                                                                         CommitOptions options) {
   if (options.step < 0 || !is_nonce(options.nonce) || options.rank < 0 ||
@@ -72,7 +76,15 @@ absl::StatusOr<std::unique_ptr<CommitDirectory>> CommitDirectory::begin(FileSyst
                                                    " with nonce \"", options.nonce, "\""));
   }
   std::unique_ptr<CommitDirectory> directory(new CommitDirectory(files, std::move(options)));
-  RETURN_IF_ERROR(files.create_directories(directory->temporary_));
+  if (directory->options_.rank == 0) {
+    RETURN_IF_ERROR(make(files, directory->options_));
+  } else if (const auto found = files.info(directory->temporary_); !found.ok()) {
+    if (!absl::IsNotFound(found.status())) return found.status();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "rank 0 has made ", directory->temporary_, ", which rank ", directory->options_.rank,
+        " does not see; all ranks need the same folder: put output_dir on a disk that "
+        "all machines share"));
+  }
   if (directory->options_.keep_files) {
     absl::StatusOr<std::unique_ptr<KeptFiles>> kept = KeptFiles::open(files, directory->path_);
     if (kept.ok()) directory->kept_ = *std::move(kept);  // else all files are written

@@ -45,8 +45,12 @@ class CommitDirectory {
  public:
   using File = CheckpointManifest::File;
 
-  // Makes the temporary directory, on whichever rank comes first. Borrows `files`.
-  // Errors: InvalidArgument for bad options; those of writing.
+  // Makes the temporary directory, which begin() of other ranks looks for. Called on rank 0, which
+  // chose the nonce, before the others hear of it. Errors: those of writing.
+  static absl::Status make(FileSystem& files, const CommitOptions& options);
+  // On rank 0 makes the temporary directory, if make() has not. Borrows `files`.
+  // Errors: InvalidArgument for bad options; FailedPrecondition on another rank that does not see
+  // the directory of rank 0, so that their folders are not the same; those of writing.
   static absl::StatusOr<std::unique_ptr<CommitDirectory>> begin(FileSystem& files,
                                                                 CommitOptions options);
   // On rank 0 what was not committed is discarded.

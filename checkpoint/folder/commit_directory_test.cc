@@ -206,6 +206,18 @@ TEST_F(CommitDirectoryTest, BadOptionsAndManifests) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("chunks files")));
 }
 
+TEST_F(CommitDirectoryTest, OtherRanksSeeTheDirectoryOfRank0) {
+  const CommitOptions second = {folder_, 1, "n", 1, 2};
+  EXPECT_THAT(
+      CommitDirectory::begin(files_, second),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("which rank 1 does not see")));
+  ASSERT_OK(CommitDirectory::make(files_, {folder_, 1, "other"}));
+  EXPECT_THAT(CommitDirectory::begin(files_, second),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_OK(CommitDirectory::make(files_, {folder_, 1, "n"}));
+  EXPECT_OK(CommitDirectory::begin(files_, second));
+}
+
 // Whatever fails, once or from then on: an error that names it, the checkpoints from before
 // untouched, and the next attempt works.
 TEST_F(CommitDirectoryTest, EveryCallThatFailsIsReported) {

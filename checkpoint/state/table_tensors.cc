@@ -66,7 +66,7 @@ absl::uint128 table_state_digest(const AdmissionState& admission, const EvictedL
       std::memcpy(little_endian, &number, sizeof(number));
       text.append(little_endian, sizeof(number));
     }
-    text.append(bytes);
+    text.append(bytes.data(), bytes.size());
     sum += xxh3_128(text);
   };
   for (size_t i = 0; i < admission.ids.size(); ++i) {

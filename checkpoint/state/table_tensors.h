@@ -9,8 +9,6 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/string_view.h"
 #include "checkpoint/format/tensor_type.h"
-#include "embedding/policies/admission.h"
-#include "embedding/policies/evicted_log.h"
 #include "embedding/rows/placement.h"
 #include "embedding/table/embedding_table.h"
 #include "embedding/table/table_snapshot.h"

@@ -15,8 +15,6 @@
 #include "base/thread_pool.h"
 #include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/format/tensor_file_layout.h"
-#include "embedding/policies/admission.h"
-#include "embedding/policies/evicted_log.h"
 #include "embedding/table/table_snapshot.h"
 #include "proto/checkpoint_manifest.pb.h"
 
