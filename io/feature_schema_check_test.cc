@@ -31,9 +31,10 @@ TEST(FeatureSchemaCheckTest, Refuses) {
   fails("feature { kind: LABEL }", "t.feature[0]: name is missing");
   fails("feature { name: 'a' kind: LABEL } feature { name: 'a' }",
         "t.feature[1] \"a\": the name is taken by an entry before it");
-  fails("feature { name: 'y' kind: LABEL } feature { name: 'a' kind: GROUP_ID }"
-        "feature { name: 'b' kind: GROUP_ID }",
-        "t.feature[2] \"b\": there is a feature of kind GROUP_ID before it");
+  fails(
+      "feature { name: 'y' kind: LABEL } feature { name: 'a' kind: GROUP_ID }"
+      "feature { name: 'b' kind: GROUP_ID }",
+      "t.feature[2] \"b\": there is a feature of kind GROUP_ID before it");
   fails("feature { name: 'a' } feature { name: 'a' }",
         "t.feature[1] \"a\": the name is taken by an entry before it\n"
         "t: no feature is of kind LABEL; at least one is needed");

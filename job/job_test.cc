@@ -189,7 +189,7 @@ TEST_F(JobTest, OtherRanksLearnWhyATrainerCannotBeMade) {
         if (ranks->rank() == 0) return ranks->broadcast("", 1).status();
         return build_trainer(config_, resources_, std::move(ranks)).status();
       });
-  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("failing")));
+  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("failing")));
   EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted,
                                     AllOf(HasSubstr("rank 1"), HasSubstr("failing"))));
 }

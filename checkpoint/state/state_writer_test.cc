@@ -135,6 +135,7 @@ TEST_F(StateWriterTest, WhatIsTheSameOnAllRanksIsWrittenByTheFirst) {
   ASSERT_OK_AND_ASSIGN(StateWriter writer,
                        StateWriter::create(view_state(state), options, threads_));
   EXPECT_EQ(writer.manifest().content_digests_size(), 0);
+  ASSERT_OK(CommitDirectory::make(files_, {"c", 2, "n"}));
   ASSERT_OK_AND_ASSIGN(const auto directory, CommitDirectory::begin(files_, {"c", 2, "n", 1, 3}));
   ASSERT_OK(writer.write(*directory, threads_));
   ASSERT_OK_AND_ASSIGN(const auto entries, directory->finish_files(threads_));

@@ -182,9 +182,9 @@ TEST(TableCheckpointsOfRanksTest, DeltasNeedTheBaseOnAllRanks) {
   // One rank does not see the base: all save a whole checkpoint.
   run.resume = true;
   run.max_steps = 9;
-  FaultFileSystem faulty(files);
-  int64_t deltas = 0, wholes = 0;
-  for (int64_t n = 0; n < 400; n += 7) {
+  int64_t deltas = 0, wholes = 0, failures = 0;
+  for (int64_t n = 0;; ++n) {
+    FaultFileSystem faulty(files);
     faulty.fail(n, 1, absl::UnavailableError("injected"));
     const auto results = run_threads(run, {&files, &faulty, &files}, 3);
     EXPECT_EQ(results[0].ok(), results[1].ok());
@@ -192,12 +192,20 @@ TEST(TableCheckpointsOfRanksTest, DeltasNeedTheBaseOnAllRanks) {
     if (results[0].ok()) {
       (shape_of_newest(files).is_delta ? deltas : wholes) += 1;
       ASSERT_OK(digests_of_newest(files).status());
+    } else {
+      ++failures;
+    }
+    if (faulty.calls() <= n) {
+      EXPECT_TRUE(shape_of_newest(files).is_delta) << "without a fault";
+      break;
     }
     if (files.info("c/step-00000009").ok()) {
       ASSERT_OK(remove_recursively(files, "c/step-00000009"));
     }
   }
   EXPECT_GT(deltas, 0);
+  EXPECT_GT(wholes, 0);
+  EXPECT_GT(failures, 5);
 }
 
 // Whatever the disk of a rank refuses, all ranks end with its message, and the older checkpoint is
