@@ -470,7 +470,6 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data,
     if (!data.targets.empty()) targets = of_step.targets;
     ASSIGN_OR_RETURN(const StepResult result, steps_.run(data, of_step.examples, targets));
     agreed = agreement_.result();
-    parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
     advance(result);
     for (const Batch& batch : data.micro_batches) {
       recorder_.summary().bad_examples += batch.bad_examples;
@@ -478,10 +477,12 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data,
     // Before anything is served: a checkpoint holds the position after this step.
     position_.after_step(data.micro_batches.back().cursor, !goes_on(agreed));
     RETURN_IF_ERROR(steps_.after_backward_status());
+    // Still part of the update, also for ranks that have to name this one.
     if (result.applied) {
       RETURN_IF_ERROR(tables_.enforce_limits({"eviction", position_.steps_done()}));
-      RETURN_IF_ERROR(reporter_.add(result));
     }
+    parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
+    if (result.applied) RETURN_IF_ERROR(reporter_.add(result));
     RETURN_IF_ERROR(hooks_.after_step(context_, result));
     RETURN_IF_ERROR(checkpoints_.poll(agreed));
     RETURN_IF_ERROR(report_if_due());

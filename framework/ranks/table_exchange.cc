@@ -74,7 +74,8 @@ void TableExchange::repeat() {
 
 absl::Status TableExchange::fetch(absl::Span<const Batch> micro_batches) {
   if (!active_) return absl::OkStatus();
-  agreement_.collectives().set_phase(RankPhase::kLookup, step_);
+  // An evaluation is one phase, whatever it does.
+  if (phase_ == Phase::kTrain) agreement_.collectives().set_phase(RankPhase::kLookup, step_);
   absl::Status own =
       catch_exceptions("the lookups of the model", [&] { return request(micro_batches); });
   if (own.ok()) {

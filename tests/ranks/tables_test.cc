@@ -1,6 +1,7 @@
 // A model with a table trained on the same global batches by 1 to 4 ranks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "embedding/embedding_collection.h"
 #include "embedding/rows/placement.h"
 #include "framework/model.h"
+#include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_model.h"
 #include "tests/fakes/tiny_trainer.h"
 
@@ -228,6 +230,92 @@ TEST(TablesTest, AStepThatIsRepeatedReadsTheSameRows) {
   // bits.
   options.trainer.precision.mutable_loss_scale()->set_initial(std::ldexp(1.0, 24));
   expect_same_over_ranks(options, 1e-2);
+}
+
+// What an empty rank owns is added up again, too.
+TEST(TablesTest, AStepThatIsRepeatedOnARankWithoutData) {
+  TinyTrainerOptions options = tiny_options();
+  options.train.batch_size = 2;  // 3 and 4 ranks: some have none
+  options.trainer.precision.set_compute(PrecisionConfig::FLOAT16);
+  options.trainer.precision.mutable_loss_scale()->set_initial(std::ldexp(1.0, 24));
+  expect_same_over_ranks(options, 1e-2);
+}
+
+// What a rank reports to the others in each exchange of tables, and in the sums that choose rows to
+// evict.
+TEST(TablesTest, RanksReportWhatTheyDo) {
+  TinyTrainerOptions options = tiny_options();
+  options.table.mutable_limit()->set_max_rows(60);
+  options.table.mutable_limit()->set_on_full(LimitConfig::EVICT_LRU);
+  constexpr int kRanks = 2;
+  std::vector<std::map<std::pair<Channel, RankPhase>, int64_t>> calls(kRanks);
+  const auto inject = [&](const CollectiveCall& call) {
+    ++calls[call.rank][{call.channel, call.phase}];
+    return absl::OkStatus();
+  };
+  const auto statuses = run_thread_ranks(
+      {.world_size = kRanks, .inject = inject},
+      [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
+        TinyTrainerOptions own = options;
+        own.train.rank = own.eval.rank = ranks->rank();
+        own.train.world_size = own.eval.world_size = kRanks;
+        TrainerParts parts = tiny_parts(own);
+        parts.collectives = std::move(ranks);
+        ASSIGN_OR_RETURN(auto trainer, Trainer::create(own.trainer, std::move(parts)));
+        return trainer->train_and_evaluate().status();
+      });
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ASSERT_OK(statuses[rank]);
+    std::map<RankPhase, int64_t> of_tables;
+    for (const auto& [call, count] : calls[rank]) {
+      if (call.first == Channel::kTables) of_tables[call.second] += count;
+    }
+    EXPECT_EQ(of_tables[RankPhase::kLookup], 2 * kSteps);
+    EXPECT_EQ(of_tables[RankPhase::kCommit], kSteps);
+    EXPECT_EQ(of_tables[RankPhase::kEvaluation], 2 * options.eval.batches);
+    EXPECT_EQ(of_tables.size(), 3);
+    EXPECT_GT((calls[rank][{Channel::kControl, RankPhase::kUpdate}]), kSteps);
+  }
+}
+
+// Hooks of after_step see tables with as many rows as the limit allows, over all ranks.
+TEST(TablesTest, LimitsHoldInAfterStep) {
+  constexpr int64_t kLimit = 60;
+  TinyTrainerOptions options = tiny_options();
+  options.table.mutable_limit()->set_max_rows(kLimit);
+  options.table.mutable_limit()->set_on_full(LimitConfig::EVICT_LRU);
+  constexpr int kRanks = 3;
+  std::vector<std::vector<int64_t>> rows(kRanks);  // after each step
+  const auto statuses = run_thread_ranks(
+      {.world_size = kRanks}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
+        TinyTrainerOptions own = options;
+        const int rank = ranks->rank();
+        own.train.rank = own.eval.rank = rank;
+        own.train.world_size = own.eval.world_size = kRanks;
+        TrainerParts parts = tiny_parts(own);
+        const auto model = parts.model;
+        parts.collectives = std::move(ranks);
+        ASSIGN_OR_RETURN(auto trainer, Trainer::create(own.trainer, std::move(parts)));
+        std::vector<std::string> events;
+        RETURN_IF_ERROR(trainer->add_hook(
+            std::make_unique<RecordingHook>(&events, [&](HookContext&, absl::string_view event) {
+              if (event == "after_step") {
+                const auto& table = *collections_of(*model)[0]->tables()[0];
+                rows[rank].push_back(table.maintenance().statistics().rows);
+              }
+              return absl::OkStatus();
+            })));
+        return trainer->train().status();
+      });
+  for (const absl::Status& status : statuses) ASSERT_OK(status);
+  int64_t most = 0;
+  for (int64_t step = 0; step < kSteps; ++step) {
+    int64_t all = 0;
+    for (int rank = 0; rank < kRanks; ++rank) all += rows[rank].at(step);
+    EXPECT_LE(all, kLimit) << "step " << step;
+    most = std::max(most, all);
+  }
+  EXPECT_GT(most, kLimit / 2);
 }
 
 TEST(TablesTest, ARankWithoutDataTakesPart) {
