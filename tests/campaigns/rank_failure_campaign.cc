@@ -1,0 +1,269 @@
+#include "tests/campaigns/rank_failure_campaign.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "base/log.h"
+#include "base/random/philox.h"
+#include "checkpoint/folder/checkpoint_list.h"
+#include "checkpoint/folder/directory_lock.h"
+#include "checkpoint/format/checkpoint_names.h"
+#include "distributed/process_ranks_testing.h"
+#include "tests/ranks/failing_rank.h"
+#include "tools/exit_code.h"
+
+namespace millrace {
+namespace {
+
+constexpr int kRanks = 3;
+
+// Whether tables over ranks can be saved. While they cannot, jobs that save have no tables, and
+// jobs with tables do not save.
+constexpr bool kTablesAreSaved = false;
+
+// How long a rank that hangs is waited for.
+constexpr absl::Duration kHangs = absl::Seconds(60);
+
+const FailurePhaseEntry& entry_of(const InjectedFailure& failure) {
+  return failure_phases()[static_cast<int>(failure.phase)];
+}
+
+std::string describe(const InjectedFailure& failure) {
+  return absl::StrCat("rank ", failure.rank, " ", failure_kind_name(failure.kind), " in ",
+                      entry_of(failure).name, ", hit ", failure.ordinal);
+}
+
+InjectedFailure make_failure(const FailurePhaseEntry& entry, FailureKind kind, int rank,
+                             uint64_t random) {
+  return {entry.phase, kind, rank, 1 + static_cast<int64_t>(random % entry.hits)};
+}
+
+// Names in a folder of checkpoints that no finished save leaves.
+std::vector<std::string> leftovers(const std::string& folder) {
+  std::vector<std::string> names;
+  const auto entries = FileSystem::local().list(folder);
+  if (!entries.ok()) return names;
+  for (const DirectoryEntry& entry : *entries) {
+    const auto name = parse_checkpoint_name(entry.name);
+    const bool whole = name && name->kind == CheckpointName::Kind::kCheckpoint;
+    if (!whole && entry.name != "lock") names.push_back(entry.name);
+  }
+  return names;
+}
+
+// The longest that ranks took to leave after the failure of another one.
+struct Longest {
+  absl::Duration lost, frozen;
+};
+
+// A job of three processes, from its start until what is left of it was checked.
+class Case {
+ public:
+  Case(const InjectedFailure& failure, std::string directory, const RankFailuresOptions& options,
+       CampaignResult& result, Longest& longest)
+      : failure_(failure),
+        directory_(std::move(directory)),
+        options_(options),
+        result_(result),
+        longest_(longest),
+        tables_(kTablesAreSaved || failure.phase != FailurePhase::kSave),
+        folder_(kTablesAreSaved || !tables_ ? join_path(directory_, "checkpoints") : "") {
+    const absl::Status made = FileSystem::local().create_directories(directory_);
+    MILLRACE_CHECK(made.ok()) << made;
+    start(failure_, /*resume=*/false);
+  }
+
+  // Waits for the end and checks it.
+  void finish() {
+    result_.add("cases");
+    failure_.kind == FailureKind::kTerminate ? check_stopped() : check_failed();
+    ranks_.reset();  // kills a frozen rank
+    if (!folder_.empty()) {
+      check_lock();
+      if (failure_.kind != FailureKind::kTerminate) check_resumed();
+    }
+    const absl::Status removed = remove_recursively(FileSystem::local(), directory_);
+    if (!removed.ok()) violate(removed.ToString());
+  }
+
+ private:
+  void start(const InjectedFailure& failure, bool resume) {
+    FailingRankOptions rank;
+    rank.failure = failure;
+    rank.tables = tables_;
+    rank.folder = folder_;
+    rank.resume = resume;
+    rank.collective_timeout = options_.collective_timeout;
+    ranks_ = std::make_unique<ProcessRanks>(
+        kRanks, free_port(), [rank, this](const RankEnvironment& environment, const ChildLink&) {
+          FailingRankOptions own = rank;
+          own.environment = environment;
+          const absl::StatusOr<std::string> outcome = run_failing_rank(own, record_);
+          return outcome.ok() ? absl::OutOfRangeError(*outcome) : outcome.status();
+        });
+  }
+
+  // What a rank came to, or its error.
+  std::string end_of(int rank) {
+    const absl::Status outcome = ranks_->wait(rank, kHangs);
+    return absl::IsOutOfRange(outcome) ? std::string(outcome.message()) : outcome.ToString();
+  }
+
+  bool happened() {
+    if (record_.content().failed_at == 0) return false;
+    result_.add(absl::StrCat(entry_of(failure_).name, " hit"));
+    return true;
+  }
+
+  void check_failed() {
+    std::vector<absl::Status> outcomes;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      outcomes.push_back(rank == failure_.rank ? absl::OkStatus() : ranks_->wait(rank, kHangs));
+    }
+    if (!happened()) {
+      return violate(absl::StrCat("did not happen; another rank came to: ",
+                                  outcomes[failure_.rank == 0 ? 1 : 0].ToString()));
+    }
+    const FailureRecord::Content& record = record_.content();
+    const auto phase = static_cast<RankPhase>(record.phase.load());
+    if (phase != entry_of(failure_).reported) {
+      violate(absl::StrCat("the rank had reported phase ", rank_phase_name(phase)));
+    }
+    const std::string blamed =
+        absl::StrCat("rank ", failure_.rank, " failed in ", rank_phase_name(phase), " of step ",
+                     record.step.load(), ": ");
+    for (int rank = 0; rank < kRanks; ++rank) {
+      if (rank != failure_.rank) check_survivor(rank, outcomes[rank], blamed);
+    }
+  }
+
+  void check_survivor(int rank, const absl::Status& outcome, const std::string& blamed) {
+    if (exit_code(outcome) != kExitPeer || !absl::StrContains(outcome.message(), blamed)) {
+      violate(absl::StrCat("rank ", rank, " says: ", outcome.ToString(), "; must say: ", blamed));
+    }
+    const FailureRecord::Content& record = record_.content();
+    if (record.ended_at[rank] == 0) return;
+    const bool frozen = failure_.kind == FailureKind::kFreeze;
+    const absl::Duration took = absl::Nanoseconds(record.ended_at[rank] - record.failed_at);
+    absl::Duration& longest = frozen ? longest_.frozen : longest_.lost;
+    longest = std::max(longest, took);
+    const absl::Duration limit =
+        options_.slack + (frozen ? 2 * options_.collective_timeout : options_.limit);
+    if (took > limit) {
+      violate(absl::StrCat("rank ", rank, " left after ", absl::FormatDuration(took)));
+    }
+  }
+
+  void check_stopped() {
+    std::set<std::string> ends;
+    for (int rank = 0; rank < kRanks; ++rank) ends.insert(end_of(rank));
+    if (!happened()) return violate("did not happen");
+    if (ends.size() != 1 || !absl::StartsWith(*ends.begin(), "stopped (signal SIGTERM) at ")) {
+      for (const std::string& end : ends) violate(absl::StrCat("a rank came to: ", end));
+      return;
+    }
+    if (folder_.empty()) return;
+    const auto listed = list_checkpoints(FileSystem::local(), folder_);
+    const bool last = listed.ok() && !listed->empty() &&
+                      absl::EndsWith(*ends.begin(), absl::StrCat(" ", listed->back().step));
+    if (!last) violate(absl::StrCat("no checkpoint of the end: ", *ends.begin()));
+    for (const std::string& name : leftovers(folder_)) violate(absl::StrCat(name, " is left"));
+  }
+
+  void check_lock() {
+    FileSystem& files = FileSystem::local();
+    const auto lock = DirectoryLock::acquire(files, folder_, Clock::real());
+    if (!lock.ok()) violate(lock.status().ToString());
+  }
+
+  // What a writer left that was killed, the next one removes.
+  void check_resumed() {
+    const auto listed = list_checkpoints(FileSystem::local(), folder_);
+    if (!listed.ok()) return violate(listed.status().ToString());
+    start({.rank = -1}, /*resume=*/!listed->empty());
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const std::string end = end_of(rank);
+      if (end != "completed at step 12") violate(absl::StrCat("resumed, a rank came to: ", end));
+    }
+    ranks_.reset();
+    for (const std::string& name : leftovers(folder_)) violate(absl::StrCat(name, " is left"));
+  }
+
+  void violate(const std::string& what) {
+    result_.violate(absl::StrCat(describe(failure_), ": ", what));
+  }
+
+  const InjectedFailure failure_;
+  const std::string directory_;
+  const RankFailuresOptions& options_;
+  CampaignResult& result_;
+  Longest& longest_;
+  const bool tables_;
+  const std::string folder_;
+  FailureRecord record_;
+  std::unique_ptr<ProcessRanks> ranks_;
+};
+
+}  // namespace
+
+std::vector<InjectedFailure> all_rank_failures(uint64_t seed) {
+  std::vector<InjectedFailure> failures;
+  for (const FailurePhaseEntry& entry : failure_phases()) {
+    for (const FailureKind kind : {FailureKind::kKill, FailureKind::kFreeze, FailureKind::kExit}) {
+      for (int rank = 0; rank < kRanks; ++rank) {
+        failures.push_back(make_failure(entry, kind, rank, philox64(seed, 1, failures.size())));
+      }
+    }
+  }
+  return failures;
+}
+
+std::vector<InjectedFailure> random_rank_signals(uint64_t seed, int64_t count) {
+  std::vector<InjectedFailure> signals;
+  for (int64_t i = 0; i < count; ++i) {
+    const FailurePhaseEntry& entry = failure_phases()[philox64(seed, 2, 3 * i) % kFailurePhases];
+    const int rank = static_cast<int>(philox64(seed, 2, 3 * i + 1) % kRanks);
+    signals.push_back(
+        make_failure(entry, FailureKind::kTerminate, rank, philox64(seed, 2, 3 * i + 2)));
+  }
+  return signals;
+}
+
+CampaignResult run_rank_failures(const std::vector<InjectedFailure>& failures,
+                                 const RankFailuresOptions& options) {
+  CampaignResult result("rank_failures");
+  Longest longest;
+  // Processes that ranks left behind would become children of this one.
+  MILLRACE_CHECK(::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0) << errno;
+  std::deque<std::unique_ptr<Case>> running;
+  const auto finish_first = [&] {
+    running.front()->finish();
+    running.pop_front();
+  };
+  for (size_t i = 0; i < failures.size(); ++i) {
+    if (running.size() == static_cast<size_t>(options.parallel)) finish_first();
+    running.push_back(std::make_unique<Case>(failures[i],
+                                             join_path(options.directory, absl::StrCat("case", i)),
+                                             options, result, longest));
+  }
+  while (!running.empty()) finish_first();
+  if (::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD) {
+    result.violate("processes of ranks are left");
+  }
+  result.add("ms until others left, killed or exited", absl::ToInt64Milliseconds(longest.lost));
+  result.add("ms until others left, frozen", absl::ToInt64Milliseconds(longest.frozen));
+  return result;
+}
+
+}  // namespace millrace

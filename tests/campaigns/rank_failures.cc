@@ -1,0 +1,43 @@
+// The long version of rank_failures_test.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "tests/campaigns/rank_failure_campaign.h"
+
+namespace millrace {
+namespace {
+
+// MILLRACE_SEED chooses the moment within each phase.
+uint64_t seed() {
+  const char* seed = std::getenv("MILLRACE_SEED");
+  return seed != nullptr ? std::stoull(seed) : 1;
+}
+
+RankFailuresOptions options_for(const char* name) {
+  RankFailuresOptions options;
+  options.directory = testing::TempDir() + "/" + name;
+  return options;
+}
+
+TEST(RankFailures, EveryPhaseKindAndRank) {
+  const CampaignResult result =
+      run_rank_failures(all_rank_failures(seed()), options_for("failures"));
+  std::cout << result.to_string() << std::endl;
+  EXPECT_EQ(result.violations(), 0);
+  for (const FailurePhaseEntry& entry : failure_phases()) {
+    EXPECT_EQ(result.figure(std::string(entry.name) + " hit"), 9) << entry.name;
+  }
+}
+
+TEST(RankFailures, FiftySignals) {
+  const CampaignResult result =
+      run_rank_failures(random_rank_signals(seed(), 50), options_for("signals"));
+  std::cout << result.to_string() << std::endl;
+  EXPECT_EQ(result.violations(), 0);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,46 @@
+// A short version of the campaign rank_failures: a failure in each phase, and a few signals.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <vector>
+
+#include "tests/campaigns/rank_failure_campaign.h"
+
+namespace millrace {
+namespace {
+
+// On a machine that is busy with other tests, how soon ranks leave says nothing.
+RankFailuresOptions options_for(const char* name) {
+  RankFailuresOptions options;
+  options.directory = testing::TempDir() + "/" + name;
+  options.slack = absl::Minutes(1);
+  return options;
+}
+
+// One of the nine cases of each phase: kinds and ranks take turns.
+TEST(RankFailuresTest, EachPhase) {
+  const std::vector<InjectedFailure> all = all_rank_failures(/*seed=*/1);
+  std::vector<InjectedFailure> chosen;
+  for (size_t phase = 0; phase < kFailurePhases; ++phase) {
+    chosen.push_back(all[9 * phase + (4 * phase) % 9]);
+  }
+  const CampaignResult result = run_rank_failures(chosen, options_for("failures"));
+  std::cout << "skipped " << all.size() - chosen.size() << " of " << all.size()
+            << " cases; all: ./bazelw test //tests/campaigns:rank_failures\n"
+            << result.to_string() << std::endl;
+  EXPECT_EQ(result.violations(), 0) << result.to_string();
+  for (const FailurePhaseEntry& entry : failure_phases()) {
+    EXPECT_EQ(result.figure(std::string(entry.name) + " hit"), 1) << entry.name;
+  }
+}
+
+TEST(RankFailuresTest, SignalsStopAllRanksAfterTheSameStep) {
+  const CampaignResult result =
+      run_rank_failures(random_rank_signals(/*seed=*/1, 6), options_for("signals"));
+  std::cout << "skipped 44 of 50 cases; all: ./bazelw test //tests/campaigns:rank_failures\n"
+            << result.to_string() << std::endl;
+  EXPECT_EQ(result.violations(), 0) << result.to_string();
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,150 @@
+#include "tests/ranks/failing_rank.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "base/status_macros.h"
+#include "checkpoint/saver.h"
+#include "distributed/c10d_collectives.h"
+#include "framework/model.h"
+#include "framework/trainer.h"
+#include "hooks/checkpoint_save_hook.h"
+#include "hooks/evict_rows_hook.h"
+#include "hooks/signal_stop_hook.h"
+#include "tests/fakes/fake_windowed_dataset.h"
+#include "tests/fakes/recording_hook.h"
+#include "tests/fakes/tiny_model.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+namespace {
+
+class InjectingDataset : public FakeWindowedDataset {
+ public:
+  InjectingDataset(const FakeDatasetOptions& options, std::vector<FakeWindow> windows,
+                   FailureInjector& injector)
+      : FakeWindowedDataset(options, std::move(windows)), injector_(injector) {}
+
+  absl::StatusOr<std::optional<Batch>> next() override {
+    injector_.hit(FailurePhase::kFetch);
+    return FakeWindowedDataset::next();
+  }
+  absl::StatusOr<WindowState> next_window() override {
+    injector_.hit(FailurePhase::kWindowWait);
+    return FakeWindowedDataset::next_window();
+  }
+
+ private:
+  FailureInjector& injector_;
+};
+
+TinyTrainerOptions tiny_options(const FailingRankOptions& options) {
+  TinyTrainerOptions tiny;
+  tiny.train = {.batches = 4,
+                .batch_size = 18,
+                .rank = options.environment.rank,
+                .world_size = options.environment.world_size,
+                .dense = 3,
+                .sparse = options.tables ? 2 : 0,
+                .ids = 200};
+  tiny.eval = tiny.train;
+  tiny.eval.batches = 2;
+  tiny.trainer.report = {.every_steps = 2, .at_end = true};
+  tiny.trainer.poll_interval = absl::Milliseconds(20);
+  tiny.sparse_optimizer.emplace().set_learning_rate(0.1);
+  tiny.sparse_optimizer->mutable_adagrad();
+  tiny.table.mutable_limit()->set_max_rows(40);
+  tiny.table.mutable_limit()->set_on_full(LimitConfig::EVICT_LRU);
+  tiny.table.mutable_eviction()->set_idle_steps(5);
+  return tiny;
+}
+
+void inject(Model& model, FailureInjector& injector) {
+  auto& tiny = static_cast<TinyModel&>(model);
+  tiny.on_forward = [&](const Batch&) {
+    injector.hit(tiny.is_training() ? FailurePhase::kForward : FailurePhase::kEvaluation);
+    return absl::OkStatus();
+  };
+  tiny.on_output = [&](ModelOutput& output) {
+    if (!output.loss.requires_grad()) return;
+    output.loss.register_hook([&](at::Tensor gradient) {
+      injector.hit(FailurePhase::kBackward);
+      return gradient;
+    });
+  };
+}
+
+absl::Status add_hooks(Trainer& trainer, Model& model, bool saves,
+                       std::vector<std::string>* events) {
+  RETURN_IF_ERROR(trainer.add_hook(std::make_unique<SignalStopHook>()));
+  RETURN_IF_ERROR(trainer.add_hook(
+      std::make_unique<RecordingHook>(events, [](HookContext& context, absl::string_view event) {
+        if (event == "after_step" && context.progress().step % 3 == 0 &&
+            context.progress().step < 12) {
+          context.requests().evaluate();
+        }
+        return absl::OkStatus();
+      })));
+  if (const auto collections = collections_of(model); !collections.empty()) {
+    RETURN_IF_ERROR(
+        trainer.add_hook(std::make_unique<EvictRowsHook>(Cadence{.every_steps = 2}, collections)));
+  }
+  if (!saves) return absl::OkStatus();
+  return trainer.add_hook(std::make_unique<CheckpointSaveHook>(Cadence{.every_steps = 4}));
+}
+
+absl::StatusOr<std::string> train(const FailingRankOptions& options, FailureInjector& injector,
+                                  std::unique_ptr<Collectives> collectives) {
+  const TinyTrainerOptions tiny = tiny_options(options);
+  TrainerParts parts = tiny_parts(tiny);
+  inject(*parts.model, injector);
+  parts.train_data = std::make_unique<InjectingDataset>(
+      tiny.train, std::vector<FakeWindow>{{4, 0}, {4, 2}, {4, 2}}, injector);
+  parts.collectives = inject_failures(std::move(collectives), injector);
+  const bool saves = !options.folder.empty();
+  if (saves) {
+    SaverOptions saver;
+    saver.folder = options.folder;
+    saver.write_threads = 1;
+    ASSIGN_OR_RETURN(parts.saver,
+                     Saver::create(std::move(saver), FileSystem::local(), Clock::real()));
+  }
+  const std::shared_ptr<Model> model = parts.model;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
+                   Trainer::create(tiny.trainer, std::move(parts)));
+  std::vector<std::string> events;
+  RETURN_IF_ERROR(add_hooks(*trainer, *model, saves, &events));
+  if (options.resume) {
+    std::vector<std::string> notes;
+    ASSIGN_OR_RETURN(const auto found, trainer->resume(&notes));
+    if (!found.has_value()) return absl::NotFoundError("no checkpoint");
+  }
+  ASSIGN_OR_RETURN(const Summary summary, trainer->train());
+  const std::string outcome = summary.outcome == Outcome::kStopped
+                                  ? absl::StrCat("stopped (", summary.stop_reason, ")")
+                                  : "completed";
+  return absl::StrCat(outcome, " at step ", summary.progress.step);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> run_failing_rank(const FailingRankOptions& options,
+                                             FailureRecord& record) {
+  FailureInjector injector(options.environment.rank, options.failure, record);
+  C10dOptions connection;
+  connection.environment = options.environment;
+  connection.identity = {.name = "failing ranks", .version = "test", .config = options.folder};
+  connection.rendezvous_timeout = absl::Minutes(1);
+  connection.collective_timeout = options.collective_timeout;
+  connection.published = [&](RankPhase phase, int64_t step) { injector.published(phase, step); };
+  ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, connect_c10d(connection));
+  absl::StatusOr<std::string> outcome = train(options, injector, std::move(collectives));
+  record.content().ended_at[options.environment.rank] = FailureRecord::now();
+  return outcome;
+}
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+// One rank of a small job with an embedding table over ranks, in which one rank fails.
+#ifndef MILLRACE_TESTS_RANKS_FAILING_RANK_H_
+#define MILLRACE_TESTS_RANKS_FAILING_RANK_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "distributed/rank_environment.h"
+#include "tests/ranks/failure_injector.h"
+
+namespace millrace {
+
+struct FailingRankOptions {
+  RankEnvironment environment;
+  InjectedFailure failure;
+  // If true, the model has a table, of which rows are evicted: those that were not seen for some
+  // steps by `evict_rows`, and the least recent ones by a limit.
+  bool tables = true;
+  // Of checkpoints; "": the job saves none.
+  std::string folder;
+  // If true, the job resumes from the newest checkpoint. Errors: NotFound if there is none.
+  bool resume = false;
+  absl::Duration collective_timeout = absl::Seconds(20);
+};
+
+// Connects this rank to the others and trains: 12 steps in 3 windows, the last two of which are
+// waited for; an evaluation after steps 3, 6 and 9; checkpoints after steps 4 and 8 and at the end.
+// Sets when this rank ended in the record, once it has left the job. Returns: what the training
+// came to: "completed at step 12", "stopped (signal) at step 7". Errors: those of the training.
+absl::StatusOr<std::string> run_failing_rank(const FailingRankOptions& options,
+                                             FailureRecord& record);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_RANKS_FAILING_RANK_H_

@@ -1,0 +1,178 @@
+#include "tests/ranks/failure_injector.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/log.h"
+
+namespace millrace {
+namespace {
+
+// A selection of rows to evict sums this many integers (RowSelection::Counts); a step exchange sums
+// fewer.
+constexpr size_t kEvictionCounts = 256;
+
+class InjectingCollectives : public Collectives {
+ public:
+  InjectingCollectives(std::unique_ptr<Collectives> under, FailureInjector& injector)
+      : under_(std::move(under)), injector_(injector) {}
+
+  int rank() const override { return under_->rank(); }
+  int world_size() const override { return under_->world_size(); }
+  int64_t table_bytes_sent() const override { return under_->table_bytes_sent(); }
+
+  std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
+    if (values.size() < kEvictionCounts) return under_->start_sum(values);
+    injector_.hit(FailurePhase::kEviction);
+    auto sum = under_->start_sum(values);
+    injector_.hit(FailurePhase::kEviction);
+    return sum;
+  }
+
+  std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
+                                                    absl::Span<ByteBuffer> received) override {
+    const FailurePhase phase = phase_of(sent[(rank() + 1) % world_size()]);
+    injector_.hit(phase);
+    auto exchange = under_->start_exchange(sent, received);
+    injector_.hit(phase);
+    return exchange;
+  }
+
+  std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
+    if (injector_.phase() != RankPhase::kCommit) return under_->start_sum(std::move(tensor));
+    injector_.hit(FailurePhase::kVector);
+    auto sum = under_->start_sum(std::move(tensor));
+    injector_.hit(FailurePhase::kVector);
+    return sum;
+  }
+
+  absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override {
+    return under_->all_gather(bytes);
+  }
+  absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override {
+    return under_->broadcast(bytes, root);
+  }
+
+  void set_phase(RankPhase phase, int64_t step) override {
+    under_->set_phase(phase, step);
+    injector_.set_phase(phase, step);
+    if (phase == RankPhase::kUpdate) injector_.hit(FailurePhase::kUpdate);
+    if (phase == RankPhase::kCheckpoint) injector_.hit(FailurePhase::kSave);
+  }
+  void fail(const absl::Status& reason) override { under_->fail(reason); }
+
+ private:
+  // Of what a frame of TableExchange begins with.
+  static FailurePhase phase_of(const ByteBuffer& frame) {
+    constexpr size_t kKind = 4, kEvaluates = 5;
+    MILLRACE_CHECK(frame.size() >= 8) << "no frame of tables";
+    if (frame.data()[kEvaluates] != 0) return FailurePhase::kEvaluation;
+    switch (frame.data()[kKind]) {
+      case 1: return FailurePhase::kIds;
+      case 2: return FailurePhase::kRows;
+      default: return FailurePhase::kSums;
+    }
+  }
+
+  const std::unique_ptr<Collectives> under_;
+  FailureInjector& injector_;
+};
+
+}  // namespace
+
+const std::array<FailurePhaseEntry, kFailurePhases>& failure_phases() {
+  static constexpr std::array<FailurePhaseEntry, kFailurePhases> kEntries = {{
+      {FailurePhase::kFetch, "fetch", RankPhase::kData, 12},
+      {FailurePhase::kIds, "ids", RankPhase::kLookup, 24},
+      {FailurePhase::kRows, "rows", RankPhase::kLookup, 24},
+      {FailurePhase::kForward, "forward", RankPhase::kForward, 12},
+      {FailurePhase::kBackward, "backward", RankPhase::kBackward, 12},
+      {FailurePhase::kSums, "sums", RankPhase::kCommit, 24},
+      {FailurePhase::kVector, "vector", RankPhase::kCommit, 24},
+      {FailurePhase::kUpdate, "update", RankPhase::kUpdate, 12},
+      {FailurePhase::kEviction, "eviction", RankPhase::kUpdate, 24},
+      {FailurePhase::kSave, "save", RankPhase::kCheckpoint, 3},
+      {FailurePhase::kEvaluation, "evaluation", RankPhase::kEvaluation, 16},
+      {FailurePhase::kWindowWait, "window wait", RankPhase::kWindowWait, 6},
+  }};
+  return kEntries;
+}
+
+const char* failure_kind_name(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kKill: return "killed";
+    case FailureKind::kFreeze: return "frozen";
+    case FailureKind::kExit: return "exits";
+    case FailureKind::kTerminate: return "gets SIGTERM";
+  }
+  return "";
+}
+
+FailureRecord::FailureRecord()
+    : content_([] {
+        void* const memory = ::mmap(nullptr, sizeof(Content), PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        MILLRACE_CHECK(memory != MAP_FAILED) << std::strerror(errno);
+        return new (memory) Content;
+      }()) {}
+
+FailureRecord::~FailureRecord() { ::munmap(content_, sizeof(Content)); }
+
+int64_t FailureRecord::now() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+}
+
+void FailureInjector::hit(FailurePhase phase) {
+  if (phase != failure_.phase || rank_ != failure_.rank) return;
+  if (++hits_ == failure_.ordinal) fail();
+}
+
+void FailureInjector::set_phase(RankPhase phase, int64_t step) {
+  phase_ = phase;
+  step_ = step;
+}
+
+void FailureInjector::published(RankPhase phase, int64_t step) {
+  MutexLock lock(mutex_);
+  const bool same = phase == published_phase_ && step == published_step_;
+  published_times_ = same ? published_times_ + 1 : 1;
+  published_phase_ = phase;
+  published_step_ = step;
+}
+
+void FailureInjector::fail() {
+  if (failure_.kind != FailureKind::kTerminate) {
+    // The store goes with rank 0: the others must also have read what it did, which they do several
+    // times between two of its words.
+    const int times = rank_ == 0 ? 3 : 1;
+    MutexLock lock(mutex_);
+    mutex_.await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      return published_phase_ == phase_ && published_step_ == step_ && published_times_ >= times;
+    });
+  }
+  FailureRecord::Content& record = record_.content();
+  record.phase = static_cast<int>(phase_);
+  record.step = step_;
+  record.failed_at = FailureRecord::now();
+  switch (failure_.kind) {
+    case FailureKind::kKill: ::raise(SIGKILL); break;
+    case FailureKind::kFreeze: ::raise(SIGSTOP); break;
+    case FailureKind::kExit: ::_exit(1);
+    case FailureKind::kTerminate: ::raise(SIGTERM); break;
+  }
+}
+
+std::unique_ptr<Collectives> inject_failures(std::unique_ptr<Collectives> under,
+                                             FailureInjector& injector) {
+  return std::make_unique<InjectingCollectives>(std::move(under), injector);
+}
+
+}  // namespace millrace
