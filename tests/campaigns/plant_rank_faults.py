@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Plants mistakes in the code of tables over ranks and shows that tests find them.
+
+  plant_rank_faults.py [NAME...]   Plants each fault, or those named, one at a time in the sources
+                                   of this checkout, builds the tests that are to find it, requires
+                                   that one of them fails, and restores the sources.
+  plant_rank_faults.py --check     Only checks that each fault still fits the sources.
+
+Prints a line for each fault. Exits with 1 if a fault is not found, does not build, or does not fit.
+Refuses to change a file that differs from the last commit.
+"""
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TESTS_FAILED = 3  # Bazel's exit code: all was built, and a test failed
+
+OWNER = "embedding/shard/owner_plan"
+EXCHANGE = "framework/ranks/table_exchange.cc"
+
+# Name; edits: file, text that is there once, text in its place; test and the cases that find it.
+FAULTS = [
+    ("count twice", [
+        (OWNER + ".cc", "uint64_t{counts_[place]} + share.counts[number]",
+         "uint64_t{counts_[place]} + 2 * uint64_t{share.counts[number]}"),
+    ], "//tests/ranks:tables_test", "TablesTest.Sgd"),
+    ("insert before the decision", [
+        (OWNER + ".cc", "  new_rows_ = std::count(rows_.begin(), rows_.end(), kNoRow);\n",
+         "  new_rows_ = std::count(rows_.begin(), rows_.end(), kNoRow);\n"
+         "  {\n    WriterLock lock(table_.mutex());\n    make_rows();\n  }\n"),
+    ], "//tests/ranks:tables_test", "TablesTest.ALimitThatFails*"),
+    ("sum by arrival", [
+        (OWNER + ".h", "  StepMap map_;  // of ids", "  std::vector<size_t> arrival_;\n"
+         "  StepMap map_;  // of ids"),
+        (OWNER + ".cc", "  share.has_sums = true;\n",
+         "  share.has_sums = true;\n  arrival_.push_back(rank);\n"),
+        (OWNER + ".cc", "  summands_.begin_adding(/*weighted=*/false);\n"
+         "  for (size_t rank = 0; rank < shares_.size(); ++rank) {\n",
+         "  summands_.begin_adding(/*weighted=*/false);\n"
+         "  for (size_t rank : arrival_) {\n"),
+        (OWNER + ".cc", "  added_up_ = false;\n", "  added_up_ = false;\n  arrival_.clear();\n"),
+    ], "//embedding/shard:owner_plan_test", "OwnerPlanTest.*"),
+    ("norm per rank", [
+        (EXCHANGE, "    totals.squared_norm = *next++;\n",
+         "    ++next;\n"
+         "    totals.squared_norm = collection->owned_totals(/*with_norm=*/true).squared_norm;\n"),
+    ], "//tests/ranks:tables_test", "TablesTest.ClippingByTheNormOfAllGradients"),
+    ("discard skipped on an empty rank", [
+        ("framework/train_step.cc", "    if (!status.ok() || !result_.applied) discard();\n",
+         "    if (!outputs_.empty() && (!status.ok() || !result_.applied)) discard();\n"),
+    ], "//tests/ranks:tables_test", "TablesTest.AStepThatIsRepeated*"),
+    ("REJECT from the shard", [
+        (EXCHANGE, "  rows_.assign(rows.begin(), rows.end());\n",
+         "  const std::vector<int64_t> own = this->rows();\n  rows = own;\n"
+         "  rows_.assign(rows.begin(), rows.end());\n"),
+    ], "//tests/ranks:tables_test", "TablesTest.ALimitThatRejects"),
+    ("limit after after_step", [
+        ("framework/trainer.cc",
+         "      RETURN_IF_ERROR(tables_.enforce_limits({\"eviction\", position_.steps_done()}));\n",
+         ""),
+        ("framework/trainer.cc", "    RETURN_IF_ERROR(hooks_.after_step(context_, result));\n",
+         "    RETURN_IF_ERROR(hooks_.after_step(context_, result));\n"
+         "    if (result.applied) {\n"
+         "      RETURN_IF_ERROR(tables_.enforce_limits({\"eviction\", position_.steps_done()}));\n"
+         "    }\n"),
+    ], "//tests/ranks:tables_test", "TablesTest.LimitsHoldInAfterStep"),
+    ("hash digit left out", [
+        ("embedding/policies/row_selection.cc", "<< 64 | key.hash;",
+         "<< 64 | (key.hash & ~uint64_t{0} >> 8);"),
+    ], "//tests/ranks:tables_test", "TablesTest.ALimitThatEvicts"),
+]
+
+# Faults of checkpoints of tables over ranks. They get their edits with the code that they are in.
+LATER = [
+    "log's beginning of rank 0",
+    "tombstones of rank 0 only",
+    "sketch added per rank",
+    "file ranges that are no boundaries of parts",
+]
+
+
+def read(path):
+  with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+    return file.read()
+
+
+def write(path, text):
+  with open(os.path.join(ROOT, path), "w", encoding="utf-8") as file:
+    file.write(text)
+
+
+def planted(edits):
+  """The files of a fault with the fault in them. Raises ValueError where an edit does not fit."""
+  texts = {}
+  for path, before, after in edits:
+    text = texts.get(path, read(path))
+    if text.count(before) != 1:
+      raise ValueError("%s: %r is there %d times" % (path, before, text.count(before)))
+    texts[path] = text.replace(before, after)
+  return texts
+
+
+def is_committed(path):
+  return subprocess.run(["git", "diff", "--quiet", "HEAD", "--", path], cwd=ROOT).returncode == 0
+
+
+def run_test(target, cases):
+  command = ["./bazelw", "test", target, "--test_filter=" + cases, "--test_output=errors"]
+  return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                        universal_newlines=True)
+
+
+def find(name, edits, target, cases):
+  """Whether the fault is found. Prints how."""
+  texts = planted(edits)
+  changed = [path for path in texts if not is_committed(path)]
+  if changed:
+    print("%s | not planted: %s differs from the last commit" % (name, ", ".join(changed)))
+    return False
+  originals = {path: read(path) for path in texts}
+  try:
+    for path, text in texts.items():
+      write(path, text)
+    result = run_test(target, cases)
+  finally:
+    for path, text in originals.items():
+      write(path, text)
+  found = result.returncode == TESTS_FAILED
+  failures = [line for line in result.stdout.splitlines() if "FAILED  ]" in line]
+  if result.returncode not in (0, TESTS_FAILED):
+    failures = result.stdout.splitlines()[-20:]
+  print("%s | %s | %s" % (name, target, "found" if found else "NOT FOUND (%d)" % result.returncode))
+  for line in failures[:1] if found else failures:
+    print("  " + line)
+  sys.stdout.flush()
+  return found
+
+
+def main(arguments):
+  names = [fault[0] for fault in FAULTS]
+  unknown = [name for name in arguments if name not in names and name != "--check"]
+  if unknown:
+    print("unknown faults: %s; there are: %s" % (", ".join(unknown), ", ".join(names)))
+    return 1
+  good = True
+  for name, edits, target, cases in FAULTS:
+    if "--check" in arguments:
+      try:
+        planted(edits)
+      except ValueError as error:
+        print("%s | does not fit: %s" % (name, error))
+        good = False
+    elif not arguments or name in arguments:
+      good = find(name, edits, target, cases) and good
+  for name in LATER:
+    print("%s | not planted: checkpoints of tables over ranks are needed" % name)
+  return 0 if good else 1
+
+
+if __name__ == "__main__":
+  sys.exit(main(sys.argv[1:]))
