@@ -18,7 +18,7 @@ struct RankFailuresOptions {
   // Cases that run at the same time.
   int parallel = 4;
   // How long a rank may show no sign of life or not take part.
-  absl::Duration collective_timeout = absl::Seconds(3);
+  absl::Duration collective_timeout = absl::Seconds(5);
   // How long the other ranks may take to leave after one was killed or exited. Those of a frozen
   // one may take twice the time-out and `slack`.
   absl::Duration limit = absl::Seconds(10);

@@ -14,6 +14,7 @@ RankFailuresOptions options_for(const char* name) {
   RankFailuresOptions options;
   options.directory = testing::TempDir() + "/" + name;
   options.slack = absl::Minutes(1);
+  options.collective_timeout = absl::Seconds(3);
   return options;
 }
 
