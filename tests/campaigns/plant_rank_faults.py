@@ -29,7 +29,7 @@ FAULTS = [
         (OWNER + ".cc", "  new_rows_ = std::count(rows_.begin(), rows_.end(), kNoRow);\n",
          "  new_rows_ = std::count(rows_.begin(), rows_.end(), kNoRow);\n"
          "  {\n    WriterLock lock(table_.mutex());\n    make_rows();\n  }\n"),
-    ], "//tests/ranks:tables_test", "TablesTest.ALimitThatFails*"),
+    ], "//tests/ranks:tables_test", "TablesTest.AFirstStepThatIsRefused*"),
     ("sum by arrival", [
         (OWNER + ".h", "  StepMap map_;  // of ids", "  std::vector<size_t> arrival_;\n"
          "  StepMap map_;  // of ids"),

@@ -17,6 +17,7 @@
 #include "embedding/embedding_collection.h"
 #include "embedding/rows/placement.h"
 #include "framework/model.h"
+#include "hooks/non_finite_guard_hook.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_model.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -85,8 +86,31 @@ void collect(Model& model, const Placement& placement, Outcome& outcome) {
   }
 }
 
-// `delay`: a seed of the order in which threads run; 0: as it comes.
-Outcome train(const TinyTrainerOptions& options, int world_size) {
+// Makes rank 0 spoil the gradient of its first step, so that all ranks refuse it and skip it. After
+// it no rank may have a row, and all evaluate.
+absl::Status refuse_first_step(Trainer& trainer, TinyModel& model, int rank,
+                               std::vector<std::string>* events) {
+  // The graph has a copy of the function.
+  auto calls = std::make_shared<int>(0);
+  model.on_pooled_gradient = [calls, rank](at::Tensor gradient) {
+    return ++*calls == 1 && rank == 0 ? gradient * INFINITY : gradient;
+  };
+  NonFiniteConfig skip;
+  skip.set_policy(NonFiniteConfig::SKIP);
+  RETURN_IF_ERROR(trainer.add_hook(std::make_unique<NonFiniteGuardHook>(skip)));
+  return trainer.add_hook(std::make_unique<RecordingHook>(
+      events, [&model](HookContext& context, absl::string_view event) {
+        const Progress& progress = context.progress();
+        if (event != "after_step" || progress.step > 0) return absl::OkStatus();
+        EXPECT_EQ(progress.skipped_steps, 1);
+        EXPECT_EQ(collections_of(model)[0]->tables()[0]->store().size(), 0);
+        context.requests().evaluate();
+        return absl::OkStatus();
+      }));
+}
+
+// `refused`: whether the first step is.
+Outcome train(const TinyTrainerOptions& options, int world_size, bool refused = false) {
   std::vector<std::shared_ptr<Model>> models(world_size);
   Outcome outcome;
   outcome.dense.resize(world_size);
@@ -100,6 +124,11 @@ Outcome train(const TinyTrainerOptions& options, int world_size) {
         models[rank] = parts.model;
         parts.collectives = std::move(ranks);
         ASSIGN_OR_RETURN(auto trainer, Trainer::create(own.trainer, std::move(parts)));
+        std::vector<std::string> events;
+        if (refused) {
+          RETURN_IF_ERROR(
+              refuse_first_step(*trainer, static_cast<TinyModel&>(*models[rank]), rank, &events));
+        }
         ASSIGN_OR_RETURN(const Summary summary, trainer->train_and_evaluate());
         if (rank == 0) {
           outcome.metrics = summary.eval.at("eval");
@@ -159,13 +188,14 @@ void expect_same(const Outcome& one, const Outcome& many, double tolerance) {
   }
 }
 
-void expect_same_over_ranks(const TinyTrainerOptions& options, double tolerance = 1e-5) {
-  const Outcome one = train(options, 1);
+void expect_same_over_ranks(const TinyTrainerOptions& options, double tolerance = 1e-5,
+                            bool refused = false) {
+  const Outcome one = train(options, 1, refused);
   for (const int world_size : {2, 3, 4}) {
     SCOPED_TRACE(absl::StrCat(world_size, " ranks"));
-    const Outcome many = train(options, world_size);
+    const Outcome many = train(options, world_size, refused);
     expect_same(one, many, tolerance);
-    EXPECT_EQ(train(options, world_size).dense, many.dense) << "two runs";
+    EXPECT_EQ(train(options, world_size, refused).dense, many.dense) << "two runs";
   }
 }
 
@@ -205,6 +235,13 @@ TEST(TablesTest, AdmissionByCount) {
   TinyTrainerOptions options = tiny_options();
   options.table.mutable_admission()->mutable_count()->set_min_count(12);
   expect_same_over_ranks(options);
+}
+
+TEST(TablesTest, AFirstStepThatIsRefusedLeavesNothing) {
+  TinyTrainerOptions options = tiny_options();
+  expect_same_over_ranks(options, 1e-5, /*refused=*/true);
+  options.table.mutable_admission()->mutable_count()->set_min_count(12);
+  expect_same_over_ranks(options, 1e-5, /*refused=*/true);
 }
 
 TEST(TablesTest, ALimitThatRejects) {
