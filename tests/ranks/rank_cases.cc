@@ -405,6 +405,72 @@ class Cases {
     };
   }
 
+  // One rank's failure in the evaluation that all make after step 3.
+  void table_evaluation(absl::string_view name, absl::string_view code, absl::string_view doing,
+                        absl::string_view message, absl::string_view reported,
+                        const std::function<void(RankSetup&)>& break_it) {
+    table(
+        name,
+        [=](RankSetup& setup, bool guilty) {
+          setup.on_event = once("after_step", 3, evaluate);
+          if (guilty) break_it(setup);
+        },
+        even(absl::StrCat(code, ": ", doing, message), 3),
+        told(absl::StrCat(reported, message), 3, doing));
+  }
+
+  // The fourth call of a rank's Model::lookups is that of the first evaluated batch.
+  void evaluations_with_tables(absl::string_view evaluating) {
+    table_evaluation("the lookups of the model fail in an evaluation after step 3", "DATA_LOSS",
+                     evaluating, "planted", "", [](RankSetup& setup) {
+                       setup.on_lookups = [calls = 0](std::vector<TableLookup>&) mutable {
+                         return ++calls == 4 ? absl::DataLossError("planted") : absl::OkStatus();
+                       };
+                     });
+    table_evaluation("an evaluation after step 3 looks up ids that the model did not announce",
+                     "INVALID_ARGUMENT", evaluating,
+                     "looking up embeddings: feature s0: id 36 was not announced for this step; "
+                     "Model::lookups() must return every id that the model looks up",
+                     evaluating, [](RankSetup& setup) {
+                       setup.on_lookups = [calls = 0](std::vector<TableLookup>& lookups) mutable {
+                         if (++calls == 4) lookups.clear();
+                         return absl::OkStatus();
+                       };
+                     });
+    table_evaluation("a batch of one rank's evaluation after step 3 is damaged", "DATA_LOSS",
+                     evaluating, "fake data is damaged", evaluating, [](RankSetup& setup) {
+                       setup.options.eval.batches = 4;
+                       setup.options.eval.fail_at = 2;
+                     });
+  }
+
+  // Steps of five micro-batches of two examples, the third of which fails in the second step.
+  void micro_batches_with_tables() {
+    const auto accumulate = [this](absl::string_view name,
+                                   const std::function<void(RankSetup&)>& break_it) {
+      const std::string message = "planted";
+      table(
+          absl::StrCat(name, " in the third of five micro-batches of step 2"),
+          [=](RankSetup& setup, bool guilty) {
+            setup.options.trainer.micro_batches = 5;
+            setup.options.train.batch_size = kBatch / 5;
+            if (guilty) break_it(setup);
+          },
+          even(absl::StrCat("DATA_LOSS: step 2: ", message), 1), told(message, 1, "step 2: "));
+    };
+    const auto planted = [](int64_t call) {
+      return in_call(call, [] { return absl::DataLossError("planted"); });
+    };
+    accumulate("the lookups of the model fail", [=](RankSetup& setup) {
+      setup.on_lookups = [fails = planted(8)](std::vector<TableLookup>&) mutable {
+        return fails();
+      };
+    });
+    accumulate("the forward pass fails", [=](RankSetup& setup) {
+      setup.options.on_forward = [fails = planted(8)](const Batch&) mutable { return fails(); };
+    });
+  }
+
   void tables() {
     const auto planted = [] { return absl::DataLossError("planted"); };
     table(
@@ -446,6 +512,8 @@ class Cases {
              "the model looks up",
              2, "step 3: "));
     const absl::string_view evaluating = "evaluating \"eval\": ";
+    evaluations_with_tables(evaluating);
+    micro_batches_with_tables();
     table_hook("before_step", 2, "step 3: ");
     table_hook("after_data(0)", 2, "step 3: ");
     table_hook("after_step", 2, "");
