@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "base/log.h"
@@ -32,6 +33,10 @@ constexpr int kRanks = 3;
 // jobs with tables do not save.
 constexpr bool kTablesAreSaved = false;
 
+// Those of which the other ranks are not told.
+constexpr FailureKind kSilentKinds[] = {FailureKind::kKill, FailureKind::kFreeze,
+                                        FailureKind::kExit};
+
 // How long a rank that hangs is waited for.
 constexpr absl::Duration kHangs = absl::Seconds(60);
 
@@ -39,15 +44,30 @@ const FailurePhaseEntry& entry_of(const InjectedFailure& failure) {
   return failure_phases()[static_cast<int>(failure.phase)];
 }
 
-std::string describe(const InjectedFailure& failure) {
-  return absl::StrCat("rank ", failure.rank, " ", failure_kind_name(failure.kind), " in ",
-                      entry_of(failure).name, ", hit ", failure.ordinal);
+std::string describe(const RankFailures& failures) {
+  return absl::StrJoin(failures, " and ", [](std::string* out, const InjectedFailure& failure) {
+    absl::StrAppend(out, "rank ", failure.rank, " ", failure_kind_name(failure.kind), " in ",
+                    entry_of(failure).name, ", hit ", failure.ordinal);
+  });
 }
 
 InjectedFailure make_failure(const FailurePhaseEntry& entry, FailureKind kind, int rank,
                              uint64_t random) {
   return {entry.phase, kind, rank, 1 + static_cast<int64_t>(random % entry.hits)};
 }
+
+// Draws numbers one after the other.
+class Random {
+ public:
+  Random(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
+  uint64_t next() { return philox64(seed_, stream_, draws_++); }
+  int below(int bound) { return static_cast<int>(next() % static_cast<uint64_t>(bound)); }
+  const FailurePhaseEntry& phase() { return failure_phases()[below(kFailurePhases)]; }
+
+ private:
+  const uint64_t seed_, stream_;
+  uint64_t draws_ = 0;
+};
 
 // Names in a folder of checkpoints that no finished save leaves.
 std::vector<std::string> leftovers(const std::string& folder) {
@@ -70,37 +90,38 @@ struct Longest {
 // A job of three processes, from its start until what is left of it was checked.
 class Case {
  public:
-  Case(const InjectedFailure& failure, std::string directory, const RankFailuresOptions& options,
+  Case(const RankFailures& failures, std::string directory, const RankFailuresOptions& options,
        CampaignResult& result, Longest& longest)
-      : failure_(failure),
+      : failures_(failures),
         directory_(std::move(directory)),
         options_(options),
         result_(result),
         longest_(longest),
-        tables_(kTablesAreSaved || failure.phase != FailurePhase::kSave),
+        tables_(kTablesAreSaved || failures[0].phase != FailurePhase::kSave),
         folder_(kTablesAreSaved || !tables_ ? join_path(directory_, "checkpoints") : "") {
     const absl::Status made = FileSystem::local().create_directories(directory_);
     MILLRACE_CHECK(made.ok()) << made;
-    start(failure_, /*resume=*/false);
+    start(failures_, /*resume=*/false);
   }
 
   // Waits for the end and checks it.
   void finish() {
     result_.add("cases");
-    failure_.kind == FailureKind::kTerminate ? check_stopped() : check_failed();
+    const bool stops = failures_[0].kind == FailureKind::kTerminate;
+    stops ? check_stopped() : check_failed();
     ranks_.reset();  // kills a frozen rank
     if (!folder_.empty()) {
       check_lock();
-      if (failure_.kind != FailureKind::kTerminate) check_resumed();
+      if (!stops) check_resumed();
     }
     const absl::Status removed = remove_recursively(FileSystem::local(), directory_);
     if (!removed.ok()) violate(removed.ToString());
   }
 
  private:
-  void start(const InjectedFailure& failure, bool resume) {
+  void start(const RankFailures& failures, bool resume) {
     FailingRankOptions rank;
-    rank.failure = failure;
+    rank.failures = failures;
     rank.tables = tables_;
     rank.folder = folder_;
     rank.resume = resume;
@@ -120,42 +141,59 @@ class Case {
     return absl::IsOutOfRange(outcome) ? std::string(outcome.message()) : outcome.ToString();
   }
 
+  // Returns true if the first failure happened; counts those that did.
   bool happened() {
-    if (record_.content().failed_at == 0) return false;
-    result_.add(absl::StrCat(entry_of(failure_).name, " hit"));
-    return true;
+    for (const InjectedFailure& failure : failures_) {
+      const bool failed = record_.of(failure.rank).failed_at != 0;
+      if (failed) result_.add(absl::StrCat(entry_of(failure).name, " hit"));
+      if (failed) failed_.push_back(failure);
+    }
+    return !failed_.empty();
   }
 
   void check_failed() {
     std::vector<absl::Status> outcomes;
     for (int rank = 0; rank < kRanks; ++rank) {
-      outcomes.push_back(rank == failure_.rank ? absl::OkStatus() : ranks_->wait(rank, kHangs));
+      // One that is frozen has to be killed.
+      const bool failed = record_.of(rank).failed_at != 0;
+      outcomes.push_back(failed ? absl::OkStatus() : ranks_->wait(rank, kHangs));
     }
     if (!happened()) {
-      return violate(absl::StrCat("did not happen; another rank came to: ",
-                                  outcomes[failure_.rank == 0 ? 1 : 0].ToString()));
+      return violate(absl::StrCat("did not happen; a rank came to: ", outcomes[0].ToString()));
     }
-    const FailureRecord::Content& record = record_.content();
-    const auto phase = static_cast<RankPhase>(record.phase.load());
-    if (phase != entry_of(failure_).reported) {
-      violate(absl::StrCat("the rank had reported phase ", rank_phase_name(phase)));
+    std::vector<std::string> blamed;
+    for (const InjectedFailure& failure : failed_) {
+      const FailureRecord::Rank& record = record_.of(failure.rank);
+      const auto phase = static_cast<RankPhase>(record.phase.load());
+      if (phase != entry_of(failure).reported) {
+        violate(absl::StrCat("the rank had reported phase ", rank_phase_name(phase)));
+      }
+      blamed.push_back(absl::StrCat("rank ", failure.rank, " failed in ", rank_phase_name(phase),
+                                    " of step ", record.step.load(), ": "));
     }
-    const std::string blamed =
-        absl::StrCat("rank ", failure_.rank, " failed in ", rank_phase_name(phase), " of step ",
-                     record.step.load(), ": ");
     for (int rank = 0; rank < kRanks; ++rank) {
-      if (rank != failure_.rank) check_survivor(rank, outcomes[rank], blamed);
+      if (record_.of(rank).failed_at == 0) check_survivor(rank, outcomes[rank], blamed);
     }
   }
 
-  void check_survivor(int rank, const absl::Status& outcome, const std::string& blamed) {
-    if (exit_code(outcome) != kExitPeer || !absl::StrContains(outcome.message(), blamed)) {
-      violate(absl::StrCat("rank ", rank, " says: ", outcome.ToString(), "; must say: ", blamed));
+  void check_survivor(int rank, const absl::Status& outcome,
+                      const std::vector<std::string>& blamed) {
+    const bool names_one = std::any_of(blamed.begin(), blamed.end(), [&](const std::string& text) {
+      return absl::StrContains(outcome.message(), text);
+    });
+    if (exit_code(outcome) != kExitPeer || !names_one) {
+      violate(absl::StrCat("rank ", rank, " says: ", outcome.ToString(),
+                           "; must say: ", absl::StrJoin(blamed, " or ")));
     }
-    const FailureRecord::Content& record = record_.content();
-    if (record.ended_at[rank] == 0) return;
-    const bool frozen = failure_.kind == FailureKind::kFreeze;
-    const absl::Duration took = absl::Nanoseconds(record.ended_at[rank] - record.failed_at);
+    const int64_t ended_at = record_.of(rank).ended_at;
+    if (ended_at == 0) return;
+    int64_t failed_at = 0;
+    bool frozen = false;
+    for (const InjectedFailure& failure : failed_) {
+      failed_at = std::max(failed_at, record_.of(failure.rank).failed_at.load());
+      frozen = frozen || failure.kind == FailureKind::kFreeze;
+    }
+    const absl::Duration took = absl::Nanoseconds(ended_at - failed_at);
     absl::Duration& longest = frozen ? longest_.frozen : longest_.lost;
     longest = std::max(longest, took);
     const absl::Duration limit =
@@ -191,7 +229,7 @@ class Case {
   void check_resumed() {
     const auto listed = list_checkpoints(FileSystem::local(), folder_);
     if (!listed.ok()) return violate(listed.status().ToString());
-    start({.rank = -1}, /*resume=*/!listed->empty());
+    start({}, /*resume=*/!listed->empty());
     for (int rank = 0; rank < kRanks; ++rank) {
       const std::string end = end_of(rank);
       if (end != "completed at step 12") violate(absl::StrCat("resumed, a rank came to: ", end));
@@ -201,10 +239,11 @@ class Case {
   }
 
   void violate(const std::string& what) {
-    result_.violate(absl::StrCat(describe(failure_), ": ", what));
+    result_.violate(absl::StrCat(describe(failures_), ": ", what));
   }
 
-  const InjectedFailure failure_;
+  const RankFailures failures_;
+  RankFailures failed_;  // those that happened
   const std::string directory_;
   const RankFailuresOptions& options_;
   CampaignResult& result_;
@@ -217,30 +256,47 @@ class Case {
 
 }  // namespace
 
-std::vector<InjectedFailure> all_rank_failures(uint64_t seed) {
-  std::vector<InjectedFailure> failures;
+std::vector<RankFailures> all_rank_failures(uint64_t seed) {
+  std::vector<RankFailures> cases;
   for (const FailurePhaseEntry& entry : failure_phases()) {
-    for (const FailureKind kind : {FailureKind::kKill, FailureKind::kFreeze, FailureKind::kExit}) {
+    for (const FailureKind kind : kSilentKinds) {
       for (int rank = 0; rank < kRanks; ++rank) {
-        failures.push_back(make_failure(entry, kind, rank, philox64(seed, 1, failures.size())));
+        cases.push_back({make_failure(entry, kind, rank, philox64(seed, 1, cases.size()))});
       }
     }
   }
-  return failures;
+  return cases;
 }
 
-std::vector<InjectedFailure> random_rank_signals(uint64_t seed, int64_t count) {
-  std::vector<InjectedFailure> signals;
+std::vector<RankFailures> random_rank_signals(uint64_t seed, int64_t count) {
+  std::vector<RankFailures> cases;
+  Random random(seed, 2);
   for (int64_t i = 0; i < count; ++i) {
-    const FailurePhaseEntry& entry = failure_phases()[philox64(seed, 2, 3 * i) % kFailurePhases];
-    const int rank = static_cast<int>(philox64(seed, 2, 3 * i + 1) % kRanks);
-    signals.push_back(
-        make_failure(entry, FailureKind::kTerminate, rank, philox64(seed, 2, 3 * i + 2)));
+    const FailurePhaseEntry& entry = random.phase();
+    const int rank = random.below(kRanks);
+    cases.push_back({make_failure(entry, FailureKind::kTerminate, rank, random.next())});
   }
-  return signals;
+  return cases;
 }
 
-CampaignResult run_rank_failures(const std::vector<InjectedFailure>& failures,
+std::vector<RankFailures> random_rank_pairs(uint64_t seed, int64_t count) {
+  std::vector<RankFailures> cases;
+  Random random(seed, 3);
+  for (int64_t i = 0; i < count; ++i) {
+    const int first = random.below(kRanks);
+    const int second = (first + 1 + random.below(kRanks - 1)) % kRanks;
+    RankFailures pair;
+    for (const int rank : {first, second}) {
+      const FailurePhaseEntry& entry = random.phase();
+      const FailureKind kind = kSilentKinds[random.below(3)];
+      pair.push_back(make_failure(entry, kind, rank, random.next()));
+    }
+    cases.push_back(std::move(pair));
+  }
+  return cases;
+}
+
+CampaignResult run_rank_failures(const std::vector<RankFailures>& cases,
                                  const RankFailuresOptions& options) {
   CampaignResult result("rank_failures");
   Longest longest;
@@ -251,11 +307,10 @@ CampaignResult run_rank_failures(const std::vector<InjectedFailure>& failures,
     running.front()->finish();
     running.pop_front();
   };
-  for (size_t i = 0; i < failures.size(); ++i) {
+  for (size_t i = 0; i < cases.size(); ++i) {
     if (running.size() == static_cast<size_t>(options.parallel)) finish_first();
-    running.push_back(std::make_unique<Case>(failures[i],
-                                             join_path(options.directory, absl::StrCat("case", i)),
-                                             options, result, longest));
+    running.push_back(std::make_unique<Case>(
+        cases[i], join_path(options.directory, absl::StrCat("case", i)), options, result, longest));
   }
   while (!running.empty()) finish_first();
   if (::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD) {

@@ -25,18 +25,26 @@ struct RankFailuresOptions {
   absl::Duration slack = absl::ZeroDuration();
 };
 
-// Every phase × {killed, frozen, exits} × each of three ranks, with ordinals that the seed chooses.
-std::vector<InjectedFailure> all_rank_failures(uint64_t seed);
-// `count` signals to random ranks in random phases.
-std::vector<InjectedFailure> random_rank_signals(uint64_t seed, int64_t count);
+// What happens to one job: failures of different ranks. A second failure may come too late.
+using RankFailures = std::vector<InjectedFailure>;
 
-// Trains a job of three processes for each failure (tests/ranks/failing_rank.h). Checked: the
-// failure happens; each other rank ends in time with the exit code 76 and names the rank, its phase
-// and its step; after a failure in a save, a job that resumes finishes. After a SIGTERM all ranks
-// stop after the same step, and the newest checkpoint is that of this step. Nothing is left: no
-// process, no held lock, no temporary directory. Figures: cases, and hits of each phase.
+// Every phase × {killed, frozen, exits} × each of three ranks, with ordinals that the seed chooses.
+std::vector<RankFailures> all_rank_failures(uint64_t seed);
+// Two ranks, each of which is killed, frozen or exits in a random phase.
+std::vector<RankFailures> random_rank_pairs(uint64_t seed, int64_t count);
+// SIGTERM to random ranks in random phases.
+std::vector<RankFailures> random_rank_signals(uint64_t seed, int64_t count);
+
+// Trains a job of three processes for each case (tests/ranks/failing_rank.h). Checked:
+// * A failure happens. Each other rank ends in time with the exit code 76 and names the rank, its
+//   phase and its step; of two ranks that failed, one.
+// * Where the job saves, one that resumes finishes after a failure.
+// * After a SIGTERM all ranks stop after the same step, and the newest checkpoint is of this step.
+// * Nothing is left: no process, no held lock, no temporary directory.
+//
+// Figures: cases, hits of each phase, and the longest time until ranks left.
 // REQUIRES: this process has one thread and has not computed with tensors.
-CampaignResult run_rank_failures(const std::vector<InjectedFailure>& failures,
+CampaignResult run_rank_failures(const std::vector<RankFailures>& cases,
                                  const RankFailuresOptions& options);
 
 }  // namespace millrace

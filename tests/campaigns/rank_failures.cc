@@ -22,7 +22,7 @@ RankFailuresOptions options_for(const char* name) {
   return options;
 }
 
-TEST(RankFailures, EveryPhaseKindAndRank) {
+TEST(RankFailuresCampaign, EveryPhaseKindAndRank) {
   const CampaignResult result =
       run_rank_failures(all_rank_failures(seed()), options_for("failures"));
   std::cout << result.to_string() << std::endl;
@@ -32,7 +32,14 @@ TEST(RankFailures, EveryPhaseKindAndRank) {
   }
 }
 
-TEST(RankFailures, FiftySignals) {
+TEST(RankFailuresCampaign, FiftyPairsOfRanks) {
+  const CampaignResult result =
+      run_rank_failures(random_rank_pairs(seed(), 50), options_for("pairs"));
+  std::cout << result.to_string() << std::endl;
+  EXPECT_EQ(result.violations(), 0);
+}
+
+TEST(RankFailuresCampaign, FiftySignals) {
   const CampaignResult result =
       run_rank_failures(random_rank_signals(seed(), 50), options_for("signals"));
   std::cout << result.to_string() << std::endl;

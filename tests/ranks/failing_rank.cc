@@ -134,7 +134,7 @@ absl::StatusOr<std::string> train(const FailingRankOptions& options, FailureInje
 
 absl::StatusOr<std::string> run_failing_rank(const FailingRankOptions& options,
                                              FailureRecord& record) {
-  FailureInjector injector(options.environment.rank, options.failure, record);
+  FailureInjector injector(options.environment.rank, options.failures, record);
   C10dOptions connection;
   connection.environment = options.environment;
   connection.identity = {.name = "failing ranks", .version = "test", .config = options.folder};
@@ -143,7 +143,7 @@ absl::StatusOr<std::string> run_failing_rank(const FailingRankOptions& options,
   connection.published = [&](RankPhase phase, int64_t step) { injector.published(phase, step); };
   ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, connect_c10d(connection));
   absl::StatusOr<std::string> outcome = train(options, injector, std::move(collectives));
-  record.content().ended_at[options.environment.rank] = FailureRecord::now();
+  record.of(options.environment.rank).ended_at = FailureRecord::now();
   return outcome;
 }
 

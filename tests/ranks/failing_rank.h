@@ -1,8 +1,9 @@
-// One rank of a small job with an embedding table over ranks, in which one rank fails.
+// One rank of a small job with an embedding table over ranks, in which ranks fail.
 #ifndef MILLRACE_TESTS_RANKS_FAILING_RANK_H_
 #define MILLRACE_TESTS_RANKS_FAILING_RANK_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -13,7 +14,7 @@ namespace millrace {
 
 struct FailingRankOptions {
   RankEnvironment environment;
-  InjectedFailure failure;
+  std::vector<InjectedFailure> failures;  // at most one for each rank
   // If true, the model has a table, of which rows are evicted: those that were not seen for some
   // steps by `evict_rows`, and the least recent ones by a limit.
   bool tables = true;

@@ -18,6 +18,9 @@ namespace {
 // fewer.
 constexpr size_t kEvictionCounts = 256;
 
+// How long a rank may take to publish what it does.
+constexpr absl::Duration kPublishes = absl::Seconds(10);
+
 class InjectingCollectives : public Collectives {
  public:
   InjectingCollectives(std::unique_ptr<Collectives> under, FailureInjector& injector)
@@ -115,14 +118,14 @@ const char* failure_kind_name(FailureKind kind) {
 }
 
 FailureRecord::FailureRecord()
-    : content_([] {
-        void* const memory = ::mmap(nullptr, sizeof(Content), PROT_READ | PROT_WRITE,
+    : ranks_([] {
+        void* const memory = ::mmap(nullptr, kMaxRanks * sizeof(Rank), PROT_READ | PROT_WRITE,
                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         MILLRACE_CHECK(memory != MAP_FAILED) << std::strerror(errno);
-        return new (memory) Content;
+        return new (memory) Rank[kMaxRanks];
       }()) {}
 
-FailureRecord::~FailureRecord() { ::munmap(content_, sizeof(Content)); }
+FailureRecord::~FailureRecord() { ::munmap(ranks_, kMaxRanks * sizeof(Rank)); }
 
 int64_t FailureRecord::now() {
   timespec time = {};
@@ -130,9 +133,17 @@ int64_t FailureRecord::now() {
   return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
 }
 
+FailureInjector::FailureInjector(int rank, const std::vector<InjectedFailure>& failures,
+                                 FailureRecord& record)
+    : rank_(rank), record_(record) {
+  for (const InjectedFailure& failure : failures) {
+    if (failure.rank == rank) failure_ = failure;
+  }
+}
+
 void FailureInjector::hit(FailurePhase phase) {
-  if (phase != failure_.phase || rank_ != failure_.rank) return;
-  if (++hits_ == failure_.ordinal) fail();
+  if (!failure_.has_value() || phase != failure_->phase) return;
+  if (++hits_ == failure_->ordinal) fail();
 }
 
 void FailureInjector::set_phase(RankPhase phase, int64_t step) {
@@ -149,20 +160,20 @@ void FailureInjector::published(RankPhase phase, int64_t step) {
 }
 
 void FailureInjector::fail() {
-  if (failure_.kind != FailureKind::kTerminate) {
+  if (failure_->kind != FailureKind::kTerminate) {
     // The store goes with rank 0: the others must also have read what it did, which they do several
-    // times between two of its words.
+    // times between two of its words. Nothing is published any more if rank 0 has failed before.
     const int times = rank_ == 0 ? 3 : 1;
     MutexLock lock(mutex_);
-    mutex_.await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    mutex_.await_for(kPublishes, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       return published_phase_ == phase_ && published_step_ == step_ && published_times_ >= times;
     });
   }
-  FailureRecord::Content& record = record_.content();
+  FailureRecord::Rank& record = record_.of(rank_);
   record.phase = static_cast<int>(phase_);
   record.step = step_;
   record.failed_at = FailureRecord::now();
-  switch (failure_.kind) {
+  switch (failure_->kind) {
     case FailureKind::kKill: ::raise(SIGKILL); break;
     case FailureKind::kFreeze: ::raise(SIGSTOP); break;
     case FailureKind::kExit: ::_exit(1);

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -65,11 +65,11 @@ struct InjectedFailure {
 class FailureRecord {
  public:
   static constexpr int kMaxRanks = 8;
-  struct Content {
-    std::atomic<int64_t> failed_at{0};  // 0: the failure did not happen
+  struct Rank {
+    std::atomic<int64_t> failed_at{0};  // 0: the rank did not fail
     std::atomic<int> phase{-1};         // RankPhase at the failure, as the rank had reported it
     std::atomic<int64_t> step{-1};      // reported with the phase
-    std::atomic<int64_t> ended_at[kMaxRanks] = {};  // by rank; 0: the rank did not end by itself
+    std::atomic<int64_t> ended_at{0};   // when the rank left the job; 0: it did not
   };
 
   FailureRecord();
@@ -77,24 +77,23 @@ class FailureRecord {
   FailureRecord(const FailureRecord&) = delete;
   FailureRecord& operator=(const FailureRecord&) = delete;
 
-  Content& content() { return *content_; }
-  const Content& content() const { return *content_; }
+  // REQUIRES: 0 <= rank < kMaxRanks.
+  Rank& of(int rank) { return ranks_[rank]; }
   static int64_t now();
 
  private:
-  Content* const content_;
+  Rank* const ranks_;
 };
 
-// Counts how often its rank comes to the phase of the failure, and fails there. On other ranks it
-// only counts. Before a failure other than kTerminate, waits until the other ranks can know what
-// this rank is doing, so that they can name its phase and step.
+// Counts how often its rank comes to the phase of its failure, and fails there. Before a failure
+// other than kTerminate, waits until the other ranks can know what this rank is doing, so that they
+// can name its phase and step.
 //
 // Called by the thread that trains, apart from published().
 class FailureInjector {
  public:
-  // Borrows the record.
-  FailureInjector(int rank, const InjectedFailure& failure, FailureRecord& record)
-      : rank_(rank), failure_(failure), record_(record) {}
+  // `failures`: at most one for each rank; this rank may have none. Borrows the record.
+  FailureInjector(int rank, const std::vector<InjectedFailure>& failures, FailureRecord& record);
 
   // This rank comes to `phase`. Returns only if it does not end there.
   void hit(FailurePhase phase);
@@ -108,7 +107,7 @@ class FailureInjector {
   void fail();
 
   const int rank_;
-  const InjectedFailure failure_;
+  std::optional<InjectedFailure> failure_;
   FailureRecord& record_;
   int64_t hits_ = 0;  // of the phase of the failure
   RankPhase phase_ = RankPhase::kStart;
