@@ -24,5 +24,9 @@ TEST_F(StreamingKills, FiftyKillsOfTwoStreams) {
   survive(/*kills=*/50, /*files=*/60, seed());
 }
 
+TEST_F(StreamingKills, ThirtyKillsOfOneOfTwoRanks) {
+  survive_over_ranks(/*ranks=*/2, /*kills=*/30, /*files=*/40, seed());
+}
+
 }  // namespace
 }  // namespace millrace

@@ -112,9 +112,16 @@ void RunningProgram::kill_and_fail() {
   if (process_ > 0) ::kill(process_, SIGKILL);
 }
 
-bool RunningProgram::wait_for(const std::string& text) {
-  while (err_.text.find(text) == std::string::npos) {
-    if (!read_some()) return false;
+bool RunningProgram::wait_for(const std::string& text, int times) {
+  size_t from = 0;
+  for (int found = 0; found < times;) {
+    const size_t at = err_.text.find(text, from);
+    if (at != std::string::npos) {
+      from = at + text.size();
+      ++found;
+    } else if (!read_some()) {
+      return false;
+    }
   }
   return true;
 }

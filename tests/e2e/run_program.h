@@ -44,8 +44,9 @@ class RunningProgram {
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
 
-  // Waits until stderr holds `text`. Returns: whether it does; not if the program ended before.
-  bool wait_for(const std::string& text);
+  // Waits until stderr holds `text`, this many times. Returns: whether it does; not if the program
+  // ended before.
+  bool wait_for(const std::string& text, int times = 1);
   void send(int signal);
   // Until finish() returned.
   pid_t process() const { return process_; }

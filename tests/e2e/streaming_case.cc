@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "base/file_system.h"
 #include "base/status_matchers.h"
+#include "tests/e2e/ranks_fixture.h"
 
 namespace millrace {
 namespace {
@@ -183,15 +184,54 @@ void StreamingCase::survive(int kills, int64_t files, uint64_t seed) const {
     EXPECT_EQ(program.finish().exit_code, -SIGKILL);
     ++killed;
   }
-  while (there < files) produce(there++);
-  produce_end();
+  produce_rest(there, files);
   const ProgramResult last = run();
   ASSERT_EQ(last.exit_code, 0) << last.err;
+  expect_undisturbed({"train", "job.textproto"}, files);
+}
+
+void StreamingCase::survive_over_ranks(int ranks, int kills, int64_t files, uint64_t seed) const {
+  std::minstd_rand random(static_cast<uint32_t>(seed));
+  const auto chance = [&random](int64_t below) { return static_cast<int64_t>(random()) % below; };
+  std::vector<std::string> command = launch_command(ranks);
+  command.insert(command.begin() + 1, {"--max_restarts", absl::StrCat(kills)});
+  command.insert(command.begin(), millrace_path());
+  // A start of all ranks takes seconds where other programs run too.
+  RunningProgram program(command,
+                         {.directory = path(""), .timeout = std::chrono::seconds(30 + 20 * kills)});
+  int64_t there = 0;
+  produce(there++);
+  for (int killed = 0; killed < kills; ++killed) {
+    ASSERT_TRUE(program.wait_for("[0] hooks: ", killed + 1)) << killed << " were killed";
+    const int64_t some = std::min(files - 1 - there, chance(2 * files / kills + 1));
+    for (int64_t i = 0; i < some; ++i) produce(there++);
+    std::this_thread::sleep_for(std::chrono::milliseconds(chance(300)));
+    send_to_rank(program.process(), static_cast<int>(chance(ranks)), SIGKILL);
+  }
+  produce_rest(there, files);
+  const ProgramResult last = program.finish();
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  expect_undisturbed(launch_command(ranks), files);
+}
+
+std::vector<std::string> StreamingCase::launch_command(int ranks) const {
+  return {"launch", "-n", absl::StrCat(ranks), "--", "train", "job.textproto"};
+}
+
+void StreamingCase::produce_rest(int64_t there, int64_t files) const {
+  while (there < files) produce(there++);
+  produce_end();
+}
+
+void StreamingCase::expect_undisturbed(const std::vector<std::string>& command,
+                                       int64_t files) const {
   EXPECT_EQ(trained("out"), produced(files));
   std::vector<int64_t> all(static_cast<size_t>(files));
   std::iota(all.begin(), all.end(), 0);
   EXPECT_EQ(acknowledged("out"), all);
-  const ProgramResult undisturbed = run({"--output_dir", "undisturbed"});
+  std::vector<std::string> undisturbed_command = command;
+  undisturbed_command.insert(undisturbed_command.end(), {"--output_dir", "undisturbed"});
+  const ProgramResult undisturbed = millrace(undisturbed_command);
   ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
   EXPECT_EQ(content_of("out"), content_of("undisturbed"));
   EXPECT_EQ(trained("undisturbed"), produced(files));

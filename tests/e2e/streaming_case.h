@@ -17,8 +17,7 @@ class StreamingCase : public ProgramTest {
   static constexpr int64_t kRows = 200;  // of a file
   static constexpr int64_t kSteps = 4;   // of a file
 
-  // Writes job.textproto; `windows` is merged into the configuration of windows. Only
-  // jobs without tables run on several ranks.
+  // Writes job.textproto; `windows` is merged into the configuration of windows.
   StreamingCase();
   void write_job(const std::string& windows, bool with_table = true);
   // The same job on two streams that are mixed: of each file a quarter comes in the second.
@@ -44,8 +43,14 @@ class StreamingCase : public ProgramTest {
   // Kills the job `kills` times, by chance, while `files` files come, and lets it end then. All
   // must be as if it had never been disturbed.
   void survive(int kills, int64_t files, uint64_t seed) const;
+  // The same over several ranks, of which one, by chance, is killed. The launcher restarts them.
+  void survive_over_ranks(int ranks, int kills, int64_t files, uint64_t seed) const;
 
  private:
+  // Ends the stream after `files` files, of which `there` are there.
+  void produce_rest(int64_t there, int64_t files) const;
+  void expect_undisturbed(const std::vector<std::string>& command, int64_t files) const;
+  std::vector<std::string> launch_command(int ranks) const;
   void produce_rows(int64_t number, int64_t begin, int64_t end, const std::string& directory) const;
 
   bool mixed_ = false;

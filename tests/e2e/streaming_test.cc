@@ -45,6 +45,10 @@ TEST_F(StreamingTest, KilledByChanceWhileFilesOfTwoStreamsCome) {
   survive(/*kills=*/5, /*files=*/8, /*seed=*/2);
 }
 
+TEST_F(StreamingTest, ARankKilledByChanceWhileFilesCome) {
+  survive_over_ranks(/*ranks=*/2, /*kills=*/3, /*files=*/6, /*seed=*/3);
+}
+
 TEST_F(StreamingTest, ASignalEndsTheWaitAndTheNextRunGoesOn) {
   produce(0);
   RunningProgram program = start();
