@@ -19,7 +19,7 @@ using Command = std::function<absl::StatusOr<int>()>;
 
 Command add_train_command(CLI::App& program, const RankListener& listener);
 Command add_evaluate_command(CLI::App& program, const RankListener& listener);
-Command add_predict_command(CLI::App& program);
+Command add_predict_command(CLI::App& program, const RankListener& listener);
 Command add_export_command(CLI::App& program);
 Command add_generate_command(CLI::App& program);
 Command add_checkpoint_command(CLI::App& program);

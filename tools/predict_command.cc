@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "distributed/agreed_result.h"
 #include "io/feature_schema.h"
 #include "io/files/uri_file_system.h"
 #include "job/generated_data.h"
@@ -34,40 +37,71 @@ struct PredictFlags : ConfigFlags {
   std::string output;
 };
 
+// Returns the file of one rank: with several, "NAME-RRRRR-of-WWWWW.EXTENSION".
+std::string file_of_rank(const std::string& output, int rank, int world_size) {
+  if (world_size == 1) return output;
+  const size_t name = output.rfind('/') == std::string::npos ? 0 : output.rfind('/') + 1;
+  const size_t dot = std::max(name, std::min(output.rfind('.'), output.size()));
+  return absl::StrCat(output.substr(0, dot), absl::StrFormat("-%05d-of-%05d", rank, world_size),
+                      output.substr(dot));
+}
+
+std::string file_of_rank(const std::string& output, const RankEnvironment& ranks) {
+  return file_of_rank(output, ranks.rank, ranks.world_size);
+}
+
 class PredictCommand {
  public:
-  explicit PredictCommand(const PredictFlags& flags)
-      : flags_(flags), summary_file_(files_, flags.summary, flags.overwrite) {}
+  PredictCommand(const PredictFlags& flags, const RankListener& listener)
+      : flags_(flags), listener_(listener) {}
 
   absl::StatusOr<int> run() {
-    const absl::Status status = predict();
-    const absl::StatusOr<int> outcome = summary_file_.end_command(summary_, status);
+    ASSIGN_OR_RETURN(ranks_, read_rank_environment());
+    output_ = file_of_rank(flags_.output, ranks_);
+    SummaryFile summary_file(files_, is_first() ? flags_.summary : "", flags_.overwrite);
+    const absl::Status status = predict(summary_file);
+    const absl::StatusOr<int> outcome = summary_file.end_command(summary_, status);
     end_if_data_hangs(trainer_.get(), outcome);
     return outcome;
   }
 
  private:
-  absl::Status predict() {
-    RETURN_IF_ERROR(check_one_rank("predict"));
-    RETURN_IF_ERROR(summary_file_.check());
-    ASSIGN_OR_RETURN(format_, prediction_format(flags_.output), "--output");
+  // Whether this rank writes what all have in common.
+  bool is_first() const { return ranks_.rank == 0; }
+
+  absl::Status predict(SummaryFile& summary_file) {
+    RETURN_IF_ERROR(summary_file.check());
+    ASSIGN_OR_RETURN(format_, prediction_format(output_), "--output");
+    RETURN_IF_ERROR(check_config_file(files_, flags_.config, ranks_.world_size));
     RETURN_IF_ERROR(read_config());
-    RETURN_IF_ERROR(check_outputs());
-    RETURN_IF_ERROR(make_generated_data(files_, config_.train(), flags_.overwrite).status());
+    RETURN_IF_ERROR(check_outputs(summary_file));
+    ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
+                     join_ranks(ranks_, config_, listener_));
+    RETURN_IF_ERROR(on_rank_0(*collectives, [&] {
+      return make_generated_data(files_, config_.train(), flags_.overwrite).status();
+    }));
     JobResources resources;
     resources.log = &std::cerr;
+    resources.local_world_size = ranks_.local_world_size;
     resources.labels_may_miss = true;
     resources.data = &data_;
-    ASSIGN_OR_RETURN(trainer_, build_evaluator(config_, resources));
-    ASSIGN_OR_RETURN(
-        const LoadedModel loaded,
+    Collectives& others = *collectives;  // the trainer's from here on
+    ASSIGN_OR_RETURN(trainer_, build_evaluator(config_, resources, std::move(collectives)));
+    const absl::StatusOr<LoadedModel> loaded =
         load_model(config_.train(), files_, flags_.checkpoint,
-                   chosen_weights(flags_.weights, config_.train()), *trainer_, /*print=*/true),
-        "--checkpoint");
-    summary_.checkpoint = loaded.path;
-    summary_.progress = loaded.progress;
-    return write_output_file(files_, flags_.output,
-                             [&](WritableFile& file) { return write_predictions(file); });
+                   chosen_weights(flags_.weights, config_.train()), *trainer_, is_first());
+    if (!loaded.ok()) {
+      const absl::Status status = annotate(loaded.status(), "--checkpoint");
+      others.fail(status);
+      return status;
+    }
+    summary_.checkpoint = loaded->path;
+    summary_.progress = loaded->progress;
+    const absl::Status written = write_output_file(
+        files_, output_, [&](WritableFile& file) { return write_predictions(file, others); });
+    // The others may still wait for this rank.
+    if (!written.ok()) others.fail(written);
+    return written;
   }
 
   // The whole of each set in the order of its files.
@@ -98,16 +132,15 @@ class PredictCommand {
   }
 
   // What would otherwise show when all is done, or replace what is being read.
-  absl::Status check_outputs() {
+  absl::Status check_outputs(SummaryFile& summary_file) {
     std::vector<RunInput> taken = run_inputs(files_, flags_.config, config_.train());
-    RETURN_IF_ERROR(
-        check_output(files_, flags_.output, predictions_kind(), taken, flags_.overwrite),
-        "--output");
-    taken.push_back({"the file of --output", flags_.output});
-    return summary_file_.check_inputs([&] { return taken; });
+    RETURN_IF_ERROR(check_output(files_, output_, predictions_kind(), taken, flags_.overwrite),
+                    "--output");
+    taken.push_back({"the file of --output", output_});
+    return summary_file.check_inputs([&] { return taken; });
   }
 
-  absl::Status write_predictions(WritableFile& file) {
+  absl::Status write_predictions(WritableFile& file, Collectives& others) {
     ASSIGN_OR_RETURN(const FeatureSchema schema, FeatureSchema::create(config_.train()));
     const auto& sets = config_.train().eval_data();
     const auto fixed = std::count_if(sets.begin(), sets.end(), [](const EvaluationSetConfig& set) {
@@ -123,27 +156,47 @@ class PredictCommand {
     PredictionHook& hook = *owned;
     RETURN_IF_ERROR(trainer_->add_hook(std::move(owned)));
     absl::Status status = predict_sets(hook);
-    if (status.ok()) status = hook.finish();
+    if (status.ok()) status = finish(hook, others);
     hook.abandon();  // the file goes before the trainer
     RETURN_IF_ERROR(status);
-    std::cout << "predictions: " << hook.examples() << " examples in " << flags_.output
-              << std::endl;
+    if (!is_first()) return absl::OkStatus();
+    std::cout << "predictions: " << examples_ << " examples in " << output_;
+    if (ranks_.world_size > 1) {
+      std::cout << " to " << file_of_rank(flags_.output, ranks_.world_size - 1, ranks_.world_size);
+    }
+    std::cout << std::endl;
     return absl::OkStatus();
+  }
+
+  // Finishes the files of all ranks, so that none is renamed unless all are whole.
+  static absl::Status finish(PredictionHook& hook, Collectives& others) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> all, gather_results(hook.columns(), others));
+    const auto with_examples =
+        std::find_if(all.begin(), all.end(), [](const auto& columns) { return !columns.empty(); });
+    const absl::Status finished = hook.finish(with_examples == all.end() ? "" : *with_examples);
+    const absl::StatusOr<std::string> own = finished.ok()
+                                                ? absl::StatusOr<std::string>(std::string())
+                                                : absl::StatusOr<std::string>(finished);
+    return gather_results(own, others).status();
   }
 
   absl::Status predict_sets(PredictionHook& hook) {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       if (set.data().has_windows()) continue;  // see build_evaluator
       hook.begin_set(set.name());
-      RETURN_IF_ERROR(trainer_->evaluate(set.name()).status());
+      ASSIGN_OR_RETURN(const EvaluationResult result, trainer_->evaluate(set.name()));
+      examples_ += result.examples;
       summary_.rows = trainer_->summary().rows;
     }
     return absl::OkStatus();
   }
 
   const PredictFlags& flags_;
+  const RankListener& listener_;
   FileSystem& files_ = UriFileSystem::process();
-  SummaryFile summary_file_;
+  RankEnvironment ranks_;
+  std::string output_;    // of this rank
+  int64_t examples_ = 0;  // of all ranks
   PredictionFormat format_ = PredictionFormat::kParquet;
   JobConfig config_;
   DataReport data_;
@@ -153,7 +206,7 @@ class PredictCommand {
 
 }  // namespace
 
-Command add_predict_command(CLI::App& program) {
+Command add_predict_command(CLI::App& program, const RankListener& listener) {
   auto flags = std::make_shared<PredictFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand("predict", "write what a trained model predicts");
   add_config_flags(*command, *flags);
@@ -166,9 +219,11 @@ Command add_predict_command(CLI::App& program) {
   add_weights_flag(*command, flags->weights);
   command->add_option("--data", flags->data,
                       "comma-separated globs to predict; default: the evaluation sets");
-  command->add_option("--output", flags->output, "file to write: .parquet, .pq or .csv")
+  command
+      ->add_option("--output", flags->output,
+                   "file to write: .parquet, .pq or .csv; on several ranks a file for each")
       ->required();
-  return [flags] { return PredictCommand(*flags).run(); };
+  return [flags, listener] { return PredictCommand(*flags, listener).run(); };
 }
 
 }  // namespace millrace

@@ -214,6 +214,37 @@ TEST_F(TableRanksTest, TrainsSavesAndEvaluates) {
   millrace_ok({"checkpoint", "export", checkpoint, "--output", "exported"});
 }
 
+TEST_F(TableRanksTest, PredictsInAFileForEachRank) {
+  millrace_ok({"train", "job.textproto"});
+  const std::vector<std::string> predict = {"predict", "job.textproto", "--checkpoint", "out",
+                                            "--output"};
+  const auto command = [&](std::vector<std::string> before, const std::string& output) {
+    before.insert(before.end(), predict.begin(), predict.end());
+    before.push_back(output);
+    return before;
+  };
+  millrace_ok(command({}, "one.csv"));
+  const ProgramResult result = millrace_ok(command({"launch", "-n", "3", "--"}, "three.csv"));
+  EXPECT_EQ(result.out,
+            "[0] predictions: 500 examples in three-00000-of-00003.csv to "
+            "three-00002-of-00003.csv\n");
+  const std::string one = read("one.csv");
+  const std::string header = one.substr(0, one.find('\n') + 1);
+  std::string joined = header;
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::string part = read(absl::StrCat("three-0000", rank, "-of-00003.csv"));
+    ASSERT_EQ(part.substr(0, header.size()), header);
+    joined += part.substr(header.size());
+  }
+  EXPECT_EQ(joined, one);
+  EXPECT_FALSE(exists("three.csv"));
+  // One rank cannot write: no file is renamed.
+  std::filesystem::create_directory(path("four-00001-of-00002.csv"));
+  const ProgramResult refused = millrace(command({"launch", "-n", "2", "--"}, "four.csv"));
+  EXPECT_EQ(refused.exit_code, kCannotWrite) << refused.err;
+  EXPECT_FALSE(exists("four-00000-of-00002.csv"));
+}
+
 TEST_F(TableRanksTest, AKilledRunGoesOnAsIfNothingHadBeen) {
   const std::vector<std::string> flags = {
       "--set", "run.report.when={every_steps: 1}", "--set",

@@ -455,6 +455,9 @@ TEST_F(DamagedTest, TheFirstRankChoosesForAll) {
   const auto statuses =
       run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
         const std::unique_ptr<Trainer> trainer = tiny_trainer(small_job());
+        for (EmbeddingTable* table : state_of(*trainer).tables) {
+          RETURN_IF_ERROR(table->set_placement({ranks->rank(), 2}));
+        }
         FileSystem& files = ranks->rank() == 0 ? files_ : later;
         ASSIGN_OR_RETURN(const auto saver, Saver::create({.folder = "another", .write_threads = 1},
                                                          files, Clock::real()));

@@ -45,7 +45,11 @@ absl::Status PredictionHook::after_step(HookContext& context, const StepResult& 
   }
   const at::Tensor predictions = as_floats(result.predictions);
   const at::Tensor labels = as_floats(result.labels);
-  if (writer_ == nullptr) RETURN_IF_ERROR(open_writer(labels));
+  if (writer_ == nullptr) {
+    columns_.with_label = known_labels(labels);
+    columns_.with_group_ids = group_ids_.defined();
+    RETURN_IF_ERROR(open_writer());
+  }
   RETURN_IF_ERROR(check_columns(labels));
   PredictionRows rows;
   rows.set = set_;
@@ -70,9 +74,7 @@ std::vector<bool> PredictionHook::known_labels(const at::Tensor& labels) const {
   return known;
 }
 
-absl::Status PredictionHook::open_writer(const at::Tensor& labels) {
-  columns_.with_label = known_labels(labels);
-  columns_.with_group_ids = group_ids_.defined();
+absl::Status PredictionHook::open_writer() {
   ASSIGN_OR_RETURN(writer_, PredictionWriter::open(file_, format_, columns_));
   return absl::OkStatus();
 }
@@ -88,8 +90,26 @@ absl::Status PredictionHook::check_columns(const at::Tensor& labels) const {
   return absl::OkStatus();
 }
 
-absl::Status PredictionHook::finish() {
-  if (writer_ == nullptr) return absl::OkStatus();
+std::string PredictionHook::columns() const {
+  if (writer_ == nullptr) return "";
+  std::string text = columns_.with_group_ids ? "g" : "-";
+  for (const bool with_label : columns_.with_label) text.push_back(with_label ? 'l' : '-');
+  return text;
+}
+
+absl::Status PredictionHook::finish(absl::string_view columns_of_others) {
+  if (writer_ == nullptr) {
+    if (columns_of_others.empty()) return absl::OkStatus();
+    columns_.with_group_ids = columns_of_others[0] == 'g';
+    columns_.with_label.clear();
+    for (const char label : columns_of_others.substr(1)) {
+      columns_.with_label.push_back(label == 'l');
+    }
+    RETURN_IF_ERROR(open_writer());
+  } else if (!columns_of_others.empty() && columns_of_others != columns()) {
+    return absl::InvalidArgumentError(
+        "some files of the data lack labels that others have; predict them apart");
+  }
   const absl::Status status = writer_->finish();
   writer_.reset();
   return status;

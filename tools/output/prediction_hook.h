@@ -36,14 +36,18 @@ class PredictionHook : public Hook {
   void begin_set(absl::string_view name) { set_ = std::string(name); }
   int64_t examples() const { return examples_; }
 
-  // Writes what is left. Errors: those of writing.
-  absl::Status finish();
+  // Returns which optional columns the file has, in a text of the hook's own; "" without examples.
+  std::string columns() const;
+  // Writes what is left. `columns_of_others`: what columns() returns on another rank, for a file
+  // without examples; "": nothing is written then. Errors: those of writing; InvalidArgument if the
+  // files of two ranks would have different columns.
+  absl::Status finish(absl::string_view columns_of_others = "");
   // Lets the file go, whatever was written.
   void abandon() { writer_.reset(); }
 
  private:
   std::vector<bool> known_labels(const at::Tensor& labels) const;
-  absl::Status open_writer(const at::Tensor& labels);
+  absl::Status open_writer();
   absl::Status check_columns(const at::Tensor& labels) const;
 
   WritableFile& file_;
