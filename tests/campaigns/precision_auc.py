@@ -5,8 +5,9 @@
     tests/campaigns/precision_auc.py [DATA] [--seeds 3] [--threads 2] [--jobs criteo-deepfm,...]
 
 DATA is the folder of real data (default: MILLRACE_DATA), with criteo_orc/ and ml-100k/. Jobs are those of
-examples/; DLRM on MovieLens is the MovieLens example with another model and, since DLRM needs dense features,
-two of them. Each run differs by seed and precision alone and is evaluated once, at its end. Prints the mean AUC
+examples/; DLRM on MovieLens is the MovieLens example with another model, since DLRM needs dense features with two
+of them, and with 2 epochs in place of 8, after which DLRM is overfitted (AUC 0.75 in place of 0.77) and scatters by
+0.01 from seed to seed. Each run differs by seed and precision alone and is evaluated once, at its end. Prints the mean AUC
 of all seeds in each precision and the difference. Exits with 1 if a run fails or a difference is above 0.002.
 """
 import argparse
@@ -73,9 +74,11 @@ def movielens_dlrm(folder):
         text = file.read()
     if text.count(DEEPFM) != 1:
         sys.exit("examples/movielens/movielens.textproto has another model than this program replaces")
+    if text.count("max_epochs: 8") != 1:
+        sys.exit("examples/movielens/movielens.textproto has another number of epochs than this program replaces")
     path = os.path.join(folder, "movielens_dlrm.textproto")
     with open(path, "w") as file:
-        file.write(text.replace(DEEPFM, DLRM))
+        file.write(text.replace(DEEPFM, DLRM).replace("max_epochs: 8", "max_epochs: 2"))
     return path
 
 
