@@ -95,6 +95,7 @@ Json tables_json(const Manifest& manifest) {
     }
     tables[table.name()] = {{"rows", table.rows()},
                             {"digest", digest_of(manifest, "table/" + table.name())},
+                            {"state_digest", table.state_digest()},
                             {"dim", table.dim()},
                             {"dtype", table.dtype()},
                             {"slots", std::move(slots)},
