@@ -100,6 +100,25 @@ TEST_F(PredictionHookTest, LabelsThatExamplesMayLackAreNullThere) {
             "1,0,0,1,\n2,0,0,0,1\n3,0,0,0,\n");
 }
 
+TEST_F(PredictionHookTest, AFileWithoutExamplesHasTheColumnsOfOtherRanks) {
+  MemoryFile other;
+  PredictionHook with(other, PredictionFormat::kCsv, {"click", "buy"}, /*with_set=*/false);
+  PredictionHook without(file_, PredictionFormat::kCsv, {"click", "buy"}, /*with_set=*/false);
+  ASSERT_OK(batch(with, {1}, at::zeros({1, 2}), at::tensor({kNan, 0.0f}).view({1, 2}),
+                  at::tensor({8}, at::kLong)));
+  EXPECT_EQ(without.columns(), "");
+  ASSERT_OK(without.finish(with.columns()));
+  EXPECT_EQ(file_.content, "example_id,group_id,click_prediction,buy_prediction,buy\n");
+  ASSERT_OK(with.finish(with.columns()));
+}
+
+TEST_F(PredictionHookTest, FilesOfRanksWithDifferentLabelsAreRefused) {
+  PredictionHook hook(file_, PredictionFormat::kCsv, {"click"}, /*with_set=*/false);
+  ASSERT_OK(batch(hook, {1}, at::zeros({1, 1}), at::zeros({1, 1})));
+  EXPECT_THAT(hook.finish("--"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("lack")));
+  EXPECT_OK(hook.finish("-l"));
+}
+
 TEST_F(PredictionHookTest, SetsWithDifferentLabels) {
   PredictionHook hook(file_, PredictionFormat::kCsv, {"click"}, /*with_set=*/true);
   hook.begin_set("labelled");
