@@ -29,10 +29,6 @@ namespace {
 
 constexpr int kRanks = 3;
 
-// Whether tables over ranks can be saved. While they cannot, jobs that save have no tables, and
-// jobs with tables do not save.
-constexpr bool kTablesAreSaved = false;
-
 // Those of which the other ranks are not told.
 constexpr FailureKind kSilentKinds[] = {FailureKind::kKill, FailureKind::kFreeze,
                                         FailureKind::kExit};
@@ -97,8 +93,7 @@ class Case {
         options_(options),
         result_(result),
         longest_(longest),
-        tables_(kTablesAreSaved || failures[0].phase != FailurePhase::kSave),
-        folder_(kTablesAreSaved || !tables_ ? join_path(directory_, "checkpoints") : "") {
+        folder_(join_path(directory_, "checkpoints")) {
     const absl::Status made = FileSystem::local().create_directories(directory_);
     MILLRACE_CHECK(made.ok()) << made;
     start(failures_, /*resume=*/false);
@@ -110,10 +105,8 @@ class Case {
     const bool stops = failures_[0].kind == FailureKind::kTerminate;
     stops ? check_stopped() : check_failed();
     ranks_.reset();  // kills a frozen rank
-    if (!folder_.empty()) {
-      check_lock();
-      if (!stops) check_resumed();
-    }
+    check_lock();
+    if (!stops) check_resumed();
     const absl::Status removed = remove_recursively(FileSystem::local(), directory_);
     if (!removed.ok()) violate(removed.ToString());
   }
@@ -122,8 +115,9 @@ class Case {
   void start(const RankFailures& failures, bool resume) {
     FailingRankOptions rank;
     rank.failures = failures;
-    rank.tables = tables_;
     rank.folder = folder_;
+    rank.asynchronous = failures_[0].ordinal % 2 == 0;
+    rank.max_deltas = static_cast<int>(failures_[0].ordinal % 3);
     rank.resume = resume;
     rank.collective_timeout = options_.collective_timeout;
     ranks_ = std::make_unique<ProcessRanks>(
@@ -211,12 +205,13 @@ class Case {
       for (const std::string& end : ends) violate(absl::StrCat("a rank came to: ", end));
       return;
     }
-    if (folder_.empty()) return;
+    for (const std::string& name : leftovers(folder_)) violate(absl::StrCat(name, " is left"));
+    // A job that has begun no step saves nothing.
+    if (absl::EndsWith(*ends.begin(), " step 0")) return;
     const auto listed = list_checkpoints(FileSystem::local(), folder_);
     const bool last = listed.ok() && !listed->empty() &&
                       absl::EndsWith(*ends.begin(), absl::StrCat(" ", listed->back().step));
     if (!last) violate(absl::StrCat("no checkpoint of the end: ", *ends.begin()));
-    for (const std::string& name : leftovers(folder_)) violate(absl::StrCat(name, " is left"));
   }
 
   void check_lock() {
@@ -248,7 +243,6 @@ class Case {
   const RankFailuresOptions& options_;
   CampaignResult& result_;
   Longest& longest_;
-  const bool tables_;
   const std::string folder_;
   FailureRecord record_;
   std::unique_ptr<ProcessRanks> ranks_;

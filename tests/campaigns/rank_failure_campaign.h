@@ -38,8 +38,9 @@ std::vector<RankFailures> random_rank_signals(uint64_t seed, int64_t count);
 // Trains a job of three processes for each case (tests/ranks/failing_rank.h). Checked:
 // * A failure happens. Each other rank ends in time with the exit code 76 and names the rank, its
 //   phase and its step; of two ranks that failed, one.
-// * Where the job saves, one that resumes finishes after a failure.
-// * After a SIGTERM all ranks stop after the same step, and the newest checkpoint is of this step.
+// * A job that resumes after a failure finishes.
+// * After a SIGTERM all ranks stop after the same step, and the newest checkpoint is of this step;
+//   before the first step there is none.
 // * Nothing is left: no process, no held lock, no temporary directory.
 //
 // Figures: cases, hits of each phase, and the longest time until ranks left.

@@ -49,7 +49,7 @@ TinyTrainerOptions tiny_options(const FailingRankOptions& options) {
                 .rank = options.environment.rank,
                 .world_size = options.environment.world_size,
                 .dense = 3,
-                .sparse = options.tables ? 2 : 0,
+                .sparse = 2,
                 .ids = 200};
   tiny.eval = tiny.train;
   tiny.eval.batches = 2;
@@ -78,8 +78,7 @@ void inject(Model& model, FailureInjector& injector) {
   };
 }
 
-absl::Status add_hooks(Trainer& trainer, Model& model, bool saves,
-                       std::vector<std::string>* events) {
+absl::Status add_hooks(Trainer& trainer, Model& model, std::vector<std::string>* events) {
   RETURN_IF_ERROR(trainer.add_hook(std::make_unique<SignalStopHook>()));
   RETURN_IF_ERROR(trainer.add_hook(
       std::make_unique<RecordingHook>(events, [](HookContext& context, absl::string_view event) {
@@ -89,11 +88,8 @@ absl::Status add_hooks(Trainer& trainer, Model& model, bool saves,
         }
         return absl::OkStatus();
       })));
-  if (const auto collections = collections_of(model); !collections.empty()) {
-    RETURN_IF_ERROR(
-        trainer.add_hook(std::make_unique<EvictRowsHook>(Cadence{.every_steps = 2}, collections)));
-  }
-  if (!saves) return absl::OkStatus();
+  RETURN_IF_ERROR(trainer.add_hook(
+      std::make_unique<EvictRowsHook>(Cadence{.every_steps = 2}, collections_of(model))));
   return trainer.add_hook(std::make_unique<CheckpointSaveHook>(Cadence{.every_steps = 4}));
 }
 
@@ -105,19 +101,18 @@ absl::StatusOr<std::string> train(const FailingRankOptions& options, FailureInje
   parts.train_data = std::make_unique<InjectingDataset>(
       tiny.train, std::vector<FakeWindow>{{4, 0}, {4, 2}, {4, 2}}, injector);
   parts.collectives = inject_failures(std::move(collectives), injector);
-  const bool saves = !options.folder.empty();
-  if (saves) {
-    SaverOptions saver;
-    saver.folder = options.folder;
-    saver.write_threads = 1;
-    ASSIGN_OR_RETURN(parts.saver,
-                     Saver::create(std::move(saver), FileSystem::local(), Clock::real()));
-  }
+  SaverOptions saver;
+  saver.folder = options.folder;
+  saver.write_threads = 1;
+  saver.asynchronous = options.asynchronous;
+  saver.max_deltas = options.max_deltas;
+  ASSIGN_OR_RETURN(parts.saver,
+                   Saver::create(std::move(saver), FileSystem::local(), Clock::real()));
   const std::shared_ptr<Model> model = parts.model;
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                    Trainer::create(tiny.trainer, std::move(parts)));
   std::vector<std::string> events;
-  RETURN_IF_ERROR(add_hooks(*trainer, *model, saves, &events));
+  RETURN_IF_ERROR(add_hooks(*trainer, *model, &events));
   if (options.resume) {
     std::vector<std::string> notes;
     ASSIGN_OR_RETURN(const auto found, trainer->resume(&notes));

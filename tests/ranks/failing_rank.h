@@ -15,11 +15,10 @@ namespace millrace {
 struct FailingRankOptions {
   RankEnvironment environment;
   std::vector<InjectedFailure> failures;  // at most one for each rank
-  // If true, the model has a table, of which rows are evicted: those that were not seen for some
-  // steps by `evict_rows`, and the least recent ones by a limit.
-  bool tables = true;
-  // Of checkpoints; "": the job saves none.
+  // Of checkpoints, and how they are written (SaverOptions).
   std::string folder;
+  bool asynchronous = false;
+  int max_deltas = 0;
   // If true, the job resumes from the newest checkpoint. Errors: NotFound if there is none.
   bool resume = false;
   absl::Duration collective_timeout = absl::Seconds(20);
@@ -27,6 +26,8 @@ struct FailingRankOptions {
 
 // Connects this rank to the others and trains: 12 steps in 3 windows, the last two of which are
 // waited for; an evaluation after steps 3, 6 and 9; checkpoints after steps 4 and 8 and at the end.
+// Rows of the table are evicted: those that were not seen for some steps by `evict_rows`, and the
+// least recent ones by a limit.
 // Sets when this rank ended in the record, once it has left the job. Returns: what the training
 // came to: "completed at step 12", "stopped (signal) at step 7". Errors: those of the training.
 absl::StatusOr<std::string> run_failing_rank(const FailingRankOptions& options,
