@@ -28,6 +28,7 @@ namespace millrace {
 namespace {
 
 constexpr int kRanks = 3;
+constexpr char kCompleted[] = "completed at step 12";
 
 // Those of which the other ranks are not told.
 constexpr FailureKind kSilentKinds[] = {FailureKind::kKill, FailureKind::kFreeze,
@@ -78,6 +79,20 @@ std::vector<std::string> leftovers(const std::string& folder) {
   return names;
 }
 
+// Runs a rank in a child. Returns: OutOfRange with what it came to, or its error.
+absl::Status run_rank(FailingRankOptions options, const RankEnvironment& environment,
+                      FailureRecord& record) {
+  options.environment = environment;
+  const absl::StatusOr<std::string> outcome = run_failing_rank(options, record);
+  return outcome.ok() ? absl::OutOfRangeError(*outcome) : outcome.status();
+}
+
+// What a rank came to, or its error.
+std::string end_of(ProcessRanks& ranks, int rank) {
+  const absl::Status outcome = ranks.wait(rank, kHangs);
+  return absl::IsOutOfRange(outcome) ? std::string(outcome.message()) : outcome.ToString();
+}
+
 // The longest that ranks took to leave after the failure of another one.
 struct Longest {
   absl::Duration lost, frozen;
@@ -122,17 +137,8 @@ class Case {
     rank.collective_timeout = options_.collective_timeout;
     ranks_ = std::make_unique<ProcessRanks>(
         kRanks, free_port(), [rank, this](const RankEnvironment& environment, const ChildLink&) {
-          FailingRankOptions own = rank;
-          own.environment = environment;
-          const absl::StatusOr<std::string> outcome = run_failing_rank(own, record_);
-          return outcome.ok() ? absl::OutOfRangeError(*outcome) : outcome.status();
+          return run_rank(rank, environment, record_);
         });
-  }
-
-  // What a rank came to, or its error.
-  std::string end_of(int rank) {
-    const absl::Status outcome = ranks_->wait(rank, kHangs);
-    return absl::IsOutOfRange(outcome) ? std::string(outcome.message()) : outcome.ToString();
   }
 
   // Returns true if the first failure happened; counts those that did.
@@ -199,7 +205,7 @@ class Case {
 
   void check_stopped() {
     std::set<std::string> ends;
-    for (int rank = 0; rank < kRanks; ++rank) ends.insert(end_of(rank));
+    for (int rank = 0; rank < kRanks; ++rank) ends.insert(end_of(*ranks_, rank));
     if (!happened()) return violate("did not happen");
     if (ends.size() != 1 || !absl::StartsWith(*ends.begin(), "stopped (signal SIGTERM) at ")) {
       for (const std::string& end : ends) violate(absl::StrCat("a rank came to: ", end));
@@ -226,8 +232,8 @@ class Case {
     if (!listed.ok()) return violate(listed.status().ToString());
     start({}, /*resume=*/!listed->empty());
     for (int rank = 0; rank < kRanks; ++rank) {
-      const std::string end = end_of(rank);
-      if (end != "completed at step 12") violate(absl::StrCat("resumed, a rank came to: ", end));
+      const std::string end = end_of(*ranks_, rank);
+      if (end != kCompleted) violate(absl::StrCat("resumed, a rank came to: ", end));
     }
     ranks_.reset();
     for (const std::string& name : leftovers(folder_)) violate(absl::StrCat(name, " is left"));
@@ -288,6 +294,44 @@ std::vector<RankFailures> random_rank_pairs(uint64_t seed, int64_t count) {
     cases.push_back(std::move(pair));
   }
   return cases;
+}
+
+CampaignResult run_stalled_disks(const RankFailuresOptions& options) {
+  CampaignResult result("stalled_disks");
+  struct Job {
+    FailingRankOptions rank;
+    std::unique_ptr<FailureRecord> record;
+    std::unique_ptr<ProcessRanks> ranks;
+  };
+  std::vector<Job> jobs;
+  for (const bool asynchronous : {false, true}) {
+    for (const int stalled : {0, kRanks - 1}) {
+      Job job;
+      const std::string name = absl::StrCat("stalled", jobs.size());
+      job.rank.folder = join_path(join_path(options.directory, name), "checkpoints");
+      job.rank.asynchronous = asynchronous;
+      job.rank.stalled_rank = stalled;
+      job.rank.collective_timeout = absl::Seconds(2);
+      job.rank.stall = 2 * job.rank.collective_timeout;
+      job.record = std::make_unique<FailureRecord>();
+      job.ranks = std::make_unique<ProcessRanks>(
+          kRanks, free_port(), [&job](const RankEnvironment& environment, const ChildLink&) {
+            return run_rank(job.rank, environment, *job.record);
+          });
+      jobs.push_back(std::move(job));
+    }
+  }
+  for (Job& job : jobs) {
+    result.add("cases");
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const std::string end = end_of(*job.ranks, rank);
+      const bool stalled = job.record->of(job.rank.stalled_rank).failed_at != 0;
+      if (end == kCompleted && stalled) continue;
+      result.violate(absl::StrCat("the disk of rank ", job.rank.stalled_rank, " stalls: rank ",
+                                  rank, " came to: ", end));
+    }
+  }
+  return result;
 }
 
 CampaignResult run_rank_failures(const std::vector<RankFailures>& cases,

@@ -35,6 +35,11 @@ std::vector<RankFailures> random_rank_pairs(uint64_t seed, int64_t count);
 // SIGTERM to random ranks in random phases.
 std::vector<RankFailures> random_rank_signals(uint64_t seed, int64_t count);
 
+// Trains jobs of three processes with a time-out of two seconds, where the disk of one rank stalls
+// for four in a save: of the first and of the last rank, with savers that wait and that do not.
+// Checked: all ranks complete. REQUIRES: as run_rank_failures().
+CampaignResult run_stalled_disks(const RankFailuresOptions& options);
+
 // Trains a job of three processes for each case (tests/ranks/failing_rank.h). Checked:
 // * A failure happens. Each other rank ends in time with the exit code 76 and names the rank, its
 //   phase and its step; of two ranks that failed, one.

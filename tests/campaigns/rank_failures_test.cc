@@ -43,6 +43,12 @@ TEST(RankFailuresTest, TwoRanks) {
   EXPECT_EQ(result.violations(), 0) << result.to_string();
 }
 
+TEST(RankFailuresTest, AStalledDiskFailsNobody) {
+  const CampaignResult result = run_stalled_disks(options_for("disks"));
+  EXPECT_EQ(result.violations(), 0) << result.to_string();
+  EXPECT_EQ(result.figure("cases"), 4);
+}
+
 TEST(RankFailuresTest, SignalsStopAllRanksAfterTheSameStep) {
   const CampaignResult result =
       run_rank_failures(random_rank_signals(/*seed=*/1, 6), options_for("signals"));

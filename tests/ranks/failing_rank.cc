@@ -1,5 +1,6 @@
 #include "tests/ranks/failing_rank.h"
 
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "hooks/checkpoint_save_hook.h"
 #include "hooks/evict_rows_hook.h"
 #include "hooks/signal_stop_hook.h"
+#include "tests/campaigns/forwarding_file_system.h"
 #include "tests/fakes/fake_windowed_dataset.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_model.h"
@@ -40,6 +42,28 @@ class InjectingDataset : public FakeWindowedDataset {
 
  private:
   FailureInjector& injector_;
+};
+
+// A local disk that once does nothing for a while.
+class StallingFileSystem : public ForwardingFileSystem {
+ public:
+  // 0: it never does. Borrows the record.
+  StallingFileSystem(absl::Duration stall, FailureRecord::Rank& record)
+      : ForwardingFileSystem(FileSystem::local()), stall_(stall), record_(record) {}
+
+  absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
+                                                             int64_t size_bytes) override {
+    if (++files_ == 2 && stall_ > absl::ZeroDuration()) {
+      record_.failed_at = FailureRecord::now();
+      Clock::real().sleep(stall_);
+    }
+    return ForwardingFileSystem::create_new(path, size_bytes);
+  }
+
+ private:
+  const absl::Duration stall_;
+  FailureRecord::Rank& record_;
+  std::atomic<int64_t> files_{0};
 };
 
 TinyTrainerOptions tiny_options(const FailingRankOptions& options) {
@@ -94,20 +118,22 @@ absl::Status add_hooks(Trainer& trainer, Model& model, std::vector<std::string>*
 }
 
 absl::StatusOr<std::string> train(const FailingRankOptions& options, FailureInjector& injector,
-                                  std::unique_ptr<Collectives> collectives) {
+                                  FailureRecord& record, std::unique_ptr<Collectives> collectives) {
   const TinyTrainerOptions tiny = tiny_options(options);
   TrainerParts parts = tiny_parts(tiny);
   inject(*parts.model, injector);
   parts.train_data = std::make_unique<InjectingDataset>(
       tiny.train, std::vector<FakeWindow>{{4, 0}, {4, 2}, {4, 2}}, injector);
   parts.collectives = inject_failures(std::move(collectives), injector);
+  const bool stalls = options.environment.rank == options.stalled_rank;
+  StallingFileSystem files(stalls ? options.stall : absl::ZeroDuration(),
+                           record.of(options.environment.rank));
   SaverOptions saver;
   saver.folder = options.folder;
   saver.write_threads = 1;
   saver.asynchronous = options.asynchronous;
   saver.max_deltas = options.max_deltas;
-  ASSIGN_OR_RETURN(parts.saver,
-                   Saver::create(std::move(saver), FileSystem::local(), Clock::real()));
+  ASSIGN_OR_RETURN(parts.saver, Saver::create(std::move(saver), files, Clock::real()));
   const std::shared_ptr<Model> model = parts.model;
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                    Trainer::create(tiny.trainer, std::move(parts)));
@@ -137,7 +163,7 @@ absl::StatusOr<std::string> run_failing_rank(const FailingRankOptions& options,
   connection.collective_timeout = options.collective_timeout;
   connection.published = [&](RankPhase phase, int64_t step) { injector.published(phase, step); };
   ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, connect_c10d(connection));
-  absl::StatusOr<std::string> outcome = train(options, injector, std::move(collectives));
+  absl::StatusOr<std::string> outcome = train(options, injector, record, std::move(collectives));
   record.of(options.environment.rank).ended_at = FailureRecord::now();
   return outcome;
 }

@@ -19,6 +19,10 @@ struct FailingRankOptions {
   std::string folder;
   bool asynchronous = false;
   int max_deltas = 0;
+  // How long the disk of rank `stalled_rank` takes to make its second file; sets failed_at in the
+  // record. Default: no time.
+  absl::Duration stall = absl::ZeroDuration();
+  int stalled_rank = 0;
   // If true, the job resumes from the newest checkpoint. Errors: NotFound if there is none.
   bool resume = false;
   absl::Duration collective_timeout = absl::Seconds(20);
