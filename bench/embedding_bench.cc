@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/file_system.h"
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
 #include "bench/embedding_files.h"
+#include "bench/embedding_setup.h"
 #include "bench/embedding_steps.h"
 #include "bench/embedding_workload.h"
 #include "bench/measured_window.h"
@@ -21,36 +21,8 @@ namespace {
 
 constexpr int64_t kWarmUpSteps = 2 * EmbeddingSteps::kBatches;
 constexpr double kWindowSeconds = 1.5;  // of a measurement, about
-constexpr int64_t kCheckedSteps = 20;
-
-constexpr char kRowsFile[] = "rows.i64";
-constexpr char kGradientFile[] = "gradient.f32";
-constexpr char kBeforeFile[] = "before.f32";
-constexpr char kAfterFile[] = "after.f32";
 
 constexpr const char* kPhaseNames[] = {"forward", "backward", "summarize", "apply"};
-
-template <typename T>
-absl::string_view bytes_of(const std::vector<T>& numbers) {
-  return absl::string_view(reinterpret_cast<const char*>(numbers.data()),
-                           numbers.size() * sizeof(T));
-}
-
-absl::StatusOr<EmbeddingFiles> open_files(const EmbeddingFlags& flags) {
-  std::vector<std::string> names = {kRowsFile, kGradientFile};
-  if (flags.check) names.insert(names.end(), {kBeforeFile, kAfterFile});
-  return EmbeddingFiles::open(FileSystem::local(), flags.data, names, flags.overwrite);
-}
-
-absl::Status write_data(const EmbeddingWorkload& workload, EmbeddingFiles& files) {
-  std::vector<int64_t> rows;
-  for (int64_t number = 0; number < EmbeddingSteps::kBatches; ++number) {
-    const std::vector<int64_t> batch = workload.batch_rows(number);
-    rows.insert(rows.end(), batch.begin(), batch.end());
-  }
-  RETURN_IF_ERROR(files.write(kRowsFile, bytes_of(rows)), "--data");
-  return annotate(files.write(kGradientFile, bytes_of(workload.gradient())), "--data");
-}
 
 // Rows before and after some steps, into files.
 absl::Status write_check(EmbeddingSteps& steps, int64_t count, EmbeddingFiles& files) {
@@ -129,9 +101,10 @@ absl::Status bench_embedding(const BenchmarkFlags& flags, const PrintMeasurement
   ASSIGN_OR_RETURN(const EmbeddingWorkload workload, EmbeddingWorkload::create(embedding.shape));
   std::optional<EmbeddingFiles> files;
   if (!embedding.data.empty()) {
-    ASSIGN_OR_RETURN(EmbeddingFiles opened, open_files(embedding), "--data");
+    ASSIGN_OR_RETURN(EmbeddingFiles opened,
+                     open_embedding_files(embedding.data, embedding.check, embedding.overwrite));
     files.emplace(std::move(opened));
-    RETURN_IF_ERROR(write_data(workload, *files));
+    RETURN_IF_ERROR(write_batches(workload, *files));
   }
   EmbeddingSteps steps(workload);
   RETURN_IF_ERROR(steps.prepare(embedding.optimizer, flags.threads, embedding.instruction_set));

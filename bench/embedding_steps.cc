@@ -7,9 +7,8 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "base/text.h"
+#include "bench/embedding_setup.h"
 #include "embedding/embedding_collection.h"
 #include "optim/sparse_optimizer.h"
 
@@ -19,51 +18,6 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int64_t kChunk = 2048;  // rows of each table looked up at once, outside steps
-constexpr double kLearningRate = 0.01;
-
-// A configuration that chooses the optimizer of this name with its defaults.
-absl::StatusOr<SparseOptimizerConfig> optimizer_named(const std::string& name) {
-  SparseOptimizerConfig config;
-  config.set_learning_rate(kLearningRate);
-  const google::protobuf::OneofDescriptor* kinds =
-      SparseOptimizerConfig::descriptor()->FindOneofByName("kind");
-  std::vector<std::string> known;
-  for (int i = 0; i < kinds->field_count(); ++i) {
-    known.push_back(kinds->field(i)->name());
-    if (known.back() != name) continue;
-    config.GetReflection()->MutableMessage(&config, kinds->field(i));
-    return config;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--optimizer: no optimizer \"", name, "\"", did_you_mean(name, known)));
-}
-
-at::Tensor int64_tensor(const std::vector<int64_t>& values) {
-  return torch::tensor(values, at::kLong);
-}
-
-// `lists` lists of the same number of ids.
-KeyedJagged jagged(const std::vector<int64_t>& ids, int64_t lists) {
-  KeyedJagged result;
-  result.values = int64_tensor(ids);
-  result.offsets = at::arange(lists + 1, at::kLong) * (static_cast<int64_t>(ids.size()) / lists);
-  return result;
-}
-
-EmbeddingCollectionOptions collection_options(const EmbeddingShape& shape, int64_t threads,
-                                              InstructionSet set) {
-  EmbeddingCollectionOptions options;
-  options.instruction_set = set;
-  options.threads = static_cast<int>(threads);
-  for (int64_t t = 0; t < shape.tables; ++t) {
-    TableConfig config;
-    config.set_name(absl::StrCat("table", t));
-    config.set_dim(shape.dim);
-    options.tables.push_back(config);
-    options.features.push_back({absl::StrCat("feature", t), config.name(), SUM});
-  }
-  return options;
-}
 
 }  // namespace
 
@@ -74,19 +28,14 @@ EmbeddingSteps::~EmbeddingSteps() = default;
 absl::Status EmbeddingSteps::prepare(const std::string& optimizer, int64_t threads,
                                      InstructionSet set) {
   const EmbeddingShape& shape = workload_.shape();
-  ASSIGN_OR_RETURN(const SparseOptimizerConfig config, optimizer_named(optimizer));
+  ASSIGN_OR_RETURN(const SparseOptimizerConfig config, sparse_optimizer_named(optimizer));
   ASSIGN_OR_RETURN(collection_,
                    EmbeddingCollection::create(collection_options(shape, threads, set)));
   EmbeddingCollection* const collections[] = {collection_.get()};
   ASSIGN_OR_RETURN(optimizer_, SparseOptimizer::create(config, collections));
   RETURN_IF_ERROR(fill());
   for (int64_t number = 0; number < kBatches; ++number) {
-    std::vector<int64_t> ids = workload_.batch_rows(number);
-    const int64_t count = shape.batch * shape.ids_per_feature;
-    for (size_t i = 0; i < ids.size(); ++i) {
-      ids[i] = workload_.id(static_cast<int64_t>(i) / count, ids[i]);
-    }
-    batches_.push_back(jagged(ids, shape.tables * shape.batch));
+    batches_.push_back(examples_of(workload_, workload_.batch_rows(number), 0, shape.batch));
   }
   // A tensor of its own, as backward passes make them: views are copied before they are kept.
   gradient_ = torch::tensor(workload_.gradient()).view({shape.batch, -1}).clone();
@@ -165,7 +114,8 @@ absl::Status EmbeddingSteps::look_up_chunks(
       for (int64_t i = begin; i < end; ++i) ids.push_back(workload_.id(t, rows[t][i]));
     }
     const auto lists = static_cast<int64_t>(ids.size());
-    ASSIGN_OR_RETURN(const EmbeddingOutput output, collection_->forward(jagged(ids, lists)));
+    ASSIGN_OR_RETURN(const EmbeddingOutput output,
+                     collection_->forward(lists_of_equal_length(ids, lists)));
     RETURN_IF_ERROR(show(output.pooled));
   }
   return absl::OkStatus();

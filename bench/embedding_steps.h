@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "base/isa/instruction_set.h"
 #include "base/progress.h"
+#include "bench/embedding_setup.h"
 #include "bench/embedding_workload.h"
 #include "io/batch.h"
 
@@ -31,7 +32,7 @@ class SparseOptimizer;
 //   RETURN_IF_ERROR(steps.run(100, seconds));
 class EmbeddingSteps {
  public:
-  static constexpr int64_t kBatches = 8;  // that take turns
+  static constexpr int64_t kBatches = kEmbeddingBatches;
   enum Phase { kForward, kBackward, kSummarize, kApply, kPhases };
   using Seconds = std::array<double, kPhases>;  // of each phase
 

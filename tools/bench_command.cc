@@ -45,27 +45,51 @@ void add_job_flags(CLI::App& bench, BenchFlags& flags) {
   bench.add_option("--set", flags.set, "changes to it, as for train")->allow_extra_args(false);
 }
 
-void add_table_flags(CLI::App& bench, EmbeddingShape& shape, std::string& optimizer) {
+void add_shape_flags(CLI::App& bench, EmbeddingShape& shape) {
   bench.add_option("--tables", shape.tables, "tables, each read by one feature");
   bench.add_option("--rows", shape.rows, "rows of each table, all there before the first step");
   bench.add_option("--dim", shape.dim, "columns of a row");
+}
+
+void add_table_flags(CLI::App& bench, EmbeddingShape& shape, std::string& optimizer) {
+  add_shape_flags(bench, shape);
   bench.add_option("--batch", shape.batch, "examples of a step");
   bench.add_option("--optimizer", optimizer, "as in train.sparse_optimizer");
 }
 
-void add_embedding_flags(CLI::App& bench, BenchFlags& flags) {
-  EmbeddingFlags& embedding = flags.embedding;
-  EmbeddingShape& shape = embedding.shape;
-  add_table_flags(bench, shape, embedding.optimizer);
-  add_steps_flag(bench, flags);
+void add_lookup_flags(CLI::App& bench, EmbeddingShape& shape, BenchFlags& flags) {
   bench.add_option("--ids_per_feature", shape.ids_per_feature, "ids of each feature and example");
   bench.add_option("--zipf", shape.zipf, "exponent of Zipf's law; 0: all rows alike");
   bench.add_option("--ids", shape.ids, "what ids are: hashed (64 bits) or static (row numbers)");
   bench.add_option("--instruction_set", flags.instruction_set,
                    "vector instructions: auto, baseline, avx2 or avx512");
-  bench.add_option("--data", embedding.data, "directory for the batches and their gradient");
-  bench.add_flag("--check", embedding.check,
+}
+
+void add_data_flags(CLI::App& bench, std::string& data, bool& check) {
+  bench.add_option("--data", data, "directory for the batches and their gradient");
+  bench.add_flag("--check", check,
                  "write rows before and after --steps [20] steps into --data, measure nothing");
+}
+
+void add_embedding_flags(CLI::App& bench, BenchFlags& flags) {
+  EmbeddingFlags& embedding = flags.embedding;
+  add_table_flags(bench, embedding.shape, embedding.optimizer);
+  add_steps_flag(bench, flags);
+  add_lookup_flags(bench, embedding.shape, flags);
+  add_data_flags(bench, embedding.data, embedding.check);
+}
+
+void add_distributed_flags(CLI::App& bench, BenchFlags& flags) {
+  DistributedFlags& distributed = flags.distributed;
+  add_shape_flags(bench, distributed.shape);
+  bench.add_option("--ranks", distributed.ranks, "processes, which share --threads");
+  bench.add_option("--batch", distributed.batches, "examples of a step of all ranks together: A,B")
+      ->delimiter(',');
+  bench.add_option("--optimizer", distributed.optimizers, "as in train.sparse_optimizer: A,B")
+      ->delimiter(',');
+  add_steps_flag(bench, flags);
+  add_lookup_flags(bench, distributed.shape, flags);
+  add_data_flags(bench, distributed.data, distributed.check);
 }
 
 void add_idmap_flags(CLI::App& bench, BenchFlags& flags) {
@@ -98,6 +122,8 @@ constexpr Entry kBenchmarks[] = {
      bench_checkpoint, add_checkpoint_flags},
     {"dense", "examples/s of a job's steps from memory, beside their matrix products alone",
      bench_dense, add_dense_flags},
+    {"distributed", "ids/s of steps of embedding tables over processes, beside one process",
+     bench_distributed, add_distributed_flags},
     {"embedding", "ids/s of whole steps of embedding tables", bench_embedding, add_embedding_flags},
     {"exchange", "what the step exchange of several ranks adds, hidden and synchronous",
      bench_exchange, add_steps_flag},
@@ -130,8 +156,9 @@ absl::StatusOr<int> run(BenchFlags flags) {
   RETURN_IF_ERROR(check(flags));
   ASSIGN_OR_RETURN(const RunConfig::InstructionSet choice,
                    parse_instruction_set(flags.instruction_set), "--instruction_set");
-  flags.embedding.overwrite = flags.overwrite;
-  ASSIGN_OR_RETURN(flags.embedding.instruction_set, chosen_instruction_set(choice));
+  flags.embedding.overwrite = flags.distributed.overwrite = flags.overwrite;
+  ASSIGN_OR_RETURN(const InstructionSet set, chosen_instruction_set(choice));
+  flags.embedding.instruction_set = flags.distributed.instruction_set = set;
   std::string lines;
   RETURN_IF_ERROR(flags.chosen->run(flags, [&](const Measurement& measurement) {
     const std::string line = to_json_line(measurement);

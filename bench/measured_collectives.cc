@@ -1,0 +1,82 @@
+#include "bench/measured_collectives.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <functional>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Bytes in front of the integers of a sum on the control channel (docs/distributed.md).
+constexpr int64_t kControlHeaderBytes = 16;
+
+double seconds_since(SteadyClock::time_point start) {
+  return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
+
+}  // namespace
+
+// Adds the time of waiting to that of starting.
+class MeasuredCollectives::Pending : public PendingCollective {
+ public:
+  // `bytes` is asked when the collective is over.
+  Pending(std::unique_ptr<PendingCollective> pending, Total& total, std::function<int64_t()> bytes)
+      : pending_(std::move(pending)), total_(total), bytes_(std::move(bytes)) {}
+  absl::Status wait() override {
+    const auto start = SteadyClock::now();
+    const absl::Status status = pending_->wait();
+    if (!over_) {
+      total_.seconds += seconds_since(start);
+      total_.bytes += bytes_();
+    }
+    over_ = true;
+    return status;
+  }
+
+ private:
+  const std::unique_ptr<PendingCollective> pending_;
+  Total& total_;
+  const std::function<int64_t()> bytes_;
+  bool over_ = false;
+};
+
+MeasuredCollectives::Totals MeasuredCollectives::take_totals() {
+  return std::exchange(totals_, Totals{});
+}
+
+std::unique_ptr<PendingCollective> MeasuredCollectives::start_sum(absl::Span<int64_t> values) {
+  const int64_t bytes =
+      (world_size() - 1) *
+      (kControlHeaderBytes + static_cast<int64_t>(values.size() * sizeof(values[0])));
+  const auto start = SteadyClock::now();
+  std::unique_ptr<PendingCollective> pending = others_.start_sum(values);
+  totals_[kStep].seconds += seconds_since(start);
+  return std::make_unique<Pending>(std::move(pending), totals_[kStep], [bytes] { return bytes; });
+}
+
+std::unique_ptr<PendingCollective> MeasuredCollectives::start_exchange(
+    absl::Span<const ByteBuffer> sent, absl::Span<ByteBuffer> received) {
+  Total& total = totals_[next_];
+  // A batch outside training has no exchange of sums.
+  next_ = next_ == kSums ? kIds : next_ + 1;
+  const int64_t before = others_.table_bytes_sent();
+  const auto start = SteadyClock::now();
+  std::unique_ptr<PendingCollective> pending = others_.start_exchange(sent, received);
+  total.seconds += seconds_since(start);
+  return std::make_unique<Pending>(std::move(pending), total,
+                                   [this, before] { return others_.table_bytes_sent() - before; });
+}
+
+std::unique_ptr<PendingCollective> MeasuredCollectives::start_sum(at::Tensor tensor) {
+  const auto bytes = static_cast<int64_t>(tensor.nbytes());
+  const auto start = SteadyClock::now();
+  std::unique_ptr<PendingCollective> pending = others_.start_sum(std::move(tensor));
+  totals_[kVector].seconds += seconds_since(start);
+  return std::make_unique<Pending>(std::move(pending), totals_[kVector], [bytes] { return bytes; });
+}
+
+}  // namespace millrace
