@@ -1,5 +1,5 @@
-// `millrace bench embedding`, `bench idmap` and `bench dense` as programs: flags, lines and what is
-// refused.
+// `millrace bench embedding`, `distributed`, `idmap` and `dense` as programs: flags, lines and what
+// is refused.
 #include <filesystem>
 #include <map>
 
@@ -60,6 +60,48 @@ TEST_F(BenchTest, EmbeddingTakesTheShapeFromItsFlags) {
       EXPECT_EQ(line.at(name), value) << line;
     }
   }
+}
+
+TEST_F(BenchTest, DistributedStartsItsRanks) {
+  const std::vector<nlohmann::json> lines =
+      measure({"distributed", "--ranks=3", "--threads=3", "--tables=2", "--rows=50", "--dim=6",
+               "--batch=6,12", "--optimizer=sgd,adam", "--ids_per_feature=2", "--zipf=0.5",
+               "--steps=2", "--ids=static", "--instruction_set=baseline"});
+  std::vector<std::string> settings;
+  for (const nlohmann::json& line : lines) {
+    EXPECT_EQ(line.at("ranks"), "3");
+    EXPECT_EQ(line.at("threads"), "3");
+    EXPECT_EQ(line.at("tables"), "2");
+    EXPECT_EQ(line.at("rows"), "50");
+    EXPECT_EQ(line.at("dim"), "6");
+    EXPECT_EQ(line.at("ids_per_feature"), "2");
+    EXPECT_EQ(line.at("zipf"), "0.5");
+    EXPECT_EQ(line.at("ids"), "static");
+    EXPECT_EQ(line.at("instruction_set"), "baseline");
+    if (line.at("name") != "distributed") continue;
+    EXPECT_EQ(line.at("unit"), "ids/s");
+    EXPECT_GT(line.at("median"), 0);
+    settings.push_back(line.at("optimizer").get<std::string>() + " " +
+                       line.at("batch").get<std::string>());
+  }
+  EXPECT_THAT(settings, testing::ElementsAre("sgd 6", "sgd 12", "adam 6", "adam 12"));
+}
+
+TEST_F(BenchTest, WrongFlagsOfDistributedAreRefused) {
+  const auto refused = [this](std::vector<std::string> flags, const char* message) {
+    flags.insert(flags.begin(), "distributed");
+    expect_refused(flags, kUsage, message);
+  };
+  refused({"--ranks=1"}, "--ranks is 1; at least 2 is due");
+  refused({"--ranks=100"}, "--ranks is 100; at most 64 are due");
+  refused({"--ranks=4"}, "--threads is 2; it must be a multiple of --ranks, 4");
+  refused({"--batch=2048,99"}, "--batch is 99; it must be a multiple of --ranks, 2");
+  refused({"--batch=2048,many"}, "--batch");
+  refused({"--optimizer=sgd,adm"}, "no optimizer \"adm\"");
+  refused({"--tables=0", "--batch=8"}, "--tables is 0; at least 1 is due");
+  refused({"--rows=1000000000"}, "this machine has");
+  refused({"--check", "--batch=8", "--optimizer=sgd"}, "--data DIR");
+  refused({"--data=."}, "one --batch and one --optimizer");
 }
 
 TEST_F(BenchTest, IdMapTakesRowsAndKinds) {
