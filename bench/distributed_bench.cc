@@ -143,7 +143,10 @@ absl::StatusOr<ServingProcess::Serve> make_one_process(const Setting& setting) {
 // Processes that are asked the same, and answer together.
 class Side {
  public:
+  // `name`: of a process, for messages.
+  explicit Side(const char* name) : name_(name) {}
   ~Side() {
+    // Ranks wait for one another when they leave.
     for (const auto& process : processes_) process->finish();
   }
   absl::Status add(const ServingProcess::Make& make) {
@@ -153,26 +156,30 @@ class Side {
   // Errors: of the process that failed first, not those that it made fail.
   absl::StatusOr<std::vector<Numbers>> ask(Request request, int64_t number) {
     absl::Status failure;
-    const auto fail = [&](const absl::Status& status) {
-      if (failure.ok() || absl::IsAborted(failure)) failure = status;
+    const auto fail = [&](const absl::Status& status, size_t process) {
+      if (!failure.ok() && !absl::IsAborted(failure)) return;
+      failure = annotate(
+          status, processes_.size() == 1 ? std::string(name_) : absl::StrCat(name_, " ", process));
     };
     std::vector<Numbers> answers;
-    for (const auto& process : processes_) {
-      const absl::Status asked = process->ask({request, number});
-      if (!asked.ok()) fail(asked);
+    for (size_t i = 0; i < processes_.size(); ++i) {
+      const absl::Status asked = processes_[i]->ask({request, number});
+      if (!asked.ok()) fail(asked, i);
     }
-    for (const auto& process : processes_) {
-      absl::StatusOr<Numbers> answer = process->answer();
-      if (!answer.ok())
-        fail(answer.status());
-      else
+    for (size_t i = 0; i < processes_.size(); ++i) {
+      absl::StatusOr<Numbers> answer = processes_[i]->answer();
+      if (answer.ok()) {
         answers.push_back(*std::move(answer));
+      } else {
+        fail(answer.status(), i);
+      }
     }
     if (!failure.ok()) return failure;
     return answers;
   }
 
  private:
+  const char* const name_;
   std::vector<std::unique_ptr<ServingProcess>> processes_;
 };
 
@@ -361,7 +368,7 @@ absl::Status measure(const BenchmarkFlags& flags, const Setting& setting, Side& 
 absl::Status run_setting(const BenchmarkFlags& flags, const Setting& setting,
                          const PrintMeasurement& print) {
   ASSIGN_OR_RETURN(const ReservedPort port, reserve_port());
-  Side ranks, one;
+  Side ranks("rank"), one("the single process");
   RETURN_IF_ERROR(add_ranks(setting, port.number, ranks));
   if (setting.flags.check) {
     RETURN_IF_ERROR(ranks.ask(kWriteWeights, 0).status());
