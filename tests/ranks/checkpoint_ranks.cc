@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "checkpoint/bank/model_bank.h"
 #include "checkpoint/saver.h"
 #include "framework/trainer.h"
 #include "hooks/checkpoint_save_hook.h"
@@ -54,6 +55,11 @@ absl::StatusOr<std::string> run_with_checkpoints(const CheckpointRun& run, FileS
   saver_options.asynchronous = run.asynchronous;
   saver_options.file_bytes = run.file_bytes;
   ASSIGN_OR_RETURN(parts.saver, Saver::create(std::move(saver_options), files, Clock::real()));
+  if (!run.bank.empty()) {
+    ModelBankConfig bank;
+    parse(run.bank, &bank);
+    parts.model_bank = std::make_unique<ModelBank>(std::move(bank), files, /*threads=*/1);
+  }
   parts.collectives = std::move(collectives);
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                    Trainer::create(options.trainer, std::move(parts)));
@@ -63,6 +69,9 @@ absl::StatusOr<std::string> run_with_checkpoints(const CheckpointRun& run, FileS
     std::vector<std::string> notes;
     ASSIGN_OR_RETURN(const auto found, trainer->resume(&notes));
     if (!found.has_value()) return absl::NotFoundError("no checkpoint");
+  } else if (!run.bank.empty()) {
+    std::vector<std::string> notes;
+    RETURN_IF_ERROR(trainer->load_model_bank(&notes));
   }
   RETURN_IF_ERROR(trainer->train().status());
   if (run.save_again) RETURN_IF_ERROR(trainer->save_checkpoint().status());

@@ -26,6 +26,8 @@ struct CheckpointRun {
   // A table with fields of TableConfig, as text, and its optimizer; none: dense features alone.
   std::optional<std::string> table;
   std::string sparse_optimizer = "sgd {} learning_rate: 0.1";
+  // Fields of ModelBankConfig, as text, from which the run begins; "": no bank.
+  std::string bank = "";
   // Fields of TinyTrainerOptions::dense_optimizer, clipping and precision, as text; "": the
   // default.
   std::string optimizer = "adam {} learning_rate: 0.1";

@@ -260,6 +260,46 @@ TEST(TableCheckpointsOfRanksTest, AMissingShardIsNamedByAllRanks) {
   }
 }
 
+// A file with rows, and then a checkpoint that any number of ranks wrote, as sources of a model
+// bank.
+TEST(TableCheckpointsOfRanksTest, AModelBankGivesEachRankItsRows) {
+  MemoryFileSystem files;
+  std::string text;
+  for (int id = 0; id < 100; ++id) absl::StrAppend(&text, id, " ", id, " 0.5 -1 2\n");
+  files.put("rows.txt", text);
+  files.put("twice.txt", text + "7 1 1 1 1\n");
+  CheckpointRun run;
+  run.table = "";
+  run.max_steps = 1;
+  run.save_every = 1;
+  const auto digests = [&](const std::string& bank, int world_size) {
+    run.folder = "c";
+    run.bank = bank;
+    if (files.info("c").ok()) EXPECT_OK(remove_recursively(files, "c"));
+    run_all(run, files, world_size);
+    const auto digests = digests_of_newest(files);
+    EXPECT_OK(digests.status());
+    return digests.ok() ? *digests : "";
+  };
+  const std::string rows = "source { path: 'rows.txt' rows { table: 'items' } allow_missing: '*' }";
+  EXPECT_THAT(digests(rows, 1), HasSubstr("100 rows"));
+  EXPECT_THAT(digests(rows, 3), HasSubstr("100 rows"));
+  // Of the step before any training, by way of all ranks.
+  run.folder = "source";
+  run.bank = rows;
+  run_all(run, files, 2);
+  const std::string source = "source { path: 'source' allow_missing: '*' }";
+  const std::string one = digests(source, 1);
+  EXPECT_THAT(one, HasSubstr("100 rows"));
+  for (const int world_size : {2, 3}) {
+    EXPECT_THAT(digests(source, world_size), HasSubstr("100 rows")) << world_size << " ranks";
+  }
+  run.bank = "source { path: 'twice.txt' rows { table: 'items' } allow_missing: '*' }";
+  for (const auto& result : run_threads(run, {&files}, 2)) {
+    EXPECT_THAT(result.status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("twice.txt")));
+  }
+}
+
 // Of a folder that one rank does not see, nothing is half read or half written.
 TEST(TableCheckpointsOfRanksTest, AFolderOfItsOwnIsFoundOut) {
   MemoryFileSystem shared, own;
