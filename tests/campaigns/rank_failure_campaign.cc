@@ -1,5 +1,6 @@
 #include "tests/campaigns/rank_failure_campaign.h"
 
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -119,7 +120,7 @@ class Case {
     result_.add("cases");
     const bool stops = failures_[0].kind == FailureKind::kTerminate;
     stops ? check_stopped() : check_failed();
-    ranks_.reset();  // kills a frozen rank
+    ranks_.reset();
     check_lock();
     if (!stops) check_resumed();
     const absl::Status removed = remove_recursively(FileSystem::local(), directory_);
@@ -173,6 +174,19 @@ class Case {
     }
     for (int rank = 0; rank < kRanks; ++rank) {
       if (record_.of(rank).failed_at == 0) check_survivor(rank, outcomes[rank], blamed);
+    }
+    for (const InjectedFailure& failure : failed_) {
+      if (failure.kind == FailureKind::kFreeze) check_thawed(failure.rank);
+    }
+  }
+
+  // A frozen rank that continues when the others have left must leave, too.
+  void check_thawed(int rank) {
+    ranks_->send(rank, SIGCONT);
+    const absl::Status outcome = ranks_->wait(rank, options_.slack + options_.limit);
+    result_.add("thawed");
+    if (exit_code(outcome) != kExitPeer) {
+      violate(absl::StrCat("thawed, rank ", rank, " says: ", outcome.ToString()));
     }
   }
 

@@ -42,7 +42,8 @@ CampaignResult run_stalled_disks(const RankFailuresOptions& options);
 
 // Trains a job of three processes for each case (tests/ranks/failing_rank.h). Checked:
 // * A failure happens. Each other rank ends in time with the exit code 76 and names the rank, its
-//   phase and its step; of two ranks that failed, one.
+//   phase and its step; of two ranks that failed, one. A frozen rank that continues afterwards ends
+//   with 76, too.
 // * A job that resumes after a failure finishes.
 // * After a SIGTERM all ranks stop after the same step, and the newest checkpoint is of this step;
 //   before the first step there is none.
