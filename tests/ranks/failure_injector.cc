@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -176,7 +177,7 @@ void FailureInjector::fail() {
   switch (failure_->kind) {
     case FailureKind::kKill: ::raise(SIGKILL); break;
     case FailureKind::kFreeze: ::raise(SIGSTOP); break;
-    case FailureKind::kExit: ::_exit(1);
+    case FailureKind::kExit: std::exit(1);
     case FailureKind::kTerminate: ::raise(SIGTERM); break;
   }
 }

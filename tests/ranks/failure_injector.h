@@ -45,7 +45,7 @@ const std::array<FailurePhaseEntry, kFailurePhases>& failure_phases();
 enum class FailureKind {
   kKill,       // SIGKILL
   kFreeze,     // SIGSTOP
-  kExit,       // the process exits, with code 1
+  kExit,       // exit(1), as a library might call it: other threads run until the end
   kTerminate,  // SIGTERM: the rank continues, and asks all ranks to stop
 };
 const char* failure_kind_name(FailureKind kind);
