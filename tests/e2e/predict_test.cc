@@ -232,16 +232,5 @@ TEST_F(PredictTest, DataThatDoesNotFit) {
   refused({"--output", "p.csv", "--data", "labels.csv"}, kBadData, "label 7");
 }
 
-TEST_F(PredictTest, OneRankOnly) {
-  std::vector<std::string> arguments = {"/usr/bin/env",          "RANK=1",
-                                        "WORLD_SIZE=2",          "MASTER_PORT=1",
-                                        "MASTER_ADDR=127.0.0.1", millrace_path()};
-  for (const std::string& argument : command({"--output", "p.csv"})) arguments.push_back(argument);
-  const ProgramResult result = run_program(arguments, {.directory = path(".")});
-  EXPECT_EQ(result.exit_code, kUsage) << result.err;
-  EXPECT_THAT(result.last_error(), HasSubstr("one rank, but this is rank 1 of 2"));
-  EXPECT_FALSE(exists("p.csv"));
-}
-
 }  // namespace
 }  // namespace millrace
