@@ -202,7 +202,7 @@ void StreamingCase::survive_over_ranks(int ranks, int kills, int64_t files, uint
   int64_t there = 0;
   produce(there++);
   for (int killed = 0; killed < kills; ++killed) {
-    ASSERT_TRUE(program.wait_for("[0] hooks: ", killed + 1)) << killed << " were killed";
+    ASSERT_TRUE(program.wait_for("] hooks: ", killed + 1)) << killed << " were killed";
     const int64_t some = std::min(files - 1 - there, chance(2 * files / kills + 1));
     for (int64_t i = 0; i < some; ++i) produce(there++);
     std::this_thread::sleep_for(std::chrono::milliseconds(chance(300)));
