@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "distributed/collectives.h"
 
 namespace millrace {
@@ -21,11 +22,13 @@ struct PlacedRows {
 // Checks that the rows of all ranks are those that are due. Errors: DataLoss naming the place.
 absl::Status check_placed_rows(const PlacedRows& all_ranks);
 
-// Tells the other ranks how loading went here, and checks that each row is on one rank. All ranks
-// call it at the same point, with the same places in the same order. Errors: that of the lowest
-// rank that has one, DataLoss of check_placed_rows, on all ranks; those of the collectives.
-absl::Status agree_on_loading(const absl::Status& own, const std::vector<PlacedRows>& rows,
-                              Collectives& ranks);
+// Reports the result of loading to all ranks and checks that the rows of all ranks add up. All
+// ranks call it at the same point, with the same places in the same order. `identity`: of what was
+// loaded, such as the digest of a manifest; a text without line ends.
+// Errors, the same on all ranks: that of the lowest rank that has one; InvalidArgument if ranks
+// loaded different things; DataLoss of check_placed_rows; those of the collectives.
+absl::Status agree_on_loading(const absl::Status& own, absl::string_view identity,
+                              const std::vector<PlacedRows>& rows, Collectives& ranks);
 
 }  // namespace millrace
 

@@ -279,13 +279,18 @@ absl::Status Saver::write(const CommitOptions& options, StateWriter& writer,
 absl::StatusOr<StateWriterOptions> Saver::agree_on_options(const TrainState& state, int64_t step,
                                                            Collectives& ranks) const {
   CheckpointManifest own;
-  const std::optional<CheckpointManifest::Base> base = next_base(state, step);
-  if (base.has_value()) *own.mutable_base() = *base;
-  for (const EmbeddingTable* table : state.tables)
-    own.add_tables()->set_rows(table->store().size());
-  ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                   gather_results(own.SerializeAsString(), ranks));
-  StateWriterOptions options = {ranks.rank(), ranks.world_size(), base};
+  const absl::StatusOr<std::string> proposal =
+      catch_exceptions([&]() -> absl::StatusOr<std::string> {
+        const std::optional<CheckpointManifest::Base> base = next_base(state, step);
+        if (base.has_value()) *own.mutable_base() = *base;
+        for (const EmbeddingTable* table : state.tables) {
+          own.add_tables()->set_rows(table->store().size());
+        }
+        return own.SerializeAsString();
+      });
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, gather_results(proposal, ranks));
+  StateWriterOptions options = {ranks.rank(), ranks.world_size()};
+  if (own.has_base()) options.base = own.base();
   std::vector<int64_t> rows(state.tables.size());
   for (const std::string& text : all) {
     CheckpointManifest one;
@@ -294,7 +299,11 @@ absl::StatusOr<StateWriterOptions> Saver::agree_on_options(const TrainState& sta
     }
     const bool same = one.has_base() == own.has_base() &&
                       one.base().SerializeAsString() == own.base().SerializeAsString();
-    if (!same) options.base.reset();
+    if (!same && options.base.has_value()) {
+      MILLRACE_LOG(INFO) << "a whole checkpoint instead of a delta: another rank has no base, or "
+                            "another one";
+      options.base.reset();
+    }
     for (size_t t = 0; t < rows.size(); ++t) rows[t] += one.tables(static_cast<int>(t)).rows();
   }
   for (size_t t = 0; t < rows.size(); ++t) {

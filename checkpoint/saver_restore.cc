@@ -37,6 +37,7 @@ absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const Train
   ThreadPool readers(kReadersForWriter * options_.write_threads);
   ASSIGN_OR_RETURN(found.state, read_state(chain, target, readers));
   found.info.path = path;
+  found.digest = manifest.digest();
   ASSIGN_OR_RETURN(found.info.progress, from_state(found.state.shared.progress()), path);
   for (const auto& metric : manifest.metrics()) {
     found.metrics[metric.name()] = metric.value();
@@ -61,8 +62,9 @@ absl::StatusOr<std::string> Saver::list(const std::string& folder) {
 absl::StatusOr<FoundCheckpoint> Saver::read_agreed(const std::string& path,
                                                    const TrainState& target, Collectives& ranks) {
   absl::StatusOr<FoundCheckpoint> found = catch_exceptions([&] { return read(path, target); });
-  RETURN_IF_ERROR(agree_on_loading(
-      found.status(), found.ok() ? found->state.rows : std::vector<PlacedRows>(), ranks));
+  const bool ok = found.ok();
+  RETURN_IF_ERROR(agree_on_loading(found.status(), ok ? found->digest : "",
+                                   ok ? found->state.rows : std::vector<PlacedRows>(), ranks));
   return found;
 }
 

@@ -19,6 +19,7 @@ namespace millrace {
 // A checkpoint with its state in memory.
 struct FoundCheckpoint {
   CheckpointInfo info;
+  std::string digest;  // of its manifest
   LoadedState state;
   std::map<std::string, double> metrics;  // those given to begin()
   std::vector<std::string> notes;         // a line for each newer checkpoint that is damaged

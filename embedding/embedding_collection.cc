@@ -384,6 +384,11 @@ void EmbeddingCollection::discard() {
 // ---- Over ranks ----
 
 absl::Status EmbeddingCollection::shard(const Placement& placement) {
+  if (placement.world_size > kPlacementParts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a job of ", placement.world_size, " ranks cannot have tables: there are ",
+                     kPlacementParts, " parts of a table; use at most so many ranks"));
+  }
   for (const auto& table : tables_) RETURN_IF_ERROR(table->set_placement(placement));
   std::vector<ShardStep::Table> tables;
   for (size_t t = 0; t < tables_.size(); ++t) {

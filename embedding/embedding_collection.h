@@ -141,8 +141,8 @@ class EmbeddingCollection : public torch::nn::Module {
   // ---- Over ranks ----
 
   // Splits every table over the ranks of a job: this collection holds the rows of `placement`. With
-  // a world size of 1, too, lookups need requests from then on. Errors: FailedPrecondition naming a
-  // table that has rows already.
+  // a world size of 1, too, lookups need requests from then on. Errors: InvalidArgument for more
+  // than kPlacementParts ranks; FailedPrecondition naming a table that has rows already.
   absl::Status shard(const Placement& placement);
   bool sharded() const;
   // Returns the placement given to shard(). REQUIRES: sharded().

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "base/catch_exceptions.h"
 #include "base/log.h"
@@ -16,8 +17,10 @@
 #include "checkpoint/folder/checkpoint_path.h"
 #include "checkpoint/folder/referred_files.h"
 #include "checkpoint/format/name_path.h"
+#include "checkpoint/placed_rows.h"
 #include "checkpoint/saver.h"
 #include "checkpoint/state_messages.h"
+#include "distributed/agreed_result.h"
 #include "embedding/embedding_collection.h"
 #include "framework/trainer.h"
 #include "job/output_hook.h"
@@ -82,11 +85,51 @@ void warn_of_frozen_tables_without_rows(const TrainConfig& config, const Trainer
   for (const EmbeddingCollection* collection : trainer.collections()) {
     for (const auto& table : collection->tables()) {
       if (frozen.count(std::string(table->name())) == 0 || table->store().size() > 0) continue;
+      if (table->placement().world_size > 1) continue;  // its rows may all be on other ranks
       MILLRACE_LOG(WARNING) << "table " << table->name()
                             << " is frozen and has no rows: every id of it reads default_value; "
                                "give it rows with train.model_bank";
     }
   }
+}
+
+// Names the checkpoint at `path`, or those of a folder, newest first. Errors: NotFound.
+absl::StatusOr<std::string> list_candidates(FileSystem& files, const std::string& path) {
+  ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
+  if (place.is_checkpoint) return place.path;
+  ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> all, list_checkpoints(files, place.path));
+  if (all.empty()) {
+    return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", place.path));
+  }
+  std::vector<std::string> paths;
+  for (auto entry = all.rbegin(); entry != all.rend(); ++entry) paths.push_back(entry->path);
+  return absl::StrJoin(paths, absl::string_view("\0", 1));
+}
+
+// As open_checkpoint, on all ranks together: rank 0 says which checkpoints there are, and all use
+// the newest that all can read. `read` fills `loaded`.
+absl::StatusOr<NewestCheckpoint> open_on_ranks(FileSystem& files, const std::string& path,
+                                               const UseChain& read, const LoadedState& loaded,
+                                               Collectives& ranks) {
+  ranks.set_phase(RankPhase::kCheckpoint, 0);  // the others wait however long reading takes
+  ASSIGN_OR_RETURN(const std::string listed,
+                   result_of_first([&] { return list_candidates(files, path); }, ranks));
+  const std::vector<std::string> paths = absl::StrSplit(listed, '\0');
+  NewestCheckpoint newest;
+  const auto try_one = [&](size_t i) -> absl::StatusOr<bool> {
+    const absl::Status own = catch_exceptions([&]() -> absl::Status {
+      ASSIGN_OR_RETURN(newest.chain, open_chain(files, paths[i]));
+      return read(newest.chain);
+    });
+    RETURN_IF_ERROR(agree_on_loading(own, own.ok() ? newest.chain.back()->manifest().digest() : "",
+                                     own.ok() ? loaded.rows : std::vector<PlacedRows>(), ranks));
+    return true;
+  };
+  ASSIGN_OR_RETURN(const NewestSearch search, search_newest(paths, OnDamage::kFallback, try_one));
+  ranks.set_phase(RankPhase::kStart, 0);
+  if (!search.found.has_value()) return search.damaged.front();
+  newest.damaged = search.damaged;
+  return newest;
 }
 
 // All of a model is needed to use it.
@@ -187,7 +230,7 @@ ModelWeights default_weights(const TrainConfig& train) {
 
 absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& files,
                                        const std::string& path, ModelWeights weights,
-                                       Trainer& trainer, bool print) {
+                                       Trainer& trainer, bool print, Collectives* ranks) {
   ThreadPool threads(kReadThreads);
   ASSIGN_OR_RETURN(const auto vocabularies, find_vocabularies(train, files));
   LoadedModel model;
@@ -202,7 +245,10 @@ absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& fil
       ASSIGN_OR_RETURN(loaded, read_model(chain, target, threads, weights));
       return absl::OkStatus();
     };
-    ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, path, read));
+    ASSIGN_OR_RETURN(const NewestCheckpoint found,
+                     ranks != nullptr && ranks->world_size() > 1
+                         ? open_on_ranks(files, path, read, loaded, *ranks)
+                         : open_checkpoint(files, path, read));
     RETURN_IF_ERROR(put_state(target, /*rank=*/0, /*world_size=*/1, loaded));
     model.path = found.chain.back()->directory();
     RETURN_IF_ERROR(

@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint_info.h"
 #include "checkpoint/state/state_reader.h"
 #include "checkpoint/state_saver.h"
+#include "distributed/collectives.h"
 #include "framework/cadence.h"
 #include "proto/config.pb.h"
 
@@ -64,14 +65,15 @@ struct LoadedModel {
 // `path`: a checkpoint, a folder of them, or an output directory; of several the newest of which
 // every byte that is read is right. `print`: whether to log which one it is, and what was passed
 // over.
-// `weights`: what dense parameters are read from.
-// What the checkpoint was saved without comes from train.model_bank.
-// Errors: NotFound; DataLoss for a damaged one; InvalidArgument listing how another model differs,
-// naming vocabularies of `train` that are not what they were, or what was not saved and nothing
-// gives; FailedPrecondition for averages of a checkpoint that has none; those of StateLoader.
+// `weights`: what dense parameters are read from. `ranks`: those of the trainer, which all call
+// this at the same point and load the same checkpoint, each its rows; null: there is one rank. What
+// the checkpoint was saved without comes from train.model_bank. Errors: NotFound; DataLoss for a
+// damaged one; InvalidArgument listing how another model differs, naming vocabularies of `train`
+// that are not what they were, or what was not saved and nothing gives; FailedPrecondition for
+// averages of a checkpoint that has none; those of StateLoader.
 absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& files,
                                        const std::string& path, ModelWeights weights,
-                                       Trainer& trainer, bool print);
+                                       Trainer& trainer, bool print, Collectives* ranks = nullptr);
 
 }  // namespace millrace
 

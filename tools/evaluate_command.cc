@@ -67,7 +67,7 @@ class EvaluateCommand {
     ASSIGN_OR_RETURN(trainer_, build_evaluator(config_, resources, std::move(collectives)));
     const absl::StatusOr<LoadedModel> loaded =
         load_model(config_.train(), files_, flags_.checkpoint,
-                   chosen_weights(flags_.weights, config_.train()), *trainer_, is_first());
+                   chosen_weights(flags_.weights, config_.train()), *trainer_, is_first(), &others);
     if (!loaded.ok()) {
       const absl::Status status = annotate(loaded.status(), "--checkpoint");
       others.fail(status);

@@ -66,12 +66,12 @@ class PredictCommand {
   }
 
  private:
-  // Whether this rank writes what all have in common.
+  // Returns whether this rank writes what all have in common.
   bool is_first() const { return ranks_.rank == 0; }
 
   absl::Status predict(SummaryFile& summary_file) {
     RETURN_IF_ERROR(summary_file.check());
-    ASSIGN_OR_RETURN(format_, prediction_format(output_), "--output");
+    ASSIGN_OR_RETURN(format_, prediction_format(flags_.output), "--output");
     RETURN_IF_ERROR(check_config_file(files_, flags_.config, ranks_.world_size));
     RETURN_IF_ERROR(read_config());
     RETURN_IF_ERROR(check_outputs(summary_file));
@@ -89,7 +89,7 @@ class PredictCommand {
     ASSIGN_OR_RETURN(trainer_, build_evaluator(config_, resources, std::move(collectives)));
     const absl::StatusOr<LoadedModel> loaded =
         load_model(config_.train(), files_, flags_.checkpoint,
-                   chosen_weights(flags_.weights, config_.train()), *trainer_, is_first());
+                   chosen_weights(flags_.weights, config_.train()), *trainer_, is_first(), &others);
     if (!loaded.ok()) {
       const absl::Status status = annotate(loaded.status(), "--checkpoint");
       others.fail(status);
@@ -136,7 +136,10 @@ class PredictCommand {
     std::vector<RunInput> taken = run_inputs(files_, flags_.config, config_.train());
     RETURN_IF_ERROR(check_output(files_, output_, predictions_kind(), taken, flags_.overwrite),
                     "--output");
-    taken.push_back({"the file of --output", output_});
+    for (int rank = 0; rank < ranks_.world_size; ++rank) {
+      taken.push_back(
+          {"the file of --output", file_of_rank(flags_.output, rank, ranks_.world_size)});
+    }
     return summary_file.check_inputs([&] { return taken; });
   }
 
@@ -156,7 +159,7 @@ class PredictCommand {
     PredictionHook& hook = *owned;
     RETURN_IF_ERROR(trainer_->add_hook(std::move(owned)));
     absl::Status status = predict_sets(hook);
-    if (status.ok()) status = finish(hook, others);
+    if (status.ok()) status = finish(hook, file, others);
     hook.abandon();  // the file goes before the trainer
     RETURN_IF_ERROR(status);
     if (!is_first()) return absl::OkStatus();
@@ -168,12 +171,13 @@ class PredictCommand {
     return absl::OkStatus();
   }
 
-  // Finishes the files of all ranks, so that none is renamed unless all are whole.
-  static absl::Status finish(PredictionHook& hook, Collectives& others) {
+  // Finishes and syncs the files of all ranks, so that none is renamed unless all are whole.
+  static absl::Status finish(PredictionHook& hook, WritableFile& file, Collectives& others) {
     ASSIGN_OR_RETURN(const std::vector<std::string> all, gather_results(hook.columns(), others));
     const auto with_examples =
         std::find_if(all.begin(), all.end(), [](const auto& columns) { return !columns.empty(); });
-    const absl::Status finished = hook.finish(with_examples == all.end() ? "" : *with_examples);
+    absl::Status finished = hook.finish(with_examples == all.end() ? "" : *with_examples);
+    if (finished.ok()) finished = file.sync();
     const absl::StatusOr<std::string> own = finished.ok()
                                                 ? absl::StatusOr<std::string>(std::string())
                                                 : absl::StatusOr<std::string>(finished);

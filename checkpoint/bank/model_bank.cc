@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/catch_exceptions.h"
@@ -21,10 +22,36 @@ namespace {
 
 constexpr int32_t kVersion = 1;
 
-// Tells the other ranks how loading went here.
+// Checks that the limits of tables on several ranks allow the rows of all ranks.
+absl::Status check_limits(const LoadedState& loaded, Collectives& ranks) {
+  std::string text;
+  for (const auto& table : loaded.tables) absl::StrAppend(&text, table->store().size(), ",");
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, ranks.all_gather(text));
+  std::vector<int64_t> sums(loaded.tables.size());
+  for (const std::string& one : all) {
+    const std::vector<std::string> words = absl::StrSplit(one, ',', absl::SkipEmpty());
+    for (size_t t = 0; t < sums.size(); ++t) {
+      int64_t rows = 0;
+      if (t >= words.size() || !absl::SimpleAtoi(words[t], &rows)) {
+        return absl::InternalError("another rank loaded other tables");
+      }
+      sums[t] += rows;
+    }
+  }
+  for (size_t t = 0; t < sums.size(); ++t) {
+    if (loaded.tables[t]->placement().world_size == 1) continue;
+    loaded.tables[t]->set_rows_of_all_ranks(0);
+    RETURN_IF_ERROR(loaded.tables[t]->check_new_rows(sums[t]));
+  }
+  return absl::OkStatus();
+}
+
+// Reports the result of loading to all ranks; if it is good on all of them, checks what they loaded
+// together.
 absl::Status agree(const absl::StatusOr<LoadedState>& loaded, Collectives& ranks) {
-  return agree_on_loading(loaded.status(), loaded.ok() ? loaded->rows : std::vector<PlacedRows>(),
-                          ranks);
+  RETURN_IF_ERROR(agree_on_loading(loaded.status(), "",
+                                   loaded.ok() ? loaded->rows : std::vector<PlacedRows>(), ranks));
+  return ranks.world_size() == 1 ? absl::OkStatus() : check_limits(*loaded, ranks);
 }
 
 // The part of a trainer that `loaded` replaces.

@@ -259,10 +259,7 @@ class TableLoad {
     return numbers;
   }
 
-  bool is_own(int64_t id) const {
-    const uint64_t hash = placement_hash(id);
-    return hash >= first_hash_ && hash <= last_hash_;
-  }
+  bool is_own(int64_t id) const { return table_.placement().owns(id); }
 
   // Gathers what of the table's state this file has for this rank.
   absl::Status keep_file_state(const File& file) {
@@ -290,7 +287,7 @@ class TableLoad {
 
   // Takes the ranges of a sketch that are this rank's. The others stay 0.
   absl::Status keep_ranges(const File& file, const std::vector<uint8_t>& bytes) {
-    if (bytes.empty()) return absl::OkStatus();
+    if (bytes.empty() || !options_.admission) return absl::OkStatus();
     CountSketchState& sketch = admission_.sketch;
     const std::vector<int64_t>& shape = shapes_.at("admission/sketch");
     const auto [begin, end] = sketch_ranges(file.first_hash(), file.last_hash());
@@ -305,10 +302,20 @@ class TableLoad {
                                               sketch.depth, ", ", sketch.width, "] is due"));
     }
     const int64_t range_bytes = sketch.depth * sketch.width;
-    if (first) sketch.counters.resize(kSketchRanges * range_bytes);
-    const int64_t own_begin = std::max(begin, sketch_ranges(first_hash_, last_hash_).begin);
-    const int64_t own_end = std::min(end, sketch_ranges(first_hash_, last_hash_).end);
+    if (first) {
+      const CountSketchState own = table_.content().admission_state().sketch;
+      if (sketch.depth != own.depth || sketch.width != own.width) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "admission/sketch has ", sketch.depth, " times ", sketch.width,
+            " counters in a range; the configuration gives ", own.depth, " times ", own.width));
+      }
+      sketch.counters.resize(kSketchRanges * range_bytes);
+    }
+    const SketchRanges own = sketch_ranges(first_hash_, last_hash_);
+    const int64_t own_begin = std::max(begin, own.begin);
+    const int64_t own_end = std::min(end, own.end);
     if (own_begin >= own_end) return absl::OkStatus();
+    ranges_read_ += own_end - own_begin;
     std::memcpy(sketch.counters.data() + own_begin * range_bytes,
                 bytes.data() + (own_begin - begin) * range_bytes,
                 (own_end - own_begin) * range_bytes);
@@ -316,6 +323,11 @@ class TableLoad {
   }
 
   absl::Status set_table_state() {
+    const SketchRanges ranges = sketch_ranges(first_hash_, last_hash_);
+    if (ranges_read_ > 0 && ranges_read_ < ranges.end - ranges.begin) {
+      return absl::DataLossError(absl::StrCat(
+          checkpoint_.directory(), ": admission/sketch is missing in a file of the table"));
+    }
     const auto& tables = checkpoint_.manifest().tables();
     const auto entry = std::find_if(tables.begin(), tables.end(),
                                     [&](const auto& t) { return t.name() == options_.table; });
@@ -351,6 +363,7 @@ class TableLoad {
 
   // Of all files so far.
   AdmissionState admission_;
+  int64_t ranges_read_ = 0;  // of the sketch, of this rank
   std::vector<Evicted> evicted_;
 };
 

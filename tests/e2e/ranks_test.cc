@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/status_matchers.h"
 #include "distributed/reserved_port.h"
 #include "tests/e2e/ranks_fixture.h"
@@ -236,7 +237,17 @@ TEST_F(TableRanksTest, PredictsInAFileForEachRank) {
     ASSERT_EQ(part.substr(0, header.size()), header);
     joined += part.substr(header.size());
   }
-  EXPECT_EQ(joined, one);
+  // Batches end at other rows, which changes the last bits of predictions.
+  const std::vector<std::string> lines = absl::StrSplit(one, '\n');
+  const std::vector<std::string> others = absl::StrSplit(joined, '\n');
+  ASSERT_EQ(others.size(), lines.size());
+  for (size_t i = 1; i + 1 < lines.size(); ++i) {
+    const std::vector<std::string> cells = absl::StrSplit(lines[i], ',');
+    const std::vector<std::string> other = absl::StrSplit(others[i], ',');
+    EXPECT_EQ(other[0], cells[0]);
+    EXPECT_EQ(other[2], cells[2]);
+    EXPECT_NEAR(std::stod(other[1]), std::stod(cells[1]), 1e-6);
+  }
   EXPECT_FALSE(exists("three.csv"));
   // One rank cannot write: no file is renamed.
   std::filesystem::create_directory(path("four-00001-of-00002.csv"));

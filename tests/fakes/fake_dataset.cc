@@ -31,8 +31,10 @@ absl::Status FakeDataset::start_epoch(int64_t epoch) {
 }
 
 absl::Status FakeDataset::seek(absl::Span<const Cursor> cursors) {
-  // All ranks read their parts of the same batch, whatever their number.
-  const Cursor& own = cursors[0];
+  // Ranks read their parts of the same batch, so that another number of ranks goes on where the
+  // first of them was.
+  const bool same_world = static_cast<int64_t>(cursors.size()) == options_.world_size;
+  const Cursor& own = cursors[same_world ? static_cast<size_t>(options_.rank) : 0];
   epoch_ = own.epoch;
   next_ = own.rows_left().empty() ? options_.batches : own.rows_left()[0].begin;
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -167,6 +168,7 @@ TEST(TableCheckpointsOfRanksTest, CandidatesAndEvictedIdsAreThoseOfOneRank) {
                                   std::string("limit { max_rows: 30 on_full: EVICT_LRU }")}) {
     SCOPED_TRACE(table);
     const std::string one = state_digest(table, 1);
+    EXPECT_NE(one, std::string(32, '0'));
     for (const int world_size : {2, 3, 4}) EXPECT_EQ(state_digest(table, world_size), one);
   }
 }
@@ -293,6 +295,20 @@ TEST(TableCheckpointsOfRanksTest, AModelBankGivesEachRankItsRows) {
   EXPECT_THAT(one, HasSubstr("100 rows"));
   for (const int world_size : {2, 3}) {
     EXPECT_THAT(digests(source, world_size), HasSubstr("100 rows")) << world_size << " ranks";
+  }
+  // The limit counts the rows of all ranks.
+  run.bank = rows;
+  for (const auto& [limit, code] : std::map<int, absl::StatusCode>{
+           {100, absl::StatusCode::kOk}, {99, absl::StatusCode::kResourceExhausted}}) {
+    CheckpointRun limited = run;
+    limited.folder = absl::StrCat("limit", limit);
+    limited.table = absl::StrCat("limit { max_rows: ", limit, " on_full: FAIL }");
+    for (const int world_size : {1, 2, 3}) {
+      if (files.info(limited.folder).ok()) ASSERT_OK(remove_recursively(files, limited.folder));
+      for (const auto& result : run_threads(limited, {&files}, world_size)) {
+        EXPECT_EQ(result.status().code(), code) << world_size << " ranks: " << result.status();
+      }
+    }
   }
   run.bank = "source { path: 'twice.txt' rows { table: 'items' } allow_missing: '*' }";
   for (const auto& result : run_threads(run, {&files}, 2)) {

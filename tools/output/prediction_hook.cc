@@ -108,7 +108,8 @@ absl::Status PredictionHook::finish(absl::string_view columns_of_others) {
     RETURN_IF_ERROR(open_writer());
   } else if (!columns_of_others.empty() && columns_of_others != columns()) {
     return absl::InvalidArgumentError(
-        "some files of the data lack labels that others have; predict them apart");
+        "the data of two ranks differs in its columns of labels or groups; predict files with and "
+        "without such a column apart");
   }
   const absl::Status status = writer_->finish();
   writer_.reset();

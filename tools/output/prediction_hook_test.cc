@@ -115,7 +115,8 @@ TEST_F(PredictionHookTest, AFileWithoutExamplesHasTheColumnsOfOtherRanks) {
 TEST_F(PredictionHookTest, FilesOfRanksWithDifferentLabelsAreRefused) {
   PredictionHook hook(file_, PredictionFormat::kCsv, {"click"}, /*with_set=*/false);
   ASSERT_OK(batch(hook, {1}, at::zeros({1, 1}), at::zeros({1, 1})));
-  EXPECT_THAT(hook.finish("--"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("lack")));
+  EXPECT_THAT(hook.finish("--"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                          HasSubstr("without such a column apart")));
   EXPECT_OK(hook.finish("-l"));
 }
 
