@@ -74,6 +74,7 @@ class EvaluateCommand {
       return status;
     }
     summary_.checkpoint = loaded->path;
+    summary_.world_size = ranks_.world_size;
     summary_.progress = loaded->progress;
     return evaluate_sets();
   }

@@ -96,6 +96,7 @@ class PredictCommand {
       return status;
     }
     summary_.checkpoint = loaded->path;
+    summary_.world_size = ranks_.world_size;
     summary_.progress = loaded->progress;
     const absl::Status written = write_output_file(
         files_, output_, [&](WritableFile& file) { return write_predictions(file, others); });

@@ -62,6 +62,7 @@ TEST_F(RanksTest, EvaluationOverRanksIsThatOfOne) {
   EXPECT_THAT(one.out, HasSubstr("examples 500"));
   EXPECT_EQ(two.out, "[0] " + one.out);
   EXPECT_EQ(read_json("evaluated.json")["outcome"], "completed");
+  EXPECT_EQ(read_json("evaluated.json")["world_size"], 2);
 }
 
 TEST_F(RanksTest, WeightsThatOneRankMissesAreNamedOnAll) {
@@ -274,6 +275,32 @@ TEST_F(TableRanksTest, AKilledRunGoesOnAsIfNothingHadBeen) {
     EXPECT_EQ(content_of("out"), content_of("whole"));
     std::filesystem::remove_all(path("out"));
   }
+}
+
+// Damage that one rank alone reads.
+TEST_F(TableRanksTest, ADamagedCheckpointIsPassedOverByAllRanks) {
+  ASSERT_EQ(launch(2, {"--set", "run.checkpoint.when={every_steps: 10}"}).finish().exit_code, 0);
+  const std::string newest = newest_checkpoint("out");
+  const std::string file = absl::StrCat(newest, "/table-c1-00001-of-00002.safetensors");
+  std::string content = read(file);
+  content.back() ^= 1;
+  write(file, content);
+  const ProgramResult one = millrace_ok({"evaluate", "job.textproto", "--checkpoint", "out"});
+  EXPECT_THAT(one.err, HasSubstr("passed over: "));
+  const ProgramResult two =
+      millrace_ok({"launch", "-n", "2", "--", "evaluate", "job.textproto", "--checkpoint", "out"});
+  EXPECT_THAT(two.err, HasSubstr("passed over: "));
+  EXPECT_THAT(two.err, HasSubstr("step-00000010: step 10"));
+  const ProgramResult damaged =
+      millrace({"launch", "-n", "2", "--", "evaluate", "job.textproto", "--checkpoint", newest});
+  EXPECT_EQ(damaged.exit_code, kBadData) << damaged.err;
+  // Ranks that are given different checkpoints use that of rank 0.
+  ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
+  const std::string older = absl::StrReplaceAll(newest, {{"step-00000020", "step-00000010"}});
+  RunningProgram first = rank(0, 2, port.number, {"--checkpoint", older}, "evaluate");
+  RunningProgram second = rank(1, 2, port.number, {"--checkpoint", newest}, "evaluate");
+  EXPECT_EQ(second.finish().exit_code, 0);
+  EXPECT_EQ(first.finish().exit_code, 0);
 }
 
 TEST_F(TableRanksTest, AnotherNumberOfRanksGoesOn) {
