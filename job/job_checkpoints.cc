@@ -111,6 +111,13 @@ absl::StatusOr<std::string> list_candidates(FileSystem& files, const std::string
 absl::StatusOr<NewestCheckpoint> open_on_ranks(FileSystem& files, const std::string& path,
                                                const UseChain& read, const LoadedState& loaded,
                                                Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> given, gather_results(path, ranks));
+  for (size_t rank = 1; rank < given.size(); ++rank) {
+    if (given[rank] == given[0]) continue;
+    return absl::InvalidArgumentError(absl::StrCat("rank ", rank, " is to load ", given[rank],
+                                                   ", rank 0 ", given[0],
+                                                   "; all ranks load the same checkpoint"));
+  }
   ranks.set_phase(RankPhase::kCheckpoint, 0);  // the others wait however long reading takes
   ASSIGN_OR_RETURN(const std::string listed,
                    result_of_first([&] { return list_candidates(files, path); }, ranks));
