@@ -81,9 +81,9 @@ FAULTS = [
     ], "//checkpoint/state:table_reshard_test", "*"),
     ("sketch added per rank", [
         ("checkpoint/state/table_reader.cc",
-         "std::max(begin, sketch_ranges(first_hash_, last_hash_).begin)", "begin"),
+         "std::max(begin, own.begin)", "begin"),
         ("checkpoint/state/table_reader.cc",
-         "std::min(end, sketch_ranges(first_hash_, last_hash_).end)", "end"),
+         "std::min(end, own.end)", "end"),
         ("checkpoint/state/table_tensors.cc",
          "Placement::first_part(placement.rank + 1, placement.world_size)",
          "static_cast<int>(sketch.counters.size() / range_bytes)"),

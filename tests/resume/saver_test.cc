@@ -446,10 +446,19 @@ TEST_F(DamagedTest, AnotherFolderFallsBackToo) {
 TEST_F(DamagedTest, TheFirstRankChoosesForAll) {
   // The other rank sees one more checkpoint in the folder.
   MemoryFileSystem later;
+  ASSERT_OK_AND_ASSIGN(const auto folders, files_.list("out/checkpoints"));
+  for (const DirectoryEntry& folder : folders) {
+    if (folder.name == "lock") continue;
+    const std::string path = "out/checkpoints/" + folder.name;
+    ASSERT_OK(later.create_directories(path));
+    ASSERT_OK_AND_ASSIGN(const auto entries, files_.list(path));
+    for (const DirectoryEntry& entry : entries) {
+      ASSERT_OK_AND_ASSIGN(const std::string content, read_file(files_, path + "/" + entry.name));
+      later.put(path + "/" + entry.name, content);
+    }
+  }
   TinyTrainerOptions job = small_job();
   job.trainer.max_steps = 7;
-  ASSERT_OK(save(*older_, later));
-  ASSERT_OK(save(*trained(), later));
   ASSERT_OK(save(*trained(job), later));
   std::string paths[2];
   const auto statuses =
