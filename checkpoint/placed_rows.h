@@ -24,7 +24,7 @@ absl::Status check_placed_rows(const PlacedRows& all_ranks);
 
 // Reports the result of loading to all ranks and checks that the rows of all ranks add up. All
 // ranks call it at the same point, with the same places in the same order. `identity`: of what was
-// loaded, such as the digest of a manifest; a text without line ends.
+// loaded, such as the digest of a manifest. After an error `identity` and `rows` do not matter.
 // Errors, the same on all ranks: that of the lowest rank that has one; InvalidArgument if ranks
 // loaded different things; DataLoss of check_placed_rows; those of the collectives.
 absl::Status agree_on_loading(const absl::Status& own, absl::string_view identity,

@@ -53,9 +53,7 @@ absl::StatusOr<std::string> Saver::list(const std::string& folder) {
     if (!was_missing_ && !options_.read_only) RETURN_IF_ERROR(open_folder(/*chooses=*/true));
   }
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> all, list_checkpoints(files_, folder));
-  std::vector<std::string> paths;
-  for (auto entry = all.rbegin(); entry != all.rend(); ++entry) paths.push_back(entry->path);
-  return absl::StrJoin(paths, kBetweenPaths);
+  return absl::StrJoin(newest_first(all), kBetweenPaths);
 }
 
 // On all ranks or none.

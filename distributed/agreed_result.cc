@@ -2,7 +2,10 @@
 
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/catch_exceptions.h"
 #include "base/failure_kind.h"
 #include "base/status_macros.h"
@@ -40,6 +43,30 @@ absl::StatusOr<std::vector<std::string>> gather_results(const absl::StatusOr<std
     values.push_back(*std::move(value));
   }
   return values;
+}
+
+absl::Status gather_statuses(const absl::Status& own, Collectives& ranks) {
+  const auto result =
+      own.ok() ? absl::StatusOr<std::string>(std::string()) : absl::StatusOr<std::string>(own);
+  return gather_results(result, ranks).status();
+}
+
+absl::StatusOr<std::vector<int64_t>> sum_over_ranks(absl::Span<const int64_t> own,
+                                                    Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, ranks.all_gather(absl::StrJoin(own, ",")));
+  std::vector<int64_t> sums(own.size());
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    const std::vector<absl::string_view> numbers =
+        absl::StrSplit(all[rank], ',', absl::SkipEmpty());
+    bool good = numbers.size() == sums.size();
+    for (size_t i = 0; good && i < sums.size(); ++i) {
+      int64_t number = 0;
+      good = absl::SimpleAtoi(numbers[i], &number);
+      sums[i] += number;
+    }
+    if (!good) return absl::InternalError(absl::StrCat("rank ", rank, " sent other numbers"));
+  }
+  return sums;
 }
 
 absl::StatusOr<std::string> result_of_first(absl::FunctionRef<absl::StatusOr<std::string>()> make,

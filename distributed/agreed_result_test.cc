@@ -32,6 +32,20 @@ TEST(AgreedResultTest, EveryRankGetsAll) {
   for (const absl::Status& status : statuses) EXPECT_OK(status);
 }
 
+TEST(AgreedResultTest, NumbersOfRanksAddUp) {
+  const auto statuses =
+      run_thread_ranks({.world_size = 3}, [](std::unique_ptr<Collectives> ranks) -> absl::Status {
+        const int64_t rank = ranks->rank();
+        EXPECT_THAT(sum_over_ranks({rank, -10 * rank}, *ranks), IsOkAndHolds(ElementsAre(3, -30)));
+        EXPECT_THAT(sum_over_ranks({}, *ranks), IsOkAndHolds(ElementsAre()));
+        const std::vector<int64_t> other(rank == 1 ? 1 : 2);
+        EXPECT_THAT(sum_over_ranks(other, *ranks).status(),
+                    StatusIs(absl::StatusCode::kInternal, HasSubstr("rank ")));
+        return gather_statuses(absl::OkStatus(), *ranks);
+      });
+  for (const absl::Status& status : statuses) EXPECT_OK(status);
+}
+
 TEST(AgreedResultTest, AnErrorIsThatOfAllAndNamesItsRank) {
   const auto statuses =
       run_thread_ranks({.world_size = 3}, [](std::unique_ptr<Collectives> ranks) -> absl::Status {

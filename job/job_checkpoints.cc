@@ -101,9 +101,7 @@ absl::StatusOr<std::string> list_candidates(FileSystem& files, const std::string
   if (all.empty()) {
     return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", place.path));
   }
-  std::vector<std::string> paths;
-  for (auto entry = all.rbegin(); entry != all.rend(); ++entry) paths.push_back(entry->path);
-  return absl::StrJoin(paths, absl::string_view("\0", 1));
+  return absl::StrJoin(newest_first(all), absl::string_view("\0", 1));
 }
 
 // As open_checkpoint, on all ranks together: rank 0 says which checkpoints there are, and all use
@@ -129,7 +127,7 @@ absl::StatusOr<NewestCheckpoint> open_on_ranks(FileSystem& files, const std::str
       return read(newest.chain);
     });
     RETURN_IF_ERROR(agree_on_loading(own, own.ok() ? newest.chain.back()->manifest().digest() : "",
-                                     own.ok() ? loaded.rows : std::vector<PlacedRows>(), ranks));
+                                     loaded.rows, ranks));
     return true;
   };
   ASSIGN_OR_RETURN(const NewestSearch search, search_newest(paths, OnDamage::kFallback, try_one));

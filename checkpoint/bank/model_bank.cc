@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/catch_exceptions.h"
@@ -24,20 +23,9 @@ constexpr int32_t kVersion = 1;
 
 // Checks that the limits of tables on several ranks allow the rows of all ranks.
 absl::Status check_limits(const LoadedState& loaded, Collectives& ranks) {
-  std::string text;
-  for (const auto& table : loaded.tables) absl::StrAppend(&text, table->store().size(), ",");
-  ASSIGN_OR_RETURN(const std::vector<std::string> all, ranks.all_gather(text));
-  std::vector<int64_t> sums(loaded.tables.size());
-  for (const std::string& one : all) {
-    const std::vector<std::string> words = absl::StrSplit(one, ',', absl::SkipEmpty());
-    for (size_t t = 0; t < sums.size(); ++t) {
-      int64_t rows = 0;
-      if (t >= words.size() || !absl::SimpleAtoi(words[t], &rows)) {
-        return absl::InternalError("another rank loaded other tables");
-      }
-      sums[t] += rows;
-    }
-  }
+  std::vector<int64_t> rows;
+  for (const auto& table : loaded.tables) rows.push_back(table->store().size());
+  ASSIGN_OR_RETURN(const std::vector<int64_t> sums, sum_over_ranks(rows, ranks));
   for (size_t t = 0; t < sums.size(); ++t) {
     if (loaded.tables[t]->placement().world_size == 1) continue;
     loaded.tables[t]->set_rows_of_all_ranks(0);

@@ -55,13 +55,6 @@ std::string base_path(const CheckpointReader& of) {
   return join_path(directory_of(of.directory()), checkpoint_name(of.manifest().base().step()));
 }
 
-std::vector<std::string> newest_first(absl::Span<const ListedCheckpoint> checkpoints) {
-  std::vector<std::string> paths;
-  for (const ListedCheckpoint& listed : checkpoints) paths.push_back(listed.path);
-  std::reverse(paths.begin(), paths.end());
-  return paths;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<ListedCheckpoint>> list_checkpoints(FileSystem& files,
@@ -103,6 +96,13 @@ absl::StatusOr<std::vector<std::unique_ptr<CheckpointReader>>> open_chain(FileSy
   }
   std::reverse(chain.begin(), chain.end());
   return chain;
+}
+
+std::vector<std::string> newest_first(absl::Span<const ListedCheckpoint> checkpoints) {
+  std::vector<std::string> paths;
+  for (const ListedCheckpoint& listed : checkpoints) paths.push_back(listed.path);
+  std::reverse(paths.begin(), paths.end());
+  return paths;
 }
 
 bool is_damage(const absl::Status& status) {

@@ -65,6 +65,9 @@ enum class OnDamage {
 // content: an older one in its place would be a step back that nobody asked for.
 bool is_damage(const absl::Status& status);
 
+// Returns the paths of `checkpoints`, which are as list_checkpoints gives them, by descending step.
+std::vector<std::string> newest_first(absl::Span<const ListedCheckpoint> checkpoints);
+
 struct NewestSearch {
   std::optional<size_t> found;        // index of its path; none: there is none
   std::vector<absl::Status> damaged;  // what was wrong with newer ones, newest first
