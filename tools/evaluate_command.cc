@@ -10,29 +10,22 @@
 #include "base/status_macros.h"
 #include "hooks/metric_text.h"
 #include "io/files/uri_file_system.h"
-#include "job/generated_data.h"
 #include "job/job.h"
-#include "job/job_checkpoints.h"
-#include "job/ranks.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
+#include "tools/model_evaluator.h"
+#include "tools/model_flags.h"
 #include "tools/output/run_inputs.h"
 #include "tools/output/summary_file.h"
 #include "tools/terminal.h"
-#include "tools/weights_flag.h"
 
 namespace millrace {
 namespace {
 
-struct EvaluateFlags : ConfigFlags {
-  std::string checkpoint;
-  std::string weights;  // see add_weights_flag
-};
-
 class EvaluateCommand {
  public:
-  EvaluateCommand(const EvaluateFlags& flags, const RankListener& listener)
+  EvaluateCommand(const ModelFlags& flags, const RankListener& listener)
       : flags_(flags), listener_(listener) {}
 
   absl::StatusOr<int> run() {
@@ -54,28 +47,11 @@ class EvaluateCommand {
     ASSIGN_OR_RETURN(config_, load_config(files_, flags_));
     RETURN_IF_ERROR(summary_file.check_inputs(
         [&] { return run_inputs(files_, flags_.config, config_.train()); }));
-    ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
-                     join_ranks(ranks_, config_, listener_));
-    RETURN_IF_ERROR(on_rank_0(*collectives, [&] {
-      return make_generated_data(files_, config_.train(), flags_.overwrite).status();
-    }));
     JobResources resources;
-    resources.log = &std::cerr;
-    resources.local_world_size = ranks_.local_world_size;
     resources.data = &data_;
-    Collectives& others = *collectives;  // the trainer's from here on
-    ASSIGN_OR_RETURN(trainer_, build_evaluator(config_, resources, std::move(collectives)));
-    const absl::StatusOr<LoadedModel> loaded =
-        load_model(config_.train(), files_, flags_.checkpoint,
-                   chosen_weights(flags_.weights, config_.train()), *trainer_, is_first(), &others);
-    if (!loaded.ok()) {
-      const absl::Status status = annotate(loaded.status(), "--checkpoint");
-      others.fail(status);
-      return status;
-    }
-    summary_.checkpoint = loaded->path;
-    summary_.world_size = ranks_.world_size;
-    summary_.progress = loaded->progress;
+    RETURN_IF_ERROR(make_model_evaluator(flags_, config_, ranks_, listener_, files_, resources,
+                                         trainer_, summary_)
+                        .status());
     return evaluate_sets();
   }
 
@@ -95,7 +71,7 @@ class EvaluateCommand {
     return absl::OkStatus();
   }
 
-  const EvaluateFlags& flags_;
+  const ModelFlags& flags_;
   const RankListener& listener_;
   FileSystem& files_ = UriFileSystem::process();
   RankEnvironment ranks_;
@@ -108,16 +84,9 @@ class EvaluateCommand {
 }  // namespace
 
 Command add_evaluate_command(CLI::App& program, const RankListener& listener) {
-  auto flags = std::make_shared<EvaluateFlags>();  // shared with the parser's callbacks
+  auto flags = std::make_shared<ModelFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand("evaluate", "compute metrics of a trained model");
-  add_config_flags(*command, *flags);
-  command
-      ->add_option(
-          "--checkpoint", flags->checkpoint,
-          "checkpoint, folder of them, or output directory of a training run; DIR/best: the "
-          "best of such a folder or directory")
-      ->required();
-  add_weights_flag(*command, flags->weights);
+  add_model_flags(*command, *flags);
   return [flags, listener] { return EvaluateCommand(*flags, listener).run(); };
 }
 

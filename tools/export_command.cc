@@ -13,6 +13,7 @@
 #include "job/ranks.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
+#include "tools/model_flags.h"
 #include "tools/output/output_file.h"
 #include "tools/output/output_kinds.h"
 #include "tools/output/run_inputs.h"
@@ -23,9 +24,7 @@
 namespace millrace {
 namespace {
 
-struct ExportFlags : ConfigFlags {
-  std::string checkpoint;
-  std::string weights;  // see add_weights_flag
+struct ExportFlags : ModelFlags {
   std::string output;
 };
 
@@ -83,14 +82,7 @@ Command add_export_command(CLI::App& program) {
   auto flags = std::make_shared<ExportFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand(
       "export", "write the dense part of a trained model as TorchScript, for serving");
-  add_config_flags(*command, *flags);
-  command
-      ->add_option(
-          "--checkpoint", flags->checkpoint,
-          "checkpoint, folder of them, or output directory of a training run; DIR/best: the "
-          "best of such a folder or directory")
-      ->required();
-  add_weights_flag(*command, flags->weights);
+  add_model_flags(*command, *flags);
   command->add_option("--output", flags->output, "file to write, such as model.pt")->required();
   return [flags] { return run(*flags); };
 }

@@ -13,26 +13,22 @@
 #include "distributed/agreed_result.h"
 #include "io/feature_schema.h"
 #include "io/files/uri_file_system.h"
-#include "job/generated_data.h"
 #include "job/job.h"
-#include "job/job_checkpoints.h"
-#include "job/ranks.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
+#include "tools/model_evaluator.h"
+#include "tools/model_flags.h"
 #include "tools/output/output_file.h"
 #include "tools/output/output_kinds.h"
 #include "tools/output/prediction_hook.h"
 #include "tools/output/run_inputs.h"
 #include "tools/output/summary_file.h"
-#include "tools/weights_flag.h"
 
 namespace millrace {
 namespace {
 
-struct PredictFlags : ConfigFlags {
-  std::string checkpoint;
-  std::string weights;              // see add_weights_flag
+struct PredictFlags : ModelFlags {
   std::optional<std::string> data;  // comma-separated globs
   std::string output;
 };
@@ -75,33 +71,16 @@ class PredictCommand {
     RETURN_IF_ERROR(check_config_file(files_, flags_.config, ranks_.world_size));
     RETURN_IF_ERROR(read_config());
     RETURN_IF_ERROR(check_outputs(summary_file));
-    ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
-                     join_ranks(ranks_, config_, listener_));
-    RETURN_IF_ERROR(on_rank_0(*collectives, [&] {
-      return make_generated_data(files_, config_.train(), flags_.overwrite).status();
-    }));
     JobResources resources;
-    resources.log = &std::cerr;
-    resources.local_world_size = ranks_.local_world_size;
     resources.labels_may_miss = true;
     resources.data = &data_;
-    Collectives& others = *collectives;  // the trainer's from here on
-    ASSIGN_OR_RETURN(trainer_, build_evaluator(config_, resources, std::move(collectives)));
-    const absl::StatusOr<LoadedModel> loaded =
-        load_model(config_.train(), files_, flags_.checkpoint,
-                   chosen_weights(flags_.weights, config_.train()), *trainer_, is_first(), &others);
-    if (!loaded.ok()) {
-      const absl::Status status = annotate(loaded.status(), "--checkpoint");
-      others.fail(status);
-      return status;
-    }
-    summary_.checkpoint = loaded->path;
-    summary_.world_size = ranks_.world_size;
-    summary_.progress = loaded->progress;
+    ASSIGN_OR_RETURN(Collectives* const others,
+                     make_model_evaluator(flags_, config_, ranks_, listener_, files_, resources,
+                                          trainer_, summary_));
     const absl::Status written = write_output_file(
-        files_, output_, [&](WritableFile& file) { return write_predictions(file, others); });
+        files_, output_, [&](WritableFile& file) { return write_predictions(file, *others); });
     // The others may still wait for this rank.
-    if (!written.ok()) others.fail(written);
+    if (!written.ok()) others->fail(written);
     return written;
   }
 
@@ -179,10 +158,7 @@ class PredictCommand {
         std::find_if(all.begin(), all.end(), [](const auto& columns) { return !columns.empty(); });
     absl::Status finished = hook.finish(with_examples == all.end() ? "" : *with_examples);
     if (finished.ok()) finished = file.sync();
-    const absl::StatusOr<std::string> own = finished.ok()
-                                                ? absl::StatusOr<std::string>(std::string())
-                                                : absl::StatusOr<std::string>(finished);
-    return gather_results(own, others).status();
+    return gather_statuses(finished, others);
   }
 
   absl::Status predict_sets(PredictionHook& hook) {
@@ -214,14 +190,7 @@ class PredictCommand {
 Command add_predict_command(CLI::App& program, const RankListener& listener) {
   auto flags = std::make_shared<PredictFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand("predict", "write what a trained model predicts");
-  add_config_flags(*command, *flags);
-  command
-      ->add_option(
-          "--checkpoint", flags->checkpoint,
-          "checkpoint, folder of them, or output directory of a training run; DIR/best: the "
-          "best of such a folder or directory")
-      ->required();
-  add_weights_flag(*command, flags->weights);
+  add_model_flags(*command, *flags);
   command->add_option("--data", flags->data,
                       "comma-separated globs to predict; default: the evaluation sets");
   command

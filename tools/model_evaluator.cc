@@ -1,0 +1,43 @@
+#include "tools/model_evaluator.h"
+
+#include <iostream>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "job/generated_data.h"
+#include "job/job_checkpoints.h"
+#include "job/ranks.h"
+#include "tools/weights_flag.h"
+
+namespace millrace {
+
+absl::StatusOr<Collectives*> make_model_evaluator(const ModelFlags& flags, const JobConfig& config,
+                                                  const RankEnvironment& ranks,
+                                                  const RankListener& listener, FileSystem& files,
+                                                  JobResources resources,
+                                                  std::unique_ptr<Trainer>& trainer,
+                                                  Summary& summary) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, join_ranks(ranks, config, listener));
+  RETURN_IF_ERROR(on_rank_0(*collectives, [&] {
+    return make_generated_data(files, config.train(), flags.overwrite).status();
+  }));
+  resources.log = &std::cerr;
+  resources.local_world_size = ranks.local_world_size;
+  Collectives& others = *collectives;  // the trainer's from here on
+  ASSIGN_OR_RETURN(trainer, build_evaluator(config, resources, std::move(collectives)));
+  const absl::StatusOr<LoadedModel> loaded =
+      load_model(config.train(), files, flags.checkpoint,
+                 chosen_weights(flags.weights, config.train()), *trainer,
+                 /*print=*/ranks.rank == 0, &others);
+  if (!loaded.ok()) {
+    const absl::Status status = annotate(loaded.status(), "--checkpoint");
+    others.fail(status);
+    return status;
+  }
+  summary.checkpoint = loaded->path;
+  summary.world_size = ranks.world_size;
+  summary.progress = loaded->progress;
+  return &others;
+}
+
+}  // namespace millrace
