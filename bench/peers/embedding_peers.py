@@ -106,6 +106,17 @@ def check(job, peer, batches, shape):
     return {"values": [], "foreign": []}
 
 
+def read_batches(job):
+    """The data of `millrace bench`: row numbers [BATCHES, tables, batch, ids] and a gradient."""
+    import numpy
+    import torch
+    tables, batch = job["tables"], job["batch"]
+    rows = numpy.fromfile(job["data"] + "/rows.i64", numpy.int64)
+    gradient = numpy.fromfile(job["data"] + "/gradient.f32", numpy.float32)
+    return (rows.reshape(BATCHES, tables, batch, job["ids_per_feature"]),
+            torch.from_numpy(gradient.reshape(batch, tables * job["dim"])))
+
+
 def main():
     job = json.loads(sys.argv[1])
     try:
@@ -116,16 +127,11 @@ def main():
     except (ImportError, OSError) as error:
         print(json.dumps({"missing": f"{type(error).__name__}: {error}"}))
         return
-    tables, batch, ids = job["tables"], job["batch"], job["ids_per_feature"]
-    rows = numpy.fromfile(job["data"] + "/rows.i64", numpy.int64)
-    rows = rows.reshape(BATCHES, tables, batch, ids)
-    gradient = numpy.fromfile(job["data"] + "/gradient.f32", numpy.float32)
-    gradient = torch.from_numpy(gradient.reshape(batch, tables * job["dim"]))
-    batches = peer.prepare(rows, gradient)
+    batches = peer.prepare(*read_batches(job))
     if "steps" in job:
-        result = check(job, peer, batches, (job["rows"], tables, job["dim"]))
+        result = check(job, peer, batches, (job["rows"], job["tables"], job["dim"]))
     else:
-        per_step = tables * batch * ids
+        per_step = job["tables"] * job["batch"] * job["ids_per_feature"]
         result = measure_windows(lambda i: peer.step(batches[i]), per_step, job["windows"])
     print(json.dumps(result))
 

@@ -20,6 +20,7 @@ import os
 import sys
 import time
 
+from embedding_peers import read_batches
 from measuring import BATCHES, MOST_WARM_UP_SECONDS, WARM_UP_STEPS, WINDOW_SECONDS, busy_ticks
 
 # As in `millrace bench distributed`.
@@ -215,12 +216,7 @@ def main():
     except (ImportError, OSError) as error:
         print(json.dumps({"missing": f"{type(error).__name__}: {error}"}))
         return
-    tables, batch, ids = job["tables"], job["batch"], job["ids_per_feature"]
-    rows = numpy.fromfile(job["data"] + "/rows.i64", numpy.int64)
-    rows = rows.reshape(BATCHES, tables, batch, ids)
-    gradient = numpy.fromfile(job["data"] + "/gradient.f32", numpy.float32)
-    gradient = torch.from_numpy(gradient.reshape(batch, tables * job["dim"]))
-    batches = peer.prepare(rows, gradient)
+    batches = peer.prepare(*read_batches(job))
     result = check(job, peer, batches) if "steps" in job else measure(job, peer, batches)
     if job["rank"] == 0:
         print(json.dumps(result))
