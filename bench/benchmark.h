@@ -36,14 +36,14 @@ struct EmbeddingFlags {
   bool overwrite = false;  // replace files there that another program wrote
 };
 
-// Of bench_distributed alone.
+// Flags of bench_distributed.
 struct DistributedFlags {
-  EmbeddingShape shape;  // but for the batch
+  EmbeddingShape shape;  // shape.batch is not used
   int64_t ranks = 2;
   std::vector<int64_t> batches = {2048, 8192};  // examples of all ranks together
   std::vector<std::string> optimizers = {"sgd", "rowwise_adagrad"};
   InstructionSet instruction_set = best_instruction_set();  // one that this machine has
-  // As of EmbeddingFlags; for one batch and one optimizer.
+  // The same as in EmbeddingFlags. REQUIRES: `batches` and `optimizers` have one element each.
   std::string data;
   bool check = false;
   bool overwrite = false;
@@ -96,13 +96,14 @@ using PrintMeasurement = std::function<void(const Measurement&)>;
 // Files of these names that are not of this benchmark are replaced with --overwrite alone.
 absl::Status bench_embedding(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
-// Steps of full embedding tables that are split over processes of this machine, by the parts of the
-// trainer, in turn with the same steps in one process (those of bench_embedding) with as many
-// threads. For each optimizer and batch: ids/s of both, and their ratio; the bound of that ratio,
-// own / (own + bytes / rate), where `own` is the step of one process and `rate` that of exchanges
-// of the same messages alone; ms and bytes a step and rank of each exchange; ms of the work between
-// exchanges; the share of distinct ids; the rows that owners serve, largest over mean; foreign
-// cores. Writes files as bench_embedding does. Makes processes by fork: see ServingProcess.
+// Measures steps of full embedding tables that are split over processes of this machine,
+// alternating with the steps of bench_embedding in one process of as many threads. Steps run
+// through the parts of the trainer. For each optimizer and batch: ids/s of both and their ratio;
+// the bound of that ratio, own / (own + bytes / rate), where `own` is the time of a step of one
+// process and `rate` is measured by exchanges of equally long messages without other work; ms and
+// bytes a step and rank of each exchange; ms of the work between exchanges; the share of distinct
+// ids; the rows that owners serve, largest over mean; foreign cores. Writes files as
+// bench_embedding does. Makes processes by fork: see ServingProcess.
 absl::Status bench_distributed(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
 // Checkpoints of full embedding tables, written and removed in --directory, in directories whose

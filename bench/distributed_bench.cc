@@ -41,8 +41,8 @@ constexpr int64_t kWarmUpSteps = 2 * kEmbeddingBatches;
 constexpr double kWindowSeconds = 1.5;  // of a measurement, about
 constexpr int64_t kMeasuredExchanges = 50;
 
-// What processes are asked for, with a number: steps; bytes of a message; 0 before and 1 after the
-// checked steps.
+// Requests to the processes. Each has a number: of steps, of bytes of a message, or 0 before and 1
+// after the checked steps.
 enum Request : int64_t { kSteps, kExchange, kWriteWeights };
 
 // The answer of a process to kSteps: seconds, processor seconds, and what follows.
@@ -53,7 +53,7 @@ constexpr const char* kExchangeNames[] = {"step", "ids", "rows", "sums", "vector
 constexpr const char* kStageNames[] = {"step_exchange", "fetch",  "forward", "backward",
                                        "summarize",     "commit", "apply"};
 
-// Which exchanges are within a stage.
+// The exchanges within a stage.
 double exchange_seconds(const Numbers& answer, int stage) {
   const auto seconds = [&](int exchange) { return answer[kFirstExchange + 2 * exchange]; };
   switch (stage) {
@@ -92,7 +92,7 @@ absl::StatusOr<Numbers> run_steps(RankSteps& steps, int64_t count) {
   return answer;
 }
 
-// What one setting of the benchmark is.
+// One setting of the benchmark.
 struct Setting {
   const DistributedFlags& flags;
   const EmbeddingWorkload& workload;
@@ -101,7 +101,7 @@ struct Setting {
   EmbeddingFiles* files = nullptr;  // where rank 0 writes weights
 };
 
-// Makes what a rank answers with.
+// Makes the answers of a rank.
 absl::StatusOr<ServingProcess::Serve> make_rank(const Setting& setting, int rank, int port) {
   at::set_num_threads(static_cast<int>(setting.threads));
   const auto ranks = static_cast<int>(setting.flags.ranks);
@@ -140,7 +140,7 @@ absl::StatusOr<ServingProcess::Serve> make_one_process(const Setting& setting) {
   return [=](absl::Span<const int64_t> request) { return run_steps(*steps, request[1]); };
 }
 
-// Processes that are asked the same, and answer together.
+// Processes that get the same requests and answer together.
 class Side {
  public:
   // `name`: of a process, for messages.
@@ -153,7 +153,7 @@ class Side {
     ASSIGN_OR_RETURN(processes_.emplace_back(), ServingProcess::start(make));
     return absl::OkStatus();
   }
-  // Errors: of the process that failed first, not those that it made fail.
+  // Errors: the error of the process that failed first; later failures follow from it.
   absl::StatusOr<std::vector<Numbers>> ask(Request request, int64_t number) {
     absl::Status failure;
     const auto fail = [&](const absl::Status& status, size_t process) {
@@ -221,7 +221,7 @@ absl::StatusOr<int64_t> calibrate(Side& side, int64_t wanted) {
   return kEmbeddingBatches * static_cast<int64_t>(std::ceil(kWindowSeconds / round.seconds));
 }
 
-// What the ids of the batches say of the exchanges.
+// Counts of ids that decide the size of the exchanges.
 struct Traffic {
   double unique_share = 0;  // distinct ids of a rank and table, over all
   double imbalance = 0;     // rows that an owner serves: largest over mean, a mean over batches

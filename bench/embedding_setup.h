@@ -1,4 +1,4 @@
-// What benchmarks of embedding tables set up alike.
+// The common set-up of benchmarks of embedding tables.
 #ifndef MILLRACE_BENCH_EMBEDDING_SETUP_H_
 #define MILLRACE_BENCH_EMBEDDING_SETUP_H_
 
@@ -47,11 +47,11 @@ KeyedJagged lists_of_equal_length(const std::vector<int64_t>& ids, int64_t lists
 KeyedJagged examples_of(const EmbeddingWorkload& workload, const std::vector<int64_t>& rows,
                         int64_t begin, int64_t end);
 
-// Opens the files of --data. `check`: with those of --check.
-// Errors: those of EmbeddingFiles::open().
+// Opens the files of --data, and with `check` those of --check too. Errors: those of
+// EmbeddingFiles::open().
 absl::StatusOr<EmbeddingFiles> open_embedding_files(const std::string& directory, bool check,
                                                     bool overwrite);
-// Writes row numbers and gradient. Errors: those of writing.
+// Writes the row numbers of all batches and the gradient. Errors: those of writing.
 absl::Status write_batches(const EmbeddingWorkload& workload, EmbeddingFiles& files);
 
 }  // namespace millrace

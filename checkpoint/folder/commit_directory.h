@@ -46,7 +46,7 @@ class CommitDirectory {
   using File = CheckpointManifest::File;
 
   // Makes the temporary directory, which begin() of other ranks looks for. Called on rank 0, which
-  // chose the nonce, before the others hear of it. Errors: those of writing.
+  // chose the nonce, before the other ranks get it. Errors: those of writing.
   static absl::Status make(FileSystem& files, const CommitOptions& options);
   // On rank 0 makes the temporary directory, if make() has not. Borrows `files`.
   // Errors: InvalidArgument for bad options; FailedPrecondition on another rank that does not see

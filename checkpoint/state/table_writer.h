@@ -73,7 +73,7 @@ class TableWriter {
     std::map<std::string, Source> sources;  // by name of tensor
   };
 
-  // What the part TABLE_STATE is made of.
+  // The content of the part TABLE_STATE.
   struct TableState {
     AdmissionState admission;
     EvictedLogState evicted;
