@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "base/isa/instruction_set.h"
-#include "bench/embedding_workload.h"
+#include "bench/embedding/embedding_workload.h"
 
 namespace millrace {
 

@@ -16,7 +16,7 @@
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "bench/benchmark.h"
-#include "bench/embedding_steps.h"
+#include "bench/embedding/embedding_steps.h"
 #include "checkpoint/folder/outside_checkpoints.h"
 #include "checkpoint/saver.h"
 #include "checkpoint/state_messages.h"

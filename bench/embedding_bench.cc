@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
-#include "bench/embedding_files.h"
-#include "bench/embedding_setup.h"
-#include "bench/embedding_steps.h"
-#include "bench/embedding_workload.h"
+#include "bench/embedding/embedding_files.h"
+#include "bench/embedding/embedding_setup.h"
+#include "bench/embedding/embedding_steps.h"
+#include "bench/embedding/embedding_workload.h"
 #include "bench/measured_window.h"
 
 namespace millrace {

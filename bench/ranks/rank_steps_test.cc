@@ -1,4 +1,4 @@
-#include "bench/rank_steps.h"
+#include "bench/ranks/rank_steps.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "bench/embedding_steps.h"
+#include "bench/embedding/embedding_steps.h"
 #include "distributed/thread_collectives.h"
 
 namespace millrace {

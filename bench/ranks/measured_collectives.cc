@@ -1,4 +1,4 @@
-#include "bench/measured_collectives.h"
+#include "bench/ranks/measured_collectives.h"
 
 #include <ATen/core/Tensor.h>
 

@@ -1,4 +1,4 @@
-#include "bench/embedding_steps.h"
+#include "bench/embedding/embedding_steps.h"
 
 #include <ATen/ATen.h>
 #include <torch/types.h>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "bench/embedding_setup.h"
+#include "bench/embedding/embedding_setup.h"
 #include "embedding/embedding_collection.h"
 #include "optim/sparse_optimizer.h"
 

@@ -1,4 +1,4 @@
-#include "bench/embedding_files.h"
+#include "bench/embedding/embedding_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "bench/embedding_files.h"
+#include "bench/embedding/embedding_files.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"

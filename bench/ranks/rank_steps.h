@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "base/isa/instruction_set.h"
 #include "base/progress.h"
-#include "bench/embedding_workload.h"
-#include "bench/measured_collectives.h"
+#include "bench/embedding/embedding_workload.h"
+#include "bench/ranks/measured_collectives.h"
 #include "distributed/collectives.h"
 #include "io/batch.h"
 

@@ -1,4 +1,4 @@
-#include "bench/embedding_workload.h"
+#include "bench/embedding/embedding_workload.h"
 
 #include <unistd.h>
 

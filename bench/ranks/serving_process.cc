@@ -1,4 +1,4 @@
-#include "bench/serving_process.h"
+#include "bench/ranks/serving_process.h"
 
 #include <signal.h>
 #include <sys/prctl.h>

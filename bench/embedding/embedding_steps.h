@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "base/isa/instruction_set.h"
 #include "base/progress.h"
-#include "bench/embedding_setup.h"
-#include "bench/embedding_workload.h"
+#include "bench/embedding/embedding_setup.h"
+#include "bench/embedding/embedding_workload.h"
 #include "io/batch.h"
 
 namespace millrace {

@@ -1,4 +1,4 @@
-#include "bench/embedding_setup.h"
+#include "bench/embedding/embedding_setup.h"
 
 #include <ATen/ATen.h>
 #include <torch/types.h>

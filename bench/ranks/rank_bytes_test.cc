@@ -19,8 +19,8 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "bench/embedding_workload.h"
-#include "bench/rank_steps.h"
+#include "bench/embedding/embedding_workload.h"
+#include "bench/ranks/rank_steps.h"
 #include "distributed/c10d_collectives.h"
 #include "distributed/process_ranks_testing.h"
 

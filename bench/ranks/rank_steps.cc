@@ -1,4 +1,4 @@
-#include "bench/rank_steps.h"
+#include "bench/ranks/rank_steps.h"
 
 #include <ATen/ATen.h>
 #include <torch/types.h>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/byte_buffer.h"
 #include "base/status_macros.h"
-#include "bench/embedding_setup.h"
+#include "bench/embedding/embedding_setup.h"
 #include "embedding/embedding_collection.h"
 #include "framework/model.h"
 #include "framework/ranks/agreement.h"
