@@ -15,6 +15,7 @@
 #include "bench/benchmark.h"
 #include "distributed/c10d_collectives.h"
 #include "distributed/ended_collective.h"
+#include "distributed/forwarded_collectives.h"
 #include "framework/model.h"
 #include "framework/model_parts.h"
 #include "framework/trainer.h"
@@ -64,39 +65,21 @@ class Work {
 
 // The control channel of others, left as it is, waited for at once, or replaced by what this rank
 // can tell alone: in this benchmark all ranks say the same.
-class ControlChannel : public Collectives {
+class ControlChannel : public ForwardedCollectives {
  public:
-  ControlChannel(Collectives& others, Mode mode) : others_(others), mode_(mode) {}
-  int rank() const override { return others_.rank(); }
-  int world_size() const override { return others_.world_size(); }
+  ControlChannel(Collectives& others, Mode mode) : ForwardedCollectives(others), mode_(mode) {}
+  using ForwardedCollectives::start_sum;
   std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
     if (mode_ == kNone) {
       for (int64_t& value : values) value *= world_size();
       return std::make_unique<EndedCollective>(absl::OkStatus());
     }
-    std::unique_ptr<PendingCollective> pending = others_.start_sum(values);
+    std::unique_ptr<PendingCollective> pending = others().start_sum(values);
     if (mode_ == kHidden) return pending;
     return std::make_unique<EndedCollective>(pending->wait());
   }
-  std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
-                                                    absl::Span<ByteBuffer> received) override {
-    return others_.start_exchange(sent, received);
-  }
-  int64_t table_bytes_sent() const override { return others_.table_bytes_sent(); }
-  std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
-    return others_.start_sum(std::move(tensor));
-  }
-  absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override {
-    return others_.all_gather(bytes);
-  }
-  absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override {
-    return others_.broadcast(bytes, root);
-  }
-  void set_phase(RankPhase phase, int64_t step) override { others_.set_phase(phase, step); }
-  void fail(const absl::Status& reason) override { others_.fail(reason); }
 
  private:
-  Collectives& others_;
   const Mode mode_;
 };
 

@@ -188,7 +188,12 @@ class C10dCollectives : public Collectives {
 
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
-  std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override;
+  std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
+    return start_control(values);
+  }
+  std::unique_ptr<PendingCollective> start_sum(absl::Span<double> values) override {
+    return start_control(values);
+  }
   std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
                                                     absl::Span<ByteBuffer> received) override;
   int64_t table_bytes_sent() const override { return parts_.tables->bytes_sent(); }
@@ -201,6 +206,9 @@ class C10dCollectives : public Collectives {
   }
 
  private:
+  // `Number`: int64_t or double.
+  template <typename Number>
+  std::unique_ptr<PendingCollective> start_control(absl::Span<Number> values);
   // Starts a collective of the data channel: `launch` asks the group for it.
   template <typename Launch>
   std::unique_ptr<PendingCollective> start(const char* what, const Launch& launch);
@@ -280,13 +288,16 @@ std::unique_ptr<PendingCollective> C10dCollectives::start(const char* what, cons
   return std::make_unique<SupervisedCollective>(*supervisor_, under_way_, std::move(entry), wait);
 }
 
-std::unique_ptr<PendingCollective> C10dCollectives::start_sum(absl::Span<int64_t> values) {
+template <typename Number>
+std::unique_ptr<PendingCollective> C10dCollectives::start_control(absl::Span<Number> values) {
   const SupervisedWait wait = {Channel::kControl, supervisor_->count_started(Channel::kControl),
                                "an exchange"};
   absl::Status failure = supervisor_->failure();
   if (!failure.ok()) return std::make_unique<EndedCollective>(failure);
   const int64_t ordinal = wait.ordinal;
-  parts_.control->start(ordinal, values);
+  std::vector<int64_t> bits(values.size());
+  if (!values.empty()) std::memcpy(bits.data(), values.data(), sizeof(Number) * values.size());
+  parts_.control->start(ordinal, bits);
   return std::make_unique<MeshCollective<ControlMesh>>(
       parts_.control, *supervisor_, wait,
       [=](ControlMesh& mesh) { return mesh.wait(ordinal, values); });

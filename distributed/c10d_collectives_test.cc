@@ -37,12 +37,11 @@ RankEnvironment environment_of(int rank, int world_size, int port) {
 
 RunRanks processes(int world_size) {
   return [world_size](const RankBody& body) {
-    ProcessRanks ranks(world_size, free_port(),
-                       [&](const RankEnvironment& environment, const ChildLink&) {
-                         auto collectives = connect_c10d(options_for(environment));
-                         if (!collectives.ok()) return collectives.status();
-                         return body(*std::move(collectives));
-                       });
+    ProcessRanks ranks(world_size, [&](const RankEnvironment& environment, const ChildLink&) {
+      auto collectives = connect_c10d(options_for(environment));
+      if (!collectives.ok()) return collectives.status();
+      return body(*std::move(collectives));
+    });
     std::vector<absl::Status> results;
     for (int rank = 0; rank < world_size; ++rank) results.push_back(ranks.wait(rank));
     return results;
@@ -60,7 +59,7 @@ constexpr absl::Duration kShort = absl::Seconds(2);
 // Connects ranks 0 and 1 of 2 with a short time-out, after `change` changed what each asks for.
 // Returns: what each got, or that it did not end within its time-out and a little more.
 std::vector<absl::Status> connect_two(const std::function<void(C10dOptions&)>& change) {
-  ProcessRanks ranks(2, free_port(), [&](const RankEnvironment& environment, const ChildLink&) {
+  ProcessRanks ranks(2, [&](const RankEnvironment& environment, const ChildLink&) {
     C10dOptions options = options_for(environment);
     options.rendezvous_timeout = kShort;
     change(options);
@@ -116,28 +115,30 @@ INSTANTIATE_TEST_SUITE_P(
     [](const testing::TestParamInfo<Difference>& info) { return info.param.name; });
 
 TEST(C10dRendezvousTest, MissingRankIsNamed) {
-  EXPECT_EQ(connect_one(environment_of(0, 2, free_port())),
+  EXPECT_EQ(connect_one(environment_of(0, 2, free_port().number)),
             absl::UnavailableError("rank 1 of 2 did not come within 2s"));
 }
 
 TEST(C10dRendezvousTest, MasterThatIsNotThere) {
-  const int port = free_port();
-  EXPECT_THAT(connect_one(environment_of(1, 2, port)),
+  const ReservedPort port = free_port();
+  EXPECT_THAT(connect_one(environment_of(1, 2, port.number)),
               StatusIs(absl::StatusCode::kUnavailable,
                        AllOf(HasSubstr("cannot reach the master, rank 0 at 127.0.0.1:" +
-                                       std::to_string(port) + ", within 2s"),
+                                       std::to_string(port.number) + ", within 2s"),
                              HasSubstr("Connection refused"))));
 }
 
 TEST(C10dRendezvousTest, MasterWithoutAddress) {
-  RankEnvironment environment = environment_of(1, 2, free_port());
+  const ReservedPort port = free_port();
+  RankEnvironment environment = environment_of(1, 2, port.number);
   environment.master_address = "no.such.host.invalid";
   EXPECT_THAT(connect_one(environment),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("\"no.such.host.invalid\"")));
 }
 
 TEST(C10dRendezvousTest, Rank0OnAnotherMachineThanTheMaster) {
-  RankEnvironment environment = environment_of(0, 2, free_port());
+  const ReservedPort port = free_port();
+  RankEnvironment environment = environment_of(0, 2, port.number);
   environment.master_address = "192.0.2.1";
   EXPECT_THAT(connect_one(environment),
               StatusIs(absl::StatusCode::kUnavailable,
@@ -171,22 +172,20 @@ ProcessRanks::Body hold_job() {
 }
 
 TEST(C10dRendezvousTest, RankThatCameTwiceIsRefused) {
-  const int port = free_port();
-  ProcessRanks job(2, port, hold_job());
+  ProcessRanks job(2, hold_job());
   ASSERT_TRUE(job.await_signal(0));
   ASSERT_TRUE(job.await_signal(1));
-  EXPECT_THAT(connect_one(environment_of(1, 2, port)),
+  EXPECT_THAT(connect_one(environment_of(1, 2, job.port())),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("rank 1 was refused: it came twice")));
-  EXPECT_THAT(connect_one(environment_of(0, 2, port)),
+  EXPECT_THAT(connect_one(environment_of(0, 2, job.port())),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is taken")));
 }
 
 TEST(C10dRendezvousTest, PortOfAnotherJob) {
-  const int port = free_port();
-  ProcessRanks job(2, port, hold_job());
+  ProcessRanks job(2, hold_job());
   ASSERT_TRUE(job.await_signal(0));
-  ProcessRanks ranks({environment_of(1, 2, port)},
+  ProcessRanks ranks({environment_of(1, 2, job.port())},
                      [](const RankEnvironment& environment, const ChildLink&) {
                        C10dOptions options = options_for(environment);
                        options.identity.name = "mine";
@@ -200,13 +199,12 @@ TEST(C10dRendezvousTest, PortOfAnotherJob) {
 // A launcher that serves the store itself and starts the ranks anew: the second start must not see
 // what the first one left there.
 TEST(C10dRendezvousTest, StoreOfTheLauncher) {
-  const int port = free_port();
-  ProcessRanks launcher(2, port, hold_job());  // any store will do
+  ProcessRanks launcher(2, hold_job());  // any store will do
   ASSERT_TRUE(launcher.await_signal(0));
   for (int start : {1, 2}) {
     std::vector<RankEnvironment> environments;
     for (int rank : {0, 1}) {
-      environments.push_back(environment_of(rank, 2, port));
+      environments.push_back(environment_of(rank, 2, launcher.port()));
       environments.back().agent_store = true;
       environments.back().restart_count = start;
     }

@@ -74,18 +74,17 @@ using Survivor = std::function<absl::Status(Collectives&)>;
 std::vector<absl::Status> run_with_victim(int victim, int signal_number, absl::Duration limit,
                                           const Survivor& survivor) {
   constexpr int kRanks = 3;
-  ProcessRanks ranks(
-      kRanks, free_port(), [&](const RankEnvironment& environment, const ChildLink& link) {
-        Told told;
-        ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
-        RETURN_IF_ERROR(collectives->all_gather("here").status());
-        if (environment.rank != victim) return survivor(*collectives);
-        collectives->set_phase(RankPhase::kForward, 12);
-        // Rank 0's word must also have been read: it cannot be asked for afterwards.
-        told.await(RankPhase::kForward, 12, 3);
-        link.signal();
-        hang();
-      });
+  ProcessRanks ranks(kRanks, [&](const RankEnvironment& environment, const ChildLink& link) {
+    Told told;
+    ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
+    RETURN_IF_ERROR(collectives->all_gather("here").status());
+    if (environment.rank != victim) return survivor(*collectives);
+    collectives->set_phase(RankPhase::kForward, 12);
+    // Rank 0's word must also have been read: it cannot be asked for afterwards.
+    told.await(RankPhase::kForward, 12, 3);
+    link.signal();
+    hang();
+  });
   EXPECT_TRUE(ranks.await_signal(victim));
   ranks.send(victim, signal_number);
   const absl::Time deadline = absl::Now() + limit;
@@ -178,18 +177,17 @@ INSTANTIATE_TEST_SUITE_P(Each, FailureTest,
 // What it was doing was not waited for, so the others may know an older phase.
 void test_lost_in_the_midst(const Survivor& run, int signal_number, absl::Duration limit) {
   for (int victim : {0, 1}) {
-    ProcessRanks ranks(
-        2, free_port(), [&](const RankEnvironment& environment, const ChildLink& link) {
-          Told told;
-          ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
-          absl::Status status;
-          for (int step = 0; status.ok(); ++step) {
-            collectives->set_phase(RankPhase::kBackward, step);
-            status = run(*collectives);
-            if (step == 3) link.signal();
-          }
-          return status;
-        });
+    ProcessRanks ranks(2, [&](const RankEnvironment& environment, const ChildLink& link) {
+      Told told;
+      ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
+      absl::Status status;
+      for (int step = 0; status.ok(); ++step) {
+        collectives->set_phase(RankPhase::kBackward, step);
+        status = run(*collectives);
+        if (step == 3) link.signal();
+      }
+      return status;
+    });
     ASSERT_TRUE(ranks.await_signal(victim));
     ranks.send(victim, signal_number);
     EXPECT_THAT(ranks.wait(1 - victim, limit),
@@ -217,7 +215,7 @@ TEST(C10dFailureTest, FrozenInTheMidstOfAnExchange) {
 
 // A rank that waits for its dataset may take longer than any time-out.
 TEST(C10dFailureTest, WaitingForDataIsNoFailure) {
-  ProcessRanks ranks(2, free_port(), [](const RankEnvironment& environment, const ChildLink&) {
+  ProcessRanks ranks(2, [](const RankEnvironment& environment, const ChildLink&) {
     Told told;
     ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
     if (environment.rank == 1) {
@@ -233,7 +231,7 @@ TEST(C10dFailureTest, WaitingForDataIsNoFailure) {
 
 // A rank that lives but does something else.
 TEST(C10dFailureTest, AbsentRankIsNamed) {
-  ProcessRanks ranks(2, free_port(), [](const RankEnvironment& environment, const ChildLink& link) {
+  ProcessRanks ranks(2, [](const RankEnvironment& environment, const ChildLink& link) {
     Told told;
     ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
     if (environment.rank == 0) return wait_in_data(*collectives);
@@ -248,7 +246,7 @@ TEST(C10dFailureTest, AbsentRankIsNamed) {
 
 // It takes part in everything but the exchange.
 TEST(C10dFailureTest, RankAbsentFromAnExchangeIsNamed) {
-  ProcessRanks ranks(2, free_port(), [](const RankEnvironment& environment, const ChildLink& link) {
+  ProcessRanks ranks(2, [](const RankEnvironment& environment, const ChildLink& link) {
     Told told;
     ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
     RETURN_IF_ERROR(wait_in_control(*collectives));
@@ -265,7 +263,7 @@ TEST(C10dFailureTest, RankAbsentFromAnExchangeIsNamed) {
 
 // A rank that came and is killed or stopped before the last one came.
 void test_lost_in_rendezvous(int victim, int signal_number, absl::Duration limit) {
-  const int port = free_port();
+  const ReservedPort port = free_port();
   std::vector<RankEnvironment> environments;
   for (int rank = 0; rank < 2; ++rank) {
     environments.push_back({.rank = rank,
@@ -273,7 +271,7 @@ void test_lost_in_rendezvous(int victim, int signal_number, absl::Duration limit
                             .local_rank = rank,
                             .local_world_size = 3,
                             .master_address = "127.0.0.1",
-                            .master_port = port});
+                            .master_port = port.number});
   }
   ProcessRanks ranks(environments, [](const RankEnvironment& environment, const ChildLink& link) {
     C10dOptions options = options_for(environment, nullptr);

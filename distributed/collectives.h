@@ -59,7 +59,7 @@ class PendingCollective {
 // Collectives over the ranks of one job, as one rank sees them. There are three channels, so that
 // the small exchange that runs behind every step never queues behind gradients, and neither behind
 // rows of tables:
-//   control  start_sum of integers only
+//   control  start_sum of spans only
 //   tables   start_exchange only
 //   data     everything else
 // All ranks start the same collectives, with the same shapes, in the same order on each
@@ -86,6 +86,9 @@ class Collectives {
   // Control channel. Element-wise sum over ranks, in place; wraps around. `values` must live as
   // PendingCollective says.
   virtual std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) = 0;
+  // Control channel. Element-wise sum over ranks, in place, added in the order of ranks. `values`
+  // must live as PendingCollective says.
+  virtual std::unique_ptr<PendingCollective> start_sum(absl::Span<double> values) = 0;
 
   // Table channel. Exchanges one message with each other rank: sends `sent[r]` to rank r and stores
   // the message of rank r in `received[r]`. Ignores `sent[rank()]` and clears `received[rank()]`.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -141,6 +142,36 @@ absl::Status sum_integers(Collectives& c) {
   for (int64_t i = 0; i < many.size(); ++i) REQUIRE_RANK(many[i] == i * factor);
 
   std::vector<int64_t> none;
+  return c.start_sum(absl::MakeSpan(none))->wait();
+}
+
+// In the order of ranks: (2^60 + 1) + -2^60 is 0 in double, 2^60 + -2^60 + 1 is 1.
+absl::Status sum_doubles(Collectives& c) {
+  const double large = std::ldexp(1.0, 60);
+  const auto value = [&](int rank, size_t i) {
+    const double values[] = {0.1 * (rank + 1),
+                             rank % 3 == 0   ? large
+                             : rank % 3 == 1 ? -large
+                                             : 1.0,
+                             rank == 0 ? std::numeric_limits<double>::infinity() : 1.0, -0.0};
+    return values[i];
+  };
+  std::vector<double> values, sums;
+  for (size_t i = 0; i < 4; ++i) {
+    values.push_back(value(c.rank(), i));
+    double sum = value(0, i);
+    for (int rank = 1; rank < c.world_size(); ++rank) sum += value(rank, i);
+    sums.push_back(sum);
+  }
+  auto pending = c.start_sum(absl::MakeSpan(values));
+  RETURN_IF_ERROR(pending->wait());
+  RETURN_IF_ERROR(pending->wait());  // again
+  REQUIRE_RANK(std::memcmp(values.data(), sums.data(), sizeof(double) * sums.size()) == 0);
+
+  std::vector<double> many(100'000, 0.5);
+  RETURN_IF_ERROR(c.start_sum(absl::MakeSpan(many))->wait());
+  for (const double number : many) REQUIRE_RANK(number == 0.5 * c.world_size());
+  std::vector<double> none;
   return c.start_sum(absl::MakeSpan(none))->wait();
 }
 
@@ -509,6 +540,7 @@ void test_collectives_conformance(int world_size, const RunRanks& run_ranks) {
     absl::Status (*body)(Collectives&);
   };
   const Part kParts[] = {{"sums of integers", sum_integers},
+                         {"sums of doubles", sum_doubles},
                          {"sums of tensors", sum_tensors},
                          {"gathering", gather_strings},
                          {"broadcast", broadcast_from_each},

@@ -14,6 +14,10 @@ std::unique_ptr<PendingCollective> OneRankCollectives::start_sum(absl::Span<int6
   return std::make_unique<EndedCollective>(failure());
 }
 
+std::unique_ptr<PendingCollective> OneRankCollectives::start_sum(absl::Span<double>) {
+  return std::make_unique<EndedCollective>(failure());
+}
+
 std::unique_ptr<PendingCollective> OneRankCollectives::start_exchange(
     absl::Span<const ByteBuffer>, absl::Span<ByteBuffer> received) {
   received[0].clear();

@@ -19,6 +19,7 @@ class OneRankCollectives : public Collectives {
   int rank() const override { return 0; }
   int world_size() const override { return 1; }
   std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override;
+  std::unique_ptr<PendingCollective> start_sum(absl::Span<double> values) override;
   std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
                                                     absl::Span<ByteBuffer> received) override;
   int64_t table_bytes_sent() const override { return 0; }

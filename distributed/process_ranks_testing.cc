@@ -46,10 +46,10 @@ absl::Status decode(const std::string& text) {
 
 }  // namespace
 
-int free_port() {
-  const absl::StatusOr<ReservedPort> port = reserve_port();
+ReservedPort free_port() {
+  absl::StatusOr<ReservedPort> port = reserve_port();
   MILLRACE_CHECK(port.ok()) << port.status();
-  return port->number;
+  return *std::move(port);
 }
 
 void ChildLink::signal() const {
@@ -57,14 +57,14 @@ void ChildLink::signal() const {
   MILLRACE_CHECK(write(descriptor_, &byte, 1) == 1) << "the parent is gone";
 }
 
-ProcessRanks::ProcessRanks(int world_size, int port, const Body& body) {
+ProcessRanks::ProcessRanks(int world_size, const Body& body) {
   for (int rank = 0; rank < world_size; ++rank) {
     start({.rank = rank,
            .world_size = world_size,
            .local_rank = rank,
            .local_world_size = world_size,
            .master_address = "127.0.0.1",
-           .master_port = port},
+           .master_port = port_.number},
           body);
   }
 }

@@ -12,11 +12,12 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "distributed/rank_environment.h"
+#include "distributed/reserved_port.h"
 
 namespace millrace {
 
-// A port as reserve_port() gives it, but not reserved.
-int free_port();
+// As reserve_port(), which must find one.
+ReservedPort free_port();
 
 // What a child sees of its parent.
 class ChildLink {
@@ -36,11 +37,15 @@ class ProcessRanks {
   // Runs in the child of that rank; what it returns comes back by wait().
   using Body = std::function<absl::Status(const RankEnvironment&, const ChildLink&)>;
 
-  // Starts `world_size` ranks that meet at 127.0.0.1:`port`.
-  ProcessRanks(int world_size, int port, const Body& body);
+  // Starts `world_size` ranks that meet at a port of 127.0.0.1, which is theirs until this object
+  // is destroyed.
+  ProcessRanks(int world_size, const Body& body);
   // Starts one for each environment.
   ProcessRanks(const std::vector<RankEnvironment>& environments, const Body& body);
   ~ProcessRanks();  // kills those that still run
+
+  // Returns the port at which ranks of the first constructor meet.
+  int port() const { return port_.number; }
 
   // Waits until the child called signal(). Returns: false if it ended before, or did not in a
   // minute.
@@ -60,6 +65,7 @@ class ProcessRanks {
   };
   void start(const RankEnvironment& environment, const Body& body);
 
+  const ReservedPort port_ = free_port();
   std::vector<Child> children_;
 };
 

@@ -185,6 +185,11 @@ class ThreadCollectives : public Collectives {
                           values.data(), static_cast<int64_t>(values.size()), at::Tensor());
   }
 
+  std::unique_ptr<PendingCollective> start_sum(absl::Span<double> values) override {
+    return start<double>(Channel::kControl, absl::StrCat("a sum of ", values.size(), " double"),
+                         values.data(), static_cast<int64_t>(values.size()), at::Tensor());
+  }
+
   std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
                                                     absl::Span<ByteBuffer> received) override {
     MILLRACE_CHECK(sent.size() == world_size() && received.size() == world_size());

@@ -17,6 +17,7 @@
 #include "checkpoint/bank/model_bank_check.h"
 #include "config/step_size.h"
 #include "config/training_totals.h"
+#include "distributed/forwarded_collectives.h"
 #include "distributed/one_rank_collectives.h"
 #include "framework/hook_registry.h"
 #include "framework/loop/best_score_check.h"
@@ -63,37 +64,6 @@ BestScoreOptions best_score_of(const BestScoreConfig& config) {
   return options;
 }
 
-// Collectives that their owner lends to a trainer, so that a trainer that cannot be made does not
-// leave the job before the other ranks were told why.
-class SharedCollectives : public Collectives {
- public:
-  explicit SharedCollectives(std::shared_ptr<Collectives> shared) : shared_(std::move(shared)) {}
-  int rank() const override { return shared_->rank(); }
-  int world_size() const override { return shared_->world_size(); }
-  std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
-    return shared_->start_sum(values);
-  }
-  std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
-                                                    absl::Span<ByteBuffer> received) override {
-    return shared_->start_exchange(sent, received);
-  }
-  int64_t table_bytes_sent() const override { return shared_->table_bytes_sent(); }
-  std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
-    return shared_->start_sum(std::move(tensor));
-  }
-  absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override {
-    return shared_->all_gather(bytes);
-  }
-  absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override {
-    return shared_->broadcast(bytes, root);
-  }
-  void set_phase(RankPhase phase, int64_t step) override { shared_->set_phase(phase, step); }
-  void fail(const absl::Status& reason) override { shared_->fail(reason); }
-
- private:
-  const std::shared_ptr<Collectives> shared_;  // with the JobBuilder
-};
-
 // Makes the parts of a trainer one after the other.
 class JobBuilder {
  public:
@@ -105,7 +75,9 @@ class JobBuilder {
         report_(resources.data != nullptr ? *resources.data : own_report_),
         collectives_(std::move(collectives)) {
     if (collectives_ == nullptr) collectives_ = std::make_shared<OneRankCollectives>();
-    parts_.collectives = std::make_unique<SharedCollectives>(collectives_);
+    // Shared, so that a trainer that cannot be made does not leave the job before the other ranks
+    // were told why.
+    parts_.collectives = std::make_unique<ForwardedCollectives>(collectives_);
   }
 
   absl::StatusOr<std::unique_ptr<Trainer>> trainer() {
@@ -472,7 +444,7 @@ class JobBuilder {
   TrainerParts parts_;
   bool has_evaluation_sets_ = false;
   WindowedDataset* windows_ = nullptr;        // the training data, if it comes in windows
-  std::shared_ptr<Collectives> collectives_;  // with the trainer, see SharedCollectives
+  std::shared_ptr<Collectives> collectives_;  // shared with the trainer
   JsonlEventLog* event_log_ = nullptr;
   bool reloads_ = false;  // the model bank
 };

@@ -1,6 +1,6 @@
 // The files that the benchmark of embedding tables leaves for other programs.
-#ifndef MILLRACE_BENCH_EMBEDDING_FILES_H_
-#define MILLRACE_BENCH_EMBEDDING_FILES_H_
+#ifndef MILLRACE_BENCH_EMBEDDING_EMBEDDING_FILES_H_
+#define MILLRACE_BENCH_EMBEDDING_EMBEDDING_FILES_H_
 
 #include <cstdint>
 #include <string>
@@ -43,4 +43,4 @@ class EmbeddingFiles {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BENCH_EMBEDDING_FILES_H_
+#endif  // MILLRACE_BENCH_EMBEDDING_EMBEDDING_FILES_H_

@@ -1,6 +1,6 @@
 // The common set-up of benchmarks of embedding tables.
-#ifndef MILLRACE_BENCH_EMBEDDING_SETUP_H_
-#define MILLRACE_BENCH_EMBEDDING_SETUP_H_
+#ifndef MILLRACE_BENCH_EMBEDDING_EMBEDDING_SETUP_H_
+#define MILLRACE_BENCH_EMBEDDING_EMBEDDING_SETUP_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -56,4 +56,4 @@ absl::Status write_batches(const EmbeddingWorkload& workload, EmbeddingFiles& fi
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BENCH_EMBEDDING_SETUP_H_
+#endif  // MILLRACE_BENCH_EMBEDDING_EMBEDDING_SETUP_H_

@@ -1,6 +1,6 @@
 // The steps that embedding benchmarks measure.
-#ifndef MILLRACE_BENCH_EMBEDDING_STEPS_H_
-#define MILLRACE_BENCH_EMBEDDING_STEPS_H_
+#ifndef MILLRACE_BENCH_EMBEDDING_EMBEDDING_STEPS_H_
+#define MILLRACE_BENCH_EMBEDDING_EMBEDDING_STEPS_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -71,4 +71,4 @@ class EmbeddingSteps {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BENCH_EMBEDDING_STEPS_H_
+#endif  // MILLRACE_BENCH_EMBEDDING_EMBEDDING_STEPS_H_

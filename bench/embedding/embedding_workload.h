@@ -1,6 +1,6 @@
 // What embedding benchmarks look up.
-#ifndef MILLRACE_BENCH_EMBEDDING_WORKLOAD_H_
-#define MILLRACE_BENCH_EMBEDDING_WORKLOAD_H_
+#ifndef MILLRACE_BENCH_EMBEDDING_EMBEDDING_WORKLOAD_H_
+#define MILLRACE_BENCH_EMBEDDING_EMBEDDING_WORKLOAD_H_
 
 #include <cstdint>
 #include <string>
@@ -55,4 +55,4 @@ class EmbeddingWorkload {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BENCH_EMBEDDING_WORKLOAD_H_
+#endif  // MILLRACE_BENCH_EMBEDDING_EMBEDDING_WORKLOAD_H_

@@ -49,13 +49,22 @@ MeasuredCollectives::Totals MeasuredCollectives::take_totals() {
 }
 
 std::unique_ptr<PendingCollective> MeasuredCollectives::start_sum(absl::Span<int64_t> values) {
-  const int64_t bytes =
-      (world_size() - 1) *
-      (kControlHeaderBytes + static_cast<int64_t>(values.size() * sizeof(values[0])));
+  return measure_sum(values, totals_[kStep]);
+}
+
+std::unique_ptr<PendingCollective> MeasuredCollectives::start_sum(absl::Span<double> values) {
+  return measure_sum(values, totals_[kVector]);
+}
+
+template <typename Number>
+std::unique_ptr<PendingCollective> MeasuredCollectives::measure_sum(absl::Span<Number> values,
+                                                                    Total& total) {
+  const int64_t bytes = (world_size() - 1) * (kControlHeaderBytes +
+                                              static_cast<int64_t>(values.size() * sizeof(Number)));
   const auto start = SteadyClock::now();
-  std::unique_ptr<PendingCollective> pending = others_.start_sum(values);
-  totals_[kStep].seconds += seconds_since(start);
-  return std::make_unique<Pending>(std::move(pending), totals_[kStep], [bytes] { return bytes; });
+  std::unique_ptr<PendingCollective> pending = others().start_sum(values);
+  total.seconds += seconds_since(start);
+  return std::make_unique<Pending>(std::move(pending), total, [bytes] { return bytes; });
 }
 
 std::unique_ptr<PendingCollective> MeasuredCollectives::start_exchange(
@@ -63,20 +72,12 @@ std::unique_ptr<PendingCollective> MeasuredCollectives::start_exchange(
   Total& total = totals_[next_];
   // A batch outside training has no exchange of sums.
   next_ = next_ == kSums ? kIds : next_ + 1;
-  const int64_t before = others_.table_bytes_sent();
+  const int64_t before = others().table_bytes_sent();
   const auto start = SteadyClock::now();
-  std::unique_ptr<PendingCollective> pending = others_.start_exchange(sent, received);
+  std::unique_ptr<PendingCollective> pending = others().start_exchange(sent, received);
   total.seconds += seconds_since(start);
   return std::make_unique<Pending>(std::move(pending), total,
-                                   [this, before] { return others_.table_bytes_sent() - before; });
-}
-
-std::unique_ptr<PendingCollective> MeasuredCollectives::start_sum(at::Tensor tensor) {
-  const auto bytes = static_cast<int64_t>(tensor.nbytes());
-  const auto start = SteadyClock::now();
-  std::unique_ptr<PendingCollective> pending = others_.start_sum(std::move(tensor));
-  totals_[kVector].seconds += seconds_since(start);
-  return std::make_unique<Pending>(std::move(pending), totals_[kVector], [bytes] { return bytes; });
+                                   [this, before] { return others().table_bytes_sent() - before; });
 }
 
 }  // namespace millrace

@@ -1,6 +1,7 @@
 #include "bench/ranks/measured_collectives.h"
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -12,6 +13,8 @@
 
 namespace millrace {
 namespace {
+
+using ::testing::ElementsAre;
 
 using Buffers = std::vector<ByteBuffer>;
 
@@ -43,9 +46,9 @@ TEST(MeasuredCollectivesTest, CountsTheExchangesOfSteps) {
       RETURN_IF_ERROR(measured.start_sum(absl::MakeSpan(numbers))->wait());
       EXPECT_EQ(numbers[2], 9);
       for (const size_t bytes : {10, 100, 1000}) RETURN_IF_ERROR(exchange(measured, bytes));
-      const at::Tensor vector = at::ones({5}, at::kDouble);
-      RETURN_IF_ERROR(measured.start_sum(vector)->wait());
-      EXPECT_EQ(vector.sum().item<double>(), 15);
+      std::vector<double> vector = {0.25, 0.5, 1, 2, 4};
+      RETURN_IF_ERROR(measured.start_sum(absl::MakeSpan(vector))->wait());
+      EXPECT_THAT(vector, ElementsAre(0.75, 1.5, 3, 6, 12));
     }
     const MeasuredCollectives::Totals totals = measured.take_totals();
     const int64_t others = 2, steps = 2;
@@ -53,7 +56,7 @@ TEST(MeasuredCollectivesTest, CountsTheExchangesOfSteps) {
     EXPECT_EQ(totals[MeasuredCollectives::kIds].bytes, steps * others * (24 + 10));
     EXPECT_EQ(totals[MeasuredCollectives::kRows].bytes, steps * others * (24 + 100));
     EXPECT_EQ(totals[MeasuredCollectives::kSums].bytes, steps * others * (24 + 1000));
-    EXPECT_EQ(totals[MeasuredCollectives::kVector].bytes, steps * 5 * 8);
+    EXPECT_EQ(totals[MeasuredCollectives::kVector].bytes, steps * others * (16 + 5 * 8));
     for (const auto& total : totals) EXPECT_GT(total.seconds, 0);
     for (const auto& total : measured.take_totals()) {
       EXPECT_EQ(total.bytes, 0);

@@ -22,6 +22,7 @@
 #include "bench/embedding/embedding_workload.h"
 #include "bench/ranks/rank_steps.h"
 #include "distributed/c10d_collectives.h"
+#include "distributed/forwarded_collectives.h"
 #include "distributed/process_ranks_testing.h"
 
 namespace millrace {
@@ -59,9 +60,9 @@ std::map<int, int64_t> bytes_written() {
 }
 
 // Notes what each exchange of the table channel writes to the connections with other ranks.
-class CountingCollectives : public Collectives {
+class CountingCollectives : public ForwardedCollectives {
  public:
-  explicit CountingCollectives(std::unique_ptr<Collectives> others) : others_(std::move(others)) {}
+  using ForwardedCollectives::ForwardedCollectives;
 
   // Finds the connections of the table channel: those that grow by a length of their own.
   absl::Status find_connections() {
@@ -69,7 +70,7 @@ class CountingCollectives : public Collectives {
     for (int rank = 0; rank < world_size(); ++rank)
       sent[rank].append(std::string(5000 + rank, 'x'));
     std::map<int, int64_t> before = bytes_written();
-    RETURN_IF_ERROR(others_->start_exchange(sent, absl::MakeSpan(received))->wait());
+    RETURN_IF_ERROR(others().start_exchange(sent, absl::MakeSpan(received))->wait());
     for (const auto& [descriptor, bytes] : bytes_written()) {
       const int64_t rank = bytes - before[descriptor] - 24 - 5000;
       if (rank >= 0 && rank < world_size()) connections_[static_cast<int>(rank)] = descriptor;
@@ -82,12 +83,10 @@ class CountingCollectives : public Collectives {
   // Of each exchange so far, bytes written to each rank; 0 for this one.
   const std::vector<std::vector<int64_t>>& exchanges() const { return exchanges_; }
 
-  int rank() const override { return others_->rank(); }
-  int world_size() const override { return others_->world_size(); }
   std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
                                                     absl::Span<ByteBuffer> received) override {
     std::map<int, int64_t> before = bytes_written();
-    return std::make_unique<Counted>(others_->start_exchange(sent, received), [this, before] {
+    return std::make_unique<Counted>(others().start_exchange(sent, received), [this, before] {
       std::map<int, int64_t> start = before, end = bytes_written();
       std::vector<int64_t>& bytes = exchanges_.emplace_back(world_size());
       for (const auto& [rank, descriptor] : connections_) {
@@ -95,21 +94,6 @@ class CountingCollectives : public Collectives {
       }
     });
   }
-  std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
-    return others_->start_sum(values);
-  }
-  int64_t table_bytes_sent() const override { return others_->table_bytes_sent(); }
-  std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
-    return others_->start_sum(std::move(tensor));
-  }
-  absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override {
-    return others_->all_gather(bytes);
-  }
-  absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override {
-    return others_->broadcast(bytes, root);
-  }
-  void set_phase(RankPhase phase, int64_t step) override { others_->set_phase(phase, step); }
-  void fail(const absl::Status& reason) override { others_->fail(reason); }
 
  private:
   class Counted : public PendingCollective {
@@ -127,7 +111,6 @@ class CountingCollectives : public Collectives {
     const std::function<void()> over_;
   };
 
-  const std::unique_ptr<Collectives> others_;
   std::map<int, int> connections_;  // descriptor by rank
   std::vector<std::vector<int64_t>> exchanges_;
 };
@@ -225,7 +208,7 @@ absl::Status count_on_rank(const RankEnvironment& environment) {
 }
 
 TEST(RankBytesTest, SocketsCarryWhatTheFormatSays) {
-  ProcessRanks ranks(kRanks, free_port(), [](const RankEnvironment& environment, const ChildLink&) {
+  ProcessRanks ranks(kRanks, [](const RankEnvironment& environment, const ChildLink&) {
     return count_on_rank(environment);
   });
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_OK(ranks.wait(rank));

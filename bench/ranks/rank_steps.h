@@ -1,6 +1,6 @@
 // Steps of embedding tables that are split over ranks.
-#ifndef MILLRACE_BENCH_RANK_STEPS_H_
-#define MILLRACE_BENCH_RANK_STEPS_H_
+#ifndef MILLRACE_BENCH_RANKS_RANK_STEPS_H_
+#define MILLRACE_BENCH_RANKS_RANK_STEPS_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -92,4 +92,4 @@ class RankSteps {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BENCH_RANK_STEPS_H_
+#endif  // MILLRACE_BENCH_RANKS_RANK_STEPS_H_

@@ -1,6 +1,6 @@
 // Child processes that measure for their parent.
-#ifndef MILLRACE_BENCH_SERVING_PROCESS_H_
-#define MILLRACE_BENCH_SERVING_PROCESS_H_
+#ifndef MILLRACE_BENCH_RANKS_SERVING_PROCESS_H_
+#define MILLRACE_BENCH_RANKS_SERVING_PROCESS_H_
 
 #include <sys/types.h>
 
@@ -64,4 +64,4 @@ class ServingProcess {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_BENCH_SERVING_PROCESS_H_
+#endif  // MILLRACE_BENCH_RANKS_SERVING_PROCESS_H_

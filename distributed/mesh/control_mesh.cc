@@ -2,7 +2,9 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -68,7 +70,33 @@ void ControlMesh::start(int64_t ordinal, absl::Span<const int64_t> values) {
 }
 
 absl::Status ControlMesh::wait(int64_t ordinal, absl::Span<int64_t> values) {
-  // Until all messages with this ordinal have come and nothing is unsent.
+  ASSIGN_OR_RETURN(const std::vector<Message> messages, take(ordinal, values.size()));
+  for (const Message& message : messages) add(message.values, values);
+  return absl::OkStatus();
+}
+
+absl::Status ControlMesh::wait(int64_t ordinal, absl::Span<double> values) {
+  ASSIGN_OR_RETURN(const std::vector<Message> messages, take(ordinal, values.size()));
+  const std::vector<double> own(values.begin(), values.end());
+  std::vector<double> others(values.size());
+  bool first = true;
+  const auto add_next = [&](const double* addends) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = first ? addends[i] : values[i] + addends[i];
+    }
+    first = false;
+  };
+  for (size_t i = 0; i <= messages.size(); ++i) {
+    // Messages are those of all ranks but this one.
+    if (i == connections_.rank()) add_next(own.data());
+    if (i == messages.size()) break;
+    std::memcpy(others.data(), messages[i].values.data(), sizeof(double) * values.size());
+    add_next(others.data());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ControlMesh::Message>> ControlMesh::take(int64_t ordinal, size_t count) {
   RETURN_IF_ERROR(connections_.work_on_all([&](int rank) -> absl::StatusOr<short> {
     const Peer& peer = peers_[rank];
     send(rank);
@@ -77,17 +105,18 @@ absl::Status ControlMesh::wait(int64_t ordinal, absl::Span<int64_t> values) {
     if (!peer.unsent.empty()) events |= POLLOUT;
     return events;
   }));
-  const Sum& sum = sums_.at(ordinal);
-  for (const Message& message : sum.messages) {
+  std::vector<Message> messages = std::move(sums_.at(ordinal).messages);
+  sums_.erase(ordinal);
+  for (const Message& message : messages) {
     // One that came before this rank started.
-    if (message.values.size() != values.size()) {
-      return different_counts(connections_.rank(), values.size(), message.rank,
-                              message.values.size(), ordinal);
+    if (message.values.size() != count) {
+      return different_counts(connections_.rank(), count, message.rank, message.values.size(),
+                              ordinal);
     }
   }
-  for (const Message& message : sum.messages) add(message.values, values);
-  sums_.erase(ordinal);
-  return absl::OkStatus();
+  std::sort(messages.begin(), messages.end(),
+            [](const Message& a, const Message& b) { return a.rank < b.rank; });
+  return messages;
 }
 
 void ControlMesh::drop(int64_t ordinal) { sums_.erase(ordinal); }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "distributed/mesh/peer_connections.h"
 #include "distributed/mesh/sockets.h"
@@ -45,6 +46,9 @@ class ControlMesh {
   // Errors: Unavailable (a connection is closed), FailedPrecondition (a rank sums another number of
   // values, or sends what is no message). Nothing works after an error.
   absl::Status wait(int64_t ordinal, absl::Span<int64_t> values);
+  // The same sum of floating-point numbers, which start() got as the integers of the same bits.
+  // Adds the values of the ranks in the order of ranks, so that all get the same bits.
+  absl::Status wait(int64_t ordinal, absl::Span<double> values);
   // Nobody will wait for this sum. The others get this rank's values all the same.
   void drop(int64_t ordinal);
 
@@ -69,6 +73,9 @@ class ControlMesh {
     std::vector<Message> messages;
   };
 
+  // Waits until the messages of all other ranks have come, each of `count` values, and until
+  // nothing is unsent. Returns them ordered by rank.
+  absl::StatusOr<std::vector<Message>> take(int64_t ordinal, size_t count);
   // Writes what the connection accepts.
   void send(int rank);
   // Takes what has come from the rank, until its message with this ordinal is there.

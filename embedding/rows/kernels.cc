@@ -7,6 +7,7 @@
 
 #include "base/isa/isa_namespace.h"
 #include "base/random/philox_blocks.h"
+#include "embedding/rows/row_math.h"
 
 namespace millrace::MILLRACE_ISA {
 namespace {
@@ -470,6 +471,14 @@ uint32_t largest_magnitude(const float* values, int64_t rows, int64_t stride, in
   return largest.all();
 }
 
+double sum_of_squared_rows(const float* const* rows, int64_t count, int64_t dim) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (rows[i] != nullptr) sum += sum_of_squares<double>(rows[i], dim);
+  }
+  return sum;
+}
+
 // ---- lists ----
 
 ListsSeen look_at_lists(const int64_t* offsets, int64_t lists) {
@@ -491,6 +500,7 @@ const Kernels kKernels = {
     {pool_rows<Float32>, pool_rows<Float16>, pool_rows<Bfloat16>},
     add_up,
     largest_magnitude,
+    sum_of_squared_rows,
     look_at_lists,
     {widen<Float32>, widen<Float16>, widen<Bfloat16>},
     {keep_float32, round_near<float16_near>, round_near<bfloat16_near>},

@@ -49,6 +49,9 @@ struct Kernels {
   // float32, which order like the magnitudes: infinite is 0x7f800000, not-a-number is more. 0 for
   // no values.
   uint32_t (*largest_magnitude)(const float* values, int64_t rows, int64_t stride, int64_t dim);
+  // The sum over rows, in order, of sum_of_squares<double>(rows[i], dim) (row_math.h); rows that
+  // are null are left out.
+  double (*sum_of_squares)(const float* const* rows, int64_t count, int64_t dim);
 
   // Of lists from offsets[i] up to offsets[i + 1] for i < lists; offsets[0] itself may be negative.
   ListsSeen (*look_at_lists)(const int64_t* offsets, int64_t lists);

@@ -28,6 +28,9 @@ void RequestPlan::begin() {
   discard();
   map_.clear();
   ids_.clear();
+  requested_.clear();
+  requested_places_.clear();
+  request_begins_.clear();
   for (std::vector<uint32_t>& places : places_of_) places.clear();
   records_.clear();
   has_record_.clear();
@@ -38,8 +41,11 @@ void RequestPlan::discard() { lookups_.clear(); }
 
 void RequestPlan::request(absl::Span<const int64_t> ids) {
   const size_t known = ids_.size();
-  found_.resize(ids.size());
-  map_.find_or_add(ids, ids_, absl::MakeSpan(found_));
+  const size_t begin = requested_.size();
+  request_begins_.push_back(begin);
+  requested_.insert(requested_.end(), ids.begin(), ids.end());
+  requested_places_.resize(requested_.size());
+  map_.find_or_add(ids, ids_, absl::MakeSpan(requested_places_).subspan(begin));
   records_.resize(ids_.size());
   has_record_.resize(ids_.size(), true);
   for (size_t place = known; place < ids_.size(); ++place) {
@@ -61,11 +67,27 @@ void RequestPlan::set_no_record(uint32_t place) {
   has_record_[place] = false;
 }
 
-absl::Status RequestPlan::find(const IdLists& lists, std::vector<uint32_t>& places) const {
-  places.resize(lists.ids.size());
-  const bool announced = map_.find(lists.ids, absl::MakeSpan(places));
+const uint32_t* RequestPlan::places_of_request(absl::Span<const int64_t> ids) const {
+  for (const size_t begin : request_begins_) {
+    if (requested_.size() - begin < ids.size()) break;  // as do all later ones
+    if (std::equal(ids.begin(), ids.end(), requested_.begin() + begin)) {
+      return requested_places_.data() + begin;
+    }
+  }
+  return nullptr;
+}
+
+absl::Status RequestPlan::find(const IdLists& lists, std::vector<uint32_t>& memory,
+                               absl::Span<const uint32_t>& places) const {
+  if (const uint32_t* known = places_of_request(lists.ids); known != nullptr) {
+    places = {known, lists.ids.size()};
+  } else {
+    memory.resize(lists.ids.size());
+    map_.find(lists.ids, absl::MakeSpan(memory));
+    places = memory;
+  }
   for (size_t i = 0; i < places.size(); ++i) {
-    if (!announced && places[i] == kNoPlace) {
+    if (places[i] == kNoPlace) {
       return absl::InvalidArgumentError(
           absl::StrCat("id ", lists.ids[i],
                        " was not announced for this step; Model::lookups() must return every id "
@@ -81,7 +103,7 @@ absl::Status RequestPlan::find(const IdLists& lists, std::vector<uint32_t>& plac
 }
 
 void RequestPlan::pool(const IdLists& lists, const PoolingOutput& output, bool copies,
-                       const std::vector<uint32_t>& places) const {
+                       absl::Span<const uint32_t> places) const {
   // Records of this rank's own ids are the table's.
   ReaderLock lock(table_.mutex());
   const int64_t bytes = table_.store().weight_bytes();
@@ -99,26 +121,28 @@ void RequestPlan::pool(const IdLists& lists, const PoolingOutput& output, bool c
 }
 
 absl::Status RequestPlan::look_up(const IdLists& lists, const PoolingOutput& output) {
-  RETURN_IF_ERROR(find(lists, found_));
+  absl::Span<const uint32_t> found;
+  RETURN_IF_ERROR(find(lists, found_, found));
   const absl::Span<uint32_t> places = lookups_.add(lists);
   std::vector<uint32_t>& counts = lookups_.counts();
   counts.resize(ids_.size());
   bool all_have_records = true;
-  for (size_t i = 0; i < found_.size(); ++i) {
-    ++counts[found_[i]];
-    const bool has_record = has_record_[found_[i]] != 0;
-    places[i] = has_record ? found_[i] : kNoPlace;
+  for (size_t i = 0; i < found.size(); ++i) {
+    ++counts[found[i]];
+    const bool has_record = has_record_[found[i]] != 0;
+    places[i] = has_record ? found[i] : kNoPlace;
     all_have_records = all_have_records && has_record;
   }
-  pool(lists, output, lookups_.last_copies(), found_);
+  pool(lists, output, lookups_.last_copies(), found);
   lookups_.finish(all_have_records);
   return absl::OkStatus();
 }
 
 absl::Status RequestPlan::look_up_read_only(const IdLists& lists,
                                             const PoolingOutput& output) const {
-  std::vector<uint32_t> places;
-  RETURN_IF_ERROR(find(lists, places));
+  std::vector<uint32_t> memory;
+  absl::Span<const uint32_t> places;
+  RETURN_IF_ERROR(find(lists, memory, places));
   pool(lists, output, lists.copies(), places);
   return absl::OkStatus();
 }

@@ -73,9 +73,14 @@ class RequestPlan {
   void discard();
 
  private:
-  absl::Status find(const IdLists& lists, std::vector<uint32_t>& places) const;
+  // The places of ids[i], the same as an earlier request looked for; null: there is none.
+  const uint32_t* places_of_request(absl::Span<const int64_t> ids) const;
+  // Sets `places` to those of the lists' ids, in `memory` if they are not known already. Errors:
+  // those of look_up().
+  absl::Status find(const IdLists& lists, std::vector<uint32_t>& memory,
+                    absl::Span<const uint32_t>& places) const;
   void pool(const IdLists& lists, const PoolingOutput& output, bool copies,
-            const std::vector<uint32_t>& places) const;
+            absl::Span<const uint32_t> places) const;
 
   const EmbeddingTable& table_;
   const Placement placement_;
@@ -86,7 +91,12 @@ class RequestPlan {
   std::vector<char> has_record_;                  // by place
   RecordMemory defaults_;
   StepLookups lookups_;
-  std::vector<uint32_t> found_;  // scratch: of the ids of request() or look_up()
+  // The ids of all requests, one after the other, and their places. Models mostly look up the lists
+  // that were announced: comparing lists is faster than finding each id again.
+  std::vector<int64_t> requested_;
+  std::vector<uint32_t> requested_places_;
+  std::vector<size_t> request_begins_;
+  std::vector<uint32_t> found_;  // scratch of look_up()
 };
 
 }  // namespace millrace

@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "absl/base/casts.h"
-#include "embedding/rows/row_math.h"
 
 namespace millrace {
 
@@ -63,11 +62,7 @@ void GradientSums::provide_memory(size_t sums) {
 }
 
 double GradientSums::squared_norm() const {
-  double sum = 0;
-  for (const float* row : sums_) {
-    if (row != nullptr) sum += sum_of_squares<double>(row, dim_);
-  }
-  return sum;
+  return kernels_.sum_of_squares(sums_.data(), static_cast<int64_t>(sums_.size()), dim_);
 }
 
 }  // namespace millrace

@@ -134,22 +134,20 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
   }
   constexpr int64_t kFirstLoss = 5;
   const auto losses = static_cast<int64_t>(std::max<size_t>(losses_, 1));
-  at::Tensor vector;  // owned by the sum as long as that is under way
+  std::vector<double> vector;
   const absl::Status status = catch_exceptions("summing gradients over ranks", [&] {
     const double targets = input.targets.defined() ? input.targets.item<double>() : 0.0;
     // A value that is not finite is told by its flag, not by what it makes of a sum.
-    std::vector<double> numbers = {failure.ok() ? 0.0 : 1.0, input.non_finite.empty() ? 0.0 : 1.0,
-                                   input.loss.defined() ? 1.0 : 0.0,
-                                   input.targets.defined() ? 1.0 : 0.0, targets};
-    numbers.resize(kFirstLoss + losses);
+    vector = {failure.ok() ? 0.0 : 1.0, input.non_finite.empty() ? 0.0 : 1.0,
+              input.loss.defined() ? 1.0 : 0.0, input.targets.defined() ? 1.0 : 0.0, targets};
+    vector.resize(kFirstLoss + losses);
     if (input.loss.defined()) {
       const at::Tensor losses = input.loss.to(at::kCPU, at::kDouble).contiguous();
-      std::copy_n(losses.const_data_ptr<double>(), losses.numel(), numbers.begin() + kFirstLoss);
+      std::copy_n(losses.const_data_ptr<double>(), losses.numel(), vector.begin() + kFirstLoss);
     }
-    numbers.insert(numbers.end(), tables.begin(), tables.end());
-    vector = at::tensor(numbers, at::kDouble);
+    vector.insert(vector.end(), tables.begin(), tables.end());
     buckets_.start(/*contribute=*/failure.ok());
-    absl::Status summed = collectives.start_sum(vector)->wait();
+    absl::Status summed = collectives.start_sum(absl::MakeSpan(vector))->wait();
     summed.Update(buckets_.finish());
     return summed;
   });
@@ -158,15 +156,16 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
     collectives.fail(status);
     return agreement_.give_up(status);
   }
-  const double* values = vector.const_data_ptr<double>();
-  sums.failed = static_cast<int64_t>(values[0]);
-  sums.non_finite = static_cast<int64_t>(values[1]);
-  sums.with_examples = static_cast<int64_t>(values[2]);
-  sums.with_targets = static_cast<int64_t>(values[3]);
-  sums.targets = values[4];
-  sums.tables.assign(values + kFirstLoss + losses, values + vector.numel());
-  sums.loss = losses_ > 0 ? vector.slice(0, kFirstLoss, kFirstLoss + losses).to(at::kFloat)
-                          : at::scalar_tensor(values[kFirstLoss], at::kFloat);
+  sums.failed = static_cast<int64_t>(vector[0]);
+  sums.non_finite = static_cast<int64_t>(vector[1]);
+  sums.with_examples = static_cast<int64_t>(vector[2]);
+  sums.with_targets = static_cast<int64_t>(vector[3]);
+  sums.targets = vector[4];
+  const auto first_loss = vector.begin() + kFirstLoss;
+  sums.loss = losses_ > 0
+                  ? at::tensor(std::vector<double>(first_loss, first_loss + losses)).to(at::kFloat)
+                  : at::scalar_tensor(*first_loss, at::kFloat);
+  sums.tables.assign(first_loss + losses, vector.end());
   return sums;
 }
 

@@ -137,7 +137,7 @@ class Case {
     rank.resume = resume;
     rank.collective_timeout = options_.collective_timeout;
     ranks_ = std::make_unique<ProcessRanks>(
-        kRanks, free_port(), [rank, this](const RankEnvironment& environment, const ChildLink&) {
+        kRanks, [rank, this](const RankEnvironment& environment, const ChildLink&) {
           return run_rank(rank, environment, record_);
         });
   }
@@ -329,7 +329,7 @@ CampaignResult run_stalled_disks(const RankFailuresOptions& options) {
       job.rank.stall = 2 * job.rank.collective_timeout;
       job.record = std::make_unique<FailureRecord>();
       job.ranks = std::make_unique<ProcessRanks>(
-          kRanks, free_port(), [&job](const RankEnvironment& environment, const ChildLink&) {
+          kRanks, [&job](const RankEnvironment& environment, const ChildLink&) {
             return run_rank(job.rank, environment, *job.record);
           });
       jobs.push_back(std::move(job));

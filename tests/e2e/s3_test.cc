@@ -36,12 +36,12 @@ class S3Test : public StreamingCase {
       GTEST_SKIP() << skip_not_provided("MILLRACE_S3_SERVER",
                                         "./bazelw test_setup installs a server");
     }
-    const int port = free_port();
+    const ReservedPort port = free_port();
     server_ = std::make_unique<RunningProgram>(
-        std::vector<std::string>{server, "-p", absl::StrCat(port)},
+        std::vector<std::string>{server, "-p", absl::StrCat(port.number)},
         ProgramOptions{.directory = "", .timeout = std::chrono::seconds(55)});
     ASSERT_TRUE(server_->wait_for("Running on"));
-    ::setenv("AWS_ENDPOINT_URL", absl::StrCat("http://127.0.0.1:", port).c_str(), 1);
+    ::setenv("AWS_ENDPOINT_URL", absl::StrCat("http://127.0.0.1:", port.number).c_str(), 1);
     ::setenv("AWS_REGION", "us-east-1", 1);
     ::setenv("AWS_ACCESS_KEY_ID", "test", 1);
     ::setenv("AWS_SECRET_ACCESS_KEY", "test", 1);
@@ -49,7 +49,7 @@ class S3Test : public StreamingCase {
     arrow::fs::S3Options options = arrow::fs::S3Options::Defaults();
     options.allow_bucket_creation = true;
     options.scheme = "http";
-    options.endpoint_override = absl::StrCat("127.0.0.1:", port);
+    options.endpoint_override = absl::StrCat("127.0.0.1:", port.number);
     const auto files = arrow::fs::S3FileSystem::Make(options);
     ASSERT_TRUE(files.ok()) << files.status();
     bucket_ = *files;

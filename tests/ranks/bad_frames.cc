@@ -8,6 +8,7 @@
 
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "distributed/forwarded_collectives.h"
 #include "tests/fakes/recording_hook.h"
 
 namespace millrace::bad_frames {
@@ -17,41 +18,23 @@ using ::testing::HasSubstr;
 
 // Collectives that pass everything on, but change what this rank sends to kReceiver in one
 // exchange.
-class DamagingCollectives : public Collectives {
+class DamagingCollectives : public ForwardedCollectives {
  public:
   // `exchange`: from 0.
   DamagingCollectives(std::unique_ptr<Collectives> under, int64_t exchange,
                       std::function<void(ByteBuffer&)> damage)
-      : under_(std::move(under)), exchange_(exchange), damage_(std::move(damage)) {}
+      : ForwardedCollectives(std::move(under)), exchange_(exchange), damage_(std::move(damage)) {}
 
-  int rank() const override { return under_->rank(); }
-  int world_size() const override { return under_->world_size(); }
-  int64_t table_bytes_sent() const override { return under_->table_bytes_sent(); }
-  std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
-    return under_->start_sum(values);
-  }
   std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
                                                     absl::Span<ByteBuffer> received) override {
-    if (exchanges_++ != exchange_) return under_->start_exchange(sent, received);
+    if (exchanges_++ != exchange_) return others().start_exchange(sent, received);
     sent_.resize(sent.size());
     for (size_t rank = 0; rank < sent.size(); ++rank) sent_[rank].append(sent[rank].view());
     damage_(sent_[kReceiver]);
-    return under_->start_exchange(sent_, received);
+    return others().start_exchange(sent_, received);
   }
-  std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
-    return under_->start_sum(std::move(tensor));
-  }
-  absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override {
-    return under_->all_gather(bytes);
-  }
-  absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override {
-    return under_->broadcast(bytes, root);
-  }
-  void set_phase(RankPhase phase, int64_t step) override { under_->set_phase(phase, step); }
-  void fail(const absl::Status& reason) override { under_->fail(reason); }
 
  private:
-  const std::unique_ptr<Collectives> under_;
   const int64_t exchange_;
   const std::function<void(ByteBuffer&)> damage_;
   int64_t exchanges_ = 0;

@@ -20,8 +20,7 @@ TEST(BadFramesProcessesTest, EveryDamageEndsAllRanksAndIsNamed) {
     const Exchange& exchange = exchanges()[i % exchanges().size()];
     SCOPED_TRACE(absl::StrCat(exchange.name, ": ", damage.name));
     ProcessRanks ranks(
-        kRanks, free_port(),
-        [&](const RankEnvironment& environment, const ChildLink&) -> absl::Status {
+        kRanks, [&](const RankEnvironment& environment, const ChildLink&) -> absl::Status {
           C10dOptions options;
           options.environment = environment;
           options.identity = {.name = "bad frames", .version = "test", .config = damage.name};

@@ -26,7 +26,7 @@ absl::Status run_rank(const CheckpointRun& run, const RankEnvironment& environme
 }
 
 void run_processes(const CheckpointRun& run) {
-  ProcessRanks ranks(2, free_port(), [&](const RankEnvironment& environment, const ChildLink&) {
+  ProcessRanks ranks(2, [&](const RankEnvironment& environment, const ChildLink&) {
     return run_rank(run, environment);
   });
   for (const int rank : {0, 1}) EXPECT_OK(ranks.wait(rank)) << "rank " << rank;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "distributed/forwarded_collectives.h"
 
 namespace millrace {
 namespace {
@@ -22,19 +23,15 @@ constexpr size_t kEvictionCounts = 256;
 // How long a rank may take to publish what it does.
 constexpr absl::Duration kPublishes = absl::Seconds(10);
 
-class InjectingCollectives : public Collectives {
+class InjectingCollectives : public ForwardedCollectives {
  public:
   InjectingCollectives(std::unique_ptr<Collectives> under, FailureInjector& injector)
-      : under_(std::move(under)), injector_(injector) {}
-
-  int rank() const override { return under_->rank(); }
-  int world_size() const override { return under_->world_size(); }
-  int64_t table_bytes_sent() const override { return under_->table_bytes_sent(); }
+      : ForwardedCollectives(std::move(under)), injector_(injector) {}
 
   std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
-    if (values.size() < kEvictionCounts) return under_->start_sum(values);
+    if (values.size() < kEvictionCounts) return others().start_sum(values);
     injector_.hit(FailurePhase::kEviction);
-    auto sum = under_->start_sum(values);
+    auto sum = others().start_sum(values);
     injector_.hit(FailurePhase::kEviction);
     return sum;
   }
@@ -43,33 +40,32 @@ class InjectingCollectives : public Collectives {
                                                     absl::Span<ByteBuffer> received) override {
     const FailurePhase phase = phase_of(sent[(rank() + 1) % world_size()]);
     injector_.hit(phase);
-    auto exchange = under_->start_exchange(sent, received);
+    auto exchange = others().start_exchange(sent, received);
     injector_.hit(phase);
     return exchange;
   }
 
   std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
-    if (injector_.phase() != RankPhase::kCommit) return under_->start_sum(std::move(tensor));
+    if (injector_.phase() != RankPhase::kCommit) return others().start_sum(std::move(tensor));
     injector_.hit(FailurePhase::kVector);
-    auto sum = under_->start_sum(std::move(tensor));
+    auto sum = others().start_sum(std::move(tensor));
     injector_.hit(FailurePhase::kVector);
     return sum;
   }
 
-  absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override {
-    return under_->all_gather(bytes);
-  }
-  absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override {
-    return under_->broadcast(bytes, root);
+  std::unique_ptr<PendingCollective> start_sum(absl::Span<double> values) override {
+    injector_.hit(FailurePhase::kVector);
+    auto sum = others().start_sum(values);
+    injector_.hit(FailurePhase::kVector);
+    return sum;
   }
 
   void set_phase(RankPhase phase, int64_t step) override {
-    under_->set_phase(phase, step);
+    others().set_phase(phase, step);
     injector_.set_phase(phase, step);
     if (phase == RankPhase::kUpdate) injector_.hit(FailurePhase::kUpdate);
     if (phase == RankPhase::kCheckpoint) injector_.hit(FailurePhase::kSave);
   }
-  void fail(const absl::Status& reason) override { under_->fail(reason); }
 
  private:
   // Of what a frame of TableExchange begins with.
@@ -84,7 +80,6 @@ class InjectingCollectives : public Collectives {
     }
   }
 
-  const std::unique_ptr<Collectives> under_;
   FailureInjector& injector_;
 };
 

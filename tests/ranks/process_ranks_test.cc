@@ -38,10 +38,9 @@ TEST_P(ProcessRanksTest, EveryCaseEndsAsDecided) {
   const int guilty = guilty_rank;
   for (const RankCase& rank_case : rank_cases()) {
     SCOPED_TRACE(absl::StrCat(rank_case.group, ": ", rank_case.name));
-    ProcessRanks ranks(world_size, free_port(),
-                       [&](const RankEnvironment& environment, const ChildLink&) {
-                         return run_rank(rank_case, guilty, environment);
-                       });
+    ProcessRanks ranks(world_size, [&](const RankEnvironment& environment, const ChildLink&) {
+      return run_rank(rank_case, guilty, environment);
+    });
     for (int rank = 0; rank < world_size; ++rank) {
       const absl::Status outcome = ranks.wait(rank);
       EXPECT_EQ(outcome.code(), absl::StatusCode::kOutOfRange) << outcome;
