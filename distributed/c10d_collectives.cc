@@ -196,7 +196,10 @@ class C10dCollectives : public Collectives {
   }
   std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
                                                     absl::Span<ByteBuffer> received) override;
-  int64_t table_bytes_sent() const override { return parts_.tables->bytes_sent(); }
+  TableTraffic table_traffic() const override {
+    return {parts_.tables->bytes_sent(), parts_.tables->awaiting_ranks(),
+            parts_.tables->transferring()};
+  }
   std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override;
   absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override;
   absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override;

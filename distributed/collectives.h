@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/byte_buffer.h"
 
@@ -44,6 +45,14 @@ inline constexpr int kChannels = 3;
 
 // Bytes that the table channel sends in front of each message.
 inline constexpr int64_t kTableHeaderBytes = 24;
+
+struct TableTraffic {
+  int64_t bytes_sent = 0;  // messages, and kTableHeaderBytes for each
+  // Time inside wait() until a message of each other rank had begun to arrive, and the time after
+  // that.
+  absl::Duration awaiting_ranks = absl::ZeroDuration();
+  absl::Duration transferring = absl::ZeroDuration();
+};
 
 // A collective under way. Waited for by the thread that started it.
 class PendingCollective {
@@ -104,9 +113,9 @@ class Collectives {
   // REQUIRES: `sent` and `received` have world_size() elements.
   virtual std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
                                                             absl::Span<ByteBuffer> received) = 0;
-  // Number of bytes that this rank has sent on the table channel: messages, and kTableHeaderBytes
-  // for each. Includes an exchange completely once its wait() returned OK.
-  virtual int64_t table_bytes_sent() const = 0;
+  // What this rank has sent and waited for on the table channel since it joined. Includes an
+  // exchange completely once its wait() returned OK.
+  virtual TableTraffic table_traffic() const = 0;
 
   // Data channel. Element-wise sum over ranks, in place.
   // REQUIRES: contiguous float32, float64 or int64, of one shape on all ranks.

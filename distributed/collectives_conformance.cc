@@ -240,7 +240,7 @@ absl::Status exchange_messages(Collectives& c) {
     for (int to = 0; to < world_size; ++to) {
       if (to != c.rank()) bytes += static_cast<int64_t>(size(c.rank(), to)) + kTableHeaderBytes;
     }
-    REQUIRE_RANK(c.table_bytes_sent() == bytes);
+    REQUIRE_RANK(c.table_traffic().bytes_sent == bytes);
   }
   return absl::OkStatus();
 }

@@ -32,7 +32,7 @@ class ForwardedCollectives : public Collectives {
                                                     absl::Span<ByteBuffer> received) override {
     return others_->start_exchange(sent, received);
   }
-  int64_t table_bytes_sent() const override { return others_->table_bytes_sent(); }
+  TableTraffic table_traffic() const override { return others_->table_traffic(); }
   std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
     return others_->start_sum(std::move(tensor));
   }

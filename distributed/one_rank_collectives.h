@@ -22,7 +22,7 @@ class OneRankCollectives : public Collectives {
   std::unique_ptr<PendingCollective> start_sum(absl::Span<double> values) override;
   std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
                                                     absl::Span<ByteBuffer> received) override;
-  int64_t table_bytes_sent() const override { return 0; }
+  TableTraffic table_traffic() const override { return {}; }
   std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override;
   absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override;
   absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override;

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/status_matchers.h"
 #include "distributed/collectives.h"
 #include "distributed/heartbeat.h"
@@ -16,6 +19,8 @@ namespace millrace {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Time passes only while a rank sleeps; then the other ranks act.
@@ -95,6 +100,19 @@ TEST_F(RendezvousTest, TellsEachTimeThatItIsHere) {
   zero.timeout = absl::Seconds(5);
   EXPECT_THAT(meet(zero), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_GE(told, 9) << "twice a second";
+}
+
+TEST_F(RendezvousTest, ARankThatWaitsSaysSo) {
+  std::vector<std::string> lines;
+  set_log_sink([&](LogSeverity, absl::string_view line) { lines.emplace_back(line); });
+  EXPECT_THAT(meet(options_of(0, 4)), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("waiting for ranks 1, 2, 3 of 4 to come, at most 55s"),
+                                 HasSubstr("waiting for ranks 1, 2, 3 of 4 to come, at most 25s")));
+  lines.clear();
+  store_.erase("verdict");
+  EXPECT_FALSE(meet(options_of(1, 4), [&] { shows_life(0); }).ok());
+  set_log_sink(nullptr);
+  EXPECT_THAT(lines, Contains(HasSubstr("waiting for rank 0 to find all ranks there")));
 }
 
 TEST_F(RendezvousTest, MissingRanksAreNamedOnAllOthers) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -36,6 +37,7 @@ absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addre
   constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
   const absl::Time deadline = absl::Now() + timeout;
   absl::Duration pause = absl::Milliseconds(20);
+  absl::Time next_notice = absl::Now() + absl::Seconds(5);
   for (;;) {
     absl::Status problem;
     for (const SocketAddress& address : addresses) {
@@ -46,6 +48,14 @@ absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addre
     }
     if (absl::Now() + pause >= deadline) {
       return absl::UnavailableError(absl::string_view(problem.message()));
+    }
+    if (absl::Now() >= next_notice) {
+      next_notice = absl::Now() + absl::Seconds(30);
+      MILLRACE_LOG(INFO) << "waiting for rank 0 to come to " << addresses[0].ip() << " port "
+                         << addresses[0].port() << ", at most "
+                         << absl::FormatDuration(
+                                absl::Trunc(deadline - absl::Now(), absl::Seconds(1)))
+                         << " longer";
     }
     Clock::real().sleep(pause);
     pause = std::min(2 * pause, kLongestPause);

@@ -198,7 +198,7 @@ class ThreadCollectives : public Collectives {
       if (rank == rank_) continue;
       messages[rank] = std::string(sent[rank].view());
       poison(received[rank]);
-      table_bytes_sent_ += static_cast<int64_t>(sent[rank].size()) + kTableHeaderBytes;
+      traffic_.bytes_sent += static_cast<int64_t>(sent[rank].size()) + kTableHeaderBytes;
     }
     received[rank_].clear();
     absl::StatusOr<int64_t> ordinal =
@@ -206,7 +206,7 @@ class ThreadCollectives : public Collectives {
     return std::make_unique<PendingExchange>(*this, std::move(ordinal), sent, received);
   }
 
-  int64_t table_bytes_sent() const override { return table_bytes_sent_; }
+  TableTraffic table_traffic() const override { return traffic_; }
 
   std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) override {
     const int64_t count = tensor.numel();
@@ -376,7 +376,7 @@ class ThreadCollectives : public Collectives {
   const ThreadRanksOptions& options_;
   int64_t started_ = 0;
   int64_t next_[kChannels] = {};  // by Channel
-  int64_t table_bytes_sent_ = 0;
+  TableTraffic traffic_;
   absl::Status died_;  // by injection, or by misuse
 };
 

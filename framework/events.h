@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,6 +94,20 @@ struct TableReport {
   double hottest_share = 0;                // the same
 };
 
+// How the ranks of a job worked together since the last report, or, if that is later, since the run
+// began. All are means over ranks.
+struct RankReport {
+  // Shares of the time of training, in [0, 1], in which a rank waited: for other ranks to come to
+  // an exchange; for owners of rows, to answer and to add up gradients; for sums of dense
+  // gradients; for messages of tables that had begun to arrive.
+  double other_ranks_share = 0, owners_share = 0, gradients_share = 0, transfer_share = 0;
+  // Bytes that a rank sent in a step for tables: ids that it looked up, rows of its own that others
+  // looked up, sums of gradients.
+  double ids_bytes = 0, rows_bytes = 0, sums_bytes = 0;
+  // rows_bytes of the rank that sent most, over the mean; 0 if none was sent.
+  double owner_imbalance = 0;
+};
+
 // What happened since the last report.
 struct Report {
   Progress progress;
@@ -105,6 +120,7 @@ struct Report {
   // Optimizer → rate of the next step: "dense", "dense1", …, SparseOptimizer::learning_rates.
   std::map<std::string, double> learning_rates;
   std::map<std::string, TableReport> tables;
+  std::optional<RankReport> ranks;  // of a job with several ranks
 };
 
 // One finished evaluation.

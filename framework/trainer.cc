@@ -456,7 +456,7 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data,
   for (const EmbeddingCollection* collection : collections()) {
     RETURN_IF_ERROR(collection->check_step(position_.progress.step + 1));
   }
-  agreement_.start({"step", position_.steps_done() + 1}, share(next));
+  agreement_.start({kStepPlace, position_.steps_done() + 1}, share(next));
   // What failed since the last exchange is heard before an exchange of tables. The step waits for
   // the rows of all ranks in any case.
   if (tables_.active()) {
@@ -534,7 +534,8 @@ absl::Status Trainer::report_if_due() {
 absl::Status Trainer::report() {
   RETURN_IF_ERROR(catch_exceptions("the report", [this] { return reporter_.fold(); }));
   RETURN_IF_ERROR(agreement_.meet({"report", position_.steps_done()}));
-  ASSIGN_OR_RETURN(const Report report, reporter_.take(position_.progress, *parts_.collectives));
+  ASSIGN_OR_RETURN(const Report report, reporter_.take(position_.progress, *parts_.collectives,
+                                                       std::exchange(agreement_.figures(), {})));
   recorder_.summary().train = report.metrics;
   return hooks_.after_report(context_, report);
 }

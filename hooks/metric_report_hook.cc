@@ -70,6 +70,18 @@ absl::Status MetricReportHook::after_report(HookContext& context, const Report& 
                     {"unique_share", table.unique_share},
                     {"hottest_share", table.hottest_share}};
   }
+  if (report.ranks.has_value()) {
+    const RankReport& ranks = *report.ranks;
+    json["ranks"] = {
+        {"waiting",
+         {{"other_ranks", ranks.other_ranks_share},
+          {"owners", ranks.owners_share},
+          {"gradients", ranks.gradients_share},
+          {"transfer", ranks.transfer_share}}},
+        {"bytes_per_step",
+         {{"ids", ranks.ids_bytes}, {"rows", ranks.rows_bytes}, {"sums", ranks.sums_bytes}}},
+        {"owner_imbalance", ranks.owner_imbalance}};
+  }
   return write(train_, to_line(json));
 }
 

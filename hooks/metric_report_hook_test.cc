@@ -97,6 +97,25 @@ TEST(MetricReportHookTest, EveryFieldOfAReport) {
   EXPECT_FALSE(exists("eval.jsonl")) << "files come with their first line";
 }
 
+TEST(MetricReportHookTest, EveryFieldOfSeveralRanks) {
+  FakeHookContext context;
+  MetricReportHook hook(FileSystem::local(), directory());
+  Report report = full_report();
+  report.ranks = {.other_ranks_share = 0.25,
+                  .owners_share = 0.125,
+                  .gradients_share = 0.0625,
+                  .transfer_share = 0.5,
+                  .ids_bytes = 800,
+                  .rows_bytes = 25600.5,
+                  .sums_bytes = 26000,
+                  .owner_imbalance = 1.5};
+  ASSERT_OK(hook.after_report(context, report));
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+  EXPECT_EQ(lines("train.jsonl").at(0)["ranks"], json::parse(R"({
+    "waiting": {"other_ranks": 0.25, "owners": 0.125, "gradients": 0.0625, "transfer": 0.5},
+    "bytes_per_step": {"ids": 800, "rows": 25600.5, "sums": 26000}, "owner_imbalance": 1.5})"));
+}
+
 TEST(MetricReportHookTest, EveryFieldOfAnEvaluation) {
   FakeHookContext context;
   MetricReportHook hook(FileSystem::local(), directory());

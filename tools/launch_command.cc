@@ -48,6 +48,13 @@ absl::Status check(const LaunchFlags& flags) {
   if (flags.command[0] == "launch") {
     return absl::InvalidArgumentError("launch: a rank cannot launch ranks itself");
   }
+  for (const char* single : {"checkpoint", "export", "generate"}) {
+    if (flags.command[0] == single && flags.ranks > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("launch: ", single, " runs in one process, and ", flags.ranks,
+                       " would do the same; leave `launch -n ", flags.ranks, " --` out"));
+    }
+  }
   if (const char* rank = std::getenv("RANK"); rank != nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("launch: RANK is set to ", rank,

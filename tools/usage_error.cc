@@ -33,6 +33,13 @@ std::string unknown_flag(const CLI::App& app, const Arguments& rest) {
   for (const std::string& argument : rest) {
     const std::string name = argument.substr(0, argument.find('='));
     if (!absl::StartsWith(name, "--") || std::count(names.begin(), names.end(), name) > 0) continue;
+    // A forgotten "--".
+    if (app.get_name() == "launch") {
+      return absl::StrCat("launch has no flag ", name,
+                          "; flags of the ranks' command go behind --, as in: millrace launch -n 2 "
+                          "-- train CONFIG ",
+                          name);
+    }
     return absl::StrCat("there is no flag ", name, did_you_mean(name, names));
   }
   return "";

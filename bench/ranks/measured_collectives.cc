@@ -72,12 +72,13 @@ std::unique_ptr<PendingCollective> MeasuredCollectives::start_exchange(
   Total& total = totals_[next_];
   // A batch outside training has no exchange of sums.
   next_ = next_ == kSums ? kIds : next_ + 1;
-  const int64_t before = others().table_bytes_sent();
+  const int64_t before = others().table_traffic().bytes_sent;
   const auto start = SteadyClock::now();
   std::unique_ptr<PendingCollective> pending = others().start_exchange(sent, received);
   total.seconds += seconds_since(start);
-  return std::make_unique<Pending>(std::move(pending), total,
-                                   [this, before] { return others().table_bytes_sent() - before; });
+  return std::make_unique<Pending>(std::move(pending), total, [this, before] {
+    return others().table_traffic().bytes_sent - before;
+  });
 }
 
 }  // namespace millrace

@@ -93,7 +93,7 @@ TEST(RankStepsTest, AnExchangeOfAnySizeIsMeasured) {
              RankSteps steps(small_workload(), std::move(collectives));
              ASSIGN_OR_RETURN(const double seconds, steps.exchange(1000, 5));
              EXPECT_GT(seconds, 0);
-             EXPECT_EQ(sockets.table_bytes_sent(), 6 * 2 * (24 + 1000));
+             EXPECT_EQ(sockets.table_traffic().bytes_sent, 6 * 2 * (24 + 1000));
              return absl::OkStatus();
            })) {
     EXPECT_OK(status);

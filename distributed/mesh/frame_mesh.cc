@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -13,6 +14,8 @@
 
 namespace millrace {
 namespace {
+
+using SteadyClock = std::chrono::steady_clock;
 
 struct HeaderFields {
   uint64_t magic = 0;
@@ -66,15 +69,23 @@ void FrameMesh::send(int rank) {
 }
 
 absl::Status FrameMesh::wait(int64_t ordinal) {
+  const SteadyClock::time_point start = SteadyClock::now();
+  SteadyClock::time_point all_begun = start;
   RETURN_IF_ERROR(connections_.work_on_all([&](int rank) -> absl::StatusOr<short> {
     Peer& peer = peers_[rank];
     send(rank);
+    const bool had_begun = has_begun(peer, ordinal);
+    // What waited for this rank to come is not what it takes to receive the message.
+    const SteadyClock::time_point now = had_begun ? start : SteadyClock::now();
     RETURN_IF_ERROR(receive(rank, ordinal));
+    if (!had_begun && has_begun(peer, ordinal)) all_begun = now;
     short events = peer.received < ordinal ? POLLIN : 0;
     // A later message may have to wait until the other rank starts its exchange.
     if (!peer.unsent.empty() && peer.unsent.front().ordinal <= ordinal) events |= POLLOUT;
     return events;
   }));
+  awaiting_ranks_ += absl::FromChrono(all_begun - start);
+  transferring_ += absl::FromChrono(SteadyClock::now() - all_begun);
   exchanges_.erase(ordinal);
   return absl::OkStatus();
 }

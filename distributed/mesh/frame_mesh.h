@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/byte_buffer.h"
 #include "distributed/mesh/peer_connections.h"
@@ -57,6 +58,9 @@ class FrameMesh {
 
   // Number of bytes that sockets have accepted so far.
   int64_t bytes_sent() const { return bytes_sent_; }
+  // Time inside wait() until the messages of all other ranks had begun to arrive; the rest of it.
+  absl::Duration awaiting_ranks() const { return awaiting_ranks_; }
+  absl::Duration transferring() const { return transferring_; }
 
   // See PeerConnections. Any thread.
   void shut_down() { connections_.shut_down(); }
@@ -82,6 +86,10 @@ class FrameMesh {
     uint64_t payload_read = 0;
   };
 
+  // True if the first byte of the message with this ordinal is there.
+  bool has_begun(const Peer& peer, int64_t ordinal) const {
+    return peer.received >= ordinal || (peer.received + 1 == ordinal && peer.header_read > 0);
+  }
   // Writes what the connection accepts.
   void send(int rank);
   // Reads what has arrived, up to the end of the message with this ordinal.
@@ -98,6 +106,8 @@ class FrameMesh {
   std::vector<Peer> peers_;                              // by rank
   std::map<int64_t, absl::Span<ByteBuffer>> exchanges_;  // started and not over, by ordinal
   int64_t bytes_sent_ = 0;
+  absl::Duration awaiting_ranks_ = absl::ZeroDuration();
+  absl::Duration transferring_ = absl::ZeroDuration();
   std::string discarded_;
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -253,6 +254,21 @@ TEST_F(LoneFrameMeshTest, WhatItSends) {
   std::string sent(33, '\0');
   ASSERT_EQ(recv(other_.get(), sent.data(), sent.size(), MSG_WAITALL), sent.size());
   EXPECT_EQ(sent, message(1, "a message"));
+}
+
+TEST_F(LoneFrameMeshTest, TimesOfWaitingAddUp) {
+  const auto start = std::chrono::steady_clock::now();
+  absl::Duration last = absl::ZeroDuration();
+  for (int64_t ordinal = 1; ordinal <= 3; ++ordinal) {
+    say(message(ordinal, "text"));
+    ASSERT_OK(exchange(ordinal));
+    const absl::Duration waited = mesh_->awaiting_ranks() + mesh_->transferring();
+    EXPECT_GT(waited, last);
+    EXPECT_GE(mesh_->awaiting_ranks(), absl::ZeroDuration());
+    EXPECT_GT(mesh_->transferring(), absl::ZeroDuration());
+    last = waited;
+  }
+  EXPECT_LE(last, absl::FromChrono(std::chrono::steady_clock::now() - start));
 }
 
 TEST_F(LoneFrameMeshTest, DamagedMessagesAreRefused) {

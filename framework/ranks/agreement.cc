@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "framework/request_state.h"
@@ -117,7 +119,12 @@ uint64_t Agreement::fingerprint(Place place) const {
 
 absl::Status Agreement::verify() {
   if (!exchange_.under_way()) return absl::OkStatus();
+  const absl::Time start = absl::Now();
   absl::StatusOr<ExchangeResult> result = exchange_.finish();
+  if (absl::string_view(place_.what) == kStepPlace) {
+    ++figures_.steps;
+    figures_.other_ranks += absl::Now() - start;
+  }
   if (!result.ok()) return give_up(result.status());
   result_ = *std::move(result);
   if (result_.failed > 0) return gather_failures(own_failure_);

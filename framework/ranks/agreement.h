@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "distributed/collectives.h"
 #include "distributed/step_exchange.h"
+#include "framework/ranks/rank_figures.h"
 #include "framework/request_queue.h"
 
 namespace millrace {
@@ -22,6 +23,9 @@ struct Place {
   const char* what = "";  // "step", "evaluation", …; a literal
   int64_t number = 0;
 };
+
+// The place before each step of training.
+inline constexpr char kStepPlace[] = "step";
 
 // What a rank tells of itself at such a place.
 struct RankShare {
@@ -98,6 +102,9 @@ class Agreement {
   // The lowest rank that failed, once failures were gathered; else -1.
   int failed_rank() const { return failed_rank_; }
   Collectives& collectives() { return collectives_; }
+  // What this rank waited for and sent in steps of training since this was set to zero, which the
+  // reader does. The step exchange is added here, the rest by who waits.
+  RankFigures& figures() { return figures_; }
 
  private:
   void start(Place place, const RankShare& share, absl::Status failure);
@@ -120,6 +127,7 @@ class Agreement {
   bool state_is_whole_ = false;  // of this rank
   bool all_whole_ = false;
   int failed_rank_ = -1;
+  RankFigures figures_;
 };
 
 }  // namespace millrace

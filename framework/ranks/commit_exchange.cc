@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/catch_exceptions.h"
 #include "base/finite.h"
 #include "base/status_macros.h"
+#include "framework/ranks/rank_figures.h"
 
 namespace millrace {
 namespace {
@@ -147,8 +150,15 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
     }
     vector.insert(vector.end(), tables.begin(), tables.end());
     buckets_.start(/*contribute=*/failure.ok());
+    RankFigures& figures = agreement_.figures();
+    absl::Duration& decision =
+        tables_ != nullptr && tables_->active() ? figures.owners : figures.other_ranks;
+    const absl::Time start = absl::Now();
     absl::Status summed = collectives.start_sum(absl::MakeSpan(vector))->wait();
+    const absl::Time decided = absl::Now();
+    decision += decided - start;
     summed.Update(buckets_.finish());
+    figures.gradients += absl::Now() - decided;
     return summed;
   });
   if (!status.ok()) {

@@ -9,6 +9,7 @@
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "embedding/shard/shard_totals.h"
+#include "framework/ranks/rank_figures.h"
 
 namespace millrace {
 namespace {
@@ -256,12 +257,14 @@ absl::Status TableExchange::exchange(Kind kind, const absl::Status& own) {
   const bool last = kind == Kind::kSums || (kind == Kind::kRows && phase_ == Phase::kEvaluate);
   next_ = last ? Kind::kNone : static_cast<Kind>(static_cast<int>(kind) + 1);
   Collectives& collectives = agreement_.collectives();
+  const TableTraffic before = collectives.table_traffic();
   const absl::Status exchanged =
       collectives.start_exchange(sent_, absl::MakeSpan(received(kind)))->wait();
   if (!exchanged.ok()) {
     next_ = Kind::kNone;
     return agreement_.give_up(exchanged);
   }
+  if (phase_ == Phase::kTrain) count(kind, before, collectives.table_traffic());
   // Every rank reads all frames before it leaves, so that all come to the same conclusion.
   bool failed = !own.ok();
   absl::Status damage;
@@ -280,6 +283,17 @@ absl::Status TableExchange::exchange(Kind kind, const absl::Status& own) {
   if (!failed) return absl::OkStatus();
   next_ = Kind::kNone;
   return agreement_.gather_failures(own);
+}
+
+void TableExchange::count(Kind kind, const TableTraffic& before, const TableTraffic& after) {
+  RankFigures& figures = agreement_.figures();
+  int64_t& bytes = kind == Kind::kIds    ? figures.ids_bytes
+                   : kind == Kind::kRows ? figures.rows_bytes
+                                         : figures.sums_bytes;
+  bytes += after.bytes_sent - before.bytes_sent;
+  absl::Duration& awaiting = kind == Kind::kRows ? figures.owners : figures.other_ranks;
+  awaiting += after.awaiting_ranks - before.awaiting_ranks;
+  figures.transfer += after.transferring - before.transferring;
 }
 
 absl::StatusOr<bool> TableExchange::check_header(Kind kind, int rank) {

@@ -114,6 +114,8 @@ class TableExchange {
   absl::Status read_frames(Kind kind, ReadPart read);
   std::vector<ByteBuffer>& received(Kind kind);
   absl::Status evict(TableMaintenance& table, int64_t count);
+  // Adds an exchange of training to Agreement::figures().
+  void count(Kind kind, const TableTraffic& before, const TableTraffic& after);
   // Checks what the frame of another rank begins with. Returns: whether that rank failed.
   absl::StatusOr<bool> check_header(Kind kind, int rank);
   int rank() const { return agreement_.collectives().rank(); }

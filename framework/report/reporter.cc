@@ -21,6 +21,51 @@ namespace {
 // What ranks tell one another of their times since the last report.
 constexpr char kSeconds[] = "seconds";
 constexpr char kDataWaitSeconds[] = "data_wait_seconds";
+// And of RankFigures.
+constexpr char kFiguresSeconds[] = "figures_seconds";
+constexpr char kOtherRanks[] = "other_ranks";
+constexpr char kOwners[] = "owners";
+constexpr char kGradients[] = "gradients";
+constexpr char kTransfer[] = "transfer";
+constexpr char kIdsBytes[] = "ids_bytes";
+constexpr char kRowsBytes[] = "rows_bytes";
+constexpr char kMostRowsBytes[] = "most_rows_bytes";
+constexpr char kSumsBytes[] = "sums_bytes";
+
+// `seconds`: the time of training in which they were collected; rank 0's counts.
+void add_figures(const RankFigures& figures, double seconds, ReportedValues& values) {
+  values.add(kFiguresSeconds, seconds, Reduction::kLast);
+  values.add(kOtherRanks, absl::ToDoubleSeconds(figures.other_ranks), Reduction::kMean);
+  values.add(kOwners, absl::ToDoubleSeconds(figures.owners), Reduction::kMean);
+  values.add(kGradients, absl::ToDoubleSeconds(figures.gradients), Reduction::kMean);
+  values.add(kTransfer, absl::ToDoubleSeconds(figures.transfer), Reduction::kMean);
+  const auto rows_bytes = static_cast<double>(figures.rows_bytes);
+  values.add(kIdsBytes, static_cast<double>(figures.ids_bytes), Reduction::kMean);
+  values.add(kRowsBytes, rows_bytes, Reduction::kMean);
+  values.add(kMostRowsBytes, rows_bytes, Reduction::kMax);
+  values.add(kSumsBytes, static_cast<double>(figures.sums_bytes), Reduction::kMean);
+}
+
+// `merged`: what add_figures() of all ranks gave. `steps`: in which they were collected.
+RankReport rank_report(const std::map<std::string, double>& merged, int64_t steps) {
+  RankReport report;
+  const double seconds = merged.at(kFiguresSeconds);
+  if (seconds > 0) {
+    report.other_ranks_share = merged.at(kOtherRanks) / seconds;
+    report.owners_share = merged.at(kOwners) / seconds;
+    report.gradients_share = merged.at(kGradients) / seconds;
+    report.transfer_share = merged.at(kTransfer) / seconds;
+  }
+  if (steps > 0) {
+    report.ids_bytes = merged.at(kIdsBytes) / static_cast<double>(steps);
+    report.rows_bytes = merged.at(kRowsBytes) / static_cast<double>(steps);
+    report.sums_bytes = merged.at(kSumsBytes) / static_cast<double>(steps);
+  }
+  if (merged.at(kRowsBytes) > 0) {
+    report.owner_imbalance = merged.at(kMostRowsBytes) / merged.at(kRowsBytes);
+  }
+  return report;
+}
 
 }  // namespace
 
@@ -32,6 +77,7 @@ Reporter::Reporter(MetricSet metrics, absl::Span<const std::unique_ptr<DenseOpti
       sparse_(sparse),
       collections_(std::move(collections)),
       clock_(clock),
+      figures_since_(clock.trained()),
       last_report_(clock.trained()) {}
 
 absl::Status Reporter::add(const StepResult& step) {
@@ -89,14 +135,17 @@ absl::Status Reporter::load_state(const ReportState& own,
   examples_ = good.examples();
   data_wait_ = absl::Nanoseconds(good.data_wait_nanoseconds());
   last_report_ = clock_.trained() - absl::Nanoseconds(good.trained_nanoseconds());
+  figures_since_ = clock_.trained();
   return annotate(status, "what was collected for the next report");
 }
 
-absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& collectives) {
+absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& collectives,
+                                      const RankFigures& figures) {
   RETURN_IF_ERROR(fold());
   ReportedValues times;
   times.add(kSeconds, absl::ToDoubleSeconds(trained()), Reduction::kLast);
   times.add(kDataWaitSeconds, absl::ToDoubleSeconds(data_wait_), Reduction::kMean);
+  add_figures(figures, absl::ToDoubleSeconds(clock_.trained() - figures_since_), times);
   TableFigures tables;
   for (const EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {
@@ -107,6 +156,7 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   RETURN_IF_ERROR(merge_ranks(collectives, {&metrics_, &values_, &times, &tables}));
   std::map<std::string, double> merged_times;
   times.drain(&merged_times);
+  figures_since_ = clock_.trained();
 
   Report report;
   report.progress = progress;
@@ -127,6 +177,7 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   }
   if (sparse_ != nullptr) report.learning_rates.merge(sparse_->learning_rates(progress));
   report.tables = tables.reports();
+  if (collectives.world_size() > 1) report.ranks = rank_report(merged_times, figures.steps);
   return report;
 }
 

@@ -15,6 +15,7 @@
 #include "embedding/table/table_statistics.h"
 #include "framework/events.h"
 #include "framework/loop/training_clock.h"
+#include "framework/ranks/rank_figures.h"
 #include "framework/report/metric_set.h"
 #include "framework/report/pending_steps.h"
 #include "framework/report/reported_values.h"
@@ -60,7 +61,10 @@ class Reporter {
   // The report since the last one, at `progress`, and begins the next. Collective: metrics,
   // reported values and the share of data waits are over all ranks, the time is rank 0's, and all
   // ranks get the same. Errors: those of merge_ranks.
-  absl::StatusOr<Report> take(const Progress& progress, Collectives& collectives);
+  // `figures`: of this rank, since the last report or since the run began; not looked at with one
+  // rank.
+  absl::StatusOr<Report> take(const Progress& progress, Collectives& collectives,
+                              const RankFigures& figures = {});
 
  private:
   absl::Status load_figures(absl::Span<const ReportState* const> parts);
@@ -78,6 +82,7 @@ class Reporter {
   int64_t steps_ = 0;
   int64_t examples_ = 0;
   absl::Duration data_wait_ = absl::ZeroDuration();
+  absl::Duration figures_since_;  // the clock's trained() when RankFigures began
   absl::Duration last_report_;  // the clock's trained() then; of a restored report before its first
 };
 

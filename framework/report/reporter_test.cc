@@ -70,6 +70,7 @@ TEST_F(ReporterTest, CollectsSteps) {
   EXPECT_EQ(report.examples, 16);
   EXPECT_EQ(report.examples_per_second, 2);
   EXPECT_EQ(report.data_wait_share, 0.25);
+  EXPECT_FALSE(report.ranks.has_value()) << "there is one";
   EXPECT_THAT(report.metrics, ElementsAre(Pair("loss", 1.75), Pair("mean", 0.5)));
   EXPECT_THAT(report.values, ElementsAre(Pair("clicks", 3), Pair("margin", 15)));
   EXPECT_THAT(report.learning_rates, ElementsAre(Pair("dense", 0.25), Pair("sparse", 0.25)));
@@ -200,12 +201,32 @@ TEST_F(ReporterTest, AReportIsOverAllRanksWithOneExchange) {
         RETURN_IF_ERROR(reporter.add(of_this_rank));
         reporter.values().add("clicks", 1 + self->rank(), Reduction::kSum);
         clock.advance(absl::Seconds(self->rank() == 0 ? 4 : 5));
-        ASSIGN_OR_RETURN(const Report report, reporter.take({.step = 1}, *self));
+        RankFigures figures = {.steps = 2, .other_ranks = absl::Seconds(1)};
+        if (self->rank() == 1) {
+          figures.other_ranks = absl::Seconds(2);
+          figures.owners = absl::Seconds(2);
+          figures.gradients = absl::Seconds(0.5);
+          figures.transfer = absl::Seconds(4);
+          figures.ids_bytes = 80;
+          figures.rows_bytes = 400;
+          figures.sums_bytes = 480;
+        }
+        ASSIGN_OR_RETURN(const Report report, reporter.take({.step = 1}, *self, figures));
         EXPECT_EQ(report.examples, 8);
         EXPECT_EQ(report.examples_per_second, 2) << "rank 0's time";
         EXPECT_EQ(report.data_wait_share, 0.25) << "the mean of 0 and 2 of 4 s";
         EXPECT_THAT(report.metrics, ElementsAre(Pair("loss", 3), Pair("mean", 0.25)));
         EXPECT_THAT(report.values, ElementsAre(Pair("clicks", 3), Pair("margin", 30)));
+        EXPECT_TRUE(report.ranks.has_value());
+        const RankReport ranks = report.ranks.value_or(RankReport());
+        EXPECT_EQ(ranks.other_ranks_share, 1.5 / 4) << "means, of rank 0's time";
+        EXPECT_EQ(ranks.owners_share, 1.0 / 4);
+        EXPECT_EQ(ranks.gradients_share, 0.25 / 4);
+        EXPECT_EQ(ranks.transfer_share, 2.0 / 4);
+        EXPECT_EQ(ranks.ids_bytes, 20);
+        EXPECT_EQ(ranks.rows_bytes, 100);
+        EXPECT_EQ(ranks.sums_bytes, 120);
+        EXPECT_EQ(ranks.owner_imbalance, 2) << "one rank sent all rows";
         return absl::OkStatus();
       });
   for (const absl::Status& status : statuses) EXPECT_OK(status);

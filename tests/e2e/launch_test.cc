@@ -81,6 +81,9 @@ TEST_F(LaunchTest, WrongUse) {
   EXPECT_THAT(refused({"-n", "2", "--max_restarts", "-1", "--", "train", "job"}),
               HasSubstr("--max_restarts -1"));
   EXPECT_THAT(refused({"-n", "2", "--", "launch", "-n", "2"}), HasSubstr("cannot launch"));
+  EXPECT_THAT(refused({"-n", "2", "train", "job", "--set", "a=1"}),
+              HasSubstr("launch has no flag --set; flags of the ranks' command go behind --"));
+  EXPECT_THAT(refused({"-n", "2", "--", "export", "job"}), HasSubstr("export runs in one process"));
 }
 
 TEST_F(LaunchTest, InsideALauncher) {

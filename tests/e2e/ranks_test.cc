@@ -205,6 +205,18 @@ TEST_F(TableRanksTest, TrainsSavesAndEvaluates) {
   int64_t rows = 0;
   for (const auto& table : tables_of(checkpoint)) rows += int64_t{table["rows"]};
   EXPECT_GT(rows, 100);
+  double waiting = 0;
+  const nlohmann::json ranks = read_json_lines("out/metrics/train.jsonl").back()["ranks"];
+  for (const auto& [reason, share] : ranks["waiting"].items()) {
+    EXPECT_GE(double{share}, 0) << reason;
+    waiting += double{share};
+  }
+  EXPECT_GT(waiting, 0);
+  EXPECT_LT(waiting, 1);
+  for (const char* exchange : {"ids", "rows", "sums"}) {
+    EXPECT_GT(double{ranks["bytes_per_step"][exchange]}, 100) << exchange;
+  }
+  EXPECT_GE(double{ranks["owner_imbalance"]}, 1);
   const ProgramResult one =
       millrace_ok({"evaluate", "job.textproto", "--checkpoint", "out", "--summary", "1.json"});
   millrace_ok({"launch", "-n", "3", "--", "evaluate", "job.textproto", "--checkpoint", "out",
