@@ -34,7 +34,7 @@ struct CommitExchange::Sums {
   int64_t with_targets = 0;   // ranks
   double targets = 0;
   at::Tensor loss;
-  std::vector<double> tables;  // TableExchange::Totals
+  std::vector<double> tables;  // TableExchange::totals()
 };
 
 CommitExchange::CommitExchange(Agreement& agreement, absl::Span<const NamedParameter> parameters,
@@ -62,17 +62,14 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
   }
   std::string own = input.non_finite;
   if (own.empty() && input.loss.defined() && !is_finite(input.loss)) own = "the loss";
-  TableExchange::Totals totals;
+  std::vector<double> totals;
   if (tables_ != nullptr) {
     RETURN_IF_ERROR(tables_->exchange_sums());
     totals = tables_->totals();
-    if (own.empty() && !totals.not_finite.empty()) {
-      own = absl::StrCat("the gradient of table ", totals.not_finite);
-    }
   }
   CommitInput checked = input;
   checked.non_finite = own;
-  ASSIGN_OR_RETURN(Sums sums, sum(checked, totals.numbers, absl::OkStatus()));
+  ASSIGN_OR_RETURN(Sums sums, sum(checked, totals, absl::OkStatus()));
   if (sums.failed > 0) return agreement_.gather_failures(absl::OkStatus());
   if (!sums.tables.empty()) RETURN_IF_ERROR(tables_->set_totals(sums.tables));
   CommitDecision decision;
@@ -80,6 +77,15 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
   if (sums.non_finite > 0) {
     ASSIGN_OR_RETURN(decision.refused, first_reason(own, sums.non_finite));
     return decision;
+  }
+  // No rank reported a gradient of its own: sums are not finite. The owner of the row is not to
+  // blame, so no rank is named.
+  if (!sums.tables.empty()) {
+    const std::string table = tables_->not_finite();
+    if (!table.empty()) {
+      decision.refused = absl::StrCat("the gradient of ", table);
+      return decision;
+    }
   }
   if (sums.with_targets > 0) {
     if (sums.with_targets != sums.with_examples) {
@@ -114,9 +120,9 @@ absl::Status CommitExchange::fail(const absl::Status& failure) {
     tables_->fail(failure).IgnoreError();
     return failure;
   }
-  const TableExchange::Totals none =
-      tables_ != nullptr ? tables_->empty_totals() : TableExchange::Totals();
-  const absl::StatusOr<Sums> sums = sum(CommitInput(), none.numbers, failure);
+  const std::vector<double> none =
+      tables_ != nullptr ? tables_->empty_totals() : std::vector<double>();
+  const absl::StatusOr<Sums> sums = sum(CommitInput(), none, failure);
   if (sums.ok()) agreement_.gather_failures(failure).IgnoreError();
   return failure;
 }

@@ -71,7 +71,7 @@ class CommitExchange {
 
  private:
   struct Sums;
-  // `tables`: TableExchange::Totals of this rank.
+  // `tables`: TableExchange::totals() of this rank.
   absl::StatusOr<Sums> sum(const CommitInput& input, absl::Span<const double> tables,
                            const absl::Status& failure);
   absl::StatusOr<std::string> first_reason(const std::string& own, int64_t ranks);

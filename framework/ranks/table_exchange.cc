@@ -137,25 +137,29 @@ absl::Status TableExchange::exchange_sums() {
                      });
 }
 
-TableExchange::Totals TableExchange::totals() {
-  Totals result;
-  if (!active_) return result;
+std::vector<double> TableExchange::totals() {
+  std::vector<double> totals;
+  if (!active_) return totals;
   for (EmbeddingCollection* collection : collections_) {
     const ShardTotals own = collection->owned_totals(/*with_norm=*/true);
-    for (size_t t = 0; t < own.not_finite.size() && result.not_finite.empty(); ++t) {
-      if (own.not_finite[t] > 0) result.not_finite = collection->tables()[t]->name();
-    }
-    result.numbers.push_back(own.squared_norm);
-    for (const int64_t ranks : own.not_finite) result.numbers.push_back(static_cast<double>(ranks));
-    for (const int64_t rows : own.new_rows) result.numbers.push_back(static_cast<double>(rows));
+    totals.push_back(own.squared_norm);
+    for (const int64_t ranks : own.not_finite) totals.push_back(static_cast<double>(ranks));
+    for (const int64_t rows : own.new_rows) totals.push_back(static_cast<double>(rows));
   }
-  return result;
+  return totals;
 }
 
-TableExchange::Totals TableExchange::empty_totals() const {
-  Totals result;
-  if (active_) result.numbers.resize(collections_.size() + 2 * tables());
-  return result;
+std::vector<double> TableExchange::empty_totals() const {
+  return std::vector<double>(active_ ? collections_.size() + 2 * tables() : 0);
+}
+
+std::string TableExchange::not_finite() {
+  if (!active_) return "";
+  for (EmbeddingCollection* collection : collections_) {
+    const GradientSummary summary = collection->summarize(/*with_norm=*/false);
+    if (!summary.finite) return summary.not_finite;
+  }
+  return "";
 }
 
 absl::Status TableExchange::set_totals(absl::Span<const double> sums) {

@@ -69,19 +69,19 @@ class TableExchange {
   // exchange is due or the run is over. Collective.
   absl::Status fail(const absl::Status& failure);
 
-  // What ranks add up of their rows before they decide about a step.
-  struct Totals {
-    std::string not_finite;       // the first table with gradients that are not finite; "": none
-    std::vector<double> numbers;  // as many on all ranks; empty if the exchange is not active
-  };
-  // Returns those of this rank. REQUIRES: exchange_sums() went well.
-  Totals totals();
-  // Returns those of a rank without rows.
-  Totals empty_totals() const;
-  // Sets the sums over ranks of Totals::numbers, by which the collections know the norm of all
-  // gradients and the number of new rows. Errors: ResourceExhausted naming the table if its limit
-  // is FAIL and does not allow the new rows.
+  // Returns what ranks add up of their rows before they decide about a step: this rank's part, as
+  // many numbers on all ranks; empty if the exchange is not active. REQUIRES: exchange_sums() went
+  // well.
+  std::vector<double> totals();
+  // Returns the totals of a rank without rows.
+  std::vector<double> empty_totals() const;
+  // Sets the sums over ranks of totals(), by which the collections know the norm of all gradients
+  // and the number of new rows. Errors: ResourceExhausted naming the table if its limit is FAIL and
+  // does not allow the new rows.
   absl::Status set_totals(absl::Span<const double> sums);
+  // Returns the first table whose gradients, of any rank or added up, are not finite, with its
+  // features: the same on all ranks. "": none. REQUIRES: set_totals() was called, if active().
+  std::string not_finite();
 
   // Removes rows of tables that have more rows, over all ranks, than a limit with on_full EVICT_LRU
   // or EVICT_LFU allows: those that one rank would remove if it had all. After a step was applied.

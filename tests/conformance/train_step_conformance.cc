@@ -20,7 +20,11 @@
 #include "base/status_matchers.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
+#include "embedding/embedding_collection.h"
+#include "framework/model.h"
 #include "framework/model_output_check.h"
+#include "framework/model_parts.h"
+#include "framework/ranks/table_exchange.h"
 #include "optim/gradient_clipping.h"
 #include "tests/fakes/fake_dataset.h"
 #include "tests/fakes/tiny_model.h"
@@ -65,22 +69,28 @@ std::vector<Batch> batches(int64_t count, int64_t size, int64_t nan_at = -1) {
 // A model, its optimizers and the step under test.
 class Bench {
  public:
-  // `collectives` of one rank if null; with more there are no tables.
+  // `collectives` of one rank if null; with more the table is over ranks.
   explicit Bench(const MakeStep& make, std::string optimizer = "adam",
                  std::unique_ptr<Collectives> collectives = nullptr)
       : step_(make()),
         collectives_(collectives == nullptr ? std::make_unique<OneRankCollectives>()
                                             : std::move(collectives)),
-        agreement_(*collectives_, requests_, {}) {
+        agreement_(*collectives_, requests_, {}, /*tasks=*/0, /*tables=*/1) {
     rank = collectives_->rank();
     TinyTrainerOptions options;
-    options.train.sparse = collectives_->world_size() == 1 ? 2 : 0;
+    options.train.sparse = 2;
     options.optimizer = std::move(optimizer);
     parts_ = tiny_parts(options);
     for (const auto& parameter : parts_.model->named_parameters()) {
       parameters_.push_back({parameter.key(), parameter.value()});
     }
-    commit_.emplace(agreement_, parameters_);
+    const std::vector<EmbeddingCollection*> collections = collections_of(*parts_.model);
+    const int world_size = collectives_->world_size();
+    if (world_size > 1) {
+      EXPECT_OK(collections[0]->shard({rank, world_size}));
+    }
+    tables_.emplace(agreement_, *parts_.model, collections);
+    commit_.emplace(agreement_, parameters_, &*tables_);
     parts_.model->train();
   }
 
@@ -111,10 +121,15 @@ class Bench {
                                *commit_,
                                clipping.has_value() ? &*clipping : nullptr,
                                compute};
-    agreement_.start({"step", progress.step}, {});
+    RankShare share;
+    share.rows = tables_->rows();
+    agreement_.start({"step", progress.step}, share);
     commit_->begin_step(progress.step, targets.size());
-    absl::StatusOr<StepResult> result = step_->run(
-        parts, {micro_batches, examples, progress, seed, rank, targets, loss_scale}, observer);
+    absl::StatusOr<StepResult> result = fetch(micro_batches);
+    if (result.ok()) {
+      result = step_->run(
+          parts, {micro_batches, examples, progress, seed, rank, targets, loss_scale}, observer);
+    }
     if (!result.ok() && !commit_->decided()) commit_->fail(result.status()).IgnoreError();
     if (result.ok()) {
       EXPECT_TRUE(commit_->decided()) << "the commit exchange was not asked";
@@ -130,7 +145,11 @@ class Bench {
 
   TrainerParts& parts() { return parts_; }
   TinyModel& model() { return static_cast<TinyModel&>(*parts_.model); }
+  // Of this rank.
   std::string state() { return fingerprint(model()); }
+  TableRows rows() const {
+    return parts_.sparse_optimizer->collections()[0]->tables()[0]->content().export_rows();
+  }
   at::Tensor parameter(size_t i) { return parameters_[i].value; }
 
   // What the model predicts for some batch, rows included.
@@ -151,13 +170,25 @@ class Bench {
   double loss_scale = 1;
 
  private:
+  // With several ranks, as the trainer does before each step. Returns: an empty result.
+  absl::StatusOr<StepResult> fetch(const std::vector<Batch>& micro_batches) {
+    if (!tables_->active()) return StepResult();
+    RETURN_IF_ERROR(agreement_.verify());
+    tables_->set_rows(agreement_.result().rows);
+    tables_->begin(Phase::kTrain, progress.step);
+    RETURN_IF_ERROR(tables_->fetch(micro_batches));
+    return StepResult();
+  }
+
   TrainerParts parts_;
   std::vector<NamedParameter> parameters_;
   std::unique_ptr<TrainStep> step_;
   RequestQueue requests_;
   std::unique_ptr<Collectives> collectives_;
   Agreement agreement_;
-  std::optional<CommitExchange> commit_;  // once the parameters are known
+  // Once the model is known.
+  std::optional<TableExchange> tables_;
+  std::optional<CommitExchange> commit_;
 };
 
 void check_result(const MakeStep& make) {
@@ -483,39 +514,75 @@ void check_models_without_parameters(const MakeStep& make) {
 
 }  // namespace
 
-// Rows [begin, end) of a batch without tables.
+// Rows [begin, end) of a batch with one id for each feature.
 Batch rows(const Batch& batch, int64_t begin, int64_t end) {
   Batch part;
   part.size = end - begin;
   part.dense = batch.dense.slice(0, begin, end);
   part.labels = batch.labels.slice(0, begin, end);
-  part.sparse.values = at::empty({0}, at::kLong);
-  part.sparse.offsets = at::zeros({1}, at::kLong);
+  part.sparse.values = batch.sparse.values.view({-1, batch.size}).slice(1, begin, end).flatten();
+  part.sparse.offsets = at::arange(part.sparse.values.numel() + 1, at::kLong);
   return part;
 }
 
-// Runs `steps` on two ranks of which rank 1 begins at row `cut` of each batch of 8. Returns: the
-// state of each rank's model after them.
-std::vector<std::string> train_two_ranks(
+// What two ranks came to.
+struct TwoRanks {
+  // Adds what a rank has.
+  void add(Bench& bench) {
+    MutexLock lock(mutex);
+    states[bench.rank] = bench.state();
+    for (const NamedParameter& parameter : parameters_of(bench.model())) {
+      const at::Tensor flat = parameter.value.detach().contiguous();
+      parameters[bench.rank].append(static_cast<const char*>(flat.const_data_ptr()), flat.nbytes());
+    }
+    const TableRows table = bench.rows();
+    for (size_t i = 0; i < table.ids.size(); ++i) {
+      const float* row = table.weights.data() + i * table.dim;
+      rows[table.ids[i]] = at::tensor(at::ArrayRef<float>(row, table.dim));
+      frequencies[table.ids[i]] = table.frequency[i];
+    }
+  }
+
+  Mutex mutex;
+  std::vector<std::string> states = std::vector<std::string>(2);      // with the rank's own rows
+  std::vector<std::string> parameters = std::vector<std::string>(2);  // dense ones, as bytes
+  std::map<int64_t, at::Tensor> rows;                                 // of both ranks, by id
+  std::map<int64_t, int64_t> frequencies;                             // likewise
+};
+
+// Expects that ranks have the same parameters, and together the rows of `reference`.
+void expect_same_ranks(const TwoRanks& ranks, const TwoRanks& reference) {
+  EXPECT_EQ(ranks.parameters[0], ranks.parameters[1]) << "all ranks hold the same bits";
+  EXPECT_FALSE(reference.rows.empty());
+  EXPECT_EQ(ranks.frequencies, reference.frequencies);
+  for (const auto& [id, row] : ranks.rows) {
+    const auto found = reference.rows.find(id);
+    ASSERT_NE(found, reference.rows.end()) << id;
+    EXPECT_TRUE(at::allclose(row, found->second, 1e-5, 1e-6)) << id;
+  }
+}
+
+// Runs `steps` on two ranks of which rank 1 begins at row `cut` of each batch of 8.
+std::unique_ptr<TwoRanks> train_two_ranks(
     const MakeStep& make, int64_t cut, int steps,
     const std::function<void(int step, int rank, Bench&, absl::StatusOr<StepResult>)>& check,
     const std::function<void(int rank, Bench&)>& prepare = nullptr) {
-  std::vector<std::string> states(2);
+  auto ranks = std::make_unique<TwoRanks>();
   run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> collectives) {
     const int rank = collectives->rank();
     Bench bench(make, "sgd", std::move(collectives));
     if (prepare) prepare(rank, bench);
-    FakeDataset data({.batches = steps, .batch_size = 8});
+    FakeDataset data({.batches = steps, .batch_size = 8, .sparse = 2});
     EXPECT_OK(data.start_epoch(0));
     for (int step = 0; step < steps; ++step) {
       const Batch batch = **data.next();
       const Batch part = rank == 0 ? rows(batch, 0, cut) : rows(batch, cut, 8);
       check(step, rank, bench, bench.run({part}, 8));
     }
-    states[rank] = bench.state();
+    ranks->add(bench);
     return absl::OkStatus();
   });
-  return states;
+  return ranks;
 }
 
 void check_ranks(const MakeStep& make) {
@@ -529,13 +596,12 @@ void check_ranks(const MakeStep& make) {
     losses[step] = result->loss;
     weight = bench.parameter(0).detach().clone();
   };
-  train_two_ranks(make, 4, 3, applied);
+  const auto halves = train_two_ranks(make, 4, 3, applied);
   const std::vector<at::Tensor> reference = losses;
   const at::Tensor expected = weight;
   for (const int64_t cut : {1, 7, 8}) {
     SCOPED_TRACE(absl::StrCat(cut, " examples on rank 0, ", 8 - cut, " on rank 1"));
-    const std::vector<std::string> states = train_two_ranks(make, cut, 3, applied);
-    EXPECT_EQ(states[0], states[1]) << "all ranks hold the same bits";
+    expect_same_ranks(*train_two_ranks(make, cut, 3, applied), *halves);
     EXPECT_TRUE(at::allclose(weight, expected, 1e-6, 1e-7));
     for (size_t i = 0; i < 3; ++i) {
       EXPECT_TRUE(at::allclose(losses[i], reference[i], 1e-6, 1e-7));
@@ -546,10 +612,13 @@ void check_ranks(const MakeStep& make) {
 // The same over ranks: targets are those of all, and a rank may have none.
 void check_tasks_on_ranks(const MakeStep& make) {
   std::map<int64_t, std::vector<at::Tensor>> results;  // examples on rank 0 → losses and weights
-  const FakeDatasetOptions data_options{.batches = 3, .batch_size = 16, .two_labels = true};
+  const FakeDatasetOptions data_options{
+      .batches = 3, .batch_size = 16, .sparse = 2, .two_labels = true};
+  TwoRanks whole_on_first;
   for (const int64_t cut : {16, 1, 2, 8}) {
     SCOPED_TRACE(absl::StrCat(cut, " examples on rank 0"));
-    std::vector<std::string> states(2);
+    TwoRanks divided;
+    TwoRanks& ranks = cut == 16 ? whole_on_first : divided;
     run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> collectives) {
       const int rank = collectives->rank();
       Bench bench(make, "sgd", std::move(collectives));
@@ -566,10 +635,10 @@ void check_tasks_on_ranks(const MakeStep& make) {
         if (rank == 0) results[cut].push_back(result->task_losses);
       }
       if (rank == 0) results[cut].push_back(bench.parameter(0).detach().clone());
-      states[rank] = bench.state();
+      ranks.add(bench);
       return absl::OkStatus();
     });
-    EXPECT_EQ(states[0], states[1]) << "all ranks hold the same bits";
+    expect_same_ranks(ranks, whole_on_first);
     for (size_t i = 0; i < results[cut].size(); ++i) {
       EXPECT_TRUE(at::allclose(results[cut][i], results[16][i], 1e-5, 1e-6)) << i;
     }
@@ -616,7 +685,7 @@ void check_clipping_on_ranks(const MakeStep& make) {
   for (const int64_t cut : {1, 4, 8}) {
     SCOPED_TRACE(absl::StrCat(cut, " examples on rank 0"));
     Mutex mutex;
-    const std::vector<std::string> states = train_two_ranks(
+    const auto ranks = train_two_ranks(
         make, cut, 3,
         [&](int step, int rank, Bench&, absl::StatusOr<StepResult> result) {
           ASSERT_OK(result);
@@ -626,7 +695,7 @@ void check_clipping_on_ranks(const MakeStep& make) {
           if (rank == 0) norms[cut].push_back(result->figures[0].second);
         },
         [](int, Bench& bench) { bench.clipping = clipping_by_norm(0.01); });
-    EXPECT_EQ(states[0], states[1]);
+    EXPECT_EQ(ranks->parameters[0], ranks->parameters[1]);
     EXPECT_EQ(first_of_rank[0], first_of_rank[1]);
     for (size_t i = 0; i < 3; ++i) {
       EXPECT_NEAR(norms[cut][i], norms[1][i], 1e-5 * norms[1][i]);
@@ -642,7 +711,7 @@ void check_bad_rank(const MakeStep& make) {
       if (++calls == 2) output.loss = output.loss * std::numeric_limits<double>::infinity();
     };
   };
-  std::vector<std::string> states = train_two_ranks(
+  auto ranks = train_two_ranks(
       make, 4, 3,
       [](int step, int, Bench&, absl::StatusOr<StepResult> result) {
         ASSERT_OK(result);
@@ -652,7 +721,7 @@ void check_bad_rank(const MakeStep& make) {
         }
       },
       spoil_loss);
-  EXPECT_EQ(states[0], states[1]);
+  EXPECT_EQ(ranks->parameters[0], ranks->parameters[1]);
   const auto fail = [](int rank, Bench& bench) {
     if (rank == 0) return;
     bench.model().on_forward = [calls = 0](const Batch&) mutable {
@@ -660,7 +729,7 @@ void check_bad_rank(const MakeStep& make) {
     };
   };
   std::vector<std::string> after_first(2);
-  states = train_two_ranks(
+  ranks = train_two_ranks(
       make, 4, 2,
       [&](int step, int rank, Bench& bench, absl::StatusOr<StepResult> result) {
         if (step == 0) {
@@ -673,7 +742,7 @@ void check_bad_rank(const MakeStep& make) {
         }
       },
       fail);
-  EXPECT_EQ(states, after_first) << "no rank applied the step";
+  EXPECT_EQ(ranks->states, after_first) << "no rank applied the step";
 }
 
 // A power of two: gradients that were scaled and divided again have the same bits.
