@@ -29,7 +29,7 @@ FAULTS = [
         (OWNER + ".cc", "  new_rows_ = std::count(rows_.begin(), rows_.end(), kNoRow);\n",
          "  new_rows_ = std::count(rows_.begin(), rows_.end(), kNoRow);\n"
          "  {\n    WriterLock lock(table_.mutex());\n    make_rows();\n  }\n"),
-    ], "//tests/ranks:tables_test", "TablesTest.AFirstStepThatIsRefused*"),
+    ], "//tests/ranks:refused_step_test", "*"),
     ("sum by arrival", [
         (OWNER + ".h", "  StepMap map_;  // of ids", "  std::vector<size_t> arrival_;\n"
          "  StepMap map_;  // of ids"),
@@ -55,6 +55,41 @@ FAULTS = [
          "  const std::vector<int64_t> own = this->rows();\n  rows = own;\n"
          "  rows_.assign(rows.begin(), rows.end());\n"),
     ], "//tests/ranks:tables_test", "TablesTest.ALimitThatRejects"),
+    ("rows of the first collection for all", [
+        (EXCHANGE, "    rows.remove_prefix(tables);\n", ""),
+    ], "//tests/ranks:table_models_test", "CollectionsTest.TwoEqualOneRank"),
+    ("limits of the first collection alone", [
+        (EXCHANGE, "  if (full.empty()) return absl::OkStatus();\n",
+         "  if (full.empty() || full[0].first != &collections_[0]->tables()[0]->maintenance()) {\n"
+         "    return absl::OkStatus();\n  }\n"),
+    ], "//tests/ranks:table_models_test", "CollectionsTest.TwoEqualOneRank"),
+    ("counts of the rank that looks up most", [
+        (OWNER + ".cc",
+         "    const uint64_t count = uint64_t{counts_[place]} + share.counts[number];\n",
+         "    const uint64_t count = std::max(counts_[place], share.counts[number]);\n"),
+    ], "//tests/ranks:table_options_test", "*TableOptimizersTest.*"),
+    ("announced is looked up", [
+        (OWNER + ".cc",
+         "    if (share.counts[i] == 0 || share.found[i] == Found::kNone) continue;\n",
+         "    if (share.found[i] == Found::kNone) continue;\n"),
+    ], "//tests/ranks:table_models_test", "LookupsTest.*"),
+    ("evicted ids of rank 0 alone are logged", [
+        ("embedding/table/table_maintenance.cc", "  parts_.evicted.add(step, ids);\n",
+         "  if (parts_.options.placement.rank == 0) parts_.evicted.add(step, ids);\n"),
+    ], "//tests/ranks:table_options_test", "*LimitsTest.*"),
+    ("owners answer for what is not finite", [
+        ("framework/ranks/commit_exchange.cc", "  CommitInput checked = input;\n",
+         "  for (size_t t = 1; t + 1 < totals.size(); ++t) {\n"
+         "    if (own.empty() && totals[t] > 0) own = \"a table\";\n  }\n"
+         "  CommitInput checked = input;\n"),
+    ], "//framework:train_step_test", "*Conformance"),
+    ("reports of rank 0's tables", [
+        ("framework/report/table_figures.cc",
+         "    for (int64_t& rows : sum.statistics.evicted) rows += reader.read_int64();\n",
+         "    for (int64_t& rows : sum.statistics.evicted) {\n"
+         "      const int64_t more = reader.read_int64();\n"
+         "      if (rank == 0) rows = more;\n    }\n"),
+    ], "//tests/ranks:table_models_test", "ReportsTest.*"),
     ("limit after after_step", [
         ("framework/trainer.cc",
          "      RETURN_IF_ERROR(tables_.enforce_limits({\"eviction\", position_.steps_done()}));\n",

@@ -1,0 +1,106 @@
+// A job with embedding tables over ranks that are threads, and what it leaves, for tests that
+// compare numbers of ranks.
+#ifndef MILLRACE_TESTS_RANKS_TABLE_RANKS_H_
+#define MILLRACE_TESTS_RANKS_TABLE_RANKS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "distributed/thread_collectives.h"
+#include "embedding/embedding_collection.h"
+#include "framework/hook.h"
+#include "framework/trainer.h"
+#include "tests/fakes/tiny_model.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+
+// Steps of the jobs of tiny_table_options().
+inline constexpr int64_t kTableSteps = 40;
+
+// Returns a job of kTableSteps steps of 24 examples with three ids each, below 200.
+TinyTrainerOptions tiny_table_options();
+
+// One job, whatever its number of ranks.
+struct TableRun {
+  TinyTrainerOptions options = tiny_table_options();
+  // Changes what the trainer of a rank is made of. `own`: its options. Default: changes nothing.
+  std::function<void(const TinyTrainerOptions& own, TrainerParts& parts)> change_parts = nullptr;
+  // Called with the trainer of each rank before it trains. Default: does nothing.
+  std::function<absl::Status(Trainer& trainer, int rank)> prepare = nullptr;
+  // Trains. Default: Trainer::train_and_evaluate().
+  std::function<absl::StatusOr<Summary>(Trainer& trainer)> train = nullptr;
+  // ThreadRanksOptions::inject.
+  std::function<absl::Status(const CollectiveCall&)> inject = nullptr;
+};
+
+// Makes the trainer of each rank and calls `body` with it. Returns: the status of each rank.
+std::vector<absl::Status> run_table_ranks(
+    const TableRun& run, int world_size,
+    const std::function<absl::Status(Trainer& trainer, int rank)>& body);
+
+struct RankedRow {
+  std::vector<float> weights;
+  std::map<std::string, std::vector<float>> slots;
+  int64_t frequency = 0;
+  int64_t last_step = 0;
+
+  friend bool operator==(const RankedRow&, const RankedRow&) = default;
+};
+
+// One table over all ranks.
+struct TableOutcome {
+  std::map<int64_t, RankedRow> rows;                 // by id
+  TableCounters counters;                            // sums
+  AdmissionState admission;                          // without a sketch
+  int64_t evicted_log_begins = 0;                    // the largest
+  std::vector<std::pair<int64_t, int64_t>> evicted;  // step and id, ascending
+};
+
+// What a job left.
+struct TablesOutcome {
+  std::map<std::string, TableOutcome> tables;
+  std::vector<std::string> dense;             // bytes of the dense parameters, by rank
+  std::vector<at::Tensor> parameters;         // of rank 0
+  std::map<std::string, double> metrics;      // of the last evaluation
+  std::map<std::string, int64_t> table_rows;  // of the summary
+};
+
+// Trains on `world_size` ranks. Expects that all succeed, that each row is on the rank of its id
+// alone, and that all ranks have the same dense parameters. Returns: an empty outcome if not.
+TablesOutcome train_tables(const TableRun& run, int world_size);
+
+// Expects that everything that is counted is equal, weights and slots within `tolerance` of the
+// norm of the row, and dense parameters and metrics in proportion.
+void expect_same_outcome(const TablesOutcome& one, const TablesOutcome& many,
+                         double tolerance = 1e-5);
+// Expects that everything is equal to the bit.
+void expect_equal_outcome(const TablesOutcome& one, const TablesOutcome& other);
+
+// Expects the same outcome of 1 rank and of `world_sizes`. Returns: that of 1 rank.
+TablesOutcome expect_same_over_ranks(const TableRun& run, double tolerance = 1e-5,
+                                     const std::vector<int>& world_sizes = {2, 3, 4});
+
+// Makes rank 0 spoil the first gradient of its tables, so that all ranks refuse the first step and
+// skip it. Expects that no rank has a row then, and calls `after` with the context of the hook.
+absl::Status refuse_first_step(Trainer& trainer, int rank, std::function<void(HookContext&)> after);
+
+// Adds a hook that calls `on_event` with each event of RecordingHook. `name`: that of the hook.
+absl::Status watch_events(
+    Trainer& trainer, std::function<absl::Status(HookContext&, absl::string_view event)> on_event,
+    const std::string& name = "watching");
+
+// Replaces the loss of a TinyModel by one whose gradients for rows all have the same sign, so that
+// their sums do not cancel.
+void make_one_sided(Trainer& trainer);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_RANKS_TABLE_RANKS_H_
