@@ -7,189 +7,27 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <map>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/mutex.h"
 #include "base/status_matchers.h"
-#include "distributed/one_rank_collectives.h"
-#include "distributed/thread_collectives.h"
-#include "embedding/embedding_collection.h"
-#include "framework/model.h"
-#include "framework/model_output_check.h"
-#include "framework/model_parts.h"
-#include "framework/ranks/table_exchange.h"
-#include "optim/gradient_clipping.h"
+#include "tests/conformance/train_step_bench.h"
+#include "tests/conformance/train_step_ranks_conformance.h"
 #include "tests/fakes/fake_dataset.h"
-#include "tests/fakes/tiny_model.h"
-#include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::ElementsAre;
-using MakeStep = std::function<std::unique_ptr<TrainStep>()>;
-
-// Writes down what it sees, and fails at one event if told to.
-class Watching : public StepObserver {
- public:
-  absl::Status after_data(const Batch&, int64_t micro_batch) override {
-    events.push_back(absl::StrCat("after_data(", micro_batch, ")"));
-    return events.back() == fail_at ? absl::AbortedError("planted") : absl::OkStatus();
-  }
-  void after_backward(const Gradients& gradients) override {
-    events.push_back("after_backward");
-    for (const NamedParameter& parameter : gradients.dense()) {
-      const at::Tensor gradient = parameter.value.grad();
-      dense.push_back(gradient.defined() ? gradient.clone() : gradient);
-    }
-    sparse_norm_squared = gradients.sparse_norm_squared();
-  }
-
-  std::vector<std::string> events;
-  std::string fail_at;
-  std::vector<at::Tensor> dense;
-  double sparse_norm_squared = 0;
-};
-
-std::vector<Batch> batches(int64_t count, int64_t size, int64_t nan_at = -1) {
-  FakeDataset data({.batches = count, .batch_size = size, .sparse = 2, .nan_at = nan_at});
-  std::vector<Batch> batches;
-  EXPECT_OK(data.start_epoch(0));
-  for (int64_t i = 0; i < count; ++i) batches.push_back(**data.next());
-  return batches;
-}
-
-// A model, its optimizers and the step under test.
-class Bench {
- public:
-  // `collectives` of one rank if null; with more the table is over ranks.
-  explicit Bench(const MakeStep& make, std::string optimizer = "adam",
-                 std::unique_ptr<Collectives> collectives = nullptr)
-      : step_(make()),
-        collectives_(collectives == nullptr ? std::make_unique<OneRankCollectives>()
-                                            : std::move(collectives)),
-        agreement_(*collectives_, requests_, {}, /*tasks=*/0, /*tables=*/1) {
-    rank = collectives_->rank();
-    TinyTrainerOptions options;
-    options.train.sparse = 2;
-    options.optimizer = std::move(optimizer);
-    parts_ = tiny_parts(options);
-    for (const auto& parameter : parts_.model->named_parameters()) {
-      parameters_.push_back({parameter.key(), parameter.value()});
-    }
-    const std::vector<EmbeddingCollection*> collections = collections_of(*parts_.model);
-    const int world_size = collectives_->world_size();
-    if (world_size > 1) {
-      EXPECT_OK(collections[0]->shard({rank, world_size}));
-    }
-    tables_.emplace(agreement_, *parts_.model, collections);
-    commit_.emplace(agreement_, parameters_, &*tables_);
-    parts_.model->train();
-  }
-
-  // One step of these micro-batches; Progress advances if it was applied.
-  absl::StatusOr<StepResult> run(const std::vector<Batch>& micro_batches) {
-    int64_t examples = 0;
-    for (const Batch& batch : micro_batches) examples += batch.size;
-    return run(micro_batches, examples, targets_of(micro_batches));
-  }
-
-  // What the model counts in all of these batches.
-  std::vector<int64_t> targets_of(const std::vector<Batch>& batches) {
-    std::vector<int64_t> targets;
-    for (const Batch& batch : batches) {
-      const std::vector<int64_t> counted = *count_targets(model(), batch);
-      targets.resize(counted.size());
-      for (size_t task = 0; task < counted.size(); ++task) targets[task] += counted[task];
-    }
-    return targets;
-  }
-
-  absl::StatusOr<StepResult> run(const std::vector<Batch>& micro_batches, int64_t examples,
-                                 const std::vector<int64_t>& targets = {}) {
-    const TrainStepParts parts{*parts_.model,
-                               parameters_,
-                               parts_.dense_optimizers,
-                               parts_.sparse_optimizer.get(),
-                               *commit_,
-                               clipping.has_value() ? &*clipping : nullptr,
-                               compute};
-    RankShare share;
-    share.rows = tables_->rows();
-    agreement_.start({"step", progress.step}, share);
-    commit_->begin_step(progress.step, targets.size());
-    absl::StatusOr<StepResult> result = fetch(micro_batches);
-    if (result.ok()) {
-      result = step_->run(
-          parts, {micro_batches, examples, progress, seed, rank, targets, loss_scale}, observer);
-    }
-    if (!result.ok() && !commit_->decided()) commit_->fail(result.status()).IgnoreError();
-    if (result.ok()) {
-      EXPECT_TRUE(commit_->decided()) << "the commit exchange was not asked";
-    }
-    if (result.ok() && result->applied) ++progress.step;
-    for (const NamedParameter& parameter : parameters_) {
-      EXPECT_FALSE(parameter.value.grad().defined() &&
-                   parameter.value.grad().count_nonzero().item<int64_t>() > 0)
-          << "the gradient of " << parameter.name << " was not cleared";
-    }
-    return result;
-  }
-
-  TrainerParts& parts() { return parts_; }
-  TinyModel& model() { return static_cast<TinyModel&>(*parts_.model); }
-  // Of this rank.
-  std::string state() { return fingerprint(model()); }
-  TableRows rows() const {
-    return parts_.sparse_optimizer->collections()[0]->tables()[0]->content().export_rows();
-  }
-  at::Tensor parameter(size_t i) { return parameters_[i].value; }
-
-  // What the model predicts for some batch, rows included.
-  at::Tensor predictions() {
-    const c10::AutoGradMode no_gradients(false);
-    model().eval();
-    const at::Tensor predictions = model().forward(batches(1, 32)[0])->predictions;
-    model().train();
-    return predictions;
-  }
-
-  Progress progress;
-  uint64_t seed = 1;
-  int rank = 0;
-  Watching observer;
-  std::optional<GradientClipping> clipping;
-  PrecisionConfig::Compute compute = PrecisionConfig::FLOAT32;
-  double loss_scale = 1;
-
- private:
-  // With several ranks, as the trainer does before each step. Returns: an empty result.
-  absl::StatusOr<StepResult> fetch(const std::vector<Batch>& micro_batches) {
-    if (!tables_->active()) return StepResult();
-    RETURN_IF_ERROR(agreement_.verify());
-    tables_->set_rows(agreement_.result().rows);
-    tables_->begin(Phase::kTrain, progress.step);
-    RETURN_IF_ERROR(tables_->fetch(micro_batches));
-    return StepResult();
-  }
-
-  TrainerParts parts_;
-  std::vector<NamedParameter> parameters_;
-  std::unique_ptr<TrainStep> step_;
-  RequestQueue requests_;
-  std::unique_ptr<Collectives> collectives_;
-  Agreement agreement_;
-  // Once the model is known.
-  std::optional<TableExchange> tables_;
-  std::optional<CommitExchange> commit_;
-};
+using train_step_testing::batches;
+using train_step_testing::Bench;
+using train_step_testing::clipping_by_norm;
+using train_step_testing::MakeStep;
+using train_step_testing::Watching;
 
 void check_result(const MakeStep& make) {
   Bench bench(make);
@@ -512,145 +350,6 @@ void check_models_without_parameters(const MakeStep& make) {
   EXPECT_TRUE(at::equal(before, bench.parameter(0).detach()));
 }
 
-}  // namespace
-
-// Rows [begin, end) of a batch with one id for each feature.
-Batch rows(const Batch& batch, int64_t begin, int64_t end) {
-  Batch part;
-  part.size = end - begin;
-  part.dense = batch.dense.slice(0, begin, end);
-  part.labels = batch.labels.slice(0, begin, end);
-  part.sparse.values = batch.sparse.values.view({-1, batch.size}).slice(1, begin, end).flatten();
-  part.sparse.offsets = at::arange(part.sparse.values.numel() + 1, at::kLong);
-  return part;
-}
-
-// What two ranks came to.
-struct TwoRanks {
-  // Adds what a rank has.
-  void add(Bench& bench) {
-    MutexLock lock(mutex);
-    states[bench.rank] = bench.state();
-    for (const NamedParameter& parameter : parameters_of(bench.model())) {
-      const at::Tensor flat = parameter.value.detach().contiguous();
-      parameters[bench.rank].append(static_cast<const char*>(flat.const_data_ptr()), flat.nbytes());
-    }
-    const TableRows table = bench.rows();
-    for (size_t i = 0; i < table.ids.size(); ++i) {
-      const float* row = table.weights.data() + i * table.dim;
-      rows[table.ids[i]] = at::tensor(at::ArrayRef<float>(row, table.dim));
-      frequencies[table.ids[i]] = table.frequency[i];
-    }
-  }
-
-  Mutex mutex;
-  std::vector<std::string> states = std::vector<std::string>(2);      // with the rank's own rows
-  std::vector<std::string> parameters = std::vector<std::string>(2);  // dense ones, as bytes
-  std::map<int64_t, at::Tensor> rows;                                 // of both ranks, by id
-  std::map<int64_t, int64_t> frequencies;                             // likewise
-};
-
-// Expects that ranks have the same parameters, and together the rows of `reference`.
-void expect_same_ranks(const TwoRanks& ranks, const TwoRanks& reference) {
-  EXPECT_EQ(ranks.parameters[0], ranks.parameters[1]) << "all ranks hold the same bits";
-  EXPECT_FALSE(reference.rows.empty());
-  EXPECT_EQ(ranks.frequencies, reference.frequencies);
-  for (const auto& [id, row] : ranks.rows) {
-    const auto found = reference.rows.find(id);
-    ASSERT_NE(found, reference.rows.end()) << id;
-    EXPECT_TRUE(at::allclose(row, found->second, 1e-5, 1e-6)) << id;
-  }
-}
-
-// Runs `steps` on two ranks of which rank 1 begins at row `cut` of each batch of 8.
-std::unique_ptr<TwoRanks> train_two_ranks(
-    const MakeStep& make, int64_t cut, int steps,
-    const std::function<void(int step, int rank, Bench&, absl::StatusOr<StepResult>)>& check,
-    const std::function<void(int rank, Bench&)>& prepare = nullptr) {
-  auto ranks = std::make_unique<TwoRanks>();
-  run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> collectives) {
-    const int rank = collectives->rank();
-    Bench bench(make, "sgd", std::move(collectives));
-    if (prepare) prepare(rank, bench);
-    FakeDataset data({.batches = steps, .batch_size = 8, .sparse = 2});
-    EXPECT_OK(data.start_epoch(0));
-    for (int step = 0; step < steps; ++step) {
-      const Batch batch = **data.next();
-      const Batch part = rank == 0 ? rows(batch, 0, cut) : rows(batch, cut, 8);
-      check(step, rank, bench, bench.run({part}, 8));
-    }
-    ranks->add(bench);
-    return absl::OkStatus();
-  });
-  return ranks;
-}
-
-void check_ranks(const MakeStep& make) {
-  std::vector<at::Tensor> losses(3);
-  at::Tensor weight;
-  const auto applied = [&](int step, int rank, Bench& bench, absl::StatusOr<StepResult> result) {
-    ASSERT_OK(result);
-    EXPECT_TRUE(result->applied);
-    EXPECT_EQ(result->examples, 8) << "those of the whole step";
-    if (rank != 0) return;
-    losses[step] = result->loss;
-    weight = bench.parameter(0).detach().clone();
-  };
-  const auto halves = train_two_ranks(make, 4, 3, applied);
-  const std::vector<at::Tensor> reference = losses;
-  const at::Tensor expected = weight;
-  for (const int64_t cut : {1, 7, 8}) {
-    SCOPED_TRACE(absl::StrCat(cut, " examples on rank 0, ", 8 - cut, " on rank 1"));
-    expect_same_ranks(*train_two_ranks(make, cut, 3, applied), *halves);
-    EXPECT_TRUE(at::allclose(weight, expected, 1e-6, 1e-7));
-    for (size_t i = 0; i < 3; ++i) {
-      EXPECT_TRUE(at::allclose(losses[i], reference[i], 1e-6, 1e-7));
-    }
-  }
-}
-
-// The same over ranks: targets are those of all, and a rank may have none.
-void check_tasks_on_ranks(const MakeStep& make) {
-  std::map<int64_t, std::vector<at::Tensor>> results;  // examples on rank 0 → losses and weights
-  const FakeDatasetOptions data_options{
-      .batches = 3, .batch_size = 16, .sparse = 2, .two_labels = true};
-  TwoRanks whole_on_first;
-  for (const int64_t cut : {16, 1, 2, 8}) {
-    SCOPED_TRACE(absl::StrCat(cut, " examples on rank 0"));
-    TwoRanks divided;
-    TwoRanks& ranks = cut == 16 ? whole_on_first : divided;
-    run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> collectives) {
-      const int rank = collectives->rank();
-      Bench bench(make, "sgd", std::move(collectives));
-      bench.model().counts_targets = true;
-      FakeDataset data(data_options);
-      EXPECT_OK(data.start_epoch(0));
-      for (int step = 0; step < 3; ++step) {
-        const Batch whole = **data.next();
-        const Batch part = rank == 0 ? rows(whole, 0, cut) : rows(whole, cut, 16);
-        const absl::StatusOr<StepResult> result = bench.run({part}, 16, bench.targets_of({whole}));
-        EXPECT_OK(result);
-        EXPECT_THAT(result->task_targets, ElementsAre(12, 3));
-        EXPECT_TRUE(at::allclose(result->loss, result->task_losses.sum()));
-        if (rank == 0) results[cut].push_back(result->task_losses);
-      }
-      if (rank == 0) results[cut].push_back(bench.parameter(0).detach().clone());
-      ranks.add(bench);
-      return absl::OkStatus();
-    });
-    expect_same_ranks(ranks, whole_on_first);
-    for (size_t i = 0; i < results[cut].size(); ++i) {
-      EXPECT_TRUE(at::allclose(results[cut][i], results[16][i], 1e-5, 1e-6)) << i;
-    }
-  }
-}
-
-GradientClipping clipping_by_norm(double max_norm) {
-  ClippingConfig config;
-  config.set_max_norm(max_norm);
-  return *GradientClipping::create(config);
-}
-
 double norm(const Watching& observer) {
   double squares = observer.sparse_norm_squared;
   for (const at::Tensor& gradient : observer.dense) {
@@ -675,74 +374,6 @@ void check_clipping(const MakeStep& make) {
       at::allclose(before - 0.1 * clipped.observer.dense[0], clipped.parameter(0).detach()));
   EXPECT_LT((clipped.predictions() - plain.predictions()).abs().max().item<double>(), 1);
   EXPECT_FALSE(at::equal(clipped.predictions(), plain.predictions()));
-}
-
-// Ranks with different gradients compute one norm, which does not depend on how the examples of a
-// step are divided, so that their parameters stay equal.
-void check_clipping_on_ranks(const MakeStep& make) {
-  std::map<int64_t, std::vector<double>> norms;  // number of examples on rank 0 → norm of each step
-  std::vector<double> first_of_rank(2);
-  for (const int64_t cut : {1, 4, 8}) {
-    SCOPED_TRACE(absl::StrCat(cut, " examples on rank 0"));
-    Mutex mutex;
-    const auto ranks = train_two_ranks(
-        make, cut, 3,
-        [&](int step, int rank, Bench&, absl::StatusOr<StepResult> result) {
-          ASSERT_OK(result);
-          ASSERT_EQ(result->figures.size(), 1u);
-          MutexLock lock(mutex);
-          if (step == 0) first_of_rank[rank] = result->figures[0].second;
-          if (rank == 0) norms[cut].push_back(result->figures[0].second);
-        },
-        [](int, Bench& bench) { bench.clipping = clipping_by_norm(0.01); });
-    EXPECT_EQ(ranks->parameters[0], ranks->parameters[1]);
-    EXPECT_EQ(first_of_rank[0], first_of_rank[1]);
-    for (size_t i = 0; i < 3; ++i) {
-      EXPECT_NEAR(norms[cut][i], norms[1][i], 1e-5 * norms[1][i]);
-    }
-  }
-}
-
-// What one rank does in its second step, to two ranks of three steps.
-void check_bad_rank(const MakeStep& make) {
-  const auto spoil_loss = [](int rank, Bench& bench) {
-    if (rank == 0) return;
-    bench.model().on_output = [calls = 0](ModelOutput& output) mutable {
-      if (++calls == 2) output.loss = output.loss * std::numeric_limits<double>::infinity();
-    };
-  };
-  auto ranks = train_two_ranks(
-      make, 4, 3,
-      [](int step, int, Bench&, absl::StatusOr<StepResult> result) {
-        ASSERT_OK(result);
-        EXPECT_EQ(result->applied, step != 1) << "one rank's loss refuses the step on all";
-        if (step == 1) {
-          EXPECT_THAT(result->refused, testing::HasSubstr("rank 1"));
-        }
-      },
-      spoil_loss);
-  EXPECT_EQ(ranks->parameters[0], ranks->parameters[1]);
-  const auto fail = [](int rank, Bench& bench) {
-    if (rank == 0) return;
-    bench.model().on_forward = [calls = 0](const Batch&) mutable {
-      return ++calls == 2 ? absl::DataLossError("planted") : absl::OkStatus();
-    };
-  };
-  std::vector<std::string> after_first(2);
-  ranks = train_two_ranks(
-      make, 4, 2,
-      [&](int step, int rank, Bench& bench, absl::StatusOr<StepResult> result) {
-        if (step == 0) {
-          EXPECT_OK(result);
-          after_first[rank] = bench.state();
-        } else if (rank == 0) {
-          EXPECT_THAT(result, StatusIs(absl::StatusCode::kAborted, "rank 1 failed: planted"));
-        } else {
-          EXPECT_THAT(result, StatusIs(absl::StatusCode::kDataLoss, "planted"));
-        }
-      },
-      fail);
-  EXPECT_EQ(ranks->states, after_first) << "no rank applied the step";
 }
 
 // A power of two: gradients that were scaled and divided again have the same bits.
@@ -826,6 +457,8 @@ void check_repeating(const MakeStep& make) {
   EXPECT_EQ(once.state(), repeated.state());
 }
 
+}  // namespace
+
 void check_train_step(const MakeStep& make) {
   const auto traced = [&](const char* what, void (*check)(const MakeStep&)) {
     SCOPED_TRACE(absl::StrCat("train step conformance: ", what));
@@ -842,14 +475,11 @@ void check_train_step(const MakeStep& make) {
   traced("no parameters", check_models_without_parameters);
   traced("tasks", check_tasks);
   traced("tasks without targets", check_tasks_without_targets);
-  traced("two ranks", check_ranks);
-  traced("tasks on two ranks", check_tasks_on_ranks);
-  traced("a bad rank", check_bad_rank);
   traced("clipping", check_clipping);
-  traced("clipping on two ranks", check_clipping_on_ranks);
   traced("loss scale", check_loss_scale);
   traced("precision", check_precision);
   traced("repeating", check_repeating);
+  train_step_testing::check_train_step_on_ranks(make);
 }
 
 }  // namespace millrace
