@@ -152,6 +152,7 @@ Collections two_collections() {
   users.mutable_limit()->set_on_full(LimitConfig::EVICT_LRU);
   users.mutable_optimizer()->set_learning_rate(0.02);
   users.mutable_optimizer()->mutable_adam();
+  users.mutable_optimizer()->set_duplicate_gradients(SparseOptimizerConfig::MEAN);
   shops.mutable_admission()->mutable_count()->set_min_count(3);
   regions.mutable_limit()->set_max_rows(80);
   regions.mutable_limit()->set_on_full(LimitConfig::REJECT);
