@@ -1,0 +1,75 @@
+// One thing that happens on one rank of a job, and what all ranks come to.
+#ifndef MILLRACE_TESTS_RANKS_RANK_CASE_H_
+#define MILLRACE_TESTS_RANKS_RANK_CASE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "distributed/collectives.h"
+#include "framework/hook.h"
+#include "framework/model.h"
+#include "tests/fakes/fake_windowed_dataset.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+
+// Called at each event of a hook, with the event's word (tests/fakes/recording_hook.h).
+using OnEvent = std::function<absl::Status(HookContext&, absl::string_view event)>;
+
+inline constexpr int64_t kRankBatch = 10;  // examples in a batch of one rank
+
+// What one rank of a case is made of: 8 batches of kRankBatch examples on each rank, one epoch, a
+// report every 2 steps.
+struct RankSetup {
+  TinyTrainerOptions options;
+  std::vector<FakeWindow> windows;  // instead of an epoch
+  OnEvent on_event;
+  std::function<void(ModelOutput&)> on_output;
+  std::function<absl::Status(std::vector<TableLookup>&)> on_lookups;
+  std::function<at::Tensor(at::Tensor)> on_pooled_gradient;
+  bool skip_non_finite = false;
+  int64_t max_windows = 0;
+};
+
+// What ranks come to, as run_rank_case says it, where it happens on rank `guilty`.
+using ExpectedOutcome = std::function<std::string(int world_size, int guilty)>;
+
+// One thing that happens, on one rank.
+struct RankCase {
+  std::string group;  // "requests", "data", …
+  std::string name;   // what happens
+  // Makes it happen. `guilty`: whether this is the rank that it happens on.
+  std::function<void(RankSetup& setup, bool guilty)> prepare;
+  ExpectedOutcome guilty;
+  ExpectedOutcome others;
+};
+
+// Trains one rank of a case that happens on rank `guilty`. Returns: what it came to, in one line:
+// "completed at step 8, 160 examples".
+std::string run_rank_case(const RankCase& rank_case, int guilty,
+                          std::unique_ptr<Collectives> collectives);
+
+// ---- For lists of cases ----
+
+// Returns "completed at step 8, 160 examples" where every rank had a full batch in each step.
+ExpectedOutcome even(absl::string_view outcome, int64_t step, absl::string_view more = "");
+// Returns the same where the guilty rank had `guilty` examples and each of the others `others`.
+ExpectedOutcome uneven(int64_t step, int64_t guilty, int64_t others, int64_t dropped = 0);
+// Returns what the others say of the guilty rank's `error`.
+ExpectedOutcome told(absl::string_view error, int64_t step, absl::string_view doing = "",
+                     absl::string_view more = "");
+
+// Returns what acts once, at the event `word` when `step` steps are applied.
+OnEvent once(absl::string_view word, int64_t step,
+             std::function<absl::Status(HookContext&)> action);
+// Asks for an evaluation.
+absl::Status evaluate(HookContext& context);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_RANKS_RANK_CASE_H_
