@@ -324,13 +324,7 @@ class LoopCases {
         "one rank is asked to stop (a signal) while all wait for a window that never comes",
         [](RankSetup& setup, bool guilty) {
           setup.windows = {{2, 0}, {4, -1}};
-          if (!guilty) return;
-          setup.on_event = once("start", 0, [](HookContext& context) {
-            context.requests().before_exchange([&context, looks = 0]() mutable {
-              if (++looks == 20) context.requests().stop("signal", Scope::kThisRank);
-            });
-            return absl::OkStatus();
-          });
+          if (guilty) setup.on_event = once("start", 0, stop_later);
         },
         even("stopped (signal)", 2, ", 1 windows"));
     window(

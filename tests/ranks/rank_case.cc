@@ -6,7 +6,10 @@
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/status_macros.h"
+#include "distributed/forwarded_collectives.h"
 #include "hooks/non_finite_guard_hook.h"
+#include "tests/fakes/fake_saver.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_model.h"
 
@@ -22,6 +25,44 @@ std::function<absl::Status(HookContext&, absl::string_view)> watch(
     return on_event ? on_event(context, event) : absl::OkStatus();
   };
 }
+
+// Collectives that pass everything on, but damage what comes in one exchange of tables behind the
+// header of TableExchange, so that this rank fails while it reads.
+class DamagingCollectives : public ForwardedCollectives {
+ public:
+  // `exchange`: from 0.
+  DamagingCollectives(std::unique_ptr<Collectives> under, int64_t exchange)
+      : ForwardedCollectives(std::move(under)), exchange_(exchange) {}
+
+  std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
+                                                    absl::Span<ByteBuffer> received) override {
+    auto pending = others().start_exchange(sent, received);
+    if (exchanges_++ != exchange_) return pending;
+    return std::make_unique<Damaged>(std::move(pending), received);
+  }
+
+ private:
+  class Damaged : public PendingCollective {
+   public:
+    Damaged(std::unique_ptr<PendingCollective> under, absl::Span<ByteBuffer> received)
+        : under_(std::move(under)), received_(received) {}
+    absl::Status wait() override {
+      RETURN_IF_ERROR(under_->wait());
+      constexpr size_t kPart = 8;  // where the part of the first collection begins
+      for (ByteBuffer& frame : received_) {
+        if (frame.size() > kPart) frame.data()[kPart] = 0x55;
+      }
+      return absl::OkStatus();
+    }
+
+   private:
+    const std::unique_ptr<PendingCollective> under_;
+    const absl::Span<ByteBuffer> received_;
+  };
+
+  const int64_t exchange_;
+  int64_t exchanges_ = 0;
+};
 
 std::string describe(const Summary& summary, const absl::Status& status,
                      const std::vector<int64_t>& evaluated) {
@@ -66,7 +107,18 @@ std::string run_rank_case(const RankCase& rank_case, int guilty,
   if (!setup.windows.empty()) {
     parts.train_data = std::make_unique<FakeWindowedDataset>(setup.options.train, setup.windows);
   }
+  if (setup.unreadable_exchange >= 0) {
+    collectives =
+        std::make_unique<DamagingCollectives>(std::move(collectives), setup.unreadable_exchange);
+  }
   parts.collectives = std::move(collectives);
+  if (setup.on_save) {
+    parts.saver = std::make_unique<FakeSaver>(
+        [&](const TrainState&, const auto&) -> absl::StatusOr<CheckpointInfo> {
+          RETURN_IF_ERROR(setup.on_save());
+          return CheckpointInfo();
+        });
+  }
   auto trainer = Trainer::create(setup.options.trainer, std::move(parts));
   if (!trainer.ok()) return trainer.status().ToString(absl::StatusToStringMode::kWithNoExtraData);
   std::vector<std::string> events;
@@ -117,6 +169,13 @@ OnEvent once(absl::string_view word, int64_t step,
 
 absl::Status evaluate(HookContext& context) {
   context.requests().evaluate();
+  return absl::OkStatus();
+}
+
+absl::Status stop_later(HookContext& context) {
+  context.requests().before_exchange([&context, looks = 0]() mutable {
+    if (++looks == 20) context.requests().stop("signal", Scope::kThisRank);
+  });
   return absl::OkStatus();
 }
 

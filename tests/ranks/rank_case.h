@@ -34,6 +34,10 @@ struct RankSetup {
   std::function<at::Tensor(at::Tensor)> on_pooled_gradient;
   bool skip_non_finite = false;
   int64_t max_windows = 0;
+  // The exchange of tables, from 0, of which this rank cannot read the messages; -1: none.
+  int64_t unreadable_exchange = -1;
+  // If set, there is a saver, which calls this for each checkpoint.
+  std::function<absl::Status()> on_save;
 };
 
 // What ranks come to, as run_rank_case says it, where it happens on rank `guilty`.
@@ -69,6 +73,8 @@ OnEvent once(absl::string_view word, int64_t step,
              std::function<absl::Status(HookContext&)> action);
 // Asks for an evaluation.
 absl::Status evaluate(HookContext& context);
+// Asks this rank to stop, as a signal does, before its twentieth exchange.
+absl::Status stop_later(HookContext& context);
 
 }  // namespace millrace
 
