@@ -605,6 +605,7 @@ CLASSES = {
     "tests/resume": {
         "asynchronous_saver_test": "tensor",
         "model_bank_test": "tensor",
+        "rank_bank_test": "tensor",
         "rank_save_test": "tensor",
         "resume_case": "torch",
         "resume_test": "tensor",

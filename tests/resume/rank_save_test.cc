@@ -13,14 +13,17 @@
 #include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "base/thread_pool.h"
 #include "checkpoint/checkpointable.h"
 #include "checkpoint/folder/checkpoint_list.h"
+#include "checkpoint/folder/checkpoint_reader.h"
 #include "checkpoint/saver.h"
 #include "distributed/thread_collectives.h"
 #include "framework/trainer.h"
 #include "tests/fakes/fake_dataset.h"
 #include "tests/fakes/memory_checkpoint.h"
 #include "tests/fakes/recording_hook.h"
+#include "tests/fakes/tiny_model.h"
 #include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {
@@ -36,9 +39,11 @@ constexpr int kRanks = 2;
 
 // A job that evaluates after step 3 of 6.
 struct RankJob {
+  bool table = false;  // over the ranks
   bool asynchronous = false;
   bool resume = false;
   int evaluation_fails_on = -1;          // a rank, in reading the data
+  int lookups_fail_on = -1;              // a rank, in evaluations
   bool throws = false;                   // it, instead of returning an error
   bool aborted = false;                  // is the code of that error
   std::string hook_fails_in;             // an event of rank 1's hook
@@ -87,6 +92,10 @@ absl::Status train_rank(const RankJob& job, FileSystem& files,
   options.train = {.batches = 6, .batch_size = 12, .dense = 3};
   options.train.rank = rank;
   options.train.world_size = collectives->world_size();
+  if (job.table) {
+    options.train.sparse = 2;
+    options.train.ids = 60;
+  }
   if (job.evaluation_fails_on == rank) options.eval.fail_at = 1;
   options.trainer.max_epochs = 1;
   options.trainer.report = {};
@@ -95,6 +104,11 @@ absl::Status train_rank(const RankJob& job, FileSystem& files,
   if (job.evaluation_fails_on == rank && (job.throws || job.aborted)) {
     parts.evaluation_sets[0].data = std::make_unique<FailingData>(job.throws);
   }
+  auto& model = static_cast<TinyModel&>(*parts.model);
+  model.on_lookups = [&](std::vector<TableLookup>&) {
+    const bool fails = job.lookups_fail_on == rank && !model.is_training();
+    return fails ? absl::DataLossError("fake data is damaged") : absl::OkStatus();
+  };
   SaverOptions saver;
   saver.folder = "c";
   saver.write_threads = 1;
@@ -137,6 +151,55 @@ class RankSaveTest : public testing::TestWithParam<bool> {
     for (const absl::Status& status : statuses) EXPECT_OK(status);
     return outcomes;
   }
+  // Has an evaluation fail on each rank, which `guilty` names, and resumes from what is saved then.
+  void expect_no_step_is_lost(const RankJob& job, int RankJob::*guilty) {
+    const std::vector<RankOutcome> whole = train(job);
+    for (const RankOutcome& rank : whole) ASSERT_OK(rank.status);
+    for (int failing = 0; failing < kRanks; ++failing) {
+      SCOPED_TRACE(absl::StrCat("rank ", failing));
+      ASSERT_OK(remove_recursively(disk_, "c"));
+      RankJob fails = job, resumes = job;
+      fails.*guilty = failing;
+      resumes.resume = true;
+      expect_saved_at_step_3(train(fails), failing);
+      if (job.table) expect_rows_of_all_ranks();
+      const std::vector<RankOutcome> resumed = train(resumes);
+      for (int rank = 0; rank < kRanks; ++rank) {
+        ASSERT_OK(resumed[rank].status);
+        EXPECT_EQ(resumed[rank].summary.eval_step.at("eval"), 3) << "it is made first";
+        EXPECT_EQ(resumed[rank].state, whole[rank].state) << "rank " << rank;
+      }
+    }
+  }
+
+  void expect_saved_at_step_3(const std::vector<RankOutcome>& failed, int guilty) {
+    EXPECT_EQ(kind_of(failed[guilty].status), FailureKind::kEvaluation);
+    EXPECT_THAT(failed[1 - guilty].status, StatusIs(absl::StatusCode::kAborted));
+    for (const RankOutcome& rank : failed) {
+      EXPECT_THAT(std::string(rank.status.message()),
+                  HasSubstr("fake data is damaged; training is saved up to step 3 in "
+                            "c/step-00000003: mend what the evaluation lacks"));
+      EXPECT_EQ(rank.summary.checkpoint, "c/step-00000003");
+    }
+    EXPECT_THAT(checkpoints(), ElementsAre("c/step-00000003"));
+  }
+
+  // The newest checkpoint is whole: its files have as many rows as its manifest says, of each rank
+  // The newest checkpoint is whole, and has rows of each rank.
+  void expect_rows_of_all_ranks() {
+    ASSERT_OK_AND_ASSIGN(const auto listed, list_checkpoints(disk_, "c"));
+    const CheckpointReader& reader = *listed.back().reader;
+    ThreadPool threads(1);
+    EXPECT_OK(reader.verify(threads));
+    EXPECT_FALSE(reader.manifest().has_base());
+    EXPECT_GT(reader.manifest().tables(0).rows(), 0);
+    int files = 0;
+    for (const auto& file : reader.manifest().files()) {
+      if (file.kind() == CheckpointManifest::TABLE_FILE) ++files;
+    }
+    EXPECT_EQ(files, kRanks);
+  }
+
   std::vector<std::string> checkpoints() {
     std::vector<std::string> paths;
     const auto listed = list_checkpoints(disk_, "c");
@@ -156,28 +219,16 @@ INSTANTIATE_TEST_SUITE_P(Savers, RankSaveTest, testing::Bool(), [](const auto& i
 });
 
 TEST_P(RankSaveTest, AFailedEvaluationCostsNoStep) {
-  const std::vector<RankOutcome> whole = train({});
-  for (const RankOutcome& rank : whole) ASSERT_OK(rank.status);
-  for (const int guilty : {0, 1}) {
-    SCOPED_TRACE(absl::StrCat("rank ", guilty));
-    ASSERT_OK(remove_recursively(disk_, "c"));
-    const std::vector<RankOutcome> failed = train({.evaluation_fails_on = guilty});
-    EXPECT_EQ(kind_of(failed[guilty].status), FailureKind::kEvaluation);
-    EXPECT_THAT(failed[1 - guilty].status, StatusIs(absl::StatusCode::kAborted));
-    for (const RankOutcome& rank : failed) {
-      EXPECT_THAT(std::string(rank.status.message()),
-                  HasSubstr("fake data is damaged; training is saved up to step 3 in "
-                            "c/step-00000003: mend what the evaluation lacks"));
-      EXPECT_EQ(rank.summary.checkpoint, "c/step-00000003");
-    }
-    EXPECT_THAT(checkpoints(), ElementsAre("c/step-00000003"));
-    const std::vector<RankOutcome> resumed = train({.resume = true});
-    for (int rank = 0; rank < kRanks; ++rank) {
-      ASSERT_OK(resumed[rank].status);
-      EXPECT_EQ(resumed[rank].summary.eval_step.at("eval"), 3) << "it is made first";
-      EXPECT_EQ(resumed[rank].state, whole[rank].state) << "rank " << rank;
-    }
-  }
+  expect_no_step_is_lost({}, &RankJob::evaluation_fails_on);
+}
+
+TEST_P(RankSaveTest, NorOneOfAJobWithATable) {
+  expect_no_step_is_lost({.table = true}, &RankJob::evaluation_fails_on);
+}
+
+// The other ranks hear of it where they exchange ids.
+TEST_P(RankSaveTest, NorOneWhoseLookupsFail) {
+  expect_no_step_is_lost({.table = true}, &RankJob::lookups_fail_on);
 }
 
 TEST_P(RankSaveTest, HoweverItFails) {
