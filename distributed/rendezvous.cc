@@ -136,7 +136,8 @@ class Meeting {
     if (!job.ok()) return refuse(absl::string_view(job.status().message()));
     return refuse(absl::StrCat(
         "it is not of the job of rank 0: ",
-        identity_difference(options_.world_size, options_.identity, job->first, job->second)));
+        identity_difference(options_.world_size, options_.identity, job->first, job->second),
+        "; all ranks of a job need the same job, and each job a MASTER_PORT of its own"));
   }
 
   // Leaves a note for rank 0. Returns: the error of this rank.
@@ -153,7 +154,7 @@ class Meeting {
     if (!times.ok()) return store_failed(times.status());
     if (*times > 1) {
       return refuse(absl::StrCat("it came twice: ", *times, " processes have rank ", options_.rank,
-                                 " of this job"));
+                                 " of this job; each needs a RANK of its own"));
     }
     if (absl::Status status = beat(); !status.ok()) return store_failed(status);
     absl::StatusOr<int64_t> arrived = store_.add("arrived", 1);

@@ -130,7 +130,8 @@ TEST_F(RendezvousTest, RankThatDiffersIsRefusedAndRank0SaysSo) {
   std::vector<absl::Status> results = meet_all(ranks);
   const std::string difference =
       "rank 1 was refused: it is not of the job of rank 0: configuration, line 2: \"b: 3\" here, "
-      "\"b: 2\" at rank 0";
+      "\"b: 2\" at rank 0; all ranks of a job need the same job, and each job a MASTER_PORT of its "
+      "own";
   EXPECT_EQ(results[1], absl::FailedPreconditionError(difference));
   EXPECT_THAT(results[0],
               StatusIs(absl::StatusCode::kUnavailable,
