@@ -12,8 +12,10 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "base/log.h"
@@ -22,6 +24,7 @@
 #include "checkpoint/folder/directory_lock.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "distributed/process_ranks_testing.h"
+#include "tests/ranks/checkpoint_content.h"
 #include "tests/ranks/failing_rank.h"
 #include "tools/exit_code.h"
 
@@ -29,7 +32,9 @@ namespace millrace {
 namespace {
 
 constexpr int kRanks = 3;
+constexpr int64_t kSteps = 12;
 constexpr char kCompleted[] = "completed at step 12";
+constexpr char kStopped[] = "to run again: stopped (signal SIGTERM) at step ";
 
 // Those of which the other ranks are not told.
 constexpr FailureKind kSilentKinds[] = {FailureKind::kKill, FailureKind::kFreeze,
@@ -94,6 +99,23 @@ std::string end_of(ProcessRanks& ranks, int rank) {
   return absl::IsOutOfRange(outcome) ? std::string(outcome.message()) : outcome.ToString();
 }
 
+// Trains a job to which nothing happens. Returns: what its last checkpoint holds.
+std::string content_of_undisturbed(const RankFailuresOptions& options) {
+  FailingRankOptions rank;
+  rank.folder = join_path(join_path(options.directory, "undisturbed"), "checkpoints");
+  FailureRecord record;
+  ProcessRanks ranks(kRanks, [&](const RankEnvironment& environment, const ChildLink&) {
+    return run_rank(rank, environment, record);
+  });
+  for (int r = 0; r < kRanks; ++r) {
+    const std::string end = end_of(ranks, r);
+    MILLRACE_CHECK(end == kCompleted) << end;
+  }
+  const auto content = content_of_newest(FileSystem::local(), rank.folder);
+  MILLRACE_CHECK(content.ok()) << content.status();
+  return *content;
+}
+
 // The longest that ranks took to leave after the failure of another one.
 struct Longest {
   absl::Duration lost, frozen;
@@ -102,9 +124,11 @@ struct Longest {
 // A job of three processes, from its start until what is left of it was checked.
 class Case {
  public:
-  Case(const RankFailures& failures, std::string directory, const RankFailuresOptions& options,
-       CampaignResult& result, Longest& longest)
+  // `undisturbed`: what the last checkpoint holds of a job to which nothing happens.
+  Case(const RankFailures& failures, const std::string& undisturbed, std::string directory,
+       const RankFailuresOptions& options, CampaignResult& result, Longest& longest)
       : failures_(failures),
+        undisturbed_(undisturbed),
         directory_(std::move(directory)),
         options_(options),
         result_(result),
@@ -122,7 +146,7 @@ class Case {
     stops ? check_stopped() : check_failed();
     ranks_.reset();
     check_lock();
-    if (!stops) check_resumed();
+    check_resumed();
     const absl::Status removed = remove_recursively(FileSystem::local(), directory_);
     if (!removed.ok()) violate(removed.ToString());
   }
@@ -221,17 +245,38 @@ class Case {
     std::set<std::string> ends;
     for (int rank = 0; rank < kRanks; ++rank) ends.insert(end_of(*ranks_, rank));
     if (!happened()) return violate("did not happen");
-    if (ends.size() != 1 || !absl::StartsWith(*ends.begin(), "stopped (signal SIGTERM) at ")) {
+    const bool too_late =
+        failures_[0].phase == FailurePhase::kSave && record_.of(failures_[0].rank).step == kSteps;
+    absl::string_view end = *ends.begin();
+    int64_t step = 0;
+    if (too_late && end == kCompleted) {
+      step = kSteps;
+    } else if (!absl::ConsumePrefix(&end, kStopped) || !absl::SimpleAtoi(end, &step)) {
+      step = -1;
+    }
+    if (ends.size() != 1 || step < 0) {
       for (const std::string& end : ends) violate(absl::StrCat("a rank came to: ", end));
       return;
     }
     for (const std::string& name : leftovers(folder_)) violate(absl::StrCat(name, " is left"));
-    // A job that has begun no step saves nothing.
-    if (absl::EndsWith(*ends.begin(), " step 0")) return;
+    check_saved(step);
+  }
+
+  // A job that has begun no step saves nothing.
+  void check_saved(int64_t step) {
     const auto listed = list_checkpoints(FileSystem::local(), folder_);
-    const bool last = listed.ok() && !listed->empty() &&
-                      absl::EndsWith(*ends.begin(), absl::StrCat(" ", listed->back().step));
-    if (!last) violate(absl::StrCat("no checkpoint of the end: ", *ends.begin()));
+    if (!listed.ok()) return violate(listed.status().ToString());
+    const auto of_step = [&](const ListedCheckpoint& listed) { return listed.step == step; };
+    const int64_t count = std::count_if(listed->begin(), listed->end(), of_step);
+    if (count != (step == 0 ? 0 : 1)) {
+      return violate(absl::StrCat(count, " checkpoints of step ", step));
+    }
+    if (step == 0) return;
+    const auto content = content_of_newest(FileSystem::local(), folder_);
+    if (!content.ok() || !absl::StartsWith(*content, absl::StrCat("step ", step, ","))) {
+      violate(absl::StrCat("stopped at step ", step, ", but the newest checkpoint: ",
+                           content.ok() ? *content : content.status().ToString()));
+    }
   }
 
   void check_lock() {
@@ -251,6 +296,12 @@ class Case {
     }
     ranks_.reset();
     for (const std::string& name : leftovers(folder_)) violate(absl::StrCat(name, " is left"));
+    const auto content = content_of_newest(FileSystem::local(), folder_);
+    if (!content.ok() || *content != undisturbed_) {
+      violate(
+          absl::StrCat("resumed, it holds: ", content.ok() ? *content : content.status().ToString(),
+                       "; undisturbed: ", undisturbed_));
+    }
   }
 
   void violate(const std::string& what) {
@@ -258,6 +309,7 @@ class Case {
   }
 
   const RankFailures failures_;
+  const std::string& undisturbed_;
   RankFailures failed_;  // those that happened
   const std::string directory_;
   const RankFailuresOptions& options_;
@@ -354,6 +406,7 @@ CampaignResult run_rank_failures(const std::vector<RankFailures>& cases,
   Longest longest;
   // Processes that ranks left behind would become children of this one.
   MILLRACE_CHECK(::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0) << errno;
+  const std::string undisturbed = content_of_undisturbed(options);
   std::deque<std::unique_ptr<Case>> running;
   const auto finish_first = [&] {
     running.front()->finish();
@@ -361,8 +414,9 @@ CampaignResult run_rank_failures(const std::vector<RankFailures>& cases,
   };
   for (size_t i = 0; i < cases.size(); ++i) {
     if (running.size() == static_cast<size_t>(options.parallel)) finish_first();
-    running.push_back(std::make_unique<Case>(
-        cases[i], join_path(options.directory, absl::StrCat("case", i)), options, result, longest));
+    running.push_back(std::make_unique<Case>(cases[i], undisturbed,
+                                             join_path(options.directory, absl::StrCat("case", i)),
+                                             options, result, longest));
   }
   while (!running.empty()) finish_first();
   if (::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD) {

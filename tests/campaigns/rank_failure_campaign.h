@@ -44,9 +44,11 @@ CampaignResult run_stalled_disks(const RankFailuresOptions& options);
 // * A failure happens. Each other rank ends in time with the exit code 76 and names the rank, its
 //   phase and its step; of two ranks that failed, one. A frozen rank that continues afterwards ends
 //   with 76, too.
-// * A job that resumes after a failure finishes.
-// * After a SIGTERM all ranks stop after the same step, and the newest checkpoint is of this step;
-//   before the first step there is none.
+// * After a SIGTERM all ranks stop after the same step, as jobs that are to run again, and the one
+//   newest checkpoint is of this step; before the first step there is none. Only a signal in the
+//   last save comes too late.
+// * A job that resumes after a failure or a stop finishes with the content of one that nothing
+//   happened to, by the digests of its last checkpoint.
 // * Nothing is left: no process, no held lock, no temporary directory.
 //
 // Figures: cases, hits of each phase, and the longest time until ranks left.

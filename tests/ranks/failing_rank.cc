@@ -145,9 +145,11 @@ absl::StatusOr<std::string> train(const FailingRankOptions& options, FailureInje
     if (!found.has_value()) return absl::NotFoundError("no checkpoint");
   }
   ASSIGN_OR_RETURN(const Summary summary, trainer->train());
-  const std::string outcome = summary.outcome == Outcome::kStopped
-                                  ? absl::StrCat("stopped (", summary.stop_reason, ")")
-                                  : "completed";
+  std::string outcome = "completed";
+  if (summary.outcome == Outcome::kStopped) {
+    outcome = absl::StrCat(summary.stopped_by_rank ? "to run again: " : "", "stopped (",
+                           summary.stop_reason, ")");
+  }
   return absl::StrCat(outcome, " at step ", summary.progress.step);
 }
 

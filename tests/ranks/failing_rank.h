@@ -33,7 +33,9 @@ struct FailingRankOptions {
 // Rows of the table are evicted: those that were not seen for some steps by `evict_rows`, and the
 // least recent ones by a limit.
 // Sets when this rank ended in the record, once it has left the job. Returns: what the training
-// came to: "completed at step 12", "stopped (signal) at step 7". Errors: those of the training.
+// came to: "completed at step 12", "to run again: stopped (signal) at step 7". The program ends
+// with the exit code 75 where this says "to run again" (Summary::stopped_by_rank). Errors: those of
+// the training.
 absl::StatusOr<std::string> run_failing_rank(const FailingRankOptions& options,
                                              FailureRecord& record);
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "base/log.h"
@@ -60,6 +61,14 @@ class InjectingCollectives : public ForwardedCollectives {
     return sum;
   }
 
+  absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override {
+    return inside_save([&] { return others().all_gather(bytes); });
+  }
+
+  absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override {
+    return inside_save([&] { return others().broadcast(bytes, root); });
+  }
+
   void set_phase(RankPhase phase, int64_t step) override {
     others().set_phase(phase, step);
     injector_.set_phase(phase, step);
@@ -68,6 +77,16 @@ class InjectingCollectives : public ForwardedCollectives {
   }
 
  private:
+  // Reports what comes before and after an exchange of a save.
+  template <typename Exchange>
+  std::invoke_result_t<Exchange> inside_save(Exchange exchange) {
+    const bool saves = injector_.phase() == RankPhase::kCheckpoint;
+    if (saves) injector_.hit(FailurePhase::kSave);
+    auto result = exchange();
+    if (saves) injector_.hit(FailurePhase::kSave);
+    return result;
+  }
+
   // Of what a frame of TableExchange begins with.
   static FailurePhase phase_of(const ByteBuffer& frame) {
     constexpr size_t kKind = 4, kEvaluates = 5;
@@ -96,7 +115,7 @@ const std::array<FailurePhaseEntry, kFailurePhases>& failure_phases() {
       {FailurePhase::kVector, "vector", RankPhase::kCommit, 24},
       {FailurePhase::kUpdate, "update", RankPhase::kUpdate, 12},
       {FailurePhase::kEviction, "eviction", RankPhase::kUpdate, 24},
-      {FailurePhase::kSave, "save", RankPhase::kCheckpoint, 3},
+      {FailurePhase::kSave, "save", RankPhase::kCheckpoint, 44},
       {FailurePhase::kEvaluation, "evaluation", RankPhase::kEvaluation, 16},
       {FailurePhase::kWindowWait, "window wait", RankPhase::kWindowWait, 6},
   }};

@@ -27,7 +27,7 @@ enum class FailurePhase {
   kVector,      // the sums of dense gradients and of the commit vector
   kUpdate,      // updating dense parameters and tables
   kEviction,    // the sums that choose rows to evict
-  kSave,        // writing a checkpoint
+  kSave,        // writing a checkpoint: its begin, and before and after each exchange of it
   kEvaluation,  // a forward pass or an exchange of tables of an evaluation
   kWindowWait,  // looking for a window
 };

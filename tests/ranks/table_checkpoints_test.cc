@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "distributed/thread_collectives.h"
+#include "tests/ranks/checkpoint_content.h"
 #include "tests/ranks/checkpoint_ranks.h"
 
 namespace millrace {
@@ -47,28 +47,6 @@ CheckpointRun a_run() {
   run.table = kAdmission;
   run.sparse_optimizer = "rowwise_adagrad {} learning_rate: 0.1";
   return run;
-}
-
-// The digests of all content of the newest checkpoint, whatever number of ranks wrote it.
-absl::StatusOr<std::string> digests_of_newest(FileSystem& files) {
-  ThreadPool threads(1);
-  ASSIGN_OR_RETURN(const auto listed, list_checkpoints(files, "c"));
-  if (listed.empty() || listed.back().reader == nullptr) return absl::NotFoundError("none");
-  const CheckpointReader& reader = *listed.back().reader;
-  RETURN_IF_ERROR(reader.verify(threads));
-  const CheckpointManifest& manifest = reader.manifest();
-  std::string text = absl::StrCat("step ", manifest.progress().step());
-  std::vector<std::string> lines;
-  for (const auto& digest : manifest.content_digests()) {
-    lines.push_back(absl::StrCat(digest.name(), " ", digest.digest()));
-  }
-  std::sort(lines.begin(), lines.end());
-  for (const std::string& line : lines) absl::StrAppend(&text, ", ", line);
-  for (const auto& table : manifest.tables()) {
-    absl::StrAppend(&text, ", ", table.rows(), " rows, state ", table.state_digest(), ", log from ",
-                    table.evicted_log_begins());
-  }
-  return text;
 }
 
 // How many files of the table the newest checkpoint has, and whether it is a delta.
@@ -135,13 +113,13 @@ TEST_P(TableCheckpointsTest, AnotherNumberOfRanksHoldsTheSame) {
       CheckpointRun again = run;  // trains nothing
       again.resume = again.save_again = true;
       run_all(again, files, world_size);
-      ASSERT_THAT(digests_of_newest(files), IsOkAndHolds(before)) << "read and saved again";
+      ASSERT_THAT(content_of_newest(files, "c"), IsOkAndHolds(before)) << "read and saved again";
     }
     run.resume = !before.empty();
     run.max_steps += 5;
     run_all(run, files, world_size);
     EXPECT_GT(shape_of_newest(files).files, world_size) << "several files of each";
-    ASSERT_OK_AND_ASSIGN(std::string now, digests_of_newest(files));
+    ASSERT_OK_AND_ASSIGN(std::string now, content_of_newest(files, "c"));
     EXPECT_THAT(now, HasSubstr(absl::StrCat("step ", run.max_steps)));
     EXPECT_NE(now, before);
     before = std::move(now);
@@ -193,7 +171,7 @@ TEST(TableCheckpointsOfRanksTest, DeltasNeedTheBaseOnAllRanks) {
     EXPECT_EQ(results[0].ok(), results[2].ok());
     if (results[0].ok()) {
       (shape_of_newest(files).is_delta ? deltas : wholes) += 1;
-      ASSERT_OK(digests_of_newest(files).status());
+      ASSERT_OK(content_of_newest(files, "c").status());
     } else {
       ++failures;
     }
@@ -279,7 +257,7 @@ TEST(TableCheckpointsOfRanksTest, AModelBankGivesEachRankItsRows) {
     run.bank = bank;
     if (files.info("c").ok()) EXPECT_OK(remove_recursively(files, "c"));
     run_all(run, files, world_size);
-    const auto digests = digests_of_newest(files);
+    const auto digests = content_of_newest(files, "c");
     EXPECT_OK(digests.status());
     return digests.ok() ? *digests : "";
   };
