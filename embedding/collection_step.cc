@@ -75,6 +75,7 @@ class Backward : public torch::autograd::Node {
 void CollectionStep::end() {
   calls.clear();
   ids = 0;
+  announced.end();
   totals.reset();
   error = absl::OkStatus();
   ++number;

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "embedding/embedding_output.h"
+#include "embedding/shard/announced_ids.h"
 #include "embedding/shard/shard_totals.h"
 #include "embedding/table/step_lookups.h"
 #include "embedding/table/step_plan.h"
@@ -38,6 +39,7 @@ struct CollectionStep {
   std::vector<ForwardCall> calls;
   int64_t number = 0;  // steps begun so far
   int64_t ids = 0;
+  AnnouncedIds announced;             // with one rank, in steps that are checked
   std::optional<ShardTotals> totals;  // of all ranks, once they are known
   absl::Status error;                 // the first one of forward and backward passes
 

@@ -180,7 +180,9 @@ absl::Status EmbeddingCollection::look_up(const CheckedInput& input, bool traini
       output.data = data[number] + place.first_column();
       output.stride = outputs[number].size(1);
       output.past_caches = static_cast<int64_t>(outputs[number].nbytes()) > kCacheBytes;
-      if (absl::Status status = look_up(t, training && !frozen(t), lists, output); !status.ok()) {
+      absl::Status status = look_up(t, training && !frozen(t), lists, output);
+      if (training) status.Update(step_->announced.check(t, lists.ids));
+      if (!status.ok()) {
         statuses[t] = annotate(std::move(status), absl::StrCat("feature ", place.name));
         return;
       }
@@ -411,14 +413,19 @@ const Placement& EmbeddingCollection::placement() const { return shard_->placeme
 
 void EmbeddingCollection::begin_requests(bool training) {
   discard();
-  shard_->begin(training);
+  if (shard_ != nullptr) {
+    shard_->begin(training);
+  } else if (training) {
+    step_->announced.begin(static_cast<int64_t>(tables_.size()));
+  }
 }
 
 absl::Status EmbeddingCollection::request(const KeyedJagged& features) {
   ASSIGN_OR_RETURN(const CheckedInput input, check_input(features), "looking up embeddings");
   for_each_table(input.features.values.numel(), [&](int64_t t) {
     for (const int64_t f : features_of_[t]) {
-      shard_->request(t, lists_of(input, f, options_.features[f]).ids);
+      const absl::Span<const int64_t> ids = lists_of(input, f, options_.features[f]).ids;
+      shard_ != nullptr ? shard_->request(t, ids) : step_->announced.add(t, ids);
     }
   });
   return absl::OkStatus();

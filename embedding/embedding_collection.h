@@ -148,16 +148,16 @@ class EmbeddingCollection : public torch::nn::Module {
   // Returns the placement given to shard(). REQUIRES: sharded().
   const Placement& placement() const;
 
-  // REQUIRES, for all that follows: sharded(). In frames this collection's part is one of several:
-  // functions append theirs, or consume theirs from the front. A part is a multiple of 8 bytes.
-  // Frames that are handed to receive_rows() and receive_sums() are borrowed until apply() or
-  // begin_requests(). They cost a copy where they begin at no multiple of 8 in memory.
+  // REQUIRES, for all that follows but begin_requests() and request(): sharded(). In frames this
+  // collection's part, a multiple of 8 bytes, is one of several: functions append theirs, or
+  // consume theirs from the front. Frames that are handed to receive_rows() and receive_sums() are
+  // borrowed until apply() or begin_requests(). One at no multiple of 8 in memory is copied.
 
   // Begins a step, or an evaluation (of a batch): earlier requests, rows and lookups are forgotten.
+  // A collection that is not sharded checks lookups against requests in this training step alone.
   void begin_requests(bool training);
   // Announces the ids of a micro-batch, in the order of the forward calls. What forward() looks up
-  // later must have been announced; the reverse is not needed. Errors: InvalidArgument as
-  // forward().
+  // later must have been announced; the reverse is not needed. Errors: those of forward().
   absl::Status request(const KeyedJagged& features);
   // Appends the ids that `owner`, another rank, holds. REQUIRES: all requests were made.
   void write_ids(int owner, ByteBuffer& frame);
@@ -216,8 +216,7 @@ class EmbeddingCollection : public torch::nn::Module {
   // For messages: its name, and those of its features.
   std::string describe(int64_t table) const;
   bool frozen(int64_t table) const { return options_.tables[table].frozen(); }
-  // The number that the lookup of a feature will have in the plan of its table; -1 if that is
-  // frozen.
+  // Returns the number of a feature's next lookup in the plan of its table; -1 if that is frozen.
   int64_t next_lookup(int64_t feature) const;
   bool own_gradients_are_finite(int64_t table) const;
   // Adds up what all ranks' gradients are for rows of a table of this one. Returns: if finite.
@@ -227,8 +226,7 @@ class EmbeddingCollection : public torch::nn::Module {
   bool frozen_gradients_are_finite(int64_t table) const;
   // Calls body(i) for i below `count`, on several threads if the work is worth it.
   void for_each(int64_t ids, int64_t count, const std::function<void(int64_t)>& body);
-  // The same for all tables. Each loop over them goes the other way than the one before, and begins
-  // with what that one left in the caches.
+  // The same for all tables, in turns from either end, so that a loop begins with what is cached.
   void for_each_table(int64_t ids, const std::function<void(int64_t)>& body);
 
   EmbeddingCollectionOptions options_;

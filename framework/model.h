@@ -76,8 +76,9 @@ class Model : public torch::nn::Module {
   // Returns the ids that forward() or evaluate() of this batch may look up, before either is
   // called: with tables over ranks their rows are fetched then. It may announce ids that are not
   // looked up; they leave no trace. An id that is looked up and was not announced is an error. A
-  // pure function of the batch: it uses no random numbers. Called for batches with examples, and
-  // only where tables are over ranks. Default: `batch.sparse` for each embedding collection among
+  // pure function of the batch: it uses no random numbers. Called for batches with examples where
+  // tables are over ranks, and with one rank in the first step of training, so that an id that is
+  // not announced is found there. Default: `batch.sparse` for each embedding collection among
   // the submodules.
   virtual absl::StatusOr<std::vector<TableLookup>> lookups(const Batch& batch);
 

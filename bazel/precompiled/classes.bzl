@@ -595,6 +595,7 @@ CLASSES = {
         "checkpoint_ranks_test": "tensor",
         "equality_test": "torch",
         "loop_cases": "torch",
+        "one_rank_lookups_test": "torch",
         "process_ranks_test": "torch",
         "rank_case": "torch",
         "rank_cases": "torch",

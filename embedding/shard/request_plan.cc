@@ -7,6 +7,7 @@
 #include "base/shared_mutex.h"
 #include "base/status_macros.h"
 #include "embedding/id_map/id_map.h"
+#include "embedding/shard/announced_ids.h"
 #include "embedding/table/new_record.h"
 #include "embedding/table/prefetch.h"
 
@@ -88,10 +89,7 @@ absl::Status RequestPlan::find(const IdLists& lists, std::vector<uint32_t>& memo
   }
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i] == kNoPlace) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("id ", lists.ids[i],
-                       " was not announced for this step; Model::lookups() must return every id "
-                       "that the model looks up"));
+      return not_announced_error(lists.ids[i]);
     }
     if (records_[places[i]] == nullptr) {
       return absl::InvalidArgumentError(

@@ -63,10 +63,9 @@ std::vector<ByteBuffer>& TableExchange::received(Kind kind) {
 }
 
 void TableExchange::begin(Phase phase, int64_t step) {
-  if (!active_) return;
   phase_ = phase;
   step_ = step;
-  next_ = Kind::kIds;
+  if (active_) next_ = Kind::kIds;
 }
 
 void TableExchange::repeat() {
@@ -74,7 +73,7 @@ void TableExchange::repeat() {
 }
 
 absl::Status TableExchange::fetch(absl::Span<const Batch> micro_batches) {
-  if (!active_) return absl::OkStatus();
+  if (!active_) return announce(micro_batches);
   // An evaluation is one phase, whatever it does.
   if (phase_ == Phase::kTrain) agreement_.collectives().set_phase(RankPhase::kLookup, step_);
   absl::Status own =
@@ -102,6 +101,14 @@ absl::Status TableExchange::fetch(absl::Span<const Batch> micro_batches) {
                      [](EmbeddingCollection& collection, int rank, absl::string_view& rows) {
                        return collection.receive_rows(rank, rows);
                      });
+}
+
+// With one rank, so that an id that is not announced fails before a job has several ranks. Later
+// steps are not checked, since that would hash each id once more.
+absl::Status TableExchange::announce(absl::Span<const Batch> micro_batches) {
+  if (collections_.empty() || phase_ != Phase::kTrain || announced_) return absl::OkStatus();
+  announced_ = true;
+  return catch_exceptions("the lookups of the model", [&] { return request(micro_batches); });
 }
 
 absl::Status TableExchange::request(absl::Span<const Batch> micro_batches) {

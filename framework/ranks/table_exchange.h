@@ -36,7 +36,8 @@ namespace millrace {
 // kind of the exchange, the phase, and whether its rank failed; the parts of the collections
 // follow, in the order of the model's modules.
 //
-// Does nothing if the job has one rank or the model no table. Used on the trainer's thread.
+// With one rank nothing is exchanged: fetch() checks in the first step of training that the model
+// announces what it looks up. Does nothing if the model has no table. Used on the trainer's thread.
 class TableExchange {
  public:
   // Borrows all. REQUIRES: with several ranks the collections are sharded
@@ -56,7 +57,8 @@ class TableExchange {
   // Asks the model for the lookups of these micro-batches, and fetches their rows. Collective.
   // Errors: Aborted if another rank failed; this rank's own: those of Model::lookups and of
   // EmbeddingCollection::request, DataLoss for a frame that cannot be read. Where due() is true
-  // afterwards the other ranks do not know of it: call fail().
+  // afterwards the other ranks do not know of it: call fail(). With one rank, in the first step of
+  // training: has the collections check the lookups of this step; in others: does nothing.
   absl::Status fetch(absl::Span<const Batch> micro_batches);
 
   // Sends the sums of gradients to their owners. Collective; after the last backward pass.
@@ -104,6 +106,7 @@ class TableExchange {
   using ReadPart =
       absl::FunctionRef<absl::Status(EmbeddingCollection&, int rank, absl::string_view&)>;
 
+  absl::Status announce(absl::Span<const Batch> micro_batches);
   // Builds this rank's requests.
   absl::Status request(absl::Span<const Batch> micro_batches);
   // Fills the frames to all other ranks.
@@ -128,6 +131,7 @@ class TableExchange {
   Phase phase_ = Phase::kTrain;
   int64_t step_ = 0;
   Kind next_ = Kind::kNone;
+  bool announced_ = false;  // with one rank: the lookups of the first step
   // Of each table, over all ranks: before the step in hand, and those that it adds.
   std::vector<int64_t> rows_, new_rows_;
   // Frames by rank. Collections borrow received rows and sums until the step ends, and a step that
