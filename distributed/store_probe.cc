@@ -51,8 +51,8 @@ absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addre
     }
     if (absl::Now() >= next_notice) {
       next_notice = absl::Now() + absl::Seconds(30);
-      MILLRACE_LOG(INFO) << "waiting for rank 0 to come to " << addresses[0].ip() << " port "
-                         << addresses[0].port() << ", at most "
+      MILLRACE_LOG(INFO) << "waiting for the store at " << addresses[0].ip() << " port "
+                         << addresses[0].port() << " to answer, at most "
                          << absl::FormatDuration(
                                 absl::Trunc(deadline - absl::Now(), absl::Seconds(1)))
                          << " longer";

@@ -48,7 +48,7 @@ absl::Status check(const LaunchFlags& flags) {
   if (flags.command[0] == "launch") {
     return absl::InvalidArgumentError("launch: a rank cannot launch ranks itself");
   }
-  for (const char* single : {"checkpoint", "export", "generate"}) {
+  for (const char* single : {"checkpoint", "explain", "export", "generate", "hooks"}) {
     if (flags.command[0] == single && flags.ranks > 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("launch: ", single, " runs in one process, and ", flags.ranks,

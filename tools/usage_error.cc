@@ -30,17 +30,18 @@ std::string unknown_flag(const CLI::App& app, const Arguments& rest) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
+  const bool has_separator = std::count(rest.begin(), rest.end(), "--") > 0;
   for (const std::string& argument : rest) {
+    if (argument == "--") break;
     const std::string name = argument.substr(0, argument.find('='));
     if (!absl::StartsWith(name, "--") || std::count(names.begin(), names.end(), name) > 0) continue;
-    // A forgotten "--".
-    if (app.get_name() == "launch") {
-      return absl::StrCat("launch has no flag ", name,
-                          "; flags of the ranks' command go behind --, as in: millrace launch -n 2 "
-                          "-- train CONFIG ",
-                          name);
-    }
-    return absl::StrCat("there is no flag ", name, did_you_mean(name, names));
+    const std::string unknown = absl::StrCat("there is no flag ", name, did_you_mean(name, names));
+    if (app.get_name() != "launch" || has_separator) return unknown;
+    return absl::StrCat(
+        unknown,
+        "; flags of the ranks' command go behind --, as in: millrace launch -n 2 -- "
+        "train CONFIG ",
+        name);
   }
   return "";
 }

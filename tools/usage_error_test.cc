@@ -28,6 +28,11 @@ UsageError explain(const std::vector<std::string>& arguments) {
   CLI::App* look = program.add_subcommand("config", "looks");
   look->require_subcommand(1);
   look->add_subcommand("check", "checks");
+  CLI::App* launch = program.add_subcommand("launch", "starts ranks");
+  int restarts = 0;
+  std::vector<std::string> command;
+  launch->add_option("--max_restarts", restarts);
+  launch->add_option("command", command);
   try {
     program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // last first
   } catch (const CLI::ParseError& error) {
@@ -42,7 +47,8 @@ TEST(UsageErrorTest, UnknownCommandsNameTheNearest) {
   EXPECT_THAT(explain({"trian", "job"}).message,
               AllOf(HasSubstr("no command trian"), HasSubstr("did you mean \"train\"?"),
                     EndsWith("see prog --help")));
-  EXPECT_THAT(explain({"bogus"}).message, AllOf(HasSubstr("bogus"), HasSubstr("train, config")));
+  EXPECT_THAT(explain({"bogus"}).message,
+              AllOf(HasSubstr("bogus"), HasSubstr("train, config, launch")));
   EXPECT_THAT(explain({"config", "chek"}).message,
               AllOf(HasSubstr("no command chek"), HasSubstr("\"check\""),
                     EndsWith("see prog config --help")));
@@ -54,6 +60,15 @@ TEST(UsageErrorTest, UnknownFlagsNameTheNearest) {
                 AllOf(StartsWith("there is no flag --max_step;"), HasSubstr("--max_steps"),
                       EndsWith("see prog train --help")));
   }
+}
+
+TEST(UsageErrorTest, AForgottenSeparatorOfLaunchIsExplained) {
+  EXPECT_THAT(explain({"launch", "train", "job", "--set", "a=1"}).message,
+              AllOf(StartsWith("there is no flag --set;"), HasSubstr("-- train CONFIG --set")));
+  EXPECT_THAT(explain({"launch", "--max_restart", "3", "--", "train", "job"}).message,
+              AllOf(StartsWith("there is no flag --max_restart;"), HasSubstr("--max_restarts"),
+                    Not(HasSubstr("go behind"))));
+  EXPECT_EQ(explain({"launch", "--", "train", "job", "--set", "a=1"}).message, "");
 }
 
 TEST(UsageErrorTest, WhatElseTheParserSays) {

@@ -293,6 +293,29 @@ TEST_P(KernelsTest, FindsTheLargestMagnitudeAnywhere) {
   }
 }
 
+// In the order of row_math.h: sixteen lanes, then halves of them, then rows.
+TEST_P(KernelsTest, SumsSquaresInOneOrder) {
+  for (const int64_t dim : {1, 15, 16, 17, 33, 64}) {
+    std::vector<std::vector<float>> rows(3, std::vector<float>(dim));
+    double expected = 0;
+    for (std::vector<float>& row : rows) {
+      double lanes[16] = {};
+      for (int64_t c = 0; c < dim; ++c) {
+        row[c] = 0.1f * static_cast<float>(c + 1) - static_cast<float>(&row - rows.data());
+        lanes[c % 16] += double{row[c]} * double{row[c]};
+      }
+      for (int width = 8; width >= 1; width /= 2) {
+        for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
+      }
+      expected += lanes[0];
+    }
+    const float* const pointers[] = {nullptr, rows[0].data(), rows[1].data(), nullptr,
+                                     rows[2].data()};
+    EXPECT_EQ(kernels_.sum_of_squares(pointers, 5, dim), expected) << dim;
+  }
+  EXPECT_EQ(kernels_.sum_of_squares(nullptr, 0, 4), 0);
+}
+
 TEST_P(KernelsTest, EveryHalfIsWidenedAndKept) {
   for (const RowType type : {RowType::kFloat16, RowType::kBfloat16}) {
     Bytes row(2 << 16);

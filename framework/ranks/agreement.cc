@@ -6,8 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "framework/request_state.h"
@@ -119,11 +118,11 @@ uint64_t Agreement::fingerprint(Place place) const {
 
 absl::Status Agreement::verify() {
   if (!exchange_.under_way()) return absl::OkStatus();
-  const absl::Time start = absl::Now();
+  const absl::Duration start = Clock::real().elapsed();
   absl::StatusOr<ExchangeResult> result = exchange_.finish();
   if (absl::string_view(place_.what) == kStepPlace) {
     ++figures_.steps;
-    figures_.other_ranks += absl::Now() - start;
+    figures_.other_ranks += Clock::real().elapsed() - start;
   }
   if (!result.ok()) return give_up(result.status());
   result_ = *std::move(result);

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/catch_exceptions.h"
+#include "base/clock.h"
 #include "base/finite.h"
 #include "base/status_macros.h"
 #include "framework/ranks/rank_figures.h"
@@ -159,12 +159,12 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
     RankFigures& figures = agreement_.figures();
     absl::Duration& decision =
         tables_ != nullptr && tables_->active() ? figures.owners : figures.other_ranks;
-    const absl::Time start = absl::Now();
+    const absl::Duration start = Clock::real().elapsed();
     absl::Status summed = collectives.start_sum(absl::MakeSpan(vector))->wait();
-    const absl::Time decided = absl::Now();
+    const absl::Duration decided = Clock::real().elapsed();
     decision += decided - start;
     summed.Update(buckets_.finish());
-    figures.gradients += absl::Now() - decided;
+    figures.gradients += Clock::real().elapsed() - decided;
     return summed;
   });
   if (!status.ok()) {

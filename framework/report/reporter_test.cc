@@ -227,10 +227,15 @@ TEST_F(ReporterTest, AReportIsOverAllRanksWithOneExchange) {
         EXPECT_EQ(ranks.rows_bytes, 100);
         EXPECT_EQ(ranks.sums_bytes, 120);
         EXPECT_EQ(ranks.owner_imbalance, 2) << "one rank sent all rows";
+        clock.advance(absl::Seconds(2));
+        ASSIGN_OR_RETURN(const Report second,
+                         reporter.take({.step = 1}, *self, {.other_ranks = absl::Seconds(1)}));
+        EXPECT_EQ(second.ranks.value_or(RankReport()).other_ranks_share, 0.5)
+            << "of the time since the report before";
         return absl::OkStatus();
       });
   for (const absl::Status& status : statuses) EXPECT_OK(status);
-  EXPECT_EQ(exchanges, 2) << "one for each rank";
+  EXPECT_EQ(exchanges, 4) << "one for each rank and report";
 }
 
 TEST_F(ReporterTest, AValueThatRanksReduceDifferently) {
