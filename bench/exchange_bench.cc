@@ -63,11 +63,11 @@ class Work {
   std::vector<float> values_ = std::vector<float>(64, 1.0f);
 };
 
-// The control channel of others, left as it is, waited for at once, or replaced by what this rank
-// can tell alone: in this benchmark all ranks say the same.
-class ControlChannel : public ForwardedCollectives {
+// The step exchange (sums of integers) left as it is, waited for at once, or replaced by what this
+// rank can tell alone: in this benchmark all ranks say the same. The rest is that of the others.
+class StepExchangeMode : public ForwardedCollectives {
  public:
-  ControlChannel(Collectives& others, Mode mode) : ForwardedCollectives(others), mode_(mode) {}
+  StepExchangeMode(Collectives& others, Mode mode) : ForwardedCollectives(others), mode_(mode) {}
   using ForwardedCollectives::start_sum;
   std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) override {
     if (mode_ == kNone) {
@@ -152,7 +152,7 @@ absl::StatusOr<double> measure(Collectives& collectives, Work& work, Mode mode, 
                    create_dense_optimizer(config, parameters_of(*parts.model)));
   parts.dense_optimizers.push_back(std::move(optimizer));
   parts.train_data = std::make_unique<Repeating>(steps);
-  parts.collectives = std::make_unique<ControlChannel>(collectives, mode);
+  parts.collectives = std::make_unique<StepExchangeMode>(collectives, mode);
   TrainerOptions options;
   options.report = {};
   options.metrics = {"mean"};

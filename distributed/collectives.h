@@ -46,6 +46,7 @@ inline constexpr int kChannels = 3;
 // Bytes that the table channel sends in front of each message.
 inline constexpr int64_t kTableHeaderBytes = 24;
 
+// What a rank sent on the table channel, and how long it waited there.
 struct TableTraffic {
   int64_t bytes_sent = 0;  // messages, and kTableHeaderBytes for each
   // Time inside wait() until a message of each other rank had begun to arrive, and the time after
@@ -113,8 +114,7 @@ class Collectives {
   // REQUIRES: `sent` and `received` have world_size() elements.
   virtual std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
                                                             absl::Span<ByteBuffer> received) = 0;
-  // What this rank has sent and waited for on the table channel since it joined. Includes an
-  // exchange completely once its wait() returned OK.
+  // Returns the sums since this rank joined. An exchange is in them once its wait() returned OK.
   virtual TableTraffic table_traffic() const = 0;
 
   // Data channel. Element-wise sum over ranks, in place.

@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-// A base for Collectives that change some functions of others: it forwards all of them.
+// Forwards every function to other Collectives. Subclasses override what they change.
 class ForwardedCollectives : public Collectives {
  public:
   explicit ForwardedCollectives(std::shared_ptr<Collectives> others) : others_(std::move(others)) {}

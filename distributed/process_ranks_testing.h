@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-// As reserve_port(), which must find one.
+// Reserves a port; ends the test if there is none.
 ReservedPort free_port();
 
 // What a child sees of its parent.

@@ -8,19 +8,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/log.h"
 #include "base/status_macros.h"
 #include "distributed/collectives.h"
 #include "distributed/heartbeat.h"
+#include "distributed/wait_notice.h"
 
 namespace millrace {
 namespace {
 
 constexpr char kJobFormat[] = "millrace job 1";
 constexpr absl::Duration kBeatInterval = absl::Milliseconds(500);
-// When a rank that waits says so.
-constexpr absl::Duration kFirstNotice = absl::Seconds(5);
-constexpr absl::Duration kNoticeInterval = absl::Seconds(30);
 // How long rank 0 stays after a refusal, so that the others read why.
 constexpr absl::Duration kFarewell = absl::Seconds(3);
 
@@ -81,7 +78,7 @@ class Meeting {
         poll_interval_(
             std::max(absl::Milliseconds(20), absl::Milliseconds(0.5) * options.world_size)),
         watch_(options.rank, options.world_size, options.silence_limit / 2),
-        next_notice_(clock.elapsed() + kFirstNotice),
+        notice_(clock, deadline_),
         answered_(clock.elapsed()) {}
 
   absl::Status run() {
@@ -187,21 +184,6 @@ class Meeting {
     return ranks;
   }
 
-  void tell_whom_it_waits_for(const std::vector<int>& absent) {
-    if (absent.empty()) return;
-    tell_that_it_waits(
-        absl::StrCat("for ", name_ranks(absent), " of ", options_.world_size, " to come"));
-  }
-
-  void tell_that_it_waits(absl::string_view for_what) {
-    if (clock_.elapsed() < next_notice_) return;
-    next_notice_ = clock_.elapsed() + kNoticeInterval;
-    MILLRACE_LOG(INFO) << "waiting " << for_what << ", at most "
-                       << absl::FormatDuration(
-                              absl::Trunc(deadline_ - clock_.elapsed(), absl::Seconds(1)))
-                       << " longer";
-  }
-
   absl::Status silence() const {
     const std::vector<int> silent = watch_.silent(options_.silence_limit);
     if (silent.empty()) return absl::OkStatus();
@@ -231,7 +213,10 @@ class Meeting {
     if (clock_.elapsed() >= next_beat_) {
       RETURN_IF_ERROR(beat());
       ASSIGN_OR_RETURN(const std::vector<int> absent, missing());  // looks at all
-      tell_whom_it_waits_for(absent);
+      if (!absent.empty()) {
+        notice_.log_if_due(
+            absl::StrCat("for ", name_ranks(absent), " of ", options_.world_size, " to come"));
+      }
       if (absl::Status status = silence(); !status.ok()) return speak(status);
     }
     if (too_late()) return speak(not_all_came());
@@ -272,7 +257,7 @@ class Meeting {
     if (clock_.elapsed() >= next_beat_) {
       RETURN_IF_ERROR(beat());
       RETURN_IF_ERROR(look_at(0).status());
-      tell_that_it_waits("for rank 0 to find all ranks there");
+      notice_.log_if_due("for rank 0 to find all ranks there");
       if (absl::Status status = silence(); !status.ok()) return speak(status);
     }
     // Rank 0 began earlier and says more: its word goes first.
@@ -297,7 +282,7 @@ class Meeting {
   PeerWatch watch_;
   int64_t beats_ = 0;
   absl::Duration next_beat_ = absl::ZeroDuration();
-  absl::Duration next_notice_;
+  WaitNotice notice_;
   absl::Duration answered_;  // when the store last did
 };
 

@@ -1,11 +1,12 @@
 #include "distributed/store_probe.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/status_macros.h"
+#include "distributed/wait_notice.h"
 
 namespace millrace {
 
@@ -37,7 +38,9 @@ absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addre
   constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
   const absl::Time deadline = absl::Now() + timeout;
   absl::Duration pause = absl::Milliseconds(20);
-  absl::Time next_notice = absl::Now() + absl::Seconds(5);
+  WaitNotice notice(Clock::real(), Clock::real().elapsed() + timeout);
+  const std::string awaited = absl::StrCat("for the store at ", addresses[0].ip(), " port ",
+                                           addresses[0].port(), " to answer");
   for (;;) {
     absl::Status problem;
     for (const SocketAddress& address : addresses) {
@@ -49,14 +52,7 @@ absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addre
     if (absl::Now() + pause >= deadline) {
       return absl::UnavailableError(absl::string_view(problem.message()));
     }
-    if (absl::Now() >= next_notice) {
-      next_notice = absl::Now() + absl::Seconds(30);
-      MILLRACE_LOG(INFO) << "waiting for the store at " << addresses[0].ip() << " port "
-                         << addresses[0].port() << " to answer, at most "
-                         << absl::FormatDuration(
-                                absl::Trunc(deadline - absl::Now(), absl::Seconds(1)))
-                         << " longer";
-    }
+    notice.log_if_due(awaited);
     Clock::real().sleep(pause);
     pause = std::min(2 * pause, kLongestPause);
   }

@@ -425,7 +425,11 @@ absl::Status EmbeddingCollection::request(const KeyedJagged& features) {
   for_each_table(input.features.values.numel(), [&](int64_t t) {
     for (const int64_t f : features_of_[t]) {
       const absl::Span<const int64_t> ids = lists_of(input, f, options_.features[f]).ids;
-      shard_ != nullptr ? shard_->request(t, ids) : step_->announced.add(t, ids);
+      if (shard_ != nullptr) {
+        shard_->request(t, ids);
+      } else {
+        step_->announced.add(t, ids);
+      }
     }
   });
   return absl::OkStatus();

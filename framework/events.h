@@ -95,7 +95,7 @@ struct TableReport {
 };
 
 // How the ranks of a job worked together since the last report, or, if that is later, since the run
-// began. All are means over ranks.
+// began. Means over ranks, but for owner_imbalance.
 struct RankReport {
   // Shares of the time of training, in [0, 1], in which a rank waited: for other ranks to come to
   // an exchange; for owners of rows, to answer and to add up gradients; for sums of dense

@@ -122,7 +122,7 @@ absl::Status RankSteps::step(const Batch& batch, const at::Tensor& gradient, Fig
   share.has_data = true;
   share.examples = batch.size;
   share.rows = tables_->rows();
-  RETURN_IF_ERROR(agreement_->meet({"step", ++meetings_}, share));
+  RETURN_IF_ERROR(agreement_->meet({kStepPlace, ++meetings_}, share));
   tables_->set_rows(agreement_->result().rows);
   clock.end(kStepExchange);
 

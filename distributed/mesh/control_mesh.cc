@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -76,22 +77,15 @@ absl::Status ControlMesh::wait(int64_t ordinal, absl::Span<int64_t> values) {
 }
 
 absl::Status ControlMesh::wait(int64_t ordinal, absl::Span<double> values) {
-  ASSIGN_OR_RETURN(const std::vector<Message> messages, take(ordinal, values.size()));
-  const std::vector<double> own(values.begin(), values.end());
-  std::vector<double> others(values.size());
-  bool first = true;
-  const auto add_next = [&](const double* addends) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = first ? addends[i] : values[i] + addends[i];
+  ASSIGN_OR_RETURN(std::vector<Message> messages, take(ordinal, values.size()));
+  Message own;
+  for (const double value : values) own.values.push_back(absl::bit_cast<int64_t>(value));
+  messages.insert(messages.begin() + connections_.rank(), std::move(own));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = absl::bit_cast<double>(messages[0].values[i]);  // 0 + -0.0 would be another zero
+    for (size_t rank = 1; rank < messages.size(); ++rank) {
+      values[i] += absl::bit_cast<double>(messages[rank].values[i]);
     }
-    first = false;
-  };
-  for (size_t i = 0; i <= messages.size(); ++i) {
-    // Messages are those of all ranks but this one.
-    if (i == connections_.rank()) add_next(own.data());
-    if (i == messages.size()) break;
-    std::memcpy(others.data(), messages[i].values.data(), sizeof(double) * values.size());
-    add_next(others.data());
   }
   return absl::OkStatus();
 }

@@ -3,19 +3,17 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
 namespace millrace {
 namespace {
-
-using SteadyClock = std::chrono::steady_clock;
 
 struct HeaderFields {
   uint64_t magic = 0;
@@ -69,14 +67,15 @@ void FrameMesh::send(int rank) {
 }
 
 absl::Status FrameMesh::wait(int64_t ordinal) {
-  const SteadyClock::time_point start = SteadyClock::now();
-  SteadyClock::time_point all_begun = start;
+  const Clock& clock = Clock::real();
+  const absl::Duration start = clock.elapsed();
+  absl::Duration all_begun = start;
   RETURN_IF_ERROR(connections_.work_on_all([&](int rank) -> absl::StatusOr<short> {
     Peer& peer = peers_[rank];
     send(rank);
     const bool had_begun = has_begun(peer, ordinal);
-    // What waited for this rank to come is not what it takes to receive the message.
-    const SteadyClock::time_point now = had_begun ? start : SteadyClock::now();
+    // Before receive(): the time that it takes is that of the transfer.
+    const absl::Duration now = had_begun ? start : clock.elapsed();
     RETURN_IF_ERROR(receive(rank, ordinal));
     if (!had_begun && has_begun(peer, ordinal)) all_begun = now;
     short events = peer.received < ordinal ? POLLIN : 0;
@@ -84,8 +83,8 @@ absl::Status FrameMesh::wait(int64_t ordinal) {
     if (!peer.unsent.empty() && peer.unsent.front().ordinal <= ordinal) events |= POLLOUT;
     return events;
   }));
-  awaiting_ranks_ += absl::FromChrono(all_begun - start);
-  transferring_ += absl::FromChrono(SteadyClock::now() - all_begun);
+  awaiting_ranks_ += all_begun - start;
+  transferring_ += clock.elapsed() - all_begun;
   exchanges_.erase(ordinal);
   return absl::OkStatus();
 }

@@ -15,7 +15,7 @@ namespace millrace {
 absl::Status not_announced_error(int64_t id);
 
 // Checks that a model with one rank looks up only ids that it announced, as it must over ranks.
-// Different tables are independent; for each, one thread.
+// Each table is used by one thread at a time.
 class AnnouncedIds {
  public:
   // Begins to check, with no id announced.

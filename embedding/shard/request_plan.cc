@@ -32,6 +32,7 @@ void RequestPlan::begin() {
   requested_.clear();
   requested_places_.clear();
   request_begins_.clear();
+  next_request_ = 0;
   for (std::vector<uint32_t>& places : places_of_) places.clear();
   records_.clear();
   has_record_.clear();
@@ -69,11 +70,15 @@ void RequestPlan::set_no_record(uint32_t place) {
 }
 
 const uint32_t* RequestPlan::places_of_request(absl::Span<const int64_t> ids) const {
-  for (const size_t begin : request_begins_) {
-    if (requested_.size() - begin < ids.size()) break;  // as do all later ones
-    if (std::equal(ids.begin(), ids.end(), requested_.begin() + begin)) {
-      return requested_places_.data() + begin;
-    }
+  const size_t requests = request_begins_.size();
+  const size_t first = next_request_.load(std::memory_order_relaxed);
+  for (size_t i = 0; i < requests; ++i) {
+    const size_t request = (first + i) % requests;
+    const size_t begin = request_begins_[request];
+    if (requested_.size() - begin < ids.size()) continue;
+    if (!std::equal(ids.begin(), ids.end(), requested_.begin() + begin)) continue;
+    next_request_.store(request + 1, std::memory_order_relaxed);
+    return requested_places_.data() + begin;
   }
   return nullptr;
 }
@@ -88,9 +93,7 @@ absl::Status RequestPlan::find(const IdLists& lists, std::vector<uint32_t>& memo
     places = memory;
   }
   for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i] == kNoPlace) {
-      return not_announced_error(lists.ids[i]);
-    }
+    if (places[i] == kNoPlace) return not_announced_error(lists.ids[i]);
     if (records_[places[i]] == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("the row of id ", lists.ids[i], " has not come from rank ",

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_EMBEDDING_SHARD_REQUEST_PLAN_H_
 #define MILLRACE_EMBEDDING_SHARD_REQUEST_PLAN_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -73,7 +74,7 @@ class RequestPlan {
   void discard();
 
  private:
-  // The places of ids[i], the same as an earlier request looked for; null: there is none.
+  // Returns the places of `ids` if consecutive requests had exactly these ids; else null.
   const uint32_t* places_of_request(absl::Span<const int64_t> ids) const;
   // Sets `places` to those of the lists' ids, in `memory` if they are not known already. Errors:
   // those of look_up().
@@ -96,6 +97,8 @@ class RequestPlan {
   std::vector<int64_t> requested_;
   std::vector<uint32_t> requested_places_;
   std::vector<size_t> request_begins_;
+  // The request after the one that was found last: lookups mostly come in the order of requests.
+  mutable std::atomic<size_t> next_request_ = 0;
   std::vector<uint32_t> found_;  // scratch of look_up()
 };
 

@@ -102,8 +102,8 @@ class Agreement {
   // The lowest rank that failed, once failures were gathered; else -1.
   int failed_rank() const { return failed_rank_; }
   Collectives& collectives() { return collectives_; }
-  // What this rank waited for and sent in steps of training since this was set to zero, which the
-  // reader does. The step exchange is added here, the rest by who waits.
+  // What this rank waited for and sent in steps of training since a report last reset it. The
+  // agreement adds the step exchange; TableExchange and CommitExchange add theirs.
   RankFigures& figures() { return figures_; }
 
  private:

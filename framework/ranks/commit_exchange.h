@@ -36,17 +36,17 @@ struct CommitInput {
 
 struct CommitDecision {
   bool apply = false;
-  std::string refused;  // then: what was not finite, on which rank
+  std::string refused;  // then: what was not finite, and on which rank; of a sum, on none
   at::Tensor loss;      // float32 [] or [losses]: means over the targets of the whole step
   // examples / targets / loss_scale: already in the dense gradients, not yet in the tables'.
   double gradient_scale = 1;
 };
 
-// Sums dense gradients over ranks and decides, with the last of them: one value that is not finite,
-// on any rank or in the sums, refuses the step on all. A rank whose step failed takes part
-// as failed, so that all end before it is applied. Where tables are over ranks, the sums of their
-// gradients go to the owners first, and the owners' totals into the decision. One for each trainer;
-// used on its thread.
+// Sums dense gradients over ranks and decides, in a sum of its own beside them: one value that is
+// not finite, on any rank or in the sums, refuses the step on all. A rank whose step failed takes
+// part as failed, so that all end before it is applied. Where tables are over ranks, the sums of
+// their gradients go to the owners first, and the owners' totals into the decision. One for each
+// trainer; used on its thread.
 class CommitExchange {
  public:
   // Borrows all. `tables`: null if the model has none.

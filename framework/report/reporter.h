@@ -61,8 +61,8 @@ class Reporter {
   // The report since the last one, at `progress`, and begins the next. Collective: metrics,
   // reported values and the share of data waits are over all ranks, the time is rank 0's, and all
   // ranks get the same. Errors: those of merge_ranks.
-  // `figures`: of this rank, since the last report or since the run began; not looked at with one
-  // rank.
+  // `figures`: of this rank, since the last report or since the run began. With one rank the report
+  // omits them.
   absl::StatusOr<Report> take(const Progress& progress, Collectives& collectives,
                               const RankFigures& figures = {});
 

@@ -8,38 +8,13 @@
 
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "distributed/forwarded_collectives.h"
 #include "tests/fakes/recording_hook.h"
+#include "tests/ranks/damaging_collectives.h"
 
 namespace millrace::bad_frames {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Collectives that pass everything on, but change what this rank sends to kReceiver in one
-// exchange.
-class DamagingCollectives : public ForwardedCollectives {
- public:
-  // `exchange`: from 0.
-  DamagingCollectives(std::unique_ptr<Collectives> under, int64_t exchange,
-                      std::function<void(ByteBuffer&)> damage)
-      : ForwardedCollectives(std::move(under)), exchange_(exchange), damage_(std::move(damage)) {}
-
-  std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
-                                                    absl::Span<ByteBuffer> received) override {
-    if (exchanges_++ != exchange_) return others().start_exchange(sent, received);
-    sent_.resize(sent.size());
-    for (size_t rank = 0; rank < sent.size(); ++rank) sent_[rank].append(sent[rank].view());
-    damage_(sent_[kReceiver]);
-    return others().start_exchange(sent_, received);
-  }
-
- private:
-  const int64_t exchange_;
-  const std::function<void(ByteBuffer&)> damage_;
-  int64_t exchanges_ = 0;
-  std::vector<ByteBuffer> sent_;  // of the damaged exchange
-};
 
 void flip(ByteBuffer& frame, size_t byte) { frame.data()[byte] ^= 0x55; }
 
@@ -103,8 +78,9 @@ absl::Status train(std::unique_ptr<Collectives> collectives, int64_t exchange,
                    const std::function<void(ByteBuffer&)>& damage) {
   const TinyTrainerOptions options = options_of(collectives->rank());
   if (collectives->rank() != kSender) return train(options, std::move(collectives));
-  return train(options,
-               std::make_unique<DamagingCollectives>(std::move(collectives), exchange, damage));
+  const auto damage_sent = [damage](absl::Span<ByteBuffer> sent) { damage(sent[kReceiver]); };
+  return train(options, std::make_unique<DamagingCollectives>(std::move(collectives), exchange,
+                                                              damage_sent, /*received=*/nullptr));
 }
 
 void expect_damage_is_named(const std::vector<absl::Status>& ends, const Damage& damage) {

@@ -7,11 +7,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "distributed/forwarded_collectives.h"
 #include "hooks/non_finite_guard_hook.h"
 #include "tests/fakes/fake_saver.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_model.h"
+#include "tests/ranks/damaging_collectives.h"
 
 namespace millrace {
 namespace {
@@ -26,43 +26,14 @@ std::function<absl::Status(HookContext&, absl::string_view)> watch(
   };
 }
 
-// Collectives that pass everything on, but damage what comes in one exchange of tables behind the
-// header of TableExchange, so that this rank fails while it reads.
-class DamagingCollectives : public ForwardedCollectives {
- public:
-  // `exchange`: from 0.
-  DamagingCollectives(std::unique_ptr<Collectives> under, int64_t exchange)
-      : ForwardedCollectives(std::move(under)), exchange_(exchange) {}
-
-  std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
-                                                    absl::Span<ByteBuffer> received) override {
-    auto pending = others().start_exchange(sent, received);
-    if (exchanges_++ != exchange_) return pending;
-    return std::make_unique<Damaged>(std::move(pending), received);
+// Damages what comes from other ranks behind the header of TableExchange, so that this rank fails
+// while it reads.
+void make_unreadable(absl::Span<ByteBuffer> received) {
+  constexpr size_t kPart = 8;  // where the part of the first collection begins
+  for (ByteBuffer& frame : received) {
+    if (frame.size() > kPart) frame.data()[kPart] = 0x55;
   }
-
- private:
-  class Damaged : public PendingCollective {
-   public:
-    Damaged(std::unique_ptr<PendingCollective> under, absl::Span<ByteBuffer> received)
-        : under_(std::move(under)), received_(received) {}
-    absl::Status wait() override {
-      RETURN_IF_ERROR(under_->wait());
-      constexpr size_t kPart = 8;  // where the part of the first collection begins
-      for (ByteBuffer& frame : received_) {
-        if (frame.size() > kPart) frame.data()[kPart] = 0x55;
-      }
-      return absl::OkStatus();
-    }
-
-   private:
-    const std::unique_ptr<PendingCollective> under_;
-    const absl::Span<ByteBuffer> received_;
-  };
-
-  const int64_t exchange_;
-  int64_t exchanges_ = 0;
-};
+}
 
 std::string describe(const Summary& summary, const absl::Status& status,
                      const std::vector<int64_t>& evaluated) {
@@ -108,8 +79,8 @@ std::string run_rank_case(const RankCase& rank_case, int guilty,
     parts.train_data = std::make_unique<FakeWindowedDataset>(setup.options.train, setup.windows);
   }
   if (setup.unreadable_exchange >= 0) {
-    collectives =
-        std::make_unique<DamagingCollectives>(std::move(collectives), setup.unreadable_exchange);
+    collectives = std::make_unique<DamagingCollectives>(
+        std::move(collectives), setup.unreadable_exchange, /*sent=*/nullptr, make_unreadable);
   }
   parts.collectives = std::move(collectives);
   if (setup.on_save) {

@@ -184,7 +184,6 @@ class RankSaveTest : public testing::TestWithParam<bool> {
     EXPECT_THAT(checkpoints(), ElementsAre("c/step-00000003"));
   }
 
-  // The newest checkpoint is whole: its files have as many rows as its manifest says, of each rank
   // The newest checkpoint is whole, and has rows of each rank.
   void expect_rows_of_all_ranks() {
     ASSERT_OK_AND_ASSIGN(const auto listed, list_checkpoints(disk_, "c"));

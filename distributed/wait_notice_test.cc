@@ -1,0 +1,33 @@
+#include "distributed/wait_notice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(WaitNoticeTest, SaysWhatForAndHowLong) {
+  std::vector<std::string> lines;
+  set_log_sink([&](LogSeverity, absl::string_view line) { lines.emplace_back(line); });
+  FakeClock clock;
+  clock.advance(absl::Seconds(100));
+  WaitNotice notice(clock, absl::Seconds(160));
+  for (int second = 0; second < 60; ++second) {
+    notice.log_if_due("for rank 1");
+    clock.advance(absl::Seconds(1));
+  }
+  set_log_sink(nullptr);
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("waiting for rank 1, at most 55s longer"),
+                                 HasSubstr("waiting for rank 1, at most 25s longer")));
+}
+
+}  // namespace
+}  // namespace millrace
