@@ -2,11 +2,17 @@
 """Measures how soon a job trains again after one of its ranks was killed.
 
     ./bazelw build //tools:millrace
-    tests/campaigns/restart_time.py [--ranks N] [--repeats N] [--program FILE]
+    tests/campaigns/restart_time.py [--job dense|quickstart|rows] [--rows N] [--ranks N] [--repeats N]
+                                    [--program FILE]
 
-Trains examples/dense.textproto with `launch --max_restarts 1`, a checkpoint every 50 steps and a report after
-every step. When step 120 is reported, SIGKILL ends the last rank. Prints for each run and as median the
-seconds from the signal until
+Trains a job with `launch --max_restarts 1` and a report after every step:
+
+    dense       examples/dense.textproto, without a table; a checkpoint every 50 steps, killed at step 120
+    quickstart  examples/quickstart.textproto, with 26 tables; the same
+    rows        one table of --rows [10,000,000] rows of dim 16 with row-wise Adagrad, which the first 100
+                steps insert; a checkpoint after them, killed at step 110
+
+At that step SIGKILL ends the last rank. Prints for each run and as median the seconds from the signal until
 
     starting   the launcher says that it starts all ranks again
     resuming   rank 0 says from which checkpoint it resumes
@@ -16,6 +22,7 @@ Runs in a folder of its own under $TMPDIR. Exits with 1 if a run does not come t
 """
 import argparse
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -24,9 +31,36 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-KILL_AT = "[0] step 120 "
 # What a line on stderr holds, in this order after the kill.
 MARKS = (("starting", "starting all ranks again"), ("resuming", "resuming from "), ("step", "[0] step "))
+# Steps between checkpoints, and the step of the kill.
+STEPS = {"dense": (50, 120), "quickstart": (50, 120), "rows": (100, 110)}
+STEPS_OF_ROWS, IDS_OF_EXAMPLE = 100, 200
+JOB_OF_ROWS = """train {
+  train_data { path: "ids.csv" csv { list_delimiter: "|" } batch_size: %d }
+  feature { name: "label" kind: LABEL }
+  feature { name: "id" }
+  table { name: "id" dim: 16 }
+  model { name: "deepfm" [millrace.deepfm] { hidden: [16] } }
+  sparse_optimizer { learning_rate: 0.01 rowwise_adagrad {} }
+  max_epochs: 3
+}
+run { distributed { collective_timeout_seconds: 120 } }
+"""
+
+
+def write_rows(options, folder):
+    """Writes examples whose ids all differ, and their job. Returns the job."""
+    examples = options.rows // IDS_OF_EXAMPLE
+    with open(os.path.join(folder, "ids.csv"), "w") as data:
+        data.write("label,id\n")
+        for example in range(examples):
+            first = example * IDS_OF_EXAMPLE
+            data.write("%d,%s\n" % (example % 2, "|".join(map(str, range(first, first + IDS_OF_EXAMPLE)))))
+    job = os.path.join(folder, "rows.textproto")
+    with open(job, "w") as file:
+        file.write(JOB_OF_ROWS % (examples // STEPS_OF_ROWS // options.ranks))
+    return job
 
 
 def process_of_rank(launcher, rank):
@@ -41,8 +75,9 @@ def process_of_rank(launcher, rank):
 
 def start(options, folder, number):
     command = [options.program, "launch", "-n", str(options.ranks), "--max_restarts", "1", "--", "train",
-               os.path.join(ROOT, "examples", "dense.textproto"), "--output_dir", "out/run-%d" % number,
-               "--set", "run.report.when={every_steps: 1}", "--set", "run.checkpoint.when={every_steps: 50}"]
+               options.config, "--output_dir", "out/run-%d" % number,
+               "--set", "run.report.when={every_steps: 1}", "--set", "run.evaluation.enabled=false",
+               "--set", "run.checkpoint.when={every_steps: %d}" % STEPS[options.job][0]]
     return subprocess.Popen(command, cwd=folder, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE)
 
@@ -53,7 +88,7 @@ def measure(options, folder, number):
     seconds, begin = {}, None
     for line in launcher.stderr:
         now = time.monotonic()
-        if begin is None and line.startswith(KILL_AT):
+        if begin is None and line.startswith("[0] step %d " % STEPS[options.job][1]):
             begin = now
             os.kill(process_of_rank(launcher.pid, options.ranks - 1), signal.SIGKILL)
         elif begin is not None:
@@ -73,6 +108,8 @@ def measure(options, folder, number):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--job", choices=sorted(STEPS), default="quickstart")
+    parser.add_argument("--rows", type=int, default=10000000)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--program", default=os.path.join(ROOT, "bazel-bin", "tools", "millrace"))
@@ -82,8 +119,12 @@ def main():
     runs = []
     print("run     " + "".join("%10s" % name for name in names))
     with tempfile.TemporaryDirectory() as folder:
+        options.config = os.path.join(ROOT, "examples", options.job + ".textproto")
+        if options.job == "rows":
+            options.config = write_rows(options, folder)
         for number in range(options.repeats):
             runs.append(measure(options, folder, number))
+            shutil.rmtree(os.path.join(folder, "out", "run-%d" % number))
             print("%-8d" % number + "".join("%10.2f" % runs[-1][name] for name in names), flush=True)
     print("median  " + "".join("%10.2f" % statistics.median(run[name] for run in runs) for name in names))
 
