@@ -63,6 +63,11 @@ struct DenseFlags {
   std::string compute;  // float32, bfloat16 or float16; "": as configured
 };
 
+// Of bench_train alone.
+struct TrainFlags {
+  int64_t ranks = 0;  // processes that share the threads; 0: the job is not split
+};
+
 // Of bench_checkpoint alone.
 struct CheckpointFlags {
   EmbeddingShape shape = {.rows = 384616, .dim = 32};  // ten million rows in all
@@ -81,6 +86,7 @@ struct BenchmarkFlags {
   IdMapFlags idmap;
   CheckpointFlags checkpoint;
   DenseFlags dense;
+  TrainFlags train;
 };
 
 // A benchmark prints each measurement when it has it.
@@ -137,7 +143,8 @@ absl::Status bench_loop(const BenchmarkFlags& flags, const PrintMeasurement& pri
 // the end of the first step; seconds. Runs this program anew.
 absl::Status bench_start(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
-// Examples/s of a job, alone and beside a process that keeps one core busy, alternating.
+// Examples/s of a job, alone and beside a process that keeps one core busy, alternating. With
+// --ranks, in one process and over ranks instead, and the ratio.
 absl::Status bench_train(const BenchmarkFlags& flags, const PrintMeasurement& print);
 
 // The step exchange of two or more processes, hidden behind a step of 5 ms, synchronous, and left

@@ -19,6 +19,7 @@
 #include "base/file_system.h"
 #include "base/status_macros.h"
 #include "bench/benchmark.h"
+#include "bench/flag_checks.h"
 
 extern char** environ;
 
@@ -70,16 +71,22 @@ absl::StatusOr<double> run_program_anew(std::vector<std::string> arguments,
   return seconds;
 }
 
+// Of a job on `ranks` processes, which share the threads; 0: without a launcher.
 std::vector<std::string> train_arguments(const BenchmarkFlags& flags,
-                                         const TemporaryDirectory& directory) {
+                                         const TemporaryDirectory& directory, int64_t ranks = 0) {
+  const int64_t threads = ranks == 0 ? flags.threads : flags.threads / ranks;
   std::vector<std::string> arguments = {"train",        flags.config,
                                         "--output_dir", directory.path() + "/out",
-                                        "--threads",    absl::StrCat(flags.threads),
+                                        "--threads",    absl::StrCat(threads),
                                         "--summary",    directory.path() + "/summary.json",
                                         "--set",        "run.evaluation.enabled=false"};
   for (const std::string& assignment : flags.set) {
     arguments.push_back("--set");
     arguments.push_back(assignment);
+  }
+  if (ranks > 0) {
+    const std::vector<std::string> launch = {"launch", "-n", absl::StrCat(ranks), "--"};
+    arguments.insert(arguments.begin(), launch.begin(), launch.end());
   }
   return arguments;
 }
@@ -104,10 +111,11 @@ class BusyNeighbour {
   pid_t pid_;
 };
 
-absl::StatusOr<double> examples_per_second(const BenchmarkFlags& flags) {
+absl::StatusOr<double> examples_per_second(const BenchmarkFlags& flags, int64_t ranks = 0) {
   const TemporaryDirectory directory;
   RETURN_IF_ERROR(
-      run_program_anew(train_arguments(flags, directory), directory.path() + "/out.txt").status());
+      run_program_anew(train_arguments(flags, directory, ranks), directory.path() + "/out.txt")
+          .status());
   ASSIGN_OR_RETURN(const std::string text,
                    read_file(FileSystem::local(), directory.path() + "/summary.json"));
   return nlohmann::json::parse(text)["examples_per_second"].get<double>();
@@ -116,6 +124,32 @@ absl::StatusOr<double> examples_per_second(const BenchmarkFlags& flags) {
 absl::Status check_config(const BenchmarkFlags& flags) {
   if (!flags.config.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError("this benchmark runs a job: give --config FILE");
+}
+
+// The job in one process and on ranks, alternating.
+absl::Status bench_train_ranks(const BenchmarkFlags& flags, const PrintMeasurement& print) {
+  const int64_t ranks = flags.train.ranks;
+  if (flags.threads % ranks != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--threads is ", flags.threads, "; must be a multiple of --ranks, ", ranks));
+  }
+  const std::map<std::string, std::string> parameters = {{"config", flags.config},
+                                                         {"threads", absl::StrCat(flags.threads)},
+                                                         {"ranks", absl::StrCat(ranks)}};
+  Measurement alone{"train/alone", parameters, "examples/s", true, {}};
+  Measurement split{"train/ranks", parameters, "examples/s", true, {}};
+  Measurement ratio{"train/ranks/ratio", parameters, "ranks / alone", true, {}};
+  for (int64_t i = 0; i < flags.repeats; ++i) {
+    ASSIGN_OR_RETURN(const double one, examples_per_second(flags));
+    ASSIGN_OR_RETURN(const double many, examples_per_second(flags, ranks));
+    alone.values.push_back(one);
+    split.values.push_back(many);
+    ratio.values.push_back(many / one);
+  }
+  print(alone);
+  print(split);
+  print(ratio);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -138,6 +172,8 @@ absl::Status bench_start(const BenchmarkFlags& flags, const PrintMeasurement& pr
 
 absl::Status bench_train(const BenchmarkFlags& flags, const PrintMeasurement& print) {
   RETURN_IF_ERROR(check_config(flags));
+  RETURN_IF_ERROR(check_at_least("ranks", flags.train.ranks, 0));
+  if (flags.train.ranks > 0) return bench_train_ranks(flags, print);
   const std::map<std::string, std::string> parameters = {{"config", flags.config},
                                                          {"threads", absl::StrCat(flags.threads)}};
   Measurement alone{"train/alone", parameters, "examples/s", true, {}};

@@ -110,6 +110,13 @@ void add_dense_flags(CLI::App& bench, BenchFlags& flags) {
       "precision of the dense part: float32, bfloat16 or float16; \"\": as configured");
 }
 
+void add_train_flags(CLI::App& bench, BenchFlags& flags) {
+  add_job_flags(bench, flags);
+  bench.add_option("--ranks", flags.train.ranks,
+                   "measure the job over so many processes, which share --threads; 0: beside a "
+                   "busy process");
+}
+
 void add_checkpoint_flags(CLI::App& bench, BenchFlags& flags) {
   CheckpointFlags& checkpoint = flags.checkpoint;
   add_table_flags(bench, checkpoint.shape, checkpoint.optimizer);
@@ -132,7 +139,7 @@ constexpr Entry kBenchmarks[] = {
     {"loop", "what the trainer with five idle hooks adds to a bare loop", bench_loop,
      add_steps_flag},
     {"start", "process start to the end of a run of one step", bench_start, add_job_flags},
-    {"train", "examples/s of a job, alone and beside a busy process", bench_train, add_job_flags},
+    {"train", "examples/s of a job, alone and beside a busy process", bench_train, add_train_flags},
 };
 
 absl::Status check(const BenchFlags& flags) {
