@@ -10,12 +10,14 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
+#include "base/parts/part_family.h"
 #include "base/path/shell_path.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "checkpoint/bank/model_bank_check.h"
 #include "checkpoint/saver_check.h"
+#include "config/custom_check.h"
 #include "config/data_check.h"
 #include "config/step_size.h"
 #include "config/training_totals.h"
@@ -102,6 +104,22 @@ void check_metric_list(const std::string& list,
   for (int i = 0; i < metrics.size(); ++i) {
     if (names.insert(metrics[i]).second) continue;
     errors->add(wrong(entry(list, i, metrics[i]), "the metric is named before; remove one"));
+  }
+}
+
+// Checks that each message is that of a metric which a list names.
+void check_metric_messages(const TrainConfig& train, FieldErrors* errors) {
+  std::set<std::string> used(train.metric().begin(), train.metric().end());
+  for (const EvaluationSetConfig& set : train.eval_data()) {
+    used.insert(set.metric().begin(), set.metric().end());
+  }
+  std::set<std::string> names;
+  for (int i = 0; i < train.custom_metric_size(); ++i) {
+    const std::string& name = train.custom_metric(i).name();
+    const std::string where = entry("train.custom_metric", i, name);
+    errors->add(untaken(where, name, &names));
+    if (used.count(name) > 0) continue;
+    errors->add(wrong(where, "no list of metrics names it; add it to train.metric or remove it"));
   }
 }
 
@@ -414,6 +432,12 @@ absl::Status validate(const JobConfig& config) {
   errors.add(check_tasks("train", train));
   if (train.model().name().empty()) errors.add(wrong("train.model", "name is missing"));
   check_metric_list("train.metric", train.metric(), &errors);
+  check_metric_messages(train, &errors);
+  errors.add(check_custom_messages("train", train));
+  if (train.train_step().has_custom()) {
+    errors.add(annotate(PartFamily::check("train step", train.train_step().custom().name()),
+                        "train.train_step.custom"));
+  }
   errors.add(check_optimizers(train));
   std::set<std::string> hooks;
   errors.add(check_hooks("train.hooks", train.hooks(), &hooks));

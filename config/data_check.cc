@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/parts/part_family.h"
+#include "base/status_macros.h"
 #include "io/epoch/batches_check.h"
 #include "io/feature/sample_check.h"
 #include "io/feature/split_check.h"
@@ -46,8 +48,16 @@ absl::Status check_tfrecord(const std::string& where, const DataConfig& data) {
   return errors.status();
 }
 
+absl::Status check_custom_format(const std::string& where, const DataConfig& data) {
+  const bool has_other = data.format() != DataConfig::AUTO || data.has_csv() ||
+                         data.has_tfrecord() || data.has_libsvm();
+  if (has_other) return wrong(where, "stands for the format; remove format, csv, tfrecord, libsvm");
+  return annotate(PartFamily::check("file format", data.custom_format().name()), where);
+}
+
 absl::Status check_formats(const std::string& where, const DataConfig& data) {
   FieldErrors errors;
+  if (data.has_custom_format()) errors.add(check_custom_format(where + ".custom_format", data));
   if (data.has_csv()) errors.add(check_csv_format(where + ".csv", data));
   if (data.has_tfrecord()) errors.add(check_tfrecord(where + ".tfrecord", data));
   if (data.has_libsvm()) {

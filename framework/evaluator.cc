@@ -192,7 +192,10 @@ absl::StatusOr<std::optional<EvaluationResult>> run_evaluation(
     Clock& clock) {
   const absl::Duration start = clock.elapsed();
   const std::string what = absl::StrCat("evaluating \"", options.name, "\"");
-  ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::create(options.metrics, options.tasks), what);
+  ASSIGN_OR_RETURN(MetricSet metrics,
+                   MetricSet::create(options.metrics, options.tasks, LossScope::kThisRank,
+                                     options.metric_configs),
+                   what);
   ASSIGN_OR_RETURN(
       std::optional<EvaluationResult> result,
       Evaluation(model, data, options, progress, context, hooks, ranks, values, std::move(metrics))

@@ -29,9 +29,10 @@ struct EvaluationSet {
 
 struct EvaluationOptions {
   std::string name = "eval";
-  std::vector<std::string> tasks;    // names of the labels
-  std::vector<std::string> metrics;  // names of metrics
-  int64_t max_steps = 0;             // batches (of each rank) at most; 0: all
+  std::vector<std::string> tasks;            // names of the labels
+  std::vector<std::string> metrics;          // names of metrics
+  std::vector<CustomConfig> metric_configs;  // messages of metrics
+  int64_t max_steps = 0;                     // batches (of each rank) at most; 0: all
   PrecisionConfig::Compute compute = PrecisionConfig::FLOAT32;  // of forward passes
 };
 

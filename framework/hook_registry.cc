@@ -1,59 +1,45 @@
 #include "framework/hook_registry.h"
 
+#include <functional>
 #include <map>
+#include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "base/catch_exceptions.h"
-#include "base/log.h"
-#include "base/status_macros.h"
-#include "framework/not_linked.h"
+#include "base/parts/part_registry.h"
 
 namespace millrace {
 namespace {
 
-struct Entry {
-  std::string description;
-  HookFactory factory;
-  OnError preference;
-};
-
-// Filled during static initialization only.
-std::map<std::string, Entry>& registry() {
-  static auto* registry = new std::map<std::string, Entry>;
+PartRegistry<HookFactory>& registry() {
+  static auto* const registry = new PartRegistry<HookFactory>("hook", "hooks { name: \"NAME\" }");
   return *registry;
 }
+
+// What errors of each hook lead to, unless the configuration says otherwise.
+std::map<std::string, OnError, std::less<>>& preferences() {
+  static auto* const preferences = new std::map<std::string, OnError, std::less<>>;
+  return *preferences;
+}
+
+OnError preference_of(absl::string_view name) {
+  const auto found = preferences().find(name);
+  return found == preferences().end() ? OnError::kFail : found->second;
+}
+
+// Lists hooks also in a program that has none.
+[[maybe_unused]] const PartFamily& kFamily = registry();
 
 }  // namespace
 
 bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory,
-                   OnError preference) {
-  Entry entry{std::string(description), std::move(factory), preference};
-  const bool added = registry().try_emplace(std::string(name), std::move(entry)).second;
-  MILLRACE_CHECK(added) << "two hooks are registered as \"" << name << "\"";
-  return added;
+                   OnError preference, std::source_location place) {
+  preferences().emplace(name, preference);
+  return registry().add(name, description, std::move(factory), place);
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
                                                   const HookResources& resources) {
-  const auto found = registry().find(config.name());
-  if (found == registry().end()) {
-    std::vector<std::string> names;
-    for (const auto& [name, entry] : registry()) names.push_back(name);
-    return not_linked("hook", config.name(), names);
-  }
-  std::unique_ptr<Hook> hook;
-  RETURN_IF_ERROR(catch_exceptions(
-      absl::StrCat("creating hook \"", config.name(), "\""), [&]() -> absl::Status {
-        ASSIGN_OR_RETURN(hook, found->second.factory(config, resources),
-                         absl::StrCat("creating hook \"", config.name(), "\""));
-        return absl::OkStatus();
-      }));
-  if (hook == nullptr) {
-    return absl::InternalError(
-        absl::StrCat("creating hook \"", config.name(), "\": its factory returned none"));
-  }
-  return hook;
+  return registry().create(config.name(), config, resources);
 }
 
 OnError on_error_or(HookConfig::OnError configured, OnError preference) {
@@ -66,15 +52,13 @@ OnError on_error_or(HookConfig::OnError configured, OnError preference) {
 }
 
 OnError on_error_of(const HookConfig& config) {
-  const auto found = registry().find(config.name());
-  return on_error_or(config.on_error(),
-                     found == registry().end() ? OnError::kFail : found->second.preference);
+  return on_error_or(config.on_error(), preference_of(config.name()));
 }
 
 std::vector<RegisteredHook> registered_hooks() {
   std::vector<RegisteredHook> hooks;
-  for (const auto& [name, entry] : registry()) {
-    hooks.push_back({name, entry.description, entry.preference});
+  for (const PartEntry& entry : registry().parts()) {
+    hooks.push_back({entry.name, entry.description, preference_of(entry.name)});
   }
   return hooks;
 }

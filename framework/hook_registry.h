@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -34,13 +35,12 @@ using HookFactory =
 
 // Makes a hook known by name, with one line saying what it does and what its errors lead to unless
 // the configuration says otherwise; called during static initialization by MILLRACE_REGISTER_HOOK.
-// The registry never changes afterwards.
-// REQUIRES: the name is not taken (aborts otherwise).
+// The registry never changes afterwards. A name that is registered twice makes no hook.
 bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory,
-                   OnError preference = OnError::kFail);
+                   OnError preference = OnError::kFail,
+                   std::source_location place = std::source_location::current());
 
-// Errors: InvalidArgument listing what is linked in and saying how to add one; those of the
-// factory, annotated with the hook's name.
+// Returns the hook of that name. Errors: those of PartRegistry::create.
 absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
                                                   const HookResources& resources);
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -39,13 +40,13 @@ enum class ModelLabels {
 };
 
 // Makes a model known by name; called during static initialization by MILLRACE_REGISTER_MODEL.
-// The registry never changes afterwards. REQUIRES: the name is not taken (aborts otherwise).
+// The registry never changes afterwards. A name that is registered twice makes no model.
 bool register_model(absl::string_view name, ModelFactory factory,
-                    ModelLabels labels = ModelLabels::kAny);
+                    ModelLabels labels = ModelLabels::kAny,
+                    std::source_location place = std::source_location::current());
 
-// Errors: InvalidArgument listing what is linked in and saying how to add one; those of the
-// factory, annotated with the model's name. Libraries seeding: parameters are initialised from
-// `seed`.
+// Returns the model of that name, whose parameters are initialised from `seed`. Errors: those of
+// PartRegistry::create.
 absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     const ModelResources& resources, uint64_t seed);
 

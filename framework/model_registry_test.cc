@@ -84,9 +84,12 @@ TEST(ModelRegistryTest, ErrorsNameTheModel) {
               StatusIs(absl::StatusCode::kInternal, HasSubstr("model \"make_none\"")));
 }
 
-TEST(ModelRegistryDeathTest, NamesAreTakenOnce) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_DEATH(register_model("noise", &refuse), "two models are registered as \"noise\"");
+TEST(ModelRegistryTest, TwoModelsOfOneNameMakeNone) {
+  register_model("twins", &refuse);
+  register_model("twins", &make_none);
+  EXPECT_THAT(create("twins"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                        AllOf(HasSubstr("registered more than once"),
+                                              HasSubstr("model_registry_test.cc:"))));
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options,
                                                          TrainerParts parts) {
   RETURN_IF_ERROR(check_trainer_parts(options, parts));
   ASSIGN_OR_RETURN(MetricSet metrics,
-                   MetricSet::create(options.metrics, options.tasks, LossScope::kWholeStep));
+                   MetricSet::create(options.metrics, options.tasks, LossScope::kWholeStep,
+                                     options.metric_configs));
   if (parts.train_step == nullptr) parts.train_step = create_standard_train_step();
   if (parts.collectives == nullptr) parts.collectives = std::make_unique<OneRankCollectives>();
   if (parts.clock == nullptr) parts.clock = &Clock::real();

@@ -45,14 +45,14 @@ absl::Status check_options(const TrainerOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status check_evaluation_sets(const TrainerParts& parts) {
+absl::Status check_evaluation_sets(const TrainerOptions& options, const TrainerParts& parts) {
   std::set<std::string> names;
   const auto check = [&](const std::string& name,
                          const std::vector<std::string>& metrics) -> absl::Status {
     const std::string where = absl::StrCat("evaluation set \"", name, "\"");
     RETURN_IF_ERROR(untaken(where, name, &names));
     for (const std::string& metric : metrics) {
-      RETURN_IF_ERROR(create_metric(metric).status(), where);
+      RETURN_IF_ERROR(create_metric(metric, options.metric_configs).status(), where);
     }
     return absl::OkStatus();
   };
@@ -84,7 +84,7 @@ absl::Status check_tables(const TrainerParts& parts) {
 absl::Status check_trainer_parts(const TrainerOptions& options, const TrainerParts& parts) {
   if (parts.model == nullptr) return absl::InvalidArgumentError("the trainer has no model");
   RETURN_IF_ERROR(check_options(options));
-  RETURN_IF_ERROR(check_evaluation_sets(parts));
+  RETURN_IF_ERROR(check_evaluation_sets(options, parts));
   RETURN_IF_ERROR(check_precision("the trainer's precision", options.precision));
   if (options.precision.compute() == PrecisionConfig::FLOAT16 && parts.train_step != nullptr &&
       !parts.train_step->can_repeat()) {
@@ -105,6 +105,7 @@ BatchFeedOptions feed_options(const TrainerOptions& options) {
 EvaluationOptions evaluation_defaults(const TrainerOptions& options) {
   return {.tasks = options.tasks,
           .metrics = options.metrics,
+          .metric_configs = options.metric_configs,
           .max_steps = options.max_evaluation_steps,
           .compute = options.precision.compute()};
 }

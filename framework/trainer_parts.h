@@ -82,6 +82,7 @@ struct TrainerOptions : Limits {
   Cadence report = {.every_steps = 100, .at_end = true};
   std::vector<std::string> tasks = {"label"};  // names of the labels
   std::vector<std::string> metrics = {"auc", "logloss", "ne", "calibration"};
+  std::vector<CustomConfig> metric_configs = {};  // messages of metrics, also of evaluation sets
   // Whether each window is evaluated, as set kNextWindow, before it is trained on.
   bool progressive_evaluation = false;
   // The score whose best value is kept. Not of kNextWindow, which is evaluated after the checkpoint

@@ -7,20 +7,30 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/log.h"
+#include "base/parts/part_registry.h"
 #include "base/path/rereadable.h"
 #include "base/status_macros.h"
 
 namespace millrace {
 namespace {
 
-std::vector<FileFormat>& registry() {
-  static std::vector<FileFormat>* formats = new std::vector<FileFormat>;
+// Formats by name, as `custom_format` names them. Those of DataConfig.format have fields.
+PartRegistry<FileOpener>& registry() {
+  static auto* const registry =
+      new PartRegistry<FileOpener>("file format", "custom_format { name: \"NAME\" }");
+  return *registry;
+}
+
+std::vector<FileFormat>& formats() {
+  static auto* const formats = new std::vector<FileFormat>;
   return *formats;
 }
 
+// Lists formats also in a program that has none.
+[[maybe_unused]] const PartFamily& kFamily = registry();
+
 const FileFormat* find_by_format(DataConfig::Format format) {
-  for (const FileFormat& known : registry()) {
+  for (const FileFormat& known : formats()) {
     if (known.format == format) return &known;
   }
   return nullptr;
@@ -28,7 +38,7 @@ const FileFormat* find_by_format(DataConfig::Format format) {
 
 const FileFormat* find_by_extension(const std::string& path) {
   const std::string name = absl::AsciiStrToLower(path);
-  for (const FileFormat& known : registry()) {
+  for (const FileFormat& known : formats()) {
     for (const std::string& extension : known.extensions) {
       if (absl::EndsWith(name, extension)) return &known;
     }
@@ -43,7 +53,7 @@ absl::Status unknown_format(const std::string& path, DataConfig::Format format) 
                      " is linked in; add //io:file_formats to the dependencies of this program"));
   }
   std::vector<std::string> extensions;
-  for (const FileFormat& known : registry()) {
+  for (const FileFormat& known : formats()) {
     extensions.insert(extensions.end(), known.extensions.begin(), known.extensions.end());
   }
   std::sort(extensions.begin(), extensions.end());
@@ -54,10 +64,15 @@ absl::Status unknown_format(const std::string& path, DataConfig::Format format) 
 
 }  // namespace
 
-bool register_file_format(FileFormat format) {
-  MILLRACE_CHECK(find_by_format(format.format) == nullptr)
-      << "two readers for " << DataConfig::Format_Name(format.format);
-  registry().push_back(std::move(format));
+bool register_file_format(absl::string_view name, absl::string_view description, FileFormat format,
+                          std::source_location place) {
+  if (format.format != DataConfig::AUTO) {
+    registry().add_field(name, absl::StrCat("format: ", DataConfig::Format_Name(format.format)),
+                         [text = std::string(description)] { return text; });
+  } else {
+    registry().add(name, description, format.open, place);
+  }
+  formats().push_back(std::move(format));
   return true;
 }
 
@@ -70,6 +85,9 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const s
         path, " is a directory; name the files in it, such as ", join_path(path, "*.orc")));
   }
   RETURN_IF_ERROR(check_rereadable(path, info));
+  if (config.has_custom_format()) {
+    return registry().create(config.custom_format().name(), files, path, config, std::move(layout));
+  }
   const FileFormat* format = config.format() == DataConfig::AUTO ? find_by_extension(path)
                                                                  : find_by_format(config.format());
   if (format == nullptr) return unknown_format(path, config.format());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -87,18 +88,19 @@ using FileOpener = std::function<absl::StatusOr<std::unique_ptr<FileReader>>(
     std::shared_ptr<const FileLayout> layout)>;
 
 struct FileFormat {
-  DataConfig::Format format = DataConfig::AUTO;
-  std::vector<std::string> extensions;  // with their dot, in small letters
+  DataConfig::Format format = DataConfig::AUTO;  // AUTO: a format from outside
+  std::vector<std::string> extensions;           // with their dot, in small letters
   FileOpener open;
 };
 
-// Makes a format known; called during static initialization by MILLRACE_REGISTER_FILE_FORMAT.
-// The registry never changes afterwards. REQUIRES: the format is not taken (aborts otherwise).
-bool register_file_format(FileFormat format);
+// Adds a format. Called during static initialization by MILLRACE_REGISTER_FILE_FORMAT. The registry
+// never changes afterwards. A name that is registered twice opens nothing.
+bool register_file_format(absl::string_view name, absl::string_view description, FileFormat format,
+                          std::source_location place = std::source_location::current());
 
-// Opens a file by config.format or, where that is AUTO, by its extension.
+// Opens a file by config.custom_format, config.format or, where that is AUTO, by its extension.
 // Errors: NotFound; InvalidArgument for a directory, an unknown extension or a format that is
-// not linked in, saying what is; those of the opener.
+// not linked in, saying what is; those of the opener and of PartRegistry::create.
 absl::StatusOr<std::unique_ptr<FileReader>> open_file(
     FileSystem& files, const std::string& path, const DataConfig& config,
     std::shared_ptr<const FileLayout> layout = nullptr);
@@ -106,9 +108,10 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_file(
 }  // namespace millrace
 
 // At namespace scope in the .cc of a reader, whose cc_library says `alwayslink = True`:
-//   MILLRACE_REGISTER_FILE_FORMAT(orc, {.format = DataConfig::ORC, ...});
-#define MILLRACE_REGISTER_FILE_FORMAT(name, ...)                      \
+//   MILLRACE_REGISTER_FILE_FORMAT(msgpack, "MessagePack maps",
+//                                 {.extensions = {".msgpack"}, .open = &open_msgpack});
+#define MILLRACE_REGISTER_FILE_FORMAT(name, description, ...)         \
   [[maybe_unused]] static const bool millrace_file_format_##name##_ = \
-      ::millrace::register_file_format(__VA_ARGS__)
+      ::millrace::register_file_format(#name, (description), __VA_ARGS__)
 
 #endif  // MILLRACE_IO_FILE_READER_H_

@@ -26,6 +26,7 @@
 #include "framework/model_parts.h"
 #include "framework/model_registry.h"
 #include "framework/report/jsonl_event_log.h"
+#include "framework/train_step_registry.h"
 #include "io/epoch/batch_dataset.h"
 #include "io/feature_schema.h"
 #include "io/mix/mixed_dataset.h"
@@ -331,6 +332,9 @@ class JobBuilder {
 
   absl::Status make_optimizers() {
     const TrainConfig& train = config_.train();
+    if (train.train_step().has_custom()) {
+      ASSIGN_OR_RETURN(parts_.train_step, create_train_step(train.train_step()), "train");
+    }
     ASSIGN_OR_RETURN(parts_.dense_optimizers,
                      create_dense_optimizers(dense_optimizers_of(train),
                                              parameters_of(*parts_.model), training_totals(train)),
@@ -374,6 +378,7 @@ class JobBuilder {
     options.save_on_failure = run.checkpoint().enabled() && run.checkpoint().on_failure();
     options.tasks = schema_.labels();
     if (!train.metric().empty()) options.metrics = {train.metric().begin(), train.metric().end()};
+    options.metric_configs = {train.custom_metric().begin(), train.custom_metric().end()};
     return options;
   }
 

@@ -4,11 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/parts/part_family.h"
 #include "base/status_macros.h"
 #include "config/step_size.h"
-#include "framework/hook_registry.h"
-#include "framework/model_registry.h"
-#include "framework/not_linked.h"
 #include "io/feature_schema_check.h"
 #include "job/best_check.h"
 #include "job/keep_best_check.h"
@@ -20,19 +18,11 @@
 namespace millrace {
 namespace {
 
-absl::Status check_linked(absl::string_view kind, const std::string& name,
-                          const std::vector<std::string>& names) {
-  const bool linked = std::find(names.begin(), names.end(), name) != names.end();
-  return linked ? absl::OkStatus() : not_linked(kind, name, names);
-}
-
 template <typename Configs>
 void check_hooks(absl::string_view where, const Configs& hooks, FieldErrors* errors) {
-  std::vector<std::string> names;
-  for (const RegisteredHook& hook : registered_hooks()) names.push_back(hook.name);
   for (const HookConfig& hook : hooks) {
     if (hook.name().empty()) continue;  // validate() refuses it
-    errors->add(annotate(check_linked("hook", hook.name(), names), where));
+    errors->add(annotate(PartFamily::check("hook", hook.name()), where));
   }
 }
 
@@ -51,8 +41,7 @@ absl::Status check_job(const JobConfig& config, int64_t ranks) {
   const TrainConfig& train = config.train();
   FieldErrors errors;
   if (!train.model().name().empty()) {
-    errors.add(
-        annotate(check_linked("model", train.model().name(), registered_models()), "train.model"));
+    errors.add(annotate(PartFamily::check("model", train.model().name()), "train.model"));
   }
   check_hooks("train.hooks", train.hooks(), &errors);
   check_hooks("run.hooks", config.run().hooks(), &errors);

@@ -3,6 +3,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/parts/part_family.h"
+#include "base/status_macros.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/float_field_check.h"
@@ -36,6 +38,9 @@ absl::Status check_loss(absl::string_view where, const TaskConfig& task) {
       break;
     case TaskConfig::kHuber:
       errors.add(normal_float(part("huber"), "delta", task.huber().delta()));
+      break;
+    case TaskConfig::kCustom:
+      errors.add(annotate(PartFamily::check("loss", task.custom().name()), part("custom")));
       break;
     case TaskConfig::kPairwise:
     case TaskConfig::kMeanSquaredError:

@@ -6,6 +6,7 @@
 #include "losses/focal_loss.h"
 #include "losses/huber_loss.h"
 #include "losses/loss_check.h"
+#include "losses/loss_registry.h"
 #include "losses/mean_absolute_error_loss.h"
 #include "losses/mean_squared_error_loss.h"
 #include "losses/pairwise_loss.h"
@@ -22,6 +23,7 @@ absl::StatusOr<std::unique_ptr<Loss>> create_loss(const TaskConfig& task) {
     case TaskConfig::kMeanSquaredError: return std::make_unique<MeanSquaredErrorLoss>();
     case TaskConfig::kMeanAbsoluteError: return std::make_unique<MeanAbsoluteErrorLoss>();
     case TaskConfig::kHuber: return std::make_unique<HuberLoss>(task.huber());
+    case TaskConfig::kCustom: return loss_registry().create(task.custom().name(), task.custom());
     case TaskConfig::kBinaryCrossEntropy:
     case TaskConfig::LOSS_NOT_SET: break;
   }

@@ -8,46 +8,22 @@
 #include "metrics/auc.h"
 #include "metrics/calibration.h"
 #include "metrics/logloss.h"
-#include "metrics/mean.h"
+#include "metrics/metric_registry.h"
 #include "metrics/ne.h"
 
 namespace millrace {
-namespace {
+std::vector<std::string> metric_names() { return metric_registry().names(); }
 
-template <typename T>
-std::unique_ptr<Metric> make() {
-  return std::make_unique<T>();
-}
-
-struct Entry {
-  absl::string_view name;
-  std::unique_ptr<Metric> (*make)();
-};
-
-// Every metric; a new one needs a line here.
-constexpr Entry kMetrics[] = {
-    {"auc", &make<AucMetric>},
-    {"calibration", &make<CalibrationMetric>},
-    {"logloss", &make<LogLossMetric>},
-    {"mean", &make<MeanMetric>},
-    {"ne", &make<NormalizedEntropyMetric>},
-};
-
-}  // namespace
-
-std::vector<std::string> metric_names() {
-  std::vector<std::string> names;
-  for (const Entry& entry : kMetrics) names.emplace_back(entry.name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name) {
-  for (const Entry& entry : kMetrics) {
-    if (entry.name == name) return entry.make();
+absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
+                                                      absl::Span<const CustomConfig> configs) {
+  const std::vector<std::string> names = metric_names();
+  if (!std::binary_search(names.begin(), names.end(), name)) {
+    return absl::NotFoundError(absl::StrCat("no metric \"", name, "\"", did_you_mean(name, names)));
   }
-  return absl::NotFoundError(
-      absl::StrCat("no metric \"", name, "\"", did_you_mean(name, metric_names())));
+  for (const CustomConfig& config : configs) {
+    if (config.name() == name) return metric_registry().create(name, config);
+  }
+  return metric_registry().create(name, CustomConfig());
 }
 
 std::vector<std::unique_ptr<Metric>> binary_metrics() {

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "proto/custom.pb.h"
 
 namespace millrace {
 
@@ -31,8 +32,8 @@ struct MetricInput {
 //   auc->update({predictions, labels, weights});   // once per batch
 //   double value = auc->compute();
 //
-// A new metric: one file pair, one line in the table of metric.cc, and a test that calls
-// test_metric_conformance (metric_conformance.h).
+// A new metric: one file pair with MILLRACE_REGISTER_METRIC (metric_registry.h), and a test that
+// calls test_metric_conformance (metric_conformance.h).
 class Metric {
  public:
   virtual ~Metric() = default;
@@ -59,8 +60,10 @@ class Metric {
 // Names that create_metric knows, sorted.
 std::vector<std::string> metric_names();
 
-// A new metric by its name. Errors: NotFound naming the nearest.
-absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name);
+// Returns a new metric. `configs` may have its message, under the same name. Errors: NotFound
+// naming the nearest; those of the metric's factory.
+absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
+                                                      absl::Span<const CustomConfig> configs = {});
 
 // The metrics of binary tasks, in reporting order: auc, logloss, ne, calibration.
 std::vector<std::unique_ptr<Metric>> binary_metrics();

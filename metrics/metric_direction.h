@@ -3,11 +3,9 @@
 #define MILLRACE_METRICS_METRIC_DIRECTION_H_
 
 #include "absl/strings/string_view.h"
+#include "metrics/metric_registry.h"
 
 namespace millrace {
-
-// The values of a metric that are better.
-enum class MetricDirection { kNone, kHigherIsBetter, kLowerIsBetter };
 
 // Returns the direction of the metric that create_metric() knows as `name`, or of "loss". kNone:
 // the metric has no direction (calibration is best at 1), or there is no metric of that name.

@@ -1,9 +1,11 @@
 #include "metrics/metric_predictions.h"
 
+#include "metrics/metric_registry.h"
+
 namespace millrace {
 
 bool needs_probabilities(absl::string_view name) {
-  return name == "logloss" || name == "ne" || name == "calibration";
+  return traits_of_metric(name).needs_probabilities;
 }
 
 }  // namespace millrace

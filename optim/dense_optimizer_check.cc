@@ -3,6 +3,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/parts/part_family.h"
+#include "base/status_macros.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 
@@ -65,6 +67,8 @@ absl::Status check_kind(absl::string_view where, const DenseOptimizerConfig& con
     case DenseOptimizerConfig::kAdamwTf: return check_adam(in("adamw_tf"), config.adamw_tf());
     case DenseOptimizerConfig::kRmsprop: return check_rmsprop(in("rmsprop"), config.rmsprop());
     case DenseOptimizerConfig::kLamb: return check_lamb(in("lamb"), config.lamb());
+    case DenseOptimizerConfig::kCustom:
+      return annotate(PartFamily::check("dense optimizer", config.custom().name()), in("custom"));
     case DenseOptimizerConfig::KIND_NOT_SET: break;
   }
   return absl::OkStatus();

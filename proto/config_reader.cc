@@ -176,6 +176,7 @@ bool absence_has_meaning(const FieldDescriptor& field) {
       "millrace.SourceConfig.rows",
       "millrace.ModelBankConfig.reload",
       "millrace.DataConfig.windows",
+      "millrace.DataConfig.custom_format",
       "millrace.DataConfig.mix",
       "millrace.CosineScheduleConfig.warmup",
       "millrace.PolynomialScheduleConfig.warmup",

@@ -69,9 +69,11 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
 // The families that configurations name are known to programs, not to proto/.
 absl::Status check_metrics(const TrainConfig& train) {
   FieldErrors errors;
-  const auto check = [&errors](const std::string& list, const auto& names) {
+  const std::vector<CustomConfig> configs(train.custom_metric().begin(),
+                                          train.custom_metric().end());
+  const auto check = [&](const std::string& list, const auto& names) {
     for (int i = 0; i < names.size(); ++i) {
-      const absl::Status status = create_metric(names[i]).status();
+      const absl::Status status = create_metric(names[i], configs).status();
       if (!status.ok()) errors.add(wrong(entry(list, i), status.message()));
     }
   };

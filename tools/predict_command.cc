@@ -99,6 +99,7 @@ class PredictCommand {
     TrainConfig& train = *config_.mutable_train();
     train.set_max_evaluation_steps(0);
     train.clear_metric();
+    train.clear_custom_metric();
     train.add_metric("mean");  // of constant memory
     for (EvaluationSetConfig& set : *train.mutable_eval_data()) {
       set.clear_metric();

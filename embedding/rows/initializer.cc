@@ -11,6 +11,7 @@
 #include "base/random/normal_quantile.h"
 #include "base/status_macros.h"
 #include "embedding/rows/initializer_check.h"
+#include "embedding/rows/initializer_registry.h"
 
 namespace millrace {
 namespace {
@@ -98,6 +99,7 @@ Distribution distribution_of(const InitializerConfig& config, int64_t dim) {
       return scaled(config.kaiming().distribution(), std::sqrt(2 / (1 + slope * slope)), dim);
     }
     case InitializerConfig::kUniform:
+    case InitializerConfig::kCustom:
     case InitializerConfig::KIND_NOT_SET: break;
   }
   return uniform(config.uniform().low(), config.uniform().high());
@@ -116,9 +118,21 @@ double reach(const Distribution& distribution) {
 
 }  // namespace
 
+absl::StatusOr<Initializer> Initializer::create_custom(const InitializerOptions& options) {
+  const CustomConfig& config = options.config.custom();
+  Initializer result(nullptr, {});
+  ASSIGN_OR_RETURN(result.custom_,
+                   initializer_registry().create(
+                       config.name(), config,
+                       RowInitializerInput{std::string(options.table), options.seed, options.dim}),
+                   absl::StrCat("table ", options.table));
+  return result;
+}
+
 absl::StatusOr<Initializer> Initializer::create(const InitializerOptions& options) {
   RETURN_IF_ERROR(check_initializer("initializer", options.config),
                   absl::StrCat("table ", options.table));
+  if (options.config.has_custom()) return create_custom(options);
   Distribution distribution = distribution_of(options.config, options.dim);
   if (!(reach(distribution) <= std::numeric_limits<float>::max())) {
     return absl::InvalidArgumentError(absl::StrCat("table ", options.table, ": initializer { ",
@@ -136,6 +150,7 @@ absl::StatusOr<Initializer> Initializer::create(const InitializerOptions& option
 }
 
 void Initializer::fill(int64_t id, absl::Span<float> row) const {
+  if (custom_ != nullptr) return custom_->fill(id, row);
   if (fill_ == nullptr) {
     std::fill(row.begin(), row.end(), static_cast<float>(numbers_.offset));
   } else {

@@ -3,12 +3,14 @@
 #define MILLRACE_EMBEDDING_ROWS_INITIALIZER_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/isa/instruction_set.h"
 #include "embedding/rows/initializer_kernels.h"
+#include "embedding/rows/row_initializer.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -45,18 +47,22 @@ struct InitializerOptions {
 // change.
 class Initializer {
  public:
-  // Errors: InvalidArgument naming the table for numbers that are out of range (see the messages in
-  // proto/config.proto) or lead beyond float32. REQUIRES: dim >= 1.
+  // Errors: those of initializer_registry().create(); InvalidArgument naming the table for numbers
+  // that are out of range (see the messages in proto/config.proto) or lead beyond float32.
+  // REQUIRES: dim >= 1.
   static absl::StatusOr<Initializer> create(const InitializerOptions& options);
 
   // Fills in the columns 0 up to row.size(), which need not be dim.
   void fill(int64_t id, absl::Span<float> row) const;
 
  private:
+  static absl::StatusOr<Initializer> create_custom(const InitializerOptions& options);
+
   Initializer(FillRow fill, const InitializerNumbers& numbers) : fill_(fill), numbers_(numbers) {}
 
   FillRow fill_;  // null: a constant, which is the offset
   InitializerNumbers numbers_;
+  std::shared_ptr<const RowInitializer> custom_;  // shared by copies; null: a built-in kind
 };
 
 }  // namespace millrace

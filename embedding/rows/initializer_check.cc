@@ -1,6 +1,7 @@
 #include "embedding/rows/initializer_check.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/parts/part_family.h"
 #include "base/status_macros.h"
 #include "proto/field_check.h"
 #include "proto/float_field_check.h"
@@ -48,6 +49,8 @@ absl::Status check_initializer(absl::string_view where, const InitializerConfig&
       return not_negative_float(in("xavier"), "gain", config.xavier().gain());
     case InitializerConfig::kKaiming:
       return finite_float(in("kaiming"), "negative_slope", config.kaiming().negative_slope());
+    case InitializerConfig::kCustom:
+      return annotate(PartFamily::check("initializer", config.custom().name()), in("custom"));
     case InitializerConfig::KIND_NOT_SET: break;
   }
   return absl::OkStatus();

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/random/philox.h"
 #include "base/status_matchers.h"
+#include "embedding/rows/initializer_registry.h"
 
 namespace millrace {
 namespace {
@@ -323,6 +324,37 @@ TEST(InitializerTest, RefusesBadNumbers) {
   }
   EXPECT_OK(Initializer::create({parse("uniform { low: -3.4e38 high: 3.4e38 }"), 1, "users", 4}));
   EXPECT_OK(Initializer::create({parse("truncated_normal { stddev: 1e38 }"), 1, "users", 4}));
+}
+
+// The id, in all columns.
+class IdInitializer : public RowInitializer {
+ public:
+  void fill(int64_t id, absl::Span<float> row) const override {
+    std::fill(row.begin(), row.end(), static_cast<float>(id));
+  }
+};
+MILLRACE_REGISTER_INITIALIZER(id, "the id itself",
+                              [](const CustomConfig&, const RowInitializerInput& input)
+                                  -> absl::StatusOr<std::unique_ptr<RowInitializer>> {
+                                if (input.table != "users")
+                                  return absl::InvalidArgumentError("is for users");
+                                EXPECT_EQ(input.seed, 7);
+                                EXPECT_EQ(input.dim, 4);
+                                return std::make_unique<IdInitializer>();
+                              });
+
+TEST(InitializerTest, ARegisteredInitializerIsMadeByName) {
+  ASSERT_OK_AND_ASSIGN(const Initializer initializer,
+                       Initializer::create({parse("custom { name: 'id' }"), 7, "users", 4}));
+  std::vector<float> row(3);
+  const Initializer copy = initializer;
+  copy.fill(5, absl::MakeSpan(row));
+  EXPECT_THAT(row, testing::ElementsAre(5, 5, 5));
+  EXPECT_THAT(Initializer::create({parse("custom { name: 'id' }"), 7, "items", 4}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("table items: initializer \"id\": is for users")));
+  EXPECT_THAT(Initializer::create({parse("custom { name: 'it' }"), 7, "users", 4}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no initializer \"it\"")));
 }
 
 }  // namespace

@@ -66,15 +66,15 @@ constexpr int64_t kMostCounted = int64_t{1} << 50;
 }  // namespace
 
 absl::StatusOr<MetricSet> MetricSet::create(const std::vector<std::string>& metrics,
-                                            const std::vector<std::string>& tasks,
-                                            LossScope scope) {
+                                            const std::vector<std::string>& tasks, LossScope scope,
+                                            absl::Span<const CustomConfig> configs) {
   MetricSet set;
   set.scope_ = scope;
   for (const std::string& task : tasks) {
     Task& entry = set.tasks_.emplace_back();
     if (tasks.size() > 1) entry.prefix = task + "/";
     for (const std::string& name : metrics) {
-      ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, create_metric(name));
+      ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, create_metric(name, configs));
       entry.metrics.push_back(std::move(metric));
     }
   }

@@ -30,11 +30,12 @@ enum class LossScope {
 // is as the LossScope says. Used on the trainer's thread.
 class MetricSet : public RankPart {
  public:
-  // `tasks` are the labels' names, in the order of the columns of predictions.
-  // Errors: NotFound for an unknown metric.
+  // `tasks` are the labels' names, in the order of the columns of predictions. `configs` are
+  // messages of metrics. Errors: those of create_metric().
   static absl::StatusOr<MetricSet> create(const std::vector<std::string>& metrics,
                                           const std::vector<std::string>& tasks,
-                                          LossScope scope = LossScope::kThisRank);
+                                          LossScope scope = LossScope::kThisRank,
+                                          absl::Span<const CustomConfig> configs = {});
 
   // Adds one step. Reads its tensors to the CPU. A rank that had no examples in the step may leave
   // predictions and labels undefined. Errors: those of check().

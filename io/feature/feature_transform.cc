@@ -196,7 +196,7 @@ absl::StatusOr<FeatureTransform::Steps> FeatureTransform::make_steps(const Featu
   ValueType type = reads_as_;
   for (int i = 0; i < feature.transform_size(); ++i) {
     const TransformConfig& config = feature.transform(i);
-    steps.push_back(create_transform(config, crosses));
+    ASSIGN_OR_RETURN(steps.emplace_back(), create_transform(config, crosses));
     crosses += config.has_cross() ? 1 : 0;
     if (i == 0 && is_text) type = reads_as_ = type_for_text(steps[0]->takes());
     // Casts at the beginning change nothing in a column of integers.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/parts/part_family.h"
 #include "base/status_macros.h"
 #include "proto/field_check.h"
 
@@ -68,6 +69,7 @@ absl::string_view transform_name(const TransformConfig& transform) {
     case TransformConfig::kUnique: return "unique";
     case TransformConfig::kVocabulary: return "vocabulary";
     case TransformConfig::kCast: return "cast";
+    case TransformConfig::kCustom: return "custom";
     case TransformConfig::KIND_NOT_SET: break;
   }
   return "transform";
@@ -90,6 +92,8 @@ absl::Status check_transform(absl::string_view where, const TransformConfig& tra
     case TransformConfig::kTruncate:
       return at_least(place, "count", transform.truncate().count(), 1);
     case TransformConfig::kVocabulary: return check_vocabulary(place, transform.vocabulary());
+    case TransformConfig::kCustom:
+      return annotate(PartFamily::check("transform", transform.custom().name()), place);
     case TransformConfig::kLog1P:
     case TransformConfig::kUnique:
     case TransformConfig::kCast: return absl::OkStatus();
@@ -97,7 +101,7 @@ absl::Status check_transform(absl::string_view where, const TransformConfig& tra
   }
   return wrong(where,
                "says not which transform; known: hash, modulo, bucketize, log1p, clip, "
-               "threshold, multi_hash, cross, truncate, unique, vocabulary, cast");
+               "threshold, multi_hash, cross, truncate, unique, vocabulary, cast, custom");
 }
 
 }  // namespace millrace

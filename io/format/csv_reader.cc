@@ -309,11 +309,12 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_csv(FileSystem& files, const st
   return reader;
 }
 
-MILLRACE_REGISTER_FILE_FORMAT(csv, {.format = DataConfig::CSV,
-                                    .extensions = {".csv", ".tsv"},
-                                    .open = [](FileSystem& files, const std::string& path,
-                                               const DataConfig& config, auto layout) {
-                                      return open_csv(files, path, config.csv(), std::move(layout));
-                                    }});
+MILLRACE_REGISTER_FILE_FORMAT(csv, "delimited text",
+                              {.format = DataConfig::CSV,
+                               .extensions = {".csv", ".tsv"},
+                               .open = [](FileSystem& files, const std::string& path,
+                                          const DataConfig& config, auto layout) {
+                                 return open_csv(files, path, config.csv(), std::move(layout));
+                               }});
 
 }  // namespace millrace

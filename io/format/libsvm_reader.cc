@@ -212,7 +212,7 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_libsvm(FileSystem& files, const
   return reader;
 }
 
-MILLRACE_REGISTER_FILE_FORMAT(libsvm,
+MILLRACE_REGISTER_FILE_FORMAT(libsvm, "lines of label and index:value, also of libffm and libfm",
                               {.format = DataConfig::LIBSVM,
                                .extensions = {".libsvm", ".svm", ".libfm", ".libffm", ".ffm"},
                                .open = open_libsvm});

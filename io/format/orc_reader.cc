@@ -171,11 +171,12 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_orc(FileSystem& files, const st
   return reader;
 }
 
-MILLRACE_REGISTER_FILE_FORMAT(orc, {.format = DataConfig::ORC,
-                                    .extensions = {".orc"},
-                                    .open = [](FileSystem& files, const std::string& path,
-                                               const DataConfig& config, auto layout) {
-                                      return open_orc(files, path, config.max_group_bytes());
-                                    }});
+MILLRACE_REGISTER_FILE_FORMAT(orc, "Apache ORC files",
+                              {.format = DataConfig::ORC,
+                               .extensions = {".orc"},
+                               .open = [](FileSystem& files, const std::string& path,
+                                          const DataConfig& config, auto layout) {
+                                 return open_orc(files, path, config.max_group_bytes());
+                               }});
 
 }  // namespace millrace

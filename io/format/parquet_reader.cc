@@ -262,12 +262,12 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_parquet(FileSystem& files, cons
   return reader;
 }
 
-MILLRACE_REGISTER_FILE_FORMAT(parquet, {.format = DataConfig::PARQUET,
-                                        .extensions = {".parquet", ".pq"},
-                                        .open = [](FileSystem& files, const std::string& path,
-                                                   const DataConfig& config, auto layout) {
-                                          return open_parquet(files, path,
-                                                              config.max_group_bytes());
-                                        }});
+MILLRACE_REGISTER_FILE_FORMAT(parquet, "Apache Parquet files",
+                              {.format = DataConfig::PARQUET,
+                               .extensions = {".parquet", ".pq"},
+                               .open = [](FileSystem& files, const std::string& path,
+                                          const DataConfig& config, auto layout) {
+                                 return open_parquet(files, path, config.max_group_bytes());
+                               }});
 
 }  // namespace millrace

@@ -388,9 +388,10 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_tfrecord(
   return reader;
 }
 
-MILLRACE_REGISTER_FILE_FORMAT(tfrecord, {.format = DataConfig::TFRECORD,
-                                         .extensions = {".tfrecord", ".tfrecords", ".tfrecord.gz",
-                                                        ".tfrecords.gz"},
-                                         .open = open_tfrecord});
+MILLRACE_REGISTER_FILE_FORMAT(tfrecord, "TFRecord files of tf.Example",
+                              {.format = DataConfig::TFRECORD,
+                               .extensions = {".tfrecord", ".tfrecords", ".tfrecord.gz",
+                                              ".tfrecords.gz"},
+                               .open = open_tfrecord});
 
 }  // namespace millrace

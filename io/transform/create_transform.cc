@@ -9,13 +9,15 @@
 #include "io/transform/modulo_transform.h"
 #include "io/transform/multi_hash_transform.h"
 #include "io/transform/threshold_transform.h"
+#include "io/transform/transform_registry.h"
 #include "io/transform/truncate_transform.h"
 #include "io/transform/unique_transform.h"
 #include "io/transform/vocabulary_transform.h"
 
 namespace millrace {
 
-std::unique_ptr<Transform> create_transform(const TransformConfig& config, size_t crosses_before) {
+absl::StatusOr<std::unique_ptr<Transform>> create_transform(const TransformConfig& config,
+                                                            size_t crosses_before) {
   switch (config.kind_case()) {
     case TransformConfig::kHash: return make_hash_transform(config.hash());
     case TransformConfig::kModulo: return make_modulo_transform(config.modulo());
@@ -29,9 +31,11 @@ std::unique_ptr<Transform> create_transform(const TransformConfig& config, size_
     case TransformConfig::kUnique: return make_unique_transform();
     case TransformConfig::kVocabulary: return make_vocabulary_transform(config.vocabulary());
     case TransformConfig::kCast: return make_cast_transform();
+    case TransformConfig::kCustom:
+      return transform_registry().create(config.custom().name(), config.custom());
     case TransformConfig::KIND_NOT_SET: break;
   }
-  return nullptr;
+  return absl::InvalidArgumentError("a transform has no kind");
 }
 
 }  // namespace millrace

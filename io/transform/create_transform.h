@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "absl/status/statusor.h"
 #include "io/transform/transform.h"
 #include "proto/config.pb.h"
 
@@ -12,8 +13,9 @@ namespace millrace {
 
 // Makes a transform; the caller prepares it. `crosses_before`: the number of `cross` transforms
 // before this one of the same feature. REQUIRES: check_transform (io/feature/transform_check.h)
-// accepts the configuration.
-std::unique_ptr<Transform> create_transform(const TransformConfig& config, size_t crosses_before);
+// accepts the configuration. Errors: those of transform_registry().create().
+absl::StatusOr<std::unique_ptr<Transform>> create_transform(const TransformConfig& config,
+                                                            size_t crosses_before);
 
 }  // namespace millrace
 

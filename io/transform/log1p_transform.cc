@@ -1,6 +1,6 @@
 #include "io/transform/log1p_transform.h"
 
-#include "io/transform/log1p_kernels.h"
+#include "io/transform/kernels/log1p_kernels.h"
 
 namespace millrace {
 namespace {

@@ -8,7 +8,8 @@
 
 namespace millrace {
 
-// Makes each number x ln(1 + x), or -ln(1 - x) if it is below 0 (io/transform/log1p_kernels.h).
+// Makes each number x ln(1 + x), or -ln(1 - x) if it is below 0
+// (io/transform/kernels/log1p_kernels.h).
 // REQUIRES: all are finite.
 std::unique_ptr<Transform> make_log1p_transform();
 

@@ -1,6 +1,8 @@
 #include "optim/rows/row_optimizer_check.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/parts/part_family.h"
+#include "base/status_macros.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/float_field_check.h"
@@ -37,6 +39,8 @@ namespace {
 absl::Status check_kind(absl::string_view where, const SparseOptimizerConfig& config) {
   const auto in = [&](absl::string_view kind) { return absl::StrCat(where, ".", kind); };
   switch (config.kind_case()) {
+    case SparseOptimizerConfig::kCustom:
+      return annotate(PartFamily::check("row optimizer", config.custom().name()), in("custom"));
     case SparseOptimizerConfig::kSgd: return check_sparse_sgd(in("sgd"), config.sgd());
     case SparseOptimizerConfig::kAdagrad:
       return check_sparse_adagrad(in("adagrad"), config.adagrad());

@@ -1,5 +1,6 @@
 #include "optim/rows/row_optimizer_factory.h"
 
+#include "optim/rows/row_optimizer_registry.h"
 #include "optim/rows/sparse_adagrad.h"
 #include "optim/rows/sparse_adam.h"
 #include "optim/rows/sparse_adamw.h"
@@ -18,6 +19,8 @@ absl::StatusOr<std::unique_ptr<RowOptimizer>> create_row_optimizer(
       return SparseRowwiseAdagradOptimizer::create(config.rowwise_adagrad());
     case SparseOptimizerConfig::kAdamw: return SparseAdamwOptimizer::create(config.adamw());
     case SparseOptimizerConfig::kFtrl: return SparseFtrlOptimizer::create(config.ftrl());
+    case SparseOptimizerConfig::kCustom:
+      return row_optimizer_registry().create(config.custom().name(), config.custom());
     case SparseOptimizerConfig::kAdam:
     case SparseOptimizerConfig::KIND_NOT_SET: break;
   }

@@ -11,7 +11,8 @@
 namespace millrace {
 
 // The optimizer `config` chooses; Adam without a choice. The learning rate is not its business.
-// Errors: InvalidArgument naming the field that is out of range.
+// Errors: InvalidArgument naming the field that is out of range; those of
+// row_optimizer_registry().create().
 absl::StatusOr<std::unique_ptr<RowOptimizer>> create_row_optimizer(
     const SparseOptimizerConfig& config);
 

@@ -1,6 +1,7 @@
 #include "optim/rows/row_optimizer_factory.h"
 
 #include "base/status_matchers.h"
+#include "optim/rows/row_optimizer_registry.h"
 
 namespace millrace {
 namespace {
@@ -45,6 +46,27 @@ TEST(RowOptimizerFactoryTest, PassesNumbersOn) {
   EXPECT_EQ((*create_row_optimizer(config))->slots(4)[2], (SlotSpec{"step", 1, 0.0f}));
   config.mutable_ftrl()->set_initial_accumulator(0.5);
   EXPECT_EQ((*create_row_optimizer(config))->slots(4)[1], (SlotSpec{"n", 4, 0.5f}));
+}
+
+class IdleOptimizer : public RowOptimizer {
+ public:
+  absl::string_view name() const override { return "idle"; }
+  std::vector<SlotSpec> slots(int64_t) const override { return {}; }
+  void update(const UpdateContext&, int64_t, absl::Span<const RowUpdate>) const override {}
+};
+MILLRACE_REGISTER_ROW_OPTIMIZER(idle, "changes nothing", [](const CustomConfig& config) {
+  EXPECT_EQ(config.name(), "idle");
+  return std::make_unique<IdleOptimizer>();
+});
+
+TEST(RowOptimizerFactoryTest, ARegisteredOptimizerIsMadeByName) {
+  SparseOptimizerConfig config;
+  config.mutable_custom()->set_name("idle");
+  EXPECT_EQ(name_of(config), "idle");
+  config.mutable_custom()->set_name("idol");
+  EXPECT_THAT(create_row_optimizer(config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("no row optimizer \"idol\"")));
 }
 
 }  // namespace

@@ -38,9 +38,8 @@ void ScheduleMembers::check(absl::string_view where, const ScheduleConfig& confi
   member->check(absl::StrCat(where, ".", kind_name(member->kind)), config, scope, errors);
 }
 
-std::unique_ptr<Schedule> ScheduleMembers::create(const ScheduleConfig& config,
-                                                  double learning_rate,
-                                                  const ScheduleScope& scope) const {
+absl::StatusOr<std::unique_ptr<Schedule>> ScheduleMembers::create(
+    const ScheduleConfig& config, double learning_rate, const ScheduleScope& scope) const {
   const ScheduleMember* member = find(config.kind_case());
   MILLRACE_CHECK(member != nullptr) << "a schedule without a kind was not checked";
   return member->create(config, learning_rate, scope);

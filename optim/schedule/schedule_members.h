@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "optim/schedule/schedule.h"
 #include "optim/schedule/schedule_scope.h"
@@ -20,9 +21,10 @@ struct ScheduleMember {
   using Check = void (*)(absl::string_view where, const ScheduleConfig& config,
                          const ScheduleScope& scope, FieldErrors* errors);
   // Returns a schedule whose rates are multiples of `learning_rate`. Called only if the check has
-  // found no error.
-  using Create = std::unique_ptr<Schedule> (*)(const ScheduleConfig& config, double learning_rate,
-                                               const ScheduleScope& scope);
+  // found no error. Errors: those of a part from outside.
+  using Create = absl::StatusOr<std::unique_ptr<Schedule>> (*)(const ScheduleConfig& config,
+                                                               double learning_rate,
+                                                               const ScheduleScope& scope);
 
   ScheduleConfig::KindCase kind = ScheduleConfig::KIND_NOT_SET;
   Check check = nullptr;
@@ -44,9 +46,11 @@ class ScheduleMembers {
   void check(absl::string_view where, const ScheduleConfig& config, const ScheduleScope& scope,
              FieldErrors* errors) const;
 
-  // Returns the schedule. REQUIRES: check() with the same arguments adds no error.
-  std::unique_ptr<Schedule> create(const ScheduleConfig& config, double learning_rate,
-                                   const ScheduleScope& scope) const;
+  // Returns the schedule. REQUIRES: check() with the same arguments adds no error. Errors: those of
+  // ScheduleMember::Create.
+  absl::StatusOr<std::unique_ptr<Schedule>> create(const ScheduleConfig& config,
+                                                   double learning_rate,
+                                                   const ScheduleScope& scope) const;
 
  private:
   std::vector<ScheduleMember> members_;

@@ -22,8 +22,9 @@ const ScheduleMember kTwice = {
        FieldErrors* errors) {
       if (config.constant().factor() == 0) errors->add(wrong(where, "is nothing"));
     },
-    [](const ScheduleConfig& config, double learning_rate, const ScheduleScope& scope) {
-      return std::unique_ptr<Schedule>(new Twice(learning_rate, scope));
+    [](const ScheduleConfig& config, double learning_rate,
+       const ScheduleScope& scope) -> absl::StatusOr<std::unique_ptr<Schedule>> {
+      return std::make_unique<Twice>(learning_rate, scope);
     },
 };
 
@@ -44,7 +45,8 @@ TEST(ScheduleMembersTest, CreatesTheKindThatIsChosen) {
   ScheduleConfig config;
   config.mutable_constant();
   const ScheduleScope scope{.unit = ScheduleConfig::EPOCHS, .totals = {}, .members = nullptr};
-  const auto schedule = ScheduleMembers({kTwice}).create(config, 3, scope);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Schedule> schedule,
+                       ScheduleMembers({kTwice}).create(config, 3, scope));
   EXPECT_EQ(schedule->rate_at(0), 6);
   EXPECT_EQ(schedule->unit(), ScheduleConfig::EPOCHS);
 }

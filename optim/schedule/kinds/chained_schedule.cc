@@ -5,7 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "optim/schedule/schedule_length.h"
 #include "optim/schedule/schedule_members.h"
 #include "proto/field_check.h"
@@ -45,20 +47,23 @@ void ChainedSchedule::check(absl::string_view where, const ScheduleConfig& confi
   }
 }
 
-std::unique_ptr<Schedule> ChainedSchedule::create(const ScheduleConfig& config,
-                                                  double learning_rate,
-                                                  const ScheduleScope& scope) {
-  return std::unique_ptr<Schedule>(new ChainedSchedule(config, learning_rate, scope));
-}
-
-ChainedSchedule::ChainedSchedule(const ScheduleConfig& config, double learning_rate,
-                                 const ScheduleScope& scope)
-    : Schedule(scope.unit) {
+absl::StatusOr<std::unique_ptr<Schedule>> ChainedSchedule::create(const ScheduleConfig& config,
+                                                                  double learning_rate,
+                                                                  const ScheduleScope& scope) {
+  std::vector<Part> parts;
   double start = 0;
   for (const ChainedScheduleConfig::Part& part : config.chained().part()) {
-    parts_.push_back({start, scope.members->create(part.schedule(), learning_rate, scope)});
+    ASSIGN_OR_RETURN(std::unique_ptr<Schedule> schedule,
+                     scope.members->create(part.schedule(), learning_rate, scope));
+    if (!schedule->monitor().empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the schedule \"", part.schedule().custom().name(),
+                       "\" follows a metric, so it cannot be part of a chain"));
+    }
+    parts.push_back({start, std::move(schedule)});
     start = snap_to_whole(start + length_of(part.length(), scope).value_or(0));
   }
+  return std::unique_ptr<Schedule>(new ChainedSchedule(scope.unit, std::move(parts)));
 }
 
 double ChainedSchedule::rate_at(double position) const {

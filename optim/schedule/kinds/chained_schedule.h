@@ -3,8 +3,10 @@
 #define MILLRACE_OPTIM_SCHEDULE_KINDS_CHAINED_SCHEDULE_H_
 
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "optim/schedule/schedule.h"
 #include "optim/schedule/schedule_scope.h"
@@ -21,19 +23,22 @@ class ChainedSchedule : public Schedule {
   // Functions of the ScheduleMember `chained`.
   static void check(absl::string_view where, const ScheduleConfig& config,
                     const ScheduleScope& scope, FieldErrors* errors);
-  static std::unique_ptr<Schedule> create(const ScheduleConfig& config, double learning_rate,
-                                          const ScheduleScope& scope);
+  static absl::StatusOr<std::unique_ptr<Schedule>> create(const ScheduleConfig& config,
+                                                          double learning_rate,
+                                                          const ScheduleScope& scope);
 
   double rate_at(double position) const override;
   double end() const override;
 
  private:
-  ChainedSchedule(const ScheduleConfig& config, double learning_rate, const ScheduleScope& scope);
-
   struct Part {
     double start;
     std::unique_ptr<Schedule> schedule;
   };
+
+  ChainedSchedule(ScheduleConfig::Unit unit, std::vector<Part> parts)
+      : Schedule(unit), parts_(std::move(parts)) {}
+
   std::vector<Part> parts_;  // ascending by start; not empty
 };
 

@@ -50,7 +50,7 @@ TEST(ChainedScheduleTest, ReportsEachError) {
       "s.chained.part[2]: length is set; the last part has none, since it does not end\n"
       "s.chained.part[2].schedule: has no kind; set one of constant, linear_warmup, step, "
       "multi_step, exponential, cosine, polynomial, inverse_square_root, myle, tri_stage, chained, "
-      "reduce_on_plateau");
+      "reduce_on_plateau, custom");
 }
 
 }  // namespace

@@ -9,9 +9,9 @@ void ConstantSchedule::check(absl::string_view where, const ScheduleConfig& conf
   errors->add(check_fraction(where, "factor", config.constant().factor()));
 }
 
-std::unique_ptr<Schedule> ConstantSchedule::create(const ScheduleConfig& config,
-                                                   double learning_rate,
-                                                   const ScheduleScope& scope) {
+absl::StatusOr<std::unique_ptr<Schedule>> ConstantSchedule::create(const ScheduleConfig& config,
+                                                                   double learning_rate,
+                                                                   const ScheduleScope& scope) {
   return std::unique_ptr<Schedule>(new ConstantSchedule(config, learning_rate, scope));
 }
 

@@ -35,8 +35,9 @@ void CosineSchedule::check(absl::string_view where, const ScheduleConfig& config
   errors->add(check_decay(where, "cycle_decay", cosine.cycle_decay()));
 }
 
-std::unique_ptr<Schedule> CosineSchedule::create(const ScheduleConfig& config, double learning_rate,
-                                                 const ScheduleScope& scope) {
+absl::StatusOr<std::unique_ptr<Schedule>> CosineSchedule::create(const ScheduleConfig& config,
+                                                                 double learning_rate,
+                                                                 const ScheduleScope& scope) {
   return std::unique_ptr<Schedule>(new CosineSchedule(config, learning_rate, scope));
 }
 

@@ -20,9 +20,9 @@ void ExponentialSchedule::check(absl::string_view where, const ScheduleConfig& c
   check_length(where, "length", exponential.length(), 1, scope, errors);
 }
 
-std::unique_ptr<Schedule> ExponentialSchedule::create(const ScheduleConfig& config,
-                                                      double learning_rate,
-                                                      const ScheduleScope& scope) {
+absl::StatusOr<std::unique_ptr<Schedule>> ExponentialSchedule::create(const ScheduleConfig& config,
+                                                                      double learning_rate,
+                                                                      const ScheduleScope& scope) {
   return std::unique_ptr<Schedule>(new ExponentialSchedule(config, learning_rate, scope));
 }
 

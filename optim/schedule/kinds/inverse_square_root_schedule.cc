@@ -16,9 +16,8 @@ void InverseSquareRootSchedule::check(absl::string_view where, const ScheduleCon
       check_length(where, "warmup_length", root.warmup_length(), 0, scope, errors), scope, errors);
 }
 
-std::unique_ptr<Schedule> InverseSquareRootSchedule::create(const ScheduleConfig& config,
-                                                            double learning_rate,
-                                                            const ScheduleScope& scope) {
+absl::StatusOr<std::unique_ptr<Schedule>> InverseSquareRootSchedule::create(
+    const ScheduleConfig& config, double learning_rate, const ScheduleScope& scope) {
   return std::unique_ptr<Schedule>(new InverseSquareRootSchedule(config, learning_rate, scope));
 }
 

@@ -14,9 +14,9 @@ void LinearWarmupSchedule::check(absl::string_view where, const ScheduleConfig& 
                         errors);
 }
 
-std::unique_ptr<Schedule> LinearWarmupSchedule::create(const ScheduleConfig& config,
-                                                       double learning_rate,
-                                                       const ScheduleScope& scope) {
+absl::StatusOr<std::unique_ptr<Schedule>> LinearWarmupSchedule::create(const ScheduleConfig& config,
+                                                                       double learning_rate,
+                                                                       const ScheduleScope& scope) {
   return std::unique_ptr<Schedule>(new LinearWarmupSchedule(config, learning_rate, scope));
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "optim/schedule/schedule.h"
 #include "optim/schedule/schedule_scope.h"
@@ -22,8 +23,9 @@ class LinearWarmupSchedule : public Schedule {
   // Functions of the ScheduleMember `linear_warmup`.
   static void check(absl::string_view where, const ScheduleConfig& config,
                     const ScheduleScope& scope, FieldErrors* errors);
-  static std::unique_ptr<Schedule> create(const ScheduleConfig& config, double learning_rate,
-                                          const ScheduleScope& scope);
+  static absl::StatusOr<std::unique_ptr<Schedule>> create(const ScheduleConfig& config,
+                                                          double learning_rate,
+                                                          const ScheduleScope& scope);
 
   double rate_at(double position) const override;
   double end() const override;

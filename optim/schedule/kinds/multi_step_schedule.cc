@@ -32,9 +32,9 @@ void MultiStepSchedule::check(absl::string_view where, const ScheduleConfig& con
   }
 }
 
-std::unique_ptr<Schedule> MultiStepSchedule::create(const ScheduleConfig& config,
-                                                    double learning_rate,
-                                                    const ScheduleScope& scope) {
+absl::StatusOr<std::unique_ptr<Schedule>> MultiStepSchedule::create(const ScheduleConfig& config,
+                                                                    double learning_rate,
+                                                                    const ScheduleScope& scope) {
   return std::unique_ptr<Schedule>(new MultiStepSchedule(config, learning_rate, scope));
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "optim/schedule/schedule.h"
 #include "optim/schedule/schedule_scope.h"
@@ -20,8 +21,9 @@ class MultiStepSchedule : public Schedule {
   // Functions of the ScheduleMember `multi_step`.
   static void check(absl::string_view where, const ScheduleConfig& config,
                     const ScheduleScope& scope, FieldErrors* errors);
-  static std::unique_ptr<Schedule> create(const ScheduleConfig& config, double learning_rate,
-                                          const ScheduleScope& scope);
+  static absl::StatusOr<std::unique_ptr<Schedule>> create(const ScheduleConfig& config,
+                                                          double learning_rate,
+                                                          const ScheduleScope& scope);
 
   double rate_at(double position) const override;
   double end() const override;

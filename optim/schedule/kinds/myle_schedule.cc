@@ -11,8 +11,9 @@ void MyleSchedule::check(absl::string_view where, const ScheduleConfig& config,
   Warmup::check(absl::StrCat(where, ".warmup"), config.myle().warmup(), 1, scope, errors);
 }
 
-std::unique_ptr<Schedule> MyleSchedule::create(const ScheduleConfig& config, double learning_rate,
-                                               const ScheduleScope& scope) {
+absl::StatusOr<std::unique_ptr<Schedule>> MyleSchedule::create(const ScheduleConfig& config,
+                                                               double learning_rate,
+                                                               const ScheduleScope& scope) {
   return std::unique_ptr<Schedule>(new MyleSchedule(config, learning_rate, scope));
 }
 

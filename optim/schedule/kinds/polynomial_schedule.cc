@@ -23,9 +23,9 @@ void PolynomialSchedule::check(absl::string_view where, const ScheduleConfig& co
   errors->add(check_fraction(where, "final_factor", polynomial.final_factor()));
 }
 
-std::unique_ptr<Schedule> PolynomialSchedule::create(const ScheduleConfig& config,
-                                                     double learning_rate,
-                                                     const ScheduleScope& scope) {
+absl::StatusOr<std::unique_ptr<Schedule>> PolynomialSchedule::create(const ScheduleConfig& config,
+                                                                     double learning_rate,
+                                                                     const ScheduleScope& scope) {
   return std::unique_ptr<Schedule>(new PolynomialSchedule(config, learning_rate, scope));
 }
 

@@ -31,9 +31,8 @@ void ReduceOnPlateauSchedule::check(absl::string_view where, const ScheduleConfi
   errors->add(not_negative(where, "epsilon", plateau.epsilon()));
 }
 
-std::unique_ptr<Schedule> ReduceOnPlateauSchedule::create(const ScheduleConfig& config,
-                                                          double learning_rate,
-                                                          const ScheduleScope& scope) {
+absl::StatusOr<std::unique_ptr<Schedule>> ReduceOnPlateauSchedule::create(
+    const ScheduleConfig& config, double learning_rate, const ScheduleScope& scope) {
   return std::unique_ptr<Schedule>(new ReduceOnPlateauSchedule(config, learning_rate, scope));
 }
 

@@ -13,8 +13,9 @@ void StepSchedule::check(absl::string_view where, const ScheduleConfig& config,
   check_length(where, "length", config.step().length(), 1, scope, errors);
 }
 
-std::unique_ptr<Schedule> StepSchedule::create(const ScheduleConfig& config, double learning_rate,
-                                               const ScheduleScope& scope) {
+absl::StatusOr<std::unique_ptr<Schedule>> StepSchedule::create(const ScheduleConfig& config,
+                                                               double learning_rate,
+                                                               const ScheduleScope& scope) {
   return std::unique_ptr<Schedule>(new StepSchedule(config, learning_rate, scope));
 }
 

@@ -24,9 +24,9 @@ void TriStageSchedule::check(absl::string_view where, const ScheduleConfig& conf
   errors->add(check_decay(where, "final_factor", stages.final_factor()));
 }
 
-std::unique_ptr<Schedule> TriStageSchedule::create(const ScheduleConfig& config,
-                                                   double learning_rate,
-                                                   const ScheduleScope& scope) {
+absl::StatusOr<std::unique_ptr<Schedule>> TriStageSchedule::create(const ScheduleConfig& config,
+                                                                   double learning_rate,
+                                                                   const ScheduleScope& scope) {
   return std::unique_ptr<Schedule>(new TriStageSchedule(config, learning_rate, scope));
 }
 

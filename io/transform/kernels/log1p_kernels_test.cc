@@ -1,4 +1,4 @@
-#include "io/transform/log1p_kernels.h"
+#include "io/transform/kernels/log1p_kernels.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Compiled once for each instruction set: see //bazel:isa_kernels.bzl for what may be included.
-#include "io/transform/log1p_kernels.h"
+#include "io/transform/kernels/log1p_kernels.h"
 
 #include "base/isa/isa_namespace.h"
 

@@ -1,5 +1,5 @@
 #include "base/isa/instruction_set_choice.h"
-#include "io/transform/log1p_kernels.h"
+#include "io/transform/kernels/log1p_kernels.h"
 
 namespace millrace {
 

@@ -1,0 +1,81 @@
+// Names of the parts that a job can choose from.
+#ifndef MILLRACE_BASE_PARTS_PART_FAMILY_H_
+#define MILLRACE_BASE_PARTS_PART_FAMILY_H_
+
+#include <functional>
+#include <map>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// One part of a family.
+struct PartEntry {
+  std::string name;
+  std::string description;  // one line; may be empty
+  // For a kind with a field of its own in the configuration: how to write it, such as "sgd { … }".
+  // Such a kind cannot be named in `custom`. Else empty.
+  std::string field;
+  // Where the part is registered, such as "my_parts.cc:42". More than one: the name is ambiguous,
+  // and nothing can be made by it. Empty for a kind with a field.
+  std::vector<std::string> places;
+};
+
+// The names of one family: hooks, models, row optimizers, … Filled during static initialization
+// and constant afterwards, so that reading from several threads is safe. PartRegistry adds the
+// factories.
+class PartFamily {
+ public:
+  // `name` is the singular, such as "row optimizer". `usage` shows how a configuration names a part
+  // of this family, such as `sparse_optimizer { custom { name: "NAME" } }`. The family is in all()
+  // from then on. REQUIRES: the object lives until the program ends.
+  PartFamily(absl::string_view name, absl::string_view usage);
+  PartFamily(const PartFamily&) = delete;
+  PartFamily& operator=(const PartFamily&) = delete;
+
+  const std::string& name() const { return name_; }
+  const std::string& usage() const { return usage_; }
+
+  // Returns all parts, sorted by name.
+  std::vector<PartEntry> parts() const;
+  // Returns the names of all parts, sorted.
+  std::vector<std::string> names() const;
+
+  // Adds a kind with a field of its own, which is written as `field`. `describe` returns the line
+  // about the kind, or ""; parts() calls it, not this function.
+  void add_field(absl::string_view name, absl::string_view field,
+                 std::function<std::string()> describe);
+
+  // Checks that `name` can be written as the name of a part. Errors: InvalidArgument
+  // - for no name;
+  // - for an unknown name: the nearest, all that are linked in, and how to link another;
+  // - for a kind with a field: how to write it;
+  // - for a name that is registered twice: both places.
+  absl::Status check(absl::string_view name) const;
+
+  // Does the same in the family of that name, or, if the program has none, as in an empty one. For
+  // code that does not include the family's interface.
+  static absl::Status check(absl::string_view family, absl::string_view name);
+
+  // Returns every family of this program, sorted by name.
+  static std::vector<const PartFamily*> all();
+
+ protected:
+  // Adds a part. Returns false if the name is taken; check() then fails for it.
+  bool add_part(absl::string_view name, absl::string_view description,
+                const std::source_location& place);
+
+ private:
+  std::string name_;
+  std::string usage_;
+  std::map<std::string, PartEntry, std::less<>> parts_;
+  std::map<std::string, std::function<std::string()>> descriptions_;  // of kinds with a field
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BASE_PARTS_PART_FAMILY_H_

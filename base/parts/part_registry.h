@@ -1,0 +1,73 @@
+// Parts of a family by name, with their factories.
+#ifndef MILLRACE_BASE_PARTS_PART_REGISTRY_H_
+#define MILLRACE_BASE_PARTS_PART_REGISTRY_H_
+
+#include <map>
+#include <source_location>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/catch_exceptions.h"
+#include "base/parts/part_family.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+
+// The registry of one family. `Factory` is a std::function that returns an absl::StatusOr of a
+// pointer. The registry is filled during static initialization and constant afterwards. A family
+// has one function that returns its registry, and one that adds to it:
+//
+//   PartRegistry<LossFactory>& loss_registry() {
+//     static auto* const registry =
+//         new PartRegistry<LossFactory>("loss", "task { custom { name: \"NAME\" } }");
+//     return *registry;
+//   }
+//   bool register_loss(absl::string_view name, absl::string_view description, LossFactory factory,
+//                      std::source_location place) {
+//     return loss_registry().add(name, description, std::move(factory), place);
+//   }
+template <typename Factory>
+class PartRegistry : public PartFamily {
+ public:
+  using PartFamily::PartFamily;
+  using Result = typename Factory::result_type;  // absl::StatusOr of a pointer
+
+  // Adds a part. A name that is taken makes the name unusable: create() then fails, naming both
+  // places. Returns true, for the definition of a static constant.
+  bool add(absl::string_view name, absl::string_view description, Factory factory,
+           const std::source_location& place) {
+    if (add_part(name, description, place)) factories_.emplace(name, std::move(factory));
+    return true;
+  }
+
+  // Returns what the factory of this part makes. Errors: those of check(); those of the factory,
+  // its exceptions, and Internal if it makes nothing, all annotated with family and name.
+  template <typename... Arguments>
+  Result create(absl::string_view part, Arguments&&... arguments) const {
+    RETURN_IF_ERROR(check(part));
+    const Factory& factory = factories_.find(part)->second;
+    const std::string what = absl::StrCat(name(), " \"", part, "\"");
+    Result result = catch_exceptions(what, [&]() -> Result {
+      Result made = factory(std::forward<Arguments>(arguments)...);
+      RETURN_IF_ERROR(made.status(), what);
+      return made;
+    });
+    RETURN_IF_ERROR(result.status());
+    if (*result == nullptr) {
+      return absl::InternalError(absl::StrCat(what, ": its factory made none"));
+    }
+    return result;
+  }
+
+ private:
+  std::map<std::string, Factory, std::less<>> factories_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BASE_PARTS_PART_REGISTRY_H_

@@ -1,0 +1,37 @@
+// Initializers from outside, by name.
+#ifndef MILLRACE_EMBEDDING_ROWS_INITIALIZER_REGISTRY_H_
+#define MILLRACE_EMBEDDING_ROWS_INITIALIZER_REGISTRY_H_
+
+#include <functional>
+#include <memory>
+#include <source_location>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/parts/part_registry.h"
+#include "embedding/rows/row_initializer.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Makes an initializer of one table. `config` has the extension that the part reads.
+using RowInitializerFactory = std::function<absl::StatusOr<std::unique_ptr<RowInitializer>>(
+    const CustomConfig& config, const RowInitializerInput& input)>;
+
+// Returns the registry of initializers, which also has the names of the built-in kinds.
+PartRegistry<RowInitializerFactory>& initializer_registry();
+
+// Adds a initializer. Called during static initialization by MILLRACE_REGISTER_INITIALIZER.
+bool register_initializer(absl::string_view name, absl::string_view description,
+                          RowInitializerFactory factory,
+                          std::source_location place = std::source_location::current());
+
+}  // namespace millrace
+
+// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+//   MILLRACE_REGISTER_INITIALIZER(spread, "evenly spread values", &SpreadInitializer::create);
+#define MILLRACE_REGISTER_INITIALIZER(name, description, factory)     \
+  [[maybe_unused]] static const bool millrace_initializer_##name##_ = \
+      ::millrace::register_initializer(#name, (description), (factory))
+
+#endif  // MILLRACE_EMBEDDING_ROWS_INITIALIZER_REGISTRY_H_

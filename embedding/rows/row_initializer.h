@@ -1,0 +1,33 @@
+// The interface of initializers from outside.
+#ifndef MILLRACE_EMBEDDING_ROWS_ROW_INITIALIZER_H_
+#define MILLRACE_EMBEDDING_ROWS_ROW_INITIALIZER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/types/span.h"
+
+namespace millrace {
+
+// Values that the initializer of one table is made with.
+struct RowInitializerInput {
+  std::string table;  // its name
+  uint64_t seed = 1;  // of the job
+  int64_t dim = 1;    // columns of a row
+};
+
+// The first value of a row. Immutable; called from several threads at once.
+class RowInitializer {
+ public:
+  virtual ~RowInitializer() = default;
+  // Sets all columns of a new row. Called when the row is made, before its first update. `row` has
+  // up to `dim` columns, the first ones. The result must be finite, and may depend on the table,
+  // the seed and `id` alone: rows are made in any order, and again after a resume. Random numbers
+  // therefore come from base/random/philox.h with `id` as stream, not from a generator with a
+  // state.
+  virtual void fill(int64_t id, absl::Span<float> row) const = 0;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_EMBEDDING_ROWS_ROW_INITIALIZER_H_

@@ -1,0 +1,59 @@
+#include "metrics/metric_registry.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "metrics/auc.h"
+#include "metrics/calibration.h"
+#include "metrics/logloss.h"
+#include "metrics/mean.h"
+#include "metrics/ne.h"
+
+namespace millrace {
+namespace {
+
+using Traits = std::map<std::string, MetricTraits, std::less<>>;
+
+Traits& traits() {
+  static auto* const traits = new Traits;
+  return *traits;
+}
+
+template <typename T>
+absl::StatusOr<std::unique_ptr<Metric>> make(const CustomConfig&) {
+  return std::make_unique<T>();
+}
+
+constexpr MetricTraits kLoss = {MetricDirection::kLowerIsBetter, /*needs_probabilities=*/true};
+
+[[maybe_unused]] const bool kBuiltIn[] = {
+    register_metric("auc", "area under the ROC curve", &make<AucMetric>,
+                    {MetricDirection::kHigherIsBetter}),
+    register_metric("calibration", "mean prediction over mean label", &make<CalibrationMetric>,
+                    {MetricDirection::kNone, /*needs_probabilities=*/true}),
+    register_metric("logloss", "mean binary cross entropy", &make<LogLossMetric>, kLoss),
+    register_metric("mean", "mean prediction", &make<MeanMetric>),
+    register_metric("ne", "log loss over that of the mean label", &make<NormalizedEntropyMetric>,
+                    kLoss),
+};
+
+}  // namespace
+
+PartRegistry<MetricFactory>& metric_registry() {
+  static auto* const registry = new PartRegistry<MetricFactory>("metric", "metric: \"NAME\"");
+  return *registry;
+}
+
+MetricTraits traits_of_metric(absl::string_view name) {
+  const auto found = traits().find(name);
+  return found == traits().end() ? MetricTraits() : found->second;
+}
+
+bool register_metric(absl::string_view name, absl::string_view description, MetricFactory factory,
+                     MetricTraits metric, std::source_location place) {
+  traits().emplace(name, metric);
+  return metric_registry().add(name, description, std::move(factory), place);
+}
+
+}  // namespace millrace

@@ -1,0 +1,42 @@
+// Dense optimizers from outside, by name.
+#ifndef MILLRACE_OPTIM_DENSE_DENSE_OPTIMIZER_REGISTRY_H_
+#define MILLRACE_OPTIM_DENSE_DENSE_OPTIMIZER_REGISTRY_H_
+
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/parts/part_registry.h"
+#include "optim/dense_optimizer.h"
+#include "optim/named_parameter.h"
+#include "optim/schedule/schedule.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Makes an optimizer of `parameters`, whose rates `schedule` gives. `config` has the extension that
+// the part reads.
+using DenseOptimizerFactory = std::function<absl::StatusOr<std::unique_ptr<DenseOptimizer>>(
+    const CustomConfig& config, std::vector<NamedParameter> parameters,
+    std::unique_ptr<Schedule> schedule)>;
+
+// Returns the registry of dense optimizers, which also has the names of the built-in kinds.
+PartRegistry<DenseOptimizerFactory>& dense_optimizer_registry();
+
+// Adds a dense optimizer. Called during static initialization by MILLRACE_REGISTER_DENSE_OPTIMIZER.
+bool register_dense_optimizer(absl::string_view name, absl::string_view description,
+                              DenseOptimizerFactory factory,
+                              std::source_location place = std::source_location::current());
+
+}  // namespace millrace
+
+// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+//   MILLRACE_REGISTER_DENSE_OPTIMIZER(sign_sgd, "steps by the sign", &SignSgd::create);
+#define MILLRACE_REGISTER_DENSE_OPTIMIZER(name, description, factory)     \
+  [[maybe_unused]] static const bool millrace_dense_optimizer_##name##_ = \
+      ::millrace::register_dense_optimizer(#name, (description), (factory))
+
+#endif  // MILLRACE_OPTIM_DENSE_DENSE_OPTIMIZER_REGISTRY_H_

@@ -1,0 +1,45 @@
+// Schedules from outside, by name.
+#ifndef MILLRACE_OPTIM_SCHEDULE_SCHEDULE_REGISTRY_H_
+#define MILLRACE_OPTIM_SCHEDULE_SCHEDULE_REGISTRY_H_
+
+#include <functional>
+#include <memory>
+#include <source_location>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/parts/part_registry.h"
+#include "optim/schedule/schedule.h"
+#include "optim/schedule/schedule_totals.h"
+#include "proto/schedule.pb.h"
+
+namespace millrace {
+
+// Values that a schedule is made with.
+struct ScheduleInput {
+  double learning_rate = 0;                           // the highest rate, at least 0
+  ScheduleConfig::Unit unit = ScheduleConfig::STEPS;  // of positions
+  ScheduleTotals totals;                              // of training, where they are known
+};
+
+// Makes a schedule. `config` has the extension that the part reads.
+using ScheduleFactory = std::function<absl::StatusOr<std::unique_ptr<Schedule>>(
+    const CustomConfig& config, const ScheduleInput& input)>;
+
+// Returns the registry of schedules, which also has the names of the built-in kinds.
+PartRegistry<ScheduleFactory>& schedule_registry();
+
+// Adds a schedule. Called during static initialization by MILLRACE_REGISTER_SCHEDULE.
+bool register_schedule(absl::string_view name, absl::string_view description,
+                       ScheduleFactory factory,
+                       std::source_location place = std::source_location::current());
+
+}  // namespace millrace
+
+// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+//   MILLRACE_REGISTER_SCHEDULE(square_wave, "two rates in turn", &SquareWave::create);
+#define MILLRACE_REGISTER_SCHEDULE(name, description, factory)     \
+  [[maybe_unused]] static const bool millrace_schedule_##name##_ = \
+      ::millrace::register_schedule(#name, (description), (factory))
+
+#endif  // MILLRACE_OPTIM_SCHEDULE_SCHEDULE_REGISTRY_H_
