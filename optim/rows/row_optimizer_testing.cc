@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <random>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -153,52 +152,6 @@ void expect_trains_to(const RowOptimizer& optimizer, const std::vector<double>& 
     weights.insert(weights.end(), row.weights.begin(), row.weights.end());
   }
   for (int i = 0; i < 12; ++i) EXPECT_NEAR(weights[i], expected[i], 1e-6) << i;
-}
-
-void expect_conforms(const RowOptimizer& optimizer) {
-  EXPECT_FALSE(optimizer.name().empty());
-  constexpr int64_t kDim = 19;
-  std::set<std::string> names;
-  for (const SlotSpec& spec : optimizer.slots(kDim)) {
-    EXPECT_TRUE(names.insert(spec.name).second) << spec.name << " comes twice";
-    EXPECT_GT(spec.size, 0);
-  }
-  EXPECT_EQ(optimizer.slots(kDim), optimizer.slots(kDim));
-
-  std::mt19937 random(5);
-  auto draw = [&] {
-    std::vector<float> values(kDim);
-    for (float& value : values) value = static_cast<float>(random() % 2001) / 1000 - 1;
-    return values;
-  };
-  // Ten rows alone, and the same ten in one call; gradients of another scale, and scaled back.
-  std::vector<TestRow> alone, together, scaled;
-  std::vector<std::vector<float>> gradients, quadrupled;
-  std::vector<RowUpdate> updates;
-  for (int i = 0; i < 10; ++i) {
-    alone.emplace_back(optimizer, draw());
-    gradients.push_back(draw());
-    quadrupled.push_back(gradients.back());
-    for (float& value : quadrupled.back()) value *= 4;
-  }
-  together = scaled = alone;
-  for (int i = 0; i < 10; ++i) {
-    alone[i].update(optimizer, kRate, gradients[i]);
-    scaled[i].update(optimizer, kRate, quadrupled[i], 0.25);
-    updates.push_back({together[i].weights.data(), together[i].slots.data(), gradients[i].data()});
-  }
-  UpdateContext context;
-  context.learning_rate = kRate;
-  optimizer.update(context, kDim, updates);
-  for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(alone[i].weights, together[i].weights);
-    EXPECT_EQ(alone[i].slots, together[i].slots);
-    EXPECT_EQ(alone[i].weights, scaled[i].weights);
-    EXPECT_EQ(alone[i].slots, scaled[i].slots);
-    const std::vector<float> before = alone[i].weights;
-    alone[i].update(optimizer, 0, gradients[i]);
-    EXPECT_EQ(alone[i].weights, before);
-  }
 }
 
 }  // namespace millrace

@@ -33,11 +33,6 @@ using ReferenceUpdate =
 // several widths.
 void expect_agrees_with_reference(const RowOptimizer& optimizer, const ReferenceUpdate& reference);
 
-// Expects what the interface promises of any optimizer: distinct slot names, results that depend
-// on neither how rows are cut into calls nor other rows, the scale acting like a scaled
-// gradient, and nothing changed by a learning rate of 0 but the slots.
-void expect_conforms(const RowOptimizer& optimizer);
-
 // Trains three rows of four columns for six steps at rate 0.05 and expects these weights, row after
 // row, within 1e-6. With rows r and columns c from 0 and steps t from 1: weights begin at
 // ((5r + 3c) mod 7 − 3) / 10. Row r is touched if t > r and (t − r − 1) mod (r + 1) is 0; its

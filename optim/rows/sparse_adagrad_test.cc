@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/status_matchers.h"
+#include "optim/rows/row_optimizer_conformance.h"
 #include "optim/rows/row_optimizer_testing.h"
 
 namespace millrace {
@@ -91,10 +92,10 @@ TEST(SparseAdagradTest, EqualToTorchWithWeightDecay) {
                     0.05, 0.218746659, -0.00554584357, 0.12});
 }
 
-TEST(SparseAdagradTest, Conforms) {
-  expect_conforms(*make(0, 1e-10));
-  expect_conforms(*make(0.5, 1e-3, 0.1));
-}
+[[maybe_unused]] const bool kSparseAdagrad =
+    register_row_optimizer_conformance("SparseAdagrad", [] { return make(0, 1e-10); });
+[[maybe_unused]] const bool kSparseAdagradWithDecay = register_row_optimizer_conformance(
+    "SparseAdagradWithDecay", [] { return make(0.5, 1e-3, 0.1); });
 
 TEST(SparseAdagradTest, RefusesBadNumbers) {
   SparseAdagrad config;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/status_matchers.h"
+#include "optim/rows/row_optimizer_conformance.h"
 #include "optim/rows/row_optimizer_testing.h"
 
 namespace millrace {
@@ -120,10 +121,10 @@ TEST(SparseAdamTest, EqualToTorchWithWeightDecay) {
                     0.0387895557, 0.200775932, -0.0010511737, 0.101112389});
 }
 
-TEST(SparseAdamTest, Conforms) {
-  expect_conforms(*make(0.9, 0.999, 1e-8));
-  expect_conforms(*make(0.9, 0.999, 1e-8, 0.1, SparseAdam::ROW));
-}
+[[maybe_unused]] const bool kSparseAdam =
+    register_row_optimizer_conformance("SparseAdam", [] { return make(0.9, 0.999, 1e-8); });
+[[maybe_unused]] const bool kSparseAdamOfRowSteps = register_row_optimizer_conformance(
+    "SparseAdamOfRowSteps", [] { return make(0.9, 0.999, 1e-8, 0.1, SparseAdam::ROW); });
 
 TEST(SparseAdamTest, RefusesBadNumbers) {
   auto refused = [](double beta1, double beta2, double epsilon, const char* field) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/status_matchers.h"
+#include "optim/rows/row_optimizer_conformance.h"
 #include "optim/rows/row_optimizer_testing.h"
 
 namespace millrace {
@@ -76,10 +77,10 @@ TEST(SparseAdamwTest, EqualToTorch) {
                     0.03673751, 0.198865181, -0.00354463044, 0.100408828});
 }
 
-TEST(SparseAdamwTest, Conforms) {
-  expect_conforms(*make(0.9, 0.999, 1e-8, 0.01));
-  expect_conforms(*make(0.9, 0.999, 1e-8, 0, SparseAdam::ROW));
-}
+[[maybe_unused]] const bool kSparseAdamw =
+    register_row_optimizer_conformance("SparseAdamw", [] { return make(0.9, 0.999, 1e-8, 0.01); });
+[[maybe_unused]] const bool kSparseAdamwOfRowSteps = register_row_optimizer_conformance(
+    "SparseAdamwOfRowSteps", [] { return make(0.9, 0.999, 1e-8, 0, SparseAdam::ROW); });
 
 TEST(SparseAdamwTest, RefusesBadNumbers) {
   SparseAdam config;

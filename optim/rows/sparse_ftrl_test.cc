@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/status_matchers.h"
+#include "optim/rows/row_optimizer_conformance.h"
 #include "optim/rows/row_optimizer_testing.h"
 
 namespace millrace {
@@ -130,10 +131,10 @@ TEST(SparseFtrlTest, AgreesWithTheAlgorithmInDouble) {
   }
 }
 
-TEST(SparseFtrlTest, Conforms) {
-  expect_conforms(*make(SparseFtrl()));
-  expect_conforms(*make(numbers(1, 0.5, 0.5, 0.1)));
-}
+[[maybe_unused]] const bool kSparseFtrl =
+    register_row_optimizer_conformance("SparseFtrl", [] { return make(SparseFtrl()); });
+[[maybe_unused]] const bool kSparseFtrlWithPenalties = register_row_optimizer_conformance(
+    "SparseFtrlWithPenalties", [] { return make(numbers(1, 0.5, 0.5, 0.1)); });
 
 TEST(SparseFtrlTest, RefusesBadNumbers) {
   const auto refused = [](const SparseFtrl& config, const char* field) {

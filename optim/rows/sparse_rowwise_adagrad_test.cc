@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/status_matchers.h"
+#include "optim/rows/row_optimizer_conformance.h"
 #include "optim/rows/row_optimizer_testing.h"
 
 namespace millrace {
@@ -94,10 +95,10 @@ TEST(SparseRowwiseAdagradTest, WithDecayAgreesWithALoopInDouble) {
                                });
 }
 
-TEST(SparseRowwiseAdagradTest, Conforms) {
-  expect_conforms(*make(0, 1e-10));
-  expect_conforms(*make(0, 1e-3, 0.1));
-}
+[[maybe_unused]] const bool kSparseRowwiseAdagrad =
+    register_row_optimizer_conformance("SparseRowwiseAdagrad", [] { return make(0, 1e-10); });
+[[maybe_unused]] const bool kSparseRowwiseAdagradWithDecay = register_row_optimizer_conformance(
+    "SparseRowwiseAdagradWithDecay", [] { return make(0, 1e-3, 0.1); });
 
 TEST(SparseRowwiseAdagradTest, RefusesBadNumbers) {
   SparseAdagrad config;

@@ -1,6 +1,7 @@
 #include "optim/rows/sparse_sgd.h"
 
 #include "base/status_matchers.h"
+#include "optim/rows/row_optimizer_conformance.h"
 #include "optim/rows/row_optimizer_testing.h"
 
 namespace millrace {
@@ -52,10 +53,10 @@ TEST(SparseSgdTest, EqualToTorch) {
                                 0.0125, 0.18482, -0.061565, 0.110755});
 }
 
-TEST(SparseSgdTest, Conforms) {
-  expect_conforms(SparseSgdOptimizer());
-  expect_conforms(*make(0.1));
-}
+[[maybe_unused]] const bool kSparseSgd = register_row_optimizer_conformance(
+    "SparseSgd", [] { return std::make_unique<SparseSgdOptimizer>(); });
+[[maybe_unused]] const bool kSparseSgdWithDecay =
+    register_row_optimizer_conformance("SparseSgdWithDecay", [] { return make(0.1); });
 
 TEST(SparseSgdTest, RefusesBadNumbers) {
   SparseSgd config;
