@@ -25,9 +25,8 @@ TEST(CalibrationTest, UndefinedWithoutPositives) {
   EXPECT_TRUE(std::isnan(compute({{0.5f}, {0}, {}})));
 }
 
-TEST(CalibrationTest, Conforms) {
-  test_metric_conformance([] { return std::make_unique<CalibrationMetric>(); });
-}
+[[maybe_unused]] const bool kCalibration = register_metric_conformance(
+    "Calibration", [] { return std::make_unique<CalibrationMetric>(); });
 
 }  // namespace
 }  // namespace millrace

@@ -14,11 +14,9 @@
 namespace millrace {
 namespace {
 
-using Make = std::function<std::unique_ptr<Metric>()>;
-
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-double compute_all(const Make& make, const MetricExamples& examples) {
+double compute_all(const MakeMetric& make, const MetricExamples& examples) {
   std::unique_ptr<Metric> metric = make();
   metric->update(examples.all());
   return metric->compute();
@@ -39,13 +37,18 @@ void expect_near(double value, double expected) {
   EXPECT_NEAR(value, expected, 1e-12 * std::max(1.0, std::abs(expected)));
 }
 
-void test_empty(const Make& make) {
-  EXPECT_FALSE(make()->name().empty());
+void check_name(const MakeMetric& make) {
+  const std::string name(make()->name());
+  EXPECT_FALSE(name.empty());
+  EXPECT_EQ(make()->name(), name);
+}
+
+void check_empty(const MakeMetric& make) {
   EXPECT_TRUE(std::isnan(make()->compute()));
   EXPECT_TRUE(std::isnan(compute_all(make, {})));
 }
 
-void test_cuts(const Make& make, const MetricExamples& examples) {
+void check_cuts(const MakeMetric& make, const MetricExamples& examples) {
   const double expected = compute_all(make, examples);
   ASSERT_TRUE(std::isfinite(expected));
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -54,14 +57,25 @@ void test_cuts(const Make& make, const MetricExamples& examples) {
     for (size_t end : random_cuts(seed, examples.predictions.size())) {
       metric->update(examples.slice(begin, end));
       begin = end;
-      if (seed % 2 == 0) metric->compute();  // changes nothing
     }
-    EXPECT_EQ(metric->compute(), expected) << "seed " << seed;
     EXPECT_EQ(metric->compute(), expected) << "seed " << seed;
   }
 }
 
-void test_merge(const Make& make, const MetricExamples& examples) {
+void check_compute(const MakeMetric& make, const MetricExamples& examples) {
+  std::unique_ptr<Metric> metric = make();
+  size_t begin = 0;
+  for (size_t end : random_cuts(1, examples.predictions.size())) {
+    metric->update(examples.slice(begin, end));
+    begin = end;
+    metric->compute();
+  }
+  const double expected = compute_all(make, examples);
+  EXPECT_EQ(metric->compute(), expected);
+  EXPECT_EQ(metric->compute(), expected) << "a second time";
+}
+
+void check_merge(const MakeMetric& make, const MetricExamples& examples) {
   const double expected = compute_all(make, examples);
   for (uint64_t seed = 0; seed < 20; ++seed) {
     std::unique_ptr<Metric> total = make();
@@ -78,7 +92,7 @@ void test_merge(const Make& make, const MetricExamples& examples) {
   }
 }
 
-void test_reset(const Make& make, const MetricExamples& examples) {
+void check_reset(const MakeMetric& make, const MetricExamples& examples) {
   std::unique_ptr<Metric> metric = make();
   const float nan[] = {kNan};
   const float one[] = {1};
@@ -90,7 +104,7 @@ void test_reset(const Make& make, const MetricExamples& examples) {
   EXPECT_EQ(metric->compute(), compute_all(make, examples));
 }
 
-void test_weights(const Make& make) {
+void check_weights(const MakeMetric& make) {
   const MetricExamples plain = random_examples(5, 60, false);
   MetricExamples ones = plain;
   ones.weights.assign(60, 1.0f);
@@ -112,7 +126,7 @@ void test_weights(const Make& make) {
   EXPECT_TRUE(std::isnan(compute_all(make, nothing)));
 }
 
-void test_not_a_number(const Make& make) {
+void check_not_a_number(const MakeMetric& make) {
   MetricExamples examples = random_examples(6, 20, false);
   examples.predictions[7] = kNan;
   std::unique_ptr<Metric> metric = make();
@@ -124,7 +138,7 @@ void test_not_a_number(const Make& make) {
   EXPECT_TRUE(std::isnan(total->compute()));
 }
 
-std::unique_ptr<Metric> restored(const Make& make, const Metric& metric) {
+std::unique_ptr<Metric> restored(const MakeMetric& make, const Metric& metric) {
   std::unique_ptr<Metric> copy = make();
   EXPECT_OK(copy->merge_saved(metric.save()));
   return copy;
@@ -135,7 +149,7 @@ void expect_same_bits(double value, double expected) {
       << value << " and " << expected;
 }
 
-void test_save(const Make& make, const MetricExamples& examples) {
+void check_save(const MakeMetric& make, const MetricExamples& examples) {
   expect_same_bits(restored(make, *make())->compute(), make()->compute());
   const size_t count = examples.predictions.size();
   for (const size_t cut : {size_t{0}, size_t{1}, count / 3, count}) {
@@ -159,7 +173,7 @@ void test_save(const Make& make, const MetricExamples& examples) {
 }
 
 // Takes it, or refuses it and is as it was; never worse.
-void expect_taken_or_refused(const Make& make, const MetricExamples& examples,
+void expect_taken_or_refused(const MakeMetric& make, const MetricExamples& examples,
                              const std::string& bytes) {
   std::unique_ptr<Metric> metric = make();
   metric->update(examples.all());
@@ -172,7 +186,7 @@ void expect_taken_or_refused(const Make& make, const MetricExamples& examples,
   EXPECT_EQ(metric->save(), before);
 }
 
-void test_bad_bytes(const Make& make, const MetricExamples& examples) {
+void check_bad_bytes(const MakeMetric& make, const MetricExamples& examples) {
   std::unique_ptr<Metric> metric = make();
   metric->update(examples.all());
   const std::string bytes = metric->save();
@@ -194,7 +208,7 @@ void test_bad_bytes(const Make& make, const MetricExamples& examples) {
   }
 }
 
-void test_saved_not_a_number(const Make& make) {
+void check_saved_not_a_number(const MakeMetric& make) {
   MetricExamples examples = random_examples(8, 20, false);
   examples.predictions[3] = kNan;
   std::unique_ptr<Metric> metric = make();
@@ -231,20 +245,37 @@ MetricExamples random_examples(uint64_t seed, size_t count, bool weighted) {
   return examples;
 }
 
-void test_metric_conformance(const Make& make) {
-  SCOPED_TRACE(std::string(make()->name()));
-  test_empty(make);
-  for (const bool weighted : {false, true}) {
-    const MetricExamples examples = random_examples(3, 200, weighted);
-    test_cuts(make, examples);
-    test_merge(make, examples);
-    test_reset(make, examples);
-    test_save(make, examples);
-    test_bad_bytes(make, random_examples(4, 20, weighted));
-  }
-  test_weights(make);
-  test_not_a_number(make);
-  test_saved_not_a_number(make);
+std::vector<Property> metric_properties(const MakeMetric& make) {
+  const auto property = [&](const char* name, void (*check)(const MakeMetric&)) {
+    return Property{name, [=] { check(make); }};
+  };
+  const auto of_examples = [&](const char* name, size_t count,
+                               void (*check)(const MakeMetric&, const MetricExamples&)) {
+    return Property{name, [=] {
+                      for (const bool weighted : {false, true}) {
+                        SCOPED_TRACE(weighted ? "with weights" : "without weights");
+                        check(make, random_examples(count, count, weighted));
+                      }
+                    }};
+  };
+  return {
+      property("HasAName", check_name),
+      property("IsUndefinedWithoutExamples", check_empty),
+      of_examples("DoesNotDependOnCuts", 200, check_cuts),
+      of_examples("ComputeChangesNothing", 200, check_compute),
+      of_examples("MergesLikeOnePass", 200, check_merge),
+      of_examples("IsNewAfterReset", 200, check_reset),
+      of_examples("ContinuesFromSavedBytes", 200, check_save),
+      of_examples("RefusesDamagedBytes", 20, check_bad_bytes),
+      property("CountsExamplesByWeight", check_weights),
+      property("KeepsNotANumber", check_not_a_number),
+      property("KeepsSavedNotANumber", check_saved_not_a_number),
+  };
+}
+
+bool register_metric_conformance(const std::string& suite, const MakeMetric& make,
+                                 std::source_location place) {
+  return register_properties(suite, metric_properties(make), place);
 }
 
 }  // namespace millrace

@@ -1,13 +1,16 @@
-// What every metric must hold, as a suite that its test calls.
+// The conformance suite of metrics.
 #ifndef MILLRACE_METRICS_METRIC_CONFORMANCE_H_
 #define MILLRACE_METRICS_METRIC_CONFORMANCE_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <source_location>
+#include <string>
 #include <vector>
 
 #include "metrics/metric.h"
+#include "tests/conformance/property_suite.h"
 
 namespace millrace {
 
@@ -26,14 +29,24 @@ struct MetricExamples {
 // equal; labels of 0 and 1, both of which occur from four examples on; weights with some zeros.
 MetricExamples random_examples(uint64_t seed, size_t count, bool weighted);
 
-// Asserts, with GoogleTest, for the metric that `make` makes: nothing seen is not-a-number; any
-// cut into batches gives the same bits; compute() changes nothing; merging equals one pass up to
-// rounding, also with empty parts; after reset() it is as new; weight 1 is no weight, weight 0 no
-// example, and weight 2 two examples; not-a-number comes through. Saved and merged into a new one
-// it has the same bits, and goes on the same; saved parts merge like parts; bytes that are cut
-// short, too long, changed or random are DataLoss or a metric, and after DataLoss nothing has
-// changed.
-void test_metric_conformance(const std::function<std::unique_ptr<Metric>()>& make);
+// Makes the metric under test, a new one at each call.
+using MakeMetric = std::function<std::unique_ptr<Metric>()>;
+
+// Returns the promises of Metric: not-a-number without examples; the same bits for any cut into
+// batches; a compute() that changes nothing; merged parts that equal one pass up to rounding, also
+// where parts are empty; after reset() the state of a new metric; weight 1 that equals no weights,
+// weight 0 no example, and weight 2 two examples; not-a-number after not-a-number, also through
+// merge() and merge_saved(). A saved metric that is merged into a new one has the same bits and
+// continues alike; bytes that are cut short, too long, changed or random are DataLoss or a metric,
+// and DataLoss changes nothing.
+std::vector<Property> metric_properties(const MakeMetric& make);
+
+// Registers them as tests of `suite`, see register_properties().
+//
+//   [[maybe_unused]] const bool kAuc =
+//       register_metric_conformance("Auc", [] { return std::make_unique<AucMetric>(); });
+bool register_metric_conformance(const std::string& suite, const MakeMetric& make,
+                                 std::source_location place = std::source_location::current());
 
 }  // namespace millrace
 

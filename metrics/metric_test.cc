@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(MetricTest, NamesAreSorted) {
   EXPECT_THAT(metric_names(), ElementsAre("auc", "calibration", "logloss", "mean", "ne"));
@@ -17,7 +18,8 @@ TEST(MetricTest, EveryNameMakesAMetricThatConforms) {
   for (const std::string& name : metric_names()) {
     ASSERT_OK_AND_ASSIGN(std::unique_ptr<Metric> metric, create_metric(name));
     EXPECT_EQ(metric->name(), absl::string_view(name));
-    test_metric_conformance([&] { return *create_metric(name); });
+    EXPECT_THAT(failing_properties(metric_properties([&] { return *create_metric(name); })),
+                IsEmpty());
   }
 }
 
