@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "losses/loss_conformance.h"
 #include "losses/loss_testing.h"
 
 namespace millrace {
@@ -21,22 +22,37 @@ PlainLoss plain(double label_smoothing, double positive_weight) {
   };
 }
 
-TEST(BinaryCrossEntropyLossTest, Conformance) {
-  test_loss_conformance(*make_test_loss(""), plain(0, 1));
-  test_loss_conformance(*make_test_loss("binary_cross_entropy {}"), plain(0, 1));
-  test_loss_conformance(*make_test_loss("binary_cross_entropy { label_smoothing: 0.1 }"),
-                        plain(0.1, 1));
-  test_loss_conformance(*make_test_loss("binary_cross_entropy { positive_weight: 4.5 }"),
-                        plain(0, 4.5));
-  test_loss_conformance(
-      *make_test_loss("binary_cross_entropy { label_smoothing: 0.2 positive_weight: 0.3 }"),
-      plain(0.2, 0.3));
-}
+[[maybe_unused]] const bool kDefaultLoss = register_loss_conformance(
+    "DefaultLoss", {.make = [] { return make_test_loss(""); }, .plain = plain(0, 1)});
 
-TEST(BinaryCrossEntropyLossTest, LabelsBetweenZeroAndOne) {
-  test_loss_conformance(*make_test_loss("binary_cross_entropy { positive_weight: 2 }"), plain(0, 2),
-                        [](LossExamples& e) { e.labels = e.labels * 0.6 + 0.2; });
-}
+[[maybe_unused]] const bool kBinaryCrossEntropy = register_loss_conformance(
+    "BinaryCrossEntropy",
+    {.make = [] { return make_test_loss("binary_cross_entropy {}"); }, .plain = plain(0, 1)});
+
+[[maybe_unused]] const bool kBinaryCrossEntropyWithSmoothing = register_loss_conformance(
+    "BinaryCrossEntropyWithSmoothing",
+    {.make = [] { return make_test_loss("binary_cross_entropy { label_smoothing: 0.1 }"); },
+     .plain = plain(0.1, 1)});
+
+[[maybe_unused]] const bool kBinaryCrossEntropyWithPositiveWeight = register_loss_conformance(
+    "BinaryCrossEntropyWithPositiveWeight",
+    {.make = [] { return make_test_loss("binary_cross_entropy { positive_weight: 4.5 }"); },
+     .plain = plain(0, 4.5)});
+
+[[maybe_unused]] const bool kBinaryCrossEntropyWithBoth = register_loss_conformance(
+    "BinaryCrossEntropyWithBoth",
+    {.make =
+         [] {
+           return make_test_loss(
+               "binary_cross_entropy { label_smoothing: 0.2 positive_weight: 0.3 }");
+         },
+     .plain = plain(0.2, 0.3)});
+
+[[maybe_unused]] const bool kBinaryCrossEntropyOfLabelsBetween = register_loss_conformance(
+    "BinaryCrossEntropyOfLabelsBetween",
+    {.make = [] { return make_test_loss("binary_cross_entropy { positive_weight: 2 }"); },
+     .plain = plain(0, 2),
+     .change = [](LossExamples& e) { e.labels = e.labels * 0.6 + 0.2; }});
 
 TEST(BinaryCrossEntropyLossTest, ByHand) {
   LossExamples examples;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "losses/loss_conformance.h"
 #include "losses/loss_testing.h"
 
 namespace millrace {
@@ -23,23 +24,29 @@ PlainLoss plain(double gamma, double positive_weight, double negative_weight) {
   };
 }
 
-TEST(FocalLossTest, Conformance) {
-  test_loss_conformance(*make_test_loss("focal {}"), plain(2, 1, 1));
-  test_loss_conformance(*make_test_loss("focal { gamma: 0.5 alpha: 0.25 }"),
-                        plain(0.5, 0.25, 0.75));
-  test_loss_conformance(*make_test_loss("focal { gamma: 3 alpha: 1 }"), plain(3, 1, 0));
-  test_loss_conformance(*make_test_loss("focal { gamma: 1 alpha: 0 }"), plain(1, 0, 1));
+at::Tensor cross_entropy(const at::Tensor& outputs, const LossExamples& examples) {
+  return make_test_loss("binary_cross_entropy {}")->sum(outputs, examples);
 }
 
-TEST(FocalLossTest, WithoutFocusItIsCrossEntropy) {
-  test_loss_conformance(
-      *make_test_loss("focal { gamma: 0 }"),
-      [](const at::Tensor& outputs, const LossExamples& examples) {
-        return make_test_loss("binary_cross_entropy {}")->sum(outputs, examples);
-      },
-      // Also between 0 and 1.
-      [](LossExamples& examples) { examples.labels = examples.labels * 0.6 + 0.2; });
-}
+[[maybe_unused]] const bool kFocal = register_loss_conformance(
+    "Focal", {.make = [] { return make_test_loss("focal {}"); }, .plain = plain(2, 1, 1)});
+
+[[maybe_unused]] const bool kFocalWithAlpha = register_loss_conformance(
+    "FocalWithAlpha", {.make = [] { return make_test_loss("focal { gamma: 0.5 alpha: 0.25 }"); },
+                       .plain = plain(0.5, 0.25, 0.75)});
+
+[[maybe_unused]] const bool kFocalOfPositives = register_loss_conformance(
+    "FocalOfPositives", {.make = [] { return make_test_loss("focal { gamma: 3 alpha: 1 }"); },
+                         .plain = plain(3, 1, 0)});
+
+[[maybe_unused]] const bool kFocalOfNegatives = register_loss_conformance(
+    "FocalOfNegatives", {.make = [] { return make_test_loss("focal { gamma: 1 alpha: 0 }"); },
+                         .plain = plain(1, 0, 1)});
+
+[[maybe_unused]] const bool kFocalWithoutFocus = register_loss_conformance(
+    "FocalWithoutFocus", {.make = [] { return make_test_loss("focal { gamma: 0 }"); },
+                          .plain = cross_entropy,
+                          .change = [](LossExamples& e) { e.labels = e.labels * 0.6 + 0.2; }});
 
 TEST(FocalLossTest, PredictsProbabilities) {
   const auto loss = make_test_loss("focal {}");

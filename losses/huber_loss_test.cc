@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "losses/loss_conformance.h"
 #include "losses/loss_testing.h"
 
 namespace millrace {
@@ -17,12 +18,17 @@ PlainLoss plain(double delta) {
   };
 }
 
-TEST(HuberLossTest, Conformance) {
-  test_loss_conformance(*make_test_loss("huber {}"), plain(1));
-  test_loss_conformance(*make_test_loss("huber { delta: 3.5 }"), plain(3.5));
-  test_loss_conformance(*make_test_loss("huber { delta: 0.25 }"), plain(0.25),
-                        [](LossExamples& examples) { examples.labels = examples.labels * 9 - 5; });
-}
+[[maybe_unused]] const bool kHuber = register_loss_conformance(
+    "Huber", {.make = [] { return make_test_loss("huber {}"); }, .plain = plain(1)});
+
+[[maybe_unused]] const bool kHuberOfWideDelta = register_loss_conformance(
+    "HuberOfWideDelta",
+    {.make = [] { return make_test_loss("huber { delta: 3.5 }"); }, .plain = plain(3.5)});
+
+[[maybe_unused]] const bool kHuberOfNumbers = register_loss_conformance(
+    "HuberOfNumbers", {.make = [] { return make_test_loss("huber { delta: 0.25 }"); },
+                       .plain = plain(0.25),
+                       .change = [](LossExamples& e) { e.labels = e.labels * 9 - 5; }});
 
 TEST(HuberLossTest, PredictsOutputs) {
   const auto loss = make_test_loss("huber {}");

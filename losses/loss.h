@@ -31,7 +31,7 @@ enum class LossLabels {
 //   at::Tensor mean = loss->sum(outputs, examples) / loss->count_targets(examples);
 //
 // A new loss: one file pair, a field of TaskConfig, a line in loss_factory.cc and in loss_check.cc,
-// a row of docs/losses.md, and a test that calls test_loss_conformance (loss_testing.h).
+// a row of docs/losses.md, and a test that calls register_loss_conformance (loss_conformance.h).
 class Loss {
  public:
   virtual ~Loss() = default;

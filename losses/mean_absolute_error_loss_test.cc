@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "losses/loss_conformance.h"
 #include "losses/loss_testing.h"
 
 namespace millrace {
@@ -14,11 +15,14 @@ at::Tensor plain(const at::Tensor& outputs, const LossExamples& examples) {
   return losses.sum();
 }
 
-TEST(MeanAbsoluteErrorLossTest, Conformance) {
-  test_loss_conformance(*make_test_loss("mean_absolute_error {}"), plain);
-  test_loss_conformance(*make_test_loss("mean_absolute_error {}"), plain,
-                        [](LossExamples& examples) { examples.labels = examples.labels * 9 - 5; });
-}
+[[maybe_unused]] const bool kMeanAbsoluteError = register_loss_conformance(
+    "MeanAbsoluteError",
+    {.make = [] { return make_test_loss("mean_absolute_error {}"); }, .plain = plain});
+
+[[maybe_unused]] const bool kMeanAbsoluteErrorOfNumbers = register_loss_conformance(
+    "MeanAbsoluteErrorOfNumbers", {.make = [] { return make_test_loss("mean_absolute_error {}"); },
+                                   .plain = plain,
+                                   .change = [](LossExamples& e) { e.labels = e.labels * 9 - 5; }});
 
 TEST(MeanAbsoluteErrorLossTest, PredictsOutputs) {
   const auto loss = make_test_loss("mean_absolute_error {}");

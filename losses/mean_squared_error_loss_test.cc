@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "losses/loss_conformance.h"
 #include "losses/loss_testing.h"
 
 namespace millrace {
@@ -14,11 +15,14 @@ at::Tensor plain(const at::Tensor& outputs, const LossExamples& examples) {
   return losses.sum();
 }
 
-TEST(MeanSquaredErrorLossTest, Conformance) {
-  test_loss_conformance(*make_test_loss("mean_squared_error {}"), plain);
-  test_loss_conformance(*make_test_loss("mean_squared_error {}"), plain,
-                        [](LossExamples& examples) { examples.labels = examples.labels * 9 - 5; });
-}
+[[maybe_unused]] const bool kMeanSquaredError = register_loss_conformance(
+    "MeanSquaredError",
+    {.make = [] { return make_test_loss("mean_squared_error {}"); }, .plain = plain});
+
+[[maybe_unused]] const bool kMeanSquaredErrorOfNumbers = register_loss_conformance(
+    "MeanSquaredErrorOfNumbers", {.make = [] { return make_test_loss("mean_squared_error {}"); },
+                                  .plain = plain,
+                                  .change = [](LossExamples& e) { e.labels = e.labels * 9 - 5; }});
 
 TEST(MeanSquaredErrorLossTest, PredictsOutputs) {
   const auto loss = make_test_loss("mean_squared_error {}");

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "losses/loss_conformance.h"
 #include "losses/loss_testing.h"
 
 namespace millrace {
@@ -39,10 +40,12 @@ void grade(LossExamples& examples) {
       examples.group_ids.bitwise_xor(at::arange(examples.labels.size(0), at::kLong)).remainder(2);
 }
 
-TEST(PairwiseLossTest, Conformance) {
-  test_loss_conformance(*make_test_loss("pairwise {}"), plain);
-  test_loss_conformance(*make_test_loss("pairwise {}"), plain, grade);
-}
+[[maybe_unused]] const bool kPairwise = register_loss_conformance(
+    "Pairwise", {.make = [] { return make_test_loss("pairwise {}"); }, .plain = plain});
+
+[[maybe_unused]] const bool kPairwiseOfGrades = register_loss_conformance(
+    "PairwiseOfGrades",
+    {.make = [] { return make_test_loss("pairwise {}"); }, .plain = plain, .change = grade});
 
 TEST(PairwiseLossTest, TargetsArePairs) {
   LossExamples examples = loss_test_examples(9, 100, /*weighted=*/true);

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "losses/loss_conformance.h"
 #include "losses/loss_testing.h"
 
 namespace millrace {
@@ -30,12 +31,18 @@ PlainLoss plain(double temperature) {
   };
 }
 
-TEST(SoftmaxLossTest, Conformance) {
-  test_loss_conformance(*make_test_loss("softmax {}"), plain(1));
-  test_loss_conformance(*make_test_loss("softmax { temperature: 0.3 }"), plain(0.3));
-  test_loss_conformance(*make_test_loss("softmax { temperature: 5 }"), plain(5),
-                        [](LossExamples& examples) { examples.labels = examples.labels * 2.5; });
-}
+[[maybe_unused]] const bool kSoftmax = register_loss_conformance(
+    "Softmax", {.make = [] { return make_test_loss("softmax {}"); }, .plain = plain(1)});
+
+[[maybe_unused]] const bool kSoftmaxOfLowTemperature = register_loss_conformance(
+    "SoftmaxOfLowTemperature",
+    {.make = [] { return make_test_loss("softmax { temperature: 0.3 }"); }, .plain = plain(0.3)});
+
+[[maybe_unused]] const bool kSoftmaxOfHighTemperature =
+    register_loss_conformance("SoftmaxOfHighTemperature",
+                              {.make = [] { return make_test_loss("softmax { temperature: 5 }"); },
+                               .plain = plain(5),
+                               .change = [](LossExamples& e) { e.labels = e.labels * 2.5; }});
 
 TEST(SoftmaxLossTest, TargetsAreGroupsWithALabelAboveZero) {
   LossExamples examples;
