@@ -209,6 +209,36 @@ std::string gzip(absl::string_view bytes) {
   return out;
 }
 
+TestTable mixed_table(int64_t rows) {
+  TestColumn::Rows<int64_t> plain(rows), list(rows);
+  TestColumn::Rows<double> number(rows), numbers(rows);
+  TestColumn::Rows<std::string> text(rows), texts(rows);
+  for (int64_t row = 0; row < rows; ++row) {
+    plain[row] = {row * 1000003 - 7};
+    for (int64_t k = 0; k < row % 4; ++k) list[row].push_back(row * 10 + k);
+    if (row % 5 != 0) number[row] = {static_cast<double>(row) / 8};
+    if (row % 3 == 0) numbers[row] = {0.5, -1.5};
+    if (row % 7 != 2) text[row] = {absl::StrCat("text ", row)};
+    for (int64_t k = 0; k < row % 3; ++k) texts[row].push_back(absl::StrCat("t", row, "x", k));
+  }
+  return {{{"plain", plain, false},
+           {"list", list, true},
+           {"number", number, false},
+           {"numbers", numbers, true},
+           {"text", text, false},
+           {"texts", texts, true}}};
+}
+
+std::string text_of_row(const TestColumn& column, int64_t row) {
+  std::string text;
+  std::visit(
+      [&](const auto& rows) {
+        for (const auto& value : rows[row]) absl::StrAppend(&text, value, ";");
+      },
+      column.rows);
+  return text;
+}
+
 absl::Status write_data_file(const TestTable& table, DataConfig::Format format, int64_t group_rows,
                              const std::string& path) {
   if (format == DataConfig::CSV) return write_csv(table, path);

@@ -28,6 +28,13 @@ struct TestTable {
   int64_t rows() const;
 };
 
+// Returns columns "plain", "list" (integers), "number", "numbers", "text" and "texts": plain values
+// of which some are missing, and lists of which some are empty.
+TestTable mixed_table(int64_t rows);
+
+// Returns the values of one row as text, each with a semicolon behind it.
+std::string text_of_row(const TestColumn& column, int64_t row);
+
 // Writes a file of any format. Row groups (stripes) have `group_rows` rows, 0: all in one; the
 // other formats have none in their files.
 //   CSV: with a header line and lists separated by "|".
