@@ -8,7 +8,8 @@
 namespace millrace {
 namespace {
 
-TEST(StandardTrainStepTest, Conformance) { check_train_step(create_standard_train_step); }
+[[maybe_unused]] const bool kStandardTrainStep =
+    register_train_step_conformance("StandardTrainStep", create_standard_train_step);
 
 TEST(SeedGeneratorsTest, EachArgumentCounts) {
   const auto drawn = [](uint64_t seed, int64_t step, int64_t micro_batch, int rank) {

@@ -7,11 +7,8 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
@@ -459,27 +456,36 @@ void check_repeating(const MakeStep& make) {
 
 }  // namespace
 
-void check_train_step(const MakeStep& make) {
-  const auto traced = [&](const char* what, void (*check)(const MakeStep&)) {
-    SCOPED_TRACE(absl::StrCat("train step conformance: ", what));
-    check(make);
+std::vector<Property> train_step_properties(const MakeStep& make) {
+  const auto property = [&](const char* name, void (*check)(const MakeStep&)) {
+    return Property{name, [=] { check(make); }};
   };
-  traced("result", check_result);
-  traced("observer", check_observer);
-  traced("seeding", check_seeding);
-  traced("micro-batches", check_micro_batches);
-  traced("division", check_division);
-  traced("refusal", check_refusal);
-  traced("errors", check_errors);
-  traced("kept errors", check_kept_errors);
-  traced("no parameters", check_models_without_parameters);
-  traced("tasks", check_tasks);
-  traced("tasks without targets", check_tasks_without_targets);
-  traced("clipping", check_clipping);
-  traced("loss scale", check_loss_scale);
-  traced("precision", check_precision);
-  traced("repeating", check_repeating);
-  train_step_testing::check_train_step_on_ranks(make);
+  std::vector<Property> properties = {
+      property("ReturnsTheResult", check_result),
+      property("CallsTheObserver", check_observer),
+      property("SeedsEachForwardPass", check_seeding),
+      property("DoesNotDependOnMicroBatches", check_micro_batches),
+      property("DividesByExamplesOrTargets", check_division),
+      property("RefusesWhatIsNotFinite", check_refusal),
+      property("UndoesAFailedStep", check_errors),
+      property("UndoesAFailedBackwardPassOfATable", check_kept_errors),
+      property("AppliesALossOfNoParameter", check_models_without_parameters),
+      property("DividesEachTaskByItsTargets", check_tasks),
+      property("OmitsTasksWithoutTargets", check_tasks_without_targets),
+      property("ClipsOnce", check_clipping),
+      property("DividesByTheLossScale", check_loss_scale),
+      property("ComputesInThePrecision", check_precision),
+      property("RepeatsIfItSaysSo", check_repeating),
+  };
+  for (Property& of_ranks : train_step_testing::train_step_ranks_properties(make)) {
+    properties.push_back(std::move(of_ranks));
+  }
+  return properties;
+}
+
+bool register_train_step_conformance(const std::string& suite, const MakeStep& make,
+                                     std::source_location place) {
+  return register_properties(suite, train_step_properties(make), place);
 }
 
 }  // namespace millrace

@@ -1,21 +1,31 @@
-// What every TrainStep must stand, as one call in its test.
+// The conformance suite of train steps.
 #ifndef MILLRACE_TESTS_CONFORMANCE_TRAIN_STEP_CONFORMANCE_H_
 #define MILLRACE_TESTS_CONFORMANCE_TRAIN_STEP_CONFORMANCE_H_
 
 #include <functional>
 #include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
 
 #include "framework/train_step.h"
+#include "tests/conformance/property_suite.h"
 
 namespace millrace {
 
-// Runs steps that `make` gives (a new one at each call) over a tiny model with a table and checks
-// the list in the comment of class TrainStep, its result and what its observer sees:
+// Returns the promises in the comment of class TrainStep, of its result, and of what the observer
+// of a step sees. The suite runs steps that `make` makes, a new one at each call, over a tiny model
+// with a table, on one rank and on two.
+std::vector<Property> train_step_properties(
+    const std::function<std::unique_ptr<TrainStep>()>& make);
+
+// Registers them as tests of `suite`, see register_properties().
 //
-//   TEST(MyTrainStepTest, Conformance) {
-//     check_train_step([] { return std::make_unique<MyTrainStep>(); });
-//   }
-void check_train_step(const std::function<std::unique_ptr<TrainStep>()>& make);
+//   [[maybe_unused]] const bool kMyTrainStep = register_train_step_conformance(
+//       "MyTrainStep", [] { return std::make_unique<MyTrainStep>(); });
+bool register_train_step_conformance(const std::string& suite,
+                                     const std::function<std::unique_ptr<TrainStep>()>& make,
+                                     std::source_location place = std::source_location::current());
 
 }  // namespace millrace
 

@@ -219,15 +219,16 @@ void check_bad_rank(const MakeStep& make) {
 
 }  // namespace
 
-void check_train_step_on_ranks(const MakeStep& make) {
-  const auto traced = [&](const char* what, void (*check)(const MakeStep&)) {
-    SCOPED_TRACE(absl::StrCat("train step conformance: ", what));
-    check(make);
+std::vector<Property> train_step_ranks_properties(const MakeStep& make) {
+  const auto property = [&](const char* name, void (*check)(const MakeStep&)) {
+    return Property{name, [=] { check(make); }};
   };
-  traced("two ranks", check_ranks);
-  traced("tasks on two ranks", check_tasks_on_ranks);
-  traced("a bad rank", check_bad_rank);
-  traced("clipping on two ranks", check_clipping_on_ranks);
+  return {
+      property("TrainsAlikeOnTwoRanks", check_ranks),
+      property("DividesEachTaskByTheTargetsOfAllRanks", check_tasks_on_ranks),
+      property("RefusesAndFailsOnAllRanks", check_bad_rank),
+      property("ClipsByTheNormOfAllRanks", check_clipping_on_ranks),
+  };
 }
 
 }  // namespace millrace::train_step_testing
