@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/status_matchers.h"
+#include "models/model_conformance.h"
 #include "models/model_data_testing.h"
 
 namespace millrace {
@@ -42,13 +43,8 @@ double plain_logit(const Model& model, const at::Tensor& pooled, const Batch& ba
   return logit + plain_linear(model, "mlp.4", x, false)[0];
 }
 
-TEST(DeepFmTest, Conforms) { test_model_conformance(small_config(), 5, &plain_logit); }
-
-TEST(DeepFmTest, AnOutputForEachLabel) {
-  TrainConfig job = model_test_config(3, 2, 4);
-  add_test_label(job);
-  test_tasks(small_config(), job);
-}
+[[maybe_unused]] const bool kDeepFm = register_model_conformance(
+    "DeepFm", {.config = small_config, .pooled_dim = 5, .plain_logit = plain_logit});
 
 TEST(DeepFmTest, WorksWithoutDenseFeatures) {
   ASSERT_OK_AND_ASSIGN(const auto model,

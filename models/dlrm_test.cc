@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "base/status_matchers.h"
+#include "models/model_conformance.h"
 #include "models/model_data_testing.h"
 
 namespace millrace {
@@ -42,13 +43,8 @@ double plain_logit(const Model& model, const at::Tensor& pooled, const Batch& ba
   return plain_linear(model, "top.2", x, false)[0];
 }
 
-TEST(DlrmTest, Conforms) { test_model_conformance(small_config(), 4, &plain_logit); }
-
-TEST(DlrmTest, AnOutputForEachLabel) {
-  TrainConfig job = model_test_config(3, 2, 4);
-  add_test_label(job);
-  test_tasks(small_config(), job);
-}
+[[maybe_unused]] const bool kDlrm = register_model_conformance(
+    "Dlrm", {.config = small_config, .pooled_dim = 4, .plain_logit = plain_logit});
 
 TEST(DlrmTest, DefaultLayers) {
   ModelConfig config;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/status_matchers.h"
+#include "models/model_conformance.h"
 #include "models/model_data_testing.h"
 
 namespace millrace {
@@ -36,41 +37,20 @@ double plain_logit(const Model& model, const Batch& batch, int64_t e, int layers
   return x[0];
 }
 
-TEST(MlpModelTest, LossAndPredictionsOfThePlainFormula) {
-  for (const auto& hidden : std::vector<std::vector<int64_t>>{{}, {4}, {5, 3}}) {
-    const std::shared_ptr<Model> model = make(small_config(hidden));
-    Batch batch = model_test_batch(2, 6, 0, kDense);
-    batch.weights = at::arange(6, at::kFloat) * 0.5;
-    const ModelOutput output = model->forward(batch).value();
-    double loss = 0;
-    for (int64_t e = 0; e < 6; ++e) {
-      const double logit = plain_logit(*model, batch, e, static_cast<int>(hidden.size()) + 1);
-      loss += 0.5 * e * (std::log1p(std::exp(logit)) - batch.labels[e][0].item<double>() * logit);
-      EXPECT_NEAR(output.predictions[e][0].item<double>(), 1 / (1 + std::exp(-logit)), 1e-6);
-    }
-    EXPECT_NEAR(output.loss.item<double>(), loss, 1e-5);
-  }
+ModelConformance of_hidden(const std::vector<int64_t>& hidden) {
+  const int layers = static_cast<int>(hidden.size()) + 1;
+  return {.config = [=] { return small_config(hidden); },
+          .sparse = 0,
+          .dense = kDense,
+          .plain_logit = [=](const Model& model, const at::Tensor&, const Batch& batch,
+                             int64_t e) { return plain_logit(model, batch, e, layers); }};
 }
 
-TEST(MlpModelTest, AnEmptyBatchHasLossZeroAndGradients) {
-  const std::shared_ptr<Model> model = make(small_config({4}));
-  const ModelOutput output = model->forward(model_test_batch(1, 0, 0, kDense)).value();
-  EXPECT_EQ(output.loss.item<double>(), 0);
-  EXPECT_EQ(output.predictions.sizes(), at::IntArrayRef({0, 1}));
-  output.loss.backward();
-  for (const auto& named : model->named_parameters()) {
-    ASSERT_TRUE(named.value().grad().defined()) << named.key();
-    EXPECT_EQ(named.value().grad().abs().sum().item<double>(), 0) << named.key();
-  }
-}
-
-TEST(MlpModelTest, EqualSeedsGiveEqualParameters) {
-  const auto weight = [](uint64_t seed) {
-    return parameter(*make(small_config({4}), seed), "mlp.0.weight").clone();
-  };
-  EXPECT_TRUE(at::equal(weight(1), weight(1)));
-  EXPECT_FALSE(at::equal(weight(1), weight(2)));
-}
+[[maybe_unused]] const bool kMlp = register_model_conformance("Mlp", of_hidden({4}));
+[[maybe_unused]] const bool kMlpOfNoHiddenLayer =
+    register_model_conformance("MlpOfNoHiddenLayer", of_hidden({}));
+[[maybe_unused]] const bool kMlpOfTwoHiddenLayers =
+    register_model_conformance("MlpOfTwoHiddenLayers", of_hidden({5, 3}));
 
 TEST(MlpModelTest, DropsOutInTrainingOnly) {
   ModelConfig config = small_config({16});
@@ -102,12 +82,6 @@ TEST(MlpModelTest, WhatDoesNotFitIsNamed) {
   TrainConfig tasks = job;
   tasks.add_task()->set_label("y2");
   refused(small_config({}), tasks, "no feature of kind LABEL \"y2\"");
-}
-
-TEST(MlpModelTest, AnOutputForEachLabel) {
-  TrainConfig job = model_test_config(0, kDense, 4);
-  add_test_label(job);
-  test_tasks(small_config({4}), job);
 }
 
 }  // namespace

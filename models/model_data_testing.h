@@ -3,7 +3,6 @@
 #define MILLRACE_MODELS_MODEL_DATA_TESTING_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,20 +35,6 @@ std::vector<double> plain_linear(const Model& model, const std::string& prefix,
 // Adds label "z" to a job, which examples may lack and which is learnt with Huber's loss of weight
 // 0.5.
 void add_test_label(TrainConfig& config);
-
-// What every ready model must hold on a job with two labels, `job` of add_test_label: predictions
-// of both, targets that are the labels there are, losses of each, gradients of all parameters for
-// the two together and for each alone, and the same on a batch without examples.
-void test_tasks(const ModelConfig& config, const TrainConfig& job);
-
-// What every ready model must hold, on a job of 3 sparse and 2 dense features: shapes; the loss of
-// `plain_logit` over all examples with and without weights; gradients of all parameters and
-// of the tables against differences of the loss; an empty batch; equal parameters from equal seeds;
-// evaluation changes nothing. `pooled_dim` is that of its tables for a configured dim of 4.
-void test_model_conformance(
-    const ModelConfig& config, int pooled_dim,
-    const std::function<double(const Model&, const at::Tensor& pooled, const Batch&,
-                               int64_t example)>& plain_logit);
 
 // create_model on `config`'s job. Errors: its.
 absl::StatusOr<std::shared_ptr<Model>> make_test_model(const ModelConfig& model,

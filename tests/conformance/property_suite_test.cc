@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <thread>
 
 namespace millrace {
@@ -41,6 +42,7 @@ TEST(PropertySuiteTest, NamesThePropertiesThatFail) {
       {"Holds", [] { EXPECT_TRUE(true); }},
       {"Fails", [] { EXPECT_TRUE(false); }},
       {"FailsAtOnce", [] { FAIL(); }},
+      {"Throws", [] { throw std::runtime_error("as LibTorch does"); }},
       {"FailsOnAThread", [] { std::thread([] { ADD_FAILURE(); }).join(); }},
       {"FailsOften",
        [] {
@@ -48,7 +50,7 @@ TEST(PropertySuiteTest, NamesThePropertiesThatFail) {
        }},
   };
   EXPECT_THAT(failing_properties(properties),
-              ElementsAre("Fails", "FailsAtOnce", "FailsOnAThread", "FailsOften"));
+              ElementsAre("Fails", "FailsAtOnce", "Throws", "FailsOnAThread", "FailsOften"));
 }
 
 // Registered tests run after those above: a property that did not run fails the program.
