@@ -19,10 +19,9 @@ bool asked(FakeHookContext& context) {
 }
 
 // Windows: the trainers of the suite have no model bank, and no windows.
-TEST(CheckpointLoadHookTest, Conformance) {
-  check_hook(
-      {.make = [] { return std::make_unique<CheckpointLoadHook>(Cadence{.every_windows = 1}); }});
-}
+[[maybe_unused]] const bool kCheckpointLoadHook = register_hook_conformance(
+    "CheckpointLoadHook",
+    {.make = [] { return std::make_unique<CheckpointLoadHook>(Cadence{.every_windows = 1}); }});
 
 TEST(CheckpointLoadHookTest, AsksEveryWindowAndEpochByDefault) {
   CheckpointLoadHook hook;

@@ -50,9 +50,8 @@ std::vector<std::string> saved_at(Cadence cadence, bool windowed = false) {
   return saved;
 }
 
-TEST(CheckpointSaveHookTest, Conformance) {
-  check_hook({.make = [] { return std::make_unique<CheckpointSaveHook>(Cadence{}); }});
-}
+[[maybe_unused]] const bool kCheckpointSaveHook = register_hook_conformance(
+    "CheckpointSaveHook", {.make = [] { return std::make_unique<CheckpointSaveHook>(Cadence{}); }});
 
 TEST(CheckpointSaveHookTest, SavesAtItsCadence) {
   EXPECT_THAT(saved_at({}), IsEmpty());

@@ -74,15 +74,14 @@ int64_t stop_step(const std::string& text, const std::vector<double>& values) {
   return 0;
 }
 
-class EarlyStoppingConformanceTest : public testing::TestWithParam<const char*> {};
+[[maybe_unused]] const bool kEarlyStoppingHookOfEvaluation = register_hook_conformance(
+    "EarlyStoppingHookOfEvaluation",
+    {.make = [] { return hook_of("monitor: 'eval/loss' patience: 1"); }, .changes_result = true});
 
-TEST_P(EarlyStoppingConformanceTest, Conforms) {
-  check_hook({.make = [] { return hook_of(GetParam()); }, .changes_result = true});
-}
-
-INSTANTIATE_TEST_SUITE_P(Monitors, EarlyStoppingConformanceTest,
-                         testing::Values("monitor: 'eval/loss' patience: 1",
-                                         "monitor: 'train/loss' patience: 1 min_change: 9"));
+[[maybe_unused]] const bool kEarlyStoppingHookOfTraining = register_hook_conformance(
+    "EarlyStoppingHookOfTraining",
+    {.make = [] { return hook_of("monitor: 'train/loss' patience: 1 min_change: 9"); },
+     .changes_result = true});
 
 TEST(EarlyStoppingHookTest, StopsAfterValuesInARowWithoutImprovement) {
   EXPECT_EQ(stop_step("monitor: 'eval/auc'", {0.5, 0.6, 0.6, 0.55, 0.6, 0.7}), 50);

@@ -69,16 +69,17 @@ std::vector<int64_t> evaluated_at(Cadence cadence) {
   return run.evaluated_at;
 }
 
-TEST(EvaluationHookTest, Conformance) {
-  check_hook({.make = [] {
-    return std::make_unique<EvaluationHook>(
-        Cadence{.every_steps = 2, .every_epochs = 1, .at_start = true, .at_end = true});
-  }});
-  check_hook({.make = [] {
-    return std::make_unique<EvaluationHook>(
-        std::vector<SetCadence>{{"eval", {.every_steps = 3, .at_end = true}}});
-  }});
-}
+[[maybe_unused]] const bool kEvaluationHook = register_hook_conformance(
+    "EvaluationHook", {.make = [] {
+      return std::make_unique<EvaluationHook>(
+          Cadence{.every_steps = 2, .every_epochs = 1, .at_start = true, .at_end = true});
+    }});
+
+[[maybe_unused]] const bool kEvaluationHookOfSets = register_hook_conformance(
+    "EvaluationHookOfSets", {.make = [] {
+      return std::make_unique<EvaluationHook>(
+          std::vector<SetCadence>{{"eval", {.every_steps = 3, .at_end = true}}});
+    }});
 
 TEST(EvaluationHookTest, EvaluatesAtItsCadence) {
   EXPECT_THAT(evaluated_at({}), IsEmpty());

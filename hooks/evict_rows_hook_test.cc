@@ -84,17 +84,17 @@ class EvictRowsHookTest : public testing::Test {
   FakeHookContext context_;
 };
 
-TEST_F(EvictRowsHookTest, Conformance) {
-  const std::shared_ptr<EmbeddingCollection> collection =
+// Tables of the test, since a hook has no part in those of the trainers of the suite.
+std::unique_ptr<Hook> evicting() {
+  static const std::shared_ptr<EmbeddingCollection> collection =
       collection_of({"eviction { idle_seconds: 1e-4 }", "eviction { idle_seconds: 100 }",
                      "eviction { idle_steps: 1 }", ""});
-  check_hook({.make =
-                  [&] {
-                    return std::make_unique<EvictRowsHook>(
-                        kOften, std::vector<EmbeddingCollection*>{collection.get()});
-                  },
-              .changes_result = true});
+  return std::make_unique<EvictRowsHook>(kOften,
+                                         std::vector<EmbeddingCollection*>{collection.get()});
 }
+
+[[maybe_unused]] const bool kEvictRowsHook =
+    register_hook_conformance("EvictRowsHook", {.make = evicting, .changes_result = true});
 
 TEST_F(EvictRowsHookTest, EachTableByItsOwnRules) {
   make({"eviction { idle_steps: 1 }", "", "eviction { idle_seconds: 2.5 }"});

@@ -54,12 +54,11 @@ class ExampleTraceHookTest : public testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(ExampleTraceHookTest, Conformance) {
-  check_hook({.make = [] {
-    static MemoryFileSystem files;
-    return std::make_unique<ExampleTraceHook>(files, "trace");
-  }});
-}
+[[maybe_unused]] const bool kExampleTraceHook =
+    register_hook_conformance("ExampleTraceHook", {.make = [] {
+                                static MemoryFileSystem files;
+                                return std::make_unique<ExampleTraceHook>(files, "trace");
+                              }});
 
 TEST_F(ExampleTraceHookTest, WritesTheIdsOfEachStep) {
   ASSERT_OK(trainer(2, {{.batches = 2}, {.batches = 2}})->train().status());

@@ -48,16 +48,18 @@ class LoggerHookTest : public testing::Test {
   FakeHookContext context_;
 };
 
-TEST_F(LoggerHookTest, ConformanceOfLines) {
-  check_hook({.make = [&] { return std::make_unique<LoggerHook>(LoggerOptions(), out_, clock_); }});
+std::unique_ptr<Hook> logger(const LoggerOptions& options) {
+  static std::ostringstream out;
+  static FakeClock clock;
+  return std::make_unique<LoggerHook>(options, out, clock);
 }
 
-TEST_F(LoggerHookTest, ConformanceOfTheProgressLine) {
-  check_hook({.make = [&] {
-    return std::make_unique<LoggerHook>(LoggerOptions{.progress_line = true, .max_steps = 6}, out_,
-                                        clock_);
-  }});
-}
+[[maybe_unused]] const bool kLoggerHook =
+    register_hook_conformance("LoggerHook", {.make = [] { return logger({}); }});
+
+[[maybe_unused]] const bool kLoggerHookWithProgressLine = register_hook_conformance(
+    "LoggerHookWithProgressLine",
+    {.make = [] { return logger({.progress_line = true, .max_steps = 6}); }});
 
 TEST_F(LoggerHookTest, LineOfAReport) {
   LoggerHook hook({}, out_, clock_);

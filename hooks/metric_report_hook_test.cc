@@ -73,11 +73,9 @@ Report full_report() {
   return report;
 }
 
-TEST(MetricReportHookTest, Conformance) {
-  check_hook({.make = [] {
-    return std::make_unique<MetricReportHook>(FileSystem::local(), directory());
-  }});
-}
+[[maybe_unused]] const bool kMetricReportHook = register_hook_conformance(
+    "MetricReportHook",
+    {.make = [] { return std::make_unique<MetricReportHook>(FileSystem::local(), directory()); }});
 
 TEST(MetricReportHookTest, EveryFieldOfAReport) {
   FakeHookContext context;

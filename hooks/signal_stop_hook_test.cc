@@ -36,9 +36,9 @@ std::unique_ptr<Trainer> raising_trainer(int signal, int64_t at) {
   return trainer;
 }
 
-TEST(SignalStopHookTest, Conformance) {
-  check_hook({.make = [] { return std::make_unique<SignalStopHook>(); }, .one_per_process = true});
-}
+[[maybe_unused]] const bool kSignalStopHook = register_hook_conformance(
+    "SignalStopHook",
+    {.make = [] { return std::make_unique<SignalStopHook>(); }, .one_per_process = true});
 
 TEST(SignalStopHookTest, StopsAfterTheStepThatBeginsNext) {
   for (const auto& [signal, reason] : {std::pair(SIGTERM, "signal SIGTERM"),

@@ -71,11 +71,16 @@ class WindowIoHookTest : public testing::Test {
   std::vector<std::string> ahead_;
 };
 
-TEST_F(WindowIoHookTest, Conformance) {
-  check_hook({.make = [this] {
-    return std::make_unique<WindowIoHook>(options_, windows_, files_, clock_);
-  }});
-}
+[[maybe_unused]] const bool kWindowIoHook = register_hook_conformance(
+    "WindowIoHook", {.make = [] {
+      static MemoryFileSystem files;
+      static FakeClock clock;
+      static UpcomingWindows windows;
+      WindowIoOptions options;
+      options.output_dir = "out";
+      options.read_ahead = [](const std::string&) {};
+      return std::make_unique<WindowIoHook>(options, windows, files, clock);
+    }});
 
 TEST_F(WindowIoHookTest, ReadsTheNextWindowAheadOnce) {
   WindowIoHook one = hook();

@@ -51,10 +51,22 @@ class OutputHookTest : public testing::Test {
   JobConfig config_;
 };
 
-TEST_F(OutputHookTest, Conformance) {
-  check_hook(
-      {.make = [this] { return std::make_unique<OutputHook>(FileSystem::local(), config_); }});
+// Writes to a directory of the suite.
+std::unique_ptr<Hook> output_hook() {
+  static const JobConfig config = [] {
+    const std::string directory = testing::TempDir() + "/Conformance";
+    std::filesystem::remove_all(directory);
+    std::filesystem::create_directories(directory);
+    JobConfig config;
+    config.mutable_train()->set_seed(17);
+    config.mutable_run()->set_output_dir(directory + "/a/b");
+    return config;
+  }();
+  return std::make_unique<OutputHook>(FileSystem::local(), config);
 }
+
+[[maybe_unused]] const bool kOutputHook =
+    register_hook_conformance("OutputHook", {.make = output_hook});
 
 TEST_F(OutputHookTest, MakesTheDirectoryWithConfigurationAndLog) {
   ASSERT_OK(trainer()->train());

@@ -73,9 +73,8 @@ class PositiveShareHookTest : public testing::Test {
   FakeHookContext context_;
 };
 
-TEST_F(PositiveShareHookTest, Conformance) {
-  check_hook({.make = [] { return *make(3); }});
-}
+[[maybe_unused]] const bool kPositiveShareHook =
+    register_hook_conformance("PositiveShareHook", {.make = [] { return *make(3); }});
 
 TEST_F(PositiveShareHookTest, TheShareOfAllLabelsSinceTheLast) {
   after_step(step({1, 1, 1, 1}));

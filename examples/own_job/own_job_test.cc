@@ -22,9 +22,9 @@ std::unique_ptr<Hook> target_metric_hook(const std::string& metric, double at_le
   return create_hook(config, {FileSystem::local(), Clock::real(), "", {}}).value();
 }
 
-TEST(TargetMetricHookTest, Conformance) {
-  check_hook({.make = [] { return target_metric_hook("loss", 1e9); }, .changes_result = true});
-}
+[[maybe_unused]] const bool kTargetMetricHook = register_hook_conformance(
+    "TargetMetricHook",
+    {.make = [] { return target_metric_hook("loss", 1e9); }, .changes_result = true});
 
 TEST(TargetMetricHookTest, StopsAtTheFirstReportThatReachesIt) {
   const std::unique_ptr<Hook> hook = target_metric_hook("auc", 0.75);

@@ -4,9 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -127,9 +125,9 @@ void add(Trainer& trainer, std::unique_ptr<Hook> hook) {
   EXPECT_OK(trainer.add_hook(std::move(hook)));
 }
 
-void check_name(const MakeHook& make) {
-  const std::unique_ptr<Hook> one = make();
-  const std::unique_ptr<Hook> two = make();
+void check_name(const HookConformance& conformance) {
+  const std::unique_ptr<Hook> one = conformance.make();
+  const std::unique_ptr<Hook> two = conformance.make();
   const std::string name(one->name());
   EXPECT_FALSE(name.empty()) << "a hook needs a name";
   EXPECT_EQ(one->name(), name) << "the name changed between two calls";
@@ -162,15 +160,26 @@ std::string train_to_a_stop(const MakeHook* make, Scope scope) {
   return fingerprint(trainer->model());
 }
 
+constexpr char kChanged[] = "the result changed; say changes_result if it is meant to";
+
 void check_training(const HookConformance& conformance) {
   const std::string with = train(&conformance.make, conformance.changes_result);
-  const std::string stopped = train_to_a_stop(&conformance.make, Scope::kCommon);
-  const std::string stopped_by_rank = train_to_a_stop(&conformance.make, Scope::kThisRank);
   if (conformance.changes_result) return;
-  constexpr char kChanged[] = "the result changed; say changes_result if it is meant to";
   EXPECT_EQ(with, train(nullptr)) << kChanged;
-  EXPECT_EQ(stopped, train_to_a_stop(nullptr, Scope::kCommon)) << kChanged;
-  EXPECT_EQ(stopped_by_rank, train_to_a_stop(nullptr, Scope::kThisRank)) << kChanged;
+}
+
+void check_stop(const HookConformance& conformance, Scope scope) {
+  const std::string with = train_to_a_stop(&conformance.make, scope);
+  if (conformance.changes_result) return;
+  EXPECT_EQ(with, train_to_a_stop(nullptr, scope)) << kChanged;
+}
+
+void check_common_stop(const HookConformance& conformance) {
+  check_stop(conformance, Scope::kCommon);
+}
+
+void check_stop_of_this_rank(const HookConformance& conformance) {
+  check_stop(conformance, Scope::kThisRank);
 }
 
 // How training on two ranks ended, one with more data, for each: "after step n: status".
@@ -224,14 +233,23 @@ TinyTrainerOptions failing_model() {
   return options;
 }
 
-void check_failures(const HookConformance& conformance) {
-  TinyTrainerOptions no_examples = two_epochs();
-  no_examples.train.batches = 0;
-  const absl::Status failed = run_error(&conformance.make, failing_model());
-  const absl::Status empty = run_error(&conformance.make, no_examples);
+void check_error(const HookConformance& conformance,
+                 const std::function<TinyTrainerOptions()>& failing) {
+  const absl::Status with = run_error(&conformance.make, failing());
   if (conformance.changes_result) return;
-  EXPECT_EQ(failed, run_error(nullptr, failing_model())) << "the model's error changed";
-  EXPECT_EQ(empty, run_error(nullptr, no_examples)) << "the data's error changed";
+  EXPECT_EQ(with, run_error(nullptr, failing())) << "the error changed";
+}
+
+void check_model_error(const HookConformance& conformance) {
+  check_error(conformance, failing_model);
+}
+
+void check_empty_data(const HookConformance& conformance) {
+  check_error(conformance, [] {
+    TinyTrainerOptions options = two_epochs();
+    options.train.batches = 0;
+    return options;
+  });
 }
 
 void check_refused_step(const HookConformance& conformance) {
@@ -246,22 +264,22 @@ void check_refused_step(const HookConformance& conformance) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("hook " + name));
 }
 
-void check_odd_lives(const MakeHook& make) {
+void check_end_without_start(const HookConformance& conformance) {
   FakeHookContext context;
   context.ending = true;
-  const std::unique_ptr<Hook> ended = make();
-  EXPECT_OK(ended->end(context, absl::OkStatus())) << "end without start";
-  EXPECT_OK(ended->end(context, absl::InternalError("planted"))) << "end without start";
-  const std::unique_ptr<Hook> never_ended = make();
-  context.starting = true;
-  context.ending = false;
-  EXPECT_OK(never_ended->start(context));
-  // It goes here, still started; an instance after it must be able to start.
+  const std::unique_ptr<Hook> hook = conformance.make();
+  EXPECT_OK(hook->end(context, absl::OkStatus()));
+  EXPECT_OK(hook->end(context, absl::InternalError("planted")));
 }
 
-void check_start_after(const MakeHook& make) {
+void check_destruction_without_end(const HookConformance& conformance) {
+  {
+    FakeHookContext context;
+    context.starting = true;
+    EXPECT_OK(conformance.make()->start(context));
+  }
   FakeHookContext context;
-  const std::unique_ptr<Hook> hook = make();
+  const std::unique_ptr<Hook> hook = conformance.make();
   EXPECT_OK(hook->start(context)) << "after another instance was destroyed without end";
   EXPECT_OK(context.asked.look());
   EXPECT_OK(hook->end(context, absl::OkStatus()));
@@ -300,8 +318,11 @@ void check_load(const HookConformance& conformance, absl::Span<const HookState> 
 void check_state(const HookConformance& conformance) {
   const std::unique_ptr<Hook> hook = conformance.make();
   check_state_round(*hook, conformance.make);
-  const HookState good = saved(*hook);
   EXPECT_OK(conformance.make()->load_state({})) << "no rank wrote a state";
+}
+
+void check_damaged_state(const HookConformance& conformance) {
+  const HookState good = saved(*conformance.make());
   for (const HookState& state : damaged_states(good)) {
     SCOPED_TRACE(
         absl::StrCat("state of version ", state.version, " and ", state.bytes.size(), " bytes"));
@@ -314,21 +335,32 @@ void check_state(const HookConformance& conformance) {
 
 }  // namespace
 
-void check_hook(const HookConformance& conformance) {
-  const auto traced = [&](const char* what, const std::function<void()>& check) {
-    SCOPED_TRACE(absl::StrCat("hook conformance: ", what));
-    check();
+std::vector<Property> hook_properties(const HookConformance& conformance) {
+  const auto property = [&](const char* name, void (*check)(const HookConformance&)) {
+    return Property{name, [=] { check(conformance); }};
   };
-  traced("name", [&] { check_name(conformance.make); });
-  traced("training", [&] { check_training(conformance); });
+  std::vector<Property> properties = {
+      property("KeepsItsName", check_name),
+      property("Trains", check_training),
+      property("TrainsToACommonStop", check_common_stop),
+      property("TrainsToAStopOfThisRank", check_stop_of_this_rank),
+      property("KeepsTheErrorOfTheModel", check_model_error),
+      property("KeepsTheErrorOfEmptyData", check_empty_data),
+      property("SurvivesARefusedStep", check_refused_step),
+      property("EndsWithoutStart", check_end_without_start),
+      property("IsDestroyedWithoutEnd", check_destruction_without_end),
+      property("SavesItsState", check_state),
+      property("SurvivesDamagedStates", check_damaged_state),
+  };
   if (!conformance.one_per_process) {
-    traced("two ranks", [&] { check_two_ranks(conformance); });
+    properties.push_back(property("EndsAlikeOnTwoRanks", check_two_ranks));
   }
-  traced("failures", [&] { check_failures(conformance); });
-  traced("refused step", [&] { check_refused_step(conformance); });
-  traced("end without start", [&] { check_odd_lives(conformance.make); });
-  traced("destroyed without end", [&] { check_start_after(conformance.make); });
-  traced("state", [&] { check_state(conformance); });
+  return properties;
+}
+
+bool register_hook_conformance(const std::string& suite, const HookConformance& conformance,
+                               std::source_location place) {
+  return register_properties(suite, hook_properties(conformance), place);
 }
 
 }  // namespace millrace

@@ -1,11 +1,15 @@
-// What every hook must stand, as one call in its test.
+// The conformance suite of hooks.
 #ifndef MILLRACE_TESTS_CONFORMANCE_HOOK_CONFORMANCE_H_
 #define MILLRACE_TESTS_CONFORMANCE_HOOK_CONFORMANCE_H_
 
 #include <functional>
 #include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
 
 #include "framework/hook.h"
+#include "tests/conformance/property_suite.h"
 
 namespace millrace {
 
@@ -20,31 +24,31 @@ struct HookConformance {
   bool one_per_process = false;
 };
 
-// Puts the hook into trainers over a tiny model (two dense features, one table "items" of dim 4,
-// an evaluation set "eval") and checks, with GoogleTest's assertions, that
-//  * its name is not empty, stays what it is, and is that of every instance;
-//  * it survives two epochs with micro-batches, evaluations and reports; evaluate() alone; being
-//    trained twice by one trainer, the second time without a step; a stop by a common request and
-//    by one of this rank; data without examples;
-//  * it survives a refused (non-finite) step, or ends the run with an error of its own;
-//  * on two ranks with unequal data all ends as it would without it: both are fine, and stop at the
-//    same step (a hook that makes a common request on one rank alone is found so);
-//  * what it gave to Requests::before_exchange does no harm, also after `end`;
-//  * a failing model's error comes out as it would without the hook, and `end` returns OK then;
+// Returns the promises of a hook, which the suite puts into trainers over a tiny model (two dense
+// features, one table "items" of dim 4, an evaluation set "eval"):
+//  * the name is not empty, stays the same, and is that of every instance;
+//  * the hook survives two epochs with micro-batches, evaluations and reports; evaluate() alone; a
+//    second train() of one trainer without a step; a stop by a common request and by one of this
+//    rank; data without examples;
+//  * the hook survives a refused (non-finite) step, or ends the run with an error of its own;
+//  * on two ranks with unequal data the run ends as it ends without the hook: both ranks return OK
+//    and stop at the same step. A hook that makes a common request on one rank alone fails here;
+//  * a function that was passed to Requests::before_exchange does no harm, also after `end`;
+//  * an error of the model is the same as without the hook, and `end` returns OK then;
 //  * unless changes_result, the trained model equals, bit for bit, one trained without the hook;
 //  * `end` without `start`, and destruction in every state, do no harm;
-//  * after each step and after `end`, save_state, load_state into a fresh instance and save_state
+//  * after each step and after `end`, save_state, load_state into a new instance and save_state
 //    again give equal bytes; load_state accepts no state at all, and either accepts or refuses
 //    damaged ones: a hook that refused still has the state it had, one that accepted still trains.
+std::vector<Property> hook_properties(const HookConformance& conformance);
+
+// Registers them as tests of `suite`, see register_properties(). A hook's test depends on
+// //tests/conformance:hook_conformance. The purpose of a hook needs tests of its own.
 //
-// A hook's test links //tests/conformance:hook_conformance and says
-//
-//   TEST(MyHookTest, Conformance) {
-//     check_hook({.make = [] { return std::make_unique<MyHook>(MyOptions()); }});
-//   }
-//
-// What the hook is for needs tests of its own.
-void check_hook(const HookConformance& conformance);
+//   [[maybe_unused]] const bool kMyHook = register_hook_conformance(
+//       "MyHook", {.make = [] { return std::make_unique<MyHook>(MyOptions()); }});
+bool register_hook_conformance(const std::string& suite, const HookConformance& conformance,
+                               std::source_location place = std::source_location::current());
 
 }  // namespace millrace
 

@@ -55,12 +55,12 @@ class PredictionHookTest : public testing::Test {
   FakeHookContext context_;
 };
 
-TEST_F(PredictionHookTest, Conformance) {
-  check_hook({.make = [this] {
-    return std::make_unique<PredictionHook>(file_, PredictionFormat::kCsv,
-                                            std::vector<std::string>{"label"}, false);
-  }});
-}
+[[maybe_unused]] const bool kPredictionHook = register_hook_conformance(
+    "PredictionHook", {.make = [] {
+      static MemoryFile file;
+      return std::make_unique<PredictionHook>(file, PredictionFormat::kCsv,
+                                              std::vector<std::string>{"label"}, false);
+    }});
 
 TEST_F(PredictionHookTest, RowsInOrderWithLabels) {
   PredictionHook hook(file_, PredictionFormat::kCsv, {"click", "buy"}, /*with_set=*/true);
