@@ -33,7 +33,7 @@ struct MetricInput {
 //   double value = auc->compute();
 //
 // A new metric: one file pair with MILLRACE_REGISTER_METRIC (metric_registry.h), and a test that
-// calls test_metric_conformance (metric_conformance.h).
+// calls register_metric_conformance (metric_conformance.h).
 class Metric {
  public:
   virtual ~Metric() = default;
