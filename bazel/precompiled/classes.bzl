@@ -563,7 +563,6 @@ CLASSES = {
         "hook_conformance": "torch",
         "hook_conformance_test": "tensor",
         "train_step_conformance": "torch",
-        "train_step_conformance_test": "torch",
         "transform_conformance_test": "proto",
     },
     "tests/e2e": {
