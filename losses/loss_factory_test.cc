@@ -1,5 +1,6 @@
 #include "losses/loss_factory.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
