@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -210,14 +209,10 @@ void check_threads(const FileFormatConformance& c) {
   Subject subject(c);
   const std::shared_ptr<const FileLayout> layout = subject.reader()->layout();
   std::vector<absl::StatusOr<Rows>> read(4, absl::UnknownError("not read"));
-  std::vector<std::thread> threads;
-  for (absl::StatusOr<Rows>& rows : read) {
-    threads.emplace_back([&] {
-      absl::StatusOr<std::unique_ptr<FileReader>> reader = subject.open(layout);
-      rows = reader.ok() ? read_all(**reader, subject.requests()) : reader.status();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  call_on_threads(read, [&](auto& rows) {
+    absl::StatusOr<std::unique_ptr<FileReader>> reader = subject.open(layout);
+    rows = reader.ok() ? read_all(**reader, subject.requests()) : reader.status();
+  });
   for (const absl::StatusOr<Rows>& rows : read) {
     ASSERT_OK(rows);
     EXPECT_EQ(*rows, expected_rows(subject.file()));
@@ -360,9 +355,7 @@ std::string text_of_row(const Column& column, int64_t row) {
 }
 
 std::vector<Property> file_format_properties(const FileFormatConformance& conformance) {
-  const auto property = [&](const char* name, void (*check)(const FileFormatConformance&)) {
-    return Property{name, [=] { check(conformance); }};
-  };
+  const auto property = properties_of(conformance);
   std::vector<Property> properties = {
       property("DescribesColumnsAndGroups", check_description),
       property("ReadsAllRows", check_all_rows),

@@ -3,8 +3,6 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "losses/loss_testing.h"
 
 namespace millrace {
@@ -143,11 +141,7 @@ void check_threads(const Subject& s) {
   const at::Tensor outputs = loss_test_outputs(7, kSize);
   const double expected = s.loss.sum(outputs, s.examples).item<double>();
   std::vector<double> sums(4);
-  std::vector<std::thread> threads;
-  for (double& sum : sums) {
-    threads.emplace_back([&] { sum = s.loss.sum(outputs, s.examples).item<double>(); });
-  }
-  for (std::thread& thread : threads) thread.join();
+  call_on_threads(sums, [&](auto& sum) { sum = s.loss.sum(outputs, s.examples).item<double>(); });
   EXPECT_EQ(sums, std::vector<double>(4, expected));
 }
 

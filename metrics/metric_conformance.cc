@@ -246,9 +246,7 @@ MetricExamples random_examples(uint64_t seed, size_t count, bool weighted) {
 }
 
 std::vector<Property> metric_properties(const MakeMetric& make) {
-  const auto property = [&](const char* name, void (*check)(const MakeMetric&)) {
-    return Property{name, [=] { check(make); }};
-  };
+  const auto property = properties_of(make);
   const auto of_examples = [&](const char* name, size_t count,
                                void (*check)(const MakeMetric&, const MetricExamples&)) {
     return Property{name, [=] {

@@ -217,9 +217,7 @@ void check_tasks(const ModelConformance& c) {
 }  // namespace
 
 std::vector<Property> model_properties(const ModelConformance& conformance) {
-  const auto property = [&](const char* name, void (*check)(const ModelConformance&)) {
-    return Property{name, [=] { check(conformance); }};
-  };
+  const auto property = properties_of(conformance);
   std::vector<Property> properties = {
       property("HasOutputsOfTheBatch", check_shapes),
       property("HasTheGradientsOfItsLoss", check_gradients),

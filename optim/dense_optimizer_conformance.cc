@@ -263,9 +263,7 @@ void check_refused_state(const MakeDenseOptimizer& make) {
 }  // namespace
 
 std::vector<Property> dense_optimizer_properties(const MakeDenseOptimizer& make) {
-  const auto property = [&](const char* name, void (*check)(const MakeDenseOptimizer&)) {
-    return Property{name, [=] { check(make); }};
-  };
+  const auto property = properties_of(make);
   return {
       property("NamesItsParameters", check_parameters),
       property("HasTheRateOfItsSchedule", check_rate),

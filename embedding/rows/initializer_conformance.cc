@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <set>
-#include <thread>
 
 namespace millrace {
 namespace {
@@ -76,11 +75,7 @@ void check_every_call(const InitializerConformance& c) {
 void check_threads(const InitializerConformance& c) {
   const auto initializer = make_one(c);
   std::vector<std::vector<std::vector<float>>> rows(4);
-  std::vector<std::thread> threads;
-  for (auto& each : rows) {
-    threads.emplace_back([&] { each = rows_of(*initializer); });
-  }
-  for (std::thread& thread : threads) thread.join();
+  call_on_threads(rows, [&](auto& each) { each = rows_of(*initializer); });
   const std::vector<std::vector<float>> expected = rows_of(*make_one(c));
   for (const auto& each : rows) EXPECT_EQ(each, expected);
 }
@@ -118,9 +113,7 @@ void check_ids(const InitializerConformance& c) {
 }  // namespace
 
 std::vector<Property> initializer_properties(const InitializerConformance& conformance) {
-  const auto property = [&](const char* name, void (*check)(const InitializerConformance&)) {
-    return Property{name, [=] { check(conformance); }};
-  };
+  const auto property = properties_of(conformance);
   std::vector<Property> properties = {
       property("SetsEveryColumnToAFiniteValue", check_finite),
       property("WritesTheRowAlone", check_bounds),

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <random>
 #include <set>
-#include <thread>
 
 #include "optim/rows/row_optimizer_testing.h"
 
@@ -157,20 +156,14 @@ void check_threads(const MakeRowOptimizer& make) {
   const std::unique_ptr<RowOptimizer> optimizer = make();
   const std::vector<TestRow> expected = updated_together(*optimizer);
   std::vector<Example> examples(4, Example(*optimizer));
-  std::vector<std::thread> threads;
-  for (Example& example : examples) {
-    threads.emplace_back([&] { example.update(*optimizer, 0, kRows); });
-  }
-  for (std::thread& thread : threads) thread.join();
+  call_on_threads(examples, [&](auto& example) { example.update(*optimizer, 0, kRows); });
   for (const Example& example : examples) expect_equal(example.rows, expected);
 }
 
 }  // namespace
 
 std::vector<Property> row_optimizer_properties(const MakeRowOptimizer& make) {
-  const auto property = [&](const char* name, void (*check)(const MakeRowOptimizer&)) {
-    return Property{name, [=] { check(make); }};
-  };
+  const auto property = properties_of(make);
   return {
       property("HasAName", check_name),
       property("KeepsSlotNamesApart", check_slot_names),

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <thread>
 
 namespace millrace {
 namespace {
@@ -85,11 +84,7 @@ void check_jumps(const ScheduleConformance& c) {
 void check_threads(const ScheduleConformance& c) {
   const auto schedule = c.make(kRate);
   std::vector<std::vector<double>> rates(4);
-  std::vector<std::thread> threads;
-  for (std::vector<double>& each : rates) {
-    threads.emplace_back([&] { each = rates_of(*schedule); });
-  }
-  for (std::thread& thread : threads) thread.join();
+  call_on_threads(rates, [&](auto& each) { each = rates_of(*schedule); });
   const std::vector<double> expected = rates_of(*c.make(kRate));
   for (const std::vector<double>& each : rates) EXPECT_EQ(each, expected);
 }
@@ -147,9 +142,7 @@ void check_damaged_state(const ScheduleConformance& c) {
 }  // namespace
 
 std::vector<Property> schedule_properties(const ScheduleConformance& conformance) {
-  const auto property = [&](const char* name, void (*check)(const ScheduleConformance&)) {
-    return Property{name, [=] { check(conformance); }};
-  };
+  const auto property = properties_of(conformance);
   std::vector<Property> properties = {
       property("IsFiniteAndFromZeroToTheHighest", check_range),
       property("DependsOnThePositionAlone", check_position_alone),

@@ -336,9 +336,7 @@ void check_damaged_state(const HookConformance& conformance) {
 }  // namespace
 
 std::vector<Property> hook_properties(const HookConformance& conformance) {
-  const auto property = [&](const char* name, void (*check)(const HookConformance&)) {
-    return Property{name, [=] { check(conformance); }};
-  };
+  const auto property = properties_of(conformance);
   std::vector<Property> properties = {
       property("KeepsItsName", check_name),
       property("Trains", check_training),

@@ -5,6 +5,7 @@
 #include <functional>
 #include <source_location>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace millrace {
@@ -14,6 +15,25 @@ struct Property {
   std::string name;             // of its test, such as "KeepsItsName"
   std::function<void()> check;  // checks the promise with GoogleTest's assertions
 };
+
+// Returns a function that makes a property of a name and a check of `subject`:
+//
+//   const auto property = properties_of(make);
+//   return {property("HasAName", check_name), property("StaysFinite", check_finite)};
+template <typename Subject>
+auto properties_of(const Subject& subject) {
+  return [subject](const char* name, void (*check)(const Subject&)) {
+    return Property{name, [=] { check(subject); }};
+  };
+}
+
+// Calls `call` with each element on a thread of its own, all at a time, and waits for them.
+template <typename Element, typename Call>
+void call_on_threads(std::vector<Element>& elements, const Call& call) {
+  std::vector<std::thread> threads;
+  for (Element& element : elements) threads.emplace_back([&] { call(element); });
+  for (std::thread& thread : threads) thread.join();
+}
 
 // Adds a test SUITE.NAME for each property. Returns true, so that the test of a part registers a
 // suite at namespace scope, by the function of its family:

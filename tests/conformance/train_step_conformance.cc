@@ -457,9 +457,7 @@ void check_repeating(const MakeStep& make) {
 }  // namespace
 
 std::vector<Property> train_step_properties(const MakeStep& make) {
-  const auto property = [&](const char* name, void (*check)(const MakeStep&)) {
-    return Property{name, [=] { check(make); }};
-  };
+  const auto property = properties_of(make);
   std::vector<Property> properties = {
       property("ReturnsTheResult", check_result),
       property("CallsTheObserver", check_observer),

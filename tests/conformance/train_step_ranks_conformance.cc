@@ -220,9 +220,7 @@ void check_bad_rank(const MakeStep& make) {
 }  // namespace
 
 std::vector<Property> train_step_ranks_properties(const MakeStep& make) {
-  const auto property = [&](const char* name, void (*check)(const MakeStep&)) {
-    return Property{name, [=] { check(make); }};
-  };
+  const auto property = properties_of(make);
   return {
       property("TrainsAlikeOnTwoRanks", check_ranks),
       property("DividesEachTaskByTheTargetsOfAllRanks", check_tasks_on_ranks),

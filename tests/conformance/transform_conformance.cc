@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
@@ -294,11 +293,7 @@ void check_threads(const TransformConformance& c) {
   for_each_source(c, [](const Transform& transform, const Source& source) {
     const std::vector<RowValues> expected = rows_of(transform, source);
     std::vector<std::vector<RowValues>> rows(4);
-    std::vector<std::thread> threads;
-    for (std::vector<RowValues>& each : rows) {
-      threads.emplace_back([&] { each = rows_of(transform, source); });
-    }
-    for (std::thread& thread : threads) thread.join();
+    call_on_threads(rows, [&](auto& each) { each = rows_of(transform, source); });
     for (const std::vector<RowValues>& each : rows) EXPECT_TRUE(each == expected);
   });
 }
@@ -324,9 +319,7 @@ void check_bad_rows(const TransformConformance& c) {
 }  // namespace
 
 std::vector<Property> transform_properties(const TransformConformance& conformance) {
-  const auto property = [&](const char* name, void (*check)(const TransformConformance&)) {
-    return Property{name, [=] { check(conformance); }};
-  };
+  const auto property = properties_of(conformance);
   return {
       property("GivesTheTypeThatItSays", check_type),
       property("KeepsRowsAndOffsetsValid", check_rows),
