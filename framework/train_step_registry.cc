@@ -1,8 +1,8 @@
 #include "framework/train_step_registry.h"
 
-#include <utility>
+#include <google/protobuf/descriptor.h>
 
-#include "proto/parts/part_kinds.h"
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -12,13 +12,10 @@ namespace {
 
 }  // namespace
 
-PartRegistry<TrainStepFactory>& train_step_registry() {
-  static auto* const registry = [] {
-    auto* const made = new PartRegistry<TrainStepFactory>(
-        "train step", "train_step { custom { name: \"NAME\" } }");
-    add_kinds(*TrainStepConfig::descriptor()->FindOneofByName("kind"), made);
-    return made;
-  }();
+CustomRegistry<TrainStepFactory>& train_step_registry() {
+  static auto* const registry =
+      new CustomRegistry<TrainStepFactory>("train step", "train_step { custom { name: \"NAME\" } }",
+                                           *TrainStepConfig::descriptor()->FindOneofByName("kind"));
   return *registry;
 }
 
@@ -29,7 +26,7 @@ bool register_train_step(absl::string_view name, absl::string_view description,
 
 absl::StatusOr<std::unique_ptr<TrainStep>> create_train_step(const TrainStepConfig& config) {
   if (!config.has_custom()) return create_standard_train_step();
-  return train_step_registry().create(config.custom().name(), config.custom());
+  return train_step_registry().create(config.custom());
 }
 
 }  // namespace millrace

@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/parts/part_registry.h"
 #include "framework/train_step.h"
 #include "proto/config.pb.h"
+#include "proto/parts/custom_registry.h"
 
 namespace millrace {
 
@@ -19,7 +19,7 @@ using TrainStepFactory =
     std::function<absl::StatusOr<std::unique_ptr<TrainStep>>(const CustomConfig& config)>;
 
 // Returns the registry of train steps, which also has the name of the standard one.
-PartRegistry<TrainStepFactory>& train_step_registry();
+CustomRegistry<TrainStepFactory>& train_step_registry();
 
 // Adds a train step. Called during static initialization by MILLRACE_REGISTER_TRAIN_STEP.
 bool register_train_step(absl::string_view name, absl::string_view description,

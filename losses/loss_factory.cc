@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<Loss>> create_loss(const TaskConfig& task) {
     case TaskConfig::kMeanSquaredError: return std::make_unique<MeanSquaredErrorLoss>();
     case TaskConfig::kMeanAbsoluteError: return std::make_unique<MeanAbsoluteErrorLoss>();
     case TaskConfig::kHuber: return std::make_unique<HuberLoss>(task.huber());
-    case TaskConfig::kCustom: return loss_registry().create(task.custom().name(), task.custom());
+    case TaskConfig::kCustom: return loss_registry().create(task.custom());
     case TaskConfig::kBinaryCrossEntropy:
     case TaskConfig::LOSS_NOT_SET: break;
   }

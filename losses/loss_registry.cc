@@ -1,8 +1,8 @@
 #include "losses/loss_registry.h"
 
-#include <utility>
+#include <google/protobuf/descriptor.h>
 
-#include "proto/parts/part_kinds.h"
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -12,12 +12,10 @@ namespace {
 
 }  // namespace
 
-PartRegistry<LossFactory>& loss_registry() {
-  static auto* const registry = [] {
-    auto* const made = new PartRegistry<LossFactory>("loss", "task { custom { name: \"NAME\" } }");
-    add_kinds(*TaskConfig::descriptor()->FindOneofByName("loss"), made);
-    return made;
-  }();
+CustomRegistry<LossFactory>& loss_registry() {
+  static auto* const registry =
+      new CustomRegistry<LossFactory>("loss", "task { custom { name: \"NAME\" } }",
+                                      *TaskConfig::descriptor()->FindOneofByName("loss"));
   return *registry;
 }
 

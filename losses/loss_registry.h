@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/parts/part_registry.h"
 #include "losses/loss.h"
 #include "proto/config.pb.h"
+#include "proto/parts/custom_registry.h"
 
 namespace millrace {
 
@@ -19,7 +19,7 @@ using LossFactory =
     std::function<absl::StatusOr<std::unique_ptr<Loss>>(const CustomConfig& config)>;
 
 // Returns the registry of losses, which also has the names of the built-in kinds.
-PartRegistry<LossFactory>& loss_registry();
+CustomRegistry<LossFactory>& loss_registry();
 
 // Adds a loss. Called during static initialization by MILLRACE_REGISTER_LOSS.
 bool register_loss(absl::string_view name, absl::string_view description, LossFactory factory,

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "optim/dense/dense_optimizer_registry.h"
 #include "optim/dense/dense_optimizer_table.h"
 #include "optim/dense_optimizer_check.h"
 #include "optim/name_pattern.h"
@@ -70,10 +69,6 @@ absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Schedule> schedule,
                    create_optimizer_schedule(config.schedule(), config.learning_rate(), totals));
-  if (config.has_custom()) {
-    return dense_optimizer_registry().create(config.custom().name(), config.custom(),
-                                             std::move(parameters), std::move(schedule));
-  }
   return member_of(config).create(config, std::move(parameters), std::move(schedule));
 }
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <source_location>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -22,15 +21,18 @@ namespace millrace {
 // pointer. The registry is filled during static initialization and constant afterwards. A family
 // has one function that returns its registry, and one that adds to it:
 //
-//   PartRegistry<LossFactory>& loss_registry() {
+//   PartRegistry<HookFactory>& hook_registry() {
 //     static auto* const registry =
-//         new PartRegistry<LossFactory>("loss", "task { custom { name: \"NAME\" } }");
+//         new PartRegistry<HookFactory>("hook", "hooks { name: \"NAME\" }");
 //     return *registry;
 //   }
-//   bool register_loss(absl::string_view name, absl::string_view description, LossFactory factory,
+//   bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory,
 //                      std::source_location place) {
-//     return loss_registry().add(name, description, std::move(factory), place);
+//     return hook_registry().add(name, description, std::move(factory), place);
 //   }
+//
+// A family whose built-in kinds have fields of their own uses CustomRegistry
+// (proto/parts/custom_registry.h).
 template <typename Factory>
 class PartRegistry : public PartFamily {
  public:

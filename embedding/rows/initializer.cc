@@ -121,11 +121,11 @@ double reach(const Distribution& distribution) {
 absl::StatusOr<Initializer> Initializer::create_custom(const InitializerOptions& options) {
   const CustomConfig& config = options.config.custom();
   Initializer result(nullptr, {});
-  ASSIGN_OR_RETURN(result.custom_,
-                   initializer_registry().create(
-                       config.name(), config,
-                       RowInitializerInput{std::string(options.table), options.seed, options.dim}),
-                   absl::StrCat("table ", options.table));
+  ASSIGN_OR_RETURN(
+      result.custom_,
+      initializer_registry().create(
+          config, RowInitializerInput{std::string(options.table), options.seed, options.dim}),
+      absl::StrCat("table ", options.table));
   return result;
 }
 

@@ -1,8 +1,8 @@
 #include "embedding/rows/initializer_registry.h"
 
-#include <utility>
+#include <google/protobuf/descriptor.h>
 
-#include "proto/parts/part_kinds.h"
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -12,13 +12,10 @@ namespace {
 
 }  // namespace
 
-PartRegistry<RowInitializerFactory>& initializer_registry() {
-  static auto* const registry = [] {
-    auto* const made = new PartRegistry<RowInitializerFactory>(
-        "initializer", "initializer { custom { name: \"NAME\" } }");
-    add_kinds(*InitializerConfig::descriptor()->FindOneofByName("kind"), made);
-    return made;
-  }();
+CustomRegistry<RowInitializerFactory>& initializer_registry() {
+  static auto* const registry = new CustomRegistry<RowInitializerFactory>(
+      "initializer", "initializer { custom { name: \"NAME\" } }",
+      *InitializerConfig::descriptor()->FindOneofByName("kind"));
   return *registry;
 }
 

@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/parts/part_registry.h"
 #include "embedding/rows/row_initializer.h"
 #include "proto/config.pb.h"
+#include "proto/parts/custom_registry.h"
 
 namespace millrace {
 
@@ -19,9 +19,9 @@ using RowInitializerFactory = std::function<absl::StatusOr<std::unique_ptr<RowIn
     const CustomConfig& config, const RowInitializerInput& input)>;
 
 // Returns the registry of initializers, which also has the names of the built-in kinds.
-PartRegistry<RowInitializerFactory>& initializer_registry();
+CustomRegistry<RowInitializerFactory>& initializer_registry();
 
-// Adds a initializer. Called during static initialization by MILLRACE_REGISTER_INITIALIZER.
+// Adds an initializer. Called during static initialization by MILLRACE_REGISTER_INITIALIZER.
 bool register_initializer(absl::string_view name, absl::string_view description,
                           RowInitializerFactory factory,
                           std::source_location place = std::source_location::current());

@@ -22,12 +22,7 @@
 namespace millrace {
 namespace {
 
-// As `custom { name: "…" [millrace.…] { … } }` of a configuration.
-template <typename Registry, typename... Arguments>
-auto make(const Registry& registry, const CustomConfig& config, const Arguments&... arguments) {
-  return registry.create(config.name(), config, arguments...).value();
-}
-
+// As `custom { name: "…" }` of a configuration.
 CustomConfig named(const std::string& name) {
   CustomConfig config;
   config.set_name(name);
@@ -37,27 +32,29 @@ CustomConfig named(const std::string& name) {
 [[maybe_unused]] const bool kLion = register_row_optimizer_conformance("Lion", [] {
   CustomConfig config = named("lion");
   config.MutableExtension(lion)->set_weight_decay(0.01);
-  return make(row_optimizer_registry(), config);
+  return row_optimizer_registry().create(config).value();
 });
 
-[[maybe_unused]] const bool kSquareWave =
-    register_schedule_conformance("SquareWave", {.make = [](double learning_rate) {
-                                    return make(schedule_registry(), named("square_wave"),
-                                                ScheduleInput{.learning_rate = learning_rate});
-                                  }});
+[[maybe_unused]] const bool kSquareWave = register_schedule_conformance(
+    "SquareWave", {.make = [](double learning_rate) {
+      return schedule_registry()
+          .create(named("square_wave"), ScheduleInput{.learning_rate = learning_rate})
+          .value();
+    }});
 
 [[maybe_unused]] const bool kSquareRoot = register_transform_conformance(
-    "SquareRoot", {.make = [] { return make(transform_registry(), named("square_root")); }});
+    "SquareRoot",
+    {.make = [] { return transform_registry().create(named("square_root")).value(); }});
 
-[[maybe_unused]] const bool kHitRate = register_metric_conformance(
-    "HitRate", [] { return make(metric_registry(), named("hit_rate")); });
+[[maybe_unused]] const bool kHitRate =
+    register_metric_conformance("HitRate", [] { return create_metric("hit_rate").value(); });
 
 [[maybe_unused]] const bool kQuantile = register_loss_conformance(
     "Quantile", {.make =
                      [] {
                        CustomConfig config = named("quantile");
                        config.MutableExtension(quantile)->set_quantile(0.8);
-                       return make(loss_registry(), config);
+                       return loss_registry().create(config).value();
                      },
                  .plain =
                      [](const at::Tensor& outputs, const LossExamples& examples) {
@@ -72,7 +69,7 @@ CustomConfig named(const std::string& name) {
 [[maybe_unused]] const bool kGradientNoise = register_train_step_conformance("GradientNoise", [] {
   CustomConfig config = named("gradient_noise");
   config.MutableExtension(gradient_noise)->set_stddev(0);
-  return make(train_step_registry(), config);
+  return train_step_registry().create(config).value();
 });
 
 // Lines of one integer and a list of numbers; every third is blank before.

@@ -30,6 +30,13 @@ class OwnPartsTest : public ProgramTest {
     }
     return run(arguments);
   }
+
+  // Returns what is printed when the configuration with this change is refused.
+  std::string refusal(const std::string& change) {
+    const ProgramResult result = train({change});
+    EXPECT_EQ(result.exit_code, 64) << change;
+    return result.err;
+  }
 };
 
 TEST_F(OwnPartsTest, AJobTrainsWithPartsOfItsOwn) {
@@ -40,11 +47,6 @@ TEST_F(OwnPartsTest, AJobTrainsWithPartsOfItsOwn) {
 }
 
 TEST_F(OwnPartsTest, WrongNumbersAreReportedWithTheName) {
-  const auto refusal = [&](const std::string& change) {
-    const ProgramResult result = train({change});
-    EXPECT_EQ(result.exit_code, 64) << change;
-    return result.err;
-  };
   EXPECT_THAT(refusal("train.sparse_optimizer.custom.[millrace.lion].beta1=1"),
               AllOf(HasSubstr("row optimizer \"lion\""), HasSubstr("beta1 and beta2 must be")));
   EXPECT_THAT(refusal("train.sparse_optimizer.schedule.custom.[millrace.square_wave].period=0"),
@@ -58,11 +60,6 @@ TEST_F(OwnPartsTest, WrongNumbersAreReportedWithTheName) {
 }
 
 TEST_F(OwnPartsTest, WrongNamesAreReportedWithTheirPlace) {
-  const auto refusal = [&](const std::string& change) {
-    const ProgramResult result = train({change});
-    EXPECT_EQ(result.exit_code, 64) << change;
-    return result.err;
-  };
   EXPECT_THAT(refusal("train.sparse_optimizer.custom.name=lyon"),
               AllOf(HasSubstr("sparse_optimizer.custom"), HasSubstr("did you mean \"lion\"?")));
   EXPECT_THAT(refusal("train.sparse_optimizer.custom.name=adam"),

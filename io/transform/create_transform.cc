@@ -31,8 +31,7 @@ absl::StatusOr<std::unique_ptr<Transform>> create_transform(const TransformConfi
     case TransformConfig::kUnique: return make_unique_transform();
     case TransformConfig::kVocabulary: return make_vocabulary_transform(config.vocabulary());
     case TransformConfig::kCast: return make_cast_transform();
-    case TransformConfig::kCustom:
-      return transform_registry().create(config.custom().name(), config.custom());
+    case TransformConfig::kCustom: return transform_registry().create(config.custom());
     case TransformConfig::KIND_NOT_SET: break;
   }
   return absl::InvalidArgumentError("a transform has no kind");

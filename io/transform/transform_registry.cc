@@ -1,8 +1,8 @@
 #include "io/transform/transform_registry.h"
 
-#include <utility>
+#include <google/protobuf/descriptor.h>
 
-#include "proto/parts/part_kinds.h"
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -12,13 +12,10 @@ namespace {
 
 }  // namespace
 
-PartRegistry<TransformFactory>& transform_registry() {
-  static auto* const registry = [] {
-    auto* const made =
-        new PartRegistry<TransformFactory>("transform", "transform { custom { name: \"NAME\" } }");
-    add_kinds(*TransformConfig::descriptor()->FindOneofByName("kind"), made);
-    return made;
-  }();
+CustomRegistry<TransformFactory>& transform_registry() {
+  static auto* const registry =
+      new CustomRegistry<TransformFactory>("transform", "transform { custom { name: \"NAME\" } }",
+                                           *TransformConfig::descriptor()->FindOneofByName("kind"));
   return *registry;
 }
 

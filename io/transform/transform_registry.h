@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/parts/part_registry.h"
 #include "io/transform/transform.h"
 #include "proto/config.pb.h"
+#include "proto/parts/custom_registry.h"
 
 namespace millrace {
 
@@ -19,7 +19,7 @@ using TransformFactory =
     std::function<absl::StatusOr<std::unique_ptr<Transform>>(const CustomConfig& config)>;
 
 // Returns the registry of transforms, which also has the names of the built-in kinds.
-PartRegistry<TransformFactory>& transform_registry();
+CustomRegistry<TransformFactory>& transform_registry();
 
 // Adds a transform. Called during static initialization by MILLRACE_REGISTER_TRANSFORM.
 bool register_transform(absl::string_view name, absl::string_view description,

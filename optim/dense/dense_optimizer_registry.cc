@@ -1,8 +1,8 @@
 #include "optim/dense/dense_optimizer_registry.h"
 
-#include <utility>
+#include <google/protobuf/descriptor.h>
 
-#include "proto/parts/part_kinds.h"
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -12,13 +12,10 @@ namespace {
 
 }  // namespace
 
-PartRegistry<DenseOptimizerFactory>& dense_optimizer_registry() {
-  static auto* const registry = [] {
-    auto* const made = new PartRegistry<DenseOptimizerFactory>(
-        "dense optimizer", "optimizer { custom { name: \"NAME\" } }");
-    add_kinds(*DenseOptimizerConfig::descriptor()->FindOneofByName("kind"), made);
-    return made;
-  }();
+CustomRegistry<DenseOptimizerFactory>& dense_optimizer_registry() {
+  static auto* const registry = new CustomRegistry<DenseOptimizerFactory>(
+      "dense optimizer", "optimizer { custom { name: \"NAME\" } }",
+      *DenseOptimizerConfig::descriptor()->FindOneofByName("kind"));
   return *registry;
 }
 

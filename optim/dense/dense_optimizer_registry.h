@@ -9,11 +9,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/parts/part_registry.h"
 #include "optim/dense_optimizer.h"
 #include "optim/named_parameter.h"
 #include "optim/schedule/schedule.h"
 #include "proto/config.pb.h"
+#include "proto/parts/custom_registry.h"
 
 namespace millrace {
 
@@ -24,7 +24,7 @@ using DenseOptimizerFactory = std::function<absl::StatusOr<std::unique_ptr<Dense
     std::unique_ptr<Schedule> schedule)>;
 
 // Returns the registry of dense optimizers, which also has the names of the built-in kinds.
-PartRegistry<DenseOptimizerFactory>& dense_optimizer_registry();
+CustomRegistry<DenseOptimizerFactory>& dense_optimizer_registry();
 
 // Adds a dense optimizer. Called during static initialization by MILLRACE_REGISTER_DENSE_OPTIMIZER.
 bool register_dense_optimizer(absl::string_view name, absl::string_view description,

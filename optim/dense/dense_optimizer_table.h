@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "optim/dense_optimizer.h"
 #include "optim/named_parameter.h"
@@ -17,10 +18,10 @@ namespace millrace {
 // compiles without LibTorch.
 struct DenseOptimizerMember {
   // Returns an optimizer of these parameters. REQUIRES: check_dense_optimizer() accepts `config`,
-  // whose kind is this one.
-  using Create = std::unique_ptr<DenseOptimizer> (*)(const DenseOptimizerConfig& config,
-                                                     std::vector<NamedParameter> parameters,
-                                                     std::unique_ptr<Schedule> schedule);
+  // whose kind is this one. Errors: those of a part from outside.
+  using Create = absl::StatusOr<std::unique_ptr<DenseOptimizer>> (*)(
+      const DenseOptimizerConfig& config, std::vector<NamedParameter> parameters,
+      std::unique_ptr<Schedule> schedule);
 
   DenseOptimizerConfig::KindCase kind = DenseOptimizerConfig::KIND_NOT_SET;
   Create create = nullptr;

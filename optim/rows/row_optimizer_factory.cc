@@ -19,8 +19,7 @@ absl::StatusOr<std::unique_ptr<RowOptimizer>> create_row_optimizer(
       return SparseRowwiseAdagradOptimizer::create(config.rowwise_adagrad());
     case SparseOptimizerConfig::kAdamw: return SparseAdamwOptimizer::create(config.adamw());
     case SparseOptimizerConfig::kFtrl: return SparseFtrlOptimizer::create(config.ftrl());
-    case SparseOptimizerConfig::kCustom:
-      return row_optimizer_registry().create(config.custom().name(), config.custom());
+    case SparseOptimizerConfig::kCustom: return row_optimizer_registry().create(config.custom());
     case SparseOptimizerConfig::kAdam:
     case SparseOptimizerConfig::KIND_NOT_SET: break;
   }

@@ -1,8 +1,8 @@
 #include "optim/rows/row_optimizer_registry.h"
 
-#include <utility>
+#include <google/protobuf/descriptor.h>
 
-#include "proto/parts/part_kinds.h"
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -12,13 +12,10 @@ namespace {
 
 }  // namespace
 
-PartRegistry<RowOptimizerFactory>& row_optimizer_registry() {
-  static auto* const registry = [] {
-    auto* const made = new PartRegistry<RowOptimizerFactory>(
-        "row optimizer", "sparse_optimizer { custom { name: \"NAME\" } }");
-    add_kinds(*SparseOptimizerConfig::descriptor()->FindOneofByName("kind"), made);
-    return made;
-  }();
+CustomRegistry<RowOptimizerFactory>& row_optimizer_registry() {
+  static auto* const registry = new CustomRegistry<RowOptimizerFactory>(
+      "row optimizer", "sparse_optimizer { custom { name: \"NAME\" } }",
+      *SparseOptimizerConfig::descriptor()->FindOneofByName("kind"));
   return *registry;
 }
 

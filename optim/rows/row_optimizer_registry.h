@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/parts/part_registry.h"
 #include "embedding/rows/row_optimizer.h"
 #include "proto/config.pb.h"
+#include "proto/parts/custom_registry.h"
 
 namespace millrace {
 
@@ -20,7 +20,7 @@ using RowOptimizerFactory =
     std::function<absl::StatusOr<std::unique_ptr<RowOptimizer>>(const CustomConfig& config)>;
 
 // Returns the registry of row optimizers, which also has the names of the built-in kinds.
-PartRegistry<RowOptimizerFactory>& row_optimizer_registry();
+CustomRegistry<RowOptimizerFactory>& row_optimizer_registry();
 
 // Adds a row optimizer. Called during static initialization by MILLRACE_REGISTER_ROW_OPTIMIZER.
 bool register_row_optimizer(absl::string_view name, absl::string_view description,

@@ -1,8 +1,8 @@
 #include "optim/schedule/schedule_registry.h"
 
-#include <utility>
+#include <google/protobuf/descriptor.h>
 
-#include "proto/parts/part_kinds.h"
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -12,13 +12,10 @@ namespace {
 
 }  // namespace
 
-PartRegistry<ScheduleFactory>& schedule_registry() {
-  static auto* const registry = [] {
-    auto* const made =
-        new PartRegistry<ScheduleFactory>("schedule", "schedule { custom { name: \"NAME\" } }");
-    add_kinds(*ScheduleConfig::descriptor()->FindOneofByName("kind"), made);
-    return made;
-  }();
+CustomRegistry<ScheduleFactory>& schedule_registry() {
+  static auto* const registry =
+      new CustomRegistry<ScheduleFactory>("schedule", "schedule { custom { name: \"NAME\" } }",
+                                          *ScheduleConfig::descriptor()->FindOneofByName("kind"));
   return *registry;
 }
 

@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/parts/part_registry.h"
 #include "optim/schedule/schedule.h"
 #include "optim/schedule/schedule_totals.h"
+#include "proto/parts/custom_registry.h"
 #include "proto/schedule.pb.h"
 
 namespace millrace {
@@ -27,7 +27,7 @@ using ScheduleFactory = std::function<absl::StatusOr<std::unique_ptr<Schedule>>(
     const CustomConfig& config, const ScheduleInput& input)>;
 
 // Returns the registry of schedules, which also has the names of the built-in kinds.
-PartRegistry<ScheduleFactory>& schedule_registry();
+CustomRegistry<ScheduleFactory>& schedule_registry();
 
 // Adds a schedule. Called during static initialization by MILLRACE_REGISTER_SCHEDULE.
 bool register_schedule(absl::string_view name, absl::string_view description,

@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<Schedule>> create_custom(const ScheduleConfig& co
                                                         double learning_rate,
                                                         const ScheduleScope& scope) {
   const ScheduleInput input{learning_rate, scope.unit, scope.totals};
-  return schedule_registry().create(config.custom().name(), config.custom(), input);
+  return schedule_registry().create(config.custom(), input);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The kinds of parts that have fields of their own.
-#ifndef MILLRACE_PROTO_PART_KINDS_H_
-#define MILLRACE_PROTO_PART_KINDS_H_
+#ifndef MILLRACE_PROTO_PARTS_PART_KINDS_H_
+#define MILLRACE_PROTO_PARTS_PART_KINDS_H_
 
 #include "base/parts/part_family.h"
 
@@ -15,4 +15,4 @@ void add_kinds(const google::protobuf::OneofDescriptor& kinds, PartFamily* famil
 
 }  // namespace millrace
 
-#endif  // MILLRACE_PROTO_PART_KINDS_H_
+#endif  // MILLRACE_PROTO_PARTS_PART_KINDS_H_

@@ -1,0 +1,36 @@
+// Registries of families whose built-in kinds are the fields of a oneof.
+#ifndef MILLRACE_PROTO_PARTS_CUSTOM_REGISTRY_H_
+#define MILLRACE_PROTO_PARTS_CUSTOM_REGISTRY_H_
+
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "base/parts/part_registry.h"
+#include "proto/custom.pb.h"
+#include "proto/parts/part_kinds.h"
+
+namespace millrace {
+
+// A registry whose parts a configuration names by the field `custom` of `kinds`. The first argument
+// of a `Factory` is that field.
+template <typename Factory>
+class CustomRegistry : public PartRegistry<Factory> {
+ public:
+  CustomRegistry(absl::string_view name, absl::string_view usage,
+                 const google::protobuf::OneofDescriptor& kinds)
+      : PartRegistry<Factory>(name, usage) {
+    add_kinds(kinds, this);
+  }
+
+  // Returns the part that `config` names. Errors: those of PartRegistry::create.
+  template <typename... Arguments>
+  typename PartRegistry<Factory>::Result create(const CustomConfig& config,
+                                                Arguments&&... arguments) const {
+    return PartRegistry<Factory>::create(config.name(), config,
+                                         std::forward<Arguments>(arguments)...);
+  }
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_PROTO_PARTS_CUSTOM_REGISTRY_H_
