@@ -177,6 +177,7 @@ bool absence_has_meaning(const FieldDescriptor& field) {
       "millrace.ModelBankConfig.reload",
       "millrace.DataConfig.windows",
       "millrace.DataConfig.mix",
+      "millrace.HookConfig.plugin",
       "millrace.CosineScheduleConfig.warmup",
       "millrace.PolynomialScheduleConfig.warmup",
       "millrace.ExponentialScheduleConfig.length",
