@@ -51,7 +51,8 @@ TEST_F(ElfFileTest, AnyCutGivesAnErrorOrTheSameNotes) {
   for (size_t size = 0; size < bytes_.size(); size += 97) {
     const std::string cut = bytes_.substr(0, size);  // of its own, for --config=asan
     const absl::StatusOr<ElfFile> elf = ElfFile::parse(cut);
-    if (elf.ok()) EXPECT_EQ(elf->notes().size(), whole.notes().size());
+    if (!elf.ok()) continue;
+    EXPECT_EQ(elf->notes().size(), whole.notes().size());
   }
 }
 
