@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "config/step_size.h"
 #include "framework/hook_registry.h"
@@ -11,10 +12,12 @@
 #include "framework/not_linked.h"
 #include "io/feature_schema_check.h"
 #include "job/best_check.h"
+#include "job/default_hooks.h"
 #include "job/keep_best_check.h"
 #include "job/monitor_check.h"
 #include "job/task_use_check.h"
 #include "losses/task_check.h"
+#include "plugin/plugin_config_check.h"
 #include "proto/field_errors.h"
 
 namespace millrace {
@@ -26,11 +29,28 @@ absl::Status check_linked(absl::string_view kind, const std::string& name,
   return linked ? absl::OkStatus() : not_linked(kind, name, names);
 }
 
+// A name says which hook it is: one of a plugin must not pass for one of the program.
+absl::Status check_not_linked(const std::string& name, const std::vector<std::string>& names) {
+  const auto is_it = [&](const DefaultHook& hook) { return hook.name == name; };
+  if (std::find(names.begin(), names.end(), name) == names.end() &&
+      std::none_of(default_hooks().begin(), default_hooks().end(), is_it)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", name,
+                   "\" is a hook of this program; give the hook of the plugin another "
+                   "name"));
+}
+
 template <typename Configs>
 void check_hooks(absl::string_view where, const Configs& hooks, FieldErrors* errors) {
   std::vector<std::string> names;
   for (const RegisteredHook& hook : registered_hooks()) names.push_back(hook.name);
   for (const HookConfig& hook : hooks) {
+    if (hook.has_plugin()) {
+      errors->add(annotate(check_not_linked(instance_name(hook), names), where));
+      continue;
+    }
     if (hook.name().empty()) continue;  // validate() refuses it
     errors->add(annotate(check_linked("hook", hook.name(), names), where));
   }
