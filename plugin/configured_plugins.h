@@ -26,7 +26,7 @@ struct ConfiguredPluginHook {
 };
 
 // Loads the plugin of a hook, and creates the hook. REQUIRES: `config.has_plugin()`.
-// Errors: those of resolve_plugins(), naming the hook; FailedPrecondition if that did not set
+// Errors: see resolve_plugins(), naming the hook; FailedPrecondition if that did not set
 // `sha256`; what the factory of the hook returned or threw.
 absl::StatusOr<ConfiguredPluginHook> create_configured_plugin_hook(const HookConfig& config,
                                                                    const PluginsConfig& plugins,

@@ -359,7 +359,8 @@ class ElfParser {
     return absl::OkStatus();
   }
 
-  // Of the other tables that the loader reads, so that a damaged file gives an error and no crash.
+  // Checks the other tables that the loader reads, so that a damaged file gives an error and no
+  // crash.
   absl::Status check_tables() const {
     RETURN_IF_ERROR(mapped(value(DT_INIT_ARRAY), value(DT_INIT_ARRAYSZ), "table of constructors",
                            has(DT_INIT_ARRAY)));

@@ -1,4 +1,4 @@
-// What a shared library says of itself, read from its bytes.
+// Notes, dependencies and symbols of a shared library, read from its bytes.
 #ifndef MILLRACE_PLUGIN_ELF_FILE_H_
 #define MILLRACE_PLUGIN_ELF_FILE_H_
 
@@ -35,11 +35,11 @@ class ElfFile {
   // Errors: InvalidArgument saying what is wrong with the file; it does not name the file.
   static absl::StatusOr<ElfFile> parse(absl::string_view bytes);
 
-  // Of all PT_NOTE segments, in their order.
+  // Notes of all PT_NOTE segments, in their order.
   const std::vector<ElfNote>& notes() const { return notes_; }
   // Names of the libraries that the loader loads with this one (DT_NEEDED).
   const std::vector<std::string>& needed() const { return needed_; }
-  // The dynamic symbols but for local ones.
+  // The dynamic symbols except local ones.
   const std::vector<ElfSymbol>& symbols() const { return symbols_; }
 
  private:

@@ -1,4 +1,4 @@
-// How a plugin registers its hooks. Include this in a source of millrace_hook_plugin alone; a
+// Registration of the hooks of a plugin. Include this in a source of millrace_hook_plugin alone; a
 // library that is linked into the program uses MILLRACE_REGISTER_HOOK instead.
 //
 //   class ClickCount : public Hook {
@@ -76,8 +76,8 @@ bool add_plugin_hook(const char* name, void* (*create)(const MillracePluginCreat
 
 }  // namespace millrace
 
-// At namespace scope: the name, one line saying what the hook does, its factory, and for a hook
-// whose errors are better survived ::millrace::OnError::kWarn.
+// Registers a hook, at namespace scope: its name, one line saying what it does, its factory, and
+// ::millrace::OnError::kWarn for a hook whose errors should not end the run.
 #define MILLRACE_PLUGIN_HOOK(hook, text, factory, ...)                                             \
   [[gnu::section(".note.millrace"), gnu::used,                                                     \
     gnu::aligned(4)]] static constexpr ::millrace::PluginNote<::millrace::PluginHookText>          \

@@ -1,4 +1,4 @@
-// What crosses the border between a program and a plugin before there is a Hook: C alone.
+// The C interface between a program and a plugin, by which the program gets a Hook.
 #ifndef MILLRACE_PLUGIN_PLUGIN_ABI_H_
 #define MILLRACE_PLUGIN_PLUGIN_ABI_H_
 

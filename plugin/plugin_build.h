@@ -1,5 +1,5 @@
-// What this translation unit is built with: in a plugin the content of its note, in a program what
-// the note of a plugin must say.
+// The build of this translation unit: in a plugin the content of the note, in a program what the
+// note of a plugin must say.
 #ifndef MILLRACE_PLUGIN_PLUGIN_BUILD_H_
 #define MILLRACE_PLUGIN_PLUGIN_BUILD_H_
 

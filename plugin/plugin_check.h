@@ -1,4 +1,4 @@
-// Whether this program may load a plugin, found out without running anything of it.
+// Checks of a plugin against this program that run nothing of the plugin.
 #ifndef MILLRACE_PLUGIN_PLUGIN_CHECK_H_
 #define MILLRACE_PLUGIN_PLUGIN_CHECK_H_
 

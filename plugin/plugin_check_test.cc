@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-// What check_plugin() refuses has its test in tests/plugins/wrong_plugins_test.cc.
+// tests/plugins/wrong_plugins_test.cc tests all that check_plugin() refuses.
 namespace millrace {
 namespace {
 

@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-// Returns the name of the hook that `config` makes: its `name`, or by default that of the hook in
-// its plugin.
+// Returns the name of the hook that `config` makes: its `name`, or by default the
+// name of the hook in the plugin.
 const std::string& instance_name(const HookConfig& config);
 
 // Checks `plugin` of a hook; one without is right. Errors: InvalidArgument with a line for each

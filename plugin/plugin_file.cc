@@ -18,7 +18,7 @@
 #include "base/status_macros.h"
 #include "plugin/sha256.h"
 
-// Of Linux 6.3; headers of older systems lack it.
+// Linux 6.3 added this flag; headers of older systems lack it.
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
@@ -65,7 +65,7 @@ absl::Status check_owner(const std::string& path, const struct stat& info) {
                                   "to the user of this process (",
                                   ::geteuid(), ")"));
   }
-  // In a sticky directory of root, such as /tmp, nobody can replace what belongs to others.
+  // Nobody can replace files of others in a sticky directory of root, such as /tmp.
   const bool sticky = is_directory && info.st_uid == 0 && (info.st_mode & S_ISVTX) != 0;
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !sticky) {
     return bad(path, absl::StrFormat("others than its owner can write to the %s (mode %o); take "
@@ -94,11 +94,11 @@ absl::StatusOr<Descriptor> open_part(const Descriptor& parent, const std::string
       O_CLOEXEC | O_NOFOLLOW | (is_file ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH | O_DIRECTORY);
   Descriptor part(::openat(parent.get(), name.c_str(), flags));
   if (part.get() < 0) {
-    // Replaced since it was looked at.
+    // It was replaced since fstatat().
     if (errno == ELOOP || errno == ENOTDIR) return bad(path, "it is a symbolic link");
     return failed(path, "opening it");
   }
-  // Of what was opened, which may be another file by now.
+  // The owner and the mode are those of the file that was opened, which may be another one by now.
   if (::fstat(part.get(), &info) != 0) return failed(path, "looking at it");
   if (is_file && !S_ISREG(info.st_mode)) return bad(path, "it is no regular file");
   RETURN_IF_ERROR(check_owner(path, info));
@@ -139,8 +139,8 @@ absl::Status write_all(const std::string& path, int memory, absl::string_view by
   return absl::OkStatus();
 }
 
-// Copies what there is, in one pass. A file that changes meanwhile gives a mixture, which the
-// checks of the copy judge like any other bytes.
+// Copies a file in one pass. A file that changes during the copy gives a mixture, which the checks
+// of the copy judge like any other bytes.
 absl::StatusOr<int64_t> copy_bytes(const std::string& path, int source, int memory) {
   std::string piece(kPiece, '\0');
   int64_t size = 0;

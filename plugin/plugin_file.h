@@ -12,14 +12,14 @@
 
 namespace millrace {
 
-// A sealed copy of a file in memory. Nobody can change it, whatever happens to the file, so that
-// what was checked is what is loaded. Owns the copy; movable.
+// A sealed copy of a file in memory. Nobody can change the copy, also if the file changes, so
+// that exactly the checked bytes are loaded. Owns the copy; movable.
 class PluginFile {
  public:
   // Copies a file whose place and permissions are right: `path` is absolute, without `.`, `..` or
   // an empty part; no part of it is a symbolic link; it names a regular file; the file and every
   // directory above it belong to root or to the user of this process; group and others can write
-  // neither of them, but for directories of root with the sticky bit. If `directories` is given,
+  // neither of them, except directories of root with the sticky bit. If `directories` is given,
   // the file lies directly in one of them.
   // Errors: InvalidArgument naming the path and what to do; NotFound; PermissionDenied if the file
   // cannot be read; ResourceExhausted if there is no memory for it.

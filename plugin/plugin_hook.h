@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-// Owns a hook of a plugin under a name of its own, and passes every event on. Exceptions of events
-// are left to HookList, as those of every hook; one of `destroy` becomes a log line.
+// Owns a hook of a plugin, gives it the configured name, and forwards every event. HookList catches
+// exceptions of events, as for every hook; an exception of `destroy` becomes a log line.
 class PluginHook : public Hook {
  public:
   // Takes `hook`, which `destroy` ends. REQUIRES: neither is null; the plugin stays loaded.

@@ -19,7 +19,7 @@
 namespace millrace {
 namespace {
 
-// What became of each plugin that was loaded, by digest.
+// The outcome of loading each plugin, by digest.
 struct Loaded {
   Mutex mutex;
   std::map<std::string, absl::StatusOr<const PluginLibrary*>, std::less<>> libraries
@@ -80,7 +80,7 @@ absl::StatusOr<const PluginLibrary*> PluginLibrary::load(CheckedPlugin plugin) {
   return loaded().libraries.emplace(digest, std::move(result)).first->second;
 }
 
-// From here on the plugin runs: first its constructors, in dlopen.
+// Runs code of the plugin: its constructors in dlopen, then its entry.
 absl::Status PluginLibrary::open() {
   void* handle = ::dlopen(file_.loadable_path().c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) return bad(absl::StrCat("the dynamic loader refuses it: ", ::dlerror()));

@@ -28,7 +28,7 @@ absl::StatusOr<PluginBuild> read_build(absl::string_view content) {
   if (std::memcmp(build.magic, kPluginMagic, sizeof(kPluginMagic)) != 0) {
     return bad("its note does not begin with the magic of a plugin");
   }
-  // Whatever follows depends on the version.
+  // The layout of the rest depends on the version.
   if (build.abi_version != kPluginAbiVersion) {
     return bad(absl::StrCat("it has version ", build.abi_version,
                             " of the plugin interface; this program has version ",

@@ -28,7 +28,7 @@ enum PluginNoteType : uint32_t {
   kHookNote = 2,   // once for each hook
 };
 
-// What a plugin was built with. Texts end with a zero and are filled with zeros.
+// The build of a plugin. Texts end with a zero and are filled with zeros.
 struct PluginBuild {
   char magic[8];
   uint32_t abi_version;
@@ -73,8 +73,8 @@ struct PluginNotes {
 };
 
 // Errors: InvalidArgument unless there is one build note and at least one hook note, each with
-// magic, version, sizes and texts as this program knows them. What the texts of the build say is
-// not looked at; see check_plugin_build. The messages do not name the file.
+// magic, version, sizes and texts as this program knows them. Texts of the build are
+// compared by check_plugin_build. The messages do not name the file.
 absl::StatusOr<PluginNotes> read_plugin_notes(const ElfFile& elf);
 
 }  // namespace millrace

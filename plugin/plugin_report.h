@@ -1,4 +1,4 @@
-// What `millrace plugin inspect` finds out about a file.
+// The findings of `millrace plugin inspect`.
 #ifndef MILLRACE_PLUGIN_PLUGIN_REPORT_H_
 #define MILLRACE_PLUGIN_PLUGIN_REPORT_H_
 
@@ -20,13 +20,14 @@ struct PluginReport {
   // Names of the libraries that it needs, of what it exports, and of the .proto files in it. Empty
   // if it is no shared library.
   std::vector<std::string> needed, exported, proto_files;
-  // Why this program would not load it; none: it would, from a directory of run.plugins.
+  // Reasons for which this program would not load the file. Empty: it would load the file from a
+  // directory of run.plugins.
   std::vector<std::string> refusals;
 };
 
-// Looks at a file without running anything of it. `path` may be relative and lead through links,
+// Inspects a file without running anything of it. `path` may be relative and lead through links,
 // which is among the refusals then.
-// Errors: those of PluginFile::read.
+// Errors: see PluginFile::read.
 absl::StatusOr<PluginReport> inspect_plugin(const std::string& path);
 
 }  // namespace millrace

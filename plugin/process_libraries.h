@@ -1,4 +1,4 @@
-// What this process has loaded.
+// Libraries and symbols that this process has loaded.
 #ifndef MILLRACE_PLUGIN_PROCESS_LIBRARIES_H_
 #define MILLRACE_PLUGIN_PROCESS_LIBRARIES_H_
 

@@ -1,4 +1,4 @@
-// A plugin whose hook has a configuration message and a state of its own.
+// A plugin whose hook has a configuration message and state in checkpoints.
 #include <ATen/ATen.h>
 
 #include <cmath>

@@ -38,7 +38,7 @@ uint64_t ElfEditor::offset_of(uint64_t address) {
 Elf64_Sym& ElfEditor::symbol(absl::string_view name) {
   const uint64_t names = offset_of(dynamic(DT_STRTAB).d_un.d_val);
   auto* symbols = at<Elf64_Sym>(offset_of(dynamic(DT_SYMTAB).d_un.d_val));
-  // The table of names follows that of symbols.
+  // The table of names follows the table of symbols.
   for (int i = 1; reinterpret_cast<char*>(symbols + i) < bytes_.data() + names; ++i) {
     if (name == at<char>(names + symbols[i].st_name)) return symbols[i];
   }

@@ -49,7 +49,7 @@ class RawPluginTest : public testing::TestWithParam<Raw> {
 
 TEST_P(RawPluginTest, GivesAnError) {
   ::setenv("MILLRACE_RAW_PLUGIN", GetParam().told.c_str(), /*overwrite=*/1);
-  // Of other bytes each time: a plugin is loaded once.
+  // A plugin is loaded once: each case has other bytes.
   const std::string path = folder_.write(
       "raw.so", absl::StrCat(read_runfile("tests/plugins/raw_plugin.so"), GetParam().told));
   const absl::Status status = create(path, "raw", "").status();

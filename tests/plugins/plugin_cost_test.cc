@@ -1,4 +1,4 @@
-// What a hook of a plugin costs beside the same hook linked in.
+// The cost of a hook of a plugin, compared with the same hook linked in.
 //
 //   ./bazelw test //tests/plugins:plugin_cost_test --test_output=all
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 constexpr int kEvents = 20000;
 constexpr int kRepeats = 25;
 
-// As in tests/plugins/quiet_plugin.cc.
+// Equals the hook of tests/plugins/quiet_plugin.cc.
 class QuietHook : public Hook {
  public:
   absl::string_view name() const override { return "quiet"; }

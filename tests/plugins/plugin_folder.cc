@@ -14,8 +14,8 @@
 
 namespace millrace {
 
-// In /tmp, which belongs to root and is sticky: the folders above TEST_TMPDIR may be writable by a
-// group.
+// The folder is in /tmp, which belongs to root and is sticky: the folders above TEST_TMPDIR may be
+// writable by a group.
 PluginFolder::PluginFolder() {
   std::string path = "/tmp/millrace_plugins.XXXXXX";
   EXPECT_NE(::mkdtemp(path.data()), nullptr);

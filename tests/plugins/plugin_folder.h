@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// A new folder of which all parts have the right owners and permissions, whatever those of the test
-// folder are. It is removed with the object.
+// A new folder for plugins. All directories above it have the right owners and permissions, also
+// where the test folder has not. Removed with the object.
 class PluginFolder {
  public:
   PluginFolder();

@@ -1,5 +1,4 @@
-// Where a plugin may lie, and who may be able to change it. Nothing of a file in a wrong place
-// runs.
+// Places and permissions of plugins. Nothing of a file in a wrong place runs.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +36,7 @@ class PluginPlacesTest : public testing::Test {
   }
   ~PluginPlacesTest() override { ::unsetenv("MILLRACE_PLUGIN_MARK"); }
 
-  // Expects an error of both looks at the file, and no mark.
+  // Expects an error of both functions, and no mark.
   void expect_refused(const std::string& error, absl::StatusCode code) {
     EXPECT_THAT(resolve_plugins(config_),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(error)));

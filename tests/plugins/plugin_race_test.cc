@@ -46,7 +46,7 @@ class PluginRaceTest : public testing::Test {
     ::close(file);
   }
 
-  // Right plugins of different bytes, so that each is loaded anew.
+  // Right plugins of different bytes, so that each is loaded.
   std::string good(int n) const { return absl::StrCat(good_, "variant ", n); }
 
   bool marked() const { return ::access(mark_.c_str(), F_OK) == 0; }

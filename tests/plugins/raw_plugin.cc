@@ -1,4 +1,4 @@
-// A plugin with a right note and an entry of its own, which does what MILLRACE_RAW_PLUGIN says.
+// A plugin with a right note, whose entry does what MILLRACE_RAW_PLUGIN says.
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>

@@ -294,7 +294,7 @@ TEST_P(WrongPluginsTest, IsRefusedAndRunsNothing) {
 INSTANTIATE_TEST_SUITE_P(All, WrongPluginsTest, testing::ValuesIn(wrong_plugins()),
                          [](const auto& wrong) { return wrong.param.name; });
 
-// Without the change the plugin is right, and the mark appears: the tests above can fail.
+// The unchanged plugin is right, and the mark appears: the tests above can fail.
 TEST_F(WrongPluginsTest, TheUnchangedPluginLeavesItsMark) {
   EXPECT_OK(load(folder_.copy("right.so", "tests/plugins/marking_plugin.so"), /*resolve=*/true));
   EXPECT_TRUE(exists(mark_));
