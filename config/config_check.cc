@@ -36,6 +36,7 @@
 #include "optim/moving_average_check.h"
 #include "optim/optimizer_schedule.h"
 #include "optim/rows/row_optimizer_check.h"
+#include "plugin/plugin_config_check.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
@@ -251,16 +252,23 @@ absl::Status check_hooks(const std::string& list,
                          std::set<std::string>* names) {
   FieldErrors errors;
   for (int i = 0; i < hooks.size(); ++i) {
-    const std::string where = entry(list, i, hooks[i].name());
-    errors.add(hooks[i].name().empty() ? wrong(where, "name is missing")
-                                       : untaken(where, hooks[i].name(), names));
+    const std::string& name = instance_name(hooks[i]);
+    const std::string where = entry(list, i, name);
+    errors.add(check_plugin_hook(where, hooks[i]));
+    if (!name.empty()) {
+      errors.add(untaken(where, name, names));
+    } else if (!hooks[i].has_plugin()) {
+      errors.add(wrong(where, "name is missing"));
+    }
   }
   return errors.status();
 }
 
 // Rules of eviction without what they look at, or the hook that looks, would never do anything.
 absl::Status check_eviction_hook(const JobConfig& config) {
-  const auto is_it = [](const HookConfig& hook) { return hook.name() == kEvictionHook; };
+  const auto is_it = [](const HookConfig& hook) {
+    return hook.name() == kEvictionHook && !hook.has_plugin();
+  };
   const auto& hooks = config.train().hooks();
   const auto& others = config.run().hooks();
   FieldErrors errors;
@@ -442,6 +450,7 @@ absl::Status validate(const JobConfig& config) {
   std::set<std::string> hooks;
   errors.add(check_hooks("train.hooks", train.hooks(), &hooks));
   errors.add(check_hooks("run.hooks", config.run().hooks(), &hooks));
+  errors.add(check_plugins("run.plugins", config.run().plugins()));
   errors.add(check_eviction_hook(config));
   errors.add(check_evaluation(config.run().evaluation(), train));
   errors.add(check_window_io(config.run().window_io()));

@@ -41,6 +41,7 @@
 #include "optim/dense_optimizer_factory.h"
 #include "optim/gradient_clipping.h"
 #include "optim/moving_average.h"
+#include "plugin/configured_plugins.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
 #include "proto/optimizer_list.h"
@@ -432,6 +433,12 @@ class JobBuilder {
     const HookResources resources{resources_.files, resources_.clock, config_.run().output_dir(),
                                   trainer.collections()};
     for (const HookConfig& config : configs) {
+      if (config.has_plugin()) {
+        ASSIGN_OR_RETURN(ConfiguredPluginHook made,
+                         create_configured_plugin_hook(config, config_.run().plugins(), resources));
+        RETURN_IF_ERROR(trainer.add_hook(std::move(made.hook), made.on_error));
+        continue;
+      }
       ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook, create_hook(config, resources));
       RETURN_IF_ERROR(trainer.add_hook(std::move(hook), on_error_of(config)));
     }

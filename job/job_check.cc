@@ -4,23 +4,41 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/parts/part_family.h"
 #include "base/status_macros.h"
 #include "config/step_size.h"
 #include "io/feature_schema_check.h"
 #include "job/best_check.h"
+#include "job/default_hooks.h"
 #include "job/keep_best_check.h"
 #include "job/monitor_check.h"
 #include "job/task_use_check.h"
 #include "losses/task_check.h"
+#include "plugin/plugin_config_check.h"
 #include "proto/field_errors.h"
 
 namespace millrace {
 namespace {
 
+// A name says which hook it is: one of a plugin must not pass for one of the program.
+absl::Status check_not_linked(const std::string& name) {
+  const auto is_it = [&](const DefaultHook& hook) { return hook.name == name; };
+  if (!PartFamily::check("hook", name).ok() &&
+      std::none_of(default_hooks().begin(), default_hooks().end(), is_it)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", name, "\" is a hook of this program; give the hook of the plugin another name"));
+}
+
 template <typename Configs>
 void check_hooks(absl::string_view where, const Configs& hooks, FieldErrors* errors) {
   for (const HookConfig& hook : hooks) {
+    if (hook.has_plugin()) {
+      errors->add(annotate(check_not_linked(instance_name(hook)), where));
+      continue;
+    }
     if (hook.name().empty()) continue;  // validate() refuses it
     errors->add(annotate(PartFamily::check("hook", hook.name()), where));
   }

@@ -47,6 +47,17 @@ TEST(JobCheckTest, LinkedNamesAreAccepted) {
   EXPECT_OK(check(kKnown, "hooks { name: \"known_hook\" }"));
 }
 
+TEST(JobCheckTest, AHookOfAPluginMustNotPassForOneOfTheProgram) {
+  const auto plugin = [](const std::string& name) {
+    return absl::StrCat("hooks { ", name, " plugin { path: \"/p/a.so\" hook: \"known_hook\" } }");
+  };
+  EXPECT_OK(check(kKnown, plugin("name: \"own\"")));
+  for (const char* name : {"", "name: \"known_hook\"", "name: \"logger\""}) {
+    EXPECT_THAT(std::string(check(kKnown, plugin(name)).message()),
+                HasSubstr("is a hook of this program; give the hook of the plugin another name"));
+  }
+}
+
 TEST(JobCheckTest, OtherNamesAreRefusedWithTheField) {
   EXPECT_THAT(check("model { name: \"knwon_model\" }", ""),
               StatusIs(absl::StatusCode::kInvalidArgument,

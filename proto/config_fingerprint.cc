@@ -209,6 +209,10 @@ TrainConfig identity_of(const TrainConfig& config) {
   for (EvaluationSetConfig& set : *identity.mutable_eval_data()) {
     if (set.has_data()) reduce(*set.mutable_data());
   }
+  for (HookConfig& hook : *identity.mutable_hooks()) {
+    // The digest says which file it is (plugin/configured_plugins.h).
+    if (hook.has_plugin()) hook.mutable_plugin()->clear_path();
+  }
   // What is loaded once was loaded when the job began. Of sources that are loaded again it matters
   // that they are there, and what they lie on, not where they are.
   identity.clear_initialize_from();

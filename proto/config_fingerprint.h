@@ -18,6 +18,7 @@ namespace millrace {
 //     on does not read them;
 //   * where files are: paths of train_data, eval_data and the sources of model_bank, the directory
 //     of generated_data. What data there is, is compared by itself (io/data_identity.h);
+//   * where plugins of hooks are: plugin.sha256 says which they are;
 //   * fields that are set to their default.
 TrainConfig identity_of(const TrainConfig& config);
 

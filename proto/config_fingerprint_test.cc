@@ -124,6 +124,18 @@ TEST(ConfigFingerprintTest, WhatDecidesTheResultDoes) {
   }
 }
 
+TEST(ConfigFingerprintTest, APluginIsItsDigestAndNotItsPath) {
+  const auto job = [](const std::string& path, const std::string& digest) {
+    return changed("hooks { name: 'guard' plugin { path: '" + path + "' hook: 'guard' sha256: '" +
+                   digest + "' } }");
+  };
+  expect_same(job("/a/guard.so", "12"), job("/b/other.so", "12"));
+  EXPECT_THAT(config_differences(job("/a/guard.so", "12"), job("/a/guard.so", "34")),
+              ElementsAre("hooks[guard].plugin.sha256: \"12\" → \"34\""));
+  EXPECT_NE(config_fingerprint(job("/a/guard.so", "12")),
+            config_fingerprint(job("/a/guard.so", "34")));
+}
+
 TEST(ConfigFingerprintTest, DifferencesAreReadable) {
   TrainConfig now = parse(kJob);
   now.clear_seed();

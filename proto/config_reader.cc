@@ -178,6 +178,7 @@ bool absence_has_meaning(const FieldDescriptor& field) {
       "millrace.DataConfig.windows",
       "millrace.DataConfig.custom_format",
       "millrace.DataConfig.mix",
+      "millrace.HookConfig.plugin",
       "millrace.CosineScheduleConfig.warmup",
       "millrace.PolynomialScheduleConfig.warmup",
       "millrace.ExponentialScheduleConfig.length",

@@ -103,6 +103,7 @@ TEST(ConfigurationPageTest, EveryFieldHasItsRow) {
   expect_described(*TaskConfig::descriptor(), read_section(page, "### `task`"));
   expect_described(*TableConfig::descriptor(), read_section(page, "### `table`"));
   expect_described(*RunConfig::descriptor(), read_section(page, "### `run`"));
+  expect_described(*HookConfig::descriptor(), read_section(page, "### `hooks`"));
 }
 
 TEST(ConfigurationPageTest, EveryPartThatManyShareIsThere) {

@@ -47,6 +47,7 @@ int run_command(CLI::App& program, int argc, char** argv, const RankListener& li
   add(add_config_command);
   add(add_hooks_command);
   add(add_list_command);
+  add(add_plugin_command);
   add(add_explain_command);
   add(add_bench_command);
   add(add_launch_command);

@@ -12,6 +12,7 @@
 #include "job/instruction_set_choice.h"
 #include "job/job_check.h"
 #include "metrics/metric.h"
+#include "plugin/configured_plugins.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
@@ -152,9 +153,9 @@ absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flag
 
 absl::StatusOr<JobConfig> load_job(FileSystem& files, const ConfigFlags& flags, int64_t ranks) {
   ASSIGN_OR_RETURN(JobConfig config, read_config(files, flags));
-  RETURN_IF_ERROR(name_file(
-      all_errors({validate(config), check_metrics(config.train()), check_job(config, ranks)}),
-      flags.config));
+  RETURN_IF_ERROR(name_file(all_errors({validate(config), check_metrics(config.train()),
+                                        check_job(config, ranks), resolve_plugins(config)}),
+                            flags.config));
   RETURN_IF_ERROR(check_input_paths(files, config.train()), flags.config);
   return config;
 }

@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
-#include "tools/part_list.h"
+#include "tools/parts/part_list.h"
 
 namespace millrace {
 

@@ -75,6 +75,7 @@ PROBES = {
     "locked memory": lambda: resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] >= 4096,
     "processor flags": lambda: bool(processor_flags()),
     "ptrace": may_trace,
+    "root": lambda: os.geteuid() == 0,
     "tmpfs": may_mount_tmpfs,
     "two CPUs": lambda: len(os.sched_getaffinity(0)) > 1,
     "x86-64": lambda: os.uname().machine == "x86_64",

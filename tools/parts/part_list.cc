@@ -1,4 +1,4 @@
-#include "tools/part_list.h"
+#include "tools/parts/part_list.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "tools/part_list.h"
+#include "tools/parts/part_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(PartListTest, ListsOneFamily) {
   EXPECT_THAT(text,
               AllOf(HasSubstr("low_tone, configured by tones { custom { name: \"NAME\" } }\n"),
                     HasSubstr("bass   built in"), HasSubstr("very low"),
-                    HasSubstr("tools/part_list_test.cc:22"), HasSubstr("ambiguous: "),
+                    HasSubstr("tools/parts/part_list_test.cc:22"), HasSubstr("ambiguous: "),
                     Not(HasSubstr("colour"))));
   EXPECT_EQ(list_parts("low tone").value(), text);
 }

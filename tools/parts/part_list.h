@@ -1,6 +1,6 @@
 // The parts of a program, for people.
-#ifndef MILLRACE_TOOLS_PART_LIST_H_
-#define MILLRACE_TOOLS_PART_LIST_H_
+#ifndef MILLRACE_TOOLS_PARTS_PART_LIST_H_
+#define MILLRACE_TOOLS_PARTS_PART_LIST_H_
 
 #include <string>
 
@@ -17,4 +17,4 @@ absl::StatusOr<std::string> list_parts(absl::string_view family);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_TOOLS_PART_LIST_H_
+#endif  // MILLRACE_TOOLS_PARTS_PART_LIST_H_

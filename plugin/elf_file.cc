@@ -1,0 +1,425 @@
+#include "plugin/elf_file.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+#if defined(__aarch64__)
+constexpr uint16_t kMachine = EM_AARCH64;
+constexpr uint32_t kIndirectRelocation = R_AARCH64_IRELATIVE;
+constexpr uint64_t kPage = 65536;  // the largest that a kernel may use
+#else
+constexpr uint16_t kMachine = EM_X86_64;
+constexpr uint32_t kIndirectRelocation = R_X86_64_IRELATIVE;
+constexpr uint64_t kPage = 4096;
+#endif
+
+constexpr int kMostSegments = 64;
+constexpr size_t kMostNoteBytes = 1 << 16;
+constexpr size_t kMostNotes = 1024;
+// DT_RELR and its companions; <elf.h> of older systems lacks them.
+constexpr int64_t kRelrSize = 35, kRelr = 36, kRelrEntry = 37;
+
+absl::Status bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
+
+// Entries of the dynamic section that a library which needs nothing unusual has. All others are
+// refused: some name further code to load (DT_AUDIT, DT_FILTER) or places to look for it
+// (DT_RPATH).
+bool is_plain(int64_t tag) {
+  static const auto* plain = new std::set<int64_t>{
+      DT_NEEDED,   DT_HASH,         DT_GNU_HASH,     DT_STRTAB,     DT_STRSZ,      DT_SYMTAB,
+      DT_SYMENT,   DT_RELA,         DT_RELASZ,       DT_RELAENT,    DT_RELACOUNT,  kRelr,
+      kRelrSize,   kRelrEntry,      DT_JMPREL,       DT_PLTREL,     DT_PLTRELSZ,   DT_PLTGOT,
+      DT_INIT,     DT_FINI,         DT_INIT_ARRAY,   DT_FINI_ARRAY, DT_FLAGS,      DT_FLAGS_1,
+      DT_VERSYM,   DT_INIT_ARRAYSZ, DT_FINI_ARRAYSZ, DT_VERNEED,    DT_VERNEEDNUM, DT_VERDEF,
+      DT_SYMBOLIC, DT_VERDEFNUM,    DT_BIND_NOW};
+  return plain->count(tag) > 0;
+}
+
+std::string tag_name(int64_t tag) {
+  static const auto* names =
+      new std::map<int64_t, const char*>{{DT_SONAME, "DT_SONAME"},
+                                         {DT_RPATH, "DT_RPATH"},
+                                         {DT_RUNPATH, "DT_RUNPATH"},
+                                         {DT_AUDIT, "DT_AUDIT"},
+                                         {DT_DEPAUDIT, "DT_DEPAUDIT"},
+                                         {DT_FILTER, "DT_FILTER"},
+                                         {DT_AUXILIARY, "DT_AUXILIARY"},
+                                         {DT_TEXTREL, "DT_TEXTREL"},
+                                         {DT_REL, "DT_REL"},
+                                         {DT_PREINIT_ARRAY, "DT_PREINIT_ARRAY"},
+                                         {DT_CONFIG, "DT_CONFIG"},
+                                         {DT_DEBUG, "DT_DEBUG"}};
+  const auto found = names->find(tag);
+  return found == names->end() ? absl::StrFormat("0x%x", tag) : found->second;
+}
+
+uint64_t page_of(uint64_t address) { return address / kPage; }
+
+}  // namespace
+
+// Reads one file; later functions rely on what earlier ones checked.
+class ElfParser {
+ public:
+  explicit ElfParser(absl::string_view bytes) : bytes_(bytes) {}
+
+  absl::StatusOr<ElfFile> parse() {
+    RETURN_IF_ERROR(read_header());
+    RETURN_IF_ERROR(read_segments());
+    RETURN_IF_ERROR(read_dynamic());
+    RETURN_IF_ERROR(read_strings());
+    RETURN_IF_ERROR(read_symbols());
+    RETURN_IF_ERROR(check_relocations(DT_RELA, DT_RELASZ));
+    RETURN_IF_ERROR(check_relocations(DT_JMPREL, DT_PLTRELSZ));
+    RETURN_IF_ERROR(check_tables());
+    return std::move(file_);
+  }
+
+ private:
+  // A copy, since the file aligns nothing. REQUIRES: within `from`.
+  template <typename T>
+  static T copy(absl::string_view from, uint64_t offset) {
+    T value;
+    std::memcpy(&value, from.data() + offset, sizeof(T));
+    return value;
+  }
+
+  absl::StatusOr<absl::string_view> range(uint64_t offset, uint64_t size,
+                                          absl::string_view what) const {
+    if (offset > bytes_.size() || size > bytes_.size() - offset) {
+      return bad(absl::StrCat("its ", what, " lies beyond the end of the file"));
+    }
+    return bytes_.substr(offset, size);
+  }
+
+  absl::Status read_header() {
+    if (bytes_.size() < sizeof(Elf64_Ehdr)) return bad("it is too short for a shared library");
+    header_ = copy<Elf64_Ehdr>(bytes_, 0);
+    const unsigned char* id = header_.e_ident;
+    if (std::memcmp(id, ELFMAG, SELFMAG) != 0) return bad("it is no ELF file");
+    if (id[EI_CLASS] != ELFCLASS64 || id[EI_DATA] != ELFDATA2LSB || id[EI_VERSION] != EV_CURRENT ||
+        (id[EI_OSABI] != ELFOSABI_NONE && id[EI_OSABI] != ELFOSABI_GNU)) {
+      return bad("it is not of the 64-bit little-endian kind of ELF that this program loads");
+    }
+    if (header_.e_machine != kMachine) {
+      return bad(absl::StrCat("it is for another processor (machine ", header_.e_machine,
+                              "; this program's is ", kMachine, ")"));
+    }
+    if (header_.e_type != ET_DYN) return bad("it is no shared library");
+    if (header_.e_phentsize != sizeof(Elf64_Phdr) || header_.e_phnum == 0 ||
+        header_.e_phnum > kMostSegments) {
+      return bad(absl::StrCat("it has ", header_.e_phnum, " segments of ", header_.e_phentsize,
+                              " bytes of header; 1 to ", kMostSegments, " of ", sizeof(Elf64_Phdr),
+                              " are expected"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status read_segments() {
+    ASSIGN_OR_RETURN(
+        const absl::string_view table,
+        range(header_.e_phoff, header_.e_phnum * sizeof(Elf64_Phdr), "table of segments"));
+    std::vector<Elf64_Phdr> notes;
+    bool stack = false;
+    for (int i = 0; i < header_.e_phnum; ++i) {
+      const auto segment = copy<Elf64_Phdr>(table, i * sizeof(Elf64_Phdr));
+      switch (segment.p_type) {
+        case PT_LOAD: RETURN_IF_ERROR(add_loaded(segment)); break;
+        case PT_DYNAMIC:
+          if (dynamic_.p_type == PT_DYNAMIC) return bad("it has two dynamic segments");
+          dynamic_ = segment;
+          break;
+        case PT_NOTE: notes.push_back(segment); break;
+        case PT_INTERP: return bad("it is a program: it names a loader");
+        case PT_GNU_STACK:
+          stack = true;
+          if ((segment.p_flags & PF_X) != 0) return bad("it asks for executable stacks");
+          break;
+        default: break;  // the loader maps none of them
+      }
+    }
+    if (!stack) return bad("it asks for executable stacks: it has no segment GNU_STACK");
+    if (loaded_.empty()) return bad("it has no segment to load");
+    for (const Elf64_Phdr& segment : notes) RETURN_IF_ERROR(read_notes(segment));
+    return absl::OkStatus();
+  }
+
+  // Segments that share a page would overwrite each other in memory, but not in the file.
+  absl::Status add_loaded(const Elf64_Phdr& segment) {
+    RETURN_IF_ERROR(range(segment.p_offset, segment.p_filesz, "segment").status());
+    const uint64_t end = segment.p_vaddr + segment.p_memsz;
+    if (segment.p_filesz > segment.p_memsz || end < segment.p_vaddr || end > (1ULL << 46)) {
+      return bad("a segment is larger than memory or than its place there");
+    }
+    if (segment.p_offset % kPage != segment.p_vaddr % kPage) {
+      return bad("a segment does not begin at the same place of a page in file and memory");
+    }
+    if (!loaded_.empty() && segment.p_memsz > 0) {
+      const Elf64_Phdr& last = loaded_.back();
+      const uint64_t last_end = last.p_vaddr + last.p_memsz;
+      if (segment.p_vaddr < last_end ||
+          (last_end > 0 && page_of(segment.p_vaddr) <= page_of(last_end - 1))) {
+        return bad("two of its segments share a page of memory");
+      }
+    }
+    if ((segment.p_flags & PF_W) != 0 && (segment.p_flags & PF_X) != 0) {
+      return bad("a segment is both writable and executable");
+    }
+    if (segment.p_memsz > 0) loaded_.push_back(segment);
+    return absl::OkStatus();
+  }
+
+  absl::Status read_notes(const Elf64_Phdr& segment) {
+    ASSIGN_OR_RETURN(absl::string_view rest, range(segment.p_offset, segment.p_filesz, "note"));
+    const uint64_t align = segment.p_align == 8 ? 8 : 4;
+    const auto padded = [&](uint64_t size) { return (size + align - 1) / align * align; };
+    while (!rest.empty()) {
+      if (rest.size() < sizeof(Elf64_Nhdr)) return bad("a note is cut off");
+      const auto header = copy<Elf64_Nhdr>(rest, 0);
+      const uint64_t content = sizeof(header) + padded(header.n_namesz);
+      const uint64_t end = content + header.n_descsz;
+      if (header.n_namesz > kMostNoteBytes || header.n_descsz > kMostNoteBytes) {
+        return bad(absl::StrCat("a note has ", header.n_namesz, " bytes of name and ",
+                                header.n_descsz, " of content; each may have ", kMostNoteBytes));
+      }
+      if (end > rest.size()) return bad("a note is cut off");
+      if (file_.notes_.size() == kMostNotes) {
+        return bad(absl::StrCat("it has more than ", kMostNotes, " notes"));
+      }
+      absl::string_view name = rest.substr(sizeof(header), header.n_namesz);
+      if (!name.empty() && name.back() == '\0') name.remove_suffix(1);
+      file_.notes_.push_back(
+          {std::string(name), header.n_type, rest.substr(content, header.n_descsz)});
+      rest.remove_prefix(std::min<uint64_t>(padded(end), rest.size()));
+    }
+    return absl::OkStatus();
+  }
+
+  // The bytes of the file that the loader maps at an address. Behind the bytes of a segment memory
+  // is filled with zeros, which the file does not have.
+  absl::StatusOr<absl::string_view> mapped(uint64_t address, uint64_t size,
+                                           absl::string_view what) const {
+    for (const Elf64_Phdr& segment : loaded_) {
+      if (address < segment.p_vaddr) continue;
+      const uint64_t offset = address - segment.p_vaddr;
+      if (offset > segment.p_filesz || size > segment.p_filesz - offset) continue;
+      return bytes_.substr(segment.p_offset + offset, size);
+    }
+    return bad(absl::StrCat("its ", what, " is in no segment that is loaded"));
+  }
+
+  absl::Status read_dynamic() {
+    if (dynamic_.p_type != PT_DYNAMIC) return bad("it has no dynamic segment");
+    ASSIGN_OR_RETURN(const absl::string_view entries,
+                     mapped(dynamic_.p_vaddr, dynamic_.p_filesz, "dynamic segment"));
+    ASSIGN_OR_RETURN(const absl::string_view in_file,
+                     range(dynamic_.p_offset, dynamic_.p_filesz, "dynamic segment"));
+    if (in_file.data() != entries.data()) {
+      return bad("its dynamic segment has two places in the file");
+    }
+    for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= entries.size(); at += sizeof(Elf64_Dyn)) {
+      const auto entry = copy<Elf64_Dyn>(entries, at);
+      if (entry.d_tag == DT_NULL) return check_flags();
+      if (!is_plain(entry.d_tag)) {
+        return bad(absl::StrCat("its dynamic section has an entry ", tag_name(entry.d_tag),
+                                ", which a plugin must not have"));
+      }
+      if (entry.d_tag == DT_NEEDED) {
+        needed_.push_back(entry.d_un.d_val);
+      } else if (!entries_.emplace(entry.d_tag, entry.d_un.d_val).second) {
+        return bad(absl::StrCat("its dynamic section has two entries ", tag_name(entry.d_tag)));
+      }
+    }
+    return bad("its dynamic section has no end");
+  }
+
+  uint64_t value(int64_t tag) const {
+    const auto found = entries_.find(tag);
+    return found == entries_.end() ? 0 : found->second;
+  }
+  bool has(int64_t tag) const { return entries_.count(tag) > 0; }
+
+  absl::Status check_flags() const {
+    constexpr uint64_t kFlags = DF_SYMBOLIC | DF_BIND_NOW | DF_STATIC_TLS;
+    constexpr uint64_t kFlags1 = DF_1_NOW | DF_1_NODELETE;
+    if ((value(DT_FLAGS) & ~kFlags) != 0 || (value(DT_FLAGS_1) & ~kFlags1) != 0) {
+      return bad(absl::StrFormat("its flags 0x%x and 0x%x ask for what a plugin must not have",
+                                 value(DT_FLAGS), value(DT_FLAGS_1)));
+    }
+    const bool plain = (!has(DT_SYMENT) || value(DT_SYMENT) == sizeof(Elf64_Sym)) &&
+                       (!has(DT_RELAENT) || value(DT_RELAENT) == sizeof(Elf64_Rela)) &&
+                       (!has(DT_PLTREL) || value(DT_PLTREL) == DT_RELA);
+    return plain ? absl::OkStatus() : bad("its dynamic section has entries of an unknown size");
+  }
+
+  absl::Status read_strings() {
+    ASSIGN_OR_RETURN(strings_, mapped(value(DT_STRTAB), value(DT_STRSZ), "table of names"));
+    if (strings_.empty() || strings_.back() != '\0') return bad("its table of names has no end");
+    for (const uint64_t offset : needed_) {
+      ASSIGN_OR_RETURN(std::string name, string_at(offset));
+      file_.needed_.push_back(std::move(name));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::string> string_at(uint64_t offset) const {
+    if (offset >= strings_.size()) return bad("a name lies beyond the table of names");
+    return std::string(strings_.data() + offset);  // the table ends with a zero
+  }
+
+  // Returns the number of dynamic symbols, which only the hash tables tell.
+  absl::StatusOr<uint64_t> symbol_count() const {
+    uint64_t count = 0;
+    if (has(DT_HASH)) {
+      ASSIGN_OR_RETURN(const absl::string_view table,
+                       mapped(value(DT_HASH), 2 * sizeof(uint32_t), "hash table"));
+      count = copy<uint32_t>(table, sizeof(uint32_t));
+    }
+    if (has(DT_GNU_HASH)) {
+      ASSIGN_OR_RETURN(const uint64_t hashed, gnu_hash_count());
+      return std::max(count, hashed);
+    }
+    return has(DT_HASH) ? absl::StatusOr<uint64_t>(count) : bad("it has no hash table of symbols");
+  }
+
+  // The symbol behind the last one of the last chain: chains are in the order of symbols.
+  absl::StatusOr<uint64_t> gnu_hash_count() const {
+    const uint64_t at = value(DT_GNU_HASH);
+    ASSIGN_OR_RETURN(const absl::string_view head, mapped(at, 4 * sizeof(uint32_t), "hash table"));
+    const uint64_t buckets = copy<uint32_t>(head, 0);
+    const uint64_t first = copy<uint32_t>(head, 4);
+    const uint64_t filter = copy<uint32_t>(head, 8);
+    // The loader divides by the first and relies on the second.
+    if (buckets == 0 || !std::has_single_bit(filter)) return bad("its hash table is damaged");
+    const uint64_t heads = at + 4 * sizeof(uint32_t) + filter * sizeof(uint64_t);
+    ASSIGN_OR_RETURN(const absl::string_view bucket,
+                     mapped(heads, buckets * sizeof(uint32_t), "hash table"));
+    uint64_t last = 0;
+    for (uint64_t i = 0; i < buckets; ++i) {
+      last = std::max<uint64_t>(last, copy<uint32_t>(bucket, i * sizeof(uint32_t)));
+    }
+    if (last < first) return first;  // nothing is exported
+    const uint64_t chains = heads + buckets * sizeof(uint32_t);
+    for (;; ++last) {
+      ASSIGN_OR_RETURN(
+          const absl::string_view link,
+          mapped(chains + (last - first) * sizeof(uint32_t), sizeof(uint32_t), "hash table"));
+      if ((copy<uint32_t>(link, 0) & 1) != 0) return last + 1;
+    }
+  }
+
+  absl::Status read_symbols() {
+    ASSIGN_OR_RETURN(symbol_count_, symbol_count());
+    ASSIGN_OR_RETURN(
+        symbols_, mapped(value(DT_SYMTAB), symbol_count_ * sizeof(Elf64_Sym), "table of symbols"));
+    for (uint64_t i = 1; i < symbol_count_; ++i) {
+      const auto symbol = copy<Elf64_Sym>(symbols_, i * sizeof(Elf64_Sym));
+      const unsigned char binding = ELF64_ST_BIND(symbol.st_info);
+      if (binding == STB_LOCAL) continue;
+      ElfSymbol one;
+      ASSIGN_OR_RETURN(one.name, string_at(symbol.st_name));
+      one.defined = symbol.st_shndx != SHN_UNDEF;
+      one.weak = binding == STB_WEAK;
+      one.unique = binding == STB_GNU_UNIQUE;
+      one.indirect = ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC;
+      file_.symbols_.push_back(std::move(one));
+    }
+    return absl::OkStatus();
+  }
+
+  // The loader calls functions of the file for indirect relocations and for relocations by indirect
+  // symbols, also local ones, before anything else of it.
+  absl::Status check_relocations(int64_t where, int64_t size) const {
+    if (!has(where)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const absl::string_view table,
+                     mapped(value(where), value(size), "table of relocations"));
+    for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= table.size(); at += sizeof(Elf64_Rela)) {
+      const uint64_t info = copy<Elf64_Rela>(table, at).r_info;
+      const uint64_t symbol = ELF64_R_SYM(info);
+      if (symbol != 0 && symbol >= symbol_count_) return bad("a relocation names no symbol");
+      const bool indirect =
+          symbol != 0 &&
+          ELF64_ST_TYPE(copy<Elf64_Sym>(symbols_, symbol * sizeof(Elf64_Sym)).st_info) ==
+              STT_GNU_IFUNC;
+      if (indirect || ELF64_R_TYPE(info) == kIndirectRelocation) {
+        return bad("it has an indirect function (IFUNC), which would run while it is loaded");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Checks the other tables that the loader reads, so that a damaged file gives an error and no
+  // crash.
+  absl::Status check_tables() const {
+    RETURN_IF_ERROR(mapped(value(DT_INIT_ARRAY), value(DT_INIT_ARRAYSZ), "table of constructors",
+                           has(DT_INIT_ARRAY)));
+    RETURN_IF_ERROR(mapped(value(DT_FINI_ARRAY), value(DT_FINI_ARRAYSZ), "table of destructors",
+                           has(DT_FINI_ARRAY)));
+    RETURN_IF_ERROR(mapped(value(DT_VERSYM), symbol_count_ * sizeof(Elf64_Versym),
+                           "table of versions", has(DT_VERSYM)));
+    for (const int64_t function : {DT_INIT, DT_FINI}) {
+      if (has(function) && !is_code(value(function))) return bad("a constructor is no code");
+    }
+    return check_needed_versions();
+  }
+  absl::Status mapped(uint64_t address, uint64_t size, absl::string_view what, bool exists) const {
+    return exists ? mapped(address, size, what).status() : absl::OkStatus();
+  }
+
+  bool is_code(uint64_t address) const {
+    for (const Elf64_Phdr& segment : loaded_) {
+      if ((segment.p_flags & PF_X) == 0 || address < segment.p_vaddr) continue;
+      if (address - segment.p_vaddr < segment.p_filesz) return true;
+    }
+    return false;
+  }
+
+  // A list of libraries, each with a list of versions.
+  absl::Status check_needed_versions() const {
+    uint64_t at = value(DT_VERNEED);
+    for (uint64_t i = 0; i < value(DT_VERNEEDNUM); ++i) {
+      ASSIGN_OR_RETURN(const absl::string_view entry,
+                       mapped(at, sizeof(Elf64_Verneed), "list of versions"));
+      const auto library = copy<Elf64_Verneed>(entry, 0);
+      RETURN_IF_ERROR(string_at(library.vn_file).status());
+      uint64_t version_at = at + library.vn_aux;
+      for (int n = 0; n < library.vn_cnt; ++n) {
+        ASSIGN_OR_RETURN(const absl::string_view one,
+                         mapped(version_at, sizeof(Elf64_Vernaux), "list of versions"));
+        const auto version = copy<Elf64_Vernaux>(one, 0);
+        RETURN_IF_ERROR(string_at(version.vna_name).status());
+        if (version.vna_next == 0) break;
+        version_at += version.vna_next;
+      }
+      if (library.vn_next == 0) break;
+      at += library.vn_next;
+    }
+    return absl::OkStatus();
+  }
+
+  const absl::string_view bytes_;
+  Elf64_Ehdr header_ = {};
+  Elf64_Phdr dynamic_ = {};
+  std::vector<Elf64_Phdr> loaded_;
+  std::map<int64_t, uint64_t> entries_;  // of the dynamic section, by tag
+  std::vector<uint64_t> needed_;         // places of names
+  absl::string_view strings_;
+  absl::string_view symbols_;
+  uint64_t symbol_count_ = 0;
+  ElfFile file_;
+};
+
+absl::StatusOr<ElfFile> ElfFile::parse(absl::string_view bytes) { return ElfParser(bytes).parse(); }
+
+}  // namespace millrace

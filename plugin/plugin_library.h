@@ -1,0 +1,68 @@
+// A plugin that is part of this process.
+#ifndef MILLRACE_PLUGIN_PLUGIN_LIBRARY_H_
+#define MILLRACE_PLUGIN_PLUGIN_LIBRARY_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "framework/hook.h"
+#include "framework/hook_registry.h"
+#include "framework/on_error.h"
+#include "plugin/plugin_abi.h"
+#include "plugin/plugin_file.h"
+#include "plugin/plugin_note.h"
+
+namespace millrace {
+
+// A checked plugin: what its bytes say. Nothing of it has run.
+struct CheckedPlugin {
+  PluginFile file;
+  PluginNotes notes;
+};
+
+// Reads and checks what is in a file (ElfFile, read_plugin_notes, check_plugin). Errors:
+// InvalidArgument naming the file.
+absl::StatusOr<CheckedPlugin> check_plugin_file(PluginFile file);
+
+// A loaded plugin. Lives as long as the process, since threads, objects and exit handlers of a
+// plugin may outlive every hook. May be used from any thread.
+class PluginLibrary {
+ public:
+  // Loads the copy that was checked, and asks its entry for its table. A plugin of equal bytes is
+  // loaded once; a second call gives the same library, or the same error.
+  // Errors: InvalidArgument naming the file, also for an exception of its entry.
+  static absl::StatusOr<const PluginLibrary*> load(CheckedPlugin plugin);
+
+  // Returns the loaded plugin of this digest, or null.
+  static const PluginLibrary* find(absl::string_view digest);
+
+  const PluginNotes& notes() const { return notes_; }
+
+  // Creates a hook of this plugin. The hook is called `instance`, and costs one virtual call more
+  // per event than one that is linked in.
+  // Errors: NotFound naming the nearest hook; what the hook's factory returned, or threw.
+  absl::StatusOr<std::unique_ptr<Hook>> create_hook(absl::string_view hook,
+                                                    absl::string_view instance,
+                                                    absl::string_view config,
+                                                    const HookResources& resources) const;
+
+ private:
+  explicit PluginLibrary(CheckedPlugin plugin)
+      : file_(std::move(plugin.file)), notes_(std::move(plugin.notes)) {}
+  absl::Status open();
+  absl::Status read_table(const MillracePluginTable& table);
+
+  PluginFile file_;  // kept, see PluginFile::loadable_path()
+  PluginNotes notes_;
+  std::vector<MillracePluginHook> hooks_;  // as notes_.hooks
+};
+
+// Returns the names of the hooks.
+std::vector<std::string> hook_names(const PluginNotes& notes);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_PLUGIN_PLUGIN_LIBRARY_H_

@@ -1,0 +1,61 @@
+"""How programs and plugins are linked with one another."""
+
+# What of Millrace is in every program that loads plugins: a plugin compiles against it and finds it there.
+_IN_PROGRAMS = [
+    "base",
+    "checkpoint",
+    "config",
+    "distributed",
+    "embedding",
+    "framework",
+    "hooks",
+    "io",
+    "job",
+    "losses",
+    "metrics",
+    "models",
+    "optim",
+    "proto",
+]
+
+def _is_shared(library):
+    return library.static_library == None and library.pic_static_library == None
+
+def _in_programs(linker_input):
+    owner = linker_input.owner
+    if owner.workspace_name == Label("//:millrace").workspace_name:
+        return owner.package.split("/")[0] in _IN_PROGRAMS
+
+    # LibTorch. Linking a shared library that Bazel knows makes a search path, too, which a plugin must not have.
+    return len(linker_input.libraries) > 0 and all([_is_shared(library) for library in linker_input.libraries])
+
+def _own_libraries_impl(ctx):
+    infos = [dep[CcInfo] for dep in ctx.attr.deps]
+    inputs = []
+    for info in infos:
+        inputs += [i for i in info.linking_context.linker_inputs.to_list() if not _in_programs(i)]
+    return [CcInfo(
+        compilation_context = cc_common.merge_cc_infos(cc_infos = infos).compilation_context,
+        linking_context = cc_common.create_linking_context(linker_inputs = depset(inputs, order = "topological")),
+    )]
+
+own_libraries = rule(
+    doc = "What a plugin compiles against: `deps`. It links those alone that a program does not have.",
+    implementation = _own_libraries_impl,
+    attrs = {"deps": attr.label_list(providers = [CcInfo])},
+)
+
+def _exported_symbols_impl(ctx):
+    flag = "-Wl,--dynamic-list=" + ctx.file.list.path
+    linker_input = cc_common.create_linker_input(
+        owner = ctx.label,
+        user_link_flags = depset([flag]),
+        additional_inputs = depset([ctx.file.list]),
+    )
+    return [CcInfo(linking_context = cc_common.create_linking_context(linker_inputs = depset([linker_input])))]
+
+exported_symbols = rule(
+    doc = "A library without code: programs that link it export the symbols of `list`.",
+    implementation = _exported_symbols_impl,
+    attrs = {"list": attr.label(mandatory = True, allow_single_file = True)},
+)

@@ -1,0 +1,49 @@
+// Changes to the bytes of a plugin.
+#ifndef MILLRACE_TESTS_PLUGINS_ELF_EDITOR_H_
+#define MILLRACE_TESTS_PLUGINS_ELF_EDITOR_H_
+
+#include <elf.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "plugin/plugin_note.h"
+
+namespace millrace {
+
+// Finds parts of a right plugin, so that a test can make them wrong. Each function fails the test
+// if the part is not there. Pointers are into `bytes`, which the caller owns and does not resize.
+class ElfEditor {
+ public:
+  explicit ElfEditor(std::string& bytes) : bytes_(bytes) {}
+
+  Elf64_Ehdr& header() { return *at<Elf64_Ehdr>(0); }
+  // The n-th segment of a type.
+  Elf64_Phdr& segment(uint32_t type, int n = 0);
+  // The first entry of the dynamic section with this tag.
+  Elf64_Dyn& dynamic(int64_t tag);
+  // The symbol of this name.
+  Elf64_Sym& symbol(absl::string_view name);
+  // The first relocation of the table that the entry `tag` of the dynamic section names.
+  Elf64_Rela& relocation(int64_t tag);
+  // A name in the table of names, which may be overwritten up to its size.
+  char* name(absl::string_view name);
+  // A note of Millrace, its header first.
+  PluginNote<PluginBuild>& build_note();
+  PluginNote<PluginHookText>& hook_note();
+
+ private:
+  template <typename T>
+  T* at(uint64_t offset) {
+    return reinterpret_cast<T*>(bytes_.data() + offset);
+  }
+  // The bytes that are mapped at an address.
+  uint64_t offset_of(uint64_t address);
+
+  std::string& bytes_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TESTS_PLUGINS_ELF_EDITOR_H_

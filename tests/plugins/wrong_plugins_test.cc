@@ -1,0 +1,322 @@
+// Files that are no right plugins: each is refused with a sentence that says why, and nothing in it
+// runs. All are made of a plugin that leaves a mark when anything of it runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "plugin/configured_plugins.h"
+#include "plugin/elf_file.h"
+#include "plugin/plugin_file.h"
+#include "tests/plugins/elf_editor.h"
+#include "tests/plugins/plugin_folder.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A change that makes the plugin wrong, and part of the error that it leads to.
+struct Wrong {
+  std::string name;
+  std::function<void(std::string& bytes, ElfEditor elf)> change;
+  std::string error;
+};
+
+bool exists(const std::string& path) {
+  struct stat info = {};
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+class WrongPluginsTest : public testing::TestWithParam<Wrong> {
+ protected:
+  WrongPluginsTest() : mark_(folder_.file("mark")) {
+    ::setenv("MILLRACE_PLUGIN_MARK", mark_.c_str(), /*overwrite=*/1);
+  }
+  ~WrongPluginsTest() override { ::unsetenv("MILLRACE_PLUGIN_MARK"); }
+
+  // Takes the plugin from the configuration to a hook; skips the first look if not `resolve`, as if
+  // the file had changed since.
+  absl::Status load(const std::string& path, bool resolve) {
+    JobConfig config;
+    config.mutable_run()->mutable_plugins()->add_directory(folder_.path());
+    HookConfig& hook = *config.mutable_train()->add_hooks();
+    hook.mutable_plugin()->set_path(path);
+    hook.mutable_plugin()->set_hook("marking");
+    if (resolve) {
+      const absl::Status resolved = resolve_plugins(config);
+      if (!resolved.ok()) return resolved;
+    } else {
+      const absl::StatusOr<PluginFile> file = PluginFile::open(path);
+      hook.mutable_plugin()->set_sha256(file.ok() ? file->digest() : std::string(64, '0'));
+    }
+    return create_configured_plugin_hook(config.train().hooks(0), config.run().plugins(),
+                                         {FileSystem::local(), Clock::real(), "", {}})
+        .status();
+  }
+
+  PluginFolder folder_;
+  const std::string mark_;
+};
+
+const std::vector<Wrong>& wrong_plugins() {
+  static const auto* all = new std::vector<Wrong>{
+      {"Empty", [](auto& bytes, auto) { bytes.clear(); }, "it is empty"},
+      {"Text", [](auto& bytes, auto) { bytes = std::string(5000, 'x'); }, "no ELF file"},
+      {"TruncatedHeader", [](auto& bytes, auto) { bytes.resize(40); }, "too short"},
+      {"TruncatedInTheMiddle", [](auto& bytes, auto) { bytes.resize(bytes.size() / 2); },
+       "beyond the end"},
+      {"TruncatedByOneByteOfTheLastSegment",
+       [](auto& bytes, auto elf) {
+         const Elf64_Phdr& last = elf.segment(PT_LOAD, 1);
+         bytes.resize(last.p_offset + last.p_filesz - 1);
+       },
+       "beyond the end"},
+      {"Of32Bits", [](auto&, auto elf) { elf.header().e_ident[EI_CLASS] = ELFCLASS32; },
+       "64-bit little-endian"},
+      {"BigEndian", [](auto&, auto elf) { elf.header().e_ident[EI_DATA] = ELFDATA2MSB; },
+       "64-bit little-endian"},
+      {"OfAnotherSystem", [](auto&, auto elf) { elf.header().e_ident[EI_OSABI] = 9; },
+       "64-bit little-endian"},
+      {"ForeignArchitecture", [](auto&, auto elf) { elf.header().e_machine = EM_RISCV; },
+       "another processor (machine 243"},
+      {"Program", [](auto&, auto elf) { elf.header().e_type = ET_EXEC; }, "no shared library"},
+      {"ObjectFile", [](auto&, auto elf) { elf.header().e_type = ET_REL; }, "no shared library"},
+      {"TooManySegments", [](auto&, auto elf) { elf.header().e_phnum = 65535; }, "65535 segments"},
+      {"NoSegments", [](auto&, auto elf) { elf.header().e_phnum = 0; }, "0 segments"},
+      {"SegmentsOfAnotherSize", [](auto&, auto elf) { elf.header().e_phentsize = 55; },
+       "of 55 bytes"},
+      {"SegmentsBeyondTheEnd", [](auto&, auto elf) { elf.header().e_phoff = ~0ULL - 100; },
+       "table of segments lies beyond"},
+      {"SegmentBeyondTheEnd", [](auto&, auto elf) { elf.segment(PT_LOAD).p_filesz = 1ULL << 40; },
+       "beyond the end"},
+      {"SegmentLargerThanMemory", [](auto&, auto elf) { elf.segment(PT_LOAD, 1).p_memsz = ~0ULL; },
+       "larger than memory"},
+      {"SegmentOfMoreBytesThanMemory", [](auto&, auto elf) { elf.segment(PT_LOAD, 1).p_memsz = 8; },
+       "larger than memory or than its place"},
+      {"SegmentAcrossPages", [](auto&, auto elf) { elf.segment(PT_LOAD, 1).p_vaddr += 8; },
+       "same place of a page"},
+      {"SegmentsThatOverlap",
+       [](auto&, auto elf) {
+         Elf64_Phdr& second = elf.segment(PT_LOAD, 1);
+         second.p_vaddr = second.p_offset % 4096;
+       },
+       "share a page"},
+      {"WritableCode", [](auto&, auto elf) { elf.segment(PT_LOAD).p_flags |= PF_W; },
+       "both writable and executable"},
+      {"ExecutableStack", [](auto&, auto elf) { elf.segment(PT_GNU_STACK).p_flags |= PF_X; },
+       "executable stacks"},
+      {"NoStack", [](auto&, auto elf) { elf.segment(PT_GNU_STACK).p_type = PT_NULL; },
+       "executable stacks"},
+      {"Interpreter", [](auto&, auto elf) { elf.segment(PT_GNU_EH_FRAME).p_type = PT_INTERP; },
+       "it names a loader"},
+      {"TwoDynamicSegments",
+       [](auto&, auto elf) { elf.segment(PT_GNU_EH_FRAME).p_type = PT_DYNAMIC; },
+       "two dynamic segments"},
+      {"NoDynamicSegment", [](auto&, auto elf) { elf.segment(PT_DYNAMIC).p_type = PT_NULL; },
+       "no dynamic segment"},
+      {"DynamicSegmentElsewhereInTheFile",
+       [](auto&, auto elf) { elf.segment(PT_DYNAMIC).p_offset -= 16; }, "two places"},
+      {"DynamicSectionWithoutEnd", [](auto&, auto elf) { elf.segment(PT_DYNAMIC).p_filesz = 64; },
+       "has no end"},
+      {"NoNote", [](auto&, auto elf) { std::memcpy(elf.build_note().name, "Mullrace", 8); },
+       "no note of a Millrace plugin"},
+      {"NoNoteSegment", [](auto&, auto elf) { elf.segment(PT_NOTE).p_type = PT_NULL; },
+       "no note of a Millrace plugin"},
+      {"TwoNotes",
+       [](auto&, auto elf) {
+         // The same bytes as a second segment of notes.
+         Elf64_Phdr& second = elf.segment(PT_GNU_EH_FRAME);
+         second = elf.segment(PT_NOTE);
+       },
+       "two notes of a plugin"},
+      {"HugeNote", [](auto&, auto elf) { elf.build_note().content_bytes = 0xffffffff; },
+       "4294967295 of content"},
+      {"HugeNameOfANote", [](auto&, auto elf) { elf.build_note().name_bytes = 0x7fffffff; },
+       "2147483647 bytes of name"},
+      {"NoteCutOff", [](auto&, auto elf) { elf.segment(PT_NOTE).p_filesz = 100; }, "is cut off"},
+      {"NotesBeyondTheEnd", [](auto&, auto elf) { elf.segment(PT_NOTE).p_offset = 1 << 30; },
+       "note lies beyond"},
+      {"ShortNote",
+       [](auto& bytes, auto elf) {
+         auto& note = elf.build_note();
+         note.content_bytes = 8;
+         // The last of the segment.
+         elf.segment(PT_NOTE).p_filesz = reinterpret_cast<char*>(&note.content) + 8 - bytes.data() -
+                                         elf.segment(PT_NOTE).p_offset;
+       },
+       "its note is too short"},
+      {"NoteOfUnknownType", [](auto&, auto elf) { elf.hook_note().type = 77; }, "unknown type 77"},
+      {"NoHook", [](auto&, auto elf) { std::memcpy(elf.hook_note().name, "Mullrace", 8); },
+       "it has no hook"},
+      {"HookWithoutName", [](auto&, auto elf) { elf.hook_note().content.name[0] = '\0'; },
+       "name of a hook without text"},
+      {"HookWithAnEndlessName",
+       [](auto&, auto elf) { std::memset(elf.hook_note().content.name, 'x', 64); },
+       "name of a hook without end"},
+      {"WrongMagic", [](auto&, auto elf) { elf.build_note().content.magic[3] ^= 1; }, "magic"},
+      {"WrongAbi", [](auto&, auto elf) { elf.build_note().content.abi_version = 2; },
+       "version 2 of the plugin interface"},
+      {"WrongSizeOfTheNote", [](auto&, auto elf) { elf.build_note().content.bytes = 4; },
+       "and says 4"},
+      {"WrongSizeOfAType", [](auto&, auto elf) { elf.build_note().content.sizes[3] += 8; },
+       "Batch has"},
+      {"UnknownType", [](auto&, auto elf) { elf.build_note().content.sizes[15] = 8; },
+       "a type has 8"},
+      {"WrongMillrace",
+       [](auto&, auto elf) { std::strcpy(elf.build_note().content.millrace_version, "9.9"); },
+       "built with Millrace 9.9"},
+      {"WrongCompiler",
+       [](auto&, auto elf) { std::strcpy(elf.build_note().content.compiler_abi, "gcc 4"); },
+       "built with the compiler gcc 4"},
+      {"WrongLibTorch",
+       [](auto&, auto elf) { std::strcpy(elf.build_note().content.libtorch_version, "1.0.0"); },
+       "built with LibTorch 1.0.0"},
+      {"EndlessText",
+       [](auto&, auto elf) { std::memset(elf.build_note().content.libtorch_version, '2', 32); },
+       "without end"},
+      {"MissingEntry",
+       [](auto&, auto elf) { elf.symbol("millrace_hook_plugin_v1").st_shndx = SHN_UNDEF; },
+       "it uses millrace_hook_plugin_v1"},
+      {"EntryOfAnotherVersion",
+       [](auto&, auto elf) { elf.name("millrace_hook_plugin_v1")[22] = '2'; },
+       "it exports millrace_hook_plugin_v2"},
+      {"LocalEntry",
+       [](auto&, auto elf) {
+         elf.symbol("millrace_hook_plugin_v1").st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+       },
+       "does not export its entry"},
+      {"IndirectEntry",
+       [](auto&, auto elf) {
+         elf.symbol("millrace_hook_plugin_v1").st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC);
+       },
+       "IFUNC"},
+      {"UniqueEntry",
+       [](auto&, auto elf) {
+         elf.symbol("millrace_hook_plugin_v1").st_info = ELF64_ST_INFO(STB_GNU_UNIQUE, STT_FUNC);
+       },
+       "GNU_UNIQUE"},
+      {"IndirectRelocation",
+       [](auto&, auto elf) {
+         elf.relocation(DT_RELA).r_info = ELF64_R_INFO(0, R_X86_64_IRELATIVE);
+       },
+       "indirect function"},
+      {"IndirectRelocationOfTheCallTable",
+       [](auto&, auto elf) {
+         elf.relocation(DT_JMPREL).r_info = ELF64_R_INFO(0, R_X86_64_IRELATIVE);
+       },
+       "indirect function"},
+      {"RelocationByALocalIndirectSymbol",
+       [](auto&, auto elf) {
+         // The first relocation of the call table has a symbol.
+         elf.symbol("_ZTIN8millrace4HookE").st_info = ELF64_ST_INFO(STB_LOCAL, STT_GNU_IFUNC);
+       },
+       "indirect function"},
+      {"RelocationWithoutSymbol",
+       [](auto&, auto elf) { elf.relocation(DT_JMPREL).r_info |= 0xffffULL << 40; },
+       "names no symbol"},
+      {"ConstructorsBeyondTheSegments",
+       [](auto&, auto elf) { elf.dynamic(DT_INIT_ARRAYSZ).d_un.d_val = 1 << 20; },
+       "table of constructors is in no segment"},
+      {"ConstructorThatIsNoCode",
+       [](auto&, auto elf) { elf.dynamic(DT_INIT).d_un.d_val = 1ULL << 40; }, "no code"},
+      {"VersionsBeyondTheSegments",
+       [](auto&, auto elf) { elf.dynamic(DT_VERNEED).d_un.d_val = 1ULL << 40; },
+       "list of versions is in no segment"},
+      {"HashTableWithoutBuckets",
+       [](auto& bytes, auto elf) {
+         const uint64_t at = elf.dynamic(DT_GNU_HASH).d_un.d_val;  // address and place are equal
+         std::memset(bytes.data() + at, 0, 4);
+       },
+       "hash table is damaged"},
+      {"RelocationsBeyondTheSegments",
+       [](auto&, auto elf) { elf.dynamic(DT_RELASZ).d_un.d_val = 1ULL << 40; },
+       "table of relocations is in no segment"},
+      {"ForeignLibrary", [](auto&, auto elf) { elf.name("libm.so.6")[3] = 'q'; },
+       "needs the library \"libq.so.6\""},
+      {"LibraryByPath", [](auto&, auto elf) { std::strcpy(elf.name("libm.so.6"), "/tmp/x.so"); },
+       "needs the library \"/tmp/x.so\""},
+      {"LibraryWithoutName",
+       [](auto&, auto elf) { elf.dynamic(DT_NEEDED).d_un.d_val = 1ULL << 33; },
+       "beyond the table of names"},
+      {"SearchPath", [](auto&, auto elf) { elf.dynamic(DT_RELACOUNT).d_tag = DT_RUNPATH; },
+       "DT_RUNPATH"},
+      {"OldSearchPath", [](auto&, auto elf) { elf.dynamic(DT_RELACOUNT).d_tag = DT_RPATH; },
+       "DT_RPATH"},
+      {"Auditor", [](auto&, auto elf) { elf.dynamic(DT_RELACOUNT).d_tag = DT_AUDIT; }, "DT_AUDIT"},
+      {"Filter", [](auto&, auto elf) { elf.dynamic(DT_RELACOUNT).d_tag = DT_FILTER; }, "DT_FILTER"},
+      {"AuxiliaryFilter", [](auto&, auto elf) { elf.dynamic(DT_RELACOUNT).d_tag = DT_AUXILIARY; },
+       "DT_AUXILIARY"},
+      {"NameOfALibrary", [](auto&, auto elf) { elf.dynamic(DT_RELACOUNT).d_tag = DT_SONAME; },
+       "DT_SONAME"},
+      {"ChangeableCode", [](auto&, auto elf) { elf.dynamic(DT_RELACOUNT).d_tag = DT_TEXTREL; },
+       "DT_TEXTREL"},
+      {"UnknownDynamicEntry", [](auto&, auto elf) { elf.dynamic(DT_RELACOUNT).d_tag = 0x6ffffef0; },
+       "0x6ffffef0"},
+      {"TwoTablesOfNames", [](auto&, auto elf) { elf.dynamic(DT_RELACOUNT).d_tag = DT_STRTAB; },
+       "two entries"},
+      {"ForbiddenFlags",
+       [](auto&, auto elf) { elf.dynamic(DT_FLAGS_1).d_un.d_val = DF_1_INTERPOSE; }, "flags"},
+      {"NamesWithoutEnd", [](auto&, auto elf) { elf.dynamic(DT_STRSZ).d_un.d_val -= 1; },
+       "table of names has no end"},
+      {"NoTableOfNames", [](auto&, auto elf) { elf.dynamic(DT_STRTAB).d_un.d_val = 1ULL << 45; },
+       "table of names is in no segment"},
+      {"NoTableOfSymbols", [](auto&, auto elf) { elf.dynamic(DT_SYMTAB).d_un.d_val = 1ULL << 45; },
+       "table of symbols is in no segment"},
+      {"NoHashTable", [](auto&, auto elf) { elf.dynamic(DT_GNU_HASH).d_un.d_val = 0x200; },
+       "is in no segment"},
+      {"UnknownSymbolOfTheProgram",
+       [](auto&, auto elf) { elf.name("_ZTIN8millrace4HookE")[14] = 'P'; },
+       "which this program does not have"},
+  };
+  return *all;
+}
+
+TEST_P(WrongPluginsTest, IsRefusedAndRunsNothing) {
+  std::string bytes = read_runfile("tests/plugins/marking_plugin.so");
+  GetParam().change(bytes, ElfEditor(bytes));
+  const std::string path = folder_.write("wrong.so", bytes);
+  for (const bool resolve : {true, false}) {
+    const absl::Status status = load(path, resolve);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().error));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+  }
+  EXPECT_FALSE(exists(mark_));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WrongPluginsTest, testing::ValuesIn(wrong_plugins()),
+                         [](const auto& wrong) { return wrong.param.name; });
+
+// The unchanged plugin is right, and the mark appears: the tests above can fail.
+TEST_F(WrongPluginsTest, TheUnchangedPluginLeavesItsMark) {
+  EXPECT_OK(load(folder_.copy("right.so", "tests/plugins/marking_plugin.so"), /*resolve=*/true));
+  EXPECT_TRUE(exists(mark_));
+}
+
+// Any byte of the headers, notes and tables may be wrong: the plugin is refused or it is loaded,
+// but reading it stays within its bytes (--config=asan).
+TEST_F(WrongPluginsTest, ReadsOfAnyHeaderStayWithinTheFile) {
+  const std::string right = read_runfile("tests/plugins/marking_plugin.so");
+  int refused = 0;
+  std::string copy = right;
+  const size_t dynamic = ElfEditor(copy).segment(PT_DYNAMIC).p_offset;
+  for (size_t i = 0; i < 1200; ++i) {
+    for (const unsigned char value : {0x00, 0x7f, 0xff}) {
+      std::string bytes = right;
+      const size_t at = i < 700 ? i : dynamic + (i - 700);
+      bytes[at] = static_cast<char>(value);
+      refused += !ElfFile::parse(bytes).ok();
+    }
+  }
+  EXPECT_GT(refused, 500);
+}
+
+}  // namespace
+}  // namespace millrace
