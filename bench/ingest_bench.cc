@@ -32,10 +32,10 @@ absl::StatusOr<TrainConfig> read_train_config(const BenchmarkFlags& flags) {
   expand_names(config.mutable_train());
   RETURN_IF_ERROR(validate(config), flags.config);
   const DataConfig& data = config.train().train_data();
-  if (data.has_mix() || data.has_windows()) {
+  if (data.has_mix() || data.has_windows() || data.has_custom_dataset()) {
     return absl::InvalidArgumentError(absl::StrCat(
         flags.config, ": this benchmark reads files of one source, and train_data has ",
-        data.has_mix() ? "a mix" : "windows",
+        data.has_mix() ? "a mix" : (data.has_windows() ? "windows" : "a registered dataset"),
         "; give a configuration with the path of some of its files"));
   }
   return config.train();

@@ -75,7 +75,8 @@ absl::StatusOr<std::unique_ptr<Saver>> Saver::create(SaverOptions options, FileS
 }
 
 absl::Status Saver::check(const TrainState& state) const {
-  return check_save_filter(state, options_.exclude);
+  RETURN_IF_ERROR(check_save_filter(state, options_.exclude));
+  return check_filtered_tables(state, options_.row_filter);
 }
 
 absl::Status Saver::open_folder(bool chooses) {
@@ -230,8 +231,11 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& whole,
   const std::string what = absl::StrCat("saving step ", progress.step);
   ASSIGN_OR_RETURN(const StateWriterOptions writer_options,
                    agree_on_options(state, progress.step, ranks), what);
-  absl::StatusOr<StateWriter> writer = catch_exceptions(
-      [&] { return StateWriter::create(view_state(state), writer_options, threads_); });
+  absl::StatusOr<StateWriter> writer = catch_exceptions([&] {
+    FrozenState view = view_state(state);
+    select_rows(options_.row_filter, &view, threads_);
+    return StateWriter::create(std::move(view), writer_options, threads_);
+  });
   // A rank that failed reports its failure in the exchange of sizes.
   const absl::StatusOr<Share> own =
       writer.ok()
@@ -396,8 +400,11 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
   save->budget = std::make_shared<UndoBudget>(std::max(limit, kLeastUndoBytes));
   save->info = {path_of(progress.step), progress};
   save->metrics = metrics;
-  absl::StatusOr<FrozenState> frozen =
-      catch_exceptions([&] { return freeze_state(state, save->budget, threads_); });
+  absl::StatusOr<FrozenState> frozen = catch_exceptions([&]() -> absl::StatusOr<FrozenState> {
+    ASSIGN_OR_RETURN(FrozenState made, freeze_state(state, save->budget, threads_));
+    select_rows(options_.row_filter, &made, threads_);
+    return made;
+  });
   const absl::StatusOr<Share> own =
       frozen.ok() ? absl::StatusOr<Share>({frozen->size_bytes(), ""}) : frozen.status();
   const auto find = [&](const std::vector<std::string>&) -> absl::StatusOr<ExistingStep> {

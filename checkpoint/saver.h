@@ -24,6 +24,7 @@
 #include "checkpoint/folder/retention.h"
 #include "checkpoint/state/background_save.h"
 #include "checkpoint/state/frozen_state.h"
+#include "checkpoint/state/row_filter.h"
 #include "checkpoint/state/state_writer.h"
 #include "checkpoint/state_saver.h"
 #include "distributed/collectives.h"
@@ -53,6 +54,8 @@ struct SaverOptions {
   int64_t file_bytes = int64_t{2} << 30;
   // Patterns of dense tensors and tables that are omitted (checkpoint/state/save_filter.h).
   std::vector<std::string> exclude = {};
+  // Rows that are omitted. REQUIRES: no deltas.
+  TableRowFilter row_filter = {};
   OnDamage on_damage = OnDamage::kFallback;
   RetentionPolicy retention = {};
   // Vocabularies of the job, with their digests. A checkpoint with other vocabularies is refused.

@@ -2,8 +2,10 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "checkpoint/folder/retention_check.h"
 #include "checkpoint/format/manifest.h"
+#include "checkpoint/state/row_filter.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 
@@ -15,6 +17,13 @@ absl::Status check_saver(absl::string_view where, const CheckpointConfig& config
   errors.add(within(where, "max_deltas", config.max_deltas(), 0, kMaxDeltaDepth));
   for (const std::string& pattern : config.exclude()) {
     if (pattern.empty()) errors.add(wrong(where, "exclude has an empty pattern"));
+  }
+  if (config.has_row_filter()) {
+    const std::string filter = absl::StrCat(where, ".row_filter");
+    errors.add(check_row_filter(filter, config.row_filter()));
+    if (config.max_deltas() > 0) {
+      errors.add(wrong(filter, "max_deltas is above 0; a delta cannot omit rows of its base"));
+    }
   }
   errors.add(within(where, "write_threads", config.write_threads(), 1, 256));
   return errors.status();

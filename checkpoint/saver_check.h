@@ -8,7 +8,8 @@
 
 namespace millrace {
 
-// Checks max_deltas, write_threads, the patterns of `exclude` and the numbers of retention.
+// Checks max_deltas, write_threads, the patterns of `exclude`, the row filter and the numbers of
+// retention.
 // Errors: InvalidArgument that begins with `where`, the place of the message in the configuration,
 // and names the field.
 absl::Status check_saver(absl::string_view where, const CheckpointConfig& config);

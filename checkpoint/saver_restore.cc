@@ -42,6 +42,13 @@ absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const Train
   for (const auto& metric : manifest.metrics()) {
     found.metrics[metric.name()] = metric.value();
   }
+  for (const auto& table : manifest.tables()) {
+    if (table.omitted_rows() == 0) continue;
+    found.notes.push_back(
+        absl::StrCat(path, " was saved without ", table.omitted_rows(), " of ",
+                     table.rows() + table.omitted_rows(), " rows of table ", table.name(),
+                     " (run.checkpoint.row_filter), which begin anew when their ids come again"));
+  }
   return found;
 }
 

@@ -92,6 +92,10 @@ TableCountersState to_state(absl::string_view table, const TableCounters& counte
   state.set_last_step(counters.last_step);
   for (const Counter& counter : kCounters) (state.*counter.set)(counters.counted.*counter.field);
   for (const int64_t rows : counters.counted.evicted) state.add_evicted(rows);
+  // Earlier programs do not know this reason.
+  if (counters.counted.evicted[static_cast<int>(EvictionReason::kCustom)] == 0) {
+    state.mutable_evicted()->RemoveLast();
+  }
   return state;
 }
 
@@ -100,12 +104,13 @@ absl::StatusOr<TableCounters> from_state(const TableCountersState& state) {
   counters.applied_steps = state.applied_steps();
   counters.last_step = state.last_step();
   bool good = counters.applied_steps >= 0 && counters.last_step >= 0 &&
-              state.evicted_size() == kEvictionReasons;
+              (state.evicted_size() == kEvictionReasons ||
+               state.evicted_size() == kEvictionReasons - 1);  // without kCustom
   for (const Counter& counter : kCounters) {
     counters.counted.*counter.field = (state.*counter.get)();
     good &= counters.counted.*counter.field >= 0;
   }
-  for (int i = 0; good && i < kEvictionReasons; ++i) {
+  for (int i = 0; good && i < state.evicted_size(); ++i) {
     counters.counted.evicted[i] = state.evicted(i);
     good = state.evicted(i) >= 0;
   }

@@ -413,6 +413,9 @@ absl::Status check_run(const RunConfig& run) {
   errors.add(check_checkpoint(run.checkpoint()));
   if (run.resume().empty()) errors.add(wrong("run", "resume is empty; auto, never or a path"));
   errors.add(check_cadence("run.report.when", run.report().when()));
+  for (int i = 0; i < run.sink_size(); ++i) {
+    errors.add(check_sink(absl::StrCat("run.sink[", i, "]"), run.sink(i)));
+  }
   if (run.report().when().at_start()) {
     errors.add(wrong("run.report.when",
                      "at_start is set, but a report is of the steps since the one before it: there "

@@ -1,5 +1,7 @@
 #include "config/data_check.h"
 
+#include <google/protobuf/descriptor.h>
+
 #include <set>
 #include <string>
 #include <vector>
@@ -55,6 +57,22 @@ absl::Status check_custom_format(const std::string& where, const DataConfig& dat
   return annotate(PartFamily::check("file format", data.custom_format().name()), where);
 }
 
+// Beside a registered dataset, only what it is given.
+absl::Status check_custom_dataset(const std::string& where, const DataConfig& data) {
+  DataConfig rest = data;
+  rest.clear_custom_dataset();
+  rest.clear_batch_size();
+  rest.clear_drop_remainder();
+  rest.clear_shuffle_rows();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  rest.GetReflection()->ListFields(rest, &fields);
+  if (!fields.empty()) {
+    return wrong(where, absl::StrCat("gives the examples; remove ", fields.front()->name(),
+                                     ", which is for files"));
+  }
+  return annotate(PartFamily::check("dataset", data.custom_dataset().name()), where);
+}
+
 absl::Status check_formats(const std::string& where, const DataConfig& data) {
   FieldErrors errors;
   if (data.has_custom_format()) errors.add(check_custom_format(where + ".custom_format", data));
@@ -92,6 +110,11 @@ absl::Status check_sources(const std::string& where, const DataConfig& data,
 absl::Status check_data(const std::string& where, const DataConfig& data, const TrainConfig& train,
                         bool generated) {
   FieldErrors errors;
+  if (data.has_custom_dataset()) {
+    errors.add(check_custom_dataset(where + ".custom_dataset", data));
+    errors.add(check_batches(where, data));
+    return errors.status();
+  }
   if (data.has_windows()) errors.add(check_windows(where + ".windows", data));
   if (data.has_sample()) {
     errors.add(check_sample(where + ".sample", data.sample(), labels_of(train)));

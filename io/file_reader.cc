@@ -21,29 +21,46 @@ PartRegistry<FileOpener>& registry() {
   return *registry;
 }
 
-std::vector<FileFormat>& formats() {
-  static auto* const formats = new std::vector<FileFormat>;
+struct KnownFormat {
+  std::string name;
+  std::string place;  // of its registration
+  FileFormat format;
+};
+
+std::vector<KnownFormat>& formats() {
+  static auto* const formats = new std::vector<KnownFormat>;
   return *formats;
 }
 
 // Lists formats also in a program that has none.
 [[maybe_unused]] const PartFamily& kFamily = registry();
 
-const FileFormat* find_by_format(DataConfig::Format format) {
-  for (const FileFormat& known : formats()) {
-    if (known.format == format) return &known;
+// Returns the formats that read `path` under this configuration.
+std::vector<const KnownFormat*> find_formats(const std::string& path, const DataConfig& config) {
+  const std::string name = absl::AsciiStrToLower(path);
+  const auto fits = [&](const KnownFormat& known) {
+    if (config.has_custom_format()) return known.name == config.custom_format().name();
+    if (config.format() != DataConfig::AUTO) return known.format.format == config.format();
+    const std::vector<std::string>& extensions = known.format.extensions;
+    return std::any_of(extensions.begin(), extensions.end(), [&](const std::string& extension) {
+      return absl::EndsWith(name, extension);
+    });
+  };
+  std::vector<const KnownFormat*> found;
+  for (const KnownFormat& known : formats()) {
+    if (fits(known)) found.push_back(&known);
   }
-  return nullptr;
+  return found;
 }
 
-const FileFormat* find_by_extension(const std::string& path) {
-  const std::string name = absl::AsciiStrToLower(path);
-  for (const FileFormat& known : formats()) {
-    for (const std::string& extension : known.extensions) {
-      if (absl::EndsWith(name, extension)) return &known;
-    }
-  }
-  return nullptr;
+absl::Status ambiguous(const std::string& path, absl::Span<const KnownFormat* const> found) {
+  const auto append_place = [](std::string* out, const KnownFormat* known) {
+    absl::StrAppend(out, known->name, " (", known->place, ")");
+  };
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot read ", path,
+                   ": more than one file format fits: ", absl::StrJoin(found, ", ", append_place),
+                   "; link one of them, or set custom_format if their names differ"));
 }
 
 absl::Status unknown_format(const std::string& path, DataConfig::Format format) {
@@ -53,7 +70,7 @@ absl::Status unknown_format(const std::string& path, DataConfig::Format format) 
                      " is linked in; add //io:file_formats to the dependencies of this program"));
   }
   std::vector<std::string> extensions;
-  for (const FileFormat& known : formats()) {
+  for (const auto& [name, place, known] : formats()) {
     extensions.insert(extensions.end(), known.extensions.begin(), known.extensions.end());
   }
   std::sort(extensions.begin(), extensions.end());
@@ -72,7 +89,9 @@ bool register_file_format(absl::string_view name, absl::string_view description,
   } else {
     registry().add(name, description, format.open, place);
   }
-  formats().push_back(std::move(format));
+  formats().push_back({.name = std::string(name),
+                       .place = absl::StrCat(place.file_name(), ":", place.line()),
+                       .format = std::move(format)});
   return true;
 }
 
@@ -85,13 +104,15 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const s
         path, " is a directory; name the files in it, such as ", join_path(path, "*.orc")));
   }
   RETURN_IF_ERROR(check_rereadable(path, info));
-  if (config.has_custom_format()) {
-    return registry().create(config.custom_format().name(), files, path, config, std::move(layout));
+  const std::vector<const KnownFormat*> found = find_formats(path, config);
+  if (found.size() > 1) return ambiguous(path, found);
+  const bool is_built_in = !found.empty() && found[0]->format.format != DataConfig::AUTO;
+  if (config.has_custom_format() || (!found.empty() && !is_built_in)) {
+    const std::string name = found.empty() ? config.custom_format().name() : found[0]->name;
+    return registry().create(name, files, path, config, std::move(layout));
   }
-  const FileFormat* format = config.format() == DataConfig::AUTO ? find_by_extension(path)
-                                                                 : find_by_format(config.format());
-  if (format == nullptr) return unknown_format(path, config.format());
-  return format->open(files, path, config, std::move(layout));
+  if (found.empty()) return unknown_format(path, config.format());
+  return found[0]->format.open(files, path, config, std::move(layout));
 }
 
 }  // namespace millrace

@@ -87,6 +87,7 @@ using FileOpener = std::function<absl::StatusOr<std::unique_ptr<FileReader>>(
     FileSystem& files, const std::string& path, const DataConfig& config,
     std::shared_ptr<const FileLayout> layout)>;
 
+// A name or an extension that two formats have opens nothing.
 struct FileFormat {
   DataConfig::Format format = DataConfig::AUTO;  // AUTO: a format from outside
   std::vector<std::string> extensions;           // with their dot, in small letters
@@ -94,13 +95,14 @@ struct FileFormat {
 };
 
 // Adds a format. Called during static initialization by MILLRACE_REGISTER_FILE_FORMAT. The registry
-// never changes afterwards. A name that is registered twice opens nothing.
+// never changes afterwards.
 bool register_file_format(absl::string_view name, absl::string_view description, FileFormat format,
                           std::source_location place = std::source_location::current());
 
 // Opens a file by config.custom_format, config.format or, where that is AUTO, by its extension.
 // Errors: NotFound; InvalidArgument for a directory, an unknown extension or a format that is
-// not linked in, saying what is; those of the opener and of PartRegistry::create.
+// not linked in, saying what is, and for two formats of one name or extension, naming the places;
+// those of the opener and of PartRegistry::create.
 absl::StatusOr<std::unique_ptr<FileReader>> open_file(
     FileSystem& files, const std::string& path, const DataConfig& config,
     std::shared_ptr<const FileLayout> layout = nullptr);

@@ -16,6 +16,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class FileReaderTest : public testing::TestWithParam<DataConfig::Format> {
@@ -146,6 +147,35 @@ TEST(OpenFileTest, GiganticFootersAreRefused) {
                 StatusIs(absl::StatusCode::kDataLoss,
                          testing::AllOf(HasSubstr(path), HasSubstr(" bytes"))));
   }
+}
+
+absl::StatusOr<std::unique_ptr<FileReader>> refuse(FileSystem&, const std::string&,
+                                                   const DataConfig&,
+                                                   std::shared_ptr<const FileLayout>) {
+  return absl::DataLossError("not of this format");
+}
+MILLRACE_REGISTER_FILE_FORMAT(one, "a format", {.extensions = {".one", ".both"}, .open = &refuse});
+MILLRACE_REGISTER_FILE_FORMAT(two, "a format", {.extensions = {".both"}, .open = &refuse});
+
+TEST(OpenFileTest, AFormatFromOutsideIsOpenedAndNamedAlsoByItsExtension) {
+  const std::string path = fresh_test_dir() + "/a.one";
+  ASSERT_OK(write_file_atomically(FileSystem::local(), path, "x"));
+  EXPECT_THAT(
+      open_file(FileSystem::local(), path, DataConfig()),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("file format \"one\": not of this format")));
+}
+
+TEST(OpenFileTest, AnExtensionOfTwoFormatsNamesBoth) {
+  const std::string path = fresh_test_dir() + "/a.both";
+  ASSERT_OK(write_file_atomically(FileSystem::local(), path, "x"));
+  DataConfig config;
+  EXPECT_THAT(open_file(FileSystem::local(), path, config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("more than one file format fits: one ("), HasSubstr("two ("),
+                             HasSubstr("file_reader_test.cc:"))));
+  config.mutable_custom_format()->set_name("two");
+  EXPECT_THAT(open_file(FileSystem::local(), path, config),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("file format \"two\"")));
 }
 
 TEST(OpenFileTest, FormatByExtensionOrByName) {

@@ -19,9 +19,9 @@ DataSetReport& DataReport::add(absl::string_view name) {
 }
 
 std::string to_string(const DataSetReport& set) {
-  const std::string what =
-      set.in_windows ? "comes in windows"
-                     : absl::StrCat(count(set.files, "file"), ", ", count(set.rows, "row"));
+  std::string what = absl::StrCat(count(set.files, "file"), ", ", count(set.rows, "row"));
+  if (set.in_windows) what = "comes in windows";
+  if (set.is_registered) what = "comes from a registered dataset";
   const std::string bad = set.bad_files.to_string(kNamedBadFiles);
   return absl::StrCat(set.name, ": ", what, bad.empty() ? "" : "; ", bad);
 }

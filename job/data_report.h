@@ -13,10 +13,11 @@ namespace millrace {
 
 // The training data or one evaluation set.
 struct DataSetReport {
-  std::string name;         // "train_data", or "eval_data" and the set's name in quotes
-  bool in_windows = false;  // how much there is, is not known then
-  int64_t files = 0;        // those that were left out included
-  int64_t rows = 0;         // of all ranks, before split and sample
+  std::string name;            // "train_data", or "eval_data" and the set's name in quotes
+  bool in_windows = false;     // how much there is, is not known then
+  bool is_registered = false;  // neither is it of a registered dataset
+  int64_t files = 0;           // those that were left out included
+  int64_t rows = 0;            // of all ranks, before split and sample
   BadFiles bad_files;
 };
 

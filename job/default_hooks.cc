@@ -46,6 +46,11 @@ HookPointer make_metric_report(const DefaultHookParts& parts) {
   return std::make_unique<MetricReportHook>(parts.files, join_path(run.output_dir(), "metrics"));
 }
 
+HookPointer make_sinks(const DefaultHookParts& parts) {
+  if (parts.sinks == nullptr || parts.sinks->empty()) return nullptr;
+  return std::make_unique<SinksHook>(std::move(*parts.sinks));
+}
+
 HookPointer make_evaluation(const DefaultHookParts& parts) {
   const EvaluationConfig& evaluation = parts.config.run().evaluation();
   if (!evaluation.enabled() || !parts.has_evaluation_sets) return nullptr;
@@ -144,6 +149,8 @@ const std::vector<DefaultHook>& default_hooks() {
       {"metric_report", "appends reports and evaluations to metrics/*.jsonl", "run.report",
        "run.report.jsonl=false", ReportConfig::descriptor(), &make_metric_report, OnError::kWarn,
        &metric_report_on_error},
+      {SinksHook::kName, "passes reports and evaluations to sinks, if there are any", "run.sink",
+       "", SinkConfig::descriptor(), &make_sinks, OnError::kWarn},
       {"evaluation", "asks for evaluations at a cadence, if there is evaluation data",
        "run.evaluation", "run.evaluation.enabled=false", EvaluationConfig::descriptor(),
        &make_evaluation},

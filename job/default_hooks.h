@@ -13,6 +13,7 @@
 #include "framework/hook.h"
 #include "framework/on_error.h"
 #include "framework/report/jsonl_event_log.h"
+#include "hooks/sinks_hook.h"
 #include "io/windowed_dataset.h"
 #include "proto/config.pb.h"
 
@@ -34,6 +35,7 @@ struct DefaultHookParts {
   bool has_evaluation_sets = false;            // sets of files, which can be evaluated at any time
   bool has_dynamic_sources = false;            // of the model bank
   WindowedDataset* train_windows = nullptr;    // null: the training data does not come in windows
+  std::vector<NamedSink>* sinks = nullptr;     // of run.sink; the hook takes them. Null: none
 };
 
 // One default hook. A new one is one entry in default_hooks.cc.

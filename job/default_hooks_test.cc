@@ -10,6 +10,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::StartsWith;
 
@@ -36,6 +37,9 @@ TEST(DefaultHooksTest, EachIsMadeUnderItsNameWhereTheJobHasUseForIt) {
   EXPECT_THAT(made_of(parts),
               ElementsAre("output", "logger", "metric_report", "evaluation", "checkpoint_save",
                           "checkpoint_load", "signal_stop", "non_finite_guard"));
+  std::vector<NamedSink> sinks(1);
+  parts.sinks = &sinks;
+  EXPECT_THAT(made_of(parts), Contains("sinks"));
 }
 
 TEST(DefaultHooksTest, EvaluationsOfSetsWithACadenceOfTheirOwn) {
@@ -60,7 +64,7 @@ TEST(DefaultHooksTest, EvaluationsOfSetsWithACadenceOfTheirOwn) {
 
 TEST(DefaultHooksTest, EachSwitchIsAnAssignmentThatExists) {
   for (const DefaultHook& hook : default_hooks()) {
-    if (hook.name == "output" || hook.name == "checkpoint_load") continue;
+    if (hook.switch_off.empty()) continue;
     JobConfig config;
     EXPECT_OK(apply_override(hook.switch_off, &config)) << hook.name;
     EXPECT_THAT(hook.switch_off, StartsWith(hook.field + ".")) << hook.name;
@@ -70,12 +74,14 @@ TEST(DefaultHooksTest, EachSwitchIsAnAssignmentThatExists) {
 TEST(DefaultHooksTest, WhatErrorsLeadTo) {
   JobConfig config;
   for (const DefaultHook& hook : default_hooks()) {
-    const bool only_writes = hook.name == "logger" || hook.name == "metric_report";
+    const bool only_writes =
+        hook.name == "logger" || hook.name == "metric_report" || hook.name == "sinks";
     EXPECT_EQ(hook.on_error(config), only_writes ? OnError::kWarn : OnError::kFail) << hook.name;
   }
   config.mutable_run()->mutable_log()->set_on_error(HookConfig::FAIL);
   config.mutable_run()->mutable_report()->set_on_error(HookConfig::DISABLE);
   for (const DefaultHook& hook : default_hooks()) {
+    if (hook.name == "sinks") continue;
     const bool disables = hook.name == "metric_report";
     EXPECT_EQ(hook.on_error(config), disables ? OnError::kDisable : OnError::kFail) << hook.name;
   }

@@ -44,7 +44,8 @@ bool read_marker(FileSystem& files, const std::string& marker, const std::string
 void use_generated_data(TrainConfig* config) {
   if (!config->has_generated_data()) return;
   const std::string& directory = config->generated_data().directory();
-  if (config->train_data().path().empty() && !config->train_data().has_mix()) {
+  const DataConfig& train_data = config->train_data();
+  if (train_data.path().empty() && !train_data.has_mix() && !train_data.has_custom_dataset()) {
     for (int64_t i = 0; i < kTrainingFiles; ++i) {
       config->mutable_train_data()->add_path(join_path(directory, training_file(i)));
     }
@@ -53,7 +54,7 @@ void use_generated_data(TrainConfig* config) {
     config->add_eval_data();
   }
   for (EvaluationSetConfig& set : *config->mutable_eval_data()) {
-    if (set.data().path().empty()) {
+    if (set.data().path().empty() && !set.data().has_custom_dataset()) {
       set.mutable_data()->add_path(join_path(directory, "eval.parquet"));
     }
   }

@@ -28,6 +28,7 @@
 #include "framework/report/jsonl_event_log.h"
 #include "framework/train_step_registry.h"
 #include "io/epoch/batch_dataset.h"
+#include "io/epoch/dataset_registry.h"
 #include "io/feature_schema.h"
 #include "io/mix/mixed_dataset.h"
 #include "io/window/windowed_files.h"
@@ -196,6 +197,10 @@ class JobBuilder {
 
   absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data, absl::string_view name) {
     DataSetReport& report = report_.add(name);
+    if (data.has_custom_dataset()) {
+      report.is_registered = true;
+      return dataset_registry().create(data.custom_dataset(), dataset_options(data, &report));
+    }
     if (data.has_mix()) {
       ASSIGN_OR_RETURN(std::unique_ptr<MixedDataset> mixed,
                        open_mixed_dataset(dataset_options(data, &report)));
@@ -419,6 +424,8 @@ class JobBuilder {
     parts.has_evaluation_sets = has_evaluation_sets_;
     parts.has_dynamic_sources = reloads_;
     parts.train_windows = windows_;
+    ASSIGN_OR_RETURN(std::vector<NamedSink> sinks, make_sinks());
+    parts.sinks = &sinks;
     for (const DefaultHook& hook : default_hooks()) {
       std::unique_ptr<Hook> made = hook.make(parts);
       if (made == nullptr) continue;
@@ -426,6 +433,18 @@ class JobBuilder {
     }
     RETURN_IF_ERROR(add_configured(config_.train().hooks(), trainer), "train.hooks");
     return annotate(add_configured(config_.run().hooks(), trainer), "run.hooks");
+  }
+
+  absl::StatusOr<std::vector<NamedSink>> make_sinks() const {
+    std::vector<NamedSink> sinks;
+    if (collectives_->rank() != 0) return sinks;
+    for (const SinkConfig& config : config_.run().sink()) {
+      const SinkInput input{&resources_.files, config_.run().output_dir()};
+      ASSIGN_OR_RETURN(std::unique_ptr<Sink> sink, create_sink(config, input),
+                       absl::StrCat("run.sink[", sinks.size(), "]"));
+      sinks.push_back({config.custom().name(), std::move(sink)});
+    }
+    return sinks;
   }
 
   template <typename Configs>

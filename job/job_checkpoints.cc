@@ -174,6 +174,10 @@ absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config
   options.max_deltas = checkpoint.max_deltas();
   options.asynchronous = checkpoint.asynchronous();
   options.exclude = {checkpoint.exclude().begin(), checkpoint.exclude().end()};
+  if (checkpoint.has_row_filter()) {
+    ASSIGN_OR_RETURN(options.row_filter, create_row_filter(checkpoint.row_filter()),
+                     "run.checkpoint");
+  }
   ASSIGN_OR_RETURN(options.vocabularies, find_vocabularies(config.train(), files));
   options.retention = retention_of(checkpoint);
   options.producer = "millrace train";

@@ -73,6 +73,9 @@ class JobTest : public testing::Test {
     return *std::move(trainer);
   }
   Names hooks() { return make()->hook_names(); }
+  void give_it_a_sink() {
+    config_.mutable_run()->add_sink()->mutable_custom()->set_name("failing_sink");
+  }
   void give_it_a_dynamic_source() {
     SourceConfig& source = *config_.mutable_train()->mutable_model_bank()->add_source();
     source.set_path("elsewhere");
@@ -84,8 +87,25 @@ class JobTest : public testing::Test {
   JobResources resources_;
 };
 
+// A sink that fails at the second report.
+class FailingSink : public Sink {
+ public:
+  absl::Status write_report(const Report&) override {
+    return ++reports_ < 2 ? absl::OkStatus() : absl::UnavailableError("no room");
+  }
+  absl::Status write_evaluation(const EvaluationResult&) override { return absl::OkStatus(); }
+
+ private:
+  int reports_ = 0;
+};
+absl::StatusOr<std::unique_ptr<Sink>> create_failing(const CustomConfig&, const SinkInput&) {
+  return std::make_unique<FailingSink>();
+}
+MILLRACE_REGISTER_SINK(failing_sink, "a sink of this test", &create_failing);
+
 TEST_F(JobTest, DefaultHooksAreAttachedInTheirOrderThenThoseOfTrainAndRun) {
   give_it_a_dynamic_source();
+  give_it_a_sink();
   Names expected;
   for (const DefaultHook& hook : default_hooks()) expected.push_back(hook.name);
   ASSERT_OK(apply_override("train.train_data.windows={}", &config_));
@@ -98,6 +118,7 @@ TEST_F(JobTest, DefaultHooksAreAttachedInTheirOrderThenThoseOfTrainAndRun) {
 TEST_F(JobTest, EachDefaultHookCanBeSwitchedOff) {
   EXPECT_THAT(hooks(), Not(Contains("checkpoint_load"))) << "without a dynamic source";
   give_it_a_dynamic_source();
+  give_it_a_sink();
   ASSERT_OK(apply_override("train.train_data.windows={}", &config_));
   const JobConfig config = config_;
   for (const DefaultHook& hook : default_hooks()) {

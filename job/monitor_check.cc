@@ -5,10 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "config/training_totals.h"
 #include "hooks/early_stopping_check.h"
 #include "hooks/early_stopping_hook.h"
 #include "job/metric_names.h"
 #include "metrics/metric_direction.h"
+#include "optim/schedule/schedule_factory.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/hook_configs.pb.h"
@@ -63,9 +65,16 @@ absl::Status check_monitors(const JobConfig& config) {
     errors.add(check_early_stopping(where, stopping));
   }
   for (const PlacedSchedule& placed : schedules_of(config.train())) {
-    if (!placed.schedule.has_reduce_on_plateau()) continue;
-    errors.add(check_direction(placed));
-    errors.add(check_monitored(placed.where, placed.schedule.reduce_on_plateau().monitor()));
+    if (placed.schedule.has_reduce_on_plateau()) {
+      errors.add(check_direction(placed));
+      errors.add(check_monitored(placed.where, placed.schedule.reduce_on_plateau().monitor()));
+    }
+    if (!placed.schedule.has_custom()) continue;
+    const auto schedule =
+        create_schedule(placed.schedule, placed.learning_rate, training_totals(config.train()));
+    errors.add(annotate(schedule.status(), placed.where));
+    if (!schedule.ok() || (*schedule)->monitor().empty()) continue;
+    errors.add(check_monitored(placed.where, std::string((*schedule)->monitor())));
   }
   return errors.status();
 }

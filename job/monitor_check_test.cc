@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "optim/schedule/schedule_registry.h"
 #include "proto/config_reader.h"
 
 namespace millrace {
@@ -83,6 +84,29 @@ TEST(MonitorCheckTest, MetricsThatSchedulesFollow) {
               StatusIs(kInvalid, HasSubstr("set mode: MIN")));
   EXPECT_THAT(check_hooks("", "", plateau("optimizer", "eval/auc")),
               StatusIs(kInvalid, HasSubstr("train.optimizer.schedule: monitor \"eval/auc\"")));
+}
+
+// A registered schedule that follows eval/acu, which does not exist.
+class FollowsAcu : public Schedule {
+ public:
+  static absl::StatusOr<std::unique_ptr<Schedule>> create(const CustomConfig&,
+                                                          const ScheduleInput& input) {
+    if (!input.totals.steps.has_value()) return absl::InvalidArgumentError("needs max_steps");
+    return std::make_unique<FollowsAcu>(input.unit);
+  }
+  using Schedule::Schedule;
+  double rate_at(double) const override { return 0; }
+  absl::string_view monitor() const override { return "eval/acu"; }
+};
+MILLRACE_REGISTER_SCHEDULE(follows_acu, "a schedule of this test", &FollowsAcu::create);
+
+TEST(MonitorCheckTest, MetricsThatRegisteredSchedulesFollow) {
+  const std::string follows = "optimizer { schedule { custom { name: 'follows_acu' } } }";
+  EXPECT_THAT(check_hooks("", kEveryStep, "eval_data {} max_steps: 5 " + follows),
+              StatusIs(kInvalid, AllOf(HasSubstr("train.optimizer.schedule: monitor \"eval/acu\""),
+                                       HasSubstr("did you mean \"eval/auc\"?"))));
+  EXPECT_THAT(check_hooks("", kEveryStep, "eval_data {} " + follows),
+              StatusIs(kInvalid, HasSubstr("needs max_steps")));
 }
 
 TEST(MonitorCheckTest, EvaluationsThatAreNeverMade) {

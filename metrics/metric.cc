@@ -4,6 +4,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "base/text.h"
 #include "metrics/auc.h"
 #include "metrics/calibration.h"
@@ -18,12 +20,22 @@ absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
                                                       absl::Span<const CustomConfig> configs) {
   const std::vector<std::string> names = metric_names();
   if (!std::binary_search(names.begin(), names.end(), name)) {
-    return absl::NotFoundError(absl::StrCat("no metric \"", name, "\"", did_you_mean(name, names)));
+    const std::string near = nearest(name, names);
+    return absl::NotFoundError(
+        absl::StrCat("no metric \"", name, "\"",
+                     near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),
+                     "; known: ", absl::StrJoin(names, ", ")));
   }
-  for (const CustomConfig& config : configs) {
-    if (config.name() == name) return metric_registry().create(name, config);
-  }
-  return metric_registry().create(name, CustomConfig());
+  const auto found = std::find_if(configs.begin(), configs.end(), [&](const CustomConfig& config) {
+    return config.name() == name;
+  });
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Metric> metric,
+      metric_registry().create(name, found == configs.end() ? CustomConfig() : *found));
+  // Values are kept and found by this name.
+  if (metric->name() == name) return metric;
+  return absl::InternalError(
+      absl::StrCat("metric \"", name, "\": its name() is \"", metric->name(), "\""));
 }
 
 std::vector<std::unique_ptr<Metric>> binary_metrics() {

@@ -61,7 +61,7 @@ class Metric {
 std::vector<std::string> metric_names();
 
 // Returns a new metric. `configs` may have its message, under the same name. Errors: NotFound
-// naming the nearest; those of the metric's factory.
+// naming the nearest; those of the metric's factory; Internal if Metric::name() is another name.
 absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
                                                       absl::Span<const CustomConfig> configs = {});
 

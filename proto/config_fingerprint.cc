@@ -165,6 +165,7 @@ void reduce(DataConfig& data) {
   data.mutable_windows()->mutable_time()->clear_end();
 }
 
+// Returns true if `message` has a ScheduleLength that is a share.
 bool has_share(const Message& message) {
   if (message.GetDescriptor() == ScheduleLength::descriptor()) {
     return static_cast<const ScheduleLength&>(message).has_share();
@@ -181,10 +182,21 @@ bool has_share(const Message& message) {
   return false;
 }
 
+// Returns true if a registered schedule, which gets all totals, is in `schedule`.
+bool has_custom(const ScheduleConfig& schedule) {
+  const auto& parts = schedule.chained().part();
+  return schedule.has_custom() || std::any_of(parts.begin(), parts.end(), [](const auto& part) {
+           return has_custom(part.schedule());
+         });
+}
+
 // Returns the units whose total of training decides a learning rate.
-std::set<ScheduleConfig::Unit> units_with_shares(const TrainConfig& train) {
+std::set<ScheduleConfig::Unit> units_of_totals(const TrainConfig& train) {
   std::set<ScheduleConfig::Unit> units;
   for (const PlacedSchedule& placed : schedules_of(train)) {
+    if (has_custom(placed.schedule)) {
+      return {ScheduleConfig::STEPS, ScheduleConfig::EPOCHS, ScheduleConfig::WINDOWS};
+    }
     if (has_share(placed.schedule)) units.insert(placed.schedule.unit());
   }
   return units;
@@ -194,7 +206,7 @@ std::set<ScheduleConfig::Unit> units_with_shares(const TrainConfig& train) {
 
 TrainConfig identity_of(const TrainConfig& config) {
   TrainConfig identity = config;
-  const std::set<ScheduleConfig::Unit> units = units_with_shares(config);
+  const std::set<ScheduleConfig::Unit> units = units_of_totals(config);
   if (units.count(ScheduleConfig::STEPS) == 0) identity.clear_max_steps();
   if (units.count(ScheduleConfig::EPOCHS) == 0) identity.clear_max_epochs();
   if (units.count(ScheduleConfig::WINDOWS) == 0) identity.clear_max_windows();

@@ -61,6 +61,15 @@ TEST(ConfigFingerprintTest, ALimitPlaysARoleWhereAScheduleHasAShareOfIt) {
                     " part { length { share: 0.5 } schedule { constant {} } }"
                     " part { schedule { constant {} } } } } }"));
   EXPECT_FALSE(steps_matter("optimizer { schedule { cosine { length { count: 70 } } } }"));
+  // A registered schedule gets all totals.
+  for (const char* custom :
+       {"custom { name: 'own' }", "unit: EXAMPLES custom { name: 'own' }",
+        "chained { part { length { count: 5 } schedule { custom { name: 'own' } } }"
+        " part { schedule { constant {} } } }"}) {
+    const std::string schedule = absl::StrCat("optimizer { schedule { ", custom, " } }");
+    EXPECT_TRUE(steps_matter(schedule)) << custom;
+    EXPECT_TRUE(epochs_matter(schedule)) << custom;
+  }
 }
 
 TEST(ConfigFingerprintTest, LimitsPathsAndDefaultsPlayNoRole) {

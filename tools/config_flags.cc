@@ -22,10 +22,12 @@
 namespace millrace {
 namespace {
 
-// Instead of the paths, the mix or the windows with files of their own that were there.
+// Instead of the paths, the mix, the registered dataset or the windows with files of their own that
+// were there.
 void set_paths(const std::string& globs, DataConfig* data) {
   data->clear_path();
   data->clear_mix();
+  data->clear_custom_dataset();
   if (finds_own_files(data->windows())) data->clear_windows();
   for (absl::string_view glob : absl::StrSplit(globs, ',', absl::SkipEmpty())) {
     data->add_path(std::string(glob));

@@ -70,7 +70,7 @@ bool PartFamily::add_part(absl::string_view name, absl::string_view description,
 
 absl::Status PartFamily::check(absl::string_view name) const {
   if (name.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("a ", name_, " without a name; write ", usage_));
+    return absl::InvalidArgumentError(absl::StrCat(name_, ": the name is missing; write ", usage_));
   }
   const auto found = parts_.find(name);
   if (found == parts_.end()) return unknown(name_, name, names());

@@ -26,10 +26,8 @@ namespace millrace {
 //         new PartRegistry<HookFactory>("hook", "hooks { name: \"NAME\" }");
 //     return *registry;
 //   }
-//   bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory,
-//                      std::source_location place) {
-//     return hook_registry().add(name, description, std::move(factory), place);
-//   }
+//   #define MILLRACE_REGISTER_HOOK(name, description, factory) \
+//     MILLRACE_REGISTER_PART(hook, name, description, factory)
 //
 // A family whose built-in kinds have fields of their own uses CustomRegistry
 // (proto/parts/custom_registry.h).
@@ -71,5 +69,11 @@ class PartRegistry : public PartFamily {
 };
 
 }  // namespace millrace
+
+// Adds a part to FAMILY_registry() during static initialization. For the macros of families.
+#define MILLRACE_REGISTER_PART(family, name, description, factory)         \
+  [[maybe_unused]] static const bool millrace_##family##_##name##_ =       \
+      ::millrace::family##_registry().add(#name, (description), (factory), \
+                                          ::std::source_location::current())
 
 #endif  // MILLRACE_BASE_PARTS_PART_REGISTRY_H_

@@ -26,6 +26,7 @@ std::string shared_part(const CheckpointManifest& manifest) {
   shared.clear_best();
   for (Table& table : *shared.mutable_tables()) {
     table.clear_rows();
+    table.clear_omitted_rows();
     table.clear_evicted_log_begins();
     table.clear_state_digest();
   }
@@ -40,6 +41,9 @@ absl::StatusOr<std::string> sum_of_digests(absl::string_view a, absl::string_vie
 
 absl::Status add_table(const Table& other, Table* table) {
   table->set_rows(table->rows() + other.rows());
+  if (other.omitted_rows() > 0) {
+    table->set_omitted_rows(table->omitted_rows() + other.omitted_rows());
+  }
   if (other.has_evicted_log_begins()) {
     table->set_evicted_log_begins(
         std::max(table->evicted_log_begins(), other.evicted_log_begins()));

@@ -67,6 +67,21 @@ absl::StatusOr<FrozenState> freeze_state(const TrainState& state,
   return frozen;
 }
 
+void select_rows(const TableRowFilter& filter, FrozenState* frozen, ThreadPool& threads) {
+  const int64_t step = frozen->shared.progress().step();
+  for (std::unique_ptr<TableSnapshot>& table : frozen->tables) {
+    if (!filter.filters(table->name())) continue;
+    const auto saves = [&](int64_t id, const RowMeta& meta) {
+      return filter.filter->saves({.table = table->name(),
+                                   .id = id,
+                                   .frequency = meta.frequency,
+                                   .last_step = meta.last_step,
+                                   .step = step});
+    };
+    table->select(saves, threads);
+  }
+}
+
 int64_t row_bytes(const TrainState& state) {
   int64_t bytes = 0;
   for (const EmbeddingTable* table : state.tables) {

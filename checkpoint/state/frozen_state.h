@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
+#include "checkpoint/state/row_filter.h"
 #include "checkpoint/train_state.h"
 #include "embedding/rows/undo_budget.h"
 #include "embedding/table/table_snapshot.h"
@@ -40,6 +41,10 @@ FrozenState view_state(const TrainState& state);
 // Errors: ResourceExhausted if memory runs out; no table is frozen then.
 absl::StatusOr<FrozenState> freeze_state(const TrainState& state,
                                          std::shared_ptr<UndoBudget> budget, ThreadPool& threads);
+
+// Removes the rows that the filter omits. To be called before training continues and before
+// anything of `frozen` is read.
+void select_rows(const TableRowFilter& filter, FrozenState* frozen, ThreadPool& threads);
 
 // Memory of the rows of all tables of `state`, weights and slots.
 int64_t row_bytes(const TrainState& state);

@@ -41,6 +41,18 @@ absl::Status check_save_filter(const TrainState& state, const std::vector<std::s
   return absl::OkStatus();
 }
 
+absl::Status check_filtered_tables(const TrainState& state, const TableRowFilter& filter) {
+  std::vector<std::string> names;
+  for (const EmbeddingTable* table : state.tables) names.emplace_back(table->name());
+  for (const std::string& pattern : filter.tables) {
+    if (fits_any(pattern, names)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("run.checkpoint.row_filter.table \"", pattern,
+                                                   "\" fits no table",
+                                                   did_you_mean(pattern, names)));
+  }
+  return absl::OkStatus();
+}
+
 TrainState filter_state(TrainState state, const std::vector<std::string>& exclude) {
   if (exclude.empty()) return state;
   remove_left_out(

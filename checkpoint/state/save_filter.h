@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "checkpoint/state/row_filter.h"
 #include "checkpoint/train_state.h"
 
 namespace millrace {
@@ -13,6 +14,9 @@ namespace millrace {
 // Whether each of these patterns (optim/name_pattern.h) fits a dense tensor or a table of `state`.
 // Errors: InvalidArgument for one that does not, with the nearest name.
 absl::Status check_save_filter(const TrainState& state, const std::vector<std::string>& exclude);
+
+// Whether each pattern of the row filter fits a table of `state`. Errors: as above.
+absl::Status check_filtered_tables(const TrainState& state, const TableRowFilter& filter);
 
 // `state` without the dense tensors and tables that a pattern fits, which are added to left_out,
 // and without what the last report said of those tables. Their counters stay.

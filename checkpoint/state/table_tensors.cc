@@ -44,6 +44,7 @@ CheckpointManifest::Table table_entry(const TableSnapshot& table, bool row_state
   CheckpointManifest::Table entry = schema(table.name(), layout.dim, layout.type,
                                            row_state ? table.slots() : std::vector<SlotSpec>());
   entry.set_rows(table.rows().size());
+  if (table.omitted_rows() > 0) entry.set_omitted_rows(table.omitted_rows());
   return entry;
 }
 

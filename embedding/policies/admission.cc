@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/random/philox.h"
 #include "base/status_macros.h"
+#include "embedding/policies/admission_registry.h"
 #include "embedding/policies/table_policy_check.h"
 
 namespace millrace {
@@ -152,6 +153,9 @@ absl::StatusOr<std::unique_ptr<Admission>> Admission::create(const AdmissionConf
                                                              uint64_t seed,
                                                              absl::string_view table) {
   RETURN_IF_ERROR(check_admission(absl::StrCat("table ", table), config));
+  if (config.has_custom()) {
+    return admission_registry().create(config.custom(), AdmissionInput{std::string(table), seed});
+  }
   std::unique_ptr<Admission> result = std::make_unique<EveryId>();
   if (config.has_read_only()) result = std::make_unique<NoNewId>();
   if (config.has_probability()) {

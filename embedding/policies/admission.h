@@ -34,6 +34,7 @@ struct AdmissionState {
 //                (embedding/policies/count_sketch.h): too many with error_probability at most,
 //                never too few before counts are halved, and those of an id whose row went still
 //                stand.
+//   custom       a registered part (embedding/policies/admission_registry.h)
 //   probability  admits in a step if a hash of (seed, table, id, steps committed before) says so:
 //                after n steps with the id it has a row with probability 1 - (1 - p)^n
 //

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "embedding/policies/eviction_registry.h"
 #include "embedding/policies/table_policy_check.h"
 #include "embedding/rows/row_math.h"
 
@@ -28,6 +29,7 @@ absl::string_view eviction_reason_name(EvictionReason reason) {
     case EvictionReason::kInfrequent: return "frequency_below";
     case EvictionReason::kSmallNorm: return "norm_below";
     case EvictionReason::kLimit: return "limit";
+    case EvictionReason::kCustom: return "custom";
   }
   return "";
 }
@@ -44,29 +46,35 @@ double decayed_frequency(int64_t frequency, int64_t idle_steps, double half_life
 absl::StatusOr<EvictionRules> EvictionRules::create(const EvictionConfig& config,
                                                     absl::string_view table) {
   RETURN_IF_ERROR(check_eviction(absl::StrCat("table ", table), config));
-  return EvictionRules(config);
+  std::shared_ptr<const EvictionRule> custom;
+  if (config.has_custom()) {
+    ASSIGN_OR_RETURN(
+        custom, eviction_registry().create(config.custom(), EvictionInput{std::string(table)}));
+  }
+  return EvictionRules(config, std::move(custom));
 }
 
-std::optional<EvictionReason> EvictionRules::verdict(const EvictionTime& now, int64_t frequency,
-                                                     int64_t last_step,
-                                                     absl::Span<const float> weights) const {
-  const int64_t idle = now.step - last_step;
+std::optional<EvictionReason> EvictionRules::verdict(const EvictionTime& now,
+                                                     const EvictionCandidate& row) const {
+  const int64_t idle = now.step - row.last_step;
   if (config_.has_idle_steps() && idle > config_.idle_steps()) return EvictionReason::kIdleSteps;
-  if (config_.has_idle_seconds() && last_step <= now.seconds_cut) {
+  if (config_.has_idle_seconds() && row.last_step <= now.seconds_cut) {
     return EvictionReason::kIdleSeconds;
   }
-  if (config_.has_idle_windows() && last_step <= now.windows_cut) {
+  if (config_.has_idle_windows() && row.last_step <= now.windows_cut) {
     return EvictionReason::kIdleWindows;
   }
   if (config_.has_frequency_below() &&
-      decayed_frequency(frequency, idle, config_.half_life_steps()) < config_.frequency_below()) {
+      decayed_frequency(row.frequency, idle, config_.half_life_steps()) <
+          config_.frequency_below()) {
     return EvictionReason::kInfrequent;
   }
   if (config_.has_norm_below() &&
-      std::sqrt(sum_of_squares<double>(weights.data(), static_cast<int64_t>(weights.size()))) <
-          config_.norm_below()) {
+      std::sqrt(sum_of_squares<double>(
+          row.weights.data(), static_cast<int64_t>(row.weights.size()))) < config_.norm_below()) {
     return EvictionReason::kSmallNorm;
   }
+  if (custom_ != nullptr && custom_->evicts(row, now.step)) return EvictionReason::kCustom;
   return std::nullopt;
 }
 

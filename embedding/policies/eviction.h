@@ -4,12 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "embedding/policies/eviction_rule.h"
 #include "embedding/rows/row_index.h"
 #include "proto/config.pb.h"
 
@@ -22,11 +24,12 @@ enum class EvictionReason {
   kIdleWindows,
   kInfrequent,
   kSmallNorm,
-  kLimit,  // the table was full
+  kLimit,   // the table was full
+  kCustom,  // a registered rule
 };
-inline constexpr int kEvictionReasons = 6;
+inline constexpr int kEvictionReasons = 7;
 // As in configurations: "idle_steps", "idle_seconds", "idle_windows", "frequency_below",
-// "norm_below", "limit".
+// "norm_below", "limit", "custom".
 absl::string_view eviction_reason_name(EvictionReason reason);
 // Rows by reason.
 using EvictionCounts = std::array<int64_t, kEvictionReasons>;
@@ -52,19 +55,23 @@ class EvictionRules {
   static absl::StatusOr<EvictionRules> create(const EvictionConfig& config,
                                               absl::string_view table);
 
-  // Why the row goes; none: it stays. The norm is taken in double, by sum_of_squares; without a
-  // rule about it `weights` may be empty.
-  std::optional<EvictionReason> verdict(const EvictionTime& now, int64_t frequency,
-                                        int64_t last_step, absl::Span<const float> weights) const;
+  // Why the row goes; none: it stays. The norm is taken in double, by sum_of_squares.
+  // REQUIRES: `row` has weights if needs_weights().
+  std::optional<EvictionReason> verdict(const EvictionTime& now,
+                                        const EvictionCandidate& row) const;
 
   // Whether verdict() looks at weights.
-  bool needs_weights() const { return config_.has_norm_below(); }
+  bool needs_weights() const {
+    return config_.has_norm_below() || (custom_ != nullptr && custom_->needs_weights());
+  }
   const EvictionConfig& config() const { return config_; }
 
  private:
-  explicit EvictionRules(EvictionConfig config) : config_(std::move(config)) {}
+  EvictionRules(EvictionConfig config, std::shared_ptr<const EvictionRule> custom)
+      : config_(std::move(config)), custom_(std::move(custom)) {}
 
   EvictionConfig config_;
+  std::shared_ptr<const EvictionRule> custom_;  // null: none
 };
 
 // What makes a row worth less than another.

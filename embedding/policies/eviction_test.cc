@@ -26,41 +26,52 @@ EvictionRules rules(const std::string& text) {
 
 TEST(EvictionRulesTest, IdleSteps) {
   const EvictionRules idle = rules("idle_steps: 10");
-  EXPECT_EQ(idle.verdict({.step = 110}, 5, 100, {}), kStays);
-  EXPECT_EQ(idle.verdict({.step = 111}, 5, 100, {}), EvictionReason::kIdleSteps);
-  EXPECT_EQ(idle.verdict({.step = 10}, 0, 0, {}), kStays);
-  EXPECT_EQ(idle.verdict({.step = 11}, 0, 0, {}), EvictionReason::kIdleSteps);
+  EXPECT_EQ(idle.verdict({.step = 110}, {.frequency = 5, .last_step = 100}), kStays);
+  EXPECT_EQ(idle.verdict({.step = 111}, {.frequency = 5, .last_step = 100}),
+            EvictionReason::kIdleSteps);
+  EXPECT_EQ(idle.verdict({.step = 10}, {.frequency = 0, .last_step = 0}), kStays);
+  EXPECT_EQ(idle.verdict({.step = 11}, {.frequency = 0, .last_step = 0}),
+            EvictionReason::kIdleSteps);
 }
 
 TEST(EvictionRulesTest, IdleSecondsAndWindowsFollowTheirCuts) {
   const EvictionRules seconds = rules("idle_seconds: 3.5");
-  EXPECT_EQ(seconds.verdict({.step = 1000}, 1, 0, {}), kStays);  // no mark is so old
-  EXPECT_EQ(seconds.verdict({.step = 50, .seconds_cut = 20}, 1, 21, {}), kStays);
-  EXPECT_EQ(seconds.verdict({.step = 50, .seconds_cut = 20}, 1, 20, {}),
+  EXPECT_EQ(seconds.verdict({.step = 1000}, {.frequency = 1, .last_step = 0}),
+            kStays);  // no mark is so old
+  EXPECT_EQ(seconds.verdict({.step = 50, .seconds_cut = 20}, {.frequency = 1, .last_step = 21}),
+            kStays);
+  EXPECT_EQ(seconds.verdict({.step = 50, .seconds_cut = 20}, {.frequency = 1, .last_step = 20}),
             EvictionReason::kIdleSeconds);
-  EXPECT_EQ(seconds.verdict({.step = 50, .windows_cut = 20}, 1, 20, {}), kStays);
+  EXPECT_EQ(seconds.verdict({.step = 50, .windows_cut = 20}, {.frequency = 1, .last_step = 20}),
+            kStays);
   const EvictionRules windows = rules("idle_windows: 2");
-  EXPECT_EQ(windows.verdict({.step = 50, .windows_cut = 20}, 1, 21, {}), kStays);
-  EXPECT_EQ(windows.verdict({.step = 50, .windows_cut = 20}, 1, 20, {}),
+  EXPECT_EQ(windows.verdict({.step = 50, .windows_cut = 20}, {.frequency = 1, .last_step = 21}),
+            kStays);
+  EXPECT_EQ(windows.verdict({.step = 50, .windows_cut = 20}, {.frequency = 1, .last_step = 20}),
             EvictionReason::kIdleWindows);
 }
 
 TEST(EvictionRulesTest, FrequencyAndItsDecay) {
   const EvictionRules plain = rules("frequency_below: 3");
-  EXPECT_EQ(plain.verdict({.step = 1'000'000}, 3, 0, {}), kStays);
-  EXPECT_EQ(plain.verdict({.step = 5}, 2, 5, {}), EvictionReason::kInfrequent);
+  EXPECT_EQ(plain.verdict({.step = 1'000'000}, {.frequency = 3, .last_step = 0}), kStays);
+  EXPECT_EQ(plain.verdict({.step = 5}, {.frequency = 2, .last_step = 5}),
+            EvictionReason::kInfrequent);
   const EvictionRules decayed = rules("frequency_below: 1 half_life_steps: 100");
-  EXPECT_EQ(decayed.verdict({.step = 500}, 8, 200, {}), kStays);  // 8 / 2^3
-  EXPECT_EQ(decayed.verdict({.step = 501}, 8, 200, {}), EvictionReason::kInfrequent);
+  EXPECT_EQ(decayed.verdict({.step = 500}, {.frequency = 8, .last_step = 200}), kStays);  // 8 / 2^3
+  EXPECT_EQ(decayed.verdict({.step = 501}, {.frequency = 8, .last_step = 200}),
+            EvictionReason::kInfrequent);
 }
 
 TEST(EvictionRulesTest, SmallNorm) {
   const EvictionRules norm = rules("norm_below: 5");
   const std::vector<float> five = {3, 0, -4}, less = {3, 0, -3.99f};
-  EXPECT_EQ(norm.verdict({}, 1, 0, five), kStays);
-  EXPECT_EQ(norm.verdict({}, 1, 0, less), EvictionReason::kSmallNorm);
+  EXPECT_EQ(norm.verdict({}, {.frequency = 1, .last_step = 0, .weights = five}), kStays);
+  EXPECT_EQ(norm.verdict({}, {.frequency = 1, .last_step = 0, .weights = less}),
+            EvictionReason::kSmallNorm);
   const std::vector<float> huge(100, 1e38f);  // its square fits no float
-  EXPECT_EQ(rules("norm_below: 1e38").verdict({}, 1, 0, huge), kStays);
+  EXPECT_EQ(
+      rules("norm_below: 1e38").verdict({}, {.frequency = 1, .last_step = 0, .weights = huge}),
+      kStays);
 }
 
 TEST(EvictionRulesTest, TheFirstRuleThatAppliesIsTheReason) {
@@ -68,12 +79,17 @@ TEST(EvictionRulesTest, TheFirstRuleThatAppliesIsTheReason) {
       rules("idle_steps: 10 idle_seconds: 1 idle_windows: 1 frequency_below: 2 norm_below: 1");
   const std::vector<float> zero = {0}, one = {1};
   const EvictionTime now = {.step = 100, .seconds_cut = 93, .windows_cut = 95};
-  EXPECT_EQ(all.verdict(now, 1, 80, zero), EvictionReason::kIdleSteps);
-  EXPECT_EQ(all.verdict(now, 1, 93, zero), EvictionReason::kIdleSeconds);
-  EXPECT_EQ(all.verdict(now, 1, 95, zero), EvictionReason::kIdleWindows);
-  EXPECT_EQ(all.verdict(now, 1, 96, zero), EvictionReason::kInfrequent);
-  EXPECT_EQ(all.verdict(now, 2, 96, zero), EvictionReason::kSmallNorm);
-  EXPECT_EQ(all.verdict(now, 2, 96, one), kStays);
+  EXPECT_EQ(all.verdict(now, {.frequency = 1, .last_step = 80, .weights = zero}),
+            EvictionReason::kIdleSteps);
+  EXPECT_EQ(all.verdict(now, {.frequency = 1, .last_step = 93, .weights = zero}),
+            EvictionReason::kIdleSeconds);
+  EXPECT_EQ(all.verdict(now, {.frequency = 1, .last_step = 95, .weights = zero}),
+            EvictionReason::kIdleWindows);
+  EXPECT_EQ(all.verdict(now, {.frequency = 1, .last_step = 96, .weights = zero}),
+            EvictionReason::kInfrequent);
+  EXPECT_EQ(all.verdict(now, {.frequency = 2, .last_step = 96, .weights = zero}),
+            EvictionReason::kSmallNorm);
+  EXPECT_EQ(all.verdict(now, {.frequency = 2, .last_step = 96, .weights = one}), kStays);
 }
 
 TEST(EvictionRulesTest, RefusesBadConfigurationsNamingTheTable) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/parts/part_family.h"
 #include "base/status_macros.h"
 #include "proto/field_check.h"
 
@@ -26,6 +27,9 @@ absl::Status check_count(const std::string& where, const CountAdmission& count) 
 absl::Status check_admission(absl::string_view table, const AdmissionConfig& config) {
   const std::string where = absl::StrCat(table, ".admission");
   if (config.has_count()) return check_count(where + ".count", config.count());
+  if (config.has_custom()) {
+    return annotate(PartFamily::check("admission", config.custom().name()), where + ".custom");
+  }
   if (!config.has_probability()) return absl::OkStatus();
   const std::string probability = where + ".probability";
   if (!config.probability().has_probability()) return wrong(probability, "probability is missing");
@@ -44,10 +48,13 @@ absl::Status check_default_value(absl::string_view table, const DefaultValueConf
 absl::Status check_eviction(absl::string_view table, const EvictionConfig& config) {
   const std::string where = absl::StrCat(table, ".eviction");
   if (!config.has_idle_steps() && !config.has_idle_seconds() && !config.has_idle_windows() &&
-      !config.has_frequency_below() && !config.has_norm_below()) {
+      !config.has_frequency_below() && !config.has_norm_below() && !config.has_custom()) {
     return wrong(where,
                  "says not what to evict; known: idle_steps, idle_seconds, idle_windows, "
-                 "frequency_below, norm_below");
+                 "frequency_below, norm_below, custom");
+  }
+  if (config.has_custom()) {
+    RETURN_IF_ERROR(PartFamily::check("eviction", config.custom().name()), where + ".custom");
   }
   if (config.has_idle_steps() && config.idle_steps() < 1) {
     return wrong_number(where, "idle_steps", config.idle_steps(), "at least 1");

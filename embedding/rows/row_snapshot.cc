@@ -134,6 +134,24 @@ void RowSnapshot::for_rows_of(uint64_t block, const Use& use) const {
   }
 }
 
+void RowSnapshot::select(absl::FunctionRef<bool(int64_t id, const RowMeta& meta)> keep,
+                         ThreadPool& threads) {
+  const auto blocks = static_cast<int64_t>(blocks_.size());
+  std::vector<int64_t> removed(blocks);
+  threads.parallel_for(blocks, [&](int64_t block) {
+    std::vector<RowIndex> rows;
+    for_rows_of(block, [&](RowIndex row, int64_t id) {
+      if (!keep(id, *layout_.meta(blocks_.data(), row))) rows.push_back(row);
+    });
+    for (const RowIndex row : rows) {
+      const uint64_t i = layout_.in_block(row);
+      bits_[block * layout_.bit_words() + i / 64] &= ~(uint64_t{1} << (i % 64));
+    }
+    removed[block] = static_cast<int64_t>(rows.size());
+  });
+  size_ -= std::accumulate(removed.begin(), removed.end(), int64_t{0});
+}
+
 std::vector<RowIndex> RowSnapshot::in_placement_order(ThreadPool& threads) const {
   struct Placed {
     uint64_t hash;

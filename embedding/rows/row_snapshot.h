@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/numeric/int128.h"
 #include "absl/types/span.h"
 #include "base/memory/block_pool.h"
@@ -69,6 +70,10 @@ class RowSnapshot {
     prefetch_word(row);
     __builtin_prefetch(layout_.meta(blocks_.data(), row));
   }
+
+  // Removes the rows for which `keep` returns false. `keep` is called from the threads of
+  // `threads`. To be called before anything else, while the store does not change.
+  void select(absl::FunctionRef<bool(int64_t id, const RowMeta& meta)> keep, ThreadPool& threads);
 
   // All rows by ascending placement_hash of their id.
   std::vector<RowIndex> in_placement_order(ThreadPool& threads) const;

@@ -167,12 +167,16 @@ absl::StatusOr<EvictionCounts> TableMaintenance::evict(const EvictionTime& now) 
   if (!parts_.eviction.has_value()) return counts;
   std::vector<RowIndex> rows;
   const int64_t step = std::max(now.step, parts_.step);
+  absl::Span<float> weights;
+  if (parts_.eviction->needs_weights()) weights = absl::MakeSpan(parts_.weights);
   for (RowIndex row = 0; row < parts_.store.end(); ++row) {
     if (!parts_.store.in_use(row)) continue;
-    if (parts_.eviction->needs_weights())
-      parts_.store.read_weights(row, absl::MakeSpan(parts_.weights));
-    const std::optional<EvictionReason> reason = parts_.eviction->verdict(
-        now, parts_.store.frequency(row), parts_.store.last_step(row), parts_.weights);
+    if (weights.size() > 0) parts_.store.read_weights(row, weights);
+    const std::optional<EvictionReason> reason =
+        parts_.eviction->verdict(now, {.id = parts_.store.id(row),
+                                       .frequency = parts_.store.frequency(row),
+                                       .last_step = parts_.store.last_step(row),
+                                       .weights = weights});
     if (!reason.has_value()) continue;
     ++counts[static_cast<int>(*reason)];
     rows.push_back(row);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "embedding/policies/admission.h"
 #include "embedding/policies/evicted_log.h"
@@ -54,11 +55,21 @@ class TableSnapshot {
   absl::StatusOr<std::vector<int64_t>> evicted_since(int64_t step,
                                                      absl::Span<const RowIndex> order) const;
 
+  // Removes the rows for which `keep` returns false; omitted_rows() counts them. See
+  // RowSnapshot::select.
+  void select(absl::FunctionRef<bool(int64_t id, const RowMeta& meta)> keep, ThreadPool& threads) {
+    const int64_t all = parts_.rows->size();
+    parts_.rows->select(keep, threads);
+    omitted_rows_ += all - parts_.rows->size();
+  }
+  int64_t omitted_rows() const { return omitted_rows_; }
+
   // See RowSnapshot::finish.
   void finish() { parts_.rows->finish(); }
 
  private:
   Parts parts_;
+  int64_t omitted_rows_ = 0;
 };
 
 }  // namespace millrace

@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
+#include "io/files/file_system_registry.h"
 #include "io/format/arrow_message.h"
 
 namespace millrace {
@@ -191,11 +192,42 @@ absl::Status name_missing_library(const absl::Status& status, const std::string&
                 "directory"));
 }
 
+// Returns true for a scheme from outside.
+bool is_registered(const std::string& scheme) {
+  const std::vector<PartEntry> parts = file_system_registry().parts();
+  return std::any_of(parts.begin(), parts.end(), [&](const PartEntry& part) {
+    return part.name == scheme && !part.places.empty();
+  });
+}
+
+// Returns the error of a URI that cannot be reached, with the schemes there are if Arrow does not
+// know its own.
+absl::Status name_schemes(const absl::Status& status, const std::string& scheme) {
+  const std::vector<std::string> known = file_system_registry().names();
+  const bool is_known = std::binary_search(known.begin(), known.end(), scheme);
+  if (!absl::IsInvalidArgument(status) || is_known) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat(status.message(), "; ", file_system_registry().check(scheme).message()));
+}
+
 }  // namespace
 
 UriFileSystem& UriFileSystem::process() {
   static UriFileSystem* files = new UriFileSystem(FileSystem::local());
   return *files;
+}
+
+absl::StatusOr<FileSystem*> UriFileSystem::other(const std::string& path) {
+  if (!is_uri(path)) return &local_;
+  const std::string scheme = split_uri(path).scheme;
+  MutexLock lock(mutex_);
+  const auto found = registered_.find(scheme);
+  if (found != registered_.end()) return found->second.get();
+  std::unique_ptr<FileSystem> made;
+  if (is_registered(scheme)) {
+    ASSIGN_OR_RETURN(made, file_system_registry().create(scheme));
+  }
+  return registered_.emplace(scheme, std::move(made)).first->second.get();
 }
 
 absl::StatusOr<UriFileSystem::Place> UriFileSystem::place(const std::string& uri) {
@@ -219,14 +251,15 @@ absl::StatusOr<UriFileSystem::Place> UriFileSystem::place(const std::string& uri
       ARROW_ASSIGN_OR_RAISE(connected, std::move(made));
       return arrow::Status::OK();
     });
-    RETURN_IF_ERROR(name_missing_library(reached, root));
+    RETURN_IF_ERROR(name_schemes(name_missing_library(reached, root), parts.scheme));
   }
   place.files = connected;
   return place;
 }
 
 absl::StatusOr<FileInfo> UriFileSystem::info(const std::string& path) {
-  if (!is_uri(path)) return local_.info(path);
+  ASSIGN_OR_RETURN(FileSystem* const others, other(path));
+  if (others != nullptr) return others->info(path);
   ASSIGN_OR_RETURN(const Place at, place(path));
   ASSIGN_OR_RETURN(const fs::FileInfo found, look_at(*at.files, at.path, path));
   FileInfo info;
@@ -237,11 +270,13 @@ absl::StatusOr<FileInfo> UriFileSystem::info(const std::string& path) {
 }
 
 absl::StatusOr<FileInfo> UriFileSystem::link_info(const std::string& path) {
-  return is_uri(path) ? info(path) : local_.link_info(path);
+  ASSIGN_OR_RETURN(FileSystem* const others, other(path));
+  return others != nullptr ? others->link_info(path) : info(path);
 }
 
 absl::StatusOr<std::unique_ptr<ReadableFile>> UriFileSystem::open(const std::string& path) {
-  if (!is_uri(path)) return local_.open(path);
+  ASSIGN_OR_RETURN(FileSystem* const others, other(path));
+  if (others != nullptr) return others->open(path);
   ASSIGN_OR_RETURN(const Place at, place(path));
   ASSIGN_OR_RETURN(const fs::FileInfo found, look_at(*at.files, at.path, path));
   if (found.IsDirectory()) {
@@ -258,7 +293,8 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> UriFileSystem::open(const std::str
 }
 
 absl::StatusOr<std::vector<DirectoryEntry>> UriFileSystem::list(const std::string& path) {
-  if (!is_uri(path)) return local_.list(path);
+  ASSIGN_OR_RETURN(FileSystem* const others, other(path));
+  if (others != nullptr) return others->list(path);
   ASSIGN_OR_RETURN(const Place at, place(path));
   std::vector<DirectoryEntry> entries;
   const absl::Status listed = guarded("list", path, [&]() -> arrow::Status {
@@ -308,7 +344,8 @@ absl::Status UriFileSystem::match(const std::string& directory,
 }
 
 absl::StatusOr<std::vector<std::string>> UriFileSystem::glob(const std::string& pattern) {
-  if (!is_uri(pattern)) return local_.glob(pattern);
+  ASSIGN_OR_RETURN(FileSystem* const others, other(pattern));
+  if (others != nullptr) return others->glob(pattern);
   std::vector<std::string> found;
   for (const std::string& expanded : expand_braces(pattern)) {
     const Uri parts = split_uri(expanded);

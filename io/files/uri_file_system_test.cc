@@ -10,8 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/memory_file_system_testing.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "io/files/deep_glob.h"
+#include "io/files/file_system_registry.h"
 
 namespace millrace {
 namespace {
@@ -135,6 +137,40 @@ TEST_F(UriFileSystemTest, NothingIsWritten) {
   EXPECT_THAT(files_.sync_directory(uri("")), refused);
   EXPECT_THAT(files_.free_bytes(uri("")), refused);
   EXPECT_THAT(files_.lock(uri("n")), refused);
+}
+
+absl::StatusOr<std::unique_ptr<FileSystem>> create_memory() {
+  auto files = std::make_unique<MemoryFileSystem>();
+  RETURN_IF_ERROR(files->create_directories("memory://host"));
+  RETURN_IF_ERROR(write_file_atomically(*files, "memory://host/a.csv", "content"));
+  return files;
+}
+MILLRACE_REGISTER_FILE_SYSTEM(memory, "files of a test", &create_memory);
+
+absl::StatusOr<std::unique_ptr<FileSystem>> create_absent() {
+  return absl::UnavailableError("nobody answers");
+}
+MILLRACE_REGISTER_FILE_SYSTEM(absent, "a service that does not answer", &create_absent);
+
+TEST_F(UriFileSystemTest, ARegisteredSchemeIsReadByItsFileSystem) {
+  EXPECT_THAT(read_file(files_, "memory://host/a.csv"), IsOkAndHolds("content"));
+  EXPECT_THAT(files_.list("memory://host"), IsOkAndHolds(ElementsAre(DirectoryEntry{"a.csv"})));
+  EXPECT_THAT(files_.glob("memory://host/*.csv"), IsOkAndHolds(ElementsAre("memory://host/a.csv")));
+  ASSERT_OK_AND_ASSIGN(const FileInfo info, files_.link_info("memory://host/a.csv"));
+  EXPECT_EQ(info.size_bytes, 7);
+  EXPECT_THAT(files_.open("memory://host/b.csv"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(files_.remove("memory://host/a.csv"), StatusIs(absl::StatusCode::kPermissionDenied));
+}
+
+TEST_F(UriFileSystemTest, SchemesThatCannotBeUsedAreNamed) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_THAT(files_.open("absent://host/a"),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr("file system \"absent\": nobody answers")));
+  }
+  EXPECT_THAT(files_.open("memori://host/a"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("\"memori\""), HasSubstr("\"memory\""))));
 }
 
 TEST_F(UriFileSystemTest, OtherPathsAreThoseOfTheFileSystemBelow) {

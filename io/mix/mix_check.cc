@@ -54,6 +54,9 @@ absl::Status check_source(const std::string& where, const MixSourceConfig& sourc
   }
   const DataConfig& data = source.data();
   if (data.has_mix()) return wrong(where, "data.mix is given; a source of a mix has none");
+  if (data.has_custom_dataset()) {
+    return wrong(where, "data.custom_dataset is given; sources of a mix are files");
+  }
   if (in_windows && !data.has_windows() && !source.repeat()) {
     return wrong(where,
                  "has no windows, but another source has; give it data.windows, or repeat: true to "

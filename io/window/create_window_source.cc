@@ -6,6 +6,7 @@
 #include "io/window/directory_window_source.h"
 #include "io/window/list_window_source.h"
 #include "io/window/time_window_source.h"
+#include "io/window/window_source_registry.h"
 
 namespace millrace {
 
@@ -20,6 +21,9 @@ absl::StatusOr<std::unique_ptr<WindowSource>> create_window_source(FileSystem& f
         std::make_unique<DirectoryWindowSource>(files, windows, std::move(count_rows), taken_names);
   } else if (windows.has_time()) {
     source = std::make_unique<TimeWindowSource>(files, windows.time());
+  } else if (windows.has_custom()) {
+    return window_source_registry().create(windows.custom(),
+                                           WindowSourceInput{&files, data, std::move(count_rows)});
   } else {
     ASSIGN_OR_RETURN(source, ListWindowSource::create(files, data, std::move(count_rows)));
   }

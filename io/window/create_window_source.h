@@ -12,7 +12,8 @@
 namespace millrace {
 
 // That of data.windows. `taken_names`: how many of a directory a position keeps. Borrows `files`.
-// REQUIRES: it is valid (io/window/windows_check.h). Errors: those of a list's paths.
+// REQUIRES: it is valid (io/window/windows_check.h). Errors: those of a list's paths and of
+// PartRegistry::create.
 absl::StatusOr<std::unique_ptr<WindowSource>> create_window_source(FileSystem& files,
                                                                    const DataConfig& data,
                                                                    RowCounter count_rows,

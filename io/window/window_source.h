@@ -18,8 +18,8 @@ enum class Found { kWindow, kNotYet, kEnded };
 
 // Finds one window after the other on rank 0. What it has given out stands in the WindowPosition
 // that its owner keeps, and in checkpoints; a source itself holds only what it can find out again.
-// Versions: list_window_source.h, directory_window_source.h, time_window_source.h. Used by one
-// thread.
+// Versions: list_window_source.h, directory_window_source.h, time_window_source.h, and those of
+// window_source_registry.h, whose own state is WindowPosition.custom. Used by one thread.
 //
 //   WindowPosition position;  // where a stream begins
 //   ASSIGN_OR_RETURN(const Found found, source->find(/*no_more=*/false, position));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/parts/part_family.h"
 #include "base/status_macros.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
@@ -62,9 +63,12 @@ absl::Status check_time(absl::string_view where, const TimeWindows& time) {
 }
 
 absl::Status check_size(absl::string_view where, const WindowsConfig& windows) {
-  if (windows.has_time() && (windows.has_files() || windows.has_rows()) &&
-      (windows.files() != 1 || windows.rows() != 0)) {
+  const bool has_size = windows.files() != 1 || windows.rows() != 0;
+  if (has_size && windows.has_time()) {
     return wrong(where, "files and rows are given, but each step of time is a window");
+  }
+  if (has_size && windows.has_custom()) {
+    return wrong(where, "files and rows are given, but the source says what a window is");
   }
   RETURN_IF_ERROR(within(where, "files", windows.files(), 1, kMaxWindowFiles));
   RETURN_IF_ERROR(at_least(where, "rows", windows.rows(), 0));
@@ -88,6 +92,11 @@ absl::Status check_windows(absl::string_view where, const DataConfig& data) {
     RETURN_IF_ERROR(check_directory(absl::StrCat(where, ".directory"), windows.directory()));
   }
   if (windows.has_time()) RETURN_IF_ERROR(check_time(absl::StrCat(where, ".time"), windows.time()));
+  if (windows.has_custom()) {
+    // Its source may use the paths.
+    return annotate(PartFamily::check("window source", windows.custom().name()),
+                    absl::StrCat(where, ".custom"));
+  }
   if (finds_own_files(windows) && data.path_size() > 0) {
     return wrong(where, "the data has a path, but directory and time say where its files are");
   }

@@ -51,8 +51,8 @@ class Schedule {
   // The default does nothing.
   virtual void observe(double value) {}
 
-  // Returns what load_state() needs to continue. Called when a checkpoint is made. The default is
-  // the empty state.
+  // Returns what load_state() needs to continue. Called when a checkpoint is made. A registered
+  // schedule sets `custom`, with its own name. The default is the empty state.
   virtual ScheduleState state() const { return {}; }
   // Replaces the state. Called before training resumes. State of another kind is ignored, so that
   // the kind of a schedule may change between two runs. The default ignores all.

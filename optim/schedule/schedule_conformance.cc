@@ -106,6 +106,8 @@ void check_state(const ScheduleConformance& c) {
     observe(*schedule, 0, values);
     const auto copy = c.make(kRate);
     const ScheduleState state = schedule->state();
+    EXPECT_FALSE(state.has_custom() && state.custom().name().empty())
+        << "custom.name is missing: state could not be told from that of another schedule";
     ASSERT_TRUE(copy->load_state(state).ok());
     EXPECT_EQ(copy->state().SerializeAsString(), state.SerializeAsString());
     EXPECT_EQ(rates_of(*copy), rates_of(*schedule));
@@ -121,20 +123,30 @@ void check_foreign_state(const ScheduleConformance& c) {
   observe(*schedule, 0, 100);
   const std::string before = schedule->state().SerializeAsString();
   const std::vector<double> rates = rates_of(*schedule);
-  ScheduleState foreign;
-  if (before.empty()) foreign.mutable_reduce_on_plateau()->set_factor(0.125);
-  EXPECT_TRUE(schedule->load_state(foreign).ok());
-  EXPECT_EQ(schedule->state().SerializeAsString(), before);
-  EXPECT_EQ(rates_of(*schedule), rates);
+  const bool is_plateau = schedule->state().has_reduce_on_plateau();
+  ScheduleState plateau, other_name;
+  if (!is_plateau) plateau.mutable_reduce_on_plateau()->set_factor(0.125);
+  other_name.mutable_custom()->set_name("other than " + schedule->state().custom().name());
+  other_name.mutable_custom()->set_state(c.make(kRate)->state().custom().state());
+  for (const ScheduleState& foreign : {ScheduleState(), plateau, other_name}) {
+    EXPECT_TRUE(schedule->load_state(foreign).ok()) << foreign.ShortDebugString();
+    EXPECT_EQ(schedule->state().SerializeAsString(), before) << foreign.ShortDebugString();
+    EXPECT_EQ(rates_of(*schedule), rates) << foreign.ShortDebugString();
+  }
 }
 
 void check_damaged_state(const ScheduleConformance& c) {
   const auto schedule = c.make(kRate);
   observe(*schedule, 0, 100);
   ScheduleState state = schedule->state();
-  if (!state.has_reduce_on_plateau()) return;
   const std::string before = state.SerializeAsString();
-  state.mutable_reduce_on_plateau()->set_factor(-1);
+  if (before.empty()) return;  // it has no state
+  if (state.has_reduce_on_plateau()) {
+    state.mutable_reduce_on_plateau()->set_factor(-1);
+  } else {
+    // The end of no message, and of nothing that has a size of its own.
+    state.mutable_custom()->set_state("\xff");
+  }
   EXPECT_EQ(schedule->load_state(state).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(schedule->state().SerializeAsString(), before) << "what was refused changed the state";
 }

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <set>
 
+#include "absl/strings/numbers.h"
 #include "optim/schedule/schedule_table.h"
 #include "optim/schedule/schedule_testing.h"
 
@@ -143,6 +144,53 @@ class FaultySchedule : public Schedule {
   ScheduleState state_;
   mutable std::atomic<int> calls_ = 0;
 };
+
+// A registered schedule with state: the rate follows the number of observed values.
+class CountingSchedule : public Schedule {
+ public:
+  enum class Fault { kNone, kHasNoName, kTakesEveryName, kTakesAnyState };
+  CountingSchedule(Fault fault, double learning_rate)
+      : Schedule(ScheduleConfig::STEPS), fault_(fault), learning_rate_(learning_rate) {}
+
+  double rate_at(double) const override { return learning_rate_ / (1 + values_); }
+  absl::string_view monitor() const override { return "eval/loss"; }
+  void observe(double) override { ++values_; }
+  ScheduleState state() const override {
+    ScheduleState state;
+    if (fault_ != Fault::kHasNoName) state.mutable_custom()->set_name("counting");
+    state.mutable_custom()->set_state(std::to_string(values_));
+    return state;
+  }
+  absl::Status load_state(const ScheduleState& state) override {
+    const std::string name = fault_ == Fault::kHasNoName ? "" : "counting";
+    const bool is_own = state.has_custom() && state.custom().name() == name;
+    if (!is_own && fault_ != Fault::kTakesEveryName) return absl::OkStatus();
+    int values = 0;
+    if (!absl::SimpleAtoi(state.custom().state(), &values) && fault_ != Fault::kTakesAnyState) {
+      return is_own ? absl::InvalidArgumentError("no number") : absl::OkStatus();
+    }
+    values_ = values;
+    return absl::OkStatus();
+  }
+
+ private:
+  const Fault fault_;
+  const double learning_rate_;
+  int values_ = 0;
+};
+
+std::vector<std::string> failing(CountingSchedule::Fault fault) {
+  return failing_properties(schedule_properties(
+      {.make = [=](double rate) { return std::make_unique<CountingSchedule>(fault, rate); }}));
+}
+
+TEST(ScheduleConformanceTest, FaultsOfRegisteredSchedulesFailTheirProperty) {
+  using Fault = CountingSchedule::Fault;
+  EXPECT_THAT(failing(Fault::kNone), IsEmpty());
+  EXPECT_THAT(failing(Fault::kHasNoName), ElementsAre("ContinuesFromItsState"));
+  EXPECT_THAT(failing(Fault::kTakesEveryName), ElementsAre("IgnoresStateOfAnotherKind"));
+  EXPECT_THAT(failing(Fault::kTakesAnyState), ElementsAre("RefusesAStateThatCannotBe"));
+}
 
 std::vector<std::string> failing(FaultySchedule::Fault fault) {
   return failing_properties(schedule_properties(

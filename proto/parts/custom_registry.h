@@ -1,4 +1,4 @@
-// Registries of families whose built-in kinds are the fields of a oneof.
+// Registries of families whose parts a configuration names by CustomConfig.
 #ifndef MILLRACE_PROTO_PARTS_CUSTOM_REGISTRY_H_
 #define MILLRACE_PROTO_PARTS_CUSTOM_REGISTRY_H_
 
@@ -11,11 +11,13 @@
 
 namespace millrace {
 
-// A registry whose parts a configuration names by the field `custom` of `kinds`. The first argument
+// A registry whose parts a configuration names by a field of type CustomConfig. The first argument
 // of a `Factory` is that field.
 template <typename Factory>
 class CustomRegistry : public PartRegistry<Factory> {
  public:
+  using PartRegistry<Factory>::PartRegistry;
+  // The same with built-in kinds: the fields of `kinds`, except `custom`.
   CustomRegistry(absl::string_view name, absl::string_view usage,
                  const google::protobuf::OneofDescriptor& kinds)
       : PartRegistry<Factory>(name, usage) {

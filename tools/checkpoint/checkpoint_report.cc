@@ -94,6 +94,7 @@ Json tables_json(const Manifest& manifest) {
       slots.push_back({{"name", slot.name()}, {"size", slot.size()}});
     }
     tables[table.name()] = {{"rows", table.rows()},
+                            {"omitted_rows", table.omitted_rows()},
                             {"digest", digest_of(manifest, "table/" + table.name())},
                             {"state_digest", table.state_digest()},
                             {"dim", table.dim()},
@@ -186,6 +187,9 @@ std::string tables_text(const Manifest& manifest) {
     columns.push_back({"rows here", TextTable::kRight});
     columns.push_back({"tombstones", TextTable::kRight});
   }
+  const bool omits = std::any_of(manifest.tables().begin(), manifest.tables().end(),
+                                 [](const auto& table) { return table.omitted_rows() > 0; });
+  if (omits) columns.push_back({"omitted rows", TextTable::kRight});
   TextTable text(columns);
   for (const auto& table : manifest.tables()) {
     std::vector<std::string> cells = {table.name(),
@@ -202,6 +206,7 @@ std::string tables_text(const Manifest& manifest) {
       cells.push_back(absl::StrCat(held_rows(manifest, table.name())));
       cells.push_back(absl::StrCat(count_tombstones(manifest, table.name())));
     }
+    if (omits) cells.push_back(absl::StrCat(table.omitted_rows()));
     text.add(std::move(cells));
   }
   return text.empty() ? "" : "\n" + text.text();

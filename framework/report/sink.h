@@ -1,0 +1,64 @@
+// Receivers of reports and evaluations.
+#ifndef MILLRACE_FRAMEWORK_REPORT_SINK_H_
+#define MILLRACE_FRAMEWORK_REPORT_SINK_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "framework/events.h"
+#include "proto/config.pb.h"
+#include "proto/parts/custom_registry.h"
+
+namespace millrace {
+
+// Interface of sinks. The hook `sinks` calls them on rank 0, on the trainer's thread, so that a
+// sink that waits delays training. After an error, or an exception, a sink is not called again
+// until the run ends.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+
+  // Called when a run begins. `first_step`: the steps that were finished before, 0 for a new run.
+  // What a sink has of later steps is of a run that was interrupted; it comes again. The default
+  // does nothing.
+  virtual absl::Status start(int64_t first_step);
+  // Called after each report of training, with the values of all ranks.
+  virtual absl::Status write_report(const Report& report) = 0;
+  // Called after each evaluation of a set.
+  virtual absl::Status write_evaluation(const EvaluationResult& result) = 0;
+  // Makes durable what was written. Called after each checkpoint and when a run ends. The default
+  // does nothing.
+  virtual absl::Status flush();
+};
+
+// Values that a sink is made with.
+struct SinkInput {
+  FileSystem* files;       // lives longer than the sink
+  std::string output_dir;  // run.output_dir
+};
+
+// Makes a sink. `config` has the extension that the part reads.
+using SinkFactory = std::function<absl::StatusOr<std::unique_ptr<Sink>>(const CustomConfig& config,
+                                                                        const SinkInput& input)>;
+
+// Returns the registry of sinks, which also has the names of the built-in kinds.
+CustomRegistry<SinkFactory>& sink_registry();
+
+// Checks the kind and the name. Errors: InvalidArgument that begins with `where`.
+absl::Status check_sink(absl::string_view where, const SinkConfig& config);
+
+// Errors: those of check_sink and of a registered sink.
+absl::StatusOr<std::unique_ptr<Sink>> create_sink(const SinkConfig& config, const SinkInput& input);
+
+}  // namespace millrace
+
+// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+//   MILLRACE_REGISTER_SINK(queue, "reports into a message queue", &QueueSink::create);
+#define MILLRACE_REGISTER_SINK(name, description, factory) \
+  MILLRACE_REGISTER_PART(sink, name, description, factory)
+
+#endif  // MILLRACE_FRAMEWORK_REPORT_SINK_H_

@@ -1,0 +1,52 @@
+#include "hooks/sinks_hook.h"
+
+#include <utility>
+
+#include "base/catch_exceptions.h"
+#include "base/log.h"
+
+namespace millrace {
+
+SinksHook::SinksHook(std::vector<NamedSink> sinks) {
+  for (NamedSink& named : sinks) sinks_.push_back({.named = std::move(named)});
+}
+
+void SinksHook::call(HookContext& context, absl::FunctionRef<absl::Status(Sink&)> call) {
+  if (context.rank() != 0) return;
+  for (Entry& entry : sinks_) {
+    if (entry.failed) continue;
+    const absl::Status status = catch_exceptions([&] { return call(*entry.named.sink); });
+    if (status.ok()) continue;
+    entry.failed = true;
+    MILLRACE_LOG(WARNING) << "sink " << entry.named.name
+                          << " is switched off for the rest of the run: " << status;
+  }
+}
+
+absl::Status SinksHook::start(HookContext& context) {
+  for (Entry& entry : sinks_) entry.failed = false;
+  call(context, [&](Sink& sink) { return sink.start(context.progress().step); });
+  return absl::OkStatus();
+}
+
+absl::Status SinksHook::after_report(HookContext& context, const Report& report) {
+  call(context, [&](Sink& sink) { return sink.write_report(report); });
+  return absl::OkStatus();
+}
+
+absl::Status SinksHook::after_evaluate(HookContext& context, const EvaluationResult& result) {
+  call(context, [&](Sink& sink) { return sink.write_evaluation(result); });
+  return absl::OkStatus();
+}
+
+absl::Status SinksHook::after_checkpoint(HookContext& context, const CheckpointInfo&) {
+  call(context, [](Sink& sink) { return sink.flush(); });
+  return absl::OkStatus();
+}
+
+absl::Status SinksHook::end(HookContext& context, const absl::Status&) {
+  call(context, [](Sink& sink) { return sink.flush(); });
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

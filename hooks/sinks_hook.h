@@ -1,0 +1,46 @@
+// Reports and evaluations for sinks.
+#ifndef MILLRACE_HOOKS_SINKS_HOOK_H_
+#define MILLRACE_HOOKS_SINKS_HOOK_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "framework/hook.h"
+#include "framework/report/sink.h"
+
+namespace millrace {
+
+struct NamedSink {
+  std::string name;  // for messages
+  std::unique_ptr<Sink> sink;
+};
+
+// Calls sinks on rank 0. A sink that fails is logged once and not called again in this run; the
+// others and the run go on.
+class SinksHook : public Hook {
+ public:
+  static constexpr char kName[] = "sinks";
+
+  explicit SinksHook(std::vector<NamedSink> sinks);
+  absl::string_view name() const override { return kName; }
+  absl::Status start(HookContext& context) override;
+  absl::Status after_report(HookContext& context, const Report& report) override;
+  absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
+  absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) override;
+  absl::Status end(HookContext& context, const absl::Status& outcome) override;
+
+ private:
+  struct Entry {
+    NamedSink named;
+    bool failed = false;
+  };
+  void call(HookContext& context, absl::FunctionRef<absl::Status(Sink&)> call);
+
+  std::vector<Entry> sinks_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_SINKS_HOOK_H_

@@ -1,0 +1,108 @@
+#include "hooks/sinks_hook.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "tests/conformance/hook_conformance.h"
+#include "tests/fakes/fake_hook_context.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Notes its calls, and fails at one of them.
+class NotingSink : public Sink {
+ public:
+  NotingSink(std::vector<std::string>* calls, std::string fails_at, bool throws)
+      : calls_(calls), fails_at_(std::move(fails_at)), throws_(throws) {}
+  absl::Status start(int64_t first_step) override {
+    return note(absl::StrCat("start ", first_step));
+  }
+  absl::Status write_report(const Report& report) override {
+    return note(absl::StrCat("report ", report.steps));
+  }
+  absl::Status write_evaluation(const EvaluationResult& result) override {
+    return note(absl::StrCat("evaluation ", result.set));
+  }
+  absl::Status flush() override { return note("flush"); }
+
+ private:
+  absl::Status note(const std::string& call) {
+    calls_->push_back(call);
+    if (call != fails_at_) return absl::OkStatus();
+    if (throws_) throw std::runtime_error("broken");
+    return absl::UnavailableError("no room");
+  }
+  std::vector<std::string>* const calls_;
+  const std::string fails_at_;
+  const bool throws_;
+};
+
+class SinksHookTest : public testing::Test {
+ protected:
+  // A hook with two sinks, the first of which fails at a call.
+  std::unique_ptr<Hook> make(const std::string& fails_at = "", bool throws = false) {
+    std::vector<NamedSink> sinks;
+    sinks.push_back({"first", std::make_unique<NotingSink>(&first_, fails_at, throws)});
+    sinks.push_back({"second", std::make_unique<NotingSink>(&second_, "", false)});
+    return std::make_unique<SinksHook>(std::move(sinks));
+  }
+  void run(Hook& hook) {
+    Report report;
+    report.steps = 5;
+    EvaluationResult result;
+    result.set = "eval";
+    EXPECT_OK(hook.start(context_));
+    EXPECT_OK(hook.after_report(context_, report));
+    EXPECT_OK(hook.after_evaluate(context_, result));
+    EXPECT_OK(hook.after_checkpoint(context_, CheckpointInfo()));
+    EXPECT_OK(hook.end(context_, absl::OkStatus()));
+  }
+
+  FakeHookContext context_;
+  std::vector<std::string> first_, second_;
+};
+
+TEST_F(SinksHookTest, SinksGetWhatTheHookGets) {
+  context_.at.step = 7;
+  run(*make());
+  const auto all = ElementsAre("start 7", "report 5", "evaluation eval", "flush", "flush");
+  EXPECT_THAT(first_, all);
+  EXPECT_THAT(second_, all);
+}
+
+TEST_F(SinksHookTest, ASinkThatFailsIsSwitchedOffAlone) {
+  for (const bool throws : {false, true}) {
+    first_.clear();
+    second_.clear();
+    const auto hook = make("report 5", throws);
+    run(*hook);
+    EXPECT_THAT(first_, ElementsAre("start 0", "report 5")) << throws;
+    EXPECT_EQ(second_.size(), 5u) << throws;
+    run(*hook);
+    EXPECT_EQ(first_.size(), 4u) << "the next run begins with it";
+  }
+}
+
+TEST_F(SinksHookTest, OtherRanksCallNone) {
+  context_.rank_is = 1;
+  run(*make());
+  EXPECT_THAT(first_, IsEmpty());
+}
+
+[[maybe_unused]] const bool kSinksHook = register_hook_conformance(
+    "SinksHook", {.make = [] {
+      static std::vector<std::string> calls;
+      std::vector<NamedSink> sinks;
+      sinks.push_back({"noting", std::make_unique<NotingSink>(&calls, "", false)});
+      return std::make_unique<SinksHook>(std::move(sinks));
+    }});
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,30 @@
+// File systems from outside, by the scheme of their URIs.
+#ifndef MILLRACE_IO_FILES_FILE_SYSTEM_REGISTRY_H_
+#define MILLRACE_IO_FILES_FILE_SYSTEM_REGISTRY_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "base/parts/part_registry.h"
+
+namespace millrace {
+
+// Makes the file system of a scheme. Its functions get whole URIs, such as "store://bucket/name".
+// Data is read by open, info, link_info, glob and list, which any threads may call; nothing is
+// written. Called once, when the first URI of the scheme is used.
+using FileSystemFactory = std::function<absl::StatusOr<std::unique_ptr<FileSystem>>()>;
+
+// Returns the registry of file systems. The name of a part is its scheme. It also has the schemes
+// that UriFileSystem reads itself.
+PartRegistry<FileSystemFactory>& file_system_registry();
+
+}  // namespace millrace
+
+// At namespace scope in a .cc whose cc_library says `alwayslink = True`, for paths store://…:
+//   MILLRACE_REGISTER_FILE_SYSTEM(store, "objects of the store", &create_store);
+#define MILLRACE_REGISTER_FILE_SYSTEM(scheme, description, factory) \
+  MILLRACE_REGISTER_PART(file_system, scheme, description, factory)
+
+#endif  // MILLRACE_IO_FILES_FILE_SYSTEM_REGISTRY_H_
