@@ -1,11 +1,13 @@
 // Bytes of the exchanges of a step, as the kernel counts them on the sockets, and as the format of
 // the messages (embedding/shard/frame_part.h) has them for the ids of the batches.
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -205,6 +207,47 @@ absl::Status count_on_rank(const RankEnvironment& environment) {
   std::string text;
   for (const std::string& line : wrong) text += line;
   return wrong.empty() ? absl::OkStatus() : absl::InternalError(text.substr(0, 2000));
+}
+
+// Returns the bytes of `count` sums of `size` floats on the connection that carries the most.
+absl::StatusOr<int64_t> bytes_of_sums(Collectives& collectives, int64_t count, int64_t size) {
+  const at::Tensor values = at::ones({size});
+  const std::map<int, int64_t> before = bytes_written();
+  for (int64_t i = 0; i < count; ++i) RETURN_IF_ERROR(collectives.start_sum(values)->wait());
+  // A rank may have its sums while bytes of its own are still on their way to the socket.
+  std::vector<int64_t> all_are_done = {1};
+  RETURN_IF_ERROR(collectives.start_sum(absl::MakeSpan(all_are_done))->wait());
+  int64_t most = 0;
+  for (const auto& [descriptor, bytes] : bytes_written()) {
+    const auto found = before.find(descriptor);
+    most = std::max(most, bytes - (found == before.end() ? 0 : found->second));
+  }
+  return most;
+}
+
+// Dense gradients are summed in a ring: each rank sends each of `kRanks` equal pieces on, kRanks -
+// 1 times while they are added up and as often while the sums are passed around. What messages have
+// beside their floats is the same for both sizes.
+absl::Status count_vector_on_rank(const RankEnvironment& environment) {
+  C10dOptions options;
+  options.environment = environment;
+  options.identity = {.name = "vector"};
+  ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, connect_c10d(options));
+  constexpr int64_t kSmall = 3000, kLarge = 45000;
+  RETURN_IF_ERROR(bytes_of_sums(*collectives, 1, kSmall).status());  // connects
+  ASSIGN_OR_RETURN(const int64_t small, bytes_of_sums(*collectives, kSteps, kSmall));
+  ASSIGN_OR_RETURN(const int64_t large, bytes_of_sums(*collectives, kSteps, kLarge));
+  const int64_t expected = kSteps * 2 * (kRanks - 1) * (kLarge - kSmall) / kRanks * 4;
+  if (large - small == expected) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(large, " and ", small, " bytes at the socket, which are ",
+                                          large - small, " apart; expected ", expected));
+}
+
+TEST(RankBytesTest, SocketsCarryTheVectorTwiceLessTheOwnPiece) {
+  ProcessRanks ranks(kRanks, [](const RankEnvironment& environment, const ChildLink&) {
+    return count_vector_on_rank(environment);
+  });
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_OK(ranks.wait(rank));
 }
 
 TEST(RankBytesTest, SocketsCarryWhatTheFormatSays) {

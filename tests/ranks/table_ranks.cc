@@ -148,23 +148,49 @@ TinyTrainerOptions tiny_table_options() {
   return options;
 }
 
+absl::Status run_table_rank(const TableRun& run, std::unique_ptr<Collectives> ranks,
+                            const std::function<absl::Status(Trainer& trainer, int rank)>& body) {
+  const int rank = ranks->rank();
+  TinyTrainerOptions own = run.options;
+  own.train.rank = own.eval.rank = rank;
+  own.train.world_size = own.eval.world_size = ranks->world_size();
+  TrainerParts parts = tiny_parts(own);
+  parts.collectives = std::move(ranks);
+  if (run.change_parts) run.change_parts(own, parts);
+  ASSIGN_OR_RETURN(auto trainer, Trainer::create(own.trainer, std::move(parts)));
+  if (run.prepare) RETURN_IF_ERROR(run.prepare(*trainer, rank));
+  return body(*trainer, rank);
+}
+
 std::vector<absl::Status> run_table_ranks(
     const TableRun& run, int world_size,
     const std::function<absl::Status(Trainer& trainer, int rank)>& body) {
   return run_thread_ranks({.world_size = world_size, .inject = run.inject},
-                          [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
-                            const int rank = ranks->rank();
-                            TinyTrainerOptions own = run.options;
-                            own.train.rank = own.eval.rank = rank;
-                            own.train.world_size = own.eval.world_size = world_size;
-                            TrainerParts parts = tiny_parts(own);
-                            parts.collectives = std::move(ranks);
-                            if (run.change_parts) run.change_parts(own, parts);
-                            ASSIGN_OR_RETURN(auto trainer,
-                                             Trainer::create(own.trainer, std::move(parts)));
-                            if (run.prepare) RETURN_IF_ERROR(run.prepare(*trainer, rank));
-                            return body(*trainer, rank);
+                          [&](std::unique_ptr<Collectives> ranks) {
+                            return run_table_rank(run, std::move(ranks), body);
                           });
+}
+
+std::vector<std::string> counts_of(const Trainer& trainer) {
+  std::vector<std::string> lines;
+  for (const EmbeddingCollection* collection : trainer.collections()) {
+    for (const auto& table : collection->tables()) {
+      const TableOutcome outcome = outcome_of(*table);
+      for (const auto& [id, row] : outcome.rows) {
+        lines.push_back(absl::StrCat(table->name(), ": row ", id, ", frequency ", row.frequency,
+                                     ", last step ", row.last_step));
+      }
+      for (size_t i = 0; i < outcome.admission.ids.size(); ++i) {
+        lines.push_back(absl::StrCat(table->name(), ": candidate ", outcome.admission.ids[i], ", ",
+                                     outcome.admission.counts[i]));
+      }
+      for (const auto& [step, id] : outcome.evicted) {
+        lines.push_back(absl::StrCat(table->name(), ": evicted ", id, " in step ", step));
+      }
+    }
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
 }
 
 TablesOutcome train_tables(const TableRun& run, int world_size) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,7 +42,11 @@ struct TableRun {
   std::function<absl::Status(const CollectiveCall&)> inject = nullptr;
 };
 
-// Makes the trainer of each rank and calls `body` with it. Returns: the status of each rank.
+// Makes the trainer of the rank that `ranks` are of and calls `body` with it.
+absl::Status run_table_rank(const TableRun& run, std::unique_ptr<Collectives> ranks,
+                            const std::function<absl::Status(Trainer& trainer, int rank)>& body);
+
+// Does this on threads. Returns: the status of each rank.
 std::vector<absl::Status> run_table_ranks(
     const TableRun& run, int world_size,
     const std::function<absl::Status(Trainer& trainer, int rank)>& body);
@@ -72,6 +77,11 @@ struct TablesOutcome {
   std::map<std::string, double> metrics;      // of the last evaluation
   std::map<std::string, int64_t> table_rows;  // of the summary
 };
+
+// Returns what a rank counts by id, a line each, in ascending order: the ids, frequencies and last
+// steps of its rows, admission counts and evicted ids. The lines of all ranks together are those of
+// one rank.
+std::vector<std::string> counts_of(const Trainer& trainer);
 
 // Trains on `world_size` ranks. Expects that all succeed, that each row is on the rank of its id
 // alone, and that all ranks have the same dense parameters. Returns: an empty outcome if not.

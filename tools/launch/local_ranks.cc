@@ -223,10 +223,11 @@ class LocalRanks {
     return can_restart_after(code) && restarts_ < options_.max_restarts && stop_signal_ == 0;
   }
 
-  // Returns: "rank 1 exited with code 65: WHAT IT SAID LAST".
+  // Returns: "rank 1 exited with code 65: WHAT IT SAID LAST", if that may be the reason.
   std::string describe(const RankEnd& end) const {
-    const absl::string_view last =
+    absl::string_view last =
         absl::StripPrefix(ranks_[end.rank]->err.lines.last_line(), "millrace: ");
+    if (is_progress_line(last)) last = "";
     return absl::StrCat("rank ", end.rank, " ", describe_end(end.code), last.empty() ? "" : ": ",
                         last);
   }

@@ -218,6 +218,13 @@ TEST_F(LocalRanksTest, ARankThatIsKilled) {
   EXPECT_THAT(outcome.err, HasSubstr("millrace: rank 1 was killed by signal 9 (Killed)\n"));
 }
 
+TEST_F(LocalRanksTest, ALineOfTheLogIsNotTheReasonOfAnEnd) {
+  const Outcome outcome =
+      run("if [ $RANK = 0 ]; then exit 76; fi; echo 'I20261121 05:37:05.5 9 "
+          "saver.cc:52] saved' >&2; kill -KILL $$");
+  EXPECT_THAT(outcome.err, HasSubstr("millrace: rank 1 was killed by signal 9 (Killed)\n"));
+}
+
 // Signals reach the test itself, which is the launcher here: $PPID of the ranks.
 TEST_F(LocalRanksTest, SignalsArePassedOnToAll) {
   for (const std::string signal : {"TERM", "INT", "USR1", "HUP", "QUIT"}) {

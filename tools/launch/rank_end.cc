@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "tools/exit_code.h"
 
@@ -27,6 +28,13 @@ std::string describe_end(int code) {
   const int signal = signal_of(code);
   if (signal == 0) return absl::StrCat("exited with code ", code);
   return absl::StrCat("was killed by signal ", signal, " (", ::strsignal(signal), ")");
+}
+
+bool is_progress_line(absl::string_view line) {
+  constexpr size_t kDateDigits = 8;
+  if (line.size() <= kDateDigits + 1 || (line[0] != 'I' && line[0] != 'W')) return false;
+  const absl::string_view date = line.substr(1, kDateDigits);
+  return std::all_of(date.begin(), date.end(), absl::ascii_isdigit) && line[kDateDigits + 1] == ' ';
 }
 
 const RankEnd& deciding_end(absl::Span<const RankEnd> ends) {

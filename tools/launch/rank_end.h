@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace millrace {
@@ -25,6 +26,10 @@ bool can_restart_after(int code);
 
 // Returns: "exited with code 65", "was killed by signal 9 (Killed)".
 std::string describe_end(int code);
+
+// Returns true for a line of the log below the severity ERROR, such as
+// "I20261121 05:37:05.542506 27767 saver.cc:52] saved": it does not say why a rank ended.
+bool is_progress_line(absl::string_view line);
 
 // Which of them, given in the order in which they ended, says how the job ended: the first that
 // failed of itself; else the first that left because another one failed (76); else the first that

@@ -23,6 +23,16 @@ TEST(DecidingEndTest, Order) {
   EXPECT_EQ(deciding_end(std::vector<RankEnd>{{2, 76}, {1, 64}, {0, 64}}).rank, 1);
 }
 
+TEST(RankEndTest, LinesThatAreNoReason) {
+  EXPECT_TRUE(is_progress_line("I20261121 05:37:05.542506 27767 saver.cc:52] saved"));
+  EXPECT_TRUE(is_progress_line("W20261121 05:37:05.542506 27767 saver.cc:52] slow"));
+  for (const char* line : {"", "I", "I20261121", "E20261121 05:37:05 x.cc:1] broken",
+                           "F20261121 05:37:05 x.cc:1] broken", "I2026112x 05:37:05 x",
+                           "In 20261121 steps", "the data is bad"}) {
+    EXPECT_FALSE(is_progress_line(line)) << line;
+  }
+}
+
 struct CodeCase {
   int code;
   bool failure;
