@@ -445,6 +445,7 @@ absl::Status validate(const JobConfig& config) {
   check_metric_list("train.metric", train.metric(), &errors);
   check_metric_messages(train, &errors);
   errors.add(check_custom_messages("train", train));
+  errors.add(check_custom_messages("run", config.run()));
   if (train.train_step().has_custom()) {
     errors.add(annotate(PartFamily::check("train step", train.train_step().custom().name()),
                         "train.train_step.custom"));
