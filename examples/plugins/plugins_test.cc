@@ -8,6 +8,7 @@
 #include "base/status_matchers.h"
 #include "framework/hook_registry.h"
 #include "plugin/configured_plugins.h"
+#include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/tiny_trainer.h"
 #include "tests/plugins/plugin_folder.h"
 
@@ -96,6 +97,28 @@ TEST_F(PluginsTest, StateComesBack) {
   EXPECT_OK(made.hook->load_state({state}));
   EXPECT_THAT(made.hook->load_state({HookState{2, "0"}}), StatusIs(absl::StatusCode::kDataLoss));
 }
+
+// Returns the hook of an example plugin, which lies in a folder of its own until the test ends.
+std::unique_ptr<Hook> create_example(const std::string& hook) {
+  static const PluginFolder folder;
+  JobConfig config;
+  PluginConfig& plugin = *config.mutable_train()->add_hooks()->mutable_plugin();
+  plugin.set_path(folder.copy(hook + ".so", "examples/plugins/" + hook + ".so"));
+  plugin.set_hook(hook);
+  config.mutable_run()->mutable_plugins()->add_directory(folder.path());
+  EXPECT_OK(resolve_plugins(config));
+  absl::StatusOr<ConfiguredPluginHook> made =
+      create_configured_plugin_hook(config.train().hooks(0), config.run().plugins(),
+                                    {FileSystem::local(), Clock::real(), "", {}});
+  EXPECT_OK(made.status());
+  return made.ok() ? std::move(made->hook) : nullptr;
+}
+
+// A hook of a plugin keeps the promises of hooks, as one that is linked in.
+[[maybe_unused]] const bool kIdsPerExample = register_hook_conformance(
+    "IdsPerExamplePlugin", {.make = [] { return create_example("ids_per_example"); }});
+[[maybe_unused]] const bool kCalibrationGuard = register_hook_conformance(
+    "CalibrationGuardPlugin", {.make = [] { return create_example("calibration_guard"); }});
 
 }  // namespace
 }  // namespace millrace
