@@ -27,6 +27,7 @@
 #include "embedding/table/table_dim_check.h"
 #include "framework/loop/limits_check.h"
 #include "framework/precision/precision_check.h"
+#include "framework/report/sink.h"
 #include "io/feature/feature_check.h"
 #include "io/feature_schema_check.h"
 #include "job/generate/generated_rows_check.h"
