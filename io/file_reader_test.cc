@@ -154,11 +154,11 @@ absl::StatusOr<std::unique_ptr<FileReader>> refuse(FileSystem&, const std::strin
                                                    std::shared_ptr<const FileLayout>) {
   return absl::DataLossError("not of this format");
 }
-MILLRACE_REGISTER_FILE_FORMAT(one, "a format", {.extensions = {".one", ".both"}, .open = &refuse});
-MILLRACE_REGISTER_FILE_FORMAT(two, "a format", {.extensions = {".both"}, .open = &refuse});
+MILLRACE_REGISTER_FILE_FORMAT(one, "a format", {.extensions = {".zone", ".zboth"}, .open = &refuse});
+MILLRACE_REGISTER_FILE_FORMAT(two, "a format", {.extensions = {".zboth"}, .open = &refuse});
 
 TEST(OpenFileTest, AFormatFromOutsideIsOpenedAndNamedAlsoByItsExtension) {
-  const std::string path = fresh_test_dir() + "/a.one";
+  const std::string path = fresh_test_dir() + "/a.zone";
   ASSERT_OK(write_file_atomically(FileSystem::local(), path, "x"));
   EXPECT_THAT(
       open_file(FileSystem::local(), path, DataConfig()),
@@ -166,7 +166,7 @@ TEST(OpenFileTest, AFormatFromOutsideIsOpenedAndNamedAlsoByItsExtension) {
 }
 
 TEST(OpenFileTest, AnExtensionOfTwoFormatsNamesBoth) {
-  const std::string path = fresh_test_dir() + "/a.both";
+  const std::string path = fresh_test_dir() + "/a.zboth";
   ASSERT_OK(write_file_atomically(FileSystem::local(), path, "x"));
   DataConfig config;
   EXPECT_THAT(open_file(FileSystem::local(), path, config),
