@@ -2,8 +2,6 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include <utility>
-
 namespace millrace {
 namespace {
 
@@ -17,11 +15,6 @@ CustomRegistry<TrainStepFactory>& train_step_registry() {
       new CustomRegistry<TrainStepFactory>("train step", "train_step { custom { name: \"NAME\" } }",
                                            *TrainStepConfig::descriptor()->FindOneofByName("kind"));
   return *registry;
-}
-
-bool register_train_step(absl::string_view name, absl::string_view description,
-                         TrainStepFactory factory, std::source_location place) {
-  return train_step_registry().add(name, description, std::move(factory), place);
 }
 
 absl::StatusOr<std::unique_ptr<TrainStep>> create_train_step(const TrainStepConfig& config) {

@@ -4,10 +4,8 @@
 
 #include <functional>
 #include <memory>
-#include <source_location>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "framework/train_step.h"
 #include "proto/config.pb.h"
 #include "proto/parts/custom_registry.h"
@@ -21,11 +19,6 @@ using TrainStepFactory =
 // Returns the registry of train steps, which also has the name of the standard one.
 CustomRegistry<TrainStepFactory>& train_step_registry();
 
-// Adds a train step. Called during static initialization by MILLRACE_REGISTER_TRAIN_STEP.
-bool register_train_step(absl::string_view name, absl::string_view description,
-                         TrainStepFactory factory,
-                         std::source_location place = std::source_location::current());
-
 // Returns the train step that `config` chooses. Errors: those of PartRegistry::create.
 absl::StatusOr<std::unique_ptr<TrainStep>> create_train_step(const TrainStepConfig& config);
 
@@ -33,8 +26,7 @@ absl::StatusOr<std::unique_ptr<TrainStep>> create_train_step(const TrainStepConf
 
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_TRAIN_STEP(sam, "sharpness-aware minimization", &SamStep::create);
-#define MILLRACE_REGISTER_TRAIN_STEP(name, description, factory)     \
-  [[maybe_unused]] static const bool millrace_train_step_##name##_ = \
-      ::millrace::register_train_step(#name, (description), (factory))
+#define MILLRACE_REGISTER_TRAIN_STEP(name, description, factory) \
+  MILLRACE_REGISTER_PART(train_step, name, description, factory)
 
 #endif  // MILLRACE_FRAMEWORK_TRAIN_STEP_REGISTRY_H_

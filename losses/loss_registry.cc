@@ -2,8 +2,6 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include <utility>
-
 namespace millrace {
 namespace {
 
@@ -17,11 +15,6 @@ CustomRegistry<LossFactory>& loss_registry() {
       new CustomRegistry<LossFactory>("loss", "task { custom { name: \"NAME\" } }",
                                       *TaskConfig::descriptor()->FindOneofByName("loss"));
   return *registry;
-}
-
-bool register_loss(absl::string_view name, absl::string_view description, LossFactory factory,
-                   std::source_location place) {
-  return loss_registry().add(name, description, std::move(factory), place);
 }
 
 }  // namespace millrace

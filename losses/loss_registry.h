@@ -4,10 +4,8 @@
 
 #include <functional>
 #include <memory>
-#include <source_location>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "losses/loss.h"
 #include "proto/config.pb.h"
 #include "proto/parts/custom_registry.h"
@@ -21,16 +19,11 @@ using LossFactory =
 // Returns the registry of losses, which also has the names of the built-in kinds.
 CustomRegistry<LossFactory>& loss_registry();
 
-// Adds a loss. Called during static initialization by MILLRACE_REGISTER_LOSS.
-bool register_loss(absl::string_view name, absl::string_view description, LossFactory factory,
-                   std::source_location place = std::source_location::current());
-
 }  // namespace millrace
 
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_LOSS(quantile, "pinball loss", &QuantileLoss::create);
-#define MILLRACE_REGISTER_LOSS(name, description, factory)     \
-  [[maybe_unused]] static const bool millrace_loss_##name##_ = \
-      ::millrace::register_loss(#name, (description), (factory))
+#define MILLRACE_REGISTER_LOSS(name, description, factory) \
+  MILLRACE_REGISTER_PART(loss, name, description, factory)
 
 #endif  // MILLRACE_LOSSES_LOSS_REGISTRY_H_

@@ -19,15 +19,15 @@ namespace millrace {
 
 // The registry of one family. `Factory` is a std::function that returns an absl::StatusOr of a
 // pointer. The registry is filled during static initialization and constant afterwards. A family
-// has one function that returns its registry, and one that adds to it:
+// has one function that returns its registry, and a macro that adds to it:
 //
-//   PartRegistry<HookFactory>& hook_registry() {
+//   PartRegistry<FileSystemFactory>& file_system_registry() {
 //     static auto* const registry =
-//         new PartRegistry<HookFactory>("hook", "hooks { name: \"NAME\" }");
+//         new PartRegistry<FileSystemFactory>("file system", "NAME://PATH");
 //     return *registry;
 //   }
-//   #define MILLRACE_REGISTER_HOOK(name, description, factory) \
-//     MILLRACE_REGISTER_PART(hook, name, description, factory)
+//   #define MILLRACE_REGISTER_FILE_SYSTEM(scheme, description, factory) \
+//     MILLRACE_REGISTER_PART(file_system, scheme, description, factory)
 //
 // A family whose built-in kinds have fields of their own uses CustomRegistry
 // (proto/parts/custom_registry.h).

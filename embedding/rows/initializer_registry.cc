@@ -2,8 +2,6 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include <utility>
-
 namespace millrace {
 namespace {
 
@@ -17,11 +15,6 @@ CustomRegistry<RowInitializerFactory>& initializer_registry() {
       "initializer", "initializer { custom { name: \"NAME\" } }",
       *InitializerConfig::descriptor()->FindOneofByName("kind"));
   return *registry;
-}
-
-bool register_initializer(absl::string_view name, absl::string_view description,
-                          RowInitializerFactory factory, std::source_location place) {
-  return initializer_registry().add(name, description, std::move(factory), place);
 }
 
 }  // namespace millrace

@@ -4,10 +4,8 @@
 
 #include <functional>
 #include <memory>
-#include <source_location>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "embedding/rows/row_initializer.h"
 #include "proto/config.pb.h"
 #include "proto/parts/custom_registry.h"
@@ -21,17 +19,11 @@ using RowInitializerFactory = std::function<absl::StatusOr<std::unique_ptr<RowIn
 // Returns the registry of initializers, which also has the names of the built-in kinds.
 CustomRegistry<RowInitializerFactory>& initializer_registry();
 
-// Adds an initializer. Called during static initialization by MILLRACE_REGISTER_INITIALIZER.
-bool register_initializer(absl::string_view name, absl::string_view description,
-                          RowInitializerFactory factory,
-                          std::source_location place = std::source_location::current());
-
 }  // namespace millrace
 
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_INITIALIZER(spread, "evenly spread values", &SpreadInitializer::create);
-#define MILLRACE_REGISTER_INITIALIZER(name, description, factory)     \
-  [[maybe_unused]] static const bool millrace_initializer_##name##_ = \
-      ::millrace::register_initializer(#name, (description), (factory))
+#define MILLRACE_REGISTER_INITIALIZER(name, description, factory) \
+  MILLRACE_REGISTER_PART(initializer, name, description, factory)
 
 #endif  // MILLRACE_EMBEDDING_ROWS_INITIALIZER_REGISTRY_H_

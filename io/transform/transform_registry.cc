@@ -2,8 +2,6 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include <utility>
-
 namespace millrace {
 namespace {
 
@@ -17,11 +15,6 @@ CustomRegistry<TransformFactory>& transform_registry() {
       new CustomRegistry<TransformFactory>("transform", "transform { custom { name: \"NAME\" } }",
                                            *TransformConfig::descriptor()->FindOneofByName("kind"));
   return *registry;
-}
-
-bool register_transform(absl::string_view name, absl::string_view description,
-                        TransformFactory factory, std::source_location place) {
-  return transform_registry().add(name, description, std::move(factory), place);
 }
 
 }  // namespace millrace

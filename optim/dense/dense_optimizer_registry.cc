@@ -2,8 +2,6 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include <utility>
-
 namespace millrace {
 namespace {
 
@@ -17,11 +15,6 @@ CustomRegistry<DenseOptimizerFactory>& dense_optimizer_registry() {
       "dense optimizer", "optimizer { custom { name: \"NAME\" } }",
       *DenseOptimizerConfig::descriptor()->FindOneofByName("kind"));
   return *registry;
-}
-
-bool register_dense_optimizer(absl::string_view name, absl::string_view description,
-                              DenseOptimizerFactory factory, std::source_location place) {
-  return dense_optimizer_registry().add(name, description, std::move(factory), place);
 }
 
 }  // namespace millrace

@@ -4,11 +4,9 @@
 
 #include <functional>
 #include <memory>
-#include <source_location>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "optim/dense_optimizer.h"
 #include "optim/named_parameter.h"
 #include "optim/schedule/schedule.h"
@@ -26,17 +24,11 @@ using DenseOptimizerFactory = std::function<absl::StatusOr<std::unique_ptr<Dense
 // Returns the registry of dense optimizers, which also has the names of the built-in kinds.
 CustomRegistry<DenseOptimizerFactory>& dense_optimizer_registry();
 
-// Adds a dense optimizer. Called during static initialization by MILLRACE_REGISTER_DENSE_OPTIMIZER.
-bool register_dense_optimizer(absl::string_view name, absl::string_view description,
-                              DenseOptimizerFactory factory,
-                              std::source_location place = std::source_location::current());
-
 }  // namespace millrace
 
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_DENSE_OPTIMIZER(sign_sgd, "steps by the sign", &SignSgd::create);
-#define MILLRACE_REGISTER_DENSE_OPTIMIZER(name, description, factory)     \
-  [[maybe_unused]] static const bool millrace_dense_optimizer_##name##_ = \
-      ::millrace::register_dense_optimizer(#name, (description), (factory))
+#define MILLRACE_REGISTER_DENSE_OPTIMIZER(name, description, factory) \
+  MILLRACE_REGISTER_PART(dense_optimizer, name, description, factory)
 
 #endif  // MILLRACE_OPTIM_DENSE_DENSE_OPTIMIZER_REGISTRY_H_

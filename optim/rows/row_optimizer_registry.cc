@@ -2,8 +2,6 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include <utility>
-
 namespace millrace {
 namespace {
 
@@ -17,11 +15,6 @@ CustomRegistry<RowOptimizerFactory>& row_optimizer_registry() {
       "row optimizer", "sparse_optimizer { custom { name: \"NAME\" } }",
       *SparseOptimizerConfig::descriptor()->FindOneofByName("kind"));
   return *registry;
-}
-
-bool register_row_optimizer(absl::string_view name, absl::string_view description,
-                            RowOptimizerFactory factory, std::source_location place) {
-  return row_optimizer_registry().add(name, description, std::move(factory), place);
 }
 
 }  // namespace millrace

@@ -4,10 +4,8 @@
 
 #include <functional>
 #include <memory>
-#include <source_location>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "embedding/rows/row_optimizer.h"
 #include "proto/config.pb.h"
 #include "proto/parts/custom_registry.h"
@@ -22,17 +20,11 @@ using RowOptimizerFactory =
 // Returns the registry of row optimizers, which also has the names of the built-in kinds.
 CustomRegistry<RowOptimizerFactory>& row_optimizer_registry();
 
-// Adds a row optimizer. Called during static initialization by MILLRACE_REGISTER_ROW_OPTIMIZER.
-bool register_row_optimizer(absl::string_view name, absl::string_view description,
-                            RowOptimizerFactory factory,
-                            std::source_location place = std::source_location::current());
-
 }  // namespace millrace
 
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_ROW_OPTIMIZER(lion, "sign of the momentum", &LionOptimizer::create);
-#define MILLRACE_REGISTER_ROW_OPTIMIZER(name, description, factory)     \
-  [[maybe_unused]] static const bool millrace_row_optimizer_##name##_ = \
-      ::millrace::register_row_optimizer(#name, (description), (factory))
+#define MILLRACE_REGISTER_ROW_OPTIMIZER(name, description, factory) \
+  MILLRACE_REGISTER_PART(row_optimizer, name, description, factory)
 
 #endif  // MILLRACE_OPTIM_ROWS_ROW_OPTIMIZER_REGISTRY_H_

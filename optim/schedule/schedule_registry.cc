@@ -2,8 +2,6 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include <utility>
-
 namespace millrace {
 namespace {
 
@@ -17,11 +15,6 @@ CustomRegistry<ScheduleFactory>& schedule_registry() {
       new CustomRegistry<ScheduleFactory>("schedule", "schedule { custom { name: \"NAME\" } }",
                                           *ScheduleConfig::descriptor()->FindOneofByName("kind"));
   return *registry;
-}
-
-bool register_schedule(absl::string_view name, absl::string_view description,
-                       ScheduleFactory factory, std::source_location place) {
-  return schedule_registry().add(name, description, std::move(factory), place);
 }
 
 }  // namespace millrace

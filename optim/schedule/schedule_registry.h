@@ -4,10 +4,8 @@
 
 #include <functional>
 #include <memory>
-#include <source_location>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "optim/schedule/schedule.h"
 #include "optim/schedule/schedule_totals.h"
 #include "proto/parts/custom_registry.h"
@@ -29,17 +27,11 @@ using ScheduleFactory = std::function<absl::StatusOr<std::unique_ptr<Schedule>>(
 // Returns the registry of schedules, which also has the names of the built-in kinds.
 CustomRegistry<ScheduleFactory>& schedule_registry();
 
-// Adds a schedule. Called during static initialization by MILLRACE_REGISTER_SCHEDULE.
-bool register_schedule(absl::string_view name, absl::string_view description,
-                       ScheduleFactory factory,
-                       std::source_location place = std::source_location::current());
-
 }  // namespace millrace
 
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_SCHEDULE(square_wave, "two rates in turn", &SquareWave::create);
-#define MILLRACE_REGISTER_SCHEDULE(name, description, factory)     \
-  [[maybe_unused]] static const bool millrace_schedule_##name##_ = \
-      ::millrace::register_schedule(#name, (description), (factory))
+#define MILLRACE_REGISTER_SCHEDULE(name, description, factory) \
+  MILLRACE_REGISTER_PART(schedule, name, description, factory)
 
 #endif  // MILLRACE_OPTIM_SCHEDULE_SCHEDULE_REGISTRY_H_
