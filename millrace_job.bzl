@@ -1,4 +1,4 @@
-"""Training jobs of one's own."""
+"""Training jobs with parts of one's own."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 
@@ -19,7 +19,7 @@ _job_main = rule(
 )
 
 def millrace_job(name, config, deps = [], data = [], **kwargs):
-    """The millrace program with models, hooks and a configuration of one's own.
+    """The millrace program with parts and a configuration of one's own (docs/extending.md).
 
         ./bazelw run //my:job -- train                    # with `config`
         ./bazelw run //my:job -- train --max_steps 100
@@ -31,7 +31,7 @@ def millrace_job(name, config, deps = [], data = [], **kwargs):
     Args:
       name: name of the program.
       config: the configuration, a JobConfig in text format; may be generated.
-      deps: libraries that register models and hooks (`alwayslink = True`).
+      deps: libraries that register parts: models, hooks, optimizers, … (`alwayslink = True`).
       data: files that the program finds in its runfiles.
       **kwargs: for cc_binary.
     """

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/parts/part_registry.h"
+#include "base/status_macros.h"
 #include "framework/model.h"
 
 namespace millrace {
@@ -27,15 +28,22 @@ std::map<std::string, ModelLabels, std::less<>>& labels() {
 
 }  // namespace
 
+bool register_model(absl::string_view name, absl::string_view description, ModelFactory factory,
+                    ModelLabels takes, std::source_location place) {
+  labels().emplace(name, takes);
+  return registry().add(name, description, std::move(factory), place);
+}
+
 bool register_model(absl::string_view name, ModelFactory factory, ModelLabels takes,
                     std::source_location place) {
-  labels().emplace(name, takes);
-  return registry().add(name, "", std::move(factory), place);
+  return register_model(name, "", std::move(factory), takes, place);
 }
 
 absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     const ModelResources& resources,
                                                     uint64_t seed) {
+  // A name that is wrong must not change the generators of the process.
+  RETURN_IF_ERROR(registry().check(config.name()));
   at::manual_seed(seed);
   return registry().create(config.name(), config, resources);
 }

@@ -39,14 +39,19 @@ enum class ModelLabels {
   kOfTasks,
 };
 
-// Makes a model known by name; called during static initialization by MILLRACE_REGISTER_MODEL.
-// The registry never changes afterwards. A name that is registered twice makes no model.
+// Makes a model known by name, with one line saying what it is; called during static
+// initialization by MILLRACE_REGISTER_MODEL. The registry never changes afterwards. A name that is
+// registered twice makes no model.
+bool register_model(absl::string_view name, absl::string_view description, ModelFactory factory,
+                    ModelLabels labels = ModelLabels::kAny,
+                    std::source_location place = std::source_location::current());
+// The same without a description.
 bool register_model(absl::string_view name, ModelFactory factory,
                     ModelLabels labels = ModelLabels::kAny,
                     std::source_location place = std::source_location::current());
 
-// Returns the model of that name, whose parameters are initialised from `seed`. Errors: those of
-// PartRegistry::create.
+// Returns the model of that name, whose parameters are initialised from `seed`. Seeds LibTorch's
+// generators, unless the name is wrong. Errors: those of PartRegistry::create.
 absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     const ModelResources& resources, uint64_t seed);
 
@@ -58,9 +63,11 @@ std::vector<std::string> registered_models();  // sorted
 }  // namespace millrace
 
 // At namespace scope in the .cc of a model, whose cc_library says `alwayslink = True`:
-//   MILLRACE_REGISTER_MODEL(my_model, &MyModel::create);
+//   MILLRACE_REGISTER_MODEL(my_model, "two towers", &MyModel::create);
 // A model whose loss is a cross entropy adds its ModelLabels:
-//   MILLRACE_REGISTER_MODEL(my_model, &MyModel::create, ModelLabels::kProbabilities);
+//   MILLRACE_REGISTER_MODEL(my_model, "two towers", &MyModel::create,
+//                           ModelLabels::kProbabilities);
+// The description may be left out; `millrace list model` then shows none.
 #define MILLRACE_REGISTER_MODEL(name, ...)                      \
   [[maybe_unused]] static const bool millrace_model_##name##_ = \
       ::millrace::register_model(#name, __VA_ARGS__)

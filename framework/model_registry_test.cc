@@ -4,8 +4,11 @@
 #include <ATen/ops/rand.h>
 #include <torch/nn/module.h>
 
+#include <map>
 #include <stdexcept>
+#include <string>
 
+#include "base/parts/part_family.h"
 #include "base/status_matchers.h"
 #include "framework/model.h"
 
@@ -37,7 +40,8 @@ absl::StatusOr<std::shared_ptr<Model>> make_none(const ModelConfig&, const Model
   return std::shared_ptr<Model>();
 }
 
-MILLRACE_REGISTER_MODEL(noise, &NoiseModel::create, ModelLabels::kProbabilities);
+MILLRACE_REGISTER_MODEL(noise, "one random parameter", &NoiseModel::create,
+                        ModelLabels::kProbabilities);
 MILLRACE_REGISTER_MODEL(refuse, &refuse);
 MILLRACE_REGISTER_MODEL(throw_up, &throw_up);
 MILLRACE_REGISTER_MODEL(make_none, &make_none);
@@ -58,6 +62,25 @@ TEST(ModelRegistryTest, SeedDecidesTheParameters) {
   };
   EXPECT_TRUE(at::equal(noise(7), noise(7)));
   EXPECT_FALSE(at::equal(noise(7), noise(8)));
+}
+
+TEST(ModelRegistryTest, ModelsAreListedWithTheirDescriptionIfAny) {
+  std::map<std::string, std::string> descriptions;
+  for (const PartFamily* family : PartFamily::all()) {
+    if (family->name() != "model") continue;
+    for (const PartEntry& part : family->parts()) descriptions[part.name] = part.description;
+  }
+  EXPECT_EQ(descriptions["noise"], "one random parameter");
+  EXPECT_EQ(descriptions["refuse"], "");
+}
+
+TEST(ModelRegistryTest, AnUnknownNameLeavesTheGeneratorsAsTheyAre) {
+  const at::Tensor expected = std::static_pointer_cast<NoiseModel>(*create("noise", 7))->noise;
+  const at::Tensor next = at::rand({4});
+  EXPECT_OK(create("noise", 7).status());
+  EXPECT_FALSE(create("nois", 7).ok());
+  EXPECT_TRUE(at::equal(at::rand({4}), next));
+  EXPECT_FALSE(at::equal(expected, next));
 }
 
 TEST(ModelRegistryTest, UnknownNameListsWhatIsThereAndSaysHowToAddOne) {

@@ -9,8 +9,9 @@
 
 namespace millrace {
 
-// Lists default hooks (job/default_hooks.h) and all that are linked in (framework/hook_registry.h),
-// one line each, in calling order.
+// Lists default hooks (job/default_hooks.h) in calling order, one line each, then all that are
+// linked in (framework/hook_registry.h) by name. `millrace list hook` lists the latter, too, from
+// the same registry, with the places where they are registered.
 std::string list_hooks();
 // Describes what one hook does, what its errors lead to, and its configuration field by field.
 // Errors: InvalidArgument naming the nearest.

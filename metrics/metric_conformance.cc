@@ -190,6 +190,7 @@ void check_bad_bytes(const MakeMetric& make, const MetricExamples& examples) {
   std::unique_ptr<Metric> metric = make();
   metric->update(examples.all());
   const std::string bytes = metric->save();
+  ASSERT_FALSE(bytes.empty()) << "save() of a metric with examples returned nothing";
   EXPECT_THAT(make()->merge_saved(""), StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(make()->merge_saved(bytes + "x"), StatusIs(absl::StatusCode::kDataLoss));
   for (size_t size = 0; size < bytes.size(); ++size) {

@@ -27,6 +27,7 @@ class FaultyMetric : public Metric {
     kForgetsOnMerge,
     kKeepsOnReset,
     kSavesLess,
+    kSavesNothing,
     kTakesAnyBytes,
     kIgnoresWeights,
     kSkipsNotANumber,
@@ -66,6 +67,7 @@ class FaultyMetric : public Metric {
     weight_ += from.weight_;
   }
   std::string save() const override {
+    if (fault_ == Fault::kSavesNothing) return "";
     if (fault_ == Fault::kSavesLess) return save_sums("faulty", {std::floor(sum_), weight_});
     if (fault_ == Fault::kForgetsSavedNotANumber && std::isnan(sum_)) {
       return save_sums("faulty", {0, 0});
@@ -98,6 +100,7 @@ TEST(MetricConformanceTest, EachFaultFailsItsProperty) {
   EXPECT_THAT(failing(Fault::kForgetsOnMerge), Contains("MergesLikeOnePass"));
   EXPECT_THAT(failing(Fault::kKeepsOnReset), ElementsAre("IsNewAfterReset"));
   EXPECT_THAT(failing(Fault::kSavesLess), Contains("ContinuesFromSavedBytes"));
+  EXPECT_THAT(failing(Fault::kSavesNothing), Contains("RefusesDamagedBytes"));
   EXPECT_THAT(failing(Fault::kTakesAnyBytes), ElementsAre("RefusesDamagedBytes"));
   EXPECT_THAT(failing(Fault::kIgnoresWeights), ElementsAre("CountsExamplesByWeight"));
   EXPECT_THAT(failing(Fault::kSkipsNotANumber), Contains("KeepsNotANumber"));

@@ -80,6 +80,7 @@ absl::StatusOr<ModelOutput> DeepFm::forward(const Batch& batch) {
   return tasks_.output(outputs, batch);
 }
 
-MILLRACE_REGISTER_MODEL(deepfm, &DeepFm::create, ModelLabels::kOfTasks);
+MILLRACE_REGISTER_MODEL(deepfm, "factorization machine and network over shared embeddings",
+                        &DeepFm::create, ModelLabels::kOfTasks);
 
 }  // namespace millrace

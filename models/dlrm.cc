@@ -67,6 +67,7 @@ absl::StatusOr<ModelOutput> Dlrm::forward(const Batch& batch) {
   return tasks_.output(outputs, batch);
 }
 
-MILLRACE_REGISTER_MODEL(dlrm, &Dlrm::create, ModelLabels::kOfTasks);
+MILLRACE_REGISTER_MODEL(dlrm, "pairwise interactions of embeddings and dense features",
+                        &Dlrm::create, ModelLabels::kOfTasks);
 
 }  // namespace millrace

@@ -53,6 +53,7 @@ absl::StatusOr<ModelOutput> MlpModel::forward(const Batch& batch) {
   return tasks_.output(mlp_->forward(batch.dense), batch);
 }
 
-MILLRACE_REGISTER_MODEL(mlp, &MlpModel::create, ModelLabels::kOfTasks);
+MILLRACE_REGISTER_MODEL(mlp, "network over dense features alone", &MlpModel::create,
+                        ModelLabels::kOfTasks);
 
 }  // namespace millrace

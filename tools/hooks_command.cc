@@ -13,7 +13,7 @@ Command add_hooks_command(CLI::App& program) {
   auto name = std::make_shared<std::string>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand("hooks", "tell which hooks there are");
   command->require_subcommand(1);
-  command->add_subcommand("list", "all hooks of this program, one line each");
+  command->add_subcommand("list", "the default hooks and those of `list hook`, one line each");
   CLI::App* describe =
       command->add_subcommand("describe", "what a hook does and how it is configured");
   describe->add_option("NAME", *name, "a hook, as hooks list names it")->required();

@@ -77,13 +77,11 @@ absl::Status PartFamily::check(absl::string_view name) const {
   const PartEntry& entry = found->second;
   if (!entry.field.empty()) {
     const std::string also =
-        entry.places.empty()
-            ? ""
-            : absl::StrCat(", and cannot be the name of the one that is registered at ",
-                           absl::StrJoin(entry.places, " and "));
-    return absl::InvalidArgumentError(absl::StrCat("the ", name_, " \"", name,
-                                                   "\" is built in: write ", entry.field,
-                                                   " instead of custom", also));
+        entry.places.empty() ? ""
+                             : absl::StrCat(". Give the one that is registered at ",
+                                            absl::StrJoin(entry.places, " and "), " another name");
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the ", name_, " \"", name, "\" is built in: write ", entry.field, " instead", also));
   }
   if (entry.places.size() == 1) return absl::OkStatus();
   return absl::InvalidArgumentError(

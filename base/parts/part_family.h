@@ -21,7 +21,8 @@ struct PartEntry {
   // Such a kind cannot be named in `custom`. Else empty.
   std::string field;
   // Where the part is registered, such as "my_parts.cc:42". More than one: the name is ambiguous,
-  // and nothing can be made by it. Empty for a kind with a field.
+  // and nothing can be made by it. For a kind with a field: the places of parts that cannot be
+  // made, since they have its name.
   std::vector<std::string> places;
 };
 

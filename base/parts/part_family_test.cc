@@ -49,7 +49,7 @@ TEST(PartFamily, ChecksNames) {
   EXPECT_THAT(family.check(""), StatusIs(absl::StatusCode::kInvalidArgument,
                                          HasSubstr("write tones { custom { name: \"NAME\" } }")));
   EXPECT_THAT(family.check("low"), StatusIs(absl::StatusCode::kInvalidArgument,
-                                            HasSubstr("write tone: LOW instead of custom")));
+                                            testing::EndsWith("write tone: LOW instead")));
 }
 
 TEST(PartFamily, NamesBothPlacesOfANameThatIsTaken) {
@@ -64,7 +64,8 @@ TEST(PartFamily, NamesBothPlacesOfANameThatIsTaken) {
   EXPECT_THAT(family.check("loud"), StatusIs(absl::StatusCode::kInvalidArgument,
                                              AllOf(HasSubstr(first), HasSubstr(second))));
   EXPECT_THAT(family.check("low"), StatusIs(absl::StatusCode::kInvalidArgument,
-                                            AllOf(HasSubstr("is built in"), HasSubstr(first))));
+                                            AllOf(HasSubstr("is built in"), HasSubstr(first),
+                                                  HasSubstr("another name"))));
 }
 
 }  // namespace

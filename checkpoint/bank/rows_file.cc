@@ -102,8 +102,9 @@ absl::Status take_text_ids(FileSystem& files, const RowsFileConfig& config,
   ASSIGN_OR_RETURN(const std::optional<TextIds> text_ids,
                    TextIds::create(table.features, config.table(), files));
   if (!text_ids.has_value()) {
-    return bad(absl::StrCat(first, " is no 64-bit id, and no feature of table ", config.table(),
-                            " makes ids of text (transform hash or vocabulary)"));
+    return bad(absl::StrCat(
+        first, " is no 64-bit id, and no feature of table ", config.table(),
+        " makes ids of text (transform hash, vocabulary or a registered one of text)"));
   }
   ASSIGN_OR_RETURN(const std::vector<std::optional<int64_t>> found, text_ids->find(texts));
   size_t kept = 0;

@@ -1,6 +1,7 @@
 #include "checkpoint/folder/referred_files.h"
 
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -8,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "checkpoint/format/json_text.h"
+#include "io/transform/create_transform.h"
 
 namespace millrace {
 namespace {
@@ -21,6 +23,13 @@ std::string difference(const ReferredFile& before, const ReferredFile& now,
   return absl::StrCat(now.path(), moved, " for ", absl::StrJoin(users, ", "), ": ", now.size(),
                       " bytes, digest ", now.digest(), "; then ", before.size(), " bytes, digest ",
                       before.digest());
+}
+
+// Returns the files that a transform reads. Errors: those of create_transform().
+absl::StatusOr<std::vector<std::string>> files_of(const TransformConfig& config) {
+  if (!config.has_vocabulary() && !config.has_custom()) return std::vector<std::string>();
+  ASSIGN_OR_RETURN(const std::unique_ptr<Transform> transform, create_transform(config, 0));
+  return transform->files();
 }
 
 }  // namespace
@@ -46,10 +55,11 @@ absl::StatusOr<std::vector<ReferredFile>> find_vocabularies(const TrainConfig& t
   std::map<std::string, std::vector<std::string>> users;  // by path
   for (const FeatureConfig& feature : train.feature()) {
     for (int k = 0; k < feature.transform_size(); ++k) {
-      const TransformConfig& transform = feature.transform(k);
-      if (!transform.has_vocabulary()) continue;
-      users[transform.vocabulary().path()].push_back(
-          absl::StrCat("feature/", feature.name(), "/transform/", k));
+      const std::string user = absl::StrCat("feature/", feature.name(), "/transform/", k);
+      ASSIGN_OR_RETURN(const std::vector<std::string> paths, files_of(feature.transform(k)), user);
+      for (size_t i = 0; i < paths.size(); ++i) {
+        users[paths[i]].push_back(i == 0 ? user : absl::StrCat(user, "/file/", i));
+      }
     }
   }
   std::vector<ReferredFile> found;
@@ -90,8 +100,9 @@ absl::Status check_vocabularies(const CheckpointManifest& manifest,
   }
   if (lines.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("a vocabulary is not what it was, so that ids would mean something else (put it "
-                   "back, or begin anew in another output_dir): ",
+      absl::StrCat("a vocabulary, or another file of a transform, is not what it was, so that "
+                   "values would mean something else (put it back, or begin anew in another "
+                   "output_dir): ",
                    absl::StrJoin(lines, "; ")));
 }
 

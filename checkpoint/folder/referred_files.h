@@ -20,7 +20,9 @@ absl::StatusOr<CheckpointManifest::ReferredFile> refer_to(const std::string& pat
                                                           const FileIdentity& identity,
                                                           const std::vector<std::string>& used_by);
 
-// The vocabularies of a job, each once. Reads them. Errors: those of identify_file and refer_to.
+// Returns the files that transforms of a job read (vocabularies, and what registered transforms
+// list in Transform::files()), each once. Reads them. Errors: those of create_transform(),
+// identify_file() and refer_to().
 absl::StatusOr<std::vector<CheckpointManifest::ReferredFile>> find_vocabularies(
     const TrainConfig& train, FileSystem& files);
 
@@ -28,8 +30,8 @@ absl::StatusOr<std::vector<CheckpointManifest::ReferredFile>> find_vocabularies(
 void add_referred_files(const std::vector<CheckpointManifest::ReferredFile>& files,
                         CheckpointManifest* manifest);
 
-// Whether the vocabularies of a checkpoint are those of the job at hand, wherever they lie.
-// Errors: InvalidArgument naming those that are not.
+// Checks that the files of transforms of a checkpoint have the content of those of the job at hand,
+// wherever they lie. Errors: InvalidArgument naming those that have not.
 absl::Status check_vocabularies(const CheckpointManifest& manifest,
                                 const std::vector<CheckpointManifest::ReferredFile>& now);
 

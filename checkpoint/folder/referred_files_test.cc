@@ -6,6 +6,7 @@
 
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
+#include "io/transform/transform_registry.h"
 
 namespace millrace {
 namespace {
@@ -16,6 +17,18 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+// Reads two files.
+class Lookup : public Transform {
+ public:
+  Takes takes() const override { return Takes::kIntegers; }
+  std::vector<std::string> files() const override { return {"/words", "/others"}; }
+  absl::Status apply(const FeatureInput&, FeatureValues*) const override {
+    return absl::OkStatus();
+  }
+};
+MILLRACE_REGISTER_TRANSFORM(lookup, "",
+                            [](const CustomConfig&) { return std::make_unique<Lookup>(); });
 
 // Features "a" and "b" read the first path, "b" in its second transform, "c" the other.
 TrainConfig config(const std::string& shared, const std::string& own) {
@@ -64,6 +77,27 @@ TEST_F(ReferredFilesTest, EachVocabularyIsThereOnceWithWhoReadsIt) {
   EXPECT_THAT(find_vocabularies(config("/none", "/words"), files_).status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
   EXPECT_THAT(refer_to("/caf\xe9", {}, {}).status(), StatusIs(kInvalid, HasSubstr("UTF-8")));
+}
+
+TEST_F(ReferredFilesTest, FilesOfRegisteredTransformsAreCompared) {
+  TrainConfig train;
+  train.add_feature()->set_name("a");
+  CustomConfig& custom = *train.mutable_feature(0)->add_transform()->mutable_custom();
+  custom.set_name("lookup");
+  CheckpointManifest manifest;
+  ASSERT_OK_AND_ASSIGN(const auto before, find_vocabularies(train, files_));
+  ASSERT_EQ(before.size(), 2);
+  EXPECT_THAT(before[0].used_by(), ElementsAre("feature/a/transform/0/file/1"));
+  EXPECT_THAT(before[1].used_by(), ElementsAre("feature/a/transform/0"));
+  add_referred_files(before, &manifest);
+  write("/others", "y\n");
+  ASSERT_OK_AND_ASSIGN(const auto after, find_vocabularies(train, files_));
+  EXPECT_THAT(check_vocabularies(manifest, after),
+              StatusIs(kInvalid, AllOf(HasSubstr("/others for feature/a/transform/0/file/1"),
+                                       Not(HasSubstr("/words")))));
+  custom.set_name("lokup");
+  EXPECT_THAT(find_vocabularies(train, files_).status(),
+              StatusIs(kInvalid, HasSubstr("feature/a/transform/0: no transform \"lokup\"")));
 }
 
 TEST_F(ReferredFilesTest, AreAddedByPath) {

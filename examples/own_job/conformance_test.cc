@@ -72,14 +72,17 @@ CustomConfig named(const std::string& name) {
   return train_step_registry().create(config).value();
 });
 
-// Lines of one integer and a list of numbers; every third is blank before.
+// Lines of one integer and a list of numbers. Before every third row is a blank line.
 ExpectedFile json_lines_file(bool with_bad_rows) {
   ExpectedFile file;
   file.columns = {{"id", ValueType::kInt64, {}}, {"x", ValueType::kDouble, {}}};
   for (int row = 0; row < 60; ++row) {
     const bool bad = with_bad_rows && row % 7 == 3;
     if (bad) file.bad_rows.push_back(row);
-    absl::StrAppend(&file.bytes, row % 3 == 0 ? "\n" : "",
+    absl::StrAppend(&file.bytes,
+                    row % 3 > 0    ? ""
+                    : row % 2 == 0 ? "\n"
+                                   : "\r\r\n",
                     bad ? "{\"id\": \"no\"}" : absl::StrCat("{\"id\": ", row, ", \"x\": [0.5, 2]}"),
                     "\n");
     file.columns[0].rows.push_back(bad ? "" : absl::StrCat(row, ";"));

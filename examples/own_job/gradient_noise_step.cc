@@ -2,6 +2,8 @@
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <cmath>
+
 #include "base/status_macros.h"
 #include "examples/own_job/own_job.pb.h"
 #include "framework/train_step_registry.h"
@@ -47,7 +49,10 @@ class GradientNoiseStep : public TrainStep {
  public:
   static absl::StatusOr<std::unique_ptr<TrainStep>> create(const CustomConfig& custom) {
     const double stddev = custom.GetExtension(gradient_noise).stddev();
-    if (!(stddev >= 0)) return absl::InvalidArgumentError("stddev must be at least 0");
+    // Gradients are float32.
+    if (!(stddev >= 0 && std::isfinite(static_cast<float>(stddev)))) {
+      return absl::InvalidArgumentError("stddev must be at least 0 and finite in float32");
+    }
     return std::make_unique<GradientNoiseStep>(stddev);
   }
 

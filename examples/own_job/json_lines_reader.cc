@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "examples/own_job/own_job.pb.h"
 #include "io/file_reader.h"
@@ -23,36 +22,73 @@ struct JsonLinesLayout : public FileLayout {
   std::vector<Group> groups;
 };
 
-// Reads the file once, and cuts it into groups of whole lines.
-absl::StatusOr<std::shared_ptr<const JsonLinesLayout>> index(ReadableFile& file) {
-  auto layout = std::make_shared<JsonLinesLayout>();
-  JsonLinesLayout::Group group;
-  bool has_text = false;  // in the line at hand
-  const auto end_line = [&](int64_t end) {
-    group.end = end;
-    group.rows += has_text ? 1 : 0;
-    has_text = false;
-    if (group.rows < kGroupRows) return;
-    layout->groups.push_back(group);
-    group = {.begin = end, .end = end};
-  };
+// Cuts a file into groups of whole lines, from its lines in order.
+class Indexer {
+ public:
+  // A group has at most `max_group_bytes` bytes of text.
+  explicit Indexer(int64_t max_group_bytes) : max_group_bytes_(max_group_bytes) {}
+
+  // Adds the line [begin, end), unless it is blank. Errors: DataLoss for a line that is too long.
+  absl::Status add_line(int64_t begin, int64_t end, bool is_blank) {
+    if (is_blank) return absl::OkStatus();
+    if (end - begin > max_group_bytes_) {
+      return absl::DataLossError(absl::StrCat("the line at byte ", begin, " has ", end - begin,
+                                              " bytes and max_group_bytes is ", max_group_bytes_,
+                                              "; cut the line or raise max_group_bytes"));
+    }
+    if (group_.rows > 0 && end - group_.begin > max_group_bytes_) end_group();
+    // Blank lines before the first row belong to no group.
+    if (group_.rows == 0) group_.begin = begin;
+    group_.end = end;
+    if (++group_.rows == kGroupRows) end_group();
+    return absl::OkStatus();
+  }
+
+  std::shared_ptr<const JsonLinesLayout> finish() {
+    if (group_.rows > 0) end_group();
+    return layout_;
+  }
+
+ private:
+  void end_group() {
+    layout_->groups.push_back(group_);
+    group_ = {};
+  }
+
+  const int64_t max_group_bytes_;
+  std::shared_ptr<JsonLinesLayout> layout_ = std::make_shared<JsonLinesLayout>();  // the result
+  JsonLinesLayout::Group group_;
+};
+
+// Reads the file once and returns its groups. Errors: those of reading and of Indexer.
+absl::StatusOr<std::shared_ptr<const JsonLinesLayout>> index(ReadableFile& file,
+                                                             int64_t max_group_bytes) {
+  Indexer indexer(max_group_bytes);
+  int64_t line_begin = 0;
+  bool is_blank = true;  // the line at hand, so far; see is_blank_line()
   std::string piece(kPieceBytes, '\0');
   int64_t offset = 0;
   while (true) {
     ASSIGN_OR_RETURN(const int64_t bytes, file.read_at(offset, kPieceBytes, piece.data()));
     for (int64_t i = 0; i < bytes; ++i) {
       if (piece[i] == '\n') {
-        end_line(offset + i + 1);
+        RETURN_IF_ERROR(indexer.add_line(line_begin, offset + i + 1, is_blank));
+        line_begin = offset + i + 1;
+        is_blank = true;
       } else if (piece[i] != '\r') {
-        has_text = true;
+        is_blank = false;
       }
     }
     offset += bytes;
     if (bytes < kPieceBytes) break;
   }
-  end_line(offset);
-  if (group.rows > 0) layout->groups.push_back(group);
-  return layout;
+  RETURN_IF_ERROR(indexer.add_line(line_begin, offset, is_blank));
+  return indexer.finish();
+}
+
+// Returns true if the line has nothing but carriage returns.
+bool is_blank_line(absl::string_view line) {
+  return line.find_first_not_of('\r') == absl::string_view::npos;
 }
 
 // Lines of JSON objects whose fields are columns: {"label": 1, "i1": 0.5, "c1": [3, 4]}. A field
@@ -72,7 +108,7 @@ class JsonLinesReader : public FileReader {
     ASSIGN_OR_RETURN(reader->file_, files.open(path));
     reader->layout_ = std::static_pointer_cast<const JsonLinesLayout>(std::move(layout));
     if (reader->layout_ == nullptr) {
-      ASSIGN_OR_RETURN(reader->layout_, index(*reader->file_), path);
+      ASSIGN_OR_RETURN(reader->layout_, index(*reader->file_, config.max_group_bytes()), path);
     }
     for (const JsonLinesLayout::Group& group : reader->layout_->groups) {
       reader->group_rows_.push_back(group.rows);
@@ -99,9 +135,9 @@ class JsonLinesReader : public FileReader {
     absl::string_view rest = text;
     while (row < range.count && !rest.empty()) {
       const size_t length = std::min(rest.find('\n'), rest.size());
-      const absl::string_view line = absl::StripSuffix(rest.substr(0, length), "\r");
+      const absl::string_view line = rest.substr(0, length);  // JSON ignores '\r' at its end
       rest.remove_prefix(std::min(length + 1, rest.size()));
-      if (line.empty() || row++ < 0) continue;
+      if (is_blank_line(line) || row++ < 0) continue;
       const std::string error = add_row(line, requests, &columns);
       if (error.empty()) continue;
       RETURN_IF_ERROR(bad.add(

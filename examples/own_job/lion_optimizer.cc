@@ -1,4 +1,6 @@
 // A row optimizer.
+#include <cmath>
+
 #include "examples/own_job/own_job.pb.h"
 #include "optim/rows/row_optimizer_registry.h"
 
@@ -14,12 +16,14 @@ class LionOptimizer : public RowOptimizer {
  public:
   static absl::StatusOr<std::unique_ptr<RowOptimizer>> create(const CustomConfig& custom) {
     const LionConfig& config = custom.GetExtension(lion);
-    const auto is_factor = [](double beta) { return beta >= 0 && beta < 1; };
+    // The update computes in float32, so the numbers must be in range there.
+    const auto is_factor = [](double beta) { return beta >= 0 && static_cast<float>(beta) < 1; };
     if (!is_factor(config.beta1()) || !is_factor(config.beta2())) {
       return absl::InvalidArgumentError("beta1 and beta2 must be at least 0 and below 1");
     }
-    if (!(config.weight_decay() >= 0)) {
-      return absl::InvalidArgumentError("weight_decay must be at least 0");
+    const float weight_decay = static_cast<float>(config.weight_decay());
+    if (!(weight_decay >= 0 && std::isfinite(weight_decay))) {
+      return absl::InvalidArgumentError("weight_decay must be at least 0 and finite in float32");
     }
     return std::make_unique<LionOptimizer>(config);
   }

@@ -41,6 +41,7 @@ class OneLayer : public Model {
   std::shared_ptr<EmbeddingCollection> embeddings_;
   torch::nn::Sequential layers_;
 };
-MILLRACE_REGISTER_MODEL(one_layer, &OneLayer::create, ModelLabels::kOfTasks);
+MILLRACE_REGISTER_MODEL(one_layer, "one hidden layer over features and embeddings",
+                        &OneLayer::create, ModelLabels::kOfTasks);
 
 }  // namespace millrace

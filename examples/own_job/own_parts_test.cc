@@ -31,6 +31,17 @@ class OwnPartsTest : public ProgramTest {
     return run(arguments);
   }
 
+  // Trains on a file of this test instead of that of the configuration.
+  ProgramResult train_on(const std::string& name, const std::vector<std::string>& changes = {}) {
+    std::vector<std::string> arguments = {"train", "examples/own_job/own_parts.textproto",
+                                          "--train_data", path(name)};
+    for (const std::string& change : changes) {
+      arguments.push_back("--set");
+      arguments.push_back(change);
+    }
+    return run(arguments);
+  }
+
   // Returns what is printed when the configuration with this change is refused.
   std::string refusal(const std::string& change) {
     const ProgramResult result = train({change});
@@ -57,6 +68,47 @@ TEST_F(OwnPartsTest, WrongNumbersAreReportedWithTheName) {
               AllOf(HasSubstr("metric \"hit_rate\""), HasSubstr("tolerance must be")));
   EXPECT_THAT(refusal("train.train_step.custom.[millrace.gradient_noise].stddev=-1"),
               AllOf(HasSubstr("train step \"gradient_noise\""), HasSubstr("stddev must be")));
+}
+
+TEST_F(OwnPartsTest, InfiniteNumbersAreRefused) {
+  EXPECT_THAT(refusal("train.sparse_optimizer.custom.[millrace.lion].weight_decay=inf"),
+              HasSubstr("weight_decay must be at least 0 and finite"));
+  EXPECT_THAT(refusal("train.sparse_optimizer.custom.[millrace.lion].weight_decay=1e300"),
+              HasSubstr("weight_decay must be at least 0 and finite"));
+  EXPECT_THAT(refusal("train.train_step.custom.[millrace.gradient_noise].stddev=inf"),
+              HasSubstr("stddev must be at least 0 and finite"));
+}
+
+TEST_F(OwnPartsTest, BlankLinesAreNoRows) {
+  const std::string row = R"({"seconds": 1, "age": 4, "page": [3]})";
+  std::string text = "\r\r\n\n";
+  for (int i = 0; i < 40; ++i) text += row + (i % 2 == 0 ? "\r\r\n\r\r\r\n" : "\n");
+  write("blank.jsonl", text + "\r\r");
+  const ProgramResult result = train_on("blank.jsonl", {"train.max_epochs=1"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("40 examples"));
+}
+
+TEST_F(OwnPartsTest, RowGroupsHaveALimit) {
+  // Rows of some 0.4 MB and of 1.2 MB.
+  const auto row = [](int ids) {
+    std::string text = R"({"seconds": 1, "age": 4, "page": [0)";
+    for (int i = 1; i < ids; ++i) text += ",1";
+    return text + "]}\n";
+  };
+  std::string rows;
+  for (int i = 0; i < 8; ++i) rows += row(200'000);
+  write("rows.jsonl", rows);
+  write("long.jsonl", rows + row(600'000));
+  const std::vector<std::string> limit = {"train.max_epochs=1",
+                                          "train.train_data.max_group_bytes=1048576"};
+  const ProgramResult taken = train_on("rows.jsonl", limit);
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_THAT(taken.err, HasSubstr("8 examples"));
+  const ProgramResult refused = train_on("long.jsonl", limit);
+  EXPECT_EQ(refused.exit_code, kBadData);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("long.jsonl"), HasSubstr("the line at byte"),
+                                 HasSubstr("raise max_group_bytes")));
 }
 
 TEST_F(OwnPartsTest, WrongNamesAreReportedWithTheirPlace) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "io/feature/feature_check.h"
 #include "io/feature/transform_check.h"
@@ -78,11 +79,10 @@ bool has_non_finite(absl::Span<const double> numbers) {
   return found != 0;
 }
 
-// The row that holds the value at `index`.
-int64_t row_of_value(const Column& column, int64_t index) {
-  if (column.offsets.empty()) return index;
-  return std::upper_bound(column.offsets.begin(), column.offsets.end(), index) -
-         column.offsets.begin() - 1;
+// Returns the row that holds the value at `index`. `offsets` are those of a column.
+int64_t row_of_value(absl::Span<const int64_t> offsets, int64_t index) {
+  if (offsets.empty()) return index;
+  return std::upper_bound(offsets.begin(), offsets.end(), index) - offsets.begin() - 1;
 }
 
 void fill_numbers(const Column& column, std::vector<double>* numbers) {
@@ -96,13 +96,13 @@ void fill_numbers(const Column& column, std::vector<double>* numbers) {
 }
 
 // Bad numbers become 0, their rows bad.
-absl::Status refuse_non_finite(const FeatureInput& input, const Column& column,
+absl::Status refuse_non_finite(const FeatureInput& input, absl::Span<const int64_t> offsets,
                                absl::string_view what, std::vector<double>* numbers) {
   if (!has_non_finite(*numbers)) return absl::OkStatus();
   for (size_t i = 0; i < numbers->size(); ++i) {
     double& number = (*numbers)[i];
     if (std::isfinite(number)) continue;
-    const int64_t row = row_of_value(column, static_cast<int64_t>(i));
+    const int64_t row = row_of_value(offsets, static_cast<int64_t>(i));
     if (!input.bad.contains(row)) {
       RETURN_IF_ERROR(input.bad.add(
           row, input.place.error(row, absl::StrCat(what, number, " is not a finite number"))));
@@ -168,10 +168,8 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
       absl::StrCat("feature \"", feature.name(), "\" from column \"", column_of(feature), "\"");
   RETURN_IF_ERROR(transform.check_default(), what);
   ASSIGN_OR_RETURN(Steps steps, transform.make_steps(feature, column), what);
-  for (std::unique_ptr<Transform>& step : steps) {
-    RETURN_IF_ERROR(step->prepare(files), what);
-    transform.steps_.push_back(std::move(step));
-  }
+  for (const Step& step : steps) RETURN_IF_ERROR(step.transform->prepare(files), what);
+  transform.steps_ = std::move(steps);
   return transform;
 }
 
@@ -196,14 +194,19 @@ absl::StatusOr<FeatureTransform::Steps> FeatureTransform::make_steps(const Featu
   ValueType type = reads_as_;
   for (int i = 0; i < feature.transform_size(); ++i) {
     const TransformConfig& config = feature.transform(i);
-    ASSIGN_OR_RETURN(steps.emplace_back(), create_transform(config, crosses));
+    Step& step = steps.emplace_back();
+    ASSIGN_OR_RETURN(step.transform, create_transform(config, crosses));
+    if (config.has_custom()) {
+      step.checked_as = absl::StrCat("feature \"", feature.name(), "\", transform \"",
+                                     config.custom().name(), "\"");
+    }
     crosses += config.has_cross() ? 1 : 0;
-    if (i == 0 && is_text) type = reads_as_ = type_for_text(steps[0]->takes());
+    if (i == 0 && is_text) type = reads_as_ = type_for_text(step.transform->takes());
     // Casts at the beginning change nothing in a column of integers.
     if (config.has_cast() && is_integer(reads_as_) && static_cast<int>(idle_casts) == i) {
       ++idle_casts;
     }
-    ASSIGN_OR_RETURN(type, type_after(*steps.back(), transform_name(config), type));
+    ASSIGN_OR_RETURN(type, type_after(*step.transform, transform_name(config), type));
   }
   steps.erase(steps.begin(), steps.begin() + idle_casts);
   if (wants_ids_ && !is_integer(type)) {
@@ -222,10 +225,10 @@ absl::Status FeatureTransform::take_weights(const FeatureInput& input, IdColumn*
   const Column& weights = *input.weights;
   std::vector<double> numbers;
   fill_numbers(weights, &numbers);
-  RETURN_IF_ERROR(refuse_non_finite(input, weights, "weight ", &numbers));
+  RETURN_IF_ERROR(refuse_non_finite(input, weights.offsets, "weight ", &numbers));
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (std::abs(numbers[i]) <= std::numeric_limits<float>::max()) continue;
-    const int64_t row = row_of_value(weights, static_cast<int64_t>(i));
+    const int64_t row = row_of_value(weights.offsets, static_cast<int64_t>(i));
     if (!input.bad.contains(row)) {
       RETURN_IF_ERROR(input.bad.add(
           row, input.place.error(
@@ -253,7 +256,8 @@ absl::StatusOr<FeatureValues> FeatureTransform::run(const FeatureInput& input,
   FeatureValues values;
   values.list.rows = column.rows;
   // Integers stay integers until a step (or the feature) wants numbers.
-  const bool first_takes_ids = !steps_.empty() && steps_[0]->takes() != Transform::Takes::kNumbers;
+  const bool first_takes_ids =
+      !steps_.empty() && steps_[0].transform->takes() != Transform::Takes::kNumbers;
   values.are_ids =
       column.type == ValueType::kInt64 ||
       (column.type == ValueType::kUint64 && (first_takes_ids || (steps_.empty() && wants_ids_)));
@@ -266,17 +270,40 @@ absl::StatusOr<FeatureValues> FeatureTransform::run(const FeatureInput& input,
       fill_numbers(column, &values.numbers);
     }
     if (missing != nullptr) *missing = take_nans(&values.numbers);
-    RETURN_IF_ERROR(refuse_non_finite(input, column, "", &values.numbers));
+    RETURN_IF_ERROR(refuse_non_finite(input, column.offsets, "", &values.numbers));
   }
   if (input.weights != nullptr) {
     values.list.values.resize(column.values());
     RETURN_IF_ERROR(take_weights(input, &values.list));
   }
   values.list.offsets = input.owned != nullptr ? std::move(input.owned->offsets) : column.offsets;
-  for (const std::shared_ptr<const Transform>& step : steps_) {
-    RETURN_IF_ERROR(step->apply(input, &values));
-  }
+  absl::Span<const size_t> missing_places;
+  if (missing != nullptr) missing_places = *missing;
+  RETURN_IF_ERROR(apply_steps(input, missing_places, &values));
   return values;
+}
+
+absl::Status FeatureTransform::apply_steps(const FeatureInput& input,
+                                           absl::Span<const size_t> missing,
+                                           FeatureValues* values) const {
+  const auto count = [&] {
+    return values->are_ids ? values->list.values.size() : values->numbers.size();
+  };
+  for (const Step& step : steps_) {
+    const size_t before = count();
+    RETURN_IF_ERROR(step.transform->apply(input, values));
+    if (step.checked_as.empty()) continue;
+    if (!missing.empty() && count() != before) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          step.checked_as, " changes the number of values; missing: MASK needs one that keeps it"));
+    }
+    if (values->are_ids) continue;
+    // The results of missing numbers are not used, and may be anything.
+    for (const size_t place : missing) values->numbers[place] = 0;
+    RETURN_IF_ERROR(refuse_non_finite(
+        input, values->list.offsets, absl::StrCat(step.checked_as, ": result "), &values->numbers));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status FeatureTransform::append_ids(const FeatureInput& input, IdColumn* out) const {

@@ -29,7 +29,7 @@ namespace millrace {
 // applied to it. Immutable; thread-safe.
 //
 // Adds bad rows to FeatureInput::bad. A bad row also gets a value, so that all columns keep the
-// same length.
+// same length. A row is also bad if a registered transform makes a number of it that is not finite.
 class FeatureTransform {
  public:
   // `labels`: the valid labels. `files` hold vocabularies.
@@ -56,7 +56,13 @@ class FeatureTransform {
   absl::Status append_numbers(const FeatureInput& input, std::vector<float>* out) const;
 
  private:
-  using Steps = std::vector<std::unique_ptr<Transform>>;
+  struct Step {
+    std::shared_ptr<Transform> transform;  // shared with copies of this; constant after create()
+    // Names feature and transform in errors about the results of a registered transform. Empty for
+    // a built-in kind, whose results are finite.
+    std::string checked_as;
+  };
+  using Steps = std::vector<Step>;
 
   FeatureTransform() = default;
   // Makes the transforms, and checks that each takes what the one before it gives.
@@ -66,6 +72,9 @@ class FeatureTransform {
   // is transformed in their place.
   absl::StatusOr<FeatureValues> run(const FeatureInput& input,
                                     std::vector<size_t>* missing = nullptr) const;
+  // Applies the transforms to `values`. `missing` as in run().
+  absl::Status apply_steps(const FeatureInput& input, absl::Span<const size_t> missing,
+                           FeatureValues* values) const;
   absl::Status take_weights(const FeatureInput& input, IdColumn* list) const;
   absl::Status append_number(const FeatureInput& input, int64_t row, int64_t count, double value,
                              float* out) const;
@@ -77,7 +86,7 @@ class FeatureTransform {
   int64_t default_id_ = 0;
   double default_number_ = 0;
   ValueType reads_as_ = ValueType::kInt64;
-  std::vector<std::shared_ptr<const Transform>> steps_;  // shared with copies of this
+  Steps steps_;
 };
 
 // Returns the name of the column that a feature is made from: its `column`, or its own name.

@@ -12,6 +12,7 @@
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "io/transform/hash_functions.h"
+#include "io/transform/transform_registry.h"
 
 namespace millrace {
 namespace {
@@ -22,6 +23,28 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const ColumnPlace kPlace = {.path = "f.orc", .column = "x", .first_row = 100};
+
+// x → 1 / x, and without zeros if it leaves them out.
+class Reciprocal : public Transform {
+ public:
+  explicit Reciprocal(bool omits_zeros) : omits_zeros_(omits_zeros) {}
+  Takes takes() const override { return Takes::kNumbers; }
+  ValueType gives(ValueType) const override { return ValueType::kDouble; }
+  absl::Status apply(const FeatureInput&, FeatureValues* values) const override {
+    values->make_numbers();
+    if (omits_zeros_) std::erase(values->numbers, 0);
+    for (double& number : values->numbers) number = 1 / number;
+    return absl::OkStatus();
+  }
+
+ private:
+  const bool omits_zeros_;
+};
+MILLRACE_REGISTER_TRANSFORM(reciprocal, "1 / x", [](const CustomConfig&) {
+  return std::make_unique<Reciprocal>(false);
+});
+MILLRACE_REGISTER_TRANSFORM(omitting, "1 / x without zeros",
+                            [](const CustomConfig&) { return std::make_unique<Reciprocal>(true); });
 
 FeatureConfig feature(const std::string& text) {
   FeatureConfig config;
@@ -420,6 +443,42 @@ TEST(FeatureTransformTest, MissingLabelsAreNotTransformed) {
   EXPECT_TRUE(std::isnan(out[1]));
   EXPECT_TRUE(std::isnan(out[2]));
   EXPECT_EQ(out[3], 1);
+}
+
+TEST(FeatureTransformTest, RegisteredTransformsMakeRowsBadByNumbersThatAreNotFinite) {
+  const std::string config = "kind: DENSE transform { custom { name: 'reciprocal' } }";
+  EXPECT_THAT(
+      numbers(config, doubles({{1}, {4}, {0}})),
+      StatusIs(absl::StatusCode::kDataLoss,
+               HasSubstr("f.orc, row 102, column x: feature \"x\", transform \"reciprocal\": "
+                         "result inf is not a finite number")));
+  // Also where a transform behind it would hide the number.
+  EXPECT_THAT(numbers(config + " transform { clip { min: -9 max: 9 } }", doubles({{1}, {-0.0}})),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("row 101, column x")));
+
+  BadRows bad(4, /*skip=*/true);
+  std::vector<float> out;
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
+                       make(config + " default_value: 7", ValueType::kDouble));
+  const Column column = doubles({{}, {2}, {0}, {4}});
+  ASSERT_OK(transform.append_numbers({column, kPlace, bad}, &out));
+  EXPECT_THAT(out, ElementsAre(7, 0.5, 0, 0.25));
+  EXPECT_EQ(bad.count(), 1);
+  EXPECT_TRUE(bad.contains(2));
+}
+
+TEST(FeatureTransformTest, RegisteredTransformsMayGiveAnythingForMissingLabels) {
+  const std::string mask = "kind: LABEL missing: MASK transform { custom { name: '";
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
+                       make(mask + "reciprocal' } }", ValueType::kDouble));
+  std::vector<float> out;
+  ASSERT_OK(append(transform, doubles({{1}, {std::nan("")}}), &out));
+  EXPECT_THAT(out, ElementsAre(1, testing::NanSensitiveFloatEq(std::nanf(""))));
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform shorter,
+                       make(mask + "omitting' } }", ValueType::kDouble));
+  EXPECT_THAT(append(shorter, doubles({{1}, {std::nan("")}}), &out),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("transform \"omitting\""), HasSubstr("missing: MASK"))));
 }
 
 TEST(FeatureTransformTest, MissingLabelsOfIntegers) {

@@ -1,17 +1,26 @@
 #include "io/feature/text_ids.h"
 
+#include <memory>
+
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "io/bad_rows.h"
 #include "io/block.h"
+#include "io/transform/create_transform.h"
 
 namespace millrace {
 namespace {
 
-bool takes_text(const FeatureConfig& feature) {
+// Returns true if the feature makes ids of text. Errors: those of create_transform().
+absl::StatusOr<bool> takes_text(const FeatureConfig& feature) {
   if (feature.kind() != FeatureConfig::SPARSE || feature.transform().empty()) return false;
   const TransformConfig& first = feature.transform(0);
-  return first.has_hash() || first.has_multi_hash() || first.has_vocabulary();
+  if (!first.has_custom()) {
+    return first.has_hash() || first.has_multi_hash() || first.has_vocabulary();
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Transform> transform, create_transform(first, 0));
+  return transform->takes() == Transform::Takes::kTextOrIntegers;
 }
 
 const std::string& table_of(const FeatureConfig& feature) {
@@ -45,7 +54,10 @@ absl::StatusOr<std::optional<TextIds>> TextIds::create(absl::Span<const FeatureC
                                                        absl::string_view table, FileSystem& files) {
   std::optional<FeatureConfig> chosen;
   for (const FeatureConfig& feature : features) {
-    if (!takes_text(feature) || table_of(feature) != table) continue;
+    if (table_of(feature) != table) continue;
+    ASSIGN_OR_RETURN(const bool is_text, takes_text(feature),
+                     absl::StrCat("feature \"", feature.name(), "\""));
+    if (!is_text) continue;
     FeatureConfig one = of_one_text(feature);
     for (const TransformConfig& step : one.transform()) {
       if (!step.has_multi_hash() && !step.has_cross()) continue;
@@ -76,6 +88,11 @@ absl::StatusOr<std::vector<std::optional<int64_t>>> TextIds::find(const StringVa
   RETURN_IF_ERROR(transform_.append_ids({column, {"", feature_, 0}, bad}, &ids));
   std::vector<std::optional<int64_t>> found(column.rows);
   for (int64_t row = 0; row < ids.rows; ++row) {
+    if (ids.end(row) - ids.begin(row) > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("feature ", feature_, " makes several ids of the text \"",
+                       absl::CHexEscape(texts[row]), "\"; give the ids as integers"));
+    }
     if (ids.begin(row) < ids.end(row)) found[row] = ids.values[ids.begin(row)];
   }
   return found;

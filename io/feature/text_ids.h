@@ -27,17 +27,19 @@ namespace millrace {
 class TextIds {
  public:
   // `features`: those of the job. `files` hold vocabularies.
-  // Returns: none if no sparse feature of `table` makes ids of text, by a transform hash or
-  // vocabulary that stands first.
+  // Returns: none if no sparse feature of `table` makes ids of text: its first transform is hash,
+  // vocabulary or a registered one that takes text.
   // Errors: InvalidArgument naming table and features for transforms that differ between two of
-  // them, or that make several ids of one text; those of FeatureTransform.
+  // them, or that make several ids of one text; those of create_transform() and FeatureTransform.
   static absl::StatusOr<std::optional<TextIds>> create(absl::Span<const FeatureConfig> features,
                                                        absl::string_view table, FileSystem& files);
 
   // The feature that the transforms are of, for messages.
   const std::string& feature() const { return feature_; }
 
-  // Returns: the id of each text; none for a word that is not in the vocabulary.
+  // Returns: the id of each text; none for a word that is not in the vocabulary. Errors:
+  // InvalidArgument naming feature and text if registered transforms make several ids of the text;
+  // those of the transforms.
   absl::StatusOr<std::vector<std::optional<int64_t>>> find(const StringValues& texts) const;
 
  private:

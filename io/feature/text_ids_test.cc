@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "io/transform/hash_functions.h"
+#include "io/transform/transform_registry.h"
 
 namespace millrace {
 namespace {
@@ -15,6 +16,34 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Optional;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+// The number of bytes of a text, `times` times.
+class Length : public Transform {
+ public:
+  Length(Takes takes, int64_t times) : takes_(takes), times_(times) {}
+  Takes takes() const override { return takes_; }
+  absl::Status apply(const FeatureInput& input, FeatureValues* values) const override {
+    const int64_t count = static_cast<int64_t>(input.column.strings.size());
+    values->list.offsets = {0};
+    const absl::Span<int64_t> ids = values->make_ids(times_ * count);
+    for (int64_t i = 0; i < times_ * count; ++i) ids[i] = input.column.strings[i / times_].size();
+    for (int64_t i = 1; i <= count; ++i) values->list.offsets.push_back(times_ * i);
+    return absl::OkStatus();
+  }
+
+ private:
+  const Takes takes_;
+  const int64_t times_;
+};
+MILLRACE_REGISTER_TRANSFORM(text_length, "", [](const CustomConfig&) {
+  return std::make_unique<Length>(Transform::Takes::kTextOrIntegers, 1);
+});
+MILLRACE_REGISTER_TRANSFORM(text_length_twice, "", [](const CustomConfig&) {
+  return std::make_unique<Length>(Transform::Takes::kTextOrIntegers, 2);
+});
+MILLRACE_REGISTER_TRANSFORM(of_integers, "", [](const CustomConfig&) {
+  return std::make_unique<Length>(Transform::Takes::kIntegers, 1);
+});
 
 class TextIdsTest : public testing::Test {
  protected:
@@ -64,6 +93,22 @@ TEST_F(TextIdsTest, FeaturesOfIntegersMakeNone) {
                        create("feature { name: 'items' } feature { name: 'item' table: 'items' "
                               "transform { modulo { divisor: 7 } } }"));
   EXPECT_FALSE(none.has_value());
+}
+
+TEST_F(TextIdsTest, RegisteredTransformsOfTextMakeIds) {
+  const auto feature = [](const std::string& name) {
+    return "feature { name: 'items' transform { custom { name: '" + name + "' } } }";
+  };
+  ASSERT_OK_AND_ASSIGN(const auto ids, find(feature("text_length")));
+  EXPECT_THAT(ids, ElementsAre(Optional(4), Optional(2), Optional(4)));
+  ASSERT_OK_AND_ASSIGN(const auto none, create(feature("of_integers")));
+  EXPECT_FALSE(none.has_value());
+  EXPECT_THAT(
+      find(feature("text_length_twice")),
+      StatusIs(kInvalid, HasSubstr("feature items makes several ids of the text \"ring\"")));
+  EXPECT_THAT(create(feature("text_lenght")),
+              StatusIs(kInvalid, AllOf(HasSubstr("feature \"items\""),
+                                       HasSubstr("did you mean \"text_length\"?"))));
 }
 
 TEST_F(TextIdsTest, FeaturesThatDifferAndSeveralIdsAreRefused) {

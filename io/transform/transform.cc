@@ -16,6 +16,8 @@ absl::Span<int64_t> FeatureValues::make_ids(int64_t count) {
 
 ValueType Transform::gives(ValueType) const { return ValueType::kInt64; }
 
+std::vector<std::string> Transform::files() const { return {}; }
+
 absl::Status Transform::prepare(FileSystem&) { return absl::OkStatus(); }
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_IO_TRANSFORM_TRANSFORM_H_
 #define MILLRACE_IO_TRANSFORM_TRANSFORM_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,11 +42,17 @@ class Transform {
   // The default implementation returns kInt64.
   virtual ValueType gives(ValueType in) const;
 
+  // Returns the paths of the files that prepare() reads, also before prepare(). Checkpoints record
+  // the content of these files: a run that resumes refuses other content, and a file that is not
+  // listed here may change unnoticed. The default implementation returns none.
+  virtual std::vector<std::string> files() const;
+
   // Reads the files that the transform needs. Called once, before apply().
   // The default implementation does nothing. Errors: those of reading.
   virtual absl::Status prepare(FileSystem& files);
 
-  // Replaces the values of all rows. Adds bad rows to `input.bad`; they get a value, too.
+  // Replaces the values of all rows. Adds bad rows to `input.bad`; they get a value, too. A row in
+  // which a registered transform leaves a number that is not finite is bad without that.
   // Errors: DataLoss for a bad row that may not be left out.
   virtual absl::Status apply(const FeatureInput& input, FeatureValues* values) const = 0;
 };

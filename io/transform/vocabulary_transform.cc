@@ -15,6 +15,8 @@ class VocabularyLookup : public Transform {
 
   Takes takes() const override { return Takes::kTextOrIntegers; }
 
+  std::vector<std::string> files() const override { return {config_.path()}; }
+
   absl::Status prepare(FileSystem& files) override {
     ASSIGN_OR_RETURN(vocabulary_, Vocabulary::load(files, config_.path(), config_.other_ids()));
     return absl::OkStatus();

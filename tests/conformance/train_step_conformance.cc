@@ -83,12 +83,13 @@ void check_seeding(const MakeStep& make) {
     return numbers;
   };
   const std::vector<double> numbers = drawn(1, 7, 0);
-  ASSERT_EQ(numbers.size(), 2);
+  ASSERT_EQ(numbers.size(), 2) << "one forward pass for each micro-batch";
   EXPECT_NE(numbers[0], numbers[1]) << "micro-batches share their random numbers";
   torch::rand({100});
   EXPECT_EQ(drawn(1, 7, 0), numbers) << "what was drawn before matters";
   for (const auto& [what, other] :
        {std::pair("seed", drawn(2, 7, 0)), {"step", drawn(1, 8, 0)}, {"rank", drawn(1, 7, 1)}}) {
+    ASSERT_EQ(other.size(), 2) << what;
     EXPECT_NE(other[0], numbers[0]) << what;
     EXPECT_NE(other[1], numbers[1]) << what;
     EXPECT_NE(other[0], numbers[1]) << what;
@@ -114,15 +115,21 @@ void check_micro_batches(const MakeStep& make) {
 
 // The loss is divided by the examples of all ranks, or by the targets, and so are the gradients.
 void check_division(const MakeStep& make) {
+  // Returns an undefined tensor if the observer saw no gradient.
   const auto gradient = [&](int64_t examples, bool targets) {
     Bench bench(make, "sgd");
     bench.model().gives_targets = targets;
     EXPECT_OK(bench.run(batches(1, 8), examples));
-    return bench.observer.dense[0];
+    return bench.observer.dense.empty() ? at::Tensor() : bench.observer.dense[0];
   };
-  EXPECT_TRUE(at::allclose(gradient(16, false) * 2, gradient(8, false)));
-  EXPECT_TRUE(at::allclose(gradient(8, true), gradient(8, false) * 2));
-  EXPECT_TRUE(at::allclose(gradient(16, true), gradient(8, true)))
+  const at::Tensor of_8 = gradient(8, false), of_16 = gradient(16, false);
+  const at::Tensor of_8_targets = gradient(8, true), of_16_targets = gradient(16, true);
+  for (const at::Tensor& each : {of_8, of_16, of_8_targets, of_16_targets}) {
+    ASSERT_TRUE(each.defined()) << "after_backward saw no gradient";
+  }
+  EXPECT_TRUE(at::allclose(of_16 * 2, of_8));
+  EXPECT_TRUE(at::allclose(of_8_targets, of_8 * 2));
+  EXPECT_TRUE(at::allclose(of_16_targets, of_8_targets))
       << "the number of examples must not matter where there are targets";
 }
 
@@ -135,29 +142,41 @@ std::vector<Batch> batches_of_tasks(int64_t count, int64_t size) {
   return batches;
 }
 
+// What three steps came to.
+struct TaskSteps {
+  at::Tensor predictions;
+  at::Tensor losses;  // [steps, tasks]
+};
+
+// Trains three steps over tasks, in so many micro-batches.
+void train_tasks(const MakeStep& make, int64_t micro_batches, TaskSteps* trained) {
+  Bench bench(make);
+  bench.model().counts_targets = true;
+  std::vector<at::Tensor> losses;
+  for (int step = 0; step < 3; ++step) {
+    ASSERT_OK_AND_ASSIGN(const StepResult result,
+                         bench.run(batches_of_tasks(micro_batches, 16 / micro_batches)));
+    EXPECT_TRUE(result.applied);
+    EXPECT_THAT(result.task_targets, ElementsAre(12, 3));
+    ASSERT_TRUE(result.task_losses.defined());
+    EXPECT_TRUE(at::allclose(result.loss, result.task_losses.sum()));
+    losses.push_back(result.task_losses);
+  }
+  *trained = {bench.predictions(), at::stack(losses)};
+}
+
 // The loss of each task is divided by its targets in all micro-batches.
 void check_tasks(const MakeStep& make) {
-  const auto trained = [&](int64_t micro_batches) {
-    Bench bench(make);
-    bench.model().counts_targets = true;
-    std::vector<at::Tensor> losses;
-    for (int step = 0; step < 3; ++step) {
-      const absl::StatusOr<StepResult> result =
-          bench.run(batches_of_tasks(micro_batches, 16 / micro_batches));
-      EXPECT_OK(result);
-      EXPECT_TRUE(result->applied);
-      EXPECT_THAT(result->task_targets, ElementsAre(12, 3));
-      EXPECT_TRUE(at::allclose(result->loss, result->task_losses.sum()));
-      losses.push_back(result->task_losses);
-    }
-    return std::pair(bench.predictions(), at::stack(losses));
-  };
-  const auto [predictions, losses] = trained(1);
+  TaskSteps whole_batches;
+  train_tasks(make, 1, &whole_batches);
+  ASSERT_TRUE(whole_batches.losses.defined());
   for (const int64_t micro_batches : {2, 4, 16}) {
     SCOPED_TRACE(absl::StrCat(micro_batches, " micro-batches"));
-    const auto [other_predictions, other_losses] = trained(micro_batches);
-    EXPECT_TRUE(at::allclose(other_predictions, predictions, 1e-5, 1e-6));
-    EXPECT_TRUE(at::allclose(other_losses, losses, 1e-5, 1e-6));
+    TaskSteps other;
+    train_tasks(make, micro_batches, &other);
+    ASSERT_TRUE(other.losses.defined());
+    EXPECT_TRUE(at::allclose(other.predictions, whole_batches.predictions, 1e-5, 1e-6));
+    EXPECT_TRUE(at::allclose(other.losses, whole_batches.losses, 1e-5, 1e-6));
   }
   // By hand: means over targets, in the first step.
   Bench bench(make, "sgd");
@@ -166,12 +185,15 @@ void check_tasks(const MakeStep& make) {
   const at::Tensor sums = bench.model().forward(whole[0])->loss.detach();
   bench.parts().sparse_optimizer->discard();
   ASSERT_OK_AND_ASSIGN(const StepResult result, bench.run(whole));
+  ASSERT_TRUE(result.task_losses.defined());
   EXPECT_TRUE(at::allclose(result.task_losses, sums / at::tensor({12.0f, 3.0f})));
 }
 
 // A task without a target in the step has no part in it.
 void check_tasks_without_targets(const MakeStep& make) {
-  const auto run = [&](bool with_second_label) {
+  double loss = 0, loss_alone = 0;
+  at::Tensor weight, weight_alone;
+  const auto run = [&](bool with_second_label, double* loss, at::Tensor* weight) {
     Bench bench(make, "sgd");
     bench.model().counts_targets = true;
     std::vector<Batch> step = batches_of_tasks(2, 8);
@@ -183,14 +205,16 @@ void check_tasks_without_targets(const MakeStep& make) {
         batch.labels = batch.labels.narrow(1, 0, 1);
       }
     }
-    const absl::StatusOr<StepResult> result = bench.run(step);
-    EXPECT_OK(result);
-    EXPECT_TRUE(result->applied);
-    EXPECT_EQ(result->task_losses.size(0), with_second_label ? 2 : 1);
-    return std::pair(result->loss.item<double>(), bench.parameter(0).detach().clone());
+    ASSERT_OK_AND_ASSIGN(const StepResult result, bench.run(step));
+    EXPECT_TRUE(result.applied);
+    ASSERT_TRUE(result.task_losses.defined());
+    EXPECT_EQ(result.task_losses.size(0), with_second_label ? 2 : 1);
+    *loss = result.loss.item<double>();
+    *weight = bench.parameter(0).detach().clone();
   };
-  const auto [loss, weight] = run(true);
-  const auto [loss_alone, weight_alone] = run(false);
+  run(true, &loss, &weight);
+  run(false, &loss_alone, &weight_alone);
+  ASSERT_TRUE(weight.defined() && weight_alone.defined());
   EXPECT_DOUBLE_EQ(loss, loss_alone);
   EXPECT_TRUE(at::allclose(weight, weight_alone));
 
@@ -367,6 +391,7 @@ void check_clipping(const MakeStep& make) {
   EXPECT_EQ(result.figures[0].first, "gradient_norm");
   EXPECT_NEAR(result.figures[0].second, whole, 1e-6 * whole) << "before clipping";
   EXPECT_NEAR(norm(clipped.observer), whole / 2, 1e-4 * whole) << "after_backward sees the result";
+  ASSERT_FALSE(clipped.observer.dense.empty());
   EXPECT_TRUE(
       at::allclose(before - 0.1 * clipped.observer.dense[0], clipped.parameter(0).detach()));
   EXPECT_LT((clipped.predictions() - plain.predictions()).abs().max().item<double>(), 1);

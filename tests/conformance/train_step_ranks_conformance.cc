@@ -101,11 +101,14 @@ void check_ranks(const MakeStep& make) {
   const auto halves = train_two_ranks(make, 4, 3, applied);
   const std::vector<at::Tensor> reference = losses;
   const at::Tensor expected = weight;
+  for (const at::Tensor& loss : reference) ASSERT_TRUE(loss.defined());
   for (const int64_t cut : {1, 7, 8}) {
     SCOPED_TRACE(absl::StrCat(cut, " examples on rank 0, ", 8 - cut, " on rank 1"));
+    losses.assign(3, at::Tensor());
     expect_same_ranks(*train_two_ranks(make, cut, 3, applied), *halves);
     EXPECT_TRUE(at::allclose(weight, expected, 1e-6, 1e-7));
     for (size_t i = 0; i < 3; ++i) {
+      ASSERT_TRUE(losses[i].defined()) << "step " << i;
       EXPECT_TRUE(at::allclose(losses[i], reference[i], 1e-6, 1e-7));
     }
   }
@@ -133,6 +136,7 @@ void check_tasks_on_ranks(const MakeStep& make) {
         const absl::StatusOr<StepResult> result = bench.run({part}, 16, bench.targets_of({whole}));
         if (!result.ok()) return result.status();
         EXPECT_THAT(result->task_targets, ElementsAre(12, 3));
+        if (!result->task_losses.defined()) return absl::InternalError("no losses of tasks");
         EXPECT_TRUE(at::allclose(result->loss, result->task_losses.sum()));
         if (rank == 0) results[cut].push_back(result->task_losses);
       }
@@ -143,6 +147,7 @@ void check_tasks_on_ranks(const MakeStep& make) {
     for (const absl::Status& status : run_thread_ranks({.world_size = 2}, body)) EXPECT_OK(status);
     if (cut == 16) continue;
     expect_same_ranks(ranks, whole_on_first);
+    ASSERT_EQ(results[cut].size(), results[16].size());
     for (size_t i = 0; i < results[cut].size(); ++i) {
       EXPECT_TRUE(at::allclose(results[cut][i], results[16][i], 1e-5, 1e-6)) << i;
     }
@@ -169,6 +174,7 @@ void check_clipping_on_ranks(const MakeStep& make) {
         [](int, Bench& bench) { bench.clipping = clipping_by_norm(0.01); });
     EXPECT_EQ(ranks->parameters[0], ranks->parameters[1]);
     EXPECT_EQ(first_of_rank[0], first_of_rank[1]);
+    ASSERT_EQ(norms[cut].size(), 3) << "one norm for each step";
     for (size_t i = 0; i < 3; ++i) {
       EXPECT_NEAR(norms[cut][i], norms[1][i], 1e-5 * norms[1][i]);
     }

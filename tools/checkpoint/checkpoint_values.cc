@@ -151,9 +151,9 @@ absl::StatusOr<AskedRows> asked_rows(const CheckpointManifest& manifest, const s
   ASSIGN_OR_RETURN(const std::optional<TextIds> text_ids,
                    TextIds::create(features_of(manifest), table, files));
   if (!text_ids.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--ids: \"", texts[0], "\" is no 64-bit id, and no feature of table ", table,
-                     " makes ids of text (transform hash or vocabulary)"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--ids: \"", texts[0], "\" is no 64-bit id, and no feature of table ", table,
+        " makes ids of text (transform hash, vocabulary or a registered one of text)"));
   }
   ASSIGN_OR_RETURN(const std::vector<std::optional<int64_t>> found, text_ids->find(texts));
   for (size_t i = 0; i < found.size(); ++i) {

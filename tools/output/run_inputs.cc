@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "io/files/deep_glob.h"
 #include "io/files/glob_pattern.h"
+#include "io/transform/transform_registry.h"
 
 namespace millrace {
 namespace {
@@ -31,6 +32,24 @@ void add_data(const std::string& field, const DataConfig& data, std::vector<RunI
   }
 }
 
+// Appends the files that transforms read.
+void add_transforms(const FeatureConfig& feature, std::vector<RunInput>& inputs) {
+  const std::string where = absl::StrCat("train.feature \"", feature.name(), "\"");
+  for (const TransformConfig& config : feature.transform()) {
+    if (config.has_vocabulary()) {
+      inputs.push_back({absl::StrCat("the vocabulary of ", where), config.vocabulary().path()});
+    }
+    if (!config.has_custom()) continue;
+    const auto transform = transform_registry().create(config.custom());
+    if (!transform.ok()) continue;  // reported when the data is opened
+    for (const std::string& path : (*transform)->files()) {
+      inputs.push_back(
+          {absl::StrCat("a file of the transform \"", config.custom().name(), "\" of ", where),
+           path});
+    }
+  }
+}
+
 // Returns the paths as the configuration has them, each with its field.
 std::vector<RunInput> named_inputs(const TrainConfig& config) {
   std::vector<RunInput> inputs;
@@ -39,11 +58,7 @@ std::vector<RunInput> named_inputs(const TrainConfig& config) {
     add_data(absl::StrCat("train.eval_data \"", set.name(), "\""), set.data(), inputs);
   }
   for (const FeatureConfig& feature : config.feature()) {
-    for (const TransformConfig& transform : feature.transform()) {
-      if (!transform.has_vocabulary()) continue;
-      inputs.push_back({absl::StrCat("the vocabulary of train.feature \"", feature.name(), "\""),
-                        transform.vocabulary().path()});
-    }
+    add_transforms(feature, inputs);
   }
   for (const SourceConfig& source : config.model_bank().source()) {
     inputs.push_back({"a source of train.model_bank", source.path()});

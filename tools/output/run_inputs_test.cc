@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/status_matchers.h"
+#include "io/transform/transform_registry.h"
 #include "proto/config_reader.h"
 #include "tests/io_testing/data_files.h"
 
@@ -17,6 +18,18 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
+
+// Reads a file.
+class Lookup : public Transform {
+ public:
+  Takes takes() const override { return Takes::kIntegers; }
+  std::vector<std::string> files() const override { return {"rates.txt"}; }
+  absl::Status apply(const FeatureInput&, FeatureValues*) const override {
+    return absl::OkStatus();
+  }
+};
+MILLRACE_REGISTER_TRANSFORM(lookup, "",
+                            [](const CustomConfig&) { return std::make_unique<Lookup>(); });
 
 TrainConfig parse(const std::string& text) {
   TrainConfig config;
@@ -39,6 +52,15 @@ class RunInputsTest : public testing::Test {
     return paths;
   }
 };
+
+TEST_F(RunInputsTest, FilesOfRegisteredTransforms) {
+  const std::vector<RunInput> inputs = run_inputs(FileSystem::local(), "job.textproto", parse(R"(
+        feature { name: "a" transform { custom { name: "lookup" } } }
+        feature { name: "b" transform { custom { name: "unknown" } } })"));
+  ASSERT_EQ(inputs.size(), 2);
+  EXPECT_EQ(inputs[1].path, "rates.txt");
+  EXPECT_EQ(inputs[1].what, "a file of the transform \"lookup\" of train.feature \"a\"");
+}
 
 TEST_F(RunInputsTest, WhateverNamesAFile) {
   touch("t/a.orc");

@@ -17,9 +17,9 @@ std::string flag_name(const PartFamily& family) {
 }
 
 std::string place_of(const PartEntry& part) {
-  if (!part.field.empty()) return "built in";
-  return absl::StrCat(part.places.size() > 1 ? "ambiguous: " : "",
-                      absl::StrJoin(part.places, " and "));
+  std::vector<std::string> places = part.places;
+  if (!part.field.empty()) places.insert(places.begin(), "built in");
+  return absl::StrCat(places.size() > 1 ? "ambiguous: " : "", absl::StrJoin(places, " and "));
 }
 
 std::string describe(const PartFamily& family) {

@@ -12,7 +12,8 @@ namespace millrace {
 // Returns one paragraph for each family of parts, or for the one whose name is `family`, with
 // spaces or underscores. The first line of a paragraph says how a configuration names a registered
 // part. Each further line is a part with its description, and the place where it is registered or
-// "built in". Errors: InvalidArgument for an unknown family, with the nearest and all.
+// "built in". A name that several parts have is ambiguous: the line has all their places. Errors:
+// InvalidArgument for an unknown family, with the nearest and all.
 absl::StatusOr<std::string> list_parts(absl::string_view family);
 
 }  // namespace millrace

@@ -18,9 +18,11 @@ class Tones : public PartFamily {
  public:
   Tones() : PartFamily("low tone", "tones { custom { name: \"NAME\" } }") {
     add_field("bass", "bass { … }", [] { return "very low"; });
+    add_field("tenor", "tenor { … }", [] { return "rather low"; });
     add_part("alto", "not low", std::source_location::current());
     add_part("twice", "", std::source_location::current());
     add_part("twice", "", std::source_location::current());
+    add_part("tenor", "from outside", std::source_location::current());
   }
 };
 const Tones& kTones = *new Tones;
@@ -31,7 +33,10 @@ TEST(PartListTest, ListsOneFamily) {
   EXPECT_THAT(text,
               AllOf(HasSubstr("low_tone, configured by tones { custom { name: \"NAME\" } }\n"),
                     HasSubstr("bass   built in"), HasSubstr("very low"),
-                    HasSubstr("tools/parts/part_list_test.cc:22"), HasSubstr("ambiguous: "),
+                    HasSubstr("tools/parts/part_list_test.cc:22"),
+                    HasSubstr("ambiguous: tools/parts/part_list_test.cc:23 and "
+                              "tools/parts/part_list_test.cc:24"),
+                    HasSubstr("ambiguous: built in and tools/parts/part_list_test.cc:25"),
                     Not(HasSubstr("colour"))));
   EXPECT_EQ(list_parts("low tone").value(), text);
 }
