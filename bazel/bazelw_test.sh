@@ -3,7 +3,7 @@
 # bazel: set-ups that succeed, and one line for each way in which they fail.
 set -uo pipefail
 # Of the bazelw that runs this.
-unset MILLRACE_S3_SERVER MILLRACE_CLANG_FORMAT MILLRACE_TORCHRUN MILLRACE_DATA MILLRACE_CACHE MILLRACE_DISK_CACHE MILLRACE_DISK_CACHE_GB MILLRACE_OUTPUT_ROOT LIBTORCH
+unset MILLRACE_S3_SERVER MILLRACE_CLANG_FORMAT MILLRACE_TORCHRUN MILLRACE_DATA MILLRACE_CACHE MILLRACE_DISK_CACHE MILLRACE_DISK_CACHE_GB MILLRACE_OUTPUT_ROOT MILLRACE_WORKSPACE LIBTORCH
 
 source=$PWD
 work=$(mktemp -d /tmp/bazelw.XXXXXX)  # another user must get there, too
@@ -77,6 +77,20 @@ for command in build run; do
   check "bazelw $command" test "$code:$output" = 0:"$(grep building <<< "$output")"
 done
 arguments=(build //x)
+
+fresh another_workspace
+touch "$here/installed"
+program bazel 'echo "$PWD" bazel "$@"'
+mkdir -p "$here/own/folder"
+call env MILLRACE_WORKSPACE="$here/own"
+expect 1 "^bazelw: MILLRACE_WORKSPACE is .*/own, which has no file WORKSPACE: set it to"
+touch "$here/own/WORKSPACE"
+call env MILLRACE_WORKSPACE="$here/own"
+expect 0 "^$here/own bazel build --repo_env=MILLRACE_VENV=$here/cache/venv .*//x$"
+output=$(cd "$here/own/folder" && MILLRACE_WORKSPACE=$here/own MILLRACE_CACHE=$here/cache \
+  PATH=$here/bin:$PATH "$here/repo/bazelw" build //y 2>&1)
+code=$?
+expect 0 "^$here/own/folder bazel build .*//y$"
 
 fresh no_network
 program apt-get "echo \"Temporary failure resolving 'deb.debian.org'\"; exit 100"

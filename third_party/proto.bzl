@@ -2,6 +2,10 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
 
+def _folder(repository):
+    """Returns the folder of a repository's files, relative to where commands run."""
+    return "external/" + repository if repository else "."
+
 def millrace_cc_proto(name, src, deps = [], proto_deps = [], visibility = None):
     """A cc_library `name` made from one proto file.
 
@@ -14,12 +18,21 @@ def millrace_cc_proto(name, src, deps = [], proto_deps = [], visibility = None):
     """
     stem = src[:-len(".proto")]
 
+    # Names of files in imports are relative to a repository: that of `src`, or this one.
+    own = _folder(native.repository_name().lstrip("@"))
+    folders = [own]
+    millrace = _folder(Label("//proto:config_imports").workspace_name)
+    if millrace != own:
+        folders.append(millrace)
+    protoc = "protoc " + " ".join(["--proto_path=" + folder for folder in folders])
+    output = "$(GENDIR)" if own == "." else "$(GENDIR)/" + own
+
     # A file that imports proto/config.proto needs the files which that imports, too.
     native.genrule(
         name = stem + "_protoc",
         srcs = [src] + proto_deps + [str(Label("//proto:config_imports"))],
         outs = [stem + ".pb.h", stem + ".pb.cc"],
-        cmd = "protoc --proto_path=. --cpp_out=$(GENDIR) $(location %s)" % src,
+        cmd = "%s --cpp_out=%s $(location %s)" % (protoc, output, src),
         message = "Generating C++ from " + src,
     )
 
@@ -29,7 +42,7 @@ def millrace_cc_proto(name, src, deps = [], proto_deps = [], visibility = None):
         srcs = [src] + proto_deps + [str(Label("//proto:config_imports"))],
         outs = [stem + ".documented.cc"],
         cmd = """
-protoc --proto_path=. --include_source_info --descriptor_set_out=$@.bytes $(location %s)
+%s --include_source_info --descriptor_set_out=$@.bytes $(location %s)
 {
   echo '#include "proto/documented_protos.h"'
   echo 'static const unsigned char kBytes[] = {'
@@ -38,7 +51,7 @@ protoc --proto_path=. --include_source_info --descriptor_set_out=$@.bytes $(loca
   echo '[[maybe_unused]] static const bool kRegistered ='
   echo '    ::millrace::register_documented_protos(kBytes, sizeof(kBytes));'
 } > $@
-rm $@.bytes""" % src,
+rm $@.bytes""" % (protoc, src),
         message = "Keeping the comments of " + src,
     )
     cc_library(

@@ -1,0 +1,119 @@
+// Runs check_workspace.py on examples/workspace, and on copies with one mistake each.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/e2e/program_test.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The repository that this test is part of: files in the test's folder are links into it.
+fs::path this_repository() {
+  return fs::canonical("tests/workspace/check_workspace.py")
+      .parent_path()
+      .parent_path()
+      .parent_path();
+}
+
+ProgramResult check(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(),
+                   {"/usr/bin/python3", fs::absolute("tests/workspace/check_workspace.py").string(),
+                    this_repository().string()});
+  return run_program(arguments);
+}
+
+TEST(WorkspaceTest, UsesPublicNamesAndIsShownInTheDocs) {
+  const ProgramResult result = check({});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
+class CheckWorkspaceTest : public ProgramTest {
+ protected:
+  // Returns what the check says of the workspace where `text` of a file is replaced.
+  std::string broken(const std::string& file, const std::string& text,
+                     const std::string& replacement) {
+    fs::remove_all(path("copy"));
+    fs::copy(this_repository() / "examples/workspace", path("copy"));
+    std::string content = read("copy/" + file);
+    const size_t place = content.find(text);
+    if (place == std::string::npos) {
+      ADD_FAILURE() << file << " has no " << text;
+      return "";
+    }
+    write("copy/" + file, content.replace(place, text.size(), replacement));
+    const ProgramResult result = check({path("copy")});
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(result.exit_code, result.out.empty() ? 0 : 1);
+    return result.out;
+  }
+};
+
+TEST_F(CheckWorkspaceTest, ACopyIsSound) {
+  EXPECT_EQ(broken("main.cc", "// The millrace program", "// A program"), "");
+}
+
+TEST_F(CheckWorkspaceTest, NamesATargetThatIsPrivateOrMissing) {
+  EXPECT_EQ(broken("BUILD.bazel", "\"@millrace//:run_job\"",
+                   "\"@millrace//:run_job\", \"@millrace//tools:cli\""),
+            "//:visits depends on @millrace//tools:cli, which is private\n");
+  EXPECT_EQ(broken("BUILD.bazel", "\"@millrace//:run_job\"",
+                   "\"@millrace//:run_job\", \"@millrace//:run_jobs\""),
+            "//:visits depends on @millrace//:run_jobs, which does not exist\n");
+  EXPECT_EQ(broken("BUILD.bazel", "[\"visits.textproto\"]",
+                   "[\"visits.textproto\", \"@millrace//proto:cursor.proto\"]"),
+            "//:visits depends on @millrace//proto:cursor.proto, which is private\n");
+}
+
+TEST_F(CheckWorkspaceTest, NamesAHeaderThatIsPrivateOrMissing) {
+  EXPECT_EQ(broken("linear_model.cc", "models/mlp.h", "models/multilayer.h"),
+            "//:parts: linear_model.cc includes models/multilayer.h, which does not exist\n"
+            "linear_model.cc uses millrace::make_mlp, which no header has that it includes\n");
+  EXPECT_EQ(broken("linear_model.cc", "#include \"models/mlp.h\"",
+                   "#include \"models/click_inputs.h\"\n#include \"models/mlp.h\""),
+            "//:parts: linear_model.cc includes models/click_inputs.h of //models:click_inputs, "
+            "which no public target in its deps has\n");
+}
+
+TEST_F(CheckWorkspaceTest, NamesAHeaderWhosePublicTargetIsNoDependence) {
+  EXPECT_EQ(broken("BUILD.bazel", "        \"@millrace//:metric_conformance\",\n", ""),
+            "//:conformance_test: conformance_test.cc includes metrics/metric_conformance.h of "
+            "//metrics:metric_conformance, which no public target in its deps has\n");
+}
+
+TEST_F(CheckWorkspaceTest, NamesWhatAHeaderDoesNotDefine) {
+  EXPECT_EQ(broken("recall_metric.cc", "MILLRACE_REGISTER_METRIC(", "MILLRACE_METRIC(recall, "),
+            "recall_metric.cc uses MILLRACE_METRIC, which no header defines that it includes\n"
+            "visits.textproto names the part recall, which nothing registers\n");
+  EXPECT_EQ(broken("recall_metric.cc", "millrace::MetricDirection", "millrace::Directions"),
+            "recall_metric.cc uses millrace::Directions, which no header has that it includes\n");
+}
+
+TEST_F(CheckWorkspaceTest, NamesWhatALoadedFileDoesNotDefine) {
+  EXPECT_EQ(broken("WORKSPACE", "\"millrace_repositories\"", "\"repositories\""),
+            "WORKSPACE loads repositories of @millrace//third_party:repositories.bzl, which does "
+            "not define it\n");
+  EXPECT_EQ(broken("BUILD.bazel", "third_party:proto.bzl", "proto:proto.bzl"),
+            "BUILD.bazel loads @millrace//proto:proto.bzl, which does not exist\n");
+  EXPECT_EQ(broken("WORKSPACE", "name = \"millrace\"", "name = \"mill\""),
+            "WORKSPACE declares no repository millrace\n");
+}
+
+TEST_F(CheckWorkspaceTest, NamesPartsAndExtensionsOfTheConfiguration) {
+  EXPECT_EQ(broken("visits.textproto", "name: \"linear\"", "name: \"lineal\""),
+            "visits.textproto names the part lineal, which nothing registers\n"
+            "no configuration names the part linear\n");
+  EXPECT_EQ(broken("visits.textproto", "[visits.recall]", "[visits.recal]"),
+            "visits.textproto has [visits.recal], which no .proto declares\n");
+}
+
+TEST_F(CheckWorkspaceTest, NamesAFlagThatIsMissing) {
+  EXPECT_EQ(broken(".bazelrc", "build --force_pic", "# --force_pic"),
+            ".bazelrc lacks --force_pic\n");
+}
+
+}  // namespace
+}  // namespace millrace
