@@ -114,6 +114,8 @@ CLASSES = {
         "admission": "proto",
         "admission_test": "proto",
         "eviction": "proto",
+        "eviction_conformance": "proto",
+        "eviction_conformance_test": "proto",
         "eviction_test": "proto",
         "table_policy_check": "proto",
         "table_policy_check_test": "proto",
