@@ -112,6 +112,8 @@ CLASSES = {
     },
     "embedding/policies": {
         "admission": "proto",
+        "admission_conformance": "proto",
+        "admission_conformance_test": "proto",
         "admission_test": "proto",
         "eviction": "proto",
         "eviction_conformance": "proto",
