@@ -46,6 +46,8 @@ CLASSES = {
         "frozen_state": "torch",
         "frozen_state_test": "torch",
         "job_check": "proto",
+        "row_filter_conformance": "proto",
+        "row_filter_conformance_test": "proto",
         "save_filter": "tensor",
         "save_filter_test": "torch",
         "state_reader": "torch",
