@@ -48,6 +48,7 @@ CLASSES = {
         "job_check": "proto",
         "row_filter_conformance": "proto",
         "row_filter_conformance_test": "proto",
+        "row_filter_test": "proto",
         "save_filter": "tensor",
         "save_filter_test": "torch",
         "state_reader": "torch",
