@@ -3,10 +3,10 @@
 // see. Nothing of ours belongs here.
 extern "C" const char* __tsan_default_suppressions() {
   return "race:libtorch_cpu.so\n"
+         "race:libc10.so\n"
          "race:libgomp.so\n"
          "race:libarrow.so\n"
          "race:libparquet.so\n"
-         "called_from_lib:libtorch_cpu.so\n"
          "called_from_lib:libarrow.so\n"
          "called_from_lib:libparquet.so\n"
          // Arrow's allocator gives up its mutex when the program has ended.
