@@ -154,7 +154,8 @@ absl::StatusOr<std::unique_ptr<FileReader>> refuse(FileSystem&, const std::strin
                                                    std::shared_ptr<const FileLayout>) {
   return absl::DataLossError("not of this format");
 }
-MILLRACE_REGISTER_FILE_FORMAT(one, "a format", {.extensions = {".zone", ".zboth"}, .open = &refuse});
+MILLRACE_REGISTER_FILE_FORMAT(one, "a format",
+                              {.extensions = {".zone", ".zboth"}, .open = &refuse});
 MILLRACE_REGISTER_FILE_FORMAT(two, "a format", {.extensions = {".zboth"}, .open = &refuse});
 
 TEST(OpenFileTest, AFormatFromOutsideIsOpenedAndNamedAlsoByItsExtension) {
