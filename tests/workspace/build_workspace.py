@@ -119,9 +119,9 @@ class Build:
     def train(self):
         output = self.run("//:visits", "train")
         checkpoints = os.path.join(self.folder, "out", "checkpoints")
-        if not os.path.isdir(checkpoints) or not os.listdir(checkpoints):
+        if not os.path.isdir(checkpoints) or not any(name.startswith("step-") for name in os.listdir(checkpoints)):
             raise Failure("training left no checkpoint in %s" % checkpoints)
-        return require(output, r"(stopped|completed)[^\n]*", "a line on the end of training")
+        return require(output, r"stopped \(the loss is small enough\)[^\n]*", "the stop of stop_at_loss")
 
     def list(self):
         return self.parts_of("//:visits")
@@ -180,6 +180,7 @@ def main():
     build.prepare(options.jobs)
     print("%s, with %s as @millrace; output of Bazel: %s" % (build.folder, ROOT, build.log), flush=True)
     steps = ["analyse"] if options.analyse else ["analyse", "build", "train", "list", "test", "macros"]
+    step, begin = "", 0
     try:
         for step in steps:
             begin = time.monotonic()
@@ -187,7 +188,7 @@ def main():
             print("%-8s %7.1f s  %s" % (step, time.monotonic() - begin, found), flush=True)
     except Failure as failure:
         print("%s failed after %.1f s: %s" % (step, time.monotonic() - begin, failure), flush=True)
-        build.bazel("shutdown")
+        subprocess.run(["./bazelw", "shutdown"], cwd=build.folder, check=False)
         print("kept: %s" % directory)
         return 1
     build.finish(options.keep, options.directory is not None)
