@@ -392,6 +392,8 @@ CLASSES = {
         "window_cutter": "proto",
         "window_cutter_test": "proto",
         "window_source": "proto",
+        "window_source_conformance": "proto",
+        "window_source_conformance_test": "proto",
         "window_stream": "proto",
         "windowed_files": "tensor",
         "windowed_files_test": "tensor",
