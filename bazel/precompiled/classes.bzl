@@ -300,6 +300,8 @@ CLASSES = {
         "batches_check": "proto",
         "batches_check_test": "proto",
         "block_source": "proto",
+        "dataset_conformance": "torch",
+        "dataset_conformance_test": "torch",
         "epoch_reader": "tensor",
         "epoch_source": "proto",
         "epoch_source_test": "tensor",
