@@ -254,6 +254,8 @@ CLASSES = {
         "pending_steps_test": "torch",
         "reporter": "torch",
         "reporter_test": "torch",
+        "sink_conformance": "tensor",
+        "sink_conformance_test": "tensor",
     },
     "hooks": {
         "cadence_hook": "tensor",
