@@ -48,6 +48,17 @@ TEST(StateMessagesTest, CountersComeBack) {
   EXPECT_EQ(back.counted.evicted[kEvictionReasons - 1], 110 + kEvictionReasons - 1);
 }
 
+// Earlier programs have six reasons, and write and read six counts.
+TEST(StateMessagesTest, EvictionsByCustomRulesAreWrittenWhereThereAreAny) {
+  TableCounters counters = some_counters(100);
+  EXPECT_EQ(to_state("items", counters).evicted_size(), 7);
+  counters.counted.evicted[static_cast<int>(EvictionReason::kCustom)] = 0;
+  const TableCountersState without = to_state("items", counters);
+  EXPECT_EQ(without.evicted_size(), 6);
+  ASSERT_OK_AND_ASSIGN(const TableCounters back, from_state(without));
+  EXPECT_EQ(back.counted.evicted, counters.counted.evicted);
+}
+
 TEST(StateMessagesTest, DamagedCountersAreRefused) {
   const auto expect_refused = [](void (*spoil)(TableCountersState&)) {
     TableCountersState state = to_state("items", some_counters(1));

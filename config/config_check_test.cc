@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "io/epoch/dataset_registry.h"
 #include "proto/config_reader.h"
 #include "proto/model_configs.pb.h"
 
@@ -45,6 +47,21 @@ TEST(ValidateTest, AcceptsAValidJobWithItsDefaultsWrittenOut) {
   JobConfig full;
   ASSERT_OK(parse_text(to_text_with_defaults(valid()), "full", &full));
   EXPECT_OK(validate(full));
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> create_some_examples(const CustomConfig&,
+                                                              const DatasetOptions&) {
+  return absl::UnimplementedError("no examples");
+}
+MILLRACE_REGISTER_DATASET(some_examples, "a dataset of a test", &create_some_examples);
+
+TEST(ValidateTest, ARegisteredDatasetStandsForFiles) {
+  JobConfig config = valid();
+  ASSERT_OK(
+      apply_override("train.train_data={custom_dataset {name: 'some_examples'} batch_size: 8 "
+                     "drop_remainder: true shuffle_rows: 100}",
+                     &config));
+  EXPECT_OK(validate(config));
 }
 
 TEST(ValidateTest, TasksFitTheLabels) {
@@ -272,6 +289,18 @@ INSTANTIATE_TEST_SUITE_P(
              "{to: 2}}}}}",
              "train.train_data.mix.source[0] \"a\".data.split: from 0 to 2"},
         Case{"train.train_data={}", "train.train_data: path is missing"},
+        Case{"train.train_data.custom_dataset={name: 'some_examples'}",
+             "train.train_data.custom_dataset: gives the examples; remove path"},
+        Case{"train.train_data={custom_dataset {name: 'some_examples'} format: CSV}",
+             "custom_dataset: gives the examples; remove format"},
+        Case{"train.train_data={custom_dataset {name: 'some_examples'} windows {}}",
+             "custom_dataset: gives the examples; remove windows"},
+        Case{"train.train_data={custom_dataset {name: 'some_examples'} mix {}}",
+             "custom_dataset: gives the examples; remove mix"},
+        Case{"train.train_data={custom_dataset {name: 'some_exampels'}}",
+             "train.train_data.custom_dataset: "},
+        Case{"train.train_data={custom_dataset {name: 'some_examples'} batch_size: 0}",
+             "train.train_data: batch_size is 0"},
         Case{"train.train_data.path=", "train.train_data.path[0]: is empty"},
         Case{"train.train_data.batch_size=0",
              "train.train_data: batch_size is 0; must be at least 1"},

@@ -66,6 +66,20 @@ TEST(JoinedManifestTest, RowsAndDigestsOfTablesAreSums) {
   EXPECT_EQ(manifest.state_digests(2), format_digest(102));
 }
 
+TEST(JoinedManifestTest, OmittedRowsAreSums) {
+  std::vector<std::string> texts;
+  for (const int omitted : {0, 3, 4}) {
+    CheckpointManifest manifest = part(static_cast<int>(texts.size()));
+    if (omitted > 0) manifest.mutable_tables(0)->set_omitted_rows(omitted);
+    texts.push_back(manifest.SerializeAsString());
+  }
+  ASSERT_OK_AND_ASSIGN(const CheckpointManifest manifest, joined_manifest(texts));
+  EXPECT_EQ(manifest.tables(0).omitted_rows(), 7);
+  EXPECT_EQ(manifest.tables(0).rows(), 10 + 11 + 12);
+  ASSERT_OK_AND_ASSIGN(const CheckpointManifest without, joined(3));
+  EXPECT_FALSE(without.tables(0).has_omitted_rows());
+}
+
 TEST(JoinedManifestTest, OneRankIsAsItWas) {
   ASSERT_OK_AND_ASSIGN(const CheckpointManifest manifest, joined(1));
   EXPECT_EQ(manifest.SerializeAsString(), part(0).SerializeAsString());

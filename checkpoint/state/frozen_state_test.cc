@@ -2,10 +2,14 @@
 
 #include <ATen/ATen.h>
 
+#include <set>
+#include <utility>
+
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_reader.h"
 #include "checkpoint/format/manifest.h"
+#include "checkpoint/state/row_filter.h"
 #include "checkpoint/testing/tiny_state_testing.h"
 
 namespace millrace {
@@ -71,6 +75,53 @@ TEST_F(FrozenStateTest, TheSizeIsAboutThatOfTheFiles) {
   EXPECT_GT(said, 0.9 * written);
   EXPECT_LT(said, 1.3 * written);
   EXPECT_EQ(row_bytes(state_.state()), 406 * (12 + 8) + 406 * (6 + 2 + 8));
+}
+
+// Saves the rows of some ids.
+class RowsOfIds : public RowFilter {
+ public:
+  explicit RowsOfIds(std::set<int64_t> ids) : ids_(std::move(ids)) {}
+  bool saves(const RowToSave& row) const override {
+    return ids_.count(row.id) > 0 && row.step == 2;
+  }
+
+ private:
+  const std::set<int64_t> ids_;
+};
+
+TEST_F(FrozenStateTest, SelectedRowsAreThoseOfATableWithoutTheOthers) {
+  TinyState fewer = tiny_state(1, {"", "row_dtype: FLOAT16"});
+  step_state(fewer, {2, 3, 5});
+  step_state(fewer, {5, 6});
+  const TableRowFilter filter = {std::make_shared<RowsOfIds>(std::set<int64_t>{2, 3, 5, 6})};
+  const auto budget = std::make_shared<UndoBudget>(int64_t{1} << 20);
+  for (const bool frozen : {false, true}) {
+    FrozenState state = view_state(state_.state());
+    if (frozen) {
+      ASSERT_OK_AND_ASSIGN(state, freeze_state(state_.state(), budget, threads_));
+    }
+    select_rows(filter, &state, threads_);
+    for (size_t i = 0; i < state.tables.size(); ++i) {
+      EXPECT_EQ(state.tables[i]->rows().size(), 4) << "table " << i << ", frozen " << frozen;
+      EXPECT_EQ(state.tables[i]->omitted_rows(), 2) << "table " << i << ", frozen " << frozen;
+      EXPECT_EQ(state.tables[i]->rows().content_digest(threads_),
+                fewer.tables[i]->content().digest())
+          << "table " << i << ", frozen " << frozen;
+    }
+    for (const auto& table : state.tables) table->finish();
+  }
+  EXPECT_EQ(state_.tables[0]->store().size(), 6) << "the table itself keeps its rows";
+}
+
+TEST_F(FrozenStateTest, RowsAreSelectedInTheNamedTables) {
+  FrozenState state = view_state(state_.state());
+  select_rows({std::make_shared<RowsOfIds>(std::set<int64_t>{1}), {state.tables[1]->name()}},
+              &state, threads_);
+  EXPECT_EQ(state.tables[0]->rows().size(), 6);
+  EXPECT_EQ(state.tables[0]->omitted_rows(), 0);
+  EXPECT_EQ(state.tables[1]->rows().size(), 1);
+  select_rows(TableRowFilter(), &state, threads_);
+  EXPECT_EQ(state.tables[0]->rows().size(), 6) << "without a filter";
 }
 
 }  // namespace

@@ -6,10 +6,12 @@
 #include <limits>
 
 #include "base/status_matchers.h"
+#include "embedding/policies/admission_registry.h"
 
 namespace millrace {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -147,6 +149,44 @@ TEST(AdmissionTest, ProbabilityIsAPureFunctionWithTheRightShare) {
   }
   const std::unique_ptr<Admission> certain = make("probability { probability: 1 }");
   for (int64_t id = 0; id < 1000; ++id) EXPECT_TRUE(certain->admits(id, 0));
+}
+
+// Admits the id that is its seed.
+class OneId : public Admission {
+ public:
+  explicit OneId(const AdmissionInput& input) : input_(input) {}
+  bool admits(int64_t id, int64_t) const override {
+    return input_.table == "items" && id == static_cast<int64_t>(input_.seed);
+  }
+  std::unique_ptr<Admission> clone() const override { return std::make_unique<OneId>(*this); }
+
+ private:
+  const AdmissionInput input_;
+};
+
+absl::StatusOr<std::unique_ptr<Admission>> create_one_id(const CustomConfig&,
+                                                         const AdmissionInput& input) {
+  if (input.seed == 0) return absl::InvalidArgumentError("seed is 0");
+  return std::make_unique<OneId>(input);
+}
+MILLRACE_REGISTER_ADMISSION(one_id, "the id that is the seed", &create_one_id);
+
+TEST(AdmissionTest, CustomIsMadeWithTableAndSeed) {
+  const std::unique_ptr<Admission> admission = make("custom { name: 'one_id' }", 7);
+  EXPECT_TRUE(admission->admits(7, 0));
+  EXPECT_FALSE(admission->admits(8, 0));
+  EXPECT_FALSE(make("custom { name: 'one_id' }", 7, "users")->admits(7, 0));
+}
+
+TEST(AdmissionTest, CustomThatCannotBeMadeIsNamed) {
+  AdmissionConfig config;
+  config.mutable_custom()->set_name("one_idd");
+  EXPECT_THAT(Admission::create(config, 1, "items"),
+              StatusIs(kInvalid, AllOf(HasSubstr("table items.admission.custom"),
+                                       HasSubstr("\"one_idd\""), HasSubstr("\"one_id\""))));
+  config.mutable_custom()->set_name("one_id");
+  EXPECT_THAT(Admission::create(config, 0, "items"),
+              StatusIs(kInvalid, HasSubstr("admission \"one_id\": seed is 0")));
 }
 
 TEST(AdmissionTest, RefusesBadConfigurationsNamingTheTable) {

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/status_matchers.h"
+#include "embedding/policies/eviction_registry.h"
 
 namespace millrace {
 namespace {
@@ -96,6 +97,66 @@ TEST(EvictionRulesTest, RefusesBadConfigurationsNamingTheTable) {
   EXPECT_THAT(EvictionRules::create({}, "items"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("table items.eviction: says not what to evict")));
+}
+
+// Evicts rows of one table after a step that is their id.
+class AfterItsId : public EvictionRule {
+ public:
+  explicit AfterItsId(std::string table) : table_(std::move(table)) {}
+  bool evicts(const EvictionCandidate& row, int64_t step) const override {
+    return table_ == "items" && step > row.id;
+  }
+
+ private:
+  const std::string table_;
+};
+
+absl::StatusOr<std::unique_ptr<EvictionRule>> create_after_its_id(const CustomConfig&,
+                                                                  const EvictionInput& input) {
+  return std::make_unique<AfterItsId>(input.table);
+}
+MILLRACE_REGISTER_EVICTION(after_its_id, "ids below the step", &create_after_its_id);
+
+// Evicts rows whose first weight is negative.
+class NegativeRows : public EvictionRule {
+ public:
+  bool evicts(const EvictionCandidate& row, int64_t) const override {
+    return !row.weights.empty() && row.weights[0] < 0;
+  }
+  bool needs_weights() const override { return true; }
+};
+
+absl::StatusOr<std::unique_ptr<EvictionRule>> create_negative_rows(const CustomConfig&,
+                                                                   const EvictionInput&) {
+  return std::make_unique<NegativeRows>();
+}
+MILLRACE_REGISTER_EVICTION(negative_rows, "rows with a negative weight", &create_negative_rows);
+
+TEST(EvictionRulesTest, CustomIsMadeWithTheTableAndComesLast) {
+  const EvictionRules custom = rules("idle_steps: 10 custom { name: 'after_its_id' }");
+  EXPECT_FALSE(custom.needs_weights());
+  EXPECT_EQ(custom.verdict({.step = 20}, {.id = 19, .last_step = 20}), EvictionReason::kCustom);
+  EXPECT_EQ(custom.verdict({.step = 20}, {.id = 20, .last_step = 20}), kStays);
+  EXPECT_EQ(custom.verdict({.step = 20}, {.id = 19, .last_step = 2}), EvictionReason::kIdleSteps);
+  EXPECT_EQ(eviction_reason_name(EvictionReason::kCustom), "custom");
+}
+
+TEST(EvictionRulesTest, CustomGetsWeightsIfItNeedsThem) {
+  const EvictionRules custom = rules("custom { name: 'negative_rows' }");
+  EXPECT_TRUE(custom.needs_weights());
+  const std::vector<float> negative = {-1, 2}, positive = {1, 2};
+  EXPECT_EQ(custom.verdict({}, {.weights = negative}), EvictionReason::kCustom);
+  EXPECT_EQ(custom.verdict({}, {.weights = positive}), kStays);
+}
+
+TEST(EvictionRulesTest, ACustomRuleThatIsNotThereIsNamed) {
+  EvictionConfig config;
+  config.mutable_custom()->set_name("after_its_ids");
+  EXPECT_THAT(
+      EvictionRules::create(config, "items"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               testing::AllOf(HasSubstr("table items.eviction.custom"),
+                              HasSubstr("\"after_its_ids\""), HasSubstr("\"after_its_id\""))));
 }
 
 TEST(EvictionTest, ReasonsAreNamedLikeTheirFields) {

@@ -9,11 +9,14 @@
 #include <fstream>
 #include <map>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "io/window/window_source_registry.h"
 #include "io/window/windowed_files_testing.h"
 
 namespace millrace {
@@ -53,6 +56,64 @@ TEST_F(WindowedFilesTest, GoesOnFromEveryBatch) {
     files_.put("in/_END", "");
     expect_to_go_on_from_every_batch(options(more), 12);
   }
+}
+
+// Windows of one file each, which the file in/_LIST names in its lines. Its state is the number of
+// lines that it has read.
+class ListedFiles : public WindowSource {
+ public:
+  static absl::StatusOr<std::unique_ptr<WindowSource>> create(const CustomConfig&,
+                                                              const WindowSourceInput& input) {
+    if (input.data.batch_size() != 4) return absl::InvalidArgumentError("other data");
+    return std::make_unique<ListedFiles>(*input.files);
+  }
+  explicit ListedFiles(FileSystem& files) : files_(files) {}
+
+  absl::StatusOr<Found> find(bool no_more, WindowPosition& position) override {
+    ASSIGN_OR_RETURN(const std::string text, read_file(files_, "in/_LIST"));
+    const std::vector<std::string> names = absl::StrSplit(text, '\n', absl::SkipEmpty());
+    int64_t read = 0;
+    if (position.has_custom() && !absl::SimpleAtoi(position.custom(), &read)) {
+      return absl::InvalidArgumentError("its state is no number");
+    }
+    if (read == static_cast<int64_t>(names.size())) {
+      return no_more ? Found::kEnded : Found::kNotYet;
+    }
+    if (names[read] == "end") return Found::kEnded;
+    position.set_name(names[read]);
+    position.set_custom(absl::StrCat(read + 1));
+    position.clear_file();
+    position.add_file()->set_name(names[read]);
+    return Found::kWindow;
+  }
+  std::string path_of(const std::string& name) const override { return absl::StrCat("in/", name); }
+  const std::string& waits_for() const override { return waits_for_; }
+  int64_t seen() const override { return 0; }
+
+ private:
+  FileSystem& files_;
+  const std::string waits_for_ = "a line of in/_LIST";
+};
+MILLRACE_REGISTER_WINDOW_SOURCE(listed_files, "files that a list names", &ListedFiles::create);
+
+TEST_F(WindowedFilesTest, ARegisteredSourceGoesOnFromItsState) {
+  for (int i = 0; i < 4; ++i) put(absl::StrCat("f", i), 20 * i, 11 + i);
+  const WindowedFilesOptions listed = options_of(
+      "batch_size: 4 format: CSV shuffle_rows: 100 windows { custom { name: 'listed_files' } }");
+  files_.put("in/_LIST", "f2\nf0\n");
+  const auto data = open(listed);
+  ASSERT_OK(data->start_epoch(0));
+  WindowState::Kind end;
+  ASSERT_OK_AND_ASSIGN(const auto first, read_all(*data, &end));
+  EXPECT_EQ(end, WindowState::kNotYet);
+  EXPECT_EQ(by_window(first),
+            (std::map<int64_t, std::vector<int64_t>>{{0, range(40, 13)}, {1, range(0, 11)}}));
+  files_.put("in/_LIST", "f2\nf0\nf1\nf3\nend\n");
+  ASSERT_OK_AND_ASSIGN(const auto second, read_all(*data, &end));
+  EXPECT_EQ(end, WindowState::kEnded);
+  EXPECT_EQ(by_window(second),
+            (std::map<int64_t, std::vector<int64_t>>{{2, range(20, 12)}, {3, range(60, 14)}}));
+  expect_to_go_on_from_every_batch(listed, 12);
 }
 
 TEST_F(WindowedFilesTest, AWindowThatIsGoneOnWithCountsWhatWasDone) {

@@ -1,6 +1,7 @@
 // What savers leave out comes from the model bank again, or begins anew and is named.
 #include <google/protobuf/text_format.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "checkpoint/bank/model_bank.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/saver.h"
+#include "checkpoint/state/row_filter.h"
 #include "distributed/one_rank_collectives.h"
 #include "tests/fakes/memory_checkpoint.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -199,8 +201,59 @@ TEST_F(SaveFilterTest, DeltasStandOnWhatLacksTheSame) {
   EXPECT_THAT(newest().left_out(), IsEmpty());
 }
 
+TEST_F(SaveFilterTest, RowsThatAFilterOmitsBeginAnewAndAreCounted) {
+  RowFilterConfig config;
+  config.mutable_frequency()->set_min_frequency(2);
+  for (const bool asynchronous : {false, true}) {
+    SCOPED_TRACE(asynchronous);
+    if (asynchronous) ASSERT_OK(remove_recursively(files_, kFolder));
+    saver_.asynchronous = asynchronous;
+    saver_.row_filter = *create_row_filter(config);
+    std::map<int64_t, int64_t> frequent;  // the rows that are saved
+    int64_t omitted = 0;
+    {
+      const std::unique_ptr<Trainer> before = trained_to(4);
+      ASSERT_OK_AND_ASSIGN(const TrainState state, before->capture());
+      const TableRows rows = state.tables[0]->content().export_rows();
+      for (size_t i = 0; i < rows.ids.size(); ++i) {
+        if (rows.frequency[i] >= 2) {
+          frequent[rows.ids[i]] = rows.frequency[i];
+        } else {
+          ++omitted;
+        }
+      }
+    }
+    ASSERT_GT(omitted, 0);
+    ASSERT_FALSE(frequent.empty());
+    EXPECT_EQ(newest().tables(0).rows(), static_cast<int64_t>(frequent.size()));
+    EXPECT_EQ(newest().tables(0).omitted_rows(), omitted);
+    const std::unique_ptr<Trainer> after = make(9);
+    notes_.clear();
+    ASSERT_OK(after->resume(&notes_).status());
+    EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr("step-00000004 was saved without "),
+                                          HasSubstr("rows of table items"),
+                                          HasSubstr("which begin anew"))));
+    ASSERT_OK_AND_ASSIGN(const TrainState state, after->capture());
+    const TableRows rows = state.tables[0]->content().export_rows();
+    std::map<int64_t, int64_t> there;
+    for (size_t i = 0; i < rows.ids.size(); ++i) there[rows.ids[i]] = rows.frequency[i];
+    EXPECT_EQ(there, frequent);
+    ASSERT_OK(after->train().status());
+    EXPECT_GT(state.tables[0]->store().size(), static_cast<int64_t>(frequent.size()))
+        << "rows that begin anew";
+  }
+}
+
 TEST_F(SaveFilterTest, PatternsAreCheckedBeforeAnythingElse) {
   saver_.exclude = {"itens"};
+  EXPECT_EQ(make(3), nullptr);
+  EXPECT_THAT(created_, StatusIs(absl::StatusCode::kInvalidArgument,
+                                 AllOf(HasSubstr("\"itens\""), HasSubstr("items"))));
+  saver_.exclude = {};
+  RowFilterConfig config;
+  config.mutable_frequency()->set_min_frequency(2);
+  config.add_table("itens");
+  saver_.row_filter = *create_row_filter(config);
   EXPECT_EQ(make(3), nullptr);
   EXPECT_THAT(created_, StatusIs(absl::StatusCode::kInvalidArgument,
                                  AllOf(HasSubstr("\"itens\""), HasSubstr("items"))));

@@ -1,0 +1,211 @@
+#include "framework/report/sink_conformance.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/memory_file_system_testing.h"
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+// Where sinks of one test write.
+class Place {
+ public:
+  Place() { EXPECT_OK(files_.create_directories("out")); }
+  SinkInput input() { return {.files = &files_, .output_dir = "out"}; }
+
+ private:
+  MemoryFileSystem files_;
+};
+
+// Values that are hard to write, under names that are hard to write.
+std::map<std::string, double> hard_values() {
+  using Limits = std::numeric_limits<double>;
+  return {{"loss", 0.25},
+          {"", -0.0},
+          {"infinite", Limits::infinity()},
+          {"negative infinite", -Limits::infinity()},
+          {"not-a-number", Limits::quiet_NaN()},
+          {"largest", Limits::max()},
+          {"smallest", Limits::denorm_min()},
+          {"label/auc", 1.0 / 3},
+          {"quotes \" ' and \\, a\ttab, a\nline", 1e300},
+          {"größe 尺寸 🙂", -1},
+          {"../../name", 2},
+          {"{\"a\": [1]}, %s %n", 3},
+          {std::string("a\0b", 3), 4},
+          {std::string("\xff\xfe, no UTF-8"), 5},
+          {std::string(100'000, 'x'), 6}};
+}
+
+Report report_at(int64_t step, double loss) {
+  Report report;
+  report.progress.step = step;
+  report.progress.examples = step * 100;
+  report.steps = 10;
+  report.examples = 1000;
+  report.metrics["loss"] = loss;
+  return report;
+}
+
+EvaluationResult evaluation_at(int64_t step, const std::string& set) {
+  EvaluationResult result;
+  result.set = set;
+  result.progress.step = step;
+  result.examples = 1000;
+  result.batches = 10;
+  result.metrics["auc"] = 0.75;
+  return result;
+}
+
+Report full_report(int64_t step) {
+  Report report = report_at(step, 0.5);
+  report.examples_per_second = std::numeric_limits<double>::infinity();
+  report.data_wait_share = 1;
+  report.progress.elapsed = absl::InfiniteDuration();
+  report.metrics = hard_values();
+  report.values = hard_values();
+  report.learning_rates = hard_values();
+  for (const auto& [name, value] : hard_values()) {
+    TableReport& table = report.tables[name];
+    table.rows = std::numeric_limits<int64_t>::max();
+    table.load = 0.5;
+    table.evicted[name] = 7;
+  }
+  report.ranks = RankReport{.other_ranks_share = 0.5, .ids_bytes = 1e12};
+  return report;
+}
+
+EvaluationResult full_evaluation(int64_t step, const std::string& set) {
+  EvaluationResult result = evaluation_at(step, set);
+  result.elapsed = absl::InfiniteDuration();
+  result.metrics = hard_values();
+  result.values = hard_values();
+  return result;
+}
+
+void check_empty(const SinkConformance& c) {
+  Place place;
+  const auto sink = c.make(place.input());
+  EXPECT_OK(sink->start(0));
+  EXPECT_OK(sink->write_report(Report()));
+  EXPECT_OK(sink->write_evaluation(EvaluationResult()));
+  EXPECT_OK(sink->flush());
+}
+
+void check_full(const SinkConformance& c) {
+  Place place;
+  const auto sink = c.make(place.input());
+  EXPECT_OK(sink->start(0));
+  EXPECT_OK(sink->write_report(full_report(10)));
+  // The next report has other names.
+  EXPECT_OK(sink->write_report(report_at(20, 0.5)));
+  for (const auto& [name, value] : hard_values()) {
+    EXPECT_OK(sink->write_evaluation(full_evaluation(20, name)));
+  }
+  EXPECT_OK(sink->flush());
+  EXPECT_OK(sink->write_report(full_report(std::numeric_limits<int64_t>::max())));
+  EXPECT_OK(sink->flush());
+}
+
+void check_order(const SinkConformance& c) {
+  Place place;
+  EXPECT_OK(c.make(place.input())->flush()) << "before start()";
+  const auto sink = c.make(place.input());
+  EXPECT_OK(sink->start(0));
+  EXPECT_OK(sink->flush()) << "without any report";
+  EXPECT_OK(sink->write_evaluation(evaluation_at(0, "before")));
+  for (int64_t step = 10; step <= 50; step += 10) {
+    EXPECT_OK(sink->write_report(report_at(step, 0.5)));
+    EXPECT_OK(sink->write_evaluation(evaluation_at(step, "a")));
+    EXPECT_OK(sink->write_evaluation(evaluation_at(step, "b")));
+    EXPECT_OK(sink->write_evaluation(evaluation_at(step, "a"))) << "a set a second time";
+    for (int64_t flush = 0; flush < step / 10; ++flush) EXPECT_OK(sink->flush());
+  }
+}
+
+void check_runs(const SinkConformance& c) {
+  Place place;
+  for (int instance = 0; instance < 2; ++instance) {
+    const auto sink = c.make(place.input());
+    for (const int64_t first_step : {0, 30, 20, 0}) {
+      EXPECT_OK(sink->start(first_step)) << "first step " << first_step;
+      EXPECT_OK(sink->write_report(report_at(first_step + 10, 0.5)));
+      EXPECT_OK(sink->write_evaluation(evaluation_at(first_step + 10, "a")));
+      EXPECT_OK(sink->flush());
+    }
+  }
+}
+
+// Writes reports of some steps, each with a loss of its step and `part`, and flushes.
+void write_run(const SinkConformance& c, const SinkInput& input, int64_t first_step,
+               const std::vector<int64_t>& steps, double part) {
+  const auto sink = c.make(input);
+  EXPECT_OK(sink->start(first_step));
+  for (const int64_t step : steps) {
+    EXPECT_OK(sink->write_report(report_at(step, static_cast<double>(step) + part)));
+  }
+  EXPECT_OK(sink->flush());
+}
+
+// The numbers that are a loss of write_run() with this `part`.
+std::vector<double> losses_of(const std::vector<SinkValue>& values, double part) {
+  std::vector<double> losses;
+  for (const SinkValue& value : values) {
+    if (value.value == static_cast<double>(value.step) + part) losses.push_back(value.value);
+  }
+  return losses;
+}
+
+void check_flushed(const SinkConformance& c) {
+  Place place;
+  write_run(c, place.input(), 0, {10, 20, 30}, 0.25);
+  EXPECT_THAT(losses_of(c.read(place.input()), 0.25),
+              testing::UnorderedElementsAre(10.25, 20.25, 30.25));
+}
+
+// The second run begins where the first one had its last checkpoint.
+void check_interrupted(const SinkConformance& c) {
+  Place place;
+  write_run(c, place.input(), 0, {10, 20, 30, 40}, 0.25);
+  write_run(c, place.input(), 20, {30, 50}, 0.5);
+  const std::vector<SinkValue> values = c.read(place.input());
+  EXPECT_THAT(losses_of(values, 0.25), testing::UnorderedElementsAre(10.25, 20.25));
+  EXPECT_THAT(losses_of(values, 0.5), testing::UnorderedElementsAre(30.5, 50.5));
+  std::set<std::pair<int64_t, std::string>> names;
+  for (const SinkValue& value : values) {
+    EXPECT_TRUE(names.emplace(value.step, value.name).second)
+        << value.name << " of step " << value.step << " is there twice";
+  }
+}
+
+}  // namespace
+
+std::vector<Property> sink_properties(const SinkConformance& conformance) {
+  const auto property = properties_of(conformance);
+  std::vector<Property> properties = {
+      property("TakesEmptyReports", check_empty),
+      property("TakesFullReports", check_full),
+      property("TakesCallsInAnyOrder", check_order),
+      property("TakesSeveralRuns", check_runs),
+  };
+  if (conformance.read != nullptr) {
+    properties.push_back(property("HoldsWhatWasFlushed", check_flushed));
+    properties.push_back(property("ReplacesStepsOfAnInterruptedRun", check_interrupted));
+  }
+  return properties;
+}
+
+bool register_sink_conformance(const std::string& suite, const SinkConformance& conformance,
+                               std::source_location place) {
+  return register_properties(suite, sink_properties(conformance), place);
+}
+
+}  // namespace millrace

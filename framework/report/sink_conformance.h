@@ -1,0 +1,51 @@
+// The conformance suite of sinks.
+#ifndef MILLRACE_FRAMEWORK_REPORT_SINK_CONFORMANCE_H_
+#define MILLRACE_FRAMEWORK_REPORT_SINK_CONFORMANCE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "framework/report/sink.h"
+#include "tests/conformance/property_suite.h"
+
+namespace millrace {
+
+// A value that a sink holds.
+struct SinkValue {
+  int64_t step = 0;  // of training
+  std::string name;  // as the sink names it
+  double value = 0;
+
+  friend bool operator==(const SinkValue&, const SinkValue&) = default;
+};
+
+struct SinkConformance {
+  // Makes the sink under test, a new one at each call. The output directory is there, in memory. A
+  // sink of the same input continues what another one wrote.
+  std::function<std::unique_ptr<Sink>(const SinkInput& input)> make;
+  // Returns the values of reports that sinks of this input wrote and flushed. Null: nothing can be
+  // read, and what a sink holds is not checked.
+  std::function<std::vector<SinkValue>(const SinkInput& input)> read = nullptr;
+};
+
+// Returns the promises of Sink: reports and evaluations are taken without any value, and with all
+// of them, also infinite ones and not-a-number, under long and odd names; calls may come in any
+// order, flush() repeatedly; a run may follow another one, with the same sink and with a new one;
+// and, if it can be read, values are there after flush(), and values of steps after the first one
+// of a run are replaced by those that the run brings.
+std::vector<Property> sink_properties(const SinkConformance& conformance);
+
+// Registers them as tests of `suite`, see register_properties().
+//
+//   [[maybe_unused]] const bool kQueue = register_sink_conformance(
+//       "Queue", {.make = [](const SinkInput& input) { return make_queue(input); }});
+bool register_sink_conformance(const std::string& suite, const SinkConformance& conformance,
+                               std::source_location place = std::source_location::current());
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_REPORT_SINK_CONFORMANCE_H_

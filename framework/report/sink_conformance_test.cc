@@ -1,0 +1,136 @@
+// Checks the promises of sinks for sinks as jobs write them, and that the suite finds a sink that
+// breaks one.
+
+#include "framework/report/sink_conformance.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Discards everything.
+class NullSink : public Sink {
+ public:
+  absl::Status write_report(const Report&) override { return absl::OkStatus(); }
+  absl::Status write_evaluation(const EvaluationResult&) override { return absl::OkStatus(); }
+};
+
+[[maybe_unused]] const bool kNull = register_sink_conformance(
+    "NullSink", {.make = [](const SinkInput&) { return std::make_unique<NullSink>(); }});
+
+std::string path_of(const SinkInput& input) { return join_path(input.output_dir, "values"); }
+
+// Returns what the file holds; nothing if it is missing.
+std::vector<SinkValue> read_values(const SinkInput& input) {
+  const absl::StatusOr<std::string> text = read_file(*input.files, path_of(input));
+  std::vector<SinkValue> values;
+  if (!text.ok()) return values;
+  for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+    const std::vector<std::string> parts = absl::StrSplit(line, '\t');
+    SinkValue& value = values.emplace_back();
+    EXPECT_TRUE(absl::SimpleAtoi(parts.at(0), &value.step));
+    EXPECT_TRUE(absl::CUnescape(parts.at(1), &value.name));
+    EXPECT_TRUE(absl::SimpleAtod(parts.at(2), &value.value));
+  }
+  return values;
+}
+
+// Writes metrics of reports into a file, a line for each, and breaks one promise if told to.
+class FaultySink : public Sink {
+ public:
+  enum class Fault {
+    kNone,
+    kNeedsMetrics,
+    kNeedsFiniteValues,
+    kFailsAtLongNames,
+    kFlushesOnlyRuns,
+    kStartsOnce,
+    kFlushesNothing,
+    kKeepsAllSteps,
+  };
+  FaultySink(Fault fault, const SinkInput& input) : fault_(fault), input_(input) {}
+
+  absl::Status start(int64_t first_step) override {
+    if (fault_ == Fault::kStartsOnce && started_) return absl::FailedPreconditionError("started");
+    started_ = true;
+    values_ = read_values(input_);
+    if (fault_ == Fault::kKeepsAllSteps) return absl::OkStatus();
+    std::erase_if(values_, [&](const SinkValue& value) { return value.step > first_step; });
+    return absl::OkStatus();
+  }
+  absl::Status write_report(const Report& report) override {
+    if (fault_ == Fault::kNeedsMetrics && report.metrics.empty()) {
+      return absl::InvalidArgumentError("no metrics");
+    }
+    for (const auto& [name, value] : report.metrics) {
+      if (fault_ == Fault::kNeedsFiniteValues && !std::isfinite(value)) {
+        return absl::InvalidArgumentError("not finite");
+      }
+      if (fault_ == Fault::kFailsAtLongNames && name.size() > 1000) throw std::length_error(name);
+      values_.push_back({report.progress.step, name, value});
+    }
+    return absl::OkStatus();
+  }
+  absl::Status write_evaluation(const EvaluationResult&) override { return absl::OkStatus(); }
+  absl::Status flush() override {
+    if (fault_ == Fault::kFlushesOnlyRuns && !started_) {
+      return absl::FailedPreconditionError("not started");
+    }
+    if (fault_ == Fault::kFlushesNothing) return absl::OkStatus();
+    std::string text;
+    for (const SinkValue& value : values_) {
+      absl::StrAppend(&text, value.step, "\t", absl::CHexEscape(value.name), "\t", value.value,
+                      "\n");
+    }
+    return write_file_atomically(*input_.files, path_of(input_), text);
+  }
+
+ private:
+  const Fault fault_;
+  const SinkInput input_;
+  bool started_ = false;
+  std::vector<SinkValue> values_;
+};
+
+SinkConformance of(FaultySink::Fault fault) {
+  return {
+      .make = [=](const SinkInput& input) { return std::make_unique<FaultySink>(fault, input); },
+      .read = read_values};
+}
+
+[[maybe_unused]] const bool kFile =
+    register_sink_conformance("FileSink", of(FaultySink::Fault::kNone));
+
+std::vector<std::string> failing(FaultySink::Fault fault) {
+  return failing_properties(sink_properties(of(fault)));
+}
+
+TEST(SinkConformanceTest, EachFaultFailsItsProperty) {
+  using Fault = FaultySink::Fault;
+  EXPECT_THAT(failing(Fault::kNone), IsEmpty());
+  EXPECT_THAT(failing(Fault::kNeedsMetrics), ElementsAre("TakesEmptyReports"));
+  EXPECT_THAT(failing(Fault::kNeedsFiniteValues), ElementsAre("TakesFullReports"));
+  EXPECT_THAT(failing(Fault::kFailsAtLongNames), ElementsAre("TakesFullReports"));
+  EXPECT_THAT(failing(Fault::kFlushesOnlyRuns), ElementsAre("TakesCallsInAnyOrder"));
+  EXPECT_THAT(failing(Fault::kStartsOnce), ElementsAre("TakesSeveralRuns"));
+  EXPECT_THAT(failing(Fault::kFlushesNothing),
+              ElementsAre("HoldsWhatWasFlushed", "ReplacesStepsOfAnInterruptedRun"));
+  EXPECT_THAT(failing(Fault::kKeepsAllSteps), ElementsAre("ReplacesStepsOfAnInterruptedRun"));
+}
+
+}  // namespace
+}  // namespace millrace
