@@ -14,7 +14,7 @@ TEST(MetricDirectionTest, OfEveryMetric) {
   const std::map<std::string, MetricDirection> expected = {
       {"auc", MetricDirection::kHigherIsBetter},    {"calibration", MetricDirection::kNone},
       {"logloss", MetricDirection::kLowerIsBetter}, {"mean", MetricDirection::kNone},
-      {"ne", MetricDirection::kLowerIsBetter},
+      {"ne", MetricDirection::kLowerIsBetter},      {"pr_auc", MetricDirection::kHigherIsBetter},
   };
   for (const std::string& name : metric_names()) {
     ASSERT_EQ(expected.count(name), 1) << "a new metric needs a decision: " << name;

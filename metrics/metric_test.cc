@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(MetricTest, NamesAreSorted) {
-  EXPECT_THAT(metric_names(), ElementsAre("auc", "calibration", "logloss", "mean", "ne"));
+  EXPECT_THAT(metric_names(), ElementsAre("auc", "calibration", "logloss", "mean", "ne", "pr_auc"));
 }
 
 TEST(MetricTest, EveryNameMakesAMetricThatConforms) {
