@@ -11,7 +11,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(MetricTest, NamesAreSorted) {
-  EXPECT_THAT(metric_names(), ElementsAre("auc", "calibration", "logloss", "mean", "ne", "pr_auc"));
+  EXPECT_THAT(metric_names(), ElementsAre("auc", "auc_buckets", "calibration", "calibration_error",
+                                          "logloss", "mean", "ne", "pr_auc"));
 }
 
 TEST(MetricTest, EveryNameMakesAMetricThatConforms) {
