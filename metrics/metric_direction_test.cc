@@ -12,6 +12,10 @@ namespace {
 
 TEST(MetricDirectionTest, OfEveryMetric) {
   const std::map<std::string, MetricDirection> expected = {
+      {"accuracy", MetricDirection::kHigherIsBetter},
+      {"f1", MetricDirection::kHigherIsBetter},
+      {"precision", MetricDirection::kHigherIsBetter},
+      {"recall", MetricDirection::kHigherIsBetter},
       {"auc", MetricDirection::kHigherIsBetter},
       {"auc_buckets", MetricDirection::kHigherIsBetter},
       {"calibration_error", MetricDirection::kLowerIsBetter},

@@ -11,8 +11,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(MetricTest, NamesAreSorted) {
-  EXPECT_THAT(metric_names(), ElementsAre("auc", "auc_buckets", "calibration", "calibration_error",
-                                          "logloss", "mean", "ne", "pr_auc"));
+  EXPECT_THAT(metric_names(),
+              ElementsAre("accuracy", "auc", "auc_buckets", "calibration", "calibration_error",
+                          "f1", "logloss", "mean", "ne", "pr_auc", "precision", "recall"));
 }
 
 TEST(MetricTest, EveryNameMakesAMetricThatConforms) {
