@@ -12,6 +12,9 @@ namespace {
 
 TEST(MetricDirectionTest, OfEveryMetric) {
   const std::map<std::string, MetricDirection> expected = {
+      {"mae", MetricDirection::kLowerIsBetter},
+      {"mse", MetricDirection::kLowerIsBetter},
+      {"rmse", MetricDirection::kLowerIsBetter},
       {"accuracy", MetricDirection::kHigherIsBetter},
       {"f1", MetricDirection::kHigherIsBetter},
       {"precision", MetricDirection::kHigherIsBetter},

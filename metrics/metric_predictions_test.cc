@@ -21,6 +21,7 @@ TEST(MetricPredictionsTest, MetricsOfProbabilities) {
   EXPECT_TRUE(needs_probabilities("calibration"));
   EXPECT_FALSE(needs_probabilities("auc"));
   EXPECT_FALSE(needs_probabilities("mean"));
+  EXPECT_FALSE(needs_probabilities("mse"));
 }
 
 }  // namespace
