@@ -64,7 +64,7 @@ TEST(TaskUseCheckTest, MetricsOfProbabilities) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          AllOf(HasSubstr("train.task[1] \"b\""), HasSubstr(loss),
                                HasSubstr("the default of train.metric"),
-                               HasSubstr("logloss, ne, calibration"), HasSubstr("auc, mean"))));
+                               HasSubstr("logloss, ne, calibration"), HasSubstr("metrics for it: auc, "))));
     EXPECT_THAT(check(task + R"(metric: "auc" metric: "ne")"),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("train.metric needs: ne")));
     EXPECT_THAT(check(task + R"(metric: "auc" eval_data { name: "late" metric: "calibration" })"),

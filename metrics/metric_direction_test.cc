@@ -12,9 +12,21 @@ namespace {
 
 TEST(MetricDirectionTest, OfEveryMetric) {
   const std::map<std::string, MetricDirection> expected = {
-      {"auc", MetricDirection::kHigherIsBetter},    {"calibration", MetricDirection::kNone},
-      {"logloss", MetricDirection::kLowerIsBetter}, {"mean", MetricDirection::kNone},
+      {"mae", MetricDirection::kLowerIsBetter},
+      {"mse", MetricDirection::kLowerIsBetter},
+      {"rmse", MetricDirection::kLowerIsBetter},
+      {"accuracy", MetricDirection::kHigherIsBetter},
+      {"f1", MetricDirection::kHigherIsBetter},
+      {"precision", MetricDirection::kHigherIsBetter},
+      {"recall", MetricDirection::kHigherIsBetter},
+      {"auc", MetricDirection::kHigherIsBetter},
+      {"auc_buckets", MetricDirection::kHigherIsBetter},
+      {"calibration_error", MetricDirection::kLowerIsBetter},
+      {"calibration", MetricDirection::kNone},
+      {"logloss", MetricDirection::kLowerIsBetter},
+      {"mean", MetricDirection::kNone},
       {"ne", MetricDirection::kLowerIsBetter},
+      {"pr_auc", MetricDirection::kHigherIsBetter},
   };
   for (const std::string& name : metric_names()) {
     ASSERT_EQ(expected.count(name), 1) << "a new metric needs a decision: " << name;

@@ -7,7 +7,7 @@
 namespace millrace {
 
 // Returns true if the metric that create_metric() knows as `name` has a meaning for predictions
-// that are probabilities alone: logloss, ne, calibration.
+// that are probabilities alone, such as logloss, ne and calibration.
 bool needs_probabilities(absl::string_view name);
 
 }  // namespace millrace

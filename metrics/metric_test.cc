@@ -11,7 +11,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(MetricTest, NamesAreSorted) {
-  EXPECT_THAT(metric_names(), ElementsAre("auc", "calibration", "logloss", "mean", "ne"));
+  EXPECT_THAT(metric_names(), ElementsAre("accuracy", "auc", "auc_buckets", "calibration",
+                                          "calibration_error", "f1", "logloss", "mae", "mean",
+                                          "mse", "ne", "pr_auc", "precision", "recall", "rmse"));
 }
 
 TEST(MetricTest, EveryNameMakesAMetricThatConforms) {

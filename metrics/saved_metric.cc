@@ -41,6 +41,13 @@ absl::StatusOr<ByteReader> open_saved_metric(absl::string_view name, absl::strin
   return reader;
 }
 
+absl::Status check_saved_option(absl::string_view name, absl::string_view option, double saved,
+                                double own) {
+  if (saved == own) return absl::OkStatus();
+  return saved_metric_error(
+      name, absl::StrCat("has ", option, " ", saved, "; the metric that reads it has ", own));
+}
+
 std::string save_sums(absl::string_view name, std::initializer_list<double> sums) {
   ByteWriter writer = begin_saved_metric(name);
   for (const double sum : sums) writer.write_double(sum);

@@ -26,6 +26,11 @@ absl::StatusOr<ByteReader> open_saved_metric(absl::string_view name, absl::strin
 // "the saved metric auc <what>" as a DataLoss error.
 absl::Status saved_metric_error(absl::string_view name, absl::string_view what);
 
+// Checks that bytes were saved by a metric with the same option as the one that reads them, so that
+// counts of different meaning are not added. Errors: DataLoss naming both values.
+absl::Status check_saved_option(absl::string_view name, absl::string_view option, double saved,
+                                double own);
+
 // A metric that is so many sums.
 std::string save_sums(absl::string_view name, std::initializer_list<double> sums);
 

@@ -46,6 +46,14 @@ TEST(SavedMetricTest, TooFewOrTooManyBytesChangeNothing) {
   EXPECT_EQ(b, 8);
 }
 
+TEST(SavedMetricTest, OptionsMustBeTheSame) {
+  EXPECT_OK(check_saved_option("recall", "threshold", 0.3f, 0.3f));
+  EXPECT_THAT(check_saved_option("recall", "threshold", 0.25, 0.5),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("the saved metric recall has threshold 0.25; the metric that "
+                                 "reads it has 0.5")));
+}
+
 TEST(SavedMetricTest, NamesFromBytesAreShownSafely) {
   ByteWriter writer = begin_saved_metric(std::string(1000, '\n'));
   EXPECT_THAT(open_saved_metric("mean", writer.bytes()),

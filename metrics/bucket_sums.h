@@ -1,0 +1,62 @@
+// Sums over buckets of predictions.
+#ifndef MILLRACE_METRICS_BUCKET_SUMS_H_
+#define MILLRACE_METRICS_BUCKET_SUMS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/byte_stream.h"
+
+namespace millrace {
+
+// The largest number of buckets, with sums of 8 MB.
+inline constexpr int64_t kMostBuckets = 1000000;
+
+// Returns OK if a configuration may ask for this number of buckets. Errors: InvalidArgument.
+absl::Status check_buckets(int64_t buckets);
+
+// One sum for each of n buckets of equal width. Bucket b has the predictions in (b/n, (b+1)/n]; the
+// first bucket also has those of at most 0, and the last bucket those above 1. With a and b in this
+// order, a <= b implies that the bucket of a is not above that of b. The sums take 8 n bytes,
+// however many values are added.
+class BucketSums {
+ public:
+  // The sum of one bucket, as save() writes it.
+  struct Entry {
+    uint32_t bucket = 0;
+    double sum = 0;
+  };
+
+  // REQUIRES: check_buckets(buckets).ok().
+  explicit BucketSums(int64_t buckets) : sums_(buckets) {}
+
+  // Adds a value to the bucket of a prediction. REQUIRES: neither is not-a-number.
+  void add(double prediction, double value) { sums_[bucket_of(prediction)] += value; }
+  // REQUIRES: both have the same number of buckets.
+  void add(const BucketSums& other);
+  void add(const std::vector<Entry>& entries);
+
+  // Sets all sums to 0.
+  void reset() { sums_.assign(sums_.size(), 0.0); }
+
+  const std::vector<double>& sums() const { return sums_; }
+
+  // Appends the sums other than 0: their number, then bucket and sum (12 bytes) of each, in the
+  // order of buckets.
+  void save(ByteWriter* writer) const;
+  // Reads what save() of sums with this number of buckets wrote, without adding it. Allocates no
+  // more than a multiple of the bytes that `reader` has. Returns: nothing if the bytes are others.
+  std::optional<std::vector<Entry>> read(ByteReader* reader) const;
+
+ private:
+  size_t bucket_of(double prediction) const;
+
+  std::vector<double> sums_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_METRICS_BUCKET_SUMS_H_

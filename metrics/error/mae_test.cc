@@ -1,0 +1,31 @@
+#include "metrics/error/mae.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "metrics/metric_conformance.h"
+
+namespace millrace {
+namespace {
+
+double compute(const MetricExamples& examples) {
+  MaeMetric metric;
+  metric.update(examples.all());
+  return metric.compute();
+}
+
+TEST(MaeTest, ByHand) {
+  // Errors 3, -1 and 0.
+  EXPECT_DOUBLE_EQ(compute({{4, 1, 0.5f}, {1, 2, 0.5f}, {}}), 4.0 / 3);
+  EXPECT_DOUBLE_EQ(compute({{4, 1, 0.5f}, {1, 2, 0.5f}, {1, 2, 1}}), 5.0 / 4);
+  EXPECT_EQ(compute({{0.25f}, {0.25f}, {}}), 0);
+}
+
+TEST(MaeTest, UndefinedWithoutExamples) { EXPECT_TRUE(std::isnan(compute({{1}, {1}, {0}}))); }
+
+[[maybe_unused]] const bool kMae =
+    register_metric_conformance("Mae", [] { return std::make_unique<MaeMetric>(); });
+
+}  // namespace
+}  // namespace millrace

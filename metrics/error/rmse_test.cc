@@ -1,0 +1,31 @@
+#include "metrics/error/rmse.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "metrics/metric_conformance.h"
+
+namespace millrace {
+namespace {
+
+double compute(const MetricExamples& examples) {
+  RmseMetric metric;
+  metric.update(examples.all());
+  return metric.compute();
+}
+
+TEST(RmseTest, ByHand) {
+  // Errors 3, -1 and 0.
+  EXPECT_DOUBLE_EQ(compute({{4, 1, 0.5f}, {1, 2, 0.5f}, {}}), std::sqrt(10.0 / 3));
+  EXPECT_DOUBLE_EQ(compute({{4, 1, 0.5f}, {1, 2, 0.5f}, {1, 2, 1}}), std::sqrt(11.0 / 4));
+  EXPECT_EQ(compute({{0.25f}, {0.25f}, {}}), 0);
+}
+
+TEST(RmseTest, UndefinedWithoutExamples) { EXPECT_TRUE(std::isnan(compute({{1}, {1}, {0}}))); }
+
+[[maybe_unused]] const bool kRmse =
+    register_metric_conformance("Rmse", [] { return std::make_unique<RmseMetric>(); });
+
+}  // namespace
+}  // namespace millrace

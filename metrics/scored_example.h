@@ -1,0 +1,58 @@
+// Examples as metrics over the order of predictions keep them.
+#ifndef MILLRACE_METRICS_SCORED_EXAMPLE_H_
+#define MILLRACE_METRICS_SCORED_EXAMPLE_H_
+
+#include <cstddef>
+
+#include "absl/types/span.h"
+#include "base/byte_stream.h"
+#include "metrics/metric.h"
+
+namespace millrace {
+
+// The prediction, class and weight of one example.
+struct ScoredExample {
+  float prediction = 0;
+  float signed_weight = 0;  // negative for a negative example
+};
+
+// Number of bytes that write_example() appends.
+inline constexpr size_t kSavedExampleBytes = 8;
+
+// Sums of weights.
+struct ClassWeights {
+  double positives = 0;
+  double negatives = 0;
+};
+
+// Returns an example of a batch. The example is positive if its label is above 0.5. If the label is
+// not a number, the signed weight is not a number.
+ScoredExample scored_example(const MetricInput& input, size_t example);
+
+// Returns true if neither the prediction nor the weight is not-a-number. Sorting with is_before()
+// relies on this.
+bool is_number(const ScoredExample& example);
+
+// Orders by prediction. Equal predictions are ordered by signed weight, so that sums over them have
+// the same bits whatever the order of the examples was.
+bool is_before(const ScoredExample& a, const ScoredExample& b);
+
+// Returns all examples that have the prediction of the first, or of the last one. The examples are
+// at the beginning, or at the end, of `sorted`. REQUIRES: `sorted` is not empty and sorted by
+// is_before().
+absl::Span<const ScoredExample> lowest_tie(absl::Span<const ScoredExample> sorted);
+absl::Span<const ScoredExample> highest_tie(absl::Span<const ScoredExample> sorted);
+
+// Returns the weights of both classes, summed in the order of `examples`.
+ClassWeights sum_classes(absl::Span<const ScoredExample> examples);
+
+// Appends the example to `writer`.
+void write_example(const ScoredExample& example, ByteWriter* writer);
+
+// Reads the next example into `example`. Returns false if the bytes end or are an example that no
+// metric keeps: one of weight 0, or for which is_number() is false.
+bool read_example(ByteReader* reader, ScoredExample* example);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_METRICS_SCORED_EXAMPLE_H_

@@ -1,0 +1,25 @@
+// Share of positives that are found.
+#ifndef MILLRACE_METRICS_THRESHOLD_RECALL_H_
+#define MILLRACE_METRICS_THRESHOLD_RECALL_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "metrics/threshold/threshold_metric.h"
+
+namespace millrace {
+
+// TP / (TP + FN), by weight. See ThresholdMetric for decisions. Undefined without positives.
+class RecallMetric : public ThresholdMetric {
+ public:
+  // Reads [millrace.recall]. Errors: InvalidArgument.
+  static absl::StatusOr<std::unique_ptr<Metric>> create(const CustomConfig& config);
+  using ThresholdMetric::ThresholdMetric;
+
+  absl::string_view name() const override { return "recall"; }
+  double compute() const override;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_METRICS_THRESHOLD_RECALL_H_

@@ -1,0 +1,58 @@
+// The base of metrics of decisions: accuracy, precision, recall, F1.
+#ifndef MILLRACE_METRICS_THRESHOLD_THRESHOLD_METRIC_H_
+#define MILLRACE_METRICS_THRESHOLD_THRESHOLD_METRIC_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "metrics/metric.h"
+
+namespace millrace {
+
+// Returns OK if a configuration may ask for this threshold. Errors: InvalidArgument.
+absl::Status check_threshold(float threshold);
+
+// Sums of the weights of examples, by the class of the label and the predicted class.
+struct ConfusionMatrix {
+  double true_positives = 0;
+  double false_positives = 0;
+  double true_negatives = 0;
+  double false_negatives = 0;
+};
+
+// Counts examples by decision. The decision is positive if the prediction is at least the
+// threshold; the label is positive above 0.5. The comparison is one of float32: a prediction of
+// 0.7f reaches the threshold 0.7, as `predictions >= 0.7` says in NumPy. A prediction, label or
+// weight that is not a number makes all counts not-a-number.
+//
+// Takes constant memory: four sums and the threshold, all of which are saved. A derived class has a
+// name and a formula.
+class ThresholdMetric : public Metric {
+ public:
+  // REQUIRES: check_threshold(threshold).ok().
+  explicit ThresholdMetric(float threshold) : threshold_(threshold) {}
+
+  void update(const MetricInput& input) override;
+  void reset() override { counts_ = {}; }
+  // REQUIRES: `other` has the same threshold.
+  void merge(const Metric& other) override;
+  std::string save() const override;
+  // Errors: DataLoss also for bytes of another threshold.
+  absl::Status merge_saved(absl::string_view bytes) override;
+
+ protected:
+  const ConfusionMatrix& counts() const { return counts_; }
+
+  // Returns a / b; not-a-number if b is 0.
+  static double ratio(double a, double b);
+
+ private:
+  void add(const ConfusionMatrix& other);
+
+  const float threshold_;
+  ConfusionMatrix counts_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_METRICS_THRESHOLD_THRESHOLD_METRIC_H_
