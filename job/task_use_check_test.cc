@@ -60,11 +60,11 @@ TEST(TaskUseCheckTest, MetricsOfProbabilities) {
        {"pairwise", "softmax", "mean_squared_error", "mean_absolute_error", "huber"}) {
     const std::string task = absl::StrCat(
         R"(model { name: "reader" } task { label: "a" } task { label: "b" )", loss, " {} } ");
-    EXPECT_THAT(check(task),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr("train.task[1] \"b\""), HasSubstr(loss),
-                               HasSubstr("the default of train.metric"),
-                               HasSubstr("logloss, ne, calibration"), HasSubstr("metrics for it: auc, "))));
+    EXPECT_THAT(check(task), StatusIs(absl::StatusCode::kInvalidArgument,
+                                      AllOf(HasSubstr("train.task[1] \"b\""), HasSubstr(loss),
+                                            HasSubstr("the default of train.metric"),
+                                            HasSubstr("logloss, ne, calibration"),
+                                            HasSubstr("metrics for it: auc, "))));
     EXPECT_THAT(check(task + R"(metric: "auc" metric: "ne")"),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("train.metric needs: ne")));
     EXPECT_THAT(check(task + R"(metric: "auc" eval_data { name: "late" metric: "calibration" })"),
