@@ -9,7 +9,8 @@ def millrace_hook_plugin(name, srcs, deps = [], visibility = None, testonly = Fa
     """A plugin, NAME.so, for `plugin { path: ".../NAME.so" }` in the hooks of a configuration (docs/plugins.md).
 
         ./bazelw build //my:click_count.so
-        ./bazelw run //:program -- plugin inspect $PWD/bazel-bin/my/click_count.so
+        install -m 644 bazel-bin/my/click_count.so /srv/plugins/    # bazel-bin is a link, which is refused
+        ./bazelw run //:program -- plugin inspect /srv/plugins/click_count.so
 
     Of `deps`, what every program of Millrace has (//:hook, //:millrace, ...) is compiled against and not linked.
 

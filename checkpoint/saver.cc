@@ -70,6 +70,10 @@ absl::StatusOr<std::unique_ptr<Saver>> Saver::create(SaverOptions options, FileS
   *numbers.mutable_exclude() = {options.exclude.begin(), options.exclude.end()};
   RETURN_IF_ERROR(check_saver("saver", numbers));
   if (options.folder.empty()) return absl::InvalidArgumentError("no folder for checkpoints");
+  if (options.row_filter.filter != nullptr && options.max_deltas > 0) {
+    return absl::InvalidArgumentError(
+        "row_filter and max_deltas are both given; a delta cannot omit rows of its base");
+  }
   RETURN_IF_ERROR(check_retention_policy(options.retention));
   return std::unique_ptr<Saver>(new Saver(std::move(options), files, clock));
 }

@@ -54,7 +54,7 @@ struct SaverOptions {
   int64_t file_bytes = int64_t{2} << 30;
   // Patterns of dense tensors and tables that are omitted (checkpoint/state/save_filter.h).
   std::vector<std::string> exclude = {};
-  // Rows that are omitted. REQUIRES: no deltas.
+  // Rows that are omitted. Not with deltas, which cannot omit rows of their base.
   TableRowFilter row_filter = {};
   OnDamage on_damage = OnDamage::kFallback;
   RetentionPolicy retention = {};

@@ -1,6 +1,7 @@
 #include "config/data_check.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/util/message_differencer.h>
 
 #include <set>
 #include <string>
@@ -66,9 +67,13 @@ absl::Status check_custom_dataset(const std::string& where, const DataConfig& da
   rest.clear_shuffle_rows();
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   rest.GetReflection()->ListFields(rest, &fields);
-  if (!fields.empty()) {
-    return wrong(where, absl::StrCat("gives the examples; remove ", fields.front()->name(),
-                                     ", which is for files"));
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    DataConfig without = rest;
+    without.GetReflection()->ClearField(&without, field);
+    // Defaults may be written out.
+    if (google::protobuf::util::MessageDifferencer::Equivalent(rest, without)) continue;
+    return wrong(
+        where, absl::StrCat("gives the examples; remove ", field->name(), ", which is for files"));
   }
   return annotate(PartFamily::check("dataset", data.custom_dataset().name()), where);
 }
@@ -120,7 +125,8 @@ absl::Status check_data(const std::string& where, const DataConfig& data, const 
     errors.add(check_sample(where + ".sample", data.sample(), labels_of(train)));
   }
   if (data.has_mix()) errors.add(check_sources(where + ".mix", data, train));
-  if (data.path_size() == 0 && !generated && !finds_own_files(data.windows()) && !data.has_mix()) {
+  if (data.path_size() == 0 && !generated && !finds_own_files(data.windows()) &&
+      !data.windows().has_custom() && !data.has_mix()) {
     errors.add(wrong(where, "path is missing; at least one is needed"));
   }
   for (int i = 0; i < data.path_size(); ++i) {

@@ -27,6 +27,6 @@ absl::StatusOr<std::unique_ptr<TrainStep>> create_train_step(const TrainStepConf
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_TRAIN_STEP(sam, "sharpness-aware minimization", &SamStep::create);
 #define MILLRACE_REGISTER_TRAIN_STEP(name, description, factory) \
-  MILLRACE_REGISTER_PART(train_step, name, description, factory)
+  MILLRACE_REGISTER_PART(train_step, name, #name, description, factory)
 
 #endif  // MILLRACE_FRAMEWORK_TRAIN_STEP_REGISTRY_H_

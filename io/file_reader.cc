@@ -35,20 +35,31 @@ std::vector<KnownFormat>& formats() {
 // Lists formats also in a program that has none.
 [[maybe_unused]] const PartFamily& kFamily = registry();
 
-// Returns the formats that read `path` under this configuration.
+// Returns the length of the longest extension of the format that `name` ends with; 0: none.
+size_t matched_length(const FileFormat& format, absl::string_view name) {
+  size_t longest = 0;
+  for (const std::string& extension : format.extensions) {
+    if (absl::EndsWith(name, extension)) longest = std::max(longest, extension.size());
+  }
+  return longest;
+}
+
+// Returns the formats that read `path` under this configuration: where the extension decides, those
+// with the longest one that fits.
 std::vector<const KnownFormat*> find_formats(const std::string& path, const DataConfig& config) {
   const std::string name = absl::AsciiStrToLower(path);
-  const auto fits = [&](const KnownFormat& known) {
-    if (config.has_custom_format()) return known.name == config.custom_format().name();
-    if (config.format() != DataConfig::AUTO) return known.format.format == config.format();
-    const std::vector<std::string>& extensions = known.format.extensions;
-    return std::any_of(extensions.begin(), extensions.end(), [&](const std::string& extension) {
-      return absl::EndsWith(name, extension);
-    });
-  };
   std::vector<const KnownFormat*> found;
+  size_t longest = 1;
   for (const KnownFormat& known : formats()) {
-    if (fits(known)) found.push_back(&known);
+    if (config.has_custom_format()) {
+      if (known.name == config.custom_format().name()) found.push_back(&known);
+    } else if (config.format() != DataConfig::AUTO) {
+      if (known.format.format == config.format()) found.push_back(&known);
+    } else if (const size_t length = matched_length(known.format, name); length >= longest) {
+      if (length > longest) found.clear();
+      longest = length;
+      found.push_back(&known);
+    }
   }
   return found;
 }

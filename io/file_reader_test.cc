@@ -156,7 +156,8 @@ absl::StatusOr<std::unique_ptr<FileReader>> refuse(FileSystem&, const std::strin
 }
 MILLRACE_REGISTER_FILE_FORMAT(one, "a format",
                               {.extensions = {".zone", ".zboth"}, .open = &refuse});
-MILLRACE_REGISTER_FILE_FORMAT(two, "a format", {.extensions = {".zboth"}, .open = &refuse});
+MILLRACE_REGISTER_FILE_FORMAT(two, "a format",
+                              {.extensions = {".zboth", ".long.zone"}, .open = &refuse});
 
 TEST(OpenFileTest, AFormatFromOutsideIsOpenedAndNamedAlsoByItsExtension) {
   const std::string path = fresh_test_dir() + "/a.zone";
@@ -164,6 +165,14 @@ TEST(OpenFileTest, AFormatFromOutsideIsOpenedAndNamedAlsoByItsExtension) {
   EXPECT_THAT(
       open_file(FileSystem::local(), path, DataConfig()),
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("file format \"one\": not of this format")));
+}
+
+TEST(OpenFileTest, TheLongestExtensionDecides) {
+  const std::string path = fresh_test_dir() + "/a.long.zone";
+  ASSERT_OK(write_file_atomically(FileSystem::local(), path, "x"));
+  EXPECT_THAT(
+      open_file(FileSystem::local(), path, DataConfig()),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("file format \"two\": not of this format")));
 }
 
 TEST(OpenFileTest, AnExtensionOfTwoFormatsNamesBoth) {

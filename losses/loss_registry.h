@@ -24,6 +24,6 @@ CustomRegistry<LossFactory>& loss_registry();
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_LOSS(quantile, "pinball loss", &QuantileLoss::create);
 #define MILLRACE_REGISTER_LOSS(name, description, factory) \
-  MILLRACE_REGISTER_PART(loss, name, description, factory)
+  MILLRACE_REGISTER_PART(loss, name, #name, description, factory)
 
 #endif  // MILLRACE_LOSSES_LOSS_REGISTRY_H_

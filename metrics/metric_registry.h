@@ -43,7 +43,7 @@ bool register_metric(absl::string_view name, absl::string_view description, Metr
 }  // namespace millrace
 
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
-//   MILLRACE_REGISTER_METRIC(rmse, "root of the mean squared error", &RmseMetric::create,
+//   MILLRACE_REGISTER_METRIC(hit_share, "share of positives found", &HitShareMetric::create,
 //                            {.direction = MetricDirection::kLowerIsBetter});
 #define MILLRACE_REGISTER_METRIC(name, description, ...)         \
   [[maybe_unused]] static const bool millrace_metric_##name##_ = \

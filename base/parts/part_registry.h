@@ -27,7 +27,7 @@ namespace millrace {
 //     return *registry;
 //   }
 //   #define MILLRACE_REGISTER_FILE_SYSTEM(scheme, description, factory) \
-//     MILLRACE_REGISTER_PART(file_system, scheme, description, factory)
+//     MILLRACE_REGISTER_PART(file_system, scheme, #scheme, description, factory)
 //
 // A family whose built-in kinds have fields of their own uses CustomRegistry
 // (proto/parts/custom_registry.h).
@@ -71,9 +71,10 @@ class PartRegistry : public PartFamily {
 }  // namespace millrace
 
 // Adds a part to FAMILY_registry() during static initialization. For the macros of families.
-#define MILLRACE_REGISTER_PART(family, name, description, factory)         \
-  [[maybe_unused]] static const bool millrace_##family##_##name##_ =       \
-      ::millrace::family##_registry().add(#name, (description), (factory), \
+// `text`: the name, as a string.
+#define MILLRACE_REGISTER_PART(family, name, text, description, factory)    \
+  [[maybe_unused]] static const bool millrace_##family##_##name##_ =        \
+      ::millrace::family##_registry().add((text), (description), (factory), \
                                           ::std::source_location::current())
 
 #endif  // MILLRACE_BASE_PARTS_PART_REGISTRY_H_

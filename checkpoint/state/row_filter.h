@@ -64,6 +64,6 @@ absl::StatusOr<TableRowFilter> create_row_filter(const RowFilterConfig& config);
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_ROW_FILTER(even_ids, "rows of even ids", &EvenIds::create);
 #define MILLRACE_REGISTER_ROW_FILTER(name, description, factory) \
-  MILLRACE_REGISTER_PART(row_filter, name, description, factory)
+  MILLRACE_REGISTER_PART(row_filter, name, #name, description, factory)
 
 #endif  // MILLRACE_CHECKPOINT_STATE_ROW_FILTER_H_

@@ -32,6 +32,6 @@ CustomRegistry<AdmissionFactory>& admission_registry();
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_ADMISSION(even_ids, "ids that are even", &EvenIds::create);
 #define MILLRACE_REGISTER_ADMISSION(name, description, factory) \
-  MILLRACE_REGISTER_PART(admission, name, description, factory)
+  MILLRACE_REGISTER_PART(admission, name, #name, description, factory)
 
 #endif  // MILLRACE_EMBEDDING_POLICIES_ADMISSION_REGISTRY_H_

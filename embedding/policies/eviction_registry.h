@@ -30,6 +30,6 @@ CustomRegistry<EvictionRuleFactory>& eviction_registry();
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_EVICTION(odd_ids, "ids that are odd", &OddIds::create);
 #define MILLRACE_REGISTER_EVICTION(name, description, factory) \
-  MILLRACE_REGISTER_PART(eviction, name, description, factory)
+  MILLRACE_REGISTER_PART(eviction, name, #name, description, factory)
 
 #endif  // MILLRACE_EMBEDDING_POLICIES_EVICTION_REGISTRY_H_

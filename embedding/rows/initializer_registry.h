@@ -24,6 +24,6 @@ CustomRegistry<RowInitializerFactory>& initializer_registry();
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_INITIALIZER(spread, "evenly spread values", &SpreadInitializer::create);
 #define MILLRACE_REGISTER_INITIALIZER(name, description, factory) \
-  MILLRACE_REGISTER_PART(initializer, name, description, factory)
+  MILLRACE_REGISTER_PART(initializer, name, #name, description, factory)
 
 #endif  // MILLRACE_EMBEDDING_ROWS_INITIALIZER_REGISTRY_H_

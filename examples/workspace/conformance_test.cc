@@ -33,8 +33,8 @@ millrace::CustomConfig named(const std::string& name) {
     "SoftSign",
     {.make = [] { return millrace::transform_registry().create(named("soft_sign")).value(); }});
 
-[[maybe_unused]] const bool kRecall = millrace::register_metric_conformance(
-    "Recall", [] { return millrace::create_metric("recall").value(); });
+[[maybe_unused]] const bool kHitShare = millrace::register_metric_conformance(
+    "HitShare", [] { return millrace::create_metric("hit_share").value(); });
 
 // Lines of an integer and two numbers; every third is blank before.
 millrace::ExpectedFile logfmt_file(bool with_bad_rows) {

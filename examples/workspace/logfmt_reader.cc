@@ -29,7 +29,13 @@ struct Lines : public millrace::FileLayout {
 };
 
 absl::StatusOr<std::shared_ptr<const Lines>> read_lines(millrace::FileSystem& files,
-                                                        const std::string& path) {
+                                                        const std::string& path,
+                                                        int64_t max_bytes) {
+  ASSIGN_OR_RETURN(const millrace::FileInfo info, files.info(path));
+  if (info.size_bytes > max_bytes) {
+    return absl::DataLossError(absl::StrCat(path, " has ", info.size_bytes,
+                                            " bytes, more than max_group_bytes, ", max_bytes));
+  }
   ASSIGN_OR_RETURN(const std::string text, millrace::read_file(files, path));
   auto lines = std::make_shared<Lines>();
   lines->rows = absl::StrSplit(text, '\n', absl::SkipEmpty());
@@ -87,7 +93,7 @@ class LogfmtReader : public millrace::FileReader {
     }
     reader->lines_ = std::static_pointer_cast<const Lines>(std::move(layout));
     if (reader->lines_ == nullptr) {
-      ASSIGN_OR_RETURN(reader->lines_, read_lines(files, path));
+      ASSIGN_OR_RETURN(reader->lines_, read_lines(files, path, config.max_group_bytes()));
     }
     reader->group_rows_.push_back(static_cast<int64_t>(reader->lines_->rows.size()));
     return reader;

@@ -22,8 +22,8 @@ class SignSgdOptimizer : public millrace::RowOptimizer {
   static absl::StatusOr<std::unique_ptr<millrace::RowOptimizer>> create(
       const millrace::CustomConfig& custom) {
     const double weight_decay = custom.GetExtension(sign_sgd).weight_decay();
-    if (!(weight_decay >= 0)) {
-      return absl::InvalidArgumentError("weight_decay must be at least 0");
+    if (!(weight_decay >= 0 && weight_decay <= 1)) {
+      return absl::InvalidArgumentError("weight_decay must be 0 to 1");
     }
     return std::make_unique<SignSgdOptimizer>(static_cast<float>(weight_decay));
   }

@@ -59,6 +59,6 @@ absl::StatusOr<std::unique_ptr<Sink>> create_sink(const SinkConfig& config, cons
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_SINK(queue, "reports into a message queue", &QueueSink::create);
 #define MILLRACE_REGISTER_SINK(name, description, factory) \
-  MILLRACE_REGISTER_PART(sink, name, description, factory)
+  MILLRACE_REGISTER_PART(sink, name, #name, description, factory)
 
 #endif  // MILLRACE_FRAMEWORK_REPORT_SINK_H_

@@ -28,6 +28,6 @@ CustomRegistry<DatasetFactory>& dataset_registry();
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_DATASET(queue, "examples of a queue", &QueueDataset::create);
 #define MILLRACE_REGISTER_DATASET(name, description, factory) \
-  MILLRACE_REGISTER_PART(dataset, name, description, factory)
+  MILLRACE_REGISTER_PART(dataset, name, #name, description, factory)
 
 #endif  // MILLRACE_IO_EPOCH_DATASET_REGISTRY_H_

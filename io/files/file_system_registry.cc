@@ -17,9 +17,11 @@ PartRegistry<FileSystemFactory>* create_registry() {
                         [description] { return std::string(description); });
   };
   add("file", "/PATH", "files of this machine");
+  add("gcs", "BUCKET/KEY", "Google Cloud Storage");
   add("gs", "BUCKET/KEY", "Google Cloud Storage");
   add("hdfs", "HOST:PORT/PATH", "Hadoop's file system");
   add("s3", "BUCKET/KEY", "Amazon S3 and what speaks its protocol");
+  add("viewfs", "NAME/PATH", "a view over Hadoop's file systems");
   return registry;
 }
 

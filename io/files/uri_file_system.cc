@@ -220,13 +220,17 @@ UriFileSystem& UriFileSystem::process() {
 absl::StatusOr<FileSystem*> UriFileSystem::other(const std::string& path) {
   if (!is_uri(path)) return &local_;
   const std::string scheme = split_uri(path).scheme;
-  MutexLock lock(mutex_);
-  const auto found = registered_.find(scheme);
-  if (found != registered_.end()) return found->second.get();
+  {
+    MutexLock lock(mutex_);
+    const auto found = registered_.find(scheme);
+    if (found != registered_.end()) return found->second.get();
+  }
+  // Without the lock: the file system may use this one. The first that is made stays.
   std::unique_ptr<FileSystem> made;
   if (is_registered(scheme)) {
     ASSIGN_OR_RETURN(made, file_system_registry().create(scheme));
   }
+  MutexLock lock(mutex_);
   return registered_.emplace(scheme, std::move(made)).first->second.get();
 }
 

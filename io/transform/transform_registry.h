@@ -25,6 +25,6 @@ CustomRegistry<TransformFactory>& transform_registry();
 //   MILLRACE_REGISTER_TRANSFORM(square_root, "square root of numbers",
 //   &SquareRootTransform::create);
 #define MILLRACE_REGISTER_TRANSFORM(name, description, factory) \
-  MILLRACE_REGISTER_PART(transform, name, description, factory)
+  MILLRACE_REGISTER_PART(transform, name, #name, description, factory)
 
 #endif  // MILLRACE_IO_TRANSFORM_TRANSFORM_REGISTRY_H_

@@ -32,6 +32,6 @@ CustomRegistry<WindowSourceFactory>& window_source_registry();
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_WINDOW_SOURCE(manifest, "files that a manifest lists", &Manifest::create);
 #define MILLRACE_REGISTER_WINDOW_SOURCE(name, description, factory) \
-  MILLRACE_REGISTER_PART(window_source, name, description, factory)
+  MILLRACE_REGISTER_PART(window_source, name, #name, description, factory)
 
 #endif  // MILLRACE_IO_WINDOW_WINDOW_SOURCE_REGISTRY_H_

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "io/epoch/batch_dataset.h"
@@ -176,7 +177,8 @@ absl::StatusOr<std::optional<Batch>> WindowedFiles::next() {
 absl::StatusOr<WindowState> WindowedFiles::next_window() {
   WindowAnnouncement announcement;
   if (options_.dataset.rank == 0) {
-    const absl::StatusOr<WindowAnnouncement> found = look();
+    // The others wait to hear of it, also if a registered source throws.
+    const absl::StatusOr<WindowAnnouncement> found = catch_exceptions([&] { return look(); });
     if (found.ok()) {
       announcement = *found;
     } else {

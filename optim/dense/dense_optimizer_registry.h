@@ -29,6 +29,6 @@ CustomRegistry<DenseOptimizerFactory>& dense_optimizer_registry();
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_DENSE_OPTIMIZER(sign_sgd, "steps by the sign", &SignSgd::create);
 #define MILLRACE_REGISTER_DENSE_OPTIMIZER(name, description, factory) \
-  MILLRACE_REGISTER_PART(dense_optimizer, name, description, factory)
+  MILLRACE_REGISTER_PART(dense_optimizer, name, #name, description, factory)
 
 #endif  // MILLRACE_OPTIM_DENSE_DENSE_OPTIMIZER_REGISTRY_H_

@@ -25,6 +25,6 @@ CustomRegistry<RowOptimizerFactory>& row_optimizer_registry();
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_ROW_OPTIMIZER(lion, "sign of the momentum", &LionOptimizer::create);
 #define MILLRACE_REGISTER_ROW_OPTIMIZER(name, description, factory) \
-  MILLRACE_REGISTER_PART(row_optimizer, name, description, factory)
+  MILLRACE_REGISTER_PART(row_optimizer, name, #name, description, factory)
 
 #endif  // MILLRACE_OPTIM_ROWS_ROW_OPTIMIZER_REGISTRY_H_

@@ -32,6 +32,6 @@ CustomRegistry<ScheduleFactory>& schedule_registry();
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_SCHEDULE(square_wave, "two rates in turn", &SquareWave::create);
 #define MILLRACE_REGISTER_SCHEDULE(name, description, factory) \
-  MILLRACE_REGISTER_PART(schedule, name, description, factory)
+  MILLRACE_REGISTER_PART(schedule, name, #name, description, factory)
 
 #endif  // MILLRACE_OPTIM_SCHEDULE_SCHEDULE_REGISTRY_H_

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds examples/workspace as a user would: elsewhere, with this checkout as the repository @millrace.
 
-    tests/workspace/build_workspace.py [--directory DIR] [--jobs N] [--analyse] [--keep]
+    ./bazelw run //tests/workspace:build_workspace -- [--directory DIR] [--jobs N] [--analyse] [--keep]
 
 Copies the workspace to DIR/visits, where DIR is a new folder under $TMPDIR unless it is given, and makes
 DIR/millrace a link to this checkout. There it does, by the workspace's own ./bazelw:
@@ -29,7 +29,7 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 WORKSPACE = os.path.join(ROOT, "examples", "workspace")
 REGISTRATION = re.compile(r"^MILLRACE_REGISTER_\w+\(\s*(\w+)", re.MULTILINE)
 LOADS = """load("@millrace//:millrace_hook_plugin.bzl", "millrace_hook_plugin")
@@ -130,6 +130,8 @@ class Build:
         output = self.run(program, "list")
         for part in self.own_parts():
             require(output, r"\b%s\b" % part, "the part %s" % part)
+        if "ambiguous" in output:
+            raise Failure("two parts have one name:\n%s" % output)
         return "has " + ", ".join(self.own_parts())
 
     def test(self):
@@ -145,7 +147,12 @@ class Build:
             file.write(LOADS + text + MACROS)
         self.bazel("build", "//:job", "//:ids_per_example.so")
         self.parts_of("//:job")
-        plugin = os.path.join(self.folder, "bazel-bin", "ids_per_example.so")
+        # A plugin must not lie behind a symbolic link, as bazel-bin is, nor be writable by others.
+        plugins = os.path.join(self.folder, "plugins")
+        os.makedirs(plugins, mode=0o755, exist_ok=True)
+        plugin = os.path.join(plugins, "ids_per_example.so")
+        shutil.copy(os.path.join(self.folder, "bazel-bin", "ids_per_example.so"), plugin)
+        os.chmod(plugin, 0o644)
         output = self.run("//:job", "plugin", "inspect", plugin)
         require(output, r"\bids_per_example\b", "the hook of the plugin")
         return "a job with these parts, a plugin with its hook"

@@ -283,6 +283,8 @@ def check_configurations(repository, workspace):
   ready = registered_in(repository.root, sources)
   declared = {name for text in list(map(workspace.read, workspace.with_ending(".proto"))) +
               list(map(repository.read, protos)) for name in extensions_in(text)}
+  for part in sorted(own & ready):
+    yield "the part %s has the name of a part of Millrace" % part
   used = set()
   for name in workspace.with_ending(".textproto"):
     text = re.sub(r"#[^\n]*", "", workspace.read(name))

@@ -85,11 +85,13 @@ TEST_F(CheckWorkspaceTest, NamesAHeaderWhosePublicTargetIsNoDependence) {
 }
 
 TEST_F(CheckWorkspaceTest, NamesWhatAHeaderDoesNotDefine) {
-  EXPECT_EQ(broken("recall_metric.cc", "MILLRACE_REGISTER_METRIC(", "MILLRACE_METRIC(recall, "),
-            "recall_metric.cc uses MILLRACE_METRIC, which no header defines that it includes\n"
-            "visits.textproto names the part recall, which nothing registers\n");
-  EXPECT_EQ(broken("recall_metric.cc", "millrace::MetricDirection", "millrace::Directions"),
-            "recall_metric.cc uses millrace::Directions, which no header has that it includes\n");
+  EXPECT_EQ(
+      broken("hit_share_metric.cc", "MILLRACE_REGISTER_METRIC(", "MILLRACE_METRIC(hit_share, "),
+      "hit_share_metric.cc uses MILLRACE_METRIC, which no header defines that it includes\n"
+      "visits.textproto names the part hit_share, which nothing registers\n");
+  EXPECT_EQ(
+      broken("hit_share_metric.cc", "millrace::MetricDirection", "millrace::Directions"),
+      "hit_share_metric.cc uses millrace::Directions, which no header has that it includes\n");
 }
 
 TEST_F(CheckWorkspaceTest, NamesWhatALoadedFileDoesNotDefine) {
@@ -106,8 +108,15 @@ TEST_F(CheckWorkspaceTest, NamesPartsAndExtensionsOfTheConfiguration) {
   EXPECT_EQ(broken("visits.textproto", "name: \"linear\"", "name: \"lineal\""),
             "visits.textproto names the part lineal, which nothing registers\n"
             "no configuration names the part linear\n");
-  EXPECT_EQ(broken("visits.textproto", "[visits.recall]", "[visits.recal]"),
-            "visits.textproto has [visits.recal], which no .proto declares\n");
+  EXPECT_EQ(broken("visits.textproto", "[visits.hit_share]", "[visits.hit_shar]"),
+            "visits.textproto has [visits.hit_shar], which no .proto declares\n");
+}
+
+TEST_F(CheckWorkspaceTest, NamesAPartThatMillraceHas) {
+  EXPECT_EQ(broken("hit_share_metric.cc", "METRIC(hit_share,", "METRIC(mse,"),
+            "the part mse has the name of a part of Millrace\n"
+            "visits.textproto names the part hit_share, which nothing registers\n"
+            "no configuration names the part mse\n");
 }
 
 TEST_F(CheckWorkspaceTest, NamesAFlagThatIsMissing) {

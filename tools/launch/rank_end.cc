@@ -32,7 +32,7 @@ std::string describe_end(int code) {
 
 bool is_progress_line(absl::string_view line) {
   constexpr size_t kDateDigits = 8;
-  if (line.size() <= kDateDigits + 1 || (line[0] != 'I' && line[0] != 'W')) return false;
+  if (line.size() <= kDateDigits + 1 || line[0] != 'I') return false;
   const absl::string_view date = line.substr(1, kDateDigits);
   return std::all_of(date.begin(), date.end(), absl::ascii_isdigit) && line[kDateDigits + 1] == ' ';
 }

@@ -27,7 +27,7 @@ bool can_restart_after(int code);
 // Returns: "exited with code 65", "was killed by signal 9 (Killed)".
 std::string describe_end(int code);
 
-// Returns true for a line of the log below the severity ERROR, such as
+// Returns true for a line of the log of the severity INFO, such as
 // "I20261121 05:37:05.542506 27767 saver.cc:52] saved": it does not say why a rank ended.
 bool is_progress_line(absl::string_view line);
 

@@ -16,20 +16,20 @@ namespace visits {
 namespace {
 
 // The weighted share of positives whose prediction reaches a threshold.
-class RecallMetric : public millrace::Metric {
+class HitShareMetric : public millrace::Metric {
  public:
   static absl::StatusOr<std::unique_ptr<millrace::Metric>> create(
       const millrace::CustomConfig& custom) {
-    const double threshold = custom.GetExtension(recall).threshold();
+    const double threshold = custom.GetExtension(hit_share).threshold();
     if (!(threshold >= 0 && threshold <= 1)) {
       return absl::InvalidArgumentError("threshold must be 0 to 1");
     }
-    return std::make_unique<RecallMetric>(threshold);
+    return std::make_unique<HitShareMetric>(threshold);
   }
 
-  explicit RecallMetric(double threshold) : threshold_(threshold) {}
+  explicit HitShareMetric(double threshold) : threshold_(threshold) {}
 
-  absl::string_view name() const override { return "recall"; }
+  absl::string_view name() const override { return "hit_share"; }
 
   void update(const millrace::MetricInput& input) override {
     for (size_t i = 0; i < input.predictions.size(); ++i) {
@@ -50,7 +50,7 @@ class RecallMetric : public millrace::Metric {
   void reset() override { sums_ = {}; }
 
   void merge(const millrace::Metric& other) override {
-    add(static_cast<const RecallMetric&>(other).sums_);
+    add(static_cast<const HitShareMetric&>(other).sums_);
   }
 
   std::string save() const override {
@@ -60,7 +60,7 @@ class RecallMetric : public millrace::Metric {
   absl::Status merge_saved(absl::string_view bytes) override {
     Sums other;
     if (bytes.size() != sizeof(other)) {
-      return absl::DataLossError("the saved recall does not have two numbers");
+      return absl::DataLossError("the saved hit_share does not have two numbers");
     }
     std::memcpy(&other, bytes.data(), sizeof(other));
     add(other);
@@ -82,7 +82,8 @@ class RecallMetric : public millrace::Metric {
   Sums sums_;
 };
 
-MILLRACE_REGISTER_METRIC(recall, "share of positives that are predicted", &RecallMetric::create,
+MILLRACE_REGISTER_METRIC(hit_share, "share of positives that are predicted",
+                         &HitShareMetric::create,
                          {.direction = millrace::MetricDirection::kHigherIsBetter,
                           .needs_probabilities = true});
 
