@@ -62,6 +62,13 @@ TEST(ValidateTest, ARegisteredDatasetStandsForFiles) {
                      "drop_remainder: true shuffle_rows: 100}",
                      &config));
   EXPECT_OK(validate(config));
+  // As `config defaults` writes it.
+  ASSERT_OK(apply_override("train.train_data.sample={rate: 1}", &config));
+  ASSERT_OK(apply_override("train.train_data.bad_data=FAIL", &config));
+  ASSERT_OK(apply_override("train.train_data.max_group_bytes=1073741824", &config));
+  EXPECT_OK(validate(config));
+  ASSERT_OK(apply_override("train.train_data.sample={rate: 0.5}", &config));
+  EXPECT_THAT(validate(config), StatusIs(kInvalid, HasSubstr("remove sample")));
 }
 
 TEST(ValidateTest, TasksFitTheLabels) {

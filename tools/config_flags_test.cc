@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_matchers.h"
+#include "io/window/window_source_registry.h"
 
 namespace millrace {
 namespace {
@@ -153,8 +154,15 @@ TEST_F(ConfigFlagsTest, PathsReplaceAMix) {
   EXPECT_THAT(plain.train().train_data().path(), ElementsAre("b.orc"));
 }
 
+absl::StatusOr<std::unique_ptr<WindowSource>> create_own_windows(const CustomConfig&,
+                                                                 const WindowSourceInput&) {
+  return absl::UnimplementedError("no windows");
+}
+MILLRACE_REGISTER_WINDOW_SOURCE(own_windows, "a source of this test", &create_own_windows);
+
 TEST_F(ConfigFlagsTest, PathsReplaceWindowsWithFilesOfTheirOwn) {
-  for (const char* windows : {"directory { path: 'in' }", "list {}"}) {
+  for (const char* windows :
+       {"directory { path: 'in' }", "list {}", "custom { name: 'own_windows' }"}) {
     write(absl::StrCat(R"(
       train {
         train_data { windows { )",
@@ -165,7 +173,7 @@ TEST_F(ConfigFlagsTest, PathsReplaceWindowsWithFilesOfTheirOwn) {
       })"));
     ASSERT_OK_AND_ASSIGN(const JobConfig config, load({"--train_data", "b.orc"}));
     EXPECT_THAT(config.train().train_data().path(), ElementsAre("b.orc"));
-    EXPECT_EQ(config.train().train_data().has_windows(), *windows == 'l');
+    EXPECT_EQ(config.train().train_data().has_windows(), *windows != 'd');
   }
 }
 

@@ -93,6 +93,20 @@ TEST_F(SaverTest, WhatIsSavedComesBack) {
   EXPECT_TRUE(notes_.empty());
 }
 
+TEST_F(SaverTest, ARowFilterAndDeltasAreRefused) {
+  class All : public RowFilter {
+   public:
+    bool saves(const RowToSave&) const override { return true; }
+  };
+  SaverOptions options;
+  options.folder = kFolder;
+  options.row_filter.filter = std::make_shared<All>();
+  EXPECT_OK(Saver::create(options, files_, Clock::real()).status());
+  options.max_deltas = 3;
+  EXPECT_THAT(Saver::create(options, files_, Clock::real()).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_deltas")));
+}
+
 TEST_F(SaverTest, NoFolderIsNoCheckpoint) {
   EXPECT_THAT(restored(files_).status(), StatusIs(absl::StatusCode::kNotFound));
 }
