@@ -1,4 +1,3 @@
-#include "tools/config_flags.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_matchers.h"
+#include "io/window/window_source_registry.h"
 #include "io/window/window_source_registry.h"
 
 namespace millrace {
