@@ -1,3 +1,4 @@
+#include "tools/config_flags.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_matchers.h"
-#include "io/window/window_source_registry.h"
 #include "io/window/window_source_registry.h"
 
 namespace millrace {

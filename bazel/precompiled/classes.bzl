@@ -159,6 +159,7 @@ CLASSES = {
         "positive_share_hook_test": "torch",
     },
     "examples/own_job": {
+        "gradient_noise_step_test": "torch",
         "own_job_test": "tensor",
         "own_parts": "torch",
     },
@@ -576,6 +577,7 @@ CLASSES = {
         "hook_conformance": "torch",
         "hook_conformance_test": "tensor",
         "train_step_conformance": "torch",
+        "train_step_conformance_test": "torch",
         "transform_conformance_test": "proto",
     },
     "tests/e2e": {

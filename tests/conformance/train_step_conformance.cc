@@ -193,7 +193,7 @@ void check_tasks(const MakeStep& make) {
 void check_tasks_without_targets(const MakeStep& make) {
   double loss = 0, loss_alone = 0;
   at::Tensor weight, weight_alone;
-  const auto run = [&](bool with_second_label, double* loss, at::Tensor* weight) {
+  const auto run = [&](bool with_second_label, double* step_loss, at::Tensor* step_weight) {
     Bench bench(make, "sgd");
     bench.model().counts_targets = true;
     std::vector<Batch> step = batches_of_tasks(2, 8);
@@ -209,8 +209,8 @@ void check_tasks_without_targets(const MakeStep& make) {
     EXPECT_TRUE(result.applied);
     ASSERT_TRUE(result.task_losses.defined());
     EXPECT_EQ(result.task_losses.size(0), with_second_label ? 2 : 1);
-    *loss = result.loss.item<double>();
-    *weight = bench.parameter(0).detach().clone();
+    *step_loss = result.loss.item<double>();
+    *step_weight = bench.parameter(0).detach().clone();
   };
   run(true, &loss, &weight);
   run(false, &loss_alone, &weight_alone);
