@@ -157,7 +157,7 @@ absl::StatusOr<std::unique_ptr<FileReader>> refuse(FileSystem&, const std::strin
 MILLRACE_REGISTER_FILE_FORMAT(one, "a format",
                               {.extensions = {".zone", ".zboth"}, .open = &refuse});
 MILLRACE_REGISTER_FILE_FORMAT(two, "a format",
-                              {.extensions = {".zboth", ".long.zone"}, .open = &refuse});
+                              {.extensions = {".zboth", ".zlong.zone"}, .open = &refuse});
 
 TEST(OpenFileTest, AFormatFromOutsideIsOpenedAndNamedAlsoByItsExtension) {
   const std::string path = fresh_test_dir() + "/a.zone";
@@ -168,7 +168,7 @@ TEST(OpenFileTest, AFormatFromOutsideIsOpenedAndNamedAlsoByItsExtension) {
 }
 
 TEST(OpenFileTest, TheLongestExtensionDecides) {
-  const std::string path = fresh_test_dir() + "/a.long.zone";
+  const std::string path = fresh_test_dir() + "/a.zlong.zone";
   ASSERT_OK(write_file_atomically(FileSystem::local(), path, "x"));
   EXPECT_THAT(
       open_file(FileSystem::local(), path, DataConfig()),

@@ -86,7 +86,7 @@ TEST_F(OwnPartsTest, BlankLinesAreNoRows) {
   write("blank.jsonl", text + "\r\r");
   const ProgramResult result = train_on("blank.jsonl", {"train.max_epochs=1"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("40 examples"));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("1 file, 40 rows"), HasSubstr("step 3  epoch 1/1")));
 }
 
 TEST_F(OwnPartsTest, RowGroupsHaveALimit) {
@@ -104,7 +104,7 @@ TEST_F(OwnPartsTest, RowGroupsHaveALimit) {
                                           "train.train_data.max_group_bytes=1048576"};
   const ProgramResult taken = train_on("rows.jsonl", limit);
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
-  EXPECT_THAT(taken.err, HasSubstr("8 examples"));
+  EXPECT_THAT(taken.err, AllOf(HasSubstr("1 file, 8 rows"), HasSubstr("step 1  epoch 1/1")));
   const ProgramResult refused = train_on("long.jsonl", limit);
   EXPECT_EQ(refused.exit_code, kBadData);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("long.jsonl"), HasSubstr("the line at byte"),

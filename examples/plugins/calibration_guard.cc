@@ -50,9 +50,9 @@ class CalibrationGuard : public Hook {
     return absl::OkStatus();
   }
   absl::Status load_state(absl::Span<const HookState> per_rank) override {
-    int64_t beyond = 0;
-    if (per_rank.empty() || per_rank[0].version != 1 ||
-        !absl::SimpleAtoi(per_rank[0].bytes, &beyond)) {
+    int64_t beyond = 0;  // as of a checkpoint that was made without this hook
+    if (!per_rank.empty() &&
+        (per_rank[0].version != 1 || !absl::SimpleAtoi(per_rank[0].bytes, &beyond))) {
       return absl::DataLossError("the state of calibration_guard is damaged");
     }
     beyond_ = beyond;
