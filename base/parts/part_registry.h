@@ -26,8 +26,7 @@ namespace millrace {
 //         new PartRegistry<FileSystemFactory>("file system", "NAME://PATH");
 //     return *registry;
 //   }
-//   #define MILLRACE_REGISTER_FILE_SYSTEM(scheme, description, factory) \
-//     MILLRACE_REGISTER_PART(file_system, scheme, #scheme, description, factory)
+// whose definition is MILLRACE_REGISTER_PART(file_system, scheme, #scheme, description, factory).
 //
 // A family whose built-in kinds have fields of their own uses CustomRegistry
 // (proto/parts/custom_registry.h).
