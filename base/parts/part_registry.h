@@ -19,14 +19,16 @@ namespace millrace {
 
 // The registry of one family. `Factory` is a std::function that returns an absl::StatusOr of a
 // pointer. The registry is filled during static initialization and constant afterwards. A family
-// has one function that returns its registry, and a macro that adds to it:
+// has one function that returns its registry:
 //
 //   PartRegistry<FileSystemFactory>& file_system_registry() {
 //     static auto* const registry =
 //         new PartRegistry<FileSystemFactory>("file system", "NAME://PATH");
 //     return *registry;
 //   }
-// whose definition is MILLRACE_REGISTER_PART(file_system, scheme, #scheme, description, factory).
+//
+// and a macro that adds to it, which is MILLRACE_REGISTER_PART(file_system, scheme, #scheme,
+// description, factory).
 //
 // A family whose built-in kinds have fields of their own uses CustomRegistry
 // (proto/parts/custom_registry.h).
