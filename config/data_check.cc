@@ -23,6 +23,8 @@
 namespace millrace {
 namespace {
 
+using google::protobuf::util::MessageDifferencer;
+
 absl::Status check_csv_format(const std::string& where, const DataConfig& data) {
   if (data.format() != DataConfig::AUTO && data.format() != DataConfig::CSV) {
     return wrong(where, absl::StrCat("is for delimited text, but format is ",
@@ -70,8 +72,9 @@ absl::Status check_custom_dataset(const std::string& where, const DataConfig& da
   for (const google::protobuf::FieldDescriptor* field : fields) {
     DataConfig without = rest;
     without.GetReflection()->ClearField(&without, field);
-    // Defaults may be written out.
-    if (google::protobuf::util::MessageDifferencer::Equivalent(rest, without)) continue;
+    // Defaults may be written out. The presence of other messages says something by itself.
+    const bool has_default = field->message_type() == nullptr || field->name() == "sample";
+    if (has_default && MessageDifferencer::Equivalent(rest, without)) continue;
     return wrong(
         where, absl::StrCat("gives the examples; remove ", field->name(), ", which is for files"));
   }

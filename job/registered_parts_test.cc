@@ -167,6 +167,7 @@ JobConfig job_of(const std::string& folder, int world_size) {
       }
       run {
         threads: 1
+        signal_stop { enabled: false }  # one trainer of a process alone handles signals
         report { when { every_steps: 3 } }
         sink { custom { name: "counting" } }
         output_dir: ")",
