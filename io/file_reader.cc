@@ -44,16 +44,14 @@ size_t matched_length(const FileFormat& format, absl::string_view name) {
   return longest;
 }
 
-// Returns the formats that read `path` under this configuration: where the extension decides, those
-// with the longest one that fits.
+// Returns the formats of DataConfig.format or, where that is AUTO, those with the longest extension
+// that `path` ends with.
 std::vector<const KnownFormat*> find_formats(const std::string& path, const DataConfig& config) {
   const std::string name = absl::AsciiStrToLower(path);
   std::vector<const KnownFormat*> found;
   size_t longest = 1;
   for (const KnownFormat& known : formats()) {
-    if (config.has_custom_format()) {
-      if (known.name == config.custom_format().name()) found.push_back(&known);
-    } else if (config.format() != DataConfig::AUTO) {
+    if (config.format() != DataConfig::AUTO) {
       if (known.format.format == config.format()) found.push_back(&known);
     } else if (const size_t length = matched_length(known.format, name); length >= longest) {
       if (length > longest) found.clear();
@@ -115,15 +113,17 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const s
         path, " is a directory; name the files in it, such as ", join_path(path, "*.orc")));
   }
   RETURN_IF_ERROR(check_rereadable(path, info));
+  if (config.has_custom_format()) {
+    return registry().create(config.custom_format().name(), files, path, config, std::move(layout));
+  }
   const std::vector<const KnownFormat*> found = find_formats(path, config);
+  if (found.empty()) return unknown_format(path, config.format());
   if (found.size() > 1) return ambiguous(path, found);
-  const bool is_built_in = !found.empty() && found[0]->format.format != DataConfig::AUTO;
-  if (config.has_custom_format() || (!found.empty() && !is_built_in)) {
-    const std::string name = found.empty() ? config.custom_format().name() : found[0]->name;
+  const auto& [name, place, format] = *found.front();
+  if (format.format == DataConfig::AUTO) {
     return registry().create(name, files, path, config, std::move(layout));
   }
-  if (found.empty()) return unknown_format(path, config.format());
-  return found[0]->format.open(files, path, config, std::move(layout));
+  return format.open(files, path, config, std::move(layout));
 }
 
 }  // namespace millrace
