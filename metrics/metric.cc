@@ -14,12 +14,13 @@
 #include "metrics/ne.h"
 
 namespace millrace {
+
 std::vector<std::string> metric_names() { return metric_registry().names(); }
 
 absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
                                                       absl::Span<const CustomConfig> configs) {
-  const std::vector<std::string> names = metric_names();
-  if (!std::binary_search(names.begin(), names.end(), name)) {
+  if (metric_registry().find(name) == nullptr) {
+    const std::vector<std::string> names = metric_names();
     const std::string near = nearest(name, names);
     return absl::NotFoundError(
         absl::StrCat("no metric \"", name, "\"",

@@ -50,6 +50,11 @@ std::vector<std::string> PartFamily::names() const {
   return names;
 }
 
+const PartEntry* PartFamily::find(absl::string_view name) const {
+  const auto found = parts_.find(name);
+  return found == parts_.end() ? nullptr : &found->second;
+}
+
 void PartFamily::add_field(absl::string_view name, absl::string_view field,
                            std::function<std::string()> describe) {
   PartEntry& entry = parts_[std::string(name)];
@@ -72,9 +77,9 @@ absl::Status PartFamily::check(absl::string_view name) const {
   if (name.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(name_, ": the name is missing; write ", usage_));
   }
-  const auto found = parts_.find(name);
-  if (found == parts_.end()) return unknown(name_, name, names());
-  const PartEntry& entry = found->second;
+  const PartEntry* const found = find(name);
+  if (found == nullptr) return unknown(name_, name, names());
+  const PartEntry& entry = *found;
   if (!entry.field.empty()) {
     const std::string also =
         entry.places.empty() ? ""

@@ -46,6 +46,10 @@ class PartFamily {
   // Returns the names of all parts, sorted.
   std::vector<std::string> names() const;
 
+  // Returns the part of that name, without the description of a kind with a field; null if there is
+  // none. Lives as long as the family.
+  const PartEntry* find(absl::string_view name) const;
+
   // Adds a kind with a field of its own, which is written as `field`. `describe` returns the line
   // about the kind, or ""; parts() calls it, not this function.
   void add_field(absl::string_view name, absl::string_view field,

@@ -37,6 +37,17 @@ TEST(PartFamily, ListsPartsAndKindsByName) {
   EXPECT_THAT(PartFamily::all(), Contains(&family));
 }
 
+TEST(PartFamily, FindsPartsAndKindsByName) {
+  TestFamily& family = new_family();
+  family.add_field("low", "low { … }", [] { return "is low"; });
+  family.add_part("loud", "is loud", std::source_location::current());
+  ASSERT_NE(family.find("low"), nullptr);
+  EXPECT_THAT(family.find("low")->places, testing::IsEmpty());
+  ASSERT_NE(family.find("loud"), nullptr);
+  EXPECT_EQ(family.find("loud")->places.size(), 1u);
+  EXPECT_EQ(family.find("lou"), nullptr);
+}
+
 TEST(PartFamily, ChecksNames) {
   TestFamily& family = new_family();
   family.add_field("low", "tone: LOW", [] { return ""; });

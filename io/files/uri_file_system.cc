@@ -192,19 +192,10 @@ absl::Status name_missing_library(const absl::Status& status, const std::string&
                 "directory"));
 }
 
-// Returns true for a scheme from outside.
-bool is_registered(const std::string& scheme) {
-  const std::vector<PartEntry> parts = file_system_registry().parts();
-  return std::any_of(parts.begin(), parts.end(), [&](const PartEntry& part) {
-    return part.name == scheme && !part.places.empty();
-  });
-}
-
 // Returns the error of a URI that cannot be reached, with the schemes there are if Arrow does not
 // know its own.
 absl::Status name_schemes(const absl::Status& status, const std::string& scheme) {
-  const std::vector<std::string> known = file_system_registry().names();
-  const bool is_known = std::binary_search(known.begin(), known.end(), scheme);
+  const bool is_known = file_system_registry().find(scheme) != nullptr;
   if (!absl::IsInvalidArgument(status) || is_known) return status;
   return absl::InvalidArgumentError(
       absl::StrCat(status.message(), "; ", file_system_registry().check(scheme).message()));
@@ -227,7 +218,8 @@ absl::StatusOr<FileSystem*> UriFileSystem::other(const std::string& path) {
   }
   // Without the lock: the file system may use this one. The first that is made stays.
   std::unique_ptr<FileSystem> made;
-  if (is_registered(scheme)) {
+  const PartEntry* const part = file_system_registry().find(scheme);
+  if (part != nullptr && !part->places.empty()) {  // from outside
     ASSIGN_OR_RETURN(made, file_system_registry().create(scheme));
   }
   MutexLock lock(mutex_);
