@@ -62,7 +62,7 @@ TEST(ValidateTest, ARegisteredDatasetStandsForFiles) {
                      "drop_remainder: true shuffle_rows: 100}",
                      &config));
   EXPECT_OK(validate(config));
-  // As `config defaults` writes it.
+  // `config defaults` writes these fields.
   ASSERT_OK(apply_override("train.train_data.sample={rate: 1}", &config));
   ASSERT_OK(apply_override("train.train_data.bad_data=FAIL", &config));
   ASSERT_OK(apply_override("train.train_data.max_group_bytes=1073741824", &config));

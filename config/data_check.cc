@@ -60,7 +60,7 @@ absl::Status check_custom_format(const std::string& where, const DataConfig& dat
   return annotate(PartFamily::check("file format", data.custom_format().name()), where);
 }
 
-// Beside a registered dataset, only what it is given.
+// Checks that no field that is for files alone is set beside a registered dataset.
 absl::Status check_custom_dataset(const std::string& where, const DataConfig& data) {
   DataConfig rest = data;
   rest.clear_custom_dataset();

@@ -31,7 +31,7 @@ void add_referred_files(const std::vector<CheckpointManifest::ReferredFile>& fil
                         CheckpointManifest* manifest);
 
 // Checks that the files of transforms of a checkpoint have the content of those of the job at hand,
-// wherever they lie. Errors: InvalidArgument naming those that have not.
+// wherever they lie. Errors: InvalidArgument naming those whose content differs.
 absl::Status check_vocabularies(const CheckpointManifest& manifest,
                                 const std::vector<CheckpointManifest::ReferredFile>& now);
 

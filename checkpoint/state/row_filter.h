@@ -1,4 +1,4 @@
-// Which rows of tables are saved.
+// Selection of the rows of tables that a checkpoint holds.
 #ifndef MILLRACE_CHECKPOINT_STATE_ROW_FILTER_H_
 #define MILLRACE_CHECKPOINT_STATE_ROW_FILTER_H_
 
@@ -45,7 +45,8 @@ CustomRegistry<RowFilterFactory>& row_filter_registry();
 
 // A filter and the tables that it is for.
 struct TableRowFilter {
-  std::shared_ptr<const RowFilter> filter;  // null: all rows are saved
+  // Shared by the copies of this struct. Null: all rows are saved.
+  std::shared_ptr<const RowFilter> filter;
   // Patterns (optim/name_pattern.h). Empty: all tables.
   std::vector<std::string> tables = {};
 
@@ -56,7 +57,8 @@ struct TableRowFilter {
 // Checks the numbers, names and patterns. Errors: InvalidArgument that begins with `where`.
 absl::Status check_row_filter(absl::string_view where, const RowFilterConfig& config);
 
-// Errors: those of check_row_filter and of a registered filter.
+// Returns the filter that `config` chooses. Errors: those of check_row_filter and of a registered
+// filter.
 absl::StatusOr<TableRowFilter> create_row_filter(const RowFilterConfig& config);
 
 }  // namespace millrace

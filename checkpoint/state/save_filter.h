@@ -15,7 +15,8 @@ namespace millrace {
 // Errors: InvalidArgument for one that does not, with the nearest name.
 absl::Status check_save_filter(const TrainState& state, const std::vector<std::string>& exclude);
 
-// Whether each pattern of the row filter fits a table of `state`. Errors: as above.
+// Checks that each pattern of the row filter fits a table of `state`. Errors: InvalidArgument for
+// one that does not, with the nearest name.
 absl::Status check_filtered_tables(const TrainState& state, const TableRowFilter& filter);
 
 // `state` without the dense tensors and tables that a pattern fits, which are added to left_out,

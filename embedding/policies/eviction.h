@@ -55,12 +55,13 @@ class EvictionRules {
   static absl::StatusOr<EvictionRules> create(const EvictionConfig& config,
                                               absl::string_view table);
 
-  // Why the row goes; none: it stays. The norm is taken in double, by sum_of_squares.
+  // Returns the rule that the row falls to; none if it stays. The norm is taken in double, by
+  // sum_of_squares.
   // REQUIRES: `row` has weights if needs_weights().
   std::optional<EvictionReason> verdict(const EvictionTime& now,
                                         const EvictionCandidate& row) const;
 
-  // Whether verdict() looks at weights.
+  // Returns true if verdict() looks at weights.
   bool needs_weights() const {
     return config_.has_norm_below() || (custom_ != nullptr && custom_->needs_weights());
   }
@@ -71,7 +72,7 @@ class EvictionRules {
       : config_(std::move(config)), custom_(std::move(custom)) {}
 
   EvictionConfig config_;
-  std::shared_ptr<const EvictionRule> custom_;  // null: none
+  std::shared_ptr<const EvictionRule> custom_;  // shared with copies of this; null: none
 };
 
 // What makes a row worth less than another.
