@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "base/parts/part_registry.h"
@@ -44,6 +45,11 @@ absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     uint64_t seed) {
   // A name that is wrong must not change the generators of the process.
   RETURN_IF_ERROR(registry().check(config.name()));
+  // The generators belong to the process: two threads that each create a model (ranks of one
+  // process) would draw from one another's sequence. Recursive: a model may create a part of
+  // itself by name.
+  static auto* const generators = new std::recursive_mutex;
+  const std::lock_guard<std::recursive_mutex> lock(*generators);
   at::manual_seed(seed);
   return registry().create(config.name(), config, resources);
 }

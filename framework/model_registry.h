@@ -51,7 +51,8 @@ bool register_model(absl::string_view name, ModelFactory factory,
                     std::source_location place = std::source_location::current());
 
 // Returns the model of that name, whose parameters are initialised from `seed`. Seeds LibTorch's
-// generators, unless the name is wrong. Errors: those of PartRegistry::create.
+// generators, unless the name is wrong. Threads may call it at once; each gets the parameters of
+// its seed. Errors: those of PartRegistry::create.
 absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     const ModelResources& resources, uint64_t seed);
 

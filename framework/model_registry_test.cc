@@ -7,6 +7,8 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/parts/part_family.h"
 #include "base/status_matchers.h"
@@ -62,6 +64,22 @@ TEST(ModelRegistryTest, SeedDecidesTheParameters) {
   };
   EXPECT_TRUE(at::equal(noise(7), noise(7)));
   EXPECT_FALSE(at::equal(noise(7), noise(8)));
+}
+
+TEST(ModelRegistryTest, ThreadsThatCreateAtOnceGetTheSameParameters) {
+  const auto create_noise = [] {
+    return std::static_pointer_cast<NoiseModel>(*create("noise", 7))->noise;
+  };
+  const at::Tensor expected = create_noise();
+  std::vector<int> different(2, 0);
+  std::vector<std::thread> threads;
+  for (int& count : different) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) count += at::equal(create_noise(), expected) ? 0 : 1;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(different, ElementsAre(0, 0));
 }
 
 TEST(ModelRegistryTest, ModelsAreListedWithTheirDescriptionIfAny) {
