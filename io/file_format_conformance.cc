@@ -256,6 +256,7 @@ void check_truncated(const FileFormatConformance& c) {
     // Also next to the end, where formats have their metadata.
     const size_t size = trial < 10 ? bytes.size() - 1 - std::min<size_t>(trial, bytes.size() - 1)
                                    : philox64(2, 0, trial) % bytes.size();
+    if (size == 0) continue;  // check_empty's
     SCOPED_TRACE(absl::StrCat(size, " of ", bytes.size(), " bytes"));
     subject.set_bytes(bytes.substr(0, size));
     const absl::StatusOr<Rows> rows = open_and_read(subject);

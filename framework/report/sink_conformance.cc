@@ -48,7 +48,7 @@ std::map<std::string, double> hard_values() {
 Report report_at(int64_t step, double loss) {
   Report report;
   report.progress.step = step;
-  report.progress.examples = step * 100;
+  report.progress.examples = step > 1000000 ? step : step * 100;
   report.steps = 10;
   report.examples = 1000;
   report.metrics["loss"] = loss;
