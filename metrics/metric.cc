@@ -10,6 +10,7 @@
 #include "metrics/auc.h"
 #include "metrics/calibration.h"
 #include "metrics/logloss.h"
+#include "metrics/metric_cutoff.h"
 #include "metrics/metric_registry.h"
 #include "metrics/ne.h"
 
@@ -19,20 +20,22 @@ std::vector<std::string> metric_names() { return metric_registry().names(); }
 
 absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
                                                       absl::Span<const CustomConfig> configs) {
-  if (metric_registry().find(name) == nullptr) {
+  const std::string base = registered_metric_name(name);
+  if (metric_registry().find(base) == nullptr) {
     const std::vector<std::string> names = metric_names();
-    const std::string near = nearest(name, names);
+    const std::string near = nearest(base, names);
     return absl::NotFoundError(
         absl::StrCat("no metric \"", name, "\"",
                      near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),
                      "; known: ", absl::StrJoin(names, ", ")));
   }
+  RETURN_IF_ERROR(check_cutoff(name, traits_of_metric(base).cutoff));
   const auto found = std::find_if(configs.begin(), configs.end(), [&](const CustomConfig& config) {
-    return config.name() == name;
+    return config.name() == base;
   });
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<Metric> metric,
-      metric_registry().create(name, found == configs.end() ? CustomConfig() : *found));
+  CustomConfig config = found == configs.end() ? CustomConfig() : *found;
+  config.set_name(std::string(name));
+  ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, metric_registry().create(base, config));
   // Values are kept and found by this name.
   if (metric->name() == name) return metric;
   return absl::InternalError(

@@ -3,6 +3,7 @@
 #define MILLRACE_METRICS_METRIC_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,11 +17,14 @@
 namespace millrace {
 
 // What metrics see of one batch and one task. All spans have one length, except that empty
-// `weights` mean all 1.
+// `weights` mean all 1, and empty `groups` mean that the examples have no groups.
 struct MetricInput {
   absl::Span<const float> predictions;  // probabilities in [0, 1] for binary tasks
   absl::Span<const float> labels;       // in [0, 1] for binary tasks
   absl::Span<const float> weights;      // at least 0; an example of weight 0 does not count
+  // The group of each example, such as its user or request, as any number. The examples of a group
+  // may be in any batches, on any ranks and in any order.
+  absl::Span<const int64_t> groups = {};
 
   double weight(size_t example) const { return weights.empty() ? 1.0 : weights[example]; }
 };
@@ -42,7 +46,8 @@ class Metric {
   virtual void update(const MetricInput& input) = 0;
   // May be called at any time and changes nothing that can be seen. Returns: not-a-number where
   // the metric is undefined (AUC without positives, a mean of nothing) and after a prediction,
-  // label or weight that is not a number.
+  // label or weight that is not a number. A metric that needs groups (MetricTraits) also returns
+  // not-a-number after an example without a group.
   virtual double compute() const = 0;
   // Forgets everything: as if new.
   virtual void reset() = 0;
@@ -57,11 +62,13 @@ class Metric {
   virtual absl::Status merge_saved(absl::string_view bytes) = 0;
 };
 
-// Names that create_metric knows, sorted.
+// Names that create_metric knows, without cutoffs, sorted.
 std::vector<std::string> metric_names();
 
-// Returns a new metric. `configs` may have its message, under the same name. Errors: NotFound
-// naming the nearest; those of the metric's factory; Internal if Metric::name() is another name.
+// Returns a new metric. `name` is a name of metric_names(); that of a metric NAME_at has a cutoff,
+// "ndcg@10" for ndcg_at. `configs` may have its message, under the name of metric_names(). Errors:
+// NotFound naming the nearest; those of check_cutoff() and of the metric's factory; Internal if
+// Metric::name() is another name.
 absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
                                                       absl::Span<const CustomConfig> configs = {});
 

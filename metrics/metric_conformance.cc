@@ -10,6 +10,7 @@
 
 #include "base/random/philox.h"
 #include "base/status_matchers.h"
+#include "metrics/metric_registry.h"
 
 namespace millrace {
 namespace {
@@ -96,7 +97,8 @@ void check_reset(const MakeMetric& make, const MetricExamples& examples) {
   std::unique_ptr<Metric> metric = make();
   const float nan[] = {kNan};
   const float one[] = {1};
-  metric->update({.predictions = nan, .labels = one, .weights = {}});
+  const int64_t group[] = {0};
+  metric->update({.predictions = nan, .labels = one, .weights = {}, .groups = group});
   metric->update(examples.all());
   metric->reset();
   EXPECT_TRUE(std::isnan(metric->compute()));
@@ -104,7 +106,23 @@ void check_reset(const MakeMetric& make, const MetricExamples& examples) {
   EXPECT_EQ(metric->compute(), compute_all(make, examples));
 }
 
+// Weights above 0 that do not matter.
+void check_ignored_weights(const MakeMetric& make) {
+  MetricExamples light = random_examples(5, 60, true), heavy = light;
+  for (float& weight : heavy.weights) weight *= 3;
+  expect_near(compute_all(make, heavy), compute_all(make, light));
+  MetricExamples kept = {.weights = {}};
+  for (size_t i = 0; i < light.predictions.size(); ++i) {
+    if (light.weights[i] == 0) continue;
+    kept.predictions.push_back(light.predictions[i]);
+    kept.labels.push_back(light.labels[i]);
+    kept.groups.push_back(light.groups[i]);
+  }
+  expect_near(compute_all(make, kept), compute_all(make, light));
+}
+
 void check_weights(const MakeMetric& make) {
+  if (traits_of_metric(make()->name()).ignores_weights) return check_ignored_weights(make);
   const MetricExamples plain = random_examples(5, 60, false);
   MetricExamples ones = plain;
   ones.weights.assign(60, 1.0f);
@@ -117,6 +135,7 @@ void check_weights(const MakeMetric& make) {
     for (size_t copy = 0; copy < i % 3; ++copy) {
       repeated.predictions.push_back(plain.predictions[i]);
       repeated.labels.push_back(plain.labels[i]);
+      repeated.groups.push_back(plain.groups[i]);
     }
   }
   expect_near(compute_all(make, weighted), compute_all(make, repeated));
@@ -229,6 +248,7 @@ MetricInput MetricExamples::slice(size_t begin, size_t end) const {
   if (!weights.empty()) {
     input.weights = absl::MakeConstSpan(weights).subspan(begin, end - begin);
   }
+  if (!groups.empty()) input.groups = absl::MakeConstSpan(groups).subspan(begin, end - begin);
   return input;
 }
 
@@ -241,6 +261,7 @@ MetricExamples random_examples(uint64_t seed, size_t count, bool weighted) {
     if (i < 4) label = i % 2;
     examples.predictions.push_back(prediction);
     examples.labels.push_back(label);
+    examples.groups.push_back(i < 4 ? 0 : static_cast<int64_t>(bits[3] % 5));
     if (weighted) examples.weights.push_back(i < 4 ? 1.0f : (bits[2] % 5) * 0.3f);
   }
   return examples;

@@ -18,7 +18,8 @@ namespace millrace {
 struct MetricExamples {
   std::vector<float> predictions;
   std::vector<float> labels;
-  std::vector<float> weights;  // empty: all 1
+  std::vector<float> weights;        // empty: all 1
+  std::vector<int64_t> groups = {};  // empty: none
 
   // The examples in [begin, end). The result borrows this object.
   MetricInput slice(size_t begin, size_t end) const;
@@ -26,7 +27,8 @@ struct MetricExamples {
 };
 
 // `count` examples that follow from `seed`: predictions from a coarse grid, so that many are
-// equal; labels of 0 and 1, both of which occur from four examples on; weights with some zeros.
+// equal; labels of 0 and 1, both of which occur from four examples on; weights with some zeros;
+// groups, of which the first has both labels from four examples on.
 MetricExamples random_examples(uint64_t seed, size_t count, bool weighted);
 
 // Makes the metric under test, a new one at each call.
@@ -35,10 +37,10 @@ using MakeMetric = std::function<std::unique_ptr<Metric>()>;
 // Returns the promises of Metric: not-a-number without examples; the same bits for any cut into
 // batches; a compute() that changes nothing; merged parts that equal one pass up to rounding, also
 // where parts are empty; after reset() the state of a new metric; weight 1 that equals no weights,
-// weight 0 no example, and weight 2 two examples; not-a-number after not-a-number, also through
-// merge() and merge_saved(). A saved metric that is merged into a new one has the same bits and
-// continues alike; bytes that are cut short, too long, changed or random are DataLoss or a metric,
-// and DataLoss changes nothing.
+// weight 0 no example, and weight 2 two examples or, with MetricTraits::ignores_weights, one;
+// not-a-number after not-a-number, also through merge() and merge_saved(). A saved metric that is
+// merged into a new one has the same bits and continues alike; bytes that are cut short, too long,
+// changed or random are DataLoss or a metric, and DataLoss changes nothing.
 std::vector<Property> metric_properties(const MakeMetric& make);
 
 // Registers them as tests of `suite`, see register_properties().

@@ -12,21 +12,27 @@ namespace {
 
 TEST(MetricDirectionTest, OfEveryMetric) {
   const std::map<std::string, MetricDirection> expected = {
-      {"mae", MetricDirection::kLowerIsBetter},
-      {"mse", MetricDirection::kLowerIsBetter},
-      {"rmse", MetricDirection::kLowerIsBetter},
       {"accuracy", MetricDirection::kHigherIsBetter},
-      {"f1", MetricDirection::kHigherIsBetter},
-      {"precision", MetricDirection::kHigherIsBetter},
-      {"recall", MetricDirection::kHigherIsBetter},
       {"auc", MetricDirection::kHigherIsBetter},
       {"auc_buckets", MetricDirection::kHigherIsBetter},
-      {"calibration_error", MetricDirection::kLowerIsBetter},
       {"calibration", MetricDirection::kNone},
+      {"calibration_error", MetricDirection::kLowerIsBetter},
+      {"f1", MetricDirection::kHigherIsBetter},
+      {"gauc", MetricDirection::kHigherIsBetter},
+      {"hit_rate_at", MetricDirection::kHigherIsBetter},
       {"logloss", MetricDirection::kLowerIsBetter},
+      {"mae", MetricDirection::kLowerIsBetter},
+      {"map_at", MetricDirection::kHigherIsBetter},
       {"mean", MetricDirection::kNone},
+      {"mrr", MetricDirection::kHigherIsBetter},
+      {"mse", MetricDirection::kLowerIsBetter},
+      {"ndcg_at", MetricDirection::kHigherIsBetter},
       {"ne", MetricDirection::kLowerIsBetter},
       {"pr_auc", MetricDirection::kHigherIsBetter},
+      {"precision", MetricDirection::kHigherIsBetter},
+      {"recall", MetricDirection::kHigherIsBetter},
+      {"recall_at", MetricDirection::kHigherIsBetter},
+      {"rmse", MetricDirection::kLowerIsBetter},
   };
   for (const std::string& name : metric_names()) {
     ASSERT_EQ(expected.count(name), 1) << "a new metric needs a decision: " << name;

@@ -29,7 +29,7 @@ constexpr MetricTraits kLoss = {MetricDirection::kLowerIsBetter, /*needs_probabi
 
 [[maybe_unused]] const bool kBuiltIn[] = {
     register_metric("auc", "area under the ROC curve", &make<AucMetric>,
-                    {MetricDirection::kHigherIsBetter}),
+                    {.direction = MetricDirection::kHigherIsBetter, .keeps_examples = true}),
     register_metric("calibration", "mean prediction over mean label", &make<CalibrationMetric>,
                     {MetricDirection::kNone, /*needs_probabilities=*/true}),
     register_metric("logloss", "mean binary cross entropy", &make<LogLossMetric>, kLoss),
@@ -45,8 +45,15 @@ PartRegistry<MetricFactory>& metric_registry() {
   return *registry;
 }
 
+std::string registered_metric_name(absl::string_view name) {
+  const absl::string_view base = split_cutoff(name).base;
+  std::string with_cutoff = absl::StrCat(base, "_at");
+  const bool found = base.size() < name.size() && metric_registry().find(with_cutoff) != nullptr;
+  return found ? with_cutoff : std::string(base);
+}
+
 MetricTraits traits_of_metric(absl::string_view name) {
-  const auto found = traits().find(name);
+  const auto found = traits().find(registered_metric_name(name));
   return found == traits().end() ? MetricTraits() : found->second;
 }
 

@@ -5,11 +5,13 @@
 #include <functional>
 #include <memory>
 #include <source_location>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/parts/part_registry.h"
 #include "metrics/metric.h"
+#include "metrics/metric_cutoff.h"
 #include "proto/custom.pb.h"
 
 namespace millrace {
@@ -23,16 +25,29 @@ struct MetricTraits {
   MetricDirection direction = MetricDirection::kNone;
   // If true, the metric has a meaning for predictions in [0, 1] alone.
   bool needs_probabilities = false;
+  // If true, the metric has a value only if MetricInput::groups has the groups of all examples.
+  bool needs_groups = false;
+  // If true, the metric keeps every example, so that its memory grows until it is reset.
+  bool keeps_examples = false;
+  // If true, examples of weight 0 are left out and other weights do not matter.
+  bool ignores_weights = false;
+  // Whether lists name the metric with a cutoff, as "ndcg@10".
+  MetricCutoff cutoff = MetricCutoff::kNone;
 };
 
-// Makes a metric. `config` has the extension that the metric reads, or nothing but the name.
+// Makes a metric. `config` has the name that the metric must have, with the cutoff if there is one,
+// and the extension that it reads, if that is given.
 using MetricFactory =
     std::function<absl::StatusOr<std::unique_ptr<Metric>>(const CustomConfig& config)>;
 
 // Returns the registry, which has the built-in metrics, too.
 PartRegistry<MetricFactory>& metric_registry();
 
-// Returns the traits of a metric; those of MetricTraits() for an unknown name.
+// Returns the name that a metric is registered under: for "BASE@10" "BASE_at" if there is such a
+// metric, otherwise BASE.
+std::string registered_metric_name(absl::string_view name);
+
+// Returns the traits of a metric, whose name may have a cutoff; MetricTraits() for an unknown name.
 MetricTraits traits_of_metric(absl::string_view name);
 
 // Adds a metric. Called during static initialization by MILLRACE_REGISTER_METRIC.

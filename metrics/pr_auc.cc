@@ -11,7 +11,7 @@ MILLRACE_REGISTER_METRIC(pr_auc, "average precision, the area under the precisio
                          [](const CustomConfig&) -> absl::StatusOr<std::unique_ptr<Metric>> {
                            return std::make_unique<PrAucMetric>();
                          },
-                         {.direction = MetricDirection::kHigherIsBetter});
+                         {.direction = MetricDirection::kHigherIsBetter, .keeps_examples = true});
 
 }  // namespace
 

@@ -1,0 +1,48 @@
+// Area under the ROC curve within groups.
+#ifndef MILLRACE_METRICS_GROUPED_GAUC_H_
+#define MILLRACE_METRICS_GROUPED_GAUC_H_
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "metrics/grouped/grouped_metric.h"
+
+namespace millrace {
+
+// The weight of a group in the mean of GaucMetric.
+enum class GroupWeight {
+  kExamples,   // the weights of all its examples: impressions
+  kPositives,  // the weights of its positive examples: clicks
+};
+
+// The mean of the AUC within groups, such as users or requests, by the weight of the group (Zhou et
+// al., "Deep interest network for click-through rate prediction", KDD 2018):
+//
+//   GAUC = sum over groups g of weight_g AUC_g / sum over groups g of weight_g
+//
+// AUC_g is that of AucMetric (auc.h) over the examples of the group. A group with one class only
+// has no AUC; it is left out of both sums, and so is a group of one example. See GroupedMetric for
+// what the metric keeps.
+class GaucMetric : public GroupedMetric {
+ public:
+  // Reads [millrace.gauc].
+  static absl::StatusOr<std::unique_ptr<Metric>> create(const CustomConfig& config);
+  explicit GaucMetric(GroupWeight weight = GroupWeight::kExamples) : weight_(weight) {}
+
+  // Saved bytes have no group weight, so those of another group weight are merged as well.
+  absl::string_view name() const override { return "gauc"; }
+
+ protected:
+  float value_of(const MetricInput& input, size_t example) const override;
+  bool is_kept(float value) const override { return value != 0; }
+  std::optional<GroupResult> compute_group(
+      absl::Span<const GroupedExample> examples) const override;
+
+ private:
+  const GroupWeight weight_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_METRICS_GROUPED_GAUC_H_

@@ -1,0 +1,65 @@
+// Metrics that are computed within groups.
+#ifndef MILLRACE_METRICS_GROUPED_GROUPED_METRIC_H_
+#define MILLRACE_METRICS_GROUPED_GROUPED_METRIC_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "metrics/metric.h"
+
+namespace millrace {
+
+// An example as metrics in groups keep it.
+struct GroupedExample {
+  int64_t group = 0;
+  float prediction = 0;
+  float value = 0;  // what the metric keeps besides, such as the label
+};
+
+// Base class of metrics that have a value for each group, such as a user or a request, and are the
+// mean of these by the weights of groups:
+//
+//   sum over groups g of weight_g value_g / sum over groups g of weight_g
+//
+// The examples of a group may come in any order, in any batches and from any ranks; the result is
+// equal to the last bit. Undefined if no group has a value, and after an example of weight above 0
+// that came without a group or with a number that is not-a-number.
+//
+// Keeps every example exactly: 16 bytes an example. compute() sorts them, O(n log n).
+class GroupedMetric : public Metric {
+ public:
+  void update(const MetricInput& input) override;
+  double compute() const override;
+  void reset() override;
+  void merge(const Metric& other) override;
+  std::string save() const override;
+  absl::Status merge_saved(absl::string_view bytes) override;
+
+ protected:
+  struct GroupResult {
+    double value = 0;
+    double weight = 1;  // above 0
+  };
+
+  // Returns what is kept of an example besides its prediction.
+  virtual float value_of(const MetricInput& input, size_t example) const = 0;
+  // Returns false for a value that value_of() never returns. The default accepts all numbers.
+  virtual bool is_kept(float value) const { return true; }
+  // Returns the value of a group, or none if the group is left out. `examples` are all of the
+  // group, by prediction from the lowest to the highest, equal ones by value.
+  virtual std::optional<GroupResult> compute_group(
+      absl::Span<const GroupedExample> examples) const = 0;
+
+ private:
+  // The order has no meaning: compute() sorts the examples in place.
+  mutable std::vector<GroupedExample> examples_;
+  bool not_a_number_ = false;  // true after an example without a number or without a group
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_METRICS_GROUPED_GROUPED_METRIC_H_

@@ -1,0 +1,52 @@
+#include "metrics/grouped/ndcg_at.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "metrics/metric_registry.h"
+#include "proto/metric_options.pb.h"
+
+namespace millrace {
+namespace {
+
+double discount(size_t rank) { return 1 / std::log2(static_cast<double>(rank) + 1); }
+
+MILLRACE_REGISTER_METRIC(ndcg_at,
+                         "normalised discounted cumulative gain of the first K of each group",
+                         &NdcgAtMetric::create,
+                         {.direction = MetricDirection::kHigherIsBetter,
+                          .needs_groups = true,
+                          .keeps_examples = true,
+                          .ignores_weights = true,
+                          .cutoff = MetricCutoff::kRequired});
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Metric>> NdcgAtMetric::create(const CustomConfig& config) {
+  const bool linear = config.GetExtension(ndcg_at).gain() == NdcgAtConfig::LINEAR;
+  return std::make_unique<NdcgAtMetric>(config.name(), linear ? Gain::kLinear : Gain::kExponential);
+}
+
+double NdcgAtMetric::compute_ranking(absl::Span<const Tie> ties, size_t) const {
+  double dcg = 0;
+  std::vector<double> gains;
+  for (const Tie& tie : ties) {
+    double sum = 0;
+    for (const GroupedExample& example : tie.examples) {
+      if (example.value < 0) return std::numeric_limits<double>::quiet_NaN();
+      gains.push_back(gain_ == Gain::kLinear ? example.value : std::exp2(example.value) - 1);
+      sum += gains.back();
+    }
+    const double mean = sum / static_cast<double>(tie.count());
+    for (size_t i = 0; i < tie.within(cutoff()); ++i) dcg += mean * discount(tie.first_rank + i);
+  }
+  std::sort(gains.begin(), gains.end(), std::greater<>());
+  double ideal = 0;
+  for (size_t i = 0; i < std::min(cutoff(), gains.size()); ++i) ideal += gains[i] * discount(i + 1);
+  return dcg / ideal;
+}
+
+}  // namespace millrace

@@ -1,0 +1,61 @@
+// Metrics of the order of the examples of a group.
+#ifndef MILLRACE_METRICS_GROUPED_RANKING_METRIC_H_
+#define MILLRACE_METRICS_GROUPED_RANKING_METRIC_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "metrics/grouped/grouped_metric.h"
+
+namespace millrace {
+
+// Examples of one group with equal predictions, which take the ranks first_rank, …, first_rank +
+// count - 1 in some order. Ranks begin with 1.
+struct Tie {
+  size_t first_rank = 1;
+  absl::Span<const GroupedExample> examples;
+  size_t positives = 0;  // examples whose label is above 0.5
+
+  size_t count() const { return examples.size(); }
+  // Returns the number of the tie's ranks that are at most `cutoff`.
+  size_t within(size_t cutoff) const;
+};
+
+// Base class of metrics of a ranking: the examples of a group by prediction, the highest first, of
+// which the first `cutoff` are shown. An example is relevant if its label is above 0.5; the value
+// that is kept is the label. A group without a relevant example is left out, and the result is the
+// mean over the other groups, each with weight 1. Examples of weight 0 are left out; other weights
+// do not matter.
+//
+// Ties: the value is the expectation over all orders of examples with equal predictions, so that it
+// does not depend on the order in which they came.
+class RankingMetric : public GroupedMetric {
+ public:
+  static constexpr size_t kNoCutoff = static_cast<size_t>(-1);
+
+  absl::string_view name() const override { return name_; }
+
+ protected:
+  // `name`: with the cutoff, such as "ndcg@10", or without one.
+  explicit RankingMetric(std::string name);
+
+  // Returns the value of a group that has relevant examples. `ties`: by rank.
+  virtual double compute_ranking(absl::Span<const Tie> ties, size_t positives) const = 0;
+  size_t cutoff() const { return cutoff_; }
+
+  float value_of(const MetricInput& input, size_t example) const override;
+  std::optional<GroupResult> compute_group(
+      absl::Span<const GroupedExample> examples) const override;
+
+ private:
+  const std::string name_;
+  const size_t cutoff_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_METRICS_GROUPED_RANKING_METRIC_H_

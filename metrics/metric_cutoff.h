@@ -1,0 +1,32 @@
+// Names of metrics with a cutoff, such as "ndcg@10".
+#ifndef MILLRACE_METRICS_METRIC_CUTOFF_H_
+#define MILLRACE_METRICS_METRIC_CUTOFF_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// Whether the name of a metric has a cutoff.
+enum class MetricCutoff { kNone, kOptional, kRequired };
+
+// The parts of a name. A metric that needs a cutoff is registered as "BASE_at", so that "recall@10"
+// and "recall" are different metrics.
+struct CutoffName {
+  absl::string_view base;
+  std::optional<int64_t> cutoff;  // none: there is none, or it is not from 1 to 1000000
+};
+
+// Returns the parts of "BASE" or "BASE@CUTOFF". Borrows `name`.
+CutoffName split_cutoff(absl::string_view name);
+
+// Checks the cutoff of `name`, a metric that takes cutoffs so. Errors: InvalidArgument saying what
+// to write.
+absl::Status check_cutoff(absl::string_view name, MetricCutoff cutoff);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_METRICS_METRIC_CUTOFF_H_
