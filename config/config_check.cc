@@ -27,7 +27,7 @@
 #include "embedding/table/table_dim_check.h"
 #include "framework/loop/limits_check.h"
 #include "framework/precision/precision_check.h"
-#include "framework/report/sink.h"
+#include "framework/report/sink_check.h"
 #include "io/feature/feature_check.h"
 #include "io/feature_schema_check.h"
 #include "job/generate/generated_rows_check.h"
@@ -111,10 +111,18 @@ void check_metric_list(const std::string& list,
 
 // Checks that each message is that of a metric which a list names.
 void check_metric_messages(const TrainConfig& train, FieldErrors* errors) {
-  std::set<std::string> used(train.metric().begin(), train.metric().end());
-  for (const EvaluationSetConfig& set : train.eval_data()) {
-    used.insert(set.metric().begin(), set.metric().end());
-  }
+  std::set<std::string> used;
+  const auto add = [&](const google::protobuf::RepeatedPtrField<std::string>& metrics) {
+    for (const std::string& name : metrics) {
+      used.insert(name);
+      // "ndcg_at" has the message of "ndcg@10", and "mrr" that of "mrr@10".
+      const std::string base = name.substr(0, name.find('@'));
+      used.insert({base, base + "_at"});
+    }
+  };
+  add(train.metric());
+  for (const EvaluationSetConfig& set : train.eval_data()) add(set.metric());
+  for (const SliceConfig& slice : train.slice()) add(slice.metric());
   std::set<std::string> names;
   for (int i = 0; i < train.custom_metric_size(); ++i) {
     const std::string& name = train.custom_metric(i).name();
@@ -414,9 +422,7 @@ absl::Status check_run(const RunConfig& run) {
   errors.add(check_checkpoint(run.checkpoint()));
   if (run.resume().empty()) errors.add(wrong("run", "resume is empty; auto, never or a path"));
   errors.add(check_cadence("run.report.when", run.report().when()));
-  for (int i = 0; i < run.sink_size(); ++i) {
-    errors.add(check_sink(absl::StrCat("run.sink[", i, "]"), run.sink(i)));
-  }
+  errors.add(check_sinks(run));
   if (run.report().when().at_start()) {
     errors.add(wrong("run.report.when",
                      "at_start is set, but a report is of the steps since the one before it: there "

@@ -14,6 +14,7 @@
 #include "framework/model_output_check.h"
 #include "framework/precision/autocast_scope.h"
 #include "framework/ranks/padding.h"
+#include "framework/report/example_columns.h"
 #include "framework/report/pending_steps.h"
 
 namespace millrace {
@@ -152,6 +153,7 @@ class Evaluation {
       step.predictions = at::zeros_like(batch.labels);
       step.labels = batch.labels;
     }
+    add_example_columns({&batch, 1}, options_.slices, step);
     RETURN_IF_ERROR(pending_.add(step, metrics_, values_));
     return hooks_.after_step(context_, step);
   }
@@ -194,7 +196,7 @@ absl::StatusOr<std::optional<EvaluationResult>> run_evaluation(
   const std::string what = absl::StrCat("evaluating \"", options.name, "\"");
   ASSIGN_OR_RETURN(MetricSet metrics,
                    MetricSet::create(options.metrics, options.tasks, LossScope::kThisRank,
-                                     options.metric_configs),
+                                     options.metric_configs, options.slices),
                    what);
   ASSIGN_OR_RETURN(
       std::optional<EvaluationResult> result,

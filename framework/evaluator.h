@@ -32,6 +32,7 @@ struct EvaluationOptions {
   std::vector<std::string> tasks;            // names of the labels
   std::vector<std::string> metrics;          // names of metrics
   std::vector<CustomConfig> metric_configs;  // messages of metrics
+  std::vector<SliceOptions> slices;          // without `metrics`: those above
   int64_t max_steps = 0;                     // batches (of each rank) at most; 0: all
   PrecisionConfig::Compute compute = PrecisionConfig::FLOAT32;  // of forward passes
 };

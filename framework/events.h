@@ -54,6 +54,12 @@ struct StepTimings {
   absl::Duration update = absl::ZeroDuration();
 };
 
+// The first id of each example for one sparse feature.
+struct FirstIds {
+  at::Tensor ids;      // int64 [examples]; 0 for an example without an id
+  at::Tensor present;  // bool [examples]; false for an example without an id
+};
+
 // What became of one step (or, in evaluation, of one batch). Tensors may be kept.
 struct StepResult {
   bool applied = false;  // false: refused as non-finite; nothing changed
@@ -70,6 +76,9 @@ struct StepResult {
   // float32 [examples of this rank, tasks]; not-a-number: missing
   at::Tensor labels;
   at::Tensor weights;  // float32 [examples of this rank], or undefined: all 1
+  at::Tensor groups;   // int64 [examples of this rank], or undefined: the data has no groups
+  // For each of TrainerOptions::slices, the ids of the examples of this rank.
+  std::vector<FirstIds> slices;
   // What the model reported: name and float32 [], averaged over micro-batches.
   std::vector<std::pair<std::string, at::Tensor>> values;
   double learning_rate = 0;  // of the first dense optimizer, else of the tables

@@ -6,6 +6,7 @@
 #include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "framework/loop/phase_timer.h"
 #include "framework/request_queue.h"
 
 namespace millrace {
@@ -82,6 +83,7 @@ absl::Status HookList::call(HookContext& context, Entry& entry, Event event, abs
   const absl::Duration now = clock_.elapsed();
   ++entry.events[event].calls;
   entry.events[event].time += now - *since;
+  if (timer_ != nullptr) timer_->add_hooks(now - *since);
   *since = now;
   if (status.ok()) return status;
   return judge(context, entry, event, std::move(status));

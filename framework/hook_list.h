@@ -19,6 +19,8 @@
 
 namespace millrace {
 
+class PhaseTimer;
+
 // Owns hooks and fires their events in the order that class Hook promises. An exception thrown
 // by a hook becomes an Internal error. Used on the trainer's thread.
 //
@@ -40,6 +42,9 @@ class HookList {
 
   // Where errors that do not end the run are recorded too; borrowed, null: nowhere.
   void set_event_log(EventLog* events) { event_log_ = events; }
+
+  // Borrows the timer that gets the time of all events; null: none.
+  void set_timer(PhaseTimer* timer) { timer_ = timer; }
 
   std::vector<std::string> names() const;  // in calling order
   // Each hook's save_state and load_state, in calling order; borrowed from the list.
@@ -106,6 +111,7 @@ class HookList {
 
   Clock& clock_;
   EventLog* event_log_ = nullptr;
+  PhaseTimer* timer_ = nullptr;
   std::vector<Entry> hooks_;
 };
 

@@ -26,6 +26,25 @@ struct BestSummary {
   std::string checkpoint;  // that of the step, in the folder of this run; "": none
 };
 
+// Where the wall time of one run went, on the trainer's thread of this rank.
+struct RunTimes {
+  absl::Duration data_wait = absl::ZeroDuration();  // for batches, also of evaluations, and windows
+  absl::Duration forward = absl::ZeroDuration();
+  absl::Duration backward = absl::ZeroDuration();
+  // Rows of tables from other ranks, and the sums of gradients and the decision of all ranks.
+  absl::Duration exchange = absl::ZeroDuration();
+  absl::Duration update = absl::ZeroDuration();
+  absl::Duration hooks = absl::ZeroDuration();
+  absl::Duration evaluation = absl::ZeroDuration();
+  absl::Duration checkpoint = absl::ZeroDuration();  // saving and loading
+  absl::Duration other = absl::ZeroDuration();       // start and end, reports, between steps
+
+  absl::Duration total() const {
+    return data_wait + forward + backward + exchange + update + hooks + evaluation + checkpoint +
+           other;
+  }
+};
+
 struct Summary {
   Outcome outcome = Outcome::kFailed;
   std::string stop_reason;       // of a stop
@@ -47,6 +66,7 @@ struct Summary {
   std::optional<BestSummary> best;              // none: no score is kept, or no step has had one
   std::map<std::string, int64_t> rows;          // table → rows
   std::map<std::string, HookStatistics> hooks;  // hook → what it cost this run, on this rank
+  RunTimes times;
 };
 
 }  // namespace millrace

@@ -13,10 +13,13 @@
 #include "distributed/one_rank_collectives.h"
 #include "embedding/embedding_collection.h"
 #include "framework/loop/phase_scope.h"
+#include "framework/loop/phase_timer.h"
 #include "framework/loop/schedule_monitor.h"
 #include "framework/model.h"
 #include "framework/ranks/gather_cursors.h"
+#include "framework/report/example_columns.h"
 #include "framework/report/metric_set.h"
+#include "framework/report/span_metrics.h"
 
 namespace millrace {
 
@@ -25,7 +28,9 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options,
   RETURN_IF_ERROR(check_trainer_parts(options, parts));
   ASSIGN_OR_RETURN(MetricSet metrics,
                    MetricSet::create(options.metrics, options.tasks, LossScope::kWholeStep,
-                                     options.metric_configs));
+                                     options.metric_configs, options.slices));
+  ASSIGN_OR_RETURN(SpanMetrics spans, SpanMetrics::create(options.spans, options.metrics,
+                                                          options.tasks, options.metric_configs));
   if (parts.train_step == nullptr) parts.train_step = create_standard_train_step();
   if (parts.collectives == nullptr) parts.collectives = std::make_unique<OneRankCollectives>();
   if (parts.clock == nullptr) parts.clock = &Clock::real();
@@ -35,8 +40,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options,
       RETURN_IF_ERROR(collection->shard(own));
     }
   }
-  auto trainer = std::unique_ptr<Trainer>(
-      new Trainer(std::move(options), std::move(parts), std::move(metrics)));
+  auto timer = std::make_unique<PhaseTimer>(*parts.clock);
+  parts.collectives = std::make_unique<TimedCollectives>(std::move(parts.collectives), *timer);
+  auto trainer =
+      std::unique_ptr<Trainer>(new Trainer(std::move(options), std::move(parts), std::move(timer),
+                                           std::move(metrics), std::move(spans)));
   for (const auto& set : trainer->evaluations_.paired()) {
     RETURN_IF_ERROR(trainer->add_state(absl::StrCat("paired evaluation ", set->name()), *set,
                                        StatePlacement::kOnce));
@@ -58,8 +66,10 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options,
   return trainer;
 }
 
-Trainer::Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics)
+Trainer::Trainer(TrainerOptions options, TrainerParts parts, std::unique_ptr<PhaseTimer> timer,
+                 MetricSet metrics, SpanMetrics spans)
     : options_(std::move(options)),
+      timer_(std::move(timer)),
       parts_(std::move(parts)),
       model_parts_(*parts_.model),
       training_(*parts_.clock),
@@ -70,8 +80,8 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics)
       feed_(feed_options(options_), parts_.train_data.get(), position_, *parts_.collectives,
             *parts_.clock),
       step_data_(feed_, *parts_.model, options_.tasks.size()),
-      reporter_(std::move(metrics), parts_.dense_optimizers, parts_.sparse_optimizer.get(),
-                model_parts_.collections, training_),
+      reporter_(std::move(metrics), std::move(spans), parts_.dense_optimizers,
+                parts_.sparse_optimizer.get(), model_parts_.collections, training_),
       context_({parts_.collectives->rank(), parts_.collectives->world_size(), windowed()},
                position_, requests_, reporter_.values()),
       agreement_(*parts_.collectives, requests_, names_of(parts_.evaluation_sets),
@@ -98,6 +108,7 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics)
                consistency_, reporter_, position_, stop_, recorder_},
               {options_, options_.report.at_end, options_.save_best}) {
   hooks_.set_event_log(parts_.event_log.get());
+  hooks_.set_timer(timer_.get());
 }
 
 Trainer::~Trainer() { leave_job(); }
@@ -125,6 +136,7 @@ template <typename Body>
 absl::Status Trainer::run(Phase phase, const Body& body) {
   const ScopedValue<bool> running(running_, true);
   const bool trains = phase == Phase::kTrain;
+  timer_->begin_run();
   requests_.begin_run();
   server_.begin_run();
   feed_.begin_run();
@@ -164,6 +176,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   summary.checkpoint = checkpoints_.newest();
   if (trains) summary.best = best();
   summary.hooks = hooks_.statistics();
+  summary.times = timer_->times();
   summary.rows = count_rows(outcome.ok());
   recorder_.end_run(outcome, stop_, agreement_.failed_rank());
   return outcome;
@@ -469,7 +482,8 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data,
   RETURN_IF_ERROR(consistency_.suspend([&]() -> absl::Status {
     absl::Span<const int64_t> targets;
     if (!data.targets.empty()) targets = of_step.targets;
-    ASSIGN_OR_RETURN(const StepResult result, steps_.run(data, of_step.examples, targets));
+    ASSIGN_OR_RETURN(StepResult result, steps_.run(data, of_step.examples, targets));
+    add_example_columns(data.micro_batches, options_.slices, result);
     agreed = agreement_.result();
     advance(result);
     for (const Batch& batch : data.micro_batches) {
@@ -483,7 +497,10 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data,
       RETURN_IF_ERROR(tables_.enforce_limits({"eviction", position_.steps_done()}));
     }
     parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
-    if (result.applied) RETURN_IF_ERROR(reporter_.add(result));
+    if (result.applied) {
+      const Progress& progress = position_.progress;
+      RETURN_IF_ERROR(reporter_.add(result, {progress.epoch, progress.window}));
+    }
     RETURN_IF_ERROR(hooks_.after_step(context_, result));
     RETURN_IF_ERROR(checkpoints_.poll(agreed));
     RETURN_IF_ERROR(report_if_due());

@@ -43,6 +43,7 @@
 namespace millrace {
 
 class EmbeddingCollection;
+class PhaseTimer;
 
 // Trains and evaluates. Used by one thread, which also calls every hook. It starts one of its own,
 // which cancels a dataset that gives no batch for data_timeout.
@@ -182,7 +183,8 @@ class Trainer {
   // How a pass over an epoch or a window ended.
   enum class PassEnd { kOutOfData, kCap, kInterrupted };
 
-  Trainer(TrainerOptions options, TrainerParts parts, MetricSet metrics);
+  Trainer(TrainerOptions options, TrainerParts parts, std::unique_ptr<PhaseTimer> timer,
+          MetricSet metrics, SpanMetrics spans);
   WindowedDataset* windows() const;  // the training data, if it comes in windows; else null
   bool windowed() const { return windows() != nullptr; }
   MovingAverage* evaluated_average() const;  // null: evaluations take the parameters
@@ -219,6 +221,7 @@ class Trainer {
   absl::Status finish();
 
   const TrainerOptions options_;
+  const std::unique_ptr<PhaseTimer> timer_;
   TrainerParts parts_;
   const ModelParts model_parts_;
   TrainingClock training_;

@@ -106,6 +106,7 @@ EvaluationOptions evaluation_defaults(const TrainerOptions& options) {
   return {.tasks = options.tasks,
           .metrics = options.metrics,
           .metric_configs = options.metric_configs,
+          .slices = options.slices,
           .max_steps = options.max_evaluation_steps,
           .compute = options.precision.compute()};
 }

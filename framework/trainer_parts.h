@@ -21,6 +21,8 @@
 #include "framework/loop/limits.h"
 #include "framework/paired_evaluation.h"
 #include "framework/report/event_log.h"
+#include "framework/report/slice_metrics.h"
+#include "framework/report/span_metrics.h"
 #include "framework/train_step.h"
 #include "io/windowed_dataset.h"
 #include "optim/dense_optimizer.h"
@@ -83,6 +85,10 @@ struct TrainerOptions : Limits {
   std::vector<std::string> tasks = {"label"};  // names of the labels
   std::vector<std::string> metrics = {"auc", "logloss", "ne", "calibration"};
   std::vector<CustomConfig> metric_configs = {};  // messages of metrics, also of evaluation sets
+  // Slices of training and of evaluations. Those without `metrics` have the metrics of all
+  // examples.
+  std::vector<SliceOptions> slices = {};
+  SpanOptions spans = {};  // of training
   // Whether each window is evaluated, as set kNextWindow, before it is trained on.
   bool progressive_evaluation = false;
   // The score whose best value is kept. Not of kNextWindow, which is evaluated after the checkpoint

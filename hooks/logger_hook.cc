@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "base/log.h"
 #include "hooks/metric_text.h"
 
@@ -32,17 +33,18 @@ enum Importance {
   kOfStep
 };
 
-// Adds the metrics that exist and are finite, in this order; the metrics files have the others.
-void add_metrics(const std::map<std::string, double>& metrics, ConsoleLine& line) {
-  const auto add = [&](const char* name, Importance importance) {
-    const auto found = metrics.find(name);
-    if (found == metrics.end() || !std::isfinite(found->second)) return;
-    line.add(absl::StrFormat("%s %.4f", name, found->second), importance);
-  };
-  add("loss", kOfLoss);
-  add("auc", kOfAuc);
-  if (!logloss_repeats_loss(metrics, 4)) add("logloss", kOfLogloss);
-  add("ne", kOfNe);
+// Adds a metric that exists and is finite; the metrics files have the others.
+void add_metric(const std::map<std::string, double>& metrics, const std::string& name,
+                Importance importance, ConsoleLine& line) {
+  const auto found = metrics.find(name);
+  if (found == metrics.end() || !std::isfinite(found->second)) return;
+  line.add(absl::StrFormat("%s %.4f", name, found->second), importance);
+}
+
+// Returns true for "LABEL/auc", and false for the auc of a slice or a span.
+bool is_auc_of_label(absl::string_view name) {
+  return absl::ConsumeSuffix(&name, "/auc") && name.find_first_of("/=") == name.npos &&
+         name != "moving";
 }
 
 void add_rows(const std::map<std::string, TableReport>& tables, ConsoleLine& line) {
@@ -59,6 +61,20 @@ std::string duration_text(absl::Duration duration) {
 }
 
 }  // namespace
+
+void LoggerHook::add_metrics(const std::map<std::string, double>& metrics,
+                             ConsoleLine& line) const {
+  add_metric(metrics, "loss", kOfLoss, line);
+  for (const std::string& name : options_.metrics) {
+    if (name != "loss") add_metric(metrics, name, kOfAuc, line);
+  }
+  if (!options_.metrics.empty()) return;
+  for (const auto& [name, value] : metrics) {
+    if (name == "auc" || is_auc_of_label(name)) add_metric(metrics, name, kOfAuc, line);
+  }
+  if (!logloss_repeats_loss(metrics, 4)) add_metric(metrics, "logloss", kOfLogloss, line);
+  add_metric(metrics, "ne", kOfNe, line);
+}
 
 std::string short_number(double value) {
   constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};

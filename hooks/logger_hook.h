@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "base/clock.h"
@@ -21,6 +23,9 @@ struct LoggerOptions {
   // With progress_line: the columns of the terminal, which lines of figures fit. Called at each
   // drawing, from any thread. Default: 80 columns.
   std::function<int64_t()> columns = nullptr;
+  // Metrics on lines of figures, besides the loss. Empty: auc, logloss and ne, and the auc of each
+  // label.
+  std::vector<std::string> metrics = {};
   int64_t max_steps = 0;  // known limits, for the time left; 0: none
   int64_t max_epochs = 0;
   absl::Duration max_elapsed = absl::ZeroDuration();
@@ -49,6 +54,7 @@ class LoggerHook : public Hook {
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
 
  private:
+  void add_metrics(const std::map<std::string, double>& metrics, ConsoleLine& line) const;
   void write_figures(const ConsoleLine& line);
   void write_line(const std::string& line);
   void move_to(const Progress& progress);

@@ -70,6 +70,25 @@ TEST_F(LoggerHookTest, LineOfAReport) {
             "rows 1.25 k\n");
 }
 
+TEST_F(LoggerHookTest, MetricsAreChosenByName) {
+  LoggerHook hook({.metrics = {"logloss", "country=7/auc", "none"}}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  Report report = report_at({.step = 200});
+  report.metrics["country=7/auc"] = 0.5;
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
+              HasSubstr("  loss 0.1300  logloss 0.1250  country=7/auc 0.5000  rows"));
+}
+
+TEST_F(LoggerHookTest, EachLabelHasItsAuc) {
+  LoggerHook hook({}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  Report report;
+  report.metrics = {{"loss", 1},          {"click/auc", 0.75},     {"buy/auc", 0.5},
+                    {"moving/auc", 0.25}, {"c=1/click/auc", 0.25}, {"epoch/click/auc", 0.25}};
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
+              HasSubstr("  loss 1.0000  buy/auc 0.5000  click/auc 0.7500\n"));
+}
+
 TEST_F(LoggerHookTest, LimitsAndTimeLeft) {
   LoggerHook hook({.max_steps = 400, .max_epochs = 2}, out_, clock_);
   // A resumed run: the speed is that of this run alone.

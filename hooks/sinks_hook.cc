@@ -11,8 +11,7 @@ SinksHook::SinksHook(std::vector<NamedSink> sinks) {
   for (NamedSink& named : sinks) sinks_.push_back({.named = std::move(named)});
 }
 
-void SinksHook::call(HookContext& context, absl::FunctionRef<absl::Status(Sink&)> call) {
-  if (context.rank() != 0) return;
+void SinksHook::call(absl::FunctionRef<absl::Status(Sink&)> call) {
   for (Entry& entry : sinks_) {
     if (entry.failed) continue;
     const absl::Status status = catch_exceptions([&] { return call(*entry.named.sink); });
@@ -25,27 +24,27 @@ void SinksHook::call(HookContext& context, absl::FunctionRef<absl::Status(Sink&)
 
 absl::Status SinksHook::start(HookContext& context) {
   for (Entry& entry : sinks_) entry.failed = false;
-  call(context, [&](Sink& sink) { return sink.start(context.progress().step); });
+  call([&](Sink& sink) { return sink.start(context.progress().step); });
   return absl::OkStatus();
 }
 
-absl::Status SinksHook::after_report(HookContext& context, const Report& report) {
-  call(context, [&](Sink& sink) { return sink.write_report(report); });
+absl::Status SinksHook::after_report(HookContext&, const Report& report) {
+  call([&](Sink& sink) { return sink.write_report(report); });
   return absl::OkStatus();
 }
 
-absl::Status SinksHook::after_evaluate(HookContext& context, const EvaluationResult& result) {
-  call(context, [&](Sink& sink) { return sink.write_evaluation(result); });
+absl::Status SinksHook::after_evaluate(HookContext&, const EvaluationResult& result) {
+  call([&](Sink& sink) { return sink.write_evaluation(result); });
   return absl::OkStatus();
 }
 
-absl::Status SinksHook::after_checkpoint(HookContext& context, const CheckpointInfo&) {
-  call(context, [](Sink& sink) { return sink.flush(); });
+absl::Status SinksHook::after_checkpoint(HookContext&, const CheckpointInfo&) {
+  call([](Sink& sink) { return sink.flush(); });
   return absl::OkStatus();
 }
 
-absl::Status SinksHook::end(HookContext& context, const absl::Status&) {
-  call(context, [](Sink& sink) { return sink.flush(); });
+absl::Status SinksHook::end(HookContext&, const absl::Status&) {
+  call([](Sink& sink) { return sink.flush(); });
   return absl::OkStatus();
 }
 

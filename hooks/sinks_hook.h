@@ -17,8 +17,8 @@ struct NamedSink {
   std::unique_ptr<Sink> sink;
 };
 
-// Calls sinks on rank 0. A sink that fails is logged once and not called again in this run; the
-// others and the run go on.
+// Calls the sinks of this rank. A sink that fails is logged once and not called again in this run;
+// the others and the run go on.
 class SinksHook : public Hook {
  public:
   static constexpr char kName[] = "sinks";
@@ -36,7 +36,7 @@ class SinksHook : public Hook {
     NamedSink named;
     bool failed = false;
   };
-  void call(HookContext& context, absl::FunctionRef<absl::Status(Sink&)> call);
+  void call(absl::FunctionRef<absl::Status(Sink&)> call);
 
   std::vector<Entry> sinks_;
 };

@@ -90,12 +90,6 @@ TEST_F(SinksHookTest, ASinkThatFailsIsSwitchedOffAlone) {
   }
 }
 
-TEST_F(SinksHookTest, OtherRanksCallNone) {
-  context_.rank_is = 1;
-  run(*make());
-  EXPECT_THAT(first_, IsEmpty());
-}
-
 [[maybe_unused]] const bool kSinksHook = register_hook_conformance(
     "SinksHook", {.make = [] {
       static std::vector<std::string> calls;

@@ -34,6 +34,8 @@ HookPointer make_logger(const DefaultHookParts& parts) {
   options.progress_line =
       style == LogConfig::PROGRESS || (style == LogConfig::AUTO && parts.terminal);
   options.columns = parts.columns;
+  const auto& metrics = parts.config.run().log().metric();
+  options.metrics = {metrics.begin(), metrics.end()};
   options.max_steps = train.max_steps();
   options.max_epochs = train.max_epochs();
   options.max_elapsed = absl::Seconds(train.max_seconds());

@@ -38,6 +38,7 @@
 #include "job/job_checkpoints.h"
 #include "job/label_ranges.h"
 #include "job/ranks.h"
+#include "job/report/report_options.h"
 #include "job/run_end.h"
 #include "optim/dense_optimizer_factory.h"
 #include "optim/gradient_clipping.h"
@@ -46,6 +47,7 @@
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
 #include "proto/optimizer_list.h"
+#include "sinks/configured_sinks.h"
 
 namespace millrace {
 namespace {
@@ -107,7 +109,7 @@ class JobBuilder {
     ASSIGN_OR_RETURN(parts_.train_data, change(std::move(parts_.train_data)), "train.train_data");
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
-    TrainerOptions options = trainer_options();
+    ASSIGN_OR_RETURN(TrainerOptions options, trainer_options());
     static_cast<Limits&>(options) = Limits();
     options.max_steps_per_epoch = 0;
     return make_trainer(std::move(options));
@@ -362,7 +364,7 @@ class JobBuilder {
     return absl::OkStatus();
   }
 
-  TrainerOptions trainer_options() const {
+  absl::StatusOr<TrainerOptions> trainer_options() const {
     const TrainConfig& train = config_.train();
     const RunConfig& run = config_.run();
     TrainerOptions options{limits_of(train)};
@@ -375,8 +377,8 @@ class JobBuilder {
     options.until_first = train.uneven_data() == TrainConfig::UNTIL_FIRST;
     options.data_timeout = absl::Seconds(run.distributed().data_timeout_seconds());
     options.poll_interval = absl::Seconds(run.distributed().poll_interval_seconds());
-    options.report =
-        Cadence::from_config_or(run.report().has_when(), run.report().when(), options.report);
+    options.report = report_cadence(run.report(), options.report);
+    options.spans = span_options(run.report());
     options.progressive_evaluation = run.evaluation().enabled() && run.evaluation().progressive();
     options.best = best_score_of(run.evaluation().best());
     options.save_best = run.checkpoint().enabled();
@@ -385,11 +387,13 @@ class JobBuilder {
     options.tasks = schema_.labels();
     if (!train.metric().empty()) options.metrics = {train.metric().begin(), train.metric().end()};
     options.metric_configs = {train.custom_metric().begin(), train.custom_metric().end()};
+    ASSIGN_OR_RETURN(options.slices, slice_options(train, schema_));
     return options;
   }
 
   absl::StatusOr<std::unique_ptr<Trainer>> make_trainer() {
-    return make_trainer(trainer_options());
+    ASSIGN_OR_RETURN(TrainerOptions options, trainer_options());
+    return make_trainer(std::move(options));
   }
 
   absl::StatusOr<std::unique_ptr<Trainer>> make_trainer(TrainerOptions options) {
@@ -424,7 +428,8 @@ class JobBuilder {
     parts.has_evaluation_sets = has_evaluation_sets_;
     parts.has_dynamic_sources = reloads_;
     parts.train_windows = windows_;
-    ASSIGN_OR_RETURN(std::vector<NamedSink> sinks, make_sinks());
+    ASSIGN_OR_RETURN(std::vector<NamedSink> sinks,
+                     make_sinks(config_, resources_.files, collectives_->rank()));
     parts.sinks = &sinks;
     for (const DefaultHook& hook : default_hooks()) {
       std::unique_ptr<Hook> made = hook.make(parts);
@@ -433,18 +438,6 @@ class JobBuilder {
     }
     RETURN_IF_ERROR(add_configured(config_.train().hooks(), trainer), "train.hooks");
     return annotate(add_configured(config_.run().hooks(), trainer), "run.hooks");
-  }
-
-  absl::StatusOr<std::vector<NamedSink>> make_sinks() const {
-    std::vector<NamedSink> sinks;
-    if (collectives_->rank() != 0) return sinks;
-    for (const SinkConfig& config : config_.run().sink()) {
-      const SinkInput input{&resources_.files, config_.run().output_dir()};
-      ASSIGN_OR_RETURN(std::unique_ptr<Sink> sink, create_sink(config, input),
-                       absl::StrCat("run.sink[", sinks.size(), "]"));
-      sinks.push_back({config.custom().name(), std::move(sink)});
-    }
-    return sinks;
   }
 
   template <typename Configs>

@@ -1,6 +1,7 @@
 #include "job/job_check.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,13 @@
 #include "job/best_check.h"
 #include "job/default_hooks.h"
 #include "job/keep_best_check.h"
+#include "job/metric_names.h"
 #include "job/monitor_check.h"
+#include "job/report/report_check.h"
 #include "job/task_use_check.h"
 #include "losses/task_check.h"
 #include "plugin/plugin_config_check.h"
+#include "proto/field_check.h"
 #include "proto/field_errors.h"
 
 namespace millrace {
@@ -44,10 +48,24 @@ void check_hooks(absl::string_view where, const Configs& hooks, FieldErrors* err
   }
 }
 
+absl::Status check_log(const JobConfig& config) {
+  ASSIGN_OR_RETURN(const MetricNames names, MetricNames::create(config));
+  FieldErrors errors;
+  std::set<std::string> seen;
+  for (int i = 0; i < config.run().log().metric_size(); ++i) {
+    const std::string& metric = config.run().log().metric(i);
+    const std::string where = entry("run.log.metric", i, metric);
+    errors.add(names.check_shown(where, metric));
+    errors.add(untaken(where, metric, &seen));
+  }
+  return errors.status();
+}
+
 }  // namespace
 
 absl::Status check_metric_use(const JobConfig& config) {
   FieldErrors errors;
+  errors.add(check_log(config));
   errors.add(check_monitors(config));
   errors.add(check_best(config));
   if (check_tasks("train", config.train()).ok()) errors.add(check_task_use(config.train()));
@@ -66,6 +84,7 @@ absl::Status check_job(const JobConfig& config, int64_t ranks) {
   if (check_step_size("train", train).ok()) {
     errors.add(annotate(step_size(train, ranks).status(), "train"));
   }
+  errors.add(check_report(config));
   if (check_feature_schema("train", train).ok()) errors.add(check_metric_use(config));
   return errors.status();
 }

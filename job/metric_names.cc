@@ -4,18 +4,22 @@
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "framework/cadence.h"
 #include "framework/model_registry.h"
+#include "framework/report/span_metrics.h"
 #include "framework/trainer_parts.h"
 #include "hooks/early_stopping_hook.h"
 #include "hooks/evict_rows_hook.h"
 #include "hooks/example_trace_hook.h"
 #include "io/feature_schema.h"
 #include "job/evaluation_cadence.h"
+#include "job/report/report_options.h"
+#include "metrics/metric_registry.h"
 #include "proto/field_check.h"
 #include "proto/monitor_name.h"
 
@@ -99,7 +103,42 @@ std::vector<std::string> MetricNames::metrics_of(absl::string_view source) const
       names.push_back(labels_.size() > 1 ? absl::StrCat(label, "/", metric) : metric);
     }
   }
+  const std::vector<std::string> of_all = names;
+  if (source == kTrain && set == nullptr) add_spans(of_all, names);
+  add_slices(metrics, names);
   return names;
+}
+
+void MetricNames::add_spans(const std::vector<std::string>& metrics,
+                            std::vector<std::string>& names) const {
+  for (const int value : config_.run().report().span()) {
+    const auto span = static_cast<ReportConfig::Span>(value);
+    for (const std::string& name : metrics) {
+      const bool unbounded = traits_of_metric(name.substr(name.rfind('/') + 1)).keeps_examples;
+      if (unbounded && span != ReportConfig::MOVING) continue;
+      names.push_back(absl::StrCat(span_name(span), "/", name));
+    }
+  }
+}
+
+// Without SliceConfig.id the data decides which ids have a slice, so that no monitor can name one.
+void MetricNames::add_slices(const std::vector<std::string>& metrics,
+                             std::vector<std::string>& names) const {
+  for (const SliceConfig& slice : config_.train().slice()) {
+    std::vector<std::string> values;
+    for (const int64_t id : slice.id()) values.push_back(absl::StrCat(id));
+    values.insert(values.end(), {"other", "none"});
+    std::vector<std::string> own(slice.metric().begin(), slice.metric().end());
+    if (own.empty()) own = metrics;
+    for (const std::string& value : values) {
+      const std::string prefix = absl::StrCat(slice.feature(), "=", value, "/");
+      for (const std::string& label : labels_) {
+        for (const std::string& metric : own) {
+          names.push_back(absl::StrCat(prefix, labels_.size() > 1 ? label + "/" : "", metric));
+        }
+      }
+    }
+  }
 }
 
 // Returns "Sets: a, b; metrics: loss, auc", or where metrics differ "Metrics of a: loss; of b:
@@ -148,8 +187,7 @@ std::vector<std::string> MetricNames::evaluated_sets() const {
 bool MetricNames::is_recurring(absl::string_view source) const {
   const RunConfig& run = config_.run();
   if (source == kTrain) {
-    return recurs(Cadence::from_config_or(run.report().has_when(), run.report().when(),
-                                          TrainerOptions().report));
+    return recurs(report_cadence(run.report(), TrainerOptions().report));
   }
   const EvaluationSetConfig* set = find_set(config_.train(), source);
   if (set == nullptr || set->data().has_windows() || hooks_may_evaluate()) return true;
@@ -235,6 +273,30 @@ absl::Status MetricNames::check_of_checkpoints(absl::string_view where,
   return wrong(where,
                "next_window is evaluated after the checkpoint of its step was made; name a set of "
                "train.eval_data");
+}
+
+absl::Status MetricNames::check_shown(absl::string_view where, absl::string_view metric) const {
+  std::vector<std::string> known = metrics_of(kTrain);
+  for (const std::string& set : evaluated_sets()) {
+    for (const std::string& name : metrics_of(set)) {
+      if (!contains(known, name)) known.push_back(name);
+    }
+  }
+  // The data decides which ids have a slice.
+  for (const SliceConfig& slice : config_.train().slice()) {
+    const bool any_id = slice.id().empty() && slice.metric().empty();
+    if (any_id && absl::StartsWith(metric, absl::StrCat(slice.feature(), "="))) {
+      return absl::OkStatus();
+    }
+  }
+  if (contains(known, metric)) return absl::OkStatus();
+  const std::string near = nearest(metric, known);
+  return wrong(
+      where, near.empty()
+                 ? absl::StrCat("no report or evaluation gives this metric; they give: ",
+                                absl::StrJoin(known, ", "))
+                 : absl::StrCat("no report or evaluation gives this metric; did you mean \"", near,
+                                "\"?"));
 }
 
 absl::Status MetricNames::check_monitored(absl::string_view where, absl::string_view metric) const {

@@ -40,10 +40,17 @@ class MetricNames {
   // run, and InvalidArgument for "train/METRIC" if there is an evaluation set "train".
   absl::Status check_monitored(absl::string_view where, absl::string_view metric) const;
 
+  // Checks that a report of training or an evaluation gives `metric`, without the name of a set,
+  // which is configured at `where`. Errors: InvalidArgument naming the nearest, or all of them.
+  absl::Status check_shown(absl::string_view where, absl::string_view metric) const;
+
  private:
   explicit MetricNames(const JobConfig& config) : config_(config) {}
 
   std::vector<std::string> metrics_of(absl::string_view source) const;
+  // Adds to `names` those that spans, and slices, give for `metrics`.
+  void add_spans(const std::vector<std::string>& metrics, std::vector<std::string>& names) const;
+  void add_slices(const std::vector<std::string>& metrics, std::vector<std::string>& names) const;
   std::string describe(const std::vector<std::string>& sources) const;
   // The cadence of evaluations at fixed points, and of reports.
   bool is_recurring(absl::string_view source) const;

@@ -92,6 +92,12 @@ absl::Status check_task_use(const TrainConfig& train) {
                                   absl::StrCat(entry("train.eval_data", i, set.name()), ".metric"),
                                   {set.metric().begin(), set.metric().end()}));
   }
+  for (int i = 0; i < train.slice_size(); ++i) {
+    const SliceConfig& slice = train.slice(i);
+    RETURN_IF_ERROR(check_metrics(train,
+                                  absl::StrCat(entry("train.slice", i, slice.feature()), ".metric"),
+                                  {slice.metric().begin(), slice.metric().end()}));
+  }
   return absl::OkStatus();
 }
 

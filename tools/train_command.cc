@@ -19,6 +19,8 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "checkpoint/folder/directory_lock.h"
+#include "embedding/embedding_collection.h"
+#include "framework/trainer.h"
 #include "hooks/metric_text.h"
 #include "io/files/uri_file_system.h"
 #include "job/generated_data.h"
@@ -36,6 +38,7 @@
 #include "tools/output/run_inputs.h"
 #include "tools/output/summary_file.h"
 #include "tools/output/summary_json.h"
+#include "tools/output/times_text.h"
 #include "tools/signal_exit.h"
 #include "tools/terminal.h"
 
@@ -92,7 +95,10 @@ class TrainCommand {
     Collectives& others = *collectives;  // the trainer's from here on
     ASSIGN_OR_RETURN(trainer_, build_trainer(config_, resources, std::move(collectives)));
     Trainer* const trainer = trainer_.get();
-    if (is_first()) log_hooks(*trainer, resources.terminal);
+    if (is_first()) {
+      log_model(*trainer);
+      log_hooks(*trainer, resources.terminal);
+    }
     absl::StatusOr<Resumption> resumption = resume_training(config_, files_, *trainer, is_first());
     if (!resumption.ok()) {
       others.fail(resumption.status());  // rather than let them wait
@@ -127,6 +133,20 @@ class TrainCommand {
     }
     if (started_ && is_first()) print_outcome();
     return absl::OkStatus();
+  }
+
+  void log_model(const Trainer& trainer) const {
+    int64_t parameters = 0;
+    size_t tables = 0;
+    for (const NamedParameter& parameter : trainer.parameters()) {
+      parameters += parameter.value.numel();
+    }
+    for (const EmbeddingCollection* collection : trainer.collections()) {
+      tables += collection->tables().size();
+    }
+    MILLRACE_LOG(INFO) << "model " << config_.train().model().name() << ": " << parameters
+                       << " dense parameters, " << tables << " tables; ranks: "
+                       << ranks_.world_size;
   }
 
   // Too long a line for a terminal.
@@ -235,7 +255,7 @@ class TrainCommand {
   }
 
   void print_outcome() const {
-    std::cout << outcome_text() << "\n";
+    std::cout << outcome_text() << "\n" << times_text(summary_.times);
     for (const auto& [set, metrics] : summary_.eval) {
       const int64_t step = summary_.eval_step.at(set);
       const std::string of_step =

@@ -16,8 +16,11 @@
 namespace millrace {
 namespace {
 
-absl::Span<const float> as_span(const at::Tensor& tensor) {
-  return {tensor.const_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
+// Returns the elements of a contiguous tensor of type T; none of an undefined one.
+template <typename T = float>
+absl::Span<const T> as_span(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  return absl::Span<const T>(tensor.const_data_ptr<T>(), static_cast<size_t>(tensor.numel()));
 }
 
 bool is_plain(const at::Tensor& tensor) {
@@ -67,7 +70,8 @@ constexpr int64_t kMostCounted = int64_t{1} << 50;
 
 absl::StatusOr<MetricSet> MetricSet::create(const std::vector<std::string>& metrics,
                                             const std::vector<std::string>& tasks, LossScope scope,
-                                            absl::Span<const CustomConfig> configs) {
+                                            absl::Span<const CustomConfig> configs,
+                                            absl::Span<const SliceOptions> slices) {
   MetricSet set;
   set.scope_ = scope;
   for (const std::string& task : tasks) {
@@ -77,6 +81,11 @@ absl::StatusOr<MetricSet> MetricSet::create(const std::vector<std::string>& metr
       ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, create_metric(name, configs));
       entry.metrics.push_back(std::move(metric));
     }
+  }
+  for (SliceOptions options : slices) {
+    if (options.metrics.empty()) options.metrics = metrics;
+    ASSIGN_OR_RETURN(SliceMetrics slice, SliceMetrics::create(options, tasks.size(), configs));
+    set.slices_.push_back(std::move(slice));
   }
   return set;
 }
@@ -93,6 +102,19 @@ absl::Status MetricSet::check(const StepResult& step) const {
     return absl::InvalidArgumentError(
         absl::StrCat("there are ", step.weights.numel(), " weights for ", rows, " examples"));
   }
+  if (step.groups.defined() && step.groups.numel() != rows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ", step.groups.numel(), " groups for ", rows, " examples"));
+  }
+  if (step.slices.size() != slices_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the step has ids for ", step.slices.size(),
+                                                   " slices, but there are ", slices_.size()));
+  }
+  for (const FirstIds& first : step.slices) {
+    if (first.ids.numel() == rows && first.present.numel() == rows) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ", first.ids.numel(), " ids of a slice for ", rows, " examples"));
+  }
   return absl::OkStatus();
 }
 
@@ -101,25 +123,37 @@ absl::Status MetricSet::update(const StepResult& step) {
   if (step.examples == 0) return absl::OkStatus();
   add_loss(step);
   if (!step.predictions.defined()) return absl::OkStatus();
-  at::Tensor weights;
-  if (step.weights.defined()) weights = step.weights.to(at::kCPU, at::kFloat).contiguous();
-  for (size_t i = 0; i < tasks_.size(); ++i) {
-    const int64_t column = static_cast<int64_t>(i);
-    at::Tensor predictions = plain_column(step.predictions, column);
-    at::Tensor labels = plain_column(step.labels, column);
-    at::Tensor task_weights = weights;
-    const at::Tensor places = places_with_label(labels);
-    if (places.defined()) {
-      predictions = predictions.flatten().index_select(0, places);
-      labels = labels.flatten().index_select(0, places);
-      if (weights.defined()) task_weights = weights.flatten().index_select(0, places);
-    }
-    const MetricInput input{
-        as_span(predictions), as_span(labels),
-        task_weights.defined() ? as_span(task_weights) : absl::Span<const float>()};
-    for (const std::unique_ptr<Metric>& metric : tasks_[i].metrics) metric->update(input);
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    const FirstIds& first = step.slices[i];
+    slices_[i].add_ids({as_span<int64_t>(first.ids), as_span<bool>(first.present)});
   }
+  for (size_t i = 0; i < tasks_.size(); ++i) update_task(i, step);
   return absl::OkStatus();
+}
+
+void MetricSet::update_task(size_t task, const StepResult& step) {
+  const int64_t column = static_cast<int64_t>(task);
+  at::Tensor predictions = plain_column(step.predictions, column);
+  at::Tensor labels = plain_column(step.labels, column);
+  const at::Tensor places = places_with_label(labels);
+  // Returns the elements of examples with a label.
+  const auto with_label = [&](const at::Tensor& tensor) {
+    if (!tensor.defined() || !places.defined()) return tensor;
+    return tensor.flatten().index_select(0, places);
+  };
+  predictions = with_label(predictions);
+  labels = with_label(labels);
+  at::Tensor weights = step.weights, groups = step.groups;
+  if (weights.defined()) weights = with_label(weights.to(at::kCPU, at::kFloat).contiguous());
+  if (groups.defined()) groups = with_label(groups.to(at::kCPU, at::kLong).contiguous());
+  const MetricInput input{as_span(predictions), as_span(labels), as_span(weights),
+                          as_span<int64_t>(groups)};
+  for (const std::unique_ptr<Metric>& metric : tasks_[task].metrics) metric->update(input);
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    const at::Tensor ids = with_label(step.slices[i].ids);
+    const at::Tensor present = with_label(step.slices[i].present);
+    slices_[i].update(task, input, {as_span<int64_t>(ids), as_span<bool>(present)});
+  }
 }
 
 void MetricSet::add_loss(const StepResult& step) {
@@ -161,6 +195,9 @@ std::map<std::string, double> MetricSet::compute() const {
       values[absl::StrCat(task.prefix, metric->name())] = metric->compute();
     }
   }
+  std::vector<std::string> prefixes;
+  for (const Task& task : tasks_) prefixes.push_back(task.prefix);
+  for (const SliceMetrics& slice : slices_) slice.compute(prefixes, values);
   return values;
 }
 
@@ -173,6 +210,7 @@ void MetricSet::reset() {
     task.targets = 0;
     for (const std::unique_ptr<Metric>& metric : task.metrics) metric->reset();
   }
+  for (SliceMetrics& slice : slices_) slice.reset();
 }
 
 size_t MetricSet::metric_count() const {
@@ -196,6 +234,7 @@ std::string MetricSet::save() const {
       writer.write_string(metric->save());
     }
   }
+  for (const SliceMetrics& slice : slices_) slice.save(writer);
   return writer.take();
 }
 
@@ -232,6 +271,21 @@ absl::Status MetricSet::load_rank(size_t rank, absl::string_view bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("they are ", metrics, ", but here there are ", metric_count()));
   }
+  RETURN_IF_ERROR(load_metrics(reader));
+  for (SliceMetrics& slice : slices_) RETURN_IF_ERROR(slice.merge_saved(reader));
+  if (!reader.done()) return absl::DataLossError("bytes are left over");
+  if (scope_ == LossScope::kWholeStep && rank > 0) return absl::OkStatus();
+  loss_sum_ += loss_sum;
+  examples_ += examples;
+  counted_ |= counted;
+  for (size_t i = 0; i < task_losses.size(); ++i) {
+    tasks_[i].loss_sum += task_losses[i].first;
+    tasks_[i].targets += task_losses[i].second;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MetricSet::load_metrics(ByteReader& reader) {
   for (const Task& task : tasks_) {
     for (const std::unique_ptr<Metric>& metric : task.metrics) {
       const std::string name = absl::StrCat(task.prefix, metric->name());
@@ -245,16 +299,22 @@ absl::Status MetricSet::load_rank(size_t rank, absl::string_view bytes) {
       RETURN_IF_ERROR(metric->merge_saved(saved));
     }
   }
-  if (!reader.done()) return absl::DataLossError("bytes are left over");
-  if (scope_ == LossScope::kWholeStep && rank > 0) return absl::OkStatus();
-  loss_sum_ += loss_sum;
-  examples_ += examples;
-  counted_ |= counted;
-  for (size_t i = 0; i < task_losses.size(); ++i) {
-    tasks_[i].loss_sum += task_losses[i].first;
-    tasks_[i].targets += task_losses[i].second;
-  }
   return absl::OkStatus();
+}
+
+void MetricSet::merge(const MetricSet& other) {
+  loss_sum_ += other.loss_sum_;
+  examples_ += other.examples_;
+  counted_ |= other.counted_;
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    tasks_[i].loss_sum += other.tasks_[i].loss_sum;
+    tasks_[i].targets += other.tasks_[i].targets;
+    for (const std::unique_ptr<Metric>& metric : tasks_[i].metrics) {
+      for (const std::unique_ptr<Metric>& from : other.tasks_[i].metrics) {
+        if (from->name() == metric->name()) metric->merge(*from);
+      }
+    }
+  }
 }
 
 }  // namespace millrace

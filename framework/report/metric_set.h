@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "framework/events.h"
 #include "framework/ranks/rank_part.h"
+#include "framework/report/slice_metrics.h"
 #include "metrics/metric.h"
 
 namespace millrace {
@@ -24,26 +25,29 @@ enum class LossScope {
   kWholeStep,  // the same on all ranks, as in training: merged over ranks they are rank 0's
 };
 
-// The mean loss and, for every task, the named metrics. With one task a metric is reported by its
-// name, with more as "task/metric". An example without the label of a task (it is not-a-number)
-// counts in none of its metrics. Predictions, labels and weights are always this rank's, the loss
-// is as the LossScope says. Used on the trainer's thread.
+// The mean loss and, for every task, the named metrics, also of slices. With one task a metric is
+// reported by its name, with more as "task/metric"; SliceMetrics::compute has the names of slices.
+// An example without the label of a task (it is not-a-number) counts in none of its metrics.
+// Predictions, labels and weights are always this rank's, the loss is as the LossScope says. Used
+// on the trainer's thread.
 class MetricSet : public RankPart {
  public:
   // `tasks` are the labels' names, in the order of the columns of predictions. `configs` are
-  // messages of metrics. Errors: those of create_metric().
+  // messages of metrics. Slices without metrics have `metrics`. Errors: those of create_metric()
+  // and SliceMetrics::create().
   static absl::StatusOr<MetricSet> create(const std::vector<std::string>& metrics,
                                           const std::vector<std::string>& tasks,
                                           LossScope scope = LossScope::kThisRank,
-                                          absl::Span<const CustomConfig> configs = {});
+                                          absl::Span<const CustomConfig> configs = {},
+                                          absl::Span<const SliceOptions> slices = {});
 
   // Adds one step. Reads its tensors to the CPU. A rank that had no examples in the step may leave
   // predictions and labels undefined. Errors: those of check().
   absl::Status update(const StepResult& step);
 
   // Whether update() could take the step; reads shapes only.
-  // Errors: InvalidArgument if predictions or labels are not [examples, tasks], or weights not
-  // [examples].
+  // Errors: InvalidArgument if predictions or labels are not [examples, tasks], weights or groups
+  // not [examples], or the step does not have the ids of these slices.
   absl::Status check(const StepResult& step) const;
 
   // Name → value over the steps since the last reset; "loss" is the mean over examples. Of a model
@@ -60,6 +64,10 @@ class MetricSet : public RankPart {
   // besides those for bad bytes: InvalidArgument for a rank with other metrics or tasks.
   absl::Status load_ranks(absl::Span<const absl::string_view> ranks) override;
 
+  // Adds everything that `other` has seen: its loss, and each metric that this set has. Leaves
+  // slices as they are. REQUIRES: `other` has the same tasks, and all metrics of this set.
+  void merge(const MetricSet& other);
+
  private:
   struct Task {
     std::string prefix;
@@ -71,10 +79,14 @@ class MetricSet : public RankPart {
 
   void add_loss(const StepResult& step);
   void compute_loss(std::map<std::string, double>& values) const;
+  // Updates the metrics of a task with the examples that have its label.
+  void update_task(size_t task, const StepResult& step);
   absl::Status load_rank(size_t rank, absl::string_view bytes);
+  absl::Status load_metrics(ByteReader& reader);
   size_t metric_count() const;
 
   std::vector<Task> tasks_;
+  std::vector<SliceMetrics> slices_;
   LossScope scope_ = LossScope::kThisRank;
   double loss_sum_ = 0;  // where no targets are counted
   int64_t examples_ = 0;

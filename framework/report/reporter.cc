@@ -70,10 +70,12 @@ RankReport rank_report(const std::map<std::string, double>& merged, int64_t step
 
 }  // namespace
 
-Reporter::Reporter(MetricSet metrics, absl::Span<const std::unique_ptr<DenseOptimizer>> dense,
+Reporter::Reporter(MetricSet metrics, SpanMetrics spans,
+                   absl::Span<const std::unique_ptr<DenseOptimizer>> dense,
                    const SparseOptimizer* sparse, std::vector<EmbeddingCollection*> collections,
                    const TrainingClock& clock)
     : metrics_(std::move(metrics)),
+      spans_(std::move(spans)),
       dense_(dense),
       sparse_(sparse),
       collections_(std::move(collections)),
@@ -81,8 +83,9 @@ Reporter::Reporter(MetricSet metrics, absl::Span<const std::unique_ptr<DenseOpti
       figures_since_(clock.trained()),
       last_report_(clock.trained()) {}
 
-absl::Status Reporter::add(const StepResult& step) {
+absl::Status Reporter::add(const StepResult& step, SpanPosition position) {
   ++steps_;
+  position_ = position;
   examples_ += step.examples;
   data_wait_ += step.timings.data_wait;
   return pending_.add(step, metrics_, values_);
@@ -96,6 +99,11 @@ absl::Status Reporter::save_state(ReportState& state) {
   state.set_examples(examples_);
   state.set_data_wait_nanoseconds(absl::ToInt64Nanoseconds(data_wait_));
   state.set_trained_nanoseconds(absl::ToInt64Nanoseconds(trained()));
+  if (spans_.active()) {
+    state.set_epoch(position_.epoch);
+    state.set_window(position_.window);
+    spans_.save(state);
+  }
   for (const auto& [name, statistics] : tables_) {
     *state.add_table() = to_state(name, {0, 0, statistics});
   }
@@ -122,6 +130,7 @@ absl::Status Reporter::load_state(const ReportState& own,
   pending_ = PendingSteps();
   tables_.clear();
   absl::Status status = load_figures(parts);
+  status.Update(spans_.load(own));
   if (own.steps() < 0 || own.examples() < 0 || own.data_wait_nanoseconds() < 0 ||
       own.trained_nanoseconds() < 0) {
     status.Update(absl::DataLossError("a count or time is negative"));
@@ -131,7 +140,9 @@ absl::Status Reporter::load_state(const ReportState& own,
     metrics_.reset();
     values_ = ReportedValues();
     tables_.clear();
+    spans_.load(ReportState()).IgnoreError();  // an empty state has nothing that could be damaged
   }
+  position_ = {.epoch = good.epoch(), .window = good.window()};
   steps_ = good.steps();
   examples_ = good.examples();
   data_wait_ = absl::Nanoseconds(good.data_wait_nanoseconds());
@@ -171,6 +182,10 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   data_wait_ = absl::ZeroDuration();
   last_report_ = clock_.trained();
   report.metrics = metrics_.compute();
+  if (spans_.active()) {
+    spans_.add(metrics_, position_);
+    spans_.compute(report.metrics);
+  }
   metrics_.reset();
   values_.drain(&report.values);
   for (size_t i = 0; i < dense_.size(); ++i) {

@@ -19,6 +19,7 @@
 #include "framework/report/metric_set.h"
 #include "framework/report/pending_steps.h"
 #include "framework/report/reported_values.h"
+#include "framework/report/span_metrics.h"
 #include "proto/checkpoint_state.pb.h"
 
 namespace millrace {
@@ -31,17 +32,18 @@ class SparseOptimizer;
 // Made by the trainer, for the steps of training alone. Used on its thread.
 class Reporter {
  public:
-  // REQUIRES: `metrics` were made with LossScope::kWholeStep.
+  // REQUIRES: `metrics` were made with LossScope::kWholeStep, `spans` with the same metrics.
   // Borrows the others until it goes; `sparse` may be null. Rates are over the time of `clock`.
-  Reporter(MetricSet metrics, absl::Span<const std::unique_ptr<DenseOptimizer>> dense,
-           const SparseOptimizer* sparse, std::vector<EmbeddingCollection*> collections,
-           const TrainingClock& clock);
+  Reporter(MetricSet metrics, SpanMetrics spans,
+           absl::Span<const std::unique_ptr<DenseOptimizer>> dense, const SparseOptimizer* sparse,
+           std::vector<EmbeddingCollection*> collections, const TrainingClock& clock);
 
   // What hooks report.
   ReportedValues& values() { return values_; }
 
-  // Adds an applied step; its tensors are read later. Errors: those of PendingSteps::add.
-  absl::Status add(const StepResult& step);
+  // Adds an applied step at `position`; its tensors are read later. Errors: those of
+  // PendingSteps::add.
+  absl::Status add(const StepResult& step, SpanPosition position);
 
   // Reads the tensors of all steps added. Before a report, while this rank may still fail alone.
   // Errors: those of PendingSteps::fold.
@@ -72,6 +74,8 @@ class Reporter {
   absl::Duration trained() const { return clock_.trained() - last_report_; }
 
   MetricSet metrics_;
+  SpanMetrics spans_;
+  SpanPosition position_;  // of the last step
   absl::Span<const std::unique_ptr<DenseOptimizer>> dense_;
   const SparseOptimizer* sparse_;
   std::vector<EmbeddingCollection*> collections_;

@@ -43,8 +43,9 @@ class ReporterTest : public testing::Test {
   Reporter reporter() {
     const auto collections = parts_.sparse_optimizer->collections();
     return Reporter(*MetricSet::create({"mean"}, {"label"}, LossScope::kWholeStep),
-                    parts_.dense_optimizers, parts_.sparse_optimizer.get(),
-                    {collections.begin(), collections.end()}, training_);
+                    *SpanMetrics::create({}, {"mean"}, {"label"}, {}), parts_.dense_optimizers,
+                    parts_.sparse_optimizer.get(), {collections.begin(), collections.end()},
+                    training_);
   }
   Report take(Reporter& reporter, const Progress& progress) {
     return *reporter.take(progress, alone_);
@@ -58,8 +59,8 @@ class ReporterTest : public testing::Test {
 TEST_F(ReporterTest, CollectsSteps) {
   Reporter reporter = this->reporter();
   training_.start(absl::ZeroDuration());
-  ASSERT_OK(reporter.add(step(4, 1)));
-  ASSERT_OK(reporter.add(step(12, 2)));
+  ASSERT_OK(reporter.add(step(4, 1), {}));
+  ASSERT_OK(reporter.add(step(12, 2), {}));
   clock_.advance(absl::Seconds(8));
   reporter.values().add("clicks", 3, Reduction::kSum);
   EXPECT_EQ(reporter.steps(), 2);
@@ -130,12 +131,12 @@ TEST_F(ReporterTest, EvictedRowsByReason) {
 TEST_F(ReporterTest, EachReportBeginsAnew) {
   Reporter reporter = this->reporter();
   training_.start(absl::ZeroDuration());
-  ASSERT_OK(reporter.add(step(4, 1)));
+  ASSERT_OK(reporter.add(step(4, 1), {}));
   clock_.advance(absl::Seconds(10));
   take(reporter, {.step = 1});
   clock_.advance(absl::Seconds(2));
   EXPECT_EQ(reporter.steps(), 0);
-  ASSERT_OK(reporter.add(step(8, 3)));
+  ASSERT_OK(reporter.add(step(8, 3), {}));
   const Report report = take(reporter, {.step = 2});
   EXPECT_EQ(report.steps, 1);
   EXPECT_EQ(report.examples, 8);
@@ -149,7 +150,7 @@ TEST_F(ReporterTest, RatesAreOverTimeOfTrainingAlone) {
   Reporter reporter = this->reporter();
   clock_.advance(absl::Seconds(100));  // before the run
   training_.start(absl::ZeroDuration());
-  ASSERT_OK(reporter.add(step(8, 1)));
+  ASSERT_OK(reporter.add(step(8, 1), {}));
   clock_.advance(absl::Seconds(1));
   training_.stop();
   training_.stop();
@@ -159,21 +160,21 @@ TEST_F(ReporterTest, RatesAreOverTimeOfTrainingAlone) {
   training_.start(absl::ZeroDuration());
   clock_.advance(absl::Seconds(1));
   EXPECT_EQ(take(reporter, {}).examples_per_second, 2);
-  ASSERT_OK(reporter.add(step(8, 1)));
+  ASSERT_OK(reporter.add(step(8, 1), {}));
   clock_.advance(absl::Seconds(1));
   EXPECT_EQ(take(reporter, {}).examples_per_second, 8);
   clock_.advance(absl::Seconds(5));
   training_.stop();
   clock_.advance(absl::Seconds(7));
   EXPECT_EQ(take(reporter, {}).examples_per_second, 0) << "no step";
-  ASSERT_OK(reporter.add(step(8, 1)));
+  ASSERT_OK(reporter.add(step(8, 1), {}));
   EXPECT_EQ(take(reporter, {}).examples_per_second, 0) << "no time";
 }
 
 TEST_F(ReporterTest, TensorsAreNotReadUntilAReport) {
   Reporter reporter = this->reporter();
   const StepResult kept = step(4, 1);
-  ASSERT_OK(reporter.add(kept));
+  ASSERT_OK(reporter.add(kept, {}));
   kept.loss.fill_(5);
   kept.values[0].second.fill_(7);
   const Report report = take(reporter, {});
@@ -191,14 +192,15 @@ TEST_F(ReporterTest, AReportIsOverAllRanksWithOneExchange) {
       {.world_size = 2, .inject = inject}, [](std::unique_ptr<Collectives> self) -> absl::Status {
         FakeClock clock;
         TrainingClock training(clock);
-        Reporter reporter(*MetricSet::create({"mean"}, {"label"}, LossScope::kWholeStep), {},
-                          nullptr, {}, training);
+        Reporter reporter(*MetricSet::create({"mean"}, {"label"}, LossScope::kWholeStep),
+                          *SpanMetrics::create({}, {"mean"}, {"label"}, {}), {}, nullptr, {},
+                          training);
         training.start(absl::ZeroDuration());
         StepResult of_this_rank = step(self->rank() == 0 ? 6 : 2, 3);
         of_this_rank.examples = 8;
         of_this_rank.predictions.fill_(self->rank());
         of_this_rank.timings.data_wait = absl::Seconds(2 * self->rank());
-        RETURN_IF_ERROR(reporter.add(of_this_rank));
+        RETURN_IF_ERROR(reporter.add(of_this_rank, {}));
         reporter.values().add("clicks", 1 + self->rank(), Reduction::kSum);
         clock.advance(absl::Seconds(self->rank() == 0 ? 4 : 5));
         RankFigures figures = {.steps = 2, .other_ranks = absl::Seconds(1)};
@@ -242,8 +244,8 @@ TEST_F(ReporterTest, AValueThatRanksReduceDifferently) {
   const auto statuses = run_thread_ranks({.world_size = 2}, [](std::unique_ptr<Collectives> self) {
     FakeClock clock;
     const TrainingClock training(clock);
-    Reporter reporter(*MetricSet::create({}, {"label"}, LossScope::kWholeStep), {}, nullptr, {},
-                      training);
+    Reporter reporter(*MetricSet::create({}, {"label"}, LossScope::kWholeStep),
+                      *SpanMetrics::create({}, {}, {"label"}, {}), {}, nullptr, {}, training);
     reporter.values().add("clicks", 1, self->rank() == 0 ? Reduction::kSum : Reduction::kMax);
     return reporter.take({}, *self).status();
   });
@@ -254,7 +256,7 @@ TEST_F(ReporterTest, AValueThatRanksReduceDifferently) {
 
 TEST_F(ReporterTest, WithoutTimeThereAreNoRates) {
   Reporter reporter = this->reporter();
-  ASSERT_OK(reporter.add(step(4, 1)));
+  ASSERT_OK(reporter.add(step(4, 1), {}));
   const Report report = take(reporter, {.step = 1});
   EXPECT_EQ(report.examples_per_second, 0);
   EXPECT_EQ(report.data_wait_share, 0);
@@ -269,7 +271,8 @@ TEST_F(ReporterTest, WithoutStepsMetricsAreNotANumber) {
 }
 
 TEST_F(ReporterTest, WithoutTables) {
-  Reporter reporter(*MetricSet::create({}, {"label"}), {}, nullptr, {}, training_);
+  Reporter reporter(*MetricSet::create({}, {"label"}),
+                    *SpanMetrics::create({}, {}, {"label"}, {}), {}, nullptr, {}, training_);
   const Report report = take(reporter, {});
   EXPECT_THAT(report.learning_rates, IsEmpty());
   EXPECT_THAT(report.tables, IsEmpty());
@@ -279,7 +282,7 @@ TEST_F(ReporterTest, ErrorsOfMetricsComeOut) {
   Reporter reporter = this->reporter();
   StepResult wrong = step(4, 1);
   wrong.labels = at::ones({3, 1});
-  EXPECT_THAT(reporter.add(wrong), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(reporter.add(wrong, {}), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

@@ -10,14 +10,14 @@
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
 #include "framework/events.h"
-#include "proto/config.pb.h"
+#include "proto/custom.pb.h"
 #include "proto/parts/custom_registry.h"
 
 namespace millrace {
 
-// Interface of sinks. The hook `sinks` calls them on rank 0, on the trainer's thread, so that a
-// sink that waits delays training. After an error, or an exception, a sink is not called again
-// until the run ends.
+// Interface of sinks. The hook `sinks` calls them on the trainer's thread of rank 0, or of every
+// rank with SinkConfig.ranks: ALL, so that a sink that waits delays training. After an error, or an
+// exception, a sink is not called again until the run ends.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -39,6 +39,7 @@ class Sink {
 struct SinkInput {
   FileSystem* files;       // lives longer than the sink
   std::string output_dir;  // run.output_dir
+  int rank = 0;            // that the sink is of
 };
 
 // Makes a sink. `config` has the extension that the part reads.
@@ -47,12 +48,6 @@ using SinkFactory = std::function<absl::StatusOr<std::unique_ptr<Sink>>(const Cu
 
 // Returns the registry of sinks, which also has the names of the built-in kinds.
 CustomRegistry<SinkFactory>& sink_registry();
-
-// Checks the kind and the name. Errors: InvalidArgument that begins with `where`.
-absl::Status check_sink(absl::string_view where, const SinkConfig& config);
-
-// Errors: those of check_sink and of a registered sink.
-absl::StatusOr<std::unique_ptr<Sink>> create_sink(const SinkConfig& config, const SinkInput& input);
 
 }  // namespace millrace
 

@@ -63,7 +63,12 @@ def may_mount_tmpfs():
 
 # The variables that name data of users, and those that `./bazelw test_setup` provides.
 USER_DATA = {"MILLRACE_DATA"}
-INSTALLED = {"MILLRACE_CLANG_FORMAT", "MILLRACE_S3_SERVER", "MILLRACE_TORCHRUN"}
+INSTALLED = {
+    "MILLRACE_CLANG_FORMAT",
+    "MILLRACE_S3_SERVER",
+    "MILLRACE_TENSORBOARD",
+    "MILLRACE_TORCHRUN",
+}
 
 # Feature by its name in tests/environment/skip.h -> a function that is true if the machine has it.
 PROBES = {

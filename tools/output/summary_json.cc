@@ -35,6 +35,20 @@ Json hooks_json(const std::map<std::string, HookStatistics>& hooks) {
   return json;
 }
 
+// Part of the run → seconds.
+Json times_json(const RunTimes& times) {
+  return {{"data_wait", absl::ToDoubleSeconds(times.data_wait)},
+          {"forward", absl::ToDoubleSeconds(times.forward)},
+          {"backward", absl::ToDoubleSeconds(times.backward)},
+          {"exchange", absl::ToDoubleSeconds(times.exchange)},
+          {"update", absl::ToDoubleSeconds(times.update)},
+          {"hooks", absl::ToDoubleSeconds(times.hooks)},
+          {"evaluation", absl::ToDoubleSeconds(times.evaluation)},
+          {"checkpoint", absl::ToDoubleSeconds(times.checkpoint)},
+          {"other", absl::ToDoubleSeconds(times.other)},
+          {"total", absl::ToDoubleSeconds(times.total())}};
+}
+
 // Set → its files, its rows and the files that were left out.
 Json data_json(const DataReport& report) {
   Json json = Json::object();
@@ -84,6 +98,7 @@ std::string summary_json(const Summary& summary, const DataReport* data) {
   if (data != nullptr) json["data"] = data_json(*data);
   json["checkpoint"] = summary.checkpoint;
   json["hooks"] = hooks_json(summary.hooks);
+  json["time"] = times_json(summary.times);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

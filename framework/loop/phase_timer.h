@@ -1,0 +1,67 @@
+// Where the time of a run goes.
+#ifndef MILLRACE_FRAMEWORK_LOOP_PHASE_TIMER_H_
+#define MILLRACE_FRAMEWORK_LOOP_PHASE_TIMER_H_
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "distributed/collectives.h"
+#include "distributed/forwarded_collectives.h"
+#include "framework/summary.h"
+
+namespace millrace {
+
+// Divides the wall time of a run among its parts, which add up to it. Each moment belongs to the
+// phase that the rank is in, except for the time in hooks, which is a part of its own. Thread-safe.
+class PhaseTimer {
+ public:
+  // Borrows `clock`.
+  explicit PhaseTimer(const Clock& clock) : clock_(clock) {}
+
+  // Forgets all times, and begins with RankPhase::kStart.
+  void begin_run();
+  // Ends the current phase and begins `phase`.
+  void enter(RankPhase phase);
+  // Moves `time`, which was spent in hooks since the current phase began, from the phase to hooks.
+  void add_hooks(absl::Duration time);
+
+  // Returns the times since begin_run().
+  RunTimes times() const;
+
+ private:
+  static constexpr size_t kPhases = static_cast<size_t>(RankPhase::kEnd) + 1;
+
+  const Clock& clock_;
+  mutable Mutex mutex_;
+  RankPhase phase_ ABSL_GUARDED_BY(mutex_) = RankPhase::kStart;
+  absl::Duration since_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration hooks_ ABSL_GUARDED_BY(mutex_);
+  std::array<absl::Duration, kPhases> phases_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Collectives whose phases are timed.
+class TimedCollectives : public ForwardedCollectives {
+ public:
+  // Borrows `timer`.
+  TimedCollectives(std::unique_ptr<Collectives> others, PhaseTimer& timer)
+      : ForwardedCollectives(std::move(others)), timer_(timer) {}
+
+  void set_phase(RankPhase phase, int64_t step) override {
+    timer_.enter(phase);
+    others().set_phase(phase, step);
+  }
+
+ private:
+  PhaseTimer& timer_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_LOOP_PHASE_TIMER_H_

@@ -1,0 +1,25 @@
+// Properties of examples that metrics group and slice them by.
+#ifndef MILLRACE_FRAMEWORK_REPORT_EXAMPLE_COLUMNS_H_
+#define MILLRACE_FRAMEWORK_REPORT_EXAMPLE_COLUMNS_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "framework/events.h"
+#include "framework/report/slice_metrics.h"
+#include "io/batch.h"
+
+namespace millrace {
+
+// Returns the first id that each example of `batch` has for sparse feature `feature`, which is its
+// place in Batch::sparse. REQUIRES: the feature exists.
+FirstIds first_ids(const Batch& batch, int64_t feature);
+
+// Sets StepResult::groups and StepResult::slices to those of all examples of `batches`, batch after
+// batch. REQUIRES: `batches` is not empty.
+void add_example_columns(absl::Span<const Batch> batches, absl::Span<const SliceOptions> slices,
+                         StepResult& step);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_REPORT_EXAMPLE_COLUMNS_H_

@@ -1,0 +1,46 @@
+#include "framework/report/sink_check.h"
+
+#include <string>
+
+#include "base/status_matchers.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::Status check(const std::string& sinks) {
+  JobConfig config;
+  EXPECT_OK(parse_text("run {" + sinks + "}", "the test", &config));
+  return check_sinks(config.run());
+}
+
+TEST(SinkCheckTest, GoodOnesPass) {
+  EXPECT_OK(check(""));
+  EXPECT_OK(
+      check("sink { csv {} } sink { csv { directory: \"other/folder\" } }"
+            "sink { tensorboard {} ranks: ALL }"
+            "sink { prometheus { port: 0 } } sink { prometheus { port: 0 } }"
+            "sink { prometheus { address: \"0.0.0.0\" } }"));
+}
+
+TEST(SinkCheckTest, Mistakes) {
+  const auto expect = [](const std::string& sinks, const std::string& what) {
+    EXPECT_THAT(check(sinks), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
+  };
+  expect("sink {}",
+         "run.sink[0]: says not which sink; give csv, tensorboard, prometheus or custom");
+  expect("sink { csv { directory: \"\" } }", "run.sink[0].csv: directory is \"\"");
+  expect("sink { csv { directory: \"/tmp\" } }", "must be a path below output_dir");
+  expect("sink { tensorboard { directory: \"a/../..\" } }", "run.sink[0].tensorboard");
+  expect("sink { prometheus { port: 65536 } }", "port is 65536");
+  expect("sink { prometheus { port: -1 } }", "port is -1");
+  expect("sink { prometheus { address: \"localhost\" } }", "must be an IPv4 address");
+  expect("sink { csv {} } sink { csv {} }", "run.sink[1]: run.sink[0] writes to directory metrics");
+  expect("sink { prometheus {} } sink { prometheus {} }", "writes to port 9464 as well");
+  expect("sink { custom { name: \"none\" } }", "run.sink[0].custom: no sink \"none\"");
+}
+
+}  // namespace
+}  // namespace millrace

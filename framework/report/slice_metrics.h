@@ -1,0 +1,92 @@
+// Metrics of slices of the examples.
+#ifndef MILLRACE_FRAMEWORK_REPORT_SLICE_METRICS_H_
+#define MILLRACE_FRAMEWORK_REPORT_SLICE_METRICS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/byte_stream.h"
+#include "metrics/metric.h"
+
+namespace millrace {
+
+// One feature whose ids have metrics of their own (SliceConfig).
+struct SliceOptions {
+  std::string name;                  // of the feature, for reports
+  int64_t feature = 0;               // the place of the feature in Batch::sparse
+  std::vector<int64_t> ids = {};     // the ids that have a slice; empty: the smallest ones
+  int64_t max_ids = 10;              // without `ids`: number of ids that have a slice
+  std::vector<std::string> metrics;  // names of metrics
+};
+
+// The metrics of each id of one feature, of the examples without an id ("none") and of the examples
+// of all other ids ("other"). Without SliceOptions::ids, the ids are the max_ids smallest of all
+// examples, whatever the order, batches and ranks in which the examples came: an id that a smaller
+// one replaces has lost none of its examples, since ids only ever leave for good, and its metrics
+// are merged into "other". Memory is bounded by max_ids + 2 times that of the metrics. Not
+// thread-safe.
+class SliceMetrics {
+ public:
+  // The first id of each example. Both have one length.
+  struct Ids {
+    absl::Span<const int64_t> ids;
+    absl::Span<const bool> present;
+  };
+
+  // `tasks`: number of tasks. Errors: those of create_metric().
+  static absl::StatusOr<SliceMetrics> create(const SliceOptions& options, size_t tasks,
+                                             absl::Span<const CustomConfig> configs);
+
+  // Counts examples, and determines the ids that have a slice after them. Called for all examples
+  // of a step, before update().
+  void add_ids(const Ids& ids);
+  // Adds examples of a task. `input` and `ids` have one length.
+  void update(size_t task, const MetricInput& input, const Ids& ids);
+
+  // Adds "FEATURE=ID/PREFIX" + metric → value, with the prefix of each task, and
+  // "FEATURE=ID/examples" → their number. Omits slices without examples.
+  void compute(absl::Span<const std::string> prefixes, std::map<std::string, double>& values) const;
+  void reset();
+
+  // Writes everything that add_ids() and update() added.
+  void save(ByteWriter& writer) const;
+  // Adds what save() of slices with equal options wrote. Errors: DataLoss for bytes that are not
+  // such; the object then has a part of them.
+  absl::Status merge_saved(ByteReader& reader);
+
+ private:
+  struct Slice {
+    std::vector<std::vector<std::unique_ptr<Metric>>> tasks;  // the metrics of each task
+    int64_t examples = 0;
+  };
+
+  SliceMetrics(const SliceOptions& options, size_t tasks, std::vector<CustomConfig> configs);
+
+  absl::StatusOr<Slice> make() const;
+  // Gives `id` a slice, unless it belongs to "other".
+  void add_id(int64_t id);
+  Slice& slice_of(int64_t id);
+  // Returns the slices, by name.
+  std::vector<std::pair<std::string, const Slice*>> named_slices() const;
+  static void merge(const Slice& from, Slice& into);
+  static void reset(Slice& slice);
+  static void save(const Slice& slice, ByteWriter& writer);
+  static absl::Status merge_saved(Slice& slice, ByteReader& reader);
+
+  SliceOptions options_;
+  size_t tasks_;
+  std::vector<CustomConfig> configs_;
+  std::map<int64_t, Slice> ids_;
+  Slice other_, none_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_REPORT_SLICE_METRICS_H_

@@ -1,0 +1,81 @@
+// Metrics of training over more than one report.
+#ifndef MILLRACE_FRAMEWORK_REPORT_SPAN_METRICS_H_
+#define MILLRACE_FRAMEWORK_REPORT_SPAN_METRICS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "framework/report/metric_set.h"
+#include "proto/checkpoint_state.pb.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// The epoch and the window that steps of training belong to: those that were finished before them.
+struct SpanPosition {
+  int64_t epoch = 0;
+  int64_t window = 0;
+};
+
+struct SpanOptions {
+  std::vector<ReportConfig::Span> spans = {};  // all different
+  int64_t moving_reports = 10;                 // of MOVING; at least 2
+};
+
+// Returns "window", "epoch", "total" or "moving".
+std::string span_name(ReportConfig::Span span);
+
+// The loss and the metrics of training over spans that are longer than a report: the current window
+// or epoch, the whole job, or the last reports. Metrics that keep every example are part of MOVING
+// alone, so that a job without end does not run out of memory. Slices have no spans. Every rank
+// adds the same reports, so all ranks hold the same. Not thread-safe.
+class SpanMetrics {
+ public:
+  // Errors: those of MetricSet::create().
+  static absl::StatusOr<SpanMetrics> create(const SpanOptions& options,
+                                            const std::vector<std::string>& metrics,
+                                            const std::vector<std::string>& tasks,
+                                            absl::Span<const CustomConfig> configs);
+
+  // Returns true if there are spans.
+  bool active() const { return !entries_.empty(); }
+
+  // Adds the metrics of a report, over all ranks, whose steps belong to `position`. The span of
+  // another window or epoch begins with this report.
+  void add(const MetricSet& report, SpanPosition position);
+
+  // Adds "SPAN/METRIC" → value for each span, loss included.
+  void compute(std::map<std::string, double>& values) const;
+
+  // Sets ReportState::span.
+  void save(ReportState& state) const;
+  // Replaces what was added by what save() wrote. A span that `state` does not have is empty then.
+  // Errors: those of MetricSet::load_ranks, annotated; all spans are empty then.
+  absl::Status load(const ReportState& state);
+
+ private:
+  struct Entry {
+    ReportConfig::Span span;
+    int64_t number = 0;            // of the window or epoch
+    std::vector<MetricSet> parts;  // MOVING: one per report, the oldest first; otherwise one
+  };
+
+  absl::StatusOr<MetricSet> make(ReportConfig::Span span) const;
+  MetricSet make_checked(ReportConfig::Span span) const;
+  absl::Status load_entry(const SpanState& state, Entry& entry) const;
+  void clear();
+
+  SpanOptions options_;
+  std::vector<std::string> metrics_, tasks_;
+  std::vector<CustomConfig> configs_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_REPORT_SPAN_METRICS_H_

@@ -1,0 +1,140 @@
+#include "job/report/report_check.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "framework/report/span_metrics.h"
+#include "metrics/metric_registry.h"
+#include "proto/field_check.h"
+#include "proto/field_errors.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kMostSlices = 1000;
+constexpr int64_t kMostReports = 1000;
+
+using Names = google::protobuf::RepeatedPtrField<std::string>;
+
+bool has_groups(const TrainConfig& train) {
+  for (const FeatureConfig& feature : train.feature()) {
+    if (feature.kind() == FeatureConfig::GROUP_ID) return true;
+  }
+  return false;
+}
+
+// Checks a list of metrics at `where`.
+void check_metrics(const TrainConfig& train, const std::string& where, const Names& metrics,
+                   FieldErrors* errors) {
+  const std::vector<CustomConfig> configs(train.custom_metric().begin(),
+                                          train.custom_metric().end());
+  for (int i = 0; i < metrics.size(); ++i) {
+    const absl::Status status = create_metric(metrics[i], configs).status();
+    errors->add(annotate(status, absl::StrCat(where, "[", i, "]")));
+    if (!status.ok() || !traits_of_metric(metrics[i]).needs_groups || has_groups(train)) continue;
+    errors->add(wrong(entry(where, i, metrics[i]),
+                      "the metric is computed in groups, but no feature has kind GROUP_ID; add the "
+                      "feature whose values are the groups, such as a user or a request"));
+  }
+}
+
+absl::Status check_feature(const TrainConfig& train, const std::string& where,
+                           const std::string& name) {
+  if (name.empty()) return wrong(where, "feature is missing");
+  std::vector<std::string> sparse;
+  for (const FeatureConfig& feature : train.feature()) {
+    if (feature.kind() == FeatureConfig::SPARSE) sparse.push_back(feature.name());
+    if (feature.name() != name || feature.kind() == FeatureConfig::SPARSE) continue;
+    return wrong(where, absl::StrCat("feature \"", name, "\" is of kind ",
+                                     FeatureConfig::Kind_Name(feature.kind()),
+                                     "; slices are those of a SPARSE one: add a feature of this "
+                                     "column with a transform to ids, such as bucketize"));
+  }
+  for (const std::string& known : sparse) {
+    if (known == name) return absl::OkStatus();
+  }
+  const std::string near = nearest(name, sparse);
+  return wrong(where,
+               absl::StrCat("there is no feature \"", name, "\"",
+                            near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?")));
+}
+
+void check_slice(const TrainConfig& train, const std::string& where, const SliceConfig& slice,
+                 FieldErrors* errors) {
+  errors->add(check_feature(train, where, slice.feature()));
+  errors->add(within(where, "max_ids", slice.max_ids(), 1, kMostSlices));
+  if (slice.id_size() > kMostSlices) {
+    errors->add(wrong(where, absl::StrCat("there are ", slice.id_size(), " ids; at most ",
+                                          kMostSlices, " can have a slice")));
+  }
+  if (slice.id_size() > 0 && slice.has_max_ids()) {
+    errors->add(wrong(where, "id and max_ids are both given; remove one of them"));
+  }
+  std::set<int64_t> ids;
+  for (const int64_t id : slice.id()) {
+    if (!ids.insert(id).second) {
+      errors->add(wrong(where, absl::StrCat("id ", id, " is given twice; remove one")));
+    }
+  }
+  check_metrics(train, where + ".metric", slice.metric(), errors);
+  std::set<std::string> metrics;
+  for (int i = 0; i < slice.metric_size(); ++i) {
+    if (metrics.insert(slice.metric(i)).second) continue;
+    errors->add(wrong(entry(where + ".metric", i, slice.metric(i)),
+                      "the metric is named before; remove one"));
+  }
+}
+
+void check_spans(const JobConfig& config, FieldErrors* errors) {
+  const ReportConfig& report = config.run().report();
+  errors->add(within("run.report", "moving_reports", report.moving_reports(), 2, kMostReports));
+  std::set<int> spans;
+  for (const int span : report.span()) {
+    const std::string name = ReportConfig::Span_Name(static_cast<ReportConfig::Span>(span));
+    if (!spans.insert(span).second) {
+      errors->add(wrong("run.report.span", absl::StrCat(name, " is given twice; remove one")));
+    }
+    if (span == ReportConfig::WINDOW && !config.train().train_data().has_windows()) {
+      errors->add(wrong("run.report.span", "WINDOW: train.train_data has no windows"));
+    }
+    for (const FeatureConfig& feature : config.train().feature()) {
+      if (feature.kind() != FeatureConfig::LABEL ||
+          feature.name() != span_name(static_cast<ReportConfig::Span>(span))) {
+        continue;
+      }
+      errors->add(wrong("run.report.span",
+                        absl::StrCat(name, ": a label is named \"", feature.name(),
+                                     "\", so that its metrics would have the same names; give the "
+                                     "feature another name")));
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status check_report(const JobConfig& config) {
+  const TrainConfig& train = config.train();
+  FieldErrors errors;
+  check_metrics(train, "train.metric", train.metric(), &errors);
+  for (int i = 0; i < train.eval_data_size(); ++i) {
+    const EvaluationSetConfig& set = train.eval_data(i);
+    check_metrics(train, absl::StrCat(entry("train.eval_data", i, set.name()), ".metric"),
+                  set.metric(), &errors);
+  }
+  std::set<std::string> features;
+  for (int i = 0; i < train.slice_size(); ++i) {
+    const std::string where = entry("train.slice", i, train.slice(i).feature());
+    check_slice(train, where, train.slice(i), &errors);
+    if (!features.insert(train.slice(i).feature()).second) {
+      errors.add(wrong(where, "the feature has slices before; remove one"));
+    }
+  }
+  check_spans(config, &errors);
+  return errors.status();
+}
+
+}  // namespace millrace

@@ -1,0 +1,17 @@
+// Checks of the metrics that a job reports.
+#ifndef MILLRACE_JOB_REPORT_REPORT_CHECK_H_
+#define MILLRACE_JOB_REPORT_REPORT_CHECK_H_
+
+#include "absl/status/status.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Checks train.slice, run.report.span and run.report.moving_reports, that metrics in lists exist,
+// and that there is a feature of kind GROUP_ID if one of them needs groups.
+// Errors: InvalidArgument with all mistakes, each with its place.
+absl::Status check_report(const JobConfig& config);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_JOB_REPORT_REPORT_CHECK_H_

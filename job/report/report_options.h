@@ -1,0 +1,29 @@
+// The options of reports and evaluations that a configuration gives.
+#ifndef MILLRACE_JOB_REPORT_REPORT_OPTIONS_H_
+#define MILLRACE_JOB_REPORT_REPORT_OPTIONS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "framework/cadence.h"
+#include "framework/report/slice_metrics.h"
+#include "framework/report/span_metrics.h"
+#include "io/feature_schema.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Returns train.slice. Errors: InvalidArgument for a feature that `schema` does not have.
+absl::StatusOr<std::vector<SliceOptions>> slice_options(const TrainConfig& train,
+                                                        const FeatureSchema& schema);
+
+// Returns run.report.span.
+SpanOptions span_options(const ReportConfig& report);
+
+// Returns when training reports: run.report.when, or `otherwise` if it is not given, and at the end
+// of each window or epoch that is a span.
+Cadence report_cadence(const ReportConfig& report, const Cadence& otherwise);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_JOB_REPORT_REPORT_OPTIONS_H_

@@ -1,0 +1,90 @@
+#include "sinks/configured_sinks.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "framework/report/sink.h"
+#include "proto/config_reader.h"
+#include "sinks/csv/csv_sink.h"
+#include "sinks/prometheus/prometheus_sink.h"
+#include "sinks/tensorboard/tensorboard_sink.h"
+
+namespace millrace {
+namespace {
+
+// Makes the sinks of one rank.
+class Factory {
+ public:
+  Factory(const JobConfig& config, FileSystem& files, int rank)
+      : config_(config), files_(files), rank_(rank) {}
+
+  absl::StatusOr<NamedSink> make(const SinkConfig& sink) const {
+    const bool all = sink.ranks() == SinkConfig::ALL;
+    switch (sink.kind_case()) {
+      case SinkConfig::kCsv:
+        return NamedSink{"csv",
+                         std::make_unique<CsvSink>(files_, directory(sink.csv().directory(), all))};
+      case SinkConfig::kTensorboard: return tensorboard(sink.tensorboard().directory(), all);
+      case SinkConfig::kPrometheus: return prometheus(sink.prometheus(), all);
+      default: break;
+    }
+    const SinkInput input{&files_, config_.run().output_dir(), rank_};
+    ASSIGN_OR_RETURN(std::unique_ptr<Sink> made, sink_registry().create(sink.custom(), input));
+    return NamedSink{sink.custom().name(), std::move(made)};
+  }
+
+  NamedSink tensorboard(const std::string& below, bool all) const {
+    TensorBoardSinkOptions options{
+        .directory = directory(below, all), .configuration = to_text(config_), .rank = rank_};
+    return {"tensorboard",
+            std::make_unique<TensorBoardSink>(files_, Clock::real(), std::move(options))};
+  }
+
+ private:
+  std::string directory(const std::string& below, bool all) const {
+    const std::string directory = join_path(config_.run().output_dir(), below);
+    return all ? join_path(directory, absl::StrCat("rank-", rank_)) : directory;
+  }
+
+  absl::StatusOr<NamedSink> prometheus(const PrometheusSinkConfig& config, bool all) const {
+    const int port = config.port() == 0 || !all ? config.port() : config.port() + rank_;
+    ASSIGN_OR_RETURN(std::unique_ptr<PrometheusSink> sink,
+                     PrometheusSink::create(config.address(), port, Clock::real()));
+    MILLRACE_LOG(INFO) << "metrics for Prometheus: http://" << config.address() << ":"
+                       << sink->port() << "/metrics";
+    return NamedSink{"prometheus", std::move(sink)};
+  }
+
+  const JobConfig& config_;
+  FileSystem& files_;
+  const int rank_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<NamedSink>> make_sinks(const JobConfig& config, FileSystem& files,
+                                                  int rank) {
+  const Factory factory(config, files, rank);
+  const auto& configs = config.run().sink();
+  std::vector<NamedSink> sinks;
+  for (int i = 0; i < configs.size(); ++i) {
+    if (rank != 0 && configs[i].ranks() != SinkConfig::ALL) continue;
+    ASSIGN_OR_RETURN(NamedSink sink, factory.make(configs[i]), absl::StrCat("run.sink[", i, "]"));
+    sinks.push_back(std::move(sink));
+  }
+  const bool has_tensorboard = std::any_of(configs.begin(), configs.end(),
+                                           [](const auto& sink) { return sink.has_tensorboard(); });
+  if (rank == 0 && config.run().report().tensorboard() && !has_tensorboard) {
+    sinks.push_back(
+        factory.tensorboard(TensorBoardSinkConfig::default_instance().directory(), false));
+  }
+  return sinks;
+}
+
+}  // namespace millrace

@@ -1,0 +1,21 @@
+// The sinks that a configuration names.
+#ifndef MILLRACE_SINKS_CONFIGURED_SINKS_H_
+#define MILLRACE_SINKS_CONFIGURED_SINKS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "hooks/sinks_hook.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Makes the sinks of rank `rank`: run.sink, and the one of run.report.tensorboard unless run.sink
+// has one. Borrows `files`. Errors: those of the sinks, with their place in the configuration.
+absl::StatusOr<std::vector<NamedSink>> make_sinks(const JobConfig& config, FileSystem& files,
+                                                  int rank);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_SINKS_CONFIGURED_SINKS_H_

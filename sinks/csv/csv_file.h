@@ -1,0 +1,63 @@
+// A file of comma-separated values that grows row by row.
+#ifndef MILLRACE_SINKS_CSV_CSV_FILE_H_
+#define MILLRACE_SINKS_CSV_CSV_FILE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+
+namespace millrace {
+
+// Returns `text` as a field of RFC 4180: in quotes where it has to be.
+std::string csv_field(absl::string_view text);
+
+// Returns the shortest decimal number that reads back as `value`; "nan", "inf" or "-inf".
+std::string csv_number(double value);
+
+// Removes the first record of `text` and returns its fields, without quotes. Returns false, and
+// leaves `text` as it is, if the record is not ended by a line feed.
+bool next_csv_record(absl::string_view& text, std::vector<std::string>& fields);
+
+// A file with a line of column names and a row for each call of add(). A column keeps its place; a
+// row with a new name adds a column behind the others, for which the file is written anew. The
+// first column is "step". Not thread-safe.
+class CsvFile {
+ public:
+  // Borrows `files`.
+  CsvFile(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
+
+  // Begins a run. Rows of steps after `first_step`, and a row that was not finished, are removed
+  // before the first row is added; all rows if it is 0.
+  void start(int64_t first_step);
+
+  // Appends a row: step and name → field, which is text as csv_field() or csv_number() gives.
+  // `names`: those of `fields`, in the order in which new columns are added. Errors: those of
+  // FileSystem; the file then has all rows before this one, and perhaps a part of it.
+  absl::Status add(int64_t step, const std::vector<std::string>& names,
+                   const std::map<std::string, std::string>& fields);
+
+  // Makes rows durable.
+  absl::Status flush();
+
+ private:
+  absl::Status open();
+  absl::Status read_kept_rows();
+  absl::Status add_columns(const std::vector<std::string>& names);
+  std::string header() const;
+
+  FileSystem& files_;
+  const std::string path_;
+  int64_t first_step_ = 0;
+  std::unique_ptr<WritableFile> file_;  // null: not opened in this run
+  std::vector<std::string> columns_;    // without "step"
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_SINKS_CSV_CSV_FILE_H_

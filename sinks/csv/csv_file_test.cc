@@ -1,0 +1,79 @@
+#include "sinks/csv/csv_file.h"
+
+#include <limits>
+
+#include "absl/strings/numbers.h"
+#include "base/memory_file_system_testing.h"
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(CsvFileTest, Fields) {
+  EXPECT_EQ(csv_field("auc"), "auc");
+  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_field("a \"b\"\n"), "\"a \"\"b\"\"\n\"");
+  for (const double value : {0.1, 1.0 / 3, 1e300, -5e-324, 7.0}) {
+    double read = 0;
+    EXPECT_TRUE(absl::SimpleAtod(csv_number(value), &read));
+    EXPECT_EQ(read, value);
+  }
+  EXPECT_EQ(csv_number(0.1), "0.1");
+  EXPECT_EQ(csv_number(std::numeric_limits<double>::quiet_NaN()), "nan");
+  EXPECT_EQ(csv_number(-std::numeric_limits<double>::infinity()), "-inf");
+}
+
+TEST(CsvFileTest, Records) {
+  absl::string_view text = "a,\"b,\"\"c\"\"\nd\",\n1\n2";
+  std::vector<std::string> fields;
+  ASSERT_TRUE(next_csv_record(text, fields));
+  EXPECT_THAT(fields, ElementsAre("a", "b,\"c\"\nd", ""));
+  ASSERT_TRUE(next_csv_record(text, fields));
+  EXPECT_THAT(fields, ElementsAre("1"));
+  EXPECT_FALSE(next_csv_record(text, fields)) << "the record has no end";
+  EXPECT_EQ(text, "2");
+}
+
+class CsvFileOfTest : public testing::Test {
+ protected:
+  std::string text() { return *read_file(files_, "out/a.csv"); }
+  MemoryFileSystem files_;
+  CsvFile file_{files_, "out/a.csv"};
+};
+
+TEST_F(CsvFileOfTest, ColumnsKeepTheirPlaces) {
+  file_.start(0);
+  ASSERT_OK(file_.add(1, {"loss", "auc"}, {{"auc", "0.5"}, {"loss", "2"}}));
+  ASSERT_OK(file_.add(2, {"loss"}, {{"loss", "1"}}));
+  EXPECT_EQ(text(), "step,loss,auc\n1,2,0.5\n2,1,\n");
+  ASSERT_OK(file_.add(3, {"ne,x", "loss"}, {{"ne,x", "7"}, {"loss", "0"}}));
+  ASSERT_OK(file_.add(4, {"auc"}, {{"auc", "1"}}));
+  ASSERT_OK(file_.flush());
+  EXPECT_EQ(text(), "step,loss,auc,\"ne,x\"\n1,2,0.5,\n2,1,,\n3,0,,7\n4,,1,\n");
+}
+
+TEST_F(CsvFileOfTest, AResumedRunReplacesLaterRows) {
+  file_.start(0);
+  for (int step = 1; step <= 4; ++step) ASSERT_OK(file_.add(step, {"a"}, {{"a", "x"}}));
+  CsvFile resumed(files_, "out/a.csv");
+  resumed.start(2);
+  ASSERT_OK(resumed.add(3, {"b"}, {{"b", "y"}}));
+  EXPECT_EQ(text(), "step,a,b\n1,x,\n2,x,\n3,,y\n");
+  CsvFile anew(files_, "out/a.csv");
+  anew.start(0);
+  ASSERT_OK(anew.add(1, {"c"}, {{"c", "z"}}));
+  EXPECT_EQ(text(), "step,c\n1,z\n");
+}
+
+TEST_F(CsvFileOfTest, AnUnfinishedRowIsRemoved) {
+  ASSERT_OK(files_.create_directories("out"));
+  ASSERT_OK(write_file_atomically(files_, "out/a.csv", "step,a\n1,x\n2,"));
+  file_.start(5);
+  ASSERT_OK(file_.add(6, {"a"}, {{"a", "y"}}));
+  EXPECT_EQ(text(), "step,a\n1,x\n6,y\n");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,161 @@
+#include "sinks/prometheus/http_endpoint.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kMostRequestBytes = 8192;
+constexpr char kEnd[] = "\r\n\r\n";
+constexpr int kBacklog = 16;
+
+absl::Status unavailable(const HttpEndpointOptions& options, const char* doing) {
+  const int error = errno;
+  return absl::UnavailableError(
+      absl::StrCat(doing, " ", options.address, ":", options.port, ": ", std::strerror(error),
+                   error == EADDRINUSE ? "; choose another port, or 0 for any free one" : ""));
+}
+
+std::string response(const char* status, const std::string& content_type, const std::string& body,
+                     bool with_body) {
+  return absl::StrCat("HTTP/1.1 ", status, "\r\nContent-Type: ", content_type,
+                      "\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n",
+                      with_body ? body : "");
+}
+
+std::string error_response(const char* status) {
+  return response(status, "text/plain; charset=utf-8", absl::StrCat(status, "\n"), true);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::start(
+    HttpEndpointOptions options, std::function<std::string()> page) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(options.port));
+  if (inet_pton(AF_INET, options.address.c_str(), &address.sin_addr) != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", options.address, "\" is no IPv4 address; give one such as 127.0.0.1"));
+  }
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listener < 0) return unavailable(options, "making a socket for");
+  const int on = 1;
+  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  socklen_t size = sizeof(address);
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  int waker[2];
+  if (::bind(listener, generic, size) != 0 || ::listen(listener, kBacklog) != 0 ||
+      ::getsockname(listener, generic, &size) != 0 || ::pipe2(waker, O_CLOEXEC) != 0) {
+    const absl::Status status = unavailable(options, "listening on");
+    ::close(listener);
+    return status;
+  }
+  return std::unique_ptr<HttpEndpoint>(new HttpEndpoint(
+      std::move(options), std::move(page), listener, ntohs(address.sin_port), waker[0], waker[1]));
+}
+
+HttpEndpoint::HttpEndpoint(HttpEndpointOptions options, std::function<std::string()> page,
+                           int listener, int port, int waker_read, int waker_write)
+    : options_(std::move(options)),
+      page_(std::move(page)),
+      listener_(listener),
+      port_(port),
+      waker_read_(waker_read),
+      waker_write_(waker_write),
+      thread_([this] { serve(); }) {}
+
+HttpEndpoint::~HttpEndpoint() {
+  while (::write(waker_write_, "", 1) < 0 && errno == EINTR) {
+  }
+  thread_.join();
+  for (const int descriptor : {listener_, waker_read_, waker_write_}) ::close(descriptor);
+}
+
+bool HttpEndpoint::wait(int socket, short events, absl::Time deadline) const {
+  pollfd polled[] = {{socket, events, 0}, {waker_read_, POLLIN, 0}};
+  for (;;) {
+    const int64_t left =
+        deadline == absl::InfiniteFuture()
+            ? -1
+            : std::max<int64_t>(0, absl::ToInt64Milliseconds(deadline - absl::Now()));
+    const int ready = ::poll(polled, 2, static_cast<int>(left));
+    if (ready < 0 && errno == EINTR) continue;
+    return ready > 0 && polled[1].revents == 0;
+  }
+}
+
+void HttpEndpoint::serve() {
+  // Every signal is for the threads of the program.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  while (wait(listener_, POLLIN, absl::InfiniteFuture())) {
+    const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (client < 0) {
+      // Without descriptors the connection stays in the queue, and poll() returns at once.
+      if (errno == EMFILE || errno == ENFILE) ::poll(nullptr, 0, 100);
+      continue;
+    }
+    serve_client(client);
+    ::close(client);
+  }
+}
+
+void HttpEndpoint::serve_client(int client) const {
+  const absl::Time deadline = absl::Now() + options_.client_timeout;
+  std::string head;
+  while (head.find(kEnd) == head.npos && head.size() <= kMostRequestBytes) {
+    if (!wait(client, POLLIN, deadline)) return;
+    char buffer[1024];
+    const ssize_t count = ::recv(client, buffer, sizeof(buffer), 0);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count <= 0) return;
+    head.append(buffer, static_cast<size_t>(count));
+  }
+  const std::string bytes = answer(head);
+  for (size_t sent = 0; sent < bytes.size();) {
+    if (!wait(client, POLLOUT, deadline)) return;
+    const ssize_t count = ::send(client, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count < 0) return;
+    sent += static_cast<size_t>(count);
+  }
+  // Closing with unread bytes would reset the connection, and the client lose the answer.
+  ::shutdown(client, SHUT_WR);
+  char rest[1024];
+  while (wait(client, POLLIN, deadline) && ::recv(client, rest, sizeof(rest), 0) > 0) {
+  }
+}
+
+std::string HttpEndpoint::answer(const std::string& head) const {
+  const size_t end = head.find(kEnd);
+  if (end == head.npos) return error_response("431 Request Header Fields Too Large");
+  const std::vector<std::string> request = absl::StrSplit(head.substr(0, head.find("\r\n")), ' ');
+  if (request.size() != 3 || request[2].compare(0, 7, "HTTP/1.") != 0) {
+    return error_response("400 Bad Request");
+  }
+  const std::string path = request[1].substr(0, request[1].find('?'));
+  if (path != options_.path) return error_response("404 Not Found");
+  const bool get = request[0] == "GET";
+  if (!get && request[0] != "HEAD") return error_response("405 Method Not Allowed");
+  return response("200 OK", options_.content_type, page_(), get);
+}
+
+}  // namespace millrace

@@ -1,0 +1,62 @@
+// A small HTTP server for one page.
+#ifndef MILLRACE_SINKS_PROMETHEUS_HTTP_ENDPOINT_H_
+#define MILLRACE_SINKS_PROMETHEUS_HTTP_ENDPOINT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace millrace {
+
+struct HttpEndpointOptions {
+  std::string address = "127.0.0.1";  // IPv4
+  int port = 0;                       // 0: any free one
+  std::string path = "/metrics";
+  std::string content_type = "text/plain; version=0.0.4; charset=utf-8";
+  // A client that takes longer to send its request, or to take the answer, is disconnected.
+  absl::Duration client_timeout = absl::Seconds(2);
+};
+
+// Serves one page over HTTP/1.1, from a thread of its own, until it is destroyed. Answers one
+// request of one client after the other and closes the connection: 200 for GET and HEAD of the
+// path, 404 for other paths, 405 for other methods, 400 for what is no request, and 431 for a
+// request of more than 8 KiB.
+class HttpEndpoint {
+ public:
+  // `page` returns the text of the page; the thread of the endpoint calls it. Errors: Unavailable,
+  // naming address and port, if the port is taken or the address is none of this machine;
+  // InvalidArgument for an address that is none.
+  static absl::StatusOr<std::unique_ptr<HttpEndpoint>> start(HttpEndpointOptions options,
+                                                             std::function<std::string()> page);
+  // Ends the thread. A client that is being answered may get a part of the answer.
+  ~HttpEndpoint();
+  HttpEndpoint(const HttpEndpoint&) = delete;
+  HttpEndpoint& operator=(const HttpEndpoint&) = delete;
+
+  int port() const { return port_; }
+
+ private:
+  HttpEndpoint(HttpEndpointOptions options, std::function<std::string()> page, int listener,
+               int port, int waker_read, int waker_write);
+  void serve();
+  void serve_client(int client) const;
+  // Returns the whole answer to a request, whose bytes up to the empty line are `head`.
+  std::string answer(const std::string& head) const;
+  // Waits until `events` of a socket or the end of the endpoint. Returns false at the end, after an
+  // error and after the time that a client has.
+  bool wait(int socket, short events, absl::Time deadline) const;
+
+  const HttpEndpointOptions options_;
+  const std::function<std::string()> page_;
+  const int listener_, port_;
+  const int waker_read_, waker_write_;  // a pipe; a byte in it ends the thread
+  std::thread thread_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_SINKS_PROMETHEUS_HTTP_ENDPOINT_H_

@@ -1,0 +1,153 @@
+#include "sinks/prometheus/metrics_text.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "sinks/valid_utf8.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kGauge[] = "gauge";
+constexpr char kCounter[] = "counter";
+constexpr char kMetric[] = "millrace_metric";
+constexpr char kMetricHelp[] = "Metrics of training (set=\"train\") and of evaluations.";
+constexpr char kValue[] = "millrace_value";
+constexpr char kValueHelp[] = "Values that hooks and the model reported.";
+constexpr char kTrain[] = "train";
+
+std::string number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  char buffer[32];
+  const std::to_chars_result end = std::to_chars(buffer, buffer + sizeof(buffer), value);
+  return std::string(buffer, end.ptr);
+}
+
+std::string labels(const std::string& name, const std::string& value) {
+  return absl::StrCat("{", prometheus_label(name, value), "}");
+}
+
+std::string labels(const std::string& name, const std::string& value, const std::string& name2,
+                   const std::string& value2) {
+  return absl::StrCat("{", prometheus_label(name, value), ",", prometheus_label(name2, value2),
+                      "}");
+}
+
+}  // namespace
+
+std::string prometheus_label(const std::string& name, const std::string& value) {
+  return absl::StrCat(
+      name, "=\"",
+      absl::StrReplaceAll(valid_utf8(value), {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}}),
+      "\"");
+}
+
+void PrometheusMetrics::set(const std::string& family, const char* type, const char* help,
+                            const std::string& labels, double value) {
+  families_.try_emplace(family, Family{type, help, {}}).first->second.samples[labels] = value;
+}
+
+void PrometheusMetrics::count(const std::string& family, const char* help,
+                              const std::string& labels, double more) {
+  families_.try_emplace(family, Family{kCounter, help, {}}).first->second.samples[labels] += more;
+}
+
+void PrometheusMetrics::add(const Report& report, absl::Time now) {
+  const Progress& progress = report.progress;
+  set("millrace_steps_total", kCounter, "Updates applied, over all resumes.", "",
+      static_cast<double>(progress.step));
+  set("millrace_examples_total", kCounter, "Examples of these updates, of all ranks.", "",
+      static_cast<double>(progress.examples));
+  set("millrace_skipped_steps_total", kCounter, "Steps refused as non-finite.", "",
+      static_cast<double>(progress.skipped_steps));
+  set("millrace_epoch", kGauge, "Epochs finished.", "", static_cast<double>(progress.epoch));
+  set("millrace_window", kGauge, "Windows finished.", "", static_cast<double>(progress.window));
+  set("millrace_training_seconds_total", kCounter, "Time spent training, over all resumes.", "",
+      absl::ToDoubleSeconds(progress.elapsed));
+  set("millrace_examples_per_second", kGauge, "Examples per second since the report before.", "",
+      report.examples_per_second);
+  set("millrace_data_wait_ratio", kGauge, "Share of the time in which training waited for data.",
+      "", report.data_wait_share);
+  set("millrace_last_report_timestamp_seconds", kGauge, "Time of the last report of training.", "",
+      absl::ToDoubleSeconds(now - absl::UnixEpoch()));
+  for (const auto& [name, value] : report.metrics) {
+    set(kMetric, kGauge, kMetricHelp, labels("set", kTrain, "metric", name), value);
+  }
+  for (const auto& [name, value] : report.values) {
+    set(kValue, kGauge, kValueHelp, labels("set", kTrain, "name", name), value);
+  }
+  for (const auto& [name, value] : report.learning_rates) {
+    set("millrace_learning_rate", kGauge, "Learning rate of the next step.",
+        labels("optimizer", name), value);
+  }
+  for (const auto& [name, table] : report.tables) add_table(name, table);
+  if (report.ranks.has_value()) add_ranks(*report.ranks);
+}
+
+void PrometheusMetrics::add_table(const std::string& name, const TableReport& table) {
+  const std::string own = labels("table", name);
+  set("millrace_table_rows", kGauge, "Rows of an embedding table.", own,
+      static_cast<double>(table.rows));
+  set("millrace_table_bytes", kGauge, "Memory of an embedding table.", own,
+      static_cast<double>(table.bytes));
+  set("millrace_table_load_ratio", kGauge, "Share of the id map's entries in use.", own,
+      table.load);
+  set("millrace_table_unique_ratio", kGauge, "Distinct ids over ids looked up, in a step.", own,
+      table.unique_share);
+  set("millrace_table_hottest_ratio", kGauge, "Share of the most frequent id of a step.", own,
+      table.hottest_share);
+  count("millrace_table_inserted_total", "Rows inserted.", own,
+        static_cast<double>(table.inserted));
+  count("millrace_table_unadmitted_total", "Lookups of ids without a row.", own,
+        static_cast<double>(table.unadmitted));
+  for (const auto& [reason, rows] : table.evicted) {
+    count("millrace_table_evicted_total", "Rows evicted.", labels("table", name, "reason", reason),
+          static_cast<double>(rows));
+  }
+}
+
+void PrometheusMetrics::add_ranks(const RankReport& ranks) {
+  const auto waiting = [&](const char* what, double share) {
+    set("millrace_rank_waiting_ratio", kGauge, "Share of the time in which a rank waited.",
+        labels("for", what), share);
+  };
+  waiting("other_ranks", ranks.other_ranks_share);
+  waiting("owners", ranks.owners_share);
+  waiting("gradients", ranks.gradients_share);
+  waiting("transfer", ranks.transfer_share);
+  const auto bytes = [&](const char* kind, double sent) {
+    set("millrace_rank_bytes_per_step", kGauge, "Bytes that a rank sent in a step for tables.",
+        labels("kind", kind), sent);
+  };
+  bytes("ids", ranks.ids_bytes);
+  bytes("rows", ranks.rows_bytes);
+  bytes("sums", ranks.sums_bytes);
+}
+
+void PrometheusMetrics::add(const EvaluationResult& result) {
+  for (const auto& [name, value] : result.metrics) {
+    set(kMetric, kGauge, kMetricHelp, labels("set", result.set, "metric", name), value);
+  }
+  for (const auto& [name, value] : result.values) {
+    set(kValue, kGauge, kValueHelp, labels("set", result.set, "name", name), value);
+  }
+  set("millrace_evaluated_step", kGauge, "Step of the last evaluation.", labels("set", result.set),
+      static_cast<double>(result.progress.step));
+}
+
+std::string PrometheusMetrics::text() const {
+  std::string text;
+  for (const auto& [name, family] : families_) {
+    absl::StrAppend(&text, "# HELP ", name, " ", family.help, "\n# TYPE ", name, " ", family.type,
+                    "\n");
+    for (const auto& [labels, value] : family.samples) {
+      absl::StrAppend(&text, name, labels, " ", number(value), "\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace millrace

@@ -1,0 +1,45 @@
+// Reports and evaluations for Prometheus.
+#ifndef MILLRACE_SINKS_PROMETHEUS_PROMETHEUS_SINK_H_
+#define MILLRACE_SINKS_PROMETHEUS_PROMETHEUS_SINK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "framework/report/sink.h"
+#include "sinks/prometheus/http_endpoint.h"
+#include "sinks/prometheus/metrics_text.h"
+
+namespace millrace {
+
+// Serves the latest numbers at http://ADDRESS:PORT/metrics (metrics_text.h), from when it is made
+// until it is destroyed. A scrape copies a text, and never waits for training.
+class PrometheusSink : public Sink {
+ public:
+  // Borrows `clock`. Errors: those of HttpEndpoint::start().
+  static absl::StatusOr<std::unique_ptr<PrometheusSink>> create(const std::string& address,
+                                                                int port, Clock& clock);
+
+  absl::Status write_report(const Report& report) override;
+  absl::Status write_evaluation(const EvaluationResult& result) override;
+
+  int port() const { return endpoint_->port(); }
+
+ private:
+  explicit PrometheusSink(Clock& clock) : clock_(clock) {}
+  void publish();
+
+  Clock& clock_;
+  PrometheusMetrics metrics_;
+  Mutex mutex_;
+  std::string page_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<HttpEndpoint> endpoint_;  // the last member: its thread reads the others
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_SINKS_PROMETHEUS_PROMETHEUS_SINK_H_

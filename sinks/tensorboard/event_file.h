@@ -1,0 +1,46 @@
+// TensorBoard's event files.
+#ifndef MILLRACE_SINKS_TENSORBOARD_EVENT_FILE_H_
+#define MILLRACE_SINKS_TENSORBOARD_EVENT_FILE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+#include "sinks/tensorboard/event.pb.h"
+
+namespace millrace {
+
+// Returns `data` as a record of the TFRecord format: its length (uint64), the masked CRC-32C of the
+// length, the data and the masked CRC-32C of the data, all little-endian.
+std::string tfrecord(absl::string_view data);
+
+// Writes events into a new file. Not thread-safe.
+class EventFile {
+ public:
+  // Creates the file and writes its first event, the version of the format. `wall_time`: seconds
+  // since 1970. Borrows `files`. Errors: those of FileSystem::create and WritableFile::append.
+  static absl::StatusOr<std::unique_ptr<EventFile>> create(FileSystem& files,
+                                                           const std::string& path,
+                                                           double wall_time);
+
+  // Errors: those of WritableFile.
+  absl::Status write(const tensorboard::Event& event);
+  absl::Status flush() { return file_->sync(); }
+
+ private:
+  explicit EventFile(std::unique_ptr<WritableFile> file) : file_(std::move(file)) {}
+
+  std::unique_ptr<WritableFile> file_;
+};
+
+// Returns the events of a file. Errors: DataLoss for a record that is not whole or whose checksums
+// are not those of its bytes.
+absl::StatusOr<std::vector<tensorboard::Event>> read_events(absl::string_view bytes);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_SINKS_TENSORBOARD_EVENT_FILE_H_

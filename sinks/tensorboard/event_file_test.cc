@@ -1,0 +1,38 @@
+#include "sinks/tensorboard/event_file.h"
+
+#include "base/memory_file_system_testing.h"
+#include "base/status_matchers.h"
+
+namespace millrace {
+namespace {
+
+TEST(EventFileTest, EventsReadBack) {
+  MemoryFileSystem files;
+  ASSERT_OK_AND_ASSIGN(const auto file, EventFile::create(files, "a", 12.5));
+  tensorboard::Event event;
+  event.set_step(7);
+  event.mutable_summary()->add_value()->set_tag("loss");
+  ASSERT_OK(file->write(event));
+  ASSERT_OK(file->flush());
+  ASSERT_OK_AND_ASSIGN(const auto events, read_events(*read_file(files, "a")));
+  ASSERT_EQ(events.size(), 2);
+  EXPECT_EQ(events[0].file_version(), "brain.Event:2");
+  EXPECT_EQ(events[0].wall_time(), 12.5);
+  EXPECT_EQ(events[1].SerializeAsString(), event.SerializeAsString());
+}
+
+TEST(EventFileTest, DamageIsFound) {
+  const std::string good = tfrecord(tensorboard::Event().SerializeAsString()) +
+                           tfrecord(std::string("\x10\x07", 2));  // step 7
+  ASSERT_OK(read_events(good).status());
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] ^= 1;
+    EXPECT_THAT(read_events(bad).status(), StatusIs(absl::StatusCode::kDataLoss)) << i;
+    const bool whole = i == 0 || i == 16;
+    EXPECT_EQ(read_events(good.substr(0, i)).ok(), whole) << i;
+  }
+}
+
+}  // namespace
+}  // namespace millrace

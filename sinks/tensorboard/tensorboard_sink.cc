@@ -1,0 +1,94 @@
+#include "sinks/tensorboard/tensorboard_sink.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "sinks/valid_utf8.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kTrain[] = "train/";
+
+}  // namespace
+
+TensorBoardSink::TensorBoardSink(FileSystem& files, Clock& clock, TensorBoardSinkOptions options)
+    : files_(files), clock_(clock), options_(std::move(options)) {}
+
+absl::Status TensorBoardSink::start(int64_t first_step) {
+  first_step_ = first_step;
+  file_.reset();
+  return absl::OkStatus();
+}
+
+double TensorBoardSink::wall_time() const {
+  return absl::ToDoubleSeconds(clock_.now() - absl::UnixEpoch());
+}
+
+// Makes a file of its own for each run: TensorBoard reads those of a directory by their names.
+absl::Status TensorBoardSink::open() {
+  RETURN_IF_ERROR(files_.create_directories(options_.directory));
+  const std::string name = absl::StrCat(
+      "events.out.tfevents.", absl::Dec(absl::ToUnixMillis(clock_.now()), absl::kZeroPad14),
+      ".rank-", options_.rank);
+  std::string path = join_path(options_.directory, name);
+  // Runs within one millisecond.
+  for (int i = 1; files_.info(path).ok(); ++i) {
+    path = join_path(options_.directory, absl::StrCat(name, ".", absl::Dec(i, absl::kZeroPad4)));
+  }
+  const double now = wall_time();
+  ASSIGN_OR_RETURN(file_, EventFile::create(files_, path, now));
+  tensorboard::Event start;
+  start.set_wall_time(now);
+  start.set_step(first_step_ + 1);
+  start.mutable_session_log()->set_status(tensorboard::SessionLog::START);
+  RETURN_IF_ERROR(file_->write(start));
+  return options_.configuration.empty() ? absl::OkStatus() : write_configuration(now);
+}
+
+// The plugin "text" shows Markdown.
+absl::Status TensorBoardSink::write_configuration(double wall_time) {
+  tensorboard::Event event;
+  event.set_wall_time(wall_time);
+  event.set_step(first_step_);
+  tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
+  value.set_tag("configuration");
+  value.mutable_metadata()->mutable_plugin_data()->set_plugin_name("text");
+  tensorboard::Tensor& tensor = *value.mutable_tensor();
+  tensor.set_dtype(tensorboard::Tensor::STRING);
+  tensor.mutable_tensor_shape();  // a scalar
+  tensor.add_string_val(absl::StrCat("```\n", valid_utf8(options_.configuration), "\n```"));
+  return file_->write(event);
+}
+
+absl::Status TensorBoardSink::write(int64_t step, absl::string_view prefix,
+                                    const NamedNumbers& numbers) {
+  if (file_ == nullptr) RETURN_IF_ERROR(open());
+  tensorboard::Event event;
+  event.set_wall_time(wall_time());
+  event.set_step(step);
+  for (const auto& [name, number] : numbers) {
+    const float rounded = static_cast<float>(number);
+    if (!std::isfinite(rounded)) continue;
+    tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
+    value.set_tag(valid_utf8(absl::StrCat(prefix, name)));
+    value.set_simple_value(rounded);
+  }
+  return file_->write(event);
+}
+
+absl::Status TensorBoardSink::write_report(const Report& report) {
+  return write(report.progress.step, kTrain, values_of(report));
+}
+
+absl::Status TensorBoardSink::write_evaluation(const EvaluationResult& result) {
+  return write(result.progress.step, absl::StrCat(result.set, "/"), values_of(result));
+}
+
+absl::Status TensorBoardSink::flush() {
+  return file_ == nullptr ? absl::OkStatus() : file_->flush();
+}
+
+}  // namespace millrace

@@ -1,0 +1,53 @@
+// Reports and evaluations for TensorBoard.
+#ifndef MILLRACE_SINKS_TENSORBOARD_TENSORBOARD_SINK_H_
+#define MILLRACE_SINKS_TENSORBOARD_TENSORBOARD_SINK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "framework/report/sink.h"
+#include "sinks/report_values.h"
+#include "sinks/tensorboard/event_file.h"
+
+namespace millrace {
+
+struct TensorBoardSinkOptions {
+  std::string directory;      // of the event files
+  std::string configuration;  // text that is shown as "configuration"; "": none
+  int rank = 0;               // a part of the names of files
+};
+
+// Writes an event file for each run: a scalar for each number of values_of() (report_values.h), by
+// "train/NAME" for metrics, rates and values of training and "SET/NAME" for those of an evaluation
+// set, and the configuration as text. TensorBoard shows events of a resumed run instead of those of
+// later steps that the run before it had written. Infinite numbers and not-a-number are omitted.
+class TensorBoardSink : public Sink {
+ public:
+  // Borrows `files` and `clock`.
+  TensorBoardSink(FileSystem& files, Clock& clock, TensorBoardSinkOptions options);
+
+  absl::Status start(int64_t first_step) override;
+  absl::Status write_report(const Report& report) override;
+  absl::Status write_evaluation(const EvaluationResult& result) override;
+  absl::Status flush() override;
+
+ private:
+  absl::Status open();
+  absl::Status write_configuration(double wall_time);
+  absl::Status write(int64_t step, absl::string_view prefix, const NamedNumbers& numbers);
+  double wall_time() const;
+
+  FileSystem& files_;
+  Clock& clock_;
+  const TensorBoardSinkOptions options_;
+  int64_t first_step_ = 0;
+  std::unique_ptr<EventFile> file_;  // null: nothing was written in this run
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_SINKS_TENSORBOARD_TENSORBOARD_SINK_H_

@@ -1,0 +1,109 @@
+#include "sinks/tensorboard/tensorboard_sink.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "base/memory_file_system_testing.h"
+#include "base/status_matchers.h"
+#include "framework/report/sink_conformance.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kFolder[] = "out/tensorboard";
+
+// Returns the events of all files, in the order in which TensorBoard reads them, without those that
+// the beginning of a later run drops.
+std::vector<tensorboard::Event> shown(FileSystem& files) {
+  std::vector<tensorboard::Event> all;
+  const auto entries = files.list(kFolder);
+  if (!entries.ok()) return all;
+  for (const DirectoryEntry& entry : *entries) {
+    const auto events = read_events(*read_file(files, join_path(kFolder, entry.name)));
+    EXPECT_OK(events.status());
+    if (!events.ok()) continue;
+    for (const tensorboard::Event& event : *events) {
+      if (event.session_log().status() == tensorboard::SessionLog::START) {
+        std::erase_if(all, [&](const auto& old) { return old.step() >= event.step(); });
+      }
+      all.push_back(event);
+    }
+  }
+  return all;
+}
+
+// The scalars of metrics of training.
+std::vector<SinkValue> read_values(const SinkInput& input) {
+  std::vector<SinkValue> values;
+  for (const tensorboard::Event& event : shown(*input.files)) {
+    for (const tensorboard::Summary::Value& value : event.summary().value()) {
+      absl::string_view name = value.tag();
+      if (!value.has_simple_value() || !absl::ConsumePrefix(&name, "train/")) continue;
+      if (absl::StrContains(name, "/") || name == "examples_per_second" ||
+          name == "data_wait_share") {
+        continue;
+      }
+      values.push_back({event.step(), std::string(name), value.simple_value()});
+    }
+  }
+  return values;
+}
+
+std::unique_ptr<TensorBoardSink> make(FileSystem& files, std::string configuration = "") {
+  return std::make_unique<TensorBoardSink>(
+      files, Clock::real(),
+      TensorBoardSinkOptions{.directory = kFolder, .configuration = std::move(configuration)});
+}
+
+[[maybe_unused]] const bool kTensorBoard = register_sink_conformance(
+    "TensorBoard",
+    {.make = [](const SinkInput& input) { return make(*input.files); }, .read = &read_values});
+
+TEST(TensorBoardSinkTest, WritesScalarsAndText) {
+  MemoryFileSystem files;
+  const auto sink = make(files, "train { seed: 1 }");
+  ASSERT_OK(sink->start(0));
+  Report report;
+  report.progress.step = 100;
+  report.metrics = {{"loss", 0.5}, {"auc", std::numeric_limits<double>::quiet_NaN()}};
+  report.tables["items"].rows = 7;
+  ASSERT_OK(sink->write_report(report));
+  EvaluationResult result;
+  result.set = "eval";
+  result.progress.step = 100;
+  result.metrics = {{"auc", 0.75}};
+  ASSERT_OK(sink->write_evaluation(result));
+  ASSERT_OK(sink->flush());
+
+  std::map<std::string, double> scalars;
+  std::string text;
+  for (const tensorboard::Event& event : shown(files)) {
+    for (const tensorboard::Summary::Value& value : event.summary().value()) {
+      if (value.has_tensor()) text = value.tensor().string_val(0);
+      if (value.has_simple_value()) scalars[value.tag()] = value.simple_value();
+    }
+  }
+  EXPECT_EQ(text, "```\ntrain { seed: 1 }\n```");
+  EXPECT_EQ(scalars.at("train/loss"), 0.5);
+  EXPECT_EQ(scalars.at("train/table/items/rows"), 7);
+  EXPECT_EQ(scalars.at("eval/auc"), 0.75);
+  EXPECT_EQ(scalars.count("train/auc"), 0) << "not-a-number is omitted";
+}
+
+TEST(TensorBoardSinkTest, NothingIsWrittenBeforeTheFirstReport) {
+  MemoryFileSystem files;
+  const auto sink = make(files);
+  ASSERT_OK(sink->start(0));
+  ASSERT_OK(sink->flush());
+  EXPECT_FALSE(files.list(kFolder).ok());
+}
+
+}  // namespace
+}  // namespace millrace
