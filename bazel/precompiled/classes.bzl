@@ -4,8 +4,6 @@ CLASSES = {
     "bench": {
         "arrow_read_test": "proto",
         "benchmarks": "torch",
-        "embedding_files_test": "proto",
-        "embedding_steps": "torch",
         "matrix_products": "torch",
         "matrix_products_test": "torch",
         "memory_dataset": "tensor",
