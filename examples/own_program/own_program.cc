@@ -1,5 +1,7 @@
 // A program of one's own that trains from a configuration. It has no commands and no flags; its
-// models are those that it links.
+// models are those that it links. It adds a hook in code, and registers a schedule that the
+// configuration may name.
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -9,14 +11,50 @@
 #include "base/file_system.h"
 #include "base/status_macros.h"
 #include "config/config_check.h"
+#include "framework/hook.h"
 #include "framework/summary.h"
 #include "framework/trainer.h"
 #include "job/generated_data.h"
 #include "job/job.h"
+#include "optim/schedule/schedule_registry.h"
 #include "proto/config_reader.h"
 
 namespace millrace {
 namespace {
+
+// Writes the metrics and learning rates of each report to a stream of the program.
+class ReportPrinter : public Hook {
+ public:
+  explicit ReportPrinter(std::ostream& out) : out_(out) {}
+  absl::string_view name() const override { return "report_printer"; }
+  absl::Status after_report(HookContext&, const Report& report) override {
+    out_ << "step " << report.progress.step;
+    for (const auto& [name, value] : report.metrics) out_ << "  " << name << " " << value;
+    for (const auto& [name, rate] : report.learning_rates) out_ << "  " << name << " rate " << rate;
+    out_ << "\n";
+    return absl::OkStatus();
+  }
+
+ private:
+  std::ostream& out_;
+};
+
+// Halves the learning rate after each unit, such as an epoch.
+class HalvingSchedule : public Schedule {
+ public:
+  explicit HalvingSchedule(const ScheduleInput& input)
+      : Schedule(input.unit), learning_rate_(input.learning_rate) {}
+  double rate_at(double position) const override {
+    return learning_rate_ * std::exp2(-std::floor(position));
+  }
+
+ private:
+  const double learning_rate_;
+};
+MILLRACE_REGISTER_SCHEDULE(halving, "halves the rate after each unit",
+                           [](const CustomConfig&, const ScheduleInput& input) {
+                             return std::make_unique<HalvingSchedule>(input);
+                           });
 
 absl::StatusOr<Summary> train(const std::string& path) {
   FileSystem& files = FileSystem::local();
@@ -28,6 +66,7 @@ absl::StatusOr<Summary> train(const std::string& path) {
   JobResources resources;
   resources.log = &std::cerr;
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_trainer(config, resources));
+  RETURN_IF_ERROR(trainer->add_hook(std::make_unique<ReportPrinter>(std::cout)));
   return trainer->train();
 }
 

@@ -9,6 +9,8 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 class OwnProgramTest : public ProgramTest {
@@ -21,9 +23,12 @@ class OwnProgramTest : public ProgramTest {
   }
 };
 
-TEST_F(OwnProgramTest, Trains) {
-  const ProgramResult result = run(R"(
+// The configuration of a job of two epochs with this schedule, in four steps each.
+std::string job_with(const std::string& schedule) {
+  return R"(
     train {
+      optimizer { learning_rate: 0.004 adam {} schedule { unit: EPOCHS )" +
+         schedule + R"( } }
       generated_data { directory: "data" rows: 200 eval_rows: 50 }
       train_data { batch_size: 50 }
       feature { name: "label" kind: LABEL }
@@ -31,13 +36,24 @@ TEST_F(OwnProgramTest, Trains) {
       feature { name: "c{1..26}" }
       table { name: "c{1..26}" dim: 4 }
       model { name: "deepfm" }
-      max_epochs: 1
+      max_epochs: 2
     }
-    run { output_dir: "out" })");
+    run { output_dir: "out" })";
+}
+
+TEST_F(OwnProgramTest, TrainsWithItsHookAndItsSchedule) {
+  const ProgramResult result = run(job_with("custom { name: 'halving' }"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.out, "steps 4\n");
+  EXPECT_THAT(result.out, AllOf(HasSubstr("step 8  "), HasSubstr("  loss 0."),
+                                HasSubstr("  dense rate 0.001"), EndsWith("\nsteps 8\n")));
   EXPECT_TRUE(exists("out/events.jsonl"));
   EXPECT_NE(newest_checkpoint("out"), "");
+}
+
+TEST_F(OwnProgramTest, SaysWhichSchedulesThereAre) {
+  const ProgramResult result = run(job_with("custom { name: 'halvings' }"));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("halvings"), HasSubstr("did you mean \"halving\"")));
 }
 
 TEST_F(OwnProgramTest, SaysWhatIsWrongWithTheConfiguration) {
