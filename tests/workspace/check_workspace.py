@@ -1,6 +1,8 @@
-"""Checks that examples/workspace uses nothing but what this repository gives other ones.
+"""Checks that examples/workspace uses nothing but what this repository gives other ones, and that
+docs/extending.md and docs/conformance.md show files of this repository as they are.
 
   check_workspace.py ROOT [WORKSPACE]      ROOT: this repository; WORKSPACE: ROOT/examples/workspace
+  check_workspace.py ROOT --docs DOCS      DOCS: ROOT/docs
 
 Prints a line for each of these that does not hold:
 
@@ -12,11 +14,17 @@ Prints a line for each of these that does not hold:
   The configuration names parts and extensions that are registered and declared, among them every
   part of the workspace.
   .bazelrc has the flags in FLAGS, as ROOT's has.
-  Without an argument WORKSPACE, also: ROOT/.bazelignore has the folder, and docs/extending.md shows
-  the files as they are, or names those that it copies.
+  Without an argument WORKSPACE, also: ROOT/.bazelignore has the folder, and extending.md shows the
+  files as they are, or names those that it copies.
+  Without an argument WORKSPACE, also: an excerpt of the pages that is introduced by the path of a
+  file has at most EXCERPT_LINES lines, and the file has these lines, in this order and apart from
+  their indentation; empty lines and lines "// …" stand for lines that are omitted. conformance.md
+  has a section for each family in the tables of extending.md, in their order. The section names the
+  header of the suite and has an excerpt that registers the suite.
 
 Nothing is built. Exits with 1 if something was printed; build_workspace.py builds and runs all.
 """
+import argparse
 import ast
 import os
 import re
@@ -26,8 +34,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import structure  # pylint: disable=wrong-import-position
 
 FOLDER = "examples/workspace"
-PAGE = "docs/extending.md"
-SECTION = "## A workspace of your own"
+PAGE = "extending.md"
+SECTION = "A workspace of your own"
+FAMILIES, SUITES = "Families", "Tests"  # sections of PAGE whose tables have a row for each family
+CONFORMANCE_PAGE = "conformance.md"
+EXCERPT_LINES = 30
+OMITTED = "// …"
 COPIED = (".cc", ".log")  # the page has a command that copies such files, and need not show them
 OWN_REPOSITORY = structure.OWN_REPOSITORY
 # What a build of Millrace needs wherever it is built.
@@ -310,17 +322,26 @@ def check_flags(repository, workspace):
         yield "%s lacks %s" % (where, flag)
 
 
-def shown_in(section):
-  """Returns the files that a page shows, by name: "`NAME`:", an empty line and a block."""
-  return dict(re.findall(r"`([\w./]+)`:\n\n```\w*\n(.*?)```\n", section, re.DOTALL))
+def section_of(text, title):
+  """Returns the text of a page below "## TITLE"."""
+  return re.split(r"^## ", text.partition("\n## %s\n" % title)[2], flags=re.MULTILINE)[0]
 
 
-def check_page(repository, workspace):
+def shown_in(text):
+  """Returns name and text of the blocks that show a file: "`NAME`:", an empty line and a block."""
+  return re.findall(r"`([\w./]+)`:\n\n```\w*\n(.*?)```\n", text, re.DOTALL)
+
+
+def is_excerpt(name):
+  """Returns true for files of ROOT, which have a folder. Files of the workspace have none."""
+  return "/" in name
+
+
+def check_page(repository, workspace, docs):
   if FOLDER not in repository.read(".bazelignore").split("\n"):
     yield ".bazelignore lacks %s" % FOLDER
-  text = repository.read(PAGE)
-  section = re.split(r"\n## ", text.partition(SECTION)[2])[0]
-  shown = shown_in(section)
+  section = section_of(structure.read(docs, PAGE), SECTION)
+  shown = {name: text for name, text in shown_in(section) if not is_excerpt(name)}
   for name in sorted(set(shown) - set(workspace.files)):
     yield "%s shows %s, which %s does not have" % (PAGE, name, FOLDER)
   for name in workspace.files:
@@ -332,16 +353,93 @@ def check_page(repository, workspace):
       yield "%s does not name %s of %s" % (PAGE, name, FOLDER)
 
 
+def pieces_of(excerpt):
+  """Returns the lines of each piece of an excerpt that has no omitted lines."""
+  pieces = [[]]
+  for line in map(str.strip, excerpt.split("\n")):
+    if line in ("", OMITTED):
+      pieces.append([])
+    else:
+      pieces[-1].append(line)
+  return [piece for piece in pieces if piece]
+
+
+def missing_piece(excerpt, text):
+  """Returns the first piece of an excerpt that a text does not have behind the others, or None."""
+  lines, begin = [line.strip() for line in text.split("\n")], 0
+  for piece in pieces_of(excerpt):
+    places = [place for place in range(begin, len(lines) - len(piece) + 1)
+              if lines[place:place + len(piece)] == piece]
+    if not places:
+      return piece
+    begin = places[0] + len(piece)
+  return None
+
+
+def check_excerpts(repository, docs):
+  for page in (PAGE, CONFORMANCE_PAGE):
+    for name, excerpt in shown_in(structure.read(docs, page)):
+      if not is_excerpt(name):
+        continue
+      if not repository.has_file(name):
+        yield "%s shows %s, which does not exist" % (page, name)
+        continue
+      missing = missing_piece(excerpt, repository.read(name))
+      if missing:
+        yield '%s shows lines that %s does not have, from "%s"' % (page, name, missing[0])
+      count = excerpt.count("\n")
+      if count > EXCERPT_LINES:
+        yield "%s shows %d lines of %s; at most %d" % (page, count, name, EXCERPT_LINES)
+
+
+def rows_of(section):
+  """Returns the cells of each row of a table, apart from the head."""
+  rows = [line.strip("| ").split(" | ") for line in section.split("\n") if line.startswith("|")]
+  return rows[2:]
+
+
+def check_families(docs):
+  extending, conformance = structure.read(docs, PAGE), structure.read(docs, CONFORMANCE_PAGE)
+  suites = {family: re.findall(r"`([^`]+)`", suite)
+            for family, suite, _ in rows_of(section_of(extending, SUITES))}
+  families = [row[0] for row in rows_of(section_of(extending, FAMILIES))]
+  if list(suites) != families:
+    yield "%s has other families in the table of %s than in that of %s" % (PAGE, SUITES, FAMILIES)
+  titles = re.findall(r"^## (.*)$", conformance, re.MULTILINE)
+  if [title.lower() for title in titles] != families:
+    yield "%s has the sections %s; they must be the families of %s: %s" % (
+        CONFORMANCE_PAGE, ", ".join(titles), PAGE, ", ".join(families))
+  for title in titles:
+    function, header = suites.get(title.lower(), ("", ""))
+    section = section_of(conformance, title)
+    if "`%s`" % header not in section:
+      yield "%s does not name %s in the section %s" % (CONFORMANCE_PAGE, header, title)
+    if not any(function + "(" in excerpt for _, excerpt in shown_in(section)):
+      yield "%s has no excerpt with %s in the section %s" % (CONFORMANCE_PAGE, function, title)
+
+
 CHECKS = (check_name, check_loads, check_labels, check_headers, check_names, check_configurations,
           check_flags)
 
 
+def broken_in_docs(repository, workspace, docs):
+  yield from check_page(repository, workspace, docs)
+  yield from check_excerpts(repository, docs)
+  yield from check_families(docs)
+
+
 def main():
-  repository = Repository(sys.argv[1])
-  is_own = len(sys.argv) == 2
-  workspace = Workspace(os.path.join(sys.argv[1], FOLDER) if is_own else sys.argv[2])
-  broken = [line for check in CHECKS + ((check_page,) if is_own else ())
-            for line in check(repository, workspace)]
+  parser = argparse.ArgumentParser(allow_abbrev=False)
+  parser.add_argument("root")
+  parser.add_argument("workspace", nargs="?")
+  parser.add_argument("--docs")
+  arguments = parser.parse_args()
+  repository = Repository(arguments.root)
+  workspace = Workspace(arguments.workspace or os.path.join(arguments.root, FOLDER))
+  broken = [line for check in CHECKS for line in check(repository, workspace)]
+  if arguments.workspace is None:
+    docs = arguments.docs or os.path.join(arguments.root, "docs")
+    broken += broken_in_docs(repository, workspace, docs)
   for line in broken:
     print(line)
   return 1 if broken else 0

@@ -1,8 +1,10 @@
-// Runs check_workspace.py on examples/workspace, and on copies with one mistake each.
+// Runs check_workspace.py on examples/workspace and docs, and on copies with one mistake each.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tests/e2e/program_test.h"
 
@@ -10,6 +12,9 @@ namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 // The repository that this test is part of: files in the test's folder are links into it.
 fs::path this_repository() {
@@ -26,7 +31,7 @@ ProgramResult check(std::vector<std::string> arguments) {
   return run_program(arguments);
 }
 
-TEST(WorkspaceTest, UsesPublicNamesAndIsShownInTheDocs) {
+TEST(WorkspaceTest, UsesPublicNamesAndPagesShowFilesAsTheyAre) {
   const ProgramResult result = check({});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
@@ -36,8 +41,23 @@ class CheckWorkspaceTest : public ProgramTest {
   // Returns what the check says of the workspace where `text` of a file is replaced.
   std::string broken(const std::string& file, const std::string& text,
                      const std::string& replacement) {
+    return check_copy("examples/workspace", file, text, replacement, {path("copy")});
+  }
+
+  // Returns what the check says of the pages where `text` of one is replaced.
+  std::string broken_page(const std::string& page, const std::string& text,
+                          const std::string& replacement) {
+    return check_copy("docs", page, text, replacement, {"--docs", path("copy")});
+  }
+
+ private:
+  // Returns the output of the check with `arguments` after `text` of a file of a copied folder is
+  // replaced.
+  std::string check_copy(const char* folder, const std::string& file, const std::string& text,
+                         const std::string& replacement,
+                         const std::vector<std::string>& arguments) {
     fs::remove_all(path("copy"));
-    fs::copy(this_repository() / "examples/workspace", path("copy"));
+    fs::copy(this_repository() / folder, path("copy"));
     std::string content = read("copy/" + file);
     const size_t place = content.find(text);
     if (place == std::string::npos) {
@@ -45,7 +65,7 @@ class CheckWorkspaceTest : public ProgramTest {
       return "";
     }
     write("copy/" + file, content.replace(place, text.size(), replacement));
-    const ProgramResult result = check({path("copy")});
+    const ProgramResult result = check(arguments);
     EXPECT_EQ(result.err, "");
     EXPECT_EQ(result.exit_code, result.out.empty() ? 0 : 1);
     return result.out;
@@ -122,6 +142,63 @@ TEST_F(CheckWorkspaceTest, NamesAPartThatMillraceHas) {
 TEST_F(CheckWorkspaceTest, NamesAFlagThatIsMissing) {
   EXPECT_EQ(broken(".bazelrc", "build --force_pic", "# --force_pic"),
             ".bazelrc lacks --force_pic\n");
+}
+
+TEST_F(CheckWorkspaceTest, NamesAFileThatAPageShowsInAnotherForm) {
+  EXPECT_EQ(broken_page("extending.md", "    path = \"../millrace\",", "    path = \"../mill\","),
+            "extending.md shows another WORKSPACE than that of examples/workspace\n");
+  EXPECT_EQ(broken_page("extending.md", "`main.cc`:", "The main function:"),
+            "extending.md does not name main.cc of examples/workspace\n");
+}
+
+TEST_F(CheckWorkspaceTest, ExcerptsMayHaveAnotherIndentation) {
+  EXPECT_EQ(broken_page("conformance.md", "  config.set_name(\"one_layer\");",
+                        "      config.set_name(\"one_layer\");"),
+            "");
+}
+
+TEST_F(CheckWorkspaceTest, NamesAnExcerptThatItsFileDoesNotHave) {
+  EXPECT_EQ(broken_page("extending.md", "  resources.log = &std::cerr;", "  resources.log = &log;"),
+            "extending.md shows lines that examples/own_program/own_program.cc does not have, from "
+            "\"absl::StatusOr<Summary> train(const std::string& path) {\"\n");
+  EXPECT_EQ(broken_page("conformance.md", "  config.set_name(\"one_layer\");\n", ""),
+            "conformance.md shows lines that examples/own_job/conformance_test.cc does not have, "
+            "from \"[[maybe_unused]] const bool kOneLayer = register_model_conformance("
+            "\"OneLayer\", {.config = [] {\"\n");
+  EXPECT_EQ(broken_page("conformance.md", "examples/own_job/own_job_test.cc`:",
+                        "examples/own_job/own_jobs_test.cc`:"),
+            "conformance.md shows examples/own_job/own_jobs_test.cc, which does not exist\n");
+}
+
+TEST_F(CheckWorkspaceTest, NamesPiecesOfAnExcerptInAnotherOrder) {
+  EXPECT_EQ(broken_page("conformance.md", "SinkConformance of(FaultySink::Fault fault) {",
+                        "[[maybe_unused]] const bool kFile =\n// …\n"
+                        "SinkConformance of(FaultySink::Fault fault) {"),
+            "conformance.md shows lines that framework/report/sink_conformance_test.cc does not "
+            "have, from \"SinkConformance of(FaultySink::Fault fault) {\"\n");
+}
+
+TEST_F(CheckWorkspaceTest, NamesAnExcerptThatIsTooLong) {
+  EXPECT_EQ(broken_page("conformance.md", "  config.set_name(\"one_layer\");",
+                        "  config.set_name(\"one_layer\");" + std::string(26, '\n')),
+            "conformance.md shows 31 lines of examples/own_job/conformance_test.cc; at most 30\n");
+}
+
+TEST_F(CheckWorkspaceTest, NamesAFamilyWithoutASection) {
+  EXPECT_THAT(broken_page("conformance.md", "## Row filter\n", "## Row filters\n"),
+              AllOf(HasSubstr("conformance.md has the sections Model, Hook, "),
+                    HasSubstr("they must be the families of extending.md: model, hook, ")));
+  EXPECT_THAT(broken_page("extending.md", "| row filter | `RowFilter`", "| filter | `RowFilter`"),
+              HasSubstr("extending.md has other families in the table of Tests than in that of "
+                        "Families\n"));
+}
+
+TEST_F(CheckWorkspaceTest, NamesASectionWithoutItsSuite) {
+  EXPECT_EQ(broken_page("conformance.md", "`framework/report/sink_conformance.h`", "the suite"),
+            "conformance.md does not name framework/report/sink_conformance.h in the section "
+            "Sink\n");
+  EXPECT_EQ(broken_page("conformance.md", "From `examples/own_job/own_job_test.cc`:", "Such as:"),
+            "conformance.md has no excerpt with register_hook_conformance in the section Hook\n");
 }
 
 }  // namespace
