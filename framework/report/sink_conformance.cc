@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -155,20 +156,57 @@ void write_run(const SinkConformance& c, const SinkInput& input, int64_t first_s
   EXPECT_OK(sink->flush());
 }
 
-// The numbers that are a loss of write_run() with this `part`.
-std::vector<double> losses_of(const std::vector<SinkValue>& values, double part) {
-  std::vector<double> losses;
-  for (const SinkValue& value : values) {
-    if (value.value == static_cast<double>(value.step) + part) losses.push_back(value.value);
+// Writes evaluations after some steps, and flushes. The metric of set "a" is the step and `part`,
+// that of set "b" the same below 0.
+void write_evaluations(const SinkConformance& c, const SinkInput& input, int64_t first_step,
+                       const std::vector<int64_t>& steps, double part) {
+  const auto sink = c.make(input);
+  EXPECT_OK(sink->start(first_step));
+  for (const int64_t step : steps) {
+    for (const char* set : {"a", "b"}) {
+      const double number = static_cast<double>(step) + part;
+      EvaluationResult result = evaluation_at(step, set);
+      result.metrics["auc"] = result.set == "a" ? number : -number;
+      EXPECT_OK(sink->write_evaluation(result));
+    }
   }
-  return losses;
+  EXPECT_OK(sink->flush());
+}
+
+// The numbers that write_run() or write_evaluations() with this `part` wrote.
+std::vector<double> numbers_of(const std::vector<SinkValue>& values, double part) {
+  std::vector<double> numbers;
+  for (const SinkValue& value : values) {
+    if (std::abs(value.value) == static_cast<double>(value.step) + part) {
+      numbers.push_back(value.value);
+    }
+  }
+  return numbers;
+}
+
+// Expects that no two values of a step have one name.
+void expect_distinct(const std::vector<SinkValue>& values) {
+  std::set<std::pair<int64_t, std::string>> names;
+  for (const SinkValue& value : values) {
+    EXPECT_TRUE(names.emplace(value.step, value.name).second)
+        << value.name << " of step " << value.step << " is there twice";
+  }
 }
 
 void check_flushed(const SinkConformance& c) {
   Place place;
   write_run(c, place.input(), 0, {10, 20, 30}, 0.25);
-  EXPECT_THAT(losses_of(c.read(place.input()), 0.25),
+  EXPECT_THAT(numbers_of(c.read(place.input()), 0.25),
               testing::UnorderedElementsAre(10.25, 20.25, 30.25));
+}
+
+void check_flushed_evaluations(const SinkConformance& c) {
+  Place place;
+  write_evaluations(c, place.input(), 0, {10, 20}, 0.25);
+  const std::vector<SinkValue> values = c.read_evaluations(place.input());
+  EXPECT_THAT(numbers_of(values, 0.25),
+              testing::UnorderedElementsAre(10.25, -10.25, 20.25, -20.25));
+  expect_distinct(values);
 }
 
 // The second run begins where the first one had its last checkpoint.
@@ -177,13 +215,19 @@ void check_interrupted(const SinkConformance& c) {
   write_run(c, place.input(), 0, {10, 20, 30, 40}, 0.25);
   write_run(c, place.input(), 20, {30, 50}, 0.5);
   const std::vector<SinkValue> values = c.read(place.input());
-  EXPECT_THAT(losses_of(values, 0.25), testing::UnorderedElementsAre(10.25, 20.25));
-  EXPECT_THAT(losses_of(values, 0.5), testing::UnorderedElementsAre(30.5, 50.5));
-  std::set<std::pair<int64_t, std::string>> names;
-  for (const SinkValue& value : values) {
-    EXPECT_TRUE(names.emplace(value.step, value.name).second)
-        << value.name << " of step " << value.step << " is there twice";
-  }
+  EXPECT_THAT(numbers_of(values, 0.25), testing::UnorderedElementsAre(10.25, 20.25));
+  EXPECT_THAT(numbers_of(values, 0.5), testing::UnorderedElementsAre(30.5, 50.5));
+  expect_distinct(values);
+}
+
+void check_interrupted_evaluations(const SinkConformance& c) {
+  Place place;
+  write_evaluations(c, place.input(), 0, {10, 30, 40}, 0.25);
+  write_evaluations(c, place.input(), 20, {30, 50}, 0.5);
+  const std::vector<SinkValue> values = c.read_evaluations(place.input());
+  EXPECT_THAT(numbers_of(values, 0.25), testing::UnorderedElementsAre(10.25, -10.25));
+  EXPECT_THAT(numbers_of(values, 0.5), testing::UnorderedElementsAre(30.5, -30.5, 50.5, -50.5));
+  expect_distinct(values);
 }
 
 }  // namespace
@@ -199,6 +243,11 @@ std::vector<Property> sink_properties(const SinkConformance& conformance) {
   if (conformance.read != nullptr) {
     properties.push_back(property("HoldsWhatWasFlushed", check_flushed));
     properties.push_back(property("ReplacesStepsOfAnInterruptedRun", check_interrupted));
+  }
+  if (conformance.read_evaluations != nullptr) {
+    properties.push_back(property("HoldsEvaluations", check_flushed_evaluations));
+    properties.push_back(
+        property("ReplacesEvaluationsOfAnInterruptedRun", check_interrupted_evaluations));
   }
   return properties;
 }

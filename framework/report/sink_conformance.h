@@ -28,15 +28,19 @@ struct SinkConformance {
   // sink of the same input continues what another one wrote.
   std::function<std::unique_ptr<Sink>(const SinkInput& input)> make;
   // Returns the values of reports that sinks of this input wrote and flushed. Null: nothing can be
-  // read, and what a sink holds is not checked.
+  // read, and which reports a sink holds is not checked.
   std::function<std::vector<SinkValue>(const SinkInput& input)> read = nullptr;
+  // Returns the values of evaluations that sinks of this input wrote and flushed, where the names
+  // of two sets differ. Null: which evaluations a sink holds is not checked.
+  std::function<std::vector<SinkValue>(const SinkInput& input)> read_evaluations = nullptr;
 };
 
 // Returns the promises of Sink: reports and evaluations are taken without any value, and with all
 // of them, also infinite ones and not-a-number, under long and odd names; calls may come in any
 // order, flush() repeatedly; a run may follow another one, with the same sink and with a new one;
-// and, if it can be read, values are there after flush(), and values of steps after the first one
-// of a run are replaced by those that the run brings.
+// and, if they can be read, values of reports and of evaluations are there after flush(), those of
+// several evaluation sets apart, and values of steps after the first one of a run are replaced by
+// those that the run brings.
 std::vector<Property> sink_properties(const SinkConformance& conformance);
 
 // Registers them as tests of `suite`, see register_properties().

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -34,8 +35,8 @@ class NullSink : public Sink {
 
 std::string path_of(const SinkInput& input) { return join_path(input.output_dir, "values"); }
 
-// Returns what the file holds; nothing if it is missing.
-std::vector<SinkValue> read_values(const SinkInput& input) {
+// Returns the values in the file whose name begins with `prefix`; none if the file is missing.
+std::vector<SinkValue> read_values(const SinkInput& input, absl::string_view prefix) {
   const absl::StatusOr<std::string> text = read_file(*input.files, path_of(input));
   std::vector<SinkValue> values;
   if (!text.ok()) return values;
@@ -45,11 +46,13 @@ std::vector<SinkValue> read_values(const SinkInput& input) {
     EXPECT_TRUE(absl::SimpleAtoi(parts.at(0), &value.step));
     EXPECT_TRUE(absl::CUnescape(parts.at(1), &value.name));
     EXPECT_TRUE(absl::SimpleAtod(parts.at(2), &value.value));
+    if (!absl::StartsWith(value.name, prefix)) values.pop_back();
   }
   return values;
 }
 
-// Writes metrics of reports into a file, a line for each, and breaks one promise if told to.
+// Writes metrics into a file, a line for each: those of reports as train/NAME, those of evaluations
+// as eval/SET/NAME. Breaks one promise if told to.
 class FaultySink : public Sink {
  public:
   enum class Fault {
@@ -61,15 +64,21 @@ class FaultySink : public Sink {
     kStartsOnce,
     kFlushesNothing,
     kKeepsAllSteps,
+    kDiscardsEvaluations,
+    kKeepsAllEvaluations,
+    kConfusesSets,
   };
   FaultySink(Fault fault, const SinkInput& input) : fault_(fault), input_(input) {}
 
   absl::Status start(int64_t first_step) override {
     if (fault_ == Fault::kStartsOnce && started_) return absl::FailedPreconditionError("started");
     started_ = true;
-    values_ = read_values(input_);
-    if (fault_ == Fault::kKeepsAllSteps) return absl::OkStatus();
-    std::erase_if(values_, [&](const SinkValue& value) { return value.step > first_step; });
+    values_ = read_values(input_, /*prefix=*/"");
+    std::erase_if(values_, [&](const SinkValue& value) {
+      const Fault keeps = absl::StartsWith(value.name, "eval/") ? Fault::kKeepsAllEvaluations
+                                                                : Fault::kKeepsAllSteps;
+      return value.step > first_step && fault_ != keeps;
+    });
     return absl::OkStatus();
   }
   absl::Status write_report(const Report& report) override {
@@ -81,11 +90,18 @@ class FaultySink : public Sink {
         return absl::InvalidArgumentError("not finite");
       }
       if (fault_ == Fault::kFailsAtLongNames && name.size() > 1000) throw std::length_error(name);
-      values_.push_back({report.progress.step, name, value});
+      values_.push_back({report.progress.step, absl::StrCat("train/", name), value});
     }
     return absl::OkStatus();
   }
-  absl::Status write_evaluation(const EvaluationResult&) override { return absl::OkStatus(); }
+  absl::Status write_evaluation(const EvaluationResult& result) override {
+    if (fault_ == Fault::kDiscardsEvaluations) return absl::OkStatus();
+    const std::string set = fault_ == Fault::kConfusesSets ? "" : result.set + "/";
+    for (const auto& [name, value] : result.metrics) {
+      values_.push_back({result.progress.step, absl::StrCat("eval/", set, name), value});
+    }
+    return absl::OkStatus();
+  }
   absl::Status flush() override {
     if (fault_ == Fault::kFlushesOnlyRuns && !started_) {
       return absl::FailedPreconditionError("not started");
@@ -109,7 +125,8 @@ class FaultySink : public Sink {
 SinkConformance of(FaultySink::Fault fault) {
   return {
       .make = [=](const SinkInput& input) { return std::make_unique<FaultySink>(fault, input); },
-      .read = read_values};
+      .read = [](const SinkInput& input) { return read_values(input, "train/"); },
+      .read_evaluations = [](const SinkInput& input) { return read_values(input, "eval/"); }};
 }
 
 [[maybe_unused]] const bool kFile =
@@ -128,8 +145,15 @@ TEST(SinkConformanceTest, EachFaultFailsItsProperty) {
   EXPECT_THAT(failing(Fault::kFlushesOnlyRuns), ElementsAre("TakesCallsInAnyOrder"));
   EXPECT_THAT(failing(Fault::kStartsOnce), ElementsAre("TakesSeveralRuns"));
   EXPECT_THAT(failing(Fault::kFlushesNothing),
-              ElementsAre("HoldsWhatWasFlushed", "ReplacesStepsOfAnInterruptedRun"));
+              ElementsAre("HoldsWhatWasFlushed", "ReplacesStepsOfAnInterruptedRun",
+                          "HoldsEvaluations", "ReplacesEvaluationsOfAnInterruptedRun"));
   EXPECT_THAT(failing(Fault::kKeepsAllSteps), ElementsAre("ReplacesStepsOfAnInterruptedRun"));
+  EXPECT_THAT(failing(Fault::kDiscardsEvaluations),
+              ElementsAre("HoldsEvaluations", "ReplacesEvaluationsOfAnInterruptedRun"));
+  EXPECT_THAT(failing(Fault::kKeepsAllEvaluations),
+              ElementsAre("ReplacesEvaluationsOfAnInterruptedRun"));
+  EXPECT_THAT(failing(Fault::kConfusesSets),
+              ElementsAre("HoldsEvaluations", "ReplacesEvaluationsOfAnInterruptedRun"));
 }
 
 }  // namespace
