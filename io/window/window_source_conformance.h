@@ -30,8 +30,9 @@ struct WindowSourceConformance {
 // one another repeat no file, except the rest of one that rows divide; a new source continues from
 // each position that a checkpoint holds; files are where path_of() says; a source ends where
 // nothing more is waited for, and an ended stream stays so; a position whose own state is damaged
-// is refused, or taken, without a crash; and, with several parts, waits_for() has a text after
-// kNotYet, and seen() changes with a new window, and not without news.
+// is refused as InvalidArgument without a change, or gives a window of the stream, or none; and,
+// with several parts, waits_for() has a text after kNotYet, and seen() changes with a new window,
+// and not without news.
 std::vector<Property> window_source_properties(const WindowSourceConformance& conformance);
 
 // Registers them as tests of `suite`, see register_properties().

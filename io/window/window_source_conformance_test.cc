@@ -7,6 +7,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -95,6 +96,9 @@ class FaultySource : public WindowSource {
     kWaitsAfterTheEnd,
     kWaitsForever,
     kFailsAtShortState,
+    kMakesUpAWindow,
+    kFailsWithAnotherCode,
+    kChangesBeforeItRefuses,
     kWaitsForNothing,
     kSeesNothing,
     kSeesTooMuch,
@@ -104,6 +108,17 @@ class FaultySource : public WindowSource {
   absl::StatusOr<Found> find(bool no_more, WindowPosition& position) override {
     ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files_.list("in"));
     const std::string last = position_of(position);
+    const auto is_last = [&](const DirectoryEntry& entry) { return entry.name == last; };
+    const bool damaged = !last.empty() && std::none_of(entries.begin(), entries.end(), is_last);
+    if (damaged && fault_ == Fault::kFailsWithAnotherCode) return absl::DataLossError("state");
+    if (damaged && fault_ == Fault::kChangesBeforeItRefuses) {
+      position.set_name("refused");
+      return absl::InvalidArgumentError("state");
+    }
+    if (damaged && fault_ == Fault::kMakesUpAWindow) {
+      set_window("made up", last, position);
+      return Found::kWindow;
+    }
     for (const DirectoryEntry& entry : entries) {
       if (entry.name == "_END" || entry.name <= last) continue;
       if (fault_ == Fault::kRemembersWindows && !given_.insert(entry.name).second) continue;
@@ -166,13 +181,16 @@ TEST(WindowSourceConformanceTest, EachFaultFailsItsProperty) {
   EXPECT_THAT(failing(Fault::kRemembersWindows), IsSupersetOf({"FindsAWindowAgain"}));
   EXPECT_THAT(failing(Fault::kSetsTheIndex), ElementsAre("SetsItsFieldsAlone"));
   EXPECT_THAT(failing(Fault::kNamesItsWait), ElementsAre("LeavesAPositionWithoutAWindow"));
-  EXPECT_THAT(failing(Fault::kRepeatsFiles), ElementsAre("RepeatsNoFile"));
+  EXPECT_THAT(failing(Fault::kRepeatsFiles), IsSupersetOf({"RepeatsNoFile"}));
   EXPECT_THAT(failing(Fault::kIgnoresThePositionFirst),
               IsSupersetOf({"ContinuesFromEachPosition", "StaysEnded"}));
   EXPECT_THAT(failing(Fault::kNamesMissingFiles), ElementsAre("KnowsWhereFilesAre"));
   EXPECT_THAT(failing(Fault::kWaitsAfterTheEnd), IsSupersetOf({"StaysEnded"}));
   EXPECT_THAT(failing(Fault::kWaitsForever), ElementsAre("EndsIfNothingMoreIsWaitedFor"));
   EXPECT_THAT(failing(Fault::kFailsAtShortState), ElementsAre("RefusesDamagedState"));
+  EXPECT_THAT(failing(Fault::kMakesUpAWindow), ElementsAre("RefusesDamagedState"));
+  EXPECT_THAT(failing(Fault::kFailsWithAnotherCode), ElementsAre("RefusesDamagedState"));
+  EXPECT_THAT(failing(Fault::kChangesBeforeItRefuses), ElementsAre("RefusesDamagedState"));
   EXPECT_THAT(failing(Fault::kWaitsForNothing), ElementsAre("SaysWhatItWaitsFor"));
   EXPECT_THAT(failing(Fault::kSeesNothing), ElementsAre("SeesWhatIsNew"));
   EXPECT_THAT(failing(Fault::kSeesTooMuch), ElementsAre("SeesWhatIsNew"));
