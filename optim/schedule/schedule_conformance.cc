@@ -4,6 +4,9 @@
 
 #include <cmath>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
 namespace millrace {
 namespace {
 
@@ -16,6 +19,14 @@ std::vector<double> rates_of(const Schedule& schedule) {
   return rates;
 }
 
+// Expects a rate that is finite and between 0 and the highest one.
+void expect_in_range(const ScheduleConformance& c, const Schedule& schedule, double position) {
+  const double rate = schedule.rate_at(position);
+  ASSERT_TRUE(std::isfinite(rate)) << "at " << position;
+  ASSERT_GE(rate, 0) << "at " << position;
+  ASSERT_LE(rate, c.highest * kRate * (1 + 1e-12)) << "at " << position;
+}
+
 // Values of a metric that improve, stay and grow worse.
 void observe(Schedule& schedule, int begin, int end) {
   for (int i = begin; i < end; ++i) schedule.observe(100 + i % 7);
@@ -23,12 +34,7 @@ void observe(Schedule& schedule, int begin, int end) {
 
 void check_range(const ScheduleConformance& c) {
   const auto schedule = c.make(kRate);
-  const auto check = [&](double position) {
-    const double rate = schedule->rate_at(position);
-    ASSERT_TRUE(std::isfinite(rate)) << "at " << position;
-    ASSERT_GE(rate, 0) << "at " << position;
-    ASSERT_LE(rate, c.highest * kRate * (1 + 1e-12)) << "at " << position;
-  };
+  const auto check = [&](double position) { expect_in_range(c, *schedule, position); };
   for (int t = 0; t <= 20000; ++t) check(t);
   for (double t = 0.125; t <= 300; t += 0.125) check(t);
   for (double t = 1; t < 1e19; t *= 1.7) {
@@ -151,6 +157,43 @@ void check_damaged_state(const ScheduleConformance& c) {
   EXPECT_EQ(schedule->state().SerializeAsString(), before) << "what was refused changed the state";
 }
 
+// Returns states of a registered schedule that are cut short, too long or changed by a bit.
+std::vector<std::string> damaged(const std::string& state) {
+  std::vector<std::string> all = {state + '\0', state + "x", state + state};
+  for (size_t size = 0; size < state.size(); ++size) {
+    all.push_back(state.substr(0, size));
+    for (int bit = 0; bit < 8; ++bit) {
+      all.push_back(state);
+      all.back()[size] = static_cast<char>(all.back()[size] ^ (1 << bit));
+    }
+  }
+  return all;
+}
+
+// A schedule need not notice each changed bit, but no state leads to a rate out of range.
+void check_changed_state(const ScheduleConformance& c) {
+  const auto schedule = c.make(kRate);
+  observe(*schedule, 0, 100);
+  const ScheduleState whole = schedule->state();
+  if (!whole.has_custom()) return;
+  for (const std::string& bytes : damaged(whole.custom().state())) {
+    SCOPED_TRACE(absl::StrCat("state \"", absl::CHexEscape(bytes), "\""));
+    const auto loaded = c.make(kRate);
+    const std::string before = loaded->state().SerializeAsString();
+    ScheduleState state = whole;
+    state.mutable_custom()->set_state(bytes);
+    const absl::Status status = loaded->load_state(state);
+    if (!status.ok()) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+      EXPECT_EQ(loaded->state().SerializeAsString(), before)
+          << "what was refused changed the state";
+    }
+    for (const double position : {0.0, 1.0, 1000.0, 1e9}) {
+      expect_in_range(c, *loaded, position);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Property> schedule_properties(const ScheduleConformance& conformance) {
@@ -165,6 +208,7 @@ std::vector<Property> schedule_properties(const ScheduleConformance& conformance
       property("ContinuesFromItsState", check_state),
       property("IgnoresStateOfAnotherKind", check_foreign_state),
       property("RefusesAStateThatCannotBe", check_damaged_state),
+      property("StaysInRangeWithADamagedState", check_changed_state),
   };
   if (std::isfinite(conformance.slope)) {
     properties.push_back(property("HasNoJumps", check_jumps));

@@ -27,8 +27,9 @@ struct ScheduleConformance {
 // Returns the promises of Schedule: rates that are finite, at least 0 and multiples of the learning
 // rate, and depend on the position and the state alone, also on several threads; the same rate from
 // end() on; no jumps, if there is a slope; after load_state() of state() the rates of the original,
-// also for values that both observe afterwards; state of another kind that changes nothing; and
-// state that cannot have come from state() refused.
+// also for values that both observe afterwards; state of another kind that changes nothing;
+// state that cannot have come from state() refused; and no rate out of range after load_state() of
+// a damaged state, which may be refused.
 std::vector<Property> schedule_properties(const ScheduleConformance& conformance);
 
 // Registers them as tests of `suite`, see register_properties(). The formula of a schedule needs

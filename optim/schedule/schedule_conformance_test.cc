@@ -11,6 +11,7 @@
 #include <cmath>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "optim/schedule/schedule_table.h"
 #include "optim/schedule/schedule_testing.h"
@@ -148,7 +149,14 @@ class FaultySchedule : public Schedule {
 // A registered schedule with state: the rate follows the number of observed values.
 class CountingSchedule : public Schedule {
  public:
-  enum class Fault { kNone, kHasNoName, kTakesEveryName, kTakesAnyState };
+  enum class Fault {
+    kNone,
+    kHasNoName,
+    kTakesEveryName,
+    kTakesAnyState,
+    kTakesStateWithARest,
+    kChangesBeforeItRefuses,
+  };
   CountingSchedule(Fault fault, double learning_rate)
       : Schedule(ScheduleConfig::STEPS), fault_(fault), learning_rate_(learning_rate) {}
 
@@ -166,6 +174,14 @@ class CountingSchedule : public Schedule {
     const bool is_own = state.has_custom() && state.custom().name() == name;
     if (!is_own && fault_ != Fault::kTakesEveryName) return absl::OkStatus();
     int values = 0;
+    if (fault_ == Fault::kTakesStateWithARest && absl::EndsWith(state.custom().state(), "x")) {
+      values_ = -1;
+      return absl::OkStatus();
+    }
+    // The state that the suite calls impossible does not begin as a number does.
+    if (fault_ == Fault::kChangesBeforeItRefuses && absl::StartsWith(state.custom().state(), "1")) {
+      ++values_;
+    }
     if (!absl::SimpleAtoi(state.custom().state(), &values) && fault_ != Fault::kTakesAnyState) {
       return is_own ? absl::InvalidArgumentError("no number") : absl::OkStatus();
     }
@@ -190,6 +206,9 @@ TEST(ScheduleConformanceTest, FaultsOfRegisteredSchedulesFailTheirProperty) {
   EXPECT_THAT(failing(Fault::kHasNoName), ElementsAre("ContinuesFromItsState"));
   EXPECT_THAT(failing(Fault::kTakesEveryName), ElementsAre("IgnoresStateOfAnotherKind"));
   EXPECT_THAT(failing(Fault::kTakesAnyState), ElementsAre("RefusesAStateThatCannotBe"));
+  EXPECT_THAT(failing(Fault::kTakesStateWithARest), ElementsAre("StaysInRangeWithADamagedState"));
+  EXPECT_THAT(failing(Fault::kChangesBeforeItRefuses),
+              ElementsAre("StaysInRangeWithADamagedState"));
 }
 
 std::vector<std::string> failing(FaultySchedule::Fault fault) {
