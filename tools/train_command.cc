@@ -145,8 +145,8 @@ class TrainCommand {
       tables += collection->tables().size();
     }
     MILLRACE_LOG(INFO) << "model " << config_.train().model().name() << ": " << parameters
-                       << " dense parameters, " << tables << " tables; ranks: "
-                       << ranks_.world_size;
+                       << " dense parameters, " << tables
+                       << " tables; ranks: " << ranks_.world_size;
   }
 
   // Too long a line for a terminal.

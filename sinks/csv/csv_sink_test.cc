@@ -8,9 +8,11 @@
 namespace millrace {
 namespace {
 
-// Returns the numbers of train.csv that are of metrics.
-std::vector<SinkValue> read_values(const SinkInput& input) {
-  const absl::StatusOr<std::string> text = read_file(*input.files, "out/metrics/train.csv");
+// Returns the numbers of a file in the columns from `begin` on. Names have the field of column
+// `set`, if it is not 0, before them.
+std::vector<SinkValue> read_columns(const SinkInput& input, const std::string& file, size_t begin,
+                                    size_t set) {
+  const absl::StatusOr<std::string> text = read_file(*input.files, "out/metrics/" + file);
   std::vector<SinkValue> values;
   if (!text.ok()) return values;
   absl::string_view rest = *text;
@@ -18,8 +20,8 @@ std::vector<SinkValue> read_values(const SinkInput& input) {
   if (!next_csv_record(rest, columns)) return values;
   while (next_csv_record(rest, fields)) {
     EXPECT_EQ(fields.size(), columns.size());
-    for (size_t i = 7; i < fields.size(); ++i) {  // behind progress and rates
-      SinkValue value{.name = columns[i]};
+    for (size_t i = begin; i < fields.size(); ++i) {
+      SinkValue value{.name = set == 0 ? columns[i] : fields[set] + "/" + columns[i]};
       if (fields[i].empty()) continue;
       EXPECT_TRUE(absl::SimpleAtoi(fields[0], &value.step));
       EXPECT_TRUE(absl::SimpleAtod(fields[i], &value.value));
@@ -29,13 +31,22 @@ std::vector<SinkValue> read_values(const SinkInput& input) {
   return values;
 }
 
+// Numbers of metrics, which are behind those of progress and rates.
+std::vector<SinkValue> read_values(const SinkInput& input) {
+  return read_columns(input, "train.csv", 7, 0);
+}
+std::vector<SinkValue> read_evaluations(const SinkInput& input) {
+  return read_columns(input, "eval.csv", 8, 5);
+}
+
 [[maybe_unused]] const bool kCsv = register_sink_conformance(
     "Csv", {.make =
                 [](const SinkInput& input) {
                   return std::make_unique<CsvSink>(*input.files,
                                                    join_path(input.output_dir, "metrics"));
                 },
-            .read = &read_values});
+            .read = &read_values,
+            .read_evaluations = &read_evaluations});
 
 TEST(CsvSinkTest, WritesReportsAndEvaluations) {
   MemoryFileSystem files;

@@ -39,21 +39,30 @@ std::vector<tensorboard::Event> shown(FileSystem& files) {
   return all;
 }
 
-// The scalars of metrics of training.
-std::vector<SinkValue> read_values(const SinkInput& input) {
+// Returns the scalars of metrics of training, or those of evaluations with their sets.
+std::vector<SinkValue> read_scalars(const SinkInput& input, bool of_training) {
   std::vector<SinkValue> values;
   for (const tensorboard::Event& event : shown(*input.files)) {
     for (const tensorboard::Summary::Value& value : event.summary().value()) {
       absl::string_view name = value.tag();
-      if (!value.has_simple_value() || !absl::ConsumePrefix(&name, "train/")) continue;
-      if (absl::StrContains(name, "/") || name == "examples_per_second" ||
-          name == "data_wait_share") {
+      if (!value.has_simple_value() || absl::ConsumePrefix(&name, "train/") != of_training) {
         continue;
       }
+      const bool other = of_training
+                             ? absl::StrContains(name, "/") || name == "examples_per_second" ||
+                                   name == "data_wait_share"
+                             : absl::EndsWith(name, "/evaluation_seconds") ||
+                                   absl::EndsWith(name, "/evaluated_examples");
+      if (other) continue;
       values.push_back({event.step(), std::string(name), value.simple_value()});
     }
   }
   return values;
+}
+
+std::vector<SinkValue> read_values(const SinkInput& input) { return read_scalars(input, true); }
+std::vector<SinkValue> read_evaluations(const SinkInput& input) {
+  return read_scalars(input, false);
 }
 
 std::unique_ptr<TensorBoardSink> make(FileSystem& files, std::string configuration = "") {
@@ -63,8 +72,9 @@ std::unique_ptr<TensorBoardSink> make(FileSystem& files, std::string configurati
 }
 
 [[maybe_unused]] const bool kTensorBoard = register_sink_conformance(
-    "TensorBoard",
-    {.make = [](const SinkInput& input) { return make(*input.files); }, .read = &read_values});
+    "TensorBoard", {.make = [](const SinkInput& input) { return make(*input.files); },
+                    .read = &read_values,
+                    .read_evaluations = &read_evaluations});
 
 TEST(TensorBoardSinkTest, WritesScalarsAndText) {
   MemoryFileSystem files;
