@@ -27,15 +27,22 @@ bool has_groups(const TrainConfig& train) {
   return false;
 }
 
-// Checks a list of metrics at `where`.
-void check_metrics(const TrainConfig& train, const std::string& where, const Names& metrics,
-                   FieldErrors* errors) {
+// Checks that the metrics of a list at `where` exist.
+void check_names(const TrainConfig& train, const std::string& where, const Names& metrics,
+                 FieldErrors* errors) {
   const std::vector<CustomConfig> configs(train.custom_metric().begin(),
                                           train.custom_metric().end());
   for (int i = 0; i < metrics.size(); ++i) {
-    const absl::Status status = create_metric(metrics[i], configs).status();
-    errors->add(annotate(status, absl::StrCat(where, "[", i, "]")));
-    if (!status.ok() || !traits_of_metric(metrics[i]).needs_groups || has_groups(train)) continue;
+    errors->add(annotate(create_metric(metrics[i], configs).status(), entry(where, i)));
+  }
+}
+
+// Checks that metrics of a list at `where` which need groups have some.
+void check_groups(const TrainConfig& train, const std::string& where, const Names& metrics,
+                  FieldErrors* errors) {
+  if (has_groups(train)) return;
+  for (int i = 0; i < metrics.size(); ++i) {
+    if (!traits_of_metric(metrics[i]).needs_groups) continue;
     errors->add(wrong(entry(where, i, metrics[i]),
                       "the metric is computed in groups, but no feature has kind GROUP_ID; add the "
                       "feature whose values are the groups, such as a user or a request"));
@@ -80,7 +87,8 @@ void check_slice(const TrainConfig& train, const std::string& where, const Slice
       errors->add(wrong(where, absl::StrCat("id ", id, " is given twice; remove one")));
     }
   }
-  check_metrics(train, where + ".metric", slice.metric(), errors);
+  check_names(train, where + ".metric", slice.metric(), errors);
+  check_groups(train, where + ".metric", slice.metric(), errors);
   std::set<std::string> metrics;
   for (int i = 0; i < slice.metric_size(); ++i) {
     if (metrics.insert(slice.metric(i)).second) continue;
@@ -119,11 +127,11 @@ void check_spans(const JobConfig& config, FieldErrors* errors) {
 absl::Status check_report(const JobConfig& config) {
   const TrainConfig& train = config.train();
   FieldErrors errors;
-  check_metrics(train, "train.metric", train.metric(), &errors);
+  check_groups(train, "train.metric", train.metric(), &errors);
   for (int i = 0; i < train.eval_data_size(); ++i) {
     const EvaluationSetConfig& set = train.eval_data(i);
-    check_metrics(train, absl::StrCat(entry("train.eval_data", i, set.name()), ".metric"),
-                  set.metric(), &errors);
+    check_groups(train, absl::StrCat(entry("train.eval_data", i, set.name()), ".metric"),
+                 set.metric(), &errors);
   }
   std::set<std::string> features;
   for (int i = 0; i < train.slice_size(); ++i) {

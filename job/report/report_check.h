@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// Checks train.slice, run.report.span and run.report.moving_reports, that metrics in lists exist,
-// and that there is a feature of kind GROUP_ID if one of them needs groups.
+// Checks train.slice, run.report.span and run.report.moving_reports, and that there is a feature of
+// kind GROUP_ID if a metric of any list needs groups.
 // Errors: InvalidArgument with all mistakes, each with its place.
 absl::Status check_report(const JobConfig& config);
 

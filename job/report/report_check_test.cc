@@ -63,8 +63,9 @@ TEST(ReportCheckTest, MistakesOfSpans) {
 TEST(ReportCheckTest, MetricsInGroupsNeedAGroup) {
   EXPECT_THAT(check("metric: \"gauc\""), StatusIs(absl::StatusCode::kInvalidArgument,
                                                   HasSubstr("no feature has kind GROUP_ID")));
-  EXPECT_THAT(check("metric: \"ndcg@0\""),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("ndcg@0")));
+  EXPECT_THAT(
+      check("slice { feature: \"country\" metric: \"ndcg@5\" }"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no feature has kind GROUP_ID")));
 }
 
 }  // namespace
