@@ -144,7 +144,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   checkpoints_.begin_run();
   context_.begin_run(phase);
   agreement_.begin_run();
-  recorder_.begin_run(trains ? "train" : "evaluate");
+  recorder_.begin_run(trains ? "train" : "evaluate", trains ? checkpoints_.newest() : "");
   if (trains) {
     position_.finished = false;
     consistency_.begin_run();
@@ -252,7 +252,9 @@ absl::Status Trainer::check_parameters() {
 }
 
 absl::Status Trainer::train_epoch() {
-  RETURN_IF_ERROR(open_epoch(), absl::StrCat("epoch ", position_.progress.epoch));
+  const std::string epoch = absl::StrCat(position_.progress.epoch);
+  RETURN_IF_ERROR(open_epoch(), absl::StrCat("epoch ", epoch));
+  recorder_.opened("epoch", epoch);
   RETURN_IF_ERROR(consistency_.suspend([&] { return hooks_.before_epoch(context_); }));
   position_.open_epoch();
   PassEnd end;
@@ -285,6 +287,7 @@ absl::Status Trainer::complete_epoch(bool out_of_data) {
     RETURN_IF_ERROR(hooks_.out_of_data(context_, windowed() ? DataEnd::kStream : DataEnd::kEpoch));
   }
   return consistency_.suspend([&]() -> absl::Status {
+    recorder_.closed("epoch", absl::StrCat(position_.progress.epoch));
     position_.complete_epoch();
     RETURN_IF_ERROR(hooks_.after_epoch(context_));
     RETURN_IF_ERROR(report_if_due());
@@ -301,6 +304,7 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_windows() {
       MILLRACE_LOG(INFO) << "the windows to train on have ended";
     if (position_.stream_ended) return PassEnd::kOutOfData;
     position_.open_window(state->window);
+    recorder_.opened("window", state->window.name);
     if (!state->window.damage.empty()) ++recorder_.summary().damaged_windows;
     RETURN_IF_ERROR(consistency_.suspend([&]() -> absl::Status {
       RETURN_IF_ERROR(hooks_.before_window(context_, state->window));
@@ -375,6 +379,7 @@ absl::Status Trainer::evaluate_paired(const Window& window) {
 absl::Status Trainer::complete_window(const Window& window, bool out_of_data) {
   if (out_of_data) RETURN_IF_ERROR(hooks_.out_of_data(context_, DataEnd::kWindow));
   return consistency_.suspend([&]() -> absl::Status {
+    recorder_.closed("window", window.name);
     position_.complete_window(window);
     RETURN_IF_ERROR(hooks_.after_window(context_, window));
     RETURN_IF_ERROR(report_if_due());

@@ -94,6 +94,9 @@ class Report {
       serve(event);
     } else if (event.kind == "ended") {
       end(event);
+    } else if (event.kind == "opened" || event.kind == "closed") {
+      line(event, event.what,
+           absl::StrCat(one_line(event.detail), event.kind == "opened" ? ": begins" : ": ends"));
     } else if (event.kind == "refused") {
       line(event, "refused",
            absl::StrCat("nothing of the step was applied: ", one_line(event.detail)));
@@ -120,7 +123,9 @@ class Report {
     if (runs_++ > 0) absl::StrAppend(&text_, "\n");
     absl::StrAppend(&text_, "run ", runs_, "  ", day_and_time(event.time), "  ", event.what);
     if (ranks_ > 0) absl::StrAppend(&text_, " on ", ranks_, ranks_ == 1 ? " rank" : " ranks");
-    absl::StrAppend(&text_, ", from step ", event.step, "\n");
+    absl::StrAppend(&text_, ", from step ", event.step);
+    if (!event.detail.empty()) absl::StrAppend(&text_, ", ", one_line(event.detail));
+    absl::StrAppend(&text_, "\n");
   }
 
   void serve(const EventLine& event) {

@@ -7,11 +7,11 @@ namespace millrace {
 LoopRecorder::LoopRecorder(EventLog* log, const LoopPosition& position, int rank, int world_size)
     : log_(log), position_(position), rank_(rank), world_size_(world_size) {}
 
-void LoopRecorder::begin_run(absl::string_view what) {
+void LoopRecorder::begin_run(absl::string_view what, absl::string_view checkpoint) {
   summary_ = Summary();
   what_ = std::string(what);
   began_ = position_.progress;
-  record(LoopEvent::kStarted, what, "", rank_);
+  record(LoopEvent::kStarted, what, checkpoint, rank_);
 }
 
 void LoopRecorder::end_run(const absl::Status& outcome, const StopState& stop, int failed_rank) {
@@ -36,6 +36,14 @@ void LoopRecorder::end_run(const absl::Status& outcome, const StopState& stop, i
 
 void LoopRecorder::served(absl::string_view what, absl::string_view detail) {
   record(LoopEvent::kServed, what, detail, rank_);
+}
+
+void LoopRecorder::opened(absl::string_view what, absl::string_view name) {
+  record(LoopEvent::kOpened, what, name, rank_);
+}
+
+void LoopRecorder::closed(absl::string_view what, absl::string_view name) {
+  record(LoopEvent::kClosed, what, name, rank_);
 }
 
 void LoopRecorder::refused_step(absl::string_view reason) {

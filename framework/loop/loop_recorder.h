@@ -22,14 +22,18 @@ class LoopRecorder {
   // Both are borrowed. `log`: null: events are dropped.
   LoopRecorder(EventLog* log, const LoopPosition& position, int rank, int world_size);
 
-  // Begins a run with an empty summary. `what`: "train" or "evaluate".
-  void begin_run(absl::string_view what);
+  // Begins a run with an empty summary. `what`: "train" or "evaluate". `checkpoint`: the path of
+  // the one that training continues from; "": none.
+  void begin_run(absl::string_view what, absl::string_view checkpoint = "");
   // Completes the summary and records how the run ended. `failed_rank`: the lowest rank that
   // failed; -1: this one. The caller has set checkpoint, hooks, rows and steps_begun.
   void end_run(const absl::Status& outcome, const StopState& stop, int failed_rank);
 
   // Records that the trainer did `what` of its own accord.
   void served(absl::string_view what, absl::string_view detail);
+  // Records the beginning, or the end, of an epoch or a window. `name`: its number or name.
+  void opened(absl::string_view what, absl::string_view name);
+  void closed(absl::string_view what, absl::string_view name);
   // Records that a step was not applied.
   void refused_step(absl::string_view reason);
   void requested(const RequestSet& requests, Scope scope);

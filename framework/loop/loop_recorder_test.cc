@@ -41,6 +41,18 @@ TEST_F(LoopRecorderTest, ARunIsFramed) {
   EXPECT_EQ(events_.all[1].what, "completed");
 }
 
+TEST_F(LoopRecorderTest, ARunNamesItsCheckpointAndWhatItOpens) {
+  recorder_.begin_run("train", "out/checkpoints/step-00000004");
+  recorder_.opened("window", "2026-01-31");
+  recorder_.closed("window", "2026-01-31");
+  ASSERT_EQ(events_.all.size(), 3u);
+  EXPECT_EQ(events_.all[0].detail, "out/checkpoints/step-00000004");
+  EXPECT_EQ(events_.all[1].kind, LoopEvent::kOpened);
+  EXPECT_EQ(events_.all[2].kind, LoopEvent::kClosed);
+  EXPECT_EQ(events_.all[2].what, "window");
+  EXPECT_EQ(events_.all[2].detail, "2026-01-31");
+}
+
 TEST_F(LoopRecorderTest, AStopHasAReason) {
   recorder_.begin_run("train");
   recorder_.end_run(absl::OkStatus(), {.stopped = true, .by_rank = true, .reason = "signal"}, -1);

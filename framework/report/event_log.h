@@ -12,7 +12,9 @@ namespace millrace {
 // One request or decision.
 struct LoopEvent {
   enum Kind {
-    kStarted,    // a run began; what: "train" or "evaluate"; world_size is set
+    // A run began; what: "train" or "evaluate"; world_size is set; detail: the checkpoint that
+    // training continues from, "": none.
+    kStarted,
     kRequested,  // a hook of some rank asked for `what`; detail: the set ("": all) or the reason
     kServed,     // the trainer did `what`; hook, rank and scope are those of the request
     kRefused,    // a step was not applied; what: "step"; detail: what was not finite
@@ -20,6 +22,8 @@ struct LoopEvent {
     kFailed,  // something of some rank failed and the run ends; what: "train" or "evaluate"; rank:
               // the lowest that failed; detail: the error, which names hook and event
     kEnded,   // the run; what: "completed", "stopped" or "failed"; detail: the reason or the error
+    kOpened,  // training began, or continued, an epoch or a window; detail: its number or its name
+    kClosed,  // training finished an epoch or a window; the same
   };
   Kind kind = kStarted;
   // "train", "evaluate", "checkpoint", "reload", "stop", "step", "epoch", "window", …

@@ -49,6 +49,8 @@ absl::string_view event_kind_name(LoopEvent::Kind kind) {
     case LoopEvent::kTolerated: return "tolerated";
     case LoopEvent::kFailed: return "failed";
     case LoopEvent::kEnded: return "ended";
+    case LoopEvent::kOpened: return "opened";
+    case LoopEvent::kClosed: return "closed";
   }
   return "";
 }
