@@ -24,6 +24,7 @@ using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 using Json = nlohmann::json;
 
 constexpr int kRows = 2000;
@@ -124,7 +125,7 @@ TEST_F(TrainTest, ACompletedRunAndWhatItLeaves) {
               files.end());
   EXPECT_THAT(files, ElementsAre("checkpoints/lock", "config.textproto", "events.jsonl", "lock",
                                  "logs/rank-0.log", "metrics/eval.jsonl", "metrics/train.jsonl",
-                                 "summary.json"));
+                                 "summary.json", StartsWith("tensorboard/events.out.tfevents.")));
   EXPECT_THAT(
       millrace_ok({"explain", "out"}).out,
       ContainsRegex("^run 1 .* train on 1 rank, from step 0\n(.*\n)*.* step 32 +completed\n$"));
