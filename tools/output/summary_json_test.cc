@@ -40,6 +40,11 @@ Summary full_summary() {
   sink.events["after_report"] = {3, absl::Milliseconds(500)};
   sink.events["start"] = {1, absl::Milliseconds(250)};
   summary.hooks["idle"];
+  summary.times = {.data_wait = absl::Milliseconds(500),
+                   .forward = absl::Seconds(1),
+                   .backward = absl::Seconds(2),
+                   .update = absl::Milliseconds(250),
+                   .other = absl::Milliseconds(250)};
   return summary;
 }
 
@@ -75,7 +80,9 @@ TEST(SummaryJsonTest, EveryField) {
                "events": {"after_report": {"calls": 3, "seconds": 0.5},
                           "start": {"calls": 1, "seconds": 0.25}}},
       "idle": {"seconds": 0.0, "errors": 0, "first_error": "", "disabled": false,
-               "events": {}}}})"));
+               "events": {}}},
+    "time": {"data_wait": 0.5, "forward": 1.0, "backward": 2.0, "exchange": 0.0, "update": 0.25,
+             "hooks": 0.0, "evaluation": 0.0, "checkpoint": 0.0, "other": 0.25, "total": 4.0}})"));
 }
 
 TEST(SummaryJsonTest, WhatNeverStartedIsStillAnObjectWithEveryField) {
