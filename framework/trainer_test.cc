@@ -5,8 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <stdexcept>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "framework/model.h"
@@ -141,6 +144,24 @@ TEST_F(TrainerTest, ASetHasMetricsOfItsOwn) {
   EXPECT_EQ(summary.train.count("auc"), 1u);
   ASSERT_OK_AND_ASSIGN(const EvaluationResult alone, trainer->evaluate("eval"));
   EXPECT_THAT(alone.metrics, ElementsAre(Key("loss"), Key("mean")));
+}
+
+TEST_F(TrainerTest, ReportsAndEvaluationsHaveSlices) {
+  TinyTrainerOptions options;
+  options.train.sparse = 1;
+  options.eval.sparse = 1;
+  options.trainer.slices = {{.name = "s", .feature = 0, .max_ids = 2, .metrics = {"mean"}}};
+  options.trainer.max_epochs = 1;
+  const auto trainer = tiny_trainer(options);
+  ASSERT_OK(trainer->train().status());
+  const auto has_slices = [](const std::map<std::string, double>& metrics) {
+    return std::any_of(metrics.begin(), metrics.end(), [](const auto& metric) {
+      return absl::StartsWith(metric.first, "s=") && absl::EndsWith(metric.first, "/mean");
+    });
+  };
+  EXPECT_TRUE(has_slices(trainer->summary().train));
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult result, trainer->evaluate("eval"));
+  EXPECT_TRUE(has_slices(result.metrics));
 }
 
 TEST_F(TrainerTest, AnUnknownMetricOfASetIsRefused) {

@@ -132,6 +132,7 @@ void MetricNames::add_slices(const std::vector<std::string>& metrics,
     if (own.empty()) own = metrics;
     for (const std::string& value : values) {
       const std::string prefix = absl::StrCat(slice.feature(), "=", value, "/");
+      names.push_back(prefix + "examples");
       for (const std::string& label : labels_) {
         for (const std::string& metric : own) {
           names.push_back(absl::StrCat(prefix, labels_.size() > 1 ? label + "/" : "", metric));
@@ -290,6 +291,12 @@ absl::Status MetricNames::check_shown(absl::string_view where, absl::string_view
     }
   }
   if (contains(known, metric)) return absl::OkStatus();
+  const absl::string_view set = set_of_monitor(metric);
+  if (!set.empty() && metric.size() > set.size() &&
+      contains(known, metric.substr(set.size() + 1))) {
+    return wrong(where, absl::StrCat("names on the line are without the set; write \"",
+                                     metric.substr(set.size() + 1), "\""));
+  }
   const std::string near = nearest(metric, known);
   return wrong(
       where, near.empty()

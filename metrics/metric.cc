@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "metrics/auc.h"
@@ -16,14 +17,25 @@
 
 namespace millrace {
 
+namespace {
+
+// Returns how a list names a metric: "ndcg@10" for ndcg_at.
+std::string listed_name(const std::string& name) {
+  if (traits_of_metric(name).cutoff != MetricCutoff::kRequired) return name;
+  return absl::StrCat(absl::StripSuffix(name, "_at"), "@10");
+}
+
+}  // namespace
+
 std::vector<std::string> metric_names() { return metric_registry().names(); }
 
 absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
                                                       absl::Span<const CustomConfig> configs) {
   const std::string base = registered_metric_name(name);
   if (metric_registry().find(base) == nullptr) {
-    const std::vector<std::string> names = metric_names();
-    const std::string near = nearest(base, names);
+    std::vector<std::string> names;
+    for (const std::string& known : metric_names()) names.push_back(listed_name(known));
+    const std::string near = nearest(name, names);
     return absl::NotFoundError(
         absl::StrCat("no metric \"", name, "\"",
                      near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),

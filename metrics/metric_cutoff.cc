@@ -16,7 +16,7 @@ CutoffName split_cutoff(absl::string_view name) {
   CutoffName parts{name.substr(0, at), std::nullopt};
   int64_t cutoff = 0;
   if (at != name.npos && absl::SimpleAtoi(name.substr(at + 1), &cutoff) && cutoff >= 1 &&
-      cutoff <= kMostCutoff) {
+      cutoff <= kMostCutoff && absl::StrCat(cutoff) == name.substr(at + 1)) {
     parts.cutoff = cutoff;
   }
   return parts;

@@ -23,7 +23,8 @@ TEST(MetricCutoffTest, WrongOnesAreErrors) {
   };
   expect("auc@5", MetricCutoff::kNone, "metric \"auc@5\": auc takes no cutoff");
   expect("ndcg_at", MetricCutoff::kRequired, "write ndcg@10");
-  for (const char* name : {"ndcg@0", "ndcg@-1", "ndcg@", "ndcg@x", "ndcg@1@2", "ndcg@1000001"}) {
+  for (const char* name :
+       {"ndcg@0", "ndcg@-1", "ndcg@", "ndcg@x", "ndcg@1@2", "ndcg@1000001", "ndcg@05"}) {
     expect(name, MetricCutoff::kRequired, "must be a whole number from 1 to 1000000");
   }
   EXPECT_OK(check_cutoff("ndcg@1", MetricCutoff::kRequired));

@@ -78,6 +78,8 @@ TEST(MetricTest, UnknownNameSuggestsTheNearest) {
   EXPECT_THAT(create_metric("loglos"),
               StatusIs(absl::StatusCode::kNotFound,
                        AllOf(HasSubstr("no metric \"loglos\""), HasSubstr("\"logloss\""))));
+  EXPECT_THAT(create_metric("ndcg"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean \"ndcg@10\"?")));
   EXPECT_THAT(create_metric(""), StatusIs(absl::StatusCode::kNotFound));
 }
 

@@ -118,6 +118,7 @@ absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions opti
   if (options.tasks.empty()) options.tasks = defaults_.tasks;
   if (options.metrics.empty()) options.metrics = defaults_.metrics;
   options.metric_configs = defaults_.metric_configs;
+  options.slices = defaults_.slices;
   options.compute = defaults_.compute;
   if (options.max_steps == 0) options.max_steps = defaults_.max_steps;
   const bool in_training = parts_.context.phase() == Phase::kTrain;

@@ -271,8 +271,8 @@ TEST_F(ReporterTest, WithoutStepsMetricsAreNotANumber) {
 }
 
 TEST_F(ReporterTest, WithoutTables) {
-  Reporter reporter(*MetricSet::create({}, {"label"}),
-                    *SpanMetrics::create({}, {}, {"label"}, {}), {}, nullptr, {}, training_);
+  Reporter reporter(*MetricSet::create({}, {"label"}), *SpanMetrics::create({}, {}, {"label"}, {}),
+                    {}, nullptr, {}, training_);
   const Report report = take(reporter, {});
   EXPECT_THAT(report.learning_rates, IsEmpty());
   EXPECT_THAT(report.tables, IsEmpty());

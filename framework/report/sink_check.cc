@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -18,11 +19,19 @@ namespace {
 constexpr int64_t kMostPort = 65535;
 
 absl::Status check_directory(const std::string& where, const std::string& directory) {
-  bool leaves = directory.empty() || directory[0] == '/';
-  for (const absl::string_view part : absl::StrSplit(directory, '/')) leaves |= part == "..";
-  if (!leaves) return absl::OkStatus();
-  return wrong(where, absl::StrCat("directory is \"", directory,
-                                   "\"; it must be a path below output_dir, without \"..\""));
+  const std::vector<std::string> parts = absl::StrSplit(directory, '/');
+  for (const std::string& part : parts) {
+    if (!part.empty() && part != "." && part != "..") continue;
+    return wrong(where, absl::StrCat("directory is \"", directory,
+                                     "\"; it must be a path below output_dir, such as \"metrics\", "
+                                     "without \".\", \"..\" and double slashes"));
+  }
+  for (const char* own : {"checkpoints", "best", "logs"}) {
+    if (parts[0] != own) continue;
+    return wrong(where, absl::StrCat("directory is \"", directory, "\", which is below ", own,
+                                     ", a directory of Millrace's own; give another one"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status check_prometheus(const std::string& where, const PrometheusSinkConfig& config) {

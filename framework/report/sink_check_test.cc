@@ -34,6 +34,8 @@ TEST(SinkCheckTest, Mistakes) {
   expect("sink { csv { directory: \"\" } }", "run.sink[0].csv: directory is \"\"");
   expect("sink { csv { directory: \"/tmp\" } }", "must be a path below output_dir");
   expect("sink { tensorboard { directory: \"a/../..\" } }", "run.sink[0].tensorboard");
+  expect("sink { csv { directory: \"./x/\" } }", "without \".\", \"..\" and double slashes");
+  expect("sink { csv { directory: \"checkpoints\" } }", "a directory of Millrace's own");
   expect("sink { prometheus { port: 65536 } }", "port is 65536");
   expect("sink { prometheus { port: -1 } }", "port is -1");
   expect("sink { prometheus { address: \"localhost\" } }", "must be an IPv4 address");

@@ -133,8 +133,9 @@ void SliceMetrics::reset(Slice& slice) {
   }
 }
 
+// The ids that have a slice stay, so that reports one after the other have the same slices once the
+// smallest ids have come.
 void SliceMetrics::reset() {
-  if (options_.ids.empty()) ids_.clear();
   for (auto& [id, slice] : ids_) reset(slice);
   reset(other_);
   reset(none_);

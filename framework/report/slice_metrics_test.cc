@@ -58,6 +58,16 @@ TEST(SliceMetricsTest, EachIdHasItsOwn) {
   EXPECT_THAT(compute(slices), ElementsAre());
 }
 
+TEST(SliceMetricsTest, IdsStayOverReports) {
+  SliceMetrics slices = make({.name = "c", .max_ids = 2, .metrics = {"mean"}});
+  add({{1, true, 0.5f}, {2, true, 0.5f}}, slices);
+  slices.reset();
+  add({{2, true, 0.25f}, {7, true, 0.75f}}, slices);
+  EXPECT_THAT(compute(slices),
+              ElementsAre(Pair("c=2/examples", 1), Pair("c=2/mean", 0.25),
+                          Pair("c=other/examples", 1), Pair("c=other/mean", 0.75)));
+}
+
 TEST(SliceMetricsTest, NamedIdsHaveASliceAndNoOthers) {
   SliceMetrics slices = make({.name = "c", .ids = {9, -1}, .metrics = {"mean"}});
   add({{9, true, 0.5f}, {3, true, 0.25f}, {4, true, 0.75f}}, slices);

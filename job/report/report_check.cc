@@ -1,5 +1,6 @@
 #include "job/report/report_check.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -100,6 +101,11 @@ void check_slice(const TrainConfig& train, const std::string& where, const Slice
 void check_spans(const JobConfig& config, FieldErrors* errors) {
   const ReportConfig& report = config.run().report();
   errors->add(within("run.report", "moving_reports", report.moving_reports(), 2, kMostReports));
+  const auto& all = report.span();
+  if (report.has_moving_reports() &&
+      std::find(all.begin(), all.end(), ReportConfig::MOVING) == all.end()) {
+    errors->add(wrong("run.report.moving_reports", "there is no span MOVING; add it to span"));
+  }
   std::set<int> spans;
   for (const int span : report.span()) {
     const std::string name = ReportConfig::Span_Name(static_cast<ReportConfig::Span>(span));

@@ -55,6 +55,7 @@ TEST(ReportCheckTest, MistakesOfSpans) {
   expect("span: EPOCH span: EPOCH", "EPOCH is given twice");
   expect("span: WINDOW", "train.train_data has no windows");
   expect("span: MOVING moving_reports: 1", "moving_reports is 1");
+  expect("span: TOTAL moving_reports: 5", "there is no span MOVING");
   EXPECT_THAT(
       check(R"(feature { name: "total" kind: LABEL })", "report { span: TOTAL }"),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a label is named \"total\"")));

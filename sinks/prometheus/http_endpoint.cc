@@ -29,7 +29,10 @@ absl::Status unavailable(const HttpEndpointOptions& options, const char* doing) 
   const int error = errno;
   return absl::UnavailableError(
       absl::StrCat(doing, " ", options.address, ":", options.port, ": ", std::strerror(error),
-                   error == EADDRINUSE ? "; choose another port, or 0 for any free one" : ""));
+                   error == EADDRINUSE      ? "; choose another port, or 0 for any free one"
+                   : error == EADDRNOTAVAIL ? "; give an address of this machine"
+                   : error == EACCES        ? "; choose a port from 1024 on"
+                                            : ""));
 }
 
 std::string response(const char* status, const std::string& content_type, const std::string& body,
