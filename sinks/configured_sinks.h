@@ -11,8 +11,9 @@
 
 namespace millrace {
 
-// Makes the sinks of rank `rank`: run.sink, and the one of run.report.tensorboard unless run.sink
-// has one. Borrows `files`. Errors: those of the sinks, with their place in the configuration.
+// Makes the sinks of rank `rank`: run.sink, and a TensorBoard sink if run.report.tensorboard is
+// true and run.sink has none. Borrows `files`. Errors: a sink's error, with its place in the
+// configuration.
 absl::StatusOr<std::vector<NamedSink>> make_sinks(const JobConfig& config, FileSystem& files,
                                                   int rank);
 

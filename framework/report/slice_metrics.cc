@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-// Examples of one slice, gathered from those of a step.
+// Examples of one slice, gathered from the examples of a step.
 struct Gathered {
   std::vector<float> predictions, labels, weights;
   std::vector<int64_t> groups;

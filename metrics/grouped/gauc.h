@@ -21,7 +21,7 @@ enum class GroupWeight {
 //
 //   GAUC = sum over groups g of weight_g AUC_g / sum over groups g of weight_g
 //
-// AUC_g is that of AucMetric (auc.h) over the examples of the group. A group with one class only
+// AUC_g is the AUC of AucMetric (auc.h) over the examples of the group. A group with one class only
 // has no AUC; it is left out of both sums, and so is a group of one example. See GroupedMetric for
 // what the metric keeps.
 class GaucMetric : public GroupedMetric {

@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<Metric>> MapAtMetric::create(const CustomConfig& 
   return std::make_unique<MapAtMetric>(config.name());
 }
 
-// At each place of a tie of n examples, r of them relevant, an example is relevant with the
+// In a tie of n examples, r of them relevant, the example at each place is relevant with the
 // probability r / n; those before it in the tie then are with the probability (r - 1) / (n - 1).
 double MapAtMetric::compute_ranking(absl::Span<const Tie> ties, size_t positives) const {
   double sum = 0;

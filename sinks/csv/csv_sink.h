@@ -12,8 +12,8 @@
 namespace millrace {
 
 // Writes train.csv, a row for each report, and eval.csv, a row for each evaluation, into
-// `directory`. Columns: step, examples, epoch, window, seconds, eval.csv also set, then those of
-// values_of() (sinks/report_values.h). A value that a row does not have is an empty field.
+// `directory`. Columns: step, examples, epoch, window, seconds, eval.csv also set, then the numbers
+// of values_of() (sinks/report_values.h). A value that a row does not have is an empty field.
 class CsvSink : public Sink {
  public:
   // Borrows `files`.

@@ -112,7 +112,7 @@ void HttpEndpoint::serve() {
   while (wait(listener_, POLLIN, absl::InfiniteFuture())) {
     const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0) {
-      // Without descriptors the connection stays in the queue, and poll() returns at once.
+      // The connection stays in the queue if no descriptor is free, and poll() returns at once.
       if (errno == EMFILE || errno == ENFILE) ::poll(nullptr, 0, 100);
       continue;
     }

@@ -21,15 +21,15 @@ struct HttpEndpointOptions {
   absl::Duration client_timeout = absl::Seconds(2);
 };
 
-// Serves one page over HTTP/1.1, from a thread of its own, until it is destroyed. Answers one
-// request of one client after the other and closes the connection: 200 for GET and HEAD of the
+// Serves one page over HTTP/1.1 until the object is destroyed. A background thread answers one
+// request after the other and closes each connection: 200 for GET and HEAD of the
 // path, 404 for other paths, 405 for other methods, 400 for what is no request, and 431 for a
 // request of more than 8 KiB.
 class HttpEndpoint {
  public:
   // `page` returns the text of the page; the thread of the endpoint calls it. Errors: Unavailable,
-  // naming address and port, if the port is taken or the address is none of this machine;
-  // InvalidArgument for an address that is none.
+  // naming address and port, if the port is taken or this machine does not have the address;
+  // InvalidArgument if the address is not an IPv4 address.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> start(HttpEndpointOptions options,
                                                              std::function<std::string()> page);
   // Ends the thread. A client that is being answered may get a part of the answer.

@@ -20,7 +20,7 @@ namespace millrace {
 // until it is destroyed. A scrape copies a text, and never waits for training.
 class PrometheusSink : public Sink {
  public:
-  // Borrows `clock`. Errors: those of HttpEndpoint::start().
+  // Borrows `clock`. Errors: see HttpEndpoint::start().
   static absl::StatusOr<std::unique_ptr<PrometheusSink>> create(const std::string& address,
                                                                 int port, Clock& clock);
 

@@ -22,12 +22,12 @@ std::string tfrecord(absl::string_view data);
 class EventFile {
  public:
   // Creates the file and writes its first event, the version of the format. `wall_time`: seconds
-  // since 1970. Borrows `files`. Errors: those of FileSystem::create and WritableFile::append.
+  // since 1970. Borrows `files`. Errors: see FileSystem::create and WritableFile::append.
   static absl::StatusOr<std::unique_ptr<EventFile>> create(FileSystem& files,
                                                            const std::string& path,
                                                            double wall_time);
 
-  // Errors: those of WritableFile.
+  // Errors: see WritableFile.
   absl::Status write(const tensorboard::Event& event);
   absl::Status flush() { return file_->sync(); }
 
@@ -38,7 +38,7 @@ class EventFile {
 };
 
 // Returns the events of a file. Errors: DataLoss for a record that is not whole or whose checksums
-// are not those of its bytes.
+// do not match its bytes.
 absl::StatusOr<std::vector<tensorboard::Event>> read_events(absl::string_view bytes);
 
 }  // namespace millrace

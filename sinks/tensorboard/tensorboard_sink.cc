@@ -27,7 +27,7 @@ double TensorBoardSink::wall_time() const {
   return absl::ToDoubleSeconds(clock_.now() - absl::UnixEpoch());
 }
 
-// Makes a file of its own for each run: TensorBoard reads those of a directory by their names.
+// Creates one file per run. TensorBoard reads the files of a directory in the order of their names.
 absl::Status TensorBoardSink::open() {
   RETURN_IF_ERROR(files_.create_directories(options_.directory));
   const std::string name = absl::StrCat(

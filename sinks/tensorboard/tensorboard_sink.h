@@ -22,9 +22,9 @@ struct TensorBoardSinkOptions {
 };
 
 // Writes an event file for each run: a scalar for each number of values_of() (report_values.h), by
-// "train/NAME" for metrics, rates and values of training and "SET/NAME" for those of an evaluation
-// set, and the configuration as text. TensorBoard shows events of a resumed run instead of those of
-// later steps that the run before it had written. Infinite numbers and not-a-number are omitted.
+// "train/NAME" for numbers of training and "SET/NAME" for numbers of an evaluation set, and the
+// configuration as text. When a run resumes, TensorBoard drops the events of later steps that the
+// previous run wrote. Infinite numbers and not-a-number are omitted.
 class TensorBoardSink : public Sink {
  public:
   // Borrows `files` and `clock`.
