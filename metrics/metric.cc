@@ -35,7 +35,10 @@ absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
   if (metric_registry().find(base) == nullptr) {
     std::vector<std::string> names;
     for (const std::string& known : metric_names()) names.push_back(listed_name(known));
-    const std::string near = nearest(name, names);
+    const std::string with_cutoff = absl::StrCat(base, "_at");
+    const std::string near = metric_registry().find(with_cutoff) != nullptr
+                                 ? listed_name(with_cutoff)
+                                 : nearest(name, names);
     return absl::NotFoundError(
         absl::StrCat("no metric \"", name, "\"",
                      near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),

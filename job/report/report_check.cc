@@ -79,7 +79,8 @@ void check_slice(const TrainConfig& train, const std::string& where, const Slice
     errors->add(wrong(where, absl::StrCat("there are ", slice.id_size(), " ids; at most ",
                                           kMostSlices, " can have a slice")));
   }
-  if (slice.id_size() > 0 && slice.has_max_ids()) {
+  // `config defaults` writes defaults out.
+  if (slice.id_size() > 0 && slice.max_ids() != SliceConfig::default_instance().max_ids()) {
     errors->add(wrong(where, "id and max_ids are both given; remove one of them"));
   }
   std::set<int64_t> ids;
@@ -102,7 +103,8 @@ void check_spans(const JobConfig& config, FieldErrors* errors) {
   const ReportConfig& report = config.run().report();
   errors->add(within("run.report", "moving_reports", report.moving_reports(), 2, kMostReports));
   const auto& all = report.span();
-  if (report.has_moving_reports() &&
+  // `config defaults` writes defaults out.
+  if (report.moving_reports() != ReportConfig::default_instance().moving_reports() &&
       std::find(all.begin(), all.end(), ReportConfig::MOVING) == all.end()) {
     errors->add(wrong("run.report.moving_reports", "there is no span MOVING; add it to span"));
   }
