@@ -12,12 +12,11 @@ namespace millrace {
 
 // The prediction, class and weight of one example.
 struct ScoredExample {
+  static constexpr size_t kSavedBytes = 8;  // that write_example() appends
+
   float prediction = 0;
   float signed_weight = 0;  // negative for a negative example
 };
-
-// Number of bytes that write_example() appends.
-inline constexpr size_t kSavedExampleBytes = 8;
 
 // Sums of weights.
 struct ClassWeights {

@@ -45,7 +45,7 @@ TEST(ScoredExampleTest, BytesOfAnExampleThatNoMetricKeepsAreRefused) {
   const auto read = [](const ScoredExample& example) {
     ByteWriter writer;
     write_example(example, &writer);
-    EXPECT_EQ(writer.bytes().size(), kSavedExampleBytes);
+    EXPECT_EQ(writer.bytes().size(), ScoredExample::kSavedBytes);
     ByteReader reader(writer.bytes());
     ScoredExample copy;
     return read_example(&reader, &copy) && copy.prediction == example.prediction &&

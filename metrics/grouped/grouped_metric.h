@@ -5,20 +5,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "absl/types/span.h"
-#include "metrics/metric.h"
+#include "base/byte_stream.h"
+#include "metrics/kept_examples_metric.h"
 
 namespace millrace {
 
 // An example as metrics in groups keep it.
 struct GroupedExample {
+  static constexpr size_t kSavedBytes = 16;  // int64 and two float32
+
   int64_t group = 0;
   float prediction = 0;
   float value = 0;  // what the metric keeps besides, such as the label
 };
+
+// For KeptExamplesMetric.
+void write_example(const GroupedExample& example, ByteWriter* writer);
+bool read_example(ByteReader* reader, GroupedExample* example);
 
 // Base class of metrics that have a value for each group, such as a user or a request, and are the
 // mean of these by the weights of groups:
@@ -30,14 +35,9 @@ struct GroupedExample {
 // that came without a group or with a number that is not-a-number.
 //
 // Keeps every example exactly: 16 bytes an example. compute() sorts them, O(n log n).
-class GroupedMetric : public Metric {
+class GroupedMetric : public KeptExamplesMetric<GroupedExample> {
  public:
-  void update(const MetricInput& input) override;
   double compute() const override;
-  void reset() override;
-  void merge(const Metric& other) override;
-  std::string save() const override;
-  absl::Status merge_saved(absl::string_view bytes) override;
 
  protected:
   struct GroupResult {
@@ -55,9 +55,8 @@ class GroupedMetric : public Metric {
       absl::Span<const GroupedExample> examples) const = 0;
 
  private:
-  // The order has no meaning: compute() sorts the examples in place.
-  mutable std::vector<GroupedExample> examples_;
-  bool not_a_number_ = false;  // true after an example without a number or without a group
+  std::optional<GroupedExample> keep(const MetricInput& input, size_t example) const override;
+  bool may_keep(const GroupedExample& example) const override { return is_kept(example.value); }
 };
 
 }  // namespace millrace
