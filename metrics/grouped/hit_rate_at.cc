@@ -1,23 +1,13 @@
 #include "metrics/grouped/hit_rate_at.h"
 
-#include "metrics/metric_registry.h"
-
 namespace millrace {
 namespace {
 
 MILLRACE_REGISTER_METRIC(hit_rate_at, "share of groups with a relevant example among the first K",
-                         &HitRateAtMetric::create,
-                         {.direction = MetricDirection::kHigherIsBetter,
-                          .needs_groups = true,
-                          .keeps_examples = true,
-                          .ignores_weights = true,
-                          .cutoff = MetricCutoff::kRequired});
+                         &create_ranking_metric<HitRateAtMetric>,
+                         ranking_traits(MetricCutoff::kRequired));
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<Metric>> HitRateAtMetric::create(const CustomConfig& config) {
-  return std::make_unique<HitRateAtMetric>(config.name());
-}
 
 // Within a tie of n examples, r of them relevant, the first m hold none with the probability
 // C(n - r, m) / C(n, m), which is a product over m factors.

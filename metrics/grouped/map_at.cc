@@ -2,24 +2,14 @@
 
 #include <algorithm>
 
-#include "metrics/metric_registry.h"
-
 namespace millrace {
 namespace {
 
 MILLRACE_REGISTER_METRIC(map_at, "mean average precision of the first K of each group",
-                         &MapAtMetric::create,
-                         {.direction = MetricDirection::kHigherIsBetter,
-                          .needs_groups = true,
-                          .keeps_examples = true,
-                          .ignores_weights = true,
-                          .cutoff = MetricCutoff::kRequired});
+                         &create_ranking_metric<MapAtMetric>,
+                         ranking_traits(MetricCutoff::kRequired));
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<Metric>> MapAtMetric::create(const CustomConfig& config) {
-  return std::make_unique<MapAtMetric>(config.name());
-}
 
 // In a tie of n examples, r of them relevant, the example at each place is relevant with the
 // probability r / n; those before it in the tie then are with the probability (r - 1) / (n - 1).

@@ -2,11 +2,10 @@
 #ifndef MILLRACE_METRICS_GROUPED_MAP_AT_H_
 #define MILLRACE_METRICS_GROUPED_MAP_AT_H_
 
-#include <memory>
 #include <string>
 #include <utility>
 
-#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "metrics/grouped/ranking_metric.h"
 
 namespace millrace {
@@ -18,8 +17,6 @@ namespace millrace {
 // See RankingMetric for groups, weights and ties.
 class MapAtMetric : public RankingMetric {
  public:
-  // `config`: the name with the cutoff.
-  static absl::StatusOr<std::unique_ptr<Metric>> create(const CustomConfig& config);
   explicit MapAtMetric(std::string name) : RankingMetric(std::move(name)) {}
 
  protected:

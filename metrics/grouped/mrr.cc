@@ -1,23 +1,13 @@
 #include "metrics/grouped/mrr.h"
 
-#include "metrics/metric_registry.h"
-
 namespace millrace {
 namespace {
 
 MILLRACE_REGISTER_METRIC(mrr, "mean of 1 / rank of the first relevant example of each group",
-                         &MrrMetric::create,
-                         {.direction = MetricDirection::kHigherIsBetter,
-                          .needs_groups = true,
-                          .keeps_examples = true,
-                          .ignores_weights = true,
-                          .cutoff = MetricCutoff::kOptional});
+                         &create_ranking_metric<MrrMetric>,
+                         ranking_traits(MetricCutoff::kOptional));
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<Metric>> MrrMetric::create(const CustomConfig& config) {
-  return std::make_unique<MrrMetric>(config.name());
-}
 
 // The first tie with a relevant example decides. Of its n examples r are relevant; the first of
 // them is at place j with the probability C(n - j, r - 1) / C(n, r).

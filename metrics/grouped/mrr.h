@@ -2,11 +2,10 @@
 #ifndef MILLRACE_METRICS_GROUPED_MRR_H_
 #define MILLRACE_METRICS_GROUPED_MRR_H_
 
-#include <memory>
 #include <string>
 #include <utility>
 
-#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "metrics/grouped/ranking_metric.h"
 
 namespace millrace {
@@ -15,8 +14,6 @@ namespace millrace {
 // rank is above k. See RankingMetric for groups, weights and ties.
 class MrrMetric : public RankingMetric {
  public:
-  // `config`: the name with the cutoff, if there is one.
-  static absl::StatusOr<std::unique_ptr<Metric>> create(const CustomConfig& config);
   explicit MrrMetric(std::string name) : RankingMetric(std::move(name)) {}
 
  protected:

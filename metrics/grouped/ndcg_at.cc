@@ -6,7 +6,6 @@
 #include <limits>
 #include <vector>
 
-#include "metrics/metric_registry.h"
 #include "proto/metric_options.pb.h"
 
 namespace millrace {
@@ -16,12 +15,7 @@ double discount(size_t rank) { return 1 / std::log2(static_cast<double>(rank) + 
 
 MILLRACE_REGISTER_METRIC(ndcg_at,
                          "normalised discounted cumulative gain of the first K of each group",
-                         &NdcgAtMetric::create,
-                         {.direction = MetricDirection::kHigherIsBetter,
-                          .needs_groups = true,
-                          .keeps_examples = true,
-                          .ignores_weights = true,
-                          .cutoff = MetricCutoff::kRequired});
+                         &NdcgAtMetric::create, ranking_traits(MetricCutoff::kRequired));
 
 }  // namespace
 

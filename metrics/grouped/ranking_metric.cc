@@ -19,6 +19,14 @@ float RankingMetric::value_of(const MetricInput& input, size_t example) const {
   return input.labels[example];
 }
 
+MetricTraits ranking_traits(MetricCutoff cutoff) {
+  return {.direction = MetricDirection::kHigherIsBetter,
+          .needs_groups = true,
+          .keeps_examples = true,
+          .ignores_weights = true,
+          .cutoff = cutoff};
+}
+
 std::optional<GroupedMetric::GroupResult> RankingMetric::compute_group(
     absl::Span<const GroupedExample> examples) const {
   std::vector<Tie> ties;

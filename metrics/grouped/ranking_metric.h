@@ -3,6 +3,7 @@
 #define MILLRACE_METRICS_GROUPED_RANKING_METRIC_H_
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "metrics/grouped/grouped_metric.h"
+#include "metrics/metric_registry.h"
 
 namespace millrace {
 
@@ -55,6 +57,15 @@ class RankingMetric : public GroupedMetric {
   const std::string name_;
   const size_t cutoff_;
 };
+
+// Returns the traits of a metric of rankings.
+MetricTraits ranking_traits(MetricCutoff cutoff);
+
+// The factory of a metric of rankings without options: `config` has its name alone.
+template <typename RankingMetricType>
+absl::StatusOr<std::unique_ptr<Metric>> create_ranking_metric(const CustomConfig& config) {
+  return std::make_unique<RankingMetricType>(config.name());
+}
 
 }  // namespace millrace
 
