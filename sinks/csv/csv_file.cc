@@ -1,14 +1,13 @@
 #include "sinks/csv/csv_file.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
+#include "sinks/number_text.h"
 
 namespace millrace {
 namespace {
@@ -31,11 +30,7 @@ std::string csv_field(absl::string_view text) {
 }
 
 std::string csv_number(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char buffer[32];
-  const std::to_chars_result end = std::to_chars(buffer, buffer + sizeof(buffer), value);
-  return std::string(buffer, end.ptr);
+  return number_text(value, {"nan", "inf", "-inf"});
 }
 
 bool next_csv_record(absl::string_view& text, std::vector<std::string>& fields) {

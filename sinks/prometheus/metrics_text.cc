@@ -1,10 +1,8 @@
 #include "sinks/prometheus/metrics_text.h"
 
-#include <charconv>
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "sinks/number_text.h"
 #include "sinks/valid_utf8.h"
 
 namespace millrace {
@@ -18,13 +16,7 @@ constexpr char kValue[] = "millrace_value";
 constexpr char kValueHelp[] = "Values that hooks and the model reported.";
 constexpr char kTrain[] = "train";
 
-std::string number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
-  char buffer[32];
-  const std::to_chars_result end = std::to_chars(buffer, buffer + sizeof(buffer), value);
-  return std::string(buffer, end.ptr);
-}
+std::string number(double value) { return number_text(value, {"NaN", "+Inf", "-Inf"}); }
 
 std::string labels(const std::string& name, const std::string& value) {
   return absl::StrCat("{", prometheus_label(name, value), "}");

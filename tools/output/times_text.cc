@@ -28,7 +28,11 @@ std::string times_text(const RunTimes& times) {
   double other = absl::ToDoubleSeconds(times.other);
   for (const auto& [name, time] : parts) {
     const double seconds = absl::ToDoubleSeconds(time);
-    seconds < kLeastShare* total ? void(other += seconds) : add(name, seconds);
+    if (seconds < kLeastShare * total) {
+      other += seconds;
+    } else {
+      add(name, seconds);
+    }
   }
   if (other >= kLeastShare * total) add("other", other);
   add("total", total);
