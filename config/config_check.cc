@@ -32,6 +32,7 @@
 #include "io/feature_schema_check.h"
 #include "job/generate/generated_rows_check.h"
 #include "losses/task_check.h"
+#include "metrics/metric_registry.h"
 #include "optim/clipping_check.h"
 #include "optim/dense_optimizer_check.h"
 #include "optim/moving_average_check.h"
@@ -113,12 +114,7 @@ void check_metric_list(const std::string& list,
 void check_metric_messages(const TrainConfig& train, FieldErrors* errors) {
   std::set<std::string> used;
   const auto add = [&](const google::protobuf::RepeatedPtrField<std::string>& metrics) {
-    for (const std::string& name : metrics) {
-      used.insert(name);
-      // "ndcg_at" has the message of "ndcg@10", and "mrr" that of "mrr@10".
-      const std::string base = name.substr(0, name.find('@'));
-      used.insert({base, base + "_at"});
-    }
+    for (const std::string& name : metrics) used.insert(registered_metric_name(name));
   };
   add(train.metric());
   for (const EvaluationSetConfig& set : train.eval_data()) add(set.metric());
