@@ -118,6 +118,18 @@ TEST(JobCheckTest, DefaultsMayBeWrittenOut) {
   EXPECT_OK(check_job(full));
 }
 
+TEST(JobCheckTest, MetricsOnTheLogLineExist) {
+  const std::string sliced = absl::StrCat(
+      kKnown, "feature { name: \"c\" } table { name: \"c\" dim: 2 } slice { feature: \"c\" ");
+  for (const char* rest : {"}", "metric: \"auc\" }", "id: 7 metric: \"auc\" }"}) {
+    EXPECT_OK(check(sliced + rest, "log { metric: \"auc\" metric: \"c=7/auc\" }")) << rest;
+  }
+  EXPECT_THAT(std::string(check(sliced + "id: 7 }", "log { metric: \"c=8/auc\" }").message()),
+              HasSubstr("run.log.metric[0] \"c=8/auc\""));
+  EXPECT_THAT(std::string(check(kKnown, "log { metric: \"eval/auc\" }").message()),
+              HasSubstr("write \"auc\""));
+}
+
 TEST(JobCheckTest, ADirectionThatContradictsTheMetric) {
   const std::string when = "when { every_steps: 5 } ";
   for (const std::string& wrong :

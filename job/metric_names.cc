@@ -285,8 +285,7 @@ absl::Status MetricNames::check_shown(absl::string_view where, absl::string_view
   }
   // The data decides which ids have a slice.
   for (const SliceConfig& slice : config_.train().slice()) {
-    const bool any_id = slice.id().empty() && slice.metric().empty();
-    if (any_id && absl::StartsWith(metric, absl::StrCat(slice.feature(), "="))) {
+    if (slice.id().empty() && absl::StartsWith(metric, absl::StrCat(slice.feature(), "="))) {
       return absl::OkStatus();
     }
   }
