@@ -29,9 +29,7 @@ std::string csv_field(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
-std::string csv_number(double value) {
-  return number_text(value, {"nan", "inf", "-inf"});
-}
+std::string csv_number(double value) { return number_text(value, {"nan", "inf", "-inf"}); }
 
 bool next_csv_record(absl::string_view& text, std::vector<std::string>& fields) {
   fields.assign(1, "");
