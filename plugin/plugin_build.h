@@ -11,7 +11,6 @@
 #include "base/version.h"
 #include "framework/hook.h"
 #include "framework/hook_registry.h"
-#include "plugin/header_digest.h"
 #include "plugin/plugin_note.h"
 
 #define MILLRACE_TEXT_OF_(x) #x
@@ -68,7 +67,6 @@ constexpr PluginBuild this_plugin_build() {
                 ", c++abi " MILLRACE_TEXT_OF(__GXX_ABI_VERSION) ", cxx11 " MILLRACE_TEXT_OF(
                     _GLIBCXX_USE_CXX11_ABI) MILLRACE_SANITIZER);
   set_note_text(build.libtorch_version, TORCH_VERSION);
-  set_note_text(build.headers, kPluginHeaders);
   return build;
 }
 

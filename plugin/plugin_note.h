@@ -15,9 +15,9 @@
 
 namespace millrace {
 
-// Raised with every change of the notes or of plugin/plugin_abi.h. A plugin of another version is
-// refused. Changes of classes that cross the border change PluginBuild::headers by themselves.
-inline constexpr uint32_t kPluginAbiVersion = 2;
+// Raised with every change of the notes, of plugin/plugin_abi.h, or of the functions of Hook and
+// HookContext: a plugin of another version is refused.
+inline constexpr uint32_t kPluginAbiVersion = 1;
 
 inline constexpr char kPluginNoteName[] = "Millrace";
 inline constexpr char kPluginMagic[8] = {'M', 'R', 'P', 'L', 'U', 'G', '\r', '\n'};
@@ -38,9 +38,6 @@ struct PluginBuild {
   char millrace_version[32];
   char compiler_abi[64];
   char libtorch_version[32];
-  // SHA-256, in hexadecimal digits, of all headers of Millrace that framework/hook.h and
-  // framework/hook_registry.h include, comments omitted.
-  char headers[68];
 
   friend bool operator==(const PluginBuild&, const PluginBuild&) = default;
 };

@@ -59,37 +59,3 @@ exported_symbols = rule(
     implementation = _exported_symbols_impl,
     attrs = {"list": attr.label(mandatory = True, allow_single_file = True)},
 )
-
-def _is_own_header(file):
-    return file.extension == "h" and file.owner.workspace_name == Label("//:millrace").workspace_name
-
-def _path_in_repository(file):
-    return file.owner.package + "/" + file.basename
-
-def _header_digest_impl(ctx):
-    headers = depset(transitive = [dep[CcInfo].compilation_context.headers for dep in ctx.attr.deps])
-    own = sorted([file for file in headers.to_list() if _is_own_header(file)], key = _path_in_repository)
-    arguments = ctx.actions.args()
-    arguments.add(ctx.outputs.out)
-    arguments.add_all(own)
-    ctx.actions.run(
-        executable = ctx.executable._tool,
-        arguments = [arguments],
-        inputs = own,
-        outputs = [ctx.outputs.out],
-        mnemonic = "HeaderDigest",
-        progress_message = "Digesting %d headers for plugins" % len(own),
-        use_default_shell_env = True,
-    )
-
-header_digest = rule(
-    doc = """A header, `out`, with the digest of all headers of this repository that `deps` can include.
-
-The digest of a plugin and of its program are equal only if both were compiled against the same classes.""",
-    implementation = _header_digest_impl,
-    attrs = {
-        "deps": attr.label_list(providers = [CcInfo]),
-        "out": attr.output(mandatory = True),
-        "_tool": attr.label(default = "//plugin:header_digest.sh", allow_single_file = True, executable = True, cfg = "host"),
-    },
-)

@@ -28,8 +28,7 @@ std::string notes_text(const PluginNotes& notes) {
   const PluginBuild& build = notes.build;
   std::string text = absl::StrCat(
       "interface: version ", build.abi_version, "\nMillrace:  ", build.millrace_version,
-      "\ncompiler:  ", build.compiler_abi, "\nLibTorch:  ", build.libtorch_version,
-      "\nheaders:   ", build.headers, "\nhooks:\n");
+      "\ncompiler:  ", build.compiler_abi, "\nLibTorch:  ", build.libtorch_version, "\nhooks:\n");
   for (const PluginHookText& hook : notes.hooks) {
     absl::StrAppend(&text, "  ", hook.name, ": ", hook.description,
                     " (an error: ", on_error_word(hook.on_error), ")\n");
@@ -52,7 +51,6 @@ Json notes_json(const PluginNotes& notes) {
           {"millrace_version", notes.build.millrace_version},
           {"compiler", notes.build.compiler_abi},
           {"libtorch_version", notes.build.libtorch_version},
-          {"headers", notes.build.headers},
           {"sizes", sizes},
           {"hooks", hooks}};
 }
