@@ -13,6 +13,16 @@ absl::Status equal(absl::string_view what, absl::string_view its, absl::string_v
                                                  ": build it again with the same"));
 }
 
+// Types of equal sizes may have their functions or members in another order.
+absl::Status check_headers(absl::string_view its, absl::string_view ours) {
+  constexpr size_t kShown = 12;  // digits that tell them apart
+  if (its == ours) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "it was built against other headers of Millrace (digest ", its.substr(0, kShown),
+      "…; this program's is ", ours.substr(0, kShown),
+      "…): build it again in the checkout of Millrace that this program was built from"));
+}
+
 }  // namespace
 
 absl::Status check_plugin_build(const PluginBuild& build) {
@@ -27,7 +37,7 @@ absl::Status check_plugin_build(const PluginBuild& build) {
         absl::StrCat(type, " has ", build.sizes[i], " bytes in it and ", ours.sizes[i],
                      " in this program: build it again with the headers of this program"));
   }
-  return absl::OkStatus();
+  return check_headers(build.headers_digest, ours.headers_digest);
 }
 
 }  // namespace millrace

@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "framework/hook.h"
 #include "framework/hook_registry.h"
+#include "plugin/border_digest.h"
 #include "plugin/plugin_note.h"
 
 #define MILLRACE_TEXT_OF_(x) #x
@@ -67,6 +68,7 @@ constexpr PluginBuild this_plugin_build() {
                 ", c++abi " MILLRACE_TEXT_OF(__GXX_ABI_VERSION) ", cxx11 " MILLRACE_TEXT_OF(
                     _GLIBCXX_USE_CXX11_ABI) MILLRACE_SANITIZER);
   set_note_text(build.libtorch_version, TORCH_VERSION);
+  set_note_text(build.headers_digest, kBorderDigest);
   return build;
 }
 

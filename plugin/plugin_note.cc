@@ -42,6 +42,7 @@ absl::StatusOr<PluginBuild> read_build(absl::string_view content) {
   RETURN_IF_ERROR(check_text(build.millrace_version, "version of Millrace"));
   RETURN_IF_ERROR(check_text(build.compiler_abi, "compiler"));
   RETURN_IF_ERROR(check_text(build.libtorch_version, "version of LibTorch"));
+  RETURN_IF_ERROR(check_text(build.headers_digest, "digest of headers"));
   return build;
 }
 

@@ -15,9 +15,10 @@
 
 namespace millrace {
 
-// Raised with every change of the notes, of plugin/plugin_abi.h, or of the functions of Hook and
-// HookContext: a plugin of another version is refused.
-inline constexpr uint32_t kPluginAbiVersion = 1;
+// Raised with every change of the notes or of plugin/plugin_abi.h: a plugin of another version is
+// refused. Changes of what plugins and programs exchange, Hook and HookContext above all, need no
+// new version: the digest of their headers follows from them.
+inline constexpr uint32_t kPluginAbiVersion = 2;
 
 inline constexpr char kPluginNoteName[] = "Millrace";
 inline constexpr char kPluginMagic[8] = {'M', 'R', 'P', 'L', 'U', 'G', '\r', '\n'};
@@ -38,6 +39,7 @@ struct PluginBuild {
   char millrace_version[32];
   char compiler_abi[64];
   char libtorch_version[32];
+  char headers_digest[68];  // kBorderDigest
 
   friend bool operator==(const PluginBuild&, const PluginBuild&) = default;
 };

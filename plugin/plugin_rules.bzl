@@ -59,3 +59,50 @@ exported_symbols = rule(
     implementation = _exported_symbols_impl,
     attrs = {"list": attr.label(mandatory = True, allow_single_file = True)},
 )
+
+def _in_repository(file):
+    """The path of a file as `#include` names it, the same in every workspace."""
+    path = file.short_path
+    return path[path.index("/", len("../")) + 1:] if path.startswith("../") else path
+
+def _is_own(file):
+    """True for a header of this repository, except precompiled ones, which no `#include` names."""
+    own = file.owner.workspace_name == Label("//:millrace").workspace_name
+    return own and not file.is_directory and not _in_repository(file).startswith("bazel/")
+
+def _border_digest_impl(ctx):
+    contexts = [dep[CcInfo].compilation_context for dep in ctx.attr.deps]
+    roots = [header for context in contexts for header in context.direct_public_headers]
+    all_headers = depset(transitive = [context.headers for context in contexts]).to_list()
+    headers = [header for header in all_headers if _is_own(header)]
+    digest = ctx.actions.declare_file(ctx.label.name + ".h")
+    listed = ctx.actions.declare_file(ctx.label.name + ".txt")
+    arguments = ctx.actions.args()
+    arguments.add_all([digest, listed])
+    arguments.add_all([_in_repository(root) for root in roots])
+    arguments.add("--")
+    arguments.add_all(["%s=%s" % (_in_repository(header), header.path) for header in headers])
+    ctx.actions.run(
+        inputs = headers,
+        outputs = [digest, listed],
+        executable = ctx.executable._write,
+        arguments = [arguments],
+        mnemonic = "BorderDigest",
+        progress_message = "Digesting the headers that plugins share with programs",
+    )
+    return [
+        DefaultInfo(files = depset([digest])),
+        OutputGroupInfo(headers = depset([listed] + headers)),
+    ]
+
+border_digest = rule(
+    doc = """Makes NAME.h with the digest of all headers of this repository that those of `deps` include.
+
+    Bazel knows which headers these are, the generated ones among them. Comments, white space, the configuration
+    and the workspace in which Millrace is built change nothing. Output group `headers`: NAME.txt, their paths, and the headers among which they are.""",
+    implementation = _border_digest_impl,
+    attrs = {
+        "deps": attr.label_list(providers = [CcInfo], mandatory = True),
+        "_write": attr.label(default = "//plugin:write_border_digest", executable = True, cfg = "exec"),
+    },
+)

@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Raw{"no hooks", "has 0 hooks and its notes have 1"},
                     Raw{"another hook", "lacks the hook \"raw\""},
                     Raw{"no factory", "lacks the hook \"raw\""}, Raw{"null table", "has 0 hooks"},
-                    Raw{"another version", "has version 3"}, Raw{"another size", "and 8 bytes"},
+                    Raw{"another version", "has version 99"}, Raw{"another size", "and 8 bytes"},
                     Raw{"throws in create", "its factory: no hook today"},
                     Raw{"throws a number in create", "its factory: something was thrown"},
                     Raw{"returns null from create", "its factory returned none"},

@@ -161,8 +161,16 @@ const std::vector<Wrong>& wrong_plugins() {
        [](auto&, auto elf) { std::memset(elf.hook_note().content.name, 'x', 64); },
        "name of a hook without end"},
       {"WrongMagic", [](auto&, auto elf) { elf.build_note().content.magic[3] ^= 1; }, "magic"},
-      {"WrongAbi", [](auto&, auto elf) { elf.build_note().content.abi_version = 2; },
-       "version 2 of the plugin interface"},
+      {"WrongAbi", [](auto&, auto elf) { elf.build_note().content.abi_version = 99; },
+       "version 99 of the plugin interface"},
+      // The note of version 1 ended before the digest of headers.
+      {"NoteOfVersion1",
+       [](auto&, auto elf) {
+         PluginBuild& build = elf.build_note().content;
+         build.abi_version = 1;
+         build.bytes = offsetof(PluginBuild, headers_digest);
+       },
+       "it has version 1 of the plugin interface; this program has version 2: build it again"},
       {"WrongSizeOfTheNote", [](auto&, auto elf) { elf.build_note().content.bytes = 4; },
        "and says 4"},
       {"WrongSizeOfAType", [](auto&, auto elf) { elf.build_note().content.sizes[3] += 8; },
@@ -178,6 +186,15 @@ const std::vector<Wrong>& wrong_plugins() {
       {"WrongLibTorch",
        [](auto&, auto elf) { std::strcpy(elf.build_note().content.libtorch_version, "1.0.0"); },
        "built with LibTorch 1.0.0"},
+      {"OtherHeaders",
+       [](auto&, auto elf) { std::memset(elf.build_note().content.headers_digest, 'a', 64); },
+       "built against other headers of Millrace (digest aaaaaaaaaaaa…; this program's is "},
+      {"OtherHeadersSayWhatToDo",
+       [](auto&, auto elf) { elf.build_note().content.headers_digest[0] ^= 1; },
+       "build it again in the checkout of Millrace that this program was built from"},
+      {"NoDigestOfHeaders",
+       [](auto&, auto elf) { elf.build_note().content.headers_digest[0] = '\0'; },
+       "digest of headers without text"},
       {"EndlessText",
        [](auto&, auto elf) { std::memset(elf.build_note().content.libtorch_version, '2', 32); },
        "without end"},

@@ -28,7 +28,8 @@ std::string notes_text(const PluginNotes& notes) {
   const PluginBuild& build = notes.build;
   std::string text = absl::StrCat(
       "interface: version ", build.abi_version, "\nMillrace:  ", build.millrace_version,
-      "\ncompiler:  ", build.compiler_abi, "\nLibTorch:  ", build.libtorch_version, "\nhooks:\n");
+      "\ncompiler:  ", build.compiler_abi, "\nLibTorch:  ", build.libtorch_version,
+      "\nheaders:   ", build.headers_digest, "\nhooks:\n");
   for (const PluginHookText& hook : notes.hooks) {
     absl::StrAppend(&text, "  ", hook.name, ": ", hook.description,
                     " (an error: ", on_error_word(hook.on_error), ")\n");
@@ -51,6 +52,7 @@ Json notes_json(const PluginNotes& notes) {
           {"millrace_version", notes.build.millrace_version},
           {"compiler", notes.build.compiler_abi},
           {"libtorch_version", notes.build.libtorch_version},
+          {"headers_sha256", notes.build.headers_digest},
           {"sizes", sizes},
           {"hooks", hooks}};
 }
