@@ -18,18 +18,29 @@ namespace {
 #if defined(__aarch64__)
 constexpr uint16_t kMachine = EM_AARCH64;
 constexpr uint32_t kIndirectRelocation = R_AARCH64_IRELATIVE;
+constexpr uint32_t kRelativeRelocation = R_AARCH64_RELATIVE;
+constexpr uint32_t kCopyRelocation = R_AARCH64_COPY;
+constexpr uint32_t kWideRelocation = R_AARCH64_TLSDESC;
 constexpr uint64_t kPage = 65536;  // the largest that a kernel may use
 #else
 constexpr uint16_t kMachine = EM_X86_64;
 constexpr uint32_t kIndirectRelocation = R_X86_64_IRELATIVE;
+constexpr uint32_t kRelativeRelocation = R_X86_64_RELATIVE;
+constexpr uint32_t kCopyRelocation = R_X86_64_COPY;
+constexpr uint32_t kWideRelocation = R_X86_64_TLSDESC;
 constexpr uint64_t kPage = 4096;
 #endif
 
 constexpr int kMostSegments = 64;
 constexpr size_t kMostNoteBytes = 1 << 16;
 constexpr size_t kMostNotes = 1024;
+constexpr uint64_t kMostMemory = 1ULL << 46;
 // DT_RELR and its companions; <elf.h> of older systems lacks them.
 constexpr int64_t kRelrSize = 35, kRelr = 36, kRelrEntry = 37;
+constexpr uint32_t kNoRelocation = 0;  // R_*_NONE of either processor
+constexpr uint64_t kWord = 8;          // bytes that most relocations write
+// The index of a version is the lower 15 bits of an entry of the table of versions.
+constexpr uint16_t kVersionBits = 0x7fff;
 
 absl::Status bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
@@ -82,7 +93,13 @@ class ElfParser {
     RETURN_IF_ERROR(read_symbols());
     RETURN_IF_ERROR(check_relocations(DT_RELA, DT_RELASZ));
     RETURN_IF_ERROR(check_relocations(DT_JMPREL, DT_PLTRELSZ));
+    RETURN_IF_ERROR(check_packed_relocations());
     RETURN_IF_ERROR(check_tables());
+    RETURN_IF_ERROR(check_versions());
+    file_.bytes_ = bytes_;
+    for (const Elf64_Phdr& segment : loaded_) {
+      file_.segments_.push_back({segment.p_vaddr, segment.p_offset, segment.p_filesz});
+    }
     return std::move(file_);
   }
 
@@ -130,7 +147,7 @@ class ElfParser {
     ASSIGN_OR_RETURN(
         const absl::string_view table,
         range(header_.e_phoff, header_.e_phnum * sizeof(Elf64_Phdr), "table of segments"));
-    std::vector<Elf64_Phdr> notes;
+    std::vector<Elf64_Phdr> notes, inner;
     bool stack = false;
     for (int i = 0; i < header_.e_phnum; ++i) {
       const auto segment = copy<Elf64_Phdr>(table, i * sizeof(Elf64_Phdr));
@@ -141,25 +158,46 @@ class ElfParser {
           dynamic_ = segment;
           break;
         case PT_NOTE: notes.push_back(segment); break;
+        case PT_TLS:
+        case PT_GNU_RELRO: inner.push_back(segment); break;
         case PT_INTERP: return bad("it is a program: it names a loader");
         case PT_GNU_STACK:
           stack = true;
           if ((segment.p_flags & PF_X) != 0) return bad("it asks for executable stacks");
           break;
-        default: break;  // the loader maps none of them
+        default: break;  // the loader ignores them
       }
     }
     if (!stack) return bad("it asks for executable stacks: it has no segment GNU_STACK");
     if (loaded_.empty()) return bad("it has no segment to load");
     for (const Elf64_Phdr& segment : notes) RETURN_IF_ERROR(read_notes(segment));
+    for (const Elf64_Phdr& segment : inner) RETURN_IF_ERROR(check_inner(segment));
     return absl::OkStatus();
+  }
+
+  // A part of what is loaded: the loader copies thread-local data from there for each thread, and
+  // makes the other kind read-only after relocations.
+  absl::Status check_inner(const Elf64_Phdr& segment) const {
+    if (segment.p_type == PT_TLS) {
+      if (segment.p_filesz > segment.p_memsz) return bad("its thread-local data is damaged");
+      return mapped(segment.p_vaddr, segment.p_filesz, "thread-local data", segment.p_filesz > 0);
+    }
+    constexpr char kOutside[] =
+        "what becomes read-only after relocations (GNU_RELRO) is in no writable segment";
+    if (segment.p_memsz > kMostMemory || !is_writable(segment.p_vaddr, 0)) return bad(kOutside);
+    // Whole pages become read-only; the last one may have bytes behind those of the segment.
+    const uint64_t end = page_of(segment.p_vaddr + segment.p_memsz) * kPage;
+    if (end <= segment.p_vaddr) return absl::OkStatus();
+    const uint64_t last = std::max(segment.p_vaddr, end - kPage);
+    return is_writable(segment.p_vaddr, last + 1 - segment.p_vaddr) ? absl::OkStatus()
+                                                                    : bad(kOutside);
   }
 
   // Segments that share a page would overwrite each other in memory, but not in the file.
   absl::Status add_loaded(const Elf64_Phdr& segment) {
     RETURN_IF_ERROR(range(segment.p_offset, segment.p_filesz, "segment").status());
     const uint64_t end = segment.p_vaddr + segment.p_memsz;
-    if (segment.p_filesz > segment.p_memsz || end < segment.p_vaddr || end > (1ULL << 46)) {
+    if (segment.p_filesz > segment.p_memsz || end < segment.p_vaddr || end > kMostMemory) {
       return bad("a segment is larger than memory or than its place there");
     }
     if (segment.p_offset % kPage != segment.p_vaddr % kPage) {
@@ -258,6 +296,7 @@ class ElfParser {
                                  value(DT_FLAGS), value(DT_FLAGS_1)));
     }
     const bool plain = (!has(DT_SYMENT) || value(DT_SYMENT) == sizeof(Elf64_Sym)) &&
+                       (!has(kRelrEntry) || value(kRelrEntry) == kWord) &&
                        (!has(DT_RELAENT) || value(DT_RELAENT) == sizeof(Elf64_Rela)) &&
                        (!has(DT_PLTREL) || value(DT_PLTREL) == DT_RELA);
     return plain ? absl::OkStatus() : bad("its dynamic section has entries of an unknown size");
@@ -333,30 +372,94 @@ class ElfParser {
       one.weak = binding == STB_WEAK;
       one.unique = binding == STB_GNU_UNIQUE;
       one.indirect = ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC;
+      one.address = symbol.st_value;
       file_.symbols_.push_back(std::move(one));
     }
     return absl::OkStatus();
   }
 
   // The loader calls functions of the file for indirect relocations and for relocations by indirect
-  // symbols, also local ones, before anything else of it.
-  absl::Status check_relocations(int64_t where, int64_t size) const {
+  // symbols, also local ones, before anything else of it. It writes where a relocation says.
+  absl::Status check_relocations(int64_t where, int64_t size) {
     if (!has(where)) return absl::OkStatus();
     ASSIGN_OR_RETURN(const absl::string_view table,
                      mapped(value(where), value(size), "table of relocations"));
     for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= table.size(); at += sizeof(Elf64_Rela)) {
-      const uint64_t info = copy<Elf64_Rela>(table, at).r_info;
-      const uint64_t symbol = ELF64_R_SYM(info);
+      const auto relocation = copy<Elf64_Rela>(table, at);
+      const uint64_t symbol = ELF64_R_SYM(relocation.r_info);
       if (symbol != 0 && symbol >= symbol_count_) return bad("a relocation names no symbol");
       const bool indirect =
           symbol != 0 &&
           ELF64_ST_TYPE(copy<Elf64_Sym>(symbols_, symbol * sizeof(Elf64_Sym)).st_info) ==
               STT_GNU_IFUNC;
-      if (indirect || ELF64_R_TYPE(info) == kIndirectRelocation) {
+      if (indirect || ELF64_R_TYPE(relocation.r_info) == kIndirectRelocation) {
         return bad("it has an indirect function (IFUNC), which would run while it is loaded");
       }
+      RETURN_IF_ERROR(check_target(relocation));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status check_target(const Elf64_Rela& relocation) {
+    const uint64_t type = ELF64_R_TYPE(relocation.r_info);
+    if (type == kNoRelocation) return absl::OkStatus();
+    // Only programs have them: they copy as many bytes as a symbol of another library has.
+    if (type == kCopyRelocation) return bad("a relocation copies data of the program");
+    const uint64_t size = type == kWideRelocation ? 2 * kWord : kWord;
+    if (!is_writable(relocation.r_offset, size)) return bad_target(relocation.r_offset);
+    if (type == kRelativeRelocation) {
+      file_.pointers_[relocation.r_offset] = static_cast<uint64_t>(relocation.r_addend);
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status bad_target(uint64_t address) {
+    return bad(absl::StrFormat(
+        "a relocation writes to address 0x%x, which is in no writable segment", address));
+  }
+
+  // Relative relocations in short form: an even entry is an address; each bit of an odd one, from
+  // the second on, stands for one of the 63 words behind.
+  absl::Status check_packed_relocations() {
+    if (!has(kRelr)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const absl::string_view table,
+                     mapped(value(kRelr), value(kRelrSize), "table of relocations"));
+    bool begun = false;
+    uint64_t next = 0;
+    for (uint64_t at = 0; at + kWord <= table.size(); at += kWord) {
+      uint64_t entry = copy<uint64_t>(table, at);
+      if ((entry & 1) == 0) {
+        RETURN_IF_ERROR(add_packed(entry));
+        next = entry + kWord;
+        begun = true;
+        continue;
+      }
+      if (!begun) return bad("its table of relocations begins without an address");
+      uint64_t address = next;
+      for (entry >>= 1; entry != 0; entry >>= 1, address += kWord) {
+        if ((entry & 1) != 0) RETURN_IF_ERROR(add_packed(address));
+      }
+      next += 63 * kWord;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status add_packed(uint64_t address) {
+    if (!is_writable(address, kWord)) return bad_target(address);
+    // Memory behind the bytes of a segment is zero.
+    const absl::StatusOr<absl::string_view> word = mapped(address, kWord, "relocation");
+    file_.pointers_[address] = word.ok() ? copy<uint64_t>(*word, 0) : 0;
+    return absl::OkStatus();
+  }
+
+  // True if the loader maps `size` bytes from an address on in one writable segment.
+  bool is_writable(uint64_t address, uint64_t size) const {
+    for (const Elf64_Phdr& segment : loaded_) {
+      if ((segment.p_flags & PF_W) == 0 || address < segment.p_vaddr) continue;
+      const uint64_t offset = address - segment.p_vaddr;
+      if (offset <= segment.p_memsz && size <= segment.p_memsz - offset) return true;
+    }
+    return false;
   }
 
   // Checks the other tables that the loader reads, so that a damaged file gives an error and no
@@ -371,7 +474,7 @@ class ElfParser {
     for (const int64_t function : {DT_INIT, DT_FINI}) {
       if (has(function) && !is_code(value(function))) return bad("a constructor is no code");
     }
-    return check_needed_versions();
+    return absl::OkStatus();
   }
   absl::Status mapped(uint64_t address, uint64_t size, absl::string_view what, bool exists) const {
     return exists ? mapped(address, size, what).status() : absl::OkStatus();
@@ -385,27 +488,65 @@ class ElfParser {
     return false;
   }
 
-  // A list of libraries, each with a list of versions.
-  absl::Status check_needed_versions() const {
-    uint64_t at = value(DT_VERNEED);
-    for (uint64_t i = 0; i < value(DT_VERNEEDNUM); ++i) {
-      ASSIGN_OR_RETURN(const absl::string_view entry,
-                       mapped(at, sizeof(Elf64_Verneed), "list of versions"));
-      const auto library = copy<Elf64_Verneed>(entry, 0);
+  // The loader numbers the versions of both lists, and looks the version of a symbol up by the
+  // number in the table of versions without looking whether there is one.
+  absl::Status check_versions() {
+    RETURN_IF_ERROR(check_needed_versions());
+    RETURN_IF_ERROR(check_defined_versions());
+    if (!has(DT_VERSYM)) return absl::OkStatus();
+    if (last_version_ == 0) return bad("it has a table of versions, but no list of them");
+    ASSIGN_OR_RETURN(
+        const absl::string_view table,
+        mapped(value(DT_VERSYM), symbol_count_ * sizeof(Elf64_Versym), "table of versions"));
+    for (uint64_t i = 0; i < symbol_count_; ++i) {
+      const uint16_t version = copy<Elf64_Versym>(table, i * sizeof(Elf64_Versym)) & kVersionBits;
+      if (version <= last_version_) continue;
+      return bad(absl::StrCat("a symbol has version ", version, " of ", last_version_));
+    }
+    return absl::OkStatus();
+  }
+
+  // A list of libraries, each with a list of versions. Lists end where the loader ends: at an entry
+  // without a distance to the next one. Distances are positive, so that every list ends.
+  absl::Status check_needed_versions() {
+    if (!has(DT_VERNEED)) return absl::OkStatus();
+    for (uint64_t at = value(DT_VERNEED);;) {
+      ASSIGN_OR_RETURN(const auto library, entry_at<Elf64_Verneed>(at));
       RETURN_IF_ERROR(string_at(library.vn_file).status());
-      uint64_t version_at = at + library.vn_aux;
-      for (int n = 0; n < library.vn_cnt; ++n) {
-        ASSIGN_OR_RETURN(const absl::string_view one,
-                         mapped(version_at, sizeof(Elf64_Vernaux), "list of versions"));
-        const auto version = copy<Elf64_Vernaux>(one, 0);
+      for (uint64_t version_at = at + library.vn_aux;;) {
+        ASSIGN_OR_RETURN(const auto version, entry_at<Elf64_Vernaux>(version_at));
         RETURN_IF_ERROR(string_at(version.vna_name).status());
+        add_version(version.vna_other);
         if (version.vna_next == 0) break;
         version_at += version.vna_next;
       }
-      if (library.vn_next == 0) break;
+      if (library.vn_next == 0) return absl::OkStatus();
       at += library.vn_next;
     }
-    return absl::OkStatus();
+  }
+
+  // A list of versions, each with its name first among others.
+  absl::Status check_defined_versions() {
+    if (!has(DT_VERDEF)) return absl::OkStatus();
+    for (uint64_t at = value(DT_VERDEF);;) {
+      ASSIGN_OR_RETURN(const auto version, entry_at<Elf64_Verdef>(at));
+      ASSIGN_OR_RETURN(const auto name, entry_at<Elf64_Verdaux>(at + version.vd_aux));
+      RETURN_IF_ERROR(string_at(name.vda_name).status());
+      add_version(version.vd_ndx);
+      if (version.vd_next == 0) return absl::OkStatus();
+      at += version.vd_next;
+    }
+  }
+
+  template <typename Entry>
+  absl::StatusOr<Entry> entry_at(uint64_t address) const {
+    ASSIGN_OR_RETURN(const absl::string_view entry,
+                     mapped(address, sizeof(Entry), "list of versions"));
+    return copy<Entry>(entry, 0);
+  }
+
+  void add_version(uint16_t number) {
+    last_version_ = std::max<uint16_t>(last_version_, number & kVersionBits);
   }
 
   const absl::string_view bytes_;
@@ -417,8 +558,24 @@ class ElfParser {
   absl::string_view strings_;
   absl::string_view symbols_;
   uint64_t symbol_count_ = 0;
+  uint16_t last_version_ = 0;  // the highest number of a version
   ElfFile file_;
 };
+
+absl::StatusOr<absl::string_view> ElfFile::bytes_at(uint64_t address, uint64_t size) const {
+  for (const Segment& segment : segments_) {
+    if (address < segment.address || address - segment.address > segment.size) continue;
+    const uint64_t offset = address - segment.address;
+    if (size <= segment.size - offset) return bytes_.substr(segment.offset + offset, size);
+  }
+  return bad(absl::StrFormat("it has no bytes for address 0x%x", address));
+}
+
+absl::StatusOr<uint64_t> ElfFile::pointer_at(uint64_t address) const {
+  const auto found = pointers_.find(address);
+  if (found != pointers_.end()) return found->second;
+  return bad(absl::StrFormat("it has no pointer to its own bytes at address 0x%x", address));
+}
 
 absl::StatusOr<ElfFile> ElfFile::parse(absl::string_view bytes) { return ElfParser(bytes).parse(); }
 

@@ -12,6 +12,14 @@
 
 namespace millrace {
 
+#if defined(__aarch64__)
+inline constexpr uint64_t kIndirectRelocation = R_AARCH64_IRELATIVE;
+inline constexpr uint64_t kCopyRelocation = R_AARCH64_COPY;
+#else
+inline constexpr uint64_t kIndirectRelocation = R_X86_64_IRELATIVE;
+inline constexpr uint64_t kCopyRelocation = R_X86_64_COPY;
+#endif
+
 // Finds parts of a right plugin, so that a test can make them wrong. Each function fails the test
 // if the part is not there. Pointers are into `bytes`, which the caller owns and does not resize.
 class ElfEditor {
@@ -27,6 +35,15 @@ class ElfEditor {
   Elf64_Sym& symbol(absl::string_view name);
   // The first relocation of the table that the entry `tag` of the dynamic section names.
   Elf64_Rela& relocation(int64_t tag);
+  // A list of versions: the first entry of DT_VERDEF or DT_VERNEED.
+  template <typename Entry>
+  Entry& version(int64_t tag) {
+    return *at<Entry>(offset_of(dynamic(tag).d_un.d_val));
+  }
+  // The version of a symbol, by its index.
+  Elf64_Versym& version_of_symbol(int index) {
+    return at<Elf64_Versym>(offset_of(dynamic(DT_VERSYM).d_un.d_val))[index];
+  }
   // A name in the table of names, which may be overwritten up to its size.
   char* name(absl::string_view name);
   // A note of Millrace, its header first.

@@ -65,6 +65,14 @@ class WrongPluginsTest : public testing::TestWithParam<Wrong> {
   const std::string mark_;
 };
 
+// Gives the plugin a table of packed relocations, in place of three entries that it can do without.
+void pack(ElfEditor& elf, uint64_t address, uint64_t bytes) {
+  constexpr int64_t kRelrSize = 35, kRelr = 36, kRelrEntry = 37;
+  elf.dynamic(DT_RELACOUNT) = {kRelr, {address}};
+  elf.dynamic(DT_FLAGS) = {kRelrSize, {bytes}};
+  elf.dynamic(DT_FLAGS_1) = {kRelrEntry, {8}};
+}
+
 const std::vector<Wrong>& wrong_plugins() {
   static const auto* all = new std::vector<Wrong>{
       {"Empty", [](auto& bytes, auto) { bytes.clear(); }, "it is empty"},
@@ -221,12 +229,12 @@ const std::vector<Wrong>& wrong_plugins() {
        "GNU_UNIQUE"},
       {"IndirectRelocation",
        [](auto&, auto elf) {
-         elf.relocation(DT_RELA).r_info = ELF64_R_INFO(0, R_X86_64_IRELATIVE);
+         elf.relocation(DT_RELA).r_info = ELF64_R_INFO(0, kIndirectRelocation);
        },
        "indirect function"},
       {"IndirectRelocationOfTheCallTable",
        [](auto&, auto elf) {
-         elf.relocation(DT_JMPREL).r_info = ELF64_R_INFO(0, R_X86_64_IRELATIVE);
+         elf.relocation(DT_JMPREL).r_info = ELF64_R_INFO(0, kIndirectRelocation);
        },
        "indirect function"},
       {"RelocationByALocalIndirectSymbol",
@@ -238,6 +246,70 @@ const std::vector<Wrong>& wrong_plugins() {
       {"RelocationWithoutSymbol",
        [](auto&, auto elf) { elf.relocation(DT_JMPREL).r_info |= 0xffffULL << 40; },
        "names no symbol"},
+      {"RelocationOfReadOnlyMemory", [](auto&, auto elf) { elf.relocation(DT_RELA).r_offset = 64; },
+       "a relocation writes to address 0x40, which is in no writable segment"},
+      {"RelocationOfTheCallTableBeyondTheSegments",
+       [](auto&, auto elf) { elf.relocation(DT_JMPREL).r_offset = ~0ULL - 3; },
+       "in no writable segment"},
+      {"RelocationAcrossTheEndOfASegment",
+       [](auto&, auto elf) {
+         const Elf64_Phdr& data = elf.segment(PT_LOAD, 1);
+         elf.relocation(DT_RELA).r_offset = data.p_vaddr + data.p_memsz - 7;
+       },
+       "in no writable segment"},
+      {"RelocationThatCopies",
+       [](auto&, auto elf) {
+         elf.relocation(DT_JMPREL).r_info =
+             ELF64_R_INFO(ELF64_R_SYM(elf.relocation(DT_JMPREL).r_info), kCopyRelocation);
+       },
+       "a relocation copies data"},
+      // The first relocation of DT_RELA has a writable address; 8, its kind, is one in the header.
+      {"PackedRelocationOfReadOnlyMemory",
+       [](auto&, auto elf) { pack(elf, elf.dynamic(DT_RELA).d_un.d_val, 16); },
+       "a relocation writes to address 0x8, which is in no writable segment"},
+      {"PackedRelocationsWithoutAddress",
+       [](auto& bytes, auto elf) {
+         // The second entry of the table of symbols begins with the place of a name, which is odd.
+         const uint64_t at = elf.dynamic(DT_SYMTAB).d_un.d_val + sizeof(Elf64_Sym);
+         bytes[at] |= 1;
+         pack(elf, at, 8);
+       },
+       "begins without an address"},
+      {"PackedRelocationsBeyondTheSegments",
+       [](auto&, auto elf) { pack(elf, 1ULL << 40, 8); },
+       "table of relocations is in no segment"},
+      {"ReadOnlyDataElsewhere", [](auto&, auto elf) { elf.segment(PT_GNU_RELRO).p_vaddr = 0; },
+       "GNU_RELRO) is in no writable segment"},
+      {"ReadOnlyDataBeyondTheSegment",
+       [](auto&, auto elf) { elf.segment(PT_GNU_RELRO).p_memsz = 1 << 20; },
+       "GNU_RELRO) is in no writable segment"},
+      {"ThreadDataBeyondTheSegments",
+       [](auto&, auto elf) {
+         Elf64_Phdr& data = elf.segment(PT_GNU_EH_FRAME);
+         data.p_type = PT_TLS;
+         data.p_vaddr = 1ULL << 40;
+       },
+       "thread-local data is in no segment"},
+      {"DefinedVersionsBeyondTheSegments",
+       [](auto&, auto elf) { elf.dynamic(DT_VERDEF).d_un.d_val = 1ULL << 40; },
+       "list of versions is in no segment"},
+      {"DefinedVersionsThatGoOnBeyondTheSegments",
+       [](auto&, auto elf) {
+         elf.template version<Elf64_Verdef>(DT_VERDEF).vd_next = 0xfffffff0;
+       },
+       "list of versions is in no segment"},
+      {"DefinedVersionWithoutName",
+       [](auto&, auto elf) { elf.template version<Elf64_Verdef>(DT_VERDEF).vd_aux = 0xfffffff0; },
+       "list of versions is in no segment"},
+      {"NeededVersionsThatGoOnBeyondTheirNumber",
+       [](auto&, auto elf) {
+         // The loader follows the distances and ignores the number.
+         elf.dynamic(DT_VERNEEDNUM).d_un.d_val = 0;
+         elf.template version<Elf64_Verneed>(DT_VERNEED).vn_next = 0xfffffff0;
+       },
+       "list of versions is in no segment"},
+      {"SymbolOfAnUnknownVersion", [](auto&, auto elf) { elf.version_of_symbol(1) = 700; },
+       "a symbol has version 700 of "},
       {"ConstructorsBeyondTheSegments",
        [](auto&, auto elf) { elf.dynamic(DT_INIT_ARRAYSZ).d_un.d_val = 1 << 20; },
        "table of constructors is in no segment"},
