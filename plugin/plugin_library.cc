@@ -72,11 +72,14 @@ absl::StatusOr<const PluginLibrary*> PluginLibrary::load(CheckedPlugin plugin) {
   const std::string digest = plugin.file.digest();
   const auto found = loaded().libraries.find(digest);
   if (found != loaded().libraries.end()) return found->second;
-  auto* library = new PluginLibrary(std::move(plugin));  // for the life of the process
-  absl::StatusOr<const PluginLibrary*> result = library;
+  auto library = std::unique_ptr<PluginLibrary>(new PluginLibrary(std::move(plugin)));
+  absl::StatusOr<const PluginLibrary*> result = library.get();
   if (absl::Status status = library->open(); !status.ok()) {
     result = annotate(std::move(status), path);
   }
+  // What the dynamic loader has stays there for the life of the process, and so does its file. What
+  // it refused is of no use to anybody.
+  if (library->is_open_) library.release();
   return loaded().libraries.emplace(digest, std::move(result)).first->second;
 }
 
@@ -84,6 +87,7 @@ absl::StatusOr<const PluginLibrary*> PluginLibrary::load(CheckedPlugin plugin) {
 absl::Status PluginLibrary::open() {
   void* handle = ::dlopen(file_.loadable_path().c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) return bad(absl::StrCat("the dynamic loader refuses it: ", ::dlerror()));
+  is_open_ = true;
   const auto entry = reinterpret_cast<MillracePluginEntry>(
       ::dlsym(handle, MILLRACE_TEXT_OF(MILLRACE_PLUGIN_ENTRY)));
   if (entry == nullptr) return bad("it does not export its entry");

@@ -33,7 +33,8 @@ class PluginLibrary {
  public:
   // Loads the copy that was checked, and asks its entry for its table. A plugin of equal bytes is
   // loaded once; a second call gives the same library, or the same error.
-  // Errors: InvalidArgument naming the file, also for an exception of its entry.
+  // Errors: InvalidArgument naming the file, also for an exception of its entry. A file that the
+  // dynamic loader refuses leaves no descriptor and no memory behind.
   static absl::StatusOr<const PluginLibrary*> load(CheckedPlugin plugin);
 
   // Returns the loaded plugin of this digest, or null.
@@ -58,6 +59,7 @@ class PluginLibrary {
   PluginFile file_;  // kept, see PluginFile::loadable_path()
   PluginNotes notes_;
   std::vector<MillracePluginHook> hooks_;  // as notes_.hooks
+  bool is_open_ = false;                   // the dynamic loader has it
 };
 
 // Returns the names of the hooks.

@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -387,6 +389,39 @@ INSTANTIATE_TEST_SUITE_P(All, WrongPluginsTest, testing::ValuesIn(wrong_plugins(
 TEST_F(WrongPluginsTest, TheUnchangedPluginLeavesItsMark) {
   EXPECT_OK(load(folder_.copy("right.so", "tests/plugins/marking_plugin.so"), /*resolve=*/true));
   EXPECT_TRUE(exists(mark_));
+}
+
+// Number of descriptors and of mappings of copies of plugins.
+struct Held {
+  int64_t descriptors = 0, mappings = 0;
+  friend bool operator==(const Held&, const Held&) = default;
+};
+Held held() {
+  Held held;
+  for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++held.descriptors;
+  }
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    held.mappings += line.find("/memfd:") != std::string::npos;
+  }
+  return held;
+}
+
+// The dynamic loader alone finds that a library has no such version.
+TEST_F(WrongPluginsTest, AFileThatTheLoaderRefusesLeavesNothingBehind) {
+  std::string bytes = read_runfile("tests/plugins/marking_plugin.so");
+  std::strcpy(ElfEditor(bytes).name("GLIBC_2.14"), "GLIBC_9.14");
+  const std::string path = folder_.write("refused.so", bytes);
+  const Held before = held();
+  for (int i = 0; i < 3; ++i) {
+    const absl::Status status = load(path, /*resolve=*/true);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the dynamic loader refuses it"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("GLIBC_9.14"));
+  }
+  EXPECT_EQ(held(), before);
+  EXPECT_FALSE(exists(mark_));
 }
 
 // Any byte of the headers, notes and tables may be wrong: the plugin is refused or it is loaded,
