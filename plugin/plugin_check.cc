@@ -1,17 +1,13 @@
 #include "plugin/plugin_check.h"
 
-#include <google/protobuf/descriptor.h>
-
 #include <set>
 #include <string>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "plugin/plugin_abi.h"
 #include "plugin/plugin_build.h"
+#include "plugin/plugin_messages.h"
 #include "plugin/process_libraries.h"
 
 namespace millrace {
@@ -33,15 +29,6 @@ absl::Status check_needed(const ElfFile& elf) {
   return absl::OkStatus();
 }
 
-// protobuf ends the process if a file is described twice.
-absl::Status check_proto_file(const std::string& file) {
-  const auto* pool = google::protobuf::DescriptorPool::generated_pool();
-  if (pool->FindFileByName(file) == nullptr) return absl::OkStatus();
-  return bad(absl::StrCat("it brings messages of ", file,
-                          ", which the program or another plugin has already: give the file "
-                          "another path"));
-}
-
 absl::Status check_exported(const ElfSymbol& symbol, bool* has_entry) {
   if (symbol.indirect || symbol.unique) {
     return bad(absl::StrCat("its symbol ", symbol.name, " is of a kind (",
@@ -54,8 +41,7 @@ absl::Status check_exported(const ElfSymbol& symbol, bool* has_entry) {
     *has_entry = true;
     return absl::OkStatus();
   }
-  const std::string file = proto_file_of_symbol(symbol.name);
-  if (!file.empty()) return check_proto_file(file);
+  if (!proto_file_of_symbol(symbol.name).empty()) return absl::OkStatus();
   return bad(absl::StrCat("it exports ", symbol.name,
                           "; a plugin exports its entry alone: build "
                           "it with millrace_hook_plugin"));
@@ -77,29 +63,11 @@ absl::Status check_symbols(const ElfFile& elf) {
 
 }  // namespace
 
-std::string proto_file_of_symbol(absl::string_view symbol) {
-  if (!absl::ConsumePrefix(&symbol, "descriptor_table_")) return "";
-  std::string path;
-  while (!symbol.empty()) {
-    if (symbol[0] != '_') {
-      path.push_back(symbol[0]);
-      symbol.remove_prefix(1);
-      continue;
-    }
-    // Two hexadecimal digits follow.
-    if (symbol.size() < 3 || !absl::ascii_isxdigit(symbol[1]) || !absl::ascii_isxdigit(symbol[2])) {
-      return "";
-    }
-    path += absl::HexStringToBytes(symbol.substr(1, 2));
-    symbol.remove_prefix(3);
-  }
-  return path;
-}
-
 absl::Status check_plugin(const ElfFile& elf, const PluginNotes& notes) {
   RETURN_IF_ERROR(check_plugin_build(notes.build));
   RETURN_IF_ERROR(check_needed(elf));
-  return check_symbols(elf);
+  RETURN_IF_ERROR(check_symbols(elf));
+  return check_plugin_messages(elf);
 }
 
 }  // namespace millrace

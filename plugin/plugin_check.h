@@ -2,10 +2,7 @@
 #ifndef MILLRACE_PLUGIN_PLUGIN_CHECK_H_
 #define MILLRACE_PLUGIN_PLUGIN_CHECK_H_
 
-#include <string>
-
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "plugin/elf_file.h"
 #include "plugin/plugin_note.h"
 
@@ -14,15 +11,11 @@ namespace millrace {
 // Checks what is in a plugin against this process: the build note says what this program was built
 // with (check_plugin_build); every library that it needs is loaded already, so that loading it
 // loads nothing else; it exports the entry and nothing else but descriptions of protobuf messages;
-// of those, none is of a .proto file that this process has; all that it uses of the program is
-// there.
+// none of those is known to this process (check_plugin_messages); all that it uses of the program
+// is there.
 // Errors: InvalidArgument with the first thing that is wrong and what to do. The message does not
 // name the file.
 absl::Status check_plugin(const ElfFile& elf, const PluginNotes& notes);
-
-// Returns the path of a .proto file from the name of the symbol that protoc makes of it, or "" for
-// another symbol: descriptor_table_my_2fjob_2eproto is my/job.proto.
-std::string proto_file_of_symbol(absl::string_view symbol);
 
 }  // namespace millrace
 

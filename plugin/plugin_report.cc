@@ -7,6 +7,7 @@
 #include "plugin/elf_file.h"
 #include "plugin/plugin_check.h"
 #include "plugin/plugin_file.h"
+#include "plugin/plugin_messages.h"
 
 namespace millrace {
 namespace {
