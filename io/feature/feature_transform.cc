@@ -112,6 +112,26 @@ absl::Status refuse_non_finite(const FeatureInput& input, absl::Span<const int64
   return absl::OkStatus();
 }
 
+// Returns what is wrong with the form of `count` values in `rows` rows, or "".
+std::string wrong_form(const IdColumn& list, int64_t count, int64_t rows) {
+  if (list.rows != rows) return absl::StrCat(list.rows, " rows of ", rows);
+  if (!list.weights.empty() && static_cast<int64_t>(list.weights.size()) != count) {
+    return absl::StrCat(list.weights.size(), " weights of ", count, " values");
+  }
+  const std::vector<int64_t>& offsets = list.offsets;
+  if (offsets.empty()) {
+    return count == rows ? "" : absl::StrCat(count, " values in ", rows, " rows without offsets");
+  }
+  if (static_cast<int64_t>(offsets.size()) != rows + 1) {
+    return absl::StrCat(offsets.size(), " offsets of ", rows, " rows, instead of ", rows + 1);
+  }
+  if (offsets.front() != 0) return absl::StrCat("offsets from ", offsets.front(), " instead of 0");
+  if (!std::is_sorted(offsets.begin(), offsets.end())) return "offsets that decrease";
+  return offsets.back() == count
+             ? ""
+             : absl::StrCat("offsets up to ", offsets.back(), " of ", count, " values");
+}
+
 // Replaces not-a-number by 0 and returns where.
 std::vector<size_t> take_nans(std::vector<double>* numbers) {
   std::vector<size_t> places;
@@ -206,8 +226,14 @@ absl::StatusOr<FeatureTransform::Steps> FeatureTransform::make_steps(const Featu
     if (config.has_cast() && is_integer(reads_as_) && static_cast<int>(idle_casts) == i) {
       ++idle_casts;
     }
+    if (i > 0) {
+      steps[i - 1].must_give_ids =
+          !steps[i - 1].gives_text && step.transform->takes() != Transform::Takes::kNumbers;
+    }
     ASSIGN_OR_RETURN(type, type_after(*step.transform, transform_name(config), type));
+    step.gives_text = type == ValueType::kString;
   }
+  if (!steps.empty()) steps.back().must_give_ids = wants_ids_;
   steps.erase(steps.begin(), steps.begin() + idle_casts);
   if (wants_ids_ && !is_integer(type)) {
     return absl::InvalidArgumentError(absl::StrCat(FeatureConfig::Kind_Name(feature.kind()),
@@ -283,6 +309,19 @@ absl::StatusOr<FeatureValues> FeatureTransform::run(const FeatureInput& input,
   return values;
 }
 
+// Later code relies on the form: it reads as many values as the offsets say.
+absl::Status FeatureTransform::check_form(const Step& step, const Column& column,
+                                          const FeatureValues& values) {
+  const auto count =
+      static_cast<int64_t>(values.are_ids ? values.list.values.size() : values.numbers.size());
+  std::string wrong =
+      wrong_form(values.list, step.gives_text ? column.values() : count, column.rows);
+  if (wrong.empty() && step.must_give_ids && !values.are_ids) wrong = "numbers instead of integers";
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(step.checked_as, ": its result has ", wrong,
+                                          "; this is an error of the transform"));
+}
+
 absl::Status FeatureTransform::apply_steps(const FeatureInput& input,
                                            absl::Span<const size_t> missing,
                                            FeatureValues* values) const {
@@ -297,6 +336,7 @@ absl::Status FeatureTransform::apply_steps(const FeatureInput& input,
       return absl::InvalidArgumentError(absl::StrCat(
           step.checked_as, " changes the number of values; missing: MASK needs one that keeps it"));
     }
+    RETURN_IF_ERROR(check_form(step, input.column, *values));
     if (values->are_ids) continue;
     // The results of missing numbers are not used, and may be anything.
     for (const size_t place : missing) values->numbers[place] = 0;

@@ -30,6 +30,8 @@ namespace millrace {
 //
 // Adds bad rows to FeatureInput::bad. A bad row also gets a value, so that all columns keep the
 // same length. A row is also bad if a registered transform makes a number of it that is not finite.
+// Results of a registered transform that do not belong to the rows (too many values, say, or
+// offsets that decrease) are an error, Internal, that names feature and transform.
 class FeatureTransform {
  public:
   // `labels`: the valid labels. `files` hold vocabularies.
@@ -59,8 +61,10 @@ class FeatureTransform {
   struct Step {
     std::shared_ptr<Transform> transform;  // shared with copies of this; constant after create()
     // Names feature and transform in errors about the results of a registered transform. Empty for
-    // a built-in kind, whose results are finite.
+    // a built-in kind, whose results are right.
     std::string checked_as;
+    bool gives_text = false;     // its result is the text of the column
+    bool must_give_ids = false;  // the next transform, or the feature, takes integers
   };
   using Steps = std::vector<Step>;
 
@@ -72,6 +76,9 @@ class FeatureTransform {
   // is transformed in their place.
   absl::StatusOr<FeatureValues> run(const FeatureInput& input,
                                     std::vector<size_t>* missing = nullptr) const;
+  // Checks the result of a registered transform for the rows of a column. Errors: Internal.
+  static absl::Status check_form(const Step& step, const Column& column,
+                                 const FeatureValues& values);
   // Applies the transforms to `values`. `missing` as in run().
   absl::Status apply_steps(const FeatureInput& input, absl::Span<const size_t> missing,
                            FeatureValues* values) const;

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
@@ -45,6 +47,26 @@ MILLRACE_REGISTER_TRANSFORM(reciprocal, "1 / x", [](const CustomConfig&) {
 });
 MILLRACE_REGISTER_TRANSFORM(omitting, "1 / x without zeros",
                             [](const CustomConfig&) { return std::make_unique<Reciprocal>(true); });
+
+// Makes one id of each number, and then the form wrong in the way that the test set last.
+using Break = void (*)(FeatureValues& values);
+Break& break_form() {
+  static Break how = nullptr;
+  return how;
+}
+class Malformed : public Transform {
+ public:
+  Takes takes() const override { return Takes::kNumbers; }
+  absl::Status apply(const FeatureInput&, FeatureValues* values) const override {
+    values->make_numbers();
+    const absl::Span<int64_t> ids = values->make_ids(values->numbers.size());
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int64_t>(values->numbers[i]);
+    break_form()(*values);
+    return absl::OkStatus();
+  }
+};
+MILLRACE_REGISTER_TRANSFORM(malformed, "a wrong result",
+                            [](const CustomConfig&) { return std::make_unique<Malformed>(); });
 
 FeatureConfig feature(const std::string& text) {
   FeatureConfig config;
@@ -443,6 +465,69 @@ TEST(FeatureTransformTest, MissingLabelsAreNotTransformed) {
   EXPECT_TRUE(std::isnan(out[1]));
   EXPECT_TRUE(std::isnan(out[2]));
   EXPECT_EQ(out[3], 1);
+}
+
+// The error for three rows of numbers, the second of two values, as ids or dense numbers.
+std::string error_of_form(const std::string& kind, Break how) {
+  break_form() = how;
+  const std::string config =
+      absl::StrCat("kind: ", kind, " transform { custom { name: 'malformed' } }");
+  const Column column = kind == "SPARSE" ? doubles({{1}, {2, 3}, {4}}) : doubles({{1}, {2}, {4}});
+  const absl::Status status =
+      kind == "SPARSE" ? ids(config, column).status() : numbers(config, column).status();
+  if (!status.ok()) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("feature \"x\", transform \"malformed\""));
+  }
+  return std::string(status.message());
+}
+
+TEST(FeatureTransformTest, AResultOfARegisteredTransformBelongsToItsRows) {
+  EXPECT_EQ(error_of_form("SPARSE", [](FeatureValues&) {}), "");
+  EXPECT_EQ(error_of_form("SPARSE",
+                          [](FeatureValues& values) {
+                            values.list.weights = {1, 1, 1, 1};
+                          }),
+            "");
+  const std::vector<std::pair<Break, std::string>> wrong = {
+      {[](FeatureValues& values) { values.list.rows = 2; }, "2 rows of 3"},
+      {[](FeatureValues& values) { values.list.values.pop_back(); }, "offsets up to 4 of 3 values"},
+      {[](FeatureValues& values) { values.list.values.push_back(5); },
+       "offsets up to 4 of 5 values"},
+      {[](FeatureValues& values) {
+         values.list.offsets = {0, 2, 1, 4};
+       },
+       "offsets that decrease"},
+      {[](FeatureValues& values) {
+         values.list.offsets = {1, 1, 3, 4};
+       },
+       "offsets from 1 instead of 0"},
+      {[](FeatureValues& values) {
+         values.list.offsets = {0, 1, 4};
+       },
+       "3 offsets of 3 rows, instead of 4"},
+      {[](FeatureValues& values) { values.list.offsets.clear(); },
+       "4 values in 3 rows without offsets"},
+      {[](FeatureValues& values) { values.list.weights = {1}; }, "1 weights of 4 values"},
+      {[](FeatureValues& values) { values.make_numbers(); }, "numbers instead of integers"}};
+  for (const auto& [how, error] : wrong) {
+    EXPECT_THAT(error_of_form("SPARSE", how), HasSubstr("its result has " + error));
+  }
+}
+
+TEST(FeatureTransformTest, ADenseResultOfARegisteredTransformBelongsToItsRows) {
+  EXPECT_EQ(error_of_form("DENSE", [](FeatureValues& values) { values.make_numbers(); }), "");
+  EXPECT_THAT(error_of_form("DENSE",
+                            [](FeatureValues& values) {
+                              values.make_numbers();
+                              values.numbers.pop_back();
+                            }),
+              HasSubstr("offsets up to 3 of 2 values"));
+  EXPECT_THAT(error_of_form("DENSE",
+                            [](FeatureValues& values) {
+                              values.list.offsets = {0, 1, 9, 3};
+                            }),
+              HasSubstr("offsets that decrease"));
 }
 
 TEST(FeatureTransformTest, RegisteredTransformsMakeRowsBadByNumbersThatAreNotFinite) {
