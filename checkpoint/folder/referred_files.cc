@@ -1,7 +1,6 @@
 #include "checkpoint/folder/referred_files.h"
 
 #include <map>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -23,13 +22,6 @@ std::string difference(const ReferredFile& before, const ReferredFile& now,
   return absl::StrCat(now.path(), moved, " for ", absl::StrJoin(users, ", "), ": ", now.size(),
                       " bytes, digest ", now.digest(), "; then ", before.size(), " bytes, digest ",
                       before.digest());
-}
-
-// Returns the files that a transform reads. Errors: those of create_transform().
-absl::StatusOr<std::vector<std::string>> files_of(const TransformConfig& config) {
-  if (!config.has_vocabulary() && !config.has_custom()) return std::vector<std::string>();
-  ASSIGN_OR_RETURN(const std::unique_ptr<Transform> transform, create_transform(config, 0));
-  return transform->files();
 }
 
 }  // namespace
@@ -56,7 +48,8 @@ absl::StatusOr<std::vector<ReferredFile>> find_vocabularies(const TrainConfig& t
   for (const FeatureConfig& feature : train.feature()) {
     for (int k = 0; k < feature.transform_size(); ++k) {
       const std::string user = absl::StrCat("feature/", feature.name(), "/transform/", k);
-      ASSIGN_OR_RETURN(const std::vector<std::string> paths, files_of(feature.transform(k)), user);
+      ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                       files_of_transform(feature.transform(k)), user);
       for (size_t i = 0; i < paths.size(); ++i) {
         users[paths[i]].push_back(i == 0 ? user : absl::StrCat(user, "/file/", i));
       }

@@ -1,5 +1,6 @@
 #include "io/transform/create_transform.h"
 
+#include "base/status_macros.h"
 #include "io/transform/bucketize_transform.h"
 #include "io/transform/cast_transform.h"
 #include "io/transform/clip_transform.h"
@@ -35,6 +36,12 @@ absl::StatusOr<std::unique_ptr<Transform>> create_transform(const TransformConfi
     case TransformConfig::KIND_NOT_SET: break;
   }
   return absl::InvalidArgumentError("a transform has no kind");
+}
+
+absl::StatusOr<std::vector<std::string>> files_of_transform(const TransformConfig& config) {
+  if (!config.has_vocabulary() && !config.has_custom()) return std::vector<std::string>();
+  ASSIGN_OR_RETURN(const std::unique_ptr<Transform> transform, create_transform(config, 0));
+  return transform->files();
 }
 
 }  // namespace millrace

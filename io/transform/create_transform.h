@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "io/transform/transform.h"
@@ -16,6 +18,11 @@ namespace millrace {
 // accepts the configuration. Errors: those of transform_registry().create().
 absl::StatusOr<std::unique_ptr<Transform>> create_transform(const TransformConfig& config,
                                                             size_t crosses_before);
+
+// Returns the paths of the files that a transform reads (Transform::files), without reading any.
+// Other kinds than `vocabulary` and `custom` read none and are not made.
+// Errors and REQUIRES: those of create_transform.
+absl::StatusOr<std::vector<std::string>> files_of_transform(const TransformConfig& config);
 
 }  // namespace millrace
 

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // A kind without a class would be a crash of every job that uses it.
 TEST(CreateTransformTest, EveryKindHasAClass) {
@@ -34,6 +35,7 @@ TEST(CreateTransformTest, TheConfigurationIsPassedOn) {
 
 class AddOne : public Transform {
  public:
+  std::vector<std::string> files() const override { return {"/one", "/two"}; }
   Takes takes() const override { return Takes::kIntegers; }
   absl::Status apply(const FeatureInput& input, FeatureValues* values) const override {
     for (int64_t& id : values->list.values) ++id;
@@ -55,6 +57,18 @@ TEST(CreateTransformTest, ARegisteredTransformIsMadeByName) {
   config.mutable_custom()->set_name("modulo");
   EXPECT_THAT(create_transform(config, 0),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("write modulo { … }")));
+}
+
+TEST(CreateTransformTest, NamesTheFilesOfATransform) {
+  TransformConfig config;
+  config.mutable_vocabulary()->set_path("/words");
+  EXPECT_THAT(files_of_transform(config), IsOkAndHolds(ElementsAre("/words")));
+  config.mutable_custom()->set_name("add_one");
+  EXPECT_THAT(files_of_transform(config), IsOkAndHolds(ElementsAre("/one", "/two")));
+  config.mutable_custom()->set_name("add_two");
+  EXPECT_THAT(files_of_transform(config), StatusIs(absl::StatusCode::kInvalidArgument));
+  config.mutable_cross();
+  EXPECT_THAT(files_of_transform(config), IsOkAndHolds(IsEmpty()));
 }
 
 }  // namespace

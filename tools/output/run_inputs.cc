@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "io/files/deep_glob.h"
 #include "io/files/glob_pattern.h"
-#include "io/transform/transform_registry.h"
+#include "io/transform/create_transform.h"
 
 namespace millrace {
 namespace {
@@ -34,18 +34,14 @@ void add_data(const std::string& field, const DataConfig& data, std::vector<RunI
 
 // Appends the files that transforms read.
 void add_transforms(const FeatureConfig& feature, std::vector<RunInput>& inputs) {
-  const std::string where = absl::StrCat("train.feature \"", feature.name(), "\"");
   for (const TransformConfig& config : feature.transform()) {
-    if (config.has_vocabulary()) {
-      inputs.push_back({absl::StrCat("the vocabulary of ", where), config.vocabulary().path()});
-    }
-    if (!config.has_custom()) continue;
-    const auto transform = transform_registry().create(config.custom());
-    if (!transform.ok()) continue;  // reported when the data is opened
-    for (const std::string& path : (*transform)->files()) {
-      inputs.push_back(
-          {absl::StrCat("a file of the transform \"", config.custom().name(), "\" of ", where),
-           path});
+    const auto paths = files_of_transform(config);
+    if (!paths.ok()) continue;  // reported when the data is opened
+    const std::string what = config.has_custom() ? absl::StrCat("a file of the transform \"",
+                                                                config.custom().name(), "\"")
+                                                 : "the vocabulary";
+    for (const std::string& path : *paths) {
+      inputs.push_back({absl::StrCat(what, " of train.feature \"", feature.name(), "\""), path});
     }
   }
 }
