@@ -49,12 +49,13 @@ Json times_json(const RunTimes& times) {
           {"total", absl::ToDoubleSeconds(times.total())}};
 }
 
-// Set → its files, its rows and the files that were left out.
+// Set → its files and its rows, where they are known, and the files that were left out.
 Json data_json(const DataReport& report) {
   Json json = Json::object();
   for (const DataSetReport& set : report.sets()) {
     Json& own = json[set.name];
-    if (!set.in_windows) own = {{"files", set.files}, {"rows", set.rows}};
+    const bool is_counted = !set.in_windows && !set.is_registered;
+    if (is_counted) own = {{"files", set.files}, {"rows", set.rows}};
     own["bad_files"] = set.bad_files.count();
     own["bad_file_names"] = set.bad_files.paths(kNamedBadFiles);
   }

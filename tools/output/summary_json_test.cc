@@ -55,9 +55,11 @@ TEST(SummaryJsonTest, DataWithTheNamesOfBadFiles) {
   train.rows = 500;
   train.bad_files.add("in/b.csv");
   data.add("eval_data \"late\"").in_windows = true;
+  data.add("eval_data \"own\"").is_registered = true;
   EXPECT_EQ(Json::parse(summary_json(Summary(), &data))["data"], Json::parse(R"({
     "train_data": {"files": 3, "rows": 500, "bad_files": 1, "bad_file_names": ["in/b.csv"]},
-    "eval_data \"late\"": {"bad_files": 0, "bad_file_names": []}})"));
+    "eval_data \"late\"": {"bad_files": 0, "bad_file_names": []},
+    "eval_data \"own\"": {"bad_files": 0, "bad_file_names": []}})"));
   EXPECT_FALSE(Json::parse(summary_json(Summary())).contains("data"));
 }
 
