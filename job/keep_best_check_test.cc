@@ -95,9 +95,12 @@ TEST_F(KeepBestCheckTest, EvaluationsThatAreNeverMade) {
   EXPECT_OK(check(best("eval/auc") + "} evaluation { when { every_steps: 5 } "));
   EXPECT_OK(check(best("eval/auc") + "} hooks { name: 'my_own' } evaluation { enabled: false "))
       << "a hook of the job's own may ask";
-  EXPECT_FALSE(
-      check(best("eval/auc") + "} hooks { name: 'example_trace' } evaluation { enabled: false ")
-          .ok());
+  for (const std::string hook : {"example_trace", "profiler", "watch_tensors"}) {
+    EXPECT_FALSE(
+        check(best("eval/auc") + "} hooks { name: '" + hook + "' } evaluation { enabled: false ")
+            .ok())
+        << hook;
+  }
 }
 
 TEST_F(KeepBestCheckTest, SetsInWindowsNeedEvaluationsToBeEnabled) {

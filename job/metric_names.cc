@@ -16,6 +16,8 @@
 #include "hooks/early_stopping_hook.h"
 #include "hooks/evict_rows_hook.h"
 #include "hooks/example_trace_hook.h"
+#include "hooks/profiler_hook.h"
+#include "hooks/watch_tensors_hook.h"
 #include "io/feature_schema.h"
 #include "job/evaluation_cadence.h"
 #include "job/report/report_options.h"
@@ -161,7 +163,8 @@ std::string MetricNames::describe(const std::vector<std::string>& sources) const
 bool MetricNames::hooks_may_evaluate() const {
   const auto is_own = [](const HookConfig& hook) {
     return hook.name() != EarlyStoppingHook::kName && hook.name() != EvictRowsHook::kName &&
-           hook.name() != ExampleTraceHook::kName;
+           hook.name() != ExampleTraceHook::kName && hook.name() != ProfilerHook::kName &&
+           hook.name() != WatchTensorsHook::kName;
   };
   const auto& hooks = config_.train().hooks();
   const auto& others = config_.run().hooks();

@@ -1,0 +1,22 @@
+// One line of a trace.
+#ifndef MILLRACE_HOOKS_INSPECT_TRACE_EVENT_H_
+#define MILLRACE_HOOKS_INSPECT_TRACE_EVENT_H_
+
+#include <cstdint>
+#include <string>
+
+namespace millrace {
+
+struct TraceEvent {
+  std::string name;
+  bool is_annotation = false;  // of the trainer, else of LibTorch
+  int64_t start_ns = 0;        // since the epoch of Unix
+  int64_t duration_ns = 0;
+  int64_t thread = 0;  // number that the operating system gives the thread
+  // The shapes of the inputs of an operator as a JSON array of arrays. "": not recorded.
+  std::string shapes = "";
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_INSPECT_TRACE_EVENT_H_

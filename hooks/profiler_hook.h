@@ -1,0 +1,81 @@
+// Writes traces of some steps.
+#ifndef MILLRACE_HOOKS_PROFILER_HOOK_H_
+#define MILLRACE_HOOKS_PROFILER_HOOK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+#include "framework/hook.h"
+#include "framework/hook_registry.h"
+#include "hooks/inspect/trace_recorder.h"
+#include "hooks/inspect/trace_schedule.h"
+
+namespace millrace {
+
+struct ProfilerHookOptions {
+  TraceSchedule schedule;
+  std::string directory;
+  bool record_shapes = false;
+};
+
+// Records what the trainer's thread does in the steps of a schedule, and writes
+//
+//   <directory>/rank-<rank>-steps-<first>-<last>.json
+//
+// after the last step of each cycle, or at the end of a run that ends in a cycle. A file is written
+// aside and renamed. Operators of LibTorch lie on one time line with these annotations:
+//
+//   step N, with: begin of the step, forward, backward, update
+//   between steps: report, evaluate SET with a batch for each of its batches, checkpoint, wait for
+//   data, other hooks
+//
+// docs/profiling.md says where each begins and ends. Outside the steps of a schedule an event costs
+// a comparison. An error in writing drops the trace of that cycle.
+class ProfilerHook : public Hook {
+ public:
+  // Under which it is registered.
+  static constexpr absl::string_view kName = "profiler";
+
+  // Borrows `files`. The directory is created when needed.
+  ProfilerHook(FileSystem& files, ProfilerHookOptions options)
+      : files_(files), options_(std::move(options)) {}
+  // Configured by ProfilerHookConfig. Errors: InvalidArgument with a line for each wrong field.
+  static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
+                                                      const HookResources& resources);
+
+  absl::string_view name() const override { return kName; }
+  absl::Status start(HookContext& context) override;
+  absl::Status before_step(HookContext& context) override;
+  absl::Status after_data(HookContext& context, const Batch& batch, int64_t micro_batch) override;
+  absl::Status after_backward(HookContext& context, const Gradients& gradients) override;
+  absl::Status after_step(HookContext& context, const StepResult& result) override;
+  absl::Status after_report(HookContext& context, const Report& report) override;
+  absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
+  absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) override;
+  absl::Status end(HookContext& context, const absl::Status& outcome) override;
+
+ private:
+  // Between steps, before step `next`: ends the trace under way if the step does not belong to it,
+  // and begins the trace to which it belongs. Begins an annotation if anything is recorded.
+  absl::Status prepare(int rank, int64_t next);
+  absl::Status write(int rank);
+  // Names the annotation between steps that ends here, and begins the next one.
+  void pass(absl::string_view name);
+
+  FileSystem& files_;
+  const ProfilerHookOptions options_;
+  std::unique_ptr<TraceRecorder> recorder_;  // null: nothing is recorded
+  TracePoint point_;                         // of what is recorded
+  int64_t first_step_ = 0;                   // of what is recorded
+  int64_t last_step_ = 0;                    // that ended; below first_step_: none did
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_PROFILER_HOOK_H_

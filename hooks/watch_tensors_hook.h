@@ -1,0 +1,66 @@
+// Reports statistics of parameters and gradients.
+#ifndef MILLRACE_HOOKS_WATCH_TENSORS_HOOK_H_
+#define MILLRACE_HOOKS_WATCH_TENSORS_HOOK_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "framework/cadence.h"
+#include "framework/hook.h"
+#include "framework/hook_registry.h"
+#include "proto/inspection_hook_configs.pb.h"
+
+namespace millrace {
+
+// On steps at which its cadence comes due, reports statistics of dense parameters before the update
+// and of their gradients as the optimizers apply them, under names such as "watch/bias/norm" and
+// "watch/bias.grad/norm". A parameter that took no part in the step has no gradient and reports
+// none. On other steps the hook reads no tensor. All ranks report the same values. The next report
+// shows the last value of each name.
+//
+// A step is due that would be due in `after_step`. A trigger of time, epochs or windows that came
+// due since the step before makes the next step due.
+class WatchTensorsHook : public Hook {
+ public:
+  // Under which it is registered.
+  static constexpr absl::string_view kName = "watch_tensors";
+
+  // REQUIRES: check(config) returns OK.
+  explicit WatchTensorsHook(const WatchTensorsConfig& config);
+  // Errors: InvalidArgument with a line for each wrong field.
+  static absl::Status check(const WatchTensorsConfig& config);
+  // Configured by WatchTensorsConfig. Errors: those of check().
+  static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
+                                                      const HookResources& resources);
+
+  absl::string_view name() const override { return kName; }
+  absl::Status start(HookContext& context) override;
+  // Errors: InvalidArgument at the first step if a pattern fits no tensor.
+  absl::Status after_backward(HookContext& context, const Gradients& gradients) override;
+
+ private:
+  struct Watched {
+    size_t parameter = 0;  // position in Gradients::dense()
+    bool is_gradient = false;
+    std::string name;
+  };
+
+  absl::Status find(absl::Span<const NamedParameter> parameters);
+  void report(HookContext& context, absl::Span<const NamedParameter> parameters) const;
+
+  const WatchTensorsConfig config_;
+  const Cadence when_;
+  bool found_ = false;
+  std::vector<Watched> watched_;  // once found_
+  Progress last_;                 // of the step before
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_WATCH_TENSORS_HOOK_H_
