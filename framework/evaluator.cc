@@ -16,6 +16,7 @@
 #include "framework/ranks/padding.h"
 #include "framework/report/example_columns.h"
 #include "framework/report/pending_steps.h"
+#include "framework/step_values.h"
 
 namespace millrace {
 namespace {
@@ -70,9 +71,7 @@ absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch,
   result.predictions = output->predictions;
   result.labels = batch.labels;
   result.weights = batch.weights;
-  for (NamedValue& metric : output->metrics) {
-    result.values.emplace_back(std::move(metric.name), std::move(metric.value));
-  }
+  result.values = step_values(std::move(output->metrics));
   return result;
 }
 
@@ -104,6 +103,7 @@ class Evaluation {
     result_.set = options_.name;
     result_.progress = progress_;
     result_.metrics = metrics_.compute();
+    result_.thresholds = metrics_.threshold_weights();
     values_.drain(&result_.values);
     return result_;
   }
@@ -161,6 +161,7 @@ class Evaluation {
   // Everything up to the evaluation of the batch.
   absl::Status begin_batch(const Batch& batch) {
     return catch_exceptions("the evaluation of a batch", [&] {
+      model_.set_report_due(true);
       model_.begin_step(progress_, Phase::kEvaluate);
       RETURN_IF_ERROR(hooks_.before_step(context_));
       return hooks_.after_data(context_, batch, 0);

@@ -17,7 +17,10 @@
 #include "base/progress.h"
 #include "checkpoint/checkpoint_info.h"
 #include "framework/phase.h"
+#include "framework/report/distribution.h"
+#include "framework/report/reduction.h"
 #include "io/windowed_dataset.h"
+#include "metrics/threshold_weights.h"
 #include "optim/dense_optimizer.h"
 
 namespace millrace {
@@ -60,6 +63,14 @@ struct FirstIds {
   at::Tensor present;  // bool [examples]; false for an example without an id
 };
 
+// A value that the model reported in a step, reduced over its micro-batches.
+struct StepValue {
+  std::string name;
+  at::Tensor value;  // float32 []
+  Reduction reduction = Reduction::kMean;
+  at::Tensor weight = {};  // float32 [], of a mean; undefined: 1
+};
+
 // What became of one step (or, in evaluation, of one batch). Tensors may be kept.
 struct StepResult {
   bool applied = false;  // false: refused as non-finite; nothing changed
@@ -79,8 +90,7 @@ struct StepResult {
   at::Tensor groups;   // int64 [examples of this rank], or undefined: the data has no groups
   // For each of TrainerOptions::slices, the ids of the examples of this rank.
   std::vector<FirstIds> slices;
-  // What the model reported: name and float32 [], averaged over micro-batches.
-  std::vector<std::pair<std::string, at::Tensor>> values;
+  std::vector<StepValue> values;  // what the model reported, no name twice
   double learning_rate = 0;  // of the first dense optimizer, else of the tables
   // Figures of the whole step that are the same on all ranks, by name, such as "gradient_norm"
   // before clipping.
@@ -117,6 +127,15 @@ struct RankReport {
   double owner_imbalance = 0;
 };
 
+// What the processes of all ranks used, since the last report.
+struct ProcessReport {
+  double cores = 0;            // seconds of CPU time for each second
+  int64_t resident_bytes = 0;  // at the report
+  int64_t major_faults = 0;    // page faults that read from a disk
+  int64_t minor_faults = 0;    // the others
+  int64_t bytes_read = 0;      // by read() and the like, also from the page cache
+};
+
 // What happened since the last report.
 struct Report {
   Progress progress;
@@ -130,6 +149,9 @@ struct Report {
   std::map<std::string, double> learning_rates;
   std::map<std::string, TableReport> tables;
   std::optional<RankReport> ranks;  // of a job with several ranks
+  ProcessReport process;
+  // What hooks of this rank reported with HookContext::report_distribution().
+  std::map<std::string, Distribution> distributions;
 };
 
 // One finished evaluation.
@@ -141,6 +163,9 @@ struct EvaluationResult {
   absl::Duration elapsed = absl::ZeroDuration();
   std::map<std::string, double> metrics;
   std::map<std::string, double> values;
+  // Of each task ("TASK", "" if there is one) with a metric that knows them: what decisions at many
+  // thresholds get right and wrong.
+  std::map<std::string, ThresholdWeights> thresholds;
 };
 
 }  // namespace millrace

@@ -13,7 +13,8 @@
 #include "framework/cadence.h"
 #include "framework/events.h"
 #include "framework/phase.h"
-#include "framework/report/reported_values.h"
+#include "framework/report/distribution.h"
+#include "framework/report/reduction.h"
 #include "framework/requests.h"
 #include "io/batch.h"
 
@@ -37,6 +38,13 @@ class HookContext {
   // Adds a value to the next report, or to the result of the evaluation that runs.
   virtual void report(absl::string_view name, double value,
                       Reduction reduction = Reduction::kMean) = 0;
+  // Adds a histogram to the next report; a later one of the same name replaces it. Ignored in
+  // evaluation.
+  virtual void report_distribution(absl::string_view name, Distribution distribution) = 0;
+  // Returns whether a report follows this step, for values that are expensive to compute. Before
+  // after_step it knows reports that are due every so many steps, and not those that are due by
+  // time, at the end of an epoch or window, or of the run. True in evaluation.
+  virtual bool report_due() const = 0;
 
  private:
   friend class HookList;  // which sets whose event runs

@@ -12,15 +12,21 @@
 #include "absl/strings/string_view.h"
 #include "base/progress.h"
 #include "framework/phase.h"
+#include "framework/report/reduction.h"
 #include "io/batch.h"
 
 namespace millrace {
 
 class EmbeddingCollection;
 
+// A value that a model reports.
 struct NamedValue {
   std::string name;
-  at::Tensor value;  // float32 [], averaged over micro-batches in reports
+  at::Tensor value;  // float32 []
+  // How the values of micro-batches, steps and ranks become the one of a report.
+  Reduction reduction = Reduction::kMean;
+  // float32 [], of a mean: at least 0; a value of weight 0 does not count. Undefined: 1.
+  at::Tensor weight = {};
 };
 
 // Ids that a model looks up in one of its collections.
@@ -59,7 +65,7 @@ class Model : public torch::nn::Module {
  public:
   // REQUIRES: the module is in training mode and gradients are on, or neither.
   // Errors end the run. It must not keep state that the next step depends on outside its
-  // parameters and buffers, nor read tensors back to the CPU.
+  // parameters and buffers, nor read tensors back to the CPU, except where report_due() is true.
   virtual absl::StatusOr<ModelOutput> forward(const Batch& batch) = 0;
 
   // Returns the number of targets of each task (label) in a batch, each at least 0. The loss of a
@@ -93,6 +99,16 @@ class Model : public torch::nn::Module {
   // what evaluate() computes for this set; it changes no parameter and no buffer. Default: does
   // nothing.
   virtual void begin_evaluation(absl::string_view set) {}
+
+  // Returns whether the values of the batch are about to be read: in training, whether a report
+  // follows the step, as HookContext::report_due() says; in evaluation true. For values that are
+  // expensive to compute.
+  bool report_due() const { return report_due_; }
+  // Called by the trainer before begin_step().
+  void set_report_due(bool due) { report_due_ = due; }
+
+ private:
+  bool report_due_ = false;
 };
 
 // Returns the embedding collections among a model's modules, in the modules' order. Borrowed from

@@ -65,6 +65,10 @@ absl::Status check_model_output(const ModelOutput& output, const Batch& batch, s
       return absl::InvalidArgumentError(
           absl::StrCat("the model's metric \"", metric.name, "\" is not one number"));
     }
+    if (metric.weight.defined() && !is_number(metric.weight)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the weight of the model's metric \"", metric.name, "\" is not one number"));
+    }
   }
   return absl::OkStatus();
 }

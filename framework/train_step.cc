@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
+#include "framework/step_values.h"
 #include "framework/precision/autocast_scope.h"
 
 namespace millrace {
@@ -137,6 +138,7 @@ class StepRun {
     }
     const int64_t count = static_cast<int64_t>(outputs_.size());
     std::vector<at::Tensor> predictions, labels, weights;
+    std::vector<NamedValue> reported;
     commit.loss = outputs_[0].loss;
     commit.targets = outputs_[0].targets;
     bool weighted = false;
@@ -152,23 +154,13 @@ class StepRun {
       labels.push_back(batch.labels);
       weighted |= batch.weights.defined();
       weights.push_back(batch.weights.defined() ? batch.weights : at::ones({batch.size}));
-      for (const NamedValue& metric : outputs_[i].metrics) add_value(metric, count);
+      for (const NamedValue& metric : outputs_[i].metrics) reported.push_back(metric);
     }
+    result_.values = step_values(std::move(reported));
     result_.predictions = count == 1 ? predictions[0] : at::cat(predictions);
     result_.labels = count == 1 ? labels[0] : at::cat(labels);
     if (weighted) result_.weights = count == 1 ? weights[0] : at::cat(weights);
     return absl::OkStatus();
-  }
-
-  void add_value(const NamedValue& metric, int64_t count) {
-    const at::Tensor value = metric.value.detach() / static_cast<double>(count);
-    for (auto& [name, sum] : result_.values) {
-      if (name == metric.name) {
-        sum = sum + value;
-        return;
-      }
-    }
-    result_.values.emplace_back(metric.name, value);
   }
 
   // After the decision, which all ranks take with the same sums: so that they get the same norm.

@@ -1,5 +1,8 @@
 #include "metrics/auc.h"
 
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 
 namespace millrace {
@@ -16,6 +19,25 @@ double auc_of_sorted(absl::Span<const ScoredExample> sorted) {
   }
   if (positives == 0 || negatives == 0) return std::numeric_limits<double>::quiet_NaN();
   return area / (positives * negatives);
+}
+
+std::optional<ThresholdWeights> AucMetric::threshold_weights() const {
+  if (std::isnan(compute())) return std::nullopt;
+  absl::Span<const ScoredExample> sorted = examples();  // by compute()
+  const ClassWeights all = sum_classes(sorted);
+  ThresholdWeights weights;
+  ClassWeights below;
+  for (int64_t i = 0; i <= ThresholdWeights::kIntervals; ++i) {
+    const double threshold = static_cast<double>(i) / ThresholdWeights::kIntervals;
+    size_t end = 0;
+    while (end < sorted.size() && sorted[end].prediction <= threshold) ++end;
+    const ClassWeights next = sum_classes(sorted.first(end));
+    sorted.remove_prefix(end);
+    below.positives += next.positives;
+    below.negatives += next.negatives;
+    weights.add(threshold, below.positives, below.negatives, all.positives, all.negatives);
+  }
+  return weights;
 }
 
 }  // namespace millrace

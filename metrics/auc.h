@@ -2,6 +2,8 @@
 #ifndef MILLRACE_METRICS_AUC_H_
 #define MILLRACE_METRICS_AUC_H_
 
+#include <optional>
+
 #include "absl/types/span.h"
 #include "metrics/scored_example.h"
 #include "metrics/sorted_examples_metric.h"
@@ -22,6 +24,7 @@ double auc_of_sorted(absl::Span<const ScoredExample> sorted);
 class AucMetric : public SortedExamplesMetric {
  public:
   absl::string_view name() const override { return "auc"; }
+  std::optional<ThresholdWeights> threshold_weights() const override;
 
  private:
   double compute_sorted(absl::Span<const ScoredExample> sorted) const override {

@@ -1,7 +1,9 @@
 #include "metrics/auc_buckets.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -65,6 +67,27 @@ double AucBucketsMetric::error_bound() const {
     return std::numeric_limits<double>::quiet_NaN();
   }
   return undecided / (2 * positives * negatives);
+}
+
+std::optional<ThresholdWeights> AucBucketsMetric::threshold_weights() const {
+  if (std::isnan(compute())) return std::nullopt;
+  const std::vector<double>& positives = positives_.sums();
+  const std::vector<double>& negatives = negatives_.sums();
+  const double all_positives = std::accumulate(positives.begin(), positives.end(), 0.0);
+  const double all_negatives = std::accumulate(negatives.begin(), negatives.end(), 0.0);
+  const auto buckets = static_cast<int64_t>(positives.size());
+  const int64_t intervals = std::min(buckets, ThresholdWeights::kIntervals);
+  ThresholdWeights weights;
+  double positives_below = 0, negatives_below = 0;
+  for (int64_t i = 0, bucket = 0; i <= intervals; ++i) {
+    for (const int64_t end = i * buckets / intervals; bucket < end; ++bucket) {
+      positives_below += positives[bucket];
+      negatives_below += negatives[bucket];
+    }
+    weights.add(static_cast<double>(bucket) / static_cast<double>(buckets), positives_below,
+                negatives_below, all_positives, all_negatives);
+  }
+  return weights;
 }
 
 void AucBucketsMetric::reset() {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -44,6 +45,9 @@ class AucBucketsMetric : public Metric {
   void merge(const Metric& other) override;
   std::string save() const override;
   absl::Status merge_saved(absl::string_view bytes) override;
+
+  // The thresholds are bounds of buckets.
+  std::optional<ThresholdWeights> threshold_weights() const override;
 
   // Returns the bound of the error of compute(); not-a-number where compute() returns that.
   double error_bound() const;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "metrics/threshold_weights.h"
 #include "proto/custom.pb.h"
 
 namespace millrace {
@@ -49,6 +51,9 @@ class Metric {
   // label or weight that is not a number. A metric that needs groups (MetricTraits) also returns
   // not-a-number after an example without a group.
   virtual double compute() const = 0;
+  // Returns what decisions at thresholds get right and wrong; none from a metric that does not
+  // know it, and where compute() is not-a-number. The default returns none.
+  virtual std::optional<ThresholdWeights> threshold_weights() const { return std::nullopt; }
   // Forgets everything: as if new.
   virtual void reset() = 0;
   // Adds everything another metric has seen, as if it had come after what this one saw (up to the

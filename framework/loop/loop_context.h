@@ -2,6 +2,9 @@
 #ifndef MILLRACE_FRAMEWORK_LOOP_LOOP_CONTEXT_H_
 #define MILLRACE_FRAMEWORK_LOOP_LOOP_CONTEXT_H_
 
+#include <map>
+#include <string>
+
 #include "absl/strings/string_view.h"
 #include "base/progress.h"
 #include "base/scoped_value.h"
@@ -9,6 +12,7 @@
 #include "framework/hook.h"
 #include "framework/loop/loop_position.h"
 #include "framework/phase.h"
+#include "framework/report/distribution.h"
 #include "framework/report/reported_values.h"
 #include "framework/request_queue.h"
 
@@ -19,14 +23,21 @@ struct LoopFacts {
   int rank = 0;
   int world_size = 1;
   bool windowed = false;  // the training data comes in windows
+  Cadence report;         // when a report is due
 };
 
 // The HookContext of a trainer. Used on its thread.
 class LoopContext : public HookContext {
  public:
-  // All are borrowed. `training_values`: receives values that hooks report in training.
+  // What hooks report in training.
+  struct Reported {
+    ReportedValues& values;
+    std::map<std::string, Distribution>& distributions;
+  };
+
+  // All are borrowed.
   LoopContext(const LoopFacts& facts, const LoopPosition& position, RequestQueue& requests,
-              ReportedValues& training_values);
+              Reported training);
 
   Phase phase() const override { return phase_; }
   const Progress& progress() const override { return position_.progress; }
@@ -35,12 +46,16 @@ class LoopContext : public HookContext {
   int world_size() const override { return facts_.world_size; }
   bool due(const Cadence& cadence) const override;
   void report(absl::string_view name, double value, Reduction reduction) override;
+  void report_distribution(absl::string_view name, Distribution distribution) override;
+  bool report_due() const override;
 
   // Begins a run: drops values reported outside one; cadences count from here.
   void begin_run(Phase phase);
-  // While the returned object lives, hooks are in `start`, in `end`, or in an evaluation.
+  // While the returned object lives, hooks are in `start`, in `end`, in a step that is not counted
+  // yet, or in an evaluation.
   ScopedValue<bool> starting() { return {starting_, true}; }
   ScopedValue<bool> ending() { return {ending_, true}; }
+  ScopedValue<bool> stepping() { return {stepping_, true}; }
   ScopedValue<Phase> evaluating() { return {phase_, Phase::kEvaluate}; }
   // Cadences count from here: what was due is served.
   void mark_served() { served_ = position_.progress; }
@@ -53,12 +68,13 @@ class LoopContext : public HookContext {
   const LoopFacts facts_;
   const LoopPosition& position_;
   RequestQueue& requests_;
-  ReportedValues& training_values_;
+  const Reported training_;
   ReportedValues evaluation_values_;
   Progress served_;
   Phase phase_ = Phase::kTrain;
   bool starting_ = false;
   bool ending_ = false;
+  bool stepping_ = false;
 };
 
 }  // namespace millrace

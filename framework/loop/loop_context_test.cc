@@ -13,8 +13,12 @@ class LoopContextTest : public testing::Test {
   LoopPosition position_;
   RequestQueue queue_;
   ReportedValues training_;
+  std::map<std::string, Distribution> distributions_;
   LoopContext context_{
-      {.rank = 1, .world_size = 2, .windowed = true}, position_, queue_, training_};
+      {.rank = 1, .world_size = 2, .windowed = true, .report = {.every_steps = 10}},
+      position_,
+      queue_,
+      {training_, distributions_}};
 };
 
 TEST_F(LoopContextTest, SaysWhatTheLoopIs) {
@@ -37,6 +41,39 @@ TEST_F(LoopContextTest, CadencesCountFromWhereRequestsWereServed) {
   EXPECT_TRUE(context_.due(every_2)) << "asking changes nothing";
   context_.mark_served();
   EXPECT_FALSE(context_.due(every_2));
+}
+
+TEST_F(LoopContextTest, AStepKnowsWhetherAReportFollows) {
+  context_.begin_run(Phase::kTrain);
+  position_.progress.step = 8;
+  {
+    const auto stepping = context_.stepping();
+    EXPECT_FALSE(context_.report_due());
+  }
+  position_.progress.step = 9;
+  EXPECT_FALSE(context_.report_due()) << "after step 9";
+  {
+    const auto stepping = context_.stepping();
+    EXPECT_TRUE(context_.report_due()) << "in step 10";
+  }
+  position_.progress.step = 10;
+  EXPECT_TRUE(context_.report_due()) << "after step 10";
+  context_.mark_served();
+  EXPECT_FALSE(context_.report_due());
+  const auto evaluating = context_.evaluating();
+  EXPECT_TRUE(context_.report_due());
+}
+
+TEST_F(LoopContextTest, DistributionsAreOfTraining) {
+  context_.begin_run(Phase::kTrain);
+  context_.report_distribution("a", {.count = 1});
+  context_.report_distribution("a", {.count = 2});
+  {
+    const auto evaluating = context_.evaluating();
+    context_.report_distribution("b", {.count = 3});
+  }
+  ASSERT_EQ(distributions_.size(), 1);
+  EXPECT_EQ(distributions_.at("a").count, 2);
 }
 
 TEST_F(LoopContextTest, StartAndEndAreSections) {

@@ -48,7 +48,7 @@ struct LoopParts {
         reporter(*MetricSet::create({}, {"label"}, LossScope::kWholeStep),
                  *SpanMetrics::create({}, {}, {"label"}, {}), parts.dense_optimizers, nullptr, {},
                  training),
-        context({0, 1, false}, position, requests, reporter.values()),
+        context({0, 1, false}, position, requests, {reporter.values(), reporter.distributions()}),
         agreement(collectives, requests, {"eval"}),
         train_step(create_standard_train_step()),
         steps({*parts.model, model_parts, parts.dense_optimizers, nullptr, *train_step, agreement,

@@ -84,8 +84,10 @@ absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t exa
   commit_.begin_step(step, targets.size());
   if (parts_.tables != nullptr) parts_.tables->begin(Phase::kTrain, step);
   Events events(*this);
+  const auto stepping = parts_.context.stepping();
   absl::StatusOr<StepResult> result = absl::InternalError("the step was not run");
   absl::Status status = catch_exceptions("the step", [&]() -> absl::Status {
+    parts_.model.set_report_due(parts_.context.report_due());
     parts_.model.begin_step(parts_.position.progress, Phase::kTrain);
     RETURN_IF_ERROR(parts_.hooks.before_step(parts_.context));
     if (parts_.tables != nullptr) RETURN_IF_ERROR(parts_.tables->fetch(data.micro_batches));

@@ -76,7 +76,10 @@ absl::StatusOr<MetricSet> MetricSet::create(const std::vector<std::string>& metr
   set.scope_ = scope;
   for (const std::string& task : tasks) {
     Task& entry = set.tasks_.emplace_back();
-    if (tasks.size() > 1) entry.prefix = task + "/";
+    if (tasks.size() > 1) {
+      entry.name = task;
+      entry.prefix = task + "/";
+    }
     for (const std::string& name : metrics) {
       ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, create_metric(name, configs));
       entry.metrics.push_back(std::move(metric));
@@ -185,6 +188,19 @@ void MetricSet::compute_loss(std::map<std::string, double>& values) const {
     if (tasks_.size() > 1) values[task.prefix + "loss"] = loss;
   }
   values["loss"] = total;
+}
+
+std::map<std::string, ThresholdWeights> MetricSet::threshold_weights() const {
+  std::map<std::string, ThresholdWeights> weights;
+  for (const Task& task : tasks_) {
+    for (const std::unique_ptr<Metric>& metric : task.metrics) {
+      std::optional<ThresholdWeights> known = metric->threshold_weights();
+      if (!known.has_value()) continue;
+      weights.emplace(task.name, *std::move(known));
+      break;
+    }
+  }
+  return weights;
 }
 
 std::map<std::string, double> MetricSet::compute() const {

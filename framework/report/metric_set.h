@@ -54,6 +54,9 @@ class MetricSet : public RankPart {
   // that counts targets it is the sum over tasks of "task/loss", which is the mean over the targets
   // of the task, and is left out with one task. A task without targets has none.
   std::map<std::string, double> compute() const;
+  // Returns those of the first metric of each task that knows them; task → weights, "" if there is
+  // one task. See Metric::threshold_weights().
+  std::map<std::string, ThresholdWeights> threshold_weights() const;
   // Examples the loss is over.
   int64_t examples() const { return examples_; }
   void reset();
@@ -70,7 +73,8 @@ class MetricSet : public RankPart {
 
  private:
   struct Task {
-    std::string prefix;
+    std::string name;    // "" if there is one task
+    std::string prefix;  // of the names of its metrics
     std::vector<std::unique_ptr<Metric>> metrics;
     // Where targets are counted.
     double loss_sum = 0;

@@ -20,8 +20,9 @@ absl::Status PendingSteps::fold(MetricSet& metrics, ReportedValues& values) {
     RETURN_IF_ERROR(metrics.update(step));
     for (const auto& [name, value] : step.figures) values.add(name, value, Reduction::kMean);
     if (!step.predictions.defined() || step.predictions.size(0) == 0) continue;
-    for (const auto& [name, value] : step.values) {
-      values.add(name, value.item<double>(), Reduction::kMean);
+    for (const StepValue& reported : step.values) {
+      values.add(reported.name, reported.value.item<double>(), reported.reduction,
+                 reported.weight.defined() ? reported.weight.item<double>() : 1);
     }
   }
   return absl::OkStatus();

@@ -44,7 +44,7 @@ TEST_F(PendingStepsTest, TheSameToTheLastBitAsReadAtOnce) {
     const StepResult step = random_step(1 + i % 7);
     ASSERT_OK(pending_.add(step, metrics_, values_));
     ASSERT_OK(at_once.update(step));
-    values_at_once.add("margin", step.values[0].second.item<double>(), Reduction::kMean);
+    values_at_once.add("margin", step.values[0].value.item<double>(), Reduction::kMean);
   }
   ASSERT_OK(pending_.fold(metrics_, values_));
   EXPECT_EQ(metrics_.compute(), at_once.compute());
@@ -61,7 +61,7 @@ TEST_F(PendingStepsTest, NothingIsReadUntilItIsDue) {
   EXPECT_THAT(drained(), IsEmpty());
   // What is in a tensor when it is read counts: it was not copied either.
   step.loss.fill_(0.25);
-  step.values[0].second.fill_(7);
+  step.values[0].value.fill_(7);
   ASSERT_OK(pending_.fold(metrics_, values_));
   EXPECT_EQ(pending_.size(), 0);
   EXPECT_EQ(metrics_.compute().at("loss"), 0.25);

@@ -10,31 +10,24 @@
 namespace millrace {
 namespace {
 
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kVersionWithoutWeights = 1;  // each value has the weight 1
+constexpr uint8_t kVersion = 2;
 constexpr int64_t kMostValues = int64_t{1}
                                 << 40;  // of one name and rank: sums of counts stay in range
 
 }  // namespace
 
-absl::string_view reduction_name(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kMean: return "mean";
-    case Reduction::kSum: return "sum";
-    case Reduction::kMin: return "min";
-    case Reduction::kMax: return "max";
-    case Reduction::kLast: return "last";
-  }
-  return "unknown";
-}
-
-void ReportedValues::add(absl::string_view name, double value, Reduction reduction) {
+void ReportedValues::add(absl::string_view name, double value, Reduction reduction,
+                         double weight) {
   Entry& entry = entries_.try_emplace(std::string(name), Entry{reduction}).first->second;
-  merge({entry.reduction, value, 1}, entry);
+  if (entry.reduction == Reduction::kMean) value = weight == 0 ? 0 : value * weight;
+  merge({entry.reduction, value, weight, 1}, entry);
 }
 
 void ReportedValues::merge(const Entry& from, Entry& into) {
   const bool first = into.count == 0;
   into.count += from.count;
+  into.weight += from.weight;
   switch (into.reduction) {
     case Reduction::kMean:
     case Reduction::kSum: into.value += from.value; break;
@@ -51,7 +44,7 @@ void ReportedValues::merge(const Entry& from, Entry& into) {
 void ReportedValues::drain(std::map<std::string, double>* values) {
   for (const auto& [name, entry] : entries_) {
     (*values)[name] = entry.reduction == Reduction::kMean
-                          ? entry.value / static_cast<double>(entry.count)
+                          ? entry.value / entry.weight
                           : entry.value;
   }
   entries_.clear();
@@ -64,6 +57,7 @@ std::string ReportedValues::save() const {
     writer.write_string(name);
     writer.write_uint8(static_cast<uint8_t>(entry.reduction));
     writer.write_double(entry.value);
+    writer.write_double(entry.weight);
     writer.write_int64(entry.count);
   }
   return writer.take();
@@ -85,11 +79,16 @@ absl::Status ReportedValues::load_rank(int rank, absl::string_view bytes) {
   const absl::Status bad =
       absl::DataLossError(absl::StrCat("the reported values of rank ", rank, " are malformed"));
   ByteReader reader(bytes);
-  if (reader.read_uint8() != kVersion) return bad;
+  const int version = reader.read_uint8();
+  if (version != kVersion && version != kVersionWithoutWeights) return bad;
   while (reader.remaining() > 0) {
     const std::string name(reader.read_string());
     const uint8_t reduction = reader.read_uint8();
-    Entry entry{static_cast<Reduction>(reduction), reader.read_double(), reader.read_int64(), rank};
+    Entry entry{.reduction = static_cast<Reduction>(reduction), .rank = rank};
+    entry.value = reader.read_double();
+    if (version == kVersion) entry.weight = reader.read_double();
+    entry.count = reader.read_int64();
+    if (version == kVersionWithoutWeights) entry.weight = static_cast<double>(entry.count);
     if (!reader.ok() || reduction > static_cast<uint8_t>(Reduction::kLast) || entry.count < 1 ||
         entry.count > kMostValues) {
       return bad;

@@ -10,19 +10,17 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "framework/ranks/rank_part.h"
+#include "framework/report/reduction.h"
 
 namespace millrace {
-
-// How several values of one name become one; over ranks, all values of all ranks, but kLast is the
-// last one of the lowest rank that reported the name.
-enum class Reduction { kMean, kSum, kMin, kMax, kLast };
 
 // Reduces in double; a not-a-number among the values makes the result one (but not under kLast).
 // Not thread-safe.
 class ReportedValues : public RankPart {
  public:
-  // A name keeps the reduction of its first value.
-  void add(absl::string_view name, double value, Reduction reduction);
+  // A name keeps the reduction of its first value. `weight`, of a mean: at least 0; a value of
+  // weight 0 does not count, and the mean of nothing else is not-a-number.
+  void add(absl::string_view name, double value, Reduction reduction, double weight = 1);
   // Adds name → reduced value to `values`, and forgets them.
   void drain(std::map<std::string, double>* values);
 
@@ -34,7 +32,8 @@ class ReportedValues : public RankPart {
  private:
   struct Entry {
     Reduction reduction = Reduction::kMean;
-    double value = 0;
+    double value = 0;  // of a mean: the sum of values times weights
+    double weight = 0;  // the sum of weights
     int64_t count = 0;
     int rank = 0;  // the first that reported it; known after load_ranks
   };
@@ -45,9 +44,6 @@ class ReportedValues : public RankPart {
 
   std::map<std::string, Entry> entries_;
 };
-
-// "mean", "sum", "min", "max" or "last".
-absl::string_view reduction_name(Reduction reduction);
 
 }  // namespace millrace
 

@@ -47,6 +47,39 @@ void add_figures(const RankFigures& figures, double seconds, ReportedValues& val
   values.add(kSumsBytes, static_cast<double>(figures.sums_bytes), Reduction::kMean);
 }
 
+// What ranks tell one another of their processes.
+constexpr char kCpuSeconds[] = "cpu_seconds";
+constexpr char kResidentBytes[] = "resident_bytes";
+constexpr char kMajorFaults[] = "major_faults";
+constexpr char kMinorFaults[] = "minor_faults";
+constexpr char kBytesRead[] = "bytes_read";
+constexpr char kProcessSeconds[] = "process_seconds";
+
+// Adds what this rank's process used between two moments.
+void add_process(const ProcessFigures& from, const ProcessFigures& to, ReportedValues& values) {
+  const auto add = [&](const char* name, double value) {
+    values.add(name, value, Reduction::kSum);
+  };
+  add(kCpuSeconds, absl::ToDoubleSeconds(to.cpu - from.cpu));
+  add(kResidentBytes, static_cast<double>(to.resident_bytes));
+  add(kMajorFaults, static_cast<double>(to.major_faults - from.major_faults));
+  add(kMinorFaults, static_cast<double>(to.minor_faults - from.minor_faults));
+  add(kBytesRead, static_cast<double>(to.bytes_read - from.bytes_read));
+  values.add(kProcessSeconds, absl::ToDoubleSeconds(to.at - from.at), Reduction::kLast);
+}
+
+// `merged`: what add_process() of all ranks gave.
+ProcessReport process_report(const std::map<std::string, double>& merged) {
+  ProcessReport report;
+  const double seconds = merged.at(kProcessSeconds);
+  if (seconds > 0) report.cores = merged.at(kCpuSeconds) / seconds;
+  report.resident_bytes = static_cast<int64_t>(merged.at(kResidentBytes));
+  report.major_faults = static_cast<int64_t>(merged.at(kMajorFaults));
+  report.minor_faults = static_cast<int64_t>(merged.at(kMinorFaults));
+  report.bytes_read = static_cast<int64_t>(merged.at(kBytesRead));
+  return report;
+}
+
 // `merged`: what add_figures() of all ranks gave. `steps`: in which they were collected.
 RankReport rank_report(const std::map<std::string, double>& merged, int64_t steps) {
   RankReport report;
@@ -80,6 +113,7 @@ Reporter::Reporter(MetricSet metrics, SpanMetrics spans,
       sparse_(sparse),
       collections_(std::move(collections)),
       clock_(clock),
+      process_(read_process_figures()),
       figures_since_(clock.trained()),
       last_report_(clock.trained()) {}
 
@@ -158,6 +192,8 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   times.add(kSeconds, absl::ToDoubleSeconds(trained()), Reduction::kLast);
   times.add(kDataWaitSeconds, absl::ToDoubleSeconds(data_wait_), Reduction::kMean);
   add_figures(figures, absl::ToDoubleSeconds(clock_.trained() - figures_since_), times);
+  const ProcessFigures process = read_process_figures();
+  add_process(std::exchange(process_, process), process, times);
   TableFigures tables;
   for (const EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {
@@ -194,6 +230,8 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   if (sparse_ != nullptr) report.learning_rates.merge(sparse_->learning_rates(progress));
   report.tables = tables.reports();
   if (collectives.world_size() > 1) report.ranks = rank_report(merged_times, figures.steps);
+  report.process = process_report(merged_times);
+  report.distributions = std::exchange(distributions_, {});
   return report;
 }
 

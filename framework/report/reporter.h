@@ -16,8 +16,10 @@
 #include "framework/events.h"
 #include "framework/loop/training_clock.h"
 #include "framework/ranks/rank_figures.h"
+#include "framework/report/distribution.h"
 #include "framework/report/metric_set.h"
 #include "framework/report/pending_steps.h"
+#include "framework/report/process_figures.h"
 #include "framework/report/reported_values.h"
 #include "framework/report/span_metrics.h"
 #include "proto/checkpoint_state.pb.h"
@@ -40,6 +42,9 @@ class Reporter {
 
   // What hooks report.
   ReportedValues& values() { return values_; }
+
+  // Histograms for the next report, by name.
+  std::map<std::string, Distribution>& distributions() { return distributions_; }
 
   // Adds an applied step at `position`; its tensors are read later. Errors: those of
   // PendingSteps::add.
@@ -82,6 +87,8 @@ class Reporter {
   const TrainingClock& clock_;
   std::map<std::string, TableStatistics> tables_;  // at the last report
   ReportedValues values_;
+  std::map<std::string, Distribution> distributions_;
+  ProcessFigures process_;  // at the last report, or when this object was made
   PendingSteps pending_;
   int64_t steps_ = 0;
   int64_t examples_ = 0;

@@ -176,7 +176,7 @@ TEST_F(ReporterTest, TensorsAreNotReadUntilAReport) {
   const StepResult kept = step(4, 1);
   ASSERT_OK(reporter.add(kept, {}));
   kept.loss.fill_(5);
-  kept.values[0].second.fill_(7);
+  kept.values[0].value.fill_(7);
   const Report report = take(reporter, {});
   EXPECT_EQ(report.metrics.at("loss"), 5);
   EXPECT_EQ(report.values.at("margin"), 7);

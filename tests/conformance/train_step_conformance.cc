@@ -49,8 +49,8 @@ void check_result(const MakeStep& make) {
   ASSERT_TRUE(result.weights.defined());
   EXPECT_TRUE(at::equal(result.weights, at::cat({at::ones({4}), at::full({4}, 0.5)})));
   ASSERT_EQ(result.values.size(), 1);
-  EXPECT_EQ(result.values[0].first, "constant");
-  EXPECT_EQ(result.values[0].second.item<double>(), 3) << "averaged over micro-batches";
+  EXPECT_EQ(result.values[0].name, "constant");
+  EXPECT_EQ(result.values[0].value.item<double>(), 3) << "averaged over micro-batches";
   EXPECT_EQ(result.learning_rate, 0.1);
   EXPECT_NE(bench.state(), before) << "rows that were seen are there";
 }

@@ -2,7 +2,12 @@
 #ifndef MILLRACE_TESTS_FAKES_FAKE_HOOK_CONTEXT_H_
 #define MILLRACE_TESTS_FAKES_FAKE_HOOK_CONTEXT_H_
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include "framework/hook.h"
+#include "framework/report/reported_values.h"
 #include "framework/request_queue.h"
 
 namespace millrace {
@@ -27,6 +32,10 @@ class FakeHookContext : public HookContext {
   void report(absl::string_view name, double value, Reduction reduction) override {
     reported.add(name, value, reduction);
   }
+  void report_distribution(absl::string_view name, Distribution distribution) override {
+    distributions[std::string(name)] = std::move(distribution);
+  }
+  bool report_due() const override { return report_is_due; }
 
   Phase phase_is = Phase::kTrain;
   Progress at;
@@ -37,6 +46,8 @@ class FakeHookContext : public HookContext {
   int rank_is = 0;
   RequestQueue asked;
   ReportedValues reported;
+  std::map<std::string, Distribution> distributions;
+  bool report_is_due = false;
 
  private:
   RequestQueue& request_queue() override { return asked; }

@@ -1,0 +1,45 @@
+#include "framework/report/process_figures.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "absl/time/clock.h"
+
+namespace millrace {
+namespace {
+
+// Returns the number behind `name` in /proc/self/io; 0 without one.
+int64_t io_figure(const std::string& name) {
+  std::ifstream file("/proc/self/io");
+  std::string word;
+  int64_t value = 0;
+  while (file >> word >> value) {
+    if (word == name) return value;
+  }
+  return 0;
+}
+
+}  // namespace
+
+ProcessFigures read_process_figures() {
+  ProcessFigures figures;
+  figures.at = absl::Now();
+  rusage usage = {};
+  if (getrusage(RUSAGE_SELF, &usage) == 0) {
+    figures.cpu =
+        absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime);
+    figures.major_faults = usage.ru_majflt;
+    figures.minor_faults = usage.ru_minflt;
+  }
+  int64_t pages = 0, resident = 0;
+  if (std::ifstream("/proc/self/statm") >> pages >> resident) {
+    figures.resident_bytes = resident * sysconf(_SC_PAGESIZE);
+  }
+  figures.bytes_read = io_figure("rchar:");
+  return figures;
+}
+
+}  // namespace millrace

@@ -1,0 +1,27 @@
+// What decisions at each of many thresholds get right and wrong.
+#ifndef MILLRACE_METRICS_THRESHOLD_WEIGHTS_H_
+#define MILLRACE_METRICS_THRESHOLD_WEIGHTS_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace millrace {
+
+// Sums of example weights. Element i of each vector is of deciding "positive" for predictions above
+// thresholds[i]. Thresholds are ascending, in [0, 1].
+struct ThresholdWeights {
+  // A metric gives at most 201 thresholds: 0, 1/200, …, 1.
+  static constexpr int64_t kIntervals = 200;
+
+  std::vector<double> thresholds;
+  std::vector<double> true_positives, false_positives, true_negatives, false_negatives;
+
+  // Adds a threshold. `positives`, `negatives`: the weights of the examples of each class whose
+  // prediction is at most `threshold`, and of all examples of each class.
+  void add(double threshold, double positives, double negatives, double all_positives,
+           double all_negatives);
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_METRICS_THRESHOLD_WEIGHTS_H_
