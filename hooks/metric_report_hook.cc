@@ -36,16 +36,17 @@ bool is_beyond(absl::string_view line, int64_t step) {
 
 // nlohmann writes infinities and not-a-number as null.
 std::string to_line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
 
 absl::Status MetricReportHook::start(HookContext& context) {
-  begins_at_ = context.progress().step;
-  for (Lines* lines : {&train_, &eval_}) {
-    if (context.rank() != 0) lines->bytes = kUnknown;
-    if (context.rank() == 0 && begins_at_ == 0) lines->bytes = 0;
+  const int64_t first_step = context.progress().step;
+  for (LineFile* lines : {&train_, &eval_}) {
+    lines->begin(first_step > 0,
+                 [first_step](absl::string_view line) { return is_beyond(line, first_step); });
+    if (context.rank() != 0) lines->set_bytes(LineFile::kUnknown);
   }
   return absl::OkStatus();
 }
@@ -70,6 +71,12 @@ absl::Status MetricReportHook::after_report(HookContext& context, const Report& 
                     {"unique_share", table.unique_share},
                     {"hottest_share", table.hottest_share}};
   }
+  const ProcessReport& process = report.process;
+  json["process"] = {{"cores", process.cores},
+                     {"resident_bytes", process.resident_bytes},
+                     {"major_faults", process.major_faults},
+                     {"minor_faults", process.minor_faults},
+                     {"bytes_read", process.bytes_read}};
   if (report.ranks.has_value()) {
     const RankReport& ranks = *report.ranks;
     json["ranks"] = {
@@ -82,7 +89,7 @@ absl::Status MetricReportHook::after_report(HookContext& context, const Report& 
          {{"ids", ranks.ids_bytes}, {"rows", ranks.rows_bytes}, {"sums", ranks.sums_bytes}}},
         {"owner_imbalance", ranks.owner_imbalance}};
   }
-  return write(train_, to_line(json));
+  return train_.append(to_line(json));
 }
 
 absl::Status MetricReportHook::after_evaluate(HookContext& context,
@@ -94,39 +101,31 @@ absl::Status MetricReportHook::after_evaluate(HookContext& context,
   json["evaluation_seconds"] = absl::ToDoubleSeconds(result.elapsed);
   add_values(result.metrics, json["metrics"] = Json::object());
   add_values(result.values, json["values"] = Json::object());
-  return write(eval_, to_line(json));
+  return eval_.append(to_line(json));
 }
 
 // A directory that was removed is there again with the checkpoint.
 absl::Status MetricReportHook::after_checkpoint(HookContext&, const CheckpointInfo&) {
-  for (Lines* lines : {&train_, &eval_}) {
-    const std::string path = join_path(directory_, lines->name);
-    if (lines->file == nullptr || !absl::IsNotFound(files_.link_info(path).status())) continue;
-    lines->file.reset();
-    lines->bytes = 0;
-  }
+  train_.check_removed();
+  eval_.check_removed();
   return absl::OkStatus();
 }
 
 absl::Status MetricReportHook::end(HookContext&, const absl::Status&) {
-  absl::Status status;
-  for (Lines* lines : {&train_, &eval_}) {
-    if (lines->file == nullptr) continue;
-    status.Update(lines->file->sync());
-    status.Update(lines->file->close());
-    lines->file.reset();
-  }
+  absl::Status status = train_.finish();
+  status.Update(eval_.finish());
   return status;
 }
 
 absl::Status MetricReportHook::save_state(HookState& state) const {
-  if (train_.bytes == kUnknown && eval_.bytes == kUnknown) return absl::OkStatus();
-  state = {kVersion, absl::StrCat(train_.bytes, " ", eval_.bytes)};
+  if (train_.bytes() == LineFile::kUnknown && eval_.bytes() == LineFile::kUnknown)
+    return absl::OkStatus();
+  state = {kVersion, absl::StrCat(train_.bytes(), " ", eval_.bytes())};
   return absl::OkStatus();
 }
 
 absl::Status MetricReportHook::load_state(absl::Span<const HookState> per_rank) {
-  int64_t train = kUnknown, eval = kUnknown;
+  int64_t train = LineFile::kUnknown, eval = LineFile::kUnknown;
   if (!per_rank.empty() && !per_rank[0].empty()) {  // rank 0's
     const std::pair<absl::string_view, absl::string_view> bytes =
         absl::StrSplit(per_rank[0].bytes, ' ');
@@ -138,39 +137,8 @@ absl::Status MetricReportHook::load_state(absl::Span<const HookState> per_rank) 
           "the state of hook metric_report is damaged or of another version");
     }
   }
-  train_.bytes = train;
-  eval_.bytes = eval;
-  return absl::OkStatus();
-}
-
-// Drops what a run wrote after the checkpoint from which this one goes on, and a line that it did
-// not finish.
-absl::Status MetricReportHook::drop_later_lines(const std::string& path, Lines& lines) const {
-  const absl::StatusOr<std::string> text = read_file(files_, path);
-  const int64_t before = std::exchange(lines.bytes, 0);
-  if (absl::IsNotFound(text.status())) return absl::OkStatus();
-  RETURN_IF_ERROR(text.status());
-  absl::string_view old = *text;
-  if (before >= 0) old = old.substr(0, static_cast<size_t>(before));
-  std::string kept;
-  for (const absl::string_view line : absl::StrSplit(old, '\n', absl::SkipEmpty())) {
-    if (!is_beyond(line, begins_at_)) absl::StrAppend(&kept, line, "\n");
-  }
-  lines.bytes = static_cast<int64_t>(kept.size());
-  return kept == *text ? absl::OkStatus() : write_file_atomically(files_, path, kept);
-}
-
-absl::Status MetricReportHook::write(Lines& lines, const std::string& line) {
-  if (lines.file == nullptr) {
-    RETURN_IF_ERROR(files_.create_directories(directory_));
-    const std::string path = join_path(directory_, lines.name);
-    lines.bytes = begins_at_ == 0 ? 0 : lines.bytes;
-    if (begins_at_ > 0) RETURN_IF_ERROR(drop_later_lines(path, lines));
-    ASSIGN_OR_RETURN(lines.file,
-                     begins_at_ == 0 ? files_.create(path) : files_.open_for_append(path));
-  }
-  RETURN_IF_ERROR(lines.file->append(line));
-  lines.bytes += static_cast<int64_t>(line.size());
+  train_.set_bytes(train);
+  eval_.set_bytes(eval);
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/file_system.h"
 #include "framework/hook.h"
+#include "hooks/line_file.h"
 
 namespace millrace {
 
@@ -19,7 +20,8 @@ class MetricReportHook : public Hook {
  public:
   // Borrows `files`. The directory is created when needed.
   MetricReportHook(FileSystem& files, std::string directory)
-      : files_(files), directory_(std::move(directory)) {}
+      : train_(files, join_path(directory, "train.jsonl")),
+        eval_(files, join_path(directory, "eval.jsonl")) {}
   absl::string_view name() const override { return "metric_report"; }
   absl::Status start(HookContext& context) override;
   absl::Status after_report(HookContext& context, const Report& report) override;
@@ -30,20 +32,8 @@ class MetricReportHook : public Hook {
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
-  static constexpr int64_t kUnknown = -1;
-  struct Lines {
-    std::string name;
-    int64_t bytes;                       // of this run, over resumes; kUnknown but on rank 0
-    std::unique_ptr<WritableFile> file;  // once something was written
-  };
-  absl::Status write(Lines& lines, const std::string& line);
-  absl::Status drop_later_lines(const std::string& path, Lines& lines) const;
-
-  FileSystem& files_;
-  const std::string directory_;
-  int64_t begins_at_ = 0;  // the step; 0: files of an older run are replaced
-  Lines train_ = {"train.jsonl", kUnknown, nullptr};
-  Lines eval_ = {"eval.jsonl", kUnknown, nullptr};
+  LineFile train_;
+  LineFile eval_;
 };
 
 }  // namespace millrace
