@@ -70,6 +70,11 @@ Report full_report() {
   table.unadmitted = 30;
   table.unique_share = 0.25;
   table.hottest_share = 0.125;
+  report.process = {.cores = 1.5,
+                    .resident_bytes = 4096,
+                    .major_faults = 1,
+                    .minor_faults = 20,
+                    .bytes_read = 300};
   return report;
 }
 
@@ -91,7 +96,9 @@ TEST(MetricReportHookTest, EveryFieldOfAReport) {
     "learning_rates": {"dense": 0.001}, "tables": {"items": {
       "rows": 12, "bytes": 3456, "load": 0.5, "candidates": 7, "inserted": 4,
       "evicted": {"idle_steps": 3, "limit": 2}, "unadmitted": 30, "unique_share": 0.25,
-      "hottest_share": 0.125}}})"));
+      "hottest_share": 0.125}},
+    "process": {"cores": 1.5, "resident_bytes": 4096, "major_faults": 1, "minor_faults": 20,
+      "bytes_read": 300}})"));
   EXPECT_FALSE(exists("eval.jsonl")) << "files come with their first line";
 }
 

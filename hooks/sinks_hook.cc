@@ -1,9 +1,11 @@
 #include "hooks/sinks_hook.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/catch_exceptions.h"
 #include "base/log.h"
+#include "hooks/inspect/tensor_distribution.h"
 
 namespace millrace {
 
@@ -25,6 +27,24 @@ void SinksHook::call(absl::FunctionRef<absl::Status(Sink&)> call) {
 absl::Status SinksHook::start(HookContext& context) {
   for (Entry& entry : sinks_) entry.failed = false;
   call([&](Sink& sink) { return sink.start(context.progress().step); });
+  return absl::OkStatus();
+}
+
+bool SinksHook::wants_distributions() const {
+  return std::any_of(sinks_.begin(), sinks_.end(), [](const Entry& entry) {
+    return !entry.failed && entry.named.sink->wants_distributions();
+  });
+}
+
+absl::Status SinksHook::after_backward(HookContext& context, const Gradients& gradients) {
+  if (!context.report_due() || !wants_distributions()) return absl::OkStatus();
+  for (const NamedParameter& parameter : gradients.dense()) {
+    context.report_distribution("parameters/" + parameter.name,
+                                tensor_distribution(parameter.value));
+    const at::Tensor& gradient = parameter.value.grad();
+    if (!gradient.defined()) continue;
+    context.report_distribution("gradients/" + parameter.name, tensor_distribution(gradient));
+  }
   return absl::OkStatus();
 }
 

@@ -26,6 +26,9 @@ class SinksHook : public Hook {
   explicit SinksHook(std::vector<NamedSink> sinks);
   absl::string_view name() const override { return kName; }
   absl::Status start(HookContext& context) override;
+  // Reports histograms as "parameters/NAME", before the update, and "gradients/NAME", as the
+  // optimizers apply them, if a sink wants them and a report is due (HookContext::report_due()).
+  absl::Status after_backward(HookContext& context, const Gradients& gradients) override;
   absl::Status after_report(HookContext& context, const Report& report) override;
   absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
   absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) override;
@@ -37,6 +40,7 @@ class SinksHook : public Hook {
     bool failed = false;
   };
   void call(absl::FunctionRef<absl::Status(Sink&)> call);
+  bool wants_distributions() const;
 
   std::vector<Entry> sinks_;
 };

@@ -1,5 +1,6 @@
 #include "hooks/sinks_hook.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,6 +32,8 @@ class NotingSink : public Sink {
     return note(absl::StrCat("evaluation ", result.set));
   }
   absl::Status flush() override { return note("flush"); }
+  bool wants_distributions() const override { return wants_distributions_; }
+  void want_distributions() { wants_distributions_ = true; }
 
  private:
   absl::Status note(const std::string& call) {
@@ -42,6 +45,7 @@ class NotingSink : public Sink {
   std::vector<std::string>* const calls_;
   const std::string fails_at_;
   const bool throws_;
+  bool wants_distributions_ = false;
 };
 
 class SinksHookTest : public testing::Test {
@@ -97,6 +101,33 @@ TEST_F(SinksHookTest, ASinkThatFailsIsSwitchedOffAlone) {
       sinks.push_back({"noting", std::make_unique<NotingSink>(&calls, "", false)});
       return std::make_unique<SinksHook>(std::move(sinks));
     }});
+
+TEST(SinksHookDistributionsTest, ThoseThatASinkWantsWhenAReportIsDue) {
+  std::vector<std::string> calls;
+  auto sink = std::make_unique<NotingSink>(&calls, "", false);
+  NotingSink& noting = *sink;
+  std::vector<NamedSink> sinks;
+  sinks.push_back({"noting", std::move(sink)});
+  SinksHook hook(std::move(sinks));
+  std::vector<NamedParameter> parameters = {{"bias", at::ones({2})}, {"frozen", at::zeros({1})}};
+  parameters[0].value.mutable_grad() = at::full({2}, 3.0);
+  const Gradients gradients(parameters, nullptr);
+
+  FakeHookContext context;
+  context.report_is_due = true;
+  ASSERT_OK(hook.after_backward(context, gradients));
+  EXPECT_THAT(context.distributions, IsEmpty()) << "no sink wants them";
+  noting.want_distributions();
+  context.report_is_due = false;
+  ASSERT_OK(hook.after_backward(context, gradients));
+  EXPECT_THAT(context.distributions, IsEmpty()) << "no report follows";
+  context.report_is_due = true;
+  ASSERT_OK(hook.after_backward(context, gradients));
+  ASSERT_EQ(context.distributions.size(), 3);
+  EXPECT_EQ(context.distributions.at("parameters/bias").sum, 2);
+  EXPECT_EQ(context.distributions.at("gradients/bias").sum, 6);
+  EXPECT_EQ(context.distributions.count("parameters/frozen"), 1);
+}
 
 }  // namespace
 }  // namespace millrace

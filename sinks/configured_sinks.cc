@@ -11,12 +11,16 @@
 #include "base/status_macros.h"
 #include "framework/report/sink.h"
 #include "proto/config_reader.h"
+#include "sinks/config_values.h"
 #include "sinks/csv/csv_sink.h"
 #include "sinks/prometheus/prometheus_sink.h"
 #include "sinks/tensorboard/tensorboard_sink.h"
 
 namespace millrace {
 namespace {
+
+// TensorBoard shows a column for each.
+constexpr size_t kMostHyperParameters = 100;
 
 // Makes the sinks of one rank.
 class Factory {
@@ -30,7 +34,7 @@ class Factory {
       case SinkConfig::kCsv:
         return NamedSink{"csv",
                          std::make_unique<CsvSink>(files_, directory(sink.csv().directory(), all))};
-      case SinkConfig::kTensorboard: return tensorboard(sink.tensorboard().directory(), all);
+      case SinkConfig::kTensorboard: return tensorboard(sink.tensorboard(), all);
       case SinkConfig::kPrometheus: return prometheus(sink.prometheus(), all);
       default: break;
     }
@@ -39,9 +43,15 @@ class Factory {
     return NamedSink{sink.custom().name(), std::move(made)};
   }
 
-  NamedSink tensorboard(const std::string& below, bool all) const {
-    TensorBoardSinkOptions options{
-        .directory = directory(below, all), .configuration = to_text(config_), .rank = rank_};
+  NamedSink tensorboard(const TensorBoardSinkConfig& sink, bool all) const {
+    TensorBoardSinkOptions options{.directory = directory(sink.directory(), all),
+                                   .configuration = to_text(config_),
+                                   .hyper_parameters = config_values(config_.train(), "train"),
+                                   .histograms = sink.histograms(),
+                                   .rank = rank_};
+    if (options.hyper_parameters.size() > kMostHyperParameters) {
+      options.hyper_parameters.resize(kMostHyperParameters);
+    }
     return {"tensorboard",
             std::make_unique<TensorBoardSink>(files_, Clock::real(), std::move(options))};
   }
@@ -81,8 +91,7 @@ absl::StatusOr<std::vector<NamedSink>> make_sinks(const JobConfig& config, FileS
   const bool has_tensorboard = std::any_of(configs.begin(), configs.end(),
                                            [](const auto& sink) { return sink.has_tensorboard(); });
   if (rank == 0 && config.run().report().tensorboard() && !has_tensorboard) {
-    sinks.push_back(
-        factory.tensorboard(TensorBoardSinkConfig::default_instance().directory(), false));
+    sinks.push_back(factory.tensorboard(TensorBoardSinkConfig::default_instance(), false));
   }
   return sinks;
 }

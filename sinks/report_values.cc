@@ -52,6 +52,14 @@ NamedNumbers values_of(const Report& report) {
          {"owner_imbalance", ranks.owner_imbalance}},
         numbers);
   }
+  const ProcessReport& process = report.process;
+  add("process/",
+      {{"cores", process.cores},
+       {"resident_bytes", static_cast<double>(process.resident_bytes)},
+       {"major_faults", static_cast<double>(process.major_faults)},
+       {"minor_faults", static_cast<double>(process.minor_faults)},
+       {"bytes_read", static_cast<double>(process.bytes_read)}},
+      numbers);
   return numbers;
 }
 

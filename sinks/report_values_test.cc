@@ -19,10 +19,13 @@ TEST(ReportValuesTest, Reports) {
   report.metrics = {{"loss", 0.5}, {"auc", 0.75}};
   report.values = {{"margin", 2}};
   report.learning_rates = {{"dense", 0.001}};
+  report.process = {.cores = 1.5, .resident_bytes = 4096};
   EXPECT_THAT(values_of(report),
               ElementsAre(Pair("examples_per_second", 100), Pair("data_wait_share", 0.25),
                           Pair("auc", 0.75), Pair("loss", 0.5), Pair("values/margin", 2),
-                          Pair("learning_rate/dense", 0.001)));
+                          Pair("learning_rate/dense", 0.001), Pair("process/cores", 1.5),
+                          Pair("process/resident_bytes", 4096), Pair("process/major_faults", 0),
+                          Pair("process/minor_faults", 0), Pair("process/bytes_read", 0)));
 }
 
 TEST(ReportValuesTest, TablesAndRanks) {

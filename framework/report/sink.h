@@ -26,6 +26,9 @@ class Sink {
   // What a sink has of later steps is of a run that was interrupted; it comes again. The default
   // does nothing.
   virtual absl::Status start(int64_t first_step);
+  // Returns true if reports should have histograms of dense parameters and gradients; asked for in
+  // steps whose report is known to follow. Default: false.
+  virtual bool wants_distributions() const { return false; }
   // Called after each report of training, with the values of all ranks.
   virtual absl::Status write_report(const Report& report) = 0;
   // Called after each evaluation of a set.

@@ -81,6 +81,12 @@ Report full_report(int64_t step) {
     table.evicted[name] = 7;
   }
   report.ranks = RankReport{.other_ranks_share = 0.5, .ids_bytes = 1e12};
+  report.process = {.cores = std::numeric_limits<double>::quiet_NaN(), .bytes_read = 1};
+  for (const auto& [name, value] : hard_values()) {
+    report.distributions[name] = {
+        .count = 3, .min = -1, .max = 1, .sum = value, .limits = {0, 1}, .counts = {1, 2}};
+  }
+  report.distributions["empty"] = {.not_finite = 7};
   return report;
 }
 
@@ -89,6 +95,11 @@ EvaluationResult full_evaluation(int64_t step, const std::string& set) {
   result.elapsed = absl::InfiniteDuration();
   result.metrics = hard_values();
   result.values = hard_values();
+  for (const auto& [name, value] : hard_values()) {
+    result.thresholds[name].add(0, 0, 0, 2, 3);
+    result.thresholds[name].add(1, 2, 3, 2, 3);
+  }
+  result.thresholds["empty"] = {};
   return result;
 }
 

@@ -77,6 +77,21 @@ void PrometheusMetrics::add(const Report& report, absl::Time now) {
   }
   for (const auto& [name, table] : report.tables) add_table(name, table);
   if (report.ranks.has_value()) add_ranks(*report.ranks);
+  add_process(report.process);
+}
+
+void PrometheusMetrics::add_process(const ProcessReport& process) {
+  set("millrace_cpu_cores", kGauge, "CPU time for each second, of all ranks.", "", process.cores);
+  set("millrace_resident_memory_bytes", kGauge, "Resident memory of all ranks.", "",
+      static_cast<double>(process.resident_bytes));
+  const auto faults = [&](const char* kind, int64_t number) {
+    count("millrace_page_faults_total", "Page faults; major ones read from a disk.",
+          labels("kind", kind), static_cast<double>(number));
+  };
+  faults("major", process.major_faults);
+  faults("minor", process.minor_faults);
+  count("millrace_read_bytes_total", "Bytes read from files, also from the page cache.", "",
+        static_cast<double>(process.bytes_read));
 }
 
 void PrometheusMetrics::add_table(const std::string& name, const TableReport& table) {

@@ -48,6 +48,7 @@ class PrometheusMetrics {
   void count(const std::string& family, const char* help, const std::string& labels, double more);
   void add_table(const std::string& name, const TableReport& table);
   void add_ranks(const RankReport& ranks);
+  void add_process(const ProcessReport& process);
 
   std::map<std::string, Family> families_;
 };

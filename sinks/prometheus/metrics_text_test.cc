@@ -15,6 +15,7 @@ Report report() {
   report.progress = {.step = 200, .examples = 10000, .elapsed = absl::Milliseconds(1500)};
   report.metrics = {{"loss", 0.25}, {"auc", std::numeric_limits<double>::quiet_NaN()}};
   report.tables["items"] = {.rows = 7, .inserted = 5, .evicted = {{"lru", 2}}};
+  report.process = {.cores = 1.5, .resident_bytes = 4096, .major_faults = 2, .bytes_read = 300};
   return report;
 }
 
@@ -39,6 +40,10 @@ TEST(PrometheusMetricsTest, CountersOfTablesAddUp) {
   EXPECT_THAT(metrics.text(), HasSubstr("millrace_table_inserted_total{table=\"items\"} 10\n"));
   EXPECT_THAT(metrics.text(),
               HasSubstr("millrace_table_evicted_total{table=\"items\",reason=\"lru\"} 4\n"));
+  EXPECT_THAT(metrics.text(), HasSubstr("millrace_page_faults_total{kind=\"major\"} 4\n"));
+  EXPECT_THAT(metrics.text(), HasSubstr("millrace_read_bytes_total 600\n"));
+  EXPECT_THAT(metrics.text(), HasSubstr("millrace_resident_memory_bytes 4096\n"));
+  EXPECT_THAT(metrics.text(), HasSubstr("millrace_cpu_cores 1.5\n"));
 }
 
 TEST(PrometheusMetricsTest, EvaluationsHaveTheirSet) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "sinks/tensorboard/summary_values.h"
 #include "sinks/valid_utf8.h"
 
 namespace millrace {
@@ -45,27 +46,27 @@ absl::Status TensorBoardSink::open() {
   start.set_step(first_step_ + 1);
   start.mutable_session_log()->set_status(tensorboard::SessionLog::START);
   RETURN_IF_ERROR(file_->write(start));
-  return options_.configuration.empty() ? absl::OkStatus() : write_configuration(now);
+  return write_configuration(now);
 }
 
-// The plugin "text" shows Markdown.
+// Writes what is shown of the configuration.
 absl::Status TensorBoardSink::write_configuration(double wall_time) {
   tensorboard::Event event;
   event.set_wall_time(wall_time);
   event.set_step(first_step_);
-  tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
-  value.set_tag("configuration");
-  value.mutable_metadata()->mutable_plugin_data()->set_plugin_name("text");
-  tensorboard::Tensor& tensor = *value.mutable_tensor();
-  tensor.set_dtype(tensorboard::Tensor::STRING);
-  tensor.mutable_tensor_shape();  // a scalar
-  tensor.add_string_val(absl::StrCat("```\n", valid_utf8(options_.configuration), "\n```"));
-  return file_->write(event);
+  if (!options_.configuration.empty()) {
+    *event.mutable_summary()->add_value() =
+        text_value("configuration", absl::StrCat("```\n", options_.configuration, "\n```"));
+  }
+  if (!options_.hyper_parameters.empty()) {
+    *event.mutable_summary()->add_value() =
+        hyper_parameters_value(options_.hyper_parameters, wall_time);
+  }
+  return event.summary().value().empty() ? absl::OkStatus() : file_->write(event);
 }
 
-absl::Status TensorBoardSink::write(int64_t step, absl::string_view prefix,
-                                    const NamedNumbers& numbers) {
-  if (file_ == nullptr) RETURN_IF_ERROR(open());
+tensorboard::Event TensorBoardSink::event_of(int64_t step, absl::string_view prefix,
+                                             const NamedNumbers& numbers) {
   tensorboard::Event event;
   event.set_wall_time(wall_time());
   event.set_step(step);
@@ -76,15 +77,32 @@ absl::Status TensorBoardSink::write(int64_t step, absl::string_view prefix,
     value.set_tag(valid_utf8(absl::StrCat(prefix, name)));
     value.set_simple_value(rounded);
   }
+  return event;
+}
+
+absl::Status TensorBoardSink::write(const tensorboard::Event& event) {
+  if (file_ == nullptr) RETURN_IF_ERROR(open());
   return file_->write(event);
 }
 
 absl::Status TensorBoardSink::write_report(const Report& report) {
-  return write(report.progress.step, kTrain, values_of(report));
+  tensorboard::Event event = event_of(report.progress.step, kTrain, values_of(report));
+  for (const auto& [name, distribution] : report.distributions) {
+    if (distribution.count == 0) continue;
+    *event.mutable_summary()->add_value() = histogram_value(name, distribution);
+  }
+  return write(event);
 }
 
 absl::Status TensorBoardSink::write_evaluation(const EvaluationResult& result) {
-  return write(result.progress.step, absl::StrCat(result.set, "/"), values_of(result));
+  const std::string prefix = absl::StrCat(result.set, "/");
+  tensorboard::Event event = event_of(result.progress.step, prefix, values_of(result));
+  for (const auto& [task, weights] : result.thresholds) {
+    if (weights.thresholds.empty()) continue;
+    *event.mutable_summary()->add_value() =
+        curve_value(absl::StrCat(prefix, task, task.empty() ? "" : "/", "pr_curve"), weights);
+  }
+  return write(event);
 }
 
 absl::Status TensorBoardSink::flush() {

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "framework/report/sink.h"
+#include "sinks/config_values.h"
 #include "sinks/report_values.h"
 #include "sinks/tensorboard/event_file.h"
 
@@ -18,12 +20,17 @@ namespace millrace {
 struct TensorBoardSinkOptions {
   std::string directory;      // of the event files
   std::string configuration;  // text that is shown as "configuration"; "": none
-  int rank = 0;               // a part of the names of files
+  // Hyper-parameters, by name.
+  std::vector<ConfigValue> hyper_parameters = {};
+  bool histograms = true;  // of parameters and gradients
+  int rank = 0;            // a part of the names of files
 };
 
 // Writes an event file for each run: a scalar for each number of values_of() (report_values.h), by
-// "train/NAME" for numbers of training and "SET/NAME" for numbers of an evaluation set, and the
-// configuration as text. When a run resumes, TensorBoard drops the events of later steps that the
+// "train/NAME" for numbers of training and "SET/NAME" for numbers of an evaluation set, histograms
+// by the names of Report::distributions, a precision-recall curve "SET/pr_curve" or
+// "SET/TASK/pr_curve" for each of EvaluationResult::thresholds, the configuration as text, and
+// hyper-parameters. When a run resumes, TensorBoard drops the events of later steps that the
 // previous run wrote. Infinite numbers and not-a-number are omitted.
 class TensorBoardSink : public Sink {
  public:
@@ -31,6 +38,7 @@ class TensorBoardSink : public Sink {
   TensorBoardSink(FileSystem& files, Clock& clock, TensorBoardSinkOptions options);
 
   absl::Status start(int64_t first_step) override;
+  bool wants_distributions() const override { return options_.histograms; }
   absl::Status write_report(const Report& report) override;
   absl::Status write_evaluation(const EvaluationResult& result) override;
   absl::Status flush() override;
@@ -38,7 +46,9 @@ class TensorBoardSink : public Sink {
  private:
   absl::Status open();
   absl::Status write_configuration(double wall_time);
-  absl::Status write(int64_t step, absl::string_view prefix, const NamedNumbers& numbers);
+  // Returns an event of now, with the numbers as scalars.
+  tensorboard::Event event_of(int64_t step, absl::string_view prefix, const NamedNumbers& numbers);
+  absl::Status write(const tensorboard::Event& event);
   double wall_time() const;
 
   FileSystem& files_;

@@ -115,5 +115,87 @@ TEST(TensorBoardSinkTest, NothingIsWrittenBeforeTheFirstReport) {
   EXPECT_FALSE(files.list(kFolder).ok());
 }
 
+// Returns the one value with this tag.
+tensorboard::Summary::Value value_of(FileSystem& files, const std::string& tag) {
+  std::vector<tensorboard::Summary::Value> values;
+  for (const tensorboard::Event& event : shown(files)) {
+    for (const tensorboard::Summary::Value& value : event.summary().value()) {
+      if (value.tag() == tag) values.push_back(value);
+    }
+  }
+  EXPECT_EQ(values.size(), 1) << tag;
+  return values.empty() ? tensorboard::Summary::Value() : values[0];
+}
+
+TEST(TensorBoardSinkTest, WritesHistograms) {
+  MemoryFileSystem files;
+  const auto sink = make(files);
+  EXPECT_TRUE(sink->wants_distributions());
+  ASSERT_OK(sink->start(0));
+  Report report;
+  report.distributions["parameters/bias"] = {.count = 3,
+                                             .min = -1,
+                                             .max = 2,
+                                             .sum = 1.5,
+                                             .sum_of_squares = 5.25,
+                                             .limits = {0.5, 2},
+                                             .counts = {1, 2}};
+  ASSERT_OK(sink->write_report(report));
+  const tensorboard::Histogram histogram = value_of(files, "parameters/bias").histo();
+  EXPECT_EQ(histogram.min(), -1);
+  EXPECT_EQ(histogram.max(), 2);
+  EXPECT_EQ(histogram.num(), 3);
+  EXPECT_EQ(histogram.sum(), 1.5);
+  EXPECT_EQ(histogram.sum_squares(), 5.25);
+  EXPECT_THAT(histogram.bucket_limit(), ElementsAre(0.5, 2));
+  EXPECT_THAT(histogram.bucket(), ElementsAre(1, 2));
+}
+
+TEST(TensorBoardSinkTest, WritesPrecisionRecallCurves) {
+  MemoryFileSystem files;
+  const auto sink = make(files);
+  ASSERT_OK(sink->start(0));
+  EvaluationResult result;
+  result.set = "eval";
+  ThresholdWeights& weights = result.thresholds["click"];
+  weights.add(0, 0, 0, 2, 6);
+  weights.add(0.5, 1, 5, 2, 6);
+  weights.add(1, 2, 6, 2, 6);
+  ASSERT_OK(sink->write_evaluation(result));
+  const tensorboard::Summary::Value value = value_of(files, "eval/click/pr_curve");
+  EXPECT_EQ(value.metadata().plugin_data().plugin_name(), "pr_curves");
+  tensorboard::PrCurvePluginData data;
+  ASSERT_TRUE(data.ParseFromString(value.metadata().plugin_data().content()));
+  EXPECT_EQ(data.num_thresholds(), 3);
+  ASSERT_EQ(value.tensor().tensor_shape().dim_size(), 2);
+  EXPECT_EQ(value.tensor().tensor_shape().dim(0).size(), 6);
+  EXPECT_EQ(value.tensor().tensor_shape().dim(1).size(), 3);
+  EXPECT_THAT(value.tensor().float_val(), ElementsAre(2, 1, 0,       // true positives
+                                                      6, 1, 0,       // false positives
+                                                      0, 5, 6,       // true negatives
+                                                      0, 1, 2,       // false negatives
+                                                      0.25, 0.5, 1,  // precision
+                                                      1, 0.5, 0));   // recall
+}
+
+TEST(TensorBoardSinkTest, WritesHyperParameters) {
+  MemoryFileSystem files;
+  TensorBoardSink sink(
+      files, Clock::real(),
+      {.directory = kFolder,
+       .hyper_parameters = {
+           {"train.seed", 7.0}, {"train.shuffle", true}, {"train.name", "a\xff"}}});
+  ASSERT_OK(sink.start(0));
+  ASSERT_OK(sink.write_report(Report()));
+  const tensorboard::Summary::Value value = value_of(files, "_hparams_/session_start_info");
+  EXPECT_EQ(value.metadata().plugin_data().plugin_name(), "hparams");
+  tensorboard::HParamsPluginData data;
+  ASSERT_TRUE(data.ParseFromString(value.metadata().plugin_data().content()));
+  const auto& parameters = data.session_start_info().hparams();
+  EXPECT_EQ(parameters.at("train.seed").number_value(), 7);
+  EXPECT_TRUE(parameters.at("train.shuffle").bool_value());
+  EXPECT_EQ(parameters.at("train.name").string_value(), "a\uFFFD");
+}
+
 }  // namespace
 }  // namespace millrace

@@ -76,6 +76,40 @@ TEST_F(TensorBoardTest, ShowsReportsEvaluationsAndTheConfiguration) {
   EXPECT_THAT(shown["text"]["configuration"].get<std::string>(), HasSubstr("batch_size: 50"));
 }
 
+TEST_F(TensorBoardTest, ShowsHistogramsCurvesAndHyperParameters) {
+  millrace_ok({"train", "job.textproto"});
+  const Json shown = this->shown("out/tensorboard");
+  for (const char* kind : {"parameters/", "gradients/"}) {
+    int found = 0;
+    for (const auto& [tag, events] : shown["histograms"].items()) {
+      if (!tag.starts_with(kind)) continue;
+      ++found;
+      EXPECT_EQ(steps_of(events), (std::vector<int64_t>{2, 4})) << tag;
+      EXPECT_GT(events[0][1].get<double>(), 0) << tag;
+    }
+    EXPECT_GT(found, 4) << kind;
+  }
+  const Json& curve = shown["curves"]["eval/pr_curve"];
+  ASSERT_EQ(curve.size(), 1) << shown["curves"];
+  const Json& rows = curve[0][1];
+  ASSERT_EQ(rows.size(), 6);
+  ASSERT_EQ(rows[0].size(), 201);
+  for (size_t i = 0; i < 201; ++i) {
+    const double all = rows[0][i].get<double>() + rows[1][i].get<double>() +
+                       rows[2][i].get<double>() + rows[3][i].get<double>();
+    EXPECT_EQ(all, 100) << "threshold " << i << " of 100 examples";
+  }
+  EXPECT_EQ(rows[5][0], 1) << "recall at threshold 0";
+  EXPECT_EQ(rows[5][200], 0) << "recall at threshold 1";
+  EXPECT_EQ(shown["hparams"]["train.max_steps"], 4);
+  EXPECT_EQ(shown["hparams"]["train.model.name"], "deepfm");
+}
+
+TEST_F(TensorBoardTest, HistogramsCanBeSwitchedOff) {
+  millrace_ok({"train", "job.textproto", "--set", "run.sink=[{tensorboard {histograms: false}}]"});
+  EXPECT_TRUE(this->shown("out/tensorboard")["histograms"].empty());
+}
+
 TEST_F(TensorBoardTest, AResumedRunContinuesTheCurves) {
   millrace_ok({"train", "job.textproto"});
   millrace_ok({"train", "job.textproto", "--set", "train.max_steps=8"});

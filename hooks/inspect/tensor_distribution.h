@@ -1,0 +1,18 @@
+// The histogram of one tensor.
+#ifndef MILLRACE_HOOKS_INSPECT_TENSOR_DISTRIBUTION_H_
+#define MILLRACE_HOOKS_INSPECT_TENSOR_DISTRIBUTION_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "framework/report/distribution.h"
+
+namespace millrace {
+
+// Returns the histogram of all elements, as float32, in 30 bins of equal width from the least to
+// the greatest finite one. Equal elements are in one bin of width 1. Reads the tensor. REQUIRES:
+// the type of `tensor` is real.
+Distribution tensor_distribution(const at::Tensor& tensor);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_INSPECT_TENSOR_DISTRIBUTION_H_
