@@ -14,8 +14,10 @@
 #include "framework/report/span_metrics.h"
 #include "framework/trainer_parts.h"
 #include "hooks/early_stopping_hook.h"
+#include "hooks/embedding_projector_hook.h"
 #include "hooks/evict_rows_hook.h"
 #include "hooks/example_trace_hook.h"
+#include "hooks/mllog_hook.h"
 #include "hooks/profiler_hook.h"
 #include "hooks/watch_tensors_hook.h"
 #include "io/feature_schema.h"
@@ -164,7 +166,8 @@ bool MetricNames::hooks_may_evaluate() const {
   const auto is_own = [](const HookConfig& hook) {
     return hook.name() != EarlyStoppingHook::kName && hook.name() != EvictRowsHook::kName &&
            hook.name() != ExampleTraceHook::kName && hook.name() != ProfilerHook::kName &&
-           hook.name() != WatchTensorsHook::kName;
+           hook.name() != WatchTensorsHook::kName && hook.name() != MllogHook::kName &&
+           hook.name() != EmbeddingProjectorHook::kName;
   };
   const auto& hooks = config_.train().hooks();
   const auto& others = config_.run().hooks();

@@ -8,6 +8,7 @@
 #include "config/training_totals.h"
 #include "hooks/early_stopping_check.h"
 #include "hooks/early_stopping_hook.h"
+#include "hooks/mllog_hook.h"
 #include "job/metric_names.h"
 #include "metrics/metric_direction.h"
 #include "optim/schedule/schedule_factory.h"
@@ -16,9 +17,12 @@
 #include "proto/hook_configs.pb.h"
 #include "proto/monitor_name.h"
 #include "proto/optimizer_list.h"
+#include "proto/report_hook_configs.pb.h"
 
 namespace millrace {
 namespace {
+
+constexpr char kMonitor[] = "monitor";  // a field
 
 // Checks that a schedule does not take improvements for the opposite.
 absl::Status check_direction(const PlacedSchedule& placed) {
@@ -36,16 +40,21 @@ absl::Status check_direction(const PlacedSchedule& placed) {
 absl::Status check_monitors(const JobConfig& config) {
   FieldErrors errors;
   std::optional<MetricNames> names;  // made for the first monitor
-  const auto check_monitored = [&](const std::string& where,
+  const auto check_monitored = [&](const std::string& where, const char* field,
                                    const std::string& monitor) -> absl::Status {
     if (!names.has_value()) {
       ASSIGN_OR_RETURN(const MetricNames made, MetricNames::create(config));
       names.emplace(made);
     }
-    return names->check_monitored(absl::StrCat(where, ": monitor \"", monitor, "\""), monitor);
+    return names->check_monitored(absl::StrCat(where, ": ", field, " \"", monitor, "\""), monitor);
   };
   for (int i = 0; i < config.run().hooks_size(); ++i) {
-    if (config.run().hooks(i).name() != EarlyStoppingHook::kName) continue;
+    const HookConfig& hook = config.run().hooks(i);
+    const std::string& accuracy = hook.GetExtension(mllog).accuracy();
+    if (hook.name() == MllogHook::kName && names_metric(accuracy)) {
+      errors.add(check_monitored(entry("run.hooks", i, hook.name()), "accuracy", accuracy));
+    }
+    if (hook.name() != EarlyStoppingHook::kName) continue;
     errors.add(wrong(entry("run.hooks", i, EarlyStoppingHook::kName),
                      "it decides when training ends, so it belongs in train.hooks"));
   }
@@ -55,7 +64,7 @@ absl::Status check_monitors(const JobConfig& config) {
     const std::string where = entry("train.hooks", i, hook.name());
     EarlyStoppingConfig stopping = hook.GetExtension(early_stopping);
     if (names_metric(stopping.monitor())) {
-      const absl::Status known = check_monitored(where, stopping.monitor());
+      const absl::Status known = check_monitored(where, kMonitor, stopping.monitor());
       errors.add(known);
       // A metric that does not exist has no direction either; its name is what must change.
       if (!known.ok() && !higher_is_better(stopping).has_value()) {
@@ -67,14 +76,15 @@ absl::Status check_monitors(const JobConfig& config) {
   for (const PlacedSchedule& placed : schedules_of(config.train())) {
     if (placed.schedule.has_reduce_on_plateau()) {
       errors.add(check_direction(placed));
-      errors.add(check_monitored(placed.where, placed.schedule.reduce_on_plateau().monitor()));
+      errors.add(
+          check_monitored(placed.where, kMonitor, placed.schedule.reduce_on_plateau().monitor()));
     }
     if (!placed.schedule.has_custom()) continue;
     const auto schedule =
         create_schedule(placed.schedule, placed.learning_rate, training_totals(config.train()));
     errors.add(annotate(schedule.status(), placed.where));
     if (!schedule.ok() || (*schedule)->monitor().empty()) continue;
-    errors.add(check_monitored(placed.where, std::string((*schedule)->monitor())));
+    errors.add(check_monitored(placed.where, kMonitor, std::string((*schedule)->monitor())));
   }
   return errors.status();
 }

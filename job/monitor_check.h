@@ -9,7 +9,7 @@ namespace millrace {
 
 // Checks the fields of the hook early_stopping, that the hook is in train.hooks, and that
 // evaluations or reports of this job give its metric, and those that schedules follow, again and
-// again.
+// again, and that evaluations give the metric of the hook mllog.
 // REQUIRES: `config` went through expand_names and validate.
 // Errors: InvalidArgument with one line for each mistake, naming the entry; for a metric the
 // nearest, all sets and their metrics.

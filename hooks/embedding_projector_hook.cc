@@ -1,0 +1,147 @@
+#include "hooks/embedding_projector_hook.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "embedding/embedding_collection.h"
+#include "proto/field_check.h"
+#include "proto/field_errors.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kWhere[] = "[millrace.embedding_projector]";
+
+// Returns the rows that were looked up most often, most lookups first; equal ones by their ids.
+std::vector<RowIndex> most_frequent(const RowStore& store, size_t rows) {
+  std::vector<RowIndex> all;
+  for (RowIndex row = 0; row < store.end(); ++row) {
+    if (store.in_use(row)) all.push_back(row);
+  }
+  const auto is_before = [&](RowIndex a, RowIndex b) {
+    const uint32_t left = store.meta(a).frequency, right = store.meta(b).frequency;
+    return left != right ? left > right : store.id(a) < store.id(b);
+  };
+  const size_t kept = std::min(rows, all.size());
+  std::partial_sort(all.begin(), all.begin() + static_cast<ptrdiff_t>(kept), all.end(), is_before);
+  all.resize(kept);
+  return all;
+}
+
+// Returns the name of a file of a table, whose name may have any characters.
+std::string file_name(const std::string& table, const char* end) {
+  std::string name = table;
+  for (char& c : name) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.') c = '_';
+  }
+  return absl::StrCat("projector_", name, end);
+}
+
+}  // namespace
+
+EmbeddingProjectorHook::EmbeddingProjectorHook(FileSystem& files, const std::string& output_dir,
+                                               std::vector<EmbeddingCollection*> collections,
+                                               const EmbeddingProjectorConfig& config)
+    : files_(files),
+      directory_(join_path(output_dir, config.directory())),
+      collections_(std::move(collections)),
+      config_(config) {
+  const absl::Status status = check(config);
+  MILLRACE_CHECK(status.ok()) << status;
+}
+
+absl::Status EmbeddingProjectorHook::check(const EmbeddingProjectorConfig& config) {
+  FieldErrors errors;
+  if (config.table().empty()) {
+    errors.add(wrong(kWhere, "table is missing; give table { table: NAME }"));
+  }
+  if (config.directory().empty()) errors.add(wrong(kWhere, "directory is empty"));
+  std::set<std::string> files;
+  for (int i = 0; i < config.table_size(); ++i) {
+    const EmbeddingProjectorConfig::Table& table = config.table(i);
+    const std::string where = absl::StrCat(kWhere, ".table[", i, "]");
+    if (table.table().empty()) {
+      errors.add(wrong(where, "table is missing; give the name of a table"));
+    } else if (!files.insert(file_name(table.table(), "")).second) {
+      errors.add(wrong(where, absl::StrCat("table \"", table.table(),
+                                           "\" has the files of one before; remove one")));
+    }
+    errors.add(at_least(where, "rows", table.rows(), 1));
+  }
+  return errors.status();
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> EmbeddingProjectorHook::create(
+    const HookConfig& config, const HookResources& resources) {
+  const EmbeddingProjectorConfig& own = config.GetExtension(embedding_projector);
+  RETURN_IF_ERROR(check(own));
+  return std::make_unique<EmbeddingProjectorHook>(
+      resources.files, resources.output_dir,
+      std::vector<EmbeddingCollection*>(resources.collections.begin(), resources.collections.end()),
+      own);
+}
+
+absl::StatusOr<const EmbeddingTable*> EmbeddingProjectorHook::find(const std::string& table) const {
+  std::vector<std::string> names;
+  for (const EmbeddingCollection* collection : collections_) {
+    for (const auto& one : collection->tables()) {
+      if (one->name() == table) return one.get();
+      names.push_back(one->name());
+    }
+  }
+  return absl::NotFoundError(
+      absl::StrCat(kWhere, ": the model has no table \"", table, "\"", did_you_mean(table, names)));
+}
+
+absl::Status EmbeddingProjectorHook::start(HookContext& context) {
+  if (context.phase() != Phase::kTrain) return absl::OkStatus();
+  for (const EmbeddingProjectorConfig::Table& table : config_.table()) {
+    RETURN_IF_ERROR(find(table.table()).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EmbeddingProjectorHook::write(const EmbeddingTable& table, int64_t rows) {
+  const RowStore& store = table.store();
+  std::vector<float> weights(static_cast<size_t>(store.dim()));
+  std::string vectors, ids = "id\tlookups\n";
+  for (const RowIndex row : most_frequent(store, static_cast<size_t>(rows))) {
+    store.read_weights(row, absl::MakeSpan(weights));
+    absl::StrAppend(&vectors, absl::StrJoin(weights, "\t"), "\n");
+    absl::StrAppend(&ids, store.id(row), "\t", store.meta(row).frequency, "\n");
+  }
+  RETURN_IF_ERROR(write_file_atomically(
+      files_, join_path(directory_, file_name(table.name(), ".tsv")), vectors));
+  return write_file_atomically(files_, join_path(directory_, file_name(table.name(), "_ids.tsv")),
+                               ids);
+}
+
+absl::Status EmbeddingProjectorHook::end(HookContext& context, const absl::Status& outcome) {
+  if (context.phase() != Phase::kTrain || context.rank() != 0 || !outcome.ok()) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(files_.create_directories(directory_));
+  std::string projector;
+  for (const EmbeddingProjectorConfig::Table& wanted : config_.table()) {
+    ASSIGN_OR_RETURN(const EmbeddingTable* const table, find(wanted.table()));
+    RETURN_IF_ERROR(write(*table, wanted.rows()));
+    absl::StrAppend(&projector, "embeddings {\n  tensor_name: \"", absl::CEscape(table->name()),
+                    "\"\n  tensor_path: \"", file_name(table->name(), ".tsv"),
+                    "\"\n  metadata_path: \"", file_name(table->name(), "_ids.tsv"), "\"\n}\n");
+  }
+  return write_file_atomically(files_, join_path(directory_, "projector_config.pbtxt"), projector);
+}
+
+MILLRACE_REGISTER_HOOK(embedding_projector, "writes rows of tables for TensorBoard's projector",
+                       &EmbeddingProjectorHook::create, OnError::kWarn);
+
+}  // namespace millrace

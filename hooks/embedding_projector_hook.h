@@ -1,0 +1,58 @@
+// Rows of tables for TensorBoard's projector.
+#ifndef MILLRACE_HOOKS_EMBEDDING_PROJECTOR_HOOK_H_
+#define MILLRACE_HOOKS_EMBEDDING_PROJECTOR_HOOK_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+#include "framework/hook.h"
+#include "framework/hook_registry.h"
+#include "proto/report_hook_configs.pb.h"
+
+namespace millrace {
+
+class EmbeddingCollection;
+class EmbeddingTable;
+
+// At the end of training writes, for each configured table, the rows that were looked up most often
+// as TABLE.tsv (a line of weights for each row) and TABLE_ids.tsv (id and number of lookups), and
+// projector_config.pbtxt, which names them. Files are replaced. Of a table over ranks the rows of
+// rank 0 are written. A table is read without a copy of it.
+class EmbeddingProjectorHook : public Hook {
+ public:
+  // Under which it is registered.
+  static constexpr absl::string_view kName = "embedding_projector";
+
+  // Borrows all. REQUIRES: check(config) returns OK.
+  EmbeddingProjectorHook(FileSystem& files, const std::string& output_dir,
+                         std::vector<EmbeddingCollection*> collections,
+                         const EmbeddingProjectorConfig& config);
+  // Errors: InvalidArgument with a line for each wrong field.
+  static absl::Status check(const EmbeddingProjectorConfig& config);
+  // Configured by EmbeddingProjectorConfig. Errors: those of check(); NotFound for a table that the
+  // model does not have.
+  static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
+                                                      const HookResources& resources);
+
+  absl::string_view name() const override { return kName; }
+  absl::Status start(HookContext& context) override;
+  absl::Status end(HookContext& context, const absl::Status& outcome) override;
+
+ private:
+  absl::StatusOr<const EmbeddingTable*> find(const std::string& table) const;
+  absl::Status write(const EmbeddingTable& table, int64_t rows);
+
+  FileSystem& files_;
+  const std::string directory_;
+  const std::vector<EmbeddingCollection*> collections_;
+  const EmbeddingProjectorConfig config_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_EMBEDDING_PROJECTOR_HOOK_H_

@@ -1,0 +1,116 @@
+#include "hooks/embedding_projector_hook.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "base/memory_file_system_testing.h"
+#include "base/status_matchers.h"
+#include "tests/conformance/hook_conformance.h"
+#include "tests/fakes/tiny_trainer.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+EmbeddingProjectorConfig config_of(const std::string& text) {
+  EmbeddingProjectorConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  return config;
+}
+
+// The suite's trainers have tables of their own, which the hook is not given.
+[[maybe_unused]] const bool kEmbeddingProjectorHook = register_hook_conformance(
+    "EmbeddingProjectorHook", {.make = [] {
+      static MemoryFileSystem files;
+      static const auto* const trainer = [] {
+        TinyTrainerOptions options;
+        options.train.sparse = 1;
+        return new TrainerParts(tiny_parts(options));
+      }();
+      return std::make_unique<EmbeddingProjectorHook>(files, "out", collections_of(*trainer->model),
+                                                      config_of("table { table: 'items' }"));
+    }});
+
+class EmbeddingProjectorHookTest : public testing::Test {
+ protected:
+  std::vector<std::vector<std::string>> rows(const std::string& name) {
+    std::vector<std::vector<std::string>> rows;
+    const auto text = read_file(files_, "out/tensorboard/" + name);
+    EXPECT_OK(text);
+    if (!text.ok()) return rows;
+    for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+      rows.push_back(absl::StrSplit(line, '\t'));
+    }
+    return rows;
+  }
+  // Trains with the hook.
+  absl::Status train(const std::string& config) {
+    TinyTrainerOptions options;
+    options.train.sparse = 1;
+    TrainerParts parts = tiny_parts(options);
+    std::vector<EmbeddingCollection*> collections = collections_of(*parts.model);
+    auto trainer = Trainer::create(options.trainer, std::move(parts));
+    if (!trainer.ok()) return trainer.status();
+    absl::Status status = (*trainer)->add_hook(
+        std::make_unique<EmbeddingProjectorHook>(files_, "out", collections, config_of(config)));
+    if (status.ok()) status = (*trainer)->train().status();
+    return status;
+  }
+
+  MemoryFileSystem files_;
+};
+
+TEST_F(EmbeddingProjectorHookTest, WritesTheRowsThatAreLookedUpMostOften) {
+  ASSERT_OK(train("table { table: 'items' rows: 3 }"));
+  const auto vectors = rows("projector_items.tsv");
+  ASSERT_EQ(vectors.size(), 3);
+  for (const auto& row : vectors) {
+    ASSERT_EQ(row.size(), 4) << "dim";
+    for (const std::string& weight : row) {
+      double number = 0;
+      EXPECT_TRUE(absl::SimpleAtod(weight, &number)) << weight;
+    }
+  }
+  const auto ids = rows("projector_items_ids.tsv");
+  ASSERT_EQ(ids.size(), 4);
+  EXPECT_EQ(ids[0], (std::vector<std::string>{"id", "lookups"}));
+  int64_t before = std::numeric_limits<int64_t>::max();
+  for (size_t i = 1; i < ids.size(); ++i) {
+    int64_t lookups = 0;
+    ASSERT_TRUE(absl::SimpleAtoi(ids[i][1], &lookups));
+    EXPECT_LE(lookups, before);
+    EXPECT_GT(lookups, 0);
+    before = lookups;
+  }
+  EXPECT_EQ(*read_file(files_, "out/tensorboard/projector_config.pbtxt"),
+            "embeddings {\n  tensor_name: \"items\"\n  tensor_path: \"projector_items.tsv\"\n"
+            "  metadata_path: \"projector_items_ids.tsv\"\n}\n");
+}
+
+TEST_F(EmbeddingProjectorHookTest, ATableThatIsNotThereIsNamed) {
+  EXPECT_THAT(train("table { table: 'itmes' }"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("no table \"itmes\""), HasSubstr("items"))));
+}
+
+TEST_F(EmbeddingProjectorHookTest, EachMistakeHasALine) {
+  EXPECT_THAT(EmbeddingProjectorHook::check(config_of("")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("table is missing")));
+  EXPECT_THAT(EmbeddingProjectorHook::check(config_of(
+                  "table { rows: 0 } table { table: 'a/b' } table { table: 'a_b' } directory: ''")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("table[0]: table is missing"), HasSubstr("rows is 0"),
+                             HasSubstr("table[2]: table \"a_b\" has the files"),
+                             HasSubstr("directory is empty"))));
+}
+
+}  // namespace
+}  // namespace millrace
