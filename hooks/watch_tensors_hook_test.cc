@@ -192,6 +192,7 @@ TEST_F(WatchTensorsHookTest, WrongConfigurations) {
 TEST_F(WatchTensorsHookTest, ReportsOfARunHaveTheValues) {
   TinyTrainerOptions options;
   options.trainer.max_steps = 6;
+  options.trainer.max_epochs = 2;
   options.trainer.report = {.every_steps = 2};
   const auto trainer = tiny_trainer(options);
   std::vector<Report> reports;
@@ -200,10 +201,11 @@ TEST_F(WatchTensorsHookTest, ReportsOfARunHaveTheValues) {
   ASSERT_OK(trainer->add_hook(std::make_unique<Reports>(&reports)));
   ASSERT_OK(trainer->train().status());
   ASSERT_EQ(reports.size(), 3u);
-  EXPECT_THAT(reports[0].values, IsEmpty());
-  EXPECT_THAT(reports[1].values, ElementsAre(Pair("watch/bias.grad/norm", testing::Gt(0)),
-                                             Pair("watch/weight/norm", testing::Gt(0))));
-  EXPECT_THAT(reports[2].values, IsEmpty());
+  const auto watched = Contains(Key(testing::StartsWith("watch/")));
+  EXPECT_THAT(reports[0].values, testing::Not(watched));
+  EXPECT_THAT(reports[1].values, Contains(Pair("watch/bias.grad/norm", testing::Gt(0))));
+  EXPECT_THAT(reports[1].values, Contains(Pair("watch/weight/norm", testing::Gt(0))));
+  EXPECT_THAT(reports[2].values, testing::Not(watched));
 }
 
 TEST_F(WatchTensorsHookTest, AWrongPatternEndsARunAtItsFirstStep) {

@@ -66,11 +66,13 @@ TEST_F(LoopContextTest, AStepKnowsWhetherAReportFollows) {
 
 TEST_F(LoopContextTest, DistributionsAreOfTraining) {
   context_.begin_run(Phase::kTrain);
-  context_.report_distribution("a", {.count = 1});
-  context_.report_distribution("a", {.count = 2});
+  Distribution distribution;
+  for (distribution.count = 1; distribution.count <= 2; ++distribution.count) {
+    context_.report_distribution("a", distribution);
+  }
   {
     const auto evaluating = context_.evaluating();
-    context_.report_distribution("b", {.count = 3});
+    context_.report_distribution("b", distribution);
   }
   ASSERT_EQ(distributions_.size(), 1);
   EXPECT_EQ(distributions_.at("a").count, 2);

@@ -86,7 +86,7 @@ Report full_report(int64_t step) {
     report.distributions[name] = {
         .count = 3, .min = -1, .max = 1, .sum = value, .limits = {0, 1}, .counts = {1, 2}};
   }
-  report.distributions["empty"] = {.not_finite = 7};
+  report.distributions["empty"].not_finite = 7;
   return report;
 }
 
