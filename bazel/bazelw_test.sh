@@ -3,7 +3,7 @@
 # bazel: set-ups that succeed, and one line for each way in which they fail.
 set -uo pipefail
 # Of the bazelw that runs this.
-unset MILLRACE_S3_SERVER MILLRACE_CLANG_FORMAT MILLRACE_TORCHRUN MILLRACE_TENSORBOARD MILLRACE_TEST_PYTHON MILLRACE_DATA MILLRACE_CACHE MILLRACE_DISK_CACHE MILLRACE_DISK_CACHE_GB MILLRACE_OUTPUT_ROOT MILLRACE_WORKSPACE LIBTORCH
+unset MILLRACE_S3_SERVER MILLRACE_CLANG_FORMAT MILLRACE_TORCHRUN MILLRACE_TENSORBOARD MILLRACE_TEST_PYTHON MILLRACE_PROMETHEUS MILLRACE_DATA MILLRACE_CACHE MILLRACE_DISK_CACHE MILLRACE_DISK_CACHE_GB MILLRACE_OUTPUT_ROOT MILLRACE_WORKSPACE LIBTORCH
 
 source=$PWD
 work=$(mktemp -d /tmp/bazelw.XXXXXX)  # another user must get there, too
@@ -22,6 +22,7 @@ fresh() {
   cp "$source"/bazel/{setup.sh,disk_cache.sh,show_progress} "$here/repo/bazel/"
   : > "$here/repo/third_party/requirements.txt"
   : > "$here/repo/third_party/test_requirements.txt"
+  : > "$here/repo/third_party/test_debian_packages.txt"
   echo "some-package $here/installed" > "$here/repo/third_party/debian_packages.txt"
   program apt-get "[[ \"\$*\" != *install* ]] || touch $here/installed"
   program dpkg "exit 0"
@@ -173,6 +174,23 @@ check "no environment of it" test "$(ls -d "$here"/cache/test-venv-*)" = "${serv
 arguments=(test //x)
 call env
 expect 0 '^server: none, format: none, torchrun: none$'
+
+# Debian packages are unpacked beside the wheels.
+fresh what_tests_need_from_debian
+touch "$here/installed"
+wheel_with_a_server
+echo some-program > "$here/repo/third_party/test_debian_packages.txt"
+program apt-get '[[ $2 == download ]] && touch "$3_1_all.deb"'
+program dpkg-deb 'mkdir -p "$3/usr/bin" && touch "$3/usr/bin/unpacked"'
+arguments=(test_setup)
+call env PIP_FIND_LINKS="$here/wheels"
+expect 0 'installing what tests need into'
+check "the program" test -e "$here"/cache/test-venv-*/debian/usr/bin/unpacked
+check "no package" test ! -e "$here"/cache/test-venv-*/debian/packages
+program apt-get 'echo "E: Unable to locate package $3"; exit 100'
+echo other-program > "$here/repo/third_party/test_debian_packages.txt"
+call env PIP_FIND_LINKS="$here/wheels"
+expect 1 'installing what tests need failed'
 
 # CI goes on without them, and counts the target whose case was skipped as failed.
 fresh ci

@@ -14,7 +14,7 @@ set_up() {
 set_up_tests() {
   local venv=$1
   lock_cache 500
-  [[ -d $venv ]] || install_wheels "$venv" test_requirements.txt "what tests need" 140
+  [[ -d $venv ]] || install_wheels "$venv" test_requirements.txt "what tests need" 250 test_debian_packages.txt
   unlock_cache
 }
 
@@ -137,28 +137,51 @@ wheels_status() {
   echo "$(grep -oE 'Downloading [^ ]+\.whl \([^)]*\)' "$log" | tail -n 1 | sed -E 's|Downloading ([^/]*/)*([a-zA-Z0-9_.]+)-[^ ]* |\2 |'): ${now:-0} MB of about $megabytes MB downloaded and unpacked"
 }
 
-# make_environment FOLDER LIST: an environment with the wheels of the list.
+# unpack_packages FOLDER LIST: the Debian packages of the list, unpacked into FOLDER. Needs root for
+# nothing but fresh lists of packages, and these only where apt-get knows no package.
+unpack_packages() {
+  local folder=$1 names package sudo=""
+  names=$(grep -v '^#' "$2")
+  [[ -n $names ]] || return 0
+  command -v apt-get > /dev/null || { echo "no apt-get here"; return 1; }
+  [[ $EUID -eq 0 ]] || sudo="sudo -n"
+  mkdir -p "$folder/packages" && (
+    cd "$folder/packages" || exit 1
+    # shellcheck disable=SC2086
+    apt-get -q download $names || { $sudo apt-get -q update && apt-get -q download $names; }
+  ) || return 1
+  for package in "$folder"/packages/*.deb; do
+    dpkg-deb -x "$package" "$folder" || return 1
+  done
+  rm -rf "$folder/packages"
+}
+
+# make_environment FOLDER LIST [PACKAGES]: an environment with the wheels of the list, and in its
+# folder debian the packages of another one.
 make_environment() {
-  local building=$1 list=$2
+  local building=$1 list=$2 packages=${3:-}
   mkdir -p "$building/tmp" &&
     env -u PYTHONHOME -u PYTHONPATH /usr/bin/python3 -m venv "$building" &&
     env -u PYTHONHOME -u PYTHONPATH TMPDIR="$building/tmp" "$building/bin/pip" install --no-deps \
       --disable-pip-version-check -r "$list" &&
     # The first lines of scripts name the environment, which is about to be renamed.
     find "$building/bin" -type f -exec sed -i '1,2s|\.building-[0-9]*/|/|' {} + &&
-    rm -rf "$building/tmp"
+    rm -rf "$building/tmp" &&
+    { [[ -z $packages ]] || unpack_packages "$building/debian" "$packages"; }
 }
 
-# install_wheels ENVIRONMENT LIST WHAT MEGABYTES: the wheels of a list in third_party. The environment is
-# built aside and renamed into place, so that a broken set-up never looks ready.
+# install_wheels ENVIRONMENT LIST WHAT MEGABYTES [PACKAGES]: the wheels of a list in third_party, and the
+# Debian packages of another one. The environment is built aside and renamed into place, so that a broken
+# set-up never looks ready.
 install_wheels() {
   local venv=$1 list=$2 what=$3 megabytes=$4 building=$1.building-$$ log=$cache/pip.log
+  local packages=${5:+$root/third_party/$5}
   env -u PYTHONHOME -u PYTHONPATH /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2> /dev/null ||
     die "/usr/bin/python3 is older than Python 3.10, which the wheels need: this needs Debian 12 or newer"
   say "installing $what into $venv"
   rm -rf "$venv" "$cache"/*venv*.building-*  # of set-ups that were interrupted
   : > "$log"
-  if ! with_progress "$log" wheels_status make_environment "$building" "$root/third_party/$list"; then
+  if ! with_progress "$log" wheels_status make_environment "$building" "$root/third_party/$list" "$packages"; then
     rm -rf "$building"
     fail "installing $what" "$log"
   fi

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Starts a training job with the sink prometheus, checks its page with promtool, and has Prometheus
+scrape it and load the alarms. Prints what came out as a JSON object and ends both programs.
+
+    scrape_prometheus.py PROMETHEUS RULES MILLRACE ARGUMENT...
+
+    {"page": TEXT, "check_exit_code": N, "check_output": TEXT,
+     "steps": [VALUE, VALUE],            # millrace_steps_total, the second larger than the first
+     "alarms": [NAME, ...]}
+"""
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+
+SECONDS = 40  # that anything may take
+
+
+def get(url):
+  with urllib.request.urlopen(url, timeout=5) as answer:
+    return answer.read().decode()
+
+
+def wait_for(found):
+  """Calls found() until it gives something."""
+  deadline = time.monotonic() + SECONDS
+  while time.monotonic() < deadline:
+    try:
+      result = found()
+      if result:
+        return result
+    except OSError:
+      pass
+    time.sleep(0.05)
+  sys.exit("nothing was found in time")
+
+
+def free_port():
+  with socket.socket() as server:
+    server.bind(("127.0.0.1", 0))
+    return server.getsockname()[1]
+
+
+def address_of(job):
+  for line in job.stderr:
+    if "metrics for Prometheus: http://" in line:
+      return line.split("http://")[1].split("/")[0]
+  sys.exit("the job has no endpoint")
+
+
+def steps(api):
+  """Returns the newest value of the counter; none before the first scrape."""
+  query = urllib.parse.quote("millrace_steps_total")
+  result = json.loads(get(f"{api}/query?query={query}"))["data"]["result"]
+  return float(result[0]["value"][1]) if result else None
+
+
+def main():
+  prometheus, rules, *train = sys.argv[1:]
+  promtool = os.path.join(os.path.dirname(prometheus), "promtool")
+  shown = {}
+  with tempfile.TemporaryDirectory() as folder:
+    job = subprocess.Popen(train, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    address = address_of(job)
+    page = wait_for(lambda: next(
+        (text for text in [get(f"http://{address}/metrics")] if "millrace_steps_total" in text), None))
+    check = subprocess.run([promtool, "check", "metrics"], input=page, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    shown.update(page=page, check_exit_code=check.returncode, check_output=check.stdout)
+    with open(os.path.join(folder, "prometheus.yml"), "w") as config:
+      json.dump({"global": {"scrape_interval": "200ms", "scrape_timeout": "200ms"},
+                 "rule_files": [os.path.abspath(rules)],
+                 "scrape_configs": [{"job_name": "millrace",
+                                     "static_configs": [{"targets": [address]}]}]}, config)
+    port = free_port()
+    with open(os.path.join(folder, "log"), "w") as log:
+      server = subprocess.Popen(
+          [prometheus, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+           f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
+    api = f"http://127.0.0.1:{port}/api/v1"
+    first = wait_for(lambda: steps(api))
+    second = wait_for(lambda: next((value for value in [steps(api)] if value > first), None))
+    alarms = [rule["name"] for group in json.loads(get(f"{api}/rules"))["data"]["groups"]
+              for rule in group["rules"]]
+    shown.update(steps=[first, second], alarms=alarms)
+    for program in (server, job):
+      program.kill()
+      program.wait()
+  print(json.dumps(shown))
+
+
+if __name__ == "__main__":
+  main()
