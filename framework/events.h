@@ -91,7 +91,7 @@ struct StepResult {
   // For each of TrainerOptions::slices, the ids of the examples of this rank.
   std::vector<FirstIds> slices;
   std::vector<StepValue> values;  // what the model reported, no name twice
-  double learning_rate = 0;  // of the first dense optimizer, else of the tables
+  double learning_rate = 0;       // of the first dense optimizer, else of the tables
   // Figures of the whole step that are the same on all ranks, by name, such as "gradient_norm"
   // before clipping.
   std::vector<std::pair<std::string, double>> figures;

@@ -15,8 +15,8 @@
 #include "base/status_macros.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
-#include "framework/step_values.h"
 #include "framework/precision/autocast_scope.h"
+#include "framework/step_values.h"
 
 namespace millrace {
 namespace {

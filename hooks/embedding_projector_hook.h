@@ -12,7 +12,7 @@
 #include "base/file_system.h"
 #include "framework/hook.h"
 #include "framework/hook_registry.h"
-#include "proto/report_hook_configs.pb.h"
+#include "proto/inspection_hook_configs.pb.h"
 
 namespace millrace {
 

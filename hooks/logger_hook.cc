@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "base/log.h"
-#include "hooks/metric_text.h"
+#include "hooks/console/metric_text.h"
 
 namespace millrace {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "framework/hook.h"
-#include "hooks/console_line.h"
+#include "hooks/console/console_line.h"
 
 namespace millrace {
 

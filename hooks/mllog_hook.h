@@ -17,7 +17,7 @@
 #include "framework/hook_registry.h"
 #include "framework/report/monitored_metric.h"
 #include "hooks/line_file.h"
-#include "proto/report_hook_configs.pb.h"
+#include "proto/inspection_hook_configs.pb.h"
 
 namespace millrace {
 

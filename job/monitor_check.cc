@@ -15,9 +15,9 @@
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/hook_configs.pb.h"
+#include "proto/inspection_hook_configs.pb.h"
 #include "proto/monitor_name.h"
 #include "proto/optimizer_list.h"
-#include "proto/report_hook_configs.pb.h"
 
 namespace millrace {
 namespace {

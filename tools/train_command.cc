@@ -21,7 +21,7 @@
 #include "checkpoint/folder/directory_lock.h"
 #include "embedding/embedding_collection.h"
 #include "framework/trainer.h"
-#include "hooks/metric_text.h"
+#include "hooks/console/metric_text.h"
 #include "io/files/uri_file_system.h"
 #include "job/generated_data.h"
 #include "job/job.h"

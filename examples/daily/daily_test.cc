@@ -23,13 +23,13 @@ using Json = nlohmann::json;
 class DailyExampleTest : public ProgramTest {
  protected:
   void SetUp() override {
-    const ProgramResult made = run_program({"/usr/bin/env", "python3", folder_ + "/produce.py"},
-                                           {.directory = path("")});
+    const ProgramResult made =
+        run_program({"/usr/bin/env", "python3", folder_ + "/produce.py"}, {.directory = path("")});
     ASSERT_EQ(made.exit_code, 0) << made.err;
   }
   std::vector<std::string> train(const std::string& output_dir) const {
-    return {"train", folder_ + "/daily.textproto", "--threads", "1", "--set",
-            "run.output_dir=\"" + output_dir + "\""};
+    return {"train", folder_ + "/daily.textproto",           "--threads", "1",
+            "--set", "run.output_dir=\"" + output_dir + "\""};
   }
   // Keys of the lines of the log, in their order.
   std::vector<std::string> keys(const std::string& log) const {
@@ -64,9 +64,9 @@ TEST_F(DailyExampleTest, AKilledRunEndsAsAnUndisturbedOne) {
 
 // What the rules of the benchmark fix about its data, which this example is not.
 const std::set<std::string>& keys_of_the_data() {
-  static const auto* keys = new std::set<std::string>{
-      "train_samples", "eval_samples", "opt_base_learning_rate", "opt_sparse_base_learning_rate",
-      "eval_accuracy"};
+  static const auto* keys =
+      new std::set<std::string>{"train_samples", "eval_samples", "opt_base_learning_rate",
+                                "opt_sparse_base_learning_rate", "eval_accuracy"};
   return *keys;
 }
 
@@ -75,10 +75,10 @@ TEST_F(DailyExampleTest, TheComplianceCheckerAcceptsTheLog) {
     GTEST_SKIP() << skip_not_provided("MILLRACE_TEST_PYTHON", "./bazelw test_setup provides it");
   }
   millrace_ok(train("out/daily"), std::chrono::seconds(50));
-  const ProgramResult result = run_program(
-      {std::getenv("MILLRACE_TEST_PYTHON"), "-m", "mlperf_logging.compliance_checker", "--usage",
-       "training", "--ruleset", "6.1.0", "out/daily/mllog.txt"},
-      {.directory = path("")});
+  const ProgramResult result =
+      run_program({std::getenv("MILLRACE_TEST_PYTHON"), "-m", "mlperf_logging.compliance_checker",
+                   "--usage", "training", "--ruleset", "6.1.0", "out/daily/mllog.txt"},
+                  {.directory = path("")});
   ADD_FAILURE() << result.out << "\nERR " << result.err;
 }
 

@@ -15,8 +15,8 @@ struct Distribution {
   double min = 0, max = 0, sum = 0, sum_of_squares = 0;
   // Bin b has the numbers in (limits[b-1], limits[b]], the first one also those below. Ascending;
   // the last limit is at least `max`.
-  std::vector<double> limits;
-  std::vector<int64_t> counts;  // of each bin
+  std::vector<double> limits = {};
+  std::vector<int64_t> counts = {};  // of each bin
 };
 
 }  // namespace millrace

@@ -17,8 +17,7 @@ constexpr int64_t kMostValues = int64_t{1}
 
 }  // namespace
 
-void ReportedValues::add(absl::string_view name, double value, Reduction reduction,
-                         double weight) {
+void ReportedValues::add(absl::string_view name, double value, Reduction reduction, double weight) {
   Entry& entry = entries_.try_emplace(std::string(name), Entry{reduction}).first->second;
   if (entry.reduction == Reduction::kMean) value = weight == 0 ? 0 : value * weight;
   merge({entry.reduction, value, weight, 1}, entry);
@@ -43,9 +42,8 @@ void ReportedValues::merge(const Entry& from, Entry& into) {
 
 void ReportedValues::drain(std::map<std::string, double>* values) {
   for (const auto& [name, entry] : entries_) {
-    (*values)[name] = entry.reduction == Reduction::kMean
-                          ? entry.value / entry.weight
-                          : entry.value;
+    (*values)[name] =
+        entry.reduction == Reduction::kMean ? entry.value / entry.weight : entry.value;
   }
   entries_.clear();
 }

@@ -32,7 +32,7 @@ class ReportedValues : public RankPart {
  private:
   struct Entry {
     Reduction reduction = Reduction::kMean;
-    double value = 0;  // of a mean: the sum of values times weights
+    double value = 0;   // of a mean: the sum of values times weights
     double weight = 0;  // the sum of weights
     int64_t count = 0;
     int rank = 0;  // the first that reported it; known after load_ranks

@@ -1,4 +1,4 @@
-#include "hooks/console_line.h"
+#include "hooks/console/console_line.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "hooks/metric_text.h"
+#include "hooks/console/metric_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "hooks/metric_text.h"
+#include "hooks/console/metric_text.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

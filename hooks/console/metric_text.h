@@ -1,6 +1,6 @@
 // Metrics in lines for people.
-#ifndef MILLRACE_HOOKS_METRIC_TEXT_H_
-#define MILLRACE_HOOKS_METRIC_TEXT_H_
+#ifndef MILLRACE_HOOKS_CONSOLE_METRIC_TEXT_H_
+#define MILLRACE_HOOKS_CONSOLE_METRIC_TEXT_H_
 
 #include <cstdint>
 #include <limits>
@@ -25,4 +25,4 @@ std::string metrics_text(absl::string_view title, const std::map<std::string, do
 
 }  // namespace millrace
 
-#endif  // MILLRACE_HOOKS_METRIC_TEXT_H_
+#endif  // MILLRACE_HOOKS_CONSOLE_METRIC_TEXT_H_

@@ -1,6 +1,6 @@
 // One line of figures for people, as wide as the terminal allows.
-#ifndef MILLRACE_HOOKS_CONSOLE_LINE_H_
-#define MILLRACE_HOOKS_CONSOLE_LINE_H_
+#ifndef MILLRACE_HOOKS_CONSOLE_CONSOLE_LINE_H_
+#define MILLRACE_HOOKS_CONSOLE_CONSOLE_LINE_H_
 
 #include <cstdint>
 #include <string>
@@ -39,4 +39,4 @@ class ConsoleLine {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_HOOKS_CONSOLE_LINE_H_
+#endif  // MILLRACE_HOOKS_CONSOLE_CONSOLE_LINE_H_
