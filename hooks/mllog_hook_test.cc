@@ -131,9 +131,9 @@ TEST_F(MllogHookTest, WindowsAreBlocks) {
 }
 
 // Calls a hook as a run of data in windows does, up to a step.
-class Run {
+class StreamRun {
  public:
-  Run(Hook& hook, int64_t step) : hook_(hook) {
+  StreamRun(Hook& hook, int64_t step) : hook_(hook) {
     context_.windowed_is = true;
     context_.at.step = step;
     EXPECT_OK(hook_.start(context_));
@@ -163,7 +163,7 @@ TEST_F(MllogHookTest, AResumedRunContinuesTheFile) {
   std::vector<std::string> before;
   {
     const auto hook = make();
-    Run run(*hook, 0);
+    StreamRun run(*hook, 0);
     run.window(0);
     run.evaluate(0.5);
     ASSERT_OK(hook->save_state(state));
@@ -173,7 +173,7 @@ TEST_F(MllogHookTest, AResumedRunContinuesTheFile) {
   }
   const auto hook = make();
   ASSERT_OK(hook->load_state({&state, 1}));
-  Run run(*hook, 5);
+  StreamRun run(*hook, 5);
   run.window(0);
   run.window(1);
   run.end();
@@ -183,7 +183,7 @@ TEST_F(MllogHookTest, AResumedRunContinuesTheFile) {
 
 TEST_F(MllogHookTest, ACheckpointWithoutTheHookBeginsALog) {
   const auto hook = make();
-  Run run(*hook, 5);
+  StreamRun run(*hook, 5);
   run.end();
   EXPECT_EQ(keys().front(), "submission_benchmark");
 }
@@ -192,7 +192,7 @@ TEST_F(MllogHookTest, TheStatusIsThatOfTheTarget) {
   const auto status = [&](double value, const std::string& more,
                           const absl::Status& outcome = absl::OkStatus()) {
     const auto hook = make(more);
-    Run run(*hook, 0);
+    StreamRun run(*hook, 0);
     run.evaluate(value);
     run.end(outcome);
     return line("run_stop")["metadata"]["status"].get<std::string>();
