@@ -561,6 +561,7 @@ absl::Status Trainer::report() {
   ASSIGN_OR_RETURN(const Report report, reporter_.take(position_.progress, *parts_.collectives,
                                                        std::exchange(agreement_.figures(), {})));
   recorder_.summary().train = report.metrics;
+  for (const auto& [name, table] : report.tables) recorder_.evicted(name, table.evicted);
   return hooks_.after_report(context_, report);
 }
 

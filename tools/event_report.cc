@@ -97,6 +97,8 @@ class Report {
     } else if (event.kind == "opened" || event.kind == "closed") {
       line(event, event.what,
            absl::StrCat(one_line(event.detail), event.kind == "opened" ? ": begins" : ": ends"));
+    } else if (event.kind == "evicted") {
+      line(event, "evicted", absl::StrCat(one_line(event.what), ": ", one_line(event.detail)));
     } else if (event.kind == "refused") {
       line(event, "refused",
            absl::StrCat("nothing of the step was applied: ", one_line(event.detail)));

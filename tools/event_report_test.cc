@@ -111,13 +111,17 @@ TEST_F(EventReportTest, CheckpointsEpochsAndWindows) {
   window.kind = LoopEvent::kClosed;
   window.progress.step = 9;
   record(window);
+  LoopEvent evicted = at(LoopEvent::kEvicted, "items", 9);
+  evicted.detail = "idle_steps 30, limit 2";
+  record(evicted);
   ended("completed", 9);
   EXPECT_EQ(
       report(),
       R"(run 1  2026-11-21 06:59:01 UTC  train on 1 rank, from step 4, out/checkpoints/step-00000004
   06:59:02  step 4        window      2026-01-31: begins
   06:59:03  step 9        window      2026-01-31: ends
-  06:59:04  step 9        completed
+  06:59:04  step 9        evicted     items: idle_steps 30, limit 2
+  06:59:05  step 9        completed
 )");
 }
 

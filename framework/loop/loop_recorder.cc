@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_join.h"
+
 namespace millrace {
 
 LoopRecorder::LoopRecorder(EventLog* log, const LoopPosition& position, int rank, int world_size)
@@ -44,6 +46,11 @@ void LoopRecorder::opened(absl::string_view what, absl::string_view name) {
 
 void LoopRecorder::closed(absl::string_view what, absl::string_view name) {
   record(LoopEvent::kClosed, what, name, rank_);
+}
+
+void LoopRecorder::evicted(absl::string_view table, const std::map<std::string, int64_t>& rows) {
+  if (rows.empty()) return;
+  record(LoopEvent::kEvicted, table, absl::StrJoin(rows, ", ", absl::PairFormatter(" ")), rank_);
 }
 
 void LoopRecorder::refused_step(absl::string_view reason) {

@@ -34,6 +34,8 @@ class LoopRecorder {
   // Records the beginning, or the end, of an epoch or a window. `name`: its number or name.
   void opened(absl::string_view what, absl::string_view name);
   void closed(absl::string_view what, absl::string_view name);
+  // Records that rows of all ranks were evicted, since the last report. `rows`: reason → number.
+  void evicted(absl::string_view table, const std::map<std::string, int64_t>& rows);
   // Records that a step was not applied.
   void refused_step(absl::string_view reason);
   void requested(const RequestSet& requests, Scope scope);

@@ -53,6 +53,16 @@ TEST_F(LoopRecorderTest, ARunNamesItsCheckpointAndWhatItOpens) {
   EXPECT_EQ(events_.all[2].detail, "2026-01-31");
 }
 
+TEST_F(LoopRecorderTest, EvictionsAreRowsByReason) {
+  recorder_.begin_run("train");
+  recorder_.evicted("users", {});
+  recorder_.evicted("items", {{"idle_steps", 30}, {"limit", 2}});
+  ASSERT_EQ(events_.all.size(), 2u);
+  EXPECT_EQ(events_.all[1].kind, LoopEvent::kEvicted);
+  EXPECT_EQ(events_.all[1].what, "items");
+  EXPECT_EQ(events_.all[1].detail, "idle_steps 30, limit 2");
+}
+
 TEST_F(LoopRecorderTest, AStopHasAReason) {
   recorder_.begin_run("train");
   recorder_.end_run(absl::OkStatus(), {.stopped = true, .by_rank = true, .reason = "signal"}, -1);

@@ -19,11 +19,12 @@ struct LoopEvent {
     kServed,     // the trainer did `what`; hook, rank and scope are those of the request
     kRefused,    // a step was not applied; what: "step"; detail: what was not finite
     kTolerated,  // a hook failed in event `what` and the run goes on; detail: the error
-    kFailed,  // something of some rank failed and the run ends; what: "train" or "evaluate"; rank:
-              // the lowest that failed; detail: the error, which names hook and event
-    kEnded,   // the run; what: "completed", "stopped" or "failed"; detail: the reason or the error
-    kOpened,  // training began, or continued, an epoch or a window; detail: its number or its name
-    kClosed,  // training finished an epoch or a window; the same
+    kFailed,   // something of some rank failed and the run ends; what: "train" or "evaluate"; rank:
+               // the lowest that failed; detail: the error, which names hook and event
+    kEnded,    // the run; what: "completed", "stopped" or "failed"; detail: the reason or the error
+    kOpened,   // training began, or continued, an epoch or a window; detail: its number or its name
+    kClosed,   // training finished an epoch or a window; the same
+    kEvicted,  // tables lost rows since the last report; what: the table; detail: rows by reason
   };
   Kind kind = kStarted;
   // "train", "evaluate", "checkpoint", "reload", "stop", "step", "epoch", "window", …
