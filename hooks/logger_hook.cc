@@ -17,6 +17,29 @@ namespace {
 constexpr absl::Duration kRedraw = absl::Milliseconds(200);
 constexpr absl::Duration kKeep = absl::Seconds(5);
 constexpr int64_t kDefaultColumns = 80;
+constexpr int kBarColumns = 10;
+// Sequences of ECMA-48.
+constexpr char kBold[] = "\x1b[1m";
+constexpr char kYellow[] = "\x1b[33m";
+constexpr char kRed[] = "\x1b[31m";
+constexpr char kPlain[] = "\x1b[0m";
+
+const char* color_of(LogSeverity severity) {
+  switch (severity) {
+    case LogSeverity::WARNING: return kYellow;
+    case LogSeverity::ERROR: return kRed;
+    default: return "";
+  }
+}
+
+// "[=====>    ]"
+std::string bar_text(double share) {
+  const int done = static_cast<int>(share * kBarColumns);
+  std::string bar(done, '=');
+  if (done < kBarColumns) bar += '>';
+  bar.resize(kBarColumns, ' ');
+  return absl::StrCat("[", bar, "]");
+}
 
 // What stays on a narrow terminal, from the most important on.
 enum Importance {
@@ -25,6 +48,7 @@ enum Importance {
   kOfNe,
   kOfRows,
   kOfEpoch,
+  kOfBar,
   kOfTimeLeft,
   kOfSpeed,
   kOfAuc,
@@ -100,7 +124,9 @@ absl::Status LoggerHook::start(HookContext& context) {
   stale_ = false;
   moving_ = options_.progress_line && context.rank() == 0;
   if (!moving_) return absl::OkStatus();
-  set_log_sink([this](LogSeverity, absl::string_view line) { write_line(std::string(line)); });
+  set_log_sink([this](LogSeverity severity, absl::string_view line) {
+    write_line(std::string(line), color_of(severity));
+  });
   return absl::OkStatus();
 }
 
@@ -152,14 +178,14 @@ absl::Status LoggerHook::after_evaluate(HookContext& context, const EvaluationRe
   line.add(absl::StrCat(result.examples, " examples in ",
                         absl::StrFormat("%.2f s", absl::ToDoubleSeconds(result.elapsed))),
            kOfExamples);
-  write_figures(line);
+  write_figures(line, kBold);
   return absl::OkStatus();
 }
 
 absl::Status LoggerHook::end(HookContext&, const absl::Status&) {
   if (!moving_) return absl::OkStatus();
-  if (stale_) {
-    ConsoleLine line = progress_line(latest_);
+  if (stale_ || !std::isnan(share_done(latest_))) {
+    ConsoleLine line = progress_line(latest_);  // without a bar, as lines that stay
     line.add(report_line_);
     set_line(std::move(line));
   }
@@ -178,13 +204,16 @@ absl::Status LoggerHook::end(HookContext&, const absl::Status&) {
   return absl::OkStatus();
 }
 
-void LoggerHook::write_figures(const ConsoleLine& line) { write_line(line.text(width())); }
+void LoggerHook::write_figures(const ConsoleLine& line, const char* color) {
+  write_line(line.text(width()), color);
+}
 
 // Also the log sink: it must not log, and takes no lock but this one.
-void LoggerHook::write_line(const std::string& line) {
+void LoggerHook::write_line(const std::string& line, const char* color) {
   MutexLock lock(mutex_);
   erase();
-  out_ << line << '\n';
+  const bool colored = options_.colors && moving_ && *color != '\0';
+  out_ << (colored ? color : "") << line << (colored ? kPlain : "") << '\n';
   draw();
 }
 
@@ -194,9 +223,7 @@ void LoggerHook::move_to(const Progress& progress) {
   const absl::Duration now = clock_.elapsed();
   if (now - last_draw_ < kRedraw) return;
   last_draw_ = now;
-  ConsoleLine line = progress_line(progress);
-  line.add(report_line_);
-  set_line(std::move(line));
+  set_line(moving_line(progress));
 }
 
 void LoggerHook::set_line(ConsoleLine line) {
@@ -219,12 +246,15 @@ void LoggerHook::draw() {
   out_.flush();
 }
 
-// Goes back to the first column and clears to the end of the line. A terminal that became narrower
-// has wrapped the line, so that it cannot be erased: it stays, and what follows begins below it.
+// Goes back to the beginning of the line and clears what follows. A terminal that became narrower
+// has broken the line into several rows.
 void LoggerHook::erase() {
   if (drawn_.empty()) return;
-  const bool wrapped = static_cast<int64_t>(drawn_.size()) > width();
-  out_ << (wrapped ? "\n" : "\r\x1b[K");
+  const int64_t columns = width() + 1;
+  const int64_t rows = (static_cast<int64_t>(drawn_.size()) - 1) / columns;
+  out_ << '\r';
+  if (rows > 0) out_ << "\x1b[" << rows << 'A';
+  out_ << (rows > 0 ? "\x1b[J" : "\x1b[K");
 }
 
 void LoggerHook::release_log_sink() {
@@ -247,6 +277,34 @@ ConsoleLine LoggerHook::progress_line(const Progress& progress) const {
     line.add(duration_text(left) + " left", kOfTimeLeft);
   }
   return line;
+}
+
+ConsoleLine LoggerHook::moving_line(const Progress& progress) const {
+  ConsoleLine line = progress_line(progress);
+  const double share = share_done(progress);
+  if (!std::isnan(share)) line.add(bar_text(share), kOfBar);
+  line.add(report_line_);
+  return line;
+}
+
+double LoggerHook::share_done(const Progress& progress) const {
+  double share = std::numeric_limits<double>::quiet_NaN();
+  const auto add = [&](double done, double all) {
+    if (all > 0) share = std::fmax(share, std::min(done / all, 1.0));
+  };
+  add(static_cast<double>(progress.step), static_cast<double>(options_.max_steps));
+  if (options_.max_elapsed > absl::ZeroDuration()) {
+    add(absl::FDivDuration(progress.elapsed, options_.max_elapsed), 1);
+  }
+  if (options_.max_epochs > 0 && (epoch_steps_ > 0 || progress.epoch >= options_.max_epochs)) {
+    const double in_epoch = epoch_steps_ > 0
+                                ? static_cast<double>(progress.step - epoch_ended_.step) /
+                                      static_cast<double>(epoch_steps_)
+                                : 0;
+    add(static_cast<double>(epoch_ended_.epoch) + in_epoch,
+        static_cast<double>(options_.max_epochs));
+  }
+  return share;
 }
 
 absl::Duration LoggerHook::time_left(const Progress& progress) const {

@@ -23,6 +23,8 @@ struct LoggerOptions {
   // With progress_line: the columns of the terminal, which lines of figures fit. Called at each
   // drawing, from any thread. Default: 80 columns.
   std::function<int64_t()> columns = nullptr;
+  // With progress_line: whether warnings are yellow, errors red and evaluations bold.
+  bool colors = false;
   // Metrics on lines of figures, besides the loss. Empty: auc, logloss and ne, and the auc of each
   // label.
   std::vector<std::string> metrics = {};
@@ -34,10 +36,11 @@ struct LoggerOptions {
 // Writes the figures of reports (step, epoch, examples/s, loss, AUC, rows, the time left if a limit
 // is known) and of evaluations to `out`, on rank 0. `logloss` is omitted where it equals `loss`.
 //
-// Without progress_line: a line per report. With it: one line that moves with every step, drawn at
-// most five times a second and once more at the end. Above it stay the lines of evaluations, the
-// log lines of all threads and, at most every five seconds, the figures of a report. No line of
-// figures is wider than the terminal: those that matter less are omitted.
+// Without progress_line: a line per report. With it: one line that moves with every step, with a
+// bar if a limit is known, drawn at most five times a second and once more at the end. Above it
+// stay the lines of evaluations, the log lines of all threads and, at most every five seconds, the
+// figures of a report. No line of figures is wider than the terminal: those that matter less are
+// omitted.
 class LoggerHook : public Hook {
  public:
   // Borrows both.
@@ -55,8 +58,9 @@ class LoggerHook : public Hook {
 
  private:
   void add_metrics(const std::map<std::string, double>& metrics, ConsoleLine& line) const;
-  void write_figures(const ConsoleLine& line);
-  void write_line(const std::string& line);
+  void write_figures(const ConsoleLine& line, const char* color = "");
+  // `color`: a sequence of ECMA-48 that the line begins with; "": none.
+  void write_line(const std::string& line, const char* color = "");
   void move_to(const Progress& progress);
   void set_line(ConsoleLine line);
   // The widest line that the terminal shows in one row; without progress_line no limit.
@@ -65,6 +69,10 @@ class LoggerHook : public Hook {
   void erase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void release_log_sink();
   ConsoleLine progress_line(const Progress& progress) const;
+  // The same with a bar and the figures of the last report.
+  ConsoleLine moving_line(const Progress& progress) const;
+  // The share of the run that is done, in [0, 1]; not-a-number: not known.
+  double share_done(const Progress& progress) const;
   // Until the first limit, at the speed of this run; infinite: not known.
   absl::Duration time_left(const Progress& progress) const;
 

@@ -221,7 +221,7 @@ TEST_F(LoggerHookTest, ProgressLineIsCutToTheTerminal) {
   ASSERT_OK(hook.end(context_, absl::OkStatus()));
 }
 
-TEST_F(LoggerHookTest, NarrowerTerminalKeepsTheLineThatItWrapped) {
+TEST_F(LoggerHookTest, NarrowerTerminalBreaksTheLineIntoRows) {
   int64_t columns = 80;
   LoggerHook hook({.progress_line = true, .columns = [&columns] { return columns; }}, out_, clock_);
   ASSERT_OK(hook.start(context_));
@@ -232,11 +232,58 @@ TEST_F(LoggerHookTest, NarrowerTerminalKeepsTheLineThatItWrapped) {
   };
   EXPECT_EQ(step(), "step 1  epoch 1");
   columns = 10;
-  EXPECT_EQ(step(), "\nstep 2");
+  EXPECT_EQ(step(), "\r\x1b[1A\x1b[Jstep 2") << "two rows of the line are erased";
   EXPECT_EQ(step(), std::string(kErase) + "step 3");
   columns = 80;
   EXPECT_EQ(step(), std::string(kErase) + "step 4  epoch 1");
   ASSERT_OK(hook.end(context_, absl::OkStatus()));
+}
+
+TEST_F(LoggerHookTest, ABarShowsTheShareThatIsDone) {
+  LoggerHook hook({.progress_line = true, .max_steps = 400, .max_epochs = 2}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  ASSERT_OK(hook.before_epoch(context_));
+  const auto step = [&](int64_t number) {
+    context_.at.step = number;
+    clock_.advance(absl::Seconds(1));
+    return written([&] { return hook.after_step(context_, {}); });
+  };
+  EXPECT_THAT(step(1), HasSubstr("step 1/400  epoch 1/2  [>         ]"));
+  EXPECT_THAT(step(200), HasSubstr("[=====>    ]"));
+  context_.at.epoch = 1;
+  context_.at.step = 300;
+  ASSERT_OK(hook.after_epoch(context_));
+  EXPECT_THAT(step(375), HasSubstr("[=========>]")) << "the limit that is nearer";
+  context_.at.epoch = 2;
+  EXPECT_THAT(step(399), HasSubstr("[==========]")) << "all epochs are done";
+  const std::string last = written([&] { return hook.end(context_, absl::OkStatus()); });
+  EXPECT_THAT(last, Not(HasSubstr("[=")));
+}
+
+TEST_F(LoggerHookTest, ABarOfALimitInSeconds) {
+  LoggerHook hook({.progress_line = true, .max_elapsed = absl::Seconds(100)}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  context_.at = {.step = 7, .elapsed = absl::Seconds(70)};
+  EXPECT_THAT(written([&] { return hook.after_step(context_, {}); }), HasSubstr("[=======>  ]"));
+}
+
+TEST_F(LoggerHookTest, ColorsOfATerminal) {
+  for (const bool colors : {false, true}) {
+    LoggerHook hook({.progress_line = true, .colors = colors}, out_, clock_);
+    ASSERT_OK(hook.start(context_));
+    out_.str("");
+    MILLRACE_LOG(WARNING) << "careful";
+    MILLRACE_LOG(ERROR) << "broken";
+    EvaluationResult result;
+    result.set = "eval";
+    ASSERT_OK(hook.after_evaluate(context_, result));
+    const std::string text = out_.str();
+    EXPECT_EQ(text.find("\x1b[33m") != text.npos, colors) << text;
+    EXPECT_EQ(text.find("\x1b[31m") != text.npos, colors) << text;
+    EXPECT_EQ(text.find("\x1b[1mstep 0  eval:") != text.npos, colors) << text;
+    EXPECT_EQ(text.find("\x1b[0m\n") != text.npos, colors) << text;
+    ASSERT_OK(hook.end(context_, absl::OkStatus()));
+  }
 }
 
 TEST_F(LoggerHookTest, FiguresStayAboveTheProgressLineEveryFiveSeconds) {

@@ -34,6 +34,7 @@ HookPointer make_logger(const DefaultHookParts& parts) {
   options.progress_line =
       style == LogConfig::PROGRESS || (style == LogConfig::AUTO && parts.terminal);
   options.columns = parts.columns;
+  options.colors = parts.colors;
   const auto& metrics = parts.config.run().log().metric();
   options.metrics = {metrics.begin(), metrics.end()};
   options.max_steps = train.max_steps();

@@ -30,6 +30,7 @@ struct DefaultHookParts {
   Clock& clock;
   std::ostream* log = nullptr;                 // lines for people; null: none
   bool terminal = false;                       // true if `log` is one
+  bool colors = false;                         // true if it may have colors
   std::function<int64_t()> columns = nullptr;  // of that terminal at the moment; empty: 80
   JsonlEventLog* event_log = nullptr;          // opened by the hook `output`; null: none
   bool has_evaluation_sets = false;            // sets of files, which can be evaluated at any time

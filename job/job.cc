@@ -423,6 +423,7 @@ class JobBuilder {
     DefaultHookParts parts{config_, resources_.files, resources_.clock};
     parts.log = resources_.log;
     parts.terminal = resources_.terminal;
+    parts.colors = resources_.colors;
     parts.columns = resources_.columns;
     parts.event_log = event_log_;
     parts.has_evaluation_sets = has_evaluation_sets_;

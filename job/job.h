@@ -23,6 +23,7 @@ struct JobResources {
   Clock& clock = Clock::real();
   std::ostream* log = nullptr;  // lines for people; null: none
   bool terminal = false;        // whether `log` is one
+  bool colors = false;          // whether it may have colors
   // The columns of that terminal at the moment; empty: 80. Any thread may call it.
   std::function<int64_t()> columns = nullptr;
   int local_world_size = 1;  // ranks that share this machine's cores

@@ -27,6 +27,25 @@ TEST(TerminalTest, ColumnsFollowTheTerminal) {
   ::close(terminal);
 }
 
+TEST(TerminalTest, ColorsAreForTerminalsThatKnowThem) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  ::setenv("TERM", "xterm", 1);
+  ::unsetenv("NO_COLOR");
+  EXPECT_TRUE(has_colors(terminal));
+  EXPECT_FALSE(has_colors(-1));
+  ::setenv("NO_COLOR", "", 1);
+  EXPECT_TRUE(has_colors(terminal));
+  ::setenv("NO_COLOR", "1", 1);
+  EXPECT_FALSE(has_colors(terminal));
+  ::unsetenv("NO_COLOR");
+  ::setenv("TERM", "dumb", 1);
+  EXPECT_FALSE(has_colors(terminal));
+  ::unsetenv("TERM");
+  EXPECT_FALSE(has_colors(terminal));
+  ::close(terminal);
+}
+
 TEST(TerminalTest, WhatIsNoTerminal) {
   EXPECT_EQ(terminal_columns(-1), 80);
   EXPECT_EQ(line_columns(-1), std::numeric_limits<int64_t>::max());

@@ -90,6 +90,7 @@ class TrainCommand {
     resources.local_world_size = ranks_.local_world_size;
     resources.log = &std::cerr;
     resources.terminal = ::isatty(STDERR_FILENO) == 1;
+    resources.colors = has_colors(STDERR_FILENO);
     resources.columns = [] { return terminal_columns(STDERR_FILENO); };
     resources.data = &data_;
     Collectives& others = *collectives;  // the trainer's from here on
