@@ -1,13 +1,17 @@
 #include "sinks/configured_sinks.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault_file_system_testing.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "proto/config_reader.h"
 #include "sinks/prometheus/prometheus_sink.h"
+#include "sinks/tensorboard/event_file.h"
+#include "tests/fakes/fake_hook_context.h"
 
 namespace millrace {
 namespace {
@@ -74,6 +78,52 @@ TEST_F(ConfiguredSinksTest, AnOccupiedPortIsNamed) {
               StatusIs(absl::StatusCode::kUnavailable,
                        AllOf(HasSubstr("run.sink[1]"), HasSubstr(absl::StrCat(first->port())),
                              HasSubstr("choose another port"))));
+}
+
+// Whatever call of the file system fails, as on a full disk, the hook goes on, and what the other
+// sink writes is whole.
+TEST_F(ConfiguredSinksTest, AFullDiskSwitchesOffOneSink) {
+  JobConfig config;
+  ASSERT_OK(parse_text("run { output_dir: 'o' sink { csv {} } }", "the test", &config));
+  const auto run = [&](FileSystem& files) {
+    auto sinks = make_sinks(config, files, 0);
+    ASSERT_OK(sinks.status());
+    SinksHook hook(*std::move(sinks));
+    FakeHookContext context;
+    EXPECT_OK(hook.start(context));
+    Report report;
+    report.metrics = {{"loss", 0.5}};
+    for (report.progress.step = 10; report.progress.step <= 30; report.progress.step += 10) {
+      EXPECT_OK(hook.after_report(context, report));
+      EXPECT_OK(hook.after_checkpoint(context, {}));
+    }
+    EvaluationResult result;
+    result.set = "eval";
+    EXPECT_OK(hook.after_evaluate(context, result));
+    EXPECT_OK(hook.end(context, absl::OkStatus()));
+  };
+  int64_t failed = 0;
+  for (bool more = true; more; ++failed) {
+    MemoryFileSystem memory;
+    FaultFileSystem files(memory);
+    files.fail(failed, 1, absl::ResourceExhaustedError("no space left on device"));
+    run(files);
+    more = files.calls() > failed;
+    const auto csv = read_file(memory, "o/metrics/train.csv");
+    const bool csv_is_whole =
+        csv.ok() && std::count(csv->begin(), csv->end(), '\n') == 4;  // names and three reports
+    int64_t events = 0;
+    const auto entries = memory.list("o/tensorboard");
+    if (entries.ok() && !entries->empty()) {
+      const auto read = read_events(*read_file(memory, "o/tensorboard/" + (*entries)[0].name));
+      if (read.ok()) events = static_cast<int64_t>(read->size());
+    }
+    // The version, the beginning, the configuration, three reports and an evaluation.
+    const bool tensorboard_is_whole = events == 7;
+    EXPECT_TRUE(csv_is_whole || tensorboard_is_whole) << "call " << failed;
+    if (!more) EXPECT_TRUE(csv_is_whole && tensorboard_is_whole) << events;
+  }
+  EXPECT_GT(failed, 10);
 }
 
 }  // namespace
