@@ -23,9 +23,9 @@ TEST(ReportValuesTest, Reports) {
   EXPECT_THAT(values_of(report),
               ElementsAre(Pair("examples_per_second", 100), Pair("data_wait_share", 0.25),
                           Pair("auc", 0.75), Pair("loss", 0.5), Pair("values/margin", 2),
-                          Pair("learning_rate/dense", 0.001), Pair("process/cores", 1.5),
-                          Pair("process/resident_bytes", 4096), Pair("process/major_faults", 0),
-                          Pair("process/minor_faults", 0), Pair("process/bytes_read", 0)));
+                          Pair("learning_rate/dense", 0.001), Pair("process/bytes_read", 0),
+                          Pair("process/cores", 1.5), Pair("process/major_faults", 0),
+                          Pair("process/minor_faults", 0), Pair("process/resident_bytes", 4096)));
 }
 
 TEST(ReportValuesTest, TablesAndRanks) {
