@@ -636,6 +636,8 @@ CLASSES = {
     },
     "tests/resume": {
         "asynchronous_saver_test": "tensor",
+        "metric_job": "torch",
+        "metrics_resume_test": "tensor",
         "model_bank_test": "tensor",
         "rank_bank_test": "tensor",
         "rank_save_test": "tensor",
