@@ -1,0 +1,105 @@
+#include "metrics/grouped/grouped_metric.h"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/byte_stream.h"
+#include "base/status_matchers.h"
+#include "metrics/metric_conformance.h"
+
+namespace millrace {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr int64_t kLeastGroup = std::numeric_limits<int64_t>::min();
+
+// The value of a group is its highest prediction, its weight the number of its examples. Groups of
+// one are left out.
+class Highest : public GroupedMetric {
+ public:
+  absl::string_view name() const override { return "highest"; }
+  // The examples of each group that compute() met, in its order.
+  mutable std::vector<std::vector<GroupedExample>> met;
+
+ protected:
+  float value_of(const MetricInput& input, size_t example) const override {
+    return input.labels[example] + 10;
+  }
+  bool is_kept(float value) const override { return value >= 10; }
+  std::optional<GroupResult> compute_group(
+      absl::Span<const GroupedExample> examples) const override {
+    met.emplace_back(examples.begin(), examples.end());
+    if (examples.size() == 1) return std::nullopt;
+    return GroupResult{examples.back().prediction, static_cast<double>(examples.size())};
+  }
+};
+
+double compute(const MetricExamples& examples) {
+  Highest metric;
+  metric.update(examples.all());
+  return metric.compute();
+}
+
+TEST(GroupedMetricTest, ByHand) {
+  // Group 7 has 3 examples, the highest 0.75; group -7 has 2, the highest 0.5; group 1 has one.
+  const MetricExamples examples = {
+      {0.25f, 0.5f, 0.75f, 1, 0.5f, 0.25f}, {0, 0, 0, 0, 0, 0}, {}, {7, -7, 7, 1, 7, -7}};
+  EXPECT_DOUBLE_EQ(compute(examples), (3 * 0.75 + 2 * 0.5) / 5);
+}
+
+TEST(GroupedMetricTest, GroupsAndTheirExamplesAreSorted) {
+  Highest metric;
+  metric.update(
+      MetricExamples{{0.5f, 0.75f, 0.5f, 0.25f}, {3, 0, 1, 2}, {}, {4, 4, 4, kLeastGroup}}.all());
+  metric.compute();
+  ASSERT_EQ(metric.met.size(), 2);
+  EXPECT_EQ(metric.met[0][0].group, kLeastGroup);
+  const std::vector<GroupedExample>& second = metric.met[1];
+  ASSERT_EQ(second.size(), 3);
+  EXPECT_EQ(second[0].value, 11) << "equal predictions are sorted by value";
+  EXPECT_EQ(second[1].value, 13);
+  EXPECT_EQ(second[2].prediction, 0.75f);
+}
+
+TEST(GroupedMetricTest, Undefined) {
+  EXPECT_TRUE(std::isnan(compute({})));
+  EXPECT_TRUE(std::isnan(compute({{0.5f, 0.5f}, {0, 0}, {}, {1, 2}}))) << "each group is left out";
+  EXPECT_TRUE(std::isnan(compute({{0.5f, 0.5f}, {0, 0}, {}}))) << "no groups";
+  EXPECT_TRUE(std::isnan(compute({{0.5f, kNan}, {0, 0}, {}, {1, 1}})));
+  EXPECT_TRUE(std::isnan(compute({{0.5f, 0.5f}, {0, kNan}, {}, {1, 1}})));
+  EXPECT_EQ(compute({{0.5f, 0.25f, kNan}, {0, 0, 0}, {1, 1, 0}, {1, 1, 1}}), 0.5) << "of weight 0";
+}
+
+TEST(GroupedMetricTest, ExamplesAreSixteenBytes) {
+  ByteWriter writer;
+  write_example({-5, 0.25f, 2}, &writer);
+  const std::string bytes = writer.take();
+  EXPECT_EQ(bytes.size(), GroupedExample::kSavedBytes);
+  ByteReader reader(bytes);
+  GroupedExample example;
+  ASSERT_TRUE(read_example(&reader, &example));
+  EXPECT_EQ(example.group, -5);
+  EXPECT_EQ(example.prediction, 0.25f);
+  EXPECT_EQ(example.value, 2);
+}
+
+TEST(GroupedMetricTest, BytesThatNoExampleHasAreRefused) {
+  for (const GroupedExample& example : {GroupedExample{1, kNan, 10}, {1, 0.5f, kNan}}) {
+    ByteWriter writer;
+    write_example(example, &writer);
+    const std::string bytes = writer.take();
+    ByteReader reader(bytes);
+    GroupedExample read;
+    EXPECT_FALSE(read_example(&reader, &read));
+  }
+  // A value below 10 is one that value_of() never returns for these labels.
+  Highest from, into;
+  from.update(MetricExamples{{0.5f}, {-1}, {}, {1}}.all());
+  EXPECT_THAT(into.merge_saved(from.save()), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+}  // namespace
+}  // namespace millrace
