@@ -579,6 +579,7 @@ CLASSES = {
         "disk_campaign": "tensor",
         "flip_campaign": "tensor",
         "kill_campaign": "tensor",
+        "report_memory_campaign": "torch",
         "syscall_campaign": "tensor",
     },
     "tests/conformance": {
@@ -633,6 +634,9 @@ CLASSES = {
         "table_cases": "torch",
         "thread_ranks_test": "torch",
         "write_rank_cases": "torch",
+    },
+    "tests/reports": {
+        "tensor_reads_test": "torch",
     },
     "tests/resume": {
         "asynchronous_saver_test": "tensor",
