@@ -2,7 +2,9 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,60 +16,70 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
+using Value = std::variant<int64_t, double, bool, std::string>;
 
-// Returns element `index` of a repeated field, or the value of another one.
-std::variant<double, bool, std::string> value_of(const Message& message,
-                                                 const FieldDescriptor& field, int index) {
-  const Reflection& all = *message.GetReflection();
-  const bool repeated = field.is_repeated();
+struct PlacedValue {
+  int lists = 0;  // of messages, that the field is in
+  ConfigValue value;
+};
+
+// Returns a scalar field; `index`: of an element of a list, or -1.
+Value scalar(const Message& message, const FieldDescriptor& field, int index) {
+  const Reflection& reflection = *message.GetReflection();
+  const auto get = [&](auto single, auto repeated) {
+    return index < 0 ? (reflection.*single)(message, &field)
+                     : (reflection.*repeated)(message, &field, index);
+  };
   switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return repeated ? all.GetRepeatedBool(message, &field, index) : all.GetBool(message, &field);
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return repeated ? all.GetRepeatedDouble(message, &field, index)
-                      : all.GetDouble(message, &field);
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return static_cast<double>(repeated ? all.GetRepeatedFloat(message, &field, index)
-                                          : all.GetFloat(message, &field));
     case FieldDescriptor::CPPTYPE_INT32:
-      return static_cast<double>(repeated ? all.GetRepeatedInt32(message, &field, index)
-                                          : all.GetInt32(message, &field));
+      return int64_t{get(&Reflection::GetInt32, &Reflection::GetRepeatedInt32)};
     case FieldDescriptor::CPPTYPE_INT64:
-      return static_cast<double>(repeated ? all.GetRepeatedInt64(message, &field, index)
-                                          : all.GetInt64(message, &field));
+      return int64_t{get(&Reflection::GetInt64, &Reflection::GetRepeatedInt64)};
     case FieldDescriptor::CPPTYPE_UINT32:
-      return static_cast<double>(repeated ? all.GetRepeatedUInt32(message, &field, index)
-                                          : all.GetUInt32(message, &field));
+      return int64_t{get(&Reflection::GetUInt32, &Reflection::GetRepeatedUInt32)};
     case FieldDescriptor::CPPTYPE_UINT64:
-      return static_cast<double>(repeated ? all.GetRepeatedUInt64(message, &field, index)
-                                          : all.GetUInt64(message, &field));
+      return static_cast<int64_t>(get(&Reflection::GetUInt64, &Reflection::GetRepeatedUInt64));
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return get(&Reflection::GetDouble, &Reflection::GetRepeatedDouble);
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      // The number that was written: 0.1, not the float32 that is nearest to it.
+      return std::strtod(
+          absl::StrCat(get(&Reflection::GetFloat, &Reflection::GetRepeatedFloat)).c_str(), nullptr);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return get(&Reflection::GetBool, &Reflection::GetRepeatedBool);
     case FieldDescriptor::CPPTYPE_ENUM:
-      return std::string(
-          (repeated ? all.GetRepeatedEnum(message, &field, index) : all.GetEnum(message, &field))
-              ->name());
-    default:
-      return repeated ? all.GetRepeatedString(message, &field, index)
-                      : all.GetString(message, &field);
+      return std::string(get(&Reflection::GetEnum, &Reflection::GetRepeatedEnum)->name());
+    default: return get(&Reflection::GetString, &Reflection::GetRepeatedString);
   }
 }
 
-void add_values(const Message& message, const std::string& path, std::vector<ConfigValue>& values) {
-  const Reflection& all = *message.GetReflection();
+std::string list_text(const Message& message, const FieldDescriptor& field) {
+  std::string text = "[";
+  const int size = message.GetReflection()->FieldSize(message, &field);
+  for (int i = 0; i < size; ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", to_text({"", scalar(message, field, i)}));
+  }
+  return text + "]";
+}
+
+void add_values(const Message& message, const std::string& path, int lists,
+                std::vector<PlacedValue>& values) {
+  const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
-  all.ListFields(message, &fields);
+  reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
     if (field->is_extension()) continue;
-    const std::string name =
-        path.empty() ? std::string(field->name()) : absl::StrCat(path, ".", field->name());
-    const int elements = field->is_repeated() ? all.FieldSize(message, field) : 1;
-    for (int i = 0; i < elements; ++i) {
-      const std::string place = field->is_repeated() ? absl::StrCat(name, "[", i, "]") : name;
-      if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
-        values.push_back({place, value_of(message, *field, i)});
-      } else {
-        add_values(field->is_repeated() ? all.GetRepeatedMessage(message, field, i)
-                                        : all.GetMessage(message, field),
-                   place, values);
+    const std::string place = absl::StrCat(path, path.empty() ? "" : ".", field->name());
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+      Value value = field->is_repeated() ? list_text(message, *field) : scalar(message, *field, -1);
+      values.push_back({lists, {place, std::move(value)}});
+    } else if (!field->is_repeated()) {
+      add_values(reflection.GetMessage(message, field), place, lists, values);
+    } else {
+      const int size = reflection.FieldSize(message, field);
+      for (int i = 0; i < size; ++i) {
+        add_values(reflection.GetRepeatedMessage(message, field, i), absl::StrCat(place, ".", i),
+                   lists + 1, values);
       }
     }
   }
@@ -75,15 +87,22 @@ void add_values(const Message& message, const std::string& path, std::vector<Con
 
 }  // namespace
 
-std::vector<ConfigValue> config_values(const Message& message, absl::string_view path) {
+std::vector<ConfigValue> config_values(const Message& message, size_t most) {
+  std::vector<PlacedValue> placed;
+  add_values(message, "", 0, placed);
+  std::stable_sort(placed.begin(), placed.end(),
+                   [](const PlacedValue& a, const PlacedValue& b) { return a.lists < b.lists; });
+  if (placed.size() > most) placed.resize(most);
   std::vector<ConfigValue> values;
-  add_values(message, std::string(path), values);
+  for (PlacedValue& one : placed) values.push_back(std::move(one.value));
   return values;
 }
 
 std::string to_text(const ConfigValue& value) {
-  if (const double* number = std::get_if<double>(&value.value))
+  if (const auto* number = std::get_if<int64_t>(&value.value)) return absl::StrCat(*number);
+  if (const auto* number = std::get_if<double>(&value.value)) {
     return number_text(*number, {"nan", "inf", "-inf"});
+  }
   if (const bool* flag = std::get_if<bool>(&value.value)) return *flag ? "true" : "false";
   return std::get<std::string>(value.value);
 }

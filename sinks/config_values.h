@@ -4,29 +4,28 @@
 
 #include <google/protobuf/message.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
-
-#include "absl/strings/string_view.h"
 
 namespace millrace {
 
 // A field that is set.
 struct ConfigValue {
-  std::string path;  // "train.dense_optimizer.adam.learning_rate", "train.feature[2].name"
-  // Integers are numbers, enum values and bytes are text.
-  std::variant<double, bool, std::string> value;
+  std::string path;  // "train.train_data.batch_size", "train.table.0.name"
+  // Values of enums and bytes are text, and so is a list of scalars: "[64, 32]".
+  std::variant<int64_t, double, bool, std::string> value;
 
   friend bool operator==(const ConfigValue&, const ConfigValue&) = default;
 };
 
-// Returns the scalar fields that are set in `message` and in the messages below it, in the order of
-// their numbers; extensions are left out. `path`: that of the message, "" at the top.
-std::vector<ConfigValue> config_values(const google::protobuf::Message& message,
-                                       absl::string_view path = "");
+// Returns the scalar fields of a message that are set, at most `most`, without extensions. Fields
+// outside of lists of messages come first; then those in lists, in the order of the message.
+std::vector<ConfigValue> config_values(const google::protobuf::Message& message, size_t most);
 
-// Returns a value as text: numbers as number_text(), true or false, or the text itself.
+// Returns a value as text: the shortest one of a number, true or false, or the text itself.
 std::string to_text(const ConfigValue& value);
 
 }  // namespace millrace

@@ -46,12 +46,9 @@ class Factory {
   NamedSink tensorboard(const TensorBoardSinkConfig& sink, bool all) const {
     TensorBoardSinkOptions options{.directory = directory(sink.directory(), all),
                                    .configuration = to_text(config_),
-                                   .hyper_parameters = config_values(config_.train(), "train"),
+                                   .hyper_parameters = config_values(config_, kMostHyperParameters),
                                    .histograms = sink.histograms(),
                                    .rank = rank_};
-    if (options.hyper_parameters.size() > kMostHyperParameters) {
-      options.hyper_parameters.resize(kMostHyperParameters);
-    }
     return {"tensorboard",
             std::make_unique<TensorBoardSink>(files_, Clock::real(), std::move(options))};
   }

@@ -88,7 +88,9 @@ Summary::Value hyper_parameters_value(const std::vector<ConfigValue>& values, do
   start.set_start_time_secs(start_time);
   for (const ConfigValue& given : values) {
     tensorboard::HParamValue& parameter = (*start.mutable_hparams())[valid_utf8(given.path)];
-    if (const double* number = std::get_if<double>(&given.value)) {
+    if (const auto* integer = std::get_if<int64_t>(&given.value)) {
+      parameter.set_number_value(static_cast<double>(*integer));
+    } else if (const double* number = std::get_if<double>(&given.value)) {
       parameter.set_number_value(*number);
     } else if (const bool* flag = std::get_if<bool>(&given.value)) {
       parameter.set_bool_value(*flag);
