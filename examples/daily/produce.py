@@ -28,7 +28,7 @@ def write_day(directory, day, rows):
         # What there is to learn.
         score = ((user * 7919 % 31) / 10 + (item * 104729 % 17) / 8 + campaign % 5 / 3 - 4.2
                  + math.sin(hour / 24 * 2 * math.pi) / 2 - math.log1p(price) / 4)
-        click = int(numbers.random() < 1 / (1 + math.exp(-score)))
+        click = int(numbers.random() < 1 / (1 + math.exp(-1.6 * score)))
         lines.append(f"{click},{hour},{price},{user},{item},{campaign}")
     os.makedirs(directory, exist_ok=True)
     with open(os.path.join(directory, "clicks.csv"), "w") as file:
