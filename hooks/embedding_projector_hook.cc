@@ -113,10 +113,12 @@ absl::Status EmbeddingProjectorHook::start(HookContext& context) {
 absl::Status EmbeddingProjectorHook::write(const EmbeddingTable& table, int64_t rows) {
   const RowStore& store = table.store();
   std::vector<float> weights(static_cast<size_t>(store.dim()));
+  const auto columns = static_cast<size_t>(table.dim() - table.added_columns());
   std::string vectors, ids = "id\tlookups\n";
   for (const RowIndex row : most_frequent(store, static_cast<size_t>(rows))) {
     store.read_weights(row, absl::MakeSpan(weights));
-    absl::StrAppend(&vectors, absl::StrJoin(weights, "\t"), "\n");
+    absl::StrAppend(&vectors, absl::StrJoin(absl::MakeConstSpan(weights).first(columns), "\t"),
+                    "\n");
     absl::StrAppend(&ids, store.id(row), "\t", store.meta(row).frequency, "\n");
   }
   RETURN_IF_ERROR(write_file_atomically(

@@ -20,8 +20,9 @@ class EmbeddingCollection;
 class EmbeddingTable;
 
 // At the end of training writes, for each configured table, the rows that were looked up most often
-// as TABLE.tsv (a line of weights for each row) and TABLE_ids.tsv (id and number of lookups), and
-// projector_config.pbtxt, which names them. Files are replaced. Of a table over ranks the rows of
+// as projector_TABLE.tsv (a line of weights for each row, without the columns that the model added)
+// and projector_TABLE_ids.tsv (id and number of lookups), and projector_config.pbtxt, which names
+// them. Files are replaced. Of a table over ranks the rows of
 // rank 0 are written. A table is read without a copy of it.
 class EmbeddingProjectorHook : public Hook {
  public:
