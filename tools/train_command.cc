@@ -1,3 +1,4 @@
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <unistd.h>
 
@@ -55,6 +56,18 @@ void log_for_the_file(absl::string_view text) {
   set_log_sink([](LogSeverity, absl::string_view) {});
   MILLRACE_LOG(INFO) << text;
   set_log_sink({});
+}
+
+// "4 epochs, 1000 steps"; "none" where data or a signal ends training.
+std::string limits_text(const TrainConfig& train) {
+  std::vector<std::string> limits;
+  const auto add = [&](auto number, const char* unit) {
+    if (number > 0) limits.push_back(absl::StrCat(number, " ", unit, number == 1 ? "" : "s"));
+  };
+  add(train.max_epochs(), "epoch");
+  add(train.max_steps(), "step");
+  add(train.max_seconds(), "second");
+  return limits.empty() ? "none" : absl::StrJoin(limits, ", ");
 }
 
 class TrainCommand {
@@ -146,8 +159,9 @@ class TrainCommand {
       tables += collection->tables().size();
     }
     MILLRACE_LOG(INFO) << "model " << config_.train().model().name() << ": " << parameters
-                       << " dense parameters, " << tables
-                       << " tables; ranks: " << ranks_.world_size;
+                       << " dense parameters, " << tables << " tables";
+    MILLRACE_LOG(INFO) << "ranks: " << ranks_.world_size << ", threads: " << at::get_num_threads()
+                       << ", limits: " << limits_text(config_.train());
   }
 
   // Too long a line for a terminal.
