@@ -16,6 +16,7 @@ Exits with 1 if something was printed. A check that finds no file to check print
 """
 import collections
 import fnmatch
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -282,12 +283,16 @@ def check_columns(root):
 def check_format(root):
   paths = files_with(root, (".h", ".cc"))
   program = os.environ["MILLRACE_CLANG_FORMAT"]
-  for first in range(0, len(paths), 50):
-    result = subprocess.run(
+
+  def check(first):
+    return subprocess.run(
         [program, "--dry-run", "--ferror-limit=1", "-Werror"] + paths[first:first + 50],
         cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if result.returncode != 0:
-      yield result.stdout.strip()
+
+  with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+    for result in threads.map(check, range(0, len(paths), 50)):
+      if result.returncode != 0:
+        yield result.stdout.strip()
 
 
 CHECKS = {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -20,7 +21,9 @@ using ::testing::Not;
 
 ProgramResult check(const std::string& rule, const std::string& root) {
   const std::string script = std::filesystem::absolute("tests/structure/structure.py").string();
-  return run_program({"/usr/bin/python3", script, rule, root});
+  // Formatting the whole repository takes 15 s on two idle cores.
+  return run_program({"/usr/bin/python3", script, rule, root},
+                     {.timeout = std::chrono::seconds(150)});
 }
 
 // The repository that this test is part of: files in the test's folder are links into it.
