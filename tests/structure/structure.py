@@ -15,8 +15,8 @@ format   .h and .cc files are as clang-format writes them. MILLRACE_CLANG_FORMAT
 Exits with 1 if something was printed. A check that finds no file to check prints so.
 """
 import collections
-import fnmatch
 import concurrent.futures
+import fnmatch
 import os
 import re
 import subprocess
