@@ -14,7 +14,7 @@ set_up() {
 set_up_tests() {
   local venv=$1
   lock_cache 500
-  [[ -d $venv ]] || install_wheels "$venv" test_requirements.txt "what tests need" 250 test_debian_packages.txt
+  [[ -d $venv ]] || install_wheels "$venv" test_requirements.txt "what tests need" 510 test_debian_packages.txt
   unlock_cache
 }
 

@@ -68,7 +68,6 @@ void add_values(const Message& message, const std::string& path, int lists,
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
-    if (field->is_extension()) continue;
     const std::string place = absl::StrCat(path, path.empty() ? "" : ".", field->name());
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
       Value value = field->is_repeated() ? list_text(message, *field) : scalar(message, *field, -1);

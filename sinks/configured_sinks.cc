@@ -13,6 +13,8 @@
 #include "proto/config_reader.h"
 #include "sinks/config_values.h"
 #include "sinks/csv/csv_sink.h"
+#include "sinks/mlflow/config_params.h"
+#include "sinks/mlflow/mlflow_sink.h"
 #include "sinks/prometheus/prometheus_sink.h"
 #include "sinks/tensorboard/tensorboard_sink.h"
 
@@ -36,6 +38,7 @@ class Factory {
                          std::make_unique<CsvSink>(files_, directory(sink.csv().directory(), all))};
       case SinkConfig::kTensorboard: return tensorboard(sink.tensorboard(), all);
       case SinkConfig::kPrometheus: return prometheus(sink.prometheus(), all);
+      case SinkConfig::kMlflow: return mlflow(sink.mlflow(), all);
       default: break;
     }
     const SinkInput input{&files_, config_.run().output_dir(), rank_};
@@ -66,6 +69,21 @@ class Factory {
     MILLRACE_LOG(INFO) << "metrics for Prometheus: http://" << config.address() << ":"
                        << sink->port() << "/metrics";
     return NamedSink{"prometheus", std::move(sink)};
+  }
+
+  absl::StatusOr<NamedSink> mlflow(const MlflowSinkConfig& config, bool all) const {
+    const std::string name = config.run_name().empty()
+                                 ? base_name(absolute_path(config_.run().output_dir()))
+                                 : config.run_name();
+    MlflowSinkOptions options{.tracking_uri = config.tracking_uri(),
+                              .experiment = config.experiment(),
+                              .run_name = all ? absl::StrCat(name, "-rank-", rank_) : name,
+                              .directory = directory(config.directory(), all),
+                              .timeout = absl::Seconds(config.timeout_seconds()),
+                              .params = config_params(config_, kMostMlflowParams)};
+    ASSIGN_OR_RETURN(std::unique_ptr<MlflowSink> sink,
+                     MlflowSink::create(files_, Clock::real(), std::move(options)));
+    return NamedSink{"mlflow", std::move(sink)};
   }
 
   const JobConfig& config_;

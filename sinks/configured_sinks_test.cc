@@ -9,6 +9,7 @@
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "proto/config_reader.h"
+#include "sinks/mlflow/fake_mlflow_testing.h"
 #include "sinks/prometheus/prometheus_sink.h"
 #include "sinks/tensorboard/event_file.h"
 #include "tests/fakes/fake_hook_context.h"
@@ -68,6 +69,24 @@ TEST_F(ConfiguredSinksTest, PlacesAreBelowTheOutputDirectory) {
   EXPECT_OK(files_.info("o/metrics/train.csv").status());
   EXPECT_OK(files_.info("o/all/rank-1/train.csv").status());
   EXPECT_OK(files_.info("o/tensorboard").status());
+}
+
+TEST_F(ConfiguredSinksTest, AnMlflowRunHasNameAndConfiguration) {
+  FakeMlflow server;
+  const auto sink = [&](const std::string& fields) {
+    return "output_dir: \"/a/o\" sink { mlflow { tracking_uri: \"" + server.uri() + "\" " + fields;
+  };
+  report(sink("} }"), 0);
+  EXPECT_EQ(server.run().name, "o");
+  EXPECT_EQ(server.run().experiment, "millrace");
+  EXPECT_EQ(server.run().status, "FINISHED");
+  EXPECT_EQ(server.run().params["run.output_dir"], "/a/o");
+  EXPECT_OK(files_.info("/a/o/mlflow/run.json").status());
+  server.delete_runs(/*forget=*/true);
+  report(sink("experiment: \"e\" run_name: \"n\" directory: \"d\" } ranks: ALL }"), 1);
+  EXPECT_EQ(server.run().name, "n-rank-1");
+  EXPECT_EQ(server.run().experiment, "e");
+  EXPECT_OK(files_.info("/a/o/d/rank-1/run.json").status());
 }
 
 TEST_F(ConfiguredSinksTest, AnOccupiedPortIsNamed) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/net/http_url.h"
 #include "base/status_macros.h"
 #include "framework/report/sink.h"
 #include "proto/field_check.h"
@@ -44,6 +45,30 @@ absl::Status check_prometheus(const std::string& where, const PrometheusSinkConf
   return within(where, "port", config.port(), 0, kMostPort);
 }
 
+// The directory of a queue has files of Millrace alone, so that none is lost with the queue.
+absl::Status check_mlflow(const std::string& where, const MlflowSinkConfig& config) {
+  FieldErrors errors;
+  if (config.tracking_uri().empty()) {
+    errors.add(wrong(where,
+                     "tracking_uri is missing; give the address of the tracking server, such as "
+                     "http://127.0.0.1:5000"));
+  } else if (const auto url = parse_http_url(config.tracking_uri()); !url.ok()) {
+    errors.add(wrong(where, absl::StrCat("tracking_uri ", url.status().message())));
+  }
+  if (config.experiment().empty()) {
+    errors.add(wrong(where, "experiment is \"\"; give the name of an experiment"));
+  }
+  errors.add(at_least(where, "timeout_seconds", config.timeout_seconds(), 1));
+  errors.add(check_directory(where, config.directory()));
+  for (const char* own : {"metrics", "tensorboard"}) {
+    if (config.directory() != own) continue;
+    errors.add(wrong(where, absl::StrCat("directory is \"", own,
+                                         "\", which has other files of Millrace; give another "
+                                         "one")));
+  }
+  return errors.status();
+}
+
 absl::Status check_sink(const std::string& where, const SinkConfig& config) {
   switch (config.kind_case()) {
     case SinkConfig::kCustom:
@@ -53,22 +78,46 @@ absl::Status check_sink(const std::string& where, const SinkConfig& config) {
       return check_directory(where + ".tensorboard", config.tensorboard().directory());
     case SinkConfig::kPrometheus:
       return check_prometheus(where + ".prometheus", config.prometheus());
+    case SinkConfig::kMlflow: return check_mlflow(where + ".mlflow", config.mlflow());
     case SinkConfig::KIND_NOT_SET: break;
   }
-  return wrong(where, "says not which sink; give csv, tensorboard, prometheus or custom");
+  return wrong(where, "says not which sink; give csv, tensorboard, prometheus, mlflow or custom");
+}
+
+// Returns the directory of a sink; "" if the sink has none.
+std::string directory_of(const SinkConfig& config) {
+  switch (config.kind_case()) {
+    case SinkConfig::kCsv: return config.csv().directory();
+    case SinkConfig::kTensorboard: return config.tensorboard().directory();
+    case SinkConfig::kMlflow: return config.mlflow().directory();
+    default: return "";
+  }
 }
 
 // Returns where a sink writes; "" if nothing else can write there.
 std::string place_of(const SinkConfig& config) {
   switch (config.kind_case()) {
-    case SinkConfig::kCsv: return absl::StrCat("directory ", config.csv().directory());
+    case SinkConfig::kCsv:
     case SinkConfig::kTensorboard:
-      return absl::StrCat("directory ", config.tensorboard().directory());
+    case SinkConfig::kMlflow: return absl::StrCat("directory ", directory_of(config));
     case SinkConfig::kPrometheus:
       if (config.prometheus().port() == 0) return "";
       return absl::StrCat("port ", config.prometheus().port());
     default: return "";
   }
+}
+
+// Checks that sinks of other kinds do not write to the directory of an MLflow sink.
+absl::Status check_queue_directory(const RunConfig& run, int mlflow) {
+  FieldErrors errors;
+  for (int i = 0; i < run.sink_size(); ++i) {
+    const std::string directory = directory_of(run.sink(i));
+    if (run.sink(i).has_mlflow() || directory != directory_of(run.sink(mlflow))) continue;
+    errors.add(wrong(absl::StrCat("run.sink[", i, "]"),
+                     absl::StrCat("run.sink[", mlflow, "] has a queue in directory ", directory,
+                                  "; give another one")));
+  }
+  return errors.status();
 }
 
 }  // namespace
@@ -79,6 +128,7 @@ absl::Status check_sinks(const RunConfig& run) {
   for (int i = 0; i < run.sink_size(); ++i) {
     const std::string where = absl::StrCat("run.sink[", i, "]");
     errors.add(check_sink(where, run.sink(i)));
+    if (run.sink(i).has_mlflow()) errors.add(check_queue_directory(run, i));
     const std::string place = place_of(run.sink(i));
     if (place.empty()) continue;
     const auto [other, first] =

@@ -22,7 +22,9 @@ TEST(SinkCheckTest, GoodOnesPass) {
       check("sink { csv {} } sink { csv { directory: \"other/folder\" } }"
             "sink { tensorboard {} ranks: ALL }"
             "sink { prometheus { port: 0 } } sink { prometheus { port: 0 } }"
-            "sink { prometheus { address: \"0.0.0.0\" } }"));
+            "sink { prometheus { address: \"0.0.0.0\" } }"
+            "sink { mlflow { tracking_uri: \"http://tracker:5000/mlflow\" } }"
+            "sink { mlflow { tracking_uri: \"http://tracker\" directory: \"b\" } ranks: ALL }"));
 }
 
 TEST(SinkCheckTest, Mistakes) {
@@ -30,7 +32,7 @@ TEST(SinkCheckTest, Mistakes) {
     EXPECT_THAT(check(sinks), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
   };
   expect("sink {}",
-         "run.sink[0]: says not which sink; give csv, tensorboard, prometheus or custom");
+         "run.sink[0]: says not which sink; give csv, tensorboard, prometheus, mlflow or custom");
   expect("sink { csv { directory: \"\" } }", "run.sink[0].csv: directory is \"\"");
   expect("sink { csv { directory: \"/tmp\" } }", "must be a path below output_dir");
   expect("sink { tensorboard { directory: \"a/../..\" } }", "run.sink[0].tensorboard");
@@ -41,6 +43,23 @@ TEST(SinkCheckTest, Mistakes) {
   expect("sink { prometheus { address: \"localhost\" } }", "must be an IPv4 address");
   expect("sink { csv {} } sink { csv {} }", "run.sink[1]: run.sink[0] writes to directory metrics");
   expect("sink { prometheus {} } sink { prometheus {} }", "writes to port 9464 as well");
+  expect("sink { mlflow {} }", "run.sink[0].mlflow: tracking_uri is missing");
+  const auto expect_mlflow = [&](const std::string& fields, const std::string& what) {
+    expect("sink { mlflow { tracking_uri: \"http://a\" " + fields + " } }", what);
+  };
+  expect("sink { mlflow { tracking_uri: \"https://a\" } }",
+         "run.sink[0].mlflow: tracking_uri is \"https://a\"; https is not supported: run a proxy");
+  expect("sink { mlflow { tracking_uri: \"mlruns\" } }", "it must have the form http://HOST:PORT");
+  expect_mlflow("timeout_seconds: 0", "timeout_seconds is 0");
+  expect_mlflow("experiment: \"\"", "experiment is \"\"");
+  expect_mlflow("directory: \"best\"", "a directory of Millrace's own");
+  expect_mlflow("directory: \"/a\"", "must be a path below output_dir");
+  expect_mlflow("directory: \"metrics\"", "which has other files of Millrace");
+  expect_mlflow("directory: \"tensorboard\"", "which has other files of Millrace");
+  expect_mlflow("} } sink { mlflow { tracking_uri: \"http://b\"",
+                "run.sink[1]: run.sink[0] writes to directory mlflow as well");
+  expect_mlflow("directory: \"a\" } } sink { csv { directory: \"a\"",
+                "run.sink[1]: run.sink[0] has a queue in directory a; give another one");
   expect("sink { custom { name: \"none\" } }", "run.sink[0].custom: no sink \"none\"");
 }
 

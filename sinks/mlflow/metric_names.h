@@ -1,0 +1,32 @@
+// Names of metrics as MLflow accepts them.
+#ifndef MILLRACE_SINKS_MLFLOW_METRIC_NAMES_H_
+#define MILLRACE_SINKS_MLFLOW_METRIC_NAMES_H_
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// Returns a name with the characters that MLflow accepts: letters and digits of ASCII, "_", "-",
+// ".", " ", ":" and "/". Other characters become "_"; "=" becomes ":". Parts of the path that are
+// empty, "." or ".." become "_". A name of more than 250 bytes is cut and gets a hash at its end.
+std::string mlflow_name(absl::string_view name);
+
+// Assigns a different metric to each name. Not thread-safe.
+class MetricNames {
+ public:
+  // Returns mlflow_name(name), with a hash of `name` at its end if another name has that. The
+  // result stays the same for the life of this object.
+  const std::string& of(const std::string& name);
+
+ private:
+  std::map<std::string, std::string> names_;  // name → its metric
+  std::set<std::string> taken_;               // the metrics
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_SINKS_MLFLOW_METRIC_NAMES_H_

@@ -1,0 +1,38 @@
+// The numbers of one report or evaluation, as they wait for the server.
+#ifndef MILLRACE_SINKS_MLFLOW_METRIC_RECORD_H_
+#define MILLRACE_SINKS_MLFLOW_METRIC_RECORD_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+struct MetricRecord {
+  int64_t step = 0;
+  int64_t time_ms = 0;                                  // since 1970
+  std::vector<std::pair<std::string, double>> metrics;  // names of MLflow → value
+
+  friend bool operator==(const MetricRecord&, const MetricRecord&) = default;
+};
+
+// Returns the record as JSON in one line. Numbers are the shortest text that reads back as the same
+// float64; numbers that are not finite are the texts "NaN", "Infinity" and "-Infinity".
+std::string to_json(const MetricRecord& record);
+
+// Reads what to_json() wrote. Errors: DataLoss.
+absl::StatusOr<MetricRecord> parse_metric_record(absl::string_view json);
+
+// Returns the step of a text that begins as one of to_json() does; 0 for other texts.
+int64_t step_of(absl::string_view json);
+
+// Returns a number as the requests of MLflow and to_json() have it.
+std::string json_number(double value);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_SINKS_MLFLOW_METRIC_RECORD_H_

@@ -1,0 +1,149 @@
+#include "sinks/mlflow/mlflow_sender.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/catch_exceptions.h"
+#include "base/log.h"
+
+namespace millrace {
+namespace {
+
+// Every signal is for the other threads of the program.
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+}
+
+}  // namespace
+
+MlflowSender::MlflowSender(FileSystem& files, Clock& clock, RecordQueue& queue,
+                           MlflowSenderOptions options)
+    : options_(std::move(options)),
+      queue_(queue),
+      client_(options_.server, {.timeout = options_.timeout}),
+      uploader_(files, clock, queue, MlflowApi(client_, [this] { return time_left(); }),
+                options_.uploader),
+      thread_([this] {
+        block_signals();
+        run();
+      }) {}
+
+MlflowSender::~MlflowSender() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    stop_deadline_ = Clock::real().elapsed() + options_.timeout;
+  }
+  thread_.join();
+  const int64_t bytes = queue_.bytes();
+  if (bytes == 0) return;
+  MILLRACE_LOG(WARNING) << "MLflow: " << bytes << " bytes of reports were not sent; they stay in "
+                        << options_.directory
+                        << ", and the next run with this output_dir sends them";
+}
+
+void MlflowSender::notify() {
+  MutexLock lock(mutex_);
+  notified_ = true;
+  if (state_ == State::kIdle) state_ = State::kBusy;
+}
+
+bool MlflowSender::wait_until_sent() {
+  {
+    MutexLock lock(mutex_);
+    if (state_ == State::kFailing || behind_) return false;
+    mutex_.await_for(options_.timeout, [this] { return state_ != State::kBusy; });
+    if (state_ == State::kIdle) return true;
+    if (state_ == State::kFailing) return false;
+    behind_ = true;
+  }
+  MILLRACE_LOG(WARNING) << "MLflow: the server did not take all reports within "
+                        << absl::ToInt64Seconds(options_.timeout) << " s; the rest waits in "
+                        << options_.directory << ", and training continues";
+  return false;
+}
+
+absl::Duration MlflowSender::time_left() const {
+  MutexLock lock(mutex_);
+  if (!stopping_) return absl::InfiniteDuration();
+  return std::max(stop_deadline_ - Clock::real().elapsed(), absl::ZeroDuration());
+}
+
+void MlflowSender::run() {
+  absl::Duration backoff = options_.first_backoff;
+  for (;;) {
+    bool last = false;
+    {
+      MutexLock lock(mutex_);
+      last = stopping_;
+    }
+    if (upload_once()) {
+      backoff = options_.first_backoff;
+      continue;
+    }
+    MutexLock lock(mutex_);
+    if (last) break;
+    // The destructor began during the upload, so that all of its time may be left.
+    if (stopping_) continue;
+    if (state_ == State::kFailing) {
+      mutex_.await_for(backoff, [this] { return stopping_; });
+      backoff = std::min(2 * backoff, options_.most_backoff);
+    } else {
+      backoff = options_.first_backoff;
+      mutex_.await([this] { return notified_ || stopping_; });
+    }
+  }
+  finish();
+}
+
+bool MlflowSender::upload_once() {
+  if (time_left() == absl::ZeroDuration()) return false;
+  {
+    MutexLock lock(mutex_);
+    notified_ = false;  // the queue is read after this
+  }
+  const absl::StatusOr<bool> uploaded = catch_exceptions([this] { return uploader_.upload(); });
+  report(uploaded.status());
+  MutexLock lock(mutex_);
+  const bool more = uploaded.ok() && (*uploaded || notified_);
+  state_ = !uploaded.ok() ? State::kFailing : more ? State::kBusy : State::kIdle;
+  if (state_ == State::kIdle) behind_ = false;
+  return more;
+}
+
+void MlflowSender::report(const absl::Status& status) {
+  bool was_failing = false;
+  {
+    MutexLock lock(mutex_);
+    was_failing = state_ == State::kFailing;
+  }
+  if (!status.ok() && !was_failing) {
+    MILLRACE_LOG(WARNING) << "MLflow: " << status << "; reports wait in " << options_.directory
+                          << " and are sent later";
+  }
+  if (status.ok() && was_failing) {
+    MILLRACE_LOG(INFO) << "MLflow: " << options_.uploader.tracking_uri << " accepts reports again";
+  }
+  if (queue_.take_overflow() && !warned_of_overflow_) {
+    warned_of_overflow_ = true;
+    MILLRACE_LOG(WARNING) << "MLflow: too many reports wait in " << options_.directory
+                          << ", so the oldest are dropped";
+  }
+}
+
+void MlflowSender::finish() {
+  {
+    MutexLock lock(mutex_);
+    if (state_ != State::kIdle) return;
+  }
+  const absl::Status status = catch_exceptions([this] { return uploader_.finish(); });
+  if (status.ok()) return;
+  MILLRACE_LOG(WARNING) << "MLflow: the run stays in status RUNNING: " << status;
+}
+
+}  // namespace millrace

@@ -1,0 +1,83 @@
+// The thread that sends reports to a tracking server.
+#ifndef MILLRACE_SINKS_MLFLOW_MLFLOW_SENDER_H_
+#define MILLRACE_SINKS_MLFLOW_MLFLOW_SENDER_H_
+
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "base/mutex.h"
+#include "base/net/http_url.h"
+#include "sinks/mlflow/http_client.h"
+#include "sinks/mlflow/mlflow_uploader.h"
+#include "sinks/mlflow/record_queue.h"
+
+namespace millrace {
+
+struct MlflowSenderOptions {
+  HttpUrl server;
+  std::string directory;  // of the queue, for messages
+  // For a request, for wait_until_sent() and for the destructor.
+  absl::Duration timeout = absl::Seconds(10);
+  // Time until a failed request is repeated; doubled after each failure.
+  absl::Duration first_backoff = absl::Seconds(1), most_backoff = absl::Minutes(1);
+  MlflowUploaderOptions uploader;
+};
+
+// Sends the records of a queue in a thread. While the server cannot be reached, the
+// records stay in the queue and the thread tries again. A warning says so once per outage. All
+// functions may be called from any thread.
+class MlflowSender {
+ public:
+  // Starts the thread. Borrows all but `options`.
+  MlflowSender(FileSystem& files, Clock& clock, RecordQueue& queue, MlflowSenderOptions options);
+  // Sends what the queue has, and sets the status FINISHED of the run, for at most `timeout` in
+  // total. The rest stays in the queue, and a warning says so.
+  ~MlflowSender();
+  MlflowSender(const MlflowSender&) = delete;
+  MlflowSender& operator=(const MlflowSender&) = delete;
+
+  // Notes that the queue has new records.
+  void notify();
+  // Blocks until all records are sent, or for `timeout`. Does not wait if the last request failed,
+  // or if an earlier call was in vain and the queue has not been empty since. Returns: true if all
+  // records are sent.
+  bool wait_until_sent();
+
+ private:
+  enum class State {
+    kBusy,     // there may be something to send
+    kIdle,     // all is sent
+    kFailing,  // the last request failed
+  };
+
+  void run();
+  // Uploads once, and sets the state. Returns: true if more can be sent at once.
+  bool upload_once();
+  void report(const absl::Status& status);
+  // Returns the time that is left to the destructor; infinite before.
+  absl::Duration time_left() const;
+  void finish();
+
+  const MlflowSenderOptions options_;
+  RecordQueue& queue_;
+  const HttpClient client_;
+  MlflowUploader uploader_;          // of the thread
+  bool warned_of_overflow_ = false;  // of the thread
+
+  mutable Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kBusy;
+  bool notified_ ABSL_GUARDED_BY(mutex_) = false;
+  bool behind_ ABSL_GUARDED_BY(mutex_) = false;  // true after a wait in vain
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Duration stop_deadline_ ABSL_GUARDED_BY(mutex_);  // of Clock::elapsed()
+  std::thread thread_;                                    // the last member: it uses the others
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_SINKS_MLFLOW_MLFLOW_SENDER_H_

@@ -1,0 +1,178 @@
+#include "sinks/mlflow/mlflow_sender.h"
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory_file_system_testing.h"
+#include "base/mutex.h"
+#include "base/status_matchers.h"
+#include "sinks/mlflow/fake_mlflow_testing.h"
+#include "sinks/mlflow/metric_record.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr absl::Duration kLong = absl::Seconds(30);
+constexpr absl::Duration kShort = absl::Milliseconds(100);
+
+// The lines that were logged during its life.
+class LoggedLines {
+ public:
+  LoggedLines() {
+    set_log_sink([this](LogSeverity, absl::string_view line) {
+      MutexLock lock(mutex_);
+      absl::StrAppend(&lines_, line, "\n");
+    });
+  }
+  ~LoggedLines() { set_log_sink(nullptr); }
+  std::string get() const {
+    MutexLock lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::string lines_;
+};
+
+class MlflowSenderTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_OK_AND_ASSIGN(queue_, RecordQueue::open(files_, "out", {})); }
+
+  void start(absl::Duration timeout = kLong, absl::Duration backoff = absl::Milliseconds(1)) {
+    sender_ = std::make_unique<MlflowSender>(
+        files_, Clock::real(), *queue_,
+        MlflowSenderOptions{.server = server_.url(),
+                            .directory = "out",
+                            .timeout = timeout,
+                            .first_backoff = backoff,
+                            .most_backoff = backoff,
+                            .uploader = {.tracking_uri = server_.uri(),
+                                         .experiment = "e",
+                                         .run_name = "name",
+                                         .state_path = "out/run.json",
+                                         .params = {}}});
+  }
+  void append(int64_t step) {
+    EXPECT_OK(queue_->append(to_json({.step = step, .time_ms = 1, .metrics = {{"loss", 0.5}}})));
+    if (sender_ != nullptr) sender_->notify();
+  }
+  bool wait_for_metrics(size_t number) {
+    return server_.wait_for([=](const auto& runs) {
+      return runs.size() == 1 && runs.begin()->second.metrics.size() == number;
+    });
+  }
+  // Answers each later request with this response.
+  void answer(const TestResponse& response) {
+    server_.intercept([=](const TestRequest&) { return std::optional(response); });
+  }
+
+  LoggedLines log_;
+  FakeMlflow server_;
+  MemoryFileSystem files_;
+  std::unique_ptr<RecordQueue> queue_;
+  std::unique_ptr<MlflowSender> sender_;
+};
+
+TEST_F(MlflowSenderTest, RecordsAreSentAsTheyCome) {
+  append(1);
+  start();
+  EXPECT_TRUE(wait_for_metrics(1));
+  append(2);
+  EXPECT_TRUE(wait_for_metrics(2));
+  append(3);
+  EXPECT_TRUE(sender_->wait_until_sent());
+  EXPECT_EQ(queue_->bytes(), 0);
+  EXPECT_EQ(server_.run().status, "RUNNING");
+  sender_.reset();
+  EXPECT_EQ(server_.run().status, "FINISHED");
+  EXPECT_THAT(log_.get(), AllOf(HasSubstr(absl::StrCat("MLflow shows this run at ", server_.uri(),
+                                                       "/#/experiments/e/runs/run1")),
+                                Not(HasSubstr("were not sent"))));
+}
+
+TEST_F(MlflowSenderTest, TheDestructorSendsTheRest) {
+  start();
+  for (int i = 0; i < 100; ++i) append(i);
+  sender_.reset();
+  EXPECT_EQ(server_.run().metrics.size(), 100);
+  EXPECT_EQ(server_.run().status, "FINISHED");
+}
+
+TEST_F(MlflowSenderTest, AnOutageIsReportedOnce) {
+  answer(http_response(503, "busy"));
+  append(1);
+  start();
+  EXPECT_FALSE(sender_->wait_until_sent());
+  EXPECT_FALSE(sender_->wait_until_sent());
+  server_.intercept(nullptr);
+  EXPECT_TRUE(wait_for_metrics(1));
+  sender_.reset();
+  const std::string log = log_.get();
+  const size_t first = log.find("busy; reports wait in out and are sent later");
+  EXPECT_NE(first, log.npos) << log;
+  EXPECT_EQ(log.find("reports wait in", first + 20), log.npos) << log;
+  EXPECT_THAT(log, HasSubstr("accepts reports again"));
+}
+
+TEST_F(MlflowSenderTest, WithoutAServerTheRestStays) {
+  answer(http_response(503, "busy"));
+  start(kLong, /*backoff=*/absl::Hours(1));
+  append(1);
+  sender_->wait_until_sent();
+  const absl::Duration begin = Clock::real().elapsed();
+  sender_.reset();
+  EXPECT_LT(Clock::real().elapsed() - begin, kLong);
+  EXPECT_THAT(log_.get(), HasSubstr(absl::StrCat(queue_->bytes(),
+                                                 " bytes of reports were not sent; "
+                                                 "they stay in out")));
+  server_.intercept(nullptr);
+  start();
+  EXPECT_TRUE(wait_for_metrics(1)) << "sent by the next run";
+}
+
+TEST_F(MlflowSenderTest, AServerThatComesBackGetsTheRestAtTheEnd) {
+  answer(http_response(503, "busy"));
+  start(kLong, /*backoff=*/absl::Hours(1));
+  append(1);
+  EXPECT_FALSE(sender_->wait_until_sent());
+  server_.intercept(nullptr);
+  sender_.reset();
+  EXPECT_EQ(server_.run().status, "FINISHED");
+  EXPECT_EQ(queue_->bytes(), 0);
+}
+
+TEST_F(MlflowSenderTest, AServerThatHangsDelaysOneWaitAndTheEnd) {
+  answer({"", /*hangs=*/true});
+  append(1);
+  start(kShort, /*backoff=*/absl::Hours(1));
+  EXPECT_FALSE(sender_->wait_until_sent());
+  const absl::Duration begin = Clock::real().elapsed();
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(sender_->wait_until_sent());
+  sender_.reset();
+  EXPECT_LT(Clock::real().elapsed() - begin, 1000 * kShort);
+  EXPECT_GT(queue_->bytes(), 0);
+  EXPECT_THAT(log_.get(), HasSubstr("no time is left"));
+}
+
+TEST_F(MlflowSenderTest, LostRecordsAreReported) {
+  ASSERT_OK_AND_ASSIGN(
+      queue_, RecordQueue::open(files_, "small", {.segment_bytes = 100, .most_bytes = 500}));
+  for (int i = 0; i < 100; ++i) append(i);
+  start();
+  EXPECT_TRUE(sender_->wait_until_sent());
+  sender_.reset();
+  EXPECT_THAT(log_.get(), HasSubstr("too many reports wait in out, so the oldest are dropped"));
+  EXPECT_EQ(server_.run().metrics.back().step, 99);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,90 @@
+#include "sinks/mlflow/mlflow_sink.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/net/http_url.h"
+#include "base/status_macros.h"
+#include "sinks/mlflow/metric_record.h"
+
+namespace millrace {
+
+absl::StatusOr<std::unique_ptr<MlflowSink>> MlflowSink::create(FileSystem& files, Clock& clock,
+                                                               MlflowSinkOptions options) {
+  absl::StatusOr<HttpUrl> server = parse_http_url(options.tracking_uri);
+  if (!server.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("tracking_uri ", server.status().message()));
+  }
+  return std::unique_ptr<MlflowSink>(
+      new MlflowSink(files, clock, std::move(options), *std::move(server)));
+}
+
+MlflowSink::MlflowSink(FileSystem& files, Clock& clock, MlflowSinkOptions options, HttpUrl server)
+    : files_(files),
+      clock_(clock),
+      options_(std::move(options)),
+      server_(std::move(server)),
+      times_(files, join_path(options_.directory, "times")) {}
+
+MlflowSink::~MlflowSink() {
+  if (queue_ != nullptr || !files_.info(state_path()).ok()) return;
+  if (open_queue().ok() && queue_->bytes() > 0) start_sender();
+}
+
+absl::Status MlflowSink::open_queue() {
+  ASSIGN_OR_RETURN(queue_, RecordQueue::open(files_, options_.directory, options_.queue));
+  return absl::OkStatus();
+}
+
+void MlflowSink::start_sender() {
+  MlflowUploaderOptions uploader{.tracking_uri = options_.tracking_uri,
+                                 .experiment = options_.experiment,
+                                 .run_name = options_.run_name,
+                                 .state_path = state_path(),
+                                 .params = options_.params};
+  sender_ = std::make_unique<MlflowSender>(files_, clock_, *queue_,
+                                           MlflowSenderOptions{.server = server_,
+                                                               .directory = options_.directory,
+                                                               .timeout = options_.timeout,
+                                                               .uploader = std::move(uploader)});
+}
+
+absl::Status MlflowSink::start(int64_t first_step) {
+  if (queue_ == nullptr) RETURN_IF_ERROR(open_queue());
+  RETURN_IF_ERROR(
+      queue_->remove_if([=](absl::string_view record) { return step_of(record) > first_step; }));
+  RETURN_IF_ERROR(times_.start(first_step));
+  if (sender_ == nullptr) start_sender();
+  return absl::OkStatus();
+}
+
+absl::Status MlflowSink::write(int64_t step, const std::string& prefix,
+                               const NamedNumbers& numbers) {
+  if (sender_ == nullptr) RETURN_IF_ERROR(start(0));
+  MetricRecord record{.step = step, .time_ms = 0, .metrics = {}};
+  ASSIGN_OR_RETURN(record.time_ms, times_.time_of(step, absl::ToUnixMillis(clock_.now())));
+  for (const auto& [name, number] : numbers) {
+    record.metrics.emplace_back(names_.of(absl::StrCat(prefix, "/", name)), number);
+  }
+  RETURN_IF_ERROR(queue_->append(to_json(record)));
+  sender_->notify();
+  return absl::OkStatus();
+}
+
+absl::Status MlflowSink::write_report(const Report& report) {
+  return write(report.progress.step, "train", values_of(report));
+}
+
+absl::Status MlflowSink::write_evaluation(const EvaluationResult& result) {
+  return write(result.progress.step, result.set, values_of(result));
+}
+
+absl::Status MlflowSink::flush() {
+  if (sender_ == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(times_.sync());
+  RETURN_IF_ERROR(queue_->sync());  // also syncs the directory
+  sender_->wait_until_sent();
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,69 @@
+// Sends a queue of records to a run of a tracking server.
+#ifndef MILLRACE_SINKS_MLFLOW_MLFLOW_UPLOADER_H_
+#define MILLRACE_SINKS_MLFLOW_MLFLOW_UPLOADER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "sinks/mlflow/mlflow_api.h"
+#include "sinks/mlflow/record_queue.h"
+#include "sinks/mlflow/run_state.h"
+
+namespace millrace {
+
+struct MlflowUploaderOptions {
+  std::string tracking_uri;  // for the log, and to notice another server
+  std::string experiment;
+  std::string run_name;
+  std::string state_path;  // of the file of MlflowRunState
+  MlflowParams params;     // at most kMostMlflowParams
+};
+
+// Creates a run, or resumes the one that the file names, and logs the records (metric_record.h) of
+// a queue. What the server refuses is dropped with a warning, so that it does not hold up the rest.
+// A run that was deleted on the server is replaced by a new one, once. Used by one thread.
+class MlflowUploader {
+ public:
+  // Borrows `files`, `clock` and `queue`.
+  MlflowUploader(FileSystem& files, Clock& clock, RecordQueue& queue, MlflowApi api,
+                 MlflowUploaderOptions options);
+
+  // Opens the run, unless it is open, and sends records from the front of the queue. Returns: false
+  // if the queue is empty. Errors: those of MlflowApi and FileSystem; the same call may be repeated
+  // later.
+  absl::StatusOr<bool> upload();
+  // Sets the status FINISHED. Does nothing if the run is not open. Errors: those of MlflowApi.
+  absl::Status finish();
+
+ private:
+  absl::Status open_run();
+  absl::Status create_run();
+  absl::Status log_params();
+  absl::Status save_state();
+  absl::Status send(const RecordQueue::Batch& batch);
+  // Decides after the server refused a batch. Returns: true to continue.
+  absl::StatusOr<bool> handle_refusal(const RecordQueue::Batch& batch, const absl::Status& refusal);
+  // Forgets a run that the server has no more. Errors: `cause`, at the second time.
+  absl::Status forget_run(const absl::Status& cause);
+  int64_t now_ms() const;
+
+  FileSystem& files_;
+  Clock& clock_;
+  RecordQueue& queue_;
+  MlflowApi api_;
+  const MlflowUploaderOptions options_;
+  std::optional<MlflowRunState> state_;
+  bool open_ = false;       // true once the server confirmed the run
+  bool forgotten_ = false;  // true after forget_run()
+  // Number of records that are sent one by one, to find the ones that the server refuses.
+  size_t one_by_one_ = 0;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_SINKS_MLFLOW_MLFLOW_UPLOADER_H_

@@ -1,0 +1,70 @@
+#include "sinks/mlflow/run_state.h"
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+
+namespace millrace {
+namespace {
+
+using Json = nlohmann::json;
+
+// Returns 128 random bits in hexadecimal digits.
+std::string random_tag() {
+  std::random_device random;
+  std::string tag;
+  for (int i = 0; i < 4; ++i) absl::StrAppend(&tag, absl::Hex(random(), absl::kZeroPad8));
+  return tag;
+}
+
+std::string text_of(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+absl::StatusOr<MlflowRunState> load_run_state(FileSystem& files, const std::string& path,
+                                              const std::string& tracking_uri,
+                                              const std::string& experiment, int64_t now_ms) {
+  const absl::StatusOr<std::string> text = read_file(files, path);
+  if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
+  const Json json = Json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
+  const bool same = json.is_object() && text_of(json, "tracking_uri") == tracking_uri &&
+                    text_of(json, "experiment") == experiment && !text_of(json, "tag").empty();
+  MlflowRunState state;
+  state.tracking_uri = tracking_uri;
+  state.experiment = experiment;
+  state.start_ms = now_ms;
+  if (!same) {
+    state.tag = random_tag();
+    return state;
+  }
+  state.tag = text_of(json, "tag");
+  state.run_id = text_of(json, "run_id");
+  state.experiment_id = text_of(json, "experiment_id");
+  if (const auto start = json.find("start_ms"); start != json.end() && start->is_number_integer()) {
+    state.start_ms = start->get<int64_t>();
+  }
+  if (const auto logged = json.find("params_logged");
+      logged != json.end() && logged->is_boolean()) {
+    state.params_logged = logged->get<bool>();
+  }
+  return state;
+}
+
+absl::Status save_run_state(FileSystem& files, const std::string& path,
+                            const MlflowRunState& state) {
+  const Json json = {{"tracking_uri", state.tracking_uri},
+                     {"experiment", state.experiment},
+                     {"tag", state.tag},
+                     {"run_id", state.run_id},
+                     {"experiment_id", state.experiment_id},
+                     {"start_ms", state.start_ms},
+                     {"params_logged", state.params_logged}};
+  return write_file_atomically(
+      files, path, json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace millrace

@@ -1,0 +1,77 @@
+#include "sinks/mlflow/step_times.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+// Parses "STEP MILLISECONDS".
+bool parse(absl::string_view line, std::pair<int64_t, int64_t>* time) {
+  const std::pair<absl::string_view, absl::string_view> numbers =
+      absl::StrSplit(line, absl::MaxSplits(' ', 1));
+  return absl::SimpleAtoi(numbers.first, &time->first) &&
+         absl::SimpleAtoi(numbers.second, &time->second);
+}
+
+std::string line_of(int64_t step, int64_t time_ms) {
+  return absl::StrCat(step, " ", time_ms, "\n");
+}
+
+}  // namespace
+
+StepTimes::StepTimes(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
+
+absl::Status StepTimes::start(int64_t first_step) {
+  file_.reset();
+  earlier_.clear();
+  last_step_ = -1;
+  const absl::StatusOr<std::string> text = read_file(files_, path_);
+  if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
+  std::map<int64_t, int64_t> times;
+  absl::string_view rest = text.ok() ? absl::string_view(*text) : "";
+  // The last line counts only if it is complete.
+  for (size_t size; (size = rest.find('\n')) != rest.npos; rest.remove_prefix(size + 1)) {
+    std::pair<int64_t, int64_t> time;
+    if (parse(rest.substr(0, size), &time)) times.insert(time);
+  }
+  while (times.size() > kMostSteps) times.erase(times.begin());
+  earlier_.insert(times.upper_bound(first_step), times.end());
+  if (!text.ok()) return absl::OkStatus();
+  return write_file_atomically(files_, path_, [&](WritableFile& file) -> absl::Status {
+    std::string lines;
+    for (const auto& [step, time_ms] : times) lines += line_of(step, time_ms);
+    return file.append(lines);
+  });
+}
+
+absl::StatusOr<int64_t> StepTimes::time_of(int64_t step, int64_t now_ms) {
+  if (step == last_step_) return last_time_ms_;
+  const auto earlier = earlier_.find(step);
+  last_step_ = step;
+  last_time_ms_ = earlier == earlier_.end() ? now_ms : earlier->second;
+  if (earlier != earlier_.end()) return last_time_ms_;
+  if (file_ == nullptr) {
+    ASSIGN_OR_RETURN(file_, files_.open_for_append(path_));
+  }
+  if (const absl::Status status = file_->append(line_of(step, now_ms)); !status.ok()) {
+    file_.reset();
+    return status;
+  }
+  return last_time_ms_;
+}
+
+absl::Status StepTimes::sync() {
+  if (file_ == nullptr) return absl::OkStatus();
+  const absl::Status status = file_->sync();
+  if (!status.ok()) file_.reset();
+  return status;
+}
+
+}  // namespace millrace
