@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// Returns the area for examples that are sorted by is_before(), by the formula of AucMetric.
+// Returns the area for examples that are sorted by sort_examples(), by the formula of AucMetric.
 // Returns not-a-number without a positive or without a negative.
 double auc_of_sorted(absl::Span<const ScoredExample> sorted);
 

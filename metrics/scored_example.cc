@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "metrics/radix_sort.h"
+
 namespace millrace {
 
 ScoredExample scored_example(const MetricInput& input, size_t example) {
@@ -14,9 +16,10 @@ bool is_number(const ScoredExample& example) {
   return !std::isnan(example.prediction) && !std::isnan(example.signed_weight);
 }
 
-bool is_before(const ScoredExample& a, const ScoredExample& b) {
-  return a.prediction != b.prediction ? a.prediction < b.prediction
-                                      : a.signed_weight < b.signed_weight;
+void sort_examples(std::vector<ScoredExample>* examples) {
+  radix_sort(
+      examples, [](const ScoredExample& example) { return ordered_bits(example.prediction); },
+      [](const ScoredExample& example) { return ordered_bits(example.signed_weight); });
 }
 
 absl::Span<const ScoredExample> lowest_tie(absl::Span<const ScoredExample> sorted) {

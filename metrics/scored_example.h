@@ -3,6 +3,7 @@
 #define MILLRACE_METRICS_SCORED_EXAMPLE_H_
 
 #include <cstddef>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "base/byte_stream.h"
@@ -28,17 +29,18 @@ struct ClassWeights {
 // not a number, the signed weight is not a number.
 ScoredExample scored_example(const MetricInput& input, size_t example);
 
-// Returns true if neither the prediction nor the weight is not-a-number. Sorting with is_before()
-// relies on this.
+// Returns true if neither the prediction nor the weight is not-a-number. sort_examples() relies
+// on this.
 bool is_number(const ScoredExample& example);
 
-// Orders by prediction. Equal predictions are ordered by signed weight, so that sums over them have
-// the same bits whatever the order of the examples was.
-bool is_before(const ScoredExample& a, const ScoredExample& b);
+// Sorts by prediction. Equal predictions are sorted by signed weight, so that sums over them have
+// the same bits whatever the order of the examples was. Needs memory for as many examples again.
+// REQUIRES: is_number() of each.
+void sort_examples(std::vector<ScoredExample>* examples);
 
 // Returns all examples that have the prediction of the first, or of the last one. The examples are
 // at the beginning, or at the end, of `sorted`. REQUIRES: `sorted` is not empty and sorted by
-// is_before().
+// sort_examples().
 absl::Span<const ScoredExample> lowest_tie(absl::Span<const ScoredExample> sorted);
 absl::Span<const ScoredExample> highest_tie(absl::Span<const ScoredExample> sorted);
 

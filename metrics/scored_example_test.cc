@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -26,7 +25,7 @@ TEST(ScoredExampleTest, TheSignOfTheWeightIsTheClass) {
 
 TEST(ScoredExampleTest, TiesOfSortedExamples) {
   std::vector<ScoredExample> examples = {{0.5f, -1}, {0.25f, 2}, {0.5f, 3}, {0.25f, -4}, {0, 1}};
-  std::sort(examples.begin(), examples.end(), is_before);
+  sort_examples(&examples);
   absl::Span<const ScoredExample> rest = examples;
   EXPECT_EQ(lowest_tie(rest).size(), 1);
   EXPECT_EQ(highest_tie(rest).size(), 2);

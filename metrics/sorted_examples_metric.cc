@@ -1,13 +1,12 @@
 #include "metrics/sorted_examples_metric.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace millrace {
 
 double SortedExamplesMetric::compute() const {
   if (has_not_a_number()) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(examples().begin(), examples().end(), is_before);
+  sort_examples(&examples());
   return compute_sorted(examples());
 }
 

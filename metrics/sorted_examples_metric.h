@@ -12,7 +12,7 @@
 namespace millrace {
 
 // Keeps every example exactly (8 bytes an example) and sorts the examples when the value is
-// computed, O(n log n). The value is equal to the last bit whatever the order of the examples. An
+// computed, O(n). The value is equal to the last bit whatever the order of the examples. An
 // example is positive if its label is above 0.5. A derived class has a name and a formula.
 class SortedExamplesMetric : public KeptExamplesMetric<ScoredExample> {
  public:
@@ -20,8 +20,8 @@ class SortedExamplesMetric : public KeptExamplesMetric<ScoredExample> {
 
  private:
   std::optional<ScoredExample> keep(const MetricInput& input, size_t example) const override;
-  // Returns the value over all examples, which are sorted by is_before(). `sorted` may be empty.
-  // Called by compute(), except after not-a-number.
+  // Returns the value over all examples, which are sorted by sort_examples(). `sorted` may be
+  // empty. Called by compute(), except after not-a-number.
   virtual double compute_sorted(absl::Span<const ScoredExample> sorted) const = 0;
 };
 

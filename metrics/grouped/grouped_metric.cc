@@ -1,18 +1,22 @@
 #include "metrics/grouped/grouped_metric.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
 #include <vector>
+
+#include "metrics/radix_sort.h"
 
 namespace millrace {
 namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
-bool is_before(const GroupedExample& a, const GroupedExample& b) {
-  return std::tie(a.group, a.prediction, a.value) < std::tie(b.group, b.prediction, b.value);
+// Sorts by group, then by prediction, then by value.
+void sort_examples(std::vector<GroupedExample>* examples) {
+  radix_sort(
+      examples, [](const GroupedExample& example) { return ordered_bits(example.group); },
+      [](const GroupedExample& example) { return ordered_bits(example.prediction); },
+      [](const GroupedExample& example) { return ordered_bits(example.value); });
 }
 
 }  // namespace
@@ -39,7 +43,7 @@ std::optional<GroupedExample> GroupedMetric::keep(const MetricInput& input, size
 double GroupedMetric::compute() const {
   if (has_not_a_number()) return kNotANumber;
   std::vector<GroupedExample>& sorted = examples();
-  std::sort(sorted.begin(), sorted.end(), is_before);
+  sort_examples(&sorted);
   double sum = 0, weights = 0;
   for (size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
     while (end < sorted.size() && sorted[end].group == sorted[begin].group) ++end;

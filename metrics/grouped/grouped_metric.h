@@ -34,7 +34,8 @@ bool read_example(ByteReader* reader, GroupedExample* example);
 // equal to the last bit. Undefined if no group has a value, and after an example of weight above 0
 // that came without a group or with a number that is not-a-number.
 //
-// Keeps every example exactly: 16 bytes an example. compute() sorts them, O(n log n).
+// Keeps every example exactly: 16 bytes an example. compute() sorts them, O(n), and needs
+// as much memory again meanwhile.
 class GroupedMetric : public KeptExamplesMetric<GroupedExample> {
  public:
   double compute() const override;
