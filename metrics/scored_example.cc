@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "metrics/radix_sort.h"
+#include "base/sort/radix_sort.h"
 
 namespace millrace {
 

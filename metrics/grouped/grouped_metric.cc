@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "metrics/radix_sort.h"
+#include "base/sort/radix_sort.h"
 
 namespace millrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "metrics/radix_sort.h"
+#include "base/sort/radix_sort.h"
 
 #include <gtest/gtest.h>
 

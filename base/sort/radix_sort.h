@@ -1,6 +1,6 @@
 // Sorting by numbers, digit by digit.
-#ifndef MILLRACE_METRICS_RADIX_SORT_H_
-#define MILLRACE_METRICS_RADIX_SORT_H_
+#ifndef MILLRACE_BASE_SORT_RADIX_SORT_H_
+#define MILLRACE_BASE_SORT_RADIX_SORT_H_
 
 #include <algorithm>
 #include <array>
@@ -80,4 +80,4 @@ void radix_sort(std::vector<Item>* items, const Keys&... keys) {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_METRICS_RADIX_SORT_H_
+#endif  // MILLRACE_BASE_SORT_RADIX_SORT_H_
