@@ -46,11 +46,13 @@ def free_port():
     return server.getsockname()[1]
 
 
-def address_of(job):
-  for line in job.stderr:
-    if "metrics for Prometheus: http://" in line:
-      return line.split("http://")[1].split("/")[0]
-  sys.exit("the job has no endpoint")
+def address_in(log):
+  """Returns HOST:PORT of the endpoint that the job logged; none before it did."""
+  with open(log) as lines:
+    for line in lines:
+      if "metrics for Prometheus: http://" in line and line.endswith("\n"):
+        return line.split("http://")[1].split("/")[0]
+  return None
 
 
 def steps(api):
@@ -65,8 +67,11 @@ def main():
   promtool = os.path.join(os.path.dirname(prometheus), "promtool")
   shown = {}
   with tempfile.TemporaryDirectory() as folder:
-    job = subprocess.Popen(train, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    address = address_of(job)
+    # A file, not a pipe: a job whose lines nobody reads would stand still.
+    log_of_job = os.path.join(folder, "job.log")
+    with open(log_of_job, "w") as log:
+      job = subprocess.Popen(train, stderr=log, stdout=subprocess.DEVNULL)
+    address = wait_for(lambda: address_in(log_of_job))
     page = wait_for(lambda: next(
         (text for text in [get(f"http://{address}/metrics")] if "millrace_steps_total" in text), None))
     check = subprocess.run([promtool, "check", "metrics"], input=page, text=True,
