@@ -34,10 +34,10 @@ def wait_for(found):
       result = found()
       if result:
         return result
-    except OSError:
+    except OSError:  # nobody listens yet
       pass
     time.sleep(0.05)
-  sys.exit("nothing was found in time")
+  raise TimeoutError("nothing was found in time")
 
 
 def free_port():
@@ -62,41 +62,54 @@ def steps(api):
   return float(result[0]["value"][1]) if result else None
 
 
+def watch(folder, prometheus, rules, train, programs):
+  """Returns what is to be printed. Appends the programs that it starts to `programs`."""
+  promtool = os.path.join(os.path.dirname(prometheus), "promtool")
+  # Files, not pipes: a job whose lines nobody reads would stand still.
+  log_of_job = os.path.join(folder, "job.log")
+  with open(log_of_job, "w") as log:
+    programs.append(subprocess.Popen(train, stderr=log, stdout=subprocess.DEVNULL))
+  address = wait_for(lambda: address_in(log_of_job))
+  page = wait_for(lambda: next(
+      (text for text in [get(f"http://{address}/metrics")] if "millrace_steps_total" in text), None))
+  check = subprocess.run([promtool, "check", "metrics"], input=page, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+  with open(os.path.join(folder, "prometheus.yml"), "w") as config:
+    json.dump({"global": {"scrape_interval": "200ms", "scrape_timeout": "200ms"},
+               "rule_files": [os.path.abspath(rules)],
+               "scrape_configs": [{"job_name": "millrace",
+                                   "static_configs": [{"targets": [address]}]}]}, config)
+  port = free_port()
+  with open(os.path.join(folder, "prometheus.log"), "w") as log:
+    programs.append(subprocess.Popen(
+        [prometheus, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+         f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log))
+  api = f"http://127.0.0.1:{port}/api/v1"
+  first = wait_for(lambda: steps(api))
+  second = wait_for(lambda: next((value for value in [steps(api)] if value > first), None))
+  alarms = [rule["name"] for group in json.loads(get(f"{api}/rules"))["data"]["groups"]
+            for rule in group["rules"]]
+  return {"page": page, "check_exit_code": check.returncode, "check_output": check.stdout,
+          "steps": [first, second], "alarms": alarms}
+
+
 def main():
   prometheus, rules, *train = sys.argv[1:]
-  promtool = os.path.join(os.path.dirname(prometheus), "promtool")
-  shown = {}
+  programs = []
   with tempfile.TemporaryDirectory() as folder:
-    # A file, not a pipe: a job whose lines nobody reads would stand still.
-    log_of_job = os.path.join(folder, "job.log")
-    with open(log_of_job, "w") as log:
-      job = subprocess.Popen(train, stderr=log, stdout=subprocess.DEVNULL)
-    address = wait_for(lambda: address_in(log_of_job))
-    page = wait_for(lambda: next(
-        (text for text in [get(f"http://{address}/metrics")] if "millrace_steps_total" in text), None))
-    check = subprocess.run([promtool, "check", "metrics"], input=page, text=True,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    shown.update(page=page, check_exit_code=check.returncode, check_output=check.stdout)
-    with open(os.path.join(folder, "prometheus.yml"), "w") as config:
-      json.dump({"global": {"scrape_interval": "200ms", "scrape_timeout": "200ms"},
-                 "rule_files": [os.path.abspath(rules)],
-                 "scrape_configs": [{"job_name": "millrace",
-                                     "static_configs": [{"targets": [address]}]}]}, config)
-    port = free_port()
-    with open(os.path.join(folder, "log"), "w") as log:
-      server = subprocess.Popen(
-          [prometheus, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
-           f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
-    api = f"http://127.0.0.1:{port}/api/v1"
-    first = wait_for(lambda: steps(api))
-    second = wait_for(lambda: next((value for value in [steps(api)] if value > first), None))
-    alarms = [rule["name"] for group in json.loads(get(f"{api}/rules"))["data"]["groups"]
-              for rule in group["rules"]]
-    shown.update(steps=[first, second], alarms=alarms)
-    for program in (server, job):
-      program.kill()
-      program.wait()
-  print(json.dumps(shown))
+    try:
+      print(json.dumps(watch(folder, prometheus, rules, train, programs)))
+    except Exception:
+      for name in ("job.log", "prometheus.log"):
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+          with open(path) as log:
+            print(f"{name}:", log.read()[-2000:], file=sys.stderr)
+      raise
+    finally:
+      for program in programs:
+        program.kill()
+        program.wait()
 
 
 if __name__ == "__main__":
