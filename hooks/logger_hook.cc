@@ -296,11 +296,10 @@ double LoggerHook::share_done(const Progress& progress) const {
   if (options_.max_elapsed > absl::ZeroDuration()) {
     add(absl::FDivDuration(progress.elapsed, options_.max_elapsed), 1);
   }
-  if (options_.max_epochs > 0 && (epoch_steps_ > 0 || progress.epoch >= options_.max_epochs)) {
-    const double in_epoch = epoch_steps_ > 0
-                                ? static_cast<double>(progress.step - epoch_ended_.step) /
-                                      static_cast<double>(epoch_steps_)
-                                : 0;
+  if (options_.max_epochs > 0 && progress.epoch >= options_.max_epochs) return 1;
+  if (options_.max_epochs > 0 && epoch_steps_ > 0) {
+    const auto in_epoch =
+        static_cast<double>(progress.step - epoch_ended_.step) / static_cast<double>(epoch_steps_);
     add(static_cast<double>(epoch_ended_.epoch) + in_epoch,
         static_cast<double>(options_.max_epochs));
   }
