@@ -63,8 +63,9 @@ TEST(CsvSinkTest, WritesReportsAndEvaluations) {
   ASSERT_OK(sink.write_evaluation(result));
   ASSERT_OK(sink.flush());
   EXPECT_EQ(*read_file(files, "out/train.csv"),
-            "step,examples,epoch,window,seconds,examples_per_second,data_wait_share,loss\n"
-            "2,100,1,0,0.5,0,0,0.25\n");
+            "step,examples,epoch,window,seconds,examples_per_second,data_wait_share,loss,"
+            "process/bytes_read,process/cores,process/major_faults,process/minor_faults,"
+            "process/resident_bytes\n2,100,1,0,0.5,0,0,0.25,0,0,0,0,0\n");
   EXPECT_EQ(*read_file(files, "out/eval.csv"),
             "step,examples,epoch,window,seconds,set,evaluation_seconds,evaluated_examples,auc\n"
             "2,100,1,0,0.5,eval,0,0,0.75\n");
