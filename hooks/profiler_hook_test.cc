@@ -67,7 +67,8 @@ class ProfilerHookTest : public testing::Test {
     const auto text = read_file(files_, "out/profile/" + name);
     EXPECT_OK(text.status());
     if (!text.ok()) return events;
-    for (const json& event : json::parse(*text)["traceEvents"]) {
+    const json trace = json::parse(*text);
+    for (const json& event : trace["traceEvents"]) {
       if (event["ph"] == "X") events.push_back(event);
     }
     return events;
