@@ -1,7 +1,6 @@
 #include "checkpoint/format/checkpoint_names.h"
 
 #include <algorithm>
-#include <random>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -9,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "base/random/random_hex.h"
 
 namespace millrace {
 namespace {
@@ -78,11 +78,7 @@ bool is_nonce(absl::string_view nonce) {
          std::all_of(nonce.begin(), nonce.end(), [](char c) { return absl::ascii_isalnum(c); });
 }
 
-std::string new_nonce() {
-  std::random_device random;
-  const uint64_t number = uint64_t{random()} << 32 | random();
-  return absl::StrFormat("%016x", number);
-}
+std::string new_nonce() { return random_hex(16); }
 
 bool is_table_name(absl::string_view name) {
   auto may_be = [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-'; };

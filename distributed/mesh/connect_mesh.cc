@@ -11,7 +11,6 @@
 #include <cstring>
 #include <list>
 #include <optional>
-#include <random>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -19,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/random/random_hex.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -28,13 +28,6 @@ constexpr size_t kTokenSize = 32;
 constexpr size_t kRankSize = 10;
 // How often to look into the store.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(10);
-
-std::string random_token() {
-  std::random_device device;
-  std::string token;
-  while (token.size() < kTokenSize) absl::StrAppend(&token, absl::Hex(device(), absl::kZeroPad8));
-  return token;
-}
 
 // A connection whose other side has not said who it is.
 struct Stranger {
@@ -75,7 +68,7 @@ class MeshBuilder {
     // One who knocks and leaves at once must not make accept() wait for the next.
     fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
     ASSIGN_OR_RETURN(SocketAddress address, local_address(listener_));
-    ASSIGN_OR_RETURN(token_, store_.set_once(key("token"), random_token()));
+    ASSIGN_OR_RETURN(token_, store_.set_once(key("token"), random_hex(kTokenSize)));
     return store_.set(address_key(options_.rank), absl::StrCat(address.ip(), " ", address.port()));
   }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "sinks/mlflow/json_text.h"
 #include "sinks/number_text.h"
 
 namespace millrace {
@@ -14,10 +15,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kStep[] = "{\"step\":";
-
-std::string quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
-}
 
 // Reads json_number(). Returns false if the value is something else.
 bool read_number(const Json& value, double* number) {
@@ -49,7 +46,7 @@ std::string to_json(const MetricRecord& record) {
       absl::StrCat(kStep, record.step, ",\"time\":", record.time_ms, ",\"metrics\":[");
   const char* separator = "";
   for (const auto& [name, value] : record.metrics) {
-    absl::StrAppend(&json, separator, "[", quoted(name), ",", json_number(value), "]");
+    absl::StrAppend(&json, separator, "[", dump_json(name), ",", json_number(value), "]");
     separator = ",";
   }
   return json + "]}";

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "sinks/mlflow/json_text.h"
 #include "sinks/mlflow/metric_record.h"
 #include "sinks/valid_utf8.h"
 
@@ -16,15 +17,6 @@ using Json = nlohmann::json;
 
 constexpr char kBase[] = "/api/2.0/mlflow/";
 constexpr size_t kShownBytes = 300;  // of a message of the server
-
-std::string dump(const Json& body) {
-  return body.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
-}
-
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // Returns printable text of a message, in one line.
 std::string shown(absl::string_view text) {
@@ -81,7 +73,7 @@ absl::StatusOr<Json> MlflowApi::call(const char* method, const std::string& targ
 }
 
 absl::StatusOr<Json> MlflowApi::post(const std::string& target, const Json& body) {
-  return call("POST", target, dump(body));
+  return call("POST", target, dump_json(body));
 }
 
 absl::StatusOr<std::string> MlflowApi::text_at(const Json& response, const char* pointer,
@@ -146,10 +138,10 @@ absl::StatusOr<bool> MlflowApi::is_active(const std::string& run_id) {
 absl::Status MlflowApi::log_metrics(const std::string& run_id,
                                     absl::Span<const MlflowMetric> metrics) {
   // A number that is not finite must be a text, which Json does not know.
-  std::string body = absl::StrCat("{\"run_id\":", dump(run_id), ",\"metrics\":[");
+  std::string body = absl::StrCat("{\"run_id\":", dump_json(run_id), ",\"metrics\":[");
   const char* separator = "";
   for (const MlflowMetric& metric : metrics) {
-    absl::StrAppend(&body, separator, "{\"key\":", dump(metric.key),
+    absl::StrAppend(&body, separator, "{\"key\":", dump_json(metric.key),
                     ",\"value\":", json_number(metric.value), ",\"timestamp\":", metric.time_ms,
                     ",\"step\":", metric.step, "}");
     separator = ",";

@@ -1,25 +1,13 @@
 #include "sinks/mlflow/mlflow_sender.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/catch_exceptions.h"
 #include "base/log.h"
+#include "base/signals/block_signals.h"
 
 namespace millrace {
-namespace {
-
-// Every signal is for the other threads of the program.
-void block_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
-}
-
-}  // namespace
 
 MlflowSender::MlflowSender(FileSystem& files, Clock& clock, RecordQueue& queue,
                            MlflowSenderOptions options)

@@ -1,27 +1,16 @@
 #include "sinks/mlflow/run_state.h"
 
 #include <nlohmann/json.hpp>
-#include <random>
 
-#include "absl/strings/str_cat.h"
+#include "base/random/random_hex.h"
+#include "sinks/mlflow/json_text.h"
 
 namespace millrace {
 namespace {
 
 using Json = nlohmann::json;
 
-// Returns 128 random bits in hexadecimal digits.
-std::string random_tag() {
-  std::random_device random;
-  std::string tag;
-  for (int i = 0; i < 4; ++i) absl::StrAppend(&tag, absl::Hex(random(), absl::kZeroPad8));
-  return tag;
-}
-
-std::string text_of(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
+constexpr size_t kTagDigits = 32;  // 128 bits
 
 }  // namespace
 
@@ -38,7 +27,7 @@ absl::StatusOr<MlflowRunState> load_run_state(FileSystem& files, const std::stri
   state.experiment = experiment;
   state.start_ms = now_ms;
   if (!same) {
-    state.tag = random_tag();
+    state.tag = random_hex(kTagDigits);
     return state;
   }
   state.tag = text_of(json, "tag");
@@ -63,8 +52,7 @@ absl::Status save_run_state(FileSystem& files, const std::string& path,
                      {"experiment_id", state.experiment_id},
                      {"start_ms", state.start_ms},
                      {"params_logged", state.params_logged}};
-  return write_file_atomically(
-      files, path, json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n");
+  return write_file_atomically(files, path, dump_json(json, 2) + "\n");
 }
 
 }  // namespace millrace

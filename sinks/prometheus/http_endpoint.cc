@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/signals/block_signals.h"
 
 namespace millrace {
 namespace {
@@ -105,10 +104,7 @@ bool HttpEndpoint::wait(int socket, short events, absl::Time deadline) const {
 }
 
 void HttpEndpoint::serve() {
-  // Every signal is for the threads of the program.
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  block_signals();
   while (wait(listener_, POLLIN, absl::InfiniteFuture())) {
     const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0) {
