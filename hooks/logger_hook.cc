@@ -155,8 +155,7 @@ absl::Status LoggerHook::after_report(HookContext& context, const Report& report
   report_line_.add(absl::StrCat(short_number(report.examples_per_second), " examples/s"), kOfSpeed);
   add_metrics(report.metrics, report_line_);
   add_rows(report.tables, report_line_);
-  ConsoleLine line = progress_line(report.progress);
-  line.add(report_line_);
+  const ConsoleLine line = figures_line(report.progress, /*bar=*/false);
   const absl::Duration now = clock_.elapsed();
   if (!moving_) {
     write_figures(line);
@@ -184,11 +183,7 @@ absl::Status LoggerHook::after_evaluate(HookContext& context, const EvaluationRe
 
 absl::Status LoggerHook::end(HookContext&, const absl::Status&) {
   if (!moving_) return absl::OkStatus();
-  if (stale_ || !std::isnan(share_done(latest_))) {
-    ConsoleLine line = progress_line(latest_);  // without a bar, as lines that stay
-    line.add(report_line_);
-    set_line(std::move(line));
-  }
+  if (stale_ || !std::isnan(share_done(latest_))) set_line(figures_line(latest_, /*bar=*/false));
   {
     MutexLock lock(mutex_);
     if (drawn_ == kept_) {
@@ -223,7 +218,7 @@ void LoggerHook::move_to(const Progress& progress) {
   const absl::Duration now = clock_.elapsed();
   if (now - last_draw_ < kRedraw) return;
   last_draw_ = now;
-  set_line(moving_line(progress));
+  set_line(figures_line(progress, /*bar=*/true));
 }
 
 void LoggerHook::set_line(ConsoleLine line) {
@@ -262,7 +257,7 @@ void LoggerHook::release_log_sink() {
   moving_ = false;
 }
 
-ConsoleLine LoggerHook::progress_line(const Progress& progress) const {
+ConsoleLine LoggerHook::figures_line(const Progress& progress, bool bar) const {
   ConsoleLine line;
   std::string step = absl::StrCat("step ", progress.step);
   if (options_.max_steps > 0) absl::StrAppend(&step, "/", options_.max_steps);
@@ -276,13 +271,8 @@ ConsoleLine LoggerHook::progress_line(const Progress& progress) const {
   if (left > absl::ZeroDuration() && left < absl::InfiniteDuration()) {
     line.add(duration_text(left) + " left", kOfTimeLeft);
   }
-  return line;
-}
-
-ConsoleLine LoggerHook::moving_line(const Progress& progress) const {
-  ConsoleLine line = progress_line(progress);
   const double share = share_done(progress);
-  if (!std::isnan(share)) line.add(bar_text(share), kOfBar);
+  if (bar && !std::isnan(share)) line.add(bar_text(share), kOfBar);
   line.add(report_line_);
   return line;
 }

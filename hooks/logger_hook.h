@@ -68,9 +68,8 @@ class LoggerHook : public Hook {
   void draw() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void erase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void release_log_sink();
-  ConsoleLine progress_line(const Progress& progress) const;
-  // The same with a bar and the figures of the last report.
-  ConsoleLine moving_line(const Progress& progress) const;
+  // Returns progress, with a bar if `bar` and a limit is known, and the figures of the last report.
+  ConsoleLine figures_line(const Progress& progress, bool bar) const;
   // The share of the run that is done, in [0, 1]; not-a-number: not known.
   double share_done(const Progress& progress) const;
   // Until the first limit, at the speed of this run; infinite: not known.

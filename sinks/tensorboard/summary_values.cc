@@ -14,7 +14,7 @@ using tensorboard::Summary;
 
 Summary::Value value_for(absl::string_view plugin, absl::string_view tag) {
   Summary::Value value;
-  value.set_tag(valid_utf8(std::string(tag)));
+  value.set_tag(valid_utf8(tag));
   value.mutable_metadata()->mutable_plugin_data()->set_plugin_name(std::string(plugin));
   return value;
 }
@@ -44,13 +44,13 @@ Summary::Value text_value(absl::string_view tag, absl::string_view markdown) {
   tensorboard::Tensor& tensor = *value.mutable_tensor();
   tensor.set_dtype(tensorboard::Tensor::STRING);
   tensor.mutable_tensor_shape();  // a scalar
-  tensor.add_string_val(valid_utf8(std::string(markdown)));
+  tensor.add_string_val(valid_utf8(markdown));
   return value;
 }
 
 Summary::Value histogram_value(absl::string_view tag, const Distribution& distribution) {
   Summary::Value value;
-  value.set_tag(valid_utf8(std::string(tag)));
+  value.set_tag(valid_utf8(tag));
   tensorboard::Histogram& histogram = *value.mutable_histo();
   histogram.set_min(distribution.min);
   histogram.set_max(distribution.max);
