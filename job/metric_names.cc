@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -163,11 +164,12 @@ std::string MetricNames::describe(const std::vector<std::string>& sources) const
 // A hook of the job may request evaluations at any time. Those of Millrace that are named in a
 // configuration request none.
 bool MetricNames::hooks_may_evaluate() const {
-  const auto is_own = [](const HookConfig& hook) {
-    return hook.name() != EarlyStoppingHook::kName && hook.name() != EvictRowsHook::kName &&
-           hook.name() != ExampleTraceHook::kName && hook.name() != ProfilerHook::kName &&
-           hook.name() != WatchTensorsHook::kName && hook.name() != MllogHook::kName &&
-           hook.name() != EmbeddingProjectorHook::kName;
+  constexpr absl::string_view kOfMillrace[] = {
+      EarlyStoppingHook::kName,      EvictRowsHook::kName, ExampleTraceHook::kName,
+      EmbeddingProjectorHook::kName, MllogHook::kName,     ProfilerHook::kName,
+      WatchTensorsHook::kName};
+  const auto is_own = [&](const HookConfig& hook) {
+    return !absl::c_linear_search(kOfMillrace, hook.name());
   };
   const auto& hooks = config_.train().hooks();
   const auto& others = config_.run().hooks();
