@@ -62,6 +62,18 @@ def steps(api):
   return float(result[0]["value"][1]) if result else None
 
 
+def page_with_steps(address):
+  """Returns the page of metrics; none before the first report."""
+  page = get(f"http://{address}/metrics")
+  return page if "millrace_steps_total" in page else None
+
+
+def steps_after(api, before):
+  """Returns the newest value of the counter; none while it is not larger than `before`."""
+  now = steps(api)
+  return now if now > before else None
+
+
 def watch(folder, prometheus, rules, train, programs):
   """Returns what is to be printed. Appends the programs that it starts to `programs`."""
   promtool = os.path.join(os.path.dirname(prometheus), "promtool")
@@ -70,8 +82,7 @@ def watch(folder, prometheus, rules, train, programs):
   with open(log_of_job, "w") as log:
     programs.append(subprocess.Popen(train, stderr=log, stdout=subprocess.DEVNULL))
   address = wait_for(lambda: address_in(log_of_job))
-  page = wait_for(lambda: next(
-      (text for text in [get(f"http://{address}/metrics")] if "millrace_steps_total" in text), None))
+  page = wait_for(lambda: page_with_steps(address))
   check = subprocess.run([promtool, "check", "metrics"], input=page, text=True,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
   with open(os.path.join(folder, "prometheus.yml"), "w") as config:
@@ -86,7 +97,7 @@ def watch(folder, prometheus, rules, train, programs):
          f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log))
   api = f"http://127.0.0.1:{port}/api/v1"
   first = wait_for(lambda: steps(api))
-  second = wait_for(lambda: next((value for value in [steps(api)] if value > first), None))
+  second = wait_for(lambda: steps_after(api, first))
   alarms = [rule["name"] for group in json.loads(get(f"{api}/rules"))["data"]["groups"]
             for rule in group["rules"]]
   return {"page": page, "check_exit_code": check.returncode, "check_output": check.stdout,
