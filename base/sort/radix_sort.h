@@ -70,7 +70,8 @@ void radix_sort(std::vector<Item>* items, const Keys&... keys) {
     return;
   }
   std::vector<Item> scratch(items->size());
-  // From the last key to the first, each of which keeps the order of those behind it.
+  // Sorts by the last key first. Sorting by an earlier key keeps the order of items with equal
+  // keys.
   const auto sort_backwards = [&](const auto& self, const auto& key, const auto&... rest) -> void {
     if constexpr (sizeof...(rest) > 0) self(self, rest...);
     radix_sort_internal::sort_by(*items, scratch, key);
