@@ -15,18 +15,13 @@ at::Tensor join(const std::vector<at::Tensor>& parts) {
 }  // namespace
 
 FirstIds first_ids(const Batch& batch, int64_t feature) {
-  FirstIds first{at::zeros({batch.size}, at::kLong), at::zeros({batch.size}, at::kBool)};
-  const at::Tensor values = batch.sparse.values.to(at::kCPU).contiguous();
-  const at::Tensor offsets = batch.sparse.offsets.to(at::kCPU).contiguous();
-  const int64_t* const id = values.const_data_ptr<int64_t>();
-  const int64_t* const offset = offsets.const_data_ptr<int64_t>() + feature * batch.size;
-  int64_t* const ids = first.ids.mutable_data_ptr<int64_t>();
-  bool* const present = first.present.mutable_data_ptr<bool>();
-  for (int64_t i = 0; i < batch.size; ++i) {
-    present[i] = offset[i] < offset[i + 1];
-    if (present[i]) ids[i] = id[offset[i]];
-  }
-  return first;
+  const at::Tensor& values = batch.sparse.values;
+  const at::Tensor begins = batch.sparse.offsets.narrow(0, feature * batch.size, batch.size);
+  const at::Tensor ends = batch.sparse.offsets.narrow(0, feature * batch.size + 1, batch.size);
+  if (values.numel() == 0) return {at::zeros_like(begins), at::zeros_like(begins, at::kBool)};
+  const at::Tensor present = begins.lt(ends);
+  // Examples at the end that have no id begin where the values end.
+  return {values.gather(0, begins.clamp_max(values.numel() - 1)).mul(present), present};
 }
 
 void add_example_columns(absl::Span<const Batch> batches, absl::Span<const SliceOptions> slices,

@@ -12,7 +12,8 @@
 namespace millrace {
 
 // Returns the first id that each example of `batch` has for sparse feature `feature`, which is its
-// place in Batch::sparse. REQUIRES: the feature exists.
+// place in Batch::sparse. The tensors are on the device of the batch, and nothing waits for that
+// device. REQUIRES: the feature exists.
 FirstIds first_ids(const Batch& batch, int64_t feature);
 
 // Sets StepResult::groups and StepResult::slices to those of all examples of `batches`, batch after

@@ -26,6 +26,31 @@ TEST(ExampleColumnsTest, FirstIds) {
   EXPECT_TRUE(is(first_ids(batch(), 1).ids, {6, 7}));
 }
 
+TEST(ExampleColumnsTest, ExamplesAtTheEndWithoutIds) {
+  Batch batch;
+  batch.size = 2;
+  batch.sparse.values = at::tensor({4}, at::kLong);
+  batch.sparse.offsets = at::tensor({0, 1, 1}, at::kLong);
+  EXPECT_TRUE(is(first_ids(batch, 0).present, {1, 0}));
+  batch.sparse.values = at::empty({0}, at::kLong);
+  batch.sparse.offsets = at::zeros({3}, at::kLong);
+  EXPECT_TRUE(is(first_ids(batch, 0).present, {0, 0}));
+}
+
+// Tensors of this device have no values that could be read.
+TEST(ExampleColumnsTest, NothingIsRead) {
+  Batch on_device = batch();
+  on_device.sparse.values = on_device.sparse.values.to(at::kMeta);
+  on_device.sparse.offsets = on_device.sparse.offsets.to(at::kMeta);
+  StepResult step;
+  add_example_columns(std::vector<Batch>{on_device, on_device},
+                      std::vector<SliceOptions>{{.name = "b", .feature = 1}}, step);
+  ASSERT_EQ(step.slices.size(), 1);
+  EXPECT_EQ(step.slices[0].ids.sizes(), at::IntArrayRef({4}));
+  EXPECT_EQ(step.slices[0].ids.device(), at::kMeta);
+  EXPECT_EQ(step.slices[0].present.sizes(), at::IntArrayRef({4}));
+}
+
 TEST(ExampleColumnsTest, BatchesAreJoined) {
   Batch with_groups = batch();
   with_groups.group_ids = at::tensor({1, 2}, at::kLong);

@@ -127,8 +127,9 @@ absl::Status MetricSet::update(const StepResult& step) {
   add_loss(step);
   if (!step.predictions.defined()) return absl::OkStatus();
   for (size_t i = 0; i < slices_.size(); ++i) {
-    const FirstIds& first = step.slices[i];
-    slices_[i].add_ids({as_span<int64_t>(first.ids), as_span<bool>(first.present)});
+    const at::Tensor ids = step.slices[i].ids.to(at::kCPU);
+    const at::Tensor present = step.slices[i].present.to(at::kCPU);
+    slices_[i].add_ids({as_span<int64_t>(ids), as_span<bool>(present)});
   }
   for (size_t i = 0; i < tasks_.size(); ++i) update_task(i, step);
   return absl::OkStatus();
@@ -153,8 +154,8 @@ void MetricSet::update_task(size_t task, const StepResult& step) {
                           as_span<int64_t>(groups)};
   for (const std::unique_ptr<Metric>& metric : tasks_[task].metrics) metric->update(input);
   for (size_t i = 0; i < slices_.size(); ++i) {
-    const at::Tensor ids = with_label(step.slices[i].ids);
-    const at::Tensor present = with_label(step.slices[i].present);
+    const at::Tensor ids = with_label(step.slices[i].ids.to(at::kCPU));
+    const at::Tensor present = with_label(step.slices[i].present.to(at::kCPU));
     slices_[i].update(task, input, {as_span<int64_t>(ids), as_span<bool>(present)});
   }
 }
