@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-double auc_of_sorted(absl::Span<const ScoredExample> sorted) {
+double auc_of_sorted(absl::Span<const ScoredExample> sorted, ClassWeights* sums) {
   double area = 0, positives = 0, negatives = 0;
   while (!sorted.empty()) {
     const absl::Span<const ScoredExample> tie = lowest_tie(sorted);
@@ -17,6 +17,7 @@ double auc_of_sorted(absl::Span<const ScoredExample> sorted) {
     negatives += tied.negatives;
     sorted.remove_prefix(tie.size());
   }
+  if (sums != nullptr) *sums = {positives, negatives};
   if (positives == 0 || negatives == 0) return std::numeric_limits<double>::quiet_NaN();
   return area / (positives * negatives);
 }
@@ -30,7 +31,7 @@ std::optional<ThresholdWeights> AucMetric::threshold_weights() const {
   for (int64_t i = 0; i <= ThresholdWeights::kIntervals; ++i) {
     const double threshold = static_cast<double>(i) / ThresholdWeights::kIntervals;
     size_t end = 0;
-    while (end < sorted.size() && sorted[end].prediction <= threshold) ++end;
+    while (i > 0 && end < sorted.size() && sorted[end].prediction <= threshold) ++end;
     const ClassWeights next = sum_classes(sorted.first(end));
     sorted.remove_prefix(end);
     below.positives += next.positives;

@@ -11,8 +11,9 @@
 namespace millrace {
 
 // Returns the area for examples that are sorted by sort_examples(), by the formula of AucMetric.
-// Returns not-a-number without a positive or without a negative.
-double auc_of_sorted(absl::Span<const ScoredExample> sorted);
+// Returns not-a-number without a positive or without a negative. Sets `sums`, if given, to the
+// weights of both classes.
+double auc_of_sorted(absl::Span<const ScoredExample> sorted, ClassWeights* sums = nullptr);
 
 // The probability that a positive example is predicted above a negative one, both drawn by weight:
 //

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "base/status_matchers.h"
 #include "metrics/auc.h"
@@ -33,6 +35,17 @@ TEST(AucBucketsTest, ByHand) {
       metric_of({{0.9f, 0.5f, 0.3f, 0.4f, 0.6f}, {1, 1, 1, 0, 0}, {}}, 2);
   EXPECT_DOUBLE_EQ(metric.compute(), 2.5 / 6);
   EXPECT_DOUBLE_EQ(metric.error_bound(), 3.0 / 12);
+}
+
+TEST(AucBucketsTest, DecisionsAtThresholds) {
+  const AucBucketsMetric metric = metric_of({{0, 0.5f, 0.25f, 1}, {1, 0, 1, 1}, {1, 2, 4, 8}}, 4);
+  const std::optional<ThresholdWeights> weights = metric.threshold_weights();
+  ASSERT_TRUE(weights.has_value());
+  EXPECT_EQ(weights->thresholds, std::vector<double>({0, 0.25, 0.5, 0.75, 1}));
+  EXPECT_EQ(weights->true_positives, std::vector<double>({13, 8, 8, 8, 0}));
+  EXPECT_EQ(weights->false_positives, std::vector<double>({2, 2, 0, 0, 0}));
+  EXPECT_EQ(weights->true_negatives, std::vector<double>({0, 0, 2, 2, 2}));
+  EXPECT_EQ(weights->false_negatives, std::vector<double>({0, 5, 5, 5, 13}));
 }
 
 TEST(AucBucketsTest, OneBucketIsOneHalf) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "metrics/metric_conformance.h"
 
@@ -64,6 +65,31 @@ TEST(AucTest, UndefinedWithoutBothClasses) {
 TEST(AucTest, ScoresNeedNotBeProbabilities) {
   const float infinity = std::numeric_limits<float>::infinity();
   EXPECT_DOUBLE_EQ(auc({{-infinity, -3, 0, 17, infinity}, {0, 0, 1, 0, 1}, {}}), 5.0 / 6);
+}
+
+TEST(AucTest, DecisionsAtThresholds) {
+  AucMetric metric;
+  metric.update(MetricExamples{{0, 0.25f, 0.25f, 1}, {1, 0, 1, 1}, {1, 2, 4, 8}}.all());
+  const std::optional<ThresholdWeights> weights = metric.threshold_weights();
+  ASSERT_TRUE(weights.has_value());
+  ASSERT_EQ(weights->thresholds.size(), 201);
+  const auto expect = [&](size_t i, double true_positives, double false_positives) {
+    EXPECT_DOUBLE_EQ(weights->thresholds[i], static_cast<double>(i) / 200);
+    EXPECT_EQ(weights->true_positives[i], true_positives) << i;
+    EXPECT_EQ(weights->false_positives[i], false_positives) << i;
+    EXPECT_EQ(weights->false_negatives[i], 13 - true_positives) << i;
+    EXPECT_EQ(weights->true_negatives[i], 2 - false_positives) << i;
+  };
+  expect(0, 13, 2);  // predictions of 0, too
+  expect(1, 12, 2);
+  expect(49, 12, 2);
+  expect(50, 8, 0);
+  expect(199, 8, 0);
+  expect(200, 0, 0);
+}
+
+TEST(AucTest, NoDecisionsWithoutBothClasses) {
+  EXPECT_FALSE(AucMetric().threshold_weights().has_value());
 }
 
 TEST(AucTest, OrderDoesNotMatterToTheLastBit) {

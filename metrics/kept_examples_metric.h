@@ -3,7 +3,6 @@
 #define MILLRACE_METRICS_KEPT_EXAMPLES_METRIC_H_
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,15 +21,7 @@ template <typename Example>
 class KeptExamplesMetric : public Metric {
  public:
   void update(const MetricInput& input) override {
-    for (size_t i = 0; i < input.predictions.size(); ++i) {
-      if (input.weight(i) == 0) continue;
-      const std::optional<Example> example = keep(input, i);
-      if (example.has_value()) {
-        examples_.push_back(*example);
-      } else {
-        not_a_number_ = true;
-      }
-    }
+    if (!keep(input, &examples_)) not_a_number_ = true;
   }
 
   void reset() override {
@@ -71,14 +62,15 @@ class KeptExamplesMetric : public Metric {
   }
 
  protected:
-  // Returns true after an example for which keep() returned none: the value is not-a-number.
+  // Returns true after keep() has returned false: the value is not-a-number.
   bool has_not_a_number() const { return not_a_number_; }
   // Returns the examples. Their order has no meaning: compute() may sort them in place.
   std::vector<Example>& examples() const { return examples_; }
 
  private:
-  // Returns what is kept of an example; none if one of its numbers is not-a-number.
-  virtual std::optional<Example> keep(const MetricInput& input, size_t example) const = 0;
+  // Appends to `kept` what is kept of each example of weight above 0. Leaves out an example with a
+  // number that is not-a-number and returns false if there is one.
+  virtual bool keep(const MetricInput& input, std::vector<Example>* kept) const = 0;
   // Returns false for an example that keep() never returns. The default accepts all.
   virtual bool may_keep(const Example& example) const { return true; }
 

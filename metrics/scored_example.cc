@@ -1,25 +1,15 @@
 #include "metrics/scored_example.h"
 
-#include <cmath>
-
 #include "base/sort/radix_sort.h"
 
 namespace millrace {
 
-ScoredExample scored_example(const MetricInput& input, size_t example) {
-  const float label = input.labels[example];
-  const float weight = static_cast<float>(input.weight(example));
-  return {input.predictions[example], std::isnan(label) ? label : label > 0.5f ? weight : -weight};
-}
-
-bool is_number(const ScoredExample& example) {
-  return !std::isnan(example.prediction) && !std::isnan(example.signed_weight);
-}
-
 void sort_examples(std::vector<ScoredExample>* examples) {
-  radix_sort(
-      examples, [](const ScoredExample& example) { return ordered_bits(example.prediction); },
-      [](const ScoredExample& example) { return ordered_bits(example.signed_weight); });
+  const auto prediction = [](const ScoredExample& example) { return example.prediction; };
+  radix_sort(examples,
+             [&](const ScoredExample& example) { return ordered_bits(prediction(example)); });
+  sort_ties(absl::MakeSpan(*examples), prediction,
+            [](const ScoredExample& example) { return example.signed_weight; });
 }
 
 absl::Span<const ScoredExample> lowest_tie(absl::Span<const ScoredExample> sorted) {

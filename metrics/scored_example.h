@@ -2,6 +2,7 @@
 #ifndef MILLRACE_METRICS_SCORED_EXAMPLE_H_
 #define MILLRACE_METRICS_SCORED_EXAMPLE_H_
 
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -27,11 +28,17 @@ struct ClassWeights {
 
 // Returns an example of a batch. The example is positive if its label is above 0.5. If the label is
 // not a number, the signed weight is not a number.
-ScoredExample scored_example(const MetricInput& input, size_t example);
+inline ScoredExample scored_example(const MetricInput& input, size_t example) {
+  const float label = input.labels[example];
+  const float weight = static_cast<float>(input.weight(example));
+  return {input.predictions[example], std::isnan(label) ? label : label > 0.5f ? weight : -weight};
+}
 
 // Returns true if neither the prediction nor the weight is not-a-number. sort_examples() relies
 // on this.
-bool is_number(const ScoredExample& example);
+inline bool is_number(const ScoredExample& example) {
+  return !std::isnan(example.prediction) && !std::isnan(example.signed_weight);
+}
 
 // Sorts by prediction. Equal predictions are sorted by signed weight, so that sums over them have
 // the same bits whatever the order of the examples was. Needs memory for as many examples again.

@@ -10,11 +10,18 @@ double SortedExamplesMetric::compute() const {
   return compute_sorted(examples());
 }
 
-std::optional<ScoredExample> SortedExamplesMetric::keep(const MetricInput& input,
-                                                        size_t example) const {
-  const ScoredExample scored = scored_example(input, example);
-  if (!is_number(scored)) return std::nullopt;
-  return scored;
+bool SortedExamplesMetric::keep(const MetricInput& input, std::vector<ScoredExample>* kept) const {
+  bool are_numbers = true;
+  for (size_t i = 0; i < input.predictions.size(); ++i) {
+    if (input.weight(i) == 0) continue;
+    const ScoredExample example = scored_example(input, i);
+    if (is_number(example)) {
+      kept->push_back(example);
+    } else {
+      are_numbers = false;
+    }
+  }
+  return are_numbers;
 }
 
 }  // namespace millrace

@@ -3,7 +3,7 @@
 #define MILLRACE_METRICS_SORTED_EXAMPLES_METRIC_H_
 
 #include <cstddef>
-#include <optional>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "metrics/kept_examples_metric.h"
@@ -19,7 +19,7 @@ class SortedExamplesMetric : public KeptExamplesMetric<ScoredExample> {
   double compute() const override;
 
  private:
-  std::optional<ScoredExample> keep(const MetricInput& input, size_t example) const override;
+  bool keep(const MetricInput& input, std::vector<ScoredExample>* kept) const override;
   // Returns the value over all examples, which are sorted by sort_examples(). `sorted` may be
   // empty. Called by compute(), except after not-a-number.
   virtual double compute_sorted(absl::Span<const ScoredExample> sorted) const = 0;

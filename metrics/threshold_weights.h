@@ -8,7 +8,8 @@
 namespace millrace {
 
 // Sums of example weights. Element i of each vector is of deciding "positive" for predictions above
-// thresholds[i]. Thresholds are ascending, in [0, 1].
+// thresholds[i]; for threshold 0, of deciding "positive" always, so that a curve begins with recall
+// 1. Thresholds are ascending, in [0, 1].
 struct ThresholdWeights {
   // A metric gives at most 201 thresholds: 0, 1/200, …, 1.
   static constexpr int64_t kIntervals = 200;
@@ -16,8 +17,8 @@ struct ThresholdWeights {
   std::vector<double> thresholds;
   std::vector<double> true_positives, false_positives, true_negatives, false_negatives;
 
-  // Adds a threshold. `positives`, `negatives`: the weights of the examples of each class whose
-  // prediction is at most `threshold`, and of all examples of each class.
+  // Adds a threshold. `positives`, `negatives`: the weights of the examples of each class that are
+  // decided "negative". `all_positives`, `all_negatives`: of all examples of each class.
   void add(double threshold, double positives, double negatives, double all_positives,
            double all_negatives);
 };

@@ -75,6 +75,15 @@ TEST(RadixSortTest, EqualsAComparisonSort) {
   }
 }
 
+TEST(RadixSortTest, TiesAreSortedByAnotherValue) {
+  std::vector<Item> items = {{1, 0.5f, 3}, {1, 0.25f, 2}, {2, 0.75f, 1}, {3, 1, 5}, {3, -1, 4}};
+  const auto group = [](const Item& item) { return item.group; };
+  const auto value = [](const Item& item) { return item.value; };
+  sort_ties(absl::MakeSpan(items), group, value);
+  EXPECT_EQ(places(items), std::vector<size_t>({2, 3, 1, 4, 5}));
+  sort_ties(absl::Span<Item>(), group, value);
+}
+
 TEST(RadixSortTest, EqualItems) {
   std::vector<float> values(3000, 0.25f);
   values[1500] = 0.125f;

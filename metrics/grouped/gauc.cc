@@ -33,11 +33,11 @@ std::optional<GroupedMetric::GroupResult> GaucMetric::compute_group(
   for (const GroupedExample& example : examples) {
     group.push_back({example.prediction, example.value});
   }
-  const ClassWeights sums = sum_classes(group);
+  ClassWeights sums;
+  const double auc = auc_of_sorted(group, &sums);
   if (sums.positives == 0 || sums.negatives == 0) return std::nullopt;
   const bool positives = weight_ == GroupWeight::kPositives;
-  return GroupResult{auc_of_sorted(group),
-                     positives ? sums.positives : sums.positives + sums.negatives};
+  return GroupResult{auc, positives ? sums.positives : sums.positives + sums.negatives};
 }
 
 }  // namespace millrace

@@ -1,7 +1,9 @@
 #include "metrics/grouped/grouped_metric.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "base/sort/radix_sort.h"
@@ -11,12 +13,42 @@ namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
-// Sorts by group, then by prediction, then by value.
+// Returns a hash of 22 bits, which radix_sort() sorts in two passes: the upper bits of the product
+// with 2^64 / the golden ratio (Knuth, "The Art of Computer Programming", volume 3, 6.4).
+uint32_t hash_of_group(int64_t group) {
+  return static_cast<uint32_t>(static_cast<uint64_t>(group) * 0x9e3779b97f4a7c15 >> 42);
+}
+
+// Sorts the examples of one hash by group, then by prediction, then by value. They are sorted by
+// prediction.
+void sort_examples_of_hash(absl::Span<GroupedExample> examples) {
+  const auto in_group = [&](const GroupedExample& example) {
+    return example.group == examples[0].group;
+  };
+  if (!std::all_of(examples.begin(), examples.end(), in_group)) {
+    std::sort(examples.begin(), examples.end(),
+              [](const GroupedExample& a, const GroupedExample& b) {
+                return std::tie(a.group, a.prediction, a.value) <
+                       std::tie(b.group, b.prediction, b.value);
+              });
+    return;
+  }
+  sort_ties(
+      examples, [](const GroupedExample& example) { return example.prediction; },
+      [](const GroupedExample& example) { return example.value; });
+}
+
+// Sorts by the hash of the group, then by group, then by prediction, then by value.
 void sort_examples(std::vector<GroupedExample>* examples) {
   radix_sort(
-      examples, [](const GroupedExample& example) { return ordered_bits(example.group); },
-      [](const GroupedExample& example) { return ordered_bits(example.prediction); },
-      [](const GroupedExample& example) { return ordered_bits(example.value); });
+      examples, [](const GroupedExample& example) { return hash_of_group(example.group); },
+      [](const GroupedExample& example) { return ordered_bits(example.prediction); });
+  const absl::Span<GroupedExample> sorted = absl::MakeSpan(*examples);
+  for (size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
+    const uint32_t hash = hash_of_group(sorted[begin].group);
+    while (end < sorted.size() && hash_of_group(sorted[end].group) == hash) ++end;
+    sort_examples_of_hash(sorted.subspan(begin, end - begin));
+  }
 }
 
 }  // namespace
@@ -34,10 +66,18 @@ bool read_example(ByteReader* reader, GroupedExample* example) {
   return reader->ok() && !std::isnan(example->prediction) && !std::isnan(example->value);
 }
 
-std::optional<GroupedExample> GroupedMetric::keep(const MetricInput& input, size_t example) const {
-  const float prediction = input.predictions[example], value = value_of(input, example);
-  if (std::isnan(prediction) || std::isnan(value) || input.groups.empty()) return std::nullopt;
-  return GroupedExample{input.groups[example], prediction, value};
+bool GroupedMetric::keep(const MetricInput& input, std::vector<GroupedExample>* kept) const {
+  bool are_numbers = true;
+  for (size_t i = 0; i < input.predictions.size(); ++i) {
+    if (input.weight(i) == 0) continue;
+    const float prediction = input.predictions[i], value = value_of(input, i);
+    if (input.groups.empty() || std::isnan(prediction) || std::isnan(value)) {
+      are_numbers = false;
+    } else {
+      kept->push_back({input.groups[i], prediction, value});
+    }
+  }
+  return are_numbers;
 }
 
 double GroupedMetric::compute() const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "base/byte_stream.h"
@@ -56,7 +57,7 @@ class GroupedMetric : public KeptExamplesMetric<GroupedExample> {
       absl::Span<const GroupedExample> examples) const = 0;
 
  private:
-  std::optional<GroupedExample> keep(const MetricInput& input, size_t example) const override;
+  bool keep(const MetricInput& input, std::vector<GroupedExample>* kept) const override;
   bool may_keep(const GroupedExample& example) const override { return is_kept(example.value); }
 };
 

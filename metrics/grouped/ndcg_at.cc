@@ -37,9 +37,10 @@ double NdcgAtMetric::compute_ranking(absl::Span<const Tie> ties, size_t) const {
     const double mean = sum / static_cast<double>(tie.count());
     for (size_t i = 0; i < tie.within(cutoff()); ++i) dcg += mean * discount(tie.first_rank + i);
   }
-  std::sort(gains.begin(), gains.end(), std::greater<>());
+  const size_t shown = std::min(cutoff(), gains.size());
+  std::partial_sort(gains.begin(), gains.begin() + shown, gains.end(), std::greater<>());
   double ideal = 0;
-  for (size_t i = 0; i < std::min(cutoff(), gains.size()); ++i) ideal += gains[i] * discount(i + 1);
+  for (size_t i = 0; i < shown; ++i) ideal += gains[i] * discount(i + 1);
   return dcg / ideal;
 }
 

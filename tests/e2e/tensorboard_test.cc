@@ -99,7 +99,7 @@ TEST_F(TensorBoardTest, ShowsHistogramsCurvesAndHyperParameters) {
                        rows[2][i].get<double>() + rows[3][i].get<double>();
     EXPECT_EQ(all, 100) << "threshold " << i << " of 100 examples";
   }
-  EXPECT_GT(rows[5][0], 0.5) << "recall at threshold 0, of predictions above it";
+  EXPECT_EQ(rows[5][0], 1) << "recall at threshold 0";
   EXPECT_EQ(rows[5][200], 0) << "recall at threshold 1";
   EXPECT_EQ(shown["hparams"]["train.max_steps"], 4);
   EXPECT_EQ(shown["hparams"]["train.model.name"], "deepfm");
