@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "framework/report/named_metrics.h"
 
 namespace millrace {
 namespace {
@@ -106,15 +107,17 @@ std::vector<std::pair<std::string, const SliceMetrics::Slice*>> SliceMetrics::na
 
 void SliceMetrics::compute(absl::Span<const std::string> prefixes,
                            std::map<std::string, double>& values) const {
+  std::vector<NamedMetric> metrics;
   for (const auto& [name, slice] : named_slices()) {
     if (slice->examples == 0) continue;
     values[absl::StrCat(name, "/examples")] = static_cast<double>(slice->examples);
     for (size_t task = 0; task < tasks_; ++task) {
       for (const std::unique_ptr<Metric>& metric : slice->tasks[task]) {
-        values[absl::StrCat(name, "/", prefixes[task], metric->name())] = metric->compute();
+        metrics.push_back({absl::StrCat(name, "/", prefixes[task], metric->name()), metric.get()});
       }
     }
   }
+  compute_metrics(metrics, values);
 }
 
 void SliceMetrics::merge(const Slice& from, Slice& into) {
