@@ -27,10 +27,11 @@ NAN = float("nan")
 
 class Case:
     """Examples. `skip` names metrics that are not compared; without `rankings` those of rankings are
-    not, which try all orders of ties."""
+    not, which try all orders of ties. With `only`, a metric is compared if its name begins so."""
 
-    def __init__(self, name, predictions, labels, weights=None, groups=None, skip=(), rankings=True):
-        self.name, self.skip, self.rankings = name, skip, rankings
+    def __init__(self, name, predictions, labels, weights=None, groups=None, skip=(), rankings=True,
+                 only=""):
+        self.name, self.skip, self.rankings, self.only = name, skip, rankings, only
         self.scores = numpy.array(predictions, dtype=numpy.float32)
         self.labels = numpy.array(labels, dtype=numpy.float32)
         self.weights = None if weights is None else numpy.array(weights, dtype=numpy.float32)
@@ -223,6 +224,8 @@ def values(case):
     for config, function in chosen:
         if any(f'"{name}"' in config for name in case.skip):
             continue
+        if not config.startswith(f'name: "{case.only}'):
+            continue
         value = float(function(examples)) if defined else NAN
         yield f"value {value!r} {config}"
 
@@ -260,6 +263,10 @@ def cases():
     yield Case("all_of_weight_zero", [0.9, 0.2], [1, 0], [0, 0], [1, 1])
     yield Case("groups_of_one", [0.9, 0.2, 0.6, 0.5, 0.3], [1, 0, 1, 0, 1], [1, 2, 1, 0.25, 3],
                [5, 6, 2**62, 2**62, -2**62])
+    grades = numpy.random.default_rng(5)
+    yield Case("graded_labels", grades.random(60, dtype=numpy.float32),
+               grades.choice([0, 0.3, 0.7, 1, 2.5, 4], 60), None, grades.integers(0, 9, 60),
+               only="ndcg@")
     # A mean of predictions takes no label.
     yield Case("nan_label", [0.9, 0.2, 0.6, 0.3], [1, NAN, 0, 1], None, [1, 1, 1, 1],
                skip=("mean",))

@@ -31,7 +31,8 @@ double NdcgAtMetric::compute_ranking(absl::Span<const Tie> ties, size_t) const {
     double sum = 0;
     for (const GroupedExample& example : tie.examples) {
       if (example.value < 0) return std::numeric_limits<double>::quiet_NaN();
-      gains.push_back(gain_ == Gain::kLinear ? example.value : std::exp2(example.value) - 1);
+      const double label = example.value;
+      gains.push_back(gain_ == Gain::kLinear ? label : std::exp2(label) - 1);
       sum += gains.back();
     }
     const double mean = sum / static_cast<double>(tie.count());
