@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "base/log.h"
+#include "base/utf8/characters.h"
 #include "hooks/console/metric_text.h"
 
 namespace millrace {
@@ -43,6 +44,7 @@ std::string bar_text(double share) {
 
 // What stays on a narrow terminal, from the most important on.
 enum Importance {
+  kOfMoreMetrics,
   kOfLogloss,
   kOfExamples,
   kOfNe,
@@ -57,18 +59,31 @@ enum Importance {
   kOfStep
 };
 
+constexpr int kMostDecimals = 4;
+
 // Adds a metric that exists and is finite; the metrics files have the others.
 void add_metric(const std::map<std::string, double>& metrics, const std::string& name,
                 Importance importance, ConsoleLine& line) {
   const auto found = metrics.find(name);
   if (found == metrics.end() || !std::isfinite(found->second)) return;
-  line.add(absl::StrFormat("%s %.4f", name, found->second), importance);
+  line.add(metric_text(name, found->second, kMostDecimals), importance);
 }
 
-// Returns true for "LABEL/auc", and false for the auc of a slice or a span.
-bool is_auc_of_label(absl::string_view name) {
-  return absl::ConsumeSuffix(&name, "/auc") && name.find_first_of("/=") == name.npos &&
-         name != "moving";
+// Returns the label of "LABEL/METRIC"; "" for a metric without one, of a slice or of a span.
+absl::string_view label_of(absl::string_view name) {
+  const size_t end = name.rfind('/');
+  if (end == name.npos) return "";
+  const absl::string_view label = name.substr(0, end);
+  if (label.find_first_of("/=") != label.npos) return "";
+  const bool is_span =
+      label == "moving" || label == "epoch" || label == "window" || label == "total";
+  return is_span ? "" : label;
+}
+
+// Returns true for "METRIC" and "LABEL/METRIC".
+bool is_metric(absl::string_view name, absl::string_view metric) {
+  return name == metric ||
+         (absl::ConsumeSuffix(&name, metric) && !label_of(absl::StrCat(name, metric)).empty());
 }
 
 void add_rows(const std::map<std::string, TableReport>& tables, ConsoleLine& line) {
@@ -94,10 +109,16 @@ void LoggerHook::add_metrics(const std::map<std::string, double>& metrics,
   }
   if (!options_.metrics.empty()) return;
   for (const auto& [name, value] : metrics) {
-    if (name == "auc" || is_auc_of_label(name)) add_metric(metrics, name, kOfAuc, line);
+    if (is_metric(name, "auc")) add_metric(metrics, name, kOfAuc, line);
   }
   if (!logloss_repeats_loss(metrics, 4)) add_metric(metrics, "logloss", kOfLogloss, line);
   add_metric(metrics, "ne", kOfNe, line);
+  for (const std::string& more : options_.more_metrics) {
+    if (more == "auc" || more == "logloss" || more == "ne") continue;
+    for (const auto& [name, value] : metrics) {
+      if (is_metric(name, more)) add_metric(metrics, name, kOfMoreMetrics, line);
+    }
+  }
 }
 
 std::string short_number(double value) {
@@ -246,7 +267,7 @@ void LoggerHook::draw() {
 void LoggerHook::erase() {
   if (drawn_.empty()) return;
   const int64_t columns = width() + 1;
-  const int64_t rows = (static_cast<int64_t>(drawn_.size()) - 1) / columns;
+  const int64_t rows = (static_cast<int64_t>(count_characters(drawn_)) - 1) / columns;
   out_ << '\r';
   if (rows > 0) out_ << "\x1b[" << rows << 'A';
   out_ << (rows > 0 ? "\x1b[J" : "\x1b[K");

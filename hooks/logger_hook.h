@@ -25,9 +25,11 @@ struct LoggerOptions {
   std::function<int64_t()> columns = nullptr;
   // With progress_line: whether warnings are yellow, errors red and evaluations bold.
   bool colors = false;
-  // Metrics on lines of figures, besides the loss. Empty: auc, logloss and ne, and the auc of each
-  // label.
+  // Metrics on lines of figures, besides the loss. Empty: auc, logloss and ne, the auc of each
+  // label, and `more_metrics`.
   std::vector<std::string> metrics = {};
+  // Names of metrics, shown also as "LABEL/NAME".
+  std::vector<std::string> more_metrics = {};
   int64_t max_steps = 0;  // known limits, for the time left; 0: none
   int64_t max_epochs = 0;
   absl::Duration max_elapsed = absl::ZeroDuration();

@@ -89,6 +89,17 @@ TEST_F(LoggerHookTest, EachLabelHasItsAuc) {
               HasSubstr("  loss 1.0000  buy/auc 0.5000  click/auc 0.7500\n"));
 }
 
+TEST_F(LoggerHookTest, MoreMetricsFollow) {
+  LoggerHook hook({.more_metrics = {"auc", "gauc"}}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  Report report;
+  report.metrics = {{"loss", 1},           {"auc", 0.75},          {"gauc", 0.5},
+                    {"click/gauc", 0.125}, {"moving/gauc", 0.25},  {"c=1/gauc", 0.25},
+                    {"mse", 0.5},          {"epoch/click/gauc", 1}};
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
+              HasSubstr("  loss 1.0000  auc 0.7500  click/gauc 0.1250  gauc 0.5000\n"));
+}
+
 TEST_F(LoggerHookTest, LimitsAndTimeLeft) {
   LoggerHook hook({.max_steps = 400, .max_epochs = 2}, out_, clock_);
   // A resumed run: the speed is that of this run alone.

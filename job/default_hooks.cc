@@ -37,6 +37,7 @@ HookPointer make_logger(const DefaultHookParts& parts) {
   options.colors = parts.colors;
   const auto& metrics = parts.config.run().log().metric();
   options.metrics = {metrics.begin(), metrics.end()};
+  options.more_metrics = {train.metric().begin(), train.metric().end()};
   options.max_steps = train.max_steps();
   options.max_epochs = train.max_epochs();
   options.max_elapsed = absl::Seconds(train.max_seconds());

@@ -33,6 +33,10 @@ struct MetricTraits {
   bool ignores_weights = false;
   // Whether lists name the metric with a cutoff, as "ndcg@10".
   MetricCutoff cutoff = MetricCutoff::kNone;
+  // The unit that the console shows after the value, such as "ms". Empty: none.
+  std::string unit = "";
+  // Digits after the decimal point on the console. Its moving line shows at most 4.
+  int decimals = 5;
 };
 
 // Makes a metric. `config` has the name that the metric must have, with the cutoff if there is one,

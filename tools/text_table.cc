@@ -4,33 +4,25 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/utf8/characters.h"
 
 namespace millrace {
-namespace {
-
-// Characters, not bytes, of a text in UTF-8.
-size_t width(const std::string& text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
-}
-
-}  // namespace
-
 std::string TextTable::text() const {
   std::vector<std::string> titles;
   std::vector<size_t> widths;
   for (const Column& column : columns_) {
     titles.push_back(column.title);
-    widths.push_back(width(column.title));
+    widths.push_back(count_characters(column.title));
   }
   for (const auto& row : rows_) {
-    for (size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    for (size_t i = 0; i < widths.size(); ++i)
+      widths[i] = std::max(widths[i], count_characters(row[i]));
   }
   std::string text;
   auto add_line = [&](const std::vector<std::string>& cells) {
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
-      const std::string gap(widths[i] - width(cells[i]), ' ');
+      const std::string gap(widths[i] - count_characters(cells[i]), ' ');
       const bool right = columns_[i].align == kRight;
       absl::StrAppend(&line, i == 0 ? "" : "  ", right ? gap : "", cells[i], right ? "" : gap);
     }

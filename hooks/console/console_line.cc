@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "base/utf8/characters.h"
 
 namespace millrace {
 
@@ -24,14 +25,14 @@ std::string ConsoleLine::text(int64_t width) const {
   const size_t limit = static_cast<size_t>(std::max<int64_t>(width, 0));
   std::vector<Item> items = items_;
   std::string text = joined(items);
-  while (text.size() > limit && items.size() > 1) {
+  while (count_characters(text) > limit && items.size() > 1) {
     const auto least =
         std::min_element(items.rbegin(), items.rend(),
                          [](const Item& a, const Item& b) { return a.importance < b.importance; });
     items.erase(std::next(least).base());
     text = joined(items);
   }
-  return text.substr(0, limit);
+  return std::string(first_characters(text, limit));
 }
 
 std::string ConsoleLine::text() const { return text(std::numeric_limits<int64_t>::max()); }

@@ -23,8 +23,8 @@ class ConsoleLine {
   bool empty() const { return items_.empty(); }
 
   // Returns the items in the order of add(), two spaces between them. While they take more than
-  // `width` bytes, omits the least important item, of equals the last one. Cuts the text of an item
-  // only if it is the one that is left.
+  // `width` characters, omits the least important item, of equals the last one. Cuts the text of an
+  // item only if it is the one that is left.
   std::string text(int64_t width) const;
   // Returns all items.
   std::string text() const;

@@ -34,6 +34,15 @@ TEST(ConsoleLineTest, TheLastItemIsCut) {
   EXPECT_EQ(line().text(-1), "");
 }
 
+TEST(ConsoleLineTest, CharactersAreCounted) {
+  ConsoleLine line;
+  line.add("größe 1", 1);
+  line.add("änderung 2", 0);
+  EXPECT_EQ(line.text(19), "größe 1  änderung 2");
+  EXPECT_EQ(line.text(18), "größe 1");
+  EXPECT_EQ(line.text(3), "grö");
+}
+
 TEST(ConsoleLineTest, ItemsOfAnotherLineFollow) {
   ConsoleLine both = line();
   both.add(line());

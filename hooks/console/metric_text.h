@@ -15,10 +15,14 @@ namespace millrace {
 // that a line need show one of them only.
 bool logloss_repeats_loss(const std::map<std::string, double>& metrics, int decimals);
 
-// Returns `title`, the names and values of metrics with five decimals, and `ending` where it is not
-// empty, each after two spaces: "eval:  auc 0.76700  loss 0.47220  examples 500". Omits a logloss
-// that repeats the loss. Where a line would have more than `columns` bytes, breaks it and begins
-// the next one with two spaces.
+// Returns "NAME VALUE UNIT" with the unit and decimals of MetricTraits, but at most
+// `most_decimals`. `name` may have the label, slice or span of the metric in front.
+std::string metric_text(absl::string_view name, double value, int most_decimals);
+
+// Returns `title`, the metric_text() of each metric, and `ending` where it is not empty, each after
+// two spaces: "eval:  auc 0.76700  loss 0.47220  examples 500". Omits a logloss
+// that repeats the loss. Where a line would have more than `columns` characters, breaks it and
+// begins the next one with two spaces.
 std::string metrics_text(absl::string_view title, const std::map<std::string, double>& metrics,
                          absl::string_view ending,
                          int64_t columns = std::numeric_limits<int64_t>::max());

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "metrics/metric_registry.h"
+
 namespace millrace {
 namespace {
 
@@ -18,6 +22,19 @@ TEST(MetricTextTest, NamesAndValues) {
   const std::map<std::string, double> other = {{"logloss", 0.50001}, {"loss", 0.5}};
   EXPECT_EQ(metrics_text("eval:", other, "examples 7"),
             "eval:  logloss 0.50001  loss 0.50000  examples 7");
+}
+
+MILLRACE_REGISTER_METRIC(test_latency, "a metric with a unit",
+                         [](const CustomConfig&) -> absl::StatusOr<std::unique_ptr<Metric>> {
+                           return absl::UnimplementedError("only its traits are used");
+                         },
+                         {.unit = "ms", .decimals = 1});
+
+TEST(MetricTextTest, UnitAndDecimalsOfTheMetric) {
+  EXPECT_EQ(metric_text("test_latency", 12.345, 4), "test_latency 12.3 ms");
+  EXPECT_EQ(metric_text("c=7/click/test_latency", 12.345, 0), "c=7/click/test_latency 12 ms");
+  EXPECT_EQ(metric_text("click/auc", 0.75, 4), "click/auc 0.7500");
+  EXPECT_EQ(metric_text("c=7/examples", 1200, 4), "c=7/examples 1200");
 }
 
 TEST(MetricTextTest, ALineFitsItsColumns) {
