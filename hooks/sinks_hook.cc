@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "hooks/inspect/tensor_distribution.h"
 
 namespace millrace {
@@ -13,20 +15,27 @@ SinksHook::SinksHook(std::vector<NamedSink> sinks) {
   for (NamedSink& named : sinks) sinks_.push_back({.named = std::move(named)});
 }
 
-void SinksHook::call(absl::FunctionRef<absl::Status(Sink&)> call) {
+absl::Status SinksHook::call(absl::FunctionRef<absl::Status(Sink&)> call) {
+  absl::Status first;
   for (Entry& entry : sinks_) {
     if (entry.failed) continue;
     const absl::Status status = catch_exceptions([&] { return call(*entry.named.sink); });
     if (status.ok()) continue;
     entry.failed = true;
-    MILLRACE_LOG(WARNING) << "sink " << entry.named.name
-                          << " is switched off for the rest of the run: " << status;
+    const absl::Status error = annotate(
+        status,
+        absl::StrCat("sink ", entry.named.name, " is switched off for the rest of the run"));
+    if (!first.ok()) MILLRACE_LOG(WARNING) << error;
+    first.Update(error);
   }
+  return first;
 }
 
 absl::Status SinksHook::start(HookContext& context) {
   for (Entry& entry : sinks_) entry.failed = false;
-  call([&](Sink& sink) { return sink.start(context.progress().step); });
+  start_ = call([&](Sink& sink) { return sink.start(context.progress().step); });
+  // An error returned here would take the other sinks from the run, too.
+  if (!start_.ok()) MILLRACE_LOG(WARNING) << start_.message();
   return absl::OkStatus();
 }
 
@@ -49,23 +58,21 @@ absl::Status SinksHook::after_backward(HookContext& context, const Gradients& gr
 }
 
 absl::Status SinksHook::after_report(HookContext&, const Report& report) {
-  call([&](Sink& sink) { return sink.write_report(report); });
-  return absl::OkStatus();
+  return call([&](Sink& sink) { return sink.write_report(report); });
 }
 
 absl::Status SinksHook::after_evaluate(HookContext&, const EvaluationResult& result) {
-  call([&](Sink& sink) { return sink.write_evaluation(result); });
-  return absl::OkStatus();
+  return call([&](Sink& sink) { return sink.write_evaluation(result); });
 }
 
 absl::Status SinksHook::after_checkpoint(HookContext&, const CheckpointInfo&) {
-  call([](Sink& sink) { return sink.flush(); });
-  return absl::OkStatus();
+  return call([](Sink& sink) { return sink.flush(); });
 }
 
 absl::Status SinksHook::end(HookContext&, const absl::Status&) {
-  call([](Sink& sink) { return sink.flush(); });
-  return absl::OkStatus();
+  absl::Status status = call([](Sink& sink) { return sink.flush(); });
+  status.Update(start_);
+  return status;
 }
 
 }  // namespace millrace

@@ -17,8 +17,9 @@ struct NamedSink {
   std::unique_ptr<Sink> sink;
 };
 
-// Calls the sinks of this rank. A sink that fails is logged once and not called again in this run;
-// the others and the run go on.
+// Calls the sinks of this rank. Does not call a sink again in this run after it failed; the others
+// go on. Events return the errors of the sinks that failed in them, and end() also those of
+// start().
 class SinksHook : public Hook {
  public:
   static constexpr char kName[] = "sinks";
@@ -39,10 +40,12 @@ class SinksHook : public Hook {
     NamedSink named;
     bool failed = false;
   };
-  void call(absl::FunctionRef<absl::Status(Sink&)> call);
+  // Calls each sink that has not failed. Returns the first error, and logs the others.
+  absl::Status call(absl::FunctionRef<absl::Status(Sink&)> call);
   bool wants_distributions() const;
 
   std::vector<Entry> sinks_;
+  absl::Status start_;  // what start() did
 };
 
 }  // namespace millrace

@@ -15,6 +15,7 @@ namespace millrace {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Notes its calls, and fails at one of them.
@@ -57,16 +58,16 @@ class SinksHookTest : public testing::Test {
     sinks.push_back({"second", std::make_unique<NotingSink>(&second_, "", false)});
     return std::make_unique<SinksHook>(std::move(sinks));
   }
-  void run(Hook& hook) {
+  // Returns what each event returned.
+  std::vector<absl::Status> run(Hook& hook) {
     Report report;
     report.steps = 5;
     EvaluationResult result;
     result.set = "eval";
-    EXPECT_OK(hook.start(context_));
-    EXPECT_OK(hook.after_report(context_, report));
-    EXPECT_OK(hook.after_evaluate(context_, result));
-    EXPECT_OK(hook.after_checkpoint(context_, CheckpointInfo()));
-    EXPECT_OK(hook.end(context_, absl::OkStatus()));
+    return {hook.start(context_), hook.after_report(context_, report),
+            hook.after_evaluate(context_, result),
+            hook.after_checkpoint(context_, CheckpointInfo()),
+            hook.end(context_, absl::OkStatus())};
   }
 
   FakeHookContext context_;
@@ -75,7 +76,7 @@ class SinksHookTest : public testing::Test {
 
 TEST_F(SinksHookTest, SinksGetWhatTheHookGets) {
   context_.at.step = 7;
-  run(*make());
+  for (const absl::Status& status : run(*make())) EXPECT_OK(status);
   const auto all = ElementsAre("start 7", "report 5", "evaluation eval", "flush", "flush");
   EXPECT_THAT(first_, all);
   EXPECT_THAT(second_, all);
@@ -86,12 +87,23 @@ TEST_F(SinksHookTest, ASinkThatFailsIsSwitchedOffAlone) {
     first_.clear();
     second_.clear();
     const auto hook = make("report 5", throws);
-    run(*hook);
+    const std::vector<absl::Status> events = run(*hook);
+    for (const size_t ok : {0, 2, 3, 4}) EXPECT_OK(events[ok]);
+    EXPECT_THAT(std::string(events[1].message()),
+                HasSubstr("sink first is switched off for the rest of the run: "));
     EXPECT_THAT(first_, ElementsAre("start 0", "report 5")) << throws;
     EXPECT_EQ(second_.size(), 5u) << throws;
     run(*hook);
     EXPECT_EQ(first_.size(), 4u) << "the next run begins with it";
   }
+}
+
+TEST_F(SinksHookTest, AnErrorAtTheStartIsReturnedAtTheEnd) {
+  const auto hook = make("start 0");
+  const std::vector<absl::Status> events = run(*hook);
+  for (const size_t ok : {0, 1, 2, 3}) EXPECT_OK(events[ok]);
+  EXPECT_THAT(std::string(events[4].message()), HasSubstr("sink first is switched off"));
+  EXPECT_EQ(second_.size(), 5u) << "the other one goes on";
 }
 
 [[maybe_unused]] const bool kSinksHook = register_hook_conformance(
