@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "embedding/embedding_collection.h"
+#include "framework/report/directory_check.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 
@@ -23,18 +24,23 @@ constexpr char kWhere[] = "[millrace.embedding_projector]";
 
 // Returns the rows that were looked up most often, most lookups first; equal ones by their ids.
 std::vector<RowIndex> most_frequent(const RowStore& store, size_t rows) {
-  std::vector<RowIndex> all;
-  for (RowIndex row = 0; row < store.end(); ++row) {
-    if (store.in_use(row)) all.push_back(row);
-  }
   const auto is_before = [&](RowIndex a, RowIndex b) {
     const uint32_t left = store.meta(a).frequency, right = store.meta(b).frequency;
     return left != right ? left > right : store.id(a) < store.id(b);
   };
-  const size_t kept = std::min(rows, all.size());
-  std::partial_sort(all.begin(), all.begin() + static_cast<ptrdiff_t>(kept), all.end(), is_before);
-  all.resize(kept);
-  return all;
+  std::vector<RowIndex> first;  // a heap, the last one on top
+  for (RowIndex row = 0; row < store.end(); ++row) {
+    if (!store.in_use(row)) continue;
+    if (first.size() == rows) {
+      if (!is_before(row, first.front())) continue;
+      std::pop_heap(first.begin(), first.end(), is_before);
+      first.pop_back();
+    }
+    first.push_back(row);
+    std::push_heap(first.begin(), first.end(), is_before);
+  }
+  std::sort_heap(first.begin(), first.end(), is_before);
+  return first;
 }
 
 // Returns the name of a file of a table, whose name may have any characters.
@@ -64,7 +70,7 @@ absl::Status EmbeddingProjectorHook::check(const EmbeddingProjectorConfig& confi
   if (config.table().empty()) {
     errors.add(wrong(kWhere, "table is missing; give table { table: NAME }"));
   }
-  if (config.directory().empty()) errors.add(wrong(kWhere, "directory is empty"));
+  errors.add(check_directory(kWhere, config.directory()));
   std::set<std::string> files;
   for (int i = 0; i < config.table_size(); ++i) {
     const EmbeddingProjectorConfig::Table& table = config.table(i);

@@ -95,6 +95,17 @@ TEST_F(EmbeddingProjectorHookTest, WritesTheRowsThatAreLookedUpMostOften) {
             "  metadata_path: \"projector_items_ids.tsv\"\n}\n");
 }
 
+TEST_F(EmbeddingProjectorHookTest, NoOtherRowIsLookedUpMoreOften) {
+  ASSERT_OK(train("table { table: 'items' rows: 3 }"));
+  auto three = rows("projector_items_ids.tsv");
+  ASSERT_OK(train("table { table: 'items' rows: 1000 }"));
+  auto all = rows("projector_items_ids.tsv");
+  ASSERT_EQ(three.size(), 4);
+  ASSERT_GT(all.size(), 4);
+  all.resize(4);
+  EXPECT_EQ(three, all);
+}
+
 TEST_F(EmbeddingProjectorHookTest, ATableThatIsNotThereIsNamed) {
   EXPECT_THAT(train("table { table: 'itmes' }"),
               StatusIs(absl::StatusCode::kNotFound,
@@ -109,7 +120,7 @@ TEST_F(EmbeddingProjectorHookTest, EachMistakeHasALine) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("table[0]: table is missing"), HasSubstr("rows is 0"),
                              HasSubstr("table[2]: table \"a_b\" has the files"),
-                             HasSubstr("directory is empty"))));
+                             HasSubstr("directory is \"\""))));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "framework/report/directory_check.h"
 #include "proto/hook_configs.pb.h"
 
 namespace millrace {
@@ -28,9 +29,7 @@ int64_t begin_of(absl::string_view name) {
 absl::StatusOr<std::unique_ptr<Hook>> ExampleTraceHook::create(const HookConfig& config,
                                                                const HookResources& resources) {
   const std::string& directory = config.GetExtension(example_trace).directory();
-  if (directory.empty()) {
-    return absl::InvalidArgumentError("[millrace.example_trace].directory is empty");
-  }
+  RETURN_IF_ERROR(check_directory("[millrace.example_trace]", directory));
   return std::make_unique<ExampleTraceHook>(resources.files,
                                             join_path(resources.output_dir, directory));
 }

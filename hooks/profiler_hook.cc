@@ -1,10 +1,12 @@
 #include "hooks/profiler_hook.h"
 
+#include <cstdlib>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "framework/report/directory_check.h"
 #include "hooks/inspect/chrome_trace.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
@@ -28,7 +30,7 @@ absl::Status check(const ProfilerHookConfig& config) {
   errors.add(steps("warmup", config.warmup(), 0));
   errors.add(steps("active", config.active(), 1));
   errors.add(steps("repeat", config.repeat(), 0));
-  if (config.directory().empty()) errors.add(wrong(kWhere, "directory is empty"));
+  errors.add(check_directory(kWhere, config.directory()));
   return errors.status();
 }
 
@@ -38,6 +40,8 @@ absl::StatusOr<std::unique_ptr<Hook>> ProfilerHook::create(const HookConfig& con
                                                            const HookResources& resources) {
   const ProfilerHookConfig& own = config.GetExtension(profiler);
   RETURN_IF_ERROR(check(own));
+  // Keeps what LibTorch's recorder says of its own stages off the standard error; 4: errors alone.
+  setenv("KINETO_LOG_LEVEL", "4", /*overwrite=*/0);
   return std::make_unique<ProfilerHook>(
       resources.files,
       ProfilerHookOptions{.schedule = {.skip_first = own.skip_first(),
@@ -51,6 +55,7 @@ absl::StatusOr<std::unique_ptr<Hook>> ProfilerHook::create(const HookConfig& con
 
 absl::Status ProfilerHook::start(HookContext& context) {
   recorder_.reset();
+  is_traced_ = false;
   if (context.phase() != Phase::kTrain) return absl::OkStatus();
   return prepare(context.rank(), context.progress().step + 1);
 }
@@ -82,6 +87,7 @@ absl::Status ProfilerHook::write(int rank) {
   RETURN_IF_ERROR(write_file_atomically(files_, path, [&](WritableFile& file) {
     return write_chrome_trace({rank, first_step_, last_step_}, events, file);
   }));
+  is_traced_ = true;
   MILLRACE_LOG(INFO) << "trace of steps " << first_step_ << " to " << last_step_ << ": " << path;
   return absl::OkStatus();
 }
@@ -150,6 +156,10 @@ absl::Status ProfilerHook::end(HookContext& context, const absl::Status&) {
       recorder_ != nullptr && point_.phase == TracePhase::kActive && last_step_ >= first_step_;
   const absl::Status status = is_worth_writing ? write(context.rank()) : absl::OkStatus();
   recorder_.reset();
+  if (context.phase() == Phase::kTrain && status.ok() && !is_traced_) {
+    MILLRACE_LOG(WARNING) << "profiler: no trace was written; the run ended after step "
+                          << context.progress().step << ", before the steps to record";
+  }
   return status;
 }
 

@@ -36,7 +36,8 @@ struct ProfilerHookOptions {
 //   data, other hooks
 //
 // docs/profiling.md says where each begins and ends. Outside the steps of a schedule an event costs
-// a comparison. An error in writing drops the trace of that cycle.
+// a comparison. An error in writing drops the trace of that cycle. A training without a trace ends
+// with a warning.
 class ProfilerHook : public Hook {
  public:
   // Under which it is registered.
@@ -74,6 +75,7 @@ class ProfilerHook : public Hook {
   TracePoint point_;                         // of what is recorded
   int64_t first_step_ = 0;                   // of what is recorded
   int64_t last_step_ = 0;                    // that ended; below first_step_: none did
+  bool is_traced_ = false;                   // a trace of this run was written
 };
 
 }  // namespace millrace

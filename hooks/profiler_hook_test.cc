@@ -273,7 +273,7 @@ TEST_F(ProfilerHookTest, WrongConfigurations) {
       {"warmup: -3", "warmup is -3; must be at least 0"},
       {"repeat: -4", "repeat is -4; must be at least 0"},
       {"wait: 9000000000000000000", "wait is 9000000000000000000; must be"},
-      {"directory: ''", "[millrace.profiler]: directory is empty"},
+      {"directory: ''", "[millrace.profiler]: directory is \"\""},
   };
   for (const auto& [config, message] : cases) {
     EXPECT_THAT(create(config), StatusIs(kInvalid, HasSubstr(message))) << config;

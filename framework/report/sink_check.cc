@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/net/http_url.h"
 #include "base/status_macros.h"
+#include "framework/report/directory_check.h"
 #include "framework/report/sink.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
@@ -18,22 +18,6 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kMostPort = 65535;
-
-absl::Status check_directory(const std::string& where, const std::string& directory) {
-  const std::vector<std::string> parts = absl::StrSplit(directory, '/');
-  for (const std::string& part : parts) {
-    if (!part.empty() && part != "." && part != "..") continue;
-    return wrong(where, absl::StrCat("directory is \"", directory,
-                                     "\"; it must be a path below output_dir, such as \"metrics\", "
-                                     "without \".\", \"..\" and double slashes"));
-  }
-  for (const char* own : {"checkpoints", "best", "logs"}) {
-    if (parts[0] != own) continue;
-    return wrong(where, absl::StrCat("directory is \"", directory, "\", which is below ", own,
-                                     ", a directory of Millrace's own; give another one"));
-  }
-  return absl::OkStatus();
-}
 
 absl::Status check_prometheus(const std::string& where, const PrometheusSinkConfig& config) {
   in_addr address;

@@ -37,7 +37,7 @@ TEST(SinkCheckTest, Mistakes) {
   expect("sink { csv { directory: \"/tmp\" } }", "must be a path below output_dir");
   expect("sink { tensorboard { directory: \"a/../..\" } }", "run.sink[0].tensorboard");
   expect("sink { csv { directory: \"./x/\" } }", "without \".\", \"..\" and double slashes");
-  expect("sink { csv { directory: \"checkpoints\" } }", "a directory of Millrace's own");
+  expect("sink { csv { directory: \"checkpoints\" } }", "Millrace's own");
   expect("sink { prometheus { port: 65536 } }", "port is 65536");
   expect("sink { prometheus { port: -1 } }", "port is -1");
   expect("sink { prometheus { address: \"localhost\" } }", "must be an IPv4 address");
@@ -52,7 +52,7 @@ TEST(SinkCheckTest, Mistakes) {
   expect("sink { mlflow { tracking_uri: \"mlruns\" } }", "it must have the form http://HOST:PORT");
   expect_mlflow("timeout_seconds: 0", "timeout_seconds is 0");
   expect_mlflow("experiment: \"\"", "experiment is \"\"");
-  expect_mlflow("directory: \"best\"", "a directory of Millrace's own");
+  expect_mlflow("directory: \"best\"", "Millrace's own");
   expect_mlflow("directory: \"/a\"", "must be a path below output_dir");
   expect_mlflow("directory: \"metrics\"", "which has other files of Millrace");
   expect_mlflow("directory: \"tensorboard\"", "which has other files of Millrace");
