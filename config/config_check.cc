@@ -138,6 +138,9 @@ absl::Status check_evaluation_sets(const TrainConfig& train) {
     const std::string where = entry("train.eval_data", i, set.name());
     errors.add(plain_name(where, set.name()));
     errors.add(untaken(where, set.name(), &names));
+    if (set.name() == "train") {
+      errors.add(wrong(where, "reports of training have this name; give the set another one"));
+    }
     check_metric_list(where + ".metric", set.metric(), &errors);
     if (set.data().has_mix()) {
       errors.add(wrong(where + ".data.mix", "is for training; give each source a set of its own"));

@@ -83,6 +83,13 @@ TEST(ValidateTest, TasksFitTheLabels) {
   EXPECT_THAT(validate(config), StatusIs(kInvalid, HasSubstr("binary_labels: false")));
 }
 
+TEST(ValidateTest, NoEvaluationSetHasTheNameOfTraining) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("train.eval_data[1].name=train", &config));
+  EXPECT_THAT(validate(config), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("train.eval_data[1] \"train\": reports")));
+}
+
 TEST(ValidateTest, MistakesOfAllPartsAreFoundTogether) {
   JobConfig config = valid();
   for (const char* mistake : {"train.max_steps=-1",

@@ -1,5 +1,7 @@
 #include "job/job_check.h"
 
+#include <google/protobuf/descriptor.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -36,6 +38,22 @@ absl::Status check_not_linked(const std::string& name) {
       "\"", name, "\" is a hook of this program; give the hook of the plugin another name"));
 }
 
+// Checks that no message of another hook of this program is given. A hook may read messages of
+// other names.
+absl::Status check_messages(const HookConfig& hook) {
+  FieldErrors errors;
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  hook.GetReflection()->ListFields(hook, &fields);
+  for (const auto* field : fields) {
+    if (!field->is_extension() || field->name() == hook.name()) continue;
+    if (!PartFamily::check("hook", field->name()).ok()) continue;
+    errors.add(absl::InvalidArgumentError(absl::StrCat("[", field->full_name(),
+                                                       "] is the message of hook \"", field->name(),
+                                                       "\", not of \"", hook.name(), "\"")));
+  }
+  return errors.status();
+}
+
 template <typename Configs>
 void check_hooks(absl::string_view where, const Configs& hooks, FieldErrors* errors) {
   for (const HookConfig& hook : hooks) {
@@ -45,6 +63,7 @@ void check_hooks(absl::string_view where, const Configs& hooks, FieldErrors* err
     }
     if (hook.name().empty()) continue;  // validate() refuses it
     errors->add(annotate(PartFamily::check("hook", hook.name()), where));
+    errors->add(annotate(check_messages(hook), where));
   }
 }
 
