@@ -186,10 +186,8 @@ absl::Status MllogHook::write_beginning() {
 absl::Status MllogHook::start(HookContext& context) {
   is_training_ = context.rank() == 0 && context.phase() == Phase::kTrain;
   in_evaluation_ = false;
-  if (!is_training_) {
-    lines_.set_bytes(LineFile::kUnknown);
-    return absl::OkStatus();
-  }
+  if (context.rank() != 0) lines_.set_bytes(LineFile::kUnknown);
+  if (!is_training_) return absl::OkStatus();
   // A run before this one may have ended, or a checkpoint may be of a run without this hook.
   const bool continues = context.progress().step > 0 && lines_.bytes() > 0;
   lines_.begin(continues);

@@ -181,6 +181,25 @@ TEST_F(MllogHookTest, AResumedRunContinuesTheFile) {
   EXPECT_EQ(keys(), before) << "neither the beginning nor the open block is repeated";
 }
 
+TEST_F(MllogHookTest, AnEvaluationBetweenTwoTrainingsKeepsTheFile) {
+  const auto hook = make();
+  {
+    StreamRun run(*hook, 0);
+    run.window(0);
+    run.end();
+  }
+  std::vector<std::string> expected = keys();
+  FakeHookContext evaluation;
+  evaluation.phase_is = Phase::kEvaluate;
+  ASSERT_OK(hook->start(evaluation));
+  ASSERT_OK(hook->end(evaluation, absl::OkStatus()));
+  StreamRun run(*hook, 5);
+  run.window(1);
+  run.end();
+  expected.insert(expected.end(), {"block_start", "run_stop"});
+  EXPECT_EQ(keys(), expected);
+}
+
 TEST_F(MllogHookTest, ACheckpointWithoutTheHookBeginsALog) {
   const auto hook = make();
   StreamRun run(*hook, 5);

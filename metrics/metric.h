@@ -44,27 +44,28 @@ struct MetricInput {
 class Metric {
  public:
   virtual ~Metric() = default;
-  // The name it is reported by: "auc", "logloss", ...
+  // Returns the name in reports: "auc", "logloss", ...
   virtual absl::string_view name() const = 0;
+  // Adds the examples of a batch.
   virtual void update(const MetricInput& input) = 0;
-  // May be called at any time and changes nothing that can be seen. Returns: not-a-number where
+  // Returns the value over all examples. May be called at any time. Returns not-a-number where
   // the metric is undefined (AUC without positives, a mean of nothing) and after a prediction,
   // label or weight that is not a number. A metric that needs groups (MetricTraits) also returns
   // not-a-number after an example without a group.
   virtual double compute() const = 0;
-  // Returns what decisions at thresholds get right and wrong; none from a metric that does not
-  // know it, and where compute() is not-a-number. The default returns none.
+  // Returns the weights of right and wrong decisions at thresholds. Returns none where compute() is
+  // not-a-number, and from a metric without thresholds, as the default does.
   virtual std::optional<ThresholdWeights> threshold_weights() const { return std::nullopt; }
-  // Forgets everything: as if new.
+  // Removes all examples.
   virtual void reset() = 0;
-  // Adds everything another metric has seen, as if it had come after what this one saw (up to the
-  // rounding of sums). REQUIRES: `other` is of the same class as this one.
+  // Adds the examples of another metric, as if update() had added them last, up to the rounding of
+  // sums. REQUIRES: `other` is of the same class as this one.
   virtual void merge(const Metric& other) = 0;
-  // Everything it has seen as bytes, for merge_saved of another process.
+  // Returns the state as bytes for merge_saved(), also of another process.
   virtual std::string save() const = 0;
-  // merge() with what save() of a metric of this class gave; merged into a new one it is the same
-  // to the last bit. Takes no memory beyond the size of `bytes`, whatever they are. Errors:
-  // DataLoss if they are not such bytes; then nothing has changed.
+  // Does what merge() does with the metric of this class whose save() returned `bytes`. A new
+  // metric is then equal to that one to the last bit. Allocates at most memory in proportion to the
+  // size of `bytes`. Errors: DataLoss for other bytes; the metric is unchanged.
   virtual absl::Status merge_saved(absl::string_view bytes) = 0;
 };
 

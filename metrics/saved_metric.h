@@ -12,29 +12,29 @@
 
 namespace millrace {
 
-// All metrics begin with a version and their name, so that bytes of one are never taken for those
-// of another; what follows is the metric's own. A metric whose state is a few sums needs no more
-// than save_sums and merge_saved_sums.
+// The bytes of a saved metric begin with a version and its name, so that another metric refuses
+// them. The metric defines the rest. save_sums() and merge_saved_sums() suffice for a metric whose
+// state is a few sums.
 
-// A writer that stands behind the beginning.
+// Returns a writer that has written the version and the name.
 ByteWriter begin_saved_metric(absl::string_view name);
 
-// A reader that stands behind the beginning; borrows `bytes`.
-// Errors: DataLoss if it is not one, or of another version or metric.
+// Returns a reader that has read the version and the name. Borrows `bytes`. Errors: DataLoss if
+// `bytes` is no saved metric, or is of another version or metric.
 absl::StatusOr<ByteReader> open_saved_metric(absl::string_view name, absl::string_view bytes);
 
-// "the saved metric auc <what>" as a DataLoss error.
+// Returns DataLoss with the message "the saved metric NAME WHAT".
 absl::Status saved_metric_error(absl::string_view name, absl::string_view what);
 
-// Checks that bytes were saved by a metric with the same option as the one that reads them, so that
-// counts of different meaning are not added. Errors: DataLoss naming both values.
+// Checks that the metric that saved the bytes had the same option as the one that reads them:
+// counts of different meaning must not be added. Errors: DataLoss naming both values.
 absl::Status check_saved_option(absl::string_view name, absl::string_view option, double saved,
                                 double own);
 
-// A metric that is so many sums.
+// Returns the bytes of a metric whose state is `sums`.
 std::string save_sums(absl::string_view name, std::initializer_list<double> sums);
 
-// Adds what save_sums gave, in the same order. Errors: DataLoss; then nothing has changed.
+// Adds to `sums` those of save_sums(), in the same order. Errors: DataLoss; the sums are unchanged.
 absl::Status merge_saved_sums(absl::string_view name, absl::string_view bytes,
                               std::initializer_list<double*> sums);
 

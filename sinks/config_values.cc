@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -43,8 +42,7 @@ Value scalar(const Message& message, const FieldDescriptor& field, int index) {
       return get(&Reflection::GetDouble, &Reflection::GetRepeatedDouble);
     case FieldDescriptor::CPPTYPE_FLOAT:
       // The number that was written: 0.1, not the float32 that is nearest to it.
-      return std::strtod(
-          absl::StrCat(get(&Reflection::GetFloat, &Reflection::GetRepeatedFloat)).c_str(), nullptr);
+      return shortest_decimal(get(&Reflection::GetFloat, &Reflection::GetRepeatedFloat));
     case FieldDescriptor::CPPTYPE_BOOL:
       return get(&Reflection::GetBool, &Reflection::GetRepeatedBool);
     case FieldDescriptor::CPPTYPE_ENUM:

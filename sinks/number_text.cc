@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 namespace millrace {
 
@@ -11,6 +12,12 @@ std::string number_text(double value, const NumberWords& words) {
   char buffer[32];
   const std::to_chars_result end = std::to_chars(buffer, buffer + sizeof(buffer), value);
   return std::string(buffer, end.ptr);
+}
+
+double shortest_decimal(float value) {
+  char buffer[32];
+  *std::to_chars(buffer, buffer + sizeof(buffer) - 1, value).ptr = 0;
+  return std::strtod(buffer, nullptr);
 }
 
 }  // namespace millrace

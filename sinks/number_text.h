@@ -16,6 +16,9 @@ struct NumberWords {
 // Returns the shortest decimal number that reads back as `value`, or a word.
 std::string number_text(double value, const NumberWords& words);
 
+// Returns the number that the shortest decimal number for `value` has in float64: 0.1 for 0.1f.
+double shortest_decimal(float value);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_SINKS_NUMBER_TEXT_H_

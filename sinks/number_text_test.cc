@@ -17,5 +17,13 @@ TEST(NumberTextTest, ShortestOrAWord) {
   EXPECT_EQ(number_text(-kInfinity, kWords), "least");
 }
 
+TEST(NumberTextTest, TheDecimalOfAFloat) {
+  EXPECT_EQ(shortest_decimal(0.1f), 0.1);
+  EXPECT_EQ(shortest_decimal(0.1234567f), 0.1234567);
+  EXPECT_EQ(shortest_decimal(16777216.0f), 16777216);
+  EXPECT_EQ(shortest_decimal(std::numeric_limits<float>::infinity()),
+            std::numeric_limits<double>::infinity());
+}
+
 }  // namespace
 }  // namespace millrace

@@ -14,10 +14,9 @@ namespace millrace {
 
 // Appends one JSON object for each event to a file, on rank 0. docs/hooks.md lists the fields;
 // `millrace explain` reads them. Nothing touches the disk before open(): a run that fails before
-// its first step leaves nothing. An older file is gone on with: what earlier runs of the job did
-// stays. Each line reaches the operating system at once, so that a killed process loses none. An
-// error in writing is logged once, and the line is lost; the next event tries again. Used on the
-// trainer's thread.
+// its first step leaves nothing. The lines of earlier runs of the job stay. Each line reaches the
+// operating system at once, so that a killed process loses none. An error in writing is logged
+// once, and the line is lost; the next event tries again. Used on the trainer's thread.
 class JsonlEventLog : public EventLog {
  public:
   // Borrows `files` and `clock`, which says the time of each event.

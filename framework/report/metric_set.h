@@ -19,10 +19,10 @@
 
 namespace millrace {
 
-// What `loss` and `examples` of the steps are of.
+// Which examples StepResult::loss and StepResult::examples count.
 enum class LossScope {
-  kThisRank,   // each rank's own, as in evaluation: merged over ranks they are added up
-  kWholeStep,  // the same on all ranks, as in training: merged over ranks they are rank 0's
+  kThisRank,   // those of this rank, as in evaluation; ranks are added up
+  kWholeStep,  // those of all ranks, as in training; rank 0's values are taken
 };
 
 // The mean loss and, for every task, the named metrics, also of slices. With one task a metric is
@@ -45,14 +45,14 @@ class MetricSet : public RankPart {
   // predictions and labels undefined. Errors: those of check().
   absl::Status update(const StepResult& step);
 
-  // Whether update() could take the step; reads shapes only.
-  // Errors: InvalidArgument if predictions or labels are not [examples, tasks], weights or groups
-  // not [examples], or the step does not have the ids of these slices.
+  // Returns OK if update() can add the step. Reads shapes only. Errors: InvalidArgument if
+  // predictions or labels are not [examples, tasks], weights or groups are not [examples], or the
+  // step does not have the ids of these slices.
   absl::Status check(const StepResult& step) const;
 
-  // Name → value over the steps since the last reset; "loss" is the mean over examples. Of a model
-  // that counts targets it is the sum over tasks of "task/loss", which is the mean over the targets
-  // of the task, and is left out with one task. A task without targets has none.
+  // Returns name → value over the steps since the last reset. "loss" is the mean over examples. Of
+  // a model that counts targets it is the sum over tasks of "task/loss", which is the mean over the
+  // targets of the task, and is left out with one task. A task without targets has none.
   std::map<std::string, double> compute() const;
   // Returns those of the first metric of each task that knows them; task → weights, "" if there is
   // one task. See Metric::threshold_weights().

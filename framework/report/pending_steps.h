@@ -12,16 +12,17 @@
 
 namespace millrace {
 
-// Keeps the tensors of steps and reads them together, so that a step on which nothing is due waits
-// for no device. What comes out is the same, to the last bit, as with each step read at once.
+// Keeps the tensors of steps and reads them together, so that a step without a report waits for no
+// device. The values are equal, to the last bit, to those of steps that are read one by one.
 class PendingSteps {
  public:
-  // So many are kept at most; then they are read, due or not, so that memory is bounded.
+  // The number of steps that are kept at most. add() reads them at the latest then, which bounds
+  // memory.
   static constexpr size_t kMost = 64;
 
-  // Takes a step for `metrics`, and what the model reported with it (as means over steps) for
-  // `values`; not from a rank that had no examples in it. Errors: those of MetricSet::check; the
-  // step then counts nothing.
+  // Keeps a step for `metrics`, and the values that the model reported in it for `values`. A rank
+  // without examples in the step adds no values. Errors: those of MetricSet::check; the step is
+  // left out.
   absl::Status add(const StepResult& step, MetricSet& metrics, ReportedValues& values);
 
   // Reads what is kept into the two.

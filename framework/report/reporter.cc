@@ -19,10 +19,10 @@
 namespace millrace {
 namespace {
 
-// What ranks tell one another of their times since the last report.
+// Names of times since the last report, which ranks exchange.
 constexpr char kSeconds[] = "seconds";
 constexpr char kDataWaitSeconds[] = "data_wait_seconds";
-// And of RankFigures.
+// Names of RankFigures.
 constexpr char kFiguresSeconds[] = "figures_seconds";
 constexpr char kOtherRanks[] = "other_ranks";
 constexpr char kOwners[] = "owners";
@@ -47,7 +47,7 @@ void add_figures(const RankFigures& figures, double seconds, ReportedValues& val
   values.add(kSumsBytes, static_cast<double>(figures.sums_bytes), Reduction::kMean);
 }
 
-// What ranks tell one another of their processes.
+// Names of the figures of processes.
 constexpr char kCpuSeconds[] = "cpu_seconds";
 constexpr char kResidentBytes[] = "resident_bytes";
 constexpr char kMajorFaults[] = "major_faults";

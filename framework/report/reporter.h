@@ -1,4 +1,4 @@
-// Collects between two reports.
+// Collects the figures of a report.
 #ifndef MILLRACE_FRAMEWORK_REPORT_REPORTER_H_
 #define MILLRACE_FRAMEWORK_REPORT_REPORTER_H_
 
@@ -40,10 +40,10 @@ class Reporter {
            absl::Span<const std::unique_ptr<DenseOptimizer>> dense, const SparseOptimizer* sparse,
            std::vector<EmbeddingCollection*> collections, const TrainingClock& clock);
 
-  // What hooks report.
+  // Returns the values that hooks report.
   ReportedValues& values() { return values_; }
 
-  // Histograms for the next report, by name.
+  // Returns the histograms of the next report, by name.
   std::map<std::string, Distribution>& distributions() { return distributions_; }
 
   // Adds an applied step at `position`; its tensors are read later. Errors: those of
@@ -54,12 +54,12 @@ class Reporter {
   // Errors: those of PendingSteps::fold.
   absl::Status fold() { return pending_.fold(metrics_, values_); }
 
-  // What was collected since the last report. Reads the tensors of all steps added. Errors: those
+  // Saves the figures since the last report. Reads the tensors of all steps added. Errors: those
   // of fold.
   absl::Status save_state(ReportState& state);
-  // Replaces it: counts and times by those of `own`, figures by those of all `parts` together.
-  // REQUIRES: the clock is stopped. Errors: DataLoss for damaged parts, InvalidArgument for
-  // other metrics; nothing is collected then.
+  // Replaces the figures since the last report: counts and times by those of `own`, sums by those
+  // of all `parts` together. REQUIRES: the clock is stopped. Errors: DataLoss for damaged parts,
+  // InvalidArgument for other metrics; the figures are then empty.
   absl::Status load_state(const ReportState& own, absl::Span<const ReportState* const> parts);
 
   // Steps since the last report.
