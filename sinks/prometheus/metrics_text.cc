@@ -1,5 +1,8 @@
 #include "sinks/prometheus/metrics_text.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "sinks/number_text.h"
@@ -47,18 +50,36 @@ void PrometheusMetrics::count(const std::string& family, const char* help,
   families_.try_emplace(family, Family{kCounter, help, {}}).first->second.samples[labels] += more;
 }
 
+void PrometheusMetrics::start(int64_t first_step) {
+  // A run that resumes does not know its progress before the first report.
+  last_ = first_step == 0 ? std::optional(Progress{}) : std::nullopt;
+}
+
+void PrometheusMetrics::add_progress(const Report& report) {
+  const Progress& now = report.progress;
+  const Progress last = std::exchange(last_, now).value_or(now);
+  count("millrace_steps_total", "Updates applied since the process started.", "",
+        static_cast<double>(report.steps));
+  count("millrace_examples_total", "Examples of these updates, of all ranks.", "",
+        static_cast<double>(report.examples));
+  count("millrace_skipped_steps_total", "Steps refused as non-finite since the process started.",
+        "", static_cast<double>(std::max<int64_t>(0, now.skipped_steps - last.skipped_steps)));
+  count("millrace_training_seconds_total", "Time spent training since the process started.", "",
+        std::max(0.0, absl::ToDoubleSeconds(now.elapsed - last.elapsed)));
+  set("millrace_progress_steps", kGauge, "Updates applied, over all resumes.", "",
+      static_cast<double>(now.step));
+  set("millrace_progress_examples", kGauge, "Examples of all ranks, over all resumes.", "",
+      static_cast<double>(now.examples));
+  set("millrace_progress_skipped_steps", kGauge, "Steps refused, over all resumes.", "",
+      static_cast<double>(now.skipped_steps));
+  set("millrace_progress_seconds", kGauge, "Time spent training, over all resumes.", "",
+      absl::ToDoubleSeconds(now.elapsed));
+  set("millrace_epoch", kGauge, "Epochs finished.", "", static_cast<double>(now.epoch));
+  set("millrace_window", kGauge, "Windows finished.", "", static_cast<double>(now.window));
+}
+
 void PrometheusMetrics::add(const Report& report, absl::Time now) {
-  const Progress& progress = report.progress;
-  set("millrace_steps_total", kCounter, "Updates applied, over all resumes.", "",
-      static_cast<double>(progress.step));
-  set("millrace_examples_total", kCounter, "Examples of these updates, of all ranks.", "",
-      static_cast<double>(progress.examples));
-  set("millrace_skipped_steps_total", kCounter, "Steps refused as non-finite.", "",
-      static_cast<double>(progress.skipped_steps));
-  set("millrace_epoch", kGauge, "Epochs finished.", "", static_cast<double>(progress.epoch));
-  set("millrace_window", kGauge, "Windows finished.", "", static_cast<double>(progress.window));
-  set("millrace_training_seconds_total", kCounter, "Time spent training, over all resumes.", "",
-      absl::ToDoubleSeconds(progress.elapsed));
+  add_progress(report);
   set("millrace_examples_per_second", kGauge, "Examples per second since the report before.", "",
       report.examples_per_second);
   set("millrace_data_wait_ratio", kGauge, "Share of the time in which training waited for data.",

@@ -23,6 +23,11 @@ void PrometheusSink::publish() {
   page_ = std::move(page);
 }
 
+absl::Status PrometheusSink::start(int64_t first_step) {
+  metrics_.start(first_step);
+  return absl::OkStatus();
+}
+
 absl::Status PrometheusSink::write_report(const Report& report) {
   metrics_.add(report, clock_.now());
   publish();

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_SINKS_PROMETHEUS_PROMETHEUS_SINK_H_
 #define MILLRACE_SINKS_PROMETHEUS_PROMETHEUS_SINK_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,7 @@ class PrometheusSink : public Sink {
   static absl::StatusOr<std::unique_ptr<PrometheusSink>> create(const std::string& address,
                                                                 int port, Clock& clock);
 
+  absl::Status start(int64_t first_step) override;
   absl::Status write_report(const Report& report) override;
   absl::Status write_evaluation(const EvaluationResult& result) override;
 
