@@ -65,8 +65,8 @@ TEST_F(PrometheusTest, PrometheusScrapesAJob) {
   const std::string page = shown["page"];
   EXPECT_THAT(page, HasSubstr("millrace_metric{set=\"train\",metric=\"auc\"}"));
   EXPECT_THAT(page, HasSubstr("millrace_resident_memory_bytes "));
-  EXPECT_THAT(shown["alarms"],
-              UnorderedElementsAre("MillraceStale", "MillraceLossJump", "MillraceRefusedSteps"));
+  EXPECT_THAT(shown["alarms"], UnorderedElementsAre("MillraceDown", "MillraceStale",
+                                                    "MillraceLossJump", "MillraceRefusedSteps"));
 }
 
 TEST_F(PrometheusTest, AlarmsFireWhenTheyMustAndOnlyThen) {
