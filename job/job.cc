@@ -429,8 +429,8 @@ class JobBuilder {
     parts.has_evaluation_sets = has_evaluation_sets_;
     parts.has_dynamic_sources = reloads_;
     parts.train_windows = windows_;
-    ASSIGN_OR_RETURN(std::vector<NamedSink> sinks,
-                     make_sinks(config_, resources_.files, collectives_->rank()));
+    ASSIGN_OR_RETURN(auto sinks, make_sinks(config_, resources_.files, collectives_->rank(),
+                                            collectives_->world_size()));
     parts.sinks = &sinks;
     for (const DefaultHook& hook : default_hooks()) {
       std::unique_ptr<Hook> made = hook.make(parts);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "framework/report/sink.h"
+#include "framework/report/sink_check.h"
 #include "proto/config_reader.h"
 #include "sinks/config_values.h"
 #include "sinks/csv/csv_sink.h"
@@ -94,7 +95,8 @@ class Factory {
 }  // namespace
 
 absl::StatusOr<std::vector<NamedSink>> make_sinks(const JobConfig& config, FileSystem& files,
-                                                  int rank) {
+                                                  int rank, int ranks) {
+  RETURN_IF_ERROR(check_sink_ports(config.run(), ranks));
   const Factory factory(config, files, rank);
   const auto& configs = config.run().sink();
   std::vector<NamedSink> sinks;

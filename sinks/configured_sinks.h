@@ -11,11 +11,12 @@
 
 namespace millrace {
 
-// Makes the sinks of rank `rank`: run.sink, and a TensorBoard sink if run.report.tensorboard is
-// true and run.sink has none. Borrows `files`. Errors: a sink's error, with its place in the
-// configuration.
+// Makes the sinks of rank `rank` of `ranks`: run.sink, and a TensorBoard sink if
+// run.report.tensorboard is true and run.sink has none. Borrows `files`. Errors: a sink's error,
+// with its place in the configuration; InvalidArgument if ports do not suffice for `ranks` ranks
+// (check_sink_ports()).
 absl::StatusOr<std::vector<NamedSink>> make_sinks(const JobConfig& config, FileSystem& files,
-                                                  int rank);
+                                                  int rank, int ranks);
 
 }  // namespace millrace
 

@@ -27,7 +27,7 @@ class ConfiguredSinksTest : public testing::Test {
   absl::StatusOr<std::vector<NamedSink>> make(const std::string& run, int rank = 0) {
     JobConfig config;
     EXPECT_OK(parse_text("run {" + run + "}", "the test", &config));
-    return make_sinks(config, files_, rank);
+    return make_sinks(config, files_, rank, /*ranks=*/2);
   }
   std::vector<std::string> names(const std::string& run, int rank = 0) {
     std::vector<std::string> names;
@@ -99,13 +99,20 @@ TEST_F(ConfiguredSinksTest, AnOccupiedPortIsNamed) {
                              HasSubstr("choose another port"))));
 }
 
+TEST_F(ConfiguredSinksTest, APortThatARankDoesNotHaveIsNamed) {
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(make("sink { prometheus { port: 65535 } ranks: ALL }", rank).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at most 65534")));
+  }
+}
+
 // Whatever call of the file system fails, as on a full disk, the hook goes on, and what the other
 // sink writes is whole.
 TEST_F(ConfiguredSinksTest, AFullDiskSwitchesOffOneSink) {
   JobConfig config;
   ASSERT_OK(parse_text("run { output_dir: 'o' sink { csv {} } }", "the test", &config));
   const auto run = [&](FileSystem& files) {
-    auto sinks = make_sinks(config, files, 0);
+    auto sinks = make_sinks(config, files, 0, 1);
     ASSERT_OK(sinks.status());
     SinksHook hook(*std::move(sinks));
     FakeHookContext context;

@@ -2,7 +2,9 @@
 
 #include <arpa/inet.h>
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,11 +86,38 @@ std::string place_of(const SinkConfig& config) {
     case SinkConfig::kCsv:
     case SinkConfig::kTensorboard:
     case SinkConfig::kMlflow: return absl::StrCat("directory ", directory_of(config));
-    case SinkConfig::kPrometheus:
-      if (config.prometheus().port() == 0) return "";
-      return absl::StrCat("port ", config.prometheus().port());
     default: return "";
   }
+}
+
+// The ports of a Prometheus sink on one address.
+struct Ports {
+  uint32_t address;  // INADDR_ANY: all of the machine
+  int64_t first, last;
+
+  bool overlap(const Ports& other) const {
+    const bool same_address =
+        address == other.address || address == INADDR_ANY || other.address == INADDR_ANY;
+    return same_address && first <= other.last && other.first <= last;
+  }
+};
+
+// Returns the ports of a sink in a job of `ranks` ranks; none if they are not fixed.
+std::optional<Ports> ports_of(const SinkConfig& config, int ranks) {
+  const PrometheusSinkConfig& prometheus = config.prometheus();
+  in_addr address;
+  if (!config.has_prometheus() || prometheus.port() == 0 ||
+      inet_pton(AF_INET, prometheus.address().c_str(), &address) != 1) {
+    return std::nullopt;
+  }
+  const int64_t first = prometheus.port();
+  const int64_t last = config.ranks() == SinkConfig::ALL ? first + ranks - 1 : first;
+  return Ports{address.s_addr, first, last};
+}
+
+std::string to_text(const Ports& ports) {
+  return ports.first == ports.last ? absl::StrCat("port ", ports.first)
+                                   : absl::StrCat("ports ", ports.first, " to ", ports.last);
 }
 
 // Checks that sinks of other kinds do not write to the directory of an MLflow sink.
@@ -120,6 +149,30 @@ absl::Status check_sinks(const RunConfig& run) {
     if (first) continue;
     errors.add(wrong(where, absl::StrCat(other->second, " writes to ", place,
                                          " as well; give another one or remove a sink")));
+  }
+  errors.add(check_sink_ports(run, 1));
+  return errors.status();
+}
+
+absl::Status check_sink_ports(const RunConfig& run, int ranks) {
+  FieldErrors errors;
+  for (int i = 0; i < run.sink_size(); ++i) {
+    const std::optional<Ports> ports = ports_of(run.sink(i), ranks);
+    if (!ports.has_value()) continue;
+    const std::string where = absl::StrCat("run.sink[", i, "].prometheus");
+    // check_prometheus() reports a first port that is too large.
+    if (ports->first <= kMostPort && ports->last > kMostPort) {
+      errors.add(wrong(
+          where, absl::StrCat("port is ", ports->first, ", so that ", ranks, " ranks need ",
+                              to_text(*ports), "; it must be at most ", kMostPort - ranks + 1)));
+    }
+    for (int k = 0; k < i; ++k) {
+      const std::optional<Ports> other = ports_of(run.sink(k), ranks);
+      if (!other.has_value() || !ports->overlap(*other)) continue;
+      errors.add(
+          wrong(where, absl::StrCat("run.sink[", k, "] has ", to_text(*other), ", this sink ",
+                                    to_text(*ports), "; give it other ports or another address")));
+    }
   }
   return errors.status();
 }

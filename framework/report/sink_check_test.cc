@@ -42,7 +42,9 @@ TEST(SinkCheckTest, Mistakes) {
   expect("sink { prometheus { port: -1 } }", "port is -1");
   expect("sink { prometheus { address: \"localhost\" } }", "must be an IPv4 address");
   expect("sink { csv {} } sink { csv {} }", "run.sink[1]: run.sink[0] writes to directory metrics");
-  expect("sink { prometheus {} } sink { prometheus {} }", "writes to port 9464 as well");
+  expect("sink { prometheus {} } sink { prometheus {} }",
+         "run.sink[1].prometheus: run.sink[0] has port 9464, this sink port 9464; give it other "
+         "ports or another address");
   expect("sink { mlflow {} }", "run.sink[0].mlflow: tracking_uri is missing");
   const auto expect_mlflow = [&](const std::string& fields, const std::string& what) {
     expect("sink { mlflow { tracking_uri: \"http://a\" " + fields + " } }", what);
@@ -61,6 +63,43 @@ TEST(SinkCheckTest, Mistakes) {
   expect_mlflow("directory: \"a\" } } sink { csv { directory: \"a\"",
                 "run.sink[1]: run.sink[0] has a queue in directory a; give another one");
   expect("sink { custom { name: \"none\" } }", "run.sink[0].custom: no sink \"none\"");
+}
+
+absl::Status check_ports(const std::string& sinks, int ranks) {
+  JobConfig config;
+  EXPECT_OK(parse_text("run {" + sinks + "}", "the test", &config));
+  return check_sink_ports(config.run(), ranks);
+}
+
+TEST(SinkCheckTest, EachRankHasAPort) {
+  const std::string last = "sink { prometheus { port: 65535 } ranks: ALL }";
+  EXPECT_OK(check_ports(last, 1));
+  EXPECT_OK(check_ports("sink { prometheus { port: 65534 } ranks: ALL }", 2));
+  EXPECT_OK(check_ports("sink { prometheus { port: 65535 } }", 2));
+  EXPECT_THAT(check_ports(last, 2),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("run.sink[0].prometheus: port is 65535, so that 2 ranks need "
+                                 "ports 65535 to 65536; it must be at most 65534")));
+}
+
+TEST(SinkCheckTest, NoPortIsThatOfTwoSinks) {
+  const auto two = [](const std::string& first, const std::string& second, int ranks) {
+    return check_ports(
+        "sink { prometheus { port: " + first + " } sink { prometheus { port: " + second + " }",
+        ranks);
+  };
+  const auto overlap = [](const std::string& what) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
+  };
+  EXPECT_THAT(two("9464 } ranks: ALL", "9465 } ranks: ALL", 2),
+              overlap("run.sink[1].prometheus: run.sink[0] has ports 9464 to 9465, this sink ports "
+                      "9465 to 9466"));
+  EXPECT_THAT(two("9465 }", "9464 } ranks: ALL", 2), overlap("run.sink[0] has port 9465"));
+  EXPECT_THAT(two("9464 address: '0.0.0.0' }", "9464 }", 1), overlap("run.sink[0] has port 9464"));
+  EXPECT_OK(two("9464 } ranks: ALL", "9465 } ranks: ALL", 1));
+  EXPECT_OK(two("9464 } ranks: ALL", "9466 } ranks: ALL", 2));
+  EXPECT_OK(two("9464 }", "9464 address: '127.0.0.2' }", 1));
+  EXPECT_OK(two("0 } ranks: ALL", "0 } ranks: ALL", 2));
 }
 
 }  // namespace

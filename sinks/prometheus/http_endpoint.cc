@@ -56,6 +56,10 @@ absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::start(
     return absl::InvalidArgumentError(
         absl::StrCat("\"", options.address, "\" is no IPv4 address; give one such as 127.0.0.1"));
   }
+  if (options.port < 0 || options.port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("port is ", options.port, "; it must be from 0 to 65535"));
+  }
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return unavailable(options, "making a socket for");
   const int on = 1;

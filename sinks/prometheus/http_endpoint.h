@@ -29,7 +29,7 @@ class HttpEndpoint {
  public:
   // `page` returns the text of the page; the thread of the endpoint calls it. Errors: Unavailable,
   // naming address and port, if the port is taken or this machine does not have the address;
-  // InvalidArgument if the address is not an IPv4 address.
+  // InvalidArgument if the address is not an IPv4 address or the port is above 65535.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> start(HttpEndpointOptions options,
                                                              std::function<std::string()> page);
   // Ends the thread. A client that is being answered may get a part of the answer.

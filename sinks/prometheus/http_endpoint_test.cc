@@ -103,6 +103,8 @@ TEST_F(HttpEndpointTest, WhatCannotBeListenedOnIsAnError) {
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("203.0.113.1")));
   EXPECT_THAT(HttpEndpoint::start({.address = "localhost"}, nullptr).status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(HttpEndpoint::start({.port = 65536}, nullptr).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("port is 65536")));
 }
 
 }  // namespace
