@@ -3,12 +3,14 @@
 #include <arpa/inet.h>
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/net/http_url.h"
 #include "base/status_macros.h"
 #include "framework/report/directory_check.h"
@@ -80,14 +82,24 @@ std::string directory_of(const SinkConfig& config) {
   }
 }
 
-// Returns where a sink writes; "" if nothing else can write there.
-std::string place_of(const SinkConfig& config) {
-  switch (config.kind_case()) {
-    case SinkConfig::kCsv:
-    case SinkConfig::kTensorboard:
-    case SinkConfig::kMlflow: return absl::StrCat("directory ", directory_of(config));
-    default: return "";
+// Returns true if the sink writes to `directory`, also if it is that of one rank.
+bool writes_to(const SinkConfig& config, absl::string_view directory) {
+  const std::string own = directory_of(config);
+  if (directory == own) return true;
+  if (config.ranks() != SinkConfig::ALL ||
+      !absl::ConsumePrefix(&directory, absl::StrCat(own, "/rank-"))) {
+    return false;
   }
+  int rank = 0;
+  return absl::SimpleAtoi(directory, &rank) && rank >= 0 && absl::StrCat(rank) == directory;
+}
+
+// Returns the directory that both sinks write to; "" if there is none.
+std::string shared_directory(const SinkConfig& one, const SinkConfig& other) {
+  const std::string first = directory_of(one), second = directory_of(other);
+  if (first.empty() || second.empty()) return "";
+  if (writes_to(one, second)) return second;
+  return writes_to(other, first) ? first : "";
 }
 
 // The ports of a Prometheus sink on one address.
@@ -124,8 +136,8 @@ std::string to_text(const Ports& ports) {
 absl::Status check_queue_directory(const RunConfig& run, int mlflow) {
   FieldErrors errors;
   for (int i = 0; i < run.sink_size(); ++i) {
-    const std::string directory = directory_of(run.sink(i));
-    if (run.sink(i).has_mlflow() || directory != directory_of(run.sink(mlflow))) continue;
+    const std::string directory = shared_directory(run.sink(i), run.sink(mlflow));
+    if (run.sink(i).has_mlflow() || directory.empty()) continue;
     errors.add(wrong(absl::StrCat("run.sink[", i, "]"),
                      absl::StrCat("run.sink[", mlflow, "] has a queue in directory ", directory,
                                   "; give another one")));
@@ -137,18 +149,16 @@ absl::Status check_queue_directory(const RunConfig& run, int mlflow) {
 
 absl::Status check_sinks(const RunConfig& run) {
   FieldErrors errors;
-  std::map<std::string, std::string> places;  // kind and place → the sink that has it
   for (int i = 0; i < run.sink_size(); ++i) {
     const std::string where = absl::StrCat("run.sink[", i, "]");
     errors.add(check_sink(where, run.sink(i)));
     if (run.sink(i).has_mlflow()) errors.add(check_queue_directory(run, i));
-    const std::string place = place_of(run.sink(i));
-    if (place.empty()) continue;
-    const auto [other, first] =
-        places.try_emplace(absl::StrCat(run.sink(i).kind_case(), place), where);
-    if (first) continue;
-    errors.add(wrong(where, absl::StrCat(other->second, " writes to ", place,
-                                         " as well; give another one or remove a sink")));
+    for (int k = 0; k < i; ++k) {
+      const std::string directory = shared_directory(run.sink(k), run.sink(i));
+      if (directory.empty() || run.sink(k).kind_case() != run.sink(i).kind_case()) continue;
+      errors.add(wrong(where, absl::StrCat("run.sink[", k, "] writes to directory ", directory,
+                                           " as well; give another one or remove a sink")));
+    }
   }
   errors.add(check_sink_ports(run, 1));
   return errors.status();

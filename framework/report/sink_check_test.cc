@@ -65,6 +65,28 @@ TEST(SinkCheckTest, Mistakes) {
   expect("sink { custom { name: \"none\" } }", "run.sink[0].custom: no sink \"none\"");
 }
 
+TEST(SinkCheckTest, DirectoriesOfRanksAreNotThoseOfOtherSinks) {
+  const auto refused = [](const std::string& what) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
+  };
+  const std::string all = "sink { csv { directory: \"m\" } ranks: ALL }";
+  const auto csv = [](const std::string& directory) {
+    return "sink { csv { directory: \"" + directory + "\" } }";
+  };
+  EXPECT_THAT(check(all + csv("m/rank-0")), refused("run.sink[1]: run.sink[0] writes to directory "
+                                                    "m/rank-0 as well"));
+  EXPECT_THAT(check(csv("m/rank-12") + all), refused("writes to directory m/rank-12 as well"));
+  const std::string queue =
+      "sink { mlflow { tracking_uri: \"http://a\" directory: \"m\" } ranks: ALL }";
+  EXPECT_THAT(check(queue + csv("m/rank-1")),
+              refused("run.sink[1]: run.sink[0] has a queue in directory m/rank-1"));
+  EXPECT_OK(check(all + csv("m/rank-01")));
+  EXPECT_OK(check(all + csv("m/rank-0/other")));
+  EXPECT_OK(check(all + csv("m/rank-")));
+  EXPECT_OK(check(csv("m") + csv("m/rank-0")));
+  EXPECT_OK(check(all + "sink { tensorboard { directory: \"m/rank-0\" } }"));
+}
+
 absl::Status check_ports(const std::string& sinks, int ranks) {
   JobConfig config;
   EXPECT_OK(parse_text("run {" + sinks + "}", "the test", &config));
