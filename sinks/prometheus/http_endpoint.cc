@@ -94,13 +94,13 @@ HttpEndpoint::~HttpEndpoint() {
   for (const int descriptor : {listener_, waker_read_, waker_write_}) ::close(descriptor);
 }
 
-bool HttpEndpoint::wait(int socket, short events, absl::Time deadline) const {
+bool HttpEndpoint::wait(int socket, short events, absl::Duration deadline) const {
   pollfd polled[] = {{socket, events, 0}, {waker_read_, POLLIN, 0}};
   for (;;) {
     const int64_t left =
-        deadline == absl::InfiniteFuture()
+        deadline == absl::InfiniteDuration()
             ? -1
-            : std::max<int64_t>(0, absl::ToInt64Milliseconds(deadline - absl::Now()));
+            : std::max<int64_t>(0, absl::ToInt64Milliseconds(deadline - options_.clock->elapsed()));
     const int ready = ::poll(polled, 2, static_cast<int>(left));
     if (ready < 0 && errno == EINTR) continue;
     return ready > 0 && polled[1].revents == 0;
@@ -109,7 +109,7 @@ bool HttpEndpoint::wait(int socket, short events, absl::Time deadline) const {
 
 void HttpEndpoint::serve() {
   block_signals();
-  while (wait(listener_, POLLIN, absl::InfiniteFuture())) {
+  while (wait(listener_, POLLIN, absl::InfiniteDuration())) {
     const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0) {
       // The connection stays in the queue if no descriptor is free, and poll() returns at once.
@@ -122,7 +122,7 @@ void HttpEndpoint::serve() {
 }
 
 void HttpEndpoint::serve_client(int client) const {
-  const absl::Time deadline = absl::Now() + options_.client_timeout;
+  const absl::Duration deadline = options_.clock->elapsed() + options_.client_timeout;
   std::string head;
   while (head.find(kEnd) == head.npos && head.size() <= kMostRequestBytes) {
     if (!wait(client, POLLIN, deadline)) return;

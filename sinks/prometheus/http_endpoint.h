@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 
 namespace millrace {
 
@@ -19,6 +20,7 @@ struct HttpEndpointOptions {
   std::string content_type = "text/plain; version=0.0.4; charset=utf-8";
   // A client that takes longer to send its request, or to take the answer, is disconnected.
   absl::Duration client_timeout = absl::Seconds(2);
+  const Clock* clock = &Clock::real();  // lives longer than the endpoint
 };
 
 // Serves one page over HTTP/1.1 until the object is destroyed. A background thread answers one
@@ -48,7 +50,8 @@ class HttpEndpoint {
   std::string answer(const std::string& head) const;
   // Waits until `events` of a socket or the end of the endpoint. Returns false at the end, after an
   // error and after the time that a client has.
-  bool wait(int socket, short events, absl::Time deadline) const;
+  // `deadline`: of clock->elapsed(), which does not jump as the time of day may.
+  bool wait(int socket, short events, absl::Duration deadline) const;
 
   const HttpEndpointOptions options_;
   const std::function<std::string()> page_;

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -47,8 +48,9 @@ class Client {
 
 class HttpEndpointTest : public testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(endpoint_, HttpEndpoint::start({.client_timeout = absl::Milliseconds(300)},
+  void SetUp() override { start(absl::Seconds(20)); }
+  void start(absl::Duration client_timeout) {
+    ASSERT_OK_AND_ASSIGN(endpoint_, HttpEndpoint::start({.client_timeout = client_timeout},
                                                         [this] { return page_; }));
   }
   std::string ask(const std::string& request) {
@@ -79,6 +81,7 @@ TEST_F(HttpEndpointTest, RefusesOtherRequests) {
 }
 
 TEST_F(HttpEndpointTest, ASlowClientDoesNotHoldUpOthers) {
+  start(absl::Milliseconds(300));
   Client silent(endpoint_->port());
   Client slow(endpoint_->port());
   slow.send("GET /met");
@@ -86,7 +89,30 @@ TEST_F(HttpEndpointTest, ASlowClientDoesNotHoldUpOthers) {
   EXPECT_EQ(slow.receive(), "");
 }
 
+// A clock that is set back by an hour each time that somebody reads the time of day.
+class SetBackClock : public Clock {
+ public:
+  absl::Time now() const override { return real().now() - absl::Hours(++reads_); }
+  absl::Duration elapsed() const override { return real().elapsed(); }
+  void sleep(absl::Duration duration) override { real().sleep(duration); }
+
+ private:
+  mutable std::atomic<int> reads_ = 0;
+};
+
+TEST(HttpEndpointClockTest, AClockThatIsSetBackGivesASlowClientNoTime) {
+  const SetBackClock clock;
+  ASSERT_OK_AND_ASSIGN(
+      const auto endpoint,
+      HttpEndpoint::start({.client_timeout = absl::Milliseconds(300), .clock = &clock},
+                          [] { return std::string("loss 0.5\n"); }));
+  Client slow(endpoint->port());
+  slow.send("GET /met");
+  EXPECT_EQ(slow.receive(), "");
+}
+
 TEST_F(HttpEndpointTest, EndsWhileClientsWait) {
+  start(absl::Milliseconds(300));
   Client silent(endpoint_->port());
   std::vector<std::unique_ptr<Client>> queued;
   for (int i = 0; i < 20; ++i) queued.push_back(std::make_unique<Client>(endpoint_->port()));
