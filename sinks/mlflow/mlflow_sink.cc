@@ -60,7 +60,9 @@ absl::Status MlflowSink::start(int64_t first_step) {
 
 absl::Status MlflowSink::write(int64_t step, const std::string& prefix,
                                const NamedNumbers& numbers) {
-  if (sender_ == nullptr) RETURN_IF_ERROR(start(0));
+  if (sender_ == nullptr) {
+    return absl::FailedPreconditionError("a report or an evaluation came before start()");
+  }
   MetricRecord record{.step = step, .time_ms = 0, .metrics = {}};
   ASSIGN_OR_RETURN(record.time_ms, times_.time_of(step, absl::ToUnixMillis(clock_.now())));
   for (const auto& [name, number] : numbers) {

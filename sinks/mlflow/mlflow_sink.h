@@ -53,6 +53,7 @@ class MlflowSink : public Sink {
   ~MlflowSink() override;
 
   absl::Status start(int64_t first_step) override;
+  // Errors of write_report() and write_evaluation(): FailedPrecondition before start().
   absl::Status write_report(const Report& report) override;
   absl::Status write_evaluation(const EvaluationResult& result) override;
   // Makes the queue durable. Then waits for the server, as MlflowSender::wait_until_sent() does.

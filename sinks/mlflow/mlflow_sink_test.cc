@@ -152,6 +152,25 @@ TEST_F(MlflowSinkTest, NothingIsWrittenBeforeTheStart) {
   EXPECT_THAT(files_.info(kDirectory).status(), StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST_F(MlflowSinkTest, AReportBeforeTheStartRemovesNothing) {
+  server_.intercept([](const TestRequest&) { return http_response(503, "busy"); });
+  {
+    const auto sink = make();
+    EXPECT_OK(sink->start(0));
+    report(*sink, 10, 1);
+    EXPECT_OK(sink->flush());
+  }
+  server_.intercept(nullptr);
+  const auto sink = make();
+  EXPECT_THAT(sink->write_report(Report()),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("before start()")));
+  EXPECT_THAT(sink->write_evaluation(EvaluationResult()),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(sink->start(10));
+  EXPECT_OK(sink->flush());
+  EXPECT_THAT(server_.values("train/loss"), ElementsAre("1"));
+}
+
 TEST_F(MlflowSinkTest, ARunThatHasNothingToTrainSendsWhatIsLeft) {
   server_.intercept([](const TestRequest&) { return http_response(503, "busy"); });
   {
