@@ -4,10 +4,8 @@
 #include <dirent.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +14,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -27,35 +26,12 @@ absl::Status socket_error(absl::string_view doing, const SocketAddress& address,
 }
 
 // Waits until `socket` is ready for `events`. Returns: false if it is not by the deadline.
-bool wait_ready(const Socket& socket, short events, absl::Time deadline) {
-  for (;;) {
-    const int64_t left = std::max<int64_t>(0, absl::ToInt64Milliseconds(deadline - absl::Now()));
-    pollfd wanted = {.fd = socket.get(), .events = events, .revents = 0};
-    const int ready = poll(&wanted, 1, static_cast<int>(std::min<int64_t>(left, 1 << 30)));
-    if (ready > 0) return true;
-    if (ready == 0 || errno != EINTR) return false;
-  }
+bool wait_ready(const Socket& socket, short events, const Deadline& deadline) {
+  pollfd polled = {.fd = socket.get(), .events = events, .revents = 0};
+  return poll_until(absl::MakeSpan(&polled, 1), deadline) > 0;
 }
 
 }  // namespace
-
-Socket& Socket::operator=(Socket&& other) noexcept {
-  if (this != &other) {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    descriptor_ = other.release();
-  }
-  return *this;
-}
-
-Socket::~Socket() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-int Socket::release() {
-  const int descriptor = descriptor_;
-  descriptor_ = -1;
-  return descriptor;
-}
 
 SocketAddress::SocketAddress(const sockaddr* address, socklen_t length) : length_(length) {
   if (length > 0) std::memcpy(&storage_, address, std::min<size_t>(length, sizeof(storage_)));
@@ -142,7 +118,7 @@ absl::StatusOr<SocketAddress> local_address(const Socket& socket) {
 }
 
 absl::StatusOr<Socket> connect_to(const SocketAddress& address, absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const Deadline deadline(timeout);
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.get() < 0) return socket_error("cannot make a socket for", address, errno);
   if (::connect(socket.get(), address.get(), address.length()) == 0) return socket;
@@ -162,7 +138,7 @@ absl::StatusOr<Socket> connect_to(const SocketAddress& address, absl::Duration t
 
 absl::StatusOr<std::string> ask(const Socket& socket, absl::string_view request, int reply_size,
                                 absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const Deadline deadline(timeout);
   if (::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(request.size())) {
     return absl::UnavailableError(absl::StrCat("send: ", std::strerror(errno)));

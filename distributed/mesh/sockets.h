@@ -12,23 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/net/socket.h"
 
 namespace millrace {
-
-// Owns a file descriptor.
-class Socket {
- public:
-  Socket() = default;
-  explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  Socket(Socket&& other) noexcept : descriptor_(other.release()) {}
-  Socket& operator=(Socket&& other) noexcept;
-  ~Socket();
-  int get() const { return descriptor_; }
-  int release();  // gives it up, open
-
- private:
-  int descriptor_ = -1;
-};
 
 // An address with a port. IPv4 written as IPv6 becomes plain IPv4.
 class SocketAddress {

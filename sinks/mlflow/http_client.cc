@@ -3,9 +3,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,8 +14,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
+#include "absl/types/span.h"
 #include "base/mutex.h"
+#include "base/net/socket.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -27,49 +26,18 @@ absl::Status failed(const char* doing, int error) {
   return absl::UnavailableError(absl::StrCat(doing, ": ", std::strerror(error)));
 }
 
-// The end of the time that a request has.
-class Deadline {
- public:
-  explicit Deadline(absl::Duration timeout) : end_(Clock::real().elapsed() + timeout) {}
-  absl::Duration left() const {
-    return std::max(end_ - Clock::real().elapsed(), absl::ZeroDuration());
-  }
+Socket make_socket() {
+  return Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
 
- private:
-  const absl::Duration end_;
-};
-
-// A socket that closes itself.
-class Socket {
- public:
-  Socket() : descriptor_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
-  ~Socket() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-
-  int descriptor() const { return descriptor_; }
-
-  // Blocks until the socket is ready for `events`. Errors: DeadlineExceeded.
-  absl::Status wait(short events, const Deadline& deadline, const char* doing) const {
-    for (;;) {
-      pollfd polled = {descriptor_, events, 0};
-      // Rounds up, so that the last millisecond is not spent in a loop.
-      const int64_t left = absl::ToInt64Milliseconds(deadline.left() + absl::Microseconds(999));
-      const int ready =
-          ::poll(&polled, 1, static_cast<int>(std::min<int64_t>(left, 24 * 3600 * 1000)));
-      if (ready > 0) return absl::OkStatus();
-      if (ready < 0 && errno != EINTR) return failed(doing, errno);
-      if (ready == 0 && deadline.left() == absl::ZeroDuration()) {
-        return absl::DeadlineExceededError(absl::StrCat(doing, ": no time is left"));
-      }
-    }
-  }
-
- private:
-  const int descriptor_;
-};
+// Blocks until the socket is ready for `events`. Errors: DeadlineExceeded; Unavailable.
+absl::Status wait(const Socket& socket, short events, const Deadline& deadline, const char* doing) {
+  pollfd polled = {socket.get(), events, 0};
+  const int ready = poll_until(absl::MakeSpan(&polled, 1), deadline);
+  if (ready > 0) return absl::OkStatus();
+  if (ready < 0) return failed(doing, errno);
+  return absl::DeadlineExceededError(absl::StrCat(doing, ": no time is left"));
+}
 
 sockaddr_in address_of(in_addr host, int port) {
   sockaddr_in address = {};
@@ -122,25 +90,24 @@ absl::StatusOr<std::vector<in_addr>> resolve(const std::string& name, const Dead
 
 absl::Status connect_to(const Socket& socket, in_addr host, int port, const Deadline& deadline) {
   constexpr char kConnecting[] = "connecting";
-  if (socket.descriptor() < 0) return failed("making a socket", errno);
+  if (socket.get() < 0) return failed("making a socket", errno);
   const sockaddr_in address = address_of(host, port);
-  if (::connect(socket.descriptor(), reinterpret_cast<const sockaddr*>(&address),
-                sizeof(address)) == 0) {
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
     return absl::OkStatus();
   }
   if (errno != EINPROGRESS && errno != EINTR) return failed(kConnecting, errno);
-  RETURN_IF_ERROR(socket.wait(POLLOUT, deadline, kConnecting));
+  RETURN_IF_ERROR(wait(socket, POLLOUT, deadline, kConnecting));
   int error = 0;
   socklen_t size = sizeof(error);
-  if (::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   return error == 0 ? absl::OkStatus() : failed(kConnecting, error);
 }
 
 absl::Status send_bytes(const Socket& socket, absl::string_view bytes, const Deadline& deadline) {
   constexpr char kSending[] = "sending the request";
   while (!bytes.empty()) {
-    RETURN_IF_ERROR(socket.wait(POLLOUT, deadline, kSending));
-    const ssize_t count = ::send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    RETURN_IF_ERROR(wait(socket, POLLOUT, deadline, kSending));
+    const ssize_t count = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count < 0) return failed(kSending, errno);
     bytes.remove_prefix(static_cast<size_t>(count));
@@ -154,8 +121,8 @@ absl::StatusOr<HttpResponse> receive(const Socket& socket, size_t most_body_byte
   HttpResponseReader reader(most_body_bytes);
   char buffer[16384];
   while (!reader.done()) {
-    RETURN_IF_ERROR(socket.wait(POLLIN, deadline, kWaiting));
-    const ssize_t count = ::recv(socket.descriptor(), buffer, sizeof(buffer), 0);
+    RETURN_IF_ERROR(wait(socket, POLLIN, deadline, kWaiting));
+    const ssize_t count = ::recv(socket.get(), buffer, sizeof(buffer), 0);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count < 0) return failed(kWaiting, errno);
     const absl::Status status =
@@ -191,7 +158,7 @@ absl::StatusOr<HttpResponse> HttpClient::send(const HttpRequest& request,
   absl::StrAppend(&bytes, "\r\n", request.body);
   absl::Status unreached = absl::UnavailableError("the name has no IPv4 address");
   for (const in_addr host : hosts) {
-    const Socket socket;
+    const Socket socket = make_socket();
     unreached = connect_to(socket, host, server_.port, deadline);
     if (!unreached.ok()) continue;
     // A server may respond, and close the connection, before it has read the whole request.

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -15,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "base/signals/block_signals.h"
 
 namespace millrace {
@@ -60,74 +60,63 @@ absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::start(
     return absl::InvalidArgumentError(
         absl::StrCat("port is ", options.port, "; it must be from 0 to 65535"));
   }
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (listener < 0) return unavailable(options, "making a socket for");
+  Socket listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (listener.get() < 0) return unavailable(options, "making a socket for");
   const int on = 1;
-  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   socklen_t size = sizeof(address);
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
   int waker[2];
-  if (::bind(listener, generic, size) != 0 || ::listen(listener, kBacklog) != 0 ||
-      ::getsockname(listener, generic, &size) != 0 || ::pipe2(waker, O_CLOEXEC) != 0) {
-    const absl::Status status = unavailable(options, "listening on");
-    ::close(listener);
-    return status;
+  if (::bind(listener.get(), generic, size) != 0 || ::listen(listener.get(), kBacklog) != 0 ||
+      ::getsockname(listener.get(), generic, &size) != 0 || ::pipe2(waker, O_CLOEXEC) != 0) {
+    return unavailable(options, "listening on");
   }
-  return std::unique_ptr<HttpEndpoint>(new HttpEndpoint(
-      std::move(options), std::move(page), listener, ntohs(address.sin_port), waker[0], waker[1]));
+  return std::unique_ptr<HttpEndpoint>(
+      new HttpEndpoint(std::move(options), std::move(page), std::move(listener),
+                       ntohs(address.sin_port), Socket(waker[0]), Socket(waker[1])));
 }
 
 HttpEndpoint::HttpEndpoint(HttpEndpointOptions options, std::function<std::string()> page,
-                           int listener, int port, int waker_read, int waker_write)
+                           Socket listener, int port, Socket waker_read, Socket waker_write)
     : options_(std::move(options)),
       page_(std::move(page)),
-      listener_(listener),
+      listener_(std::move(listener)),
       port_(port),
-      waker_read_(waker_read),
-      waker_write_(waker_write),
+      waker_read_(std::move(waker_read)),
+      waker_write_(std::move(waker_write)),
       thread_([this] { serve(); }) {}
 
 HttpEndpoint::~HttpEndpoint() {
-  while (::write(waker_write_, "", 1) < 0 && errno == EINTR) {
+  while (::write(waker_write_.get(), "", 1) < 0 && errno == EINTR) {
   }
   thread_.join();
-  for (const int descriptor : {listener_, waker_read_, waker_write_}) ::close(descriptor);
 }
 
-bool HttpEndpoint::wait(int socket, short events, absl::Duration deadline) const {
-  pollfd polled[] = {{socket, events, 0}, {waker_read_, POLLIN, 0}};
-  for (;;) {
-    const int64_t left =
-        deadline == absl::InfiniteDuration()
-            ? -1
-            : std::max<int64_t>(0, absl::ToInt64Milliseconds(deadline - options_.clock->elapsed()));
-    const int ready = ::poll(polled, 2, static_cast<int>(left));
-    if (ready < 0 && errno == EINTR) continue;
-    return ready > 0 && polled[1].revents == 0;
-  }
+bool HttpEndpoint::wait(const Socket& socket, short events, const Deadline& deadline) const {
+  pollfd polled[] = {{socket.get(), events, 0}, {waker_read_.get(), POLLIN, 0}};
+  return poll_until(absl::MakeSpan(polled), deadline) > 0 && polled[1].revents == 0;
 }
 
 void HttpEndpoint::serve() {
   block_signals();
-  while (wait(listener_, POLLIN, absl::InfiniteDuration())) {
-    const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (client < 0) {
+  while (wait(listener_, POLLIN, Deadline::never())) {
+    const Socket client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (client.get() < 0) {
       // The connection stays in the queue if no descriptor is free, and poll() returns at once.
       if (errno == EMFILE || errno == ENFILE) ::poll(nullptr, 0, 100);
       continue;
     }
     serve_client(client);
-    ::close(client);
   }
 }
 
-void HttpEndpoint::serve_client(int client) const {
-  const absl::Duration deadline = options_.clock->elapsed() + options_.client_timeout;
+void HttpEndpoint::serve_client(const Socket& client) const {
+  const Deadline deadline(options_.client_timeout, *options_.clock);
   std::string head;
   while (head.find(kEnd) == head.npos && head.size() <= kMostRequestBytes) {
     if (!wait(client, POLLIN, deadline)) return;
     char buffer[1024];
-    const ssize_t count = ::recv(client, buffer, sizeof(buffer), 0);
+    const ssize_t count = ::recv(client.get(), buffer, sizeof(buffer), 0);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count <= 0) return;
     head.append(buffer, static_cast<size_t>(count));
@@ -135,15 +124,16 @@ void HttpEndpoint::serve_client(int client) const {
   const std::string bytes = answer(head);
   for (size_t sent = 0; sent < bytes.size();) {
     if (!wait(client, POLLOUT, deadline)) return;
-    const ssize_t count = ::send(client, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    const ssize_t count =
+        ::send(client.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count < 0) return;
     sent += static_cast<size_t>(count);
   }
   // Closing with unread bytes would reset the connection, and the client lose the answer.
-  ::shutdown(client, SHUT_WR);
+  ::shutdown(client.get(), SHUT_WR);
   char rest[1024];
-  while (wait(client, POLLIN, deadline) && ::recv(client, rest, sizeof(rest), 0) > 0) {
+  while (wait(client, POLLIN, deadline) && ::recv(client.get(), rest, sizeof(rest), 0) > 0) {
   }
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/net/socket.h"
 
 namespace millrace {
 
@@ -42,21 +43,21 @@ class HttpEndpoint {
   int port() const { return port_; }
 
  private:
-  HttpEndpoint(HttpEndpointOptions options, std::function<std::string()> page, int listener,
-               int port, int waker_read, int waker_write);
+  HttpEndpoint(HttpEndpointOptions options, std::function<std::string()> page, Socket listener,
+               int port, Socket waker_read, Socket waker_write);
   void serve();
-  void serve_client(int client) const;
+  void serve_client(const Socket& client) const;
   // Returns the whole answer to a request, whose bytes up to the empty line are `head`.
   std::string answer(const std::string& head) const;
   // Waits until `events` of a socket or the end of the endpoint. Returns false at the end, after an
   // error and after the time that a client has.
-  // `deadline`: of clock->elapsed(), which does not jump as the time of day may.
-  bool wait(int socket, short events, absl::Duration deadline) const;
+  bool wait(const Socket& socket, short events, const Deadline& deadline) const;
 
   const HttpEndpointOptions options_;
   const std::function<std::string()> page_;
-  const int listener_, port_;
-  const int waker_read_, waker_write_;  // a pipe; a byte in it ends the thread
+  const Socket listener_;
+  const int port_;
+  const Socket waker_read_, waker_write_;  // a pipe; a byte in it ends the thread
   std::thread thread_;
 };
 
