@@ -1,67 +1,101 @@
 #include "hooks/line_file.h"
 
-#include <cstddef>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/lines/rewrite_lines.h"
 #include "base/status_macros.h"
 
 namespace millrace {
 
 void LineFile::begin(bool continues, IsLater is_later) {
   file_.reset();
+  opened_ = false;
+  unfinished_.clear();
   continues_ = continues;
   is_later_ = std::move(is_later);
   if (!continues) bytes_ = 0;
 }
 
 absl::Status LineFile::append(absl::string_view line) {
-  if (file_ == nullptr) RETURN_IF_ERROR(open());
-  const std::string with_end = absl::StrCat(line, "\n");
-  RETURN_IF_ERROR(file_->append(with_end));
-  bytes_ += static_cast<int64_t>(with_end.size());
-  return absl::OkStatus();
+  RETURN_IF_ERROR(opened_ ? finish_line() : open());
+  std::string text = absl::StrCat(line, "\n");
+  const absl::Status status = file_->append(text);
+  if (status.ok()) {
+    bytes_ += static_cast<int64_t>(text.size());
+  } else {
+    // The file may have a part of the line.
+    unfinished_ = std::move(text);
+    file_.reset();
+  }
+  return status;
 }
 
 absl::Status LineFile::open() {
   RETURN_IF_ERROR(files_.create_directories(directory_of(path_)));
-  if (!continues_) bytes_ = 0;
-  if (continues_) RETURN_IF_ERROR(drop_later_lines());
+  if (continues_) {
+    LineReaderOptions options;
+    if (bytes_ >= 0) options.most_bytes = bytes_;
+    ASSIGN_OR_RETURN(bytes_, rewrite_lines(files_, path_, options, [this](std::string& line) {
+                       return is_later_ == nullptr || !is_later_(line);
+                     }));
+  } else {
+    bytes_ = 0;
+  }
   ASSIGN_OR_RETURN(file_, continues_ ? files_.open_for_append(path_) : files_.create(path_));
+  opened_ = true;
   return absl::OkStatus();
 }
 
-absl::Status LineFile::drop_later_lines() {
-  const absl::StatusOr<std::string> text = read_file(files_, path_);
-  const int64_t before = std::exchange(bytes_, 0);
-  if (absl::IsNotFound(text.status())) return absl::OkStatus();
-  RETURN_IF_ERROR(text.status());
-  absl::string_view old = *text;
-  if (before >= 0) old = old.substr(0, static_cast<size_t>(before));
-  std::string kept;
-  while (!old.empty()) {
-    const size_t end = old.find('\n');
-    if (end == absl::string_view::npos) break;
-    const absl::string_view line = old.substr(0, end);
-    if (is_later_ == nullptr || !is_later_(line)) absl::StrAppend(&kept, line, "\n");
-    old.remove_prefix(end + 1);
+// Invariant: after an error the file has bytes_ bytes and then a part of unfinished_, unless
+// another program changed it.
+absl::Status LineFile::finish_line() {
+  if (file_ != nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string tail, read_tail());
+  std::unique_ptr<WritableFile> file;
+  ASSIGN_OR_RETURN(file, files_.open_for_append(path_));
+  RETURN_IF_ERROR(file->append(absl::string_view(unfinished_).substr(tail.size())));
+  bytes_ += static_cast<int64_t>(std::exchange(unfinished_, "").size());
+  file_ = std::move(file);
+  return absl::OkStatus();
+}
+
+// Returns what the file has of the unfinished line. Cuts the file back if it has something else.
+absl::StatusOr<std::string> LineFile::read_tail() {
+  const auto file = files_.open(path_);
+  if (file.ok()) {
+    const int64_t size = (*file)->size_bytes() - bytes_;
+    if (size >= 0 && size <= static_cast<int64_t>(unfinished_.size())) {
+      std::string tail(static_cast<size_t>(size), '\0');
+      ASSIGN_OR_RETURN(const int64_t got, (*file)->read_at(bytes_, size, tail.data()));
+      if (got == size && absl::StartsWith(unfinished_, tail)) return tail;
+    }
+  } else if (!absl::IsNotFound(file.status())) {
+    return file.status();
   }
-  bytes_ = static_cast<int64_t>(kept.size());
-  return kept == *text ? absl::OkStatus() : write_file_atomically(files_, path_, kept);
+  ASSIGN_OR_RETURN(bytes_, rewrite_lines(files_, path_, {.most_bytes = bytes_}, nullptr));
+  return "";
 }
 
 void LineFile::check_removed() {
-  if (file_ == nullptr || !absl::IsNotFound(files_.link_info(path_).status())) return;
+  if (!opened_ || !absl::IsNotFound(files_.link_info(path_).status())) return;
   file_.reset();
+  opened_ = false;
+  unfinished_.clear();
   continues_ = true;
   bytes_ = 0;
 }
 
 absl::Status LineFile::finish() {
-  if (file_ == nullptr) return absl::OkStatus();
-  absl::Status status = file_->sync();
-  status.Update(file_->close());
+  if (!opened_) return absl::OkStatus();
+  absl::Status status = finish_line();
+  if (file_ != nullptr) {
+    status.Update(file_->sync());
+    status.Update(file_->close());
+  }
   file_.reset();
+  opened_ = false;
   return status;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
 
@@ -30,7 +31,9 @@ class LineFile {
   // and a last line without an end.
   void begin(bool continues, IsLater is_later = nullptr);
 
-  // Appends a line, which must not contain a line break. Errors: those of the file system.
+  // Appends a line, which must not contain a line break. Errors: see FileSystem. After an error in
+  // writing, the next append() or finish() first writes what the file lacks of the line. If that
+  // fails too, the line of that append() is lost.
   absl::Status append(absl::string_view line);
   // Returns whether the file has no line of this run and of those that it continues, as far as is
   // known.
@@ -48,14 +51,17 @@ class LineFile {
 
  private:
   absl::Status open();
-  absl::Status drop_later_lines();
+  absl::Status finish_line();
+  absl::StatusOr<std::string> read_tail();
 
   FileSystem& files_;
   const std::string path_;
   bool continues_ = false;
   IsLater is_later_;
   int64_t bytes_ = kUnknown;
-  std::unique_ptr<WritableFile> file_;  // once something was written
+  bool opened_ = false;                 // since begin()
+  std::string unfinished_;              // the line at which an error occurred; not in bytes_
+  std::unique_ptr<WritableFile> file_;  // null before open() and after an error
 };
 
 }  // namespace millrace

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
+
+#include "base/fault_file_system_testing.h"
 #include "base/memory_file_system_testing.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -77,6 +82,134 @@ TEST_F(LineFileTest, NothingIsWrittenWithoutALine) {
   file.begin(true);
   ASSERT_OK(file.finish());
   EXPECT_FALSE(files_.info(kPath).ok());
+}
+
+// A file system whose files take a limited number of bytes of the next writes, as a full disk does.
+class TearingFileSystem : public FaultFileSystem {
+ public:
+  using FaultFileSystem::FaultFileSystem;
+
+  static constexpr int64_t kNoLimit = -1;
+  int64_t room = kNoLimit;
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) override {
+    return tearing(FaultFileSystem::create(path));
+  }
+  absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(const std::string& path) override {
+    return tearing(FaultFileSystem::open_for_append(path));
+  }
+
+ private:
+  struct File : WritableFile {
+    File(std::unique_ptr<WritableFile> file, int64_t& room) : under(std::move(file)), room(room) {}
+    absl::Status append(absl::string_view bytes) override {
+      if (room == kNoLimit) return under->append(bytes);
+      const auto fits = static_cast<size_t>(room);
+      RETURN_IF_ERROR(under->append(bytes.substr(0, fits)));
+      if (bytes.size() > fits) {
+        room = 0;
+        return absl::ResourceExhaustedError("disk full");
+      }
+      room -= static_cast<int64_t>(bytes.size());
+      return absl::OkStatus();
+    }
+    absl::Status sync() override { return under->sync(); }
+    absl::Status close() override { return under->close(); }
+    std::unique_ptr<WritableFile> under;
+    int64_t& room;
+  };
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> tearing(
+      absl::StatusOr<std::unique_ptr<WritableFile>> file) {
+    if (!file.ok()) return file.status();
+    return std::make_unique<File>(*std::move(file), room);
+  }
+};
+
+constexpr auto kFull = absl::StatusCode::kResourceExhausted;
+
+TEST_F(LineFileTest, AFullDiskTearsNoLine) {
+  for (int64_t room = 0; room < 4; ++room) {
+    TearingFileSystem files(files_);
+    LineFile file(files, kPath);
+    file.begin(false);
+    append(file, {"first"});
+    files.room = room;
+    EXPECT_THAT(file.append("abc"), StatusIs(kFull)) << room;
+    EXPECT_EQ(file.bytes(), 6);
+    EXPECT_THAT(file.append("lost"), StatusIs(kFull)) << room;
+    files.room = 1;
+    if (room < 3) {
+      EXPECT_THAT(file.append("lost"), StatusIs(kFull)) << room;
+    }
+    files.room = TearingFileSystem::kNoLimit;
+    append(file, {"last"});
+    ASSERT_OK(file.finish());
+    EXPECT_EQ(text(), "first\nabc\nlast\n") << room;
+    EXPECT_EQ(file.bytes(), static_cast<int64_t>(text().size()));
+  }
+}
+
+TEST_F(LineFileTest, TheEndFinishesALine) {
+  TearingFileSystem files(files_);
+  LineFile file(files, kPath);
+  file.begin(false);
+  files.room = 2;
+  EXPECT_THAT(file.append("abc"), StatusIs(kFull));
+  EXPECT_EQ(text(), "ab");
+  files.room = TearingFileSystem::kNoLimit;
+  ASSERT_OK(file.finish());
+  EXPECT_EQ(text(), "abc\n");
+}
+
+TEST_F(LineFileTest, AFileThatAnotherProgramChangedIsCutBack) {
+  TearingFileSystem files(files_);
+  LineFile file(files, kPath);
+  file.begin(false);
+  append(file, {"a"});
+  files.room = 1;
+  EXPECT_THAT(file.append("bcd"), StatusIs(kFull));
+  files.room = TearingFileSystem::kNoLimit;
+  files_.put(kPath, "a\nxyz");
+  append(file, {"e"});
+  EXPECT_EQ(text(), "a\nbcd\ne\n");
+}
+
+// A checkpoint has bytes() of the lines before it; a run that continues finds each of them.
+TEST_F(LineFileTest, ACheckpointAfterATornLineHasItsLines) {
+  TearingFileSystem files(files_);
+  int64_t bytes = 0;
+  {
+    LineFile file(files, kPath);
+    file.begin(false);
+    append(file, {"1"});
+    files.room = 1;
+    EXPECT_THAT(file.append("22"), StatusIs(kFull));
+    files.room = TearingFileSystem::kNoLimit;
+    append(file, {"3"});
+    bytes = file.bytes();
+    append(file, {"4"});
+  }
+  LineFile file(files, kPath);
+  file.set_bytes(bytes);
+  file.begin(true);
+  append(file, {"5"});
+  EXPECT_EQ(text(), "1\n22\n3\n5\n");
+}
+
+TEST_F(LineFileTest, ARunThatCannotContinueAtOnceTriesAgain) {
+  for (int64_t n = 0;; ++n) {
+    files_.put(kPath, "1\n2\n3\n");
+    FaultFileSystem files(files_);
+    files.fail(n, 1, absl::UnavailableError("injected"));
+    LineFile file(files, kPath);
+    file.set_bytes(4);
+    file.begin(true);
+    const bool failed = !file.append("x").ok();
+    if (failed) file.append("x").IgnoreError();
+    if (files.calls() <= n) break;
+    EXPECT_EQ(text().substr(0, 6), "1\n2\nx\n") << n;
+  }
 }
 
 }  // namespace
