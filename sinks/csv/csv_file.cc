@@ -5,7 +5,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/lines/rewrite_lines.h"
 #include "base/status_macros.h"
 #include "sinks/number_text.h"
 
@@ -14,12 +16,14 @@ namespace {
 
 constexpr char kStep[] = "step";
 
-std::string join(const std::vector<std::string>& fields) {
-  std::string line;
-  for (const std::string& field : fields) {
-    absl::StrAppend(&line, line.empty() && &field == &fields.front() ? "" : ",", csv_field(field));
-  }
-  return line + "\n";
+// Records of a file end where no quotes are open.
+const LineReaderOptions kRecords = {.quotes = true};
+
+// Returns the line of column names, without a line feed.
+std::string header_of(const std::vector<std::string>& columns) {
+  std::vector<std::string> fields;
+  for (const std::string& column : columns) fields.push_back(csv_field(column));
+  return absl::StrJoin(fields, ",");
 }
 
 }  // namespace
@@ -59,29 +63,27 @@ void CsvFile::start(int64_t first_step) {
   columns_.clear();
 }
 
-std::string CsvFile::header() const {
-  std::vector<std::string> names = {kStep};
-  names.insert(names.end(), columns_.begin(), columns_.end());
-  return join(names);
-}
-
 // Removes rows that the run writes again, and reads the columns.
 absl::Status CsvFile::read_kept_rows() {
-  const absl::StatusOr<std::string> text = read_file(files_, path_);
-  if (absl::IsNotFound(text.status())) return absl::OkStatus();
-  RETURN_IF_ERROR(text.status());
-  absl::string_view rest = *text;
   std::vector<std::string> fields;
-  // A file of something else is replaced.
-  const bool known = next_csv_record(rest, fields) && fields[0] == kStep;
+  bool is_header = true, known = false;
+  const absl::Status status =
+      rewrite_lines(files_, path_, kRecords, [&](std::string& record) {
+        if (std::exchange(is_header, false)) {
+          const std::string ended = record + "\n";
+          absl::string_view rest = ended;
+          // A file of something else is replaced.
+          known = next_csv_record(rest, fields) && fields[0] == kStep;
+          if (known) record = header_of(fields);
+          return known;
+        }
+        int64_t step = 0;
+        const absl::string_view first = absl::string_view(record).substr(0, record.find(','));
+        return known && absl::SimpleAtoi(first, &step) && step <= first_step_;
+      }).status();
+  RETURN_IF_ERROR(status);
   if (known) columns_.assign(fields.begin() + 1, fields.end());
-  std::string kept = known ? header() : "";
-  for (absl::string_view row = rest; known && next_csv_record(rest, fields); row = rest) {
-    int64_t step = 0;
-    if (!absl::SimpleAtoi(fields[0], &step) || step > first_step_) continue;
-    absl::StrAppend(&kept, row.substr(0, row.size() - rest.size()));
-  }
-  return kept == *text ? absl::OkStatus() : write_file_atomically(files_, path_, kept);
+  return absl::OkStatus();
 }
 
 absl::Status CsvFile::open() {
@@ -102,19 +104,20 @@ absl::Status CsvFile::add_columns(const std::vector<std::string>& names) {
     }
   }
   if (columns_.size() == before && !begins) return absl::OkStatus();
-  if (begins) return file_->append(header());
+  const std::string header = absl::StrCat(kStep, ",", header_of(columns_));
+  if (begins) return file_->append(header + "\n");
   RETURN_IF_ERROR(file_->close());
   file_.reset();
-  ASSIGN_OR_RETURN(const std::string text, read_file(files_, path_));
-  absl::string_view rest = text;
-  std::vector<std::string> fields;
-  next_csv_record(rest, fields);
-  std::string grown = header();
   const std::string missing(columns_.size() - before, ',');
-  for (absl::string_view row = rest; next_csv_record(rest, fields); row = rest) {
-    absl::StrAppend(&grown, row.substr(0, row.size() - rest.size() - 1), missing, "\n");
-  }
-  RETURN_IF_ERROR(write_file_atomically(files_, path_, grown));
+  bool is_header = true;
+  RETURN_IF_ERROR(rewrite_lines(files_, path_, kRecords, [&](std::string& record) {
+                    if (std::exchange(is_header, false)) {
+                      record = header;
+                    } else {
+                      record += missing;
+                    }
+                    return true;
+                  }).status());
   ASSIGN_OR_RETURN(file_, files_.open_for_append(path_));
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,8 +26,8 @@ std::string csv_number(double value);
 bool next_csv_record(absl::string_view& text, std::vector<std::string>& fields);
 
 // A file with a line of column names and a row for each call of add(). A column keeps its place; a
-// row with a new name adds a column behind the others, for which the file is written anew. The
-// first column is "step". Not thread-safe.
+// row with a new name adds a column behind the others, for which the file is written anew, row by
+// row. The first column is "step". Not thread-safe.
 class CsvFile {
  public:
   // Borrows `files`.
@@ -38,7 +39,8 @@ class CsvFile {
 
   // Appends a row: step and name → field, which is text as csv_field() or csv_number() gives.
   // `names`: those of `fields`, in the order in which new columns are added. Errors: those of
-  // FileSystem; the file then has all rows before this one, and perhaps a part of it.
+  // FileSystem; the file then has all rows before this one, and perhaps a part of it. REQUIRES: no
+  // call since start() failed.
   absl::Status add(int64_t step, const std::vector<std::string>& names,
                    const std::map<std::string, std::string>& fields);
 
@@ -49,7 +51,6 @@ class CsvFile {
   absl::Status open();
   absl::Status read_kept_rows();
   absl::Status add_columns(const std::vector<std::string>& names);
-  std::string header() const;
 
   FileSystem& files_;
   const std::string path_;

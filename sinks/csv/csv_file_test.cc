@@ -75,5 +75,34 @@ TEST_F(CsvFileOfTest, AnUnfinishedRowIsRemoved) {
   EXPECT_EQ(text(), "step,a\n1,x\n6,y\n");
 }
 
+TEST_F(CsvFileOfTest, LineFeedsWithinFields) {
+  file_.start(0);
+  ASSERT_OK(file_.add(1, {"a\nb"}, {{"a\nb", csv_field("1\n9,")}}));
+  ASSERT_OK(file_.add(2, {"a\nb", "c"}, {{"c", "2"}}));
+  ASSERT_OK(file_.add(3, {"c"}, {{"c", "3"}}));
+  CsvFile resumed(files_, "out/a.csv");
+  resumed.start(2);
+  ASSERT_OK(resumed.add(3, {"c"}, {{"c", "4"}}));
+  EXPECT_EQ(text(), "step,\"a\nb\",c\n1,\"1\n9,\",\n2,,2\n3,,4\n");
+}
+
+TEST_F(CsvFileOfTest, AFileOfSomethingElseIsReplaced) {
+  files_.put("out/a.csv", "loss,a\n1,x\n2,y\n");
+  file_.start(5);
+  ASSERT_OK(file_.add(6, {"a"}, {{"a", "z"}}));
+  EXPECT_EQ(text(), "step,a\n6,z\n");
+}
+
+TEST_F(CsvFileOfTest, ALateColumnOnAFullDiskLosesNoRow) {
+  file_.start(0);
+  ASSERT_OK(file_.add(1, {"a"}, {{"a", "x"}}));
+  const std::string before = text();
+  files_.set_capacity(files_.used_bytes());
+  EXPECT_THAT(file_.add(2, {"a", "b"}, {{"b", "y"}}),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(text(), before);
+  EXPECT_EQ(files_.list("out")->size(), 1) << "nothing is left aside";
+}
+
 }  // namespace
 }  // namespace millrace

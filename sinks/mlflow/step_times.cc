@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/lines/line_reader.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -32,18 +33,18 @@ absl::Status StepTimes::start(int64_t first_step) {
   file_.reset();
   earlier_.clear();
   last_step_ = -1;
-  const absl::StatusOr<std::string> text = read_file(files_, path_);
-  if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
+  const auto opened = LineReader::open(files_, path_);
+  if (absl::IsNotFound(opened.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(opened.status());
   std::map<int64_t, int64_t> times;
-  absl::string_view rest = text.ok() ? absl::string_view(*text) : "";
-  // The last line counts only if it is complete.
-  for (size_t size; (size = rest.find('\n')) != rest.npos; rest.remove_prefix(size + 1)) {
+  for (absl::string_view line;;) {
+    ASSIGN_OR_RETURN(const bool more, (*opened)->next(line));
+    if (!more) break;
     std::pair<int64_t, int64_t> time;
-    if (parse(rest.substr(0, size), &time)) times.insert(time);
+    if (parse(line, &time)) times.insert(time);
+    if (times.size() > kMostSteps) times.erase(times.begin());
   }
-  while (times.size() > kMostSteps) times.erase(times.begin());
   earlier_.insert(times.upper_bound(first_step), times.end());
-  if (!text.ok()) return absl::OkStatus();
   return write_file_atomically(files_, path_, [&](WritableFile& file) -> absl::Status {
     std::string lines;
     for (const auto& [step, time_ms] : times) lines += line_of(step, time_ms);
