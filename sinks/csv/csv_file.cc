@@ -90,6 +90,7 @@ absl::Status CsvFile::open() {
   RETURN_IF_ERROR(files_.create_directories(directory_of(path_)));
   if (first_step_ > 0) RETURN_IF_ERROR(read_kept_rows());
   ASSIGN_OR_RETURN(file_, first_step_ > 0 ? files_.open_for_append(path_) : files_.create(path_));
+  new_file_ = true;
   return absl::OkStatus();
 }
 
@@ -134,6 +135,12 @@ absl::Status CsvFile::add(int64_t step, const std::vector<std::string>& names,
   return file_->append(row + "\n");
 }
 
-absl::Status CsvFile::flush() { return file_ == nullptr ? absl::OkStatus() : file_->sync(); }
+absl::Status CsvFile::flush() {
+  if (file_ == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(file_->sync());
+  if (new_file_) RETURN_IF_ERROR(files_.sync_directory(directory_of(path_)));
+  new_file_ = false;
+  return absl::OkStatus();
+}
 
 }  // namespace millrace

@@ -44,7 +44,7 @@ class CsvFile {
   absl::Status add(int64_t step, const std::vector<std::string>& names,
                    const std::map<std::string, std::string>& fields);
 
-  // Makes rows durable.
+  // Makes rows, and the name of the file, durable.
   absl::Status flush();
 
  private:
@@ -56,6 +56,7 @@ class CsvFile {
   const std::string path_;
   int64_t first_step_ = 0;
   std::unique_ptr<WritableFile> file_;  // null: not opened in this run
+  bool new_file_ = false;               // true until the directory is durable
   std::vector<std::string> columns_;    // without "step"
 };
 

@@ -1,9 +1,11 @@
 #include "sinks/csv/csv_file.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/numbers.h"
 #include "base/memory_file_system_testing.h"
+#include "base/recording_file_system_testing.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -102,6 +104,26 @@ TEST_F(CsvFileOfTest, ALateColumnOnAFullDiskLosesNoRow) {
               StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_EQ(text(), before);
   EXPECT_EQ(files_.list("out")->size(), 1) << "nothing is left aside";
+}
+
+TEST_F(CsvFileOfTest, TheNameOfTheFileIsDurable) {
+  RecordingFileSystem files(files_);
+  CsvFile file(files, "out/a.csv");
+  file.start(0);
+  const auto directory_syncs = [&] {
+    const std::vector<FileOperation> all = files.operations();
+    return std::count_if(all.begin(), all.end(), [](const FileOperation& operation) {
+      return operation.kind == FileOperation::Kind::kSyncDirectory && operation.path == "out";
+    });
+  };
+  ASSERT_OK(file.add(1, {"a"}, {{"a", "x"}}));
+  ASSERT_OK(file.flush());
+  EXPECT_EQ(directory_syncs(), 1);
+  ASSERT_OK(file.add(2, {"a"}, {{"a", "x"}}));
+  ASSERT_OK(file.flush());
+  EXPECT_EQ(directory_syncs(), 1) << "once";
+  ASSERT_OK(file.add(3, {"b"}, {{"b", "x"}}));
+  EXPECT_EQ(directory_syncs(), 2) << "the file was replaced";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/random/random_hex.h"
+#include "base/status_macros.h"
 #include "sinks/mlflow/json_text.h"
 
 namespace millrace {
@@ -52,7 +53,8 @@ absl::Status save_run_state(FileSystem& files, const std::string& path,
                      {"experiment_id", state.experiment_id},
                      {"start_ms", state.start_ms},
                      {"params_logged", state.params_logged}};
-  return write_file_atomically(files, path, dump_json(json, 2) + "\n");
+  RETURN_IF_ERROR(write_file_atomically(files, path, dump_json(json, 2) + "\n"));
+  return files.sync_directory(directory_of(path));
 }
 
 }  // namespace millrace

@@ -30,7 +30,7 @@ absl::StatusOr<MlflowRunState> load_run_state(FileSystem& files, const std::stri
                                               const std::string& tracking_uri,
                                               const std::string& experiment, int64_t now_ms);
 
-// Errors: see FileSystem.
+// Replaces the file, which is durable afterwards. Errors: see FileSystem.
 absl::Status save_run_state(FileSystem& files, const std::string& path,
                             const MlflowRunState& state);
 

@@ -1,15 +1,19 @@
 #include "sinks/mlflow/run_state.h"
 
+#include <vector>
+
 #include "base/memory_file_system_testing.h"
+#include "base/recording_file_system_testing.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
 namespace {
 
-constexpr char kPath[] = "run.json";
+constexpr char kPath[] = "out/run.json";
 
 class RunStateTest : public testing::Test {
  protected:
+  RunStateTest() { EXPECT_OK(files_.create_directories("out")); }
   MlflowRunState load(const std::string& uri = "uri", const std::string& experiment = "e") {
     const auto state = load_run_state(files_, kPath, uri, experiment, 7);
     EXPECT_OK(state.status());
@@ -37,6 +41,16 @@ TEST_F(RunStateTest, ReadsBack) {
   EXPECT_EQ(load(), state);
   EXPECT_EQ(load("uri", "other").run_id, "");
   EXPECT_EQ(load("other", "e").run_id, "");
+}
+
+TEST_F(RunStateTest, TheNameOfTheFileIsDurable) {
+  RecordingFileSystem files(files_);
+  EXPECT_OK(save_run_state(files, kPath, MlflowRunState()));
+  const std::vector<FileOperation> operations = files.operations();
+  ASSERT_GE(operations.size(), 2);
+  EXPECT_EQ(operations[operations.size() - 2].kind, FileOperation::Kind::kRename);
+  EXPECT_EQ(operations.back().kind, FileOperation::Kind::kSyncDirectory);
+  EXPECT_EQ(operations.back().path, "out");
 }
 
 TEST_F(RunStateTest, AMalformedFileIsANewRun) {

@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<EventFile>> EventFile::create(FileSystem& files,
                                                              const std::string& path,
                                                              double wall_time) {
   ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> opened, files.create(path));
-  std::unique_ptr<EventFile> file(new EventFile(std::move(opened)));
+  std::unique_ptr<EventFile> file(new EventFile(files, path, std::move(opened)));
   tensorboard::Event event;
   event.set_wall_time(wall_time);
   event.set_file_version(kVersion);
@@ -43,6 +43,13 @@ absl::StatusOr<std::unique_ptr<EventFile>> EventFile::create(FileSystem& files,
 
 absl::Status EventFile::write(const tensorboard::Event& event) {
   return file_->append(tfrecord(event.SerializeAsString()));
+}
+
+absl::Status EventFile::flush() {
+  RETURN_IF_ERROR(file_->sync());
+  if (new_file_) RETURN_IF_ERROR(files_.sync_directory(directory_of(path_)));
+  new_file_ = false;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<tensorboard::Event>> read_events(absl::string_view bytes) {

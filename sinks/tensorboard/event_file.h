@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,12 +30,17 @@ class EventFile {
 
   // Errors: see WritableFile.
   absl::Status write(const tensorboard::Event& event);
-  absl::Status flush() { return file_->sync(); }
+  // Makes events, and the name of the file, durable. Errors: likewise.
+  absl::Status flush();
 
  private:
-  explicit EventFile(std::unique_ptr<WritableFile> file) : file_(std::move(file)) {}
+  EventFile(FileSystem& files, std::string path, std::unique_ptr<WritableFile> file)
+      : files_(files), path_(std::move(path)), file_(std::move(file)) {}
 
+  FileSystem& files_;
+  const std::string path_;
   std::unique_ptr<WritableFile> file_;
+  bool new_file_ = true;  // until the directory is durable
 };
 
 // Returns the events of a file. Errors: DataLoss for a record that is not whole or whose checksums

@@ -1,6 +1,7 @@
 #include "sinks/tensorboard/event_file.h"
 
 #include "base/memory_file_system_testing.h"
+#include "base/recording_file_system_testing.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -19,6 +20,20 @@ TEST(EventFileTest, EventsReadBack) {
   EXPECT_EQ(events[0].file_version(), "brain.Event:2");
   EXPECT_EQ(events[0].wall_time(), 12.5);
   EXPECT_EQ(events[1].SerializeAsString(), event.SerializeAsString());
+}
+
+TEST(EventFileTest, TheNameOfTheFileIsDurable) {
+  MemoryFileSystem memory;
+  ASSERT_OK(memory.create_directories("out"));
+  RecordingFileSystem files(memory);
+  ASSERT_OK_AND_ASSIGN(const auto file, EventFile::create(files, "out/a", 12.5));
+  ASSERT_OK(file->flush());
+  ASSERT_OK(file->flush());
+  int64_t syncs = 0;
+  for (const FileOperation& operation : files.operations()) {
+    if (operation.kind == FileOperation::Kind::kSyncDirectory && operation.path == "out") ++syncs;
+  }
+  EXPECT_EQ(syncs, 1);
 }
 
 TEST(EventFileTest, DamageIsFound) {
