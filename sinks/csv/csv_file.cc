@@ -137,6 +137,10 @@ absl::Status CsvFile::add(int64_t step, const std::vector<std::string>& names,
 
 absl::Status CsvFile::flush() {
   if (file_ == nullptr) return absl::OkStatus();
+  if (absl::IsNotFound(files_.link_info(path_).status())) {
+    start(first_step_);
+    return absl::OkStatus();
+  }
   RETURN_IF_ERROR(file_->sync());
   if (new_file_) RETURN_IF_ERROR(files_.sync_directory(directory_of(path_)));
   new_file_ = false;

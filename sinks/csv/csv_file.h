@@ -44,7 +44,8 @@ class CsvFile {
   absl::Status add(int64_t step, const std::vector<std::string>& names,
                    const std::map<std::string, std::string>& fields);
 
-  // Makes rows, and the name of the file, durable.
+  // Makes rows, and the name of the file, durable. If the file was removed, the next row begins a
+  // new one.
   absl::Status flush();
 
  private:

@@ -126,5 +126,20 @@ TEST_F(CsvFileOfTest, TheNameOfTheFileIsDurable) {
   EXPECT_EQ(directory_syncs(), 2) << "the file was replaced";
 }
 
+TEST_F(CsvFileOfTest, ARemovedFileBeginsAnew) {
+  for (const int64_t first_step : {0, 5}) {
+    file_.start(first_step);
+    ASSERT_OK(file_.add(6, {"a", "b"}, {{"a", "x"}}));
+    ASSERT_OK(remove_recursively(files_, "out"));
+    ASSERT_OK(file_.flush());
+    ASSERT_OK(file_.flush());
+    EXPECT_FALSE(files_.info("out").ok()) << "nothing is written without a row";
+    ASSERT_OK(file_.add(7, {"b"}, {{"b", "y"}}));
+    ASSERT_OK(file_.add(8, {"b"}, {{"b", "z"}}));
+    ASSERT_OK(file_.flush());
+    EXPECT_EQ(text(), "step,b\n7,y\n8,z\n");
+  }
+}
+
 }  // namespace
 }  // namespace millrace

@@ -188,6 +188,21 @@ TEST_F(MlflowSinkTest, ARunThatHasNothingToTrainSendsWhatIsLeft) {
   EXPECT_EQ(server_.requests(""), requests) << "nothing was left";
 }
 
+TEST_F(MlflowSinkTest, ARemovedDirectoryBeginsAnew) {
+  const auto sink = make();
+  EXPECT_OK(sink->start(0));
+  report(*sink, 10, 1);
+  EXPECT_OK(sink->flush());
+  EXPECT_OK(remove_recursively(files_, "out"));
+  report(*sink, 20, 2);      // lost: it is written into the removed files
+  EXPECT_OK(sink->flush());  // after the next checkpoint
+  report(*sink, 30, 3);
+  EXPECT_OK(sink->flush());
+  EXPECT_THAT(server_.values("train/loss"), ElementsAre("1", "3"));
+  EXPECT_TRUE(files_.info("out/mlflow/times").ok());
+  EXPECT_TRUE(files_.info("out/mlflow/run.json").ok()) << "for the next run";
+}
+
 TEST_F(MlflowSinkTest, AFullDiskIsAnError) {
   const auto sink = make();
   EXPECT_OK(sink->start(0));

@@ -53,6 +53,13 @@ absl::Status MlflowUploader::open_run() {
   return absl::OkStatus();
 }
 
+// If the directory was removed and is there again, its next run continues this run of the server.
+absl::Status MlflowUploader::restore_state() {
+  if (!absl::IsNotFound(files_.link_info(options_.state_path).status())) return absl::OkStatus();
+  const bool has_directory = files_.link_info(directory_of(options_.state_path)).ok();
+  return has_directory ? save_state() : absl::OkStatus();
+}
+
 absl::Status MlflowUploader::create_run() {
   // The tag is durable before the server sees it, so that the run is found after any interruption.
   RETURN_IF_ERROR(save_state());
@@ -106,6 +113,7 @@ absl::Status MlflowUploader::send(const RecordQueue::Batch& batch) {
 
 absl::StatusOr<bool> MlflowUploader::upload() {
   RETURN_IF_ERROR(open_run());
+  RETURN_IF_ERROR(restore_state());
   ASSIGN_OR_RETURN(const RecordQueue::Batch batch, queue_.peek(one_by_one_ > 0 ? 1 : kMostRecords));
   if (batch.records.empty()) return false;
   const absl::Status sent = send(batch);

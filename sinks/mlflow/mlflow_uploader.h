@@ -43,6 +43,7 @@ class MlflowUploader {
  private:
   absl::Status open_run();
   absl::Status create_run();
+  absl::Status restore_state();
   absl::Status log_params();
   absl::Status save_state();
   absl::Status send(const RecordQueue::Batch& batch);

@@ -101,6 +101,8 @@ std::string RecordQueue::segment_path(int64_t number) const {
 }
 
 absl::Status RecordQueue::open_segment() {
+  // The directory may have been removed.
+  RETURN_IF_ERROR(files_.create_directories(directory_));
   const Segment segment{.number = next_number_, .bytes = 0};
   ASSIGN_OR_RETURN(file_, files_.create(segment_path(segment.number)));
   segments_.push_back(segment);
@@ -142,6 +144,12 @@ void RecordQueue::enforce_limit() {
 absl::Status RecordQueue::sync() {
   MutexLock lock(mutex_);
   if (file_ == nullptr) return absl::OkStatus();
+  if (absl::IsNotFound(files_.link_info(segment_path(segments_.back().number)).status())) {
+    file_.reset();
+    segments_.pop_back();
+    if (segments_.empty()) offset_ = 0;
+    return absl::OkStatus();
+  }
   if (const absl::Status status = file_->sync(); !status.ok()) {
     file_.reset();
     return status;
@@ -211,6 +219,11 @@ absl::StatusOr<RecordQueue::Batch> RecordQueue::peek(size_t most_records) {
     // The limit of the queue may have removed the file.
     const bool is_first = !segments_.empty() && segments_.front().number == segment.number;
     if (!is_first) continue;
+    if (absl::IsNotFound(batch.status())) {
+      // Somebody removed the file, and its records with it. sync() lets append() begin another one.
+      offset_ = segments_.front().bytes;
+      continue;
+    }
     RETURN_IF_ERROR(batch.status());
     if (!batch->records.empty()) return batch;
     offset_ = batch->end;  // damaged lines alone
@@ -230,6 +243,8 @@ absl::Status RecordQueue::remove(const Batch& batch) {
 }
 
 absl::Status RecordQueue::save_position(int64_t segment, int64_t offset) {
+  // If somebody removed the directory, there are no records that could come again.
+  if (absl::IsNotFound(files_.link_info(directory_).status())) return absl::OkStatus();
   return write_file_atomically(files_, join_path(directory_, kPosition),
                                absl::StrCat(segment, " ", offset, "\n"));
 }
@@ -238,9 +253,11 @@ absl::Status RecordQueue::for_each(const std::deque<Segment>& segments, int64_t 
                                    const std::function<absl::Status(const std::string&)>& call) {
   for (const Segment& segment : segments) {
     for (int64_t end = offset; end < segment.bytes;) {
-      ASSIGN_OR_RETURN(const Batch batch, read(segment, end, SIZE_MAX));
-      for (const std::string& record : batch.records) RETURN_IF_ERROR(call(record));
-      end = batch.end;
+      const absl::StatusOr<Batch> batch = read(segment, end, SIZE_MAX);
+      if (absl::IsNotFound(batch.status())) break;  // somebody removed the file
+      RETURN_IF_ERROR(batch.status());
+      for (const std::string& record : batch->records) RETURN_IF_ERROR(call(record));
+      end = batch->end;
     }
     offset = 0;
   }

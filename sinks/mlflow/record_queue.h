@@ -48,7 +48,8 @@ class RecordQueue {
   // Appends a record, a text without line feeds. Waits for the disk at most, never for the reader.
   // Errors: see FileSystem; later records may succeed.
   absl::Status append(absl::string_view record);
-  // Makes the records durable.
+  // Makes the records durable. If somebody removed the last file, which loses its records, the next
+  // record begins another one.
   absl::Status sync();
   // Removes the records for which `unwanted` is true. REQUIRES: no append() during the call.
   absl::Status remove_if(const std::function<bool(absl::string_view record)>& unwanted);

@@ -186,6 +186,34 @@ TEST_F(RecordQueueTest, AFullDiskIsAnErrorOfAppend) {
   EXPECT_THAT(take(*queue), ElementsAre("a", "c"));
 }
 
+TEST_F(RecordQueueTest, ARemovedDirectoryBeginsAnew) {
+  const auto queue = open({.segment_bytes = 40});
+  append(*queue, {"aaaa", "bbbb", "cccc", "dddd"});
+  const RecordQueue::Batch batch = peek(*queue, 1);
+  EXPECT_OK(remove_recursively(files_, "out"));
+  EXPECT_OK(queue->remove(batch));
+  EXPECT_THAT(take(*queue), IsEmpty());
+  append(*queue, {"eeee"});  // into the removed file
+  EXPECT_THAT(take(*queue), IsEmpty());
+  EXPECT_OK(queue->sync());
+  EXPECT_FALSE(files_.info("out").ok());
+  append(*queue, {"ffff"});
+  EXPECT_OK(queue->sync());
+  EXPECT_THAT(peek(*open()).records, ElementsAre("ffff")) << "what another queue reads";
+  EXPECT_THAT(take(*queue), ElementsAre("ffff"));
+  EXPECT_EQ(queue->bytes(), 0);
+}
+
+TEST_F(RecordQueueTest, ARemovedFileLosesItsRecordsAlone) {
+  const auto queue = open({.segment_bytes = 20});
+  append(*queue, {"aaaa", "bbbb", "cccc"});
+  ASSERT_OK_AND_ASSIGN(const Records paths, files_.glob("out/queue-*"));
+  EXPECT_GT(paths.size(), 1);
+  EXPECT_OK(files_.remove(paths[0]));
+  EXPECT_OK(queue->remove_if([](absl::string_view record) { return record == "bbbb"; }));
+  EXPECT_THAT(take(*queue), ElementsAre("cccc"));
+}
+
 TEST_F(RecordQueueTest, AnyFaultLosesNoRecordThatWasAppended) {
   for (int64_t n = 0;; ++n) {
     files_.put("out/x", "");

@@ -59,6 +59,7 @@ absl::StatusOr<int64_t> StepTimes::time_of(int64_t step, int64_t now_ms) {
   last_time_ms_ = earlier == earlier_.end() ? now_ms : earlier->second;
   if (earlier != earlier_.end()) return last_time_ms_;
   if (file_ == nullptr) {
+    RETURN_IF_ERROR(files_.create_directories(directory_of(path_)));
     ASSIGN_OR_RETURN(file_, files_.open_for_append(path_));
   }
   if (const absl::Status status = file_->append(line_of(step, now_ms)); !status.ok()) {
@@ -70,6 +71,10 @@ absl::StatusOr<int64_t> StepTimes::time_of(int64_t step, int64_t now_ms) {
 
 absl::Status StepTimes::sync() {
   if (file_ == nullptr) return absl::OkStatus();
+  if (absl::IsNotFound(files_.link_info(path_).status())) {
+    file_.reset();
+    return absl::OkStatus();
+  }
   const absl::Status status = file_->sync();
   if (!status.ok()) file_.reset();
   return status;

@@ -29,7 +29,7 @@ class StepTimes {
   // Returns the time of a step, in milliseconds since 1970: the time of its first report, which is
   // `now_ms` if there was none. Errors: see WritableFile.
   absl::StatusOr<int64_t> time_of(int64_t step, int64_t now_ms);
-  // Makes the times durable.
+  // Makes the times durable. If somebody removed the file, the next time begins another one.
   absl::Status sync();
 
  private:

@@ -57,6 +57,16 @@ TEST_F(StepTimesTest, TheFileIsBounded) {
   EXPECT_EQ(time_of(times, 6, 100), 6);
 }
 
+TEST_F(StepTimesTest, ARemovedFileBeginsAnew) {
+  StepTimes times(files_, "out/times");
+  EXPECT_OK(times.start(0));
+  EXPECT_EQ(time_of(times, 1, 10), 10);
+  EXPECT_OK(remove_recursively(files_, "out"));
+  EXPECT_OK(times.sync());
+  EXPECT_EQ(time_of(times, 2, 20), 20);
+  EXPECT_EQ(*read_file(files_, "out/times"), "2 20\n");
+}
+
 TEST_F(StepTimesTest, AnErrorOfTheDiskIsReported) {
   StepTimes times(files_, "out/times");
   EXPECT_OK(times.start(0));

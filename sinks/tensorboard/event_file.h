@@ -32,6 +32,8 @@ class EventFile {
   absl::Status write(const tensorboard::Event& event);
   // Makes events, and the name of the file, durable. Errors: likewise.
   absl::Status flush();
+  // Returns whether somebody removed the file.
+  bool is_removed() const { return absl::IsNotFound(files_.link_info(path_).status()); }
 
  private:
   EventFile(FileSystem& files, std::string path, std::unique_ptr<WritableFile> file)

@@ -1,5 +1,6 @@
 #include "sinks/tensorboard/tensorboard_sink.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -19,7 +20,7 @@ TensorBoardSink::TensorBoardSink(FileSystem& files, Clock& clock, TensorBoardSin
     : files_(files), clock_(clock), options_(std::move(options)) {}
 
 absl::Status TensorBoardSink::start(int64_t first_step) {
-  first_step_ = first_step;
+  first_step_ = last_step_ = first_step;
   file_.reset();
   return absl::OkStatus();
 }
@@ -82,6 +83,7 @@ tensorboard::Event TensorBoardSink::event_of(int64_t step, absl::string_view pre
 
 absl::Status TensorBoardSink::write(const tensorboard::Event& event) {
   if (file_ == nullptr) RETURN_IF_ERROR(open());
+  last_step_ = std::max(last_step_, event.step());
   return file_->write(event);
 }
 
@@ -106,7 +108,12 @@ absl::Status TensorBoardSink::write_evaluation(const EvaluationResult& result) {
 }
 
 absl::Status TensorBoardSink::flush() {
-  return file_ == nullptr ? absl::OkStatus() : file_->flush();
+  if (file_ == nullptr) return absl::OkStatus();
+  if (!file_->is_removed()) return file_->flush();
+  // TensorBoard drops events from the first step of a file on, which leaves those in other files.
+  file_.reset();
+  first_step_ = last_step_;
+  return absl::OkStatus();
 }
 
 }  // namespace millrace

@@ -30,8 +30,9 @@ struct TensorBoardSinkOptions {
 // "train/NAME" for numbers of training and "SET/NAME" for numbers of an evaluation set, histograms
 // by the names of Report::distributions, a precision-recall curve "SET/pr_curve" or
 // "SET/TASK/pr_curve" for each of EvaluationResult::thresholds, the configuration as text, and
-// hyper-parameters. When a run resumes, TensorBoard drops the events of later steps that the
-// previous run wrote. Infinite numbers and not-a-number are omitted.
+// hyper-parameters. If flush() finds that the file was removed, the next event begins another one.
+// When a run resumes, TensorBoard drops the events of later steps that the previous run wrote.
+// Infinite numbers and not-a-number are omitted.
 class TensorBoardSink : public Sink {
  public:
   // Borrows `files` and `clock`.
@@ -54,7 +55,8 @@ class TensorBoardSink : public Sink {
   FileSystem& files_;
   Clock& clock_;
   const TensorBoardSinkOptions options_;
-  int64_t first_step_ = 0;
+  int64_t first_step_ = 0;           // finished before the first event of the file
+  int64_t last_step_ = 0;            // of an event
   std::unique_ptr<EventFile> file_;  // null: nothing was written in this run
 };
 

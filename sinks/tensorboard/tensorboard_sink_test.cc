@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "base/clock.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "framework/report/sink_conformance.h"
@@ -113,6 +114,45 @@ TEST(TensorBoardSinkTest, NothingIsWrittenBeforeTheFirstReport) {
   ASSERT_OK(sink->start(0));
   ASSERT_OK(sink->flush());
   EXPECT_FALSE(files.list(kFolder).ok());
+}
+
+TEST(TensorBoardSinkTest, ARemovedFileBeginsAnew) {
+  MemoryFileSystem files;
+  FakeClock clock;
+  TensorBoardSink sink(files, clock, {.directory = kFolder, .configuration = "train {}"});
+  const auto report = [&](int64_t step) {
+    Report report;
+    report.progress.step = step;
+    EXPECT_OK(sink.write_report(report));
+    EXPECT_OK(sink.flush());
+    clock.advance(absl::Seconds(1));
+  };
+  const auto steps = [&] {
+    std::vector<int64_t> steps;
+    for (const tensorboard::Event& event : shown(files)) {
+      for (const tensorboard::Summary::Value& value : event.summary().value()) {
+        if (value.tag() == "train/examples_per_second") steps.push_back(event.step());
+      }
+    }
+    return steps;
+  };
+  ASSERT_OK(sink.start(0));
+  report(10);
+  ASSERT_OK(remove_recursively(files, "out"));
+  ASSERT_OK(sink.flush());
+  EXPECT_FALSE(files.info("out").ok()) << "nothing is written without an event";
+  report(20);
+  report(30);
+  EXPECT_THAT(steps(), ElementsAre(20, 30));
+  // The start of the new file drops no event of another file.
+  files.put(join_path(kFolder, "events.out.tfevents.0"), tfrecord([] {
+              tensorboard::Event event;
+              event.set_step(10);
+              event.mutable_summary()->add_value()->set_tag("train/examples_per_second");
+              event.mutable_summary()->mutable_value(0)->set_simple_value(1);
+              return event.SerializeAsString();
+            }()));
+  EXPECT_THAT(steps(), ElementsAre(10, 20, 30));
 }
 
 // Returns the one value with this tag.
