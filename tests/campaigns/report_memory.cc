@@ -4,7 +4,7 @@
 //
 // By default a million reports, with a line every tenth of them. Files of some gigabytes are
 // written into a new directory in DIRECTORY, by default /tmp, and removed afterwards. Exits with 1
-// if memory grew by more than 4 MiB after the first tenth.
+// if the peak of memory grew by more than 4 MiB after the first tenth.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -25,22 +25,24 @@ int run(int64_t reports, std::string directory) {
     return 1;
   }
   int64_t first = 0, last = 0;
-  const absl::Status status = run_report_memory(
-      {.reports = reports, .sample_every = reports / 10, .directory = directory},
-      [&](const MemorySample& sample) {
-        last = sample.resident_bytes;
-        if (first == 0) first = last;
-        std::printf("%lld reports: %.2f MiB\n", static_cast<long long>(sample.reports),
-                    static_cast<double>(last) / (1 << 20));
-        std::fflush(stdout);
-      });
+  const absl::Status status =
+      run_report_memory({.reports = reports, .sample_every = reports / 10, .directory = directory},
+                        [&](const MemorySample& sample) {
+                          last = sample.peak_bytes;
+                          if (first == 0) first = last;
+                          std::printf("%lld reports: %.2f MiB, at most %.2f MiB\n",
+                                      static_cast<long long>(sample.reports),
+                                      static_cast<double>(sample.resident_bytes) / (1 << 20),
+                                      static_cast<double>(last) / (1 << 20));
+                          std::fflush(stdout);
+                        });
   std::error_code ignored;
   std::filesystem::remove_all(directory, ignored);
   if (!status.ok()) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
     return 1;
   }
-  std::printf("growth after the first tenth: %.2f MiB\n",
+  std::printf("growth of the peak after the first tenth: %.2f MiB\n",
               static_cast<double>(last - first) / (1 << 20));
   return last - first > kMostGrowth ? 1 : 0;
 }

@@ -1,5 +1,7 @@
 #include "tests/campaigns/report_memory_campaign.h"
 
+#include <sys/resource.h>
+
 #include <fstream>
 #include <memory>
 
@@ -33,7 +35,7 @@ constexpr char kJob[] = R"(
   }
   run {
     threads: 1
-    checkpoint { enabled: false }
+    checkpoint { when { every_steps: 1000000000 } keep_last: 1 }
     log { style: LINES }
     report { when { every_steps: 1 } span: [EPOCH, TOTAL, MOVING] }
     sink { csv {} }
@@ -41,21 +43,29 @@ constexpr char kJob[] = R"(
     sink { prometheus { port: 0 } }
   })";
 
-// Takes samples at reports.
+// Takes samples at reports, and reports the late value.
 class SampleHook : public Hook {
  public:
-  SampleHook(int64_t every, const std::function<void(const MemorySample&)>& sample)
-      : every_(every), sample_(sample) {}
+  SampleHook(const ReportMemoryOptions& options,
+             const std::function<void(const MemorySample&)>& sample)
+      : options_(options), sample_(sample) {}
   absl::string_view name() const override { return "sample"; }
+  absl::Status after_step(HookContext& context, const StepResult&) override {
+    if (context.progress().step >= options_.reports * 9 / 10) context.report("late", 1);
+    return absl::OkStatus();
+  }
   absl::Status after_report(HookContext&, const Report& report) override {
-    if (++reports_ % every_ == 0) sample_({reports_, report.process.resident_bytes});
+    const int64_t step = report.progress.step;  // each has a report
+    if (step % options_.sample_every != 0) return absl::OkStatus();
+    rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) != 0) return absl::UnavailableError("getrusage failed");
+    sample_({step, report.process.resident_bytes, int64_t{usage.ru_maxrss} << 10});
     return absl::OkStatus();
   }
 
  private:
-  const int64_t every_;
+  const ReportMemoryOptions& options_;
   const std::function<void(const MemorySample&)>& sample_;
-  int64_t reports_ = 0;
 };
 
 absl::Status write_data(const std::string& path) {
@@ -64,6 +74,17 @@ absl::Status write_data(const std::string& path) {
     absl::StrAppend(&rows, i % 3 == 0 ? 1 : 0, ",", i % 9, ",", i % 7, ",", i % 5, "\n");
   }
   return write_file_atomically(FileSystem::local(), path, rows);
+}
+
+absl::Status train(JobConfig config, int64_t max_steps, const ReportMemoryOptions& options,
+                   const std::function<void(const MemorySample&)>& sample) {
+  config.mutable_train()->set_max_steps(max_steps);
+  std::ofstream console(join_path(options.directory, "console.txt"), std::ios::app);
+  JobResources resources;
+  resources.log = &console;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_trainer(config, resources));
+  RETURN_IF_ERROR(trainer->add_hook(std::make_unique<SampleHook>(options, sample)));
+  return trainer->train().status();
 }
 
 }  // namespace
@@ -75,16 +96,11 @@ absl::Status run_report_memory(const ReportMemoryOptions& options,
   JobConfig config;
   RETURN_IF_ERROR(parse_text(kJob, "the campaign", &config));
   config.mutable_train()->mutable_train_data()->add_path(data);
-  config.mutable_train()->set_max_steps(options.reports);
   config.mutable_run()->set_output_dir(join_path(options.directory, "out"));
   expand_names(config.mutable_train());
   RETURN_IF_ERROR(validate(config));
-  std::ofstream console(join_path(options.directory, "console.txt"));
-  JobResources resources;
-  resources.log = &console;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_trainer(config, resources));
-  RETURN_IF_ERROR(trainer->add_hook(std::make_unique<SampleHook>(options.sample_every, sample)));
-  return trainer->train().status();
+  RETURN_IF_ERROR(train(config, options.reports * 3 / 4, options, sample));
+  return train(config, options.reports, options, sample);
 }
 
 }  // namespace millrace
