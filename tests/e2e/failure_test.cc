@@ -1,4 +1,4 @@
-// What failures cost, and what the program's exit code says of them: README.md, "Exit codes".
+// Costs of failures, and the exit codes of the program for each (docs/exit_codes.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

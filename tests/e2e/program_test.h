@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-// What the program's exit code says; README.md.
+// Exit codes of the program (docs/exit_codes.md).
 inline constexpr int kUsage = 64;
 inline constexpr int kBadData = 65;
 inline constexpr int kNoInput = 66;
