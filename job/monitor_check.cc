@@ -40,19 +40,25 @@ absl::Status check_direction(const PlacedSchedule& placed) {
 absl::Status check_monitors(const JobConfig& config) {
   FieldErrors errors;
   std::optional<MetricNames> names;  // made for the first monitor
-  const auto check_monitored = [&](const std::string& where, const char* field,
-                                   const std::string& monitor) -> absl::Status {
+  using Check = absl::Status (MetricNames::*)(absl::string_view, absl::string_view) const;
+  const auto check_name = [&](const std::string& where, const char* field,
+                              const std::string& metric, Check check) -> absl::Status {
     if (!names.has_value()) {
       ASSIGN_OR_RETURN(const MetricNames made, MetricNames::create(config));
       names.emplace(made);
     }
-    return names->check_monitored(absl::StrCat(where, ": ", field, " \"", monitor, "\""), monitor);
+    return ((*names).*check)(absl::StrCat(where, ": ", field, " \"", metric, "\""), metric);
+  };
+  const auto check_monitored = [&](const std::string& where, const char* field,
+                                   const std::string& monitor) {
+    return check_name(where, field, monitor, &MetricNames::check_monitored);
   };
   for (int i = 0; i < config.run().hooks_size(); ++i) {
     const HookConfig& hook = config.run().hooks(i);
     const std::string& accuracy = hook.GetExtension(mllog).accuracy();
     if (hook.name() == MllogHook::kName && names_metric(accuracy)) {
-      errors.add(check_monitored(entry("run.hooks", i, hook.name()), "accuracy", accuracy));
+      errors.add(check_name(entry("run.hooks", i, hook.name()), "accuracy", accuracy,
+                            &MetricNames::check_evaluated));
     }
     if (hook.name() != EarlyStoppingHook::kName) continue;
     errors.add(wrong(entry("run.hooks", i, EarlyStoppingHook::kName),

@@ -16,6 +16,7 @@
 #include "tools/output/summary_file.h"
 #include "tools/output/summary_json.h"
 #include "tools/usage_error.h"
+#include "tools/version_text.h"
 #include "tools/whole_numbers.h"
 
 namespace millrace {
@@ -51,6 +52,8 @@ int run_command(CLI::App& program, int argc, char** argv, const RankListener& li
   add(add_explain_command);
   add(add_bench_command);
   add(add_launch_command);
+  add(add_doctor_command);
+  add(add_completion_command);
   read_whole_numbers_strictly(program);
   try {
     program.parse(argc, argv);
@@ -77,6 +80,7 @@ int run_program(int argc, char** argv, const RankListener& listener) {
   }
   CLI::App program("Trains recommendation models.", "millrace");
   program.require_subcommand(1);
+  program.set_version_flag("--version", version_text, "Print the version and what it was built of");
   return report_outcome(catch_exceptions(
       [&]() -> absl::StatusOr<int> { return run_command(program, argc, argv, listener); }));
 }

@@ -30,6 +30,8 @@ Command add_plugin_command(CLI::App& program);
 Command add_explain_command(CLI::App& program);
 Command add_bench_command(CLI::App& program);
 Command add_launch_command(CLI::App& program);
+Command add_doctor_command(CLI::App& program);
+Command add_completion_command(CLI::App& program);
 
 }  // namespace millrace
 

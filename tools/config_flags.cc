@@ -53,6 +53,7 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
     set_paths(*flags.eval_data, train->mutable_eval_data(0)->mutable_data());
   }
   if (flags.max_steps) train->set_max_steps(*flags.max_steps);
+  if (flags.max_epochs) train->set_max_epochs(*flags.max_epochs);
   if (flags.seed) train->set_seed(*flags.seed);
   if (flags.output_dir) config->mutable_run()->set_output_dir(*flags.output_dir);
   if (flags.resume) config->mutable_run()->set_resume(*flags.resume);
@@ -107,6 +108,7 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   command.add_option("--eval_data", flags.eval_data, "comma-separated globs to evaluate on");
   command.add_option("--output_dir", flags.output_dir, "where to write");
   command.add_option("--max_steps", flags.max_steps, "updates at most, over all resumes");
+  command.add_option("--max_epochs", flags.max_epochs, "epochs at most, over all resumes");
   command.add_option("--seed", flags.seed, "seed of everything random")->check(check_not_negative);
   command.add_option("--threads", flags.threads, "threads of a step; 0: one per core");
   command.add_option("--instruction_set", flags.instruction_set,

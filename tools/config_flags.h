@@ -26,6 +26,7 @@ struct ConfigFlags {
   std::optional<std::string> eval_data;
   std::optional<std::string> output_dir;
   std::optional<int64_t> max_steps;
+  std::optional<int64_t> max_epochs;
   std::optional<uint64_t> seed;
   std::optional<int32_t> threads;
   std::optional<std::string> instruction_set;  // auto, baseline, avx2 or avx512

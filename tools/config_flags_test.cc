@@ -68,14 +68,15 @@ TEST_F(ConfigFlagsTest, EveryFlagReplacesItsField) {
   ASSERT_OK_AND_ASSIGN(
       const JobConfig config,
       load({"--train_data", "x/*.orc,y.parquet", "--eval_data=z.orc", "--output_dir", "elsewhere",
-            "--max_steps", "7", "--seed", "18446744073709551615", "--threads", "2",
-            "--instruction_set", "avx2", "--device", "auto"}));
+            "--max_steps", "7", "--max_epochs", "3", "--seed", "18446744073709551615", "--threads",
+            "2", "--instruction_set", "avx2", "--device", "auto"}));
   EXPECT_THAT(config.train().train_data().path(), ElementsAre("x/*.orc", "y.parquet"));
   EXPECT_EQ(config.train().train_data().batch_size(), 32);
   ASSERT_EQ(config.train().eval_data_size(), 1);
   EXPECT_THAT(config.train().eval_data(0).data().path(), ElementsAre("z.orc"));
   EXPECT_EQ(config.run().output_dir(), "elsewhere");
   EXPECT_EQ(config.train().max_steps(), 7);
+  EXPECT_EQ(config.train().max_epochs(), 3);
   EXPECT_EQ(config.train().seed(), 18446744073709551615u);
   EXPECT_EQ(config.run().threads(), 2);
   EXPECT_EQ(config.run().instruction_set(), RunConfig::AVX2);

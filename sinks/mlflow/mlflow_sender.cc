@@ -112,7 +112,8 @@ void MlflowSender::report(const absl::Status& status) {
   }
   if (!status.ok() && !was_failing) {
     MILLRACE_LOG(WARNING) << "MLflow: " << status << "; reports wait in " << options_.directory
-                          << " and are sent later";
+                          << " and are sent later; check that a server runs at tracking_uri "
+                          << options_.uploader.tracking_uri;
   }
   if (status.ok() && was_failing) {
     MILLRACE_LOG(INFO) << "MLflow: " << options_.uploader.tracking_uri << " accepts reports again";

@@ -1,0 +1,100 @@
+#include "tools/doctor/diagnosis.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+namespace millrace {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Machine good() {
+  Machine machine;
+  machine.processor = "A 9";
+  machine.cores = machine.usable_cores = 4;
+  machine.load = 0.5;
+  machine.stolen = 0.001;
+  machine.governor = "performance";
+  machine.clock_source = "tsc";
+  machine.instruction_set = InstructionSet::kAvx2;
+  machine.memory = int64_t{16} << 30;
+  machine.available = int64_t{12} << 30;
+  machine.swapped = 0;
+  machine.huge_pages = "madvise";
+  machine.open_files = 1024;
+  machine.disk_free = int64_t{50} << 30;
+  return machine;
+}
+
+// Returns the advice of the line `name`.
+std::string advice(const Machine& machine, const std::string& name) {
+  for (const Finding& finding : diagnose(machine)) {
+    if (finding.name == name) return finding.advice;
+  }
+  ADD_FAILURE() << "no line " << name;
+  return "";
+}
+
+TEST(DiagnosisTest, AGoodMachineNeedsNoAdvice) {
+  const std::vector<Finding> findings = diagnose(good());
+  EXPECT_EQ(findings.size(), 11u);
+  for (const Finding& finding : findings) EXPECT_EQ(finding.advice, "") << finding.name;
+  const std::string text = diagnosis_text(findings);
+  EXPECT_THAT(text, HasSubstr("cores               4 of 4, A 9\n"));
+  EXPECT_THAT(text, HasSubstr("memory              16.0 GiB, available 12.0 GiB\n"));
+  EXPECT_THAT(text, EndsWith("\n\nnothing here slows a job\n"));
+}
+
+TEST(DiagnosisTest, EachFactHasItsAdvice) {
+  Machine machine = good();
+  machine.quota = 2.5;
+  EXPECT_THAT(advice(machine, "cores"), HasSubstr("set run.threads to 2"));
+  machine.quota = 0.5;
+  EXPECT_THAT(advice(machine, "cores"), HasSubstr("set run.threads to 1"));
+  machine.quota = 4;
+  EXPECT_THAT(advice(machine, "cores"), IsEmpty());
+  machine.load = 3;
+  EXPECT_THAT(advice(machine, "load"), HasSubstr("3.0 other processes want the 4 cores"));
+  machine.stolen = 0.1;
+  EXPECT_THAT(advice(machine, "stolen time"), HasSubstr("hypervisor"));
+  machine.governor = "powersave";
+  EXPECT_THAT(advice(machine, "frequency governor"), HasSubstr("cpupower"));
+  machine.clock_source = "hpet";
+  EXPECT_THAT(advice(machine, "clock source"), HasSubstr("clocksource=tsc"));
+  machine.instruction_set = InstructionSet::kBaseline;
+  EXPECT_THAT(advice(machine, "instruction set"), HasSubstr("AVX2"));
+  machine.memory_limit = int64_t{1} << 30;
+  EXPECT_THAT(advice(machine, "memory"), HasSubstr("ends the process at 1.0 GiB"));
+  machine.swapped = int64_t{2} << 30;
+  EXPECT_THAT(advice(machine, "swap in use"), HasSubstr("swapped out"));
+  machine.huge_pages = "never";
+  EXPECT_THAT(advice(machine, "huge pages"), HasSubstr("echo madvise"));
+  machine.open_files = 256;
+  EXPECT_THAT(advice(machine, "open files"), HasSubstr("ulimit -n 1024"));
+  machine.disk_free = 1000;
+  EXPECT_THAT(advice(machine, "free disk"), HasSubstr("checkpoint"));
+  EXPECT_THAT(diagnosis_text(diagnose(machine)), HasSubstr("\nhuge pages: each lookup"));
+}
+
+TEST(DiagnosisTest, WhatIsNotKnownHasNoLine) {
+  Machine machine;
+  machine.cores = machine.usable_cores = 1;
+  machine.instruction_set = InstructionSet::kAvx512;
+  EXPECT_EQ(diagnose(machine).size(), 2u);
+}
+
+TEST(DiagnosisTest, Json) {
+  Machine machine = good();
+  machine.huge_pages = "never";
+  const nlohmann::json json = nlohmann::json::parse(diagnosis_json(diagnose(machine)));
+  EXPECT_EQ(json["huge_pages"]["value"], "never");
+  EXPECT_NE(json["huge_pages"]["advice"], "");
+  EXPECT_EQ(json["instruction_set"]["value"], "avx2");
+  EXPECT_EQ(json["instruction_set"]["advice"], "");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,39 @@
+// What a machine offers a process.
+#ifndef MILLRACE_TOOLS_DOCTOR_MACHINE_H_
+#define MILLRACE_TOOLS_DOCTOR_MACHINE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/isa/instruction_set.h"
+
+namespace millrace {
+
+// A value that the machine does not tell is none, or "" for texts.
+struct Machine {
+  std::string processor;         // its model
+  int64_t cores = 0;             // of the machine
+  int64_t usable_cores = 0;      // on which this process may run
+  std::optional<double> quota;   // cores' worth of time that the control group may use
+  std::optional<double> load;    // processes that ran or waited, mean over 1 minute
+  std::optional<double> stolen;  // share of time that a hypervisor took, since the start
+  std::string governor;          // of the clock frequency
+  std::string clock_source;      // of the kernel
+  InstructionSet instruction_set = InstructionSet::kBaseline;  // the best one
+  std::optional<int64_t> memory;                               // bytes of the machine
+  std::optional<int64_t> available;     // bytes that may be allocated without swapping
+  std::optional<int64_t> memory_limit;  // bytes, of the control group
+  std::optional<int64_t> swapped;       // bytes in use of swap space
+  std::string huge_pages;               // "always", "madvise" or "never"
+  std::optional<int64_t> open_files;    // the limit of this process
+  std::optional<int64_t> disk_free;     // bytes, for this user
+};
+
+// Returns the facts of this machine, and of the disk of `directory` or, if it does not exist, of
+// its nearest parent. Reads below `root`/proc and `root`/sys: "" outside of tests.
+Machine read_machine(const std::string& directory, const std::string& root = "");
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_DOCTOR_MACHINE_H_

@@ -1,0 +1,15 @@
+// Which program this is.
+#ifndef MILLRACE_TOOLS_VERSION_TEXT_H_
+#define MILLRACE_TOOLS_VERSION_TEXT_H_
+
+#include <string>
+
+namespace millrace {
+
+// Returns "millrace VERSION" and a line each for the build, the instruction set of this machine,
+// and the versions of LibTorch and Arrow.
+std::string version_text();
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_VERSION_TEXT_H_
