@@ -51,7 +51,7 @@ TEST(ReportMemoryTest, EachReceiverHasAllReports) {
   EXPECT_GE(lines("console.txt"), 20);
   const auto table = read_file(FileSystem::local(), join_path(directory, "out/metrics/train.csv"));
   ASSERT_OK(table.status());
-  EXPECT_TRUE(absl::StrContains(table->substr(0, table->find('\n')), ",late"));
+  EXPECT_TRUE(absl::StrContains(table->substr(0, table->find('\n')), ",values/late"));
   EXPECT_GE(lines("out/events.jsonl"), 5) << "three epochs open and two close";
   ASSERT_OK_AND_ASSIGN(const auto events,
                        FileSystem::local().glob(join_path(directory, "out/tensorboard/*")));
