@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kReports = 20000;
+constexpr int64_t kReports = 10000;
 constexpr int64_t kSampleEvery = 1000;
 constexpr size_t kWarmUp = 5;  // samples
 constexpr int64_t kMostGrowth = int64_t{3} << 20;
