@@ -1,0 +1,82 @@
+"""Writes millrace-VERSION-linux-x86_64.tar.gz, which carries all libraries but glibc's.
+
+  tarball.py --output FOLDER --program FILE --version_header FILE --licence FILE
+             --start FILE --readme FILE --examples FILE...
+
+The same inputs give the same bytes.
+"""
+import argparse
+import gzip
+import os
+import sys
+import tarfile
+
+from elf_file import ElfError
+from carried_libraries import MissingLibraryError
+from package_parts import (Entry, PackageError, collect_parts, floor_text, open_entry, read_version,
+                           with_values)
+
+RPATH = "$ORIGIN/../lib"
+MODIFIED = 315532800  # 1980-01-01, as in the wheel
+GZIP_LEVEL = 1  # 6 makes the file a tenth smaller in three times the processor time
+
+
+def entries_of(parts, licence, start, readme, examples):
+  """Returns the entries of the tarball. `start` and `readme` are templates."""
+  values = {"VERSION": parts.version, "GLIBC": floor_text(parts)}
+  entries = [
+      Entry("bin/millrace", with_values(start, values), True),
+      Entry("libexec/millrace", parts.program, True),
+      Entry("README.md", with_values(readme, values), False),
+      Entry("LICENSE", licence, False),
+  ]
+  entries += [Entry("lib/" + library.name, library.path, True) for library in parts.libraries]
+  entries += [Entry("licenses/" + name, path, False) for name, path in parts.licences.items()]
+  entries += [Entry("examples/" + os.path.basename(path), path, False) for path in examples]
+  return entries
+
+
+def write_tarball(path, folder, entries):
+  """Writes the entries below `folder`, sorted, owned by root and of one time."""
+  folders = set()
+  for entry in entries:
+    parent = os.path.dirname(folder + "/" + entry.name)
+    while parent:
+      folders.add(parent)
+      parent = os.path.dirname(parent)
+  by_name = {folder + "/" + entry.name: entry for entry in entries}
+  with open(path, "wb") as file, \
+      gzip.GzipFile("", "wb", GZIP_LEVEL, file, mtime=MODIFIED) as packed, \
+      tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive:
+    for name in sorted(folders | set(by_name)):
+      member = tarfile.TarInfo(name)
+      member.mtime = MODIFIED
+      if name in folders:
+        member.type, member.mode = tarfile.DIRTYPE, 0o755
+        archive.addfile(member)
+        continue
+      entry = by_name[name]
+      member.mode = 0o755 if entry.executable else 0o644
+      with open_entry(entry) as content:
+        member.size = content.seek(0, os.SEEK_END)
+        content.seek(0)
+        archive.addfile(member, content)
+
+
+def main():
+  parser = argparse.ArgumentParser(allow_abbrev=False)
+  for flag in ("output", "program", "version_header", "licence", "start", "readme"):
+    parser.add_argument("--" + flag, required=True)
+  parser.add_argument("--examples", nargs="+", required=True)
+  flags = parser.parse_args()
+  parts = collect_parts(flags.program, read_version(flags.version_header), RPATH, wheels=())
+  name = "millrace-%s-linux-x86_64" % parts.version
+  write_tarball(os.path.join(flags.output, name + ".tar.gz"), name,
+                entries_of(parts, flags.licence, flags.start, flags.readme, flags.examples))
+
+
+if __name__ == "__main__":
+  try:
+    main()
+  except (ElfError, MissingLibraryError, PackageError, OSError) as error:
+    sys.exit("tarball: %s" % error)

@@ -1,0 +1,152 @@
+"""Writes millrace-VERSION-py3-none-manylinux_2_XX_x86_64.whl.
+
+  wheel.py --output FOLDER --program FILE --version_header FILE --requirements FILE --licence FILE
+           --launcher FILE --readme FILE --examples FILE...
+
+The wheel carries the program and its libraries, without glibc's and those of the packages torch and
+pyarrow, which it requires in the versions that --requirements pins. 2.XX is the version of glibc that
+the carried files need. The same inputs give the same bytes.
+"""
+import argparse
+import base64
+import hashlib
+import os
+import sys
+import zipfile
+
+from elf_file import ElfError
+from carried_libraries import MissingLibraryError
+from package_parts import (Entry, PackageError, collect_parts, floor_text, open_entry, read_pins,
+                           read_version, with_values)
+
+# Packages beside this one, with the folders of their libraries.
+PACKAGES = {"torch": "torch/lib", "pyarrow": "pyarrow"}
+RPATH = ":".join(["$ORIGIN/../lib"] + ["$ORIGIN/../../" + folder for folder in PACKAGES.values()])
+PYTHON = ">=3.10"  # what the wheels of the pins need
+MODIFIED = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can have
+HIGHEST_LEVEL = 9
+
+METADATA = """Metadata-Version: 2.1
+Name: millrace
+Version: {version}
+Summary: Trains recommendation models: the millrace program
+License: Apache-2.0
+Requires-Python: {python}
+{requires}
+Description-Content-Type: text/markdown
+
+{readme}"""
+
+WHEEL = """Wheel-Version: 1.0
+Generator: millrace
+Root-Is-Purelib: false
+Tag: {tag}
+"""
+
+INIT = '''"""The millrace program; `millrace --help` and `python3 -m millrace --help` run it."""
+from millrace._build import VERSION as __version__
+'''
+
+MAIN = '''import sys
+
+from millrace.launcher import main
+
+sys.exit(main())
+'''
+
+
+def requires_of(pins):
+  """Returns the lines Requires-Dist of the packages that the wheel does not carry."""
+  missing = sorted(set(PACKAGES) - set(pins))
+  if missing:
+    raise PackageError("third_party/requirements.txt does not pin %s" % ", ".join(missing))
+  return ["Requires-Dist: %s==%s" % (name, pins[name]) for name in PACKAGES]
+
+
+def tag_of(floor):
+  return "py3-none-manylinux_%d_%d_x86_64" % floor[:2]
+
+
+def size_of(entry):
+  with open_entry(entry) as content:
+    return content.seek(0, os.SEEK_END)
+
+
+def entries_of(parts, pins, licence, launcher, readme, examples):
+  """Returns the entries of the wheel but for RECORD. `readme` is a template."""
+  carried = [Entry("bin/millrace", parts.program, True)]
+  carried += [Entry("lib/" + library.name, library.path, True) for library in parts.libraries]
+  build = "VERSION = %r\nGLIBC = %r\nPINS = %r\nFILES = %r\n" % (
+      parts.version, floor_text(parts), {name: pins[name] for name in PACKAGES},
+      {entry.name: size_of(entry) for entry in carried})
+  values = {"VERSION": parts.version, "GLIBC": floor_text(parts)}
+  values.update((name.upper(), pins[name]) for name in PACKAGES)
+  metadata = METADATA.format(version=parts.version, python=PYTHON,
+                             requires="\n".join(requires_of(pins)),
+                             readme=with_values(readme, values).decode())
+  package = carried + [
+      Entry("__init__.py", INIT.encode(), False),
+      Entry("__main__.py", MAIN.encode(), False),
+      Entry("_build.py", build.encode(), False),
+      Entry("launcher.py", launcher, False),
+  ]
+  information = [
+      Entry("METADATA", metadata.encode(), False),
+      Entry("WHEEL", WHEEL.format(tag=tag_of(parts.floor)).encode(), False),
+      Entry("entry_points.txt", b"[console_scripts]\nmillrace = millrace.launcher:main\n", False),
+      Entry("licenses/LICENSE", licence, False),
+  ]
+  information += [Entry("licenses/" + name, path, False) for name, path in parts.licences.items()]
+  shared = [Entry(os.path.basename(path), path, False) for path in examples]
+  root = "millrace-" + parts.version
+  return [
+      entry._replace(name=folder + entry.name)
+      for folder, entries in (("millrace/", package), (root + ".dist-info/", information),
+                              (root + ".data/data/share/millrace/examples/", shared))
+      for entry in entries
+  ]
+
+
+def record_line(name, content):
+  digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+  return "%s,sha256=%s,%d\n" % (name, digest, len(content))
+
+
+def write_wheel(path, record, entries):
+  """Writes the entries, sorted, and behind them `record`, the name of the list of all."""
+  lines = []
+  with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=HIGHEST_LEVEL) as archive:
+
+    def add(name, content, executable):
+      member = zipfile.ZipInfo(name, MODIFIED)
+      member.create_system = 3  # Unix, so that the mode counts
+      member.external_attr = (0o100755 if executable else 0o100644) << 16
+      member.compress_type = zipfile.ZIP_DEFLATED
+      archive.writestr(member, content, compresslevel=HIGHEST_LEVEL)
+
+    for entry in sorted(entries, key=lambda entry: entry.name):
+      with open_entry(entry) as file:
+        content = file.read()
+      lines.append(record_line(entry.name, content))
+      add(entry.name, content, entry.executable)
+    add(record, "".join(lines + [record + ",,\n"]).encode(), False)
+
+
+def main():
+  parser = argparse.ArgumentParser(allow_abbrev=False)
+  for flag in ("output", "program", "version_header", "requirements", "licence", "launcher", "readme"):
+    parser.add_argument("--" + flag, required=True)
+  parser.add_argument("--examples", nargs="+", required=True)
+  flags = parser.parse_args()
+  pins = read_pins(flags.requirements)
+  parts = collect_parts(flags.program, read_version(flags.version_header), RPATH, list(PACKAGES))
+  entries = entries_of(parts, pins, flags.licence, flags.launcher, flags.readme, flags.examples)
+  name = "millrace-%s-%s.whl" % (parts.version, tag_of(parts.floor))
+  write_wheel(os.path.join(flags.output, name), "millrace-%s.dist-info/RECORD" % parts.version, entries)
+
+
+if __name__ == "__main__":
+  try:
+    main()
+  except (ElfError, MissingLibraryError, PackageError, OSError) as error:
+    sys.exit("wheel: %s" % error)
