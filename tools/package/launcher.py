@@ -53,10 +53,10 @@ def check_files(files, folder):
     try:
       found = os.path.getsize(path)
     except OSError as error:
-      raise CannotStart("%s: %s; install Millrace again, with pip install --force-reinstall --no-deps" %
-                        (path, error.strerror)) from None
+      raise CannotStart("%s: %s; install the wheel again, with pip install --force-reinstall "
+                        "--no-deps" % (path, error.strerror)) from None
     if found != size:
-      raise CannotStart("%s has %d bytes instead of %d: make room, and install Millrace again, with "
+      raise CannotStart("%s has %d bytes instead of %d: make room, and install the wheel again, with "
                         "pip install --force-reinstall --no-deps" % (path, found, size))
 
 

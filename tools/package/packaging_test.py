@@ -1,0 +1,411 @@
+#!/usr/bin/python3 -B
+"""Tests the parts of the packages: the ELF editor, the search for libraries, archives, the launcher."""
+import base64
+import contextlib
+import csv
+import fnmatch
+import hashlib
+import importlib.util
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import types
+import unittest
+import zipfile
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(FOLDER, "..", "..")
+sys.path.insert(0, FOLDER)
+# pylint: disable=wrong-import-position
+import carried_libraries
+import licences
+import package_parts
+import tarball
+import wheel
+from elf_file import ElfError, ElfFile
+from package_parts import Entry, PackageError, Parts
+
+
+def run(*command, **environment):
+  return subprocess.run(command, env=environment or None, check=True, stdout=subprocess.PIPE,
+                        universal_newlines=True).stdout
+
+
+class FolderTest(unittest.TestCase):
+  """A test with a folder of its own."""
+
+  def setUp(self):
+    folder = tempfile.TemporaryDirectory()
+    self.addCleanup(folder.cleanup)
+    self.folder = os.path.realpath(folder.name)
+
+  def path(self, name):
+    return os.path.join(self.folder, name)
+
+  def write(self, name, text):
+    os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+    with open(self.path(name), "w", encoding="utf-8") as file:
+      file.write(text)
+    return self.path(name)
+
+  def compile(self, name, source, *flags):
+    os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+    text = self.write(name + ".cc", source)
+    run("g++", "-o", self.path(name), text, *flags)
+    return self.path(name)
+
+  def library(self, name, value, *flags):
+    """A library whose function NAME returns a number."""
+    source = "int %s() { return %s; }" % (name, value)
+    return self.compile("built/lib%s.so" % name, source, "-shared", "-fPIC",
+                        "-Wl,-soname,lib%s.so" % name, *flags)
+
+  def program(self, links="outer inner"):
+    """A program that prints the number of library `outer`, which takes it from `inner`."""
+    self.library("inner", 7)
+    self.compile("built/libouter.so", "int inner(); int outer() { return inner(); }", "-shared", "-fPIC",
+                 "-Wl,-soname,libouter.so", "-L" + self.path("built"), "-linner")
+    return self.compile(
+        "program", '#include <cstdio>\nint outer(); int main() { std::printf("%d", outer()); }',
+        "-L" + self.path("built"), "-Wl,-rpath-link," + self.path("built"), "-Wl,--no-as-needed",
+        "-Wl,--enable-new-dtags,-rpath,%s/a/long/path:$ORIGIN/built" % self.folder,
+        *["-l" + name for name in links.split()])
+
+
+class ElfTest(FolderTest):
+
+  def open(self, path):
+    with open(path, "rb") as file:
+      return ElfFile(file.read(), path)
+
+  def test_reads_what_the_loader_needs(self):
+    elf = self.open(self.program())
+    self.assertEqual(elf.needed[:2], ["libouter.so", "libinner.so"])
+    self.assertEqual(elf.search_path, [self.folder + "/a/long/path", "$ORIGIN/built"])
+    self.assertIsNone(elf.soname)
+    self.assertEqual(self.open(self.path("built/libinner.so")).soname, "libinner.so")
+
+  def test_floor_is_the_newest_version_of_a_symbol(self):
+    # The first version of x86-64, and that of a function that came in glibc 2.36.
+    for call, floor in (("1", ()), ('std::getenv("A")', (2, 2, 5)),
+                        ("(std::getenv(\"A\"), arc4random())", (2, 36))):
+      source = "#include <cstdlib>\nauto value() { return %s; }" % call
+      library = self.compile("library.so", source, "-shared", "-fPIC", "-nostartfiles")
+      self.assertEqual(self.open(library).glibc_floor(), floor)
+
+  def move_libraries(self, program):
+    """Replaces the search path and moves the libraries to where it points."""
+    changed = self.open(program).with_rpath("$ORIGIN/../lib")
+    os.makedirs(self.path("bin"))
+    with open(self.path("bin/program"), "wb") as file:
+      file.write(changed)
+    os.chmod(self.path("bin/program"), 0o755)
+    os.rename(self.path("built"), self.path("lib"))
+    return self.path("bin/program")
+
+  def test_a_replaced_path_also_finds_the_libraries_of_libraries(self):
+    program = self.move_libraries(self.program(links="outer"))
+    self.assertEqual(run(program, PATH="/bin"), "7")
+    self.assertEqual(self.open(program).search_path, ["$ORIGIN/../lib"])
+
+  def test_a_replaced_path_goes_before_the_environment(self):
+    program = self.move_libraries(self.program())
+    self.library("inner", 8)
+    self.assertEqual(run(program, LD_LIBRARY_PATH=self.path("built")), "7")
+
+  def test_refuses_a_path_that_does_not_fit(self):
+    elf = self.open(self.program())
+    with self.assertRaisesRegex(ElfError, "program: the search path .* is longer than the"):
+      elf.with_rpath("/" + "x" * 500)
+
+  def test_refuses_a_file_without_a_path(self):
+    with self.assertRaisesRegex(ElfError, "has 0 search paths"):
+      self.open(self.library("none", 1)).with_rpath("x")
+
+  def test_refuses_a_path_that_ends_as_another_name(self):
+    # The linker stores a name once that is the end of another one.
+    source = 'extern "C" int a_function_name() { return 1; }'
+    path = self.compile("tail.so", source, "-shared", "-fPIC", "-Wl,-rpath,/x/a_function_name")
+    with self.assertRaisesRegex(ElfError, "shares bytes with another name"):
+      self.open(path).with_rpath("x")
+
+  def test_refuses_what_is_no_whole_elf_file(self):
+    with self.assertRaisesRegex(ElfError, "text: not an ELF file"):
+      ElfFile(b"#!/bin/sh\n" * 10, "text")
+    with open(self.program(), "rb") as file:
+      content = file.read()
+    for length in (0, 5, 30, 100, 600):
+      with self.assertRaises(ElfError):
+        ElfFile(content[:length], "short")
+
+
+class LibrariesTest(FolderTest):
+
+  def test_finds_the_libraries_of_libraries(self):
+    program = self.program()
+    found = carried_libraries.find_libraries(program)
+    self.assertEqual({library.name: library.path for library in found if "er.so" in library.name},
+                     {name: self.path("built/" + name) for name in ("libinner.so", "libouter.so")})
+    self.assertFalse({library.name for library in found} & carried_libraries.GLIBC)
+
+  def test_names_a_library_that_is_missing(self):
+    program = self.program()
+    os.remove(self.path("built/libinner.so"))
+    with self.assertRaisesRegex(carried_libraries.MissingLibraryError,
+                                "program: needs libinner.so, which is in none of .*/built"):
+      carried_libraries.find_libraries(program)
+
+  def test_floor_is_that_of_all(self):
+    library = carried_libraries.Library("a", "a", (2, 99), None)
+    self.assertEqual(carried_libraries.glibc_floor(self.program(), [library]), (2, 99))
+
+  def test_knows_files_of_wheels(self):
+    self.assertEqual(carried_libraries.wheel_of("/v/site-packages/torch/lib/libc10.so"), "torch")
+    self.assertIsNone(carried_libraries.wheel_of("/usr/lib/libz.so.1"))
+
+
+class LicencesTest(FolderTest):
+
+  def test_of_debian_packages_with_the_texts_they_name(self):
+    path = os.path.realpath("/usr/lib/x86_64-linux-gnu/libstdc++.so.6")
+    found, missing = licences.find_licences([carried_libraries.Library("libstdc++.so.6", path, (), None)])
+    self.assertEqual(missing, [])
+    self.assertEqual(found["libstdc++6/copyright"], "/usr/share/doc/libstdc++6/copyright")
+    self.assertIn("common-licenses/GPL-3", found)
+
+  def test_of_wheels(self):
+    licence = self.write("site-packages/torch-2.0+cpu.dist-info/licenses/third_party/a/LICENSE", "a")
+    library = self.write("site-packages/torch/lib/libc10.so", "")
+    found, missing = licences.find_licences([carried_libraries.Library("libc10.so", library, (), "torch")])
+    self.assertEqual((found, missing), ({"torch/third_party/a/LICENSE": licence}, []))
+
+  def test_names_libraries_without_one(self):
+    library = carried_libraries.Library("liba.so", self.write("liba.so", ""), (), None)
+    self.assertEqual(licences.find_licences([library]), ({}, ["liba.so"]))
+
+
+class PartsTest(FolderTest):
+
+  def test_version_and_pins_are_those_of_the_repository(self):
+    version = package_parts.read_version(os.path.join(ROOT, "base/version.h"))
+    self.assertRegex(version, r"^\d+\.\d+\.\d+$")
+    pins = package_parts.read_pins(os.path.join(ROOT, "third_party/requirements.txt"))
+    self.assertLessEqual(set(wheel.PACKAGES), set(pins))
+
+  def test_a_header_without_a_version_is_an_error(self):
+    with self.assertRaisesRegex(PackageError, "version.h: defines no kVersion"):
+      package_parts.read_version(self.write("version.h", "namespace {}"))
+
+  def test_a_template_with_an_unknown_name_is_an_error(self):
+    template = self.write("a.md", "@VERSION@ @OTHER@")
+    with self.assertRaisesRegex(PackageError, "a.md: @OTHER@ has no value"):
+      package_parts.with_values(template, {"VERSION": "1"})
+
+  def test_a_wheel_of_a_build_without_wheels_is_an_error(self):
+    with self.assertRaisesRegex(PackageError, "uses no library of the wheel of pyarrow, torch"):
+      package_parts.collect_parts(self.program(), "1", "$ORIGIN", ["torch", "pyarrow"])
+
+  def test_carries_all_libraries_but_those_of_the_given_wheels(self):
+    self.program()
+    os.makedirs(self.path("env/site-packages/torch/lib"))
+    os.rename(self.path("built/libinner.so"), self.path("env/site-packages/torch/lib/libinner.so"))
+    os.symlink(self.path("env/site-packages/torch/lib/libinner.so"), self.path("built/libinner.so"))
+    for wheels, carried in (([], {"libinner.so", "libouter.so"}), (["torch"], {"libouter.so"})):
+      with contextlib.redirect_stderr(io.StringIO()) as said:
+        parts = package_parts.collect_parts(self.path("program"), "1", "$ORIGIN", wheels)
+      self.assertEqual({each.name for each in parts.libraries if "er.so" in each.name}, carried)
+      self.assertIn("no licence found of %s" % ", ".join(sorted(carried)), said.getvalue())
+      self.assertEqual(ElfFile(parts.program, "program").search_path, ["$ORIGIN"])
+
+
+class ArchivesTest(FolderTest):
+
+  def setUp(self):
+    super().setUp()
+    library = carried_libraries.Library("liba.so.1", self.write("liba.so.1.2", "library"), (2, 36), None)
+    self.parts = Parts("1.2.3", b"program", [library], {"a/copyright": self.write("copyright", "free")},
+                       (2, 36))
+    self.licence = self.write("LICENSE", "mine")
+    self.example = self.write("job.textproto", "train {}")
+
+  def tarball_entries(self):
+    return tarball.entries_of(self.parts, self.licence, os.path.join(FOLDER, "start.sh"),
+                              os.path.join(FOLDER, "tarball_readme.md"), [self.example])
+
+  def wheel_entries(self):
+    return wheel.entries_of(self.parts, {"torch": "2.1.0", "pyarrow": "9.0", "other": "1"}, self.licence,
+                            os.path.join(FOLDER, "launcher.py"), os.path.join(FOLDER, "wheel_readme.md"),
+                            [self.example])
+
+  def test_tarball_has_all_files_in_one_folder(self):
+    path = self.path("a.tar.gz")
+    tarball.write_tarball(path, tarball.folder_of("1.2.3"), self.tarball_entries())
+    with tarfile.open(path) as archive:
+      files = {member.name: member.mode for member in archive if member.isfile()}
+      self.assertEqual({(member.mtime, member.uid, member.uname) for member in archive.getmembers()},
+                       {(tarball.MODIFIED, 0, "")})
+      start = archive.extractfile("millrace-1.2.3-linux-x86_64/bin/millrace").read().decode()
+    self.assertEqual(files, {
+        "millrace-1.2.3-linux-x86_64/" + name: mode for name, mode in (
+            ("LICENSE", 0o644), ("README.md", 0o644), ("bin/millrace", 0o755),
+            ("examples/job.textproto", 0o644), ("lib/liba.so.1", 0o755),
+            ("libexec/millrace", 0o755), ("licenses/a/copyright", 0o644))})
+    self.assertIn("floor=2.36\n", start)
+
+  def test_archives_have_the_same_bytes_again(self):
+    for write, arguments, entries in (
+        (tarball.write_tarball, ["folder"], self.tarball_entries),
+        (wheel.write_wheel, ["millrace-1.2.3.dist-info/RECORD"], self.wheel_entries)):
+      written = []
+      for name, order in (("first", 1), ("second", -1)):
+        write(self.path(name), *arguments, entries()[::order])
+        with open(self.path(name), "rb") as file:
+          written.append(file.read())
+        os.utime(self.example, (1, 1))
+        os.chmod(self.example, 0o600)
+        time.sleep(1.1)  # gzip and zip have times in seconds
+      self.assertEqual(*written)
+
+  def test_wheel_names_every_file_with_its_hash(self):
+    record = "millrace-1.2.3.dist-info/RECORD"
+    wheel.write_wheel(self.path("a.whl"), record, self.wheel_entries())
+    with zipfile.ZipFile(self.path("a.whl")) as archive:
+      rows = list(csv.reader(archive.read(record).decode().splitlines()))
+      self.assertEqual([row[0] for row in rows], archive.namelist())
+      for name, digest, size in rows[:-1]:
+        content = archive.read(name)
+        encoded = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+        self.assertEqual((digest, size), ("sha256=" + encoded, str(len(content))))
+      self.assertEqual(archive.getinfo("millrace/bin/millrace").external_attr >> 16, 0o100755)
+    self.assertEqual(rows[-1], [record, "", ""])
+
+  def test_wheel_requires_the_pins_of_the_packages_it_does_not_carry(self):
+    metadata = {entry.name: entry.data for entry in self.wheel_entries()}[
+        "millrace-1.2.3.dist-info/METADATA"].decode()
+    self.assertEqual(re.findall("^Requires-Dist: (.*)$", metadata, re.MULTILINE),
+                     ["torch==2.1.0", "pyarrow==9.0"])
+    self.assertEqual(wheel.tag_of((2, 36)), "py3-none-manylinux_2_36_x86_64")
+    with self.assertRaisesRegex(PackageError, "does not pin pyarrow"):
+      wheel.requires_of({"torch": "2.1.0"})
+
+  def test_dockerfile_takes_what_the_tarball_has(self):
+    with open(os.path.join(ROOT, "deploy/Dockerfile"), encoding="utf-8") as file:
+      lines = [line.split(maxsplit=1) for line in file.read().splitlines() if line and line[0] != "#"]
+    steps = {}
+    for instruction, rest in lines:
+      steps.setdefault(instruction, []).append(rest)
+    self.assertEqual(steps["FROM"], ["debian:12-slim"])
+    source, destination = steps["ADD"][0].split()
+    folder = tarball.folder_of("1.2.3")
+    self.assertTrue(fnmatch.fnmatchcase(folder + ".tar.gz", source))
+    linked = re.search(r"ln -s (\S+) /usr/local/bin/millrace", " ".join(steps["RUN"]))[1]
+    programs = [destination + folder + "/" + entry.name
+                for entry in self.tarball_entries() if entry.executable]
+    self.assertEqual(fnmatch.filter(programs, linked), [destination + folder + "/bin/millrace"])
+    self.assertEqual(steps["USER"], ["1000:1000"])
+    self.assertEqual(steps["ENTRYPOINT"], ['["millrace"]'])
+
+
+class StartTest(FolderTest):
+  """The start of the tarball, with a C library that it is told of."""
+
+  def start(self, getconf):
+    """Returns (exit code, stdout, stderr) where `getconf` is a program of this text."""
+    for name, text in (("bin/millrace", package_parts.with_values(
+        os.path.join(FOLDER, "start.sh"), {"VERSION": "1.2.3", "GLIBC": "2.36"}).decode()),
+                       ("libexec/millrace", "#!/bin/sh\necho started \"$@\"\n"),
+                       ("path/getconf", "#!/bin/sh\n" + getconf)):
+      os.chmod(self.write(name, text), 0o755)
+    os.makedirs(self.path("links"), exist_ok=True)
+    if not os.path.islink(self.path("links/millrace")):
+      os.symlink("../bin/millrace", self.path("links/millrace"))
+    done = subprocess.run([self.path("links/millrace"), "a b", "c"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, check=False,
+                          env={"PATH": self.path("path") + ":/usr/bin:/bin"})
+    return done.returncode, done.stdout, done.stderr
+
+  def test_starts_the_program_through_a_link(self):
+    for version in ("2.36", "2.40", "3.0", "2.36.1"):
+      self.assertEqual(self.start("echo glibc %s" % version), (0, "started a b c\n", ""), version)
+
+  def test_starts_the_program_where_the_version_is_unknown(self):
+    self.assertEqual(self.start("exit 127"), (0, "started a b c\n", ""))
+
+  def test_refuses_an_older_glibc_in_one_line(self):
+    for version in ("2.35", "2.4", "1.99"):
+      self.assertEqual(self.start("echo glibc %s" % version), (
+          71, "", "millrace: this machine has glibc %s, and Millrace 1.2.3 needs 2.36 or newer: use "
+          "Debian 12, Ubuntu 24.04 or a newer system, or a container of one\n" % version))
+
+
+class LauncherTest(FolderTest):
+
+  def setUp(self):
+    super().setUp()
+    build = types.ModuleType("millrace._build")
+    build.VERSION, build.GLIBC, build.PINS, build.FILES = "1.2.3", "2.36", {"torch": "2.1.0"}, {}
+    package = types.ModuleType("millrace")
+    package._build = build
+    modules = {"millrace": package, "millrace._build": build}
+    sys.modules.update(modules)
+    self.addCleanup(lambda: [sys.modules.pop(name) for name in modules])
+    spec = importlib.util.spec_from_file_location("launcher", os.path.join(FOLDER, "launcher.py"))
+    self.launcher = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(self.launcher)
+
+  def install(self, version):
+    self.write("torch-%s.dist-info/METADATA" % version,
+               "Metadata-Version: 2.1\nName: torch\nVersion: %s\n" % version)
+
+  def check_packages(self):
+    self.launcher.check_packages({"torch": "2.1.0"}, self.folder)
+
+  def refuses(self, text):
+    return self.assertRaisesRegex(self.launcher.CannotStart, text)
+
+  def test_accepts_every_build_of_the_version(self):
+    for version in ("2.1.0", "2.1.0+cpu"):
+      self.install(version)
+      self.check_packages()
+      run("rm", "-r", self.path("torch-%s.dist-info" % version))
+
+  def test_refuses_another_version_and_none(self):
+    with self.refuses("has no torch, and Millrace 1.2.3 needs 2.1.0 there: .*pip install torch==2.1.0"):
+      self.check_packages()
+    self.install("2.1.1")
+    with self.refuses(r"has torch 2.1.1, and Millrace 1.2.3 needs 2.1.0: pip install torch==2.1.0"):
+      self.check_packages()
+
+  def test_refuses_an_old_or_another_c_library(self):
+    for version in ("glibc 2.36", "glibc 2.41", "glibc 3.0"):
+      self.launcher.check_glibc("2.36", version)
+    for version in ("glibc 2.35", "glibc 2.4"):
+      with self.refuses("this machine has %s, and Millrace 1.2.3 needs 2.36" % version):
+        self.launcher.check_glibc("2.36", version)
+    for version in (None, "musl 1.2"):
+      with self.refuses("this machine has no glibc"):
+        self.launcher.check_glibc("2.36", version)
+
+  def test_refuses_files_that_are_cut_short_or_missing(self):
+    self.write("lib/a.so", "1234")
+    self.launcher.check_files({"lib/a.so": 4}, self.folder)
+    with self.refuses("a.so has 4 bytes instead of 5: make room"):
+      self.launcher.check_files({"lib/a.so": 5}, self.folder)
+    with self.refuses("b.so: No such file or directory; install the wheel again"):
+      self.launcher.check_files({"lib/b.so": 5}, self.folder)
+
+  def test_reports_one_line_with_the_exit_code_of_the_machine(self):
+    self.launcher.PACKAGES = self.folder
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+      self.assertEqual(self.launcher.main(), 71)
+    self.assertEqual(said.getvalue().count("\n"), 1)
+    self.assertTrue(said.getvalue().startswith("millrace: %s has no torch" % self.folder))
+
+
+if __name__ == "__main__":
+  unittest.main()
