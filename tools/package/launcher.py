@@ -72,8 +72,8 @@ def main():
   program = os.path.join(FOLDER, "bin", "millrace")
   try:
     check_glibc(_build.GLIBC, glibc_version())
-    check_packages(_build.PINS, PACKAGES)
     check_files(_build.FILES, FOLDER)
+    check_packages(_build.PINS, PACKAGES)
     os.execv(program, ["millrace"] + sys.argv[1:])
   except CannotStart as error:
     print("millrace: %s" % error, file=sys.stderr)

@@ -49,7 +49,7 @@ from millrace._build import VERSION as __version__
 
 MAIN = '''import sys
 
-from millrace.launcher import main
+from millrace._launcher import main
 
 sys.exit(main())
 '''
@@ -84,16 +84,18 @@ def entries_of(parts, pins, licence, launcher, readme, examples):
   metadata = METADATA.format(version=parts.version, python=PYTHON,
                              requires="\n".join(requires_of(pins)),
                              readme=with_values(readme, values).decode())
+  # Underscores sort before the program and its libraries: a full disk cuts short what comes last, and
+  # what has been written can say so.
   package = carried + [
       Entry("__init__.py", INIT.encode(), False),
       Entry("__main__.py", MAIN.encode(), False),
       Entry("_build.py", build.encode(), False),
-      Entry("launcher.py", launcher, False),
+      Entry("_launcher.py", launcher, False),
   ]
   information = [
       Entry("METADATA", metadata.encode(), False),
       Entry("WHEEL", WHEEL.format(tag=tag_of(parts.floor)).encode(), False),
-      Entry("entry_points.txt", b"[console_scripts]\nmillrace = millrace.launcher:main\n", False),
+      Entry("entry_points.txt", b"[console_scripts]\nmillrace = millrace._launcher:main\n", False),
       Entry("licenses/LICENSE", licence, False),
   ]
   information += [Entry("licenses/" + name, path, False) for name, path in parts.licences.items()]
