@@ -22,7 +22,7 @@ def _package_impl(ctx):
         # A package is larger than all that it is made of in the disk cache.
         execution_requirements = {"no-cache": "1"},
         mnemonic = "Package",
-        progress_message = "Packing %{label}",
+        progress_message = "Packing %s" % ctx.label,
     )
     return [DefaultInfo(files = depset([folder]), runfiles = ctx.runfiles(files = [folder]))]
 
