@@ -7,8 +7,8 @@ from elf_file import ElfFile
 
 # Libraries of glibc. They belong to the loader of the machine and are never carried.
 GLIBC = frozenset([
-    "ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libmvec.so.1", "libpthread.so.0", "libdl.so.2",
-    "librt.so.1", "libutil.so.1", "libresolv.so.2", "libanl.so.1"
+    "ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libmvec.so.1", "libpthread.so.0",
+    "libdl.so.2", "librt.so.1", "libutil.so.1", "libresolv.so.2", "libanl.so.1"
 ])
 SYSTEM_FOLDERS = ("/usr/local/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64",
                   "/usr/lib64", "/lib", "/usr/lib")

@@ -7,10 +7,11 @@
 #   PACKAGE   millrace-*.whl or millrace-*.tar.gz
 #   FOLDER    keeps the root and what was downloaded for later runs; removing it removes all
 #
-# The root has Debian's smallest variant, which is without Python, and for the wheel python3-venv. In it
-# the user installs the package, trains half of the quick start, and resumes it. Prints each command with its seconds
-# and fails if one fails, if training does not resume, or if all take LIMIT seconds [120] or more without
-# the downloads. Needs root, debootstrap, a mirror of Debian and, for the wheel, a package index for pip.
+# The root has Debian's smallest variant, which is without Python, and for the wheel python3-venv.
+# In it the user installs the package, trains half of the quick start, and resumes it. Prints each
+# command with its seconds. Fails if a command fails, if training does not resume, or if all take
+# LIMIT seconds [120] or more; the wheels are downloaded before. Needs root, debootstrap, a mirror
+# of Debian and, for the wheel, a package index for pip.
 set -euo pipefail
 
 die() { printf 'debian_root: %s\n' "$*" >&2; exit 1; }
@@ -44,30 +45,32 @@ mkdir -p "$root$home"
 cp "$package" "$root$home"
 chown -R "$user:$user" "$root$home"
 
-# in_root COMMAND: runs a line of sh in the root as the user, with nothing of this environment and a
-# /proc that goes with it.
+# in_root COMMAND: runs a line of sh in the root as the user, with an empty environment and /proc.
 in_root() {
   unshare --mount --pid --fork sh -c '
     mount -t proc proc "$1/proc" && exec chroot --userspec="$2:$2" "$1" \
-      /usr/bin/env -i PATH=/usr/bin:/bin HOME="$3" sh -c "cd \"\$HOME\" && $4"' - "$root" "$user" "$home" "$1"
+      /usr/bin/env -i PATH=/usr/bin:/bin HOME="$3" sh -c "cd \"\$HOME\" && $4"' \
+    - "$root" "$user" "$home" "$1"
 }
 
 # timed COMMAND: runs it in the root and adds its time to the total.
 timed() {
   local began=$EPOCHREALTIME seconds
-  in_root "$1" > "$folder/output" 2>&1 || { cat "$folder/output" >&2; die "failed in $suite: $1"; }
+  in_root "$1" > "$folder/output" 2>&1 ||
+    { cat "$folder/output" >&2; die "failed in $suite: $1"; }
   seconds=$(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $began }")
   total=$(awk "BEGIN { print $total + $seconds }")
   printf '%6s s  %s\n' "$seconds" "$1"
 }
 
-printf '%s, glibc %s, %s\n' "$suite" "$(in_root "getconf GNU_LIBC_VERSION" | cut -d' ' -f2)" "${package##*/}"
+printf '%s, %s, %s\n' "$suite" "$(in_root "getconf GNU_LIBC_VERSION")" "${package##*/}"
 case $package in
   *.whl)
     python=$(in_root "python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'")
     wheels=$folder/wheels-$python
-    python3 -m pip download --disable-pip-version-check -q --only-binary=:all: --python-version "$python" \
-      --dest "$wheels" "$package" > "$folder/pip.log" 2>&1 || die "pip download failed: see $folder/pip.log"
+    python3 -m pip download --disable-pip-version-check -q --only-binary=:all: \
+      --python-version "$python" --dest "$wheels" "$package" > "$folder/pip.log" 2>&1 ||
+      die "pip download failed: see $folder/pip.log"
     mkdir "$root$home/wheels"
     cp -l "$wheels"/*.whl "$root$home/wheels"
     cp "$package" "$root$home/wheels"

@@ -59,7 +59,8 @@ class ElfFile:
     self.needed = [self._string(value) for tag, value, _ in self._entries if tag == DT_NEEDED]
     names = [self._string(value) for tag, value, _ in self._entries if tag == DT_SONAME]
     self.soname = names[0] if names else None
-    paths = [self._string(value) for tag, value, _ in self._entries if tag in (DT_RPATH, DT_RUNPATH)]
+    paths = [self._string(value) for tag, value, _ in self._entries
+             if tag in (DT_RPATH, DT_RUNPATH)]
     self.search_path = [part for path in paths for part in path.split(":") if part]
 
   def _value(self, tag, default=None):

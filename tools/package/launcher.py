@@ -21,11 +21,11 @@ def check_glibc(floor, version):
   """`version` is what confstr says, such as "glibc 2.36"; None if this is another C library."""
   name, _, found = (version or "").partition(" ")
   if name != "glibc":
-    raise CannotStart("this machine has no glibc, and Millrace %s needs %s or newer: use a container "
-                      "of Debian 12 or newer" % (_build.VERSION, floor))
+    raise CannotStart("this machine has no glibc, and Millrace %s needs %s or newer: use a "
+                      "container of Debian 12 or newer" % (_build.VERSION, floor))
   if tuple(map(int, found.split(".")[:2])) < tuple(map(int, floor.split("."))):
-    raise CannotStart("this machine has glibc %s, and Millrace %s needs %s or newer: use Debian 12, "
-                      "Ubuntu 24.04 or a newer system, or a container of one" %
+    raise CannotStart("this machine has glibc %s, and Millrace %s needs %s or newer: use Debian "
+                      "12, Ubuntu 24.04 or a newer system, or a container of one" %
                       (found, _build.VERSION, floor))
 
 
@@ -41,9 +41,9 @@ def check_packages(pins, folder):
                         "environment, with pip install %s==%s" %
                         (folder, name, _build.VERSION, version, name, version))
     if found.version.split("+")[0] != version:
-      raise CannotStart("%s has %s %s, and Millrace %s needs %s: pip install %s==%s, or use another "
-                        "virtual environment" % (folder, name, found.version, _build.VERSION, version,
-                                                 name, version))
+      raise CannotStart("%s has %s %s, and Millrace %s needs %s: pip install %s==%s, or use "
+                        "another virtual environment" %
+                        (folder, name, found.version, _build.VERSION, version, name, version))
 
 
 def check_files(files, folder):
@@ -56,8 +56,8 @@ def check_files(files, folder):
       raise CannotStart("%s: %s; install the wheel again, with pip install --force-reinstall "
                         "--no-deps" % (path, error.strerror)) from None
     if found != size:
-      raise CannotStart("%s has %d bytes instead of %d: make room, and install the wheel again, with "
-                        "pip install --force-reinstall --no-deps" % (path, found, size))
+      raise CannotStart("%s has %d bytes instead of %d: make room, and install the wheel again, "
+                        "with pip install --force-reinstall --no-deps" % (path, found, size))
 
 
 def glibc_version():

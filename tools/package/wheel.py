@@ -3,9 +3,9 @@
   wheel.py --output FOLDER --program FILE --version_header FILE --requirements FILE --licence FILE
            --launcher FILE --readme FILE --examples FILE...
 
-The wheel carries the program and its libraries, without glibc's and those of the packages torch and
-pyarrow, which it requires in the versions that --requirements pins. 2.XX is the version of glibc that
-the carried files need. The same inputs give the same bytes.
+The wheel carries the program and its libraries, without glibc's and those of the packages torch
+and pyarrow, which it requires in the versions that --requirements pins. 2.XX is the version of
+glibc that the carried files need. The same inputs give the same bytes.
 """
 import argparse
 import base64
@@ -84,8 +84,8 @@ def entries_of(parts, pins, licence, launcher, readme, examples):
   metadata = METADATA.format(version=parts.version, python=PYTHON,
                              requires="\n".join(requires_of(pins)),
                              readme=with_values(readme, values).decode())
-  # Underscores sort before the program and its libraries: a full disk cuts short what comes last, and
-  # what has been written can say so.
+  # Underscores sort before the program and its libraries: a full disk cuts short what comes last,
+  # and what has been written can say so.
   package = carried + [
       Entry("__init__.py", INIT.encode(), False),
       Entry("__main__.py", MAIN.encode(), False),
@@ -136,7 +136,8 @@ def write_wheel(path, record, entries):
 
 def main():
   parser = argparse.ArgumentParser(allow_abbrev=False)
-  for flag in ("output", "program", "version_header", "requirements", "licence", "launcher", "readme"):
+  for flag in ("output", "program", "version_header", "requirements", "licence", "launcher",
+               "readme"):
     parser.add_argument("--" + flag, required=True)
   parser.add_argument("--examples", nargs="+", required=True)
   flags = parser.parse_args()
@@ -144,7 +145,8 @@ def main():
   parts = collect_parts(flags.program, read_version(flags.version_header), RPATH, list(PACKAGES))
   entries = entries_of(parts, pins, flags.licence, flags.launcher, flags.readme, flags.examples)
   name = "millrace-%s-%s.whl" % (parts.version, tag_of(parts.floor))
-  write_wheel(os.path.join(flags.output, name), "millrace-%s.dist-info/RECORD" % parts.version, entries)
+  record = "millrace-%s.dist-info/RECORD" % parts.version
+  write_wheel(os.path.join(flags.output, name), record, entries)
 
 
 if __name__ == "__main__":
