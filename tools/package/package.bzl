@@ -15,7 +15,7 @@ def _package_impl(ctx):
         arguments = [arguments],
         inputs = depset(
             ctx.files.script + ctx.files.modules + ctx.files.flags + ctx.files.examples,
-            # With the libraries of the wheels.
+            # The runfiles have the libraries of the wheels.
             transitive = [ctx.attr.program[DefaultInfo].default_runfiles.files],
         ),
         outputs = [folder],

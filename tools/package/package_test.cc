@@ -74,7 +74,7 @@ class PackageTest : public testing::Test {
     return run_program(std::move(arguments), {.directory = directory, .timeout = kTimeout});
   }
 
-  // As run(), as a user without rights where this process is root's.
+  // Runs a program as run() does, as a user without rights if this process is root's.
   static ProgramResult run_as_user(const std::string& directory, std::vector<std::string> arguments,
                                    std::vector<std::string> variables = {}) {
     if (::geteuid() == 0) {
