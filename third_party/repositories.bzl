@@ -41,6 +41,7 @@ def _libtorch_impl(ctx):
         if child.basename.startswith("libgomp"):
             ctx.symlink(child, "lib/" + child.basename)
     ctx.file("BUILD.bazel", ctx.read(ctx.attr._build_file))
+    ctx.file("origin.bzl", "FROM_WHEEL = %s\n" % (not given))
 
 libtorch_repository = repository_rule(
     implementation = _libtorch_impl,
