@@ -12,12 +12,12 @@
 #include "base/signals/stop_signals.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"
+#include "tools/doctor/version_text.h"
 #include "tools/exit_code.h"
 #include "tools/output/summary_file.h"
 #include "tools/output/summary_json.h"
-#include "tools/usage_error.h"
-#include "tools/version_text.h"
-#include "tools/whole_numbers.h"
+#include "tools/usage/usage_error.h"
+#include "tools/usage/whole_numbers.h"
 
 namespace millrace {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "tools/commands.h"
 #include "tools/doctor/diagnosis.h"
+#include "tools/doctor/version_text.h"
 #include "tools/exit_code.h"
-#include "tools/version_text.h"
 
 namespace millrace {
 namespace {

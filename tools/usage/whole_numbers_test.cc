@@ -1,4 +1,4 @@
-#include "tools/whole_numbers.h"
+#include "tools/usage/whole_numbers.h"
 
 #include <gtest/gtest.h>
 

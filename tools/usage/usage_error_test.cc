@@ -1,4 +1,4 @@
-#include "tools/usage_error.h"
+#include "tools/usage/usage_error.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

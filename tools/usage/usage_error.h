@@ -1,6 +1,6 @@
 // What is wrong with a command line that could not be parsed.
-#ifndef MILLRACE_TOOLS_USAGE_ERROR_H_
-#define MILLRACE_TOOLS_USAGE_ERROR_H_
+#ifndef MILLRACE_TOOLS_USAGE_USAGE_ERROR_H_
+#define MILLRACE_TOOLS_USAGE_USAGE_ERROR_H_
 
 #include <string>
 #include <vector>
@@ -25,4 +25,4 @@ UsageError explain_usage_error(const CLI::App& program, const CLI::ParseError& e
 
 }  // namespace millrace
 
-#endif  // MILLRACE_TOOLS_USAGE_ERROR_H_
+#endif  // MILLRACE_TOOLS_USAGE_USAGE_ERROR_H_

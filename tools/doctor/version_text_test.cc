@@ -1,4 +1,4 @@
-#include "tools/version_text.h"
+#include "tools/doctor/version_text.h"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // Which program this is.
-#ifndef MILLRACE_TOOLS_VERSION_TEXT_H_
-#define MILLRACE_TOOLS_VERSION_TEXT_H_
+#ifndef MILLRACE_TOOLS_DOCTOR_VERSION_TEXT_H_
+#define MILLRACE_TOOLS_DOCTOR_VERSION_TEXT_H_
 
 #include <string>
 
@@ -12,4 +12,4 @@ std::string version_text();
 
 }  // namespace millrace
 
-#endif  // MILLRACE_TOOLS_VERSION_TEXT_H_
+#endif  // MILLRACE_TOOLS_DOCTOR_VERSION_TEXT_H_

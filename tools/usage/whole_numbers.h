@@ -1,6 +1,6 @@
 // Whole numbers on the command line.
-#ifndef MILLRACE_TOOLS_WHOLE_NUMBERS_H_
-#define MILLRACE_TOOLS_WHOLE_NUMBERS_H_
+#ifndef MILLRACE_TOOLS_USAGE_WHOLE_NUMBERS_H_
+#define MILLRACE_TOOLS_USAGE_WHOLE_NUMBERS_H_
 
 namespace CLI {
 class App;
@@ -15,4 +15,4 @@ void read_whole_numbers_strictly(CLI::App& program);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_TOOLS_WHOLE_NUMBERS_H_
+#endif  // MILLRACE_TOOLS_USAGE_WHOLE_NUMBERS_H_
